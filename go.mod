@@ -1,0 +1,31 @@
+module pulse
+
+go 1.26.5
+
+require (
+	github.com/BurntSushi/toml v1.6.0 // the policy file
+	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/source/guard.go before an update
+	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
+	github.com/emersion/go-msgauth v0.7.0 // DKIM and DMARC
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
+	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
+	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/cmdline
+	golang.org/x/net v0.62.0 // the HTML tokenizer
+	golang.org/x/sys v0.49.0 // flock, syncfs, poll, termios, prctl
+	golang.org/x/text v0.43.0 // indirect; character sets of go-message
+)
+
+// For tests only.
+require (
+	github.com/creack/pty v1.1.24 // pulse-approve at a real terminal
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // the oracle of the record scanner
+	github.com/rogpeppe/go-internal v1.16.0 // txtar sessions
+)
+
+require (
+	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
+	golang.org/x/crypto v0.58.0 // indirect; ed25519 of go-msgauth
+	golang.org/x/tools v0.51.0 // indirect
+)
