@@ -1,0 +1,141 @@
+// Package escape makes hostile text safe to show. Everything in pulse that prints
+// what came from outside, error messages included, prints it through here.
+//
+// Invariant: the result holds no byte that moves a cursor, starts an escape
+// sequence or changes a line, and no character that reorders, hides or draws
+// nothing; different texts give different results. Caveat: letters of other
+// scripts stay readable, so look-alikes do too; use ASCII where a person must
+// compare exactly.
+package escape
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxMarks is how many combining marks may sit on one character: enough for
+// Vietnamese, Hebrew and Thai, too few to paint over the lines around it.
+const maxMarks = 3
+
+// Line returns s as one safe line: newlines and tabs are escaped too, and a
+// backslash is doubled, so that no two texts look the same.
+func Line(s string) string {
+	if plainASCII(s) {
+		return s
+	}
+	return render(s, shown)
+}
+
+// ASCII returns s as one safe line of ASCII: what a person must compare exactly,
+// such as an address.
+func ASCII(s string) string {
+	if plainASCII(s) {
+		return s
+	}
+	return render(s, func(r rune) bool { return r < utf8.RuneSelf && shown(r) })
+}
+
+// Message returns s as one safe line in which backslashes stay single: for error
+// messages, which people read and never compare.
+func Message(s string) string {
+	parts := strings.Split(s, `\`)
+	for i, p := range parts {
+		parts[i] = Line(p)
+	}
+	return strings.Join(parts, `\`)
+}
+
+// Text returns s as safe lines, split at LF and CRLF, tabs widened to four blanks.
+func Text(s string) []string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = Line(strings.ReplaceAll(l, "\t", "    "))
+	}
+	return lines
+}
+
+func plainASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' || s[i] == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+func render(s string, show func(rune) bool) string {
+	var b strings.Builder
+	marks := maxMarks // a mark at the beginning would sit on what stands before
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		mark := unicode.Is(unicode.M, r)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\\':
+			b.WriteString(`\\`)
+		case mark && marks >= maxMarks || !show(r):
+			b.WriteString(code(r))
+			mark, marks = false, maxMarks
+			i += n
+			continue
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		if marks++; !mark {
+			marks = 0
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func code(r rune) string {
+	switch r {
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	}
+	switch {
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r < 0x10000:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// shown reports whether a terminal draws r in one place and leaves the rest alone.
+func shown(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.Is(invisible, r)
+}
+
+// invisible lists what unicode.IsPrint lets through and a reader can't see: the
+// Default_Ignorable_Code_Points that are letters or marks, and blanks that are
+// symbols. Controls, format characters (bidi, zero-width, tags), separators,
+// private use and unassigned are not printable in the first place.
+var invisible = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // combining grapheme joiner
+		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers
+		{Lo: 0x17b4, Hi: 0x17b5, Stride: 1}, // Khmer inherent vowels
+		{Lo: 0x180b, Hi: 0x180f, Stride: 1}, // Mongolian variation selectors
+		{Lo: 0x2800, Hi: 0x2800, Stride: 1}, // Braille blank
+		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
+		{Lo: 0xfe00, Hi: 0xfe0f, Stride: 1}, // variation selectors
+		{Lo: 0xffa0, Hi: 0xffa0, Stride: 1}, // halfwidth Hangul filler
+		{Lo: 0xfffc, Hi: 0xfffc, Stride: 1}, // object replacement
+	},
+	R32: []unicode.Range32{
+		{Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, // Khitan filler
+		{Lo: 0x1d159, Hi: 0x1d159, Stride: 1}, // null notehead
+		{Lo: 0x1d173, Hi: 0x1d17a, Stride: 1}, // musical beams
+		{Lo: 0xe0100, Hi: 0xe01ef, Stride: 1}, // variation selectors supplement
+	},
+}

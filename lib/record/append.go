@@ -1,0 +1,151 @@
+package record
+
+import (
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Object builds one JSON object. The zero value is ready; Bytes closes it. Names
+// must be plain ASCII and are given once.
+type Object struct {
+	b []byte
+}
+
+func (o *Object) name(name string) {
+	if len(o.b) == 0 {
+		if o.b == nil {
+			o.b = make([]byte, 0, 512)
+		}
+		o.b = append(o.b, '{')
+	} else {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(append(append(o.b, '"'), name...), '"', ':')
+}
+
+// Reset empties o and keeps its memory.
+func (o *Object) Reset() { o.b = o.b[:0] }
+
+// Str adds a string.
+func (o *Object) Str(name, s string) {
+	o.name(name)
+	o.b = AppendString(o.b, s)
+}
+
+// StrIf adds a string unless it is empty.
+func (o *Object) StrIf(name, s string) {
+	if s != "" {
+		o.Str(name, s)
+	}
+}
+
+// Int adds a whole number.
+func (o *Object) Int(name string, n int64) {
+	o.name(name)
+	o.b = strconv.AppendInt(o.b, n, 10)
+}
+
+// Bool adds true or false.
+func (o *Object) Bool(name string, v bool) {
+	o.name(name)
+	o.b = strconv.AppendBool(o.b, v)
+}
+
+// Time adds a time as RFC 3339 in UTC, with fractions of a second when it has
+// any, and nothing for the zero time.
+func (o *Object) Time(name string, t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	o.name(name)
+	o.b = append(o.b, '"')
+	o.b = t.UTC().AppendFormat(o.b, time.RFC3339Nano)
+	o.b = append(o.b, '"')
+}
+
+// Strs adds an array of strings, an empty one for none.
+func (o *Object) Strs(name string, list []string) {
+	o.name(name)
+	o.b = append(o.b, '[')
+	for i, s := range list {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = AppendString(o.b, s)
+	}
+	o.b = append(o.b, ']')
+}
+
+// Raw adds a value that is JSON already.
+func (o *Object) Raw(name string, json []byte) {
+	o.name(name)
+	o.b = append(o.b, json...)
+}
+
+// Bytes returns the object. It is valid until Reset.
+func (o *Object) Bytes() []byte {
+	if len(o.b) == 0 {
+		return []byte("{}")
+	}
+	return append(o.b, '}')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
+// U+FFFD. DEL, the C1 controls and what reorders or hides text (bidi, zero-width
+// and other format characters, line separators) are escaped too, so that a record
+// can be printed.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		r, n := rune(c), 1
+		if c >= utf8.RuneSelf {
+			if r, n = utf8.DecodeRuneInString(s[i:]); r > 0x9f && (r != utf8.RuneError || n > 1) && !hides(r) {
+				i += n
+				continue
+			}
+		}
+		dst = append(dst, s[start:i]...)
+		dst = appendEscape(dst, r)
+		i += n
+		start = i
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	case utf8.RuneError:
+		return utf8.AppendRune(dst, r)
+	}
+	if r > 0xffff {
+		hi, lo := utf16.EncodeRune(r)
+		return appendHex(appendHex(dst, hi), lo)
+	}
+	return appendHex(dst, r)
+}
+
+func appendHex(dst []byte, r rune) []byte {
+	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+}
+
+func hides(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }

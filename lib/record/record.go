@@ -1,0 +1,145 @@
+// Package record reads and writes pulse's records: JSON Lines, one object a line
+// (pulse-record(5)). It knows the shape of a line and nothing of what it means.
+//
+// Invariant: a stage replaces the one member it owns and hands every other byte
+// of the object on as it came, unknown members included; a line that could be
+// read in two ways (a duplicate name, invalid UTF-8, two types) is bad, and
+// nothing is read after it. Memory is bounded by the longest line, never by the
+// input. Caveat: names inside a member that the stage does not read may repeat;
+// the stage that reads that member will refuse it.
+package record
+
+import (
+	"fmt"
+)
+
+// Record is one line. It is valid until the next call of Reader.Next.
+type Record struct {
+	raw     []byte // from { to }
+	members []member
+	name    string // of the input, for messages
+	line    int
+}
+
+// Parse scans one line: the object and blanks around it. reads names the members
+// inside which duplicate names are errors too. The record keeps b.
+func Parse(b []byte, reads ...string) (*Record, error) {
+	s := scanner{reads: reads}
+	rec := &Record{}
+	return rec, s.line(b, rec)
+}
+
+// line scans b into rec.
+func (s *scanner) line(b []byte, rec *Record) error {
+	s.b, s.depth, s.names, s.top = b, 0, s.names[:0], rec.members[:0]
+	begin := s.space(0)
+	if begin >= len(b) || b[begin] != '{' {
+		return ErrNotObject
+	}
+	end, err := s.object(begin, false)
+	if err != nil {
+		return err
+	}
+	if i := s.space(end); i < len(b) {
+		return s.syntax(i, "the end of the line")
+	}
+	for i := range s.top {
+		s.top[i].start -= begin
+		s.top[i].value -= begin
+		s.top[i].end -= begin
+	}
+	rec.raw, rec.members = b[begin:end], s.top
+	return nil
+}
+
+func (r *Record) find(name string) int {
+	for i := range r.members {
+		if string(r.members[i].name) == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Has reports whether the record has the member.
+func (r *Record) Has(name string) bool { return r.find(name) >= 0 }
+
+// Get returns a copy of the member's value; it stays valid. The member must be
+// among those the reader was told the stage reads, or duplicate names inside it
+// have gone unnoticed.
+func (r *Record) Get(name string) (Value, error) {
+	i := r.find(name)
+	if i < 0 {
+		return "", r.Bad(fmt.Errorf("%w %s", ErrMissing, name))
+	}
+	return Value(r.raw[r.members[i].value:r.members[i].end]), nil
+}
+
+// Value returns a copy of the whole record. What Get says of duplicate names holds
+// here for every member.
+func (r *Record) Value() Value { return Value(r.raw) }
+
+// Decode hands the member's value to fn; its error becomes the record's.
+func (r *Record) Decode(name string, fn func(Value) error) error {
+	v, err := r.Get(name)
+	if err != nil {
+		return err
+	}
+	if err := fn(v); err != nil {
+		return r.Bad(inside(name, err))
+	}
+	return nil
+}
+
+// Bad makes err the error of this record: it names the input and the line.
+func (r *Record) Bad(err error) error {
+	if r.name == "" {
+		return err
+	}
+	return &Error{r.name, r.line, err}
+}
+
+// AppendReplaced appends the line with the member's value replaced, without the
+// newline. The member moves to the end; all other bytes stay as they came.
+func (r *Record) AppendReplaced(dst []byte, name string, value []byte) []byte {
+	dst, empty := r.appendOpen(dst, name)
+	if !empty {
+		dst = append(dst, ',')
+	}
+	dst = append(AppendString(dst, name), ':')
+	return append(append(dst, value...), '}')
+}
+
+// AppendWithout appends the line without the member and without the newline.
+func (r *Record) AppendWithout(dst []byte, name string) []byte {
+	dst, _ = r.appendOpen(dst, name)
+	return append(dst, '}')
+}
+
+// appendOpen appends the object without the member and without its last brace,
+// and reports whether no member is left.
+func (r *Record) appendOpen(dst []byte, name string) (_ []byte, empty bool) {
+	i, last := r.find(name), len(r.raw)-1
+	switch {
+	case i < 0:
+		return append(dst, r.raw[:last]...), len(r.members) == 0
+	case len(r.members) == 1:
+		return append(dst, '{'), true
+	case i == 0: // with the comma behind it
+		dst = append(dst, '{')
+		return append(dst, r.raw[r.members[1].start:last]...), false
+	default: // with the comma before it
+		dst = append(dst, r.raw[:r.members[i-1].end]...)
+		return append(dst, r.raw[r.members[i].end:last]...), false
+	}
+}
+
+// Error is a bad record: which input, which line (from 1), and why.
+type Error struct {
+	Name string
+	Line int
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,308 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+
+// many is n members with different names, then one more.
+func many(n int, more string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"n%d":%d,`, i, i)
+	}
+	return "{" + b.String() + more + "}"
+}
+
+var lines = []struct {
+	in   string
+	want error // nil: a record
+}{
+	{`{}`, nil},
+	{" \t{ } \r", nil},
+	{`{"a":1,"b":[true,false,null,-0.5e+3,"x"],"c":{"d":{}}}`, nil},
+	{`{"a":0,"b":-0,"c":10,"d":1.0,"e":1E5,"f":1e-5}`, nil},
+	{`{"":""}`, nil},
+	{`{"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"}`, nil},
+	{`{"a":"é😀` + "\x7f\u0085\ufffd\ufffe" + `"}`, nil},
+	{`{"a":` + nested(MaxDepth-1) + `}`, nil},
+	{many(100, `"x":1`), nil},
+
+	{``, ErrNotObject},
+	{`null`, ErrNotObject},
+	{`[{}]`, ErrNotObject},
+	{"\xef\xbb\xbf{}", ErrNotObject}, // a byte order mark
+	{"\u00a0{}", ErrNotObject},
+
+	{`{`, ErrSyntax},
+	{`{"a"`, ErrSyntax},
+	{`{"a":`, ErrSyntax},
+	{`{"a":1`, ErrSyntax},
+	{`{"a":1,`, ErrSyntax},
+	{`{"a":1,}`, ErrSyntax},
+	{`{,}`, ErrSyntax},
+	{`{a:1}`, ErrSyntax},
+	{`{'a':1}`, ErrSyntax},
+	{`{"a" 1}`, ErrSyntax},
+	{`{"a":1 "b":2}`, ErrSyntax},
+	{`{"a":[1,]}`, ErrSyntax},
+	{`{"a":[1 2]}`, ErrSyntax},
+	{`{"a":[}`, ErrSyntax},
+	{`{"a":01}`, ErrSyntax},
+	{`{"a":+1}`, ErrSyntax},
+	{`{"a":1.}`, ErrSyntax},
+	{`{"a":.5}`, ErrSyntax},
+	{`{"a":-}`, ErrSyntax},
+	{`{"a":1e}`, ErrSyntax},
+	{`{"a":1e+}`, ErrSyntax},
+	{`{"a":0x10}`, ErrSyntax},
+	{`{"a":NaN}`, ErrSyntax},
+	{`{"a":True}`, ErrSyntax},
+	{`{"a":tru}`, ErrSyntax},
+	{`{"a":nul`, ErrSyntax},
+	{`{"a":truefalse}`, ErrSyntax},
+	{`{"a":"x}`, ErrSyntax},
+	{`{"a":"\x"}`, ErrSyntax},
+	{`{"a":"\u12"}`, ErrSyntax},
+	{`{"a":"\u12g4"}`, ErrSyntax},
+	{`{"a":"\`, ErrSyntax},
+	{"{\"a\":\"\x00\"}", ErrSyntax},
+	{"{\"a\":\"1234567\x1f\"}", ErrSyntax},
+	{"{\"a\":\"\t\"}", ErrSyntax},
+	{"{\v}", ErrSyntax},
+	{`{}{}`, ErrSyntax},
+	{`{} x`, ErrSyntax},
+	{`{}//`, ErrSyntax},
+	{"{}\x00", ErrSyntax},
+
+	{"{\"a\":\"\xff\"}", ErrUTF8},
+	{"{\"\xc3\":1}", ErrUTF8},
+	{"{\"a\":\"\xc0\x80\"}", ErrUTF8},     // overlong NUL
+	{"{\"a\":\"\xed\xa0\x80\"}", ErrUTF8}, // a surrogate
+	{"{\"a\":\"\xf4\x90\x80\x80\"}", ErrUTF8},
+	{`{"a":"\ud800"}`, ErrUTF8},
+	{`{"a":"\udc00\ud800"}`, ErrUTF8},
+	{`{"a":"\ud800\u0041"}`, ErrUTF8},
+	{`{"a":"\ud800\n"}`, ErrUTF8},
+
+	{`{"a":` + nested(MaxDepth) + `}`, ErrTooDeep},
+	{`{"a":` + strings.Repeat(`{"a":`, 100_000), ErrTooDeep},
+
+	{`{"a":1,"a":2}`, ErrDuplicate},
+	{`{"a":1,"b":2,"\u0061":3}`, ErrDuplicate},
+	{`{"\u00e9":1,"é":2}`, ErrDuplicate},
+	{`{"":1,"":2}`, ErrDuplicate},
+	{many(100, `"n7":1`), ErrDuplicate},
+	{many(100, `"\u006e99":1`), ErrDuplicate},
+	{`{"read":{"x":1,"x":2}}`, ErrDuplicate},
+	{`{"read":[[{"y":{"x":1,"\u0078":2}}]]}`, ErrDuplicate},
+	{`{"\u0072ead":{"x":1,"x":2}}`, ErrDuplicate},
+	{`{"read":` + many(100, `"n0":1`) + `}`, ErrDuplicate},
+	{`{"read":{"x":{"x":{"x":1}},"y":{"x":2}}}`, nil},
+	{`{"read":[{"x":1},{"x":1}]}`, nil},
+	{`{"other":{"x":1,"x":2}}`, nil}, // not read here: not our business
+	{`{"other":{"read":{"x":1,"x":2}}}`, nil},
+	{`{"read":1,"Read":2,"read ":3}`, nil},
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range lines {
+		_, err := Parse([]byte(c.in), "read")
+		if !errors.Is(err, c.want) || err == nil && c.want != nil {
+			t.Errorf("%.80q: %v, want %v", c.in, err, c.want)
+		}
+	}
+}
+
+// TestEveryByteInEveryPlace: plain looks at eight bytes at a time; wherever a
+// special one stands, and whatever stands around it, it must be seen.
+func TestEveryByteInEveryPlace(t *testing.T) {
+	for pos := range 20 {
+		for c := range 256 {
+			for _, filler := range []byte{'a', ' ', '!', '#', '[', ']', 0x7f} {
+				in := []byte(`{"a":"` + strings.Repeat(string(rune(filler)), 20) + `"}`)
+				in[6+pos] = byte(c)
+				_, err := Parse(in)
+				if (err == nil) != jsontext.Value(in).IsValid() {
+					t.Fatalf("%q: %v", in, err)
+				}
+			}
+		}
+	}
+}
+
+// oracle says what jsontext thinks of a line: a record by our rules or not.
+func oracle(b []byte, reads ...string) bool {
+	trimmed := bytes.TrimLeft(b, " \t\r\n")
+	if !bytes.HasPrefix(trimmed, []byte("{")) || deepest(b) > MaxDepth {
+		return false
+	}
+	if !jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return false
+	}
+	seen := map[string]bool{}
+	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true))
+	for dec.ReadToken(); dec.PeekKind() != '}'; {
+		token, _ := dec.ReadToken()
+		name := token.String()
+		value, _ := dec.ReadValue()
+		if seen[name] || slices.Contains(reads, name) && !value.IsValid() {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+// deepest returns how deeply b nests, as far as it can be read.
+func deepest(b []byte) (depth int) {
+	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true))
+	for {
+		if _, err := dec.ReadToken(); err != nil {
+			return depth
+		}
+		depth = max(depth, dec.StackDepth())
+	}
+}
+
+// FuzzScan: a line is a record exactly if jsontext says so, and replacing the
+// owned member leaves all other bytes alone.
+func FuzzScan(f *testing.F) {
+	for _, c := range lines {
+		if len(c.in) < 4096 {
+			f.Add([]byte(c.in))
+		}
+	}
+	f.Add([]byte(`{"own":1,"x":"\ud83d\ude00" , "read" : [ "a" ] }`))
+	f.Add([]byte(`{ "x" : 1 , "own" : {} , "y" : 2 }`))
+	f.Add([]byte(`{"o\u0077n":null}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		rec, err := Parse(b, "read", "own")
+		if want := oracle(b, "read", "own"); (err == nil) != want {
+			t.Fatalf("%q: %v, jsontext says %v", b, err, want)
+		}
+		if err == nil {
+			checkReplaced(t, rec)
+		}
+	})
+}
+
+func checkReplaced(t *testing.T, rec *Record) {
+	t.Helper()
+	var kept [][]byte
+	for _, m := range rec.members {
+		if string(m.name) != "own" {
+			kept = append(kept, rec.raw[m.start:m.end])
+		}
+	}
+	value := []byte(`{"new":[1]}`)
+	out := rec.AppendReplaced(nil, "own", value)
+	check(t, out, append(kept, slices.Concat([]byte(`"own":`), value)))
+	check(t, rec.AppendWithout(nil, "own"), kept)
+	// Blanks around a member that goes go with it; what is left stays as it is.
+	second := replaced(t, out, value)
+	if third := replaced(t, second, value); !bytes.Equal(third, second) {
+		t.Fatalf("%q became %q", second, third)
+	}
+	if !rec.Has("own") {
+		open := rec.raw[:len(rec.raw)-1]
+		if !bytes.HasPrefix(out, open) {
+			t.Fatalf("%q does not go on from %q", out, open)
+		}
+	}
+}
+
+func replaced(t *testing.T, line, value []byte) []byte {
+	t.Helper()
+	rec, err := Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec.AppendReplaced(nil, "own", value)
+}
+
+// check parses a line and compares its members' bytes.
+func check(t *testing.T, line []byte, want [][]byte) {
+	t.Helper()
+	rec, err := Parse(line)
+	if err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	var got [][]byte
+	for _, m := range rec.members {
+		got = append(got, rec.raw[m.start:m.end])
+	}
+	if !slices.EqualFunc(got, want, bytes.Equal) {
+		t.Fatalf("%q has %q, want %q", line, got, want)
+	}
+}
+
+func TestAppendReplaced(t *testing.T) {
+	for _, c := range []struct{ in, replaced, without string }{
+		{`{}`, `{"own":0}`, `{}`},
+		{`{ }`, `{ "own":0}`, `{ }`},
+		{`{"own":1}`, `{"own":0}`, `{}`},
+		{`{ "own" : 1 }`, `{"own":0}`, `{}`},
+		{`{"a":1}`, `{"a":1,"own":0}`, `{"a":1}`},
+		{` { "a" : 1 } `, `{ "a" : 1 ,"own":0}`, `{ "a" : 1 }`},
+		{`{"own":1,"a":2}`, `{"a":2,"own":0}`, `{"a":2}`},
+		{`{"a":1,"own":2}`, `{"a":1,"own":0}`, `{"a":1}`},
+		{`{"a":1 , "own":{"x":[]} , "b":3}`, `{"a":1 , "b":3,"own":0}`, `{"a":1 , "b":3}`},
+		{`{"\u006fwn":1,"a":2}`, `{"a":2,"own":0}`, `{"a":2}`},
+	} {
+		rec, err := Parse([]byte(c.in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rec.AppendReplaced([]byte("> "), "own", []byte("0")); string(got) != "> "+c.replaced {
+			t.Errorf("%s: replaced gives %s, want %s", c.in, got, c.replaced)
+		}
+		if got := rec.AppendWithout([]byte("> "), "own"); string(got) != "> "+c.without {
+			t.Errorf("%s: without gives %s, want %s", c.in, got, c.without)
+		}
+	}
+}
+
+// TestHugeObjectIsLinear: a million names would take hours if each were compared
+// with all before it.
+func TestHugeObjectIsLinear(t *testing.T) {
+	huge := []byte(`{"read":` + many(200_000, `"x":1`) + `}`)
+	rec, err := Parse(huge, "read")
+	if err != nil || !rec.Has("read") {
+		t.Fatal(err)
+	}
+}
+
+// sample is a record of 3 kB like those of real mail.
+func sample() []byte {
+	var b strings.Builder
+	b.WriteString(`{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":42,"headers":[`)
+	for i := range 20 {
+		fmt.Fprintf(&b, `["X-Field-%d","%s"],`, i, strings.Repeat("bar baz quux ", 4))
+	}
+	fmt.Fprintf(&b, `["Subject","x"]],"text":"%s","truncated":true}}`, strings.Repeat(`Dear agent, \"read\" this.\n`, 40))
+	return append([]byte(b.String()), '\n')
+}
+
+func BenchmarkStage(b *testing.B) {
+	input := bytes.Repeat(sample(), 1000)
+	value := []byte(`{"sender":"me@example.com"}`)
+	b.SetBytes(int64(len(input)))
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		err := stageTo(io.Discard, bytes.NewReader(input), func(*Record) ([]byte, error) { n++; return value, nil })
+		if err != nil || n != 1000 {
+			b.Fatal(n, err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// Stage copies records from r to w and replaces in each the member owned by what
+// member returns (valid until its next call). It stops at the first bad record
+// and at the first error of member; what came before is written out, whole, and
+// nothing after it.
+func Stage(r *Reader, w *bufio.Writer, owned string, member func(*Record) ([]byte, error)) error {
+	var line []byte
+	for {
+		value, rec, err := next(r, member)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return errors.Join(err, w.Flush())
+		}
+		line = append(rec.AppendReplaced(line[:0], owned, value), '\n')
+		if err := WriteLine(w, line); err != nil {
+			return err
+		}
+	}
+}
+
+// WriteLine writes a line, newline included, so that w passes on whole lines
+// only: whoever is killed between two writes leaves no half of one.
+func WriteLine(w *bufio.Writer, line []byte) error {
+	if len(line) > w.Available() {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(line)
+	return err
+}
+
+func next(r *Reader, member func(*Record) ([]byte, error)) ([]byte, *Record, error) {
+	rec, err := r.Next()
+	if err != nil {
+		return nil, nil, err
+	}
+	value, err := member(rec)
+	return value, rec, err
+}

@@ -1,0 +1,287 @@
+package record
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Value is the JSON text of a value that was scanned and found valid. Its methods
+// decode without validating again.
+type Value string
+
+// typed is an error about the type of a value; inside adds the path to it.
+func (v Value) typed(want string) error { return fmt.Errorf("%w, want %s", ErrType, want) }
+
+// pathError is an error at a path inside a record ("message.headers[3]").
+type pathError struct {
+	path string
+	err  error
+}
+
+func (e *pathError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *pathError) Unwrap() error { return e.err }
+
+// inside puts name in front of the path of err.
+func inside(name string, err error) error {
+	if p, ok := err.(*pathError); ok {
+		sep := "."
+		if p.path[0] == '[' {
+			sep = ""
+		}
+		return &pathError{name + sep + p.path, p.err}
+	}
+	return &pathError{name, err}
+}
+
+// Each calls fn for every member of an object, in order. An error of fn ends the
+// walk and comes back with the member's name.
+func (v Value) Each(fn func(name string, v Value) error) error {
+	if v[0] != '{' {
+		return v.typed("an object")
+	}
+	for i := skipSpace(v, 1); v[i] != '}'; {
+		end := skip(v, i)
+		name := unquote(string(v[i+1 : end-1]))
+		i = skipSpace(v, skipSpace(v, end)+1)
+		end = skip(v, i)
+		if err := fn(name, v[i:end]); err != nil {
+			return inside(name, err)
+		}
+		i = skipComma(v, end)
+	}
+	return nil
+}
+
+// Elements calls fn for every element of an array, in order.
+func (v Value) Elements(fn func(i int, v Value) error) error {
+	if v[0] != '[' {
+		return v.typed("an array")
+	}
+	n := 0
+	for i := skipSpace(v, 1); v[i] != ']'; n++ {
+		end := skip(v, i)
+		if err := fn(n, v[i:end]); err != nil {
+			return inside("["+strconv.Itoa(n)+"]", err)
+		}
+		i = skipComma(v, end)
+	}
+	return nil
+}
+
+// Pairs calls fn for every element of an array whose elements are arrays of two
+// strings: a list that is as long as a mail's header is walked in one go.
+func (v Value) Pairs(fn func(a, b string)) error {
+	if v[0] != '[' {
+		return v.typed("an array")
+	}
+	n := 0
+	for i := skipSpace(v, 1); v[i] != ']'; n++ {
+		a, next, ok := v.pairString(i, '[')
+		if !ok {
+			return inside("["+strconv.Itoa(n)+"]", v.typed("an array of two strings"))
+		}
+		b, next, ok := v.pairString(next, ',')
+		if next = skipSpace(v, next); !ok || v[next] != ']' {
+			return inside("["+strconv.Itoa(n)+"]", v.typed("an array of two strings"))
+		}
+		fn(a, b)
+		i = skipComma(v, next+1)
+	}
+	return nil
+}
+
+// pairString returns the string behind the byte before, and where it ends.
+func (v Value) pairString(i int, before byte) (s string, end int, ok bool) {
+	if i = skipSpace(v, i); v[i] != before {
+		return "", i, false
+	}
+	if i = skipSpace(v, i+1); v[i] != '"' {
+		return "", i, false
+	}
+	end = skipString(v, i)
+	return unquote(string(v[i+1 : end-1])), end, true
+}
+
+// String returns the text of a string.
+func (v Value) String() (string, error) {
+	if v[0] != '"' {
+		return "", v.typed("a string")
+	}
+	return unquote(string(v[1 : len(v)-1])), nil
+}
+
+// Into decodes v into dst: a *string, *bool, *int, *int64, *uint32, *uint64,
+// *[]string or *time.Time (RFC 3339). No type is converted into another, and
+// null is none of them.
+func (v Value) Into(dst any) (err error) {
+	switch d := dst.(type) {
+	case *string:
+		*d, err = v.String()
+	case *bool:
+		*d, err = v.boolean()
+	case *int:
+		var n int64
+		n, err = v.integer()
+		*d = int(n)
+	case *int64:
+		*d, err = v.integer()
+	case *uint32:
+		*d, err = unsigned[uint32](v, 32)
+	case *uint64:
+		*d, err = unsigned[uint64](v, 64)
+	case *[]string:
+		*d, err = v.strings()
+	case *time.Time:
+		*d, err = v.time()
+	default:
+		panic(fmt.Sprintf("record: can't decode into %T", dst))
+	}
+	return err
+}
+
+func (v Value) boolean() (bool, error) {
+	if v != "true" && v != "false" {
+		return false, v.typed("true or false")
+	}
+	return v == "true", nil
+}
+
+func (v Value) integer() (int64, error) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || v[0] == '"' {
+		return 0, v.typed("a whole number")
+	}
+	return n, nil
+}
+
+func unsigned[T uint32 | uint64](v Value, size int) (T, error) {
+	n, err := strconv.ParseUint(string(v), 10, size)
+	if err != nil {
+		return 0, v.typed(fmt.Sprintf("a whole number of at most %d bits", size))
+	}
+	return T(n), nil
+}
+
+func (v Value) strings() ([]string, error) {
+	list := []string{}
+	err := v.Elements(func(_ int, v Value) error {
+		s, err := v.String()
+		list = append(list, s)
+		return err
+	})
+	return list, err
+}
+
+func (v Value) time() (time.Time, error) {
+	s, err := v.String()
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // in UTC it must be one too
+		return time.Time{}, v.typed("a time (RFC 3339)")
+	}
+	return t, nil
+}
+
+func skipSpace(v Value, i int) int {
+	for v[i] == ' ' || v[i] == '\t' || v[i] == '\r' || v[i] == '\n' {
+		i++
+	}
+	return i
+}
+
+// skipComma goes from the end of a value to the next one or the closing bracket.
+func skipComma(v Value, i int) int {
+	if i = skipSpace(v, i); v[i] == ',' {
+		i = skipSpace(v, i+1)
+	}
+	return i
+}
+
+// skip returns where the value that begins at i ends.
+func skip(v Value, i int) int {
+	depth := 0
+	for {
+		switch v[i] {
+		case '"':
+			i = skipString(v, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\r', '\n':
+			i++
+		default:
+			for i < len(v) && strings.IndexByte(",:]} \t\r\n", v[i]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+// skipString returns where the string whose opening quote is at i ends: at the
+// first quote behind an even number of backslashes.
+func skipString(v Value, i int) int {
+	for end := i + 1; ; end++ {
+		end += strings.IndexByte(string(v[end:]), '"')
+		first := end
+		for v[first-1] == '\\' {
+			first--
+		}
+		if (end-first)%2 == 0 {
+			return end + 1
+		}
+	}
+}
+
+// unquote resolves the escapes of a valid string's inside.
+func unquote(s string) string {
+	i := strings.IndexByte(s, '\\')
+	if i < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for ; i >= 0; i = strings.IndexByte(s, '\\') {
+		b = append(b, s[:i]...)
+		c := s[i+1]
+		if c != 'u' {
+			b = append(b, unescaped(c))
+			s = s[i+2:]
+			continue
+		}
+		r, _ := hex4(s, i+2)
+		s = s[i+6:]
+		if 0xD800 <= r && r <= 0xDBFF {
+			lo, _ := hex4(s, 2)
+			r = (r-0xD800)<<10 + (lo - 0xDC00) + 0x10000
+			s = s[6:]
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return string(append(b, s...))
+}
+
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c // " \ /
+}

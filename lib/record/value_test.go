@@ -1,0 +1,309 @@
+package record
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// value parses text as the member "v" of a record.
+func value(t *testing.T, text string) Value {
+	t.Helper()
+	rec, err := Parse([]byte(`{"v":`+text+`}`), "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := rec.Get("v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestInto(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		dst  any
+		want any // nil: ErrType
+	}{
+		{`"a\n\u00e9"`, new(string), "a\né"},
+		{`1`, new(string), nil},
+		{`null`, new(string), nil},
+		{`true`, new(bool), true},
+		{`false`, new(bool), false},
+		{`"true"`, new(bool), nil},
+		{`1`, new(bool), nil},
+		{`42`, new(int), 42},
+		{`-42`, new(int64), int64(-42)},
+		{`9223372036854775807`, new(int64), int64(math.MaxInt64)},
+		{`9223372036854775808`, new(int64), nil},
+		{`1.0`, new(int), nil},
+		{`1e3`, new(int), nil},
+		{`"1"`, new(int), nil},
+		{`4294967295`, new(uint32), uint32(math.MaxUint32)},
+		{`4294967296`, new(uint32), nil},
+		{`-1`, new(uint32), nil},
+		{`"1"`, new(uint32), nil},
+		{`18446744073709551615`, new(uint64), uint64(math.MaxUint64)},
+		{`18446744073709551616`, new(uint64), nil},
+		{`"2026-11-21T07:00:02.5+01:00"`, new(time.Time), time.Date(2026, 11, 21, 6, 0, 2, 5e8, time.UTC)},
+		{`"yesterday"`, new(time.Time), nil},
+		{`0`, new(time.Time), nil},
+		{`{}`, new([]string), nil},
+		{`["a",1]`, new([]string), nil},
+	} {
+		err := value(t, c.text).Into(c.dst)
+		if c.want == nil {
+			if !errors.Is(err, ErrType) {
+				t.Errorf("%s into %T: %v", c.text, c.dst, err)
+			}
+			continue
+		}
+		if got := pointee(c.dst); err != nil || got != c.want {
+			t.Errorf("%s into %T: %v, %v; want %v", c.text, c.dst, got, err, c.want)
+		}
+	}
+}
+
+func pointee(dst any) any {
+	switch d := dst.(type) {
+	case *string:
+		return *d
+	case *bool:
+		return *d
+	case *int:
+		return *d
+	case *int64:
+		return *d
+	case *uint32:
+		return *d
+	case *uint64:
+		return *d
+	case *time.Time:
+		return *d
+	}
+	return nil
+}
+
+// TestErrorsNameThePlace: a person must find the value in a line of 3 kB.
+func TestErrorsNameThePlace(t *testing.T) {
+	rec, err := Parse([]byte(`{"message":{"headers":[["a","b"],["c",{"d":[0,null]}]]}}`), "message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(Value) error
+	walk = func(v Value) error {
+		switch v[0] {
+		case '{':
+			return v.Each(func(_ string, v Value) error { return walk(v) })
+		case '[':
+			return v.Elements(func(_ int, v Value) error { return walk(v) })
+		case 'n':
+			return v.Into(new(int))
+		}
+		return nil
+	}
+	want := "message.headers[1][1].d[1]: wrong type, want a whole number"
+	if err := rec.Decode("message", walk); err == nil || err.Error() != want || !errors.Is(err, ErrType) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := rec.Get("identity"); !errors.Is(err, ErrMissing) {
+		t.Error(err)
+	}
+}
+
+func TestPairs(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`:                              "",
+		`[["a","b"]]`:                     "a=b;",
+		` [ [ "a" , "b" ] , ["","\""] ] `: "a=b;=\";",
+		`["a","b"]`:                       "!",
+		`[["a"]]`:                         "!",
+		`[["a","b","c"]]`:                 "!",
+		`[["a",1]]`:                       "!",
+		`[[]]`:                            "!",
+		`[["a","b"],null]`:                "!",
+		`{"a":"b"}`:                       "!",
+		`"ab"`:                            "!",
+	} {
+		var got strings.Builder
+		err := value(t, text).Pairs(func(a, b string) { got.WriteString(a + "=" + b + ";") })
+		if want == "!" {
+			if !errors.Is(err, ErrType) {
+				t.Errorf("%s: %v", text, err)
+			}
+		} else if err != nil || got.String() != want {
+			t.Errorf("%s: %s, %v; want %s", text, got.String(), err, want)
+		}
+	}
+}
+
+// FuzzValue: what the methods of Value decode is what the json package decodes.
+func FuzzValue(f *testing.F) {
+	for _, c := range lines {
+		if len(c.in) < 4096 && c.want == nil {
+			f.Add(c.in)
+		}
+	}
+	f.Add(`{"a":[["x","y"],["\ud83d\ude00","\\\""]],"b":[ 1 , -2.5 , 1e400, {"c":null} ]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		rec, err := Parse([]byte(`{"v":`+text+`}`), "v")
+		if err != nil {
+			return
+		}
+		v, err := rec.Get("v")
+		if err != nil {
+			return // text closed the object and began another member
+		}
+		compare(t, v)
+	})
+}
+
+func compare(t *testing.T, v Value) {
+	t.Helper()
+	raw := jsontext.Value(v)
+	switch raw.Kind() {
+	case '"':
+		var want string
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := v.String(); err != nil || got != want {
+			t.Fatalf("%s: %q, %v; want %q", v, got, err, want)
+		}
+	case '{':
+		compareObject(t, v)
+	case '[':
+		compareArray(t, v)
+	case '0':
+		var n int64
+		want, wrong := strconv.ParseInt(string(v), 10, 64)
+		if err := v.Into(&n); (err == nil) != (wrong == nil) || err == nil && n != want {
+			t.Fatalf("%s: %d, %v", v, n, err)
+		}
+	default:
+		var got, want bool
+		wrong := json.Unmarshal(raw, &want)
+		if err := v.Into(&got); (err == nil) != (wrong == nil && raw.Kind() != 'n') || got != want {
+			t.Fatalf("%s: %v, %v", v, got, err)
+		}
+	}
+}
+
+func compareObject(t *testing.T, v Value) {
+	t.Helper()
+	want := map[string]jsontext.Value{}
+	if err := json.Unmarshal([]byte(v), &want); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := v.Each(func(name string, v Value) error {
+		n++
+		if string(want[name]) != string(v) {
+			t.Fatalf("%q is %s, want %s", name, v, want[name])
+		}
+		compare(t, v)
+		return nil
+	})
+	if err != nil || n != len(want) {
+		t.Fatalf("%s: %d members, %v", v, n, err)
+	}
+}
+
+func compareArray(t *testing.T, v Value) {
+	t.Helper()
+	var want []jsontext.Value
+	if err := json.Unmarshal([]byte(v), &want); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := v.Elements(func(i int, v Value) error {
+		n++
+		if string(want[i]) != string(v) {
+			t.Fatalf("[%d] is %s, want %s", i, v, want[i])
+		}
+		compare(t, v)
+		return nil
+	})
+	if err != nil || n != len(want) {
+		t.Fatalf("%s: %d elements, %v", v, n, err)
+	}
+	comparePairs(t, v, want)
+}
+
+// comparePairs holds the fast walk to the slow one.
+func comparePairs(t *testing.T, v Value, raw []jsontext.Value) {
+	t.Helper()
+	var want, got []string
+	pairs := true
+	for _, r := range raw {
+		var pair []any
+		if json.Unmarshal(r, &pair) != nil || len(pair) != 2 {
+			pairs = false
+			break
+		}
+		a, okA := pair[0].(string)
+		b, okB := pair[1].(string)
+		pairs = pairs && okA && okB
+		want = append(want, a, b)
+	}
+	err := v.Pairs(func(a, b string) { got = append(got, a, b) })
+	if (err == nil) != pairs || pairs && strings.Join(got, "\x00") != strings.Join(want, "\x00") {
+		t.Fatalf("%s: %q, %v", v, got, err)
+	}
+}
+
+func TestObject(t *testing.T) {
+	var o Object
+	if got := string(o.Bytes()); got != "{}" {
+		t.Errorf("empty: %s", got)
+	}
+	o.Str("s", "a\"b")
+	o.StrIf("none", "")
+	o.StrIf("some", "x")
+	o.Int("n", -1)
+	o.Bool("b", true)
+	o.Time("zero", time.Time{})
+	o.Time("t", time.Date(2026, 11, 21, 8, 0, 0, 5e8, time.FixedZone("", 3600)))
+	o.Strs("empty", nil)
+	o.Strs("list", []string{"a", "b"})
+	o.Raw("raw", []byte(`{"x":1}`))
+	want := `{"s":"a\"b","some":"x","n":-1,"b":true,"t":"2026-11-21T07:00:00.5Z","empty":[],"list":["a","b"],"raw":{"x":1}}`
+	if got := string(o.Bytes()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	o.Reset()
+	if got := string(o.Bytes()); got != "{}" {
+		t.Errorf("after Reset: %s", got)
+	}
+}
+
+// FuzzAppendString: what is written is read back, is valid JSON, and holds no
+// control that a terminal would obey.
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1b\x7f", "é😀\u0085\u009b\u2028\ufffd", "\xff\xc3", "\xed\xa0\x80"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		out := AppendString(nil, s)
+		if !jsontext.Value(out).IsValid() {
+			t.Fatalf("%q: %s", s, out)
+		}
+		for _, r := range string(out) {
+			if r < 0x20 || 0x7f <= r && r <= 0x9f {
+				t.Fatalf("%q: %q", s, out)
+			}
+		}
+		got, err := value(t, string(out)).String()
+		if want := string([]rune(s)); err != nil || got != want || utf8.ValidString(s) && got != s {
+			t.Fatalf("%q came back as %q, %v", s, got, err)
+		}
+	})
+}
