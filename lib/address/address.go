@@ -1,0 +1,113 @@
+// Package address compares mail addresses and entries of address lists, the way
+// the whole gate does it: ASCII letters fold, nothing else does.
+//
+// Invariant: two addresses are equal only if their bytes are, but for A-Z and
+// a-z. Caveat: it does not parse header fields; identity does.
+package address
+
+import (
+	"errors"
+	"strings"
+)
+
+// ErrInvalid is the error of an address that is not plain.
+var ErrInvalid = errors.New("not a plain address local@domain")
+
+// Fold returns s with A-Z in lower case. Unlike strings.ToLower it leaves every
+// other character alone: U+212A (Kelvin) is not k.
+func Fold(s string) string {
+	for i := 0; i < len(s); i++ {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if 'A' <= b[i] && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}
+
+// Equal reports whether a and b are equal under Fold.
+func Equal(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := 0; i < len(a); i++ {
+		x, y := a[i], b[i]
+		if x != y && (x|0x20 != y|0x20 || x|0x20 < 'a' || x|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// Split splits a plain address at its only @ (RFC 5322 dot-atom on the left, a
+// host name of at least one label on the right; 254 bytes at most). Quoted local
+// parts, domain literals and anything but ASCII are ErrInvalid.
+func Split(addr string) (local, domain string, err error) {
+	at := strings.IndexByte(addr, '@')
+	if at < 0 || len(addr) > 254 || !dotAtom(addr[:at]) || !Domain(addr[at+1:]) {
+		return "", "", ErrInvalid
+	}
+	return addr[:at], addr[at+1:], nil
+}
+
+// dotAtom checks RFC 5322 §3.2.3, and 64 bytes (RFC 5321 §4.5.3.1.1).
+func dotAtom(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '.' {
+			if i == 0 || i == len(s)-1 || s[i-1] == '.' {
+				return false
+			}
+			continue
+		}
+		if !alnum(c) && strings.IndexByte("!#$%&'*+-/=?^_`{|}~", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func alnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// Domain reports whether s is a host name: labels of letters, digits, hyphens and
+// underscores, no dot at the end.
+func Domain(s string) bool {
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := 0; i < len(label); i++ {
+			if !alnum(label[i]) && label[i] != '-' && label[i] != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Listed reports whether an entry of list is addr, or "@" and its domain.
+func Listed(list []string, addr string) bool {
+	_, domain, err := Split(addr)
+	if err != nil {
+		return false
+	}
+	for _, entry := range list {
+		if entry != "" && entry[0] == '@' && Equal(entry[1:], domain) || Equal(entry, addr) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,30 @@
+package envelope
+
+// Defect is something wrong with a message as it arrived. The list is closed and
+// stands in pulse-record(5).
+type Defect string
+
+// The defects. Those of the first group leave no doubt about what the header
+// says; a message with any other one is never verifiable.
+const (
+	InvalidUTF8     Defect = "invalid_utf8"     // bytes that are not UTF-8 became U+FFFD
+	UnknownCharset  Defect = "unknown_charset"  // text in a charset nobody knows
+	BrokenEncoding  Defect = "broken_encoding"  // base64 or quoted-printable that does not decode
+	MalformedMIME   Defect = "malformed_mime"   // Content-Type or a boundary can't be read
+	MalformedHeader Defect = "malformed_header" // a line that is neither a field nor folding
+	ControlInHeader Defect = "control_in_header"
+	NoHeader        Defect = "no_header"         // not one header field
+	HeaderTooLarge  Defect = "header_too_large"  // over 256 KiB; cut
+	TooManyFields   Defect = "too_many_fields"   // over 1,000; cut
+	MessageTooLarge Defect = "message_too_large" // over 25 MiB; no text
+	TooDeep         Defect = "mime_too_deep"     // parts nested deeper than 20
+	TooManyParts    Defect = "mime_too_many_parts"
+	SizeMismatch    Defect = "size_mismatch" // the source announced another size than it sent
+)
+
+var harmless = map[Defect]bool{
+	InvalidUTF8:    true,
+	UnknownCharset: true,
+	BrokenEncoding: true,
+	MalformedMIME:  true,
+}

@@ -1,0 +1,113 @@
+package message
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// errFull ends the extraction: there is as much text as was asked for.
+var errFull = errors.New("message: enough text")
+
+// collector takes text and keeps at most limit characters. Line ends become LF,
+// other controls and characters that draw nothing are dropped, blank lines at both
+// ends too.
+type collector struct {
+	b       []byte
+	n       int // characters in b
+	limit   int
+	line    bool // everything on one line
+	blanks  []byte
+	cr      bool // the last rune was a CR
+	invalid bool // a byte was not UTF-8
+}
+
+// rune adds a character; errFull says that it did not fit.
+func (c *collector) rune(r rune) error {
+	if r == '\n' && c.cr {
+		c.cr = false
+		return nil
+	}
+	if c.cr = r == '\r'; c.cr {
+		r = '\n'
+	}
+	if c.line && (r == '\n' || r == '\t') {
+		r = ' '
+	}
+	switch {
+	case r == '\n' || r == '\t' || r == ' ':
+		return c.blank(byte(r))
+	case unicode.IsControl(r) || invisible(r):
+		return nil
+	}
+	if c.n+len(c.blanks) >= c.limit {
+		return errFull
+	}
+	c.b = utf8.AppendRune(append(c.b, c.blanks...), r)
+	c.n += len(c.blanks) + 1
+	c.blanks = c.blanks[:0]
+	return nil
+}
+
+// blank keeps a blank back until something follows; at the beginning of the text
+// and, but for indentation, of a line it is nothing.
+func (c *collector) blank(r byte) error {
+	if r == '\n' {
+		for n := len(c.blanks); n > 0 && c.blanks[n-1] != '\n'; n-- {
+			c.blanks = c.blanks[:n-1]
+		}
+	}
+	if c.n == 0 && r == '\n' {
+		c.blanks = c.blanks[:0]
+		return nil
+	}
+	if c.n+len(c.blanks) < c.limit {
+		c.blanks = append(c.blanks, r)
+	}
+	return nil
+}
+
+func (c *collector) String() string {
+	if c.line {
+		return strings.TrimSpace(string(c.b))
+	}
+	return string(c.b)
+}
+
+// readFrom adds the text of r until its end or errFull.
+func (c *collector) readFrom(r io.Reader) error {
+	br := bufio.NewReader(r)
+	for {
+		char, size, err := br.ReadRune()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if char == utf8.RuneError && size == 1 {
+			c.invalid = true
+		}
+		if err := c.rune(char); err != nil {
+			return err
+		}
+	}
+}
+
+// invisible reports whether r draws nothing and so serves only to hide: tags and
+// variation selectors carry whole messages past a reader. The two joiners of
+// scripts and emoji (U+200C, U+200D) and the direction marks stay.
+func invisible(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x180e, r == 0x200b, r == 0x3164, r == 0xfeff, r == 0xffa0:
+		return true
+	case 0x2060 <= r && r <= 0x206f, 0xfff0 <= r && r <= 0xfffb:
+		return true
+	}
+	return 0xe0000 <= r && r <= 0xe0fff
+}

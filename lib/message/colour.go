@@ -1,0 +1,112 @@
+package message
+
+import (
+	"strconv"
+	"strings"
+)
+
+// colour is a colour as far as it matters: can text in it be told from what lies
+// behind it.
+type colour struct {
+	known   bool
+	clear   bool // transparent
+	r, g, b int
+}
+
+var (
+	black = colour{known: true}
+	white = colour{known: true, r: 255, g: 255, b: 255}
+)
+
+// looksLike reports whether text of colour c can't be read on back.
+func (c colour) looksLike(back colour) bool {
+	if !c.known || !back.known {
+		return false
+	}
+	near := func(a, b int) bool { return a-b < 24 && b-a < 24 }
+	return c.clear || near(c.r, back.r) && near(c.g, back.g) && near(c.b, back.b)
+}
+
+// names has the colours that are used to hide text, and some to show it.
+var names = map[string]colour{
+	"black": black, "white": white, "transparent": {known: true, clear: true},
+	"snow": white, "ivory": white, "ghostwhite": white, "floralwhite": white,
+	"whitesmoke": white, "mintcream": white, "azure": white, "seashell": white,
+	"red": {known: true, r: 255}, "lime": {known: true, g: 255}, "blue": {known: true, b: 255},
+	"green": {known: true, g: 128}, "navy": {known: true, b: 128}, "yellow": {known: true, r: 255, g: 255},
+	"gray": {known: true, r: 128, g: 128, b: 128}, "grey": {known: true, r: 128, g: 128, b: 128},
+	"silver": {known: true, r: 192, g: 192, b: 192},
+}
+
+// anyColour returns the first colour among the words of a background.
+func anyColour(value string) colour {
+	if c := parseColour(value); c.known {
+		return c
+	}
+	for _, word := range strings.Fields(value) {
+		if c := parseColour(word); c.known {
+			return c
+		}
+	}
+	return colour{}
+}
+
+// parseColour reads a name, #rgb, #rrggbb (with alpha or without the #), rgb() or
+// rgba(). What it can't read is unknown, and text in it is shown.
+func parseColour(value string) colour {
+	value = asciiLower(strings.TrimSpace(value))
+	if c, ok := names[value]; ok {
+		return c
+	}
+	if args, ok := strings.CutPrefix(value, "rgb"); ok {
+		return functionColour(args)
+	}
+	hex := strings.TrimPrefix(value, "#")
+	n, err := strconv.ParseUint(hex, 16, 32)
+	if err != nil {
+		return colour{}
+	}
+	c := colour{known: true}
+	switch len(hex) {
+	case 4:
+		c.clear = n&15 == 0
+		n >>= 4
+		fallthrough
+	case 3:
+		c.r, c.g, c.b = int(n>>8&15)*17, int(n>>4&15)*17, int(n&15)*17
+	case 8:
+		c.clear = n&255 < 26
+		n >>= 8
+		fallthrough
+	case 6:
+		c.r, c.g, c.b = int(n>>16&255), int(n>>8&255), int(n&255)
+	default:
+		return colour{}
+	}
+	return c
+}
+
+// functionColour reads what follows "rgb": (r, g, b) or a(r, g, b, alpha).
+func functionColour(args string) colour {
+	args = strings.TrimPrefix(args, "a")
+	if !strings.HasPrefix(args, "(") || !strings.HasSuffix(args, ")") {
+		return colour{}
+	}
+	fields := strings.FieldsFunc(args[1:len(args)-1], func(r rune) bool { return r == ',' || r == '/' || asciiSpace(r) })
+	var v [4]float64
+	v[3] = 1
+	for i, f := range fields {
+		n, unit, ok := number(f)
+		if !ok || i > 3 {
+			return colour{}
+		}
+		if unit == "%" {
+			n /= 100
+			if i < 3 {
+				n *= 255
+			}
+		}
+		v[i] = n
+	}
+	return colour{len(fields) >= 3, v[3] < 0.1, int(v[0]), int(v[1]), int(v[2])}
+}

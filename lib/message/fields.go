@@ -1,0 +1,15 @@
+package message
+
+// Fields splits raw the way Parse does and returns the header fields as they
+// came, bytes and folding, each with the CRLF at its end, and the body as far as
+// it was fetched. Of a header over MaxHeader it is the beginning.
+func Fields(raw Raw) (fields []string, body []byte) {
+	head, rest := splitHeader(raw.Header)
+	var p parser
+	for block := p.headerBlock(head); len(block) > 0; {
+		end := fieldEnd(block)
+		fields = append(fields, block[:end])
+		block = block[end:]
+	}
+	return fields, join(rest, raw.Body)
+}

@@ -1,0 +1,174 @@
+package message
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"mime/quotedprintable"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pulse/lib/envelope"
+	"pulse/lib/record"
+)
+
+// seeds are the broken messages in testdata and some that are whole.
+func seeds(f *testing.F) {
+	names, err := filepath.Glob("testdata/broken/*.eml")
+	if err != nil || len(names) < 20 {
+		f.Fatalf("%d seeds in testdata/broken: %v", len(names), err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+}
+
+// check holds a message against what every later stage relies on.
+func check(t *testing.T, raw []byte, opt Options) envelope.Message {
+	t.Helper()
+	m := Parse(Raw{Header: raw, Size: int64(len(raw))}, opt)
+	if len(m.Headers) > MaxFields || len([]rune(m.Text)) > opt.limit() || len(m.Attachments) > MaxParts {
+		t.Fatalf("over a bound: %d fields, %d bytes of text, %d attachments", len(m.Headers), len(m.Text), len(m.Attachments))
+	}
+	for _, s := range []string{m.Text, m.From, m.Subject} {
+		if !utf8.ValidString(s) {
+			t.Fatalf("not UTF-8: %q", s)
+		}
+		if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }); i >= 0 {
+			t.Fatalf("a control in %q", s)
+		}
+	}
+	line := append(append([]byte(`{"message":`), m.Append(nil)...), '}')
+	if len(line) > record.DefaultMax {
+		t.Fatalf("a record of %d bytes", len(line))
+	}
+	rec, err := record.Parse(line, envelope.Member)
+	if err != nil {
+		t.Fatalf("a bad record: %v", err)
+	}
+	err = rec.Decode(envelope.Member, func(v record.Value) error {
+		back, err := envelope.Decode(v)
+		if err == nil && (!reflect.DeepEqual(back.Headers, m.Headers) || back.ID != m.ID || back.Digest != m.Digest) {
+			t.Fatalf("another message comes back:\n%q\n%q", back.Headers, m.Headers)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("a record that a stage refuses: %v", err)
+	}
+	return m
+}
+
+// Any header gives a record that every stage accepts; line ends do not change what
+// it says; every byte of a header without a defect stands in its fields.
+func FuzzHeader(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := check(t, raw, Options{Scope: envelope.Headers})
+		if bytes.Contains(raw, []byte("\r")) {
+			return
+		}
+		crlf := check(t, bytes.ReplaceAll(raw, []byte("\n"), []byte("\r\n")), Options{Scope: envelope.Headers})
+		if crlf.Digest != m.Digest || !reflect.DeepEqual(crlf.Headers, m.Headers) {
+			t.Fatalf("CRLF changes the header:\n%q\n%q", crlf.Headers, m.Headers)
+		}
+		if len(m.Defects) > 0 {
+			return
+		}
+		head, _ := splitHeader(raw)
+		if got, want := rebuilt(m.Headers), squeezed(string(head)); got != want {
+			t.Fatalf("fields say\n%q\nheader says\n%q", got, want)
+		}
+	})
+}
+
+// rebuilt and squeezed write a header without the blanks behind its colons.
+func rebuilt(fields []envelope.Field) string {
+	var b strings.Builder
+	for _, f := range fields {
+		b.WriteString(f.Name + ":" + f.Value + "\r\n")
+	}
+	return squeezed(b.String())
+}
+
+func squeezed(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.ReplaceAll(strings.TrimSuffix(s, "\n"), " ", "")
+}
+
+// Any message gives bounded, printable text, the same for snippet and full as far
+// as the snippet goes.
+func FuzzText(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		full := check(t, raw, Options{Scope: envelope.Full})
+		snippet := check(t, raw, Options{Scope: envelope.Snippet})
+		if len(raw) < SnippetWindow && !strings.HasPrefix(full.Text, snippet.Text) {
+			t.Fatalf("full text\n%q\ndoes not begin with the snippet\n%q", full.Text, snippet.Text)
+		}
+	})
+}
+
+// No markup and no attribute of HTML survives: a marker that stands in one never
+// reaches the text.
+func FuzzHTML(f *testing.F) {
+	f.Add("<p>a</p>", "x")
+	f.Add("<div style='display:none'>", "</span>")
+	f.Add("<style>.a{display:none}</style><b class=a>", "</b>")
+	f.Fuzz(func(t *testing.T, before, inside string) {
+		const marker = "MARKER7f3a"
+		if strings.ContainsAny(before+inside, "'\"<>&-/=\x00") {
+			before, inside = strings.NewReplacer("'", "", "\"", "", "<", "", ">", "", "&", "", "-", "", "/", "", "=", "", "\x00", "").Replace(before), ""
+		}
+		for _, page := range []string{
+			before + "<a href='data:text/html," + inside + marker + "'>x</a>",
+			before + "<!-- " + inside + marker + " -->",
+			before + "<script>" + inside + marker + "</script>",
+			before + "<p hidden>" + inside + marker,
+			before + "<div style='display:none'><p>" + inside + marker + "</span></b>" + marker,
+		} {
+			out := collector{limit: DefaultMaxText}
+			if err := readHTML(&out, strings.NewReader(page)); err != nil && err != errFull {
+				t.Fatal(err)
+			}
+			if strings.Contains(out.String(), marker) {
+				t.Fatalf("%q shows %q", page, out.String())
+			}
+		}
+	})
+}
+
+// What the standard decoders accept, ours read alike; what they refuse, ours bound.
+func FuzzTransfer(f *testing.F) {
+	f.Add([]byte("aGVsbG8="))
+	f.Add([]byte("a=3Db=\r\nc"))
+	f.Add(bytes.Repeat([]byte("=4"), 3000))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := &base64Reader{b: b}
+		got, err := io.ReadAll(d)
+		if err != nil || len(got) > len(b) {
+			t.Fatalf("base64: %d bytes of %d, %v", len(got), len(b), err)
+		}
+		if want, err := base64.StdEncoding.DecodeString(string(b)); err == nil && (!bytes.Equal(got, want) || d.broken) {
+			t.Fatalf("base64: %q, want %q", got, want)
+		}
+		q := &quotedReader{b: b}
+		got, err = io.ReadAll(q)
+		if err != nil || len(got) > len(b) {
+			t.Fatalf("quoted-printable: %d bytes of %d, %v", len(got), len(b), err)
+		}
+		want, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(b)))
+		if err == nil && !q.broken && !bytes.Equal(bytes.ReplaceAll(got, []byte("\r"), nil), bytes.ReplaceAll(want, []byte("\r"), nil)) {
+			t.Fatalf("quoted-printable: %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package message
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// The bounds of HTML: how large one tag may be (data: URIs are), and how many
+// elements may be open; those opened deeper are treated as hidden.
+const (
+	maxTag  = 4 << 20
+	maxOpen = 256
+)
+
+// readHTML adds the text that a person would see (no style sheet is fetched,
+// nothing is run).
+func readHTML(out *collector, r io.Reader) error {
+	z := html.NewTokenizer(r)
+	z.SetMaxBuf(maxTag)
+	p := page{out: out}
+	for {
+		var err error
+		switch z.Next() {
+		case html.ErrorToken:
+			switch err := z.Err(); {
+			case errors.Is(err, io.EOF):
+				return nil
+			case errors.Is(err, html.ErrBufferExceeded):
+				return errFull // what follows is not looked at
+			default:
+				return err
+			}
+		case html.TextToken:
+			err = p.text(z.Text())
+		case html.StartTagToken, html.SelfClosingTagToken:
+			err = p.start(z)
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			err = p.end(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// page is the state of rendering: the elements that are open, outermost first.
+type page struct {
+	out   *collector
+	open  []element
+	path  []step // the same elements, in short: end tags search it
+	over  int    // elements opened beyond maxOpen
+	sheet sheet
+	css   bool // inside a style element
+	gap   bool // white space is due before the next word
+}
+
+// element is an open element with what its text inherits.
+type element struct {
+	tag       atom.Atom
+	name      string // of an element that has no atom
+	hidden    bool   // for good; what follows a child can undo
+	unseen    bool   // visibility: hidden
+	tiny      bool   // too small to read
+	pre       bool
+	ink, back colour
+}
+
+func (e *element) seen() bool {
+	return !e.hidden && !e.unseen && !e.tiny && !e.ink.looksLike(e.back)
+}
+
+// step is what a search for the element that an end tag closes looks at.
+type step struct {
+	tag     atom.Atom
+	barrier bool
+}
+
+func (p *page) push(el element) {
+	p.open = append(p.open, el)
+	p.path = append(p.path, step{el.tag, barrier(el.tag)})
+}
+
+// cut closes all elements but the first n.
+func (p *page) cut(n int) { p.open, p.path = p.open[:n], p.path[:n] }
+
+func (p *page) top() element {
+	if len(p.open) == 0 {
+		return element{ink: black, back: white}
+	}
+	return p.open[len(p.open)-1]
+}
+
+// never is what a page shows no text of, or none without running something.
+var never = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Title: true, atom.Template: true,
+	atom.Noscript: true, atom.Iframe: true, atom.Noembed: true, atom.Noframes: true,
+	atom.Object: true, atom.Embed: true, atom.Applet: true, atom.Audio: true,
+	atom.Video: true, atom.Canvas: true, atom.Svg: true, atom.Math: true,
+	atom.Textarea: true, atom.Select: true, atom.Datalist: true, atom.Dialog: true,
+}
+
+// void elements have no end tag (HTML §13.1.2).
+var void = map[atom.Atom]bool{
+	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true,
+	atom.Hr: true, atom.Img: true, atom.Input: true, atom.Link: true, atom.Meta: true,
+	atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
+}
+
+// lines is how many line ends stand around an element's text.
+var lines = map[atom.Atom]int{
+	atom.P: 2, atom.H1: 2, atom.H2: 2, atom.H3: 2, atom.H4: 2, atom.H5: 2, atom.H6: 2,
+	atom.Blockquote: 2, atom.Pre: 2, atom.Ul: 1, atom.Ol: 1, atom.Dl: 1, atom.Li: 1,
+	atom.Div: 1, atom.Tr: 1, atom.Table: 1, atom.Section: 1, atom.Article: 1,
+	atom.Header: 1, atom.Footer: 1, atom.Address: 1, atom.Dt: 1, atom.Dd: 1,
+	atom.Center: 1, atom.Form: 1, atom.Fieldset: 1, atom.Main: 1, atom.Nav: 1,
+	atom.Aside: 1, atom.Figure: 1, atom.Hr: 1, atom.Body: 1, atom.Html: 1,
+}
+
+// named returns the name of an element as an atom, or as a string.
+func named(name []byte) (atom.Atom, string) {
+	if tag := atom.Lookup(name); tag != 0 {
+		return tag, ""
+	}
+	return 0, string(name)
+}
+
+// start opens an element, or acts on one that has no content.
+func (p *page) start(z *html.Tokenizer) error {
+	name, more := z.TagName()
+	tag, own := named(name)
+	p.implied(tag)
+	el := p.top()
+	el.tag, el.name = tag, own
+	el.pre = el.pre || tag == atom.Pre
+	el.hidden = el.hidden || never[tag]
+	p.attributes(&el, z, more)
+	p.css = tag == atom.Style
+	if !el.hidden {
+		if err := p.before(tag); err != nil {
+			return err
+		}
+	}
+	switch {
+	case void[tag]:
+	case len(p.open) == maxOpen:
+		p.over++
+	default:
+		p.push(el)
+	}
+	return nil
+}
+
+// before writes what separates an element from the text before it.
+func (p *page) before(tag atom.Atom) error {
+	switch tag {
+	case atom.Br:
+		p.gap = false
+		return p.out.rune('\n')
+	case atom.Td, atom.Th:
+		p.gap = true
+	case atom.Li:
+		if err := p.breaks(1); err != nil {
+			return err
+		}
+		return p.write("- ")
+	}
+	return p.breaks(lines[tag])
+}
+
+// breaks makes sure that n line ends stand at the end of the text.
+func (p *page) breaks(n int) error {
+	if n == 0 {
+		return nil
+	}
+	p.gap = false
+	have := 0
+	for i := len(p.out.blanks) - 1; i >= 0; i-- {
+		if p.out.blanks[i] == '\n' {
+			have++
+		}
+	}
+	for ; have < n; have++ {
+		if err := p.out.rune('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *page) write(s string) error {
+	for _, r := range s {
+		if err := p.out.rune(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// implied closes what the start of tag closes by itself (HTML §13.1.2.4).
+func (p *page) implied(tag atom.Atom) {
+	top := p.top().tag
+	switch {
+	case top == atom.P && lines[tag] > 0,
+		top == tag && (tag == atom.Li || tag == atom.Tr || tag == atom.Option),
+		(top == atom.Td || top == atom.Th) && (tag == atom.Td || tag == atom.Th || tag == atom.Tr),
+		(top == atom.Dt || top == atom.Dd) && (tag == atom.Dt || tag == atom.Dd):
+		if len(p.open) > 0 {
+			p.cut(len(p.open) - 1)
+		}
+		if tag == atom.Tr && (top == atom.Td || top == atom.Th) {
+			p.implied(tag)
+		}
+	}
+}
+
+// barrier stops the search for what an end tag closes: a stray </span> does not
+// end a hidden <span> around a <div> (HTML §13.2.4.2).
+func barrier(tag atom.Atom) bool {
+	return lines[tag] > 0 || tag == atom.Td || tag == atom.Th
+}
+
+// end closes an element and all that is open inside.
+func (p *page) end(name []byte) error {
+	tag, own := named(name)
+	if p.over > 0 {
+		p.over--
+		return nil
+	}
+	p.css = false
+	hidden := p.top().hidden
+	block := barrier(tag)
+	for i := len(p.path) - 1; i >= 0; i-- {
+		if p.path[i].tag == tag && p.open[i].name == own {
+			p.cut(i)
+			break
+		}
+		if p.path[i].barrier && !block {
+			break
+		}
+	}
+	if hidden {
+		return nil
+	}
+	return p.breaks(lines[tag])
+}
+
+// text adds text with its white space collapsed, unless it can't be seen.
+func (p *page) text(b []byte) error {
+	el := p.top()
+	switch {
+	case p.css:
+		p.sheet.parse(string(b))
+		return nil
+	case p.over > 0 || !el.seen():
+		return nil
+	case el.pre:
+		return p.write(string(b))
+	}
+	p.gap = p.gap || len(b) > 0 && asciiSpace(rune(b[0]))
+	for _, word := range strings.FieldsFunc(string(b), asciiSpace) {
+		if p.gap && !p.lineStart() {
+			word = " " + word
+		}
+		if err := p.write(word); err != nil {
+			return err
+		}
+		p.gap = true
+	}
+	p.gap = len(b) > 0 && asciiSpace(rune(b[len(b)-1]))
+	return nil
+}
+
+// lineStart reports whether nothing stands on the current line yet.
+func (p *page) lineStart() bool {
+	n := len(p.out.blanks)
+	return p.out.n == 0 && n == 0 || n > 0 && p.out.blanks[n-1] == '\n'
+}
+
+// asciiSpace is what HTML collapses; a no-break space is not.
+func asciiSpace(r rune) bool {
+	return r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\f'
+}

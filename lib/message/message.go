@@ -1,0 +1,153 @@
+// Package message turns the raw bytes of one message into what a record says of
+// it: header fields as they came, text that is safe to read, defects (RFC 5322,
+// RFC 2045 to 2047; pulse-record(5)).
+//
+// Invariant: any bytes give a message, in bounded memory and linear time; what
+// was cut, guessed or left out has a name among its defects. Nothing here decides
+// whether a sender is believed. Caveat: hidden HTML is found as a person would
+// find it in common mail clients, by inline styles and simple style sheets; there
+// are tricks left, and text is never safe to obey.
+package message
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"pulse/lib/envelope"
+)
+
+// The bounds of what is read of a message.
+const (
+	MaxHeader  = 256 << 10 // bytes of the header block, line ends counted as two
+	MaxMessage = 25 << 20  // bytes of the whole message
+	MaxFields  = 1000      // header fields
+	MaxDepth   = 20        // nested multiparts
+	MaxParts   = 200       // parts in all
+)
+
+// The bounds of what is emitted, in characters (Unicode code points).
+const (
+	SnippetText    = 1000
+	DefaultMaxText = 20_000
+	MostMaxText    = 200_000 // a record of this much stays under record.DefaultMax
+	maxShown       = 1000    // of From and Subject, decoded for people
+	maxName        = 255     // of an attachment's name and type
+)
+
+// SnippetWindow is how many bytes of the body the snippet scope looks at. All
+// sources cut there, so that the same message gives the same snippet.
+const SnippetWindow = 64 << 10
+
+// Raw is a message as its source gave it. Servers often estimate Size; only one of
+// more than twice what came is a defect.
+type Raw struct {
+	Header  []byte // the header block; what follows its blank line is body
+	Body    []byte // more of the body, if the source keeps it apart
+	Size    int64  // bytes of the whole message, by the source's own account
+	Partial bool   // Body is only the beginning
+}
+
+// Options says how much text is wanted.
+type Options struct {
+	Scope   envelope.Scope
+	MaxText int // characters for scope full; 0 is DefaultMaxText
+}
+
+// Window returns how many bytes of the body a source must give for the scope. One
+// byte over MaxMessage tells a message that is too large from one that just fits.
+func (o Options) Window() int64 {
+	switch o.Scope {
+	case envelope.Headers:
+		return 0
+	case envelope.Full:
+		return MaxMessage + 1
+	}
+	return SnippetWindow
+}
+
+func (o Options) limit() int {
+	switch {
+	case o.Scope == envelope.Snippet:
+		return SnippetText
+	case o.MaxText > 0:
+		return o.MaxText
+	}
+	return DefaultMaxText
+}
+
+// Parse fills all of a message that its bytes tell; Source, UID, Received and
+// Fetched are the caller's.
+func Parse(raw Raw, opt Options) envelope.Message {
+	p := parser{limit: opt.limit(), partial: raw.Partial}
+	head, rest := splitHeader(raw.Header)
+	body := join(rest, raw.Body)
+	if window := opt.Window(); int64(len(body)) > window {
+		body, p.partial = body[:window], true
+	}
+	block := p.headerBlock(head)
+	m := envelope.Message{Size: raw.Size, Scope: opt.Scope}
+	m.Headers = p.fields(block)
+	m.Digest = digest(block)
+	m.ID = messageID(m.Headers, m.Digest)
+	m.From = p.shown(m.Headers, "from")
+	m.Subject = p.shown(m.Headers, "subject")
+	switch {
+	case raw.Size > MaxMessage:
+		p.add(envelope.MessageTooLarge)
+		m.Truncated = true
+	case opt.Scope == envelope.Headers:
+		m.Truncated = p.partial || len(body) > 0
+	default:
+		m.Text, m.Truncated = p.text(m.Headers, body)
+		m.Attachments = p.attachments
+	}
+	if !raw.Partial && raw.Size/2 > int64(len(raw.Header)+len(raw.Body)) {
+		p.add(envelope.SizeMismatch)
+	}
+	m.Defects = p.defects
+	return m
+}
+
+// join returns a followed by b and copies only if both hold something.
+func join(a, b []byte) []byte {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	}
+	return slices.Concat(a, b)
+}
+
+// digest is over the header block with CRLF line ends and without the blank line,
+// so that IMAP, Maildir and mbox give one message the same digest.
+func digest(block string) string {
+	sum := sha256.Sum256([]byte(block))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func messageID(fields []envelope.Field, digest string) string {
+	if f := find(fields, "message-id"); f != nil {
+		if id := strings.Trim(unfold(f.Value), " \t"); id != "" {
+			return id
+		}
+	}
+	return digest
+}
+
+// parser collects what is found out about one message.
+type parser struct {
+	limit       int  // characters of text
+	partial     bool // the body is not whole
+	parts       int
+	attachments []envelope.Attachment
+	defects     []envelope.Defect
+}
+
+func (p *parser) add(d envelope.Defect) {
+	if !slices.Contains(p.defects, d) {
+		p.defects = append(p.defects, d)
+	}
+}

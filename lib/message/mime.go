@@ -1,0 +1,260 @@
+package message
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"strings"
+
+	"pulse/lib/envelope"
+)
+
+// part is one MIME entity: its type and its body, still encoded.
+type part struct {
+	kind     string // "text/plain", lower case
+	params   map[string]string
+	name     string // of the file, decoded
+	attached bool   // Content-Disposition says so
+	encoding string // Content-Transfer-Encoding, lower case
+	body     []byte
+	cut      bool // the body is not whole
+}
+
+// texts are the readable parts found below one part, in order.
+type texts struct {
+	parts []part
+	plain bool // one of them is not HTML
+}
+
+// text returns the readable text of a message and whether there is more.
+func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
+	root := p.part(fields, body)
+	root.cut = p.partial
+	found := p.walk(root, 1)
+	out := collector{limit: p.limit}
+	full := false
+	for i := range found.parts {
+		if full = p.extract(&out, &found.parts[i]) == errFull; full {
+			break
+		}
+		out.rune('\n')
+	}
+	if out.invalid {
+		p.add(envelope.InvalidUTF8)
+	}
+	return out.String(), full || p.partial
+}
+
+// part reads the fields that describe an entity (RFC 2045, RFC 2183).
+func (p *parser) part(fields []envelope.Field, body []byte) part {
+	pt := part{kind: "text/plain", body: body}
+	if f := find(fields, "content-type"); f != nil {
+		pt.kind, pt.params = p.mediaType(f.Value)
+	}
+	if f := find(fields, "content-transfer-encoding"); f != nil {
+		word, _, _ := strings.Cut(unfold(f.Value), ";")
+		pt.encoding = asciiLower(strings.Trim(word, " \t\""))
+	}
+	pt.name = pt.params["name"]
+	if f := find(fields, "content-disposition"); f != nil {
+		kind, params := p.mediaType(f.Value)
+		pt.attached = kind == "attachment"
+		if params["filename"] != "" {
+			pt.name = params["filename"]
+		}
+	}
+	return pt
+}
+
+// mediaType parses a value like Content-Type's. What mime can't parse is read as
+// far as possible: mail that names a boundary badly is still read by its reader.
+func (p *parser) mediaType(value string) (string, map[string]string) {
+	value = unfold(value)
+	value = value[:min(len(value), 8<<10)]
+	kind, params, err := mime.ParseMediaType(value)
+	if err == nil {
+		return kind, params
+	}
+	p.add(envelope.MalformedMIME)
+	pieces := strings.Split(value, ";")
+	kind = asciiLower(strings.Trim(pieces[0], " \t"))
+	params = map[string]string{}
+	for _, piece := range pieces[1:] {
+		name, val, _ := strings.Cut(piece, "=")
+		name = asciiLower(strings.Trim(name, " \t"))
+		if _, twice := params[name]; !twice {
+			params[name] = strings.Trim(val, " \t\"")
+		}
+	}
+	return kind, params
+}
+
+// walk finds the readable parts below pt and lists the others as attachments.
+func (p *parser) walk(pt part, depth int) texts {
+	if p.parts++; p.parts > MaxParts {
+		p.add(envelope.TooManyParts)
+		return texts{}
+	}
+	multipart := strings.HasPrefix(pt.kind, "multipart/")
+	switch {
+	case multipart && pt.params["boundary"] == "":
+		p.add(envelope.MalformedMIME) // the whole is shown as text
+	case multipart && depth > MaxDepth:
+		p.add(envelope.TooDeep)
+		return texts{}
+	case multipart:
+		return p.multipart(pt, depth)
+	case pt.attached || pt.kind != "text/plain" && pt.kind != "text/html":
+		p.attach(pt)
+		return texts{}
+	}
+	return texts{[]part{pt}, pt.kind != "text/html"}
+}
+
+// multipart walks the parts of a multipart. Of alternatives the first with plain
+// text is taken, else the first with any (RFC 2046 §5.1.4 would take the last:
+// the richest, and the easiest to hide something in).
+func (p *parser) multipart(pt part, depth int) texts {
+	var all texts
+	alternative := pt.kind == "multipart/alternative"
+	found := p.split(pt, func(child part) bool {
+		t := p.walk(child, depth+1)
+		switch {
+		case !alternative:
+			all.parts = append(all.parts, t.parts...)
+			all.plain = all.plain || t.plain
+		case len(all.parts) == 0 || t.plain && !all.plain:
+			all = t
+		}
+		return p.parts <= MaxParts
+	})
+	if !found {
+		p.add(envelope.MalformedMIME)
+		if !pt.cut {
+			return texts{[]part{{kind: "text/plain", body: pt.body}}, true}
+		}
+	}
+	return all
+}
+
+// split yields the parts between the boundary lines (RFC 2046 §5.1.1) and reports
+// whether there was one.
+func (p *parser) split(pt part, yield func(part) bool) (found bool) {
+	delimiter := []byte("--" + pt.params["boundary"])
+	rest, begin := pt.body, -1
+	pos := 0
+	for {
+		at, next, last := boundary(rest, pos, delimiter)
+		if at < 0 {
+			break
+		}
+		found = true
+		if begin >= 0 && !yield(p.child(trimEOL(rest[begin:at]), false)) {
+			return true
+		}
+		begin, pos = next, next
+		if last {
+			return true
+		}
+	}
+	if begin >= 0 { // never closed
+		if !pt.cut {
+			p.add(envelope.MalformedMIME)
+		}
+		yield(p.child(rest[begin:], pt.cut))
+	}
+	return found
+}
+
+// boundary finds the next line that begins with delimiter: where it begins, where
+// the next line begins, and whether it is the closing one.
+func boundary(b []byte, pos int, delimiter []byte) (at, next int, last bool) {
+	for {
+		i := bytes.Index(b[pos:], delimiter)
+		if i < 0 {
+			return -1, 0, false
+		}
+		at = pos + i
+		pos = at + len(delimiter)
+		if at > 0 && b[at-1] != '\n' {
+			continue
+		}
+		line, _, _ := bytes.Cut(b[pos:], []byte{'\n'})
+		next = min(pos+len(line)+1, len(b))
+		tail := bytes.TrimRight(line, " \t\r")
+		if len(tail) == 0 {
+			return at, next, false
+		}
+		if bytes.HasPrefix(tail, []byte("--")) {
+			return at, next, true
+		}
+	}
+}
+
+// trimEOL removes the line end that belongs to the boundary behind it.
+func trimEOL(b []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
+}
+
+// child reads the entity between two boundaries. Its header is bounded like the
+// message's; defects in it do not matter to what the message's header says.
+func (p *parser) child(b []byte, cut bool) part {
+	head, body := splitHeader(b)
+	if len(head) > 0 && len(body) == 0 && !bytes.Contains(head, []byte{':'}) {
+		head, body = nil, b // no header, and no blank line for it
+	}
+	inner := parser{}
+	pt := p.part(inner.fields(inner.headerBlock(head)), body)
+	pt.cut = cut
+	return pt
+}
+
+// attach lists a part that is not emitted.
+func (p *parser) attach(pt part) {
+	size := int64(len(pt.body))
+	if pt.encoding == "base64" {
+		size = base64Size(pt.body)
+	}
+	p.attachments = append(p.attachments, envelope.Attachment{
+		Name: p.decodeWords(pt.name, maxName), Type: p.decodeWords(pt.kind, maxName), Size: size,
+	})
+}
+
+// base64Size returns how many bytes b decodes to.
+func base64Size(b []byte) int64 {
+	n := int64(0)
+	for _, c := range b {
+		if isBase64(c) {
+			n++
+		}
+	}
+	return n * 3 / 4
+}
+
+// extract adds the text of a readable part; errFull says that it did not fit.
+func (p *parser) extract(out *collector, pt *part) error {
+	var r io.Reader = bytes.NewReader(pt.body)
+	var broken *bool
+	switch pt.encoding {
+	case "base64":
+		dec := &base64Reader{b: pt.body}
+		r, broken = dec, &dec.broken
+	case "quoted-printable":
+		dec := &quotedReader{b: pt.body}
+		r, broken = dec, &dec.broken
+	case "", "7bit", "8bit", "binary":
+	default:
+		p.add(envelope.BrokenEncoding)
+	}
+	r = p.decodeCharset(pt.params["charset"], r)
+	var err error
+	if pt.kind == "text/html" {
+		err = readHTML(out, r)
+	} else {
+		err = out.readFrom(r)
+	}
+	if broken != nil && *broken && !pt.cut {
+		p.add(envelope.BrokenEncoding)
+	}
+	return err
+}

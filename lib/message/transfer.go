@@ -1,0 +1,136 @@
+package message
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+)
+
+// base64Reader decodes base64 as mail has it (RFC 2045 §6.8): line ends and other
+// foreign characters are skipped, and padding may stand in the middle.
+type base64Reader struct {
+	b      []byte
+	broken bool // characters that are neither base64 nor blanks, or a cut end
+	out    []byte
+	buf    [3 << 10]byte
+}
+
+func (r *base64Reader) Read(p []byte) (int, error) {
+	for len(r.out) == 0 {
+		if len(r.b) == 0 {
+			return 0, io.EOF
+		}
+		r.fill()
+	}
+	n := copy(p, r.out)
+	r.out = r.out[n:]
+	return n, nil
+}
+
+// fill decodes the next run of quanta, up to padding or what fits.
+func (r *base64Reader) fill() {
+	var in [4 << 10]byte
+	n, i, padded := 0, 0, false
+	for i = 0; i < len(r.b) && n < len(in) && !padded; i++ {
+		switch c := r.b[i]; {
+		case isBase64(c):
+			in[n] = c
+			n++
+		case c == '=':
+			padded = true
+		case c != '\r' && c != '\n' && c != ' ' && c != '\t':
+			r.broken = true
+		}
+	}
+	r.b = bytes.TrimLeft(r.b[i:], "=")
+	if n%4 == 1 || n%4 != 0 && !padded {
+		r.broken = true
+	}
+	if n%4 == 1 {
+		n--
+	}
+	n, _ = base64.RawStdEncoding.Decode(r.buf[:], in[:n])
+	r.out = r.buf[:n]
+}
+
+func isBase64(c byte) bool {
+	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
+}
+
+// quotedReader decodes quoted-printable (RFC 2045 §6.7). What does not decode
+// passes as it is, as most readers show it.
+type quotedReader struct {
+	b      []byte
+	broken bool // an equals sign without two hex digits
+	out    []byte
+	buf    []byte
+}
+
+func (r *quotedReader) Read(p []byte) (int, error) {
+	for len(r.out) == 0 {
+		if len(r.b) == 0 {
+			return 0, io.EOF
+		}
+		r.fill()
+	}
+	n := copy(p, r.out)
+	r.out = r.out[n:]
+	return n, nil
+}
+
+// longLine is where a line without end is decoded in pieces.
+const longLine = 4 << 10
+
+// fill decodes the next line.
+func (r *quotedReader) fill() {
+	var end []byte
+	line, n := r.b, bytes.IndexByte(r.b[:min(len(r.b), longLine)], '\n')+1
+	switch {
+	case n > 0:
+		line, end = r.b[:n], r.b[n-1:n]
+	case len(r.b) > longLine:
+		n = bytes.LastIndexByte(r.b[:longLine], '=')
+		if n < longLine-2 {
+			n = longLine // no escape is cut in two
+		}
+		line = r.b[:n]
+	default:
+		n = len(r.b)
+	}
+	r.b = r.b[n:]
+	if end != nil || len(r.b) == 0 {
+		line = bytes.TrimRight(line, " \t\r\n") // added on the way
+		if bytes.HasSuffix(line, []byte("=")) { // a soft line break
+			line, end = line[:len(line)-1], nil
+		}
+	}
+	r.buf = append(r.unescape(r.buf[:0], line), end...)
+	r.out = r.buf
+}
+
+func (r *quotedReader) unescape(dst, line []byte) []byte {
+	for i := 0; i < len(line); i++ {
+		if line[i] == '=' {
+			if i+2 < len(line) && unhex(line[i+1]) < 16 && unhex(line[i+2]) < 16 {
+				dst = append(dst, unhex(line[i+1])<<4|unhex(line[i+2]))
+				i += 2
+				continue
+			}
+			r.broken = true
+		}
+		dst = append(dst, line[i])
+	}
+	return dst
+}
+
+func unhex(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 16
+}
