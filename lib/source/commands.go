@@ -1,0 +1,117 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxCommand bounds one line of a command and each of its literals.
+const maxCommand = 64 << 10
+
+// commands checks what goes to the server, one line after the other.
+type commands struct {
+	line     []byte // not yet whole
+	literal  int64  // bytes of a literal that are still to come
+	verb     string // of the command that a literal interrupts
+	exchange bool   // an AUTHENTICATE was sent: its answers follow
+}
+
+// check takes the next bytes and returns those that may leave; sent is told of
+// each command among them.
+func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, err error) {
+	for len(b) > 0 {
+		if c.literal > 0 {
+			n := min(c.literal, int64(len(b)))
+			ready = append(ready, b[:n]...)
+			b, c.literal = b[n:], c.literal-n
+			continue
+		}
+		i := bytes.IndexByte(b, '\n') + 1
+		if i == 0 {
+			i = len(b)
+		}
+		c.line = append(c.line, b[:i]...)
+		b = b[i:]
+		if len(c.line) > maxCommand {
+			return nil, fmt.Errorf("%w: longer than %d bytes", ErrCommand, maxCommand)
+		}
+		if c.line[len(c.line)-1] != '\n' {
+			break
+		}
+		if err := c.whole(string(c.line), sent); err != nil {
+			return nil, err
+		}
+		ready = append(ready, c.line...)
+		c.line = c.line[:0]
+	}
+	return ready, nil
+}
+
+// whole checks a line: a command, what follows a literal of one, or an answer of a
+// SASL exchange, which is base64 and so can't be a command.
+func (c *commands) whole(line string, sent func(tag, verb string)) error {
+	line, ok := strings.CutSuffix(line, "\r\n")
+	if !ok {
+		return fmt.Errorf("%w: a line without CRLF", ErrCommand)
+	}
+	if c.exchange && saslAnswer.MatchString(line) {
+		return nil
+	}
+	verb := c.verb
+	if c.verb = ""; verb == "" {
+		tag, v, args := splitCommand(line)
+		if !allowed(v, args) {
+			return fmt.Errorf("%w: %s", ErrCommand, v) // never the arguments: a password
+		}
+		verb, c.exchange = v, v == "AUTHENTICATE"
+		sent(tag, verb)
+	}
+	return c.announced(line, verb)
+}
+
+var (
+	saslAnswer     = regexp.MustCompile(`^(\*|[A-Za-z0-9+/]*={0,2})$`)
+	literalAtEnd   = regexp.MustCompile(`\{([0-9]{1,5})\+?\}$`)
+	fetchArguments = regexp.MustCompile(`^[0-9,:]+ \(((UID|INTERNALDATE|RFC822\.SIZE|BODY\.PEEK\[(HEADER|TEXT)\]<0\.[0-9]+>) ?)+\)$`)
+)
+
+// announced notes the literal that a line ends with (RFC 9051 §4.3).
+func (c *commands) announced(line, verb string) error {
+	m := literalAtEnd.FindStringSubmatch(line)
+	if m == nil {
+		return nil
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || n > maxCommand {
+		return fmt.Errorf("%w: %s with a literal of %s bytes", ErrCommand, verb, m[1])
+	}
+	c.literal, c.verb = n, verb
+	return nil
+}
+
+// splitCommand returns tag, verb ("UID FETCH" is one) and arguments.
+func splitCommand(line string) (tag, verb, args string) {
+	tag, rest, _ := strings.Cut(line, " ")
+	verb, args, _ = strings.Cut(rest, " ")
+	if verb == "UID" {
+		sub, more, _ := strings.Cut(args, " ")
+		verb, args = verb+" "+sub, more
+	}
+	return tag, verb, args
+}
+
+// allowed is the whole list of what pulse-fetch may say to a server.
+func allowed(verb, args string) bool {
+	switch verb {
+	case "CAPABILITY", "NOOP", "LOGOUT", "STARTTLS":
+		return args == ""
+	case "ID", "LOGIN", "AUTHENTICATE", "ENABLE", "EXAMINE", "UID SEARCH":
+		return args != ""
+	case "UID FETCH": // BODY without PEEK would set \Seen
+		return fetchArguments.MatchString(args)
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+// Package dovecottest runs a private Dovecot for tests: IMAP over TLS on loopback,
+// one user, one Maildir. It needs no network and no configuration of the machine;
+// whoever runs the tests must have Debian's dovecot-imapd (2.3).
+package dovecottest
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The account of every server.
+const (
+	User     = "me"
+	Password = "secret-of-the-test"
+)
+
+// Server is a running Dovecot.
+type Server struct {
+	Addr    string // of IMAP over TLS
+	CA      string // file with the certificate to trust
+	Maildir string // of User
+	dir     string
+	uid     int
+}
+
+// nobody is the user that mail belongs to when the tests run as root: Dovecot
+// refuses mail of uid 0.
+const nobody = 65534
+
+// Start starts a server and stops it when the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	path := binary(t)
+	// Sockets lie in it, and their paths must stay under 108 bytes.
+	dir, err := os.MkdirTemp("/tmp", "pulse-dc")
+	check(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &Server{Addr: freeAddr(t), CA: filepath.Join(dir, "ca.pem"), Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid()}
+	if s.uid == 0 {
+		s.uid = nobody
+	}
+	check(t, os.Chmod(dir, 0o755))
+	for _, sub := range []string{"", "new", "cur", "tmp"} {
+		check(t, os.MkdirAll(filepath.Join(s.Maildir, sub), 0o700))
+	}
+	s.own(t)
+	certificate(t, s.CA, filepath.Join(dir, "key.pem"))
+	conf := filepath.Join(dir, "dovecot.conf")
+	check(t, os.WriteFile(conf, []byte(s.config(t)), 0o644))
+	s.run(t, path, conf)
+	return s
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func binary(t testing.TB) string {
+	for _, name := range []string{"dovecot", "/usr/sbin/dovecot"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("dovecot is missing: apt-get install dovecot-imapd")
+	return ""
+}
+
+func freeAddr(t testing.TB) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// Deliver puts a message into new/ of the Maildir, as a delivery agent would.
+func (s *Server) Deliver(t testing.TB, name string, message []byte) {
+	t.Helper()
+	tmp := filepath.Join(s.Maildir, "tmp", name)
+	check(t, os.WriteFile(tmp, message, 0o600))
+	check(t, os.Rename(tmp, filepath.Join(s.Maildir, "new", name)))
+	s.own(t)
+}
+
+// own gives the mail to the user under whom it is read.
+func (s *Server) own(t testing.TB) {
+	if os.Getuid() != 0 {
+		return
+	}
+	check(t, filepath.Walk(filepath.Join(s.dir, "mail"), func(path string, _ os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, s.uid, s.uid)
+	}))
+}
+
+// Names returns the names of all message files, with their flags.
+func (s *Server) Names(t testing.TB) []string {
+	t.Helper()
+	var list []string
+	for _, sub := range []string{"new", "cur"} {
+		entries, err := os.ReadDir(filepath.Join(s.Maildir, sub))
+		check(t, err)
+		for _, e := range entries {
+			list = append(list, sub+"/"+e.Name())
+		}
+	}
+	return list
+}
+
+func (s *Server) config(t testing.TB) string {
+	internal, login := "dovecot", "dovenull"
+	if os.Getuid() != 0 {
+		u, err := user.Current()
+		check(t, err)
+		internal, login = u.Username, u.Username
+	}
+	_, port, _ := net.SplitHostPort(s.Addr)
+	return strings.NewReplacer("@DIR@", s.dir, "@PORT@", port, "@UID@", fmt.Sprint(s.uid), "@INTERNAL@", internal,
+		"@LOGIN@", login, "@PASSWORD@", Password).Replace(config)
+}
+
+const config = `
+base_dir = @DIR@/run
+state_dir = @DIR@/state
+log_path = /dev/stderr
+info_log_path = /dev/stderr
+protocols = imap
+listen = 127.0.0.1
+ssl = required
+ssl_cert = <@DIR@/ca.pem
+ssl_key = <@DIR@/key.pem
+default_internal_user = @INTERNAL@
+default_login_user = @LOGIN@
+first_valid_uid = 1
+auth_failure_delay = 0
+auth_mechanisms = plain login
+mail_location = maildir:@DIR@/mail/%u
+passdb {
+  driver = static
+  args = password=@PASSWORD@
+}
+userdb {
+  driver = static
+  args = uid=@UID@ gid=@UID@ home=@DIR@/mail/%u
+}
+service imap-login {
+  chroot =
+  inet_listener imap {
+    port = 0
+  }
+  inet_listener imaps {
+    port = @PORT@
+    ssl = yes
+  }
+}
+service anvil {
+  chroot =
+}
+`
+
+// run starts Dovecot and returns once it says that it listens.
+func (s *Server) run(t testing.TB, path, conf string) {
+	cmd := exec.Command(path, "-F", "-c", conf)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	log, err := cmd.StderrPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	lines := bufio.NewScanner(log)
+	var said []string
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if strings.Contains(lines.Text(), "starting up") {
+			go func() { // or Dovecot would block once the pipe is full
+				for lines.Scan() {
+				}
+			}()
+			t.Cleanup(func() {
+				cmd.Process.Signal(syscall.SIGTERM)
+				cmd.Wait()
+			})
+			return
+		}
+	}
+	cmd.Wait()
+	t.Fatalf("dovecot did not start:\n%s", strings.Join(said, "\n"))
+}
+
+// certificate makes a key for 127.0.0.1 that signs itself.
+func certificate(t testing.TB, certFile, keyFile string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pulse test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	check(t, err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	check(t, err)
+	check(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
+	check(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600))
+}

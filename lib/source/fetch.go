@@ -1,0 +1,178 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"pulse/lib/message"
+)
+
+// fetch asks for one batch and yields what comes.
+func (f *fetcher) fetch(uids []uint32) error {
+	var set imap.UIDSet
+	missing := make(map[uint32]bool, len(uids))
+	for _, uid := range uids {
+		set.AddNum(imap.UID(uid))
+		missing[uid] = true
+	}
+	cmd := f.client.Fetch(set, f.items())
+	for msg := cmd.Next(); msg != nil; msg = cmd.Next() {
+		if err := f.take(msg, missing); err != nil {
+			f.guard.fail(err) // or Close would wait for all the rest
+			var cut cutError
+			if !errors.As(err, &cut) { // the library reads a cut literal twice, and at once
+				cmd.Close()
+			}
+			return err
+		}
+	}
+	if err := cmd.Close(); err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		if missing[uid] {
+			f.vanished = append(f.vanished, uid)
+		}
+	}
+	return nil
+}
+
+// items asks for one byte more of the header than is kept, to see that it is more.
+func (f *fetcher) items() *imap.FetchOptions {
+	o := &imap.FetchOptions{UID: true, InternalDate: true, RFC822Size: true}
+	section := func(what imap.PartSpecifier, size int64) {
+		o.BodySection = append(o.BodySection, &imap.FetchItemBodySection{
+			Specifier: what, Peek: true, Partial: &imap.SectionPartial{Size: size},
+		})
+	}
+	section(imap.PartSpecifierHeader, headerWindow)
+	if f.Window > 0 {
+		section(imap.PartSpecifierText, f.Window)
+	}
+	return o
+}
+
+// headerWindow holds the largest header block, its blank line, and thereby shows
+// that there is more.
+const headerWindow = message.MaxHeader + 2
+
+// take reads one message and yields it if it is wanted. Messages must come in
+// ascending order: whoever records how far he came would else pass one by.
+func (f *fetcher) take(msg *imapclient.FetchMessageData, missing map[uint32]bool) error {
+	m, err := f.read(msg)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !missing[m.UID]:
+		return broken("UID %d, which was not asked for", m.UID)
+	case m.UID <= f.last:
+		return broken("UID %d after UID %d", m.UID, f.last)
+	}
+	delete(missing, m.UID)
+	f.last = m.UID
+	if m.Received.Before(f.plan.since) || f.enough() {
+		return nil
+	}
+	f.emitted++
+	if err := f.yield(m); err != nil {
+		return yieldError{err}
+	}
+	return nil
+}
+
+// read collects the items of one message. All must be there, once.
+func (f *fetcher) read(msg *imapclient.FetchMessageData) (*Message, error) {
+	m := &Message{Source: f.Address.String(), UIDValidity: f.validity}
+	size := int64(-1)
+	seen := map[imap.PartSpecifier]bool{}
+	for item := msg.Next(); item != nil; item = msg.Next() {
+		switch item := item.(type) {
+		case imapclient.FetchItemDataUID:
+			if m.UID != 0 && m.UID != uint32(item.UID) {
+				return nil, broken("one message with two UIDs")
+			}
+			m.UID = uint32(item.UID)
+		case imapclient.FetchItemDataInternalDate:
+			m.Received = item.Time.UTC()
+		case imapclient.FetchItemDataRFC822Size:
+			size = item.Size
+		case imapclient.FetchItemDataBodySection:
+			what := item.Section.Specifier
+			if seen[what] {
+				return nil, broken("a part of a message twice")
+			}
+			seen[what] = true
+			if err := f.section(&item); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if m.UID == 0 || m.Received.IsZero() || size < 0 || !seen[imap.PartSpecifierHeader] || f.Window > 0 && !seen[imap.PartSpecifierText] {
+		return nil, broken("a message with parts missing")
+	}
+	if f.Window == 0 {
+		f.body = f.body[:0]
+	}
+	got := int64(len(f.header) + len(f.body))
+	cut := int64(len(f.body)) == f.Window && got < size
+	m.Raw = message.Raw{Header: f.header, Body: f.body, Size: max(size, got), Partial: cut}
+	return m, nil
+}
+
+// section reads a literal into the memory of the message before.
+func (f *fetcher) section(item *imapclient.FetchItemDataBodySection) (err error) {
+	if len(item.Section.Part) > 0 || len(item.Section.HeaderFields)+len(item.Section.HeaderFieldsNot) > 0 {
+		return broken("a part of a message that was not asked for")
+	}
+	switch item.Section.Specifier {
+	case imap.PartSpecifierHeader:
+		f.header, err = readLiteral(f.header, item.Literal, headerWindow)
+	case imap.PartSpecifierText:
+		f.body, err = readLiteral(f.body, item.Literal, f.Window)
+	default:
+		err = broken("a part of a message that was not asked for")
+	}
+	return err
+}
+
+// cutError is a literal that ended too early.
+type cutError struct{ error }
+
+func (e cutError) Unwrap() error { return e.error }
+
+// readLiteral reads a literal, which must be as long as announced and no longer
+// than asked for. NIL is an empty one.
+func readLiteral(buf []byte, lit imap.LiteralReader, window int64) ([]byte, error) {
+	if lit == nil {
+		return buf[:0], nil
+	}
+	if lit.Size() > window {
+		return buf[:0], broken("%d bytes where at most %d were asked for", lit.Size(), window)
+	}
+	if int64(cap(buf)) < lit.Size() {
+		buf = make([]byte, lit.Size())
+	}
+	buf = buf[:lit.Size()]
+	if n, err := io.ReadFull(lit, buf); err != nil {
+		return buf[:0], cutError{fmt.Errorf("%w: a literal of %d bytes that ends after %d", ErrProtocol, lit.Size(), n)}
+	}
+	if n, _ := lit.Read(make([]byte, 1)); n != 0 {
+		return buf[:0], broken("a literal longer than announced")
+	}
+	return buf, nil
+}
+
+// unasked takes FETCH data that answers nothing we asked. Flags come so when
+// somebody else changes them; a body never does.
+func (f *fetcher) unasked(msg *imapclient.FetchMessageData) {
+	for item := msg.Next(); item != nil; item = msg.Next() {
+		if _, ok := item.(imapclient.FetchItemDataBodySection); ok {
+			f.guard.fail(broken("a message that was not asked for, or twice"))
+		}
+	}
+}

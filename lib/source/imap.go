@@ -1,0 +1,158 @@
+package source
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"pulse/lib/fault"
+)
+
+// IMAP is a mailbox on a server (RFC 3501, RFC 9051). It is opened with EXAMINE
+// and read with BODY.PEEK; no flag changes, not even \Recent.
+type IMAP struct {
+	Address  Address
+	Auth     Auth
+	Password string
+	RootCAs  *x509.CertPool // nil: those of the system
+	Window   int64          // bytes of the body that are wanted
+	Search   Search         // what the server is asked for besides
+	From     Start
+	Now      time.Time
+
+	testOnlyLimits *limits
+}
+
+// batch is how many messages one FETCH asks for: enough that the round trip costs
+// nothing, few enough that the command line stays short.
+const batch = 200
+
+// Each implements Source. Messages that vanish while they are fetched are counted
+// and make the error Temporary once all others were yielded.
+func (s *IMAP) Each(ctx context.Context, yield func(*Message) error) error {
+	conn, err := s.dial(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return s.explain(ctx, &guard{}, err)
+		}
+		return fmt.Errorf("%s: %w", s.Address, err)
+	}
+	l := defaultLimits
+	if s.testOnlyLimits != nil {
+		l = *s.testOnlyLimits
+	}
+	g := newGuard(conn, l)
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	f := fetcher{IMAP: s, guard: g, yield: yield}
+	f.client = imapclient.New(g, &imapclient.Options{
+		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: f.unasked},
+	})
+	defer f.client.Close()
+	err = f.run()
+	var ours yieldError
+	if errors.As(err, &ours) {
+		return ours.error
+	}
+	if err != nil {
+		return s.explain(ctx, g, err)
+	}
+	return nil
+}
+
+// yieldError is an error of the function that takes the messages.
+type yieldError struct{ error }
+
+// fetcher is one run over one connection.
+type fetcher struct {
+	*IMAP
+	guard  *guard
+	client *imapclient.Client
+	yield  func(*Message) error
+
+	validity uint32
+	plan     plan
+	emitted  int
+	last     uint32   // UID that was yielded last
+	vanished []uint32 // asked for and not sent
+	header   []byte
+	body     []byte
+}
+
+func (f *fetcher) run() error {
+	if err := f.login(f.client); err != nil {
+		return err
+	}
+	box, err := f.examine()
+	if err != nil {
+		return err
+	}
+	f.validity = box.UIDValidity
+	uids, err := f.search(box)
+	if err != nil {
+		return err
+	}
+	for len(uids) > 0 && !f.enough() {
+		n := min(len(uids), batch)
+		if left := f.From.Limit - f.emitted; f.From.Limit > 0 {
+			n = min(n, left)
+		}
+		if err := f.fetch(uids[:n]); err != nil {
+			return err
+		}
+		uids = uids[n:]
+	}
+	return f.finish()
+}
+
+func (f *fetcher) enough() bool { return f.From.Limit > 0 && f.emitted >= f.From.Limit }
+
+// examine opens the mailbox; the guard sees to it that it is read-only.
+func (f *fetcher) examine() (*imap.SelectData, error) {
+	box, err := f.client.Select(f.Address.Mailbox, &imap.SelectOptions{ReadOnly: true}).Wait()
+	var refused *imap.Error
+	if errors.As(err, &refused) && refused.Code != imap.ResponseCodeUnavailable && refused.Code != imap.ResponseCodeInUse {
+		return nil, fault.Failedf("the part behind the host names the mailbox, for example /INBOX",
+			"the server does not open the mailbox: %s", f.silent(refused.Text))
+	}
+	if err == nil && box.UIDValidity == 0 {
+		err = broken("a mailbox without UIDVALIDITY")
+	}
+	return box, err
+}
+
+// search returns the UIDs to fetch, ascending.
+func (f *fetcher) search(box *imap.SelectData) ([]uint32, error) {
+	f.plan = f.From.plan(box, f.Search, f.Now)
+	if f.plan.nothing {
+		return nil, nil
+	}
+	data, err := f.client.UIDSearch(&f.plan.criteria, nil).Wait()
+	if err != nil {
+		return nil, err
+	}
+	return f.plan.uids(data)
+}
+
+// finish makes sure that all UIDs meant what they meant at the beginning.
+func (f *fetcher) finish() error {
+	box, err := f.examine()
+	if err != nil {
+		return err
+	}
+	if box.UIDValidity != f.validity {
+		return fault.Temporaryf("run again", "the mailbox was replaced while it was read")
+	}
+	f.guard.hurry()
+	f.client.Logout().Wait() // whatever it answers, all is read
+	if n := len(f.vanished); n > 0 {
+		return fault.Temporaryf("run again; the next run goes on behind them",
+			"%d messages vanished while they were fetched, the first is UID %d", n, f.vanished[0])
+	}
+	return nil
+}

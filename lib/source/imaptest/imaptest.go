@@ -1,0 +1,133 @@
+// Package imaptest runs go-imap's in-memory server for tests: IMAP over TLS on
+// loopback, one user. It does not enforce EXAMINE, so that a fetch that forgets
+// PEEK really sets \Seen here: it is the stricter witness of both servers.
+package imaptest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapserver"
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+)
+
+// The account of every server.
+const (
+	User     = "me"
+	Password = "secret-of-the-test"
+)
+
+// Server is a running server.
+type Server struct {
+	Addr string // of IMAP over TLS
+	CA   string // file with the certificate to trust
+	user *imapmemserver.User
+}
+
+// Start starts a server with an empty INBOX and stops it when the test ends. With
+// plain set it speaks without TLS.
+func Start(t testing.TB, plain bool) *Server {
+	t.Helper()
+	cert, pemBytes := Certificate(t)
+	s := &Server{CA: filepath.Join(t.TempDir(), "ca.pem"), user: imapmemserver.NewUser(User, Password)}
+	if err := os.WriteFile(s.CA, pemBytes, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.Create(t, "INBOX")
+	mem := imapmemserver.New()
+	mem.AddUser(s.user)
+	server := imapserver.New(&imapserver.Options{
+		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
+			return mem.NewSession(), nil, nil
+		},
+		Caps:         imap.CapSet{imap.CapIMAP4rev1: {}},
+		InsecureAuth: plain,
+		Logger:       log.New(io.Discard, "", 0), // a guard ends connections
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Addr = ln.Addr().String()
+	if !plain {
+		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{cert}})
+	}
+	go server.Serve(ln)
+	t.Cleanup(func() { server.Close() })
+	return s
+}
+
+// Create makes a mailbox.
+func (s *Server) Create(t testing.TB, mailbox string) {
+	t.Helper()
+	if err := s.user.Create(mailbox, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Delete removes a mailbox; made again, it has another UIDVALIDITY.
+func (s *Server) Delete(t testing.TB, mailbox string) {
+	t.Helper()
+	if err := s.user.Delete(mailbox); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Append delivers a message that was received then.
+func (s *Server) Append(t testing.TB, mailbox, message string, received time.Time) {
+	t.Helper()
+	message = strings.ReplaceAll(strings.ReplaceAll(message, "\r\n", "\n"), "\n", "\r\n")
+	if _, err := s.user.Append(mailbox, literal{strings.NewReader(message)}, &imap.AppendOptions{Time: received}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type literal struct{ *strings.Reader }
+
+func (l literal) Size() int64 { return l.Reader.Size() }
+
+// Unseen returns how many messages of a mailbox have no \Seen flag.
+func (s *Server) Unseen(t testing.TB, mailbox string) int {
+	t.Helper()
+	data, err := s.user.Status(mailbox, &imap.StatusOptions{NumUnseen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(*data.NumUnseen)
+}
+
+// Certificate makes a key for 127.0.0.1 that signs itself, and its certificate in
+// PEM form.
+func Certificate(t testing.TB) (tls.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pulse test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pemBytes := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pemBytes
+}

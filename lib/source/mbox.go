@@ -1,0 +1,200 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"pulse/lib/fault"
+	"pulse/lib/message"
+)
+
+// Mbox is the messages of an mbox file (RFC 4155), in the order of the file, which
+// is the order of delivery. Quoted ">From " lines are restored as mboxrd has them.
+type Mbox struct {
+	Path   string
+	Window int64 // bytes of the body that are wanted
+}
+
+// OpenMbox checks that the file is there.
+func OpenMbox(path string, window int64) (*Mbox, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s: is a directory", path)
+	}
+	if err != nil {
+		return nil, fault.Usagef("", "mbox: %w", err)
+	}
+	return &Mbox{path, window}, nil
+}
+
+// Each implements Source.
+func (s *Mbox) Each(ctx context.Context, yield func(*Message) error) error {
+	f, err := openQuietly(s.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	box := newMboxReader(f, beginning(s.Window))
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m := Message{Source: "mbox:" + s.Path}
+		err := box.next(&m)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("mbox:%s: %w", s.Path, err)
+		}
+		if err := yield(&m); err != nil {
+			return err
+		}
+	}
+}
+
+// errNotMbox is a file that does not begin as an mbox does.
+var errNotMbox = errors.New("not an mbox: the first line does not begin with \"From \"")
+
+// mboxReader splits a stream. It keeps limit bytes of a message and counts the
+// rest, however long a message or a line is.
+type mboxReader struct {
+	r     *bufio.Reader
+	limit int64
+
+	from    []byte // the From_ line of the message to come
+	buf     []byte
+	size    int64
+	begin   bool // the next piece begins a line
+	blank   int  // bytes of the blank line that was just read
+	inBody  bool
+	started bool
+}
+
+func newMboxReader(r io.Reader, limit int64) *mboxReader {
+	return &mboxReader{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// next reads the next message into m, or returns io.EOF.
+func (b *mboxReader) next(m *Message) error {
+	if err := b.start(); err != nil {
+		return err
+	}
+	m.Received = fromDate(string(b.from))
+	b.from, b.buf, b.size, b.blank, b.inBody = nil, b.buf[:0], 0, 0, false
+	for b.from == nil {
+		piece, err := b.piece()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		b.take(piece)
+	}
+	// The blank line before a From_ line or the end belongs to the mbox.
+	b.size -= int64(b.blank)
+	b.buf = b.buf[:min(int64(len(b.buf)), b.size)]
+	m.Raw = message.Raw{Header: b.buf, Size: b.size, Partial: int64(len(b.buf)) < b.size}
+	return nil
+}
+
+// start finds the first From_ line.
+func (b *mboxReader) start() error {
+	if b.started {
+		if b.from == nil {
+			return io.EOF
+		}
+		return nil
+	}
+	b.started, b.begin = true, true
+	for {
+		piece, err := b.piece()
+		switch {
+		case err != nil:
+			return err
+		case isFrom(piece):
+			b.keepFrom(piece)
+			return nil
+		case len(bytes.TrimRight(piece, "\r\n")) > 0:
+			return errNotMbox
+		}
+	}
+}
+
+// piece returns the next line, or as much of a long one as fits the buffer.
+func (b *mboxReader) piece() ([]byte, error) {
+	piece, err := b.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull || err == io.EOF && len(piece) > 0 {
+		err = nil
+	}
+	return piece, err
+}
+
+func isFrom(line []byte) bool { return bytes.HasPrefix(line, []byte("From ")) }
+
+func (b *mboxReader) keepFrom(piece []byte) {
+	b.from = append([]byte{}, bytes.TrimRight(piece[:min(len(piece), 998)], "\r\n")...)
+	b.begin = piece[len(piece)-1] == '\n'
+}
+
+// take adds a piece to the message, or ends it at a From_ line: one that stands
+// behind a blank line.
+func (b *mboxReader) take(piece []byte) {
+	whole := piece[len(piece)-1] == '\n'
+	begin := b.begin
+	if b.begin = whole; !begin {
+		b.keep(piece)
+		b.blank = 0
+		return
+	}
+	if isFrom(piece) && (b.blank > 0 || b.size == 0) {
+		b.keepFrom(piece)
+		return
+	}
+	b.blank = 0
+	if len(bytes.TrimRight(piece, "\r\n")) == 0 {
+		b.blank, b.inBody = len(piece), true
+	}
+	if b.inBody && piece[0] == '>' && isFrom(bytes.TrimLeft(piece, ">")) {
+		piece = piece[1:]
+	}
+	b.keep(piece)
+}
+
+func (b *mboxReader) keep(piece []byte) {
+	b.size += int64(len(piece))
+	room := b.limit - int64(len(b.buf))
+	b.buf = append(b.buf, piece[:min(int64(len(piece)), room)]...)
+}
+
+// fromDates are the dates that programs write at the end of a From_ line. One
+// without a zone is taken for UTC.
+var fromDates = []string{
+	"Mon Jan 2 15:04:05 2006", "Mon Jan 2 15:04:05 2006 -0700", "Mon Jan 2 15:04:05 -0700 2006",
+	"Mon Jan 2 15:04:05 MST 2006", "Mon Jan 2 15:04 2006", time.RFC3339,
+}
+
+// fromDate returns the date of a From_ line, or the zero time.
+func fromDate(line string) time.Time {
+	words := strings.Fields(line)
+	for n := 6; n >= 1; n-- {
+		if len(words) < n+1 {
+			continue
+		}
+		date := strings.Join(words[len(words)-n:], " ")
+		for _, layout := range fromDates {
+			if t, err := time.Parse(layout, date); err == nil && t.Year() > 1900 && t.Year() < 9999 {
+				return t.UTC()
+			}
+		}
+	}
+	return time.Time{}
+}

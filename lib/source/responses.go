@@ -1,0 +1,335 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+)
+
+// responses checks the server's bytes, one response after the other (RFC 9051
+// §2.2.2, §9). It keeps the beginning of a line and numbers, never the content.
+type responses struct {
+	*limits
+	done     func(tag, status, code string) error
+	fetching func() bool
+	parted   func(text string)
+
+	state   func(*responses, byte) error
+	words   []byte // the first words of the line: tag, type, or tag, number, type
+	code    []byte // of a status response, as far as it matters
+	greeted bool
+	parting bool   // this is a BYE
+	bye     []byte // its text
+	kind    responseKind
+	depth   int
+	size    int64 // of the literal being announced
+	digits  int   // read of it
+	skip    int64 // bytes of a literal that are still to come
+	n       int64 // bytes of this response outside body sections
+	chatted int64 // the same since the last tagged answer
+}
+
+// responseKind says which bound holds for a data response.
+type responseKind int
+
+const (
+	otherData responseKind = iota
+	searchData
+	fetchData
+)
+
+const (
+	maxWords = 80  // bytes of tag, number and type together
+	maxCode  = 32  // bytes of a response code that are looked at
+	maxBye   = 200 // bytes of a server's parting words that are kept
+	overhead = 100 // bytes of chatter that a response counts for besides its own
+)
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// check takes the next bytes. With an error it returns how many of them, up to the
+// end of a response, came before what is wrong.
+func (r *responses) check(b []byte) (whole int, err error) {
+	if r.state == nil {
+		r.state = (*responses).first
+	}
+	for i := 0; i < len(b); {
+		if r.skip > 0 {
+			n := min(r.skip, int64(len(b)-i))
+			i += int(n)
+			r.skip -= n
+			continue
+		}
+		c := b[i]
+		i++
+		r.n++
+		if r.chatted++; r.chatted > r.chatter {
+			return whole, broken("more than %d bytes that nobody asked for", r.chatter)
+		}
+		if limit := r.bound(); r.n > limit {
+			return whole, broken("a response of more than %d bytes", limit)
+		}
+		if err := r.state(r, c); err != nil {
+			return whole, err
+		}
+		if r.n == 0 {
+			whole = i
+		}
+	}
+	return len(b), nil
+}
+
+func (r *responses) bound() int64 {
+	if r.kind == searchData {
+		return r.search
+	}
+	return r.line
+}
+
+// first reads tag, number and type. What stands between them is one space, as the
+// grammar has it, so that no two readers see different types.
+func (r *responses) first(c byte) error {
+	switch {
+	case len(r.words) == 0 && c == '+':
+		r.words = append(r.words, c)
+		r.state = (*responses).text
+		return nil
+	case isWord(c) || c == '*' && len(r.words) == 0:
+		if r.words = append(r.words, c); len(r.words) > maxWords {
+			return broken("a response without a type")
+		}
+		return nil
+	case c != ' ' && c != '\r':
+		return broken("%q at the beginning of a response", c)
+	}
+	words := strings.Split(string(r.words), " ")
+	last := words[len(words)-1]
+	switch {
+	case last == "":
+		return broken("a response without a type")
+	case len(words) == 1 || len(words) == 2 && isNumber(last):
+		if c == '\r' {
+			return broken("a response without a type")
+		}
+		r.words = append(r.words, ' ')
+		return nil
+	}
+	return r.typed(words, c)
+}
+
+// typed knows the type of the response; c is what stands behind it.
+func (r *responses) typed(words []string, c byte) error {
+	kind := upper(words[len(words)-1])
+	switch {
+	case len(words) == 2 && isStatus(kind):
+		r.parting = words[0] == "*" && kind == "BYE"
+		r.state = (*responses).codeBegin
+	case isStatus(kind): // the parser takes "* 1 OK" for a status
+		return broken("a status with a number")
+	case words[0] != "*":
+		return broken("a tagged response that is no status")
+	case len(words) == 3 && kind == "FETCH":
+		r.kind, r.state = fetchData, (*responses).data
+	case len(words) == 2 && kind == "SEARCH":
+		r.kind, r.state = searchData, (*responses).data
+	default:
+		r.state = (*responses).data
+	}
+	if c == '\r' {
+		r.state = (*responses).lineFeed
+	}
+	return nil
+}
+
+// codeBegin stands behind the type of a status response.
+func (r *responses) codeBegin(c byte) error {
+	if c == '[' {
+		r.state = (*responses).codeText
+		return nil
+	}
+	r.state = (*responses).text
+	return r.text(c)
+}
+
+// codeText reads a response code. It must end on its line: the parser would look
+// for its end further on.
+func (r *responses) codeText(c byte) error {
+	switch c {
+	case ']':
+		r.state = (*responses).text
+	case '\r', '\n':
+		return broken("a response code without an end")
+	default:
+		if len(r.code) < maxCode {
+			r.code = append(r.code, c)
+		}
+	}
+	return nil
+}
+
+// text reads text for people: only the line end means anything.
+func (r *responses) text(c byte) error {
+	switch {
+	case c == '\r':
+		r.state = (*responses).lineFeed
+	case c == '\n':
+		return broken("a line that ends without CR")
+	case r.parting && len(r.bye) < maxBye:
+		r.bye = append(r.bye, c)
+	}
+	return nil
+}
+
+// data reads a data response: parentheses, strings and literals.
+func (r *responses) data(c byte) error {
+	switch c {
+	case '(':
+		if r.depth++; r.depth > r.limits.depth {
+			return broken("parentheses nested deeper than %d", r.limits.depth)
+		}
+	case ')':
+		if r.depth--; r.depth < 0 {
+			return broken("a stray parenthesis")
+		}
+	case '"':
+		r.state = (*responses).quoted
+	case '{':
+		r.size, r.digits = 0, 0
+		r.state = (*responses).literalSize
+	case '\r':
+		r.state = (*responses).lineFeed
+	case '\n':
+		return broken("a line that ends without CR")
+	}
+	return nil
+}
+
+// quoted reads a quoted string, which ends on its line.
+func (r *responses) quoted(c byte) error {
+	switch c {
+	case '"':
+		r.state = (*responses).data
+	case '\\':
+		r.state = (*responses).escaped
+	case '\r', '\n':
+		return broken("a quoted string without an end")
+	}
+	return nil
+}
+
+func (r *responses) escaped(c byte) error {
+	if c == '\r' || c == '\n' {
+		return broken("a quoted string without an end")
+	}
+	r.state = (*responses).quoted
+	return nil
+}
+
+// literalSize reads "123}" of "{123}".
+func (r *responses) literalSize(c byte) error {
+	switch {
+	case '0' <= c && c <= '9' && r.digits < 10:
+		r.size = r.size*10 + int64(c-'0')
+		r.digits++
+	case c == '}' && r.digits > 0:
+		r.state = (*responses).literalCR
+	default:
+		return broken("a malformed literal")
+	}
+	return nil
+}
+
+func (r *responses) literalCR(c byte) error {
+	if c != '\r' {
+		return broken("a malformed literal")
+	}
+	r.state = (*responses).literalLF
+	return nil
+}
+
+// literalLF stands before the bytes of a literal. A large one is a body section of
+// a FETCH that was asked for, which is streamed; any other is kept in memory.
+func (r *responses) literalLF(c byte) error {
+	if c != '\n' {
+		return broken("a malformed literal")
+	}
+	if r.kind == fetchData && r.depth == 1 && r.fetching() {
+		if r.size > r.literal {
+			return broken("a literal of %d bytes", r.size)
+		}
+		r.state, r.skip = (*responses).data, r.size
+		return nil
+	}
+	r.n += r.size
+	r.chatted += r.size
+	if r.n > r.line {
+		return broken("a literal of %d bytes that nobody asked for", r.size)
+	}
+	r.state, r.skip = (*responses).data, r.size
+	return nil
+}
+
+// lineFeed ends a response.
+func (r *responses) lineFeed(c byte) error {
+	if c != '\n' {
+		return broken("a CR without LF")
+	}
+	if r.depth != 0 {
+		return broken("parentheses left open")
+	}
+	r.chatted += overhead
+	words := strings.Split(string(r.words), " ")
+	code := string(r.code)
+	r.words, r.code, r.n, r.kind = r.words[:0], r.code[:0], 0, otherData
+	r.state = (*responses).first
+	if len(words) < 2 || !isStatus(upper(words[1])) {
+		return nil
+	}
+	return r.status(words[0], upper(words[1]), upper(code))
+}
+
+// status acts on a status response.
+func (r *responses) status(tag, status, code string) error {
+	switch {
+	case tag != "*":
+		r.chatted = 0
+		return r.done(tag, status, code)
+	case code == "READ-WRITE":
+		return ErrReadWrite
+	case status == "BYE":
+		r.parted(string(r.bye))
+	}
+	if !r.greeted {
+		r.greeted = true
+		return r.done(greeting, status, code)
+	}
+	return nil
+}
+
+func isStatus(word string) bool {
+	switch word {
+	case "OK", "NO", "BAD", "BYE", "PREAUTH":
+		return true
+	}
+	return false
+}
+
+// isWord is what tags, numbers and types are made of: less than the grammar's
+// atoms, but all that servers send.
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_'
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// upper folds ASCII only: U+017F would become an S.
+func upper(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			b[i] = c - 'a' + 'A'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,91 @@
+package source
+
+import (
+	"math"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+)
+
+// Position is how far a mailbox was read: the UID recorded last, of which UIDs,
+// and when that message was received.
+type Position struct {
+	UIDValidity, UID uint32
+	Received         time.Time
+	Known            bool // false before the first run
+}
+
+// Start says which messages of a mailbox are wanted.
+type Start struct {
+	Resume   bool     // those above Position; else the newest
+	Position Position // with Resume
+	Limit    int      // with Resume the oldest so many, 0 is all; else the newest, 0 is 10
+}
+
+const (
+	newest   = 10             // without Resume
+	firstRun = 48 * time.Hour // how far back the first run with Resume goes
+	maxUIDs  = 4_000_000      // of one search, so that a server can't name them all
+)
+
+// plan is what a Start means for a mailbox as it is now.
+type plan struct {
+	nothing  bool
+	criteria imap.SearchCriteria
+	above    uint32    // only UIDs above
+	since    time.Time // only messages received then or later
+	newest   int       // only so many of the newest; 0 is all
+}
+
+func (s Start) plan(box *imap.SelectData, search Search, now time.Time) plan {
+	p := plan{nothing: box.NumMessages == 0}
+	switch {
+	case !s.Resume:
+		p.newest = newest
+		if s.Limit > 0 {
+			p.newest = s.Limit
+		}
+		if search.empty() { // by number: a large mailbox need not name all it has
+			first := uint32(max(1, int64(box.NumMessages)-int64(p.newest)+1))
+			p.criteria.SeqNum = []imap.SeqSet{{{Start: first, Stop: box.NumMessages}}}
+		}
+	case s.Position.Known && s.Position.UIDValidity == box.UIDValidity:
+		p.above = s.Position.UID
+		p.nothing = p.nothing || p.above == math.MaxUint32
+		p.criteria.UID = []imap.UIDSet{{{Start: imap.UID(p.above) + 1}}}
+	case s.Position.Known && !s.Position.Received.IsZero():
+		p.from(s.Position.Received)
+	default:
+		p.from(now.Add(-firstRun))
+	}
+	and(&p.criteria, &search.criteria)
+	return p
+}
+
+// from wants what was received since t. SINCE knows days only, and those of the
+// server's zone (RFC 9051 §6.4.4): a day more is asked for, and take looks closer.
+func (p *plan) from(t time.Time) {
+	p.since = t.Truncate(time.Second) // INTERNALDATE has no fractions
+	p.criteria.Since = t.UTC().Add(-24 * time.Hour)
+}
+
+// uids returns the UIDs that a search found, ascending. "5000:*" finds the last
+// message however low its UID; those are left out.
+func (p *plan) uids(data *imap.SearchData) ([]uint32, error) {
+	set, _ := data.All.(imap.UIDSet)
+	var list []uint32
+	for _, r := range set {
+		if r.Start == 0 || r.Stop < r.Start || uint64(len(list))+uint64(r.Stop-r.Start) >= maxUIDs {
+			return nil, broken("a search that finds UIDs %d to %d", r.Start, r.Stop)
+		}
+		for uid := uint64(r.Start); uid <= uint64(r.Stop); uid++ {
+			if uint32(uid) > p.above {
+				list = append(list, uint32(uid))
+			}
+		}
+	}
+	if p.newest > 0 && len(list) > p.newest {
+		list = list[len(list)-p.newest:]
+	}
+	return list, nil
+}
