@@ -1,0 +1,314 @@
+package authres
+
+import (
+	"fmt"
+	"strings"
+)
+
+// parser stands at byte i of the value s. Every method either consumes what its
+// name says or returns an error; none looks ahead or steps back.
+type parser struct {
+	s string
+	i int
+}
+
+// parse reads a whole value (authres-payload). accept judges the id before the
+// results are read.
+func parse(value string, accept func(id string) bool) (Field, error) {
+	if len(value) > MaxLen {
+		return Field{}, fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), MaxLen)
+	}
+	p := &parser{s: value}
+	id, err := p.authservID()
+	if err != nil {
+		return Field{}, err
+	}
+	if !accept(id) {
+		return Field{}, &PinError{ID: id}
+	}
+	if err := p.version(); err != nil {
+		return Field{}, err
+	}
+	results, err := p.results()
+	if err != nil {
+		return Field{}, err
+	}
+	return Field{AuthservID: id, Results: results}, nil
+}
+
+// authservID reads [CFWS] value [CFWS] and returns the id as spelled.
+func (p *parser) authservID() (string, error) {
+	if _, err := p.cfws(); err != nil {
+		return "", err
+	}
+	start := p.i
+	if p.at('"') {
+		if err := p.quoted(); err != nil {
+			return "", err
+		}
+	} else if p.word(tokenClass) == "" {
+		return "", p.expected("an authserv-id")
+	}
+	id := p.s[start:p.i]
+	sep, err := p.cfws()
+	switch {
+	case err != nil:
+		return "", err
+	case p.at('='), p.at('/'):
+		return "", p.expected("an authserv-id before the first result")
+	case !sep && !p.at(';'):
+		return "", p.expected(`";" or a blank after the authserv-id`)
+	}
+	return id, nil
+}
+
+// version reads what may stand between the id and the first ";".
+func (p *parser) version() error {
+	if p.at(';') {
+		return nil
+	}
+	v := p.word(digitClass)
+	if v == "" {
+		return p.expected(`";" or a version`)
+	}
+	if _, err := p.cfws(); err != nil {
+		return err
+	}
+	if !p.at(';') {
+		return p.expected(`";"`)
+	}
+	return p.checkVersion(v)
+}
+
+func (p *parser) checkVersion(v string) error {
+	if v != "1" {
+		return fmt.Errorf("%w: before byte %d", ErrVersion, p.i)
+	}
+	return nil
+}
+
+// results reads ( no-result / 1*resinfo ) and the end, with one final ";" where
+// the receiver wrote one (Yahoo, Zoho, Amazon SES).
+func (p *parser) results() ([]Result, error) {
+	// The counts are upper limits, so an honest field grows nothing; the caps
+	// keep a hostile one from claiming memory for separators alone.
+	all := make([]Result, 0, min(strings.Count(p.s, ";"), 16))
+	pool := make([]Prop, 0, min(strings.Count(p.s, "="), 32))
+	none := false
+	for {
+		more, err := p.next()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		var r Result
+		if r, pool, err = p.result(pool); err != nil {
+			return nil, err
+		}
+		none = none || r.isNone()
+		if all = append(all, r); len(all) > MaxResults {
+			return nil, fmt.Errorf("%w: over %d results", ErrBounds, MaxResults)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, p.expected(`a result or "none"`)
+	case none && len(all) > 1:
+		return nil, p.expected(`"none" alone`)
+	case none:
+		return nil, nil
+	}
+	return all, nil
+}
+
+// next reads ";" [CFWS] and reports whether a result follows; the alternative is
+// the end.
+func (p *parser) next() (more bool, err error) {
+	if p.end() {
+		return false, nil
+	}
+	p.i++ // version and result stop at nothing but a ";" or the end
+	_, err = p.cfws()
+	return !p.end(), err
+}
+
+// isNone tells the word "none", which is no result, from a method of that name.
+func (r *Result) isNone() bool { return r.Method == "none" && r.Value == "" }
+
+// result reads methodspec [reasonspec] [propspec...] up to a ";" or the end. The
+// properties are appended to pool, which is returned: one array for all results.
+func (p *parser) result(pool []Prop) (Result, []Prop, error) {
+	var r Result
+	var reasoned bool
+	sep, err := p.method(&r)
+	if err != nil {
+		return r, nil, err
+	}
+	start := len(pool)
+	for !p.end() && !p.at(';') {
+		if !sep {
+			return r, nil, p.expected(`a blank, a comment or ";"`)
+		}
+		var prop Prop
+		if prop, sep, err = p.prop(); err != nil {
+			return r, nil, err
+		}
+		switch {
+		case prop.Type != "" || prop.Name != "reason":
+			pool = append(pool, prop)
+		case reasoned:
+			return r, nil, p.expected("one reason")
+		default:
+			r.Reason, reasoned = prop.Value, true
+		}
+		if len(pool)-start > MaxProps {
+			return r, nil, fmt.Errorf("%w: over %d properties", ErrBounds, MaxProps)
+		}
+	}
+	if len(pool) > start {
+		r.Props = pool[start:len(pool):len(pool)]
+	}
+	return r, pool, nil
+}
+
+// method reads method ["/" version] "=" result, or the word "none", and reports,
+// as cfws does, whether it was set off from what follows.
+func (p *parser) method(r *Result) (sep bool, err error) {
+	if r.Method, err = p.keyword("a method"); err != nil {
+		return false, err
+	}
+	if r.Method == "none" && (p.end() || p.at(';')) {
+		return true, nil
+	}
+	if p.take('/') {
+		if err := p.methodVersion(); err != nil {
+			return false, err
+		}
+	}
+	blank, err := p.equals()
+	if err != nil {
+		return false, err
+	}
+	if r.Method == "envelope-from" || r.Method == "helo" {
+		r.Value, err = p.value(blank)
+	} else if r.Value = lower(p.word(keywordClass)); r.Value == "" {
+		err = p.expected("a result")
+	}
+	if err != nil {
+		return false, err
+	}
+	return p.cfws()
+}
+
+func (p *parser) methodVersion() error {
+	if _, err := p.cfws(); err != nil {
+		return err
+	}
+	v := p.word(digitClass)
+	if v == "" {
+		return p.expected("a method version")
+	}
+	if _, err := p.cfws(); err != nil {
+		return err
+	}
+	return p.checkVersion(v)
+}
+
+// prop reads [ptype "."] property "=" pvalue.
+func (p *parser) prop() (prop Prop, sep bool, err error) {
+	if prop.Name, err = p.keyword("a property"); err != nil {
+		return prop, false, err
+	}
+	if p.take('.') {
+		if _, err := p.cfws(); err != nil {
+			return prop, false, err
+		}
+		prop.Type = prop.Name
+		if prop.Name, err = p.keyword("a property after the type"); err != nil {
+			return prop, false, err
+		}
+	}
+	blank, err := p.equals()
+	if err != nil {
+		return prop, false, err
+	}
+	if prop.Value, err = p.value(blank); err != nil {
+		return prop, false, err
+	}
+	sep, prop.Comment, err = p.afterValue()
+	return prop, sep, err
+}
+
+// afterValue reads the CFWS behind a property's value and reports whether a
+// comment is part of it. One that touches the value voids: labels of the DNS may
+// hold a parenthesis, so a signature with d=example.com(.evil.example is a genuine
+// one, and a receiver that echoes it bare seems to name example.com.
+func (p *parser) afterValue() (sep, comment bool, err error) {
+	start := p.i
+	if p.at('(') {
+		return false, false, p.expected("a blank behind the value")
+	}
+	sep, err = p.cfws()
+	return sep, strings.IndexByte(p.s[start:p.i], '(') >= 0, err
+}
+
+// keyword reads a Keyword (RFC 5321 §4.1.2, plus "_") and the CFWS behind it, and
+// returns it in lower case.
+func (p *parser) keyword(what string) (string, error) {
+	w := p.word(keywordClass)
+	if w == "" {
+		return "", p.expected(what)
+	}
+	_, err := p.cfws()
+	return lower(w), err
+}
+
+// equals reads "=" [CFWS] and reports whether CFWS stood there.
+func (p *parser) equals() (bool, error) {
+	if !p.take('=') {
+		return false, p.expected(`"="`)
+	}
+	return p.cfws()
+}
+
+// value reads a pvalue; blank says that CFWS stands before it.
+func (p *parser) value(blank bool) (string, error) {
+	start := p.i
+	if p.at('"') {
+		if err := p.quoted(); err != nil {
+			return "", err
+		}
+		if !p.at('@') {
+			return unquote(p.s[start:p.i]), nil
+		}
+		p.i++
+		if p.word(domainClass) == "" {
+			return "", p.expected("a domain")
+		}
+		return unfold(p.s[start:p.i]), nil
+	}
+	v := p.word(valueClass)
+	if v == "" {
+		return "", p.expected("a value")
+	}
+	// "header.i= header.s=x": an empty value and a property, or a value that
+	// looks like one? The sender may have chosen either, so neither counts.
+	if blank && looksLikeProp(v) {
+		return "", p.expected("a value, not a property, before here")
+	}
+	return v, nil
+}
+
+func looksLikeProp(v string) bool {
+	for i := range len(v) {
+		if v[i] == '=' {
+			return i > 0
+		}
+		if v[i] != '.' && classes[v[i]]&keywordClass == 0 {
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,164 @@
+// Package dkimcheck verifies the DKIM signatures of a whole message (RFC 6376)
+// and looks up the DMARC record of its sender's domain (RFC 7489), on nobody's
+// word but that of DNS. What it finds becomes message.dkim; lib/identity decides
+// what that proves.
+//
+// Invariant: a signature that passes was read in one way only, by this package and
+// by go-msgauth; it is by the domain of From, a parent or a child; it covers all of
+// From, To, Cc, Subject, Date and Message-ID that the message has, each of which
+// stands there once; and it covers the whole body. A name server that does not
+// answer is an error, never a verdict.
+//
+// Caveats: Content-Type is not among those fields, for the largest signers leave
+// it out, so whoever sends a signed message on may have its body read in another
+// way. It then meets the task of the message it was. And go-msgauth compares x=
+// with the clock of this machine besides, so a message may expire between two runs.
+package dkimcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/envelope"
+	"pulse/lib/identity"
+	"pulse/lib/message"
+)
+
+// The bounds of what is looked at. A message that breaks one is not verified.
+const (
+	MaxSignatures = 10       // the first ones; the others are counted
+	maxSignature  = 32 << 10 // bytes of a DKIM-Signature field
+	maxLines      = 1000     // of one header field: go-msgauth takes quadratic time for them
+	maxNames      = 100      // in h=: each is looked for in the whole header
+)
+
+// Checker verifies messages. It keeps nothing between them.
+type Checker struct {
+	Resolver Resolver
+	Lookup   time.Duration // for one question; 0 is 5 s
+	Total    time.Duration // for all questions about one message; 0 is 20 s
+}
+
+// check is the verification of one message.
+type check struct {
+	dns    *lookups
+	m      *envelope.Message
+	from   string // the domain of From
+	fields []string
+	body   []byte
+	found  []*signature
+}
+
+// Check verifies the message m, which message.Parse made of raw. What is expired
+// or not yet valid is so at m.Fetched. A message that can't be verified is no
+// error; the result says why.
+//
+// With ErrTemporary the result is complete all the same: whoever has waited long
+// enough for DNS goes on with it. It says temperror where a name server was
+// silent, and proves no more for that.
+func (c *Checker) Check(ctx context.Context, m *envelope.Message, raw message.Raw) (*envelope.DKIM, error) {
+	k := check{m: m}
+	d := &envelope.DKIM{}
+	if k.from, d.Why = identity.Author(m); d.Why != "" {
+		return d, nil
+	}
+	k.fields, k.body = message.Fields(raw)
+	if d.Why = k.unfit(raw); d.Why != "" {
+		return d, nil
+	}
+	k.dns = c.begin(ctx)
+	defer k.dns.cancel()
+	d.From = k.from
+	d.Omitted = k.collect()
+	for _, s := range k.found {
+		k.findKey(s)
+	}
+	k.verify()
+	for _, s := range k.found {
+		d.Signatures = append(d.Signatures, s.Signature)
+	}
+	if k.passed() {
+		d.DMARC = k.dmarc()
+	}
+	return d, k.failure(ctx, d)
+}
+
+// mimeFields say how the body is to be read; a second one would say it otherwise,
+// signed or not (RFC 2045 §3).
+var mimeFields = []string{"mime-version", "content-type", "content-transfer-encoding"}
+
+// unfit returns why the message is not to be looked at.
+func (k *check) unfit(raw message.Raw) string {
+	if raw.Partial || raw.Size > message.MaxMessage {
+		return "the message was not fetched whole"
+	}
+	var seen []string
+	for _, f := range k.fields {
+		name := fieldName(f)
+		if strings.Count(f, "\n") > maxLines {
+			return fmt.Sprintf("a header field has more than %d lines", maxLines)
+		}
+		if !slices.Contains(mimeFields, name) {
+			continue
+		}
+		if slices.Contains(seen, name) {
+			return "the field " + name + " stands there more than once"
+		}
+		seen = append(seen, name)
+	}
+	return ""
+}
+
+// fieldName returns the name of a field in lower case, without the blanks before
+// its colon.
+func fieldName(field string) string {
+	name, _, _ := strings.Cut(field, ":")
+	return address.Fold(strings.TrimRight(name, " \t"))
+}
+
+// collect reads the signatures and returns how many it left out.
+func (k *check) collect() (omitted int) {
+	for _, f := range k.fields {
+		switch {
+		case fieldName(f) != "dkim-signature":
+		case len(k.found) == MaxSignatures:
+			omitted++
+		default:
+			s := &signature{}
+			s.read(f)
+			k.judge(s)
+			k.found = append(k.found, s)
+		}
+	}
+	return omitted
+}
+
+// passed reports whether any signature did.
+func (k *check) passed() bool {
+	return slices.ContainsFunc(k.found, func(s *signature) bool { return s.Result == envelope.DKIMPass })
+}
+
+// failure returns the error of DNS if its answer could have made a difference. A
+// signature by the very domain of From is all that any policy asks for.
+func (k *check) failure(ctx context.Context, d *envelope.DKIM) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	best := slices.ContainsFunc(k.found, func(s *signature) bool {
+		return s.Result == envelope.DKIMPass && address.Equal(s.Domain, k.from)
+	})
+	silent := slices.ContainsFunc(k.found, func(s *signature) bool { return s.Result == envelope.DKIMTempError })
+	if silent && !best || d.DMARC.Result == envelope.DMARCTempError {
+		return k.dns.failed
+	}
+	return nil
+}
+
+// ErrTemporary is the class of an error of DNS: the same question may be answered
+// later. It is a fault.Temporary.
+var ErrTemporary = errors.New("DNS gives no answer")

@@ -1,0 +1,117 @@
+package dkimcheck
+
+import (
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/address"
+	"pulse/lib/envelope"
+)
+
+// The sizes of RSA keys that are accepted, in bits. RFC 8301 §3.2 asks for at
+// least 1024; more than 8192 only costs time.
+const (
+	minRSA = 1024
+	maxRSA = 8192
+)
+
+// findKey looks up the key of a signature that nothing speaks against so far.
+func (k *check) findKey(s *signature) {
+	if s.Result != "" {
+		return
+	}
+	records, err := k.dns.txt(s.keyName(s.Selector))
+	switch {
+	case errors.Is(err, ErrTemporary):
+		s.say(envelope.DKIMTempError, "DNS gives no answer for its key")
+	case err != nil:
+		s.say(envelope.DKIMPermError, err.Error())
+	case len(records) == 0:
+		s.say(envelope.DKIMPermError, "there is no key")
+	case len(records) > 1: // RFC 6376 §3.6.2.2 leaves open what that means
+		s.say(envelope.DKIMPermError, "there is more than one key record")
+	default:
+		s.accept(records[0])
+	}
+}
+
+// accept says what speaks against a key record, or keeps it.
+func (s *signature) accept(record string) {
+	t, err := parseTags(record)
+	if err != nil {
+		s.say(envelope.DKIMPermError, "the key record can't be read")
+		return
+	}
+	s.say(envelope.DKIMPermError, s.wrongKey(t))
+	s.say(envelope.DKIMPolicy, s.flagged(t))
+	if s.Result == "" && t.or("k", "rsa") == "rsa" {
+		s.checkRSA(t.or("p", ""))
+	}
+	if s.Result == "" {
+		s.key = record
+	}
+}
+
+// wrongKey finds what makes a key useless for this signature (RFC 6376 §3.6.1).
+func (s *signature) wrongKey(t tags) string {
+	algorithm, _, _ := strings.Cut(s.Algorithm, "-")
+	switch {
+	case t.or("v", "DKIM1") != "DKIM1":
+		return "the key record has an unknown version"
+	case t.or("p", "") == "":
+		return "the key was revoked"
+	case t.or("k", "rsa") != algorithm:
+		return "the key is for another algorithm"
+	case !slices.Contains(list(t.or("h", "sha256")), "sha256"):
+		return "the key is for another hash"
+	}
+	if services := list(t.or("s", "*")); !slices.Contains(services, "*") && !slices.Contains(services, "email") {
+		return "the key is not for mail"
+	}
+	return ""
+}
+
+// flagged reads t= of the key, of which go-msgauth takes no notice: a key on trial
+// proves nothing (y), and one may forbid subdomains in i= (s).
+func (s *signature) flagged(t tags) string {
+	flags := list(t.or("t", ""))
+	switch {
+	case slices.Contains(flags, "y"):
+		return "the key is on trial (t=y)"
+	case slices.Contains(flags, "s") && !address.Equal(s.agent, s.Domain):
+		return "the key is not for the subdomain in i= (t=s)"
+	}
+	return ""
+}
+
+// checkRSA looks at the size of a key. go-msgauth rounds it up to whole bytes.
+func (s *signature) checkRSA(p string) {
+	der, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(p, " ", ""))
+	if err != nil {
+		s.say(envelope.DKIMPermError, "the key can't be read")
+		return
+	}
+	key, ok := publicKey(der)
+	if !ok {
+		s.say(envelope.DKIMPermError, "the key can't be read")
+		return
+	}
+	if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA {
+		s.say(envelope.DKIMPolicy, fmt.Sprintf("the key has %d bits", bits))
+	}
+}
+
+// publicKey reads both forms that are in use (RFC 6376, erratum 3017).
+func publicKey(der []byte) (*rsa.PublicKey, bool) {
+	if pub, err := x509.ParsePKIXPublicKey(der); err == nil {
+		key, ok := pub.(*rsa.PublicKey)
+		return key, ok
+	}
+	key, err := x509.ParsePKCS1PublicKey(der)
+	return key, err == nil
+}
