@@ -1,0 +1,153 @@
+package identity
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"pulse/lib/address"
+	"pulse/lib/authres"
+	"pulse/lib/envelope"
+	"pulse/lib/policy"
+)
+
+// selected returns the one Authentication-Results field that counts. Of a field
+// that can't be used at least the id is kept, if it was read.
+func selected(m *envelope.Message, p *policy.Policy) (authres.Field, finding) {
+	pin, pinned := p.Pin(m.Source)
+	field, err := authres.First(m.Fields, pin)
+	if other := (*authres.PinError)(nil); errors.As(err, &other) {
+		field.AuthservID = other.ID
+	}
+	switch {
+	case !pinned:
+		return field, finding{NoPin, m.Source}
+	case err != nil:
+		return field, unusable(err, field.AuthservID)
+	}
+	return field, finding{}
+}
+
+// unusable words an error of authres.First. A class unknown here is malformed.
+func unusable(err error, id string) finding {
+	switch {
+	case errors.Is(err, authres.ErrNone):
+		return finding{reason: NoAuthRes}
+	case errors.Is(err, authres.ErrName):
+		return finding{reason: AuthResName}
+	case errors.Is(err, authres.ErrPin):
+		return finding{AuthservIDMismatch, id}
+	case errors.Is(err, authres.ErrVersion):
+		return finding{reason: AuthResVersion}
+	case errors.Is(err, authres.ErrComment):
+		return finding{reason: AuthResComment}
+	case errors.Is(err, authres.ErrBounds):
+		return finding{reason: AuthResBounds}
+	}
+	return finding{AuthResMalformed, strings.TrimPrefix(err.Error(), authres.ErrMalformed.Error()+": ")}
+}
+
+// receiver demands what the receiving server must have said.
+func (e *evidence) receiver() finding {
+	if e.p.Evidence == policy.ByDKIM {
+		return finding{}
+	}
+	return first(e, (*evidence).usable, (*evidence).dmarc, (*evidence).dkim)
+}
+
+func (e *evidence) usable() finding {
+	if e.unusable.reason == NoAuthRes && e.internal() {
+		return finding{SelfSent, e.from.domain}
+	}
+	return e.unusable
+}
+
+// internal reports whether an owner wrote to his own domain, as far as the header
+// says: such mail often gets no verdict. It changes the advice and nothing else.
+func (e *evidence) internal() bool {
+	list, _ := e.header.recipients()
+	return isOwner(e.p, e.from.address) && slices.ContainsFunc(list, func(to string) bool {
+		_, domain, err := address.Split(to)
+		return err == nil && address.Equal(domain, e.from.domain)
+	})
+}
+
+// only returns the only result of a method, or nil, and how many there are.
+func (e *evidence) only(method string) (only *authres.Result, n int) {
+	for i := range e.results.Results {
+		if r := &e.results.Results[i]; r.Method == method {
+			only = r
+			n++
+		}
+	}
+	if n != 1 {
+		return nil, n
+	}
+	return only, 1
+}
+
+// dmarc demands one dmarc result, a pass, about the domain of From (RFC 7489
+// §11.1). Two of them are one too many, whatever they say: the receiver writes
+// one, so the other is somebody else's.
+func (e *evidence) dmarc() finding {
+	r, n := e.only("dmarc")
+	switch {
+	case n == 0:
+		return finding{reason: NoDMARC}
+	case n > 1:
+		return finding{reason: SeveralDMARC}
+	}
+	switch r.Value {
+	case "pass":
+		return e.bound(r)
+	case "none", "bestguesspass":
+		return finding{DMARCNone, r.Value}
+	case "temperror", "permerror":
+		return finding{DMARCError, r.Value}
+	}
+	return finding{DMARCFail, r.Value}
+}
+
+// bound demands that the result is about the domain that From shows.
+func (e *evidence) bound(r *authres.Result) finding {
+	from, n := r.Prop("header", "from")
+	switch {
+	case n != 1:
+		return finding{reason: DMARCUnbound}
+	case strings.IndexByte(from, '@') >= 0:
+		return finding{DMARCAddress, from}
+	case !address.Equal(from, e.from.domain):
+		return finding{DMARCOtherDomain, from}
+	}
+	return finding{}
+}
+
+// dkim demands one dkim=pass that is aligned with From.
+func (e *evidence) dkim() finding {
+	if e.signature.value == "" {
+		return finding{reason: NoDKIM}
+	}
+	return e.signature.flaw
+}
+
+// understood returns what the field says, verified or not, for people and tools
+// that ask why.
+func (e *evidence) understood() Auth {
+	a := Auth{
+		AuthservID: clip(e.results.AuthservID),
+		DKIM:       clip(e.signature.value),
+		DKIMDomain: clip(e.signature.domain),
+	}
+	for i := range e.results.Results {
+		if r := &e.results.Results[i]; r.Method == "spf" { // one for HELO may follow
+			a.SPF = clip(r.Value)
+			break
+		}
+	}
+	if r, _ := e.only("dmarc"); r != nil {
+		a.DMARC = clip(r.Value)
+		from, _ := r.Prop("header", "from")
+		a.HeaderFrom = clip(from)
+	}
+	return a
+}

@@ -1,0 +1,54 @@
+package identity
+
+import (
+	"strings"
+	"time"
+
+	"pulse/lib/address"
+)
+
+// stale reports whether the message is too old to be acted on unseen: received or
+// dated more than max_age from when it was fetched, or not dated at all. A Date as
+// far in the future counts too, for it would keep a replay fresh for as long.
+func (e *evidence) stale() bool {
+	limit := e.p.MaxAge
+	if limit == 0 {
+		return false
+	}
+	if apart(e.m.Fetched, e.m.Received) > limit || e.header.count[slotDate] != 1 {
+		return true
+	}
+	date, ok := parseDate(e.header.value[slotDate])
+	return !ok || apart(e.m.Fetched, date) > limit
+}
+
+func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }
+
+// maxDate bounds the length of a Date without its comment, in bytes.
+const maxDate = 64
+
+// parseDate reads a Date field (RFC 5322 §3.3) as programs write it, with one
+// comment at the end at most, and of the obsolete zones those for UTC alone: the
+// others were never used consistently (§4.3).
+func parseDate(v string) (time.Time, bool) {
+	v, _, _ = strings.Cut(v, "(")
+	if len(v) > maxDate {
+		return time.Time{}, false
+	}
+	v = strings.Trim(strings.ReplaceAll(v, "\r\n", ""), " \t")
+	if i := strings.LastIndexByte(v, ' '); i >= 0 {
+		switch address.Fold(v[i+1:]) {
+		case "gmt", "utc", "ut", "z":
+			v = v[:i] + " +0000"
+		}
+	}
+	layout := "2 Jan 2006 15:04"
+	if strings.IndexByte(v, ',') >= 0 {
+		layout = "Mon, 2 Jan 2006 15:04"
+	}
+	if strings.Count(v, ":") > 1 {
+		layout += ":05"
+	}
+	t, err := time.Parse(layout+" -0700", v)
+	return t, err == nil
+}

@@ -1,0 +1,158 @@
+package identity
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pulse/lib/address"
+)
+
+// mailbox is one plain address, byte for byte as it stands in the field.
+type mailbox struct{ address, local, domain string }
+
+// parseMailbox reads a field value that must be one mailbox, whole (RFC 5322
+// §3.4):
+//
+//	[display name] <local@domain> [comment]    or    local@domain [comment]
+//
+// It is narrower than the standard wherever two readers were ever seen to
+// disagree about whose address a field holds. Groups, routes, domain literals,
+// quoted local parts, encoded words in the address, non-ASCII in the address and
+// blanks inside the angle brackets are refused. A display name is atoms, dots,
+// quoted strings and letters of any script; it is not decoded. Comments are kept
+// for "me@example.com (Me)", which mail(1) writes, and may hold no brackets,
+// quotes or backslashes. Neither may hold < or >, and no @ either, unless the
+// display name is nothing but the address once more, as Outlook writes it: so the
+// first < and the first > are the only ones.
+func parseMailbox(v string) (mailbox, bool) {
+	name, rest, angle := strings.Cut(v, "<")
+	if !angle {
+		return parseBare(v)
+	}
+	addr, tail, closed := strings.Cut(rest, ">")
+	if !closed || !phrase(name, true) || !phrase(tail, false) {
+		return mailbox{}, false
+	}
+	if strings.IndexByte(name, '@') >= 0 && !address.Equal(strings.Trim(name, " \t\"'"), addr) {
+		return mailbox{}, false
+	}
+	return plain(addr)
+}
+
+// parseBare reads an address without angle brackets.
+func parseBare(v string) (mailbox, bool) {
+	at := strings.IndexByte(v, '@')
+	if at < 0 {
+		return mailbox{}, false
+	}
+	start := strings.LastIndexAny(v[:at], " \t\n)") + 1
+	end := at
+	for end < len(v) && strings.IndexByte(" \t\r", v[end]) < 0 { // "example.com(.evil.example" is one name
+		end++
+	}
+	if !phrase(v[:start], false) || !phrase(v[end:], false) {
+		return mailbox{}, false
+	}
+	return plain(v[start:end])
+}
+
+// plain splits an address. An encoded word would pass for a local part, for = and
+// ? are letters of atoms (RFC 2047 §5 forbids it there; some readers decode it).
+func plain(addr string) (mailbox, bool) {
+	local, domain, err := address.Split(addr)
+	if err != nil || strings.Contains(addr, "=?") {
+		return mailbox{}, false
+	}
+	return mailbox{addr, local, domain}, true
+}
+
+// phrase reports whether s is blanks, folding and simple comments, and if words
+// is set, words of a display name.
+func phrase(s string, words bool) bool {
+	for i := 0; i < len(s); {
+		n := 0
+		switch c := s[i]; {
+		case c == '(':
+			n = enclosed(s[i:], ')')
+		case words && c == '"':
+			n = enclosed(s[i:], '"')
+		case c == ' ', c == '\t', c == '\r', words && (c >= utf8.RuneSelf || atom(c)):
+			n = text(s[i:])
+		}
+		if n == 0 {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// enclosed returns the length of the comment or quoted string that s begins with,
+// or 0.
+func enclosed(s string, end byte) int {
+	for i := 1; i < len(s); {
+		n := 0
+		switch c := s[i]; {
+		case c == end:
+			return i + 1
+		case c == '\\' && end == '"' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			n = 2
+		case strings.IndexByte(`\<>"`, c) >= 0:
+		case end == ')' && (c == '(' || c == '@'):
+		default:
+			n = text(s[i:])
+		}
+		if n == 0 {
+			return 0
+		}
+		i += n
+	}
+	return 0
+}
+
+// text returns the length of the character or the folding that s begins with, or
+// 0 for a control and for what is not UTF-8. U+FFFD is text: a name in some old
+// charset is no reason to doubt the address.
+func text(s string) int {
+	switch c := s[0]; {
+	case c == '\r':
+		if len(s) < 3 || s[1] != '\n' || s[2] != ' ' && s[2] != '\t' {
+			return 0
+		}
+		return 2
+	case c == '\t' || ' ' <= c && c <= '~':
+		return 1
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && n == 1 || unicode.IsControl(r) {
+		return 0
+	}
+	return n
+}
+
+// atom reports whether c is atext or a dot (RFC 5322 §3.2.3 and obs-phrase).
+func atom(c byte) bool {
+	return graph(c) && strings.IndexByte(`()<>[]:;@\,"`, c) < 0
+}
+
+// suspect guesses for the sentence to people why parseMailbox refused v. Nothing
+// is decided by it.
+func suspect(v string) string {
+	has := func(chars string) bool { return strings.ContainsAny(v, chars) }
+	switch {
+	case !has("@"):
+		return "there is no address"
+	case strings.Count(v, "@") > 1:
+		return "there is more than one @"
+	case has(","):
+		return "there is a comma outside quotes, or a list"
+	case has(":;"):
+		return "there is a group or a route"
+	case has("["):
+		return "there is a domain in brackets"
+	case strings.Contains(v, "=?"):
+		return "there may be an encoded word in the address"
+	}
+	return "it breaks the grammar of pulse-classify(1)"
+}

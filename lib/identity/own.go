@@ -1,0 +1,100 @@
+package identity
+
+import (
+	"slices"
+
+	"pulse/lib/address"
+	"pulse/lib/envelope"
+	"pulse/lib/policy"
+)
+
+// equipped demands the check that the policy builds on.
+func (e *evidence) equipped() finding {
+	if e.p.Evidence != policy.ByAuthRes && e.m.DKIM == nil {
+		return finding{EvidenceMissing, string(e.p.Evidence)}
+	}
+	return finding{}
+}
+
+// own demands, of our own check, a DKIM signature aligned with From that is good
+// and covers what it must, and a DMARC record: as much as a dmarc=pass by DKIM.
+func (e *evidence) own() finding {
+	if e.p.Evidence == policy.ByAuthRes {
+		return finding{}
+	}
+	d := e.m.DKIM
+	switch {
+	case d.Why != "":
+		return finding{SignatureBad, d.Why}
+	case !address.Equal(d.From, e.from.domain):
+		return finding{SignatureBad, "the check was made for " + d.From}
+	case len(d.Signatures) == 0:
+		return finding{reason: SignatureNone}
+	}
+	if f := e.nearest(); f.reason != "" {
+		return f
+	}
+	switch d.DMARC.Result {
+	case envelope.DMARCFound:
+		return finding{}
+	case envelope.DMARCNone:
+		return finding{reason: DMARCRecordNone}
+	}
+	return finding{DMARCRecordError, string(d.DMARC.Result)}
+}
+
+// ownFlaws are the flaws of a signature that we checked, as flaws.
+var ownFlaws = []Reason{"", SignatureOtherUser, SignatureTempError, SignatureBad, SignatureNotAligned}
+
+// nearest returns the flaw of the signature that proves most.
+func (e *evidence) nearest() (best finding) {
+	least := len(ownFlaws)
+	for i := range e.m.DKIM.Signatures {
+		f := e.proves(&e.m.DKIM.Signatures[i])
+		if rank := slices.Index(ownFlaws, f.reason); rank < least {
+			best, least = f, rank
+		}
+	}
+	return best
+}
+
+// proves judges one signature.
+func (e *evidence) proves(s *envelope.Signature) finding {
+	missing := e.header.uncovered(s.Headers)
+	switch {
+	case s.Domain == "":
+		return finding{SignatureBad, s.Why}
+	case !aligned(s.Domain, e.from.domain, e.ownAlignment()):
+		return finding{SignatureNotAligned, s.Domain}
+	case s.Result == envelope.DKIMTempError:
+		return finding{SignatureTempError, s.Why}
+	case s.Result != envelope.DKIMPass:
+		return finding{SignatureBad, s.Why}
+	case missing != "":
+		return finding{SignatureBad, missing + " is not signed"}
+	case s.User != "" && !address.Equal(s.User, e.from.local):
+		return finding{SignatureOtherUser, s.User}
+	}
+	return finding{}
+}
+
+// ownAlignment is the policy's, tightened by the domain's own word (adkim=s, RFC
+// 7489 §6.3). Any is for receivers that leave out the domain they compared; we
+// know it, and nobody else has compared it.
+func (e *evidence) ownAlignment() policy.Alignment {
+	if e.p.DKIMAlignment == policy.Relaxed && !e.m.DKIM.DMARC.Strict {
+		return policy.Relaxed
+	}
+	return policy.Strict
+}
+
+// voucher names who proved the sender.
+func (e *evidence) voucher() string {
+	switch e.p.Evidence {
+	case policy.ByDKIM:
+		return "a DKIM signature for " + e.from.domain
+	case policy.ByBoth:
+		return clip(e.results.AuthservID) + ", with a DKIM signature for " + e.from.domain + ","
+	}
+	return clip(e.results.AuthservID)
+}

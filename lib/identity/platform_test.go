@@ -1,0 +1,97 @@
+package identity
+
+import (
+	"testing"
+	"time"
+
+	"pulse/lib/envelope"
+	"pulse/lib/policy"
+	"pulse/lib/terms"
+)
+
+const platformPolicy = `
+owners = ["me@example.com"]
+[[platform]]
+source      = "telegram"
+owner_ids   = [7]
+allowed_ids = [8]
+[[platform.chat]]
+id = -100
+require_mention = true
+[[platform.chat]]
+id = -200
+open_group = true
+[[platform.chat]]
+id = -300
+enabled = false
+open_group = true
+[[platform.chat]]
+id = -400
+allowed_senders = [9]
+`
+
+func TestPlatform(t *testing.T) {
+	p, err := policy.Parse("p", []byte(platformPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const unknown, external, owner = terms.Unknown, terms.ExternalVerified, terms.OwnerVerifiedEmail
+	for _, c := range []struct {
+		name   string
+		sender *envelope.Sender
+		trust  terms.Trust
+		reason Reason
+	}{
+		{"owner alone", &envelope.Sender{ID: 7}, owner, AuthenticatedOwner},
+		{"owner, private chat has his number", &envelope.Sender{ID: 7, Chat: 7}, owner, AuthenticatedOwner},
+		{"owner, disabled chat", &envelope.Sender{ID: 7, Chat: -300}, owner, AuthenticatedOwner},
+		{"owner, not mentioned", &envelope.Sender{ID: 7, Chat: -100}, owner, AuthenticatedOwner},
+		{"bot with the owner's number", &envelope.Sender{ID: 7, Bot: true}, unknown, PlatformBot},
+		{"listed", &envelope.Sender{ID: 8}, external, AuthenticatedExternal},
+		{"listed, not mentioned", &envelope.Sender{ID: 8, Chat: -100}, unknown, PlatformNotMentioned},
+		{"listed, mentioned", &envelope.Sender{ID: 8, Chat: -100, Mentioned: true}, external, AuthenticatedExternal},
+		{"listed, chat switched off", &envelope.Sender{ID: 8, Chat: -300}, unknown, PlatformChat},
+		{"listed, chat unknown", &envelope.Sender{ID: 8, Chat: -999}, unknown, PlatformChat},
+		{"stranger", &envelope.Sender{ID: 10}, unknown, AuthenticatedUnlisted},
+		{"stranger, mentions", &envelope.Sender{ID: 10, Chat: -100, Mentioned: true}, unknown, AuthenticatedUnlisted},
+		{"stranger, open group", &envelope.Sender{ID: 10, Chat: -200}, external, AuthenticatedExternal},
+		{"stranger, listed in that chat", &envelope.Sender{ID: 9, Chat: -400}, external, AuthenticatedExternal},
+		{"the same in private", &envelope.Sender{ID: 9}, unknown, AuthenticatedUnlisted},
+		{"no sender", nil, unknown, PlatformNoSender},
+		{"number 0", &envelope.Sender{}, unknown, PlatformNoSender},
+	} {
+		now := time.Unix(1_800_000_000, 0)
+		m := &envelope.Message{Source: "telegram", Sender: c.sender, Fetched: now, Received: now,
+			Headers: []envelope.Field{{Name: "From", Value: "me@example.com"}}}
+		id := Classify(m, p)
+		if id.Trust != c.trust || id.Reason != c.reason || id.Stale {
+			t.Errorf("%s: %s, %s, stale %v", c.name, id.Trust, id.Reason, id.Stale)
+		}
+		m.Source = "telegram2"
+		if id := Classify(m, p); id.Verified {
+			t.Errorf("%s: verified on a source that is no platform", c.name)
+		}
+	}
+}
+
+func TestPlatformStaleAndCap(t *testing.T) {
+	p, err := policy.Parse("p", []byte(platformPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	m := &envelope.Message{Source: "telegram", Sender: &envelope.Sender{ID: 7}, Fetched: now, Received: now.Add(-49 * time.Hour)}
+	id := Classify(m, p)
+	if !id.Stale || id.Sender != "telegram:7" {
+		t.Errorf("%+v", id)
+	}
+	kept := id
+	kept.Cap(p)
+	if kept.Trust != terms.OwnerVerifiedEmail {
+		t.Errorf("Cap under the same policy: %s", kept.Trust)
+	}
+	p.Platforms[0].OwnerIDs = nil
+	if id.Cap(p); id.Trust != terms.Unknown {
+		t.Errorf("Cap without the owner: %s", id.Trust)
+	}
+}

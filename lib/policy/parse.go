@@ -1,0 +1,392 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"pulse/lib/address"
+	"pulse/lib/terms"
+)
+
+// ErrInvalid is the class of every error of Parse.
+var ErrInvalid = errors.New("invalid policy")
+
+// file is the policy file as TOML sees it. A pointer or nil tells an absent key
+// from an empty one.
+type file struct {
+	AuthservID      *string           `toml:"authserv_id"`
+	Owners          []string          `toml:"owners"`
+	AllowedExternal []string          `toml:"allowed_external"`
+	AcceptAutomatic []string          `toml:"accept_automatic"`
+	Recipients      []string          `toml:"recipients"`
+	MaxAge          *string           `toml:"max_age"`
+	DKIMAlignment   *string           `toml:"dkim_alignment"`
+	Evidence        *string           `toml:"evidence"`
+	DefaultAction   *string           `toml:"default_action"`
+	Receiver        []receiverTable   `toml:"receiver"`
+	Action          []actionTable     `toml:"action"`
+	Matrix          map[string]matrix `toml:"matrix"`
+	Limits          limitsTable       `toml:"limits"`
+	Outbound        struct {
+		Allow            []string `toml:"allow"`
+		MinReplyInterval *string  `toml:"min_reply_interval"`
+	} `toml:"outbound"`
+	Tools struct {
+		Profile *string           `toml:"profile"`
+		Allow   []string          `toml:"allow"`
+		Deny    []string          `toml:"deny"`
+		Level   map[string]string `toml:"level"`
+	} `toml:"tools"`
+	Exec struct {
+		Mode      *string `toml:"mode"`
+		Workspace *string `toml:"workspace"`
+	} `toml:"exec"`
+	Approval struct {
+		Require        *string `toml:"require"`
+		AllowedSigners *string `toml:"allowed_signers"`
+	} `toml:"approval"`
+	Platform []platformTable `toml:"platform"`
+}
+
+type receiverTable struct {
+	Source     string `toml:"source"`
+	AuthservID string `toml:"authserv_id"`
+}
+
+type actionTable struct {
+	To     *string `toml:"to"`
+	Source *string `toml:"source"`
+	Action string  `toml:"action"`
+}
+
+type matrix struct {
+	Allow   []string `toml:"allow"`
+	Confirm []string `toml:"require_owner_confirmation"`
+	Review  []string `toml:"queue_for_review"`
+}
+
+type limitsTable struct {
+	MaxPerRun        *int    `toml:"max_per_run"`
+	MaxPerDay        *int    `toml:"max_per_day"`
+	PerSenderPerHour *int    `toml:"per_sender_per_hour"`
+	PendingPerSender *int    `toml:"pending_per_sender"`
+	MaxAttempts      *int    `toml:"max_attempts"`
+	MaxRestarts      *int    `toml:"max_restarts"`
+	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
+	ReviewExpires    *string `toml:"review_expires"`
+	DiskReserve      *string `toml:"disk_reserve"`
+}
+
+type platformTable struct {
+	Source     string  `toml:"source"`
+	OwnerIDs   []int64 `toml:"owner_ids"`
+	AllowedIDs []int64 `toml:"allowed_ids"`
+	Chat       []struct {
+		ID             int64   `toml:"id"`
+		Enabled        *bool   `toml:"enabled"`
+		OpenGroup      bool    `toml:"open_group"`
+		RequireMention bool    `toml:"require_mention"`
+		AllowedSenders []int64 `toml:"allowed_senders"`
+	} `toml:"chat"`
+}
+
+// Parse decodes and validates a policy file's bytes; name stands for the file in
+// errors.
+func Parse(name string, b []byte) (*Policy, error) {
+	var f file
+	meta, err := toml.Decode(string(b), &f)
+	v := &validator{name: name, lines: index(string(b))}
+	if err != nil {
+		return nil, v.broken(err)
+	}
+	for _, key := range meta.Keys() {
+		if !known(key) {
+			return nil, v.fail(path(key), 0, "unknown key")
+		}
+		if isMap(key) && meta.Type(key...) != "Hash" {
+			return nil, v.fail(path(key), 0, "want one table, [%s]", path(key))
+		}
+	}
+	p := Default()
+	p.Name, p.Digest = name, digest(b)
+	v.fill(p, &f)
+	return p, v.err
+}
+
+// validator turns the file into a policy; the first error stays.
+type validator struct {
+	name  string
+	lines map[string][]int
+	err   error
+}
+
+// fail makes the error of the nth value of a key.
+func (v *validator) fail(key string, nth int, format string, args ...any) error {
+	where := v.name
+	if lines := v.lines[key]; len(lines) > 0 {
+		where += ":" + strconv.Itoa(lines[min(nth, len(lines)-1)])
+	}
+	err := fmt.Errorf("%s: %s: %s", where, key, fmt.Sprintf(format, args...))
+	if v.err == nil {
+		v.err = &invalid{err}
+	}
+	return v.err
+}
+
+type invalid struct{ error }
+
+func (e *invalid) Is(target error) bool { return target == ErrInvalid }
+
+// broken words an error of the TOML library as name:line: message.
+func (v *validator) broken(err error) error {
+	var p toml.ParseError
+	if errors.As(err, &p) {
+		return &invalid{fmt.Errorf("%s:%d: %s", v.name, p.Position.Line, p.Message)}
+	}
+	text := strings.TrimPrefix(err.Error(), "toml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		line, rest, _ := strings.Cut(rest, " ")
+		return &invalid{fmt.Errorf("%s:%s: %s", v.name, line, rest)}
+	}
+	return &invalid{fmt.Errorf("%s: %s", v.name, text)}
+}
+
+func (v *validator) fill(p *Policy, f *file) {
+	v.word(&p.AuthservID, "authserv_id", f.AuthservID)
+	p.Owners = v.addresses("owners", f.Owners, false)
+	p.AllowedExternal = v.addresses("allowed_external", f.AllowedExternal, true)
+	p.AcceptAutomatic = v.addresses("accept_automatic", f.AcceptAutomatic, true)
+	p.Recipients = v.addresses("recipients", f.Recipients, false)
+	if f.Recipients != nil && len(f.Recipients) == 0 {
+		v.fail("recipients", 0, "an empty list would refuse all mail: leave the key out, or name an address")
+	}
+	v.duration(&p.MaxAge, "max_age", f.MaxAge, 0)
+	oneOf(v, &p.DKIMAlignment, "dkim_alignment", f.DKIMAlignment, Strict, Relaxed, Any)
+	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth)
+	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
+	v.receivers(p, f.Receiver)
+	v.actionRules(p, f.Action)
+	v.matrix(p, f.Matrix)
+	v.limits(&p.Limits, &f.Limits)
+	p.Outbound.Restricted = f.Outbound.Allow != nil
+	p.Outbound.Allow = v.addresses("outbound.allow", f.Outbound.Allow, true)
+	v.duration(&p.Outbound.MinReplyInterval, "outbound.min_reply_interval", f.Outbound.MinReplyInterval, 0)
+	v.tools(p, f)
+	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")
+	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
+	oneOf(v, &p.Approval.Require, "approval.require", f.Approval.Require, "terminal", "user", "signature")
+	v.absolute(&p.Approval.AllowedSigners, "approval.allowed_signers", f.Approval.AllowedSigners)
+	v.platforms(p, f.Platform)
+}
+
+// oneOf sets dst to a word of a closed list.
+func oneOf[T ~string](v *validator, dst *T, key string, value *string, words ...T) {
+	if value == nil {
+		return
+	}
+	for _, w := range words {
+		if string(w) == *value {
+			*dst = w
+			return
+		}
+	}
+	v.fail(key, 0, "%s is none of %s", *value, join(words))
+}
+
+func join[T ~string](words []T) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return strings.Join(list, ", ")
+}
+
+// word sets dst to a string without blanks and controls.
+func (v *validator) word(dst *string, key string, value *string) {
+	if value == nil {
+		return
+	}
+	if !isWord(*value) {
+		v.fail(key, 0, "want one word of printable ASCII")
+	}
+	*dst = *value
+}
+
+func isWord(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+func (v *validator) addresses(key string, list []string, domains bool) []string {
+	for _, entry := range list {
+		domain, isDomain := strings.CutPrefix(entry, "@")
+		_, _, err := address.Split(entry)
+		switch {
+		case isDomain && domains && address.Domain(domain):
+		case isDomain && !domains:
+			v.fail(key, 0, "%s: want an address, not a domain", entry)
+		case isDomain || err != nil:
+			v.fail(key, 0, "%s: %v", entry, address.ErrInvalid)
+		}
+	}
+	return list
+}
+
+func (v *validator) duration(dst *time.Duration, key string, value *string, least time.Duration) {
+	if value == nil {
+		return
+	}
+	d, err := time.ParseDuration(*value)
+	if err != nil || d < least {
+		v.fail(key, 0, "%s: want a duration such as 48h or 90m, at least %s", *value, least)
+	}
+	*dst = d
+}
+
+func (v *validator) absolute(dst *string, key string, value *string) {
+	if value == nil {
+		return
+	}
+	if !filepath.IsAbs(*value) {
+		v.fail(key, 0, "%s: want an absolute path", *value)
+	}
+	*dst = *value
+}
+
+func (v *validator) receivers(p *Policy, list []receiverTable) {
+	for i, r := range list {
+		if r.Source == "" {
+			v.fail("receiver", i, "source is missing")
+		}
+		if !isWord(r.AuthservID) {
+			v.fail("receiver", i, "authserv_id is missing or not one word of printable ASCII")
+		}
+		p.Receivers = append(p.Receivers, Receiver(r))
+	}
+}
+
+func (v *validator) actionRules(p *Policy, list []actionTable) {
+	for i, t := range list {
+		r := ActionRule{Action: terms.Action(t.Action)}
+		if !r.Action.Valid() {
+			v.fail("action", i, "action %s is none of %s", t.Action, join(terms.Actions))
+		}
+		if t.To != nil {
+			r.To = *t.To
+			if _, _, err := address.Split(r.To); err != nil {
+				v.fail("action", i, "to: %s: %v", r.To, err)
+			}
+		}
+		if t.Source != nil {
+			r.Source = *t.Source
+		}
+		if r.To == "" && r.Source == "" {
+			v.fail("action", i, "want to or source: a rule for everything is default_action")
+		}
+		p.ActionRules = append(p.ActionRules, r)
+	}
+}
+
+func (v *validator) matrix(p *Policy, rows map[string]matrix) {
+	for trust, t := range rows {
+		key := "matrix." + trust
+		if !terms.Trust(trust).Valid() {
+			v.fail(key, 0, "unknown trust level: want one of %s", join(terms.TrustLevels))
+			return
+		}
+		row := Row{}
+		v.row(row, key+".allow", t.Allow, terms.Allow)
+		v.row(row, key+".require_owner_confirmation", t.Confirm, terms.Confirm)
+		v.row(row, key+".queue_for_review", t.Review, terms.Review)
+		p.Matrix[terms.Trust(trust)] = row
+	}
+}
+
+func (v *validator) row(row Row, key string, list []string, outcome terms.Outcome) {
+	for _, word := range list {
+		a := terms.Action(word)
+		if !a.Valid() {
+			v.fail(key, 0, "%s is none of %s", word, join(terms.Actions))
+		}
+		if before, twice := row[a]; twice {
+			v.fail(key, 0, "%s is listed twice in this row (%s)", word, before)
+		}
+		row[a] = outcome
+	}
+}
+
+func (v *validator) limits(l *Limits, f *limitsTable) {
+	for _, e := range []struct {
+		key   string
+		dst   *int
+		value *int
+		least int
+	}{
+		{"max_per_run", &l.MaxPerRun, f.MaxPerRun, 1},
+		{"max_per_day", &l.MaxPerDay, f.MaxPerDay, 1},
+		{"per_sender_per_hour", &l.PerSenderPerHour, f.PerSenderPerHour, 1},
+		{"pending_per_sender", &l.PendingPerSender, f.PendingPerSender, 1},
+		{"max_attempts", &l.MaxAttempts, f.MaxAttempts, 1},
+		{"max_restarts", &l.MaxRestarts, f.MaxRestarts, 0},
+		{"max_closes_per_run", &l.MaxClosesPerRun, f.MaxClosesPerRun, 0},
+	} {
+		if e.value == nil {
+			continue
+		}
+		if *e.value < e.least || *e.value > 1_000_000 {
+			v.fail("limits."+e.key, 0, "%d: want %d to 1000000", *e.value, e.least)
+		}
+		*e.dst = *e.value
+	}
+	v.duration(&l.ReviewExpires, "limits.review_expires", f.ReviewExpires, time.Minute)
+	v.size(&l.DiskReserve, "limits.disk_reserve", f.DiskReserve)
+}
+
+// size reads bytes with an optional unit: KiB, MiB or GiB.
+func (v *validator) size(dst *int64, key string, value *string) {
+	if value == nil {
+		return
+	}
+	digits, unit := *value, int64(1)
+	for suffix, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if rest, ok := strings.CutSuffix(*value, suffix); ok {
+			digits, unit = rest, factor
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil {
+		v.fail(key, 0, "%s: want bytes such as 64MiB", *value)
+	}
+	*dst = int64(n) * unit
+}
+
+func (v *validator) tools(p *Policy, f *file) {
+	t := &f.Tools
+	oneOf(v, &p.Tools.Profile, "tools.profile", t.Profile, "minimal", "standard", "coding", "full")
+	p.Tools.Allow, p.Tools.Deny, p.Tools.Level = t.Allow, t.Deny, t.Level
+	for glob, level := range t.Level {
+		var word string
+		oneOf(v, &word, "tools.level."+glob, &level, "open", "owner_only", "approval_required")
+	}
+}
+
+func (v *validator) platforms(p *Policy, list []platformTable) {
+	for i, t := range list {
+		if t.Source == "" {
+			v.fail("platform", i, "source is missing")
+		}
+		if p.Platform(t.Source) != nil {
+			v.fail("platform", i, "%s is declared twice", t.Source)
+		}
+		out := Platform{Source: t.Source, OwnerIDs: t.OwnerIDs, AllowedIDs: t.AllowedIDs}
+		for _, c := range t.Chat {
+			out.Chats = append(out.Chats, Chat{c.ID, c.Enabled == nil || *c.Enabled, c.OpenGroup, c.RequireMention, c.AllowedSenders})
+		}
+		p.Platforms = append(p.Platforms, out)
+	}
+}
