@@ -1,0 +1,178 @@
+// Package decision answers what a record's sender may ask for: identity, request
+// and policy in, one of four outcomes out (pulse-authorize(1)).
+//
+// Invariant: the answer depends on nothing but its input, and never on text; a
+// word it does not know is rejected; an effect that reaches the outside is never
+// simply allowed. Caveat: it believes the identity it is given.
+package decision
+
+import (
+	"fmt"
+
+	"pulse/lib/address"
+	"pulse/lib/identity"
+	"pulse/lib/policy"
+	"pulse/lib/request"
+	"pulse/lib/terms"
+)
+
+// Reason is why the outcome is what it is: a closed list in pulse-authorize(1).
+type Reason string
+
+// The reasons.
+const (
+	Allowed          Reason = "allowed"
+	NeedsConfirm     Reason = "needs_confirmation"
+	NeedsReview      Reason = "needs_review"
+	NotPermitted     Reason = "not_permitted"
+	UnknownAction    Reason = "unknown_action"
+	IsAutomatic      Reason = "automatic"
+	IsStale          Reason = "stale"
+	EffectPerson     Reason = "effect_needs_person"
+	ToolPerson       Reason = "tool_needs_person"
+	NoTarget         Reason = "no_target"
+	TargetNotAllowed Reason = "target_not_allowed"
+	Unsafe           Reason = "unsafe"
+	ActionChanged    Reason = "action_changed"
+)
+
+// Decision is the `decision` member.
+type Decision struct {
+	Action  terms.Action
+	Outcome terms.Outcome
+	Rule    string // the line of the policy that decided
+	Reason  Reason
+	Why     string // one sentence for people
+	Policy  string // digest of the policy file, or empty
+}
+
+// Input is what a decision is made of.
+type Input struct {
+	Identity   *identity.Identity
+	Request    *request.Request // nil for mail
+	Source     string           // of the message, or empty
+	Recipients []string         // every To and Cc address, nil if they can't be read
+	Policy     *policy.Policy
+	Action     terms.Action // what was asked for, where that is settled; else it is worked out
+}
+
+// Decide decides.
+func Decide(in Input) Decision {
+	d := Decision{Action: action(in), Policy: in.Policy.Digest}
+	if !d.Action.Valid() {
+		return d.set(terms.Reject, "action", UnknownAction, "there is no action %s", d.Action)
+	}
+	if in.Identity.Effect() {
+		return effect(d, in)
+	}
+	return ask(d, in)
+}
+
+func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, args ...any) Decision {
+	d.Outcome, d.Rule, d.Reason, d.Why = o, rule, r, fmt.Sprintf(format, args...)
+	return d
+}
+
+// action returns what is asked for: the request's word, else what the envelope
+// says, and never what the text says.
+func action(in Input) terms.Action {
+	if in.Action != "" {
+		return in.Action
+	}
+	if in.Request != nil {
+		return in.Request.Action
+	}
+	for _, r := range in.Policy.ActionRules {
+		to := r.To == "" || len(in.Recipients) == 1 && address.Equal(in.Recipients[0], r.To)
+		if to && (r.Source == "" || policy.Match(r.Source, in.Source)) {
+			return r.Action
+		}
+	}
+	return in.Policy.DefaultAction
+}
+
+// row applies the matrix.
+func row(d Decision, in Input) Decision {
+	trust := in.Identity.Trust
+	o := in.Policy.Matrix[trust].Outcome(d.Action)
+	rule := fmt.Sprintf("matrix.%s.%s", trust, o)
+	switch o {
+	case terms.Allow:
+		return d.set(o, rule, Allowed, "%s may ask for %s", trust, d.Action)
+	case terms.Confirm:
+		return d.set(o, rule, NeedsConfirm, "%s may ask for %s once a person confirms it", trust, d.Action)
+	case terms.Review:
+		return d.set(o, rule, NeedsReview, "%s from %s waits until a person has read it", d.Action, trust)
+	}
+	return d.set(terms.Reject, rule, NotPermitted, "%s may not ask for %s", trust, d.Action)
+}
+
+// ask decides on what somebody wants of the agent.
+func ask(d Decision, in Input) Decision {
+	if in.Identity.Automatic && !address.Listed(in.Policy.AcceptAutomatic, in.Identity.Sender) {
+		return d.set(terms.Reject, "accept_automatic", IsAutomatic, "a program sent it, and accept_automatic does not list the sender")
+	}
+	d = row(d, in)
+	if d.Outcome == terms.Allow && in.Identity.Stale {
+		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
+	}
+	return d
+}
+
+// effect decides on what an agent wants to do. The row of the parent's trust comes
+// first; what follows can only tighten.
+func effect(d Decision, in Input) Decision {
+	if d = row(d, in); d.Outcome == terms.Reject {
+		return d
+	}
+	if d.Action == terms.ExternalSend {
+		if in.Request == nil || len(in.Request.Target) == 0 {
+			return d.set(terms.Reject, "outbound", NoTarget, "it names no target, and a target is the whole envelope")
+		}
+	}
+	if t, ok := outside(in); ok && d.Action.Outward() {
+		return d.set(terms.Reject, "outbound.allow", TargetNotAllowed, "%s is not among the allowed targets", t)
+	}
+	if d.Outcome != terms.Allow {
+		return d
+	}
+	if d.Action.Outward() {
+		return d.set(terms.Confirm, "effect."+string(d.Action), EffectPerson, "an effect that reaches the outside needs a person's yes")
+	}
+	if in.Request != nil && in.Request.Tool != "" {
+		return d.set(terms.Confirm, "effect.tool", ToolPerson, "an effect through a tool needs a person's yes")
+	}
+	return d
+}
+
+// outside returns the first target that outbound.allow does not list.
+func outside(in Input) (target string, found bool) {
+	if !in.Policy.Outbound.Restricted || in.Request == nil {
+		return "", false
+	}
+	for _, t := range in.Request.Target {
+		if !address.Listed(in.Policy.Outbound.Allow, t) {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+// Again decides again on a record that was decided on before, with the policy of
+// today. What was accepted as one action is never started as another: where the
+// rules of today would make something else of it, a person has to look.
+func Again(in Input, settled terms.Action) Decision {
+	today := action(in)
+	in.Action = settled
+	d := Decide(in)
+	if today != settled && d.Outcome == terms.Allow {
+		return d.set(terms.Review, "action", ActionChanged, "it was accepted as %s, and the policy makes it %s now", settled, today)
+	}
+	return d
+}
+
+// AllowAll returns what --unsafe-allow-all decides.
+func AllowAll(in Input) Decision {
+	d := Decision{Action: action(in), Policy: in.Policy.Digest}
+	return d.set(terms.Allow, "unsafe_allow_all", Unsafe, "--unsafe-allow-all: nothing was checked")
+}

@@ -1,0 +1,186 @@
+package decision
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pulse/lib/identity"
+	"pulse/lib/policy"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/terms"
+)
+
+// matrix is SPEC's table, one row a trust level, in the order of terms.Actions:
+// Allow, Confirm, queue for reView, Reject.
+var matrix = map[terms.Trust]string{
+	terms.Unknown:            "RRRRRR",
+	terms.OwnerClaim:         "RRRRRR",
+	terms.ExternalVerified:   "AVVVVV",
+	terms.OwnerVerifiedEmail: "ARACCC",
+	terms.ApprovedSession:    "AAAACC",
+	terms.System:             "AAAAAA",
+}
+
+var letters = map[byte]terms.Outcome{'A': terms.Allow, 'C': terms.Confirm, 'V': terms.Review, 'R': terms.Reject}
+
+// TestDefaultMatrix goes through every trust level, action, kind, and every mark an
+// identity can have, under every kind of outbound.allow.
+func TestDefaultMatrix(t *testing.T) {
+	cases := 0
+	for trust, row := range matrix {
+		for i, action := range terms.Actions {
+			for bits := range 1 << 5 {
+				on := func(n int) bool { return bits&(1<<n) != 0 }
+				effect, stale, automatic, restricted, tool := on(0), on(1), on(2), on(3), on(4)
+				p := policy.Default()
+				p.Outbound.Restricted = restricted
+				who := identity.Identity{Sender: "me@example.com", Trust: trust, Stale: stale, Automatic: automatic}
+				req := &request.Request{Action: action, Target: []string{"bob@partner.example"}}
+				if effect {
+					who.Via = identity.ViaAgent
+				}
+				if tool {
+					req.Tool = "fs.write"
+				}
+				want := letters[row[i]]
+				switch {
+				case !effect && automatic:
+					want = terms.Reject
+				case !effect && stale && want == terms.Allow:
+					want = terms.Review
+				case effect && want == terms.Reject:
+				case effect && action.Outward() && restricted:
+					want = terms.Reject
+				case effect && want == terms.Allow && (action.Outward() || tool):
+					want = terms.Confirm
+				}
+				d := Decide(Input{Identity: &who, Request: req, Policy: p})
+				if d.Outcome != want || d.Action != action || d.Rule == "" || d.Reason == "" || d.Why == "" {
+					t.Errorf("%s %s effect=%v stale=%v automatic=%v restricted=%v tool=%v: %+v, want %s", trust, action, effect, stale, automatic, restricted, tool, d, want)
+				}
+				if effect && action.Outward() && d.Outcome == terms.Allow {
+					t.Errorf("%s %s: an effect that goes outside is allowed", trust, action)
+				}
+				unsafe := AllowAll(Input{Identity: &who, Request: req, Policy: p})
+				if unsafe.Outcome != terms.Allow || unsafe.Reason != Unsafe || unsafe.Action != action {
+					t.Errorf("unsafe: %+v", unsafe)
+				}
+				cases++
+			}
+		}
+	}
+	if cases != 6*6*32 {
+		t.Error(cases)
+	}
+}
+
+func TestUnknownActionIsRejected(t *testing.T) {
+	for _, a := range []terms.Action{"", "Read_Public", "read_public ", "all", "*"} {
+		for _, via := range []identity.Via{identity.ViaMessage, identity.ViaAgent, identity.ViaSubmit} {
+			who := identity.Identity{Trust: terms.System, Via: via}
+			d := Decide(Input{Identity: &who, Request: &request.Request{Action: a}, Policy: policy.Default()})
+			if d.Outcome != terms.Reject || d.Reason != UnknownAction {
+				t.Errorf("%q: %+v", a, d)
+			}
+		}
+	}
+}
+
+func TestUnknownTrustIsRejected(t *testing.T) {
+	who := identity.Identity{Trust: "root"}
+	if d := Decide(Input{Identity: &who, Policy: policy.Default()}); d.Outcome != terms.Reject {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestAcceptAutomatic(t *testing.T) {
+	p := policy.Default()
+	p.AcceptAutomatic = []string{"bot@example.com", "@lists.example"}
+	for sender, want := range map[string]terms.Outcome{
+		"bot@example.com": terms.Allow, "BOT@example.com": terms.Allow, "x@lists.example": terms.Allow,
+		"bot2@example.com": terms.Reject, "x@sub.lists.example": terms.Reject, "": terms.Reject, "lists.example": terms.Reject,
+	} {
+		who := identity.Identity{Sender: sender, Trust: terms.OwnerVerifiedEmail, Automatic: true}
+		if d := Decide(Input{Identity: &who, Policy: p}); d.Outcome != want {
+			t.Errorf("%s: %+v", sender, d)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	for _, c := range []struct {
+		allow  []string
+		target []string
+		want   Reason
+	}{
+		{nil, []string{"anybody@anywhere.example"}, NeedsConfirm},
+		{nil, nil, NoTarget},
+		{[]string{}, []string{"bob@x.example"}, TargetNotAllowed},
+		{[]string{"bob@x.example"}, []string{"BOB@X.example"}, NeedsConfirm},
+		{[]string{"@x.example"}, []string{"bob@x.example", "eve@x.example"}, NeedsConfirm},
+		{[]string{"@x.example"}, []string{"bob@x.example", "eve@y.example"}, TargetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@y.example@x.example"}, TargetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@sub.x.example"}, TargetNotAllowed},
+		{[]string{"@x.example"}, []string{"\"a@y.example\"@x.example"}, TargetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@x.example, eve@y.example"}, TargetNotAllowed},
+		{[]string{"@x.example"}, []string{"https://x.example/hook"}, TargetNotAllowed},
+		{[]string{"bob@x.example"}, []string{"bo\u212a@x.example"}, TargetNotAllowed},
+	} {
+		p := policy.Default()
+		p.Outbound.Restricted, p.Outbound.Allow = c.allow != nil, c.allow
+		who := identity.Identity{Trust: terms.OwnerVerifiedEmail, Via: identity.ViaAgent}
+		d := Decide(Input{Identity: &who, Request: &request.Request{Action: terms.ExternalSend, Target: c.target}, Policy: p})
+		if d.Reason != c.want {
+			t.Errorf("%q under %q: %+v", c.target, c.allow, d)
+		}
+	}
+	who := identity.Identity{Trust: terms.OwnerVerifiedEmail, Via: identity.ViaAgent}
+	if d := Decide(Input{Identity: &who, Policy: policy.Default()}); d.Outcome == terms.Confirm {
+		t.Errorf("an effect without a request: %+v", d)
+	}
+}
+
+func TestActionRules(t *testing.T) {
+	p := policy.Default()
+	p.ActionRules = []policy.ActionRule{
+		{To: "agent+write@example.com", Source: "imaps://*/Commands", Action: terms.ReadPrivate},
+		{To: "agent+write@example.com", Action: terms.WriteLocal},
+		{Source: "imaps://me@t/Commands", Action: terms.Destructive},
+	}
+	for _, c := range []struct {
+		source string
+		to     []string
+		want   terms.Action
+	}{
+		{"imaps://me@t/Commands", []string{"agent+write@example.com"}, terms.ReadPrivate},
+		{"imaps://me@t/INBOX", []string{"AGENT+write@example.com"}, terms.WriteLocal},
+		{"imaps://me@t/INBOX", []string{"agent+write@example.com", "me@example.com"}, terms.ReadPublic},
+		{"imaps://me@t/INBOX", nil, terms.ReadPublic},
+		{"imaps://me@t/Commands", nil, terms.Destructive},
+		{"imaps://me@t/Commands2", []string{"x@example.com"}, terms.ReadPublic},
+	} {
+		who := identity.Identity{Trust: terms.System}
+		in := Input{Identity: &who, Source: c.source, Recipients: c.to, Policy: p}
+		if d := Decide(in); d.Action != c.want {
+			t.Errorf("%+v: %s", c, d.Action)
+		}
+		in.Request = &request.Request{Action: terms.ReadPublic} // an explicit wish comes first
+		if d := Decide(in); d.Action != terms.ReadPublic {
+			t.Errorf("%+v with a request: %s", c, d.Action)
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	d := Decision{terms.ReadPublic, terms.Allow, "rule", Allowed, "why\n\x1b", "sha256:x"}
+	if got, err := Decode(record.Value(d.Append(nil))); err != nil || got != d {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, o := range []string{"", "ALLOW", "allow ", "permit"} {
+		if _, err := Decode(record.Value(fmt.Sprintf(`{"outcome":%q}`, o))); err == nil || !strings.Contains(err.Error(), "no outcome") {
+			t.Errorf("%q: %v", o, err)
+		}
+	}
+}

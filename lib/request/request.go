@@ -1,0 +1,136 @@
+// Package request is the `request` member of a record: an explicit wish, from a
+// worker, a chat platform or pulse-queue submit. Mail has none.
+//
+// Invariant: two requests that ask for the same have the same canonical form, so
+// that a refusal sticks to a proposal that comes again. Caveat: args and files are
+// data for the tool; nothing here understands them.
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pulse/lib/record"
+	"pulse/lib/terms"
+)
+
+// Member is the name of the member in a record.
+const Member = "request"
+
+// MaxTargets bounds the targets of one request.
+const MaxTargets = 100
+
+// The errors of a request that can't be right.
+var (
+	ErrTarget = errors.New("a target is one line without controls, not empty")
+	ErrMany   = fmt.Errorf("more than %d targets", MaxTargets)
+)
+
+// Request is the `request` member.
+type Request struct {
+	Action terms.Action // as asked for: may be no action at all
+	Target []string     // the complete envelope of an effect
+	Tool   string
+	Args   record.Value // any JSON, or empty
+	Others []Other      // members that have no meaning here; a worker is given them too
+	raw    record.Value
+}
+
+// Other is a member of a request that this package does not know.
+type Other struct {
+	Name  string
+	Value record.Value
+}
+
+// Decode reads the member.
+func Decode(v record.Value) (Request, error) {
+	r := Request{raw: v}
+	err := v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "action":
+			return v.Into((*string)(&r.Action))
+		case "target":
+			return r.decodeTarget(v)
+		case "tool":
+			return v.Into(&r.Tool)
+		case "args":
+			r.Args = v
+		default:
+			r.Others = append(r.Others, Other{name, v})
+		}
+		return nil
+	})
+	return r, err
+}
+
+// decodeTarget takes a string or an array of strings.
+func (r *Request) decodeTarget(v record.Value) (err error) {
+	if v[0] == '[' {
+		err = v.Into(&r.Target)
+	} else {
+		r.Target = make([]string, 1)
+		err = v.Into(&r.Target[0])
+	}
+	if err != nil {
+		return err
+	}
+	if len(r.Target) > MaxTargets {
+		return ErrMany
+	}
+	for _, t := range r.Target {
+		if t == "" || strings.IndexFunc(t, func(c rune) bool { return c < ' ' || c == 0x7f }) >= 0 {
+			return ErrTarget
+		}
+	}
+	return nil
+}
+
+// Text returns args.text, the words of a submitted ask, or the empty string.
+func (r *Request) Text() string {
+	var text string
+	if r.Args != "" && r.Args[0] == '{' {
+		r.Args.Each(func(name string, v record.Value) error {
+			if name == "text" {
+				return v.Into(&text)
+			}
+			return nil
+		})
+	}
+	return text
+}
+
+// OnlyText reports whether args holds a text and nothing else.
+func (r *Request) OnlyText() bool {
+	only := r.Args != "" && r.Args[0] == '{'
+	if only {
+		r.Args.Each(func(name string, _ record.Value) error {
+			only = only && name == "text"
+			return nil
+		})
+	}
+	return only
+}
+
+// Canonical returns the member with names sorted, blanks dropped, a single target
+// as an array and numbers as they were written: equal wishes give equal bytes.
+func (r *Request) Canonical() ([]byte, error) {
+	var m map[string]any
+	d := json.NewDecoder(strings.NewReader(string(r.raw)))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if s, ok := m["target"].(string); ok {
+		m["target"] = []any{s}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(m); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
