@@ -1,0 +1,198 @@
+// Package audit is the hash-chained log of everything a queue did: one JSON line
+// for each transition, with the SHA-256 of the line before (pulse-queue(5)).
+//
+// Invariant: lines are only ever appended, whole; a line that was changed, moved
+// or removed breaks the chain after it. Because the queue writes a line before it
+// moves a file, the log is also what a crash is repaired from. Caveat: a chain
+// shows tampering only to somebody who kept an earlier head.
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/record"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// Events that are not of a task.
+const (
+	Granted  task.Event = "granted"
+	Revoked  task.Event = "revoked"
+	Consumed task.Event = "consumed" // a grant was spent
+	Held     task.Event = "held"
+	Released task.Event = "released"
+	Repaired task.Event = "repaired" // a torn tail was moved aside
+	Limited  task.Event = "limited"  // from here on refusals of this day are counted, not listed
+)
+
+// Line is one line of the log. What an event has nothing to say about is left out.
+type Line struct {
+	Time  time.Time
+	Event task.Event
+
+	Task     string
+	Kind     task.Kind
+	From, To task.State
+	Digest   string
+	Change   task.Change // Since is Time
+
+	Result string // digest of what the worker printed
+
+	Action    terms.Action
+	Rule      string
+	Policy    string
+	Sender    string
+	Trust     terms.Trust
+	Source    string
+	UID       uint32
+	MessageID string
+
+	By       string
+	Level    approval.Level
+	Approval *approval.Approval // the task's approval from now on; nil: it has none
+	Grant    *approval.Grant
+
+	More bool   // the next line belongs to it: both were committed, or neither
+	Prev string // "sha256:" and the digest of the line before, newline excluded
+}
+
+// Origin is the Prev of the first line.
+const Origin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// Hash returns what the next line's Prev must be; line has no newline.
+func Hash(line []byte) string {
+	sum := sha256.Sum256(line)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Append appends the line without a newline.
+func (l *Line) Append(dst []byte) []byte {
+	var o record.Object
+	o.Time("time", l.Time)
+	o.Str("event", string(l.Event))
+	o.StrIf("task", l.Task)
+	o.StrIf("kind", string(l.Kind))
+	o.StrIf("from", string(l.From))
+	o.StrIf("to", string(l.To))
+	o.StrIf("digest", l.Digest)
+	if l.To != "" {
+		o.Int("attempts", int64(l.Change.Attempts))
+		o.Int("restarts", int64(l.Change.Restarts))
+		o.Time("not_before", l.Change.NotBefore)
+	}
+	o.StrIf("reason", l.Change.Reason)
+	o.StrIf("result", l.Result)
+	l.appendWho(&o)
+	if l.More {
+		o.Bool("more", true)
+	}
+	o.Str("prev", l.Prev)
+	return append(dst, o.Bytes()...)
+}
+
+func (l *Line) appendWho(o *record.Object) {
+	o.StrIf("action", string(l.Action))
+	o.StrIf("rule", l.Rule)
+	o.StrIf("policy", l.Policy)
+	o.StrIf("sender", l.Sender)
+	o.StrIf("trust", string(l.Trust))
+	o.StrIf("source", l.Source)
+	if l.UID != 0 {
+		o.Int("uid", int64(l.UID))
+	}
+	o.StrIf("message_id", l.MessageID)
+	o.StrIf("by", l.By)
+	o.StrIf("level", string(l.Level))
+	if l.Approval != nil {
+		o.Raw("approval", l.Approval.Append(nil))
+	}
+	if l.Grant != nil {
+		o.Raw("grant", l.Grant.Append(nil))
+	}
+}
+
+// members are those of a line that may hold objects.
+var members = []string{"approval", "grant"}
+
+// Parse reads a line.
+func Parse(b []byte) (Line, error) {
+	var l Line
+	rec, err := record.Parse(b, members...)
+	if err != nil {
+		return l, err
+	}
+	return l, rec.Value().Each(l.field)
+}
+
+func (l *Line) field(name string, v record.Value) (err error) {
+	switch name {
+	case "time":
+		err = v.Into(&l.Time)
+		l.Change.Since = l.Time
+	case "event":
+		err = v.Into((*string)(&l.Event))
+	case "task":
+		err = v.Into(&l.Task)
+	case "kind":
+		err = v.Into((*string)(&l.Kind))
+	case "from":
+		err = v.Into((*string)(&l.From))
+	case "to":
+		err = v.Into((*string)(&l.To))
+	case "digest":
+		err = v.Into(&l.Digest)
+	case "attempts":
+		err = v.Into(&l.Change.Attempts)
+	case "restarts":
+		err = v.Into(&l.Change.Restarts)
+	case "not_before":
+		err = v.Into(&l.Change.NotBefore)
+	case "reason":
+		err = v.Into(&l.Change.Reason)
+	case "result":
+		err = v.Into(&l.Result)
+	case "more":
+		err = v.Into(&l.More)
+	case "prev":
+		err = v.Into(&l.Prev)
+	default:
+		return l.who(name, v)
+	}
+	return err
+}
+
+func (l *Line) who(name string, v record.Value) (err error) {
+	switch name {
+	case "action":
+		err = v.Into((*string)(&l.Action))
+	case "rule":
+		err = v.Into(&l.Rule)
+	case "policy":
+		err = v.Into(&l.Policy)
+	case "sender":
+		err = v.Into(&l.Sender)
+	case "trust":
+		err = v.Into((*string)(&l.Trust))
+	case "source":
+		err = v.Into(&l.Source)
+	case "uid":
+		err = v.Into(&l.UID)
+	case "message_id":
+		err = v.Into(&l.MessageID)
+	case "by":
+		err = v.Into(&l.By)
+	case "level":
+		err = v.Into((*string)(&l.Level))
+	case "approval":
+		l.Approval = new(approval.Approval)
+		*l.Approval, err = approval.Decode(v)
+	case "grant":
+		l.Grant = new(approval.Grant)
+		*l.Grant, err = approval.DecodeGrant(v)
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/audit"
+	"pulse/lib/decision"
+	"pulse/lib/envelope"
+	"pulse/lib/fault"
+	"pulse/lib/identity"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// Quota is the reason of a rejection because too much of a sender's waits already.
+const Quota = "sender_quota"
+
+// Batch collects records and takes them into a store in one Update. It holds them
+// in memory until then.
+type Batch struct {
+	Store   Store
+	Unsafe  bool // the queue takes what --unsafe-allow-all decided
+	Pending int  // how many open tasks a sender may have
+	Now     func() time.Time
+
+	items   []*item
+	size    int
+	pending map[string]int // open tasks by sender, as of head
+	head    string
+}
+
+// item is a record on its way in.
+type item struct {
+	Content
+	id      string
+	raw     []byte // without `task`
+	receipt task.Task
+}
+
+// NewBatch returns an empty batch.
+func NewBatch(s Store, unsafe bool, pending int, now func() time.Time) *Batch {
+	return &Batch{Store: s, Unsafe: unsafe, Pending: pending, Now: now}
+}
+
+// The bounds of a batch: one commit costs a constant number of syncs.
+const (
+	maxBatch      = 500
+	maxBatchBytes = 8 << 20
+)
+
+// Full reports whether the batch must be committed before the next Put.
+func (b *Batch) Full() bool { return len(b.items) >= maxBatch || b.size >= maxBatchBytes }
+
+// Put adds a record to the batch. A record nobody decided on, or one that
+// --unsafe-allow-all let through and that this queue does not take, is an error.
+func (b *Batch) Put(rec *record.Record) error {
+	c, err := Read(rec)
+	if errors.Is(err, record.ErrMissing) {
+		return fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize | pulse-queue add", "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Decision.Reason == decision.Unsafe && !b.Unsafe {
+		return fault.Refusedf("pulse-queue init --unsafe makes a queue for trials",
+			"%w", rec.Bad(errors.New("decided by --unsafe-allow-all, and this queue does not take that")))
+	}
+	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member)}
+	if it.id, err = c.ID(); err != nil {
+		return rec.Bad(err)
+	}
+	b.items = append(b.items, it)
+	b.size += len(it.raw)
+	return nil
+}
+
+// ID names the task of a record: pulse-queue(5).
+func (c *Content) ID() (string, error) {
+	switch {
+	case c.Identity.Effect():
+		if c.Request == nil {
+			return "", fmt.Errorf("%w %s, and identity.via is agent", record.ErrMissing, request.Member)
+		}
+		canonical, err := c.Request.Canonical()
+		return task.EffectID(c.Identity.Root, canonical, c.Identity.Ordinal), err
+	case c.Identity.Via == identity.ViaSubmit:
+		return task.RandomID(), nil
+	case c.Message == nil:
+		return "", fmt.Errorf("%w %s", record.ErrMissing, envelope.Member)
+	}
+	if c.Message.Sender != nil && c.Identity.Verified && c.Message.ID != "" {
+		return task.MessageID(c.Message.Source, c.Message.ID), nil
+	}
+	sender := address.Fold(c.Identity.Sender)
+	if c.Identity.Verified && c.Identity.Signed != "" {
+		return task.SignedMailID(sender, c.Identity.Signed), nil
+	}
+	id := c.Message.ID
+	if id == "" {
+		id = c.Message.Digest
+	}
+	if id == "" {
+		return "", errors.New("message has neither id nor digest")
+	}
+	return task.MailID(c.Identity.Verified, sender, id), nil
+}
+
+// Commit takes the batch into the store, durably, and then calls receipt for every
+// record in order, with the record and its `task` member. The batch is empty
+// afterwards, whatever happened.
+func (b *Batch) Commit(receipt func(line []byte) error) error {
+	items := b.items
+	b.items, b.size = nil, 0
+	if len(items) == 0 {
+		return nil
+	}
+	if err := b.Store.Update(func(tx Tx) error { return b.stage(tx, items) }); err != nil {
+		b.pending = nil
+		return err
+	}
+	b.head = b.Store.Head()
+	for _, it := range items {
+		rec, err := record.Parse(it.raw)
+		if err != nil {
+			return err
+		}
+		if err := receipt(rec.AppendReplaced(nil, task.Member, it.receipt.Append(nil))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) stage(tx Tx, items []*item) error {
+	if b.Store.Head() != b.head {
+		b.pending = nil // another command was at work in between
+	}
+	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}}
+	positions := map[string]Position{}
+	var order []string
+	for _, it := range items {
+		if err := in.take(it); err != nil {
+			return err
+		}
+		if m := it.Message; m != nil && m.UID != 0 {
+			p, ok := positions[m.Source]
+			if !ok {
+				order = append(order, m.Source)
+			}
+			if !ok || p.UIDValidity != m.UIDValidity || m.UID > p.UID {
+				positions[m.Source] = Position{m.Source, m.UIDValidity, m.UID, m.Received}
+			}
+		}
+	}
+	for _, source := range order {
+		tx.Position(positions[source])
+	}
+	return nil
+}
+
+// intake is one Update's worth of records.
+type intake struct {
+	*Batch
+	tx   Tx
+	now  time.Time
+	seen map[string]task.Task // taken in this Update
+}
+
+func (in *intake) take(it *item) error {
+	known, err := in.known(it)
+	if known || err != nil {
+		return err
+	}
+	it.receipt = task.Task{ID: it.id, Kind: it.Kind(), Created: in.now}
+	it.receipt.Change = task.Change{Since: in.now, Reason: string(it.Decision.Reason)}
+	over, err := in.overQuota(it)
+	if err != nil {
+		return err
+	}
+	switch {
+	case it.Decision.Outcome == terms.Reject:
+		err = in.refuse(it)
+	case over:
+		it.receipt.Reason = Quota
+		err = in.refuse(it)
+	default:
+		err = in.accept(it)
+		in.seen[it.id] = it.receipt // a refusal takes no name: a better copy may follow
+	}
+	return err
+}
+
+// known fills in the receipt of a task that is there already.
+func (in *intake) known(it *item) (bool, error) {
+	if t, ok := in.seen[it.id]; ok {
+		it.receipt = t
+		return true, nil
+	}
+	st, err := in.tx.State(it.id)
+	if st == "" || err != nil {
+		return false, err
+	}
+	stored, err := in.tx.Load(st, it.id)
+	if errors.Is(err, ErrCorrupt) {
+		err = nil // it is known all the same, and must not be taken twice
+	}
+	it.receipt = stored.Task
+	return true, err
+}
+
+func (in *intake) refuse(it *item) error {
+	it.receipt.State = task.Rejected
+	line := it.describe(audit.Line{Time: in.now, Event: task.Refused, Task: it.id})
+	line.Change.Reason = it.receipt.Reason
+	return in.tx.Refuse(line)
+}
+
+func (in *intake) accept(it *item) error {
+	t := &it.receipt
+	t.State = task.Awaiting
+	if it.Decision.Outcome == terms.Allow && !it.Outward() {
+		t.State = task.Scheduled
+	}
+	rec, err := record.Parse(it.raw)
+	if err != nil {
+		return err
+	}
+	file := append(rec.AppendReplaced(nil, task.Member, t.AppendFixed(nil)), '\n')
+	t.Digest = task.Digest(file)
+	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
+	line.Change.Reason = t.Reason
+	if in.pending != nil && it.Identity.Via == identity.ViaMessage {
+		in.pending[address.Fold(it.Identity.Sender)]++
+	}
+	return in.tx.Add(file, line)
+}
+
+// overQuota reports whether the sender has as many open tasks as he may. What this
+// machine's own user submits, and effects, are not counted.
+func (in *intake) overQuota(it *item) (bool, error) {
+	if it.Identity.Via != identity.ViaMessage || it.Decision.Outcome == terms.Reject {
+		return false, nil
+	}
+	if in.pending == nil {
+		if err := in.countPending(); err != nil {
+			return false, err
+		}
+	}
+	return in.pending[address.Fold(it.Identity.Sender)] >= in.Pending, nil
+}
+
+func (in *intake) countPending() error {
+	in.pending = map[string]int{}
+	for _, st := range []task.State{task.Scheduled, task.Awaiting} {
+		err := in.tx.Scan(st, func(id string) (bool, error) {
+			s, err := in.tx.Load(st, id)
+			if errors.Is(err, ErrCorrupt) {
+				return true, nil
+			}
+			if err == nil && s.Identity.Via == identity.ViaMessage {
+				in.pending[address.Fold(s.Identity.Sender)]++
+			}
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/policy"
+	"pulse/lib/task"
+)
+
+// exitLater is the exit status of a worker that wants to be run again later, and
+// of a sender to say that nothing happened (EX_TEMPFAIL).
+const exitLater = 75
+
+// End is how a worker ended.
+type End struct {
+	Exit   int    // exit status; below 0: it was killed
+	Result []byte // what it printed, bounded by the runner
+}
+
+// Finish records the end of a claimed task.
+func Finish(tx Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (audit.Line, error) {
+	change := task.Change{Since: now.UTC(), Attempts: c.Task.Attempts + 1, Restarts: c.Task.Restarts}
+	e, to := verdict(c, end, limits, &change)
+	line := c.move(e, to, change)
+	if e == task.Restored || !c.Outward() && to == task.Scheduled {
+		line.Approval = c.Approval
+	}
+	if len(end.Result) > 0 {
+		if err := tx.Keep(c.Task.ID, end.Result); err != nil {
+			return line, err
+		}
+		line.Result = task.Digest(end.Result)
+	}
+	return line, tx.Move(line)
+}
+
+func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (task.Event, task.State) {
+	later := change.Since.Add(backoff(change.Attempts))
+	switch {
+	case end.Exit == 0:
+		change.Reason = ReasonDone
+		return task.Finished, task.Completed
+	case c.Outward() && end.Exit == exitLater:
+		change.Reason, change.NotBefore = ReasonLater, later
+		return task.Restored, task.Scheduled
+	case c.Outward():
+		change.Reason = ReasonUnknownEffect
+		return task.Undecided, task.Awaiting
+	case end.Exit == exitLater:
+		change.Reason, change.NotBefore = ReasonLater, later
+		return task.Retried, task.Scheduled
+	case change.Attempts >= limits.MaxAttempts:
+		change.Reason = ReasonExit
+		return task.GaveUp, task.Failed
+	}
+	change.Reason, change.NotBefore = ReasonExit, later
+	return task.Retried, task.Scheduled
+}
+
+// backoff is how long a task waits after its nth attempt: 1, 2, 4 … 60 minutes.
+func backoff(attempts int) time.Duration {
+	return min(time.Hour, time.Minute<<min(attempts-1, 10))
+}
+
+// Reap puts back what was running under a runner that died. dead says whether the
+// kernel knows of neither runner nor worker any more; it is asked while the store
+// is locked, and a start holds the task before it is visible as running.
+func Reap(tx Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) error {
+	return tx.Scan(task.Running, func(id string) (bool, error) {
+		if !dead(id) {
+			return true, nil
+		}
+		s, err := tx.Load(task.Running, id)
+		if errors.Is(err, ErrCorrupt) {
+			return true, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: ReasonCorrupt}))
+		}
+		if err != nil {
+			return false, err
+		}
+		a, err := tx.Approval(id)
+		if errors.Is(err, ErrCorrupt) {
+			a, err = nil, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, tx.Move(s.died(a, limits, now))
+	})
+}
+
+// died is the line of a task whose worker and runner are gone.
+func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time) audit.Line {
+	change := task.Change{Since: now.UTC(), Attempts: s.Task.Attempts, Restarts: s.Task.Restarts + 1, Reason: ReasonDied}
+	switch {
+	case s.Outward():
+		change.Reason = ReasonUnknownEffect
+		return s.move(task.Undecided, task.Awaiting, change)
+	case change.Restarts > limits.MaxRestarts:
+		return s.move(task.GaveUp, task.Failed, change)
+	}
+	line := s.move(task.Restarted, task.Scheduled, change)
+	line.Approval = a
+	return line
+}
+
+// Complaint is the one line about a task that did not end well.
+func Complaint(l *audit.Line) string {
+	switch l.Event {
+	case task.GaveUp:
+		return fmt.Sprintf("task %s failed: %s after %d attempts", l.Task, l.Change.Reason, l.Change.Attempts)
+	case task.Undecided:
+		return fmt.Sprintf("task %s: nobody knows whether the effect happened: it awaits a person", l.Task)
+	}
+	return fmt.Sprintf("task %s: %s, again at %s", l.Task, l.Change.Reason, l.Change.NotBefore.Format(time.RFC3339))
+}

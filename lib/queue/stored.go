@@ -1,0 +1,163 @@
+package queue
+
+import (
+	"fmt"
+
+	"pulse/lib/audit"
+	"pulse/lib/decision"
+	"pulse/lib/envelope"
+	"pulse/lib/identity"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// Members are those that the queue reads.
+var Members = []string{envelope.Member, request.Member, identity.Member, decision.Member, task.Member}
+
+// Content is a record as the queue understands it.
+type Content struct {
+	Message  *envelope.Message // nil: it was no message
+	Request  *request.Request  // nil: there is none
+	Identity identity.Identity
+	Decision decision.Decision
+}
+
+// Read decodes a record's members. Identity and decision must be there: without
+// them nobody decided. A decision about another action than the request's is an
+// error.
+func Read(rec *record.Record) (c Content, err error) {
+	err = rec.Decode(identity.Member, func(v record.Value) (err error) {
+		c.Identity, err = identity.Decode(v)
+		return err
+	})
+	if err != nil {
+		return c, err
+	}
+	err = rec.Decode(decision.Member, func(v record.Value) (err error) {
+		c.Decision, err = decision.Decode(v)
+		return err
+	})
+	if err != nil {
+		return c, err
+	}
+	if err := c.readOrigin(rec); err != nil {
+		return c, err
+	}
+	if c.Decision.Outcome != terms.Reject && !c.Decision.Action.Valid() {
+		return c, rec.Bad(fmt.Errorf("the decision is about no action: %s", c.Decision.Action))
+	}
+	if c.Request != nil && c.Request.Action != c.Decision.Action {
+		return c, rec.Bad(fmt.Errorf("the decision is about %s, the request about %s", c.Decision.Action, c.Request.Action))
+	}
+	return c, nil
+}
+
+func (c *Content) readOrigin(rec *record.Record) error {
+	if rec.Has(envelope.Member) {
+		c.Message = new(envelope.Message)
+		err := rec.Decode(envelope.Member, func(v record.Value) (err error) {
+			*c.Message, err = envelope.Decode(v)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !rec.Has(request.Member) {
+		return nil
+	}
+	c.Request = new(request.Request)
+	return rec.Decode(request.Member, func(v record.Value) (err error) {
+		*c.Request, err = request.Decode(v)
+		return err
+	})
+}
+
+// Kind returns whether it is an ask or an effect.
+func (c *Content) Kind() task.Kind {
+	if c.Identity.Effect() {
+		return task.Effect
+	}
+	return task.Ask
+}
+
+// Target returns the targets of the request.
+func (c *Content) Target() []string {
+	if c.Request == nil {
+		return nil
+	}
+	return c.Request.Target
+}
+
+// Outward reports whether it is an effect that reaches the outside.
+func (c *Content) Outward() bool {
+	return c.Identity.Effect() && c.Decision.Action.Outward()
+}
+
+// describe fills in what an audit line says of a record: never its text.
+func (c *Content) describe(l audit.Line) audit.Line {
+	l.Kind = c.Kind()
+	l.Action, l.Rule, l.Policy = c.Decision.Action, c.Decision.Rule, c.Decision.Policy
+	l.Sender, l.Trust = c.Identity.Sender, c.Identity.Trust
+	if m := c.Message; m != nil {
+		l.Source, l.UID, l.MessageID = m.Source, m.UID, m.ID[:min(len(m.ID), maxLogged)]
+	}
+	return l
+}
+
+// maxLogged is how much of a Message-ID gets into the log, in bytes: strangers
+// write it, and as long as they like.
+const maxLogged = 1000
+
+// Stored is a task with its file.
+type Stored struct {
+	Task task.Task
+	Content
+	File   []byte // the bytes that Task.Digest is of
+	Record *record.Record
+}
+
+// Parse reads a task file. Its id must be the name it was found under.
+func (s *Stored) Parse(file []byte) error {
+	rec, err := record.Parse(file, Members...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	var fixed task.Task
+	err = rec.Decode(task.Member, func(v record.Value) (err error) {
+		fixed, err = task.DecodeFixed(v)
+		return err
+	})
+	if err == nil && fixed.ID != s.Task.ID {
+		err = fmt.Errorf("it says it is %s", fixed.ID)
+	}
+	if err == nil {
+		s.Content, err = Read(rec)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	s.Task.Kind, s.Task.Created, s.Task.Digest = fixed.Kind, fixed.Created, task.Digest(file)
+	s.File, s.Record = file, rec
+	return nil
+}
+
+// First returns what changes of a task before anything has changed.
+func (s *Stored) First() task.Change {
+	return task.Change{Since: s.Task.Created, Reason: string(s.Decision.Reason)}
+}
+
+// Line returns the record with its whole `task` member, without a newline.
+func (s *Stored) Line() []byte {
+	return s.Record.AppendReplaced(nil, task.Member, s.Task.Append(nil))
+}
+
+// move makes the audit line of a transition of s.
+func (s *Stored) move(e task.Event, to task.State, change task.Change) audit.Line {
+	return s.describe(audit.Line{
+		Time: change.Since, Event: e, Task: s.Task.ID, From: s.Task.State, To: to,
+		Digest: s.Task.Digest, Change: change,
+	})
+}

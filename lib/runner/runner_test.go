@@ -1,0 +1,422 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests of this package run one after the other: Run reaps every child of the
+// process.
+
+const id = "0123456789abcdef0123456789abcdef"
+
+// sh is a worker that runs a shell script in a directory of its own.
+func sh(t *testing.T, script string) (*Worker, *Locks) {
+	t.Helper()
+	locks, err := Dir(t.TempDir()).Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { locks.Worker.Close(); locks.runner.Close() })
+	dir := t.TempDir()
+	return &Worker{
+		Path: "/bin/sh", Argv: []string{"sh", "-c", "cd " + dir + "\n" + script},
+		Env: []string{"PATH=" + os.Getenv("PATH"), "DIR=" + dir}, Lock: locks.Worker,
+	}, locks
+}
+
+// run runs a worker that must end by itself.
+func run(t *testing.T, w *Worker) End {
+	t.Helper()
+	end, err := Run(context.Background(), w, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := children(); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+	return end
+}
+
+func dir(w *Worker) string { return strings.TrimPrefix(w.Env[1], "DIR=") }
+
+func TestStreams(t *testing.T) {
+	w, _ := sh(t, `cat; echo oops >&2; exit 3`)
+	w.Stdin = []byte("the record\n")
+	end := run(t, w)
+	if string(end.Stdout) != "the record\n" || string(end.Stderr) != "oops\n" || end.Exit != 3 || end.TimedOut {
+		t.Errorf("%+v", end)
+	}
+}
+
+func TestExit(t *testing.T) {
+	for script, want := range map[string]int{"exit 0": 0, "exit 75": 75, "exit 255": 255, "kill -9 $$": -1, "kill $$": -1} {
+		w, _ := sh(t, script)
+		if end := run(t, w); end.Exit != want || end.How == "" {
+			t.Errorf("%s: %+v", script, end)
+		}
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	w, _ := sh(t, `yes out | head -c 5000000; yes err | head -c 5000000 >&2; echo last >&2`)
+	end := run(t, w)
+	if len(end.Stdout) != MaxResult || len(end.Stderr) != maxStderr || !bytes.HasSuffix(end.Stderr, []byte("\nlast\n")) || end.Exit != 0 {
+		t.Errorf("%d, %d bytes, exit %d", len(end.Stdout), len(end.Stderr), end.Exit)
+	}
+}
+
+func TestStdinLargerThanThePipe(t *testing.T) {
+	w, _ := sh(t, `cat >copy`)
+	w.Stdin = bytes.Repeat([]byte("0123456789abcdef"), 4<<16)
+	run(t, w)
+	if b, err := os.ReadFile(dir(w) + "/copy"); !bytes.Equal(b, w.Stdin) {
+		t.Errorf("%d of %d bytes, %v", len(b), len(w.Stdin), err)
+	}
+}
+
+func TestWorkerThatDoesNotRead(t *testing.T) {
+	for _, script := range []string{"exit 0", "exec <&-; exit 0", "head -c 1 >/dev/null"} {
+		w, _ := sh(t, script)
+		w.Stdin = make([]byte, 4<<20)
+		if end := run(t, w); end.Exit != 0 {
+			t.Errorf("%s: %+v", script, end)
+		}
+	}
+}
+
+func TestWorkerInheritsNothing(t *testing.T) {
+	// A descriptor such as flock(1) leaves open for what it starts.
+	leak, err := syscall.Dup(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(leak)
+	t.Setenv("MAIL_PASSWORD", "secret")
+	w, _ := sh(t, `env; echo fds; ls /proc/$$/fd`)
+	end := run(t, w)
+	env, fds, _ := strings.Cut(string(end.Stdout), "fds\n")
+	if got := strings.Join(strings.Fields(fds), " "); got != "0 1 2 3" {
+		t.Errorf("descriptors %s", got)
+	}
+	for _, v := range strings.Fields(env) {
+		name, _, _ := strings.Cut(v, "=")
+		if !slices.Contains([]string{"PATH", "DIR", "PWD", "OLDPWD", "SHLVL", "_"}, name) {
+			t.Errorf("variable %s", v)
+		}
+	}
+}
+
+func TestOwnSession(t *testing.T) {
+	w, _ := sh(t, `echo $$; cut -d" " -f5,6 /proc/$$/stat; exec 2>/dev/null; : </dev/tty && echo tty`)
+	f := strings.Fields(string(run(t, w).Stdout))
+	if len(f) != 3 || f[0] != f[1] || f[0] != f[2] {
+		t.Errorf("pid, group, session, tty: %q", f)
+	}
+}
+
+func TestNeverStarted(t *testing.T) {
+	w, _ := sh(t, "")
+	w.Path = "/nonexistent/worker"
+	end, err := Run(context.Background(), w, func() { t.Error("it was given its lock") })
+	if !errors.Is(err, os.ErrNotExist) || end.Exit != -1 {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// gone reports whether the processes whose ids the worker wrote are dead.
+func gone(t *testing.T, w *Worker, file string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir(w), file))
+	if err != nil || len(b) == 0 {
+		t.Fatalf("%s: %q, %v", file, b, err)
+	}
+	for _, word := range strings.Fields(string(b)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
+			t.Errorf("process %d of %s lives: %v", pid, file, err)
+		}
+	}
+}
+
+// await is a shell loop that waits until files are there.
+const await = `await() { for f; do until [ -s $f ]; do :; done; done; }` + "\n"
+
+// TestNothingIsLeftRunning: whatever a worker leaves behind is dead when Run
+// returns, in other sessions and after a double fork too.
+func TestNothingIsLeftRunning(t *testing.T) {
+	w, _ := sh(t, await+`
+		sleep 1000 & echo $! >plain
+		(setsid sh -c 'echo $$ >daemon; trap "" HUP TERM INT; while :; do sleep 1000; done' </dev/null >/dev/null 2>&1 &)
+		(setsid sh -c '(setsid sh -c "echo \$\$ >deep; exec sleep 1000" &)' &)
+		(sh -c 'echo $$ >stopped; kill -STOP $$' &)
+		await plain daemon deep stopped
+		echo done`)
+	if end := run(t, w); string(end.Stdout) != "done\n" || end.Exit != 0 {
+		t.Errorf("%+v", end)
+	}
+	for _, f := range []string{"plain", "daemon", "deep", "stopped"} {
+		gone(t, w, f)
+	}
+}
+
+// TestForkChain: each process starts the next one and ends.
+func TestForkChain(t *testing.T) {
+	w, _ := sh(t, await+`
+		echo 'echo $$ >>pids; sh ./chain &' >chain
+		sh ./chain >/dev/null 2>&1 </dev/null 3>&- &
+		await pids`)
+	run(t, w)
+	gone(t, w, "pids")
+}
+
+func TestTimeout(t *testing.T) {
+	defer func(d time.Duration) { grace = d }(grace)
+	grace = 100 * time.Millisecond
+	for name, script := range map[string]string{
+		"sleeps":          `exec sleep 1000`,
+		"ignores SIGTERM": `trap "" TERM; while :; do sleep 1000; done`,
+		"stops itself":    `kill -STOP $$`,
+		"a daemon too":    `(setsid sh -c 'echo $$ >pid; trap "" TERM; exec sleep 1000' &); exec sleep 1000`,
+		"closes all":      `exec <&- >&- 2>&- 3>&-; exec sleep 1000`,
+	} {
+		w, _ := sh(t, script)
+		w.Timeout = 200 * time.Millisecond
+		begin := time.Now()
+		end := run(t, w)
+		if end.Exit != -1 || !end.TimedOut {
+			t.Errorf("%s: %+v", name, end)
+		}
+		if d := time.Since(begin); d < w.Timeout {
+			t.Errorf("%s: ended after %s", name, d)
+		}
+		if name == "a daemon too" {
+			gone(t, w, "pid")
+		}
+	}
+}
+
+func TestTimeoutAsksFirst(t *testing.T) {
+	w, _ := sh(t, `trap "echo bye; exit 7" TERM; echo $$ >pid; while :; do sleep 0.01; done`)
+	w.Timeout = 500 * time.Millisecond
+	if end := run(t, w); end.Exit != 7 || string(end.Stdout) != "bye\n" || !end.TimedOut {
+		t.Errorf("%+v", end)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	w, _ := sh(t, `trap "exit 9" TERM; : >ready; while :; do sleep 0.01; done`)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(dir(w) + "/ready"); err == nil {
+				cancel()
+			}
+		}
+	}()
+	end, err := Run(ctx, w, func() {})
+	if err != nil || end.Exit != 9 || end.TimedOut {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestOutputHandedOn: somebody who is no child of the worker holds its output open.
+func TestOutputHandedOn(t *testing.T) {
+	w, _ := sh(t, await+`echo $$ >pid; echo out; await taken`)
+	var holder *os.File
+	done := make(chan error, 1)
+	go func() {
+		for {
+			b, _ := os.ReadFile(dir(w) + "/pid")
+			if pid, ok := strings.CutSuffix(string(b), "\n"); ok {
+				var err error
+				holder, err = os.OpenFile("/proc/"+pid+"/fd/1", os.O_WRONLY, 0)
+				done <- errors.Join(err, os.WriteFile(dir(w)+"/taken", []byte("x"), 0o600))
+				return
+			}
+		}
+	}()
+	end := run(t, w)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	holder.Close()
+	if string(end.Stdout) != "out\n" {
+		t.Errorf("%+v", end)
+	}
+}
+
+func TestLocks(t *testing.T) {
+	d := Dir(t.TempDir())
+	if !d.Dead(id) {
+		t.Error("a task nobody took is not dead")
+	}
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := d.Take(id); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("taken twice: %v, %v", again, err)
+	}
+	if d.Dead(id) {
+		t.Error("dead while both are held")
+	}
+	if got := d.Runners(); !slices.Equal(got, []int{os.Getpid()}) {
+		t.Errorf("runners %v", got)
+	}
+	d.Drop(id, locks)
+	if !d.Dead(id) || len(d.Runners()) > 0 {
+		t.Error("not dead after Drop")
+	}
+	if left, _ := os.ReadDir(string(d)); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestWorkerOutlivesItsRunner: the lock a worker inherited speaks for it, and for
+// its children, until the last of them is gone.
+func TestWorkerOutlivesItsRunner(t *testing.T) {
+	d := Dir(t.TempDir())
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The child of the shell holds the lock when the shell is gone, and is ours then.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	r, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "cat <&4 >/dev/null 2>&1 & echo $!")
+	cmd.ExtraFiles = []*os.File{locks.Worker, r}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks.Handed()
+	locks.runner.Close() // as if the runner had been killed
+	if d.Dead(id) || len(d.Runners()) > 0 {
+		t.Errorf("dead %v, runners %v", d.Dead(id), d.Runners())
+	}
+	if again, err := d.Take(id); err == nil {
+		t.Errorf("taken from under a worker: %v", again)
+	}
+	end.Close()
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !d.Dead(id) {
+		t.Error("not dead after the last one")
+	}
+}
+
+// TestWorkerUnlocks: a worker can give up what it inherited; then the runner's
+// lock speaks for it.
+func TestWorkerUnlocks(t *testing.T) {
+	d := Dir(t.TempDir())
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := sh(t, await+"flock -u 3; echo x >unlocked; await seen")
+	w.Lock = locks.Worker
+	done := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := os.Stat(dir(w) + "/unlocked"); err == nil {
+				dead := d.Dead(id)
+				done <- os.WriteFile(dir(w)+"/seen", []byte(strconv.FormatBool(dead)), 0o600)
+				return
+			}
+		}
+	}()
+	if end, err := Run(context.Background(), w, locks.Handed); err != nil || end.Exit != 0 {
+		t.Errorf("%+v, %v", end, err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(dir(w) + "/seen"); string(b) != "false" {
+		t.Errorf("dead: %s", b)
+	}
+	d.Drop(id, locks)
+}
+
+func TestInside(t *testing.T) {
+	if !Inside([]int{os.Getppid()}) || !Inside([]int{7, os.Getpid()}) {
+		t.Error("it does not know its ancestors")
+	}
+	if Inside(nil) || Inside([]int{1 << 30}) {
+		t.Error("it knows ancestors it has not")
+	}
+}
+
+// TestParentOfAnOddName: a name may look like the fields behind it.
+func TestParentOfAnOddName(t *testing.T) {
+	name := filepath.Join(t.TempDir(), ") S 1 (x) R 2")
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(cat)
+	if err == nil {
+		err = os.WriteFile(name, b, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(name)
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := parent(cmd.Process.Pid); got != os.Getpid() {
+		t.Errorf("parent %d, want %d", got, os.Getpid())
+	}
+	if !slices.Contains(children(), cmd.Process.Pid) {
+		t.Error("no child")
+	}
+	stdin.Close()
+	cmd.Wait()
+}
+
+func TestAccount(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	t.Setenv("MAIL_PASSWORD", "secret")
+	who, err := Account("")
+	if err != nil || who.Credential != nil {
+		t.Fatal(who, err)
+	}
+	env := strings.Join(who.Env, "\n")
+	if !strings.Contains(env, "LC_ALL=C") || !strings.Contains(env, "PATH=") || strings.Contains(env, "secret") {
+		t.Error(env)
+	}
+	if _, err := Account("no such user"); err == nil {
+		t.Error("an account nobody has")
+	}
+}

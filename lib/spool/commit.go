@@ -1,0 +1,338 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// manyFiles is from how many new files on one syncfs is cheaper than an fsync for
+// each of them.
+const manyFiles = 4
+
+// tx is what an Update has staged.
+type tx struct {
+	view
+	lines     []audit.Line
+	states    map[string]task.State // of the tasks staged
+	tmp       []string
+	positions []queue.Position
+	refused   int
+}
+
+// Update runs fn under the exclusive lock and then carries out what it staged:
+// all of it, durably, or nothing if fn or the commit fails.
+func (s *Spool) Update(fn func(queue.Tx) error) error {
+	unlock, err := s.lock.take(true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.recover(); err != nil {
+		return err
+	}
+	t := &tx{view: view{s}, states: map[string]task.State{}}
+	if err = fn(t); err == nil {
+		err = t.commit()
+	}
+	if err != nil {
+		t.discard()
+	}
+	return err
+}
+
+// Head returns the head of the audit log, which no two states share.
+func (s *Spool) Head() string { return s.log.head }
+
+// State returns the task's state, staged changes included.
+func (t *tx) State(id string) (task.State, error) {
+	if st, ok := t.states[id]; ok {
+		return st, nil
+	}
+	return t.view.State(id)
+}
+
+// stage writes a file to tmp.
+func (t *tx) stage(name string, b []byte, mtime time.Time) error {
+	t.tmp = append(t.tmp, name)
+	return t.disk.Write(tmpDir+"/"+name, b, mtime)
+}
+
+// Add stages a new task file in the state the line leads to.
+func (t *tx) Add(file []byte, line audit.Line) error {
+	if st, err := t.State(line.Task); err != nil || st != "" {
+		return errors.Join(err, conflict(line, st))
+	}
+	if err := task.Legal(line.Event, "", line.To); err != nil {
+		return err
+	}
+	// A file's mtime is when the task was made; a nanosecond apart keeps the order.
+	mtime := line.Time.Add(time.Duration(len(t.lines)))
+	if err := t.stage(line.Task+".json", file, mtime); err != nil {
+		return err
+	}
+	return t.log(line)
+}
+
+// Move stages a transition. It is a compare-and-swap: the task must be in the
+// state that the line names.
+func (t *tx) Move(line audit.Line) error {
+	st, err := t.State(line.Task)
+	if err != nil || st != line.From {
+		return errors.Join(err, conflict(line, st))
+	}
+	if err := task.Legal(line.Event, line.From, line.To); err != nil {
+		return err
+	}
+	return t.log(line)
+}
+
+// Keep stages what a worker printed, for the transition staged next.
+func (t *tx) Keep(id string, b []byte) error {
+	return t.stage(id+".result", b, time.Time{})
+}
+
+// Log stages a line that moves no task.
+func (t *tx) Log(line audit.Line) error {
+	if line.To != "" || line.From != "" {
+		return fmt.Errorf("spool: %s moves a task", line.Event)
+	}
+	return t.log(line)
+}
+
+// Refuse counts a refusal of the day, and stages its line unless the day has had
+// its share of them.
+func (t *tx) Refuse(line audit.Line) error {
+	day := line.Time.UTC().Format(time.DateOnly)
+	if t.Spool.log.Day != day {
+		t.Spool.log.Day, t.Spool.log.Refused = day, 0
+	}
+	t.refused++
+	switch n := t.Spool.log.Refused + t.refused; {
+	case n <= queue.MaxRefusals:
+		return t.log(line)
+	case n == queue.MaxRefusals+1:
+		return t.log(audit.Line{Time: line.Time, Event: audit.Limited})
+	}
+	return nil
+}
+
+// Position stages how far a source was read.
+func (t *tx) Position(p queue.Position) { t.positions = append(t.positions, p) }
+
+func (t *tx) log(line audit.Line) error {
+	if line.Task != "" && line.To != "" {
+		t.states[line.Task] = line.To
+	}
+	t.lines = append(t.lines, line)
+	return nil
+}
+
+func conflict(line audit.Line, st task.State) error {
+	return fmt.Errorf("%w: %s is in %q, not in %q", queue.ErrConflict, line.Task, st, line.From)
+}
+
+func (t *tx) commit() error {
+	if len(t.lines) > 0 {
+		if err := t.syncTmp(); err != nil {
+			return err
+		}
+		err := t.Spool.log.append(t.lines)
+		if err == nil || errors.Is(err, errUncut) {
+			t.tmp = nil // committed, or perhaps: from here on nothing is taken back
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.apply(t.lines); err != nil {
+			return err
+		}
+	}
+	t.Spool.log.Refused += t.refused
+	if len(t.lines) > 0 || t.refused > 0 {
+		if err := t.Spool.log.checkpoint(); err != nil {
+			return err
+		}
+	}
+	return t.writePositions()
+}
+
+func (t *tx) syncTmp() error {
+	switch {
+	case len(t.tmp) == 0:
+		return nil
+	case len(t.tmp) >= manyFiles:
+		return t.disk.SyncAll()
+	}
+	for _, name := range t.tmp {
+		if err := t.disk.SyncFile(tmpDir + "/" + name); err != nil {
+			return err
+		}
+	}
+	return t.disk.SyncDir(tmpDir)
+}
+
+// discard removes what was staged and not committed. What it can't remove, the
+// next command does.
+func (t *tx) discard() {
+	for _, name := range t.tmp {
+		t.disk.Remove(tmpDir + "/" + name)
+	}
+}
+
+// apply carries lines out and syncs every directory it touched.
+func (s *Spool) apply(lines []audit.Line) error {
+	a := applier{disk: s.disk, dirs: map[string]bool{}}
+	for i := range lines {
+		if err := a.line(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return a.sync()
+}
+
+// applier makes the directories say what the log says. Each step may have been
+// taken already, by a command that died.
+type applier struct {
+	disk disk
+	dirs map[string]bool
+	wet  []string // files written and not synced
+}
+
+func (a *applier) line(l *audit.Line) error {
+	switch {
+	case l.Task != "" && l.To != "":
+		return a.task(l)
+	case l.Event == audit.Granted:
+		return a.write(grantDir+"/"+l.Grant.ID+".json", l.Grant.Append(nil))
+	case l.Event == audit.Revoked, l.Event == audit.Consumed:
+		return a.remove(grantDir + "/" + l.Grant.ID + ".json")
+	case l.Event == audit.Held:
+		return a.write(holdFile, l.Append(nil))
+	case l.Event == audit.Released:
+		return a.remove(holdFile)
+	}
+	return nil
+}
+
+func (a *applier) task(l *audit.Line) error {
+	if err := a.move(l); err != nil {
+		return err
+	}
+	if err := a.result(l); err != nil {
+		return err
+	}
+	if l.Event == task.Added {
+		return nil // attempts and restarts are 0, and there is no approval
+	}
+	if err := a.write(metaDir+"/"+l.Task+".json", l.Change.Append(nil)); err != nil {
+		return err
+	}
+	approval := approvalDir + "/" + l.Task + ".json"
+	if l.Approval == nil {
+		return a.remove(approval)
+	}
+	return a.write(approval, l.Approval.Append(nil))
+}
+
+// result keeps what the last worker printed, and nothing that one before it did.
+// What lies in tmp may be of an attempt that was never committed, and torn.
+func (a *applier) result(l *audit.Line) error {
+	switch {
+	case l.Result != "":
+		staged := l.Task + ".result"
+		b, err := a.disk.Read(tmpDir + "/" + staged)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && task.Digest(b) != l.Result {
+			a.dirs[resultDir] = true
+			return nil // it was kept before
+		}
+		if err != nil {
+			return err
+		}
+		return a.rename(tmpDir, staged, resultDir, l.Task)
+	case l.From == task.Running:
+		return a.remove(resultDir + "/" + l.Task)
+	}
+	return nil
+}
+
+// move puts the task file into the state, from wherever it lies.
+func (a *applier) move(l *audit.Line) error {
+	name := l.Task + ".json"
+	from := string(l.From)
+	if l.From == "" {
+		from = tmpDir
+	}
+	err := a.rename(from, name, string(l.To), name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := a.disk.Stat(string(l.To) + "/" + name); err == nil {
+		a.dirs[string(l.To)], a.dirs[from] = true, true
+		return nil // it was moved before
+	}
+	for _, st := range append([]task.State{tmpDir}, task.States...) {
+		if err := a.rename(string(st), name, string(l.To), name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil // removed by hand: verify says so
+}
+
+func (a *applier) rename(fromDir, from, toDir, to string) error {
+	a.dirs[fromDir], a.dirs[toDir] = true, true
+	return a.disk.Rename(fromDir+"/"+from, toDir+"/"+to)
+}
+
+func (a *applier) write(name string, b []byte) error {
+	tmp := tmpDir + "/" + fmt.Sprintf("applied-%d", len(a.wet))
+	if err := a.disk.Write(tmp, append(b, '\n'), time.Time{}); err != nil {
+		return err
+	}
+	if err := a.disk.Rename(tmp, name); err != nil {
+		return err
+	}
+	a.wet = append(a.wet, name)
+	a.dirs[dirOf(name)] = true
+	return nil
+}
+
+func (a *applier) remove(name string) error {
+	err := a.disk.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	a.dirs[dirOf(name)] = true
+	return err
+}
+
+func (a *applier) sync() error {
+	if len(a.wet) >= manyFiles {
+		return a.disk.SyncAll()
+	}
+	for _, name := range a.wet {
+		// A line further on may have removed it again.
+		if err := a.disk.SyncFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	dirs := make([]string, 0, len(a.dirs))
+	for d := range a.dirs {
+		if d != tmpDir { // what lies there is either moved or thrown away
+			dirs = append(dirs, d)
+		}
+	}
+	slices.Sort(dirs)
+	for _, d := range dirs {
+		if err := a.disk.SyncDir(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,470 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/policy"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// The crash tests run every operation of the queue on crashFS and end it at every
+// step: by a kill, by an error, by a power cut. Whatever happens, the queue must
+// then be as before the operation or as after it, say so again after the next
+// power cut, and pass Verify.
+
+// unlocked is the lock of a queue that only this test knows.
+type unlocked struct{}
+
+func (unlocked) take(bool) (func(), error) { return func() {}, nil }
+
+func spoolOn(d *crashFS) *Spool {
+	s := &Spool{dir: "/queue", disk: d, lock: unlocked{}}
+	s.log.disk = d
+	return s
+}
+
+// operation is one command's worth of changes; clock ticks with each.
+type operation struct {
+	name string
+	do   func(s *Spool, now time.Time) error
+
+	reads bool // it says how far a mailbox was read
+}
+
+var epoch = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+
+const member = `"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,` +
+	`"automatic":false,"reason":"authenticated_owner","why":""%s},"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`
+
+// ours is the policy of these tests.
+var ours = func() *policy.Policy {
+	p := policy.Default()
+	p.Owners = []string{"me@example.com"}
+	return p
+}()
+
+// mail is an authorized mail with a UID.
+func mail(uid int, outcome terms.Outcome) string {
+	return fmt.Sprintf(`{"message":{"source":"imaps://me@t/INBOX","uid":%d,"uidvalidity":7,"id":"<%d@t>","received":"2026-11-21T06:00:00Z"},`,
+		uid, uid) + fmt.Sprintf(member, "", "read_public", outcome)
+}
+
+// effect is something an agent wants to send, and has to be approved.
+func effect(n int) string {
+	return fmt.Sprintf(`{"request":{"action":"external_send","target":"bob@partner.example","args":{"n":%d}},`, n) +
+		fmt.Sprintf(member, `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`, "external_send", terms.Confirm)
+}
+
+func add(lines ...string) operation {
+	return operation{fmt.Sprintf("add %d", len(lines)), func(s *Spool, now time.Time) error {
+		b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
+		for _, l := range lines {
+			rec, err := record.Parse([]byte(l), queue.Members...)
+			if err == nil {
+				err = b.Put(rec)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return b.Commit(func([]byte) error { return nil })
+	}, strings.Contains(lines[0], `"uid"`)}
+}
+
+// update is an operation of one Update.
+func update(name string, fn func(tx queue.Tx, now time.Time) error) operation {
+	return operation{name, func(s *Spool, now time.Time) error {
+		return s.Update(func(tx queue.Tx) error { return fn(tx, now) })
+	}, false}
+}
+
+// first loads the oldest task of a state.
+func first(v queue.View, st task.State) (s queue.Stored, found bool, err error) {
+	err = v.Scan(st, func(id string) (bool, error) {
+		found = true
+		s, err = v.Load(st, id)
+		return false, err
+	})
+	return s, found, err
+}
+
+func start(effect terms.Action) operation {
+	return update("start "+string(effect), func(tx queue.Tx, now time.Time) error {
+		run := queue.Run{Policy: ours, Effect: effect, Max: 1, Now: func() time.Time { return now }}
+		_, err := run.Next(tx, func(string) error { return nil })
+		return err
+	})
+}
+
+func finish(end queue.End) operation {
+	return update(fmt.Sprintf("finish %d", end.Exit), func(tx queue.Tx, now time.Time) error {
+		s, found, err := first(tx, task.Running)
+		if !found || err != nil {
+			return err
+		}
+		a, err := tx.Approval(s.Task.ID)
+		if err != nil {
+			return err
+		}
+		_, err = queue.Finish(tx, &queue.Claim{Stored: s, Approval: a}, end, &ours.Limits, now)
+		return err
+	})
+}
+
+var (
+	approve = update("approve", func(tx queue.Tx, now time.Time) error {
+		s, found, err := first(tx, task.Awaiting)
+		if !found || err != nil {
+			return err
+		}
+		return queue.Approve(tx, &s, "me", approval.Terminal, now)
+	})
+	deny = update("deny", func(tx queue.Tx, now time.Time) error {
+		s, found, err := first(tx, task.Awaiting)
+		if !found || err != nil {
+			return err
+		}
+		return queue.Deny(tx, &s, "me", approval.Terminal, "not wanted", now)
+	})
+	reap = update("reap and expire", func(tx queue.Tx, now time.Time) error {
+		limits := &ours.Limits
+		if err := queue.Reap(tx, limits, now, func(string) bool { return true }); err != nil {
+			return err
+		}
+		return queue.Expire(tx, time.Hour, now)
+	})
+	consume = update("consume", func(tx queue.Tx, now time.Time) error {
+		_, err := queue.Consume(tx, "bob@partner.example", "", now)
+		if errors.Is(err, queue.ErrNoGrant) {
+			return nil
+		}
+		return err
+	})
+	nothing = update("nothing", func(queue.Tx, time.Time) error { return nil })
+	refuse  = add(mail(900, terms.Reject), mail(901, terms.Reject))
+)
+
+func grant(id string) operation {
+	return update("grant", func(tx queue.Tx, now time.Time) error {
+		return queue.Grant(tx, approval.Grant{ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(9999 * time.Hour)})
+	})
+}
+
+func brake(e task.Event) operation {
+	return update(string(e), func(tx queue.Tx, now time.Time) error {
+		return tx.Log(audit.Line{Time: now, Event: e, By: "me"})
+	})
+}
+
+func mails(from, n int) []string {
+	var list []string
+	for i := range n {
+		list = append(list, mail(from+i, terms.Allow))
+	}
+	return list
+}
+
+// history is a life with everything in it, across the turn of a month.
+var history = []operation{
+	add(mails(1, 1)...),
+	add(mails(1, 6)...), // the first one is known
+	refuse,
+	start(""),
+	finish(queue.End{Exit: 0, Result: []byte("done\n")}),
+	start(""),
+	finish(queue.End{Exit: 1, Result: []byte("half\n")}),
+	add(effect(1), effect(2)),
+	approve,
+	start(terms.ExternalSend),
+	finish(queue.End{Exit: 75}),
+	start(terms.ExternalSend),
+	finish(queue.End{Exit: 1}),
+	approve,
+	start(terms.ExternalSend),
+	reap,
+	deny,
+	grant("a1"),
+	grant("a2"),
+	consume,
+	brake(audit.Held),
+	brake(audit.Released),
+	start(""),
+	finish(queue.End{Exit: 0}),
+	add(mail(50, terms.Review), effect(3), mail(51, terms.Allow)),
+	start(""),
+	start(""),
+	start(""),
+	reap,
+	consume,
+}
+
+// dump is everything a queue says, but for what is random and for positions.
+func dump(s *Spool) (string, error) {
+	var b strings.Builder
+	err := s.View(func(v queue.View) error {
+		for _, st := range task.States {
+			err := v.Scan(st, func(id string) (bool, error) {
+				t, err := v.Load(st, id)
+				if err != nil {
+					return false, err
+				}
+				a, err := v.Approval(id)
+				if err != nil {
+					return false, err
+				}
+				if a != nil {
+					a.Nonce = ""
+				}
+				result, err := v.Result(id)
+				fmt.Fprintf(&b, "%s %s approval %+v result %q\n", st, t.Line(), a, result)
+				return true, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		grants, err := v.Grants()
+		if err != nil {
+			return err
+		}
+		held, err := v.Held()
+		fmt.Fprintf(&b, "grants %+v held %v\n", grants, held != nil)
+		return err
+	})
+	return b.String(), err
+}
+
+// position returns how far the queue says the mailbox was read.
+func position(d *crashFS) string {
+	b, err := d.Read(positionFile("imaps://me@t/INBOX"))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// attempt runs an operation and returns its error, or errDied.
+func attempt(op operation, s *Spool, now time.Time) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(died); !ok {
+				panic(r)
+			}
+			err = errDied
+		}
+	}()
+	return op.do(s, now)
+}
+
+var errDied = errors.New("killed")
+
+// world is a queue in a test, with what it must say now.
+type world struct {
+	disk  *crashFS
+	state string // dump of what is acknowledged
+	now   time.Time
+}
+
+func newWorld(ordered bool) *world {
+	d := newCrashFS()
+	d.ordered = ordered
+	return &world{disk: d, state: "grants [] held false\n", now: epoch}
+}
+
+// after returns what the queue says once op is through.
+func (w *world) after(op operation) (*world, error) {
+	next := &world{disk: w.disk.clone(), now: w.now}
+	err := op.do(spoolOn(next.disk), w.now)
+	if err == nil {
+		next.state, err = dump(spoolOn(next.disk))
+	}
+	next.now = w.now.Add(31 * time.Hour)
+	return next, err
+}
+
+// interrupted runs op with a fault in its nth step, and then cuts the power if
+// asked to. It returns an error if the queue is neither as before nor as in next.
+func (w *world) interrupted(op operation, next *world, n int, f fate, power bool, r *rand.Rand) (*world, error) {
+	d := w.disk.clone()
+	d.fault = func(k int) fate {
+		if k == n {
+			return f
+		}
+		return fate{}
+	}
+	err := attempt(op, spoolOn(d), w.now)
+	for range r.IntN(3) { // the repair may be interrupted too
+		if power {
+			d.powerCut(r)
+		}
+		again, die := d.ops+1+r.IntN(12), r.IntN(2) == 0
+		d.fault = func(k int) fate {
+			if k == again {
+				return fate{err: syscall.EIO, half: true, die: die}
+			}
+			return fate{}
+		}
+		attempt(nothing, spoolOn(d), w.now)
+	}
+	d.fault, d.ops = nil, 0
+	if power {
+		d.powerCut(r)
+	}
+	got := &world{disk: d, now: next.now}
+	if got.state, err = settle(d, op, err == nil, w, next); err != nil {
+		return got, err
+	}
+	// The answer must not change with the next power cut.
+	d = d.clone()
+	d.powerCut(r)
+	if again, err := dump(spoolOn(d)); err != nil || again != got.state {
+		return got, fmt.Errorf("after a second power cut (%v):\n%s\nand before it:\n%s", err, again, got.state)
+	}
+	return got, nil
+}
+
+// settle lets the next command repair the queue and compares it with before and after.
+func settle(d *crashFS, op operation, acknowledged bool, w, next *world) (string, error) {
+	s := spoolOn(d)
+	if err := nothing.do(s, w.now); err != nil {
+		return "", fmt.Errorf("the next command: %w", err)
+	}
+	state, err := dump(s)
+	switch {
+	case err != nil:
+		return "", err
+	case state != next.state && acknowledged:
+		return "", fmt.Errorf("acknowledged, and lost. It says:\n%s\nit must say:\n%s", state, next.state)
+	case state != next.state && state != w.state:
+		return "", fmt.Errorf("neither before nor after. It says:\n%s\nbefore:\n%s\nafter:\n%s", state, w.state, next.state)
+	case position(d) != position(w.disk) && position(d) == position(next.disk) && state != next.state:
+		return "", errors.New("the position says more than the tasks")
+	case acknowledged && op.reads && position(d) != position(next.disk):
+		return "", errors.New("an acknowledged position is lost")
+	}
+	return state, sound(s)
+}
+
+// sound checks what holds at any time.
+func sound(s *Spool) error {
+	report, err := s.Verify()
+	if err == nil && len(report.Findings) > 0 {
+		err = errors.New("verify: " + strings.Join(report.Findings, "; "))
+	}
+	where := map[string]string{}
+	for name := range s.disk.(*crashFS).names {
+		dir, id, _ := strings.Cut(name, "/")
+		if !slices.Contains(task.States, task.State(dir)) {
+			continue
+		}
+		if where[id] != "" {
+			err = errors.Join(err, fmt.Errorf("%s is in %s and in %s", id, where[id], dir))
+		}
+		where[id] = dir
+	}
+	return err
+}
+
+var fates = map[string]fate{
+	"killed before": {err: syscall.EINTR, die: true},
+	"killed within": {err: syscall.EINTR, half: true, die: true},
+	"killed after":  {die: true},
+	"EIO":           {err: syscall.EIO},
+	"ENOSPC":        {err: syscall.ENOSPC, half: true},
+}
+
+// TestCrashEverywhere ends every operation of history in each of its steps.
+func TestCrashEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, ordered := range []bool{true, false} {
+		cases, err := crashEverywhere(newWorld(ordered))
+		if err != nil {
+			t.Fatalf("ordered %v: %v", ordered, err)
+		}
+		t.Logf("ordered %v: %d interruptions", ordered, cases)
+	}
+}
+
+func crashEverywhere(w *world) (cases int, err error) {
+	for i, op := range history {
+		next, err := w.after(op)
+		if err != nil {
+			return cases, fmt.Errorf("%d %s: %w", i, op.name, err)
+		}
+		for n := 1; n <= next.disk.ops; n++ {
+			for _, how := range slices.Sorted(maps.Keys(fates)) {
+				for seed := range uint64(5) {
+					r := rand.New(rand.NewPCG(seed, uint64(n)))
+					cases++
+					if _, err := w.interrupted(op, next, n, fates[how], seed > 0, r); err != nil {
+						return cases, fmt.Errorf("%d %s, step %d of %d %s, seed %d: %w", i, op.name, n, next.disk.ops, how, seed, err)
+					}
+				}
+			}
+		}
+		w = next
+		w.disk.ops = 0
+	}
+	return cases, nil
+}
+
+// TestCrashFindsNaiveWriters is the control: a queue whose syncs do nothing must
+// be caught.
+func TestCrashFindsNaiveWriters(t *testing.T) {
+	for name, lie := range map[string]func(*crashFS){
+		"files not synced":       func(d *crashFS) { d.lieFile = true },
+		"directories not synced": func(d *crashFS) { d.lieDir = true },
+		"syncfs does nothing":    func(d *crashFS) { d.lieAll = true },
+	} {
+		w := newWorld(false)
+		lie(w.disk)
+		if _, err := crashEverywhere(w); err == nil {
+			t.Errorf("%s: nothing was found", name)
+		}
+	}
+}
+
+// TestCrashRandomly lets random lives go on after every interruption.
+func TestCrashRandomly(t *testing.T) {
+	t.Parallel()
+	lives := 10_000
+	if testing.Short() {
+		lives = 500
+	}
+	for seed := range uint64(lives) {
+		if err := randomLife(seed); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+func randomLife(seed uint64) error {
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(r.IntN(2) == 0)
+	hows := slices.Sorted(maps.Keys(fates))
+	for range 8 {
+		op := history[r.IntN(len(history))]
+		next, err := w.after(op)
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.name, err)
+		}
+		n, how := 1+r.IntN(next.disk.ops+2), hows[r.IntN(len(hows))] // beyond the end: no fault
+		if w, err = w.interrupted(op, next, n, fates[how], r.IntN(2) == 0, r); err != nil {
+			return fmt.Errorf("%s, step %d of %d %s: %w", op.name, n, next.disk.ops, how, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package spool
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// disk is what the spool asks of a file system. Names are relative to the queue,
+// with one slash at most. Nothing but the Sync methods makes anything durable,
+// and a failed sync is never tried again: the kernel may have dropped the pages.
+type disk interface {
+	Read(name string) ([]byte, error)
+	ReadAt(name string, off int64, b []byte) (int, error) // short at the end of the file
+	List(dir string) ([]string, error)                    // in no order
+	Stat(name string) (stat, error)
+	Write(name string, b []byte, mtime time.Time) error // creates or replaces; zero mtime: now
+	Append(name string, off int64, b []byte) error      // creates; off is the end, or the same bytes stand there
+	Truncate(name string, size int64) error
+	Rename(from, to string) error
+	Remove(name string) error
+	SyncFile(name string) error
+	SyncDir(dir string) error // "" is the queue itself
+	SyncAll() error
+}
+
+type stat struct {
+	size  int64
+	mtime time.Time
+}
+
+// osDisk is the real file system, through descriptors of the queue's directories:
+// a queue that is renamed under a running command stays whole.
+type osDisk struct {
+	dirs map[string]int
+}
+
+func openDisk(root string) (*osDisk, error) {
+	fd, err := unix.Open(root, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: root, Err: err}
+	}
+	return &osDisk{map[string]int{"": fd}}, nil
+}
+
+func (d *osDisk) close() {
+	for _, fd := range d.dirs {
+		unix.Close(fd)
+	}
+}
+
+// at returns the descriptor of a name's directory and the last part of the name.
+func (d *osDisk) at(name string) (fd int, base string, err error) {
+	dir, base := path.Split(name)
+	fd, err = d.dir(path.Clean("/" + dir)[1:])
+	return fd, base, err
+}
+
+func (d *osDisk) dir(dir string) (int, error) {
+	if fd, ok := d.dirs[dir]; ok {
+		return fd, nil
+	}
+	fd, err := unix.Openat(d.dirs[""], dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	d.dirs[dir] = fd
+	return fd, nil
+}
+
+// open returns a descriptor. os.File is left out of it: for every file it would
+// ask the poller, which knows nothing of regular files.
+func (d *osDisk) open(name string, flags int) (int, error) {
+	fd, base, err := d.at(name)
+	if err != nil {
+		return -1, err
+	}
+	fd, err = unix.Openat(fd, base, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return fd, nil
+}
+
+func (d *osDisk) Read(name string) ([]byte, error) {
+	st, err := d.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, st.size)
+	n, err := d.ReadAt(name, 0, b)
+	return b[:n], err
+}
+
+func (d *osDisk) ReadAt(name string, off int64, b []byte) (n int, err error) {
+	fd, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	for n < len(b) {
+		k, err := unix.Pread(fd, b[n:], off+int64(n))
+		if err != nil {
+			return n, &fs.PathError{Op: "read", Path: name, Err: err}
+		}
+		if k == 0 {
+			break
+		}
+		n += k
+	}
+	return n, nil
+}
+
+func (d *osDisk) List(dir string) ([]string, error) {
+	fd, err := unix.Openat(d.dirs[""], "./"+dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func (d *osDisk) Stat(name string) (stat, error) {
+	fd, base, err := d.at(name)
+	if err != nil {
+		return stat{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return stat{st.Size, time.Unix(st.Mtim.Unix())}, nil
+}
+
+func (d *osDisk) Write(name string, b []byte, mtime time.Time) error {
+	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	err = writeAll(fd, b, 0)
+	if err == nil && !mtime.IsZero() {
+		err = d.setTime(name, mtime)
+	}
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) setTime(name string, t time.Time) error {
+	fd, base, err := d.at(name)
+	if err != nil {
+		return err
+	}
+	ts := unix.NsecToTimespec(t.UnixNano())
+	return unix.UtimesNanoAt(fd, base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func writeAll(fd int, b []byte, off int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pwrite(fd, b, off)
+		if err != nil {
+			return err
+		}
+		b, off = b[n:], off+int64(n)
+	}
+	return nil
+}
+
+func (d *osDisk) Append(name string, off int64, b []byte) error {
+	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT)
+	if err != nil {
+		return err
+	}
+	err = writeAll(fd, b, off)
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) Truncate(name string, size int64) error {
+	fd, err := d.open(name, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, size); err != nil {
+		return &fs.PathError{Op: "truncate", Path: name, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) Rename(from, to string) error {
+	ffd, fbase, err := d.at(from)
+	if err != nil {
+		return err
+	}
+	tfd, tbase, err := d.at(to)
+	if err != nil {
+		return err
+	}
+	if err := unix.Renameat(ffd, fbase, tfd, tbase); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) Remove(name string) error {
+	fd, base, err := d.at(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.Unlinkat(fd, base, 0); err != nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) SyncFile(name string) error {
+	fd, err := d.open(name, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fsync(fd); err != nil {
+		return &fs.PathError{Op: "sync", Path: name, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) SyncDir(dir string) error {
+	fd, err := d.dir(dir)
+	if err != nil {
+		return err
+	}
+	if err := unix.Fsync(fd); err != nil {
+		return &fs.PathError{Op: "sync", Path: dir, Err: err}
+	}
+	return nil
+}
+
+func (d *osDisk) SyncAll() error {
+	if err := unix.Syncfs(d.dirs[""]); err != nil {
+		return &fs.PathError{Op: "syncfs", Path: ".", Err: err}
+	}
+	return nil
+}

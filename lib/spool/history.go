@@ -1,0 +1,68 @@
+package spool
+
+import (
+	"bytes"
+	"fmt"
+
+	"pulse/lib/audit"
+)
+
+// chunk is how much of the log is read at a time, backwards.
+const chunk = 256 << 10
+
+// History calls fn for the lines of the log, newest first, until it returns false.
+func (v view) History(fn func(audit.Line) bool) error {
+	segments, err := v.log.segments()
+	if err != nil {
+		return err
+	}
+	for i := len(segments) - 1; i >= 0; i-- {
+		name := auditDir + "/" + segments[i]
+		st, err := v.disk.Stat(name)
+		if err != nil {
+			return err
+		}
+		if more, err := v.backwards(name, st.size, fn); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v view) backwards(name string, end int64, fn func(audit.Line) bool) (more bool, err error) {
+	var rest []byte // the beginning of what was read: perhaps the end of a line
+	for end > 0 {
+		start := max(0, end-chunk)
+		b := make([]byte, end-start, int(end-start)+len(rest))
+		if _, err := v.disk.ReadAt(name, start, b); err != nil {
+			return false, err
+		}
+		b = append(b, rest...)
+		first := 0
+		if start > 0 {
+			first = bytes.IndexByte(b, '\n') + 1
+		}
+		rest, end = b[:first], start
+		if more, err := eachBackwards(b[first:], fn); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// eachBackwards calls fn for whole lines, the last one first.
+func eachBackwards(b []byte, fn func(audit.Line) bool) (more bool, err error) {
+	for len(b) > 0 {
+		b = bytes.TrimSuffix(b, []byte("\n"))
+		i := bytes.LastIndexByte(b, '\n') + 1
+		l, err := audit.Parse(b[i:])
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrBroken, err)
+		}
+		if !fn(l) {
+			return false, nil
+		}
+		b = b[:i]
+	}
+	return true, nil
+}

@@ -1,0 +1,231 @@
+// Package spool keeps tasks in flat files (pulse-queue(5)): a task is one
+// immutable file, and the directory it lies in is its state. It is the store
+// behind package queue.
+//
+// Invariants. Acknowledged means durable: when Update returns nil, everything it
+// changed survives a power cut. All or nothing: a crash at any instruction leaves
+// the queue as before or as after, and the next command repairs it unasked.
+// Visible means complete: no file appears under its name before it is whole. A
+// reader sees no transition half done.
+//
+// How: all changes go through the audit log. Update writes new files to tmp and
+// syncs them, appends its lines to the log and syncs that (the point of no
+// return), then moves the files and syncs the directories. The file checkpoint
+// says how far the log has been carried out; what lies behind it is done again.
+//
+// Caveats: one flock(2) serves the whole queue, so network file systems must not
+// hold it; before Linux 5.8 syncfs(2) does not report I/O errors.
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pulse/lib/fault"
+	"pulse/lib/safefile"
+	"pulse/lib/task"
+)
+
+// The files and directories of a queue besides the states.
+const (
+	formatFile     = "format"
+	unsafeFile     = "unsafe"
+	holdFile       = "hold"
+	lockFile       = "lock"
+	checkpointFile = "checkpoint"
+	tmpDir         = "tmp"
+	auditDir       = "audit"
+	metaDir        = "meta"
+	resultDir      = "results"
+	approvalDir    = "approvals"
+	grantDir       = "grants"
+	positionDir    = "positions"
+)
+
+// Workers is the directory of a queue that holds the locks of package runner.
+const Workers = "workers"
+
+// format is the content of the file of that name.
+const format = "pulse-queue 1\n"
+
+// LockTimeout is how long a command waits for another one's transition.
+const LockTimeout = 60 * time.Second
+
+func directories() []string {
+	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, positionDir, Workers}
+	for _, s := range task.States {
+		list = append(list, string(s))
+	}
+	return list
+}
+
+// Spool is an open queue. One process may use one Spool from one goroutine.
+type Spool struct {
+	Unsafe bool // made with init --unsafe
+
+	dir  string
+	disk disk
+	lock locker
+	log  log
+}
+
+// locker takes the queue's lock; unlock gives it back.
+type locker interface {
+	take(exclusive bool) (unlock func(), err error)
+}
+
+// Open opens a queue.
+func Open(dir string) (*Spool, error) {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: there is no queue", dir)
+	}
+	if err := Trust(dir); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(filepath.Join(dir, formatFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: not a queue: it has no file %s", dir, formatFile)
+	case err != nil:
+		return nil, err
+	case string(b) != format:
+		return nil, fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
+	}
+	return open(dir)
+}
+
+// Trust fails if others may write a queue, or put another one in its place.
+func Trust(dir string) error {
+	if err := errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir))); err != nil {
+		return fault.Usagef("chmod 700 "+dir+" (or run this as its owner)", "queue can't be trusted: %w", err)
+	}
+	return nil
+}
+
+func open(dir string) (*Spool, error) {
+	d, err := openDisk(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.Stat(unsafeFile)
+	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: flock(filepath.Join(dir, lockFile))}
+	s.log.disk = d
+	return s, nil
+}
+
+// Close gives the queue's descriptors back.
+func (s *Spool) Close() {
+	if d, ok := s.disk.(*osDisk); ok {
+		d.close()
+	}
+}
+
+// Create makes a queue, or finishes one whose making was interrupted. The parent
+// must exist, and dir must be absent or empty.
+func Create(dir string, unsafe bool) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return fault.Usagef("mkdir -p "+filepath.Dir(dir), "can't make the queue: %w", err)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
+		return nil // it is made
+	}
+	if err := onlyOurs(dir); err != nil {
+		return err
+	}
+	unlock, err := flock(filepath.Join(dir, lockFile)).take(true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
+		return nil // another command was faster
+	}
+	return build(dir, unsafe)
+}
+
+// build makes the directories, and the file format last.
+func build(dir string, unsafe bool) error {
+	for _, name := range directories() {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	d, err := openDisk(dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if unsafe {
+		if err := d.Write(unsafeFile, nil, time.Time{}); err != nil {
+			return err
+		}
+	}
+	if err := writeSynced(d, formatFile, []byte(format)); err != nil {
+		return err
+	}
+	return syncParent(dir)
+}
+
+func syncParent(dir string) error {
+	fd, err := unix.Open(filepath.Dir(filepath.Clean(dir)), unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fsync(fd)
+}
+
+// writeSynced puts a whole file in place durably: never a part of it.
+func writeSynced(d disk, name string, b []byte) error {
+	tmp := tmpDir + "/" + filepath.Base(name)
+	if err := d.Write(tmp, b, time.Time{}); err != nil {
+		return err
+	}
+	if err := d.SyncFile(tmp); err != nil {
+		return err
+	}
+	if err := d.Rename(tmp, name); err != nil {
+		return err
+	}
+	return d.SyncDir(filepath.Dir("/" + name)[1:])
+}
+
+// onlyOurs refuses to make a queue among other people's files.
+func onlyOurs(dir string) error {
+	if err := Trust(dir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	ours := append(directories(), lockFile, unsafeFile, formatFile)
+	for _, e := range entries {
+		if !slices.Contains(ours, e.Name()) {
+			return fault.Usagef("name a directory that does not exist yet", "%s: not a queue and not empty: it holds %s", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// OpenOrCreate opens a queue and makes it first where nothing is there.
+func OpenOrCreate(dir string) (*Spool, error) {
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
+		if err := Create(dir, false); err != nil {
+			return nil, err
+		}
+	}
+	return Open(dir)
+}

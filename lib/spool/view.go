@@ -1,0 +1,236 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"pulse/lib/task"
+)
+
+// view reads the queue while the lock keeps it still.
+type view struct{ *Spool }
+
+// View runs fn on a picture of the queue in which no transition is half done.
+func (s *Spool) View(fn func(queue.View) error) error {
+	unlock, err := s.lock.take(false)
+	if err != nil {
+		return err
+	}
+	defer func() { unlock() }()
+	if err = s.log.load(); err != nil {
+		return err
+	}
+	behind, err := s.log.behind()
+	if err != nil {
+		return err
+	}
+	if behind { // somebody died; repairing needs the lock to itself
+		unlock()
+		if unlock, err = s.lock.take(true); err != nil {
+			unlock = func() {}
+			return err
+		}
+		if err := s.recover(); err != nil {
+			return err
+		}
+	}
+	return fn(view{s})
+}
+
+// State returns where the task lies; an empty state is a task nobody knows.
+func (v view) State(id string) (task.State, error) {
+	if !task.ValidID(id) {
+		return "", nil
+	}
+	for _, st := range task.States {
+		_, err := v.disk.Stat(string(st) + "/" + id + ".json")
+		if err == nil {
+			return st, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// Scan calls fn for the tasks of a state, oldest first, until it returns false.
+func (v view) Scan(st task.State, fn func(id string) (more bool, err error)) error {
+	names, err := v.disk.List(string(st))
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		id    string
+		mtime time.Time
+	}
+	list := make([]entry, 0, len(names))
+	for _, name := range names {
+		id, ok := strings.CutSuffix(name, ".json")
+		if !ok || !task.ValidID(id) {
+			continue
+		}
+		info, err := v.disk.Stat(string(st) + "/" + name)
+		if err != nil {
+			return err
+		}
+		list = append(list, entry{id, info.mtime})
+	}
+	slices.SortFunc(list, func(a, b entry) int {
+		if c := a.mtime.Compare(b.mtime); c != 0 {
+			return c
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	for _, e := range list {
+		if more, err := fn(e.id); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// Count returns how many tasks lie in a state.
+func (v view) Count(st task.State) (int, error) {
+	names, err := v.disk.List(string(st))
+	n := 0
+	for _, name := range names {
+		if strings.HasSuffix(name, ".json") {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Load reads a task. A file that can't be what it should be gives ErrCorrupt and
+// the little that is known.
+func (v view) Load(st task.State, id string) (queue.Stored, error) {
+	stored := queue.Stored{Task: task.Task{ID: id, State: st}}
+	b, err := v.disk.Read(string(st) + "/" + id + ".json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return stored, fmt.Errorf("%w: %s", queue.ErrUnknown, id)
+	}
+	if notFile(err) {
+		return stored, fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
+	}
+	if err != nil {
+		return stored, err
+	}
+	if err := stored.Parse(b); err != nil {
+		return stored, err
+	}
+	found, err := v.object(metaDir+"/"+id+".json", func(val record.Value) (err error) {
+		stored.Task.Change, err = task.DecodeChange(val)
+		return err
+	})
+	if err == nil && !found { // nothing happened to it since it was added
+		stored.Task.Change = stored.First()
+	}
+	return stored, err
+}
+
+// notFile reports whether something else lies where a file should. Unlike an I/O
+// error that is no reason to stop.
+func notFile(err error) bool { return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP) }
+
+// object reads a small file that holds one object; a file that is absent is no
+// error and not found, one that can't be what it should be is ErrCorrupt.
+func (v view) object(name string, fn func(record.Value) error) (found bool, err error) {
+	b, err := v.disk.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil && !notFile(err) {
+		return false, err
+	}
+	if err == nil {
+		var rec *record.Record
+		if rec, err = record.Parse(b); err == nil {
+			err = fn(rec.Value())
+		}
+	}
+	if err != nil {
+		return true, fmt.Errorf("%w: %s: %w", queue.ErrCorrupt, name, err)
+	}
+	return true, nil
+}
+
+// Approval returns the task's approval, or nil. One that can't be read, or that is
+// for another task, is ErrCorrupt.
+func (v view) Approval(id string) (*approval.Approval, error) {
+	var a approval.Approval
+	found, err := v.object(approvalDir+"/"+id+".json", func(val record.Value) (err error) {
+		if a, err = approval.Decode(val); err == nil && a.Task != id {
+			err = fmt.Errorf("it is for task %s", a.Task)
+		}
+		return err
+	})
+	if !found || err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// Grants returns all grants, oldest first. One that can't be read is good for
+// nothing, and left out.
+func (v view) Grants() ([]approval.Grant, error) {
+	names, err := v.disk.List(grantDir)
+	if err != nil {
+		return nil, err
+	}
+	var list []approval.Grant
+	for _, name := range names {
+		var g approval.Grant
+		_, err := v.object(grantDir+"/"+name, func(val record.Value) (err error) {
+			g, err = approval.DecodeGrant(val)
+			return err
+		})
+		if errors.Is(err, queue.ErrCorrupt) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, g)
+	}
+	slices.SortFunc(list, func(a, b approval.Grant) int { return a.Given.Compare(b.Given) })
+	return list, nil
+}
+
+// Held returns the line of the hold that stops every run, or nil.
+func (v view) Held() (*audit.Line, error) {
+	b, err := v.disk.Read(holdFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := audit.Parse(b)
+	if err != nil {
+		l = audit.Line{} // made by hand: it holds all the same
+	}
+	return &l, nil
+}
+
+// Result returns what the task's worker printed, or nothing.
+func (v view) Result(id string) ([]byte, error) {
+	b, err := v.disk.Read(resultDir + "/" + id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Refused returns how many records the policy rejected on the last day it did.
+func (v view) Refused() (day string, n int) { return v.log.Day, v.log.Refused }

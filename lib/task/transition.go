@@ -1,0 +1,70 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Event is why a task changed its state, as the audit log names it.
+type Event string
+
+// The events of a task.
+const (
+	Added     Event = "added"     // a receipt was given
+	Refused   Event = "refused"   // the policy rejected it: one line, no file
+	Approved  Event = "approved"  // a person said yes
+	Denied    Event = "denied"    // a person said no
+	Started   Event = "started"   // its worker is about to be started
+	Finished  Event = "finished"  // the worker ended well
+	Retried   Event = "retried"   // the worker asked for another attempt, or failed and has one left
+	GaveUp    Event = "gave_up"   // no attempt or restart is left
+	Restarted Event = "restarted" // worker and runner died
+	Undecided Event = "undecided" // an effect died: nobody knows whether it happened
+	Restored  Event = "restored"  // an effect says nothing happened: its approval is good again
+	Parked    Event = "parked"    // the policy of today wants a person to look
+	Dropped   Event = "dropped"   // the policy of today rejects it
+	Expired   Event = "expired"   // nobody answered in time
+	Cancelled Event = "cancelled" // by a person
+	Requeued  Event = "requeued"  // by a person
+	Broke     Event = "broke"     // its file can't be read
+)
+
+// none is the state of a task that has no file.
+const none State = ""
+
+// table says which state an event leads to, and from where.
+var table = map[Event]struct {
+	from []State
+	to   []State
+}{
+	Added:     {[]State{none}, []State{Scheduled, Awaiting}},
+	Refused:   {[]State{none}, []State{none}},
+	Approved:  {[]State{Awaiting}, []State{Scheduled}},
+	Denied:    {[]State{Awaiting}, []State{Rejected}},
+	Started:   {[]State{Scheduled}, []State{Running}},
+	Finished:  {[]State{Running}, []State{Completed}},
+	Retried:   {[]State{Running}, []State{Scheduled}},
+	GaveUp:    {[]State{Running}, []State{Failed}},
+	Restarted: {[]State{Running}, []State{Scheduled}},
+	Undecided: {[]State{Running}, []State{Awaiting}},
+	Restored:  {[]State{Running}, []State{Scheduled}},
+	Parked:    {[]State{Scheduled}, []State{Awaiting}},
+	Dropped:   {[]State{Scheduled, Awaiting}, []State{Rejected}},
+	Expired:   {[]State{Awaiting}, []State{Rejected}},
+	Cancelled: {[]State{Scheduled, Running}, []State{Rejected}},
+	Requeued:  {[]State{Failed, Rejected, Completed}, []State{Scheduled}},
+	Broke:     {[]State{Scheduled, Awaiting, Running, Completed, Rejected, Failed}, []State{Corrupt}},
+}
+
+// ErrIllegal is the error of a transition that is not in the table.
+var ErrIllegal = errors.New("no such transition")
+
+// Legal returns nil if the event may lead from one state to the other.
+func Legal(e Event, from, to State) error {
+	row, ok := table[e]
+	if !ok || !slices.Contains(row.from, from) || !slices.Contains(row.to, to) {
+		return fmt.Errorf("task: %w: %s from %q to %q", ErrIllegal, e, from, to)
+	}
+	return nil
+}
