@@ -1,0 +1,187 @@
+// Package screen says what a task is, in lines for a person: what pulse-approve
+// asks about and pulse-queue show prints. It renders the bytes that will be used,
+// never a summary somebody made of them.
+//
+// Invariant: every line is safe to print (package escape), and whatever came from
+// outside and has more than one line stands behind a gutter, so that it can't
+// pass for a line of ours. Caveat: letters that look alike are not told apart;
+// addresses are therefore shown in ASCII only.
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pulse/lib/envelope"
+	"pulse/lib/escape"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"pulse/lib/task"
+)
+
+// Gutter stands before every line of content.
+const Gutter = "  | "
+
+// Fact is one line: a name and what it is.
+func Fact(name, format string, args ...any) string {
+	return fmt.Sprintf("%-8s %s", name, escape.Message(fmt.Sprintf(format, args...)))
+}
+
+// exact is a line whose value a person must be able to compare.
+func exact(name, value string) string {
+	return fmt.Sprintf("%-8s %s", name, escape.ASCII(value))
+}
+
+// Task returns the lines about a task whose file could be read.
+func Task(s *queue.Stored, now time.Time) []string {
+	lines := []string{
+		exact("task", s.Task.ID),
+		Fact("kind", "%s", kinds[s.Task.Kind]),
+		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
+		exact("sender", orNone(s.Identity.Sender)),
+		Fact("proven", "%s (%s): %s", s.Identity.Trust, s.Identity.Reason, s.Identity.Why),
+		exact("action", string(s.Decision.Action)),
+	}
+	for _, t := range s.Target() {
+		lines = append(lines, exact("target", t))
+	}
+	lines = append(lines,
+		Fact("decision", "%s by %s: %s", s.Decision.Outcome, s.Decision.Rule, s.Decision.Why),
+		Fact("age", "%s, made %s", now.Sub(s.Task.Created).Round(time.Second), s.Task.Created.Format(time.RFC3339)),
+		Fact("attempts", "%d, restarts %d", s.Task.Attempts, s.Task.Restarts),
+		exact("digest", s.Task.Digest))
+	if s.Task.Reason == queue.ReasonUnknownEffect {
+		lines = append(lines, Fact("caution", "it was started before and died: it may have happened already; look before you say yes"))
+	}
+	return append(lines, content(s)...)
+}
+
+var kinds = map[task.Kind]string{
+	task.Ask:    "ask: what somebody wants of the agent",
+	task.Effect: "effect: what the agent wants to do",
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// content returns everything that a worker will be given.
+func content(s *queue.Stored) []string {
+	var lines []string
+	if s.Message != nil {
+		m := s.Message
+		lines = append(lines, Fact("message", "%s from %s, received %s", m.ID, m.Source, m.Received.Format(time.RFC3339)))
+		lines = append(lines, shown(s)...)
+	}
+	if s.Request != nil {
+		if s.Request.Tool != "" {
+			lines = append(lines, exact("tool", s.Request.Tool))
+		}
+		lines = append(lines, Quote("args", args(s))...)
+		for _, o := range s.Request.Others {
+			lines = append(lines, Quote("also", o.Name+": "+pretty(o.Value))...)
+		}
+	}
+	s.Record.Value().Each(func(name string, v record.Value) error {
+		if !slices.Contains(queue.Members, name) {
+			lines = append(lines, Quote("also", name+": "+pretty(v))...)
+		}
+		return nil
+	})
+	return lines
+}
+
+func shown(s *queue.Stored) []string {
+	v, err := s.Record.Get(envelope.Member)
+	if err != nil {
+		return []string{Fact("text", "can't be read: %v", err)}
+	}
+	text, err := envelope.Show(v)
+	if err != nil {
+		return []string{Fact("text", "can't be read: %v", err)}
+	}
+	lines := append(Quote("from", text.From), Quote("subject", text.Subject)...)
+	lines = append(lines, Quote("text", text.Text)...)
+	if text.Truncated {
+		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
+	}
+	return lines
+}
+
+// args returns the arguments as they stand: a text as text, all else as JSON.
+func args(s *queue.Stored) string {
+	if text := s.Request.Text(); text != "" && s.Request.OnlyText() {
+		return text
+	}
+	return pretty(s.Request.Args)
+}
+
+func pretty(v record.Value) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(v), "", "  ") != nil {
+		return string(v)
+	}
+	return b.String()
+}
+
+// Quote returns content behind the gutter, under its name; nothing for no content.
+func Quote(name, text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	lines := []string{name}
+	for _, l := range escape.Text(text) {
+		lines = append(lines, Gutter+l)
+	}
+	return lines
+}
+
+// Fold breaks lines that are wider than a terminal of so many columns, before the
+// terminal does it: what would go on in the first column, where our names stand,
+// goes on behind the gutter, or indented. Whatever is not ASCII counts as two
+// columns wide, which is never too little.
+func Fold(lines []string, columns int) []string {
+	columns = max(columns, 4*len(Gutter))
+	var folded []string
+	for _, l := range lines {
+		prefix := indent
+		if strings.HasPrefix(l, Gutter) {
+			prefix = Gutter
+		}
+		for {
+			n := fitting(l, columns)
+			folded = append(folded, l[:n])
+			if n == len(l) {
+				break
+			}
+			l = prefix + l[n:]
+		}
+	}
+	return folded
+}
+
+// indent is as wide as a name.
+const indent = "         "
+
+// fitting returns how many bytes of l fit into so many columns.
+func fitting(l string, columns int) int {
+	used := 0
+	for i, r := range l {
+		used++
+		if r >= utf8.RuneSelf {
+			used++
+		}
+		if used > columns {
+			return i
+		}
+	}
+	return len(l)
+}
