@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approval"
+	"pulse/lib/cmdline"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/screen"
+	"pulse/lib/task"
+)
+
+func grant(c *cli.Context) error {
+	g, err := wanted(c)
+	if err != nil {
+		return err
+	}
+	s, t, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	defer t.Close()
+	if err := confirm(c, t, describe(&g), "grant this once"); err != nil {
+		return err
+	}
+	return s.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
+}
+
+// wanted makes the grant that the command line asks for.
+func wanted(c *cli.Context) (g approval.Grant, err error) {
+	target := c.Args().First()
+	if (target == "") != c.Bool("any") {
+		return g, fault.Usagef("pulse-approve grant TARGET, or pulse-approve grant --any", "want a target or --any, and not both")
+	}
+	if id := c.String("task"); id != "" && !task.ValidID(id) {
+		return g, fault.Usagef("pulse-queue list", "--task: %s is no task id", id)
+	}
+	if c.Duration("for") < time.Second {
+		return g, fault.Usagef("", "--for: want at least 1s")
+	}
+	now := time.Now().UTC()
+	return approval.Grant{
+		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(), Level: level,
+		Given: now, Expires: now.Add(c.Duration("for")),
+	}, nil
+}
+
+func describe(g *approval.Grant) []string {
+	lines := []string{screen.Fact("grant", "one effect, once, until %s", g.Expires.Format(time.RFC3339))}
+	return append(lines, "target   "+orAny(g.Target), "task     "+orAny(g.Task))
+}
+
+func orAny(s string) string {
+	if s == "" {
+		return "any"
+	}
+	return escape.ASCII(s)
+}
+
+func grants(c *cli.Context) error {
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var list []approval.Grant
+	err = s.View(func(v queue.View) (err error) {
+		list, err = v.Grants()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		for _, g := range list {
+			if _, err := fmt.Fprintf(c.App.Writer, "%s\n", g.Append(nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	tab := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "ID\tTARGET\tTASK\tEXPIRES\tBY")
+	for _, g := range list {
+		fmt.Fprintln(tab, strings.Join([]string{g.ID, orAny(g.Target), orAny(g.Task), expiry(&g), escape.Line(g.By)}, "\t"))
+	}
+	return tab.Flush()
+}
+
+func expiry(g *approval.Grant) string {
+	if !time.Now().Before(g.Expires) {
+		return "expired"
+	}
+	return g.Expires.Format(time.RFC3339)
+}
+
+func revoke(c *cli.Context) error {
+	s, t, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	defer t.Close()
+	id := c.Args().First()
+	if err := confirm(c, t, []string{screen.Fact("grant", "%s", id)}, "revoke it"); err != nil {
+		return err
+	}
+	err = s.Update(func(tx queue.Tx) error { return queue.Revoke(tx, id, cmdline.User(), level, time.Now()) })
+	if errors.Is(err, queue.ErrNoGrant) {
+		return fault.Failedf("pulse-approve grants", "%w", err)
+	}
+	return err
+}
+
+// consume spends a grant for a script that is about to reach a target.
+func consume(c *cli.Context) error {
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.Update(func(tx queue.Tx) error {
+		_, err := queue.Consume(tx, c.Args().First(), c.String("task"), time.Now())
+		return err
+	})
+	if errors.Is(err, queue.ErrNoGrant) {
+		return fault.Refusedf("a person can say yes: pulse-approve grant TARGET", "%w", err)
+	}
+	return err
+}

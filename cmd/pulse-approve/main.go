@@ -1,0 +1,49 @@
+// Pulse-approve lets a person, and nothing but a person, say yes. See
+// pulse-approve(1).
+package main
+
+import (
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approval"
+	"pulse/lib/cmdline"
+)
+
+func main() { os.Exit(cmdline.Main(app())) }
+
+func app() *cli.App {
+	queue, policy := cmdline.QueueFlag(), cmdline.PolicyFlag()
+	taskFlag := &cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}
+	return &cli.App{
+		Name:  "pulse-approve",
+		Usage: "Say yes or no to what waits for a person.",
+		Commands: []*cli.Command{
+			{
+				Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
+				Flags: []cli.Flag{queue, policy},
+			},
+			{
+				Name: "no", ArgsUsage: "ID", Usage: "refuse one task", Action: no,
+				Flags: []cli.Flag{queue, policy, &cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"}},
+			},
+			{
+				Name: "grant", ArgsUsage: "[TARGET]", Usage: "say yes ahead, once, to a target", Action: grant,
+				Flags: []cli.Flag{queue, policy, taskFlag,
+					&cli.BoolFlag{Name: "any", Usage: "to any target"},
+					&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
+				},
+			},
+			{
+				Name: "grants", Usage: "list the grants", Action: grants,
+				Flags: []cli.Flag{queue, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},
+			},
+			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back", Action: revoke, Flags: []cli.Flag{queue, policy}},
+			{
+				Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
+				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
+			},
+		},
+	}
+}

@@ -1,0 +1,114 @@
+// Pulse-authorize decides what the sender of a record may ask for. See
+// pulse-authorize(1).
+package main
+
+import (
+	"bufio"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/decision"
+	"pulse/lib/envelope"
+	"pulse/lib/fault"
+	"pulse/lib/identity"
+	"pulse/lib/policy"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/tty"
+)
+
+func main() { os.Exit(cmdline.Main(app())) }
+
+func app() *cli.App {
+	policyFlag := cmdline.PolicyFlag()
+	return &cli.App{
+		Name:   "pulse-authorize",
+		Usage:  "Decide what the sender of a record may ask for.",
+		Action: authorize,
+		Flags: []cli.Flag{policyFlag, cmdline.MaxRecordFlag(),
+			&cli.BoolFlag{Name: "unsafe-allow-all", Usage: "for trials at a terminal: allow everything, check nothing"},
+		},
+		Commands: []*cli.Command{
+			{Name: "matrix", Usage: "print the policy's answers as a table", Action: matrix, Flags: []cli.Flag{policyFlag}},
+			{Name: "check", Usage: "validate the policy and list what is risky", Action: check, Flags: []cli.Flag{policyFlag}},
+			{
+				Name: "init", Usage: "print a policy to start from", Action: initPolicy,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},
+					&cli.StringFlag{Name: "receiver", Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
+				},
+			},
+		},
+	}
+}
+
+// authorize is the stage: records in, records with a decision out.
+func authorize(c *cli.Context) error {
+	decide := decision.Decide
+	if c.Bool("unsafe-allow-all") {
+		t, err := tty.Open()
+		if err != nil {
+			return fault.Refusedf("leave --unsafe-allow-all out, and say --policy FILE", "--unsafe-allow-all is for trials at a terminal: %w", err)
+		}
+		t.Close()
+		decide = decision.AllowAll
+	}
+	p, err := policyFor(c)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c),
+		identity.Member, envelope.Member, request.Member)
+	var value []byte
+	return record.Stage(in, out, decision.Member, func(rec *record.Record) ([]byte, error) {
+		in, err := input(rec, p)
+		if err != nil {
+			return nil, err
+		}
+		d := decide(in)
+		value = d.Append(value[:0])
+		return value, nil
+	})
+}
+
+// policyFor loads the policy, which only --unsafe-allow-all can do without.
+func policyFor(c *cli.Context) (*policy.Policy, error) {
+	if c.Bool("unsafe-allow-all") {
+		return cmdline.PolicyOrDefault(c)
+	}
+	return cmdline.Policy(c)
+}
+
+// input reads what a decision is made of.
+func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
+	in := decision.Input{Policy: p}
+	if !rec.Has(identity.Member) {
+		_, err := rec.Get(identity.Member)
+		return in, fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize", "%w", err)
+	}
+	err := rec.Decode(identity.Member, func(v record.Value) error {
+		id, err := identity.Decode(v)
+		in.Identity = &id
+		return err
+	})
+	if err == nil && rec.Has(request.Member) {
+		err = rec.Decode(request.Member, func(v record.Value) error {
+			r, err := request.Decode(v)
+			in.Request = &r
+			return err
+		})
+	}
+	// Only the rules on the envelope look at a message, and reading it is most of
+	// this stage's work.
+	if err == nil && len(p.ActionRules) > 0 && rec.Has(envelope.Member) {
+		err = rec.Decode(envelope.Member, func(v record.Value) error {
+			m, err := envelope.Decode(v)
+			in.Source, in.Recipients = m.Source, identity.Recipients(&m)
+			return err
+		})
+	}
+	return in, err
+}

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"testing"
+
+	"pulse/lib/cmdline/cmdlinetest"
+)
+
+func TestMain(m *testing.M) { cmdlinetest.Main(m, "pulse-authorize", main) }
+
+func TestSessions(t *testing.T) { cmdlinetest.Run(t) }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/escape"
+	"pulse/lib/policy"
+	"pulse/lib/terms"
+)
+
+// matrix prints what the policy in force answers to whom.
+func matrix(c *cli.Context) error {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return err
+	}
+	tab := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	head := []string{"TRUST"}
+	for _, a := range terms.Actions {
+		head = append(head, string(a))
+	}
+	fmt.Fprintln(tab, strings.Join(head, "\t"))
+	for _, t := range terms.TrustLevels {
+		row := []string{string(t)}
+		for _, a := range terms.Actions {
+			row = append(row, short[p.Matrix[t].Outcome(a)])
+		}
+		fmt.Fprintln(tab, strings.Join(row, "\t"))
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "\nconfirm = %s, review = %s\neffects with %s, %s or %s: never allow, at most confirm\n",
+		terms.Confirm, terms.Review, terms.ExternalSend, terms.Destructive, terms.CodeOrComputer)
+	return err
+}
+
+var short = map[terms.Outcome]string{
+	terms.Allow: "allow", terms.Confirm: "confirm", terms.Review: "review", terms.Reject: "reject",
+}
+
+// check prints what is risky about a valid policy, one line each.
+func check(c *cli.Context) error {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return err
+	}
+	for _, r := range risks(p) {
+		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s: valid, %s\n", escape.Line(p.Name), p.Digest)
+	return err
+}
+
+func risks(p *policy.Policy) []string {
+	var list []string
+	risk := func(when bool, format string, args ...any) {
+		if when {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	senders(p, risk)
+	matrixRisks(p, risk)
+	risk(!p.Outbound.Restricted, "outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
+	risk(p.Approval.Require == "terminal", "approval.require is terminal: a worker under the same uid could answer the prompt itself")
+	risk(p.Approval.Require != "terminal", "approval.require is %s, and this version gives approvals of level terminal only: nothing that needs one will start", p.Approval.Require)
+	risk(p.Evidence != policy.ByAuthRes, "evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
+	for _, pl := range p.Platforms {
+		for _, c := range pl.Chats {
+			risk(c.Enabled && c.OpenGroup, "[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
+		}
+	}
+	risk(p.Exec.Mode != "deny" || p.Exec.Workspace != "" || len(p.Tools.Allow)+len(p.Tools.Deny)+len(p.Tools.Level) > 0,
+		"[tools] and [exec] are read but not used by this version: every effect through a tool needs a person")
+	return list
+}
+
+func senders(p *policy.Policy, risk func(bool, string, ...any)) {
+	risk(len(p.Owners) == 0, "owners is empty: nobody is the owner")
+	risk(p.Evidence != policy.ByDKIM && p.AuthservID == "" && len(p.Receivers) == 0, "no authserv_id is pinned: nobody will be verified")
+	risk(p.Recipients == nil, "recipients is absent: mail of the owner to anybody else, seen by this mailbox, counts as a command")
+	risk(p.MaxAge == 0, "max_age is 0: a mail that somebody kept can be replayed at any time")
+	risk(p.DKIMAlignment == policy.Relaxed, "dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
+	risk(p.Evidence == policy.ByAuthRes && p.DKIMAlignment == policy.Any, "dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
+	for _, e := range p.AllowedExternal {
+		risk(e[0] == '@', "allowed_external has %s: everybody with an address there is trusted alike", e)
+	}
+	for _, e := range p.AcceptAutomatic {
+		risk(true, "accept_automatic has %s: two programs that answer each other loop", e)
+	}
+}
+
+func matrixRisks(p *policy.Policy, risk func(bool, string, ...any)) {
+	for _, t := range []terms.Trust{terms.Unknown, terms.OwnerClaim} {
+		for _, a := range terms.Actions {
+			o := p.Matrix[t].Outcome(a)
+			risk(o != terms.Reject, "matrix.%s: %s is %s for senders nobody has proven", t, a, o)
+		}
+	}
+	for _, t := range []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmail} {
+		for _, a := range terms.Actions {
+			outward := a.Outward() || a == terms.ReadPrivate
+			risk(outward && p.Matrix[t].Outcome(a) == terms.Allow, "matrix.%s: %s is allowed on the word of a mail alone", t, a)
+		}
+	}
+	risk(p.DefaultAction != terms.ReadPublic, "default_action is %s: every mail asks for that", p.DefaultAction)
+}

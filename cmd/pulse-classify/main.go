@@ -1,0 +1,64 @@
+// Command pulse-classify says who sent each message and how far that is proven:
+// records in, the same records with `identity` out (pulse-classify(1)).
+package main
+
+import (
+	"bufio"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/envelope"
+	"pulse/lib/fault"
+	"pulse/lib/identity"
+	"pulse/lib/policy"
+	"pulse/lib/record"
+)
+
+func main() { os.Exit(cmdline.Main(app())) }
+
+func app() *cli.App {
+	return &cli.App{
+		Name:     "pulse-classify",
+		Usage:    "Say who sent each message, and how far that is proven.",
+		Flags:    []cli.Flag{cmdline.PolicyFlag(), cmdline.MaxRecordFlag()},
+		Action:   run,
+		Commands: []*cli.Command{suggestCommand()},
+	}
+}
+
+func run(c *cli.Context) error {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), envelope.Member)
+	var value []byte
+	return record.Stage(in, out, identity.Member, func(rec *record.Record) ([]byte, error) {
+		id, err := classify(rec, p)
+		value = id.Append(value[:0])
+		return value, err
+	})
+}
+
+func classify(rec *record.Record, p *policy.Policy) (id identity.Identity, err error) {
+	err = message(rec, func(m *envelope.Message) { id = identity.Classify(m, p) })
+	return id, err
+}
+
+// message hands the record's message to fn.
+func message(rec *record.Record, fn func(*envelope.Message)) error {
+	if !rec.Has(envelope.Member) {
+		_, err := rec.Get(envelope.Member)
+		return fault.Failedf("pulse-fetch SOURCE | pulse-classify", "%w", err)
+	}
+	return rec.Decode(envelope.Member, func(v record.Value) error {
+		m, err := envelope.Decode(v)
+		if err == nil {
+			fn(&m)
+		}
+		return err
+	})
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/address"
+	"pulse/lib/cmdline"
+	"pulse/lib/envelope"
+	"pulse/lib/fault"
+	"pulse/lib/record"
+	"pulse/lib/suggest"
+)
+
+func suggestCommand() *cli.Command {
+	return &cli.Command{
+		Name: "suggest", Usage: "say which policy fits mail that has come", Action: suggestPolicy,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address: judge dkim_alignment by mail from there"},
+			cmdline.MaxRecordFlag(),
+		},
+	}
+}
+
+// suggestPolicy reads records to their end and prints what the policy should say
+// of the servers that received them.
+func suggestPolicy(c *cli.Context) error {
+	owner := c.String("owner")
+	if _, _, err := address.Split(owner); owner != "" && err != nil {
+		return fault.Usagef("pulse-classify suggest --owner you@example.com", "--owner: %s: %w", owner, err)
+	}
+	survey := suggest.New(owner)
+	in := record.NewReader(cmdline.Stdin(c, 0, func() error { return nil }), "stdin", cmdline.MaxRecord(c), envelope.Member)
+	for {
+		rec, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			_, err = io.WriteString(c.App.Writer, survey.Report())
+			return err
+		}
+		if err == nil {
+			err = message(rec, survey.Add)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Pulse-fetch turns messages into records. See pulse-fetch(1).
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/envelope"
+	"pulse/lib/fault"
+	"pulse/lib/message"
+)
+
+func main() { os.Exit(cmdline.Main(app())) }
+
+func app() *cli.App {
+	return &cli.App{
+		Name:      "pulse-fetch",
+		Usage:     "Turn messages from a mailbox or from files into records.",
+		ArgsUsage: "SOURCE...",
+		Action:    fetch,
+		Flags: []cli.Flag{
+			cmdline.QueueFlag(),
+			&cli.IntFlag{Name: "limit", Usage: "`N` at most so many messages; default: 10 without --queue, else all"},
+			&cli.StringFlag{Name: "scope", Value: string(envelope.Snippet), Usage: "`S` how much text: headers, snippet or full; default: snippet"},
+			&cli.IntFlag{Name: "max-text", Usage: "`N` characters of text with --scope full; default: 20000"},
+			&cli.BoolFlag{Name: "dkim", Usage: "verify DKIM signatures; asks DNS"},
+			&cli.StringFlag{Name: "search", Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
+			&cli.StringFlag{Name: "password-command", Usage: "`CMD` prints the password; run without a shell"},
+			&cli.StringFlag{Name: "password-env", Usage: "`NAME` of the variable with the password"},
+			&cli.StringFlag{Name: "password-file", Usage: "`FILE` with the password, mode 600"},
+			&cli.StringFlag{Name: "auth", Usage: "`M` plain or login; default: what the server offers"},
+			&cli.StringFlag{Name: "tls-ca", Usage: "`FILE` certificates to trust besides the system's"},
+			&cli.BoolFlag{Name: "insecure-loopback", Usage: "allow imap:// without TLS to this machine"},
+			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "`D` for the whole run; default: 5m"},
+		},
+	}
+}
+
+// fetch writes one record for each message of the source.
+func fetch(c *cli.Context) error {
+	opt, err := textOptions(c)
+	if err != nil {
+		return err
+	}
+	timeout := c.Duration("timeout")
+	if timeout <= 0 {
+		return fault.Usagef("--timeout 5m", "--timeout %v: want a time above 0", timeout)
+	}
+	ctx, cancel := context.WithTimeout(c.Context, timeout)
+	defer cancel()
+	window := opt.Window()
+	if c.Bool("dkim") {
+		window = message.MaxMessage + 1
+	}
+	src, err := open(ctx, c, window)
+	if err != nil {
+		return err
+	}
+	out := newWriter(c.App.Writer, opt, src)
+	if c.Bool("dkim") {
+		out.verify = verifier(ctx)
+	}
+	err = src.Each(ctx, out.message)
+	if flushErr := out.w.Flush(); err == nil {
+		err = flushErr
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.Temporaryf("--timeout D gives a run more time", "%s: out of time after %v", c.Args().First(), timeout)
+	}
+	return err
+}
+
+// textOptions reads --scope and --max-text.
+func textOptions(c *cli.Context) (message.Options, error) {
+	opt := message.Options{Scope: envelope.Scope(c.String("scope")), MaxText: c.Int("max-text")}
+	switch opt.Scope {
+	case envelope.Headers, envelope.Snippet, envelope.Full:
+	default:
+		return opt, fault.Usagef("--scope snippet", "--scope %s: want headers, snippet or full", opt.Scope)
+	}
+	switch {
+	case !c.IsSet("max-text"):
+	case opt.Scope != envelope.Full:
+		return opt, fault.Usagef("--scope full", "--max-text is for --scope full")
+	case opt.MaxText < 1 || opt.MaxText > message.MostMaxText:
+		return opt, fault.Usagef("--max-text 20000", "--max-text %d: want 1 to %d characters", opt.MaxText, message.MostMaxText)
+	}
+	return opt, nil
+}

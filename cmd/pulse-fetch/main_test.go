@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/envelope"
+	"pulse/lib/record"
+	"pulse/lib/source/imaptest"
+)
+
+func TestMain(m *testing.M) { cmdlinetest.Main(m, "pulse-fetch", main) }
+
+func TestSessions(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":      cmdlinetest.Exits,
+			"imapserver": func(ts *testscript.TestScript, _ bool, args []string) { imapServer(t, ts, args) },
+			"unseen":     unseen,
+		},
+	})
+}
+
+// imapServer starts a server that holds the messages in its INBOX, the last of
+// them received now and each other an hour before the next. It sets SERVER and CA.
+func imapServer(t *testing.T, ts *testscript.TestScript, files []string) {
+	srv := imaptest.Start(t, false)
+	for i, name := range files {
+		srv.Append(t, "INBOX", ts.ReadFile(name), time.Now().Add(-time.Duration(len(files)-1-i)*time.Hour))
+	}
+	ts.Setenv("SERVER", srv.Addr)
+	ts.Setenv("CA", srv.CA)
+	servers[srv.Addr] = func() int { return srv.Unseen(t, "INBOX") }
+}
+
+// servers holds how to count the unseen messages of each server.
+var servers = map[string]func() int{}
+
+// unseen checks how many messages have no \Seen flag: unseen 3
+func unseen(ts *testscript.TestScript, neg bool, args []string) {
+	if got := strconv.Itoa(servers[ts.Getenv("SERVER")]()); neg || len(args) != 1 || got != args[0] {
+		ts.Fatalf("%s messages are unseen, want %s", got, args)
+	}
+}
+
+// Whatever is fetched of broken mail, in every scope, is one record a message that
+// the next stage accepts.
+func TestBrokenMailGivesRecords(t *testing.T) {
+	names, err := filepath.Glob("../../lib/message/testdata/broken/*.eml")
+	if err != nil || len(names) < 30 {
+		t.Fatalf("%d broken mails, %v", len(names), err)
+	}
+	for _, scope := range []string{"headers", "snippet", "full"} {
+		var out, errs bytes.Buffer
+		args := append([]string{"pulse-fetch", "--scope", scope}, names...)
+		if status := cmdline.Run(context.Background(), app(), args, nil, &out, &errs); status != 0 || errs.Len() > 0 {
+			t.Fatalf("status %d: %s", status, errs.String())
+		}
+		r := record.NewReader(&out, "stdout", record.DefaultMax, envelope.Member)
+		for _, name := range names {
+			rec, err := r.Next()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := rec.Decode(envelope.Member, func(v record.Value) error {
+				m, err := envelope.Decode(v)
+				if err == nil && m.Source != "file:"+name {
+					t.Errorf("%s: source %s", name, m.Source)
+				}
+				return err
+			}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Errorf("more than a record a message: %v", err)
+		}
+	}
+}
+
+// A server that never answers: the run ends when --timeout says, with nothing on
+// stdout, and the password is nowhere in what it says.
+func TestTimeout(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	t.Setenv("PULSE_TEST_PASSWORD", "hunter2")
+	var out, errs bytes.Buffer
+	status := cmdline.Run(context.Background(), app(), []string{"pulse-fetch", "--timeout", "100ms", "--password-env", "PULSE_TEST_PASSWORD",
+		"--insecure-loopback", "imap://me@" + ln.Addr().String() + "/INBOX"}, nil, &out, &errs)
+	if status != 75 || out.Len() > 0 || !strings.Contains(errs.String(), "out of time after 100ms") || strings.Contains(errs.String(), "hunter2") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, out.String(), errs.String())
+	}
+}

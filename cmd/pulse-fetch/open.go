@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/safefile"
+	"pulse/lib/source"
+	"pulse/lib/spool"
+)
+
+// imapFlags make sense for a mailbox on a server only. --queue is not among them:
+// PULSE_QUEUE may be set for all commands.
+var imapFlags = []string{"search", "password-command", "password-env", "password-file", "auth", "tls-ca", "insecure-loopback"}
+
+// kindOf matches what names another kind of source than a file. A file with such
+// a name can be given as ./name.
+var kindOf = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(.*)$`)
+
+// open returns the source that the arguments name. All its errors but those of the
+// machine are usage errors: nothing was read.
+func open(ctx context.Context, c *cli.Context, window int64) (source.Source, error) {
+	args := c.Args().Slice()
+	if c.IsSet("limit") && c.Int("limit") < 1 {
+		return nil, fault.Usagef("--limit 10", "--limit %d: want at least 1", c.Int("limit"))
+	}
+	kind, rest := "file", ""
+	for _, arg := range args {
+		m := kindOf.FindStringSubmatch(arg)
+		switch {
+		case arg == "-":
+			kind = "stdin"
+		case m != nil:
+			kind, rest = m[1], m[2]
+		case arg == "":
+			return nil, fault.Usagef("pulse-fetch --help", "a file name is empty")
+		default:
+			continue
+		}
+		if len(args) > 1 {
+			return nil, fault.Usagef("one run for each", "%s can't stand beside other sources", withoutPassword(arg))
+		}
+	}
+	if kind == "imaps" || kind == "imap" {
+		return openIMAP(ctx, c, args[0], window)
+	}
+	if err := localFlags(c, kind); err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "file":
+		return source.OpenFiles(args, window)
+	case "stdin":
+		return &source.Stdin{Reader: cmdline.Stdin(c, 0, func() error { return nil }), Window: window}, nil
+	case "maildir":
+		return source.OpenMaildir(rest, window, c.Int("limit"))
+	case "mbox":
+		return source.OpenMbox(rest, window)
+	}
+	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, FILE... or -; a file of that name: ./"+args[0],
+		"unknown kind of source %s", kind)
+}
+
+// withoutPassword returns an argument as it may be shown.
+func withoutPassword(arg string) string {
+	kind, _, _ := strings.Cut(arg, ":")
+	return kind
+}
+
+// localFlags refuses flags that would have no effect.
+func localFlags(c *cli.Context, kind string) error {
+	for _, name := range imapFlags {
+		if c.IsSet(name) {
+			return fault.Usagef("leave it out", "--%s is for imaps://", name)
+		}
+	}
+	if c.IsSet("limit") && kind != "maildir" {
+		return fault.Usagef("leave it out", "--limit is for imaps:// and maildir:")
+	}
+	return nil
+}
+
+// openIMAP prepares a mailbox on a server; it does not connect.
+func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (source.Source, error) {
+	a, err := source.ParseAddress(arg)
+	if err != nil {
+		return nil, err
+	}
+	if err := plainText(c, a); err != nil {
+		return nil, err
+	}
+	s := &source.IMAP{Address: a, Auth: source.Auth(c.String("auth")), Window: window, Now: time.Now()}
+	if s.Auth != source.AuthAny && s.Auth != source.AuthPlain && s.Auth != source.AuthLogin {
+		return nil, fault.Usagef("--auth plain", "--auth %s: want plain or login", s.Auth)
+	}
+	if s.Search, err = source.ParseSearch(c.String("search")); err != nil {
+		return nil, fault.Usagef("--search 'FROM alice SUBJECT \"two words\" SINCE 2026-01-31'", "--search: %w", err)
+	}
+	if s.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
+		return nil, err
+	}
+	if s.From, err = start(c, a); err != nil {
+		return nil, err
+	}
+	secret := source.Secret{Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file")}
+	s.Password, err = secret.Read(ctx, c.App.ErrWriter)
+	return s, err
+}
+
+// plainText refuses to send a password without TLS anywhere but to this machine.
+func plainText(c *cli.Context, a source.Address) error {
+	insecure := c.Bool("insecure-loopback")
+	switch {
+	case a.TLS && insecure:
+		return fault.Usagef("leave it out", "--insecure-loopback is for imap://")
+	case a.TLS:
+		return nil
+	case !insecure:
+		return fault.Usagef("use imaps://; to this machine, add --insecure-loopback", "imap:// would send the password in the clear")
+	}
+	if err := a.Loopback(); err != nil {
+		return fault.Usagef("use imaps://", "--insecure-loopback: %w", err)
+	}
+	return nil
+}
+
+// authorities returns the system's certificates and those in the file, or nil for
+// the system's alone.
+func authorities(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := safefile.Read(path, 4<<20)
+	if err != nil {
+		return nil, fault.Usagef("", "--tls-ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, fault.Usagef("openssl x509 -in "+path+" -text", "--tls-ca %s: no certificate in PEM form", path)
+	}
+	return pool, nil
+}
+
+// start reads how far the queue has recorded this mailbox.
+func start(c *cli.Context, a source.Address) (source.Start, error) {
+	from := source.Start{Limit: c.Int("limit"), Resume: c.String("queue") != ""}
+	if !from.Resume {
+		return from, nil
+	}
+	if err := queueThere(c.String("queue")); err != nil {
+		return from, err
+	}
+	p, known, err := spool.ReadPosition(c.String("queue"), a.String())
+	if err != nil {
+		return from, fmt.Errorf("--queue: %w", err)
+	}
+	from.Position = source.Position{UIDValidity: p.UIDValidity, UID: p.UID, Received: p.Received, Known: known}
+	return from, nil
+}
+
+// queueThere checks the queue that says where to go on. One that is not there yet
+// is made by pulse-queue add, if its parent is.
+func queueThere(dir string) error {
+	_, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil {
+			return fault.Usagef("mkdir -p "+filepath.Dir(dir), "--queue: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fault.Usagef("ls -ld "+dir, "--queue: %w", err)
+	}
+	return spool.Trust(dir)
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"pulse/lib/cmdline/cmdlinetest"
+)
+
+func TestMain(m *testing.M) {
+	cmdlinetest.Main(m, "pulse-queue", main, "pulse-authorize", "pulse-approve")
+}
+
+func TestSessions(t *testing.T) { cmdlinetest.Run(t) }

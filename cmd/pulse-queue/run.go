@@ -1,0 +1,200 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/queue"
+	"pulse/lib/runner"
+	"pulse/lib/spool"
+	"pulse/lib/terms"
+)
+
+func runCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "run", ArgsUsage: "-- CMD [ARG...]", Usage: "start what is due, one worker after the other", Action: run,
+		Flags: []cli.Flag{queueFlag, policyFlag,
+			&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
+			&cli.IntFlag{Name: "max", Usage: "`N` start at most N; default: max_per_run of the policy"},
+			&cli.DurationFlag{Name: "timeout", Value: time.Hour, Usage: "`D` end a worker after this time; default 1h"},
+			&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},
+			&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
+		},
+	}
+}
+
+// shift is one invocation of run.
+type shift struct {
+	c      *cli.Context
+	store  *spool.Spool
+	policy *policy.Policy
+	run    queue.Run
+	locks  runner.Dir
+	worker runner.Worker
+}
+
+func run(c *cli.Context) error {
+	sh, err := newShift(c)
+	if err != nil {
+		return err
+	}
+	defer sh.store.Close()
+	if err := sh.prepare(); err != nil {
+		return err
+	}
+	for c.Context.Err() == nil {
+		claim, locks, err := sh.claim()
+		if err != nil {
+			return err
+		}
+		if claim == nil {
+			return sh.held()
+		}
+		if err := sh.work(claim, locks); err != nil {
+			return err
+		}
+	}
+	return c.Context.Err()
+}
+
+// newShift checks everything that can be checked before anything is started.
+func newShift(c *cli.Context) (*shift, error) {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return nil, err
+	}
+	sh := &shift{c: c, policy: p, run: queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now}}
+	if c.IsSet("effect") {
+		if sh.run.Effect = terms.Action(c.String("effect")); !sh.run.Effect.Valid() {
+			return nil, fault.Usagef("", "--effect: there is no action %s", sh.run.Effect)
+		}
+	}
+	if c.IsSet("max") {
+		if sh.run.Max = c.Int("max"); sh.run.Max < 1 {
+			return nil, fault.Usagef("", "--max %d: want at least 1", sh.run.Max)
+		}
+	}
+	if sh.worker, err = newWorker(c); err != nil {
+		return nil, err
+	}
+	dir, err := cmdline.QueueDir(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmdline.RefuseInside(dir); err != nil {
+		return nil, err
+	}
+	sh.locks = runner.Dir(filepath.Join(dir, spool.Workers))
+	sh.store, err = spool.OpenOrCreate(dir)
+	return sh, err
+}
+
+func newWorker(c *cli.Context) (runner.Worker, error) {
+	argv := c.Args().Slice()
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return runner.Worker{}, fault.Usagef("ls -l "+argv[0], "worker: %w", err)
+	}
+	w := runner.Worker{Path: path, Argv: argv, Timeout: c.Duration("timeout")}
+	if w.Timeout < 0 {
+		return w, fault.Usagef("", "--timeout is negative")
+	}
+	who, err := runner.Account(c.String("as"))
+	if err != nil {
+		return w, fault.Usagef("getent passwd "+c.String("as"), "--as: %w", err)
+	}
+	w.Credential, w.Env = who.Credential, who.Env
+	for _, name := range c.StringSlice("env") {
+		value, ok := os.LookupEnv(name)
+		if !ok || strings.Contains(name, "=") || name == "PULSE_TASK" {
+			return w, fault.Usagef("", "--env: there is no variable %s to pass on", name)
+		}
+		w.Env = append(w.Env, name+"="+value)
+	}
+	return w, nil
+}
+
+// prepare puts back what died and rejects what waited too long.
+func (sh *shift) prepare() error {
+	return sh.store.Update(func(tx queue.Tx) error {
+		now := time.Now().UTC()
+		if err := queue.Reap(tx, &sh.policy.Limits, now, sh.locks.Dead); err != nil {
+			return err
+		}
+		return queue.Expire(tx, sh.policy.Limits.ReviewExpires, now)
+	})
+}
+
+// claim takes the next task and its locks.
+func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
+	id := ""
+	err = sh.store.Update(func(tx queue.Tx) error {
+		claim, err = sh.run.Next(tx, func(next string) (err error) {
+			id = next
+			locks, err = sh.locks.Take(next)
+			return err
+		})
+		return err
+	})
+	if err != nil && locks != nil {
+		sh.locks.Drop(id, locks)
+	}
+	return claim, locks, err
+}
+
+// work runs a worker on a claimed task and records its end.
+func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
+	w := sh.worker
+	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+claim.Task.ID)
+	w.Stdin = append(claim.Line(), '\n')
+	w.Lock = locks.Worker
+	end, err := runner.Run(sh.c.Context, &w, locks.Handed)
+	if err != nil {
+		cmdline.Warn(sh.c, "task %s: %v", claim.Task.ID, err)
+	}
+	err = sh.store.Update(func(tx queue.Tx) error {
+		line, err := queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
+		if err == nil && line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
+			cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
+		}
+		return err
+	})
+	sh.locks.Drop(claim.Task.ID, locks)
+	return err
+}
+
+// detail says how a worker ended, with the last line it wrote to stderr.
+func detail(end runner.End) string {
+	text := " (" + end.How
+	if end.TimedOut {
+		text += ", --timeout"
+	}
+	text += ")"
+	lines := strings.Split(strings.TrimSpace(string(end.Stderr)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		text += ": " + cut(last, 200)
+	}
+	return text
+}
+
+// held says at the end of a run that started nothing more whether somebody holds
+// the queue. That is no news every minute: from cron, only the status says it.
+func (sh *shift) held() error {
+	var text string
+	err := sh.store.View(func(v queue.View) (err error) {
+		text, err = queue.Held(v)
+		return err
+	})
+	if err != nil || text == "" {
+		return err
+	}
+	return cmdline.Standing(sh.c, fault.Temporaryf("pulse-queue release", "the queue is %s", text))
+}

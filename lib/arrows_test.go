@@ -1,0 +1,112 @@
+// Package lib_test holds the structure of the tree: who may import whom.
+package lib_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pure packages decide; they do no I/O and import only pure ones.
+var pure = []string{
+	"address", "approval", "audit", "authres", "decision", "envelope", "escape", "fault", "identity",
+	"policy", "queue", "receivers", "record", "request", "screen", "suggest", "task", "terms",
+}
+
+// impure are the standard packages through which a program touches the world.
+var impure = []string{"bufio", "net", "os", "os/exec", "os/signal", "os/user", "path/filepath", "syscall"}
+
+// allowedImpure says why a pure package may import one of them all the same.
+var allowedImpure = map[string]string{
+	"record bufio":         "Stage writes to a buffer that the command owns",
+	"fault os":             "error values",
+	"fault syscall":        "error values",
+	"policy path/filepath": "IsAbs looks at the text only",
+}
+
+// owners are the packages that may import a third-party module; the commands may
+// import urfave/cli.
+var owners = map[string][]string{
+	"github.com/urfave/cli/v2":        {"lib/cmdline"},
+	"github.com/BurntSushi/toml":      {"lib/policy"},
+	"github.com/mattn/go-isatty":      {"lib/tty"},
+	"github.com/emersion/go-imap/v2":  {"lib/source"},
+	"github.com/emersion/go-sasl":     {"lib/source"},
+	"github.com/emersion/go-message":  {"lib/message"},
+	"golang.org/x/net":                {"lib/message"},
+	"golang.org/x/text":               {"lib/message"},
+	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
+	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/spool", "lib/tty"},
+	"github.com/rogpeppe/go-internal": {},
+	"github.com/creack/pty":           {},
+}
+
+// imports returns what each package of the module imports, tests excluded.
+func imports(t *testing.T) map[string][]string {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "pulse/cmd/...", "pulse/lib/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		all[strings.TrimPrefix(fields[0], "pulse/")] = fields[1:]
+	}
+	return all
+}
+
+func TestPurePackagesArePure(t *testing.T) {
+	all := imports(t)
+	for _, name := range pure {
+		list, ok := all["lib/"+name]
+		if !ok {
+			t.Errorf("lib/%s is gone", name)
+		}
+		for _, imp := range list {
+			if slices.Contains(impure, imp) && allowedImpure[name+" "+imp] == "" {
+				t.Errorf("lib/%s is pure and imports %s", name, imp)
+			}
+			if own, ok := strings.CutPrefix(imp, "pulse/lib/"); ok && !slices.Contains(pure, own) {
+				t.Errorf("lib/%s is pure and imports lib/%s, which is not", name, own)
+			}
+		}
+	}
+}
+
+func TestEachModuleHasItsOwner(t *testing.T) {
+	for pkg, list := range imports(t) {
+		for _, imp := range list {
+			if !strings.Contains(strings.Split(imp, "/")[0], ".") {
+				continue
+			}
+			if strings.HasPrefix(pkg, "cmd/") && strings.HasPrefix(imp, "github.com/urfave/cli/v2") || strings.HasSuffix(pkg, "test") {
+				continue
+			}
+			if !owned(pkg, imp) {
+				t.Errorf("%s imports %s, which it does not own", pkg, imp)
+			}
+		}
+	}
+}
+
+func owned(pkg, imp string) bool {
+	for module, list := range owners {
+		if imp == module || strings.HasPrefix(imp, module+"/") {
+			return slices.Contains(list, pkg)
+		}
+	}
+	return false
+}
+
+// TestRecordStandsAlone: the heart of every stage knows no mail and needs nothing
+// but the standard library.
+func TestRecordStandsAlone(t *testing.T) {
+	for _, name := range []string{"record", "escape", "terms", "address", "authres"} {
+		for _, imp := range imports(t)["lib/"+name] {
+			if strings.Contains(imp, ".") || strings.HasPrefix(imp, "pulse/") {
+				t.Errorf("lib/%s imports %s", name, imp)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// Package cmdline is the front door of every command: flags, messages, signals
+// and exit statuses are the same for all (pulse(7)). It wires urfave/cli, and
+// closes what that library leaves open in a pipe: help on stdout after an error,
+// flags behind an argument taken for arguments, unknown subcommands that succeed,
+// a repeated flag whose last value wins.
+//
+// Invariant: a command line that is not understood whole runs nothing, prints
+// nothing on stdout and ends with 64. Caveat: an action must return its errors;
+// nothing below main exits.
+package cmdline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/escape"
+	"pulse/lib/fault"
+	"pulse/lib/tty"
+)
+
+// Version is the version of all commands.
+const Version = "0.1.0"
+
+// Main runs app with the process's own streams and returns the exit status. A
+// SIGINT or SIGTERM cancels the actions' context and ends a read of Input; the
+// process then dies of that signal, so that shells and cron see why.
+func Main(app *cli.App) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	in := newInput(os.Stdin)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		sig := <-received
+		signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second one ends what can't be ended well
+		cancel(signalled{sig})
+		in.interrupt(func() { die(sig) })
+	}()
+	status := Run(ctx, app, os.Args, in, os.Stdout, os.Stderr)
+	if by, ok := context.Cause(ctx).(signalled); ok && status != 0 {
+		die(by.Signal)
+	}
+	return status
+}
+
+// signalled is why the context of the actions ended.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return s.String() }
+
+// die ends the process by the signal, as if it had not been caught.
+func die(sig os.Signal) {
+	signal.Reset(sig)
+	syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+	select {}
+}
+
+// Run runs app on args (args[0] is the command's name) and returns the exit
+// status. Errors go to stderr, escaped, as "name: error: …" and "name: hint: …".
+func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	harden(app)
+	app.Reader, app.Writer, app.ErrWriter = stdin, stdout, stderr
+	line, err := parse(app, args[1:])
+	switch {
+	case err != nil:
+	case line.help:
+		err = writeHelp(stdout, app, line.command)
+	case line.version:
+		_, err = fmt.Fprintf(stdout, "%s %s\n", app.Name, Version)
+	default:
+		err = app.RunContext(ctx, append([]string{app.Name}, line.argv...))
+	}
+	return report(app, stderr, err)
+}
+
+func report(app *cli.App, stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	var known standing
+	if !errors.Is(err, ErrInterrupted) && !errors.Is(err, context.Canceled) && !errors.As(err, &known) {
+		message(stderr, app.Name, "error", err.Error())
+		if hint := fault.HintOf(err); hint != "" {
+			message(stderr, app.Name, "hint", hint)
+		}
+	}
+	return int(fault.KindOf(err))
+}
+
+// Standing makes err the kind of error that holds until somebody mends it and is
+// no news to cron every minute: the exit status tells it, and the message is shown
+// at a terminal only.
+func Standing(c *cli.Context, err error) error {
+	if f, ok := c.App.ErrWriter.(*os.File); ok && tty.Is(f) {
+		return err
+	}
+	return standing{err}
+}
+
+type standing struct{ error }
+
+func (s standing) Unwrap() error { return s.error }
+
+// Warn prints a warning on the command's stderr.
+func Warn(c *cli.Context, format string, args ...any) {
+	message(c.App.ErrWriter, c.App.Name, "warning", fmt.Sprintf(format, args...))
+}
+
+// Note prints a line of news on the command's stderr, without a class.
+func Note(c *cli.Context, format string, args ...any) {
+	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", c.App.Name, escape.Message(fmt.Sprintf(format, args...)))
+}
+
+// message prints one line for each line of text, none of which can forge another.
+func message(w io.Writer, name, class, text string) {
+	for _, l := range strings.Split(text, "\n") {
+		fmt.Fprintf(w, "%s: %s: %s\n", name, class, escape.Message(l))
+	}
+}
+
+// harden switches off what urfave/cli does on its own.
+func harden(app *cli.App) {
+	app.HideHelp, app.HideVersion, app.HideHelpCommand = true, true, true
+	app.DisableSliceFlagSeparator = true
+	app.ExitErrHandler = func(*cli.Context, error) {}
+	app.OnUsageError = usageError
+	for _, cmd := range app.Commands {
+		cmd.HideHelp, cmd.HideHelpCommand = true, true
+		cmd.OnUsageError = usageError
+	}
+	if app.Action == nil {
+		app.Action = func(*cli.Context) error {
+			return fault.Usagef(app.Name+" --help", "which command? one of %s", names(app.Commands))
+		}
+	}
+}
+
+func usageError(c *cli.Context, err error, _ bool) error {
+	text := strings.Replace(err.Error(), "flag -", "flag --", 1) // as we spell it
+	return fault.Usagef(c.App.Name+" --help", "%s", text)
+}
+
+func names(cmds []*cli.Command) string {
+	var list []string
+	for _, cmd := range cmds {
+		list = append(list, cmd.Name)
+	}
+	return strings.Join(list, ", ")
+}

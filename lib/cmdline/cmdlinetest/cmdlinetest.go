@@ -1,0 +1,139 @@
+// Package cmdlinetest runs commands for tests: sessions in txtar, and a person at
+// a terminal.
+//
+// Invariant: a test sees the environment of testscript and nothing of the
+// developer's. Caveat: the commands besides the tested one are built by go build,
+// without the race detector.
+package cmdlinetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Main is the TestMain of a command: name runs main, and the other commands of
+// pulse that its sessions use are built.
+func Main(m *testing.M, name string, main func(), others ...string) {
+	syscall.Umask(0o022) // a policy or queue that others may write is refused
+	testscript.Main(&built{m, others}, map[string]func(){name: main})
+}
+
+// built runs the tests with the other commands in PATH.
+type built struct {
+	m      *testing.M
+	others []string
+}
+
+func (b *built) Run() int {
+	dir, err := os.MkdirTemp("", "pulse-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = Build(dir, b.others...)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if os.Getenv("GORACE") == "" { // each command would sleep for a second at its end
+		os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
+	os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return b.m.Run()
+}
+
+// Build builds commands of pulse into a directory.
+func Build(dir string, names ...string) error {
+	for _, name := range names {
+		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), "pulse/cmd/"+name).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", name, err, out)
+		}
+	}
+	return nil
+}
+
+// Run runs the sessions in testdata. Besides testscript's own commands they have
+//
+//	exits STATUS CMD [ARG...]   run a command that must end with this status
+//	person CMD [ARG...]         run a command at a terminal and type the code it shows
+//	id NAME                     set NAME to the task id in the last line of stdout
+//
+// and the variable SHARED, the directory of the files that sessions share.
+func Run(t *testing.T) {
+	shared, err := filepath.Abs("testdata/shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": Exits, "person": person, "id": id,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SHARED", shared)
+			e.Setenv("GORACE", os.Getenv("GORACE"))
+			return nil
+		},
+	})
+}
+
+// Exits is the command exits of Run, for commands with sessions of their own kind.
+func Exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS CMD [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var e *exec.ExitError
+		if !errors.As(err, &e) {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+func id(ts *testscript.TestScript, neg bool, args []string) {
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stdout")), "\n")
+	var rec struct{ Task struct{ ID string } }
+	err := json.Unmarshal([]byte(lines[len(lines)-1]), &rec)
+	if neg || len(args) != 1 || err != nil || rec.Task.ID == "" {
+		ts.Fatalf("usage: id NAME, after a command that printed a receipt (%v)", err)
+	}
+	ts.Setenv(args[0], rec.Task.ID)
+}
+
+func person(ts *testscript.TestScript, neg bool, args []string) {
+	path, err := exec.LookPath(args[0])
+	ts.Check(err)
+	cmd := exec.Command(path, args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "PULSE_QUEUE="+ts.Getenv("PULSE_QUEUE"), "PULSE_POLICY="+ts.Getenv("PULSE_POLICY"))
+	p, err := Sit(cmd)
+	ts.Check(err)
+	defer p.Leave()
+	code, err := p.Code()
+	if err == nil {
+		err = p.Type(code + "\n")
+	}
+	status, out := p.Wait()
+	ts.Logf("%s", out)
+	if err != nil || (status == 0) == neg {
+		ts.Fatalf("exit status %d, %v", status, err)
+	}
+}

@@ -1,0 +1,97 @@
+package cmdlinetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// Patience is how long a person waits for a command to say something.
+const Patience = 20 * time.Second
+
+// Person sits at a terminal in which a command runs.
+type Person struct {
+	cmd    *exec.Cmd
+	tty    *os.File
+	screen []byte
+}
+
+// Sit starts a command in a session of its own, at a new terminal that is also its
+// three streams.
+func Sit(cmd *exec.Cmd) (*Person, error) {
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		return nil, err
+	}
+	return At(cmd, tty), nil
+}
+
+// At is the person at a terminal in which a command runs already.
+func At(cmd *exec.Cmd, tty *os.File) *Person { return &Person{cmd: cmd, tty: tty} }
+
+// Leave ends the command, if it still runs, and takes the terminal away.
+func (p *Person) Leave() {
+	p.cmd.Process.Kill()
+	p.tty.Close()
+}
+
+// Type types.
+func (p *Person) Type(keys string) error {
+	_, err := p.tty.WriteString(keys)
+	return err
+}
+
+// Sees waits until the screen holds a match, and returns it with its groups.
+func (p *Person) Sees(pattern string) ([]string, error) {
+	want := regexp.MustCompile(pattern)
+	p.tty.SetReadDeadline(time.Now().Add(Patience))
+	for {
+		if m := want.FindSubmatch(p.screen); m != nil {
+			var list []string
+			for _, g := range m {
+				list = append(list, string(g))
+			}
+			return list, nil
+		}
+		if err := p.read(); err != nil {
+			return nil, fmt.Errorf("%q never appeared: %w; the screen:\n%s", pattern, err, p.screen)
+		}
+	}
+}
+
+// Code waits for the prompt and returns the code that stands in front of it.
+func (p *Person) Code() (string, error) {
+	m, err := p.Sees(`\r\ncode: ([a-z0-9]{4})\r\n[^\r\n]*: $`)
+	if err != nil {
+		return "", err
+	}
+	return m[1], nil
+}
+
+// Wait waits for the end of the command and returns its status and all that
+// reached the terminal, byte for byte.
+func (p *Person) Wait() (status int, screen []byte) {
+	p.tty.SetReadDeadline(time.Now().Add(Patience))
+	for p.read() == nil {
+	}
+	if err := p.cmd.Wait(); err != nil {
+		var e *exec.ExitError
+		if !errors.As(err, &e) {
+			return -1, p.screen
+		}
+	}
+	return p.cmd.ProcessState.ExitCode(), p.screen
+}
+
+func (p *Person) read() error {
+	b := make([]byte, 4096)
+	n, err := p.tty.Read(b)
+	p.screen = append(p.screen, bytes.Clone(b[:n])...)
+	return err
+}
