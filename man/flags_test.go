@@ -1,0 +1,120 @@
+package man
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// usage is the flags of a command by subcommand ("" for none), each as "--name ARG".
+type usage map[string][]string
+
+// add adds a flag unless it is one that all commands have.
+func (u usage) add(command, name, arg string) {
+	if name != "help" && name != "version" {
+		u[command] = append(u[command], strings.TrimSpace("--"+name+" "+arg))
+	}
+}
+
+func (u usage) all() (flags []string) {
+	for _, f := range u {
+		flags = append(flags, f...)
+	}
+	slices.Sort(flags)
+	return slices.Compact(flags)
+}
+
+var (
+	helpCommand = regexp.MustCompile(`(?m)^  ([a-z]+)\b`)
+	helpFlag    = regexp.MustCompile(`(?m)^  --([a-z-]+)(?: (\S+))?  `)
+	pageFlag    = regexp.MustCompile(`\bFl Fl ([a-z][a-z-]*)(?: Ar (\S+))?`)
+)
+
+// helped asks a command for its help, and each subcommand for its own.
+func helped(t *testing.T, command string) usage {
+	t.Helper()
+	u := usage{}
+	top := help(t, command)
+	_, flags, _ := strings.Cut(top, "\nFlags:\n")
+	if !strings.Contains(top, "\nCommands:\n") || len(helpFlag.FindAllString(flags, -1)) > 2 {
+		u[""] = nil // it does something without a subcommand
+		for _, m := range helpFlag.FindAllStringSubmatch(flags, -1) {
+			u.add("", m[1], m[2])
+		}
+	}
+	_, list, _ := strings.Cut(top, "\nCommands:\n")
+	list, _, _ = strings.Cut(list, "\nFlags:\n")
+	for _, m := range helpCommand.FindAllStringSubmatch(list, -1) {
+		u[m[1]] = nil
+		for _, f := range helpFlag.FindAllStringSubmatch(help(t, command, m[1]), -1) {
+			u.add(m[1], f[1], f[2])
+		}
+	}
+	return u
+}
+
+func help(t *testing.T, command string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(bin, command), append(args, "--help")...).Output()
+	if err != nil {
+		t.Fatalf("%s %v --help: %v", command, args, err)
+	}
+	return string(out)
+}
+
+// synopsis reads the same from the SYNOPSIS of a page.
+func (p page) synopsis() usage {
+	u := usage{}
+	start := slices.Index(p, ".Sh SYNOPSIS")
+	end := slices.Index(p, ".Sh DESCRIPTION")
+	command := ""
+	for i, line := range p[start:end] {
+		if strings.HasPrefix(line, ".Nm") {
+			command, _ = strings.CutPrefix(p[start+i+1], ".Cm ")
+			if !strings.HasPrefix(p[start+i+1], ".Cm ") {
+				command = ""
+			}
+			u[command] = nil
+		}
+		for _, m := range pageFlag.FindAllStringSubmatch(line, -1) {
+			u.add(command, m[1], m[2])
+		}
+	}
+	return u
+}
+
+// described returns the flags that a page says something about.
+func (p page) described() (flags []string) {
+	for _, line := range p {
+		if m := pageFlag.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, ".It Fl Fl") {
+			flags = append(flags, strings.TrimSpace("--"+m[1]+" "+m[2]))
+		}
+	}
+	slices.Sort(flags)
+	return flags
+}
+
+func TestFlags(t *testing.T) {
+	for _, command := range commands {
+		t.Run(command, func(t *testing.T) {
+			p, code := read(t, command+".1"), helped(t, command)
+			text := p.synopsis()
+			for sub := range code {
+				if _, ok := text[sub]; !ok {
+					t.Errorf("SYNOPSIS has no %q", sub)
+				}
+			}
+			for sub, flags := range text {
+				if _, ok := code[sub]; !ok {
+					t.Errorf("SYNOPSIS has %q, the command has not", sub)
+				}
+				slices.Sort(flags)
+				same(t, flags, code[sub])
+			}
+			same(t, slices.Compact(p.described()), code.all())
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package man
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"pulse/lib/envelope"
+	"pulse/lib/policy"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+func words[T ~string](list []T) (words []string) {
+	for _, w := range list {
+		words = append(words, string(w))
+	}
+	return words
+}
+
+// Each closed list of a page is that of the code.
+func TestClosedLists(t *testing.T) {
+	for _, c := range []struct {
+		page, list string
+		code       func(t *testing.T) []string
+	}{
+		{"pulse.7", "exit statuses", func(t *testing.T) []string {
+			return append(load(t, "fault").constants(t, ofType("Kind")), "0")
+		}},
+		{"pulse-authorize.1", "actions", func(*testing.T) []string { return words(terms.Actions) }},
+		{"pulse-authorize.1", "outcomes", func(*testing.T) []string { return words(terms.Outcomes) }},
+		{"pulse-authorize.1", "decision reasons", func(t *testing.T) []string {
+			return load(t, "decision").constants(t, ofType("Reason"))
+		}},
+		{"pulse-record.5", "trust levels", func(*testing.T) []string { return words(terms.TrustLevels) }},
+		{"pulse-record.5", "defects harmless", func(t *testing.T) []string { return defects(t, true) }},
+		{"pulse-record.5", "defects", func(t *testing.T) []string { return defects(t, false) }},
+		{"pulse-record.5", "record members", func(t *testing.T) (list []string) {
+			for _, dir := range []string{"envelope", "request", "identity", "decision", "task"} {
+				list = append(list, load(t, dir).constants(t, suffixed("Member"))...)
+			}
+			return list
+		}},
+		{"pulse-record.5", "message members", func(t *testing.T) []string {
+			return load(t, "envelope").written(t, "Message.Append")
+		}},
+		{"pulse-record.5", "identity members", func(t *testing.T) []string {
+			return load(t, "identity").written(t, "Identity.Append")
+		}},
+		{"pulse-record.5", "decision members", func(t *testing.T) []string {
+			return load(t, "decision").written(t, "Decision.Append")
+		}},
+		{"pulse-record.5", "task members", func(t *testing.T) []string {
+			return load(t, "task").written(t, "Task.Append", "Change.add")
+		}},
+		{"pulse-policy.5", "policy keys", func(t *testing.T) []string {
+			p := load(t, "policy")
+			return p.keys(p.definition("file"), "")
+		}},
+		{"pulse-queue.5", "queue files", func(t *testing.T) []string {
+			return load(t, "spool").constants(t, suffixed("File"))
+		}},
+		{"pulse-queue.5", "queue directories", func(t *testing.T) []string {
+			s := load(t, "spool")
+			return append(s.constants(t, suffixed("Dir")), s.constants(t, suffixed("Workers"))...)
+		}},
+		{"pulse-queue.5", "checkpoint members", func(t *testing.T) []string {
+			return load(t, "spool").written(t, "log.checkpoint")
+		}},
+		{"pulse-queue.5", "task states", func(*testing.T) []string { return words(task.States) }},
+		{"pulse-queue.5", "task events", func(t *testing.T) []string {
+			return load(t, "task").constants(t, ofType("Event"))
+		}},
+		{"pulse-queue.5", "audit events", func(t *testing.T) []string {
+			return load(t, "audit").constants(t, ofType("task.Event"))
+		}},
+		{"pulse-queue.5", "audit members", func(t *testing.T) []string {
+			return load(t, "audit").written(t, "Line.Append", "Line.appendWho")
+		}},
+		{"pulse-queue.5", "task reasons", func(t *testing.T) []string {
+			return append(load(t, "queue").constants(t, func(name, _ string) bool {
+				return strings.HasPrefix(name, "Reason") || name == "Quota"
+			}), "approved")
+		}},
+		{"pulse-queue.5", "approval members", func(t *testing.T) []string {
+			return load(t, "approval").written(t, "Approval.Append")
+		}},
+		{"pulse-queue.5", "grant members", func(t *testing.T) []string {
+			return load(t, "approval").written(t, "Grant.Append")
+		}},
+	} {
+		t.Run(c.page+"/"+c.list, func(t *testing.T) {
+			same(t, read(t, c.page).list(t, c.list), c.code(t))
+		})
+	}
+}
+
+// defects returns the defects that leave a message verifiable, or the others.
+func defects(t *testing.T, harmless bool) (list []string) {
+	for _, d := range load(t, "envelope").constants(t, ofType("Defect")) {
+		m := envelope.Message{Defects: []envelope.Defect{envelope.Defect(d)}}
+		if (m.Unverifiable() == "") == harmless {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// The defaults that pulse-policy(5) shows are those in force without a policy, and
+// its other policies are valid.
+func TestPolicies(t *testing.T) {
+	p := read(t, "pulse-policy.5")
+	for _, mark := range []string{"policy: example", "policy: receivers", "policy: defaults"} {
+		got, err := policy.Parse(mark, []byte(p.marked(t, mark)))
+		if err != nil {
+			t.Error(err)
+		}
+		if mark != "policy: defaults" || err != nil {
+			continue
+		}
+		got.Name, got.Digest = "", ""
+		if want := policy.Default(); !reflect.DeepEqual(got, want) {
+			t.Errorf("the page says\n%+v\nthe code\n%+v", got, want)
+		}
+	}
+}
