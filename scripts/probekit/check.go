@@ -1,0 +1,244 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pulse/lib/address"
+	"pulse/lib/authres"
+	"pulse/lib/envelope"
+	"pulse/lib/escape"
+	"pulse/lib/record"
+)
+
+// question is what check is asked.
+type question struct {
+	nonce, pin string
+	direct     bool
+}
+
+// check reads records and reports on those that are probes with the nonce. The
+// receiver is trusted if it may be by all of them.
+func check(args []string, in io.Reader, out io.Writer) (ok bool, err error) {
+	var q question
+	err = flags(args, func(set *flag.FlagSet) {
+		set.StringVar(&q.nonce, "nonce", "", "")
+		set.StringVar(&q.pin, "pin", "", "")
+		set.BoolVar(&q.direct, "direct", false, "")
+	})
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(out, errUsage)
+		return true, nil
+	case err != nil:
+		return false, err
+	case !nonceForm.MatchString(q.nonce):
+		return false, fmt.Errorf("--nonce: want the 32 digits that mail printed; %w", errUsage)
+	}
+	found, ok := 0, true
+	rd := record.NewReader(in, "stdin", record.DefaultMax, envelope.Member)
+	for {
+		rec, err := rd.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = rec.Decode(envelope.Member, func(v record.Value) error {
+				m, err := envelope.Decode(v)
+				if a, is := q.arrived(&m); err == nil && is {
+					found++
+					ok = a.report(out) && ok
+				}
+				return err
+			})
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if found == 0 {
+		return false, fmt.Errorf("no record is a probe with this nonce: not arrived yet, in another mailbox, or not among the newest (--limit)")
+	}
+	return ok, nil
+}
+
+// arrived is a probe as it lies in the mailbox.
+type arrived struct {
+	question
+	probe  probe
+	first  string // id of the first field, empty if there is none
+	fault  error  // why the first field can't be used, pin aside
+	forged bool   // the first field is one of ours
+	defect envelope.Defect
+	fields []survivor
+}
+
+// survivor is a forgery that has arrived.
+type survivor struct {
+	n, place int // which; which field of the header, from 1
+	what     string
+	verdict  string // what pulse would make of it, did it stand first
+	named    bool   // it still has the name that makes pulse read it
+	believed bool
+}
+
+// arrived reads a message, and reports whether it is a probe with the nonce.
+func (q question) arrived(m *envelope.Message) (arrived, bool) {
+	a := arrived{question: q}
+	is := false
+	for _, f := range m.Headers {
+		if address.Equal(f.Name, manifest) && strings.HasPrefix(strings.TrimLeft(f.Value, " \t\r\n"), q.nonce+" ") {
+			is = a.manifest(f.Value)
+		}
+	}
+	if !is {
+		return a, false
+	}
+	if q.pin != "" {
+		a.probe.pin = q.pin
+	}
+	a.defect = m.Unverifiable()
+	a.survivors(m)
+	a.top(m)
+	return a, true
+}
+
+// manifest reads what the probe says about itself. The nonce vouches for it.
+func (a *arrived) manifest(value string) bool {
+	var id string
+	pinned := false
+	a.probe.nonce = a.nonce
+	for _, word := range strings.Fields(value)[1:] {
+		key, v, _ := strings.Cut(word, "=")
+		switch key {
+		case "id":
+			id = v
+		case "pinned":
+			pinned = v == "true"
+		case "broken":
+			a.probe.broken = v == "true"
+		}
+	}
+	if pinned {
+		a.probe.pin = id
+	}
+	return id != ""
+}
+
+// survivors finds the forgeries by their tags, whatever became of their names.
+func (a *arrived) survivors(m *envelope.Message) {
+	list := a.probe.forgeries()
+	for place, f := range m.Headers {
+		for n := range list {
+			if !strings.Contains(f.Value, tag(a.nonce, n)) && !strings.Contains(f.Name, tag(a.nonce, n)) {
+				continue
+			}
+			s := survivor{n: n, place: place + 1, what: list[n].what}
+			s.verdict, s.named, s.believed = believe(f, a.probe.pin)
+			a.fields = append(a.fields, s)
+		}
+	}
+}
+
+// believe says what pulse-classify would make of a field that stood first: whether
+// it would read it at all, and whether it would believe it.
+func believe(f envelope.Field, pin string) (verdict string, named, believed bool) {
+	one := envelope.Message{Headers: []envelope.Field{f}}
+	_, err := authres.First(one.Fields, pin)
+	switch {
+	case err == nil:
+		return "BELIEVED", true, true
+	case errors.Is(err, authres.ErrNone):
+		return "not read: it has another name", false, false
+	case errors.Is(err, authres.ErrPin):
+		return "refused: another id", true, false
+	}
+	return "refused: " + strings.TrimPrefix(err.Error(), "authres: "), true, false
+}
+
+// top reads the field that decides.
+func (a *arrived) top(m *envelope.Message) {
+	_, a.fault = authres.First(m.Fields, a.probe.pin)
+	if errors.Is(a.fault, authres.ErrNone) {
+		return
+	}
+	for place, f := range m.Headers {
+		one := envelope.Message{Headers: []envelope.Field{f}}
+		if _, err := authres.First(one.Fields, ""); errors.Is(err, authres.ErrNone) {
+			continue
+		} else if other := (*authres.PinError)(nil); errors.As(err, &other) {
+			a.first = other.ID
+		}
+		for _, s := range a.fields {
+			a.forged = a.forged || s.place == place+1
+		}
+		return
+	}
+}
+
+// report prints what arrived, and returns whether the receiver may be trusted.
+func (a *arrived) report(w io.Writer) bool {
+	fmt.Fprintf(w, "probe %s\n", a.nonce)
+	pin := a.probe.pin
+	if pin == "" {
+		pin = "(none: say --pin)"
+	}
+	fmt.Fprintf(w, "  first field by: %s%s\n  pin:            %s\n", show(a.first), map[bool]string{true: ", FORGED"}[a.forged], pin)
+	fmt.Fprintf(w, "  forged fields:  %d of %d arrived\n", len(a.fields), len(a.probe.forgeries()))
+	for _, s := range a.fields {
+		fmt.Fprintf(w, "    field %3d  %-31s  if it stood first: %s\n", s.place, s.what, s.verdict)
+	}
+	if a.defect != "" {
+		fmt.Fprintf(w, "  defect:         %s, so pulse verifies no such mail\n", escape.ASCII(string(a.defect)))
+	}
+	ok, why := a.verdict()
+	fmt.Fprintf(w, "%s: %s\n", map[bool]string{true: "trusted", false: "not trusted"}[ok], why)
+	return ok
+}
+
+func show(id string) string {
+	if id == "" {
+		return "(nobody)"
+	}
+	return escape.ASCII(id)
+}
+
+// verdict is the answer. It is yes only if the pinned server's own field stands
+// first, and none of the forgeries would be believed if it did not.
+func (a *arrived) verdict() (bool, string) {
+	believed := 0
+	for _, s := range a.fields {
+		if s.believed {
+			believed++
+		}
+	}
+	switch {
+	case a.forged && a.fault == nil:
+		return false, "the forged field stands first and would be believed: first-wins and the pin did NOT hold; don't believe this server"
+	case a.forged:
+		return false, "a forged field stands first: the receiver wrote none, or wrote it below; its word can't be used"
+	case errors.Is(a.fault, authres.ErrNone):
+		return false, "there is no Authentication-Results field: was the mail sent from another provider? If so, the receiver writes none"
+	case a.probe.pin == "":
+		return false, "not tried with its own id: print the mail again with --pin " + show(a.first) + ", if that is your receiver"
+	case errors.Is(a.fault, authres.ErrPin):
+		return false, "the pin does not hold: the receiver calls itself " + show(a.first)
+	case a.fault != nil:
+		return false, "the receiver's own field can't be read: " + a.fault.Error()
+	case believed > 0:
+		return false, fmt.Sprintf("first-wins and the pin held, but of the forged fields that arrived %d would be believed, should the receiver ever leave a mail without its own", believed)
+	case !a.control() && !a.direct:
+		return false, "not shown: no forged field of any id arrived, so the sending server may have removed them; send it some other way, or straight to the receiver's MX and say --direct"
+	}
+	return true, "first-wins and the pin held, and no forged field arrived that would be believed"
+}
+
+// control reports whether a field of ours that pulse would read came through:
+// then no server before the receiver removes them all, or renames them.
+func (a *arrived) control() bool {
+	return slices.ContainsFunc(a.fields, func(s survivor) bool { return s.named })
+}

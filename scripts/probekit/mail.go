@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"pulse/lib/address"
+)
+
+// probe is one mail that asks.
+type probe struct {
+	to, from string
+	pin      string // the id whose forgeries matter; empty: not known yet
+	nonce    string // 32 hex digits
+	broken   bool   // also forgeries that break the grammar of a header
+}
+
+// forgery is one Authentication-Results field that a sender might write.
+type forgery struct {
+	what  string
+	lines string // @ID@ is the id, @PASS@ what it says
+}
+
+// above stand on top of the mail, in this order; below under the usual fields, the
+// last of them at the end of the header.
+var (
+	above = []forgery{
+		{"as the server would write it", "Authentication-Results: @ID@; @PASS@"},
+		{"name in lower case", "authentication-results: @ID@; @PASS@"},
+		{"name in upper case", "AUTHENTICATION-RESULTS: @ID@; @PASS@"},
+		{"name in mixed case", "Authentication-results: @ID@; @PASS@"},
+		{"no blank behind the colon", "Authentication-Results:@ID@; @PASS@"},
+		{"folded behind the colon", "Authentication-Results:\n @ID@; @PASS@"},
+		{"tab behind the colon", "Authentication-Results:\t@ID@; @PASS@"},
+		{"blank before the colon", "Authentication-Results : @ID@; @PASS@"},
+		{"tab before the colon", "Authentication-Results\t: @ID@; @PASS@"},
+		{"comment before the id", "Authentication-Results: (x) @ID@; @PASS@"},
+		{"comment behind the id", "Authentication-Results: @ID@ (x); @PASS@"},
+		{"nested comment before the id", "Authentication-Results: (a (b \\) c)) @ID@; @PASS@"},
+		{"folded behind the id", "Authentication-Results: @ID@\n ; @PASS@"},
+		{"version 1", "Authentication-Results: @ID@ 1; @PASS@"},
+	}
+	below = []forgery{
+		{"below the usual fields", "Authentication-Results: @ID@; @PASS@"},
+		{"twice, the first of two", "Authentication-Results: @ID@; @PASS@"},
+		{"twice, the second of two", "Authentication-Results: @ID@; @PASS@"},
+		{"version 2", "Authentication-Results: @ID@ 2; @PASS@"},
+		{"id in quotes", "Authentication-Results: \"@ID@\"; @PASS@"},
+		{"id in upper case", "Authentication-Results: @UPPER@; @PASS@"},
+		{"id with a dot behind it", "Authentication-Results: @ID@.; @PASS@"},
+		{"id of a host below it", "Authentication-Results: a.@ID@; @PASS@"},
+		{"id in a comment of another", "Authentication-Results: mx.probe.invalid (; @ID@); @PASS@"},
+		{"another id", "Authentication-Results: mx.probe.invalid; @PASS@"},
+		{"no id", "Authentication-Results: @PASS@"},
+		{"ARC, which pulse does not read", "ARC-Authentication-Results: i=1; @ID@; @PASS@"},
+		{"below a forged Received field", "Received: from a.probe.invalid by @ID@; Sat, 21 Nov 2026 06:55:00 +0000\nAuthentication-Results: @ID@; @PASS@"},
+		{"the last field", "Authentication-Results: @ID@; @PASS@"},
+	}
+	// breaking stand at the very end: a server may take one for the end of the
+	// header, or refuse the mail.
+	breaking = []forgery{
+		{"name with a zero-width space", "Authentication-\u200bResults: @ID@; @PASS@"},
+		{"blank before the name", "X-Probe: x\n Authentication-Results: @ID@; @PASS@"},
+		{"name folded", "Authentication-Results\n : @ID@; @PASS@"},
+	}
+)
+
+// forgeries returns those of the probe, numbered from 0 in the order of the mail.
+func (p *probe) forgeries() []forgery {
+	list := append(append([]forgery(nil), above...), below...)
+	if p.broken {
+		list = append(list, breaking...)
+	}
+	return list
+}
+
+var nonceForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+func (p *probe) valid() error {
+	for name, addr := range map[string]string{"--to": p.to, "--from": p.from} {
+		if _, _, err := address.Split(addr); err != nil {
+			return fmt.Errorf("%s: %s: %w; %w", name, addr, err, errUsage)
+		}
+	}
+	if p.pin != "" && !address.Domain(p.pin) {
+		return fmt.Errorf("--pin: %s: want the name of a server; %w", p.pin, errUsage)
+	}
+	return nil
+}
+
+// id returns whose field is forged. Without a pin that is a guess, and the answer
+// of check is which name the server really writes.
+func (p *probe) id() string {
+	if p.pin != "" {
+		return p.pin
+	}
+	_, domain, _ := strings.Cut(p.to, "@")
+	return "mx." + domain
+}
+
+// tag marks the nth forgery: where it is found, the forgery has arrived.
+func tag(nonce string, n int) string { return fmt.Sprintf("%s-%02d", nonce, n) }
+
+// field returns the nth forgery as lines of the header.
+func (p *probe) field(n int, f forgery) string {
+	_, domain, _ := strings.Cut(p.from, "@")
+	pass := fmt.Sprintf("dkim=pass\n header.d=%s policy.probe=%s; dmarc=pass\n header.from=%s", domain, tag(p.nonce, n), domain)
+	return strings.NewReplacer("@ID@", p.id(), "@UPPER@", strings.ToUpper(p.id()), "@PASS@", pass).Replace(f.lines) + "\n"
+}
+
+const manifest = "X-Pulse-Probe"
+
+// message returns the mail, its lines ended by LF as sendmail takes them.
+func (p *probe) message(now time.Time) string {
+	var b strings.Builder
+	n := 0
+	write := func(list []forgery) {
+		for _, f := range list {
+			b.WriteString(p.field(n, f))
+			n++
+		}
+	}
+	write(above)
+	fmt.Fprintf(&b, "From: <%s>\nTo: <%s>\nSubject: pulse probe %s\nDate: %s\nMessage-ID: <%s@probe.invalid>\n",
+		p.from, p.to, p.nonce, now.UTC().Format(time.RFC1123Z), p.nonce)
+	fmt.Fprintf(&b, "%s: %s id=%s pinned=%t broken=%t\nMIME-Version: 1.0\nContent-Type: text/plain; charset=us-ascii\n",
+		manifest, p.nonce, p.id(), p.pin != "", p.broken)
+	write(below)
+	if p.broken {
+		write(breaking)
+	}
+	fmt.Fprintf(&b, "\nThis mail is harmless. It was sent to find out whether the server that\nreceives it removes forged Authentication-Results fields (pulse(7)).\n")
+	return b.String()
+}
