@@ -11,7 +11,7 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"address", "approval", "audit", "authres", "decision", "envelope", "escape", "fault", "identity",
-	"policy", "queue", "receivers", "record", "request", "screen", "suggest", "task", "terms",
+	"health", "policy", "queue", "receivers", "record", "request", "screen", "suggest", "task", "terms",
 }
 
 // impure are the standard packages through which a program touches the world.

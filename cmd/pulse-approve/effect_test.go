@@ -135,13 +135,14 @@ func TestRunnerKilled(t *testing.T) {
 	d.must("", "pulse-queue", "verify")
 }
 
-// TestApprovalOfOtherBytes: a task file that was edited after the yes waits again.
+// TestApprovalOfOtherBytes: a task file that was edited after the yes is no task
+// any more.
 func TestApprovalOfOtherBytes(t *testing.T) {
 	d, id := approved(t)
 	name := "q/scheduled/" + id + ".json"
 	d.write(name, strings.Replace(d.read(name), "bob@", "eve@", 1))
 	d.send(started + d.path("starts"))
-	if got := d.show(id); got.State != "awaiting_review" || got.Reason != "approval_not_good" || d.read("starts") != "" {
+	if got := d.show(id); got.State != "corrupt" || got.Reason != "edited" || d.read("starts") != "" {
 		t.Errorf("%+v, %q", got, d.read("starts"))
 	}
 	if _, status := d.run("", "pulse-queue", "verify"); status != 1 {

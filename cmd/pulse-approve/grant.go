@@ -23,16 +23,15 @@ func grant(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, t, err := open(c)
+	desk, err := cmdline.Sit(c)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	defer t.Close()
-	if err := confirm(c, t, describe(&g), "grant this once"); err != nil {
+	defer desk.Close()
+	if err := desk.Confirm(describe(&g), "grant this once"); err != nil {
 		return err
 	}
-	return s.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
+	return desk.Queue.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
 }
 
 // wanted makes the grant that the command line asks for.
@@ -49,7 +48,7 @@ func wanted(c *cli.Context) (g approval.Grant, err error) {
 	}
 	now := time.Now().UTC()
 	return approval.Grant{
-		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(), Level: level,
+		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(), Level: cmdline.Level,
 		Given: now, Expires: now.Add(c.Duration("for")),
 	}, nil
 }
@@ -104,17 +103,18 @@ func expiry(g *approval.Grant) string {
 }
 
 func revoke(c *cli.Context) error {
-	s, t, err := open(c)
+	desk, err := cmdline.Sit(c)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	defer t.Close()
+	defer desk.Close()
 	id := c.Args().First()
-	if err := confirm(c, t, []string{screen.Fact("grant", "%s", id)}, "revoke it"); err != nil {
+	if err := desk.Confirm([]string{screen.Fact("grant", "%s", id)}, "revoke it"); err != nil {
 		return err
 	}
-	err = s.Update(func(tx queue.Tx) error { return queue.Revoke(tx, id, cmdline.User(), level, time.Now()) })
+	err = desk.Queue.Update(func(tx queue.Tx) error {
+		return queue.Revoke(tx, id, cmdline.User(), cmdline.Level, time.Now())
+	})
 	if errors.Is(err, queue.ErrNoGrant) {
 		return fault.Failedf("pulse-approve grants", "%w", err)
 	}

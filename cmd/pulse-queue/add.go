@@ -24,7 +24,7 @@ func initQueue(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := spool.Create(dir, c.Bool("unsafe")); err != nil {
+	if err := spool.Create(dir, spool.Options{Unsafe: c.Bool("unsafe"), Network: c.Bool("allow-network")}); err != nil {
 		return err
 	}
 	s, err := spool.Open(dir)
@@ -43,11 +43,7 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return err
-	}
-	s, err := spool.OpenOrCreate(dir)
+	s, err := cmdline.QueueOrNew(c)
 	if err != nil {
 		return err
 	}
@@ -55,6 +51,9 @@ func add(c *cli.Context) error {
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
 	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
 	commit := func() error {
+		if err := s.Room(p.Limits.DiskReserve); err != nil {
+			return err
+		}
 		err := batch.Commit(func(line []byte) error { return record.WriteLine(out, append(line, '\n')) })
 		return errors.Join(err, out.Flush())
 	}

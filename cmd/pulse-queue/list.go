@@ -4,25 +4,39 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
 	"pulse/lib/envelope"
 	"pulse/lib/escape"
-	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/task"
 )
 
+func listCommand(queueFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "list", Usage: "list the tasks that wait or run", Action: list,
+		Flags: []cli.Flag{queueFlag,
+			&cli.BoolFlag{Name: "all", Usage: "in every state"},
+			&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
+			&cli.StringFlag{Name: "kind", Usage: "`K` ask or effect"},
+			&cli.StringFlag{Name: "action", Usage: "`A` with this action, such as read_public"},
+			&cli.StringFlag{Name: "sender", Usage: "`ADDR` from this address, or from an @domain"},
+			&cli.StringFlag{Name: "older-than", Usage: "`D` made this long ago or longer, such as 36h or 7d"},
+			&cli.StringFlag{Name: "newer-than", Usage: "`D` made less than this long ago"},
+			&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
+		},
+	}
+}
+
 func list(c *cli.Context) error {
-	states, err := listed(c)
+	now := time.Now()
+	f, err := newFilter(c, now)
 	if err != nil {
 		return err
 	}
@@ -31,58 +45,36 @@ func list(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	out := bufio.NewWriter(c.App.Writer)
-	row, end := table(out)
-	if c.Bool("json") {
-		row, end = lines(out)
+	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
+	if !c.Bool("json") {
+		tab := table{out, listColumns}
+		tab.row("ID", "STATE", "KIND", "AGE", "TRUST", "ACTION", "SENDER", "SUBJECT")
+		row = func(s *queue.Stored) error { return tab.row(cells(s, now)...) }
 	}
-	err = s.View(func(v queue.View) error { return each(v, states, row) })
-	return errors.Join(err, end(), out.Flush())
+	err = s.View(func(v queue.View) error { return f.each(v, row) })
+	return errors.Join(err, out.Flush())
 }
 
-// listed returns the states asked for.
-func listed(c *cli.Context) ([]task.State, error) {
-	if c.IsSet("state") {
-		if c.Bool("all") {
-			return nil, fault.Usagef("", "--all and --state exclude each other")
-		}
-		var list []task.State
-		for word := range strings.SplitSeq(c.String("state"), ",") {
-			if !slices.Contains(task.States, task.State(word)) {
-				return nil, fault.Usagef("man 5 pulse-queue", "--state: there is no state %s", word)
-			}
-			list = append(list, task.State(word))
-		}
-		return list, nil
-	}
-	if c.Bool("all") {
-		return task.States, nil
-	}
-	return slices.DeleteFunc(slices.Clone(task.States), func(s task.State) bool { return !s.Open() }), nil
+// listColumns are the widths of the columns: what is longer moves the rest of its
+// line. They are the same in every listing, and nothing has to be kept for them.
+var listColumns = []int{32, 15, 6, 8, 22, 16, 24, 0}
+
+// table prints columns of given widths, two blanks apart.
+type table struct {
+	out    *bufio.Writer
+	widths []int
 }
 
-// each calls row for every task in the states, oldest first in each.
-func each(v queue.View, states []task.State, row func(*queue.Stored) error) error {
-	for _, st := range states {
-		err := v.Scan(st, func(id string) (bool, error) {
-			s, err := v.Load(st, id)
-			if errors.Is(err, queue.ErrCorrupt) {
-				err = nil // shown with the little that is known
-			}
-			if err == nil {
-				err = row(&s)
-			}
-			return true, err
-		})
-		if err != nil {
-			return err
+// row prints a line; the last cell, which may be in any script, is not padded.
+func (t *table) row(cells ...string) error {
+	for i, cell := range cells {
+		t.out.WriteString(cell)
+		if i < len(cells)-1 {
+			t.out.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(cell))+2))
 		}
 	}
-	return nil
-}
-
-func lines(w *bufio.Writer) (row func(*queue.Stored) error, end func() error) {
-	return func(s *queue.Stored) error { return record.WriteLine(w, append(line(s), '\n')) }, w.Flush
+	return t.out.WriteByte('\n')
 }
 
 // line returns the record of a task; of one that can't be read, its `task` member.
@@ -95,17 +87,13 @@ func line(s *queue.Stored) []byte {
 	return o.Bytes()
 }
 
-// table prints one line a task; the subject, which may be in any script, comes last.
-func table(w io.Writer) (row func(*queue.Stored) error, end func() error) {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	now := time.Now()
-	fmt.Fprintln(tab, "ID\tSTATE\tKIND\tAGE\tTRUST\tACTION\tSENDER\tSUBJECT")
-	return func(s *queue.Stored) error {
-		_, err := fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Task.ID, s.Task.State, orDash(string(s.Task.Kind)),
-			age(now, s.Task.Created), orDash(string(s.Identity.Trust)), orDash(escape.ASCII(string(s.Decision.Action))),
-			orDash(cut(escape.ASCII(s.Identity.Sender), 40)), cut(escape.Line(subject(s)), 60))
-		return err
-	}, tab.Flush
+// cells says what a task is in one line.
+func cells(s *queue.Stored, now time.Time) []string {
+	return []string{
+		s.Task.ID, string(s.Task.State), orDash(string(s.Task.Kind)), age(now, s.Task.Created) + ahead(now, s.Task.NotBefore),
+		orDash(string(s.Identity.Trust)), orDash(escape.ASCII(string(s.Decision.Action))),
+		orDash(cut(escape.ASCII(s.Identity.Sender), 40)), cut(escape.Line(subject(s)), 60),
+	}
 }
 
 // subject is what a task is about, for people: a mail's subject, an effect's
@@ -138,10 +126,18 @@ func orDash(s string) string {
 
 // cut shortens s to n characters.
 func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
+	if utf8.RuneCountInString(s) <= n {
+		return s
 	}
-	return s
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// count is a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // age is how long ago t was, in one unit: 12s, 5m, 3h, 2d.
@@ -149,7 +145,19 @@ func age(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	switch d := now.Sub(t); {
+	return span(now.Sub(t))
+}
+
+// ahead is what stands behind the age of a task that waits for a time: +5m.
+func ahead(now, t time.Time) string {
+	if !now.Before(t) {
+		return ""
+	}
+	return "+" + span(t.Sub(now))
+}
+
+func span(d time.Duration) string {
+	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
 	case d < time.Hour:

@@ -20,28 +20,24 @@ func app() *cli.App {
 		Commands: []*cli.Command{
 			{
 				Name: "init", Usage: "make a queue", Action: initQueue,
-				Flags: []cli.Flag{queue, &cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"}},
+				Flags: []cli.Flag{queue,
+					&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
+					&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
+				},
 			},
 			{
 				Name: "add", Usage: "take records from stdin, print a receipt for each", Action: add,
 				Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag()},
 			},
-			{
-				Name: "list", Usage: "list the tasks that wait or run", Action: list,
-				Flags: []cli.Flag{queue,
-					&cli.BoolFlag{Name: "all", Usage: "in every state"},
-					&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
-					&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
-				},
-			},
-			{
-				Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: show,
-				Flags: []cli.Flag{queue, &cli.BoolFlag{Name: "json", Usage: "the record instead of text"}},
-			},
+			listCommand(queue),
+			showCommand(queue, policy),
+			logCommand(queue),
 			runCommand(queue, policy),
+			submitCommand(queue, policy),
+			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
 			{
-				Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
-				Flags: []cli.Flag{queue, policy, &cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"}},
+				Name: "requeue", ArgsUsage: "ID", Usage: "put a task that has ended back, once a person said yes", Action: requeue,
+				Flags: []cli.Flag{queue, policy},
 			},
 			{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queue}},
 			{Name: "release", Usage: "let runs start tasks again", Action: release, Flags: []cli.Flag{queue}},
@@ -49,10 +45,21 @@ func app() *cli.App {
 				Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,
 				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"}},
 			},
+			statsCommand(queue),
 			{
-				Name: "stats", Usage: "count the tasks", Action: stats,
-				Flags: []cli.Flag{queue, &cli.BoolFlag{Name: "json", Usage: "an object instead of a table"}},
+				Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,
+				Flags: []cli.Flag{queue, policy,
+					&cli.StringFlag{Name: "max-silence", Value: "24h", Usage: "`D` how long no mail may come in; 0: for ever; default 24h"},
+					&cli.StringFlag{Name: "max-waiting", Value: "2h", Usage: "`D` how long a task may wait; default 2h"},
+					&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
+					&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
+				},
 			},
+			{
+				Name: "prune", Usage: "remove the files of tasks that ended long ago", Action: prune,
+				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "older-than", Usage: "`D` that ended longer ago than this, such as 30d"}},
+			},
+			{Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: snapshot, Flags: []cli.Flag{queue}},
 		},
 	}
 }

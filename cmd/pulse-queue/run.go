@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +17,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/runner"
 	"pulse/lib/spool"
+	"pulse/lib/task"
 	"pulse/lib/terms"
 )
 
@@ -37,6 +40,7 @@ type shift struct {
 	store  *spool.Spool
 	policy *policy.Policy
 	run    queue.Run
+	dir    string
 	locks  runner.Dir
 	worker runner.Worker
 }
@@ -85,6 +89,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.worker, err = newWorker(c); err != nil {
 		return nil, err
 	}
+	sh.run.Account = cmdline.Account(c.String("as"))
 	dir, err := cmdline.QueueDir(c)
 	if err != nil {
 		return nil, err
@@ -92,7 +97,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if err := cmdline.RefuseInside(dir); err != nil {
 		return nil, err
 	}
-	sh.locks = runner.Dir(filepath.Join(dir, spool.Workers))
+	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
 	sh.store, err = spool.OpenOrCreate(dir)
 	return sh, err
 }
@@ -124,25 +129,44 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 
 // prepare puts back what died and rejects what waited too long.
 func (sh *shift) prepare() error {
-	return sh.store.Update(func(tx queue.Tx) error {
-		now := time.Now().UTC()
-		if err := queue.Reap(tx, &sh.policy.Limits, now, sh.locks.Dead); err != nil {
+	now := time.Now().UTC()
+	return errors.Join(
+		sh.inTurns(func(tx queue.Tx) (bool, error) {
+			return queue.Reap(tx, &sh.policy.Limits, now, sh.locks.Dead)
+		}),
+		sh.inTurns(func(tx queue.Tx) (bool, error) {
+			return queue.Expire(tx, sh.policy.Limits.ReviewExpires, now)
+		}))
+}
+
+// inTurns calls fn in one Update after the other while it wants more: others get
+// the lock in between.
+func (sh *shift) inTurns(fn func(queue.Tx) (more bool, err error)) error {
+	for more := true; more; {
+		err := sh.store.Update(func(tx queue.Tx) (err error) {
+			more, err = fn(tx)
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		return queue.Expire(tx, sh.policy.Limits.ReviewExpires, now)
-	})
+	}
+	return nil
 }
 
 // claim takes the next task and its locks.
 func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 	id := ""
-	err = sh.store.Update(func(tx queue.Tx) error {
-		claim, err = sh.run.Next(tx, func(next string) (err error) {
+	err = sh.inTurns(func(tx queue.Tx) (more bool, err error) {
+		claim, more, err = sh.run.Next(tx, func(next string) (err error) {
 			id = next
 			locks, err = sh.locks.Take(next)
+			if errors.Is(err, syscall.EWOULDBLOCK) {
+				err = queue.ErrConflict
+			}
 			return err
 		})
-		return err
+		return more, err
 	})
 	if err != nil && locks != nil {
 		sh.locks.Drop(id, locks)
@@ -150,25 +174,40 @@ func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 	return claim, locks, err
 }
 
-// work runs a worker on a claimed task and records its end.
+// work runs a worker on a claimed task and records its end. Who cancels the task
+// moves it meanwhile, and then there is nothing to record.
 func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
-	w := sh.worker
-	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+claim.Task.ID)
+	w, id := sh.worker, claim.Task.ID
+	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
 	w.Stdin = append(claim.Line(), '\n')
 	w.Lock = locks.Worker
+	gone, stop := runner.Gone(filepath.Join(sh.dir, string(task.Running), id+".json"))
+	defer stop()
+	w.Gone = gone
 	end, err := runner.Run(sh.c.Context, &w, locks.Handed)
+	defer sh.locks.Drop(id, locks)
 	if err != nil {
-		cmdline.Warn(sh.c, "task %s: %v", claim.Task.ID, err)
+		cmdline.Warn(sh.c, "task %s: %v", id, err)
 	}
-	err = sh.store.Update(func(tx queue.Tx) error {
+	if !end.Cancelled {
+		err = sh.finish(claim, end)
+	}
+	if end.Cancelled || errors.Is(err, queue.ErrConflict) {
+		cmdline.Note(sh.c, "task %s: cancelled", id)
+		return nil
+	}
+	return err
+}
+
+// finish records the end of a worker.
+func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
+	return sh.store.Update(func(tx queue.Tx) error {
 		line, err := queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
 		if err == nil && line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
 			cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
 		}
 		return err
 	})
-	sh.locks.Drop(claim.Task.ID, locks)
-	return err
 }
 
 // detail says how a worker ended, with the last line it wrote to stderr.

@@ -1,11 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -14,86 +16,242 @@ import (
 	"pulse/lib/cmdline"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
+	"pulse/lib/policy"
 	"pulse/lib/queue"
+	"pulse/lib/runner"
 	"pulse/lib/screen"
+	"pulse/lib/spool"
+	"pulse/lib/task"
 )
 
+func showCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: show,
+		Flags: []cli.Flag{queueFlag, policyFlag, &cli.BoolFlag{Name: "json", Usage: "the record instead of text"}},
+	}
+}
+
 func show(c *cli.Context) error {
+	var p *policy.Policy
+	if c.String("policy") != "" {
+		var err error
+		if p, err = cmdline.Policy(c); err != nil {
+			return err
+		}
+	}
 	s, err := cmdline.QueueOrNew(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	out := bufio.NewWriter(c.App.Writer)
+	var text strings.Builder // bounded by one task; printed once the queue is not held up
 	err = s.View(func(v queue.View) error {
-		stored, err := queue.Find(v, c.Args().First())
-		if errors.Is(err, queue.ErrUnknown) {
-			return fault.Failedf("pulse-queue list --all", "%w", err)
+		id, err := queue.Whole(v, c.Args().First())
+		if err != nil {
+			return unknown(err)
 		}
-		if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		st, err := v.State(id)
+		if err != nil {
 			return err
 		}
+		t := teller{v: v, out: &text, policy: p, now: time.Now(), workers: filepath.Join(c.String("queue"), spool.Workers)}
 		if c.Bool("json") {
-			_, err = out.Write(append(line(&stored), '\n'))
+			return t.json(st, id)
+		}
+		if t.lines, err = about(v, id); err != nil {
 			return err
 		}
-		return story(out, v, &stored)
+		if st == "" {
+			return t.gone(id)
+		}
+		return t.task(st, id)
 	})
-	return errors.Join(err, out.Flush())
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(c.App.Writer, text.String())
+	return err
 }
 
-// story prints what a person wants to know of a task: what it is, what came of it
-// and what happened to it.
-func story(w io.Writer, v queue.View, s *queue.Stored) error {
-	lines := []string{screen.Fact("task", "%s", s.Task.ID), screen.Fact("state", "%s: its file can't be read", s.Task.State)}
-	if s.Record != nil {
-		lines = screen.Task(s, time.Now())
+// unknown says where to look for an id that nobody knows.
+func unknown(err error) error {
+	return fault.Failedf("pulse-queue list --all", "%w", err)
+}
+
+// about returns the lines of the log about a task, oldest first.
+func about(v queue.View, id string) (list []audit.Line, err error) {
+	lines, err := v.Lines(time.Time{}, id)
+	if err != nil {
+		return nil, err
+	}
+	return list, lines(func(_ []byte, l *audit.Line) error {
+		if l.Task == id || l.Grant != nil && l.Grant.Task == id {
+			list = append(list, *l)
+		}
+		return nil
+	})
+}
+
+// teller tells a task's story.
+type teller struct {
+	v       queue.View
+	out     io.Writer
+	policy  *policy.Policy // nil: none was named
+	now     time.Time
+	workers string
+	lines   []audit.Line
+}
+
+func (t *teller) print(lines ...string) {
+	for _, l := range lines {
+		fmt.Fprintln(t.out, l)
+	}
+}
+
+func (t *teller) json(st task.State, id string) error {
+	if st == "" {
+		return unknown(fmt.Errorf("%w: %s has no file", queue.ErrUnknown, id))
+	}
+	s, err := t.v.Load(st, id)
+	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		return err
+	}
+	t.print(string(line(&s)))
+	return nil
+}
+
+// gone tells of a task that has no file: it was refused, or pruned.
+func (t *teller) gone(id string) error {
+	last, err := t.v.Pruned(id)
+	if err != nil {
+		return err
+	}
+	var l *audit.Line
+	for i := range t.lines {
+		if t.lines[i].Task == id {
+			l = &t.lines[i]
+		}
+	}
+	if l == nil {
+		return unknown(fmt.Errorf("%w: %s", queue.ErrUnknown, id))
+	}
+	t.print(screen.Gone(l, last)...)
+	t.history()
+	t.print(screen.After(l, last)...)
+	return nil
+}
+
+// task tells what a task is, what came of it, what happened to it and what next.
+func (t *teller) task(st task.State, id string) error {
+	s, err := t.v.Load(st, id)
+	switch {
+	case errors.Is(err, queue.ErrCorrupt):
+		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st), screen.Fact("because", "%v", err))
+	case err != nil:
+		return err
+	default:
+		t.print(screen.Task(&s, t.now)...)
+	}
+	m, err := t.moment(&s)
+	if err != nil {
+		return err
 	}
 	if !s.Task.NotBefore.IsZero() {
-		lines = append(lines, screen.Fact("waits", "until %s", s.Task.NotBefore.Format(time.RFC3339)))
+		t.print(screen.Fact("waits", "until %s", s.Task.NotBefore.Format(time.RFC3339)))
 	}
-	a, err := v.Approval(s.Task.ID)
+	if a := m.Yes; a != nil {
+		t.print(screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
+	}
+	result, err := t.v.Result(id)
 	if err != nil {
 		return err
 	}
-	if a != nil {
-		lines = append(lines, screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
-	}
-	result, err := v.Result(s.Task.ID)
-	if err != nil {
-		return err
-	}
-	lines = append(lines, screen.Quote("result", string(result))...)
-	for _, l := range lines {
-		fmt.Fprintln(w, l)
-	}
-	return history(w, v, s.Task.ID)
+	t.print(screen.Quote("result", string(result))...)
+	t.history()
+	t.print(screen.Next(&s, m)...)
+	return nil
 }
 
-// history prints what the audit log says of a task, oldest first.
-func history(w io.Writer, v queue.View, id string) error {
-	var told []string
-	err := v.History(func(l audit.Line) bool {
-		if l.Task != id {
-			return true
-		}
-		text := fmt.Sprintf("%s %s", l.Time.Format(time.RFC3339), l.Event)
-		if l.To != "" {
-			text += " -> " + string(l.To)
-		}
-		if l.Change.Reason != "" {
-			text += " (" + l.Change.Reason + ")"
-		}
-		if l.By != "" {
-			text += fmt.Sprintf(" by %s, level %s", l.By, l.Level)
-		}
-		told = append(told, escape.Message(text))
-		return true
-	})
-	slices.Reverse(told)
-	fmt.Fprintln(w, "history")
-	for _, t := range told {
-		fmt.Fprintln(w, "  "+t)
+// moment finds out what the next steps depend on.
+func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
+	m := &screen.Moment{Now: t.now, Expires: policy.Default().Limits.ReviewExpires}
+	if t.policy != nil {
+		m.Expires = t.policy.Limits.ReviewExpires
 	}
-	return err
+	for i := range t.lines {
+		if t.lines[i].Task == s.Task.ID {
+			m.Last = &t.lines[i]
+		}
+	}
+	var err error
+	if m.Held, err = queue.Held(t.v); err != nil {
+		return m, err
+	}
+	if m.Yes, err = t.v.Approval(s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		return m, err
+	}
+	if s.Task.State == task.Running {
+		m.Runner = t.runner(s.Task.ID)
+	}
+	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
+		return m, nil
+	}
+	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun}
+	if s.Kind() == task.Effect {
+		run.Effect = s.Decision.Action
+	}
+	o, err := run.Outlook(t.v, s, m.Yes, t.now)
+	m.Outlook = &o
+	return m, err
+}
+
+// runner returns the process id of what runs a task, or 0.
+func (t *teller) runner(id string) int {
+	if runner.Dir(t.workers).Dead(id) {
+		return 0
+	}
+	b, err := os.ReadFile(filepath.Join(t.workers, id+".runner"))
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return pid
+}
+
+// history prints what the audit log says of a task.
+func (t *teller) history() {
+	t.print("history")
+	for i := range t.lines {
+		t.print("  " + escape.Message(t.lines[i].Time.Format(time.RFC3339)+" "+happened(&t.lines[i])))
+	}
+}
+
+// happened is a line of the log in words.
+func happened(l *audit.Line) string {
+	text := string(l.Event)
+	if l.To != "" {
+		text += " -> " + string(l.To)
+	}
+	if l.Change.Reason != "" {
+		text += " (" + l.Change.Reason + ")"
+	}
+	switch l.Event {
+	case task.Retried, task.Restored, task.GaveUp, task.Undecided, task.Restarted:
+		text += fmt.Sprintf(", attempts %d, restarts %d", l.Change.Attempts, l.Change.Restarts)
+	case task.Parked, task.Dropped, task.Refused:
+		text += fmt.Sprintf(", %s by %s", l.Outcome, l.Rule)
+	}
+	if !l.Change.NotBefore.IsZero() {
+		text += ", not before " + l.Change.NotBefore.Format(time.RFC3339)
+	}
+	if l.Account != "" {
+		text += " as " + l.Account
+	}
+	if l.By != "" {
+		text += " by " + l.By
+	}
+	if l.Level != "" {
+		text += ", level " + string(l.Level)
+	}
+	return text
 }

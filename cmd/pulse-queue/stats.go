@@ -2,66 +2,147 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/audit"
 	"pulse/lib/cmdline"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/record"
-	"pulse/lib/spool"
 	"pulse/lib/task"
 )
 
+func statsCommand(queueFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "stats", Usage: "count the tasks", Action: stats,
+		Flags: []cli.Flag{queueFlag,
+			&cli.BoolFlag{Name: "json", Usage: "an object instead of a table"},
+			&cli.StringFlag{Name: "prometheus", Usage: "`FILE` metrics for Prometheus into this file; - is stdout"},
+		},
+	}
+}
+
+// figures are what stats counts.
+type figures struct {
+	counts       map[task.State]int
+	day          string // UTC; the last one on which a record was refused
+	refused      int    // on that day
+	held         string // the sentence that says so
+	start, look  time.Duration
+	asks, others int // starts of the last day: of asks, and of these for external senders
+	effects      int
+	now          time.Time
+}
+
 func stats(c *cli.Context) error {
+	if c.Bool("json") && c.IsSet("prometheus") {
+		return fault.Usagef("", "--json and --prometheus exclude each other")
+	}
 	s, err := cmdline.QueueOrNew(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return s.View(func(v queue.View) error {
-		counts := map[task.State]int{}
-		for _, st := range task.States {
-			if counts[st], err = v.Count(st); err != nil {
-				return err
-			}
-		}
-		day, refused := v.Refused()
-		held, err := queue.Held(v)
-		if err != nil {
-			return err
-		}
-		if c.Bool("json") {
-			return statsJSON(c, counts, day, refused, held != "")
-		}
-		return statsTable(c, counts, day, refused, held)
-	})
-}
-
-func statsJSON(c *cli.Context, counts map[task.State]int, day string, refused int, held bool) error {
-	var o record.Object
-	for _, st := range task.States {
-		o.Int(string(st), int64(counts[st]))
+	f := figures{counts: map[task.State]int{}, now: time.Now()}
+	if err := s.View(f.count); err != nil {
+		return err
 	}
-	o.Int("refused", int64(refused))
-	o.StrIf("refused_day", day)
-	o.Bool("held", held)
-	_, err := fmt.Fprintf(c.App.Writer, "%s\n", o.Bytes())
+	switch {
+	case c.IsSet("prometheus"):
+		return expose(c, f.metrics())
+	case c.Bool("json"):
+		_, err = fmt.Fprintf(c.App.Writer, "%s\n", f.json())
+	default:
+		err = f.table(c.App.Writer)
+	}
 	return err
 }
 
-func statsTable(c *cli.Context, counts map[task.State]int, day string, refused int, held string) error {
-	tab := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+func (f *figures) count(v queue.View) (err error) {
 	for _, st := range task.States {
-		fmt.Fprintf(tab, "%s\t%d\n", st, counts[st])
+		if f.counts[st], err = v.Count(st); err != nil {
+			return err
+		}
 	}
-	if day != "" {
-		fmt.Fprintf(tab, "refused\t%d on %s\n", refused, day)
+	f.day, f.refused = v.Refused()
+	if f.held, err = queue.Held(v); err != nil {
+		return err
 	}
-	if held != "" {
-		fmt.Fprintf(tab, "held\t%s\n", escape.Message(held))
+	if err := v.Open(f.wait); err != nil {
+		return err
+	}
+	return v.Starts(func(st queue.Start) {
+		switch {
+		case f.now.Sub(st.Time) >= queue.Window:
+		case st.Kind == task.Effect:
+			f.effects++
+		default:
+			f.asks++
+			if st.External {
+				f.others++
+			}
+		}
+	})
+}
+
+// wait finds the tasks that have waited longest: for a start, since they were due;
+// for a person, since they got there.
+func (f *figures) wait(e queue.Entry) (bool, error) {
+	since := e.Since
+	if e.NotBefore.After(since) {
+		since = e.NotBefore
+	}
+	switch waited := f.now.Sub(since); e.State {
+	case task.Scheduled:
+		f.start = max(f.start, waited)
+	case task.Awaiting:
+		f.look = max(f.look, waited)
+	}
+	return true, nil
+}
+
+// today returns how many records were refused today, UTC.
+func (f *figures) today() int {
+	if f.day != f.now.UTC().Format(time.DateOnly) {
+		return 0
+	}
+	return f.refused
+}
+
+func (f *figures) json() []byte {
+	var o, starts record.Object
+	for _, st := range task.States {
+		o.Int(string(st), int64(f.counts[st]))
+	}
+	o.Int("refused", int64(f.refused))
+	o.StrIf("refused_day", f.day)
+	o.Bool("held", f.held != "")
+	o.Int("oldest_scheduled_seconds", int64(f.start.Seconds()))
+	o.Int("oldest_awaiting_seconds", int64(f.look.Seconds()))
+	starts.Int("ask", int64(f.asks))
+	starts.Int("ask_external", int64(f.others))
+	starts.Int("effect", int64(f.effects))
+	o.Raw("starts_24h", starts.Bytes())
+	return o.Bytes()
+}
+
+func (f *figures) table(w io.Writer) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, st := range task.States {
+		fmt.Fprintf(tab, "%s\t%d\n", st, f.counts[st])
+	}
+	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", span(f.start), span(f.look))
+	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n", count(f.asks, "ask"), f.others, count(f.effects, "effect"))
+	if f.day != "" {
+		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)
+	}
+	if f.held != "" {
+		fmt.Fprintf(tab, "held\t%s\n", escape.Message(f.held))
 	}
 	return tab.Flush()
 }
@@ -73,19 +154,19 @@ func verify(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	report, err := s.Verify()
+	report, err := s.Verify(c.String("head"))
 	if err != nil {
 		return err
 	}
-	if h := c.String("head"); h != "" && !report.Knows(h) {
-		report.Findings = append(report.Findings, fmt.Sprintf("head %s is not in the chain", h))
+	if !report.Knows {
+		report.Findings = append(report.Findings, fmt.Sprintf("head %s is not in the chain", c.String("head")))
 	}
 	for _, f := range report.Findings {
 		cmdline.Note(c, "%s", f)
 	}
 	if n := len(report.Findings); n > 0 {
-		return fault.Failedf("man 5 pulse-queue", "%d findings", n)
+		return fault.Failedf("man 5 pulse-queue", "%s", count(n, "finding"))
 	}
-	_, err = fmt.Fprintln(c.App.Writer, spool.Bare(report.Head))
+	_, err = fmt.Fprintln(c.App.Writer, audit.Bare(report.Head))
 	return err
 }

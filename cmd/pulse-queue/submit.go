@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -20,11 +21,25 @@ import (
 	"pulse/lib/terms"
 )
 
+func submitCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
+		Flags: []cli.Flag{queueFlag, policyFlag,
+			&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
+			&cli.StringFlag{Name: "at", Usage: "`TIME` not to be started before, such as 07:30 or +2h"},
+		},
+	}
+}
+
 // submit makes an ask of the person at the keyboard.
 func submit(c *cli.Context) error {
 	action := terms.Action(c.String("action"))
 	if !action.Valid() {
-		return fault.Usagef(fmt.Sprintf("--action is one of %v", terms.Actions), "submit needs --action; there is no action %q", string(action))
+		return fault.Usagef("--action is one of "+joined(terms.Actions), "submit needs --action; there is no action %q", string(action))
+	}
+	at, err := notBefore(c, time.Now())
+	if err != nil {
+		return err
 	}
 	p, err := cmdline.PolicyOrDefault(c)
 	if err != nil {
@@ -50,6 +65,7 @@ func submit(c *cli.Context) error {
 		return err
 	}
 	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
+	batch.NotBefore = at
 	if err := batch.Put(rec); err != nil {
 		return err
 	}
@@ -57,6 +73,45 @@ func submit(c *cli.Context) error {
 		_, err := c.App.Writer.Write(append(line, '\n'))
 		return err
 	})
+}
+
+// notBefore reads --at: a time, the next time that the clock on the wall shows it,
+// or how long from now. Without the flag it is zero.
+func notBefore(c *cli.Context, now time.Time) (time.Time, error) {
+	text := c.String("at")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if ahead, ok := strings.CutPrefix(text, "+"); ok {
+		var d time.Duration
+		d, err = cmdline.ParseDuration(ahead)
+		at = now.Add(d)
+	} else if clock, e := time.Parse("15:04", text); e == nil && len(text) == len("15:04") {
+		at, err = next(clock, now), nil
+	}
+	switch {
+	case err != nil:
+		return at, fault.Usagef("--at 2026-11-21T07:30:00Z, --at 07:30 or --at +2h", "--at: %s is no time", text)
+	case !at.After(now):
+		return at, fault.Usagef("without --at it may start at once", "--at: %s is past", text)
+	case at.Year() > lastYear:
+		return at, fault.Usagef("", "--at: %s is after the year %d", text, lastYear)
+	}
+	return at.UTC(), nil
+}
+
+// lastYear is the last one that the queue can note whole.
+const lastYear = 2285
+
+// next returns when a wall clock in now's place shows a time again.
+func next(clock, now time.Time) time.Time {
+	for days := 0; ; days++ {
+		t := time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if t.After(now) {
+			return t
+		}
+	}
 }
 
 // submitted builds the record of a submitted ask.

@@ -10,6 +10,7 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"pulse/lib/approval"
@@ -43,6 +44,7 @@ type Line struct {
 	Result string // digest of what the worker printed
 
 	Action    terms.Action
+	Outcome   terms.Outcome // of the decision
 	Rule      string
 	Policy    string
 	Sender    string
@@ -51,6 +53,7 @@ type Line struct {
 	UID       uint32
 	MessageID string
 
+	Account  string // under which the worker is started
 	By       string
 	Level    approval.Level
 	Approval *approval.Approval // the task's approval from now on; nil: it has none
@@ -60,8 +63,15 @@ type Line struct {
 	Prev string // "sha256:" and the digest of the line before, newline excluded
 }
 
+// Moves reports whether the line is a transition of a task that has a file, or
+// gets one.
+func (l *Line) Moves() bool { return l.Task != "" && (l.From != "" || l.To != "") }
+
 // Origin is the Prev of the first line.
 const Origin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// Bare returns a digest without "sha256:", as sha256sum prints it.
+func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 
 // Hash returns what the next line's Prev must be; line has no newline.
 func Hash(line []byte) string {
@@ -96,6 +106,7 @@ func (l *Line) Append(dst []byte) []byte {
 
 func (l *Line) appendWho(o *record.Object) {
 	o.StrIf("action", string(l.Action))
+	o.StrIf("outcome", string(l.Outcome))
 	o.StrIf("rule", l.Rule)
 	o.StrIf("policy", l.Policy)
 	o.StrIf("sender", l.Sender)
@@ -105,6 +116,7 @@ func (l *Line) appendWho(o *record.Object) {
 		o.Int("uid", int64(l.UID))
 	}
 	o.StrIf("message_id", l.MessageID)
+	o.StrIf("account", l.Account)
 	o.StrIf("by", l.By)
 	o.StrIf("level", string(l.Level))
 	if l.Approval != nil {
@@ -169,6 +181,8 @@ func (l *Line) who(name string, v record.Value) (err error) {
 	switch name {
 	case "action":
 		err = v.Into((*string)(&l.Action))
+	case "outcome":
+		err = v.Into((*string)(&l.Outcome))
 	case "rule":
 		err = v.Into(&l.Rule)
 	case "policy":
@@ -183,6 +197,8 @@ func (l *Line) who(name string, v record.Value) (err error) {
 		err = v.Into(&l.UID)
 	case "message_id":
 		err = v.Into(&l.MessageID)
+	case "account":
+		err = v.Into(&l.Account)
 	case "by":
 		err = v.Into(&l.By)
 	case "level":

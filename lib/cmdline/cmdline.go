@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"pulse/lib/escape"
 	"pulse/lib/fault"
@@ -33,6 +34,7 @@ const Version = "0.1.0"
 // SIGINT or SIGTERM cancels the actions' context and ends a read of Input; the
 // process then dies of that signal, so that shells and cron see why.
 func Main(app *cli.App) int {
+	unix.Umask(unix.Umask(0) &^ 0o700) // what its owner can't read is no queue
 	ctx, cancel := context.WithCancelCause(context.Background())
 	in := newInput(os.Stdin)
 	received := make(chan os.Signal, 1)
@@ -98,10 +100,16 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 // no news to cron every minute: the exit status tells it, and the message is shown
 // at a terminal only.
 func Standing(c *cli.Context, err error) error {
-	if f, ok := c.App.ErrWriter.(*os.File); ok && tty.Is(f) {
+	if watched(c) {
 		return err
 	}
 	return standing{err}
+}
+
+// watched reports whether a person sees the command's stderr at once.
+func watched(c *cli.Context) bool {
+	f, ok := c.App.ErrWriter.(*os.File)
+	return ok && tty.Is(f)
 }
 
 type standing struct{ error }
@@ -116,6 +124,13 @@ func Warn(c *cli.Context, format string, args ...any) {
 // Note prints a line of news on the command's stderr, without a class.
 func Note(c *cli.Context, format string, args ...any) {
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", c.App.Name, escape.Message(fmt.Sprintf(format, args...)))
+}
+
+// Progress is Note at a terminal, and nothing elsewhere: cron mails what is printed.
+func Progress(c *cli.Context, format string, args ...any) {
+	if watched(c) {
+		Note(c, format, args...)
+	}
 }
 
 // message prints one line for each line of text, none of which can forge another.

@@ -32,23 +32,24 @@ func QueueDir(c *cli.Context) (string, error) {
 	return dir, nil
 }
 
-// Queue opens the queue that --queue or PULSE_QUEUE names, which must be there.
-func Queue(c *cli.Context) (*spool.Spool, error) {
-	dir, err := QueueDir(c)
-	if err != nil {
-		return nil, err
-	}
-	return spool.Open(dir)
-}
+// Queue opens the queue that --queue or PULSE_QUEUE names, which must be there. A
+// signal ends its waiting for the queue's lock.
+func Queue(c *cli.Context) (*spool.Spool, error) { return queueBy(c, spool.Open) }
 
 // QueueOrNew opens the queue that --queue or PULSE_QUEUE names, and makes it first
 // where nothing is there; its parent must exist.
-func QueueOrNew(c *cli.Context) (*spool.Spool, error) {
+func QueueOrNew(c *cli.Context) (*spool.Spool, error) { return queueBy(c, spool.OpenOrCreate) }
+
+func queueBy(c *cli.Context, open func(dir string) (*spool.Spool, error)) (*spool.Spool, error) {
 	dir, err := QueueDir(c)
 	if err != nil {
 		return nil, err
 	}
-	return spool.OpenOrCreate(dir)
+	s, err := open(dir)
+	if err == nil && c.Context != nil {
+		s.Interrupt(c.Context.Done())
+	}
+	return s, err
 }
 
 // PolicyOrDefault loads the policy where one is named, and it must be valid then;
@@ -73,9 +74,24 @@ func RefuseInside(dir string) error {
 
 // User returns who runs the command, for the audit log: the real uid and its name.
 func User() string {
-	uid := os.Getuid()
-	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
-		return fmt.Sprintf("%s (uid %d)", u.Username, uid)
+	uid := fmt.Sprint(os.Getuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return account(u)
 	}
-	return fmt.Sprintf("uid %d", uid)
+	return "uid " + uid
 }
+
+// Account returns in the same form whose a worker is that is started as the named
+// user; empty: as whoever runs the command.
+func Account(name string) string {
+	if name == "" {
+		return User()
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return name
+	}
+	return account(u)
+}
+
+func account(u *user.User) string { return fmt.Sprintf("%s (uid %s)", u.Username, u.Uid) }

@@ -28,10 +28,10 @@ type Batch struct {
 	Pending int  // how many open tasks a sender may have
 	Now     func() time.Time
 
-	items   []*item
-	size    int
-	pending map[string]int // open tasks by sender, as of head
-	head    string
+	NotBefore time.Time // what is taken is not started earlier; zero: at once
+
+	items []*item
+	size  int
 }
 
 // item is a record on its way in.
@@ -120,10 +120,8 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 		return nil
 	}
 	if err := b.Store.Update(func(tx Tx) error { return b.stage(tx, items) }); err != nil {
-		b.pending = nil
 		return err
 	}
-	b.head = b.Store.Head()
 	for _, it := range items {
 		rec, err := record.Parse(it.raw)
 		if err != nil {
@@ -137,10 +135,10 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 }
 
 func (b *Batch) stage(tx Tx, items []*item) error {
-	if b.Store.Head() != b.head {
-		b.pending = nil // another command was at work in between
-	}
 	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}}
+	if err := in.countPending(items); err != nil {
+		return err
+	}
 	positions := map[string]Position{}
 	var order []string
 	for _, it := range items {
@@ -166,9 +164,10 @@ func (b *Batch) stage(tx Tx, items []*item) error {
 // intake is one Update's worth of records.
 type intake struct {
 	*Batch
-	tx   Tx
-	now  time.Time
-	seen map[string]task.Task // taken in this Update
+	tx      Tx
+	now     time.Time
+	seen    map[string]task.Task // taken in this Update
+	pending map[Key]int          // open tasks of the senders in this batch
 }
 
 func (in *intake) take(it *item) error {
@@ -178,14 +177,10 @@ func (in *intake) take(it *item) error {
 	}
 	it.receipt = task.Task{ID: it.id, Kind: it.Kind(), Created: in.now}
 	it.receipt.Change = task.Change{Since: in.now, Reason: string(it.Decision.Reason)}
-	over, err := in.overQuota(it)
-	if err != nil {
-		return err
-	}
 	switch {
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)
-	case over:
+	case it.counted() && in.pending[KeyOf(it.Identity.Sender)] >= in.Pending:
 		it.receipt.Reason = Quota
 		err = in.refuse(it)
 	default:
@@ -202,8 +197,14 @@ func (in *intake) known(it *item) (bool, error) {
 		return true, nil
 	}
 	st, err := in.tx.State(it.id)
-	if st == "" || err != nil {
+	if err != nil {
 		return false, err
+	}
+	if st == "" {
+		last, err := in.tx.Pruned(it.id)
+		it.receipt = task.Task{ID: it.id, Kind: it.Kind(), State: last}
+		it.receipt.Reason = string(task.Pruned)
+		return last != "", err
 	}
 	stored, err := in.tx.Load(st, it.id)
 	if errors.Is(err, ErrCorrupt) {
@@ -222,7 +223,7 @@ func (in *intake) refuse(it *item) error {
 
 func (in *intake) accept(it *item) error {
 	t := &it.receipt
-	t.State = task.Awaiting
+	t.State, t.NotBefore = task.Awaiting, in.NotBefore
 	if it.Decision.Outcome == terms.Allow && !it.Outward() {
 		t.State = task.Scheduled
 	}
@@ -233,43 +234,32 @@ func (in *intake) accept(it *item) error {
 	file := append(rec.AppendReplaced(nil, task.Member, t.AppendFixed(nil)), '\n')
 	t.Digest = task.Digest(file)
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
-	line.Change.Reason = t.Reason
-	if in.pending != nil && it.Identity.Via == identity.ViaMessage {
-		in.pending[address.Fold(it.Identity.Sender)]++
+	line.Change.Reason, line.Change.NotBefore = t.Reason, t.NotBefore
+	if it.counted() {
+		in.pending[KeyOf(it.Identity.Sender)]++
 	}
 	return in.tx.Add(file, line)
 }
 
-// overQuota reports whether the sender has as many open tasks as he may. What this
-// machine's own user submits, and effects, are not counted.
-func (in *intake) overQuota(it *item) (bool, error) {
-	if it.Identity.Via != identity.ViaMessage || it.Decision.Outcome == terms.Reject {
-		return false, nil
-	}
-	if in.pending == nil {
-		if err := in.countPending(); err != nil {
-			return false, err
-		}
-	}
-	return in.pending[address.Fold(it.Identity.Sender)] >= in.Pending, nil
-}
+// counted reports whether the record counts against its sender's quota: it came as
+// a message. What this machine's own user submits, and effects, do not.
+func (c *Content) counted() bool { return c.Kind() == task.Ask && c.Message != nil }
 
-func (in *intake) countPending() error {
-	in.pending = map[string]int{}
-	for _, st := range []task.State{task.Scheduled, task.Awaiting} {
-		err := in.tx.Scan(st, func(id string) (bool, error) {
-			s, err := in.tx.Load(st, id)
-			if errors.Is(err, ErrCorrupt) {
-				return true, nil
-			}
-			if err == nil && s.Identity.Via == identity.ViaMessage {
-				in.pending[address.Fold(s.Identity.Sender)]++
-			}
-			return true, err
-		})
-		if err != nil {
-			return err
+// countPending counts the open tasks of those who sent the records.
+func (in *intake) countPending(items []*item) error {
+	in.pending = map[Key]int{}
+	for _, it := range items {
+		if it.counted() && it.Decision.Outcome != terms.Reject {
+			in.pending[KeyOf(it.Identity.Sender)] = 0
 		}
 	}
-	return nil
+	if len(in.pending) == 0 {
+		return nil
+	}
+	return in.tx.Open(func(e Entry) (bool, error) {
+		if n, ok := in.pending[e.Sender]; ok && e.Message {
+			in.pending[e.Sender] = n + 1
+		}
+		return true, nil
+	})
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/decision"
@@ -26,15 +26,19 @@ const (
 	ReasonDone          = "done"
 	ReasonExpired       = "review_expired"
 	ReasonCorrupt       = "corrupt"
+	ReasonEdited        = "edited" // the file is not what was accepted
+	ReasonCancelled     = "cancelled"
+	ReasonRequeued      = "requeued"
 	ReasonApproval      = "approval_not_good" // expired, for other bytes, or of too low a level
 )
 
 // Run is one run of the queue: what it looks for and what it has spent.
 type Run struct {
-	Policy *policy.Policy
-	Effect terms.Action // empty: asks
-	Max    int          // starts of this run
-	Now    func() time.Time
+	Policy  *policy.Policy
+	Effect  terms.Action // empty: asks
+	Max     int          // starts of this run
+	Account string       // under which workers are started, for the log
+	Now     func() time.Time
 
 	started, external int
 }
@@ -46,31 +50,45 @@ type Claim struct {
 	Approval *approval.Approval
 }
 
+// maxMoves is how many tasks one Update moves at most: neither its memory nor the
+// time it keeps the lock grows with the queue.
+const maxMoves = 500
+
 // Next finds the oldest task that may start now, decides on it again and moves it
-// to running. It returns nil when there is none, or no start is left. hold is
-// called before the task is claimed, and must fail if somebody has it already.
-func (r *Run) Next(tx Tx, hold func(id string) error) (*Claim, error) {
+// to running. It returns nil when there is none, or no start is left; more says
+// that it only stopped looking, and wants to be called in another Update. hold is
+// called before the task is claimed; if somebody has it already it must fail with
+// ErrConflict, and the task is left alone.
+func (r *Run) Next(tx Tx, hold func(id string) error) (claim *Claim, more bool, err error) {
 	if held, err := tx.Held(); held != nil || err != nil || r.started >= r.Max {
-		return nil, err
+		return nil, false, err
 	}
 	now := r.Now().UTC()
 	spent, err := r.spent(tx, now)
 	if err != nil || spent.day >= r.Policy.Limits.MaxPerDay {
-		return nil, err
+		return nil, false, err
 	}
-	var claim *Claim
-	err = tx.Scan(task.Scheduled, func(id string) (bool, error) {
-		claim, err = r.consider(tx, id, spent, now, hold)
-		return claim == nil, err
+	aside := 0
+	err = tx.Open(func(e Entry) (bool, error) {
+		if !r.due(&e, &spent, now) {
+			return true, nil
+		}
+		var moved bool
+		claim, moved, err = r.consider(tx, &e, now, hold)
+		if moved {
+			aside++
+		}
+		more = aside >= maxMoves
+		return claim == nil && !more, err
 	})
 	if err != nil || claim == nil {
-		return nil, err
+		return nil, more, err
 	}
 	r.started++
 	if external(claim) {
 		r.external++
 	}
-	return claim, nil
+	return claim, false, nil
 }
 
 func external(c *Claim) bool { return c.Identity.Trust == terms.ExternalVerified }
@@ -78,29 +96,27 @@ func external(c *Claim) bool { return c.Identity.Trust == terms.ExternalVerified
 // half is the share of a cap that external senders may take; of one, it is one.
 func half(n int) int { return max(1, n/2) }
 
-// spent is what the log says was started lately.
+// spent is what was started lately.
 type spent struct {
 	day, externalDay int
-	hour             map[string]int // by sender
+	hour             map[Key]int
 }
 
-func (r *Run) spent(tx Tx, now time.Time) (spent, error) {
-	s := spent{hour: map[string]int{}}
-	err := tx.History(func(l audit.Line) bool {
-		if now.Sub(l.Time) >= 24*time.Hour {
-			return false
-		}
-		if l.Event != task.Started || l.Kind != r.kind() {
-			return true
+// spent counts the starts of this kind. One that lies in the future, for the clock
+// went back, counts: a limit on spending fails closed.
+func (r *Run) spent(v View, now time.Time) (spent, error) {
+	s := spent{hour: map[Key]int{}}
+	err := v.Starts(func(st Start) {
+		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
+			return
 		}
 		s.day++
-		if l.Trust == terms.ExternalVerified {
+		if st.External {
 			s.externalDay++
 		}
-		if now.Sub(l.Time) < time.Hour {
-			s.hour[address.Fold(l.Sender)]++
+		if now.Sub(st.Time) < time.Hour {
+			s.hour[st.Sender]++
 		}
-		return true
 	})
 	return s, err
 }
@@ -112,24 +128,51 @@ func (r *Run) kind() task.Kind {
 	return task.Ask
 }
 
-// consider claims one task, or leaves it, or puts it where it belongs now.
-func (r *Run) consider(tx Tx, id string, spent spent, now time.Time, hold func(string) error) (*Claim, error) {
-	s, err := tx.Load(task.Scheduled, id)
-	if errors.Is(err, ErrCorrupt) {
-		return nil, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: ReasonCorrupt}))
+// due reports whether a task may be looked at by this run now.
+func (r *Run) due(e *Entry, spent *spent, now time.Time) bool {
+	if e.State != task.Scheduled || e.Kind != r.kind() || r.Effect != "" && e.Action != r.Effect {
+		return false
+	}
+	// After the clock went back nobody waits for it to catch up, but for what a
+	// person put off.
+	waits := now.Before(e.NotBefore)
+	if waits && (!now.Before(e.Since) || e.NotBefore.Sub(e.Since) > maxBackoff) {
+		return false
+	}
+	return !r.overLimit(e, spent)
+}
+
+// overLimit reports whether the sender has had his share for now. Asks of this
+// machine's own user and effects are bounded by the caps on all.
+func (r *Run) overLimit(e *Entry, spent *spent) bool {
+	if !e.Message {
+		return false
+	}
+	limits := &r.Policy.Limits
+	if e.External && (r.external >= half(r.Max) || spent.externalDay >= half(limits.MaxPerDay)) {
+		return true
+	}
+	return spent.hour[e.Sender] >= limits.PerSenderPerHour
+}
+
+// consider claims one task, or moves it to where it belongs now, or leaves it.
+func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) (claim *Claim, moved bool, err error) {
+	s, err := tx.Load(task.Scheduled, e.ID)
+	if errors.Is(err, ErrUnknown) {
+		return nil, false, nil // removed by hand: verify says so
+	}
+	if broken := reasonBroken(&s, e, err); broken != "" {
+		return nil, true, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: broken}))
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if !r.wants(&s) || now.Before(s.Task.NotBefore) || r.overLimit(&s, spent) {
-		return nil, nil
-	}
-	a, err := tx.Approval(id)
+	a, err := tx.Approval(e.ID)
 	if errors.Is(err, ErrCorrupt) {
 		a, err = nil, nil // what can't be read is no yes
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	d := r.decide(&s)
 	change := task.Change{Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: string(d.Reason)}
@@ -137,13 +180,32 @@ func (r *Run) consider(tx Tx, id string, spent spent, now time.Time, hold func(s
 		if reason != "" {
 			change.Reason = reason
 		}
-		return nil, tx.Move(aside(&s, d, change))
+		return nil, true, tx.Move(aside(&s, d, change))
 	}
-	if err := hold(id); err != nil {
+	claim, err = r.start(tx, &s, d, a, change, hold)
+	if errors.Is(err, ErrConflict) {
+		return nil, false, nil
+	}
+	return claim, false, err
+}
+
+// reasonBroken returns why a task file is no task any more, or the empty string.
+func reasonBroken(s *Stored, e *Entry, err error) string {
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return ReasonCorrupt
+	case err == nil && !strings.HasPrefix(audit.Bare(s.Task.Digest), e.Digest):
+		return ReasonEdited
+	}
+	return ""
+}
+
+func (r *Run) start(tx Tx, s *Stored, d decision.Decision, a *approval.Approval, change task.Change, hold func(string) error) (*Claim, error) {
+	if err := hold(s.Task.ID); err != nil {
 		return nil, err
 	}
 	line := s.move(task.Started, task.Running, change)
-	line.Rule, line.Policy = d.Rule, d.Policy
+	line.Outcome, line.Rule, line.Policy, line.Account = d.Outcome, d.Rule, d.Policy, r.Account
 	if !s.Outward() {
 		line.Approval = a // an ask that comes back needs no second yes
 	}
@@ -151,24 +213,7 @@ func (r *Run) consider(tx Tx, id string, spent spent, now time.Time, hold func(s
 		return nil, err
 	}
 	s.Task.State, s.Task.Change = task.Running, change
-	return &Claim{s, a}, nil
-}
-
-func (r *Run) wants(s *Stored) bool {
-	return s.Kind() == r.kind() && (r.Effect == "" || s.Decision.Action == r.Effect)
-}
-
-// overLimit reports whether the sender has had his share for now. Asks of this
-// machine's own user are under the common caps only.
-func (r *Run) overLimit(s *Stored, spent spent) bool {
-	if s.Identity.Trust == terms.System {
-		return false
-	}
-	if s.Identity.Trust == terms.ExternalVerified &&
-		(r.external >= half(r.Max) || spent.externalDay >= half(r.Policy.Limits.MaxPerDay)) {
-		return true
-	}
-	return spent.hour[address.Fold(s.Identity.Sender)] >= r.Policy.Limits.PerSenderPerHour
+	return &Claim{*s, a}, nil
 }
 
 // decide decides again, with the policy of this run and the stored record.
@@ -209,28 +254,45 @@ func aside(s *Stored, d decision.Decision, change task.Change) audit.Line {
 		e, to = task.Dropped, task.Rejected
 	}
 	line := s.move(e, to, change)
-	line.Rule, line.Policy = d.Rule, d.Policy
+	line.Outcome, line.Rule, line.Policy = d.Outcome, d.Rule, d.Policy
 	return line
 }
 
-// Expire rejects what has waited for a person longer than limit.
-func Expire(tx Tx, limit time.Duration, now time.Time) error {
-	return tx.Scan(task.Awaiting, func(id string) (bool, error) {
-		s, err := tx.Load(task.Awaiting, id)
-		if errors.Is(err, ErrCorrupt) {
-			return true, nil
+// Expire rejects what has waited for a person longer than limit. more says that it
+// wants to be called again, in another Update.
+func Expire(tx Tx, limit time.Duration, now time.Time) (more bool, err error) {
+	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
+		if now.Sub(e.Since) < limit {
+			return false, nil
+		}
+		s, err := tx.Load(task.Awaiting, e.ID)
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnknown) {
+			return false, nil
 		}
 		if err != nil {
 			return false, err
-		}
-		if now.Sub(s.Task.Since) < limit {
-			// Those behind it may have waited longer since their last transition.
-			return now.Sub(s.Task.Created) >= limit, nil
 		}
 		change := s.Task.Change
 		change.Since, change.Reason = now, ReasonExpired
 		return true, tx.Move(s.move(task.Expired, task.Rejected, change))
 	})
+}
+
+// each calls fn for the open tasks of a state until maxMoves of them moved.
+func each(tx Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
+	moves := 0
+	err = tx.Open(func(e Entry) (bool, error) {
+		if e.State != st {
+			return true, nil
+		}
+		moved, err := fn(&e)
+		if moved {
+			moves++
+		}
+		more = moves >= maxMoves
+		return !more, err
+	})
+	return more, err
 }
 
 // Held returns the sentence that says a queue is held, or the empty string.

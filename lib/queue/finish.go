@@ -61,27 +61,34 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	return task.Retried, task.Scheduled
 }
 
+// maxBackoff is the longest time between two attempts.
+const maxBackoff = time.Hour
+
 // backoff is how long a task waits after its nth attempt: 1, 2, 4 … 60 minutes.
 func backoff(attempts int) time.Duration {
-	return min(time.Hour, time.Minute<<min(attempts-1, 10))
+	return min(maxBackoff, time.Minute<<min(attempts-1, 10))
 }
 
 // Reap puts back what was running under a runner that died. dead says whether the
 // kernel knows of neither runner nor worker any more; it is asked while the store
-// is locked, and a start holds the task before it is visible as running.
-func Reap(tx Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) error {
-	return tx.Scan(task.Running, func(id string) (bool, error) {
-		if !dead(id) {
-			return true, nil
+// is locked, and a start holds the task before it is visible as running. more says
+// that it wants to be called again, in another Update.
+func Reap(tx Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) (more bool, err error) {
+	return each(tx, task.Running, func(e *Entry) (bool, error) {
+		if !dead(e.ID) {
+			return false, nil
 		}
-		s, err := tx.Load(task.Running, id)
-		if errors.Is(err, ErrCorrupt) {
-			return true, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: ReasonCorrupt}))
+		s, err := tx.Load(task.Running, e.ID)
+		if errors.Is(err, ErrUnknown) {
+			return false, nil
+		}
+		if broken := reasonBroken(&s, e, err); broken != "" {
+			return true, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: broken}))
 		}
 		if err != nil {
 			return false, err
 		}
-		a, err := tx.Approval(id)
+		a, err := tx.Approval(e.ID)
 		if errors.Is(err, ErrCorrupt) {
 			a, err = nil, nil
 		}

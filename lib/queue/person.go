@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"pulse/lib/approval"
@@ -13,44 +14,63 @@ import (
 // ErrNoGrant is the error of a target nobody granted.
 var ErrNoGrant = errors.New("no grant")
 
-// Find loads a task by its id or by the beginning of it, if that is unique among
-// the tasks that are open.
+// Find loads a task by its id or by the beginning of one, four digits or more, if
+// that is unique among the open tasks or, where it is none of them, among all. The
+// latter reads the names of all tasks there are. A task that was pruned is
+// ErrUnknown.
 func Find(v View, id string) (Stored, error) {
-	st, err := v.State(id)
+	id, err := Whole(v, id)
 	if err != nil {
 		return Stored{}, err
 	}
-	if st == "" {
-		if id, st, err = byPrefix(v, id); err != nil {
-			return Stored{}, err
-		}
+	st, err := v.State(id)
+	if err == nil && st == "" {
+		err = fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
+	if err != nil {
+		return Stored{}, err
 	}
 	return v.Load(st, id)
 }
 
-func byPrefix(v View, prefix string) (id string, in task.State, err error) {
-	for _, st := range task.States {
-		if len(prefix) < 4 || !st.Open() {
-			continue
-		}
-		err = v.Scan(st, func(candidate string) (bool, error) {
-			if candidate[:min(len(prefix), len(candidate))] != prefix {
-				return true, nil
-			}
-			if id != "" {
-				return false, fmt.Errorf("%s is the beginning of more than one id", prefix)
-			}
-			id, in = candidate, st
-			return true, nil
-		})
-		if err != nil {
-			return "", "", err
-		}
+// LeastPrefix is how many digits of an id are enough.
+const LeastPrefix = 4
+
+// Whole returns the id that begins with prefix, as Find takes it; also one that was
+// pruned. A whole id is returned as it is, whether anybody knows it or not.
+func Whole(v View, prefix string) (id string, err error) {
+	switch {
+	case task.ValidID(prefix):
+		return prefix, nil
+	case strings.Trim(prefix, "0123456789abcdef") != "":
+		return "", fmt.Errorf("%w: %s is no id", ErrUnknown, prefix)
+	case len(prefix) < LeastPrefix:
+		return "", fmt.Errorf("%w: %s is too short, want %d digits of an id or more", ErrUnknown, prefix, LeastPrefix)
 	}
-	if id == "" {
-		return "", "", fmt.Errorf("%w: %s", ErrUnknown, prefix)
+	ids, err := beginning(v, prefix)
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", fmt.Errorf("%w: %s", ErrUnknown, prefix)
+	case len(ids) > 1:
+		return "", fmt.Errorf("%s is the beginning of more than one id, such as %s and %s", prefix, ids[0], ids[1])
 	}
-	return id, in, nil
+	return ids[0], nil
+}
+
+// beginning returns ids that begin with prefix, two at most.
+func beginning(v View, prefix string) (ids []string, err error) {
+	err = v.Open(func(e Entry) (bool, error) {
+		if strings.HasPrefix(e.ID, prefix) {
+			ids = append(ids, e.ID)
+		}
+		return len(ids) < 2, nil
+	})
+	if err != nil || len(ids) > 0 {
+		return ids, err
+	}
+	return v.Match(prefix)
 }
 
 // same loads a task again and makes sure that it still is what was shown.
@@ -75,13 +95,10 @@ func Approve(tx Tx, shown *Stored, by string, level approval.Level, now time.Tim
 	if err != nil {
 		return err
 	}
-	change := task.Change{Since: now.UTC(), Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: ReasonApproved}
+	change := s.Task.Change // what a person put off stays so
+	change.Since, change.Reason = now.UTC(), ReasonApproved
 	line := s.move(task.Approved, task.Scheduled, change)
-	line.By, line.Level = by, level
-	line.Approval = &approval.Approval{
-		Task: s.Task.ID, Digest: s.Task.Digest, Action: s.Decision.Action, Target: s.Target(),
-		By: by, Level: level, Nonce: approval.Nonce(), Given: now.UTC(), Expires: now.UTC().Add(approval.Lifetime),
-	}
+	s.approve(&line, by, level)
 	return tx.Move(line)
 }
 

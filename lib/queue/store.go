@@ -10,12 +10,16 @@
 package queue
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"time"
 
+	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/task"
+	"pulse/lib/terms"
 )
 
 // The errors of a store.
@@ -35,16 +39,17 @@ const MaxRefusals = 1000
 //     a crash the store is as before or as after, nothing in between.
 //   - Add fails for an id that is known in any state; Move is a compare-and-swap.
 //   - What fn reads, in View and in Update, is one moment's picture.
-//   - Scan is oldest first.
+//   - Open and Scan are oldest first. What Open, Count, Starts and Update cost does
+//     not grow with what is closed, and their memory with nothing.
 type Store interface {
 	View(fn func(View) error) error
 	Update(fn func(Tx) error) error
-	Head() string // names the state that the last View or Update saw or left
 }
 
 // View is a consistent picture of the store.
 type View interface {
-	State(id string) (task.State, error) // "" where nobody knows the id
+	State(id string) (task.State, error) // "" where nobody has a file of that id
+	Open(fn func(Entry) (more bool, err error)) error
 	Scan(st task.State, fn func(id string) (more bool, err error)) error
 	Count(st task.State) (int, error)
 	Load(st task.State, id string) (Stored, error) // ErrUnknown, ErrCorrupt
@@ -52,12 +57,22 @@ type View interface {
 	Grants() ([]approval.Grant, error)
 	Held() (*audit.Line, error)
 	Result(id string) ([]byte, error)
+	Starts(fn func(Start)) error                   // of the last Window at least
+	Pruned(id string) (last task.State, err error) // "" where it never was
 	History(fn func(audit.Line) (more bool)) error // newest first
+	Lines(since time.Time, about string) (Lines, error)
+	Match(prefix string) (ids []string, err error) // two at most, of tasks that are not open
 	Refused() (day string, n int)
 }
 
-// Tx is a View in which changes can be staged. It shows the staged states, and
-// otherwise the picture from before.
+// Lines calls fn for lines of the audit log, oldest first, until it returns an
+// error: those of a time and later that hold a text, such as an id. raw is the line
+// without its newline, good until fn returns. It may be called after the View in
+// which it was made, and reads what the log held then.
+type Lines func(fn func(raw []byte, l *audit.Line) error) error
+
+// Tx is a View in which changes can be staged. State shows what is staged; all
+// else is the picture from before.
 type Tx interface {
 	View
 	Add(file []byte, line audit.Line) error
@@ -66,6 +81,40 @@ type Tx interface {
 	Log(line audit.Line) error
 	Refuse(line audit.Line) error
 	Position(p Position)
+}
+
+// Entry is what can be said of an open task without reading its file.
+type Entry struct {
+	ID        string
+	State     task.State
+	Digest    string // the first 32 hex digits of the task file's SHA-256
+	Action    terms.Action
+	Kind      task.Kind
+	External  bool // its sender is of trust external_verified
+	Message   bool // it came as a message, and counts against its sender's quota
+	Sender    Key
+	Since     time.Time // of the last transition, in whole seconds
+	NotBefore time.Time // zero: at once
+}
+
+// Start is a start of a worker.
+type Start struct {
+	Time     time.Time
+	Kind     task.Kind
+	External bool
+	Sender   Key
+}
+
+// Window is how far back starts count against a limit.
+const Window = 24 * time.Hour
+
+// Key stands for a sender: 16 hex digits of the SHA-256 of the folded address.
+type Key string
+
+// KeyOf returns the key of a sender.
+func KeyOf(sender string) Key {
+	sum := sha256.Sum256([]byte(address.Fold(sender)))
+	return Key(hex.EncodeToString(sum[:8]))
 }
 
 // Position is how far a source was read.

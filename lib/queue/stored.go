@@ -99,7 +99,8 @@ func (c *Content) Outward() bool {
 // describe fills in what an audit line says of a record: never its text.
 func (c *Content) describe(l audit.Line) audit.Line {
 	l.Kind = c.Kind()
-	l.Action, l.Rule, l.Policy = c.Decision.Action, c.Decision.Rule, c.Decision.Policy
+	l.Action, l.Outcome = c.Decision.Action, c.Decision.Outcome
+	l.Rule, l.Policy = c.Decision.Rule, c.Decision.Policy
 	l.Sender, l.Trust = c.Identity.Sender, c.Identity.Trust
 	if m := c.Message; m != nil {
 		l.Source, l.UID, l.MessageID = m.Source, m.UID, m.ID[:min(len(m.ID), maxLogged)]

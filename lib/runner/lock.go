@@ -2,26 +2,41 @@ package runner
 
 import (
 	"errors"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Dir is the directory of a queue that holds the locks, two files a task.
+//
+// An owner's lock is exclusive. Whoever only asks takes a shared one for an
+// instant, so that the two can be told apart. A lock counts only while its file
+// still has its name.
 type Dir string
 
 // Locks are the two locks of a task that is being run.
 type Locks struct {
-	runner, Worker *os.File
+	Worker *os.File
+
+	runner *os.File
+	dir    Dir
+	id     string
 }
+
+// probing is how long Take puts up with those who only ask.
+const probing = 5 * time.Second
 
 func (d Dir) path(id, which string) string { return filepath.Join(string(d), id+"."+which) }
 
-// Take takes both locks of a task. It fails if anybody holds one of them.
+// Take takes both locks of a task. It fails with EWOULDBLOCK if anybody owns one
+// of them.
 func (d Dir) Take(id string) (*Locks, error) {
 	runner, err := d.lock(id, "runner")
 	if err != nil {
@@ -32,43 +47,74 @@ func (d Dir) Take(id string) (*Locks, error) {
 		runner.Close()
 		return nil, err
 	}
-	// For people, and for Runners.
-	runner.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return &Locks{runner, worker}, nil
-}
-
-func (d Dir) lock(id, which string) (*os.File, error) {
-	f, err := os.OpenFile(d.path(id, which), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	// The pid is for people, and for Runners; the last worker's is over.
+	err = errors.Join(d.write(id, "runner", strconv.Itoa(os.Getpid())+"\n"), d.write(id, "worker", ""))
 	if err != nil {
+		worker.Close()
+		runner.Close()
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	return &Locks{worker, runner, d, id}, nil
+}
+
+// lock opens for reading only: a worker under another uid can't write what it
+// inherits.
+func (d Dir) lock(id, which string) (*os.File, error) {
+	path := d.path(id, which)
+	for end := time.Now().Add(probing); ; time.Sleep(rand.N(100 * time.Microsecond)) {
+		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = flock(f, unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil && named(f, path) {
+			return f, nil
+		}
+		owned := err != nil && flock(f, unix.LOCK_SH|unix.LOCK_NB) != nil && named(f, path)
 		f.Close()
-		return nil, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+		if owned || err != nil && time.Now().After(end) {
+			return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+		}
 	}
-	return f, nil
 }
 
-// Dead reports whether neither a runner nor a worker of the task lives. Anything
-// that can't be told counts as alive.
-func (d Dir) Dead(id string) bool {
-	return d.free(id, "runner") && d.free(id, "worker")
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
-func (d Dir) free(id, which string) bool {
-	f, err := os.OpenFile(d.path(id, which), os.O_RDWR|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
+// named reports whether path is still the name of f.
+func named(f *os.File, path string) bool {
+	a, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	b, err := os.Lstat(path)
+	return err == nil && os.SameFile(a, b)
 }
 
-// Handed gives up this process's copy of the worker's lock, once a worker has one.
-func (l *Locks) Handed() { l.Worker.Close() }
+func (d Dir) write(id, which, text string) error {
+	f, err := os.OpenFile(d.path(id, which), os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// Handed gives up this process's copy of the worker's lock, once a worker has one,
+// and writes down which process that is.
+func (l *Locks) Handed(pid int) error {
+	defer l.Worker.Close()
+	who, err := leaderOf(pid)
+	if err != nil {
+		return err
+	}
+	return l.dir.write(l.id, "worker", who.String())
+}
 
 // Drop removes the locks of a task that is not running any more.
 func (d Dir) Drop(id string, l *Locks) {
@@ -76,6 +122,88 @@ func (d Dir) Drop(id string, l *Locks) {
 	os.Remove(d.path(id, "runner"))
 	l.Worker.Close()
 	l.runner.Close()
+}
+
+// Dead reports whether neither a runner nor a worker of the task lives: nobody owns
+// a lock, nor is in the session of the worker that was started last (it may have
+// closed its descriptor). Anything that can't be told counts as alive.
+func (d Dir) Dead(id string) bool {
+	if !d.free(id, "runner") || !d.free(id, "worker") {
+		return false
+	}
+	l, err := d.leader(id)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !l.lives()
+}
+
+// free reports whether nobody owns a lock.
+func (d Dir) free(id, which string) bool {
+	for {
+		f, err := os.OpenFile(d.path(id, which), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			return errors.Is(err, fs.ErrNotExist)
+		}
+		err = flock(f, unix.LOCK_SH|unix.LOCK_NB)
+		current := named(f, f.Name())
+		f.Close()
+		if current {
+			return err == nil
+		}
+	}
+}
+
+// leader returns the worker that was written down, or fs.ErrNotExist if none was.
+func (d Dir) leader(id string) (leader, error) {
+	f, err := os.OpenFile(d.path(id, "worker"), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return leader{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err != nil {
+		return leader{}, err
+	}
+	if len(b) == 0 {
+		return leader{}, fs.ErrNotExist
+	}
+	return parseLeader(string(b))
+}
+
+// WaitGone waits until the task is Dead, at most for limit, and reports whether it
+// is.
+func (d Dir) WaitGone(id string, limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	if !d.await(id, "runner", deadline) || !d.await(id, "worker", deadline) {
+		return false
+	}
+	if l, err := d.leader(id); err == nil && l.lives() {
+		awaitSession(l.pid, deadline)
+	}
+	return d.Dead(id)
+}
+
+// await waits until nobody owns a lock. A waiting flock can't be called off, so
+// after the deadline it is left to its own goroutine.
+func (d Dir) await(id, which string, deadline time.Time) bool {
+	for !d.free(id, which) {
+		f, err := os.OpenFile(d.path(id, which), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		done := make(chan error, 1)
+		go func() { done <- errors.Join(flock(f, unix.LOCK_SH), f.Close()) }()
+		select {
+		case err := <-done:
+			if err != nil {
+				return false
+			}
+		case <-time.After(time.Until(deadline)):
+			return false
+		}
+	}
+	return true
 }
 
 // Runners returns the process ids of the runners that hold a lock.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,12 +12,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The tests of this package run one after the other: Run reaps every child of the
-// process.
+// process that is in another session.
 
 const id = "0123456789abcdef0123456789abcdef"
 
@@ -37,14 +34,17 @@ func sh(t *testing.T, script string) (*Worker, *Locks) {
 	}, locks
 }
 
+// unnoted is what is done with the pid of a worker nobody looks for.
+func unnoted(int) error { return nil }
+
 // run runs a worker that must end by itself.
 func run(t *testing.T, w *Worker) End {
 	t.Helper()
-	end, err := Run(context.Background(), w, func() {})
+	end, err := Run(context.Background(), w, unnoted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := children(); len(left) > 0 {
+	if left := orphans(); len(left) > 0 {
 		t.Errorf("it left %v", left)
 	}
 	return end
@@ -130,7 +130,7 @@ func TestOwnSession(t *testing.T) {
 func TestNeverStarted(t *testing.T) {
 	w, _ := sh(t, "")
 	w.Path = "/nonexistent/worker"
-	end, err := Run(context.Background(), w, func() { t.Error("it was given its lock") })
+	end, err := Run(context.Background(), w, func(int) error { t.Error("it was given its lock"); return nil })
 	if !errors.Is(err, os.ErrNotExist) || end.Exit != -1 {
 		t.Errorf("%+v, %v", end, err)
 	}
@@ -173,16 +173,6 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	for _, f := range []string{"plain", "daemon", "deep", "stopped"} {
 		gone(t, w, f)
 	}
-}
-
-// TestForkChain: each process starts the next one and ends.
-func TestForkChain(t *testing.T) {
-	w, _ := sh(t, await+`
-		echo 'echo $$ >>pids; sh ./chain &' >chain
-		sh ./chain >/dev/null 2>&1 </dev/null 3>&- &
-		await pids`)
-	run(t, w)
-	gone(t, w, "pids")
 }
 
 func TestTimeout(t *testing.T) {
@@ -229,7 +219,7 @@ func TestCancel(t *testing.T) {
 			}
 		}
 	}()
-	end, err := Run(ctx, w, func() {})
+	end, err := Run(ctx, w, unnoted)
 	if err != nil || end.Exit != 9 || end.TimedOut {
 		t.Errorf("%+v, %v", end, err)
 	}
@@ -259,150 +249,6 @@ func TestOutputHandedOn(t *testing.T) {
 	if string(end.Stdout) != "out\n" {
 		t.Errorf("%+v", end)
 	}
-}
-
-func TestLocks(t *testing.T) {
-	d := Dir(t.TempDir())
-	if !d.Dead(id) {
-		t.Error("a task nobody took is not dead")
-	}
-	locks, err := d.Take(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := d.Take(id); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("taken twice: %v, %v", again, err)
-	}
-	if d.Dead(id) {
-		t.Error("dead while both are held")
-	}
-	if got := d.Runners(); !slices.Equal(got, []int{os.Getpid()}) {
-		t.Errorf("runners %v", got)
-	}
-	d.Drop(id, locks)
-	if !d.Dead(id) || len(d.Runners()) > 0 {
-		t.Error("not dead after Drop")
-	}
-	if left, _ := os.ReadDir(string(d)); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
-
-// TestWorkerOutlivesItsRunner: the lock a worker inherited speaks for it, and for
-// its children, until the last of them is gone.
-func TestWorkerOutlivesItsRunner(t *testing.T) {
-	d := Dir(t.TempDir())
-	locks, err := d.Take(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The child of the shell holds the lock when the shell is gone, and is ours then.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	r, end, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("/bin/sh", "-c", "cat <&4 >/dev/null 2>&1 & echo $!")
-	cmd.ExtraFiles = []*os.File{locks.Worker, r}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	locks.Handed()
-	locks.runner.Close() // as if the runner had been killed
-	if d.Dead(id) || len(d.Runners()) > 0 {
-		t.Errorf("dead %v, runners %v", d.Dead(id), d.Runners())
-	}
-	if again, err := d.Take(id); err == nil {
-		t.Errorf("taken from under a worker: %v", again)
-	}
-	end.Close()
-	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
-		t.Fatal(err)
-	}
-	if !d.Dead(id) {
-		t.Error("not dead after the last one")
-	}
-}
-
-// TestWorkerUnlocks: a worker can give up what it inherited; then the runner's
-// lock speaks for it.
-func TestWorkerUnlocks(t *testing.T) {
-	d := Dir(t.TempDir())
-	locks, err := d.Take(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, _ := sh(t, await+"flock -u 3; echo x >unlocked; await seen")
-	w.Lock = locks.Worker
-	done := make(chan error, 1)
-	go func() {
-		for {
-			if _, err := os.Stat(dir(w) + "/unlocked"); err == nil {
-				dead := d.Dead(id)
-				done <- os.WriteFile(dir(w)+"/seen", []byte(strconv.FormatBool(dead)), 0o600)
-				return
-			}
-		}
-	}()
-	if end, err := Run(context.Background(), w, locks.Handed); err != nil || end.Exit != 0 {
-		t.Errorf("%+v, %v", end, err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if b, _ := os.ReadFile(dir(w) + "/seen"); string(b) != "false" {
-		t.Errorf("dead: %s", b)
-	}
-	d.Drop(id, locks)
-}
-
-func TestInside(t *testing.T) {
-	if !Inside([]int{os.Getppid()}) || !Inside([]int{7, os.Getpid()}) {
-		t.Error("it does not know its ancestors")
-	}
-	if Inside(nil) || Inside([]int{1 << 30}) {
-		t.Error("it knows ancestors it has not")
-	}
-}
-
-// TestParentOfAnOddName: a name may look like the fields behind it.
-func TestParentOfAnOddName(t *testing.T) {
-	name := filepath.Join(t.TempDir(), ") S 1 (x) R 2")
-	cat, err := exec.LookPath("cat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(cat)
-	if err == nil {
-		err = os.WriteFile(name, b, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(name)
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := parent(cmd.Process.Pid); got != os.Getpid() {
-		t.Errorf("parent %d, want %d", got, os.Getpid())
-	}
-	if !slices.Contains(children(), cmd.Process.Pid) {
-		t.Error("no child")
-	}
-	stdin.Close()
-	cmd.Wait()
 }
 
 func TestAccount(t *testing.T) {

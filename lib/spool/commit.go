@@ -20,7 +20,7 @@ const manyFiles = 4
 type tx struct {
 	view
 	lines     []audit.Line
-	states    map[string]task.State // of the tasks staged
+	states    map[string]task.State // of the tasks looked at or staged
 	tmp       []string
 	positions []queue.Position
 	refused   int
@@ -29,6 +29,9 @@ type tx struct {
 // Update runs fn under the exclusive lock and then carries out what it staged:
 // all of it, durably, or nothing if fn or the commit fails.
 func (s *Spool) Update(fn func(queue.Tx) error) error {
+	if s.snapshot {
+		return s.errSnapshot()
+	}
 	unlock, err := s.lock.take(true)
 	if err != nil {
 		return err
@@ -47,15 +50,15 @@ func (s *Spool) Update(fn func(queue.Tx) error) error {
 	return err
 }
 
-// Head returns the head of the audit log, which no two states share.
-func (s *Spool) Head() string { return s.log.head }
-
 // State returns the task's state, staged changes included.
-func (t *tx) State(id string) (task.State, error) {
-	if st, ok := t.states[id]; ok {
-		return st, nil
+func (t *tx) State(id string) (st task.State, err error) {
+	st, ok := t.states[id]
+	if !ok {
+		if st, err = t.view.State(id); err == nil {
+			t.states[id] = st // nobody else can change it now
+		}
 	}
-	return t.view.State(id)
+	return st, err
 }
 
 // stage writes a file to tmp.
@@ -100,7 +103,7 @@ func (t *tx) Keep(id string, b []byte) error {
 
 // Log stages a line that moves no task.
 func (t *tx) Log(line audit.Line) error {
-	if line.To != "" || line.From != "" {
+	if line.Moves() {
 		return fmt.Errorf("spool: %s moves a task", line.Event)
 	}
 	return t.log(line)
@@ -127,7 +130,7 @@ func (t *tx) Refuse(line audit.Line) error {
 func (t *tx) Position(p queue.Position) { t.positions = append(t.positions, p) }
 
 func (t *tx) log(line audit.Line) error {
-	if line.Task != "" && line.To != "" {
+	if line.Moves() {
 		t.states[line.Task] = line.To
 	}
 	t.lines = append(t.lines, line)
@@ -156,6 +159,9 @@ func (t *tx) commit() error {
 	}
 	t.Spool.log.Refused += t.refused
 	if len(t.lines) > 0 || t.refused > 0 {
+		if err := t.compact(); err != nil {
+			return err
+		}
 		if err := t.Spool.log.checkpoint(); err != nil {
 			return err
 		}
@@ -188,11 +194,24 @@ func (t *tx) discard() {
 
 // apply carries lines out and syncs every directory it touched.
 func (s *Spool) apply(lines []audit.Line) error {
-	a := applier{disk: s.disk, dirs: map[string]bool{}}
+	a := newApplier(s.disk)
 	for i := range lines {
 		if err := a.line(&lines[i]); err != nil {
 			return err
 		}
+	}
+	if err := s.schedule(lines); err != nil {
+		return err
+	}
+	started, err := s.record(lines)
+	if err != nil {
+		return err
+	}
+	if started {
+		a.wet = append(a.wet, startsFile)
+	}
+	if a.moved {
+		a.wet = append(a.wet, agendaFile)
 	}
 	return a.sync()
 }
@@ -200,14 +219,21 @@ func (s *Spool) apply(lines []audit.Line) error {
 // applier makes the directories say what the log says. Each step may have been
 // taken already, by a command that died.
 type applier struct {
-	disk disk
-	dirs map[string]bool
-	wet  []string // files written and not synced
+	disk  disk
+	dirs  map[string]bool
+	wet   []string // files written and not synced
+	moved bool     // a task
 }
+
+func newApplier(d disk) *applier { return &applier{disk: d, dirs: map[string]bool{}} }
 
 func (a *applier) line(l *audit.Line) error {
 	switch {
-	case l.Task != "" && l.To != "":
+	case l.Event == task.Pruned:
+		a.moved = true
+		return a.prune(l)
+	case l.Moves():
+		a.moved = true
 		return a.task(l)
 	case l.Event == audit.Granted:
 		return a.write(grantDir+"/"+l.Grant.ID+".json", l.Grant.Append(nil))
@@ -228,7 +254,7 @@ func (a *applier) task(l *audit.Line) error {
 	if err := a.result(l); err != nil {
 		return err
 	}
-	if l.Event == task.Added {
+	if l.Event == task.Added && l.Change.NotBefore.IsZero() {
 		return nil // attempts and restarts are 0, and there is no approval
 	}
 	if err := a.write(metaDir+"/"+l.Task+".json", l.Change.Append(nil)); err != nil {
@@ -298,9 +324,14 @@ func (a *applier) write(name string, b []byte) error {
 	if err := a.disk.Rename(tmp, name); err != nil {
 		return err
 	}
+	a.wrote(name)
+	return nil
+}
+
+// wrote notes a file that has to be synced, and its directory.
+func (a *applier) wrote(name string) {
 	a.wet = append(a.wet, name)
 	a.dirs[dirOf(name)] = true
-	return nil
 }
 
 func (a *applier) remove(name string) error {

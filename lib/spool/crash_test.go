@@ -104,7 +104,7 @@ func first(v queue.View, st task.State) (s queue.Stored, found bool, err error) 
 func start(effect terms.Action) operation {
 	return update("start "+string(effect), func(tx queue.Tx, now time.Time) error {
 		run := queue.Run{Policy: ours, Effect: effect, Max: 1, Now: func() time.Time { return now }}
-		_, err := run.Next(tx, func(string) error { return nil })
+		_, _, err := run.Next(tx, func(string) error { return nil })
 		return err
 	})
 }
@@ -141,10 +141,11 @@ var (
 	})
 	reap = update("reap and expire", func(tx queue.Tx, now time.Time) error {
 		limits := &ours.Limits
-		if err := queue.Reap(tx, limits, now, func(string) bool { return true }); err != nil {
+		if _, err := queue.Reap(tx, limits, now, func(string) bool { return true }); err != nil {
 			return err
 		}
-		return queue.Expire(tx, time.Hour, now)
+		_, err := queue.Expire(tx, time.Hour, now)
+		return err
 	})
 	consume = update("consume", func(tx queue.Tx, now time.Time) error {
 		_, err := queue.Consume(tx, "bob@partner.example", "", now)
@@ -152,6 +153,35 @@ var (
 			return nil
 		}
 		return err
+	})
+	cancel = update("cancel", func(tx queue.Tx, now time.Time) error {
+		s, found, err := first(tx, task.Running)
+		if !found && err == nil {
+			s, found, err = first(tx, task.Scheduled)
+		}
+		if !found || err != nil {
+			return err
+		}
+		_, err = queue.Cancel(tx, s.Task.ID, "me", now)
+		return err
+	})
+	requeue = update("requeue", func(tx queue.Tx, now time.Time) error {
+		s, found, err := first(tx, task.Rejected)
+		if !found || err != nil {
+			return err
+		}
+		return queue.Requeue(tx, &s, "me", approval.Terminal, now)
+	})
+	prune = update("prune", func(tx queue.Tx, now time.Time) error {
+		for _, st := range []task.State{task.Completed, task.Rejected, task.Failed} {
+			err := tx.Scan(st, func(id string) (bool, error) {
+				return true, tx.Move(audit.Line{Time: now, Event: task.Pruned, Task: id, From: st})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	nothing = update("nothing", func(queue.Tx, time.Time) error { return nil })
 	refuse  = add(mail(900, terms.Reject), mail(901, terms.Reject))
@@ -209,12 +239,29 @@ var history = []operation{
 	start(""),
 	reap,
 	consume,
+	cancel,
+	start(""),
+	cancel,
+	requeue,
+	prune,
+	add(mails(1, 6)...), // those that were pruned are known
+	prune,
 }
 
 // dump is everything a queue says, but for what is random and for positions.
 func dump(s *Spool) (string, error) {
 	var b strings.Builder
 	err := s.View(func(v queue.View) error {
+		err := v.History(func(l audit.Line) bool {
+			if l.Event == task.Pruned {
+				was, err := v.Pruned(l.Task)
+				fmt.Fprintf(&b, "pruned %s %s %v\n", l.Task, was, err)
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
 		for _, st := range task.States {
 			err := v.Scan(st, func(id string) (bool, error) {
 				t, err := v.Load(st, id)
@@ -360,7 +407,7 @@ func settle(d *crashFS, op operation, acknowledged bool, w, next *world) (string
 
 // sound checks what holds at any time.
 func sound(s *Spool) error {
-	report, err := s.Verify()
+	report, err := s.Verify("")
 	if err == nil && len(report.Findings) > 0 {
 		err = errors.New("verify: " + strings.Join(report.Findings, "; "))
 	}

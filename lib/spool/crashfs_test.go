@@ -96,35 +96,29 @@ func (d *crashFS) powerCut(r *rand.Rand) {
 	}
 }
 
-// forget picks one of the contents the disk may have.
-func (i *inode) forget(r *rand.Rand) {
-	if len(i.unsaved) == 0 {
-		i.data = i.durable
-		return
-	}
-	before := i.durable
-	if k := r.IntN(len(i.unsaved) + 1); k > 0 {
-		after := i.unsaved[k-1]
-		if k > 1 {
-			before = i.unsaved[k-2]
-		}
-		before = torn(before, after, r)
-	}
-	i.data, i.durable, i.unsaved = before, before, nil
-}
+// sector is what a disk writes whole or not at all.
+const sector = 512
 
-// torn is what a write may have left of after.
-func torn(before, after []byte, r *rand.Rand) []byte {
-	common := 0
-	for common < len(before) && common < len(after) && before[common] == after[common] {
-		common++
+// forget picks one of the contents the disk may have: writes since the last sync
+// came through in part, and not in their order.
+func (i *inode) forget(r *rand.Rand) {
+	versions := append([][]byte{i.durable}, i.unsaved...)
+	last := r.IntN(len(versions))
+	versions = versions[:last+1]
+	b := make([]byte, len(versions[last]))
+	for off := 0; off < len(b); off += sector {
+		end := min(off+sector, len(b))
+		// What a version does not have reads as zeros.
+		if from := versions[r.IntN(last+1)]; r.IntN(2) == 0 {
+			copy(b[off:end], versions[last][off:end])
+		} else if off < len(from) {
+			copy(b[off:end], from[off:min(end, len(from))])
+		}
 	}
-	cut := common + r.IntN(len(after)-common+1)
-	b := slices.Clone(after[:cut])
-	if r.IntN(3) == 0 { // the length came through, the blocks did not
-		b = append(b, make([]byte, len(after)-cut)...)
+	if grown := len(b) - len(i.durable); grown > 0 && r.IntN(3) == 0 {
+		b = b[:len(i.durable)+r.IntN(grown)]
 	}
-	return b
+	i.data, i.durable, i.unsaved = b, b, nil
 }
 
 func (d *crashFS) put(m map[string]*inode, op nameOp) {
@@ -239,15 +233,15 @@ func (d *crashFS) ReadAt(name string, off int64, b []byte) (int, error) {
 	return copy(b, i.data[min(int(off), len(i.data)):]), nil
 }
 
-func (d *crashFS) List(dir string) ([]string, error) {
-	var list []string
-	for n := range d.names {
+func (d *crashFS) Names(dir string, fn func(string) error) error {
+	for _, n := range slices.Sorted(maps.Keys(d.names)) {
 		if base, ok := strings.CutPrefix(n, dir+"/"); ok {
-			list = append(list, base)
+			if err := fn(base); err != nil {
+				return err
+			}
 		}
 	}
-	slices.Sort(list)
-	return list, nil
+	return nil
 }
 
 func (d *crashFS) Stat(name string) (stat, error) {
@@ -272,7 +266,7 @@ func (d *crashFS) Write(name string, b []byte, mtime time.Time) error {
 	return d.step("write", name, func() { put(b) }, func() { put(b[:len(b)/2]) })
 }
 
-func (d *crashFS) Append(name string, off int64, b []byte) error {
+func (d *crashFS) WriteAt(name string, off int64, b []byte) error {
 	put := func(b []byte) {
 		i := d.names[name]
 		if i == nil {
@@ -282,7 +276,7 @@ func (d *crashFS) Append(name string, off int64, b []byte) error {
 		after := append(slices.Clone(i.data[:off]), b...)
 		i.set(append(after, i.data[min(len(after), len(i.data)):]...), time.Time{})
 	}
-	return d.step("append", name, func() { put(b) }, func() { put(b[:len(b)/2]) })
+	return d.step("write", name, func() { put(b) }, func() { put(b[:len(b)/2]) })
 }
 
 func (d *crashFS) Truncate(name string, size int64) error {

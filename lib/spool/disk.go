@@ -1,6 +1,8 @@
 package spool
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,16 +17,25 @@ import (
 type disk interface {
 	Read(name string) ([]byte, error)
 	ReadAt(name string, off int64, b []byte) (int, error) // short at the end of the file
-	List(dir string) ([]string, error)                    // in no order
+	Names(dir string, fn func(name string) error) error   // in no order
 	Stat(name string) (stat, error)
 	Write(name string, b []byte, mtime time.Time) error // creates or replaces; zero mtime: now
-	Append(name string, off int64, b []byte) error      // creates; off is the end, or the same bytes stand there
+	WriteAt(name string, off int64, b []byte) error     // creates; off is not behind the end
 	Truncate(name string, size int64) error
 	Rename(from, to string) error
 	Remove(name string) error
 	SyncFile(name string) error
 	SyncDir(dir string) error // "" is the queue itself
 	SyncAll() error
+}
+
+// list returns the names in a directory that never holds many.
+func list(d disk, dir string) (names []string, err error) {
+	err = d.Names(dir, func(name string) error {
+		names = append(names, name)
+		return nil
+	})
+	return names, err
 }
 
 type stat struct {
@@ -114,14 +125,27 @@ func (d *osDisk) ReadAt(name string, off int64, b []byte) (n int, err error) {
 	return n, nil
 }
 
-func (d *osDisk) List(dir string) ([]string, error) {
+func (d *osDisk) Names(dir string, fn func(name string) error) error {
 	fd, err := unix.Openat(d.dirs[""], "./"+dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+		return &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
-	return f.Readdirnames(-1)
+	for {
+		names, err := f.Readdirnames(1024) // a directory may hold a million
+		for _, name := range names {
+			if err := fn(name); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func (d *osDisk) Stat(name string) (stat, error) {
@@ -174,7 +198,7 @@ func writeAll(fd int, b []byte, off int64) error {
 	return nil
 }
 
-func (d *osDisk) Append(name string, off int64, b []byte) error {
+func (d *osDisk) WriteAt(name string, off int64, b []byte) error {
 	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT)
 	if err != nil {
 		return err

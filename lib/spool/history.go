@@ -7,9 +7,6 @@ import (
 	"pulse/lib/audit"
 )
 
-// chunk is how much of the log is read at a time, backwards.
-const chunk = 256 << 10
-
 // History calls fn for the lines of the log, newest first, until it returns false.
 func (v view) History(fn func(audit.Line) bool) error {
 	segments, err := v.log.segments()

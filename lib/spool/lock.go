@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"time"
@@ -10,32 +11,34 @@ import (
 	"pulse/lib/fault"
 )
 
-// flock is the path of the file whose flock(2) serves the queue: shared for a
-// consistent view, exclusive for a transition. The kernel gives it back when its
-// holder dies.
-type flock string
+// flock is the file whose flock(2) serves the queue: shared for a consistent view,
+// exclusive for a transition. The kernel gives it back when its holder dies.
+type flock struct {
+	path string
+	done <-chan struct{} // closed: nobody wants to wait any more
+}
 
-func (path flock) take(exclusive bool) (func(), error) {
-	fd, err := unix.Open(string(path), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+func (l *flock) take(exclusive bool) (func(), error) {
+	fd, err := unix.Open(l.path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
-		fd, err = unix.Open(string(path), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		fd, err = unix.Open(l.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: string(path), Err: err}
+		return nil, &fs.PathError{Op: "open", Path: l.path, Err: err}
 	}
 	how := unix.LOCK_SH
 	if exclusive {
 		how = unix.LOCK_EX
 	}
-	if err := wait(fd, how); err != nil {
+	if err := l.wait(fd, how); err != nil {
 		return nil, err
 	}
 	return func() { unix.Close(fd) }, nil
 }
 
-// wait takes the lock of fd, or closes fd and fails after LockTimeout. A waiting
+// wait takes the lock of fd, or gives it up when done is closed or after LockTimeout. A waiting
 // flock can't be called off, so it is left to its own goroutine.
-func wait(fd, how int) error {
+func (l *flock) wait(fd, how int) error {
 	if unix.Flock(fd, how|unix.LOCK_NB) == nil {
 		return nil
 	}
@@ -57,6 +60,9 @@ func wait(fd, how int) error {
 			unix.Close(fd)
 		}
 		return err
+	case <-l.done:
+		go func() { <-done; unix.Close(fd) }()
+		return context.Canceled
 	case <-time.After(LockTimeout):
 		go func() { <-done; unix.Close(fd) }()
 		return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",

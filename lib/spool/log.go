@@ -6,120 +6,81 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
-	"time"
 
 	"pulse/lib/audit"
-	"pulse/lib/record"
+	"pulse/lib/task"
 )
 
 // log is the audit log on disk: one file a month, the names sort by time.
 type log struct {
 	disk    disk
-	segment string // the last one; empty: there is none yet
-	size    int64  // of it, up to which it was carried out
-	head    string // hash of the last line
-	Day     string // of the counter below
-	Refused int    // policy rejections of that day, listed or only counted
-	last    []byte // the last commit that read found, which ends at size
+	segment string             // the last one; empty: there is none yet
+	size    int64              // of it, up to which it was carried out
+	head    string             // hash of the last line
+	counts  map[task.State]int // tasks that these lines leave in each state
+	agenda  int64              // size of the agenda by then
+	starts  int64              // and of the ledger of starts
+	Day     string             // of the counter below
+	Refused int                // policy rejections of that day, listed or only counted
+
+	lost  bool   // there was no checkpoint: everything is read again
+	carry string // first segment of which lines may not have been carried out
+	last  []byte // the last commit that read found, which ends at size
 }
 
-// checkpoint says how far the log was carried out durably. It is never synced
-// itself: an older one only means that more is done again, which changes nothing.
-func (l *log) checkpoint() error {
-	var o record.Object
-	o.Str("segment", l.segment)
-	o.Int("size", l.size)
-	o.Str("head", l.head)
-	o.StrIf("day", l.Day)
-	o.Int("refused", int64(l.Refused))
-	return l.disk.Write(checkpointFile, append(o.Bytes(), '\n'), time.Time{})
+func startOf(d disk) log {
+	return log{disk: d, head: audit.Origin, counts: map[task.State]int{}}
 }
 
-// load reads the checkpoint. One that is absent or torn gives the beginning of
-// the last segment but one: a commit never reaches further back.
+// load reads the checkpoint. Where there is none, or the agenda is not what it was,
+// the log is read from its beginning, for the counts and the agenda. Files are put
+// right from the last segment but one: a commit never reached further back.
 func (l *log) load() error {
 	segments, err := l.segments()
 	if err != nil {
 		return err
 	}
-	*l = log{disk: l.disk, head: audit.Origin}
-	if err := l.loadCheckpoint(); err == nil {
-		if l.segment == "" && len(segments) == 0 || slices.Contains(segments, l.segment) {
-			return nil
-		}
+	*l = startOf(l.disk)
+	err = l.loadCheckpoint(segments)
+	if err == nil {
+		err = errors.Join(l.longEnough(agendaFile, l.agenda), l.longEnough(startsFile, l.starts))
 	}
-	*l = log{disk: l.disk, head: audit.Origin}
-	full := 0
-	for _, name := range slices.Backward(segments) {
-		st, err := l.disk.Stat(auditDir + "/" + name)
-		if err != nil {
-			return err
-		}
-		if st.size == 0 {
-			continue // its first commit failed
-		}
-		l.segment = name
-		if full++; full == 2 {
-			break
-		}
+	if !errors.Is(err, errNone) {
+		return err
 	}
-	if full == 0 {
-		return nil
+	*l = startOf(l.disk)
+	if n := len(segments); n > 0 {
+		l.lost, l.carry = true, segments[max(0, n-2)]
 	}
-	l.head, err = l.firstPrev()
+	return nil
+}
+
+// longEnough fails if a file lost what it once held.
+func (l *log) longEnough(name string, size int64) error {
+	st, err := l.disk.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.size < size {
+		return errNone
+	}
 	return err
 }
 
-func (l *log) loadCheckpoint() error {
-	b, err := l.disk.Read(checkpointFile)
-	if err != nil {
-		return err
-	}
-	rec, err := record.Parse(b)
-	if err != nil {
-		return err
-	}
-	return rec.Value().Each(func(name string, v record.Value) error {
-		switch name {
-		case "segment":
-			return v.Into(&l.segment)
-		case "size":
-			return v.Into(&l.size)
-		case "head":
-			return v.Into(&l.head)
-		case "day":
-			return v.Into(&l.Day)
-		case "refused":
-			return v.Into(&l.Refused)
-		}
-		return nil
-	})
-}
-
-// firstPrev returns what the first line of the segment says of the line before.
-func (l *log) firstPrev() (string, error) {
-	for size := 4 << 10; ; size *= 2 {
-		b := make([]byte, size)
-		n, err := l.disk.ReadAt(auditDir+"/"+l.segment, 0, b)
-		if err != nil {
-			return "", err
-		}
-		line, _, whole := bytes.Cut(b[:n], []byte("\n"))
-		if whole {
-			first, err := audit.Parse(line)
-			return first.Prev, err
-		}
-		if n < size {
-			return audit.Origin, nil // torn: read will say so
-		}
-	}
-}
-
-// segments returns the names of the log's files, oldest first.
+// segments returns the names of the log's files, oldest first. An empty one is one
+// whose first commit failed.
 func (l *log) segments() ([]string, error) {
-	names, err := l.disk.List(auditDir)
-	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".jsonl") })
+	names, err := list(l.disk, auditDir)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(n string) bool {
+		if len(n) != len("2006-01.jsonl") || n[7:] != ".jsonl" {
+			return true
+		}
+		var st stat
+		if err == nil {
+			st, err = l.disk.Stat(auditDir + "/" + n)
+		}
+		return st.size == 0
+	})
 	slices.Sort(names)
 	return names, err
 }
@@ -128,19 +89,19 @@ func (l *log) segments() ([]string, error) {
 func (l *log) behind() (bool, error) {
 	segments, err := l.segments()
 	if err != nil || len(segments) == 0 {
-		return false, err
+		return l.lost, err
 	}
 	st, err := l.disk.Stat(auditDir + "/" + segments[len(segments)-1])
-	return l.segment != segments[len(segments)-1] || l.size != st.size, err
+	return l.lost || l.segment != segments[len(segments)-1] || l.size != st.size, err
 }
 
 // ErrBroken is the error of a log whose chain does not hold.
 var ErrBroken = errors.New("the audit log is broken")
 
-// read calls fn for every committed line behind the checkpoint and moves it along.
-// What follows the last commit is half of one, which was never acknowledged: its
-// size is returned as torn.
-func (l *log) read(fn func(audit.Line)) (torn int64, err error) {
+// read calls fn for every committed line from where the log stands, and moves it
+// along. What follows the last commit is half of one, which was never acknowledged:
+// its size is returned as torn.
+func (l *log) read(fn func(*audit.Line) error) (torn int64, err error) {
 	segments, err := l.segments()
 	if err != nil {
 		return 0, err
@@ -162,7 +123,7 @@ func (l *log) read(fn func(audit.Line)) (torn int64, err error) {
 	return torn, nil
 }
 
-func (l *log) readSegment(fn func(audit.Line)) (torn int64, err error) {
+func (l *log) readSegment(fn func(*audit.Line) error) (torn int64, err error) {
 	name := auditDir + "/" + l.segment
 	st, err := l.disk.Stat(name)
 	if err != nil {
@@ -171,35 +132,71 @@ func (l *log) readSegment(fn func(audit.Line)) (torn int64, err error) {
 	if st.size < l.size {
 		return 0, fmt.Errorf("%s: %w: it is shorter than it was", l.segment, ErrBroken)
 	}
-	rest := make([]byte, st.size-l.size)
-	if _, err := l.disk.ReadAt(name, l.size, rest); err != nil && len(rest) > 0 {
-		return 0, err
-	}
+	in := lineReader{disk: l.disk, name: name, off: l.size}
 	var commit []audit.Line
-	begin, size, head := rest, l.size, l.head
+	var raw []byte
+	head := l.head
 	for {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if !whole {
+		line, err := in.next()
+		if err != nil {
+			return 0, err
+		}
+		if line == nil || bytes.IndexByte(line, 0) >= 0 { // a power cut leaves zeros where it comes before a sector
 			return st.size - l.size, nil
 		}
 		parsed, err := audit.Parse(line)
+		if err == nil && parsed.Prev != head {
+			err = errors.New("a line before this one was changed or removed")
+		}
 		if err != nil {
-			return 0, fmt.Errorf("%s: byte %d: %w: %w", l.segment, size, ErrBroken, err)
+			return 0, fmt.Errorf("%s: byte %d: %w: %w", l.segment, l.size+int64(len(raw)), ErrBroken, err)
 		}
-		if parsed.Prev != head {
-			return 0, fmt.Errorf("%s: byte %d: %w: a line before this one was changed or removed", l.segment, size, ErrBroken)
-		}
-		commit = append(commit, parsed)
+		commit, raw = append(commit, parsed), append(append(raw, line...), '\n')
 		head = audit.Hash(line)
-		size += int64(len(line)) + 1
-		rest = after
-		if !parsed.More {
-			for _, c := range commit {
-				fn(c)
-			}
-			l.last = begin[:size-l.size]
-			begin, l.size, l.head, commit = rest, size, head, nil
+		if parsed.More {
+			continue
 		}
+		for i := range commit {
+			if err := fn(&commit[i]); err != nil {
+				return 0, err
+			}
+		}
+		l.last, l.size, l.head = append(l.last[:0], raw...), l.size+int64(len(raw)), head
+		commit, raw = commit[:0], raw[:0]
+	}
+}
+
+// lineReader reads a file line by line; its memory is bounded by the longest one.
+type lineReader struct {
+	disk disk
+	name string
+	off  int64 // of the end of buf
+	buf  []byte
+	size int // of the last read
+	eof  bool
+}
+
+// chunk is how much of the log is read at a time, at most.
+const chunk = 256 << 10
+
+// next returns the next whole line without its newline, good until it is called
+// again; nil at the end, even if half a line stands there.
+func (r *lineReader) next() ([]byte, error) {
+	for {
+		if line, rest, whole := bytes.Cut(r.buf, []byte("\n")); whole {
+			r.buf = rest
+			return line, nil
+		}
+		if r.eof {
+			return nil, nil
+		}
+		r.size = min(max(4<<10, 4*r.size), chunk)
+		b := make([]byte, len(r.buf)+r.size)
+		n, err := r.disk.ReadAt(r.name, r.off, b[copy(b, r.buf):])
+		if err != nil {
+			return nil, err
+		}
+		r.buf, r.off, r.eof = b[:len(r.buf)+n], r.off+int64(n), n < r.size
 	}
 }
 
@@ -211,7 +208,7 @@ func (l *log) rewrite() error {
 		return nil
 	}
 	name := auditDir + "/" + l.segment
-	if err := l.disk.Append(name, l.size-int64(len(l.last)), l.last); err != nil {
+	if err := l.disk.WriteAt(name, l.size-int64(len(l.last)), l.last); err != nil {
 		return err
 	}
 	return l.disk.SyncFile(name)
@@ -238,7 +235,7 @@ func (l *log) append(lines []audit.Line) error {
 		b = append(b, '\n')
 	}
 	name := auditDir + "/" + segment
-	err := l.disk.Append(name, size, b)
+	err := l.disk.WriteAt(name, size, b)
 	if err == nil {
 		err = l.disk.SyncFile(name)
 	}
@@ -249,6 +246,9 @@ func (l *log) append(lines []audit.Line) error {
 		return errors.Join(err, l.cut(name, size))
 	}
 	l.segment, l.size, l.head = segment, size+int64(len(b)), head
+	for i := range lines {
+		l.count(&lines[i])
+	}
 	return nil
 }
 

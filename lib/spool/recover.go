@@ -15,12 +15,15 @@ import (
 // recover brings the directories up to the log. The exclusive lock is held, so
 // whoever left the queue in between is dead.
 func (s *Spool) recover() error {
-	if err := s.log.load(); err != nil {
+	if err := s.load(); err != nil {
 		return err
 	}
 	behind, err := s.log.behind()
 	if err != nil {
 		return err
+	}
+	if s.snapshot {
+		return s.whole(behind)
 	}
 	if behind {
 		if err := s.replay(); err != nil {
@@ -30,52 +33,40 @@ func (s *Spool) recover() error {
 	return s.sweep()
 }
 
-// replay carries out what the log holds behind the checkpoint.
+// load finds out how far the log was carried out.
+func (s *Spool) load() error { return s.hint(s.log.load()) }
+
+// hint says what to do about a broken log.
+func (s *Spool) hint(err error) error {
+	if errors.Is(err, ErrBroken) {
+		return fault.Failedf("pulse-queue verify --queue "+s.dir, "%w", err)
+	}
+	return err
+}
+
+// replay carries out what the log holds behind the checkpoint. It reads it twice:
+// the last commit has to be durable before any file is moved for it.
 func (s *Spool) replay() error {
 	// The command that died may not have come to its syncs; what is trusted from
 	// here on has to be on the disk first.
 	if err := s.disk.SyncAll(); err != nil {
 		return err
 	}
-	a := applier{disk: s.disk, dirs: map[string]bool{}}
-	// What a task's last line says is what holds; of its results, the last one.
-	last, end := map[string]*audit.Line{}, map[string]*audit.Line{}
-	var order []*audit.Line
-	torn, err := s.log.read(func(l audit.Line) {
-		order = append(order, &l)
-		if l.Task != "" && l.To != "" {
-			last[l.Task] = &l
+	if s.log.lost {
+		if err := s.forget(); err != nil {
+			return err
 		}
-		if l.From == task.Running {
-			end[l.Task] = &l
-		}
-		if day := l.Time.UTC().Format(time.DateOnly); l.From == "" && l.To == "" && l.Task != "" {
-			if s.log.Day != day {
-				s.log.Day, s.log.Refused = day, 0
-			}
-			s.log.Refused++
-		}
-	})
-	if errors.Is(err, ErrBroken) {
-		return fault.Failedf("pulse-queue verify --queue "+s.dir, "%w", err)
 	}
+	begin := s.log
+	torn, err := s.log.read(func(*audit.Line) error { return nil })
 	if err != nil {
-		return err
+		return s.hint(err)
 	}
 	if err := s.log.rewrite(); err != nil {
 		return err
 	}
-	for _, l := range order {
-		if final, ok := last[l.Task]; !ok || final == l {
-			err = a.line(l)
-		} else if end[l.Task] == l {
-			err = a.result(l)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := a.sync(); err != nil {
+	s.log = begin
+	if err := s.again(); err != nil {
 		return err
 	}
 	if torn > 0 {
@@ -84,6 +75,95 @@ func (s *Spool) replay() error {
 		}
 	}
 	return s.log.checkpoint()
+}
+
+// forget removes the checkpoint, for what it vouches for is about to be written anew.
+func (s *Spool) forget() error {
+	if err := s.disk.Remove(checkpointFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.disk.SyncDir("")
+}
+
+// again carries out what the log holds, some lines at a time.
+func (s *Spool) again() error {
+	for name, size := range map[string]int64{agendaFile: s.log.agenda, startsFile: s.log.starts} {
+		err := s.disk.Truncate(name, size)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = s.disk.Write(name, nil, time.Time{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a := newApplier(s.disk)
+	var batch []audit.Line
+	files := false // whether those of batch may want to be moved
+	flush := func() error {
+		err := s.redo(a, batch, files)
+		batch = batch[:0]
+		return err
+	}
+	_, err := s.log.read(func(l *audit.Line) (err error) {
+		s.log.count(l)
+		if l.Task != "" && !l.Moves() {
+			s.log.refuse(l.Time)
+		}
+		if carried := s.log.segment >= s.log.carry; carried != files || len(batch) == redone {
+			err = flush()
+			files = carried
+		}
+		batch = append(batch, *l)
+		return err
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = s.disk.SyncAll()
+	}
+	if err == nil {
+		err = s.compact()
+	}
+	s.log.lost = err != nil && s.log.lost
+	return err
+}
+
+// redone is how many lines are carried out at a time.
+const redone = 4096
+
+// redo carries out lines that may have been carried out before, in part. What a
+// task's last line says is what holds; of its results, the last one.
+func (s *Spool) redo(a *applier, batch []audit.Line, files bool) error {
+	if err := s.schedule(batch); err != nil {
+		return err
+	}
+	if _, err := s.record(batch); err != nil || !files {
+		return err
+	}
+	last, end := map[string]*audit.Line{}, map[string]*audit.Line{}
+	for i := range batch {
+		l := &batch[i]
+		if l.Moves() {
+			last[l.Task] = l
+		}
+		if l.From == task.Running {
+			end[l.Task] = l
+		}
+	}
+	for i := range batch {
+		l := &batch[i]
+		var err error
+		if final := last[l.Task]; final == nil || final == l {
+			err = a.line(l)
+		} else if end[l.Task] == l {
+			err = a.result(l)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // moveAside takes half a commit out of the end of the log and records that.
@@ -105,7 +185,7 @@ func (s *Spool) moveAside(torn int64) error {
 
 // sweep removes what a command that died left in tmp.
 func (s *Spool) sweep() error {
-	names, err := s.disk.List(tmpDir)
+	names, err := list(s.disk, tmpDir)
 	for _, n := range names {
 		if e := s.disk.Remove(tmpDir + "/" + n); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)

@@ -49,6 +49,9 @@ const (
 	positionDir    = "positions"
 )
 
+// The files and directories that have a page of their own: agendaFile, startsFile
+// and prunedDir.
+
 // Workers is the directory of a queue that holds the locks of package runner.
 const Workers = "workers"
 
@@ -59,7 +62,7 @@ const format = "pulse-queue 1\n"
 const LockTimeout = 60 * time.Second
 
 func directories() []string {
-	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, positionDir, Workers}
+	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, positionDir, prunedDir, Workers}
 	for _, s := range task.States {
 		list = append(list, string(s))
 	}
@@ -74,6 +77,10 @@ type Spool struct {
 	disk disk
 	lock locker
 	log  log
+
+	snapshot bool // a copy of a queue, which is only read
+
+	stopped place // where Open was ended last: a place to look first
 }
 
 // locker takes the queue's lock; unlock gives it back.
@@ -87,7 +94,11 @@ func Open(dir string) (*Spool, error) {
 	if err != nil || !info.IsDir() {
 		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: there is no queue", dir)
 	}
-	if err := Trust(dir); err != nil {
+	trust, snapshot := Trust, isSnapshot(dir)
+	if snapshot {
+		trust = trustSnapshot
+	}
+	if err := trust(dir); err != nil {
 		return nil, err
 	}
 	b, err := os.ReadFile(filepath.Join(dir, formatFile))
@@ -99,7 +110,11 @@ func Open(dir string) (*Spool, error) {
 	case string(b) != format:
 		return nil, fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
 	}
-	return open(dir)
+	s, err := open(dir)
+	if err == nil && snapshot {
+		s.onlyRead()
+	}
+	return s, err
 }
 
 // Trust fails if others may write a queue, or put another one in its place.
@@ -116,9 +131,16 @@ func open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	_, err = d.Stat(unsafeFile)
-	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: flock(filepath.Join(dir, lockFile))}
-	s.log.disk = d
+	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: &flock{path: filepath.Join(dir, lockFile)}}
+	s.log = startOf(d)
 	return s, nil
+}
+
+// Interrupt makes an end of waiting for the queue's lock when done is closed.
+func (s *Spool) Interrupt(done <-chan struct{}) {
+	if l, ok := s.lock.(*flock); ok {
+		l.done = done
+	}
 }
 
 // Close gives the queue's descriptors back.
@@ -128,9 +150,20 @@ func (s *Spool) Close() {
 	}
 }
 
+// Options are what a queue is made for.
+type Options struct {
+	Unsafe  bool // it takes what --unsafe-allow-all let through
+	Network bool // it may lie on a network file system
+}
+
 // Create makes a queue, or finishes one whose making was interrupted. The parent
 // must exist, and dir must be absent or empty.
-func Create(dir string, unsafe bool) error {
+func Create(dir string, opt Options) error {
+	if !opt.Network {
+		if err := refuseNetwork(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return fault.Usagef("mkdir -p "+filepath.Dir(dir), "can't make the queue: %w", err)
@@ -144,7 +177,7 @@ func Create(dir string, unsafe bool) error {
 	if err := onlyOurs(dir); err != nil {
 		return err
 	}
-	unlock, err := flock(filepath.Join(dir, lockFile)).take(true)
+	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take(true)
 	if err != nil {
 		return err
 	}
@@ -152,11 +185,11 @@ func Create(dir string, unsafe bool) error {
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
 		return nil // another command was faster
 	}
-	return build(dir, unsafe)
+	return build(dir, opt)
 }
 
 // build makes the directories, and the file format last.
-func build(dir string, unsafe bool) error {
+func build(dir string, opt Options) error {
 	for _, name := range directories() {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
@@ -167,8 +200,15 @@ func build(dir string, unsafe bool) error {
 		return err
 	}
 	defer d.close()
-	if unsafe {
-		if err := d.Write(unsafeFile, nil, time.Time{}); err != nil {
+	empty := []string{agendaFile, startsFile}
+	if opt.Unsafe {
+		empty = append(empty, unsafeFile)
+	}
+	if opt.Network {
+		empty = append(empty, networkFile)
+	}
+	for _, name := range empty {
+		if err := d.Write(name, nil, time.Time{}); err != nil {
 			return err
 		}
 	}
@@ -211,7 +251,7 @@ func onlyOurs(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := append(directories(), lockFile, unsafeFile, formatFile)
+	ours := append(directories(), lockFile, unsafeFile, networkFile, formatFile, agendaFile, startsFile)
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {
 			return fault.Usagef("name a directory that does not exist yet", "%s: not a queue and not empty: it holds %s", dir, e.Name())
@@ -223,7 +263,7 @@ func onlyOurs(dir string) error {
 // OpenOrCreate opens a queue and makes it first where nothing is there.
 func OpenOrCreate(dir string) (*Spool, error) {
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
-		if err := Create(dir, false); err != nil {
+		if err := Create(dir, Options{}); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 func made(t *testing.T) *Spool {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "q")
-	if err := Create(dir, false); err != nil {
+	if err := Create(dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return opened(t, dir)
@@ -72,7 +72,7 @@ func says(t *testing.T, s *Spool) string {
 
 func whole(t *testing.T, s *Spool) {
 	t.Helper()
-	report, err := s.Verify()
+	report, err := s.Verify("")
 	if err != nil || len(report.Findings) > 0 {
 		t.Errorf("verify: %v %q", err, report.Findings)
 	}
@@ -112,7 +112,7 @@ func TestCreate(t *testing.T) {
 	}{
 		{"fresh", func(string) error { return nil }, ""},
 		{"empty directory", func(d string) error { return os.Mkdir(d, 0o700) }, ""},
-		{"again", func(d string) error { return Create(d, false) }, ""},
+		{"again", func(d string) error { return Create(d, Options{}) }, ""},
 		{"interrupted", func(d string) error {
 			return errors.Join(os.MkdirAll(d+"/tmp", 0o700), os.WriteFile(d+"/tmp/format", []byte("pulse-q"), 0o600),
 				os.Mkdir(d+"/scheduled", 0o700), os.WriteFile(d+"/lock", nil, 0o600))
@@ -382,7 +382,7 @@ func TestOneCorruptFileStopsNobody(t *testing.T) {
 		}
 		return nil
 	})
-	report, err := s.Verify()
+	report, err := s.Verify("")
 	if err != nil || len(report.Findings) < 6 {
 		t.Errorf("verify: %q, %v", report.Findings, err)
 	}
@@ -420,7 +420,7 @@ func TestVerifyFindsWhatHandsDid(t *testing.T) {
 		if err := c.change(s.dir, id); err != nil {
 			t.Fatal(err)
 		}
-		report, err := s.Verify()
+		report, err := s.Verify("")
 		found := strings.Join(report.Findings, "\n")
 		if err != nil || (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
 			t.Errorf("%s: %q, %v", c.name, found, err)
@@ -443,23 +443,26 @@ func TestVerifyKnowsEarlierHeads(t *testing.T) {
 	s := made(t)
 	var heads []string
 	for uid := range 4 {
-		report, err := s.Verify()
+		report, err := s.Verify("")
 		if err != nil {
 			t.Fatal(err)
 		}
 		heads = append(heads, report.Head)
 		do(t, s, add(mails(uid+1, 1)...))
 	}
-	report, err := s.Verify()
-	if err != nil {
-		t.Fatal(err)
+	knows := func(h string) bool {
+		report, err := s.Verify(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report.Knows
 	}
 	for _, h := range heads {
-		if !report.Knows(h) || !report.Knows(Bare(h)) {
+		if !knows(h) || !knows(audit.Bare(h)) {
 			t.Errorf("it does not know %s", h)
 		}
 	}
-	if report.Knows(audit.Hash([]byte("another"))) {
+	if knows(audit.Hash([]byte("another"))) {
 		t.Error("it knows a head that never was")
 	}
 }
@@ -528,8 +531,8 @@ func TestSyncsPerCommit(t *testing.T) {
 		{add(mails(1, 1)...), 8}, // and the first line of a month
 		{add(mails(2, 1)...), 6},
 		{add(mails(100, 500)...), 8},
-		{start(""), 6},
-		{finish(queue.End{Exit: 0, Result: []byte("x")}), 8},
+		{start(""), 8},
+		{finish(queue.End{Exit: 0, Result: []byte("x")}), 9},
 		{grant("a1"), 4},
 	} {
 		d := newCrashFS()

@@ -2,130 +2,146 @@ package spool
 
 import (
 	"bytes"
+	"encoding/hex"
+	"errors"
 	"fmt"
-	"slices"
+	"io/fs"
 	"strings"
 
 	"pulse/lib/approval"
 	"pulse/lib/audit"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
 // Report is what Verify found.
 type Report struct {
 	Head     string // hash of the last line
+	Knows    bool   // the head that was asked for stands in the chain
 	Findings []string
-	heads    map[string]bool
-	grants   map[string]approval.Grant // that are good, as the log has it
+
+	want      string
+	tasks     map[taskID]left
+	approvals map[string]*approval.Approval // that are good, as the log has it
+	grants    map[string]approval.Grant
 }
 
-// Bare returns a digest without "sha256:", as sha256sum prints it.
-func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
+type taskID [16]byte
 
-// Knows reports whether h was a head of the log at some time.
-func (r *Report) Knows(h string) bool { return r.heads[Bare(h)] }
+// left is where the log leaves a task, in a form that a million of them fit in.
+type left struct {
+	digest [32]byte
+	state  task.State
+}
+
+func idOf(s string) (id taskID) {
+	hex.Decode(id[:], []byte(s))
+	return id
+}
 
 func (r *Report) find(format string, args ...any) {
 	r.Findings = append(r.Findings, fmt.Sprintf(format, args...))
 }
 
-// Verify checks the chain of the log from its first line, and every task file
-// against what the log says of it. Its memory grows with the number of tasks.
-func (s *Spool) Verify() (Report, error) {
-	r := Report{Head: audit.Origin, heads: map[string]bool{Bare(audit.Origin): true}, grants: map[string]approval.Grant{}}
+func (r *Report) reached(head string) {
+	r.Head = head
+	r.Knows = r.Knows || audit.Bare(head) == audit.Bare(r.want)
+}
+
+// Verify checks the chain of the log from its first line, whether head, if any, was
+// once its head, and every task file against what the log says of it. It takes some
+// 150 bytes of memory a task.
+func (s *Spool) Verify(head string) (*Report, error) { return s.verify(head, true) }
+
+// VerifyChain checks the chain alone.
+func (s *Spool) VerifyChain() (*Report, error) { return s.verify("", false) }
+
+func (s *Spool) verify(head string, files bool) (*Report, error) {
+	r := &Report{
+		want: head, Knows: head == "", tasks: map[taskID]left{},
+		approvals: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
+	}
+	r.reached(audit.Origin)
 	unlock, err := s.lock.take(true) // the repair of what a crash left comes first
 	if err != nil {
 		return r, err
 	}
-	defer unlock()
+	defer func() { unlock() }()
 	recovered := s.recover()
+	if recovered == nil { // the files must hold still, but others may read them too
+		unlock()
+		if unlock, err = s.lock.take(false); err != nil {
+			unlock = func() {}
+			return r, err
+		}
+	}
 	segments, err := s.log.segments()
 	if err != nil {
 		return r, err
 	}
-	last := map[string]audit.Line{}
 	for _, name := range segments {
-		if err := s.verifySegment(&r, name, last); err != nil {
+		if err := s.verifySegment(r, name); err != nil {
 			return r, err
 		}
 	}
-	if recovered != nil && len(r.Findings) == 0 {
+	if errors.Is(recovered, ErrBroken) {
+		r.find("%v", recovered)
+	} else if recovered != nil {
 		return r, recovered
 	}
-	if err := s.verifyYes(&r, last); err != nil {
-		return r, err
+	if !files {
+		return r, nil
 	}
-	return r, s.verifyTasks(&r, last)
+	return r, errors.Join(s.verifyYes(r), s.verifyAgenda(r), s.verifyTasks(r))
 }
 
-// verifyYes checks that nobody made an approval or a grant but through the log.
-func (s *Spool) verifyYes(r *Report, last map[string]audit.Line) error {
-	for dir, logged := range map[string]func(id string) []byte{
-		approvalDir: func(id string) []byte {
-			if a := last[id].Approval; a != nil {
-				return a.Append(nil)
-			}
-			return nil
-		},
-		grantDir: func(id string) []byte {
-			if g, ok := r.grants[id]; ok {
-				return g.Append(nil)
-			}
-			return nil
-		},
-	} {
-		names, err := s.disk.List(dir)
+func (s *Spool) verifySegment(r *Report, name string) error {
+	in := lineReader{disk: s.disk, name: auditDir + "/" + name}
+	for n := 1; ; n++ {
+		line, err := in.next()
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			b, err := s.disk.Read(dir + "/" + name)
-			if err != nil && !notFile(err) {
-				return err
+		if line == nil {
+			if len(in.buf) > 0 {
+				r.find("audit/%s:%d: not a whole line of the log", name, n)
 			}
-			if want := logged(strings.TrimSuffix(name, ".json")); want == nil || !bytes.Equal(bytes.TrimSpace(b), want) {
-				r.find("%s/%s: the log knows nothing of it, or says something else", dir, name)
-			}
+			return nil
 		}
-	}
-	return nil
-}
-
-func (s *Spool) verifySegment(r *Report, name string, last map[string]audit.Line) error {
-	b, err := s.disk.Read(auditDir + "/" + name)
-	if err != nil {
-		return err
-	}
-	for n := 1; len(b) > 0; n++ {
-		line, rest, whole := bytes.Cut(b, []byte("\n"))
-		b = rest
 		l, err := audit.Parse(line)
-		switch {
-		case err != nil || !whole:
+		if err != nil {
 			r.find("audit/%s:%d: not a whole line of the log", name, n)
 			return nil
-		case l.Prev != r.Head:
+		}
+		if l.Prev != r.Head {
 			r.find("audit/%s:%d: the chain is broken: a line before this one was changed, moved or removed", name, n)
 		}
-		r.Head = audit.Hash(line)
-		r.heads[Bare(r.Head)] = true
+		r.reached(audit.Hash(line))
 		r.granted(&l, name, n)
-		if l.Task != "" && l.To != "" {
-			// A file moved by hand is found even after it moved on by itself.
-			if l.From != last[l.Task].To || task.Legal(l.Event, l.From, l.To) != nil {
-				r.find("audit/%s:%d: task %s was %s from %q, and the log had it in %q", name, n, l.Task, l.Event, l.From, last[l.Task].To)
-			}
-			// A task file never changes, so what it was when added is what holds.
-			if first := last[l.Task].Digest; first != "" {
-				if l.Digest != "" && l.Digest != first {
-					r.find("audit/%s:%d: task %s had been edited when it was %s", name, n, l.Task, l.Event)
-				}
-				l.Digest = first
-			}
-			last[l.Task] = l
+		if l.Moves() {
+			r.moved(&l, name, n)
 		}
 	}
-	return nil
+}
+
+// moved follows a task. A file moved by hand is found even after it moved on by
+// itself; and a task file never changes, so what it was when added is what holds.
+func (r *Report) moved(l *audit.Line, segment string, n int) {
+	was, known := r.tasks[idOf(l.Task)]
+	if l.From != was.state || task.Legal(l.Event, l.From, l.To) != nil {
+		r.find("audit/%s:%d: task %s was %s from %q, and the log had it in %q", segment, n, l.Task, l.Event, l.From, was.state)
+	}
+	now := left{digest: was.digest, state: l.To}
+	if !known {
+		hex.Decode(now.digest[:], []byte(audit.Bare(l.Digest)))
+	} else if was := "sha256:" + hex.EncodeToString(was.digest[:]); l.Digest != "" && l.Digest != was {
+		r.find("audit/%s:%d: task %s had been edited when it was %s", segment, n, l.Task, l.Event)
+	}
+	r.tasks[idOf(l.Task)] = now
+	delete(r.approvals, l.Task)
+	if l.Approval != nil {
+		r.approvals[l.Task] = l.Approval
+	}
 }
 
 // granted follows the grants.
@@ -143,39 +159,98 @@ func (r *Report) granted(l *audit.Line, segment string, n int) {
 	delete(r.grants, l.Grant.ID)
 }
 
-func (s *Spool) verifyTasks(r *Report, last map[string]audit.Line) error {
+// verifyYes checks that nobody made an approval or a grant but through the log.
+func (s *Spool) verifyYes(r *Report) error {
+	for dir, logged := range map[string]func(id string) []byte{
+		approvalDir: func(id string) []byte {
+			if a := r.approvals[id]; a != nil {
+				return a.Append(nil)
+			}
+			return nil
+		},
+		grantDir: func(id string) []byte {
+			if g, ok := r.grants[id]; ok {
+				return g.Append(nil)
+			}
+			return nil
+		},
+	} {
+		err := s.disk.Names(dir, func(name string) error {
+			b, err := s.disk.Read(dir + "/" + name)
+			if err != nil && !notFile(err) {
+				return err
+			}
+			if want := logged(strings.TrimSuffix(name, ".json")); want == nil || !bytes.Equal(bytes.TrimSpace(b), want) {
+				r.find("%s/%s: the log knows nothing of it, or says something else", dir, name)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyAgenda checks that the agenda holds what is open, and nothing else.
+func (s *Spool) verifyAgenda(r *Report) error {
+	listed := map[string]bool{}
+	err := view{s}.Open(func(e queue.Entry) (bool, error) {
+		logged := r.tasks[idOf(e.ID)]
+		if logged.state != e.State || !strings.HasPrefix(hex.EncodeToString(logged.digest[:]), e.Digest) || listed[e.ID] {
+			r.find("agenda: it has task %s in %s, and the log in %q", e.ID, e.State, logged.state)
+		}
+		listed[e.ID] = true
+		return true, nil
+	})
+	for id, logged := range r.tasks {
+		if logged.state.Open() && !listed[hex.EncodeToString(id[:])] {
+			r.find("agenda: it lacks task %x", id)
+		}
+	}
+	return err
+}
+
+// verifyTasks checks every file of every state.
+func (s *Spool) verifyTasks(r *Report) error {
 	for _, st := range task.States {
-		names, err := s.disk.List(string(st))
+		err := s.disk.Names(string(st), func(name string) error {
+			return s.verifyTask(r, st, name)
+		})
 		if err != nil {
 			return err
 		}
-		slices.Sort(names)
-		for _, name := range names {
-			id := strings.TrimSuffix(name, ".json")
-			l, known := last[id]
-			switch {
-			case !known:
-				r.find("%s/%s: the log knows nothing of it", st, name)
-				continue
-			case l.To != st:
-				r.find("%s/%s: the log has it in %s", st, name, l.To)
-			}
-			delete(last, id)
-			b, err := s.disk.Read(string(st) + "/" + name)
-			if notFile(err) {
-				r.find("%s/%s: it is not a file any more", st, name)
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if got := task.Digest(b); l.Digest != "" && got != l.Digest {
-				r.find("%s/%s: it was edited: its digest is %s, the log says %s", st, name, got, l.Digest)
-			}
+	}
+	for id, logged := range r.tasks {
+		if logged.state != "" {
+			r.find("%s/%x.json: it is gone", logged.state, id)
 		}
 	}
-	for id, l := range last {
-		r.find("%s/%s.json: it is gone", l.To, id)
+	return nil
+}
+
+func (s *Spool) verifyTask(r *Report, st task.State, name string) error {
+	id := strings.TrimSuffix(name, ".json")
+	logged, known := r.tasks[idOf(id)]
+	switch {
+	case !task.ValidID(id) || !known || logged.state == "":
+		r.find("%s/%s: the log knows nothing of it", st, name)
+		return nil
+	case logged.state != st:
+		r.find("%s/%s: the log has it in %s", st, name, logged.state)
+	default:
+		delete(r.tasks, idOf(id)) // a second file of that name is one too many
+	}
+	b, err := s.disk.Read(string(st) + "/" + name)
+	if notFile(err) {
+		r.find("%s/%s: it is not a file any more", st, name)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if got := task.Digest(b); audit.Bare(got) != hex.EncodeToString(logged.digest[:]) {
+		r.find("%s/%s: it was edited: its digest is %s, the log says sha256:%x", st, name, got, logged.digest)
 	}
 	return nil
 }

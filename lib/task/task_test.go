@@ -24,11 +24,11 @@ func TestTable(t *testing.T) {
 				case !legal:
 				case from == none && e != Added && e != Refused:
 					t.Errorf("%s makes a task out of nothing", e)
-				case to == none && e != Refused:
+				case to == none && e != Refused && e != Pruned:
 					t.Errorf("%s makes a task vanish", e)
 				case to == Running && (from != Scheduled || e != Started):
 					t.Errorf("%s starts a task from %s", e, from)
-				case from == Completed && e != Broke && e != Requeued:
+				case from == Completed && e != Broke && e != Requeued && e != Pruned:
 					t.Errorf("%s moves a completed task to %s", e, to)
 				case from == Corrupt:
 					t.Errorf("%s moves a corrupt task", e)
@@ -66,7 +66,7 @@ func TestCompletedIsNeverStarted(t *testing.T) {
 	for range States {
 		for e, row := range table {
 			for _, from := range row.from {
-				if reached[from] && e != Requeued {
+				if reached[from] && e != Requeued && e != Pruned { // a pruned id is taken for good
 					for _, to := range row.to {
 						reached[to] = true
 					}

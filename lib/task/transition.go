@@ -27,6 +27,7 @@ const (
 	Expired   Event = "expired"   // nobody answered in time
 	Cancelled Event = "cancelled" // by a person
 	Requeued  Event = "requeued"  // by a person
+	Pruned    Event = "pruned"    // its files were removed; its id stays known
 	Broke     Event = "broke"     // its file can't be read
 )
 
@@ -54,6 +55,7 @@ var table = map[Event]struct {
 	Expired:   {[]State{Awaiting}, []State{Rejected}},
 	Cancelled: {[]State{Scheduled, Running}, []State{Rejected}},
 	Requeued:  {[]State{Failed, Rejected, Completed}, []State{Scheduled}},
+	Pruned:    {[]State{Completed, Rejected, Failed}, []State{none}},
 	Broke:     {[]State{Scheduled, Awaiting, Running, Completed, Rejected, Failed}, []State{Corrupt}},
 }
 

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/runner"
+	"pulse/lib/spool"
+	"pulse/lib/task"
+)
+
+// patience is how long cancel waits for a worker: until its runner must have
+// killed it.
+const patience = runner.Grace + 5*time.Second
+
+// cancel ends a task that waits for its turn or runs. The transition is what ends
+// a worker: its runner sees that the task is not running any more.
+func cancel(c *cli.Context) error {
+	dir, err := cmdline.QueueDir(c)
+	if err != nil {
+		return err
+	}
+	if err := cmdline.RefuseInside(dir); err != nil {
+		return err
+	}
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var was queue.Stored
+	err = s.Update(func(tx queue.Tx) (err error) {
+		was, err = queue.Cancel(tx, c.Args().First(), cmdline.User(), time.Now())
+		return err
+	})
+	if errors.Is(err, queue.ErrState) {
+		return notCancelled(&was)
+	}
+	if err != nil || was.Task.State != task.Running {
+		return cmdline.Unknown(err)
+	}
+	if was.Outward() {
+		cmdline.Warn(c, "task %s was running: its effect may have happened", was.Task.ID)
+	}
+	if !runner.Dir(filepath.Join(dir, spool.Workers)).WaitGone(was.Task.ID, patience) {
+		cmdline.Warn(c, "task %s is cancelled, and its worker still lives after %s: fuser -v %s",
+			was.Task.ID, patience, filepath.Join(dir, spool.Workers, was.Task.ID+".worker"))
+	}
+	return nil
+}
+
+// notCancelled says why a task can't be cancelled in the state it is in.
+func notCancelled(s *queue.Stored) error {
+	if s.Task.State == task.Awaiting {
+		return fault.Failedf("pulse-approve no "+s.Task.ID+" --reason 'not wanted'", "task %s awaits a person, who can refuse it", s.Task.ID)
+	}
+	return fault.Failedf("pulse-queue show "+s.Task.ID, "task %s has ended already: it is %s", s.Task.ID, s.Task.State)
+}

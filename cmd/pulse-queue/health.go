@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/health"
+	"pulse/lib/queue"
+	"pulse/lib/runner"
+	"pulse/lib/spool"
+)
+
+// checkHealth prints what needs somebody, and is silent when nothing does.
+func checkHealth(c *cli.Context) error {
+	accepted, err := acceptedCodes(c)
+	if err != nil {
+		return err
+	}
+	var f health.Facts
+	if f.MaxSilence, f.MaxWaiting, err = patiences(c); err != nil {
+		return err
+	}
+	p, err := cmdline.PolicyOrDefault(c)
+	if err != nil {
+		return err
+	}
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if s.IsSnapshot() {
+		return fault.Usagef("name the queue it was made of", "%s is a snapshot: it has no health of its own", c.String("queue"))
+	}
+	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
+		return err
+	}
+	list, err := examine(s, &f)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(x health.Finding) bool { return slices.Contains(accepted, x.Code) })
+	return tell(c, list)
+}
+
+// acceptedCodes returns the codes of --accept.
+func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
+	if !c.IsSet("accept") {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(c.String("accept"), ",") {
+		if !slices.Contains(health.Codes, health.Code(word)) {
+			return nil, fault.Usagef("man pulse-queue", "--accept: there is no finding %s", word)
+		}
+		list = append(list, health.Code(word))
+	}
+	return list, nil
+}
+
+func patiences(c *cli.Context) (silence, waiting time.Duration, err error) {
+	for flag, d := range map[string]*time.Duration{"max-silence": &silence, "max-waiting": &waiting} {
+		v, err := cmdline.ParseDuration(c.String(flag))
+		if err == nil && v < 0 {
+			err = fmt.Errorf("%s is negative", c.String(flag))
+		}
+		if err != nil {
+			return 0, 0, fault.Usagef("a duration is written 90m, 36h or 7d", "--%s: %w", flag, err)
+		}
+		*d = v
+	}
+	return silence, waiting, nil
+}
+
+// gather finds out what lies outside of the queue's content.
+func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
+	f.Now = time.Now()
+	f.Dead = runner.Dir(filepath.Join(dir, spool.Workers)).Dead
+	if f.Made, f.Moved, err = s.Signs(); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	f.Owner = info.Sys().(*syscall.Stat_t).Uid
+	f.Room = s.Room(reserve)
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	f.Inodes, f.FreeInodes = fs.Files, fs.Ffree
+	return nil
+}
+
+// examine checks the chain first: with a broken log nothing else may be readable.
+func examine(s *spool.Spool, f *health.Facts) (list []health.Finding, err error) {
+	report, err := s.VerifyChain()
+	if errors.Is(err, spool.ErrBroken) {
+		report.Findings, err = append(report.Findings, err.Error()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.Chain = report.Findings
+	err = s.View(func(v queue.View) (err error) {
+		list, err = health.Look(v, f)
+		return err
+	})
+	if errors.Is(err, spool.ErrBroken) && len(f.Chain) > 0 {
+		return health.Broken(f), nil
+	}
+	return list, err
+}
+
+func tell(c *cli.Context, list []health.Finding) error {
+	out := bufio.NewWriter(c.App.Writer)
+	for i := range list {
+		if c.Bool("json") {
+			fmt.Fprintf(out, "%s\n", list[i].Append(nil))
+		} else {
+			fmt.Fprintln(out, list[i].Line())
+		}
+	}
+	if err := out.Flush(); err != nil || len(list) == 0 {
+		return err
+	}
+	// The lines say it; who reads them from cron needs no summary.
+	return cmdline.Standing(c, fault.Failedf("", "%s", count(len(list), "finding")))
+}

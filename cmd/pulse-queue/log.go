@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/audit"
+	"pulse/lib/cmdline"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+func logCommand(queueFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "log", Usage: "print the audit log", Action: showLog,
+		Flags: []cli.Flag{queueFlag,
+			&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
+			&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
+			&cli.StringFlag{Name: "outcome", Usage: "`O` with this decision, such as reject"},
+			&cli.StringFlag{Name: "event", Usage: "`E` of this kind, such as started"},
+			&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log"},
+		},
+	}
+}
+
+// selection is which lines of the log are asked for. An empty field asks for any.
+type selection struct {
+	since   time.Time
+	task    string
+	outcome terms.Outcome
+	event   task.Event
+}
+
+func showLog(c *cli.Context) error {
+	sel, err := newSelection(c, time.Now())
+	if err != nil {
+		return err
+	}
+	s, err := cmdline.QueueOrNew(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var lines queue.Lines
+	err = s.View(func(v queue.View) error {
+		if err := sel.find(v); err != nil {
+			return err
+		}
+		lines, err = v.Lines(sel.since, sel.task)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// The queue is not held up by what reads this.
+	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	tab := table{out, logColumns}
+	if !c.Bool("json") {
+		tab.row("TIME", "EVENT", "STATE", "ID", "ACTION", "SENDER", "REASON", "BY")
+	}
+	err = lines(func(raw []byte, l *audit.Line) error {
+		if !sel.has(l) {
+			return nil
+		}
+		if !c.Bool("json") {
+			return tab.row(told(l)...)
+		}
+		out.Write(raw)
+		return out.WriteByte('\n')
+	})
+	return errors.Join(err, out.Flush())
+}
+
+func newSelection(c *cli.Context, now time.Time) (sel selection, err error) {
+	sel = selection{task: c.String("task"), outcome: terms.Outcome(c.String("outcome")), event: task.Event(c.String("event"))}
+	if sel.outcome != "" && !sel.outcome.Valid() {
+		return sel, oneOf("outcome", c.String("outcome"), terms.Outcomes)
+	}
+	if events := slices.Concat(task.Events, audit.Events); sel.event != "" && !slices.Contains(events, sel.event) {
+		return sel, oneOf("event", c.String("event"), events)
+	}
+	if c.IsSet("since") {
+		sel.since, err = since(c.String("since"), now)
+	}
+	return sel, err
+}
+
+// since reads a time, or how long ago it was.
+func since(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	d, err := cmdline.ParseDuration(text)
+	if err != nil || d < 0 {
+		return now, fault.Usagef("a time is written 2026-11-21 or 2026-11-21T07:00:00Z, and how long ago 90m, 36h or 7d",
+			"--since: %s is neither a time nor a duration", text)
+	}
+	return now.Add(-d), nil
+}
+
+// find completes the beginning of an id. It is looked up in the log, for there are
+// lines about tasks that have no file.
+func (sel *selection) find(v queue.View) error {
+	if sel.task == "" || task.ValidID(sel.task) {
+		return nil
+	}
+	if strings.Trim(sel.task, "0123456789abcdef") != "" || len(sel.task) < queue.LeastPrefix {
+		return fault.Usagef("pulse-queue list --all", "--task: %s is not the beginning of an id: want %d digits or more", sel.task, queue.LeastPrefix)
+	}
+	lines, err := v.Lines(time.Time{}, `"`+sel.task)
+	if err != nil {
+		return err
+	}
+	ids := map[string]bool{}
+	err = lines(func(_ []byte, l *audit.Line) error {
+		if strings.HasPrefix(l.Task, sel.task) {
+			ids[l.Task] = true
+		}
+		if len(ids) > 1 {
+			return fmt.Errorf("%s is the beginning of more than one id", sel.task)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for id := range ids {
+		sel.task = id
+		return nil
+	}
+	return unknown(fmt.Errorf("%w: %s", queue.ErrUnknown, sel.task))
+}
+
+func (sel *selection) has(l *audit.Line) bool {
+	about := l.Task == sel.task || l.Grant != nil && l.Grant.Task == sel.task
+	return (sel.task == "" || about) && (sel.outcome == "" || l.Outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
+}
+
+// logColumns are the widths of the columns, as those of list.
+var logColumns = []int{20, 9, 28, 8, 16, 24, 22, 0}
+
+// told is a line of the log in cells.
+func told(l *audit.Line) []string {
+	state := "-"
+	if l.From != "" || l.To != "" {
+		state = strings.TrimSpace(string(l.From) + " -> " + string(l.To))
+	}
+	by := l.By
+	if by == "" && l.Account != "" {
+		by = "as " + l.Account
+	}
+	return []string{
+		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state), orDash(escape.ASCII(l.Task[:min(len(l.Task), 8)])),
+		orDash(escape.ASCII(string(l.Action))), orDash(cut(escape.ASCII(l.Sender), 40)), orDash(escape.Line(l.Change.Reason)), orDash(escape.Line(by)),
+	}
+}

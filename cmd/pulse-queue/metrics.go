@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/fault"
+	"pulse/lib/task"
+)
+
+// metrics returns the figures in the text exposition format of Prometheus. All are
+// gauges: what they count can become less.
+func (f *figures) metrics() []byte {
+	var b bytes.Buffer
+	metric := func(name, help string) { fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name) }
+	metric("pulse_queue_info", "The queue; its format is a label.")
+	fmt.Fprintf(&b, "pulse_queue_info{format=\"1\"} 1\n")
+	metric("pulse_tasks", "Tasks in each state.")
+	for _, st := range task.States {
+		fmt.Fprintf(&b, "pulse_tasks{state=%q} %d\n", st, f.counts[st])
+	}
+	metric("pulse_refused_today", "Records that add refused since 00:00 UTC.")
+	fmt.Fprintf(&b, "pulse_refused_today %d\n", f.today())
+	metric("pulse_held", "1 while the queue is held.")
+	held := 0
+	if f.held != "" {
+		held = 1
+	}
+	fmt.Fprintf(&b, "pulse_held %d\n", held)
+	metric("pulse_oldest_scheduled_seconds", "How long the task that waits longest for a start has been due.")
+	fmt.Fprintf(&b, "pulse_oldest_scheduled_seconds %d\n", int64(f.start.Seconds()))
+	metric("pulse_oldest_awaiting_seconds", "How long the task that waits longest for a person has waited.")
+	fmt.Fprintf(&b, "pulse_oldest_awaiting_seconds %d\n", int64(f.look.Seconds()))
+	metric("pulse_starts_24h", "Starts of workers within the last 24 hours.")
+	fmt.Fprintf(&b, "pulse_starts_24h{kind=\"ask\"} %d\npulse_starts_24h{kind=\"effect\"} %d\n", f.asks, f.effects)
+	return b.Bytes()
+}
+
+// expose writes metrics to stdout or, all at once, into a file that others may
+// read: a collector sees the old ones or the new ones. Nothing is synced, for after
+// a crash there are newer ones.
+func expose(c *cli.Context, metrics []byte) (err error) {
+	name := c.String("prometheus")
+	if name == "-" {
+		_, err := c.App.Writer.Write(metrics)
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return fault.Usagef("ls -ld "+filepath.Dir(name), "--prometheus: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(metrics)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

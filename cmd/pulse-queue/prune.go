@@ -1,0 +1,86 @@
+package main
+
+import (
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/spool"
+	"pulse/lib/task"
+)
+
+// leastAge guards against 30m where 30d was meant.
+const leastAge = time.Hour
+
+// prunable are the states whose tasks nobody needs any more. What is corrupt waits
+// for a person to look at it.
+var prunable = []task.State{task.Completed, task.Rejected, task.Failed}
+
+func prune(c *cli.Context) error {
+	limit, err := olderThan(c)
+	if err != nil {
+		return err
+	}
+	dir, err := cmdline.QueueDir(c)
+	if err != nil {
+		return err
+	}
+	if err := cmdline.RefuseInside(dir); err != nil {
+		return err
+	}
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	total, now := 0, time.Now()
+	for _, st := range prunable {
+		n, err := pruneState(c, s, st, limit, now)
+		if total += n; err != nil {
+			return err
+		}
+	}
+	cmdline.Progress(c, "pruned %s", count(total, "task"))
+	return nil
+}
+
+func olderThan(c *cli.Context) (time.Duration, error) {
+	if !c.IsSet("older-than") {
+		return 0, fault.Usagef("pulse-queue prune --older-than 30d", "prune needs --older-than")
+	}
+	d, err := cmdline.ParseDuration(c.String("older-than"))
+	if err != nil {
+		return 0, fault.Usagef("a duration is written 36h or 30d", "--older-than: %w", err)
+	}
+	if d < 0 || d > 0 && d < leastAge {
+		return 0, fault.Usagef("30d is 30 days; 0 is all that has ended", "--older-than %s: want 0, or at least 1h", c.String("older-than"))
+	}
+	return d, nil
+}
+
+// pruneState prunes the tasks of a state, some in each Update: others get the lock
+// in between.
+func pruneState(c *cli.Context, s *spool.Spool, st task.State, limit time.Duration, now time.Time) (total int, err error) {
+	var ids []queue.ID
+	err = s.View(func(v queue.View) (err error) {
+		ids, err = queue.Closed(v, st)
+		return err
+	})
+	for err == nil && len(ids) > 0 && c.Context.Err() == nil {
+		n := 0
+		err = s.Update(func(tx queue.Tx) (err error) {
+			n, ids, err = queue.Prune(tx, st, ids, limit, cmdline.User(), now)
+			return err
+		})
+		if err == nil {
+			total += n
+		}
+	}
+	if err == nil {
+		err = c.Context.Err()
+	}
+	return total, err
+}

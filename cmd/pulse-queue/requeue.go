@@ -1,0 +1,38 @@
+package main
+
+import (
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// requeue puts a task that has ended back, once a person said yes to it.
+func requeue(c *cli.Context) error {
+	desk, err := cmdline.Sit(c)
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	return desk.Ask(c.Args().First(), cmdline.Question{
+		Verb: "do this again", May: ended, Caution: queue.Happened,
+		Record: func(tx queue.Tx, shown *queue.Stored) error {
+			return queue.Requeue(tx, shown, cmdline.User(), cmdline.Level, time.Now())
+		},
+	})
+}
+
+func ended(s *queue.Stored) error {
+	if queue.Requeueable(s) == nil {
+		return nil
+	}
+	hint := "pulse-queue show " + s.Task.ID
+	if s.Task.State == task.Awaiting {
+		hint = "pulse-approve yes " + s.Task.ID
+	}
+	return fault.Failedf(hint, "task %s has not ended: it is %s", s.Task.ID, s.Task.State)
+}

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+)
+
+// snapshot copies the queue for those who may look and not touch.
+func snapshot(c *cli.Context) error {
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Snapshot(c.Args().First())
+}

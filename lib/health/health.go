@@ -1,0 +1,186 @@
+package health
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// Facts are what is known besides the queue's content, and what is too much.
+type Facts struct {
+	Now   time.Time
+	Made  time.Time // the queue
+	Moved time.Time // the newest position of a source; zero: there is none
+	Owner uint32    // uid of the queue
+	Dead  func(id string) bool
+	Chain []string // what is wrong with the log
+
+	Room                   error // too little of the disk is free; nil: enough
+	Inodes, FreeInodes     uint64
+	MaxSilence, MaxWaiting time.Duration // MaxSilence 0: it does not matter
+}
+
+// The bounds that nobody needs to choose.
+const (
+	maxAhead   = 5 * time.Minute    // of the log to the clock
+	maxOrphan  = 10 * time.Minute   // a run every few minutes takes it up before
+	separation = 7 * 24 * time.Hour // how far back starts say who works
+	named      = 10                 // findings of one code that name a task
+)
+
+// Look examines a queue.
+func Look(v queue.View, f *Facts) ([]Finding, error) {
+	list := f.machine()
+	if text, err := queue.Held(v); err != nil {
+		return nil, err
+	} else if text != "" {
+		list = append(list, Finding{Code: Held, Text: "the queue is " + text, Do: "pulse-queue release"})
+	}
+	history, err := f.history(v)
+	if err != nil {
+		return nil, err
+	}
+	open, err := f.open(v)
+	if err != nil {
+		return nil, err
+	}
+	list = append(append(list, history...), open...)
+	for _, st := range []task.State{task.Failed, task.Corrupt} {
+		ended, err := poison(v, st)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ended...)
+	}
+	return list, nil
+}
+
+// Broken returns what can be said of a queue whose log can't be read.
+func Broken(f *Facts) []Finding { return f.machine() }
+
+// machine is what the queue's content has no part in.
+func (f *Facts) machine() (list []Finding) {
+	if n := len(f.Chain); n > 0 {
+		text := f.Chain[0]
+		if n > 1 {
+			text = fmt.Sprintf("%s (and %d more)", text, n-1)
+		}
+		list = append(list, Finding{Code: ChainBroken, Text: text, Do: "pulse-queue verify"})
+	}
+	if f.Room != nil {
+		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
+	}
+	if f.FreeInodes < f.Inodes/100 {
+		text := fmt.Sprintf("%d of %d inodes are free", f.FreeInodes, f.Inodes)
+		list = append(list, Finding{Code: InodesLow, Text: text, Do: "pulse-queue prune --older-than 30d"})
+	}
+	return list
+}
+
+// past is what the log says of the last while.
+type past struct {
+	last     time.Time                 // of all lines; zero: there are none
+	mail     time.Time                 // when a message was last taken or refused
+	added    bool                      // any task ever was
+	accounts map[task.Kind]*audit.Line // the newest start of each kind
+}
+
+func (f *Facts) history(v queue.View) (list []Finding, err error) {
+	p := past{mail: f.Moved, accounts: map[task.Kind]*audit.Line{}}
+	err = v.History(func(l audit.Line) bool {
+		if p.last.IsZero() {
+			p.last = l.Time
+		}
+		if l.Source != "" && l.Time.After(p.mail) {
+			p.mail = l.Time
+		}
+		p.added = p.added || l.Event == task.Added
+		if recent := f.Now.Sub(l.Time) < separation; l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
+			p.accounts[l.Kind] = &l
+		}
+		return f.wants(&p, l.Time)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.last.Sub(f.Now) > maxAhead {
+		text := fmt.Sprintf("the last line of the log is of %s, and now is %s", p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
+		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
+	}
+	return append(append(list, f.silence(&p)...), f.separated(&p)...), nil
+}
+
+// wants reports whether lines before t may say more.
+func (f *Facts) wants(p *past, t time.Time) bool {
+	age := f.Now.Sub(t)
+	if age < separation && len(p.accounts) < 2 {
+		return true
+	}
+	return f.MaxSilence > 0 && (p.mail.IsZero() || age <= f.MaxSilence && p.mail.Before(t))
+}
+
+// silence says that no mail comes in. Before the first one it counts from the
+// making of the queue, unless it gets its tasks in other ways.
+func (f *Facts) silence(p *past) []Finding {
+	since, text := p.mail, "no mail came in for"
+	if since.IsZero() {
+		if p.added {
+			return nil
+		}
+		since, text = f.Made, "no mail ever came in, and the queue was made before"
+	}
+	if f.MaxSilence == 0 || f.Now.Sub(since) <= f.MaxSilence {
+		return nil
+	}
+	return []Finding{{Code: Silent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
+}
+
+// separated says that workers run under the account that owns the queue, or as
+// root: they could write it, and answer for a person.
+func (f *Facts) separated(p *past) []Finding {
+	for _, k := range []task.Kind{task.Ask, task.Effect} {
+		l := p.accounts[k]
+		if l == nil {
+			continue
+		}
+		uid, ok := uidOf(l.Account)
+		if !ok || uid != f.Owner && uid != 0 {
+			continue
+		}
+		text := fmt.Sprintf("task %s was started as %s, who can write the queue and answer for a person", l.Task, l.Account)
+		do := "pulse-queue run --as USER -- CMD"
+		if k == task.Effect {
+			do = fmt.Sprintf("pulse-queue run --effect %s --as USER -- CMD", l.Action)
+		}
+		return []Finding{{Code: NotSeparated, Text: text, Do: do}}
+	}
+	return nil
+}
+
+// uidOf returns the uid of an account as the log names it: "me (uid 1000)".
+func uidOf(account string) (uint32, bool) {
+	i := strings.LastIndex(account, "uid ")
+	if i < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(account[i+len("uid "):], ")"), 10, 32)
+	return uint32(n), err == nil
+}
+
+// span is a length of time in one unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,128 @@
+package health
+
+import (
+	"fmt"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// some are findings of one code of which the first ones are named.
+type some struct {
+	list []Finding
+	all  int
+}
+
+func (s *some) add(f Finding) {
+	if s.all++; s.all <= named {
+		s.list = append(s.list, f)
+	}
+}
+
+// findings returns them, and one more that counts the rest.
+func (s *some) findings(code Code, st task.State) []Finding {
+	if more := s.all - len(s.list); more > 0 {
+		s.list = append(s.list, Finding{Code: code, Text: fmt.Sprintf("and %d more", more), Do: "pulse-queue list --state " + string(st)})
+	}
+	return s.list
+}
+
+// late are the tasks that nobody starts: asks, or effects with an action.
+type late struct {
+	oldest string
+	since  time.Duration
+	n      int
+}
+
+// open looks at the tasks that wait or run.
+func (f *Facts) open(v queue.View) ([]Finding, error) {
+	var waiting, abandoned some
+	due, order := map[terms.Action]*late{}, []terms.Action{}
+	err := v.Open(func(e queue.Entry) (bool, error) {
+		age := f.Now.Sub(e.Since)
+		switch {
+		case e.State == task.Awaiting && age > f.MaxWaiting:
+			waiting.add(Finding{
+				Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
+				Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
+			})
+		case e.State == task.Running && age > maxOrphan && f.Dead(e.ID):
+			abandoned.add(Finding{
+				Code: Abandoned, Task: e.ID, Do: runs(key(&e)),
+				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it", e.ID, e.Kind, e.Action, span(age)),
+			})
+		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
+			k := key(&e)
+			if due[k] == nil {
+				due[k] = &late{}
+				order = append(order, k)
+			}
+			due[k].add(&e, f.late(&e))
+		}
+		return true, nil
+	})
+	list := append(waiting.findings(Waiting, task.Awaiting), abandoned.findings(Abandoned, task.Running)...)
+	for _, k := range order {
+		list = append(list, due[k].finding(k))
+	}
+	return list, err
+}
+
+// late is for how long a scheduled task could have been started.
+func (f *Facts) late(e *queue.Entry) time.Duration {
+	if e.NotBefore.After(e.Since) {
+		return f.Now.Sub(e.NotBefore)
+	}
+	return f.Now.Sub(e.Since)
+}
+
+// key is the action that a run has to be told to start a task; empty: none.
+func key(e *queue.Entry) terms.Action {
+	if e.Kind == task.Effect {
+		return e.Action
+	}
+	return ""
+}
+
+// runs is the command that starts such tasks.
+func runs(effect terms.Action) string {
+	if effect == "" {
+		return "pulse-queue run -- CMD"
+	}
+	return fmt.Sprintf("pulse-queue run --effect %s -- CMD", effect)
+}
+
+func (l *late) add(e *queue.Entry, since time.Duration) {
+	if l.n++; since > l.since {
+		l.oldest, l.since = e.ID, since
+	}
+}
+
+func (l *late) finding(effect terms.Action) Finding {
+	text := fmt.Sprintf("task %s was due %s ago, and nobody starts it", l.oldest, span(l.since))
+	if l.n > 1 {
+		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them", l.n, l.oldest, span(l.since))
+	}
+	return Finding{Code: Overdue, Task: l.oldest, Text: text, Do: runs(effect)}
+}
+
+// poison looks at what ended in a way that a person should look at.
+func poison(v queue.View, st task.State) ([]Finding, error) {
+	code, text := Failed, "task %s has failed for good"
+	if st == task.Corrupt {
+		code, text = Corrupt, "task %s can't be read"
+	}
+	n, err := v.Count(st)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	var s some
+	err = v.Scan(st, func(id string) (bool, error) {
+		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id})
+		return s.all < named, nil
+	})
+	s.all = max(n, s.all)
+	return s.findings(code, st), err
+}

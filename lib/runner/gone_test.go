@@ -1,0 +1,115 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bothWays runs a test with inotify and where it can't be had.
+func bothWays(t *testing.T, test func(*testing.T)) {
+	t.Run("inotify", test)
+	t.Run("clock", func(t *testing.T) {
+		defer func(f func(int) (int, error), d time.Duration) { inotifyInit, lookEvery = f, d }(inotifyInit, lookEvery)
+		inotifyInit = func(int) (int, error) { return -1, unix.EMFILE }
+		lookEvery = time.Millisecond
+		test(t)
+	})
+}
+
+func TestGone(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		other := t.TempDir()
+		for name, take := range map[string]func(path string) error{
+			"moved":   func(path string) error { return os.Rename(path, filepath.Join(other, "x")) },
+			"renamed": func(path string) error { return os.Rename(path, path+"~") },
+			"removed": os.Remove,
+		} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "task.json")
+			before := open(t)
+			write(t, path)
+			write(t, filepath.Join(dir, "other.json"))
+			c, stop := Gone(path)
+			os.Remove(filepath.Join(dir, "other.json"))
+			write(t, filepath.Join(dir, "new.json"))
+			select {
+			case <-c:
+				t.Errorf("%s: it was gone before", name)
+			default:
+			}
+			if err := take(path); err != nil {
+				t.Fatal(err)
+			}
+			<-c
+			stop()
+			if after := open(t); after != before {
+				t.Errorf("%s: %d descriptors before, %d after", name, before, after)
+			}
+		}
+	})
+}
+
+func TestGoneBefore(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		c, stop := Gone(filepath.Join(t.TempDir(), "task.json"))
+		<-c
+		stop()
+	})
+}
+
+// TestGoneIsStopped: nothing is left of a watch that saw nothing, and a directory
+// that can't be seen is no news of its files.
+func TestGoneIsStopped(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "task.json")
+		write(t, path)
+		descriptors, routines := open(t), runtime.NumGoroutine()
+		for _, p := range []string{path, filepath.Join(filepath.Dir(path), "nowhere", "task.json")} {
+			c, stop := Gone(p)
+			stop()
+			select {
+			case <-c:
+				t.Errorf("%s is gone", p)
+			default:
+			}
+		}
+		if d, r := open(t), runtime.NumGoroutine(); d != descriptors || r > routines {
+			t.Errorf("%d descriptors and %d goroutines before, %d and %d after", descriptors, routines, d, r)
+		}
+	})
+}
+
+func TestWatchIsNotInherited(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "task.json")
+	write(t, path)
+	e, ok := changesOf(filepath.Dir(path)).(events)
+	if !ok {
+		t.Fatal("no inotify here")
+	}
+	defer e.end()
+	if flags, err := unix.FcntlInt(e.Fd(), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %x, %v", flags, err)
+	}
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open returns how many descriptors this process has.
+func open(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}

@@ -1,0 +1,232 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestLocks(t *testing.T) {
+	d := Dir(t.TempDir())
+	if !d.Dead(id) {
+		t.Error("a task nobody took is not dead")
+	}
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := d.Take(id); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("taken twice: %v, %v", again, err)
+	}
+	if d.Dead(id) {
+		t.Error("dead while both are held")
+	}
+	if got := d.Runners(); !slices.Equal(got, []int{os.Getpid()}) {
+		t.Errorf("runners %v", got)
+	}
+	d.Drop(id, locks)
+	if !d.Dead(id) || len(d.Runners()) > 0 {
+		t.Error("not dead after Drop")
+	}
+	if left, _ := os.ReadDir(string(d)); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestWorkerOutlivesItsRunner: the lock a worker inherited speaks for it, and for
+// its children, until the last of them is gone.
+func TestWorkerOutlivesItsRunner(t *testing.T) {
+	d := Dir(t.TempDir())
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The child of the shell holds the lock when the shell is gone, and is ours then.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	r, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "cat <&4 >/dev/null 2>&1 & echo $!")
+	cmd.ExtraFiles = []*os.File{locks.Worker, r}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks.Worker.Close()
+	locks.runner.Close() // as if the runner had been killed
+	if d.Dead(id) || len(d.Runners()) > 0 {
+		t.Errorf("dead %v, runners %v", d.Dead(id), d.Runners())
+	}
+	if again, err := d.Take(id); err == nil {
+		t.Errorf("taken from under a worker: %v", again)
+	}
+	end.Close()
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !d.Dead(id) {
+		t.Error("not dead after the last one")
+	}
+}
+
+// TestWorkerUnlocks: a worker can give up what it inherited; then the runner's
+// lock speaks for it.
+func TestWorkerUnlocks(t *testing.T) {
+	d := Dir(t.TempDir())
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := sh(t, await+"flock -u 3; echo x >unlocked; await seen")
+	w.Lock = locks.Worker
+	done := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := os.Stat(dir(w) + "/unlocked"); err == nil {
+				dead := d.Dead(id)
+				done <- os.WriteFile(dir(w)+"/seen", []byte(strconv.FormatBool(dead)), 0o600)
+				return
+			}
+		}
+	}()
+	if end, err := Run(context.Background(), w, locks.Handed); err != nil || end.Exit != 0 {
+		t.Errorf("%+v, %v", end, err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(dir(w) + "/seen"); string(b) != "false" {
+		t.Errorf("dead: %s", b)
+	}
+	d.Drop(id, locks)
+}
+
+// TestTakeAmongProbers: those who only ask can't make it fail, and it lets nobody
+// in besides an owner.
+func TestTakeAmongProbers(t *testing.T) {
+	d := Dir(t.TempDir())
+	var probers, takers sync.WaitGroup
+	done := make(chan struct{})
+	for range 8 {
+		probers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					d.Runners()
+					d.Dead(id)
+				}
+			}
+		})
+	}
+	var owners, taken atomic.Int64
+	for range 4 {
+		takers.Go(func() {
+			for range 50 {
+				locks, err := d.Take(id)
+				if errors.Is(err, unix.EWOULDBLOCK) {
+					continue // of a rival: below there is none
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if owners.Add(1) != 1 {
+					t.Error("two owners")
+				}
+				taken.Add(1)
+				runtime.Gosched()
+				owners.Add(-1)
+				d.Drop(id, locks)
+			}
+		})
+	}
+	takers.Wait()
+	// Without a rival it never fails.
+	for range 50 {
+		locks, err := d.Take(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Drop(id, locks)
+	}
+	close(done)
+	probers.Wait()
+	if taken.Load() == 0 {
+		t.Error("nobody got it")
+	}
+}
+
+// TestLockWithoutItsName: a lock on a file that was removed is nobody's.
+func TestLockWithoutItsName(t *testing.T) {
+	d := Dir(t.TempDir())
+	old, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(d.path(id, "runner"))
+	os.Remove(d.path(id, "worker"))
+	if !d.Dead(id) {
+		t.Error("a lock without a name counts")
+	}
+	locks, err := d.Take(id)
+	if err != nil || d.Dead(id) {
+		t.Fatal(err)
+	}
+	old.Worker.Close()
+	old.runner.Close()
+	d.Drop(id, locks)
+}
+
+func TestWaitGone(t *testing.T) {
+	d := Dir(t.TempDir())
+	if !d.WaitGone(id, 0) {
+		t.Error("nobody is there")
+	}
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.WaitGone(id, 10*time.Millisecond) {
+		t.Error("gone while both are held")
+	}
+	waited := make(chan bool)
+	go func() { waited <- d.WaitGone(id, time.Minute) }()
+	d.Drop(id, locks)
+	if !<-waited {
+		t.Error("not gone after Drop")
+	}
+}
+
+// TestWorkerCantWriteItsLock: the record in it is the runner's.
+func TestWorkerCantWriteItsLock(t *testing.T) {
+	w, locks := sh(t, `echo 1 >&3`)
+	end, err := Run(context.Background(), w, locks.Handed)
+	if err != nil || end.Exit == 0 {
+		t.Errorf("%+v, %v", end, err)
+	}
+	if _, err := locks.dir.leader(id); err != nil {
+		t.Error(err)
+	}
+}

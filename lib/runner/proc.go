@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is what /proc/PID/stat says (proc_pid_stat(5)).
+type process struct {
+	state   byte
+	parent  int
+	threads int
+	start   uint64 // clock ticks since boot: with the pid, the name of a process
+}
+
+// dead reports whether the process has ended, and only its parent has not asked yet.
+func (p *process) dead() bool {
+	// The first thread of a process may have ended before the others.
+	return (p.state == 'Z' || p.state == 'X') && p.threads <= 1
+}
+
+// look returns the process of a pid, or fs.ErrNotExist.
+func look(pid int) (process, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if errors.Is(err, unix.ESRCH) {
+		return process{}, fs.ErrNotExist
+	}
+	if err != nil {
+		return process{}, err
+	}
+	// The name in parentheses may hold anything, parentheses too. The state is field 3.
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(f) < 20 {
+		return process{}, errors.New("runner: /proc/PID/stat is short")
+	}
+	p := process{state: f[0][0]}
+	p.parent, _ = strconv.Atoi(string(f[1]))
+	p.threads, _ = strconv.Atoi(string(f[17]))
+	p.start, err = strconv.ParseUint(string(f[19]), 10, 64)
+	return p, err
+}
+
+// processes returns every pid that /proc shows.
+func processes() ([]int, error) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	return numbers(names), err
+}
+
+func numbers(names []string) []int {
+	var list []int
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// listsChildren reports whether the kernel lists the children of a thread
+// (CONFIG_PROC_CHILDREN).
+var listsChildren = sync.OnceValue(func() bool {
+	_, err := os.Stat("/proc/thread-self/children")
+	return err == nil
+})
+
+// children returns the processes whose parent is pid, zombies too, the oldest
+// first. A list of this process's own misses none that nobody reaps meanwhile.
+func children(pid int) []int {
+	if !listsChildren() {
+		return scanned(pid)
+	}
+	// Orphans come to the first thread; the others have what they started themselves.
+	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
+	list := listed(dir + strconv.Itoa(pid))
+	d, err := os.Open(dir)
+	if err != nil {
+		return list
+	}
+	threads, _ := d.Readdirnames(-1)
+	d.Close()
+	var others []int
+	for _, t := range threads {
+		if t != strconv.Itoa(pid) {
+			others = append(others, listed(dir+t)...)
+		}
+	}
+	return append(others, list...)
+}
+
+// listed returns the children of a thread.
+func listed(thread string) []int {
+	b, _ := os.ReadFile(thread + "/children")
+	return numbers(strings.Fields(string(b)))
+}
+
+// scanned is children where the kernel keeps no such list.
+func scanned(pid int) []int {
+	all, _ := processes()
+	var list []int
+	for _, n := range all {
+		if p, err := look(n); err == nil && p.parent == pid {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Inside reports whether this process descends from a runner of one of the
+// workers in dir: what a worker starts can't get out of that, for the runner is
+// its subreaper.
+func Inside(runners []int) bool {
+	for pid := os.Getpid(); pid > 1; {
+		for _, r := range runners {
+			if pid == r {
+				return true
+			}
+		}
+		p, err := look(pid)
+		if err != nil {
+			return false
+		}
+		pid = p.parent
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leader names a worker for as long as anybody of its session lives: its pid, which
+// is the session's id and not given to others before, and when it was started.
+type leader struct {
+	pid   int
+	start uint64
+	world string
+}
+
+// world names what pids mean here: this boot, this pid namespace.
+func world() (string, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	space, err := os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(boot)) + " " + space, err
+}
+
+// leaderOf returns the leader of a worker that was just started.
+func leaderOf(pid int) (leader, error) {
+	p, err := look(pid)
+	if err != nil {
+		return leader{}, err
+	}
+	w, err := world()
+	return leader{pid, p.start, w}, err
+}
+
+func (l leader) String() string { return fmt.Sprintf("%d %d %s\n", l.pid, l.start, l.world) }
+
+func parseLeader(s string) (leader, error) {
+	var l leader
+	var boot, space string
+	_, err := fmt.Sscanf(s, "%d %d %s %s\n", &l.pid, &l.start, &boot, &space)
+	l.world = boot + " " + space
+	if err != nil || l.String() != s || l.pid < 2 {
+		return l, errors.New("runner: not the record of a worker")
+	}
+	return l, nil
+}
+
+// lives reports whether anybody of the session may live. Of another boot nobody
+// does; what another pid namespace holds can't be seen from here, and only the
+// locks speak for it.
+func (l leader) lives() bool {
+	if w, err := world(); err != nil || w != l.world {
+		return err != nil
+	}
+	p, err := look(l.pid)
+	switch {
+	case err == nil && p.start != l.start:
+		return false // the number was given to another one, so nobody has it as a session
+	case err == nil && !p.dead():
+		return true
+	case errors.Is(err, fs.ErrNotExist):
+		// /proc may hide what is not ours (hidepid).
+		if _, err := unix.Getsid(l.pid); err == nil {
+			return true
+		}
+	case err != nil:
+		return true
+	}
+	list, err := living(l.pid)
+	return err != nil || len(list) > 0
+}
+
+// living returns the processes of a session that have not ended.
+func living(sid int) ([]int, error) {
+	all, err := processes()
+	var list []int
+	for _, pid := range all {
+		if s, err := unix.Getsid(pid); err != nil || s != sid {
+			continue
+		}
+		if p, err := look(pid); err == nil && !p.dead() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			list = append(list, pid)
+		}
+	}
+	return list, err
+}
+
+// awaitSession waits until nobody of a session lives, or the deadline.
+func awaitSession(sid int, deadline time.Time) bool {
+	for {
+		list, err := living(sid)
+		if err == nil && len(list) == 0 {
+			return true
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			return false
+		}
+		if len(list) == 0 || !awaitProcess(list[0], left) {
+			time.Sleep(min(left, 10*time.Millisecond))
+		}
+	}
+}
+
+// awaitProcess waits until a process has ended, at most for limit. It reports
+// whether it could wait.
+func awaitProcess(pid int, limit time.Duration) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return errors.Is(err, unix.ESRCH)
+	}
+	defer unix.Close(fd)
+	_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(limit.Milliseconds())+1)
+	return err == nil || errors.Is(err, unix.EINTR)
+}
+
+// ask sends a signal to everybody in the session of a worker that has not been
+// reaped, and wakes those that are stopped, so that they get it.
+func ask(worker int, sig unix.Signal) {
+	for _, s := range []unix.Signal{sig, unix.SIGCONT} {
+		kill(-worker, s) // its own group at once: no fork gets away
+		all, _ := living(worker)
+		for _, pid := range all {
+			askOther(worker, pid, s)
+		}
+	}
+}
+
+// askOther signals a process if it is in the worker's session and in another
+// process group.
+func askOther(worker, pid int, sig unix.Signal) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	// Asked after the descriptor was opened: else the number might have gone to a
+	// stranger in between.
+	sid, err := unix.Getsid(pid)
+	if err != nil || sid != worker {
+		return
+	}
+	if group, err := unix.Getpgid(pid); err == nil && group != worker {
+		send(pid, fd, sig)
+	}
+}

@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// The bounds of what is kept of a worker's output.
+const (
+	MaxResult = 1 << 20
+	maxStderr = 4 << 10
+)
+
+// drain is how long the end of the output may take once everybody is dead: as long
+// as it takes to read what is in the pipe. A worker can hand its end to somebody
+// who is none of its children, and that must not hold the queue up.
+const drain = time.Second
+
+// pipes are the worker's three streams, both ends of each.
+type pipes struct {
+	ours, theirs          []*os.File
+	stdin, stdout, stderr *os.File
+}
+
+func connect(cmd *exec.Cmd) (*pipes, error) {
+	p := &pipes{}
+	var files [6]*os.File
+	for i := 0; i < 6; i += 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.closeOurs()
+			p.closeTheirs()
+			return nil, err
+		}
+		files[i], files[i+1] = r, w
+		if i == 0 {
+			p.ours, p.theirs = append(p.ours, w), append(p.theirs, r)
+		} else {
+			p.ours, p.theirs = append(p.ours, r), append(p.theirs, w)
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	p.stdin, p.stdout, p.stderr = files[1], files[2], files[4]
+	return p, nil
+}
+
+func (p *pipes) closeTheirs() { closeAll(p.theirs) }
+func (p *pipes) closeOurs()   { closeAll(p.ours) }
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// serve feeds and drains the streams; the function it returns waits for the end
+// of both outputs. Every process that held them must be dead.
+func (p *pipes) serve(stdin []byte) func() (stdout, stderr []byte) {
+	go func() {
+		p.stdin.Write(stdin) // a worker need not read it all
+		p.stdin.Close()
+	}()
+	var out, err []byte
+	var drained sync.WaitGroup
+	drained.Go(func() { out = head(p.stdout, MaxResult) })
+	drained.Go(func() { err = tail(p.stderr, maxStderr) })
+	return func() ([]byte, []byte) {
+		end := time.Now().Add(drain)
+		p.stdout.SetReadDeadline(end)
+		p.stderr.SetReadDeadline(end)
+		drained.Wait()
+		p.closeOurs()
+		return out, err
+	}
+}
+
+// head returns the first n bytes of r and reads the rest too.
+func head(r io.Reader, n int64) []byte {
+	b, _ := io.ReadAll(io.LimitReader(r, n))
+	io.Copy(io.Discard, r)
+	return b
+}
+
+// tail returns the last n bytes of r.
+func tail(r io.Reader, n int) []byte {
+	var last []byte
+	buf := make([]byte, n)
+	for {
+		k, err := r.Read(buf)
+		last = append(last, buf[:k]...)
+		if len(last) > n {
+			last = bytes.Clone(last[len(last)-n:])
+		}
+		if err != nil {
+			return last
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long processes may take to die of SIGKILL. One that we may not
+// signal, such as sudo's, may never do it.
+var patience = 10 * time.Second
+
+// kill is kill(2) and send pidfd_send_signal(2), but for tests.
+var (
+	kill = unix.Kill
+	send = func(_, fd int, sig unix.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
+)
+
+// testOnlyRound is told how many processes a round of a sweep or a reaper found.
+var testOnlyRound = func(found int) {}
+
+// sweep kills and reaps whatever a worker left behind. As subreaper this process
+// inherits every orphan, however often it forked or changed its session. The error
+// names those that did not die before the deadline; earlier ones, which an earlier
+// sweep named, are let be.
+//
+// A race against processes that fork and end without end is won by short rounds.
+// So the kernel reaps meanwhile (SIGCHLD is ignored): a list then holds nobody but
+// the living, and zombies can't use up the process ids. And the newest die first:
+// the older ones have forked already.
+func sweep(earlier crowd, deadline time.Time) error {
+	signal.Ignore(unix.SIGCHLD)
+	defer heedChildren()
+	var last []int
+	empty := 0
+	for pause := time.Duration(0); ; {
+		found := slices.DeleteFunc(orphans(), earlier.has)
+		testOnlyRound(len(found))
+		if len(found) > 0 {
+			empty = 0
+		} else if empty++; empty > 2 || childless() {
+			return nil
+		}
+		var left []error
+		for _, pid := range slices.Backward(found) {
+			if err := end(pid); err != nil {
+				left = append(left, fmt.Errorf("runner: process %d is left: %w", pid, err))
+			}
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(left...)
+		}
+		if pause = min(2*pause+time.Microsecond, 5*time.Millisecond); !slices.Equal(found, last) {
+			pause = 0
+		}
+		time.Sleep(pause)
+		last = found
+	}
+}
+
+// heedChildren undoes signal.Ignore, which signal.Reset alone doesn't.
+func heedChildren() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, unix.SIGCHLD)
+	signal.Stop(c)
+}
+
+// orphans returns the children of this process that a worker left to it. What is
+// in this process's own session was there before: a worker has its own, and no
+// process can get into one that exists.
+func orphans() []int {
+	own, _ := unix.Getsid(0)
+	return slices.DeleteFunc(children(os.Getpid()), func(pid int) bool {
+		sid, err := unix.Getsid(pid)
+		return err == nil && sid == own
+	})
+}
+
+// crowd are processes: their pids, and when each was started.
+type crowd map[int]uint64
+
+// orphansNow returns the orphans that this process has.
+func orphansNow() crowd {
+	c := crowd{}
+	for _, pid := range orphans() {
+		if p, err := look(pid); err == nil {
+			c[pid] = p.start
+		}
+	}
+	return c
+}
+
+func (c crowd) has(pid int) bool {
+	start, ok := c[pid]
+	if !ok {
+		return false
+	}
+	p, err := look(pid)
+	return err == nil && p.start == start
+}
+
+// childless reports whether this process has no children of any kind.
+func childless() bool {
+	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == unix.ECHILD
+}
+
+// errAlive is of a process that has been killed and is not dead yet.
+var errAlive = errors.New("it does not die of SIGKILL")
+
+// end kills and reaps a child; nil says that it is gone. Since the kernel reaps
+// too, the number may be another process's by now.
+func end(pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return ifExists(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WALL, nil); err != nil {
+		return nil // ECHILD: not ours, or not any more
+	}
+	if err := send(pid, fd, unix.SIGKILL); err != nil {
+		return ifExists(err)
+	}
+	return errAlive
+}
+
+func ifExists(err error) error {
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// reaper reaps what a working worker leaves to this process.
+type reaper struct {
+	died        chan os.Signal
+	stop, ended chan struct{}
+}
+
+// startReaper reaps every orphan but the worker, whose status others wait for.
+func startReaper(worker int) *reaper {
+	r := &reaper{make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})}
+	signal.Notify(r.died, unix.SIGCHLD)
+	go r.run(worker)
+	return r
+}
+
+func (r *reaper) run(worker int) {
+	defer close(r.ended)
+	for {
+		list := orphans()
+		testOnlyRound(len(list))
+		for _, pid := range list {
+			// Nobody else reaps it, so the number is still its own.
+			if pid != worker {
+				unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+			}
+		}
+		select {
+		case <-r.died:
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// end makes it stop; it has when ended closes.
+func (r *reaper) end() {
+	signal.Stop(r.died)
+	close(r.stop)
+}

@@ -1,0 +1,286 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// The agenda is a file of lines of one width, one for each open task in the order
+// in which they were taken. It is what the log says and nothing else: made from the
+// log's lines, written in place, and synced before the checkpoint says that the
+// lines were carried out, and how long it is. So it is never older than the
+// checkpoint; what is newer is cut off or written again.
+const agendaFile = "agenda"
+
+// agendaWidth is the width of its lines. It divides a disk sector, so that a power
+// cut leaves a line or its predecessor.
+const agendaWidth = 128
+
+// The letters that stand for the states, in the first column.
+const (
+	letters = "sar"
+	closed  = '-' // not open any more
+)
+
+var lettered = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
+
+// appendEntry appends the line of an entry.
+func appendEntry(dst []byte, e *queue.Entry) []byte {
+	state, ok := lettered[e.State]
+	if !ok {
+		state = closed
+	}
+	// What is not to start before some time does not start a fraction before it.
+	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d %010d\n", state, e.ID, e.Digest, e.Action,
+		kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, seconds(e.Since), seconds(e.NotBefore.Add(time.Second-1)))
+}
+
+func kindLetter(k task.Kind) byte {
+	if k == task.Effect {
+		return 'e'
+	}
+	return 'a'
+}
+
+// classLetter tells senders whose messages are limited from all others.
+func classLetter(external, message bool) byte {
+	switch {
+	case external && message:
+		return 'x'
+	case message:
+		return 'm'
+	}
+	return closed
+}
+
+// seconds is t in whole seconds of ten digits.
+func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), 9_999_999_999) }
+
+// entryOf returns what a line of the log makes of its task.
+func entryOf(l *audit.Line) queue.Entry {
+	bare := audit.Bare(l.Digest)
+	message := l.Kind == task.Ask && (l.Source != "" || l.MessageID != "")
+	return queue.Entry{
+		ID: l.Task, State: l.To, Digest: bare[:min(len(bare), 32)], Action: l.Action, Kind: l.Kind,
+		External: message && l.Trust == terms.ExternalVerified, Message: message,
+		Sender: queue.KeyOf(l.Sender), Since: l.Time, NotBefore: l.Change.NotBefore,
+	}
+}
+
+// parseEntry reads a line; one that is closed, or that a power cut tore, is not ok.
+func parseEntry(b []byte) (e queue.Entry, ok bool) {
+	if len(b) != agendaWidth || b[agendaWidth-1] != '\n' {
+		return e, false
+	}
+	for st, letter := range lettered {
+		if b[0] == letter {
+			e.State = st
+		}
+	}
+	e.ID = string(b[2:34])
+	if e.State == "" || !task.ValidID(e.ID) {
+		return e, false
+	}
+	since, err1 := strconv.ParseInt(string(b[106:116]), 10, 64)
+	later, err2 := strconv.ParseInt(string(b[117:127]), 10, 64)
+	if err1 != nil || err2 != nil {
+		return e, false
+	}
+	e.Digest, e.Action = trimmed(b[35:67]), terms.Action(trimmed(b[68:84]))
+	e.Kind = task.Ask
+	if b[85] == 'e' {
+		e.Kind = task.Effect
+	}
+	e.External, e.Message = b[87] == 'x', b[87] != closed
+	e.Sender, e.Since = queue.Key(trimmed(b[89:105])), time.Unix(since, 0).UTC()
+	if later != 0 {
+		e.NotBefore = time.Unix(later, 0).UTC()
+	}
+	return e, true
+}
+
+func trimmed(b []byte) string {
+	for len(b) > 0 && b[len(b)-1] == ' ' {
+		b = b[:len(b)-1]
+	}
+	return string(b)
+}
+
+// lines calls fn for the lines of a file of lines of one width; what is left of one
+// at the end is passed over. The slice is good until fn returns.
+func lines(d disk, name string, width int, fn func(off int64, line []byte) (more bool, err error)) error {
+	buf := make([]byte, 16*width)
+	for off := int64(0); ; {
+		n, err := d.ReadAt(name, off, buf)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := 0; i+width <= n; i += width {
+			if more, err := fn(off+int64(i), buf[i:i+width]); err != nil || !more {
+				return err
+			}
+		}
+		if n < len(buf) {
+			return nil
+		}
+		off += int64(n)
+		if len(buf) < 512*width {
+			buf = make([]byte, 512*width)
+		}
+	}
+}
+
+// Open calls fn for the open tasks, oldest first, until it returns false.
+func (v view) Open(fn func(queue.Entry) (more bool, err error)) error {
+	return lines(v.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
+		e, ok := parseEntry(line)
+		if !ok {
+			return true, nil
+		}
+		more, err := fn(e)
+		if !more {
+			v.stopped = place{e.ID, off} // whoever stops here will want to change it
+		}
+		return more, err
+	})
+}
+
+// place is where a task stands in the agenda.
+type place struct {
+	id  string
+	off int64
+}
+
+// schedule brings the agenda up to lines of the log that it does not know yet. A
+// task that is new, or open again, stands at the end.
+func (s *Spool) schedule(log []audit.Line) error {
+	last, entered := map[string]*audit.Line{}, map[string]int{}
+	for i := range log {
+		l := &log[i]
+		if l.Moves() {
+			last[l.Task] = l
+		}
+		if l.To.Open() && !l.From.Open() {
+			entered[l.Task] = i
+		}
+	}
+	at, err := s.places(log)
+	if err != nil {
+		return err
+	}
+	for id, off := range at {
+		e := entryOf(last[id])
+		if _, again := entered[id]; again {
+			e.State = ""
+		}
+		if err := s.disk.WriteAt(agendaFile, off, appendEntry(nil, &e)); err != nil {
+			return err
+		}
+	}
+	var added []byte
+	for i := range log {
+		id := log[i].Task
+		if n, ok := entered[id]; ok && n == i && last[id].To.Open() {
+			e := entryOf(last[id])
+			added = appendEntry(added, &e)
+		}
+	}
+	err = s.disk.WriteAt(agendaFile, s.log.agenda, added)
+	s.log.agenda += int64(len(added))
+	return err
+}
+
+// places finds the tasks of some lines in the agenda.
+func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
+	at, want := map[string]int64{}, map[string]bool{}
+	for i := range log {
+		if l := &log[i]; l.From.Open() {
+			want[l.Task] = true
+		}
+	}
+	if p := s.stopped; want[p.id] {
+		b := make([]byte, agendaWidth)
+		n, _ := s.disk.ReadAt(agendaFile, p.off, b)
+		if e, ok := parseEntry(b[:n]); ok && e.ID == p.id {
+			at[p.id] = p.off
+			delete(want, p.id)
+		}
+	}
+	if len(want) == 0 {
+		return at, nil
+	}
+	err := lines(s.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
+		if id := string(line[2:34]); line[0] != closed && want[id] {
+			at[id] = off
+			delete(want, id)
+		}
+		return len(want) > 0, nil
+	})
+	return at, err
+}
+
+// slack is how many closed lines an agenda may hold beside as many as are open.
+const slack = 1024
+
+// compact writes the agenda anew once most of it is closed.
+func (s *Spool) compact() (err error) {
+	open := int64(s.log.counts[task.Scheduled] + s.log.counts[task.Awaiting] + s.log.counts[task.Running])
+	if all := s.log.agenda / agendaWidth; all-open <= max(slack, open) {
+		return nil
+	}
+	s.stopped = place{}
+	s.log.agenda, err = rewrite(s.disk, agendaFile, agendaWidth, func(line []byte) []byte {
+		if _, ok := parseEntry(line); ok {
+			return line
+		}
+		return nil
+	})
+	return err
+}
+
+// rewrite replaces a file of lines of one width, durably: by what fn makes of each
+// line, or without it. It returns the new size.
+func rewrite(d disk, name string, width int, fn func(line []byte) []byte) (size int64, err error) {
+	tmp := tmpDir + "/" + name
+	if err := d.Write(tmp, nil, time.Time{}); err != nil {
+		return 0, err
+	}
+	var b []byte
+	flush := func() error {
+		err := d.WriteAt(tmp, size, b)
+		size += int64(len(b))
+		b = b[:0]
+		return err
+	}
+	err = lines(d, name, width, func(_ int64, line []byte) (bool, error) {
+		b = append(b, fn(line)...)
+		if len(b) < 64<<10 {
+			return true, nil
+		}
+		return true, flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = d.SyncFile(tmp)
+	}
+	if err == nil {
+		err = d.Rename(tmp, name)
+	}
+	if err == nil {
+		err = d.SyncDir("")
+	}
+	return size, err
+}

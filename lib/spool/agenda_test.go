@@ -1,0 +1,181 @@
+package spool
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+func FuzzEntry(f *testing.F) {
+	e := queue.Entry{
+		ID: "0123456789abcdef0123456789abcdef", State: task.Running, Digest: "fedcba9876543210fedcba9876543210",
+		Action: terms.CodeOrComputer, Kind: task.Effect, Sender: queue.KeyOf("me@example.com"), Since: epoch, NotBefore: epoch.Add(time.Hour),
+	}
+	f.Add(appendEntry(nil, &e))
+	e.Kind, e.External, e.Message, e.NotBefore, e.State = task.Ask, true, true, time.Time{}, task.Scheduled
+	f.Add(appendEntry(nil, &e))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, ok := parseEntry(b)
+		if !ok {
+			return
+		}
+		line := appendEntry(nil, &e)
+		if len(line) != agendaWidth {
+			t.Fatalf("%d bytes: %q", len(line), line)
+		}
+		if again, ok := parseEntry(line); !ok || again != e {
+			t.Fatalf("%+v came back as %+v", e, again)
+		}
+	})
+}
+
+// TestEntryFits: whatever stands in the log, a line of the agenda has its width.
+func TestEntryFits(t *testing.T) {
+	long := string(make([]byte, 300))
+	l := audit.Line{
+		Time: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled,
+		Digest: "sha256:" + long, Action: terms.Action(long), Sender: long, Source: long,
+		Change: task.Change{NotBefore: time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)},
+	}
+	e := entryOf(&l)
+	if line := appendEntry(nil, &e); len(line) != agendaWidth || line[agendaWidth-1] != '\n' {
+		t.Errorf("%d bytes: %q", len(line), line)
+	}
+}
+
+// open lists what the agenda says.
+func agendaOf(t *testing.T, s *Spool) (list []queue.Entry) {
+	t.Helper()
+	err := s.View(func(v queue.View) error {
+		return v.Open(func(e queue.Entry) (bool, error) {
+			list = append(list, e)
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestAgendaIsMadeAnew: it is what the log says, however it was lost.
+func TestAgendaIsMadeAnew(t *testing.T) {
+	s := lived(t)
+	do(t, s, add(mails(7000, 5)...), start(""))
+	want := agendaOf(t, s)
+	starts := startsOf(t, s)
+	if len(want) < 5 || len(starts) == 0 {
+		t.Fatalf("%d open, %d starts", len(want), len(starts))
+	}
+	for _, c := range []struct{ name, file string }{
+		{"agenda removed", agendaFile}, {"starts removed", startsFile}, {"checkpoint removed", checkpointFile},
+	} {
+		if err := os.Remove(filepath.Join(s.dir, c.file)); err != nil {
+			t.Fatal(err)
+		}
+		if got := agendaOf(t, opened(t, s.dir)); !slices.Equal(got, want) {
+			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
+		}
+		if got := startsOf(t, s); !slices.Equal(got, starts) {
+			t.Errorf("%s: starts\n%+v\nwant\n%+v", c.name, got, starts)
+		}
+		whole(t, s)
+	}
+	if err := os.Truncate(filepath.Join(s.dir, agendaFile), 200); err != nil {
+		t.Fatal(err)
+	}
+	if got := agendaOf(t, s); !slices.Equal(got, want) {
+		t.Errorf("cut:\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func startsOf(t *testing.T, s *Spool) (list []queue.Start) {
+	t.Helper()
+	err := s.View(func(v queue.View) error {
+		return v.Starts(func(st queue.Start) { list = append(list, st) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestAgendaIsCompacted: what is closed does not slow down what is open, and the
+// order stays.
+func TestAgendaIsCompacted(t *testing.T) {
+	s := made(t)
+	const rounds = 5
+	for i := range rounds {
+		do(t, s, add(mails(10_000*i+1, 400)...))
+		drop(t, s, 395)
+	}
+	info, err := os.Stat(filepath.Join(s.dir, agendaFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := agendaOf(t, s)
+	if len(open) != rounds*5 {
+		t.Fatalf("%d are open", len(open))
+	}
+	if most := int64(slack+len(open)+400) * agendaWidth; info.Size() > most {
+		t.Errorf("the agenda has %d bytes, want at most %d", info.Size(), most)
+	}
+	if !slices.IsSortedFunc(open, func(a, b queue.Entry) int { return a.Since.Compare(b.Since) }) {
+		t.Error("out of order")
+	}
+	whole(t, s)
+}
+
+// drop rejects the first n tasks that are scheduled.
+func drop(t *testing.T, s *Spool, n int) {
+	t.Helper()
+	do(t, s, update("drop", func(tx queue.Tx, now time.Time) error {
+		return tx.Open(func(e queue.Entry) (bool, error) {
+			n--
+			return n > 0, tx.Move(audit.Line{Time: now, Event: task.Cancelled, Task: e.ID, From: e.State, To: task.Rejected})
+		})
+	}))
+}
+
+// TestStartsAreTrimmed: what is too old to count goes, and a clock that goes back
+// holds nobody up for longer than a day.
+func TestStartsAreTrimmed(t *testing.T) {
+	d := newCrashFS()
+	s := spoolOn(d)
+	started := func(n int, at time.Time) {
+		t.Helper()
+		var log []audit.Line
+		for range n {
+			log = append(log, audit.Line{Time: at, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", Kind: task.Ask})
+		}
+		if _, err := s.record(log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	started(startsKept/startsWidth, epoch)
+	started(1, epoch.Add(queue.Window))
+	started(1, epoch.Add(queue.Window+time.Second))
+	if want := int64(2 * startsWidth); s.log.starts != want {
+		t.Errorf("%d bytes are left, want %d", s.log.starts, want)
+	}
+	started(1, epoch.Add(1000*time.Hour))
+	back := epoch.Add(queue.Window + 2*time.Second)
+	started(1, back)
+	n := 0
+	err := view{s}.Starts(func(st queue.Start) {
+		n++
+		if st.Time.After(back) {
+			t.Errorf("a start at %s, and it is %s", st.Time, back)
+		}
+	})
+	if n != 4 || err != nil {
+		t.Errorf("%d starts are left, %v", n, err)
+	}
+}

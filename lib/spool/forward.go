@@ -1,0 +1,87 @@
+package spool
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+)
+
+// Lines returns a reader of the log as it is now. Committed lines never change, so
+// it needs no lock: what reads slowly may read on after the View.
+func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
+	segments, err := v.log.segments()
+	if err != nil || len(segments) == 0 {
+		return func(func([]byte, *audit.Line) error) error { return nil }, err
+	}
+	last, err := v.disk.Stat(auditDir + "/" + segments[len(segments)-1])
+	f := forward{disk: v.disk, since: since, about: []byte(about)}
+	return func(fn func([]byte, *audit.Line) error) error {
+		for i, name := range segments {
+			f.end = -1
+			if i == len(segments)-1 {
+				f.end = last.size
+			}
+			if mayHold(name, since) {
+				if err := f.segment(name, fn); err != nil {
+					return v.hint(err)
+				}
+			}
+		}
+		return nil
+	}, err
+}
+
+// mayHold reports whether a segment may have lines of a time or later. A commit
+// goes into the segment of its month, or into a later one after the clock went
+// back; the day is for commits that took their time at midnight.
+func mayHold(segment string, since time.Time) bool {
+	return segment >= since.UTC().AddDate(0, 0, -1).Format("2006-01")
+}
+
+// forward reads segments, oldest line first.
+type forward struct {
+	disk  disk
+	since time.Time
+	about []byte
+	end   int64 // where the segment ended when the reader was made; below 0: where it ends
+}
+
+func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error {
+	in := lineReader{disk: f.disk, name: auditDir + "/" + name}
+	for off := int64(0); f.end < 0 || off < f.end; {
+		raw, err := in.next()
+		if err != nil || raw == nil {
+			return err
+		}
+		off += int64(len(raw)) + 1
+		if before(raw, f.since) || !bytes.Contains(raw, f.about) {
+			continue
+		}
+		l, err := audit.Parse(raw)
+		if err != nil {
+			return fmt.Errorf("%s: byte %d: %w: %w", name, off-int64(len(raw))-1, ErrBroken, err)
+		}
+		if l.Time.Before(f.since) {
+			continue
+		}
+		if err := fn(raw, &l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before reports whether a line is older than a time, as far as the first member
+// tells, which is ten times cheaper than parsing it.
+func before(raw []byte, t time.Time) bool {
+	rest, ok := bytes.CutPrefix(raw, []byte(`{"time":"`))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || end < 0 {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(rest[:end]))
+	return err == nil && at.Before(t)
+}

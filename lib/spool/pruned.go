@@ -1,0 +1,63 @@
+package spool
+
+import (
+	"fmt"
+	"strings"
+
+	"pulse/lib/audit"
+	"pulse/lib/task"
+)
+
+// prunedDir keeps the ids of tasks whose files were removed, so that none of them
+// is taken again: a file for each first three digits, a line for each id.
+const prunedDir = "pruned"
+
+// prunedWidth is the width of a line: the id and the state it had.
+const prunedWidth = 44
+
+func prunedFile(id string) string { return prunedDir + "/" + id[:3] }
+
+// Pruned returns the last state of a task that was pruned.
+func (v view) Pruned(id string) (last task.State, err error) {
+	if !task.ValidID(id) {
+		return "", nil
+	}
+	_, last, err = findPruned(v.disk, id)
+	return last, err
+}
+
+// findPruned returns where the line of an id stands, or would be written.
+func findPruned(d disk, id string) (off int64, last task.State, err error) {
+	err = lines(d, prunedFile(id), prunedWidth, func(at int64, line []byte) (bool, error) {
+		if string(line[:32]) == id {
+			off, last = at, task.State(strings.TrimSpace(string(line[33:])))
+			return false, nil
+		}
+		off = at + prunedWidth
+		return true, nil
+	})
+	return off, last, err
+}
+
+// prune removes what is kept of a task, once its id is on the list. A line that is
+// there already is written again: the sync that was to follow may have failed.
+func (a *applier) prune(l *audit.Line) error {
+	off, _, err := findPruned(a.disk, l.Task)
+	if err != nil {
+		return err
+	}
+	name := prunedFile(l.Task)
+	if err := a.disk.WriteAt(name, off, fmt.Appendf(nil, "%s %-10s\n", l.Task, l.From)); err != nil {
+		return err
+	}
+	a.wrote(name)
+	for _, file := range []string{
+		string(l.From) + "/" + l.Task + ".json", metaDir + "/" + l.Task + ".json",
+		resultDir + "/" + l.Task, approvalDir + "/" + l.Task + ".json",
+	} {
+		if err := a.remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package spool
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"pulse/lib/fault"
+)
+
+// networkFile says that the queue may lie on a network file system.
+const networkFile = "network"
+
+// networks are the file systems (statfs(2)) on which flock(2) or fsync(2) may not
+// mean to one host what they mean to another.
+var networks = map[int64]string{
+	0x6969: "nfs", 0x517b: "smb", 0xfe534d42: "smb2", 0xff534d42: "cifs", 0x5346414f: "afs", 0x6b414653: "afs",
+	0x00c36400: "ceph", 0x01021997: "9p", 0x73757245: "coda", 0x564c: "ncp", 0x0bd00bd0: "lustre",
+	0x7461636f: "ocfs2", 0x01161970: "gfs2", 0x47504653: "gpfs", 0x19830326: "beegfs", 0x65735546: "fuse",
+}
+
+// refuseNetwork fails if dir lies on a network file system, or on one that may be.
+func refuseNetwork(dir string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return refuseType(dir, int64(uint32(st.Type)))
+}
+
+func refuseType(dir string, magic int64) error {
+	if name, ok := networks[magic]; ok {
+		return fault.Usagef("put it on a local disk, or pulse-queue init --allow-network after reading CAVEATS of pulse-queue(5)",
+			"%s lies on %s, where locks and syncs of several hosts can't be trusted", dir, name)
+	}
+	return nil
+}
+
+// Room fails if less than reserve bytes of the file system are free, so that there
+// stays room for answers and ends of what was accepted. Of a small file system the
+// reserve is a sixteenth at most.
+func (s *Spool) Room(reserve int64) error {
+	free, total, err := Free(s.dir)
+	if err != nil {
+		return err
+	}
+	if reserve = min(reserve, total/16); free >= reserve {
+		return nil
+	}
+	return fault.Temporaryf("make room, or pulse-queue prune --older-than 30d",
+		"%s: %d MiB are free, and limits.disk_reserve keeps %d MiB for what is accepted already", s.dir, free>>20, reserve>>20)
+}
+
+// Free returns how many bytes of the file system of dir may still be written, and
+// how many it has.
+func Free(dir string) (free, total int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", dir, err)
+	}
+	return int64(st.Bavail) * st.Frsize, int64(st.Blocks) * st.Frsize, nil
+}

@@ -1,0 +1,237 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/safefile"
+	"pulse/lib/task"
+)
+
+// snapshotFile marks a directory as a copy of a queue, which nobody changes.
+const snapshotFile = "snapshot"
+
+// snapshotMark is the content of the file of that name.
+const snapshotMark = "pulse-snapshot 1\n"
+
+// The modes of a snapshot: for its group to read, and for nobody to write. Setgid,
+// a directory hands the group of its parent on.
+const (
+	snapshotDirMode  = fs.ModeSetgid | 0o550
+	snapshotFileMode = fs.FileMode(0o440)
+)
+
+// copied are the files and directories that a snapshot has. It has no approvals,
+// grants, positions, locks and workers: nothing that lets anybody do anything.
+func copied() (files, dirs []string) {
+	files = []string{formatFile, unsafeFile, networkFile, holdFile, checkpointFile, agendaFile, startsFile}
+	dirs = []string{auditDir, metaDir, resultDir, prunedDir}
+	for _, s := range task.States {
+		dirs = append(dirs, string(s))
+	}
+	return files, dirs
+}
+
+// IsSnapshot reports whether this is a copy of a queue. Every Update of one fails.
+func (s *Spool) IsSnapshot() bool { return s.snapshot }
+
+// onlyRead makes s one.
+func (s *Spool) onlyRead() {
+	s.snapshot = true
+	if d, ok := s.disk.(*osDisk); ok {
+		s.lock = reading(d.dirs[""])
+	}
+}
+
+// errSnapshot is the error of a change to a snapshot.
+func (s *Spool) errSnapshot() error {
+	return fault.Usagef("name the queue it was made of", "%s is a snapshot: it can only be read", s.dir)
+}
+
+// whole returns nil unless a snapshot wants the repair that a queue would get: it
+// was made without a fault, so somebody changed it.
+func (s *Spool) whole(behind bool) error {
+	if !behind {
+		return nil
+	}
+	return fault.Failedf("make it anew: pulse-queue snapshot "+s.dir, "%s: the snapshot was changed: log and checkpoint don't agree", s.dir)
+}
+
+// isSnapshot reports whether dir is one. That decides what is refused and what may
+// be replaced, never whom to believe.
+func isSnapshot(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, snapshotFile))
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	b, err := os.ReadFile(filepath.Join(dir, snapshotFile))
+	return err == nil && string(b) == snapshotMark
+}
+
+// trustSnapshot fails if anybody but its owner and root may write a snapshot, or
+// put another one in its place. Whose it is does not matter: it is for others.
+func trustSnapshot(dir string) error {
+	for _, path := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if mode := info.Mode(); mode.Perm()&0o022 != 0 && (path == dir || mode&fs.ModeSticky == 0) {
+			return fault.Usagef("chmod go-w "+path, "snapshot can't be trusted: %s: mode %04o: %w", path, mode.Perm(), safefile.ErrWritable)
+		}
+	}
+	return nil
+}
+
+// Snapshot copies the queue to dir, as it is at one moment: whoever changes it
+// waits meanwhile. What stands at dir is replaced in one step, and only if it is an
+// earlier snapshot. On an error dir is as it was.
+func (s *Spool) Snapshot(dir string) error {
+	parent, base, err := s.apart(dir)
+	if err != nil {
+		return err
+	}
+	if err := replaceable(dir); err != nil {
+		return err
+	}
+	tmp, err := makeBeside(parent, base)
+	if err != nil {
+		return err
+	}
+	defer tmp.remove()
+	if err := s.View(func(queue.View) error { return s.copyTo(tmp.path) }); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	if err := tmp.seal(); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	if err := tmp.swap(filepath.Join(parent, base)); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return syncParent(filepath.Join(parent, base))
+}
+
+// apart returns the parent of dir, without symbolic links, and its last part. Queue
+// and snapshot must not lie in each other.
+func (s *Spool) apart(dir string) (parent, base string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", "", err
+	}
+	own, err := filepath.Abs(s.dir)
+	if err == nil {
+		own, err = filepath.EvalSymlinks(own)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	parent, err = filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return "", "", fault.Usagef("mkdir "+filepath.Dir(dir), "snapshot: %w", err)
+	}
+	if err := safefile.Directory(parent); err != nil {
+		return "", "", fault.Usagef("chmod go-w "+parent, "snapshot: %w", err)
+	}
+	base = filepath.Base(dir)
+	if there := filepath.Join(parent, base); within(there, own) || within(own, there) {
+		return "", "", fault.Usagef("pulse-queue snapshot "+own+"-snapshot", "snapshot: %s and the queue lie in each other", dir)
+	}
+	return parent, base, nil
+}
+
+// within reports whether path is dir or lies in it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// replaceable fails if something else than an earlier snapshot stands at dir.
+func replaceable(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || !isSnapshot(dir) {
+		return fault.Usagef("name a directory that does not exist yet, or an earlier snapshot", "%s: it is no snapshot, and is not replaced", dir)
+	}
+	return nil
+}
+
+// copyTo fills an empty directory with the copy, the marker first: whatever it
+// becomes, nobody may take it for a queue.
+func (s *Spool) copyTo(root string) error {
+	if err := os.WriteFile(filepath.Join(root, snapshotFile), []byte(snapshotMark), snapshotFileMode); err != nil {
+		return err
+	}
+	files, dirs := copied()
+	buf := make([]byte, chunk)
+	for _, name := range files {
+		if err := s.copyFile(root, name, buf); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, dir := range dirs {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+			return err
+		}
+		err := s.disk.Names(dir, func(name string) error {
+			err := s.copyFile(root, dir+"/"+name, buf)
+			if notFile(err) {
+				return nil // no task: verify says so
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile copies one file with its time, by which tasks are sorted.
+func (s *Spool) copyFile(root, name string, buf []byte) error {
+	st, err := s.disk.Stat(name)
+	if err != nil {
+		return err
+	}
+	n, err := s.disk.ReadAt(name, 0, buf)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(root, name)
+	fd, err := unix.Open(to, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, uint32(snapshotFileMode))
+	if err != nil {
+		return &fs.PathError{Op: "create", Path: to, Err: err}
+	}
+	defer unix.Close(fd)
+	for off := int64(0); err == nil && n > 0; {
+		err = writeAll(fd, buf[:n], off)
+		if off += int64(n); err == nil && n == len(buf) {
+			n, err = s.disk.ReadAt(name, off, buf)
+		} else {
+			n = 0
+		}
+	}
+	if err == nil {
+		err = unix.Fchmod(fd, uint32(snapshotFileMode)) // whatever the umask is
+	}
+	ts := unix.NsecToTimeval(st.mtime.UnixNano())
+	if err == nil {
+		err = unix.Futimes(fd, []unix.Timeval{ts, ts})
+	}
+	if err != nil {
+		return &fs.PathError{Op: "copy", Path: to, Err: err}
+	}
+	return nil
+}

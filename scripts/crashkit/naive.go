@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// The naive writers, each wrong in the way that is easily overlooked.
+const (
+	early     = "early"     // prints the receipt, and then writes the file where it belongs
+	nodirsync = "nodirsync" // does all of it right, but never syncs the directory
+)
+
+// naiveAdd takes records as pulse-queue add does, into DIR/scheduled, and prints
+// receipts.
+func naiveAdd(how, dir string, in io.Reader, out io.Writer) int {
+	runtime.LockOSThread()
+	for _, sub := range []string{"", "scheduled", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return 75
+		}
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if err := naiveTake(how, dir, lines.Text(), out); err != nil {
+			fmt.Fprintln(os.Stderr, "naive-add:", err)
+			return 75
+		}
+	}
+	return passed
+}
+
+func naiveTake(how, dir, line string, out io.Writer) error {
+	sum := sha256.Sum256([]byte(line))
+	id := hex.EncodeToString(sum[:16])
+	file := fmt.Sprintf(`{"record":%s,"task":{"id":%q}}`+"\n", line, id)
+	digest := sha256.Sum256([]byte(file))
+	receipt := fmt.Sprintf(`{"task":{"id":%q,"state":"scheduled","digest":"sha256:%x"}}`+"\n", id, digest)
+	final := filepath.Join(dir, "scheduled", id+".json")
+	if how == early {
+		if _, err := io.WriteString(out, receipt); err != nil {
+			return err
+		}
+		return os.WriteFile(final, []byte(file), 0o600)
+	}
+	tmp := filepath.Join(dir, "tmp", id)
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.WriteString(file); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, final); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, receipt)
+	return err
+}
+
+// naiveRun starts each task, and then notes that it is done. The start itself is
+// what a worker would do: a line in a log.
+func naiveRun(dir, log string) int {
+	runtime.LockOSThread()
+	names, err := filepath.Glob(filepath.Join(dir, "scheduled", "*.json"))
+	for _, name := range names {
+		id := strings.TrimSuffix(filepath.Base(name), ".json")
+		f, e := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if e == nil {
+			_, e = fmt.Fprintln(f, id)
+			e = errors.Join(e, f.Close(), os.Rename(name, filepath.Join(dir, "completed", filepath.Base(name))))
+		}
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "naive-run:", err)
+		return 75
+	}
+	return passed
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// power cuts the power on real file systems.
+func power(k *kit) error {
+	if os.Geteuid() != 0 {
+		k.skip("power cuts", "not root")
+		return nil
+	}
+	for _, fstype := range []string{"ext4", "xfs"} {
+		for _, how := range []string{"copy", "shutdown"} {
+			if err := cuts(k, fstype, how); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cuts makes a file system and cuts its power again and again.
+func cuts(k *kit, fstype, how string) error {
+	v, err := newVolume(k, fstype, how)
+	if err != nil {
+		k.skip(fmt.Sprintf("power, %s, %s", fstype, how), err)
+		return nil
+	}
+	defer v.remove()
+	n := 3
+	if k.long {
+		n = 60
+	}
+	p := &plug{v: v, d: v.desk("q"), b: newBooks()}
+	for _, part := range []struct {
+		name string
+		n    int
+		try  func(*tally, int) error
+	}{
+		{"add", 2 * n, p.whileAdding},
+		{"a completed ask", n, p.afterRun},
+		{"yes, then its effect", n, p.duringEffect},
+	} {
+		t := k.tally(fmt.Sprintf("power, %s, %s: %s", fstype, how, part.name), "cut")
+		for i := range part.n {
+			if err := part.try(t, i); err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+		}
+		t.end()
+	}
+	for _, writer := range []string{early, nodirsync} {
+		t := k.tally(fmt.Sprintf("power, %s, %s: CONTROL naive-add %s", fstype, how, writer), "cut")
+		t.control = true
+		for i := range n {
+			d := v.desk(fmt.Sprintf("naive-%s-%d", writer, i))
+			d.naive = true
+			if err := (&plug{v: v, d: d, b: newBooks()}).cutAdd(t, i, false, k.bin+"/crashkit", "naive-add", writer, d.queue); err != nil {
+				return err
+			}
+		}
+		t.end()
+	}
+	return nil
+}
+
+// plug is the queue whose power is cut, and what must hold of it.
+type plug struct {
+	v    *volume
+	d    *desk
+	b    *books
+	uid  int
+	sent int
+}
+
+func (p *plug) whileAdding(t *tally, i int) error {
+	return p.cutAdd(t, i, i%2 == 0, p.v.k.bin+"/pulse-queue", "add")
+}
+
+// cutAdd cuts the power right after a receipt was read, with more records on their
+// way (busy) or without.
+func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := p.d.command(ctx, argv...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	before := 1 + rand.IntN(20)
+	behind := 0
+	if busy {
+		behind = 40
+	}
+	closing := make(chan struct{})
+	go p.feed(in, before, behind, closing)
+	lines := bufio.NewReader(out)
+	receipt := func() error {
+		line, err := lines.ReadBytes('\n')
+		if err == nil {
+			err = p.b.receipts(line)
+		}
+		return err
+	}
+	for range before {
+		if err := receipt(); err != nil {
+			return fmt.Errorf("receipt: %w", err)
+		}
+	}
+	then, b, err := p.v.cut(p.d, p.b)
+	close(closing)
+	for err == nil && receipt() == nil {
+	}
+	cmd.Wait()
+	status := cmd.ProcessState.ExitCode()
+	p.uid += before + behind
+	if err != nil {
+		return err
+	}
+	return p.after(t, fmt.Sprintf("cut %d, after %d receipts", i, before), then, b, status)
+}
+
+// feed writes records: first those that are waited for, then more, with pauses, so
+// that they come in several batches.
+func (p *plug) feed(in io.WriteCloser, before, behind int, closing chan struct{}) {
+	defer in.Close()
+	io.WriteString(in, strings.Join(mails(p.uid+1, before), ""))
+	for i := range behind {
+		io.WriteString(in, mail(p.uid+1+before+i, "allow"))
+		if i%8 == 7 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	<-closing
+}
+
+// after looks at what the cut left, twice, goes on working there, and looks again.
+func (p *plug) after(t *tally, where string, then *outage, b *books, status int) error {
+	if then.same {
+		if err := p.v.again(); err != nil {
+			return err
+		}
+	}
+	var f findings
+	if ok := status == 0 || then.same && status == 75; !ok {
+		f.add("status %d: of the command whose disk went away", status)
+	}
+	for range 2 {
+		_, found := then.desk.inspect(b)
+		f = append(f, found...)
+	}
+	if b.kept != "" && !then.desk.approved(b.kept) {
+		f.add("yes: %s was approved, and the approval is gone", b.kept)
+	}
+	b.kept = ""
+	if !then.desk.naive && len(f) == 0 {
+		out, err := then.desk.must(strings.Join(mails(p.uid+1, 3), ""), "pulse-queue", "add")
+		if err = errors.Join(err, b.receipts(out)); err != nil {
+			f.add("add: %v", err)
+		}
+		p.uid += 3
+		if _, err := then.desk.must("", "pulse-queue", append([]string{"run", "--max", "2", "--"}, then.desk.worker(0)...)...); err != nil {
+			f.add("run: %v", err)
+		}
+		if _, err := then.desk.must("", "pulse-queue", append([]string{"run", "--effect", "external_send", "--"}, then.desk.worker(0)...)...); err != nil {
+			f.add("run --effect: %v", err)
+		}
+		_, found := then.desk.inspect(b)
+		f = append(f, found...)
+	}
+	t.point(where, true, f)
+	return then.end()
+}
+
+// afterRun cuts the power when run has ended: what is completed stays completed.
+func (p *plug) afterRun(t *tally, i int) error {
+	out, err := p.d.must(mail(p.uid+1, "allow"), "pulse-queue", "add")
+	p.uid++
+	if err = errors.Join(err, p.b.receipts(out)); err != nil {
+		return err
+	}
+	out, err = p.d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, p.d.worker(0)...)...)
+	if err != nil {
+		return err
+	}
+	if _, f := p.d.inspect(p.b); len(f) > 0 { // and enters what is completed
+		t.point(fmt.Sprintf("before cut %d", i), false, f)
+	}
+	then, b, err := p.v.cut(p.d, p.b)
+	if err != nil {
+		return err
+	}
+	return p.after(t, fmt.Sprintf("cut %d", i), then, b, 0)
+}
+
+// duringEffect cuts the power after a yes, and while its effect is being sent.
+func (p *plug) duringEffect(t *tally, i int) error {
+	p.sent++
+	out, err := p.d.must(effect(1000+p.sent), "pulse-queue", "add")
+	if err != nil {
+		return err
+	}
+	list, err := tasks(out)
+	if err = errors.Join(err, p.b.receipts(out)); err != nil {
+		return err
+	}
+	id := list[0].ID
+	if e := p.d.person(p.v.k.bin+"/pulse-approve", "yes", id); e.status != 0 {
+		return fmt.Errorf("yes: %v", e)
+	}
+	p.b.yes[id]++
+	if i%2 == 0 {
+		then, b, err := p.v.cut(p.d, p.b)
+		if err != nil {
+			return err
+		}
+		b.kept = id
+		return p.after(t, fmt.Sprintf("cut %d, after the yes", i), then, b, 0)
+	}
+	return p.cutEffect(t, i)
+}
+
+// cutEffect cuts the power while a worker sends. The worker waits at a FIFO until
+// that is done.
+func (p *plug) cutEffect(t *tally, i int) error {
+	fifo := filepath.Join(p.v.dir, "fifo")
+	os.Remove(fifo)
+	if err := mkfifo(fifo); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := p.d.command(ctx, p.v.k.bin+"/pulse-queue", "run", "--effect", "external_send", "--max", "1", "--",
+		"sh", "-c", `echo "$PULSE_TASK" >>`+p.d.starts()+`; cat >/dev/null; read x <`+fifo)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	end, err := os.OpenFile(fifo, os.O_WRONLY, 0) // until the worker opens it
+	if err != nil {
+		return err
+	}
+	then, b, err := p.v.cut(p.d, p.b)
+	end.WriteString("go on\n")
+	end.Close()
+	var exit *exec.ExitError
+	if e := cmd.Wait(); e != nil && !errors.As(e, &exit) {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return err
+	}
+	return p.after(t, fmt.Sprintf("cut %d, while the effect is sent", i), then, b, cmd.ProcessState.ExitCode())
+}

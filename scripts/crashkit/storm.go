@@ -1,0 +1,392 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// runners is how many runs work at the same time.
+const runners = 16
+
+// weather is a queue that many commands work on while they are killed.
+type weather struct {
+	k     *kit
+	d     *desk
+	kills int
+
+	mu      sync.Mutex
+	live    map[int]string // process ids of commands, and what they are
+	acked   *books
+	wrong   findings
+	done    map[string]int // what happened, counted
+	workers int            // killed
+	given   int            // uids given out
+	naive   *tally         // listings without the lock
+	stop    bool
+}
+
+// storm kills commands at random while they work on one queue.
+func storm(k *kit) error {
+	d, err := k.desk("storm")
+	if err != nil {
+		return err
+	}
+	if err := d.limits(1, "0"); err != nil { // a worker that was killed has had its attempt
+		return err
+	}
+	w := &weather{k: k, d: d, kills: 60, live: map[int]string{}, acked: newBooks(), done: map[string]int{}}
+	if k.long {
+		w.kills = 1000
+	}
+	if _, err := d.must("", "pulse-queue", "init"); err != nil {
+		return err
+	}
+	if err := w.approve(w.kills / 8); err != nil {
+		return err
+	}
+	w.naive = k.tally("storm: CONTROL listing without the lock", "listed")
+	w.naive.control = true
+	w.blow()
+	w.naive.end()
+	t := k.tally(fmt.Sprintf("storm, %d runners", runners), "kills")
+	maps.Copy(t.seen, w.done)
+	t.seen["workers killed"] = w.workers
+	f := append(w.wrong, w.drain(t)...)
+	t.point("in the end", true, f)
+	t.points, t.hit = w.kills, 0
+	for what, n := range w.done {
+		if strings.HasSuffix(what, "killed") {
+			t.hit += n
+		}
+	}
+	t.end()
+	return nil
+}
+
+// approve adds effects, and says yes to each of them once.
+func (w *weather) approve(n int) error {
+	for i := range n {
+		out, err := w.d.must(effect(i), "pulse-queue", "add")
+		if err != nil {
+			return err
+		}
+		list, err := tasks(out)
+		if err != nil {
+			return err
+		}
+		w.acknowledge(out)
+		if e := w.d.person(w.k.bin+"/pulse-approve", "yes", list[0].ID); e.status != 0 {
+			return fmt.Errorf("pulse-approve yes: %v", e)
+		}
+		w.acked.yes[list[0].ID]++
+	}
+	return nil
+}
+
+// blow runs everything at once until all kills are made.
+func (w *weather) blow() {
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(w.produce)
+	}
+	for i := range runners {
+		if i < 2 {
+			wg.Go(func() { w.work("run --effect", "--effect", "external_send", "--max", "1") })
+		} else {
+			wg.Go(func() { w.work("run", "--max", "20") })
+		}
+	}
+	wg.Go(w.read)
+	wg.Go(w.readNaively)
+	w.strike()
+	w.mu.Lock()
+	w.stop = true
+	w.mu.Unlock()
+	wg.Wait()
+}
+
+func (w *weather) over() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stop
+}
+
+func (w *weather) find(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong.add(format, args...)
+}
+
+// try runs a command that may be killed, and hands what it prints to each, line by
+// line, as it comes. It returns the end of the command.
+func (w *weather) try(what, stdin string, each func(line []byte), args ...string) *ended {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	cmd := w.d.command(ctx, append([]string{w.k.bin + "/pulse-queue"}, args...)...)
+	var complaint bytes.Buffer
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &complaint
+	e := &ended{status: -1}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		e.err = err
+		return e
+	}
+	w.enter(cmd.Process.Pid, what)
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		each(line)
+	}
+	w.leave(cmd.Process.Pid)
+	e = e.judge(cmd, cmd.Wait(), ctx.Err())
+	e.stderr = complaint.Bytes()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.killed {
+		w.done[what+" killed"]++
+	} else {
+		w.done[what+" ended"]++
+	}
+	return e
+}
+
+func (w *weather) enter(pid int, what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.live[pid] = what
+}
+
+// leave takes a process off the list before it is waited for, so that nobody kills
+// whoever has its number next.
+func (w *weather) leave(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.live, pid)
+}
+
+// fits notes what a command that was not killed may not end with.
+func (w *weather) fits(what string, e *ended) {
+	if e.err != nil || !e.killed && e.status != 0 {
+		w.find("status %d: %s: %s", e.status, what, cut(e.String(), 300))
+	}
+}
+
+// batch is how many records one add is given.
+const batch = 12
+
+// produce adds batches; one whose add was killed is given again.
+func (w *weather) produce() {
+	for !w.over() {
+		w.mu.Lock()
+		from := w.given
+		w.given += batch
+		w.mu.Unlock()
+		stdin := strings.Join(mails(from+1, batch), "")
+		for {
+			e := w.try("add", stdin, w.acknowledge, "add")
+			w.fits("add", e)
+			if !e.killed {
+				break
+			}
+		}
+		w.pause()
+	}
+}
+
+// pause lets the queue not grow faster than it is worked off.
+func (w *weather) pause() {
+	for !w.over() {
+		entries, _ := os.ReadDir(filepath.Join(w.d.queue, "scheduled"))
+		if len(entries) < 20*batch {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (w *weather) acknowledge(line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.acked.receipts(line); err != nil {
+		w.wrong.add("receipt: %v", err)
+	}
+}
+
+// script is a worker that takes its time: it notes its start, and waits a little.
+func (w *weather) script() []string {
+	return []string{"sh", "-c", `echo "$PULSE_TASK" >>` + w.d.starts() + `; cat >/dev/null; sleep 0.0$(($$ % 4))`}
+}
+
+func (w *weather) work(what string, flags ...string) {
+	argv := append(append(append([]string{"run"}, flags...), "--"), w.script()...)
+	for !w.over() {
+		w.fits(what, w.try(what, "", func([]byte) {}, argv...))
+	}
+}
+
+// read lists the queue: what was acknowledged before is there, once.
+func (w *weather) read() {
+	for n := 0; !w.over(); n++ {
+		if n%4 == 3 {
+			w.fits("verify", w.try("verify", "", func([]byte) {}, "verify"))
+		}
+		w.mu.Lock()
+		before := ids(w.acked.acked)
+		w.mu.Unlock()
+		var out []byte
+		e := w.try("list", "", func(line []byte) { out = append(out, line...) }, "list", "--all", "--json")
+		w.fits("list", e)
+		if e.killed || e.status != 0 {
+			continue
+		}
+		list, err := tasks(out)
+		if err != nil {
+			w.find("list: %v", err)
+		}
+		times := map[string]int{}
+		for _, t := range list {
+			if times[t.ID]++; times[t.ID] == 2 {
+				w.find("listed twice: %s", t.ID)
+			}
+		}
+		for _, id := range before {
+			if times[id] == 0 {
+				w.find("not listed: %s, which was acknowledged", id)
+			}
+		}
+	}
+}
+
+// readNaively lists the directories without the lock: what read looks for must be
+// found here, or it would not have been found there.
+func (w *weather) readNaively() {
+	for !w.over() {
+		w.mu.Lock()
+		before := ids(w.acked.acked)
+		w.mu.Unlock()
+		times := map[string]int{}
+		for _, st := range states {
+			entries, _ := os.ReadDir(filepath.Join(w.d.queue, st))
+			for _, e := range entries {
+				times[strings.TrimSuffix(e.Name(), ".json")]++
+			}
+		}
+		var f findings
+		for _, id := range before {
+			if n := times[id]; n != 1 {
+				f.add("listed %d times: %s", n, id)
+			}
+		}
+		w.naive.point("", true, f)
+	}
+}
+
+// strike kills commands, and now and then a worker.
+func (w *weather) strike() {
+	deadline := time.Now().Add(time.Duration(w.kills)*time.Second/2 + patience)
+	for n := 0; n < w.kills; {
+		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
+		if rand.IntN(8) == 0 {
+			w.strikeWorker()
+		}
+		w.mu.Lock()
+		for pid := range w.live { // in no order
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				delete(w.live, pid)
+				n++
+			}
+			break
+		}
+		w.mu.Unlock()
+		if time.Now().After(deadline) {
+			w.find("stuck: %d of %d kills in the time there is", n, w.kills)
+			return
+		}
+	}
+}
+
+// strikeWorker kills the worker of some run: a child that leads a session.
+func (w *weather) strikeWorker() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for pid, what := range w.live {
+		if !strings.HasPrefix(what, "run") {
+			continue
+		}
+		for _, child := range childrenOf(pid) {
+			if syscall.Kill(child, syscall.SIGKILL) == nil {
+				w.workers++
+				return
+			}
+		}
+	}
+}
+
+// childrenOf returns the children of all threads of a process.
+func childrenOf(pid int) (list []int) {
+	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, name := range names {
+		b, _ := os.ReadFile(name)
+		for field := range strings.FieldsSeq(string(b)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				list = append(list, child)
+			}
+		}
+	}
+	return list
+}
+
+// drain works off what is left, undisturbed, and checks everything.
+func (w *weather) drain(t *tally) (f findings) {
+	for range 2 {
+		if err := w.d.settle(); err != nil {
+			f.add("settle: %v", err)
+		}
+		var wg sync.WaitGroup
+		for range runtime.NumCPU() {
+			wg.Go(func() {
+				for _, flags := range [][]string{{"run", "--"}, {"run", "--effect", "external_send", "--"}} {
+					w.fits("run, in the end", w.d.pulse("", "pulse-queue", append(flags, w.script()...)...))
+				}
+			})
+		}
+		wg.Wait()
+		listed, found := w.d.inspect(w.acked)
+		f = append(f, found...)
+		ends := map[string]int{}
+		for _, task := range listed {
+			ends[task.State]++
+			unknown := task.Kind == "effect" && task.State == "awaiting_review" && task.Reason == "effect_unknown"
+			if task.State != "completed" && task.State != "failed" && !unknown {
+				f.add("stuck: %s is %s", task.ID, task.State)
+			}
+		}
+		for st, n := range ends {
+			t.seen[st] = n
+		}
+		t.seen["starts"] = 0
+		for _, n := range w.d.started() {
+			t.seen["starts"] += n
+		}
+		t.seen["acknowledged"] = len(w.acked.acked)
+	}
+	return f
+}

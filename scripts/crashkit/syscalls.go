@@ -1,0 +1,247 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// syscalls kills every command at its system calls.
+func syscalls(k *kit) error {
+	for _, s := range k.chosen() {
+		err := s.setUp(k, "syscalls")
+		if errors.Is(err, errAbsent) {
+			k.missing("kill: "+s.name, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		points, err := s.dryRun(k, "syscalls")
+		if err != nil {
+			return err
+		}
+		t := k.tally("kill: "+s.name, "killed")
+		t.control = s.control
+		chosen := append(pick(points, onDisk, k.most(3)), pick(points, onProcesses, k.most(1))...)
+		s.each(k, "syscalls", chosen, func(d *desk, i int, c call) {
+			s.kill(d, t, i, c)
+		})
+		t.end()
+	}
+	return nil
+}
+
+// chosen are the scenarios of syscalls and errors.
+func (k *kit) chosen() (list []*scenario) {
+	for _, s := range append(scenarios(), naiveScenario(early, true), naiveScenario(nodirsync, false), naiveRunner()) {
+		if strings.Contains(s.name, k.only) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// most is how many points of one kind are tried: n of them, but all in long.
+func (k *kit) most(n int) int {
+	if k.long {
+		return math.MaxInt
+	}
+	return n
+}
+
+// naiveScenario is a naive writer in place of add.
+func naiveScenario(how string, control bool) *scenario {
+	name := "naive-add " + how
+	if control {
+		name = "CONTROL " + name
+	}
+	return &scenario{
+		name: name, control: control, naive: true, stdin: strings.Join(mails(1, 4), ""),
+		argv: func(d *desk, bin string) []string { return []string{bin + "/crashkit", "naive-add", how, d.queue} },
+	}
+}
+
+// naiveRunner is a naive run in place of run. One start of each task is allowed.
+func naiveRunner() *scenario {
+	s := &scenario{name: "CONTROL naive-run", control: true, naive: true}
+	s.prepare = func(d *desk, b *books) error {
+		out, err := d.must(strings.Join(mails(1, 3), ""), "crashkit", "naive-add", nodirsync, d.queue)
+		if err = errors.Join(err, b.receipts(out)); err != nil {
+			return err
+		}
+		for id := range b.acked {
+			b.yes[id] = 1
+		}
+		return os.Mkdir(filepath.Join(d.queue, "completed"), 0o700)
+	}
+	s.argv = func(d *desk, bin string) []string {
+		return []string{bin + "/crashkit", "naive-run", d.queue, d.starts()}
+	}
+	s.next = func(d *desk, b *books) error {
+		_, err := d.must("", "crashkit", "naive-run", d.queue, d.starts())
+		return err
+	}
+	return s
+}
+
+// dryRun runs the command of a scenario to its end and returns its system calls.
+func (s *scenario) dryRun(k *kit, part string) ([]call, error) {
+	d, err := s.desk(k, part, "dry")
+	if err != nil {
+		return nil, err
+	}
+	log := filepath.Join(d.dir, "trace")
+	e := s.traced(d, log, "all", "")
+	if e.status != 0 || e.err != nil {
+		return nil, fmt.Errorf("%s, undisturbed: %v", s.name, e)
+	}
+	b := s.books.clone()
+	err = b.receipts(e.stdout)
+	if s.name == "yes" {
+		b.yes[ids(b.acked)[0]]++
+	}
+	if _, f := d.inspect(b); len(f) > 0 || err != nil {
+		return nil, fmt.Errorf("%s, undisturbed: %v, %q", s.name, err, f)
+	}
+	list, err := calls(log)
+	return touching(list, d.queue), err
+}
+
+// desk makes a desk to be filled from the template.
+func (s *scenario) desk(k *kit, part, name string) (*desk, error) {
+	d := &desk{k: k, dir: filepath.Join(k.dir, part, name), naive: s.naive}
+	d.queue, d.policy = filepath.Join(d.dir, "q"), filepath.Join(d.dir, "policy.toml")
+	return d, mirror(s.template, d.dir)
+}
+
+// traced runs the command of the scenario under strace.
+func (s *scenario) traced(d *desk, log, calls, inject string) *ended {
+	argv := strace(log, calls, inject, s.argv(d, d.k.locked)...)
+	if s.person {
+		return d.person(argv...)
+	}
+	return d.exec(s.stdin, argv...)
+}
+
+// each tries the points, on as many desks as there are processors.
+func (s *scenario) each(k *kit, part string, points []call, try func(*desk, int, call)) {
+	var wg sync.WaitGroup
+	queue := make(chan int)
+	for n := range runtime.NumCPU() {
+		wg.Go(func() {
+			for i := range queue {
+				d, err := s.desk(k, part, fmt.Sprintf("desk-%d", n))
+				if err != nil {
+					panic(err) // the disk of the test itself is full
+				}
+				try(d, i, points[i])
+			}
+		})
+	}
+	for i := range points {
+		queue <- i
+	}
+	close(queue)
+	wg.Wait()
+}
+
+// kill ends the command before one system call, and looks at what is left, twice.
+func (s *scenario) kill(d *desk, t *tally, i int, c call) {
+	log := filepath.Join(d.dir, "trace")
+	e := s.traced(d, log, c.name, fmt.Sprintf("%s:signal=KILL:when=%d", c.name, c.n))
+	b, f := s.took(e)
+	if e.err != nil || !e.killed && e.status != 0 && e.status != 75 {
+		f.add("status: %v", e)
+	}
+	if e.killed && !onFirstThread(log) {
+		t.count("on another thread")
+	}
+	f = append(f, s.aftermath(d, b, i)...)
+	t.point(c.String(), e.killed, f)
+}
+
+// aftermath checks what a command left, goes on working, and checks again. The
+// first command after a crash is not always the same.
+func (s *scenario) aftermath(d *desk, b *books, i int) (f findings) {
+	if err := d.settle(); err != nil {
+		f.add("settle: %v", err)
+	}
+	if i%3 == 1 && !s.naive {
+		d.must("", "pulse-queue", "verify")
+	}
+	listed, found := d.inspect(b)
+	f = append(f, found...)
+	if s.whole != nil && len(f) == 0 {
+		var ignore findings
+		if text := s.whole(s.was, d.files(&ignore)); text != "" {
+			f.add("%s", text)
+		}
+	}
+	for range 2 {
+		if s.next != nil {
+			if err := s.next(d, b); err != nil {
+				f.add("%v", err)
+			}
+		}
+		listed, found = d.inspect(b)
+		f = append(f, found...)
+	}
+	if s.late != nil && len(f) == 0 {
+		if text := s.late(listed); text != "" {
+			f.add("%s", text)
+		}
+	}
+	return f
+}
+
+// mirror makes to a copy of from, times and all. Directories that are there are
+// used again: making many new ones is slow on some file systems.
+func mirror(from, to string) error {
+	if err := clear(from, to); err != nil {
+		return err
+	}
+	return filepath.Walk(from, func(name string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		dest := to + strings.TrimPrefix(name, from)
+		if info.IsDir() {
+			return os.MkdirAll(dest, info.Mode().Perm())
+		}
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(dest, b, info.Mode().Perm())
+		}
+		if err == nil {
+			err = os.Chtimes(dest, info.ModTime(), info.ModTime())
+		}
+		return err
+	})
+}
+
+// clear removes from to what is not in from.
+func clear(from, to string) error {
+	entries, err := os.ReadDir(to)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		below, err := os.Stat(filepath.Join(from, e.Name()))
+		gone := filepath.Join(to, e.Name())
+		if err == nil && below.IsDir() && e.IsDir() {
+			err = clear(filepath.Join(from, e.Name()), gone)
+		} else {
+			err = os.RemoveAll(gone)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// volume is a file system in an image, mounted, whose power can be cut.
+//
+// The image lies on an xfs of its own, where a file can be cloned at one moment
+// (FICLONE): a copy made block by block while the file system is in use would be
+// of no moment at all.
+type volume struct {
+	k      *kit
+	fstype string
+	how    string // copy: of the image; shutdown: of the file system
+	dir    string
+	image  string
+	mnt    string
+}
+
+// mkfs are the file systems and the least they need, in MiB.
+var mkfs = map[string]struct {
+	argv []string
+	size int64
+}{
+	"ext4": {[]string{"mkfs.ext4", "-q", "-F"}, 64},
+	"xfs":  {[]string{"mkfs.xfs", "-q", "-f"}, 320},
+}
+
+func format(image, fstype string, mib int64) error {
+	f, err := os.Create(image)
+	if err == nil {
+		err = errors.Join(f.Truncate(mib<<20), f.Close())
+	}
+	if err != nil {
+		return err
+	}
+	argv := append(mkfs[fstype].argv, image)
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+func newVolume(k *kit, fstype, how string) (v *volume, err error) {
+	v = &volume{k: k, fstype: fstype, how: how, dir: filepath.Join(k.dir, "power")}
+	v.mnt = filepath.Join(v.dir, "disk")
+	if err := errors.Join(os.RemoveAll(v.dir), os.MkdirAll(v.mnt, 0o700)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			v.remove()
+		}
+	}()
+	base := filepath.Join(v.dir, "base")
+	for _, dir := range []string{base, filepath.Join(v.dir, "cut")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := format(base+".img", "xfs", 2048); err != nil {
+		return nil, err
+	}
+	if err := mount(base, "xfs", base+".img", "loop"); err != nil {
+		return nil, err
+	}
+	v.image = filepath.Join(base, "image")
+	if err := format(v.image, fstype, mkfs[fstype].size); err != nil {
+		return nil, err
+	}
+	return v, v.mount(v.image, v.mnt)
+}
+
+func (v *volume) mount(image, mnt string) error {
+	options := "loop"
+	if v.fstype == "xfs" {
+		options += ",nouuid" // a clone has the same
+	}
+	return mount(mnt, v.fstype, image, options)
+}
+
+// remove unmounts everything, the last first.
+func (v *volume) remove() { unmountAll() }
+
+// desk is a queue on the volume; what else it needs lies beside the volume.
+func (v *volume) desk(name string) *desk {
+	d := &desk{k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, name), policy: filepath.Join(v.dir, "policy.toml"), notes: filepath.Join(v.dir, name+".starts")}
+	if err := d.limits(3, "0"); err != nil {
+		panic(err) // it is the disk of the test itself
+	}
+	return d
+}
+
+// outage is what a power cut left.
+type outage struct {
+	desk *desk
+	same bool // the volume itself, which its commands lost
+	end  func() error
+}
+
+// cut cuts the power and puts it on again. The books are of the moment before.
+func (v *volume) cut(d *desk, b *books) (*outage, *books, error) {
+	if v.how == "shutdown" {
+		err := v.shutdown()
+		return &outage{d, true, func() error { return nil }}, b, err
+	}
+	then, b := *d, b.clone()
+	then.notes = d.notes + ".cut"
+	if err := copyFile(d.notes, then.notes); err != nil {
+		return nil, nil, err
+	}
+	image, mnt := filepath.Join(v.dir, "base", "clone"), filepath.Join(v.dir, "cut")
+	if err := clone(v.image, image); err != nil {
+		return nil, nil, err
+	}
+	if err := v.mount(image, mnt); err != nil {
+		return nil, nil, err
+	}
+	rel, err := filepath.Rel(v.mnt, d.queue)
+	then.queue = filepath.Join(mnt, rel)
+	return &outage{&then, false, func() error { return errors.Join(unmount(mnt), os.Remove(image)) }}, b, err
+}
+
+// goingDown is the ioctl of xfs_io -x -c shutdown, which ext4 knows too; noFlush
+// is what a power cut does to the journal in memory.
+const (
+	goingDown = 0x8004587d
+	noFlush   = 2
+)
+
+func (v *volume) shutdown() error {
+	fd, err := unix.Open(v.mnt, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	err = unix.IoctlSetPointerInt(fd, goingDown, noFlush)
+	if unix.Close(fd); err != nil {
+		return fmt.Errorf("shutdown of %s: %w", v.fstype, err)
+	}
+	return nil
+}
+
+// again mounts what was shut down, once nobody uses it any more.
+func (v *volume) again() error {
+	if err := unmount(v.mnt); err != nil {
+		return err
+	}
+	return v.mount(v.image, v.mnt)
+}
+
+func clone(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	if err := unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())); err != nil {
+		return fmt.Errorf("FICLONE: %w", err)
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.RemoveAll(to)
+	}
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.Create(to)
+	if err == nil {
+		_, err = io.Copy(dst, src)
+		err = errors.Join(err, dst.Close())
+	}
+	return err
+}
+
+func mkfifo(name string) error { return unix.Mkfifo(name, 0o600) }
