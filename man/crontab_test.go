@@ -42,7 +42,7 @@ func TestCrontab(t *testing.T) {
 	text = strings.ReplaceAll(text, "/home/me", home)
 	text = strings.Replace(text, "PATH=/usr/local/bin", "PATH="+local+":"+bin, 1)
 	env, entries := crontab(t, text)
-	if len(entries) != 2 {
+	if len(entries) != 4 {
 		t.Fatalf("%d entries", len(entries))
 	}
 	policy, err := os.ReadFile(home + "/policy.toml")

@@ -57,6 +57,9 @@ func TestClosedLists(t *testing.T) {
 			p := load(t, "policy")
 			return p.keys(p.definition("file"), "")
 		}},
+		{"pulse-queue.1", "health codes", func(t *testing.T) []string {
+			return load(t, "health").constants(t, ofType("Code"))
+		}},
 		{"pulse-queue.5", "queue files", func(t *testing.T) []string {
 			return load(t, "spool").constants(t, suffixed("File"))
 		}},

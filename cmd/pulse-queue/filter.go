@@ -122,7 +122,8 @@ func (f *filter) may(e *queue.Entry) bool {
 	case f.sender != "" && f.sender[0] != '@' && e.Sender != queue.KeyOf(f.sender):
 		return false
 	}
-	return f.oldest.IsZero() || e.Since.After(f.oldest) // it was made before that
+	// It was made before its last transition, which the agenda has in whole seconds.
+	return f.oldest.IsZero() || e.Since.Add(time.Second).After(f.oldest)
 }
 
 // load reads a task and gives it to row if it is meant. Of one that can't be read

@@ -40,8 +40,8 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if s.IsSnapshot() {
-		return fault.Usagef("name the queue it was made of", "%s is a snapshot: it has no health of its own", c.String("queue"))
+	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
+		return err
 	}
 	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err

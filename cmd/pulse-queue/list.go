@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,15 +46,18 @@ func list(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	through := newOutlet(c.App.Writer)
+	out := bufio.NewWriterSize(through, 64<<10)
 	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
 	if !c.Bool("json") {
 		tab := table{out, listColumns}
 		tab.row("ID", "STATE", "KIND", "AGE", "TRUST", "ACTION", "SENDER", "SUBJECT")
 		row = func(s *queue.Stored) error { return tab.row(cells(s, now)...) }
 	}
-	err = s.View(func(v queue.View) error { return f.each(v, row) })
-	return errors.Join(err, out.Flush())
+	err = s.View(func(v queue.View) error {
+		return f.each(v, func(s *queue.Stored) error { return cmp.Or(c.Context.Err(), row(s)) })
+	})
+	return cmp.Or(errors.Join(err, out.Flush()), through.Close(c.Context))
 }
 
 // listColumns are the widths of the columns: what is longer moves the rest of its

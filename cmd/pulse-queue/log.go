@@ -68,8 +68,8 @@ func showLog(c *cli.Context) error {
 		tab.row("TIME", "EVENT", "STATE", "ID", "ACTION", "SENDER", "REASON", "BY")
 	}
 	err = lines(func(raw []byte, l *audit.Line) error {
-		if !sel.has(l) {
-			return nil
+		if err := c.Context.Err(); err != nil || !sel.has(l) {
+			return err
 		}
 		if !c.Bool("json") {
 			return tab.row(told(l)...)

@@ -151,6 +151,7 @@ func (t *teller) task(st task.State, id string) error {
 		return err
 	default:
 		t.print(screen.Task(&s, t.now)...)
+		t.print(screen.Policy(s.Decision.Policy))
 	}
 	m, err := t.moment(&s)
 	if err != nil {
@@ -205,16 +206,23 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	return m, err
 }
 
-// runner returns the process id of what runs a task, or 0.
+// runner returns the process id of what runs a task; 0: nobody does; below 0: that
+// can't be told, for a snapshot has no locks and another account can't read them.
 func (t *teller) runner(id string) int {
+	if _, err := os.Stat(t.workers); err != nil {
+		return -1
+	}
 	if runner.Dir(t.workers).Dead(id) {
 		return 0
 	}
 	b, err := os.ReadFile(filepath.Join(t.workers, id+".runner"))
 	if err != nil {
-		return 0
+		return -1
 	}
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 0 {
+		return -1
+	}
 	return pid
 }
 

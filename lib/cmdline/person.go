@@ -39,7 +39,7 @@ func Sit(c *cli.Context) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := RefuseInside(c.String("queue")); err != nil {
+	if err := errors.Join(s.Writable(), RefuseInside(c.String("queue"))); err != nil {
 		s.Close()
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (f *Facts) history(v queue.View) (list []Finding, err error) {
 		if p.last.IsZero() {
 			p.last = l.Time
 		}
-		if l.Source != "" && l.Time.After(p.mail) {
+		if came := l.Event == task.Added || l.Event == task.Refused; came && l.Source != "" && l.Time.After(p.mail) {
 			p.mail = l.Time
 		}
 		p.added = p.added || l.Event == task.Added

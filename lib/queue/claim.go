@@ -69,7 +69,7 @@ func (r *Run) Next(tx Tx, hold func(id string) error) (claim *Claim, more bool, 
 		return nil, false, err
 	}
 	aside := 0
-	err = tx.Open(func(e Entry) (bool, error) {
+	err = tx.Entries(task.Scheduled, func(e Entry) (bool, error) {
 		if !r.due(&e, &spent, now) {
 			return true, nil
 		}
@@ -130,7 +130,7 @@ func (r *Run) kind() task.Kind {
 
 // due reports whether a task may be looked at by this run now.
 func (r *Run) due(e *Entry, spent *spent, now time.Time) bool {
-	if e.State != task.Scheduled || e.Kind != r.kind() || r.Effect != "" && e.Action != r.Effect {
+	if e.Kind != r.kind() || r.Effect != "" && e.Action != r.Effect {
 		return false
 	}
 	// After the clock went back nobody waits for it to catch up, but for what a
@@ -281,10 +281,7 @@ func Expire(tx Tx, limit time.Duration, now time.Time) (more bool, err error) {
 // each calls fn for the open tasks of a state until maxMoves of them moved.
 func each(tx Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
 	moves := 0
-	err = tx.Open(func(e Entry) (bool, error) {
-		if e.State != st {
-			return true, nil
-		}
+	err = tx.Entries(st, func(e Entry) (bool, error) {
 		moved, err := fn(&e)
 		if moved {
 			moves++

@@ -50,6 +50,7 @@ type Store interface {
 type View interface {
 	State(id string) (task.State, error) // "" where nobody has a file of that id
 	Open(fn func(Entry) (more bool, err error)) error
+	Entries(st task.State, fn func(Entry) (more bool, err error)) error // open ones of a state
 	Scan(st task.State, fn func(id string) (more bool, err error)) error
 	Count(st task.State) (int, error)
 	Load(st task.State, id string) (Stored, error) // ErrUnknown, ErrCorrupt

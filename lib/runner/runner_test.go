@@ -44,7 +44,7 @@ func run(t *testing.T, w *Worker) End {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := orphans(); len(left) > 0 {
+	if left, _ := orphans(); len(left) > 0 {
 		t.Errorf("it left %v", left)
 	}
 	return end

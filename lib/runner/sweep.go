@@ -39,21 +39,19 @@ func sweep(earlier crowd, deadline time.Time) error {
 	var last []int
 	empty := 0
 	for pause := time.Duration(0); ; {
-		found := slices.DeleteFunc(orphans(), earlier.has)
+		found, others := orphans()
+		found = slices.DeleteFunc(found, earlier.has)
 		testOnlyRound(len(found))
 		if len(found) > 0 {
 			empty = 0
-		} else if empty++; empty > 2 || childless() {
+		} else if empty++; childless() || len(others)+len(earlier) > 0 && empty > 2 {
 			return nil
 		}
-		var left []error
-		for _, pid := range slices.Backward(found) {
-			if err := end(pid); err != nil {
-				left = append(left, fmt.Errorf("runner: process %d is left: %w", pid, err))
-			}
-		}
-		if time.Now().After(deadline) {
-			return errors.Join(left...)
+		left := endAll(found)
+		if late := time.Since(deadline); late > 0 && left != nil {
+			return left
+		} else if late > patience {
+			return errUnseen
 		}
 		if pause = min(2*pause+time.Microsecond, 5*time.Millisecond); !slices.Equal(found, last) {
 			pause = 0
@@ -63,6 +61,17 @@ func sweep(earlier crowd, deadline time.Time) error {
 	}
 }
 
+// endAll kills and reaps children, the newest first, and names those that live.
+func endAll(pids []int) error {
+	var left []error
+	for _, pid := range slices.Backward(pids) {
+		if err := end(pid); err != nil {
+			left = append(left, fmt.Errorf("runner: process %d is left: %w", pid, err))
+		}
+	}
+	return errors.Join(left...)
+}
+
 // heedChildren undoes signal.Ignore, which signal.Reset alone doesn't.
 func heedChildren() {
 	c := make(chan os.Signal, 1)
@@ -70,15 +79,19 @@ func heedChildren() {
 	signal.Stop(c)
 }
 
-// orphans returns the children of this process that a worker left to it. What is
-// in this process's own session was there before: a worker has its own, and no
-// process can get into one that exists.
-func orphans() []int {
+// orphans returns the children of this process that a worker left to it. The
+// others, in this process's own session, were there before: a worker has its own,
+// and no process can get into one that exists.
+func orphans() (list, others []int) {
 	own, _ := unix.Getsid(0)
-	return slices.DeleteFunc(children(os.Getpid()), func(pid int) bool {
-		sid, err := unix.Getsid(pid)
-		return err == nil && sid == own
-	})
+	for _, pid := range children(os.Getpid()) {
+		if sid, err := unix.Getsid(pid); err == nil && sid == own {
+			others = append(others, pid)
+		} else {
+			list = append(list, pid)
+		}
+	}
+	return list, others
 }
 
 // crowd are processes: their pids, and when each was started.
@@ -87,7 +100,8 @@ type crowd map[int]uint64
 // orphansNow returns the orphans that this process has.
 func orphansNow() crowd {
 	c := crowd{}
-	for _, pid := range orphans() {
+	list, _ := orphans()
+	for _, pid := range list {
 		if p, err := look(pid); err == nil {
 			c[pid] = p.start
 		}
@@ -108,6 +122,9 @@ func (c crowd) has(pid int) bool {
 func childless() bool {
 	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == unix.ECHILD
 }
+
+// errUnseen is of processes that are not in /proc for long enough to be killed.
+var errUnseen = errors.New("runner: processes are left that start others and end")
 
 // errAlive is of a process that has been killed and is not dead yet.
 var errAlive = errors.New("it does not die of SIGKILL")
@@ -153,7 +170,7 @@ func startReaper(worker int) *reaper {
 func (r *reaper) run(worker int) {
 	defer close(r.ended)
 	for {
-		list := orphans()
+		list, _ := orphans()
 		testOnlyRound(len(list))
 		for _, pid := range list {
 			// Nobody else reaps it, so the number is still its own.

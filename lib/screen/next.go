@@ -17,7 +17,7 @@ type Moment struct {
 	Last    *audit.Line        // of the log about the task; nil: none
 	Yes     *approval.Approval // that it has; nil: none
 	Held    string             // the sentence that says the queue is held; empty: it is not
-	Runner  int                // process id of what runs it; 0: nobody does
+	Runner  int                // process id of what runs it; 0: nobody does; below 0: not known
 	Expires time.Duration      // how long an answer may take
 	Outlook *queue.Outlook     // of a scheduled task; nil: there is no policy to ask
 }
@@ -51,7 +51,10 @@ func Next(s *queue.Stored, m *Moment) []string {
 	case s.Task.State == task.Running && m.Runner == 0:
 		n.say("nobody runs it any more: the next run puts it back")
 	case s.Task.State == task.Running:
-		n.say("process %d runs it; to end it:", m.Runner)
+		if m.Runner > 0 {
+			n.say("process %d runs it", m.Runner)
+		}
+		n.say("to end it:")
 		n.command("pulse-queue cancel %s", id)
 	case s.Task.State == task.Completed:
 		n.say("it is done; to have it done once more:")
@@ -145,6 +148,14 @@ func (n *steps) rejected(id string, m *Moment) {
 	n.command("pulse-queue requeue %s", id)
 }
 
+// Policy returns the line that names the policy by its digest.
+func Policy(digest string) string {
+	if digest == "" {
+		return exact("policy", "(the defaults)")
+	}
+	return exact("policy", digest)
+}
+
 // Gone returns the lines about a task that has no file: it was pruned, or refused
 // when it came. l is the last line of the log about it.
 func Gone(l *audit.Line, last task.State) []string {
@@ -156,7 +167,7 @@ func Gone(l *audit.Line, last task.State) []string {
 	}
 	lines = append(lines, exact("sender", orNone(l.Sender)), Fact("proven", "%s", l.Trust), exact("action", string(l.Action)))
 	if l.Rule != "" {
-		lines = append(lines, Fact("decision", "%s by %s", l.Outcome, l.Rule), exact("policy", orNone(l.Policy)))
+		lines = append(lines, Fact("decision", "%s by %s", l.Outcome, l.Rule), Policy(l.Policy))
 	}
 	return lines
 }

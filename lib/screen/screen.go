@@ -52,7 +52,6 @@ func Task(s *queue.Stored, now time.Time) []string {
 	}
 	lines = append(lines,
 		Fact("decision", "%s by %s (%s): %s", s.Decision.Outcome, s.Decision.Rule, s.Decision.Reason, s.Decision.Why),
-		exact("policy", orNone(s.Decision.Policy)),
 		Fact("age", "%s, made %s", now.Sub(s.Task.Created).Round(time.Second), s.Task.Created.Format(time.RFC3339)),
 		Fact("attempts", "%d, restarts %d", s.Task.Attempts, s.Task.Restarts),
 		exact("digest", s.Task.Digest))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 	"time"
 
 	"pulse/lib/audit"
@@ -24,12 +25,10 @@ const agendaFile = "agenda"
 // cut leaves a line or its predecessor.
 const agendaWidth = 128
 
-// The letters that stand for the states, in the first column.
-const (
-	letters = "sar"
-	closed  = '-' // not open any more
-)
+// closed is the first column of a task that is not open any more.
+const closed = '-'
 
+// lettered has the first column of all others.
 var lettered = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
 
 // appendEntry appends the line of an entry.
@@ -80,38 +79,34 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if len(b) != agendaWidth || b[agendaWidth-1] != '\n' {
 		return e, false
 	}
-	for st, letter := range lettered {
-		if b[0] == letter {
-			e.State = st
-		}
-	}
-	e.ID = string(b[2:34])
-	if e.State == "" || !task.ValidID(e.ID) {
+	switch b[0] {
+	case 's':
+		e.State = task.Scheduled
+	case 'a':
+		e.State = task.Awaiting
+	case 'r':
+		e.State = task.Running
+	default:
 		return e, false
 	}
-	since, err1 := strconv.ParseInt(string(b[106:116]), 10, 64)
-	later, err2 := strconv.ParseInt(string(b[117:127]), 10, 64)
-	if err1 != nil || err2 != nil {
+	line := string(b) // the only allocation: there may be a hundred thousand
+	e.ID = line[2:34]
+	since, err1 := strconv.ParseInt(line[106:116], 10, 64)
+	later, err2 := strconv.ParseInt(line[117:127], 10, 64)
+	if err1 != nil || err2 != nil || !task.ValidID(e.ID) {
 		return e, false
 	}
-	e.Digest, e.Action = trimmed(b[35:67]), terms.Action(trimmed(b[68:84]))
+	e.Digest, e.Action = strings.TrimRight(line[35:67], " "), terms.Action(strings.TrimRight(line[68:84], " "))
 	e.Kind = task.Ask
 	if b[85] == 'e' {
 		e.Kind = task.Effect
 	}
 	e.External, e.Message = b[87] == 'x', b[87] != closed
-	e.Sender, e.Since = queue.Key(trimmed(b[89:105])), time.Unix(since, 0).UTC()
+	e.Sender, e.Since = queue.Key(strings.TrimRight(line[89:105], " ")), time.Unix(since, 0).UTC()
 	if later != 0 {
 		e.NotBefore = time.Unix(later, 0).UTC()
 	}
 	return e, true
-}
-
-func trimmed(b []byte) string {
-	for len(b) > 0 && b[len(b)-1] == ' ' {
-		b = b[:len(b)-1]
-	}
-	return string(b)
 }
 
 // lines calls fn for the lines of a file of lines of one width; what is left of one
@@ -143,7 +138,28 @@ func lines(d disk, name string, width int, fn func(off int64, line []byte) (more
 
 // Open calls fn for the open tasks, oldest first, until it returns false.
 func (v view) Open(fn func(queue.Entry) (more bool, err error)) error {
+	return v.entries(func([]byte) bool { return true }, fn)
+}
+
+// Entries calls fn for the open tasks of a state, oldest first, until it returns
+// false.
+func (v view) Entries(st task.State, fn func(queue.Entry) (more bool, err error)) error {
+	left, letter := v.log.counts[st], lettered[st]
+	if left == 0 || letter == 0 {
+		return nil
+	}
+	return v.entries(func(line []byte) bool { return line[0] == letter }, func(e queue.Entry) (bool, error) {
+		left--
+		more, err := fn(e)
+		return more && left > 0, err
+	})
+}
+
+func (v view) entries(want func(line []byte) bool, fn func(queue.Entry) (more bool, err error)) error {
 	return lines(v.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
+		if !want(line) {
+			return true, nil
+		}
 		e, ok := parseEntry(line)
 		if !ok {
 			return true, nil
@@ -156,10 +172,10 @@ func (v view) Open(fn func(queue.Entry) (more bool, err error)) error {
 	})
 }
 
-// place is where a task stands in the agenda.
+// place is where something stands: a task in the agenda, a commit in a segment.
 type place struct {
-	id  string
-	off int64
+	name string
+	off  int64
 }
 
 // schedule brings the agenda up to lines of the log that it does not know yet. A
@@ -209,12 +225,12 @@ func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
 			want[l.Task] = true
 		}
 	}
-	if p := s.stopped; want[p.id] {
+	if p := s.stopped; want[p.name] {
 		b := make([]byte, agendaWidth)
 		n, _ := s.disk.ReadAt(agendaFile, p.off, b)
-		if e, ok := parseEntry(b[:n]); ok && e.ID == p.id {
-			at[p.id] = p.off
-			delete(want, p.id)
+		if e, ok := parseEntry(b[:n]); ok && e.ID == p.name {
+			at[p.name] = p.off
+			delete(want, p.name)
 		}
 	}
 	if len(want) == 0 {

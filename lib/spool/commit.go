@@ -29,8 +29,8 @@ type tx struct {
 // Update runs fn under the exclusive lock and then carries out what it staged:
 // all of it, durably, or nothing if fn or the commit fails.
 func (s *Spool) Update(fn func(queue.Tx) error) error {
-	if s.snapshot {
-		return s.errSnapshot()
+	if err := s.Writable(); err != nil {
+		return err
 	}
 	unlock, err := s.lock.take(true)
 	if err != nil {
@@ -223,6 +223,8 @@ type applier struct {
 	dirs  map[string]bool
 	wet   []string // files written and not synced
 	moved bool     // a task
+
+	unsynced bool // it is all synced at once in the end: nothing need be noted
 }
 
 func newApplier(d disk) *applier { return &applier{disk: d, dirs: map[string]bool{}} }
@@ -317,7 +319,7 @@ func (a *applier) rename(fromDir, from, toDir, to string) error {
 }
 
 func (a *applier) write(name string, b []byte) error {
-	tmp := tmpDir + "/" + fmt.Sprintf("applied-%d", len(a.wet))
+	tmp := tmpDir + "/applied"
 	if err := a.disk.Write(tmp, append(b, '\n'), time.Time{}); err != nil {
 		return err
 	}
@@ -330,6 +332,9 @@ func (a *applier) write(name string, b []byte) error {
 
 // wrote notes a file that has to be synced, and its directory.
 func (a *applier) wrote(name string) {
+	if a.unsynced {
+		return
+	}
 	a.wet = append(a.wet, name)
 	a.dirs[dirOf(name)] = true
 }

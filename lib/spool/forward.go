@@ -57,7 +57,7 @@ func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error
 			return err
 		}
 		off += int64(len(raw)) + 1
-		if before(raw, f.since) || !bytes.Contains(raw, f.about) {
+		if !bytes.Contains(raw, f.about) || before(raw, f.since) {
 			continue
 		}
 		l, err := audit.Parse(raw)
@@ -77,6 +77,9 @@ func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error
 // before reports whether a line is older than a time, as far as the first member
 // tells, which is ten times cheaper than parsing it.
 func before(raw []byte, t time.Time) bool {
+	if t.IsZero() {
+		return false
+	}
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"time":"`))
 	end := bytes.IndexByte(rest, '"')
 	if !ok || end < 0 {

@@ -23,9 +23,8 @@ type log struct {
 	Day     string             // of the counter below
 	Refused int                // policy rejections of that day, listed or only counted
 
-	lost  bool   // there was no checkpoint: everything is read again
-	carry string // first segment of which lines may not have been carried out
-	last  []byte // the last commit that read found, which ends at size
+	lost bool   // there was no checkpoint: everything is read again
+	last []byte // the last commit that read found, which ends at size
 }
 
 func startOf(d disk) log {
@@ -33,8 +32,7 @@ func startOf(d disk) log {
 }
 
 // load reads the checkpoint. Where there is none, or the agenda is not what it was,
-// the log is read from its beginning, for the counts and the agenda. Files are put
-// right from the last segment but one: a commit never reached further back.
+// the log is read from its beginning.
 func (l *log) load() error {
 	segments, err := l.segments()
 	if err != nil {
@@ -49,9 +47,7 @@ func (l *log) load() error {
 		return err
 	}
 	*l = startOf(l.disk)
-	if n := len(segments); n > 0 {
-		l.lost, l.carry = true, segments[max(0, n-2)]
-	}
+	l.lost = len(segments) > 0
 	return nil
 }
 

@@ -40,12 +40,12 @@ func TestCheckpointIsOnlyAHint(t *testing.T) {
 	do(t, s, brake(audit.Held))
 	do(t, s, brake(audit.Released))
 	for what, content := range map[string]string{
-		"stale":             string(last),
-		"empty":             "",
-		"cut":               string(last[:len(last)/2]),
-		"zeros":             strings.Repeat("\x00", len(last)),
-		"of another kind":   "[]",
-		"wrong type":        strings.Replace(string(last), `"size":`, `"size":"x","x":`, 1),
+		"stale":           string(last),
+		"empty":           "",
+		"cut":             string(last[:len(last)/2]),
+		"zeros":           strings.Repeat("\x00", len(last)),
+		"of another kind": "[]",
+		"wrong type":      strings.Replace(string(last), `"size":`, `"size":"x","x":`, 1),
 	} {
 		write(t, name, content)
 		again := opened(t, s.dir)

@@ -65,8 +65,13 @@ func (s *Spool) replay() error {
 	if err := s.log.rewrite(); err != nil {
 		return err
 	}
+	// All but the last commit were carried out before the next one was begun.
+	from := place{s.log.segment, s.log.size - int64(len(s.log.last))}
+	if !begin.lost {
+		from = place{begin.segment, begin.size}
+	}
 	s.log = begin
-	if err := s.again(); err != nil {
+	if err := s.again(from); err != nil {
 		return err
 	}
 	if torn > 0 {
@@ -85,8 +90,9 @@ func (s *Spool) forget() error {
 	return s.disk.SyncDir("")
 }
 
-// again carries out what the log holds, some lines at a time.
-func (s *Spool) again() error {
+// again carries out what the log holds, some lines at a time. Before from it is the
+// agenda and the counts only that have to be made.
+func (s *Spool) again(from place) error {
 	for name, size := range map[string]int64{agendaFile: s.log.agenda, startsFile: s.log.starts} {
 		err := s.disk.Truncate(name, size)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -97,6 +103,7 @@ func (s *Spool) again() error {
 		}
 	}
 	a := newApplier(s.disk)
+	a.unsynced = true
 	var batch []audit.Line
 	files := false // whether those of batch may want to be moved
 	flush := func() error {
@@ -109,7 +116,8 @@ func (s *Spool) again() error {
 		if l.Task != "" && !l.Moves() {
 			s.log.refuse(l.Time)
 		}
-		if carried := s.log.segment >= s.log.carry; carried != files || len(batch) == redone {
+		carried := s.log.segment > from.name || s.log.segment == from.name && s.log.size >= from.off
+		if carried != files || len(batch) == redone {
 			err = flush()
 			files = carried
 		}

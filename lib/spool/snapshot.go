@@ -8,12 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/safefile"
-	"pulse/lib/task"
 )
 
 // snapshotFile marks a directory as a copy of a queue, which nobody changes.
@@ -29,30 +26,11 @@ const (
 	snapshotFileMode = fs.FileMode(0o440)
 )
 
-// copied are the files and directories that a snapshot has. It has no approvals,
-// grants, positions, locks and workers: nothing that lets anybody do anything.
-func copied() (files, dirs []string) {
-	files = []string{formatFile, unsafeFile, networkFile, holdFile, checkpointFile, agendaFile, startsFile}
-	dirs = []string{auditDir, metaDir, resultDir, prunedDir}
-	for _, s := range task.States {
-		dirs = append(dirs, string(s))
+// Writable returns nil unless this is a snapshot.
+func (s *Spool) Writable() error {
+	if !s.snapshot {
+		return nil
 	}
-	return files, dirs
-}
-
-// IsSnapshot reports whether this is a copy of a queue. Every Update of one fails.
-func (s *Spool) IsSnapshot() bool { return s.snapshot }
-
-// onlyRead makes s one.
-func (s *Spool) onlyRead() {
-	s.snapshot = true
-	if d, ok := s.disk.(*osDisk); ok {
-		s.lock = reading(d.dirs[""])
-	}
-}
-
-// errSnapshot is the error of a change to a snapshot.
-func (s *Spool) errSnapshot() error {
 	return fault.Usagef("name the queue it was made of", "%s is a snapshot: it can only be read", s.dir)
 }
 
@@ -91,8 +69,7 @@ func trustSnapshot(dir string) error {
 	return nil
 }
 
-// Snapshot copies the queue to dir, as it is at one moment: whoever changes it
-// waits meanwhile. What stands at dir is replaced in one step, and only if it is an
+// Snapshot copies the queue to dir, as it is at one moment. What stands at dir is replaced in one step, and only if it is an
 // earlier snapshot. On an error dir is as it was.
 func (s *Spool) Snapshot(dir string) error {
 	parent, base, err := s.apart(dir)
@@ -107,16 +84,23 @@ func (s *Spool) Snapshot(dir string) error {
 		return err
 	}
 	defer tmp.remove()
-	if err := s.View(func(queue.View) error { return s.copyTo(tmp.path) }); err != nil {
+	err = s.View(func(queue.View) error { return s.gather(tmp.path) })
+	if err == nil {
+		err = copyLinked(tmp.path)
+	}
+	if err == nil {
+		err = tmp.seal()
+	}
+	if err == nil {
+		err = tmp.swap(filepath.Join(parent, base))
+	}
+	if err == nil {
+		err = syncParent(filepath.Join(parent, base))
+	}
+	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	if err := tmp.seal(); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	if err := tmp.swap(filepath.Join(parent, base)); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	return syncParent(filepath.Join(parent, base))
+	return nil
 }
 
 // apart returns the parent of dir, without symbolic links, and its last part. Queue
@@ -164,74 +148,6 @@ func replaceable(dir string) error {
 	}
 	if !info.IsDir() || !isSnapshot(dir) {
 		return fault.Usagef("name a directory that does not exist yet, or an earlier snapshot", "%s: it is no snapshot, and is not replaced", dir)
-	}
-	return nil
-}
-
-// copyTo fills an empty directory with the copy, the marker first: whatever it
-// becomes, nobody may take it for a queue.
-func (s *Spool) copyTo(root string) error {
-	if err := os.WriteFile(filepath.Join(root, snapshotFile), []byte(snapshotMark), snapshotFileMode); err != nil {
-		return err
-	}
-	files, dirs := copied()
-	buf := make([]byte, chunk)
-	for _, name := range files {
-		if err := s.copyFile(root, name, buf); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	for _, dir := range dirs {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
-			return err
-		}
-		err := s.disk.Names(dir, func(name string) error {
-			err := s.copyFile(root, dir+"/"+name, buf)
-			if notFile(err) {
-				return nil // no task: verify says so
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyFile copies one file with its time, by which tasks are sorted.
-func (s *Spool) copyFile(root, name string, buf []byte) error {
-	st, err := s.disk.Stat(name)
-	if err != nil {
-		return err
-	}
-	n, err := s.disk.ReadAt(name, 0, buf)
-	if err != nil {
-		return err
-	}
-	to := filepath.Join(root, name)
-	fd, err := unix.Open(to, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, uint32(snapshotFileMode))
-	if err != nil {
-		return &fs.PathError{Op: "create", Path: to, Err: err}
-	}
-	defer unix.Close(fd)
-	for off := int64(0); err == nil && n > 0; {
-		err = writeAll(fd, buf[:n], off)
-		if off += int64(n); err == nil && n == len(buf) {
-			n, err = s.disk.ReadAt(name, off, buf)
-		} else {
-			n = 0
-		}
-	}
-	if err == nil {
-		err = unix.Fchmod(fd, uint32(snapshotFileMode)) // whatever the umask is
-	}
-	ts := unix.NsecToTimeval(st.mtime.UnixNano())
-	if err == nil {
-		err = unix.Futimes(fd, []unix.Timeval{ts, ts})
-	}
-	if err != nil {
-		return &fs.PathError{Op: "copy", Path: to, Err: err}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"time"
@@ -30,7 +31,7 @@ func parseStart(b []byte) (st queue.Start, ok bool) {
 		return st, false
 	}
 	s, err := strconv.ParseInt(string(b[:10]), 10, 64)
-	st = queue.Start{Time: time.Unix(s, 0).UTC(), Kind: task.Ask, External: b[13] == 'x', Sender: queue.Key(trimmed(b[15:31]))}
+	st = queue.Start{Time: time.Unix(s, 0).UTC(), Kind: task.Ask, External: b[13] == 'x', Sender: queue.Key(bytes.TrimRight(b[15:31], " "))}
 	if b[11] == 'e' {
 		st.Kind = task.Effect
 	}

@@ -71,12 +71,7 @@ func (v view) State(id string) (task.State, error) {
 // bytes of memory for each.
 func (v view) Scan(st task.State, fn func(id string) (more bool, err error)) error {
 	if st.Open() {
-		return v.Open(func(e queue.Entry) (bool, error) {
-			if e.State != st {
-				return true, nil
-			}
-			return fn(e.ID)
-		})
+		return v.Entries(st, func(e queue.Entry) (bool, error) { return fn(e.ID) })
 	}
 	list, err := v.byAge(st)
 	for _, f := range list {

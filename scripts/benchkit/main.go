@@ -1,6 +1,8 @@
 // Benchkit measures whole processes for scripts/bench.
 //
 //	benchkit records N          prints N records of about 3 kB
+//	benchkit fill QUEUE COMPLETED SCHEDULED
+//	                            puts tasks into a queue just made
 //	benchkit compare [-n RUNS] INPUT NAME=COMMAND...
 //
 // compare runs the commands in turn, INPUT on standard input, and prints for each
@@ -10,6 +12,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -33,8 +36,16 @@ func main() {
 		records(n)
 		return
 	}
+	if len(os.Args) == 5 && os.Args[1] == "fill" {
+		completed, err1 := strconv.Atoi(os.Args[3])
+		scheduled, err2 := strconv.Atoi(os.Args[4])
+		if err := errors.Join(err1, err2, fill(os.Args[2], completed, scheduled)); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if len(os.Args) < 4 || os.Args[1] != "compare" {
-		log.Fatal("usage: benchkit records N | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
+		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
 	}
 	args, runs := os.Args[2:], 5
 	if args[0] == "-n" {

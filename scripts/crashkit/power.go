@@ -42,7 +42,7 @@ func cuts(k *kit, fstype, how string) error {
 	if k.long {
 		n = 60
 	}
-	p := &plug{v: v, d: v.desk("q"), b: newBooks()}
+	p := &plug{v: v}
 	for _, part := range []struct {
 		name string
 		n    int
@@ -54,6 +54,9 @@ func cuts(k *kit, fstype, how string) error {
 	} {
 		t := k.tally(fmt.Sprintf("power, %s, %s: %s", fstype, how, part.name), "cut")
 		for i := range part.n {
+			if i%6 == 0 {
+				p.renew()
+			}
 			if err := part.try(t, i); err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
@@ -77,11 +80,22 @@ func cuts(k *kit, fstype, how string) error {
 
 // plug is the queue whose power is cut, and what must hold of it.
 type plug struct {
-	v    *volume
-	d    *desk
-	b    *books
-	uid  int
-	sent int
+	v      *volume
+	d      *desk
+	b      *books
+	queues int
+	uid    int
+	sent   int
+}
+
+// renew begins a new queue: looking at all of a long one takes long.
+func (p *plug) renew() {
+	if p.d != nil {
+		os.RemoveAll(p.d.queue)
+		os.Remove(p.d.starts())
+	}
+	p.queues++
+	p.d, p.b = p.v.desk(fmt.Sprintf("q%d", p.queues)), newBooks()
 }
 
 func (p *plug) whileAdding(t *tally, i int) error {

@@ -1,0 +1,237 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// now is the time of these tests.
+var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+
+// world is a queue of nothing but what a test puts into it.
+type world struct {
+	queue.View
+	open  []queue.Entry
+	ended map[task.State][]string
+	log   []audit.Line // newest first
+	held  *audit.Line
+	read  int // lines of the log
+	fault error
+}
+
+func (w *world) Held() (*audit.Line, error) { return w.held, nil }
+
+func (w *world) Count(st task.State) (int, error) { return len(w.ended[st]), nil }
+
+func (w *world) Open(fn func(queue.Entry) (bool, error)) error {
+	for _, e := range w.open {
+		if more, err := fn(e); err != nil || !more {
+			return err
+		}
+	}
+	return w.fault
+}
+
+func (w *world) Scan(st task.State, fn func(string) (bool, error)) error {
+	for _, id := range w.ended[st] {
+		if more, err := fn(id); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) History(fn func(audit.Line) bool) error {
+	for _, l := range w.log {
+		if w.read++; !fn(l) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func facts() *Facts {
+	return &Facts{
+		Now: now, Made: now.Add(-time.Hour), Owner: 1000, Dead: func(string) bool { return true },
+		Inodes: 1000, FreeInodes: 10, MaxSilence: 24 * time.Hour, MaxWaiting: 2 * time.Hour,
+	}
+}
+
+// codes returns the codes of what is found.
+func codes(t *testing.T, w *world, f *Facts) (list []Code) {
+	t.Helper()
+	found, err := Look(w, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range found {
+		if x.Text == "" || x.Do == "" || strings.Contains(x.Line(), "%!") {
+			t.Errorf("%+v", x)
+		}
+		list = append(list, x.Code)
+	}
+	return list
+}
+
+func id(n int) string { return fmt.Sprintf("%032x", n) }
+
+func entry(n int, st task.State, age time.Duration) queue.Entry {
+	return queue.Entry{ID: id(n), State: st, Kind: task.Ask, Action: terms.ReadPublic, Since: now.Add(-age)}
+}
+
+func later(e queue.Entry, in time.Duration) queue.Entry {
+	e.NotBefore = now.Add(in)
+	return e
+}
+
+func line(e task.Event, age time.Duration) audit.Line {
+	return audit.Line{Time: now.Add(-age), Event: e, Task: id(1), Kind: task.Ask}
+}
+
+func mail(age time.Duration) audit.Line {
+	l := line(task.Refused, age)
+	l.Source = "maildir:Maildir"
+	return l
+}
+
+func start(k task.Kind, account string, age time.Duration) audit.Line {
+	l := line(task.Started, age)
+	l.Kind, l.Account, l.Action = k, account, terms.ExternalSend
+	return l
+}
+
+const day = 24 * time.Hour
+
+func TestLook(t *testing.T) {
+	for what, c := range map[string]struct {
+		w      world
+		change func(*Facts)
+		want   []Code
+	}{
+		"nothing": {},
+		"a new queue that had no mail": {
+			change: func(f *Facts) { f.Made = now.Add(-25 * time.Hour) }, want: []Code{Silent}},
+		"no limit to silence": {
+			change: func(f *Facts) { f.Made, f.MaxSilence = now.Add(-25*time.Hour), 0 }},
+		"only tasks of one's own": {
+			w: world{log: []audit.Line{line(task.Added, 3*day)}}, change: func(f *Facts) { f.Made = now.Add(-9 * day) }},
+		"mail in time":      {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(23 * time.Hour)}}},
+		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{Silent}},
+		"only the work on old mail": {w: world{log: []audit.Line{
+			{Time: now, Event: task.Finished, Task: id(1), Source: "s"}, mail(25 * time.Hour)}}, want: []Code{Silent}},
+		"a position moved in time":  {w: world{log: []audit.Line{mail(9 * day)}}, change: func(f *Facts) { f.Moved = now.Add(-time.Hour) }},
+		"a position moved long ago": {change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }, want: []Code{Silent}},
+		"a position and another source": {
+			w: world{log: []audit.Line{mail(time.Hour)}}, change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }},
+		"a person is waited for": {
+			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{Waiting}},
+		"nobody starts anything": {
+			w:    world{open: []queue.Entry{entry(1, task.Scheduled, time.Hour), entry(2, task.Scheduled, 3*time.Hour), entry(3, task.Scheduled, 4*time.Hour)}},
+			want: []Code{Overdue}},
+		"it waits for its time": {w: world{open: []queue.Entry{
+			later(entry(1, task.Scheduled, 3*time.Hour), time.Hour), later(entry(2, task.Scheduled, 3*time.Hour), -time.Hour)}}},
+		"its time is over":  {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{Overdue}},
+		"nobody runs it":    {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{Abandoned}},
+		"a run will see it": {w: world{open: []queue.Entry{entry(1, task.Running, 9*time.Minute)}}},
+		"it runs": {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}},
+			change: func(f *Facts) { f.Dead = func(string) bool { return false } }},
+		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{Failed}},
+		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{Corrupt}},
+		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{Held}},
+		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{DiskLow}},
+		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{InodesLow}},
+		"a disk that counts none":            {change: func(f *Facts) { f.Inodes, f.FreeInodes = 0, 0 }},
+		"broken":                             {change: func(f *Facts) { f.Chain = []string{"audit/2026-11.jsonl:3: the chain is broken", "x"} }, want: []Code{ChainBroken}},
+		"the log is ahead of the clock":      {w: world{log: []audit.Line{mail(-6 * time.Minute)}}, want: []Code{Clock}},
+		"a clock that was set back a little": {w: world{log: []audit.Line{mail(-4 * time.Minute)}}},
+		"another account":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour)}}},
+		"the same account":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "pulse (uid 1000)", time.Hour)}}, want: []Code{NotSeparated}},
+		"without a name":                     {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", time.Hour)}}, want: []Code{NotSeparated}},
+		"root":                               {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "root (uid 0)", time.Hour)}}, want: []Code{NotSeparated}},
+		"no account":                         {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "", time.Hour)}}},
+		"only the sender":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour), start(task.Effect, "uid 1000", time.Hour)}}, want: []Code{NotSeparated}},
+		"it was put right":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1001", time.Hour), start(task.Ask, "uid 1000", 2*time.Hour)}}},
+		"long ago":                           {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", 8*day)}}},
+	} {
+		f := facts()
+		if c.change != nil {
+			c.change(f)
+		}
+		if got := codes(t, &c.w, f); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", what, got, c.want)
+		}
+	}
+}
+
+// TestManyAreCounted: ten are named, the rest is a number.
+func TestManyAreCounted(t *testing.T) {
+	w := &world{ended: map[task.State][]string{}}
+	for n := range 25 {
+		w.open = append(w.open, entry(n, task.Awaiting, 3*time.Hour), entry(100+n, task.Scheduled, 3*time.Hour))
+		w.ended[task.Failed] = append(w.ended[task.Failed], id(200+n))
+	}
+	found, err := Look(w, facts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[Code][]string{}
+	for _, f := range found {
+		lines[f.Code] = append(lines[f.Code], f.Line())
+	}
+	for code, last := range map[Code]string{
+		Waiting: "waiting: and 15 more; pulse-queue list --state awaiting_review",
+		Failed:  "failed: and 15 more; pulse-queue list --state failed",
+		Overdue: "overdue: 25 tasks are due, the first one (" + id(100) + ") since 3h, and nobody starts them; pulse-queue run -- CMD",
+	} {
+		if l := lines[code]; l[len(l)-1] != last || len(l) != 11 && code != Overdue {
+			t.Errorf("%d lines, the last %q", len(l), l[len(l)-1])
+		}
+	}
+}
+
+// TestEffectsAreStartedByTheirAction: the command starts what is overdue.
+func TestEffectsAreStartedByTheirAction(t *testing.T) {
+	e, other := entry(1, task.Scheduled, 3*time.Hour), entry(2, task.Scheduled, 3*time.Hour)
+	e.Kind, e.Action, other.Kind, other.Action = task.Effect, terms.ExternalSend, task.Effect, terms.Destructive
+	found, err := Look(&world{open: []queue.Entry{e, other}}, facts())
+	if err != nil || len(found) != 2 || found[0].Do != "pulse-queue run --effect external_send -- CMD" || found[1].Do != "pulse-queue run --effect destructive -- CMD" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// TestLogIsReadOnlySoFar: a long log costs nothing once everything is known.
+func TestLogIsReadOnlySoFar(t *testing.T) {
+	w := &world{log: []audit.Line{mail(time.Minute), start(task.Ask, "uid 1001", time.Hour), start(task.Effect, "uid 1001", time.Hour)}}
+	for range 1000 {
+		w.log = append(w.log, line(task.Finished, 2*time.Hour))
+	}
+	if got := codes(t, w, facts()); got != nil || w.read > 4 {
+		t.Errorf("%v, %d lines were read", got, w.read)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	if _, err := Look(&world{fault: errors.New("disk")}, facts()); err == nil {
+		t.Error("a queue that can't be read is well")
+	}
+}
+
+// TestHostileFinding: what stands in a line can't leave it.
+func TestHostileFinding(t *testing.T) {
+	f := Finding{Code: ChainBroken, Text: "audit/x\x1b[2J\nheld: no", Do: "x"}
+	if l := f.Line(); strings.ContainsAny(l, "\x1b\n") {
+		t.Errorf("%q", l)
+	}
+	if len(Codes) != 12 || len(slices.Compact(slices.Sorted(slices.Values(Codes)))) != 12 {
+		t.Error(Codes)
+	}
+}

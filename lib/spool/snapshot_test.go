@@ -1,0 +1,324 @@
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// copyOf makes a snapshot beside the queue and returns where.
+func copyOf(t *testing.T, s *Spool) string {
+	t.Helper()
+	dir := s.dir + "-copy"
+	if err := s.Snapshot(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// leftovers are the directories under a temporary name beside a queue.
+func leftovers(t *testing.T, s *Spool) (names []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(s.dir), ".*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestSnapshot(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 5)...), add(effect(1)), approve, start(""), finish(queue.End{}), prune, start(""), finish(queue.End{Result: []byte("done")}), grant("a1"), brake(audit.Held))
+	defer syscall.Umask(syscall.Umask(0o077))
+	c := opened(t, copyOf(t, s))
+	whole(t, c)
+	err := filepath.Walk(c.dir, func(path string, info os.FileInfo, err error) error {
+		if mode := info.Mode(); info.IsDir() && mode.Perm() != 0o550 || !info.IsDir() && mode.Perm() != 0o440 {
+			t.Errorf("%s has mode %s", path, mode)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, st := range task.States {
+		if got, want := strings.Join(in(t, c, st), " "), strings.Join(in(t, s, st), " "); got != want {
+			t.Errorf("%s: %s, want %s", st, got, want)
+		}
+	}
+	for _, name := range []string{approvalDir, grantDir, positionDir, Workers, tmpDir, lockFile} {
+		if _, err := os.Lstat(filepath.Join(c.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("it has %s: %v", name, err)
+		}
+	}
+	err = c.Update(func(queue.Tx) error { t.Error("a snapshot was opened for changes"); return nil })
+	if err == nil || fault.KindOf(err) != fault.Usage {
+		t.Error(err)
+	}
+	if left := leftovers(t, s); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// TestSnapshotWhileOthersWork: each copy is one moment's picture.
+func TestSnapshotWhileOthersWork(t *testing.T) {
+	const tasks = 20
+	s := made(t)
+	do(t, s, add(mails(1, tasks)...))
+	stop, done := make(chan struct{}), make(chan error)
+	for range 4 {
+		runner := opened(t, s.dir)
+		go func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				op := start("")
+				if i%2 == 1 {
+					op = reap
+				}
+				if err := op.do(runner, epoch.Add(time.Duration(i)*time.Minute)); err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+	}
+	for range 20 {
+		c, err := Open(copyOf(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole(t, c)
+		n := 0
+		for _, st := range task.States {
+			n += len(in(t, c, st))
+		}
+		if n != tasks {
+			t.Errorf("%d of %d tasks", n, tasks)
+		}
+		c.Close()
+	}
+	close(stop)
+	for range 4 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	whole(t, s)
+	if left := leftovers(t, s); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// TestSnapshotReplacedWhileRead: who reads an old one reads it to its end, and it
+// is removed once nobody does.
+func TestSnapshotReplacedWhileRead(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 3)...))
+	old := opened(t, copyOf(t, s))
+	err := old.View(func(v queue.View) error {
+		do(t, s, start(""), finish(queue.End{}))
+		copyOf(t, s)
+		if left := leftovers(t, s); len(left) != 1 {
+			t.Errorf("%v is left for its reader", left)
+		}
+		n := 0
+		err := v.Scan(task.Scheduled, func(id string) (bool, error) {
+			n++
+			_, err := v.Load(task.Scheduled, id)
+			return true, err
+		})
+		if n != 3 {
+			t.Errorf("%d of 3 tasks", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	copyOf(t, s)
+	if left := leftovers(t, s); len(left) > 0 {
+		t.Errorf("%v is left for nobody", left)
+	}
+	if err := old.View(func(queue.View) error { return nil }); fault.KindOf(err) != fault.Temporary {
+		t.Error(err)
+	}
+}
+
+// TestReadersAreNotWaitedForForever: they can't fill the disk.
+func TestReadersAreNotWaitedForForever(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 1)...))
+	for range 6 {
+		unlock, err := opened(t, copyOf(t, s)).lock.take(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+	}
+	copyOf(t, s)
+	if left := leftovers(t, s); len(left) > maxRead+1 {
+		t.Errorf("%d are left", len(left))
+	}
+}
+
+// fullDisk fails every read after some: to the one who copies that looks like a
+// disk that is full.
+type fullDisk struct {
+	disk
+	left int
+}
+
+func (d *fullDisk) ReadAt(name string, off int64, b []byte) (int, error) {
+	if d.left--; d.left < 0 {
+		return 0, &fs.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
+	}
+	return d.disk.ReadAt(name, off, b)
+}
+
+// TestSnapshotFails: whatever stood there stands there, and nothing else.
+func TestSnapshotFails(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 3)...))
+	dir := s.dir + "-copy"
+	whereof := s.disk
+	for _, there := range []bool{false, true} {
+		failed := 0
+		for n := 0; ; n++ {
+			s.disk = &fullDisk{disk: whereof, left: n}
+			s.log.disk = s.disk
+			err := s.Snapshot(dir)
+			s.disk, s.log.disk = whereof, whereof
+			if err == nil {
+				break
+			}
+			failed++
+			if fault.KindOf(err) != fault.Temporary {
+				t.Fatal(err)
+			}
+			if left := leftovers(t, s); len(left) > 0 {
+				t.Fatal(left)
+			}
+			if _, err := os.Stat(dir); (err == nil) != there {
+				t.Fatalf("after %d reads: %v", n, err)
+			}
+		}
+		if failed < 8 {
+			t.Errorf("it failed %d times", failed)
+		}
+		whole(t, opened(t, dir))
+	}
+}
+
+// TestSnapshotAfterACrash: what a dead one left is removed by the next.
+func TestSnapshotAfterACrash(t *testing.T) {
+	s := made(t)
+	left := filepath.Join(filepath.Dir(s.dir), ".q-copy.snapshot-123")
+	if err := os.MkdirAll(filepath.Join(left, "audit"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(left, "audit/x"), "x")
+	if err := os.Chmod(filepath.Join(left, "audit"), 0o550); err != nil {
+		t.Fatal(err)
+	}
+	copyOf(t, s)
+	if left := leftovers(t, s); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+func TestWhatNoSnapshotReplaces(t *testing.T) {
+	s := made(t)
+	parent := filepath.Dir(s.dir)
+	for name, prepare := range map[string]func(dir string) error{
+		"an empty directory": func(dir string) error { return os.Mkdir(dir, 0o700) },
+		"a file":             func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+		"a dangling link":    func(dir string) error { return os.Symlink("nowhere", dir) },
+		"another queue":      func(dir string) error { return Create(dir, Options{}) },
+		"a file snapshot of something else": func(dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, snapshotFile), []byte("mine\n"), 0o600))
+		},
+		"a snapshot behind a link": func(dir string) error {
+			return errors.Join(s.Snapshot(dir+"2"), os.Symlink(dir+"2", dir))
+		},
+	} {
+		dir := filepath.Join(parent, strings.ReplaceAll(name, " ", "-"))
+		if err := prepare(dir); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.Lstat(dir)
+		err := s.Snapshot(dir)
+		after, _ := os.Lstat(dir)
+		if err == nil || fault.KindOf(err) != fault.Usage || !os.SameFile(before, after) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(parent, "open"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(parent, "open"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{s.dir, s.dir + "/x", parent, filepath.Join(parent, "absent/x"), filepath.Join(parent, "open/x")} {
+		if err := s.Snapshot(dir); err == nil || fault.KindOf(err) != fault.Usage {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	whole(t, s)
+}
+
+// TestSnapshotOfOddFiles: what is no task stops nothing.
+func TestSnapshotOfOddFiles(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 2)...))
+	if err := errors.Join(os.Mkdir(s.dir+"/completed/dir", 0o700), os.Symlink("/etc/passwd", s.dir+"/completed/link")); err != nil {
+		t.Fatal(err)
+	}
+	c := opened(t, copyOf(t, s))
+	if list := in(t, c, task.Scheduled); len(list) != 2 {
+		t.Error(list)
+	}
+	if entries, err := os.ReadDir(c.dir + "/completed"); len(entries) > 0 || err != nil {
+		t.Error(entries, err)
+	}
+}
+
+// TestCopyKeepsBytesAndTimes, whatever the size is.
+func TestCopyKeepsBytesAndTimes(t *testing.T) {
+	s := made(t)
+	for name, size := range map[string]int{"a": 0, "b": 1, "c": chunk - 1, "d": chunk, "e": chunk + 1, "f": 3 * chunk} {
+		text := strings.Repeat("x", size)
+		path := filepath.Join(s.dir, resultDir, name)
+		write(t, path, text)
+		if err := os.Chtimes(path, epoch, epoch); err != nil {
+			t.Fatal(err)
+		}
+		root := t.TempDir()
+		if err := os.Mkdir(filepath.Join(root, resultDir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := copyFile(s.disk, root, resultDir+"/"+name, make([]byte, chunk)); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(root, resultDir, name)
+		b, err := os.ReadFile(to)
+		info, _ := os.Stat(to)
+		if err != nil || string(b) != text || !info.ModTime().Equal(epoch) || info.Mode().Perm() != 0o440 {
+			t.Errorf("%d bytes: %d, %v, %v", size, len(b), info, err)
+		}
+	}
+}

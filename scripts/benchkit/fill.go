@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// fill makes a queue look as if it had lived: so many tasks completed, so many
+// scheduled. It writes what pulse-queue(5) publishes, files and log, and leaves the
+// rest to the first command that opens the queue.
+func fill(dir string, completed, scheduled int) error {
+	log, err := os.Create(filepath.Join(dir, "audit", "2026-01.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	w := &chain{file: log, prev: audit.Origin, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	for i := range completed + scheduled {
+		id := fmt.Sprintf("%032x", uint64(i+1)*0x9e3779b97f4a7c15)
+		st := task.Completed
+		if i >= completed {
+			st = task.Scheduled
+		}
+		w.now = w.now.Add(time.Second)
+		file := taskFile(id, i, w.now)
+		if err := os.WriteFile(filepath.Join(dir, string(st), id+".json"), file, 0o600); err != nil {
+			return err
+		}
+		l := audit.Line{
+			Time: w.now, Event: task.Added, Task: id, Kind: task.Ask, To: task.Scheduled, Digest: task.Digest(file),
+			Action: terms.ReadPublic, Sender: owner, Trust: terms.OwnerVerifiedEmail,
+			Source: "imaps://me@imap.example.com/INBOX", UID: uint32(i + 1), MessageID: fmt.Sprintf("<%d@example.com>", i),
+		}
+		if err := w.add(l); err != nil {
+			return err
+		}
+		if st == task.Scheduled {
+			continue
+		}
+		l.From, l.To, l.Event = task.Scheduled, task.Running, task.Started
+		if err := w.add(l); err != nil {
+			return err
+		}
+		l.From, l.To, l.Event = task.Running, task.Completed, task.Finished
+		if err := w.add(l); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// owner is who sent it all.
+const owner = "me@example.com"
+
+func taskFile(id string, i int, created time.Time) []byte {
+	return fmt.Appendf(nil, `{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":%d,"uidvalidity":1,"id":"<%d@example.com>",`+
+		`"received":"2026-01-01T00:00:00Z","subject":"hello"},"identity":{"sender":%q,"trust":"owner_verified_email","verified":true,`+
+		`"stale":false,"automatic":false,"reason":"authenticated_owner","why":""},"decision":{"action":"read_public","outcome":"allow",`+
+		`"rule":"matrix.owner_verified_email.allow","reason":"allowed","why":""},"task":{"id":%q,"kind":"ask","created":%q}}`+"\n",
+		i+1, i, owner, id, created.Format(time.RFC3339))
+}
+
+// chain writes lines of a log.
+type chain struct {
+	file *os.File
+	prev string
+	now  time.Time
+	buf  []byte
+}
+
+func (c *chain) add(l audit.Line) error {
+	l.Prev = c.prev
+	start := len(c.buf)
+	c.buf = l.Append(c.buf)
+	c.prev = audit.Hash(c.buf[start:])
+	c.buf = append(c.buf, '\n')
+	if len(c.buf) < 1<<20 {
+		return nil
+	}
+	return c.flush()
+}
+
+func (c *chain) flush() error {
+	_, err := c.file.Write(c.buf)
+	c.buf = c.buf[:0]
+	return err
+}
