@@ -31,17 +31,21 @@ import (
 const Version = "0.1.0"
 
 // Main runs app with the process's own streams and returns the exit status. A
-// SIGINT or SIGTERM cancels the actions' context and ends a read of Input; the
+// SIGINT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Input; the
 // process then dies of that signal, so that shells and cron see why.
 func Main(app *cli.App) int {
 	unix.Umask(unix.Umask(0) &^ 0o700) // what its owner can't read is no queue
 	ctx, cancel := context.WithCancelCause(context.Background())
 	in := newInput(os.Stdin)
 	received := make(chan os.Signal, 1)
-	signal.Notify(received, syscall.SIGINT, syscall.SIGTERM)
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	signal.Notify(received, signals...)
 	go func() {
 		sig := <-received
-		signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second one ends what can't be ended well
+		signal.Reset(signals...) // a second one ends what can't be ended well
 		cancel(signalled{sig})
 		in.interrupt(func() { die(sig) })
 	}()

@@ -30,8 +30,8 @@ func (s *Spool) onlyRead() {
 	}
 }
 
-// linkedDir is where the files of a snapshot are until they are copied.
-const linkedDir = "linked"
+// linkedName is where the files of a snapshot are until they are copied.
+const linkedName = "linked"
 
 // gather fills an empty directory with what a snapshot has, the marker first:
 // whatever becomes of it, nobody may take it for a queue. Others wait meanwhile, so
@@ -53,7 +53,7 @@ func (s *Spool) gather(root string) error {
 		}
 	}
 	for _, dir := range dirs {
-		for _, in := range []string{root, filepath.Join(root, linkedDir)} {
+		for _, in := range []string{root, filepath.Join(root, linkedName)} {
 			if err := os.MkdirAll(filepath.Join(in, dir), 0o700); err != nil {
 				return err
 			}
@@ -81,12 +81,12 @@ func (s *Spool) link(root, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	return unix.Linkat(fd, name, unix.AT_FDCWD, filepath.Join(root, linkedDir, dir, name), 0)
+	return unix.Linkat(fd, name, unix.AT_FDCWD, filepath.Join(root, linkedName, dir, name), 0)
 }
 
 // copyLinked copies what was linked. Nobody waits for it.
 func copyLinked(root string) error {
-	linked := filepath.Join(root, linkedDir)
+	linked := filepath.Join(root, linkedName)
 	d, err := openDisk(linked)
 	if err != nil {
 		return err
