@@ -1,12 +1,8 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,14 +10,10 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/cmdline"
-	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
-	"pulse/lib/screen"
 	"pulse/lib/spool"
-	"pulse/lib/task"
 )
 
 func showCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
@@ -45,26 +37,10 @@ func show(c *cli.Context) error {
 	}
 	defer s.Close()
 	var text strings.Builder // bounded by one task; printed once the queue is not held up
+	t := teller{out: &text, policy: p, now: time.Now(), workers: filepath.Join(c.String("queue"), spool.Workers)}
 	err = s.View(func(v queue.View) error {
-		id, err := queue.Whole(v, c.Args().First())
-		if err != nil {
-			return unknown(err)
-		}
-		st, err := v.State(id)
-		if err != nil {
-			return err
-		}
-		t := teller{v: v, out: &text, policy: p, now: time.Now(), workers: filepath.Join(c.String("queue"), spool.Workers)}
-		if c.Bool("json") {
-			return t.json(st, id)
-		}
-		if t.lines, err = about(v, id); err != nil {
-			return err
-		}
-		if st == "" {
-			return t.gone(id)
-		}
-		return t.task(st, id)
+		t.v = v
+		return t.tell(c.Args().First(), c.Bool("json"))
 	})
 	if err != nil {
 		return err
@@ -84,182 +60,11 @@ func about(v queue.View, id string) (list []audit.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return list, lines(func(_ []byte, l *audit.Line) error {
+	err = lines(func(_ []byte, l *audit.Line) error {
 		if l.Task == id || l.Grant != nil && l.Grant.Task == id {
 			list = append(list, *l)
 		}
 		return nil
 	})
-}
-
-// teller tells a task's story.
-type teller struct {
-	v       queue.View
-	out     io.Writer
-	policy  *policy.Policy // nil: none was named
-	now     time.Time
-	workers string
-	lines   []audit.Line
-}
-
-func (t *teller) print(lines ...string) {
-	for _, l := range lines {
-		fmt.Fprintln(t.out, l)
-	}
-}
-
-func (t *teller) json(st task.State, id string) error {
-	if st == "" {
-		return unknown(fmt.Errorf("%w: %s has no file", queue.ErrUnknown, id))
-	}
-	s, err := t.v.Load(st, id)
-	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
-		return err
-	}
-	t.print(string(line(&s)))
-	return nil
-}
-
-// gone tells of a task that has no file: it was refused, or pruned.
-func (t *teller) gone(id string) error {
-	last, err := t.v.Pruned(id)
-	if err != nil {
-		return err
-	}
-	var l *audit.Line
-	for i := range t.lines {
-		if t.lines[i].Task == id {
-			l = &t.lines[i]
-		}
-	}
-	if l == nil {
-		return unknown(fmt.Errorf("%w: %s", queue.ErrUnknown, id))
-	}
-	t.print(screen.Gone(l, last)...)
-	t.history()
-	t.print(screen.After(l, last)...)
-	return nil
-}
-
-// task tells what a task is, what came of it, what happened to it and what next.
-func (t *teller) task(st task.State, id string) error {
-	s, err := t.v.Load(st, id)
-	switch {
-	case errors.Is(err, queue.ErrCorrupt):
-		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st), screen.Fact("because", "%v", err))
-	case err != nil:
-		return err
-	default:
-		t.print(screen.Task(&s, t.now)...)
-		t.print(screen.Policy(s.Decision.Policy))
-	}
-	m, err := t.moment(&s)
-	if err != nil {
-		return err
-	}
-	if !s.Task.NotBefore.IsZero() {
-		t.print(screen.Fact("waits", "until %s", s.Task.NotBefore.Format(time.RFC3339)))
-	}
-	if a := m.Yes; a != nil {
-		t.print(screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
-	}
-	result, err := t.v.Result(id)
-	if err != nil {
-		return err
-	}
-	t.print(screen.Quote("result", string(result))...)
-	t.history()
-	t.print(screen.Next(&s, m)...)
-	return nil
-}
-
-// moment finds out what the next steps depend on.
-func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
-	m := &screen.Moment{Now: t.now, Expires: policy.Default().Limits.ReviewExpires}
-	if t.policy != nil {
-		m.Expires = t.policy.Limits.ReviewExpires
-	}
-	for i := range t.lines {
-		if t.lines[i].Task == s.Task.ID {
-			m.Last = &t.lines[i]
-		}
-	}
-	var err error
-	if m.Held, err = queue.Held(t.v); err != nil {
-		return m, err
-	}
-	if m.Yes, err = t.v.Approval(s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
-		return m, err
-	}
-	if s.Task.State == task.Running {
-		m.Runner = t.runner(s.Task.ID)
-	}
-	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
-		return m, nil
-	}
-	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun}
-	if s.Kind() == task.Effect {
-		run.Effect = s.Decision.Action
-	}
-	o, err := run.Outlook(t.v, s, m.Yes, t.now)
-	m.Outlook = &o
-	return m, err
-}
-
-// runner returns the process id of what runs a task; 0: nobody does; below 0: that
-// can't be told, for a snapshot has no locks and another account can't read them.
-func (t *teller) runner(id string) int {
-	if _, err := os.Stat(t.workers); err != nil {
-		return -1
-	}
-	if runner.Dir(t.workers).Dead(id) {
-		return 0
-	}
-	b, err := os.ReadFile(filepath.Join(t.workers, id+".runner"))
-	if err != nil {
-		return -1
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid <= 0 {
-		return -1
-	}
-	return pid
-}
-
-// history prints what the audit log says of a task.
-func (t *teller) history() {
-	t.print("history")
-	for i := range t.lines {
-		t.print("  " + escape.Message(t.lines[i].Time.Format(time.RFC3339)+" "+happened(&t.lines[i])))
-	}
-}
-
-// happened is a line of the log in words.
-func happened(l *audit.Line) string {
-	text := string(l.Event)
-	if l.To != "" {
-		text += " -> " + string(l.To)
-	}
-	if l.Change.Reason != "" {
-		text += " (" + l.Change.Reason + ")"
-	}
-	switch l.Event {
-	case task.Retried, task.Restored, task.GaveUp, task.Undecided, task.Restarted:
-		text += fmt.Sprintf(", attempts %d, restarts %d", l.Change.Attempts, l.Change.Restarts)
-	case task.Parked, task.Dropped, task.Refused:
-		text += fmt.Sprintf(", %s by %s", l.Outcome, l.Rule)
-	}
-	if !l.Change.NotBefore.IsZero() {
-		text += ", not before " + l.Change.NotBefore.Format(time.RFC3339)
-	}
-	if l.Account != "" {
-		text += " as " + l.Account
-	}
-	if l.By != "" {
-		text += " by " + l.By
-	}
-	if l.Level != "" {
-		text += ", level " + string(l.Level)
-	}
-	return text
+	return list, err
 }

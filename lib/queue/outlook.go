@@ -28,7 +28,7 @@ func (r *Run) Outlook(v View, s *Stored, a *approval.Approval, now time.Time) (o
 		o.Limit = "limits.max_per_day"
 		return o, nil
 	}
-	return o, v.Open(func(e Entry) (bool, error) {
+	err = v.Open(func(e Entry) (bool, error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &spent) {
 			return e.ID != s.Task.ID, nil
 		}
@@ -38,4 +38,5 @@ func (r *Run) Outlook(v View, s *Stored, a *approval.Approval, now time.Time) (o
 		}
 		return false, nil
 	})
+	return o, err
 }
