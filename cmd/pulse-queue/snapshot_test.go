@@ -44,6 +44,7 @@ func TestSnapshotForAnotherAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.must("pulse-queue", "snapshot", "view/q")
+	t.Cleanup(func() { d.must("chmod", "-R", "u+w", "view") })
 	read := func(args ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(bin, "pulse-queue"), args...)
 		cmd.Dir, cmd.Env, cmd.SysProcAttr = d.dir, []string{"PULSE_QUEUE=" + filepath.Join(view, "q")}, as

@@ -16,6 +16,24 @@ import (
 	"pulse/lib/task"
 )
 
+// original is a queue to make snapshots of, which are removed in the end.
+func original(t *testing.T) *Spool {
+	t.Helper()
+	s := made(t)
+	t.Cleanup(func() {
+		beside, err := os.ReadDir(filepath.Dir(s.dir))
+		for _, e := range beside {
+			if e.IsDir() {
+				eachDir(filepath.Join(filepath.Dir(s.dir), e.Name()), func(dir string) error { return os.Chmod(dir, 0o700) })
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // copyOf makes a snapshot beside the queue and returns where.
 func copyOf(t *testing.T, s *Spool) string {
 	t.Helper()
@@ -37,7 +55,7 @@ func leftovers(t *testing.T, s *Spool) (names []string) {
 }
 
 func TestSnapshot(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	do(t, s, add(mails(1, 5)...), add(effect(1)), approve, start(""), finish(queue.End{}), prune, start(""), finish(queue.End{Result: []byte("done")}), grant("a1"), brake(audit.Held))
 	defer syscall.Umask(syscall.Umask(0o077))
 	c := opened(t, copyOf(t, s))
@@ -73,7 +91,7 @@ func TestSnapshot(t *testing.T) {
 // TestSnapshotWhileOthersWork: each copy is one moment's picture.
 func TestSnapshotWhileOthersWork(t *testing.T) {
 	const tasks = 20
-	s := made(t)
+	s := original(t)
 	do(t, s, add(mails(1, tasks)...))
 	stop, done := make(chan struct{}), make(chan error)
 	for range 4 {
@@ -127,7 +145,7 @@ func TestSnapshotWhileOthersWork(t *testing.T) {
 // TestSnapshotReplacedWhileRead: who reads an old one reads it to its end, and it
 // is removed once nobody does.
 func TestSnapshotReplacedWhileRead(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	do(t, s, add(mails(1, 3)...))
 	old := opened(t, copyOf(t, s))
 	err := old.View(func(v queue.View) error {
@@ -161,7 +179,7 @@ func TestSnapshotReplacedWhileRead(t *testing.T) {
 
 // TestReadersAreNotWaitedForForever: they can't fill the disk.
 func TestReadersAreNotWaitedForForever(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	do(t, s, add(mails(1, 1)...))
 	for range 6 {
 		unlock, err := opened(t, copyOf(t, s)).lock.take(false)
@@ -192,7 +210,7 @@ func (d *fullDisk) ReadAt(name string, off int64, b []byte) (int, error) {
 
 // TestSnapshotFails: whatever stood there stands there, and nothing else.
 func TestSnapshotFails(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	do(t, s, add(mails(1, 3)...))
 	dir := s.dir + "-copy"
 	whereof := s.disk
@@ -226,7 +244,7 @@ func TestSnapshotFails(t *testing.T) {
 
 // TestSnapshotAfterACrash: what a dead one left is removed by the next.
 func TestSnapshotAfterACrash(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	left := filepath.Join(filepath.Dir(s.dir), ".q-copy.snapshot-123")
 	if err := os.MkdirAll(filepath.Join(left, "audit"), 0o700); err != nil {
 		t.Fatal(err)
@@ -242,7 +260,7 @@ func TestSnapshotAfterACrash(t *testing.T) {
 }
 
 func TestWhatNoSnapshotReplaces(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	parent := filepath.Dir(s.dir)
 	for name, prepare := range map[string]func(dir string) error{
 		"an empty directory": func(dir string) error { return os.Mkdir(dir, 0o700) },
@@ -283,7 +301,7 @@ func TestWhatNoSnapshotReplaces(t *testing.T) {
 
 // TestSnapshotOfOddFiles: what is no task stops nothing.
 func TestSnapshotOfOddFiles(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	do(t, s, add(mails(1, 2)...))
 	if err := errors.Join(os.Mkdir(s.dir+"/completed/dir", 0o700), os.Symlink("/etc/passwd", s.dir+"/completed/link")); err != nil {
 		t.Fatal(err)
@@ -299,7 +317,7 @@ func TestSnapshotOfOddFiles(t *testing.T) {
 
 // TestCopyKeepsBytesAndTimes, whatever the size is.
 func TestCopyKeepsBytesAndTimes(t *testing.T) {
-	s := made(t)
+	s := original(t)
 	for name, size := range map[string]int{"a": 0, "b": 1, "c": chunk - 1, "d": chunk, "e": chunk + 1, "f": 3 * chunk} {
 		text := strings.Repeat("x", size)
 		path := filepath.Join(s.dir, resultDir, name)

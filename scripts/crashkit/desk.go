@@ -165,12 +165,25 @@ func (d *desk) settle() error {
 		if err != nil {
 			return err
 		}
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		err = until(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 		if f.Close(); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// until tries again until it works, or patience ends: a call that waits for itself
+// could not be given up.
+func until(try func() error) error {
+	end := time.Now().Add(patience)
+	for {
+		err := try()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // shownTask is what is looked at of a `task` member.

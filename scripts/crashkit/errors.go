@@ -81,7 +81,7 @@ func (s *scenario) fail(k *kit) error {
 	}
 	t := k.tally("error: "+s.name, "given")
 	t.control = s.control
-	s.each(k, "errors", list, func(d *desk, i int, c call) { s.failAt(d, t, i, c, with[i]) })
+	s.each(t, "errors", list, func(d *desk, i int, c call) { s.failAt(d, t, i, c, with[i]) })
 	t.end()
 	return nil
 }

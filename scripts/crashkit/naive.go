@@ -91,3 +91,38 @@ func naiveRun(dir, log string) int {
 	}
 	return passed
 }
+
+// naiveScenario is a naive writer in place of add.
+func naiveScenario(how string, control bool) *scenario {
+	name := "naive-add " + how
+	if control {
+		name = "CONTROL " + name
+	}
+	return &scenario{
+		name: name, control: control, naive: true, stdin: strings.Join(mails(1, 4), ""),
+		argv: func(d *desk, bin string) []string { return []string{bin + "/crashkit", "naive-add", how, d.queue} },
+	}
+}
+
+// naiveRunner is a naive run in place of run. One start of each task is allowed.
+func naiveRunner() *scenario {
+	s := &scenario{name: "CONTROL naive-run", control: true, naive: true}
+	s.prepare = func(d *desk, b *books) error {
+		out, err := d.must(strings.Join(mails(1, 3), ""), "crashkit", "naive-add", nodirsync, d.queue)
+		if err = errors.Join(err, b.receipts(out)); err != nil {
+			return err
+		}
+		for id := range b.acked {
+			b.yes[id] = 1
+		}
+		return os.Mkdir(filepath.Join(d.queue, "completed"), 0o700)
+	}
+	s.argv = func(d *desk, bin string) []string {
+		return []string{bin + "/crashkit", "naive-run", d.queue, d.starts()}
+	}
+	s.next = func(d *desk, b *books) error {
+		_, err := d.must("", "crashkit", "naive-run", d.queue, d.starts())
+		return err
+	}
+	return s
+}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // power cuts the power on real file systems.
@@ -257,7 +259,7 @@ func (p *plug) duringEffect(t *tally, i int) error {
 func (p *plug) cutEffect(t *tally, i int) error {
 	fifo := filepath.Join(p.v.dir, "fifo")
 	os.Remove(fifo)
-	if err := mkfifo(fifo); err != nil {
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -267,9 +269,13 @@ func (p *plug) cutEffect(t *tally, i int) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	end, err := os.OpenFile(fifo, os.O_WRONLY, 0) // until the worker opens it
-	if err != nil {
+	var end *os.File
+	err := until(func() (err error) {
+		end, err = os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // ENXIO before the worker opens it
 		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the worker does not come: %w", err)
 	}
 	then, b, err := p.v.cut(p.d, p.b)
 	end.WriteString("go on\n")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -29,7 +28,7 @@ func syscalls(k *kit) error {
 		t := k.tally("kill: "+s.name, "killed")
 		t.control = s.control
 		chosen := append(pick(points, onDisk, k.most(3)), pick(points, onProcesses, k.most(1))...)
-		s.each(k, "syscalls", chosen, func(d *desk, i int, c call) {
+		s.each(t, "syscalls", chosen, func(d *desk, i int, c call) {
 			s.kill(d, t, i, c)
 		})
 		t.end()
@@ -53,41 +52,6 @@ func (k *kit) most(n int) int {
 		return math.MaxInt
 	}
 	return n
-}
-
-// naiveScenario is a naive writer in place of add.
-func naiveScenario(how string, control bool) *scenario {
-	name := "naive-add " + how
-	if control {
-		name = "CONTROL " + name
-	}
-	return &scenario{
-		name: name, control: control, naive: true, stdin: strings.Join(mails(1, 4), ""),
-		argv: func(d *desk, bin string) []string { return []string{bin + "/crashkit", "naive-add", how, d.queue} },
-	}
-}
-
-// naiveRunner is a naive run in place of run. One start of each task is allowed.
-func naiveRunner() *scenario {
-	s := &scenario{name: "CONTROL naive-run", control: true, naive: true}
-	s.prepare = func(d *desk, b *books) error {
-		out, err := d.must(strings.Join(mails(1, 3), ""), "crashkit", "naive-add", nodirsync, d.queue)
-		if err = errors.Join(err, b.receipts(out)); err != nil {
-			return err
-		}
-		for id := range b.acked {
-			b.yes[id] = 1
-		}
-		return os.Mkdir(filepath.Join(d.queue, "completed"), 0o700)
-	}
-	s.argv = func(d *desk, bin string) []string {
-		return []string{bin + "/crashkit", "naive-run", d.queue, d.starts()}
-	}
-	s.next = func(d *desk, b *books) error {
-		_, err := d.must("", "crashkit", "naive-run", d.queue, d.starts())
-		return err
-	}
-	return s
 }
 
 // dryRun runs the command of a scenario to its end and returns its system calls.
@@ -130,15 +94,16 @@ func (s *scenario) traced(d *desk, log, calls, inject string) *ended {
 }
 
 // each tries the points, on as many desks as there are processors.
-func (s *scenario) each(k *kit, part string, points []call, try func(*desk, int, call)) {
+func (s *scenario) each(t *tally, part string, points []call, try func(*desk, int, call)) {
 	var wg sync.WaitGroup
 	queue := make(chan int)
 	for n := range runtime.NumCPU() {
 		wg.Go(func() {
 			for i := range queue {
-				d, err := s.desk(k, part, fmt.Sprintf("desk-%d", n))
+				d, err := s.desk(t.k, part, fmt.Sprintf("desk-%d", n))
 				if err != nil {
-					panic(err) // the disk of the test itself is full
+					t.point("the test itself", false, findings{"desk: " + err.Error()})
+					continue
 				}
 				try(d, i, points[i])
 			}
@@ -198,50 +163,4 @@ func (s *scenario) aftermath(d *desk, b *books, i int) (f findings) {
 		}
 	}
 	return f
-}
-
-// mirror makes to a copy of from, times and all. Directories that are there are
-// used again: making many new ones is slow on some file systems.
-func mirror(from, to string) error {
-	if err := clear(from, to); err != nil {
-		return err
-	}
-	return filepath.Walk(from, func(name string, info os.FileInfo, err error) error {
-		if err != nil {
-			return err
-		}
-		dest := to + strings.TrimPrefix(name, from)
-		if info.IsDir() {
-			return os.MkdirAll(dest, info.Mode().Perm())
-		}
-		b, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(dest, b, info.Mode().Perm())
-		}
-		if err == nil {
-			err = os.Chtimes(dest, info.ModTime(), info.ModTime())
-		}
-		return err
-	})
-}
-
-// clear removes from to what is not in from.
-func clear(from, to string) error {
-	entries, err := os.ReadDir(to)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		below, err := os.Stat(filepath.Join(from, e.Name()))
-		gone := filepath.Join(to, e.Name())
-		if err == nil && below.IsDir() && e.IsDir() {
-			err = clear(filepath.Join(from, e.Name()), gone)
-		} else {
-			err = os.RemoveAll(gone)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return err
 }

@@ -78,6 +78,9 @@ func newVolume(k *kit, fstype, how string) (v *volume, err error) {
 	if err := format(v.image, fstype, mkfs[fstype].size); err != nil {
 		return nil, err
 	}
+	if err := v.desk("").limits(3, "0"); err != nil {
+		return nil, err
+	}
 	return v, v.mount(v.image, v.mnt)
 }
 
@@ -89,16 +92,18 @@ func (v *volume) mount(image, mnt string) error {
 	return mount(mnt, v.fstype, image, options)
 }
 
-// remove unmounts everything, the last first.
-func (v *volume) remove() { unmountAll() }
+// remove leaves nothing behind.
+func (v *volume) remove() {
+	unmountAll()
+	os.RemoveAll(v.dir)
+}
 
 // desk is a queue on the volume; what else it needs lies beside the volume.
 func (v *volume) desk(name string) *desk {
-	d := &desk{k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, name), policy: filepath.Join(v.dir, "policy.toml"), notes: filepath.Join(v.dir, name+".starts")}
-	if err := d.limits(3, "0"); err != nil {
-		panic(err) // it is the disk of the test itself
+	return &desk{
+		k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, name),
+		policy: filepath.Join(v.dir, "policy.toml"), notes: filepath.Join(v.dir, name+".starts"),
 	}
-	return d
 }
 
 // outage is what a power cut left.
@@ -191,5 +196,3 @@ func copyFile(from, to string) error {
 	}
 	return err
 }
-
-func mkfifo(name string) error { return unix.Mkfifo(name, 0o600) }

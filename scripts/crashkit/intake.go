@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// adding is pulse-queue add of a batch.
+func adding(name string, before, batch []string) *scenario {
+	stdin := strings.Join(batch, "")
+	var reference []shownTask
+	s := &scenario{name: name, stdin: stdin}
+	s.prepare = func(d *desk, b *books) (err error) {
+		if reference, err = d.reference(stdin); err != nil {
+			return err
+		}
+		for i, t := range reference {
+			var uid int
+			if _, err := fmt.Sscanf(batch[i][strings.Index(batch[i], `"uid"`)+1:], `uid":%d`, &uid); err == nil && t.State != "rejected" {
+				b.uids[uid] = t.ID
+			}
+		}
+		if before == nil {
+			return nil
+		}
+		out, err := d.must(strings.Join(before, ""), "pulse-queue", "add")
+		return errors.Join(err, b.receipts(out))
+	}
+	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "add"} }
+	s.records = func() int { return len(reference) }
+	s.next = func(d *desk, b *books) error {
+		out, err := d.must(stdin, "pulse-queue", "add")
+		if err != nil {
+			return err
+		}
+		again, err := tasks(out)
+		for i := range again {
+			if i >= len(reference) || again[i].ID != reference[i].ID {
+				return fmt.Errorf("ids: receipt %d is for %s", i, again[i].ID)
+			}
+		}
+		if len(again) != len(reference) {
+			return fmt.Errorf("receipts: %d for %d records", len(again), len(reference))
+		}
+		return errors.Join(err, b.receipts(out))
+	}
+	s.whole = func(was, is map[string]laid) string {
+		fresh, here := 0, 0
+		for _, t := range reference {
+			if _, old := was[t.ID]; !old && t.State != "rejected" {
+				fresh++
+				if is[t.ID].state != "" {
+					here++
+				}
+			}
+		}
+		if here != 0 && here != fresh {
+			return fmt.Sprintf("half a batch: %d of %d tasks", here, fresh)
+		}
+		return moved(was, is, nil)
+	}
+	return s
+}
+
+// reference adds a batch to a queue of its own, and returns the receipts.
+func (d *desk) reference(stdin string) ([]shownTask, error) {
+	ref, err := d.k.desk(filepath.Join(strings.TrimPrefix(d.dir, d.k.dir), "reference"))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(ref.dir)
+	out, err := ref.must(stdin, "pulse-queue", "add")
+	if err != nil {
+		return nil, err
+	}
+	return tasks(out)
+}
+
+// pruning is pulse-queue prune. What was pruned is never taken again.
+func pruning() *scenario {
+	batch := strings.Join(mails(1, 4), "")
+	s := &scenario{name: "prune"}
+	s.prepare = func(d *desk, b *books) error {
+		if err := d.has("prune"); err != nil {
+			return err
+		}
+		out, err := d.must(batch, "pulse-queue", "add")
+		if err == nil {
+			_, err = d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, d.worker(0)...)...)
+		}
+		if err = errors.Join(err, b.receipts(out)); err != nil {
+			return err
+		}
+		b.gone = d.started()
+		for id := range b.gone {
+			delete(b.acked, id)
+		}
+		return nil
+	}
+	s.argv = func(_ *desk, bin string) []string {
+		return []string{bin + "/pulse-queue", "prune", "--older-than", "0"}
+	}
+	s.next = func(d *desk, b *books) error {
+		if _, err := d.must(batch, "pulse-queue", "add"); err != nil {
+			return err
+		}
+		_, err := d.must("", "pulse-queue", append([]string{"run", "--"}, d.worker(0)...)...)
+		return err
+	}
+	s.whole = func(was, is map[string]laid) string {
+		left := map[string]laid{}
+		for id, l := range was {
+			if l.state != "completed" || is[id].state != "" {
+				left[id] = l
+			}
+		}
+		return moved(left, is, nil)
+	}
+	s.late = func(listed map[string]shownTask) string { return only(listed, "completed") }
+	return s
+}
+
+// repairing is the command after a crash, killed in its turn.
+func repairing(before, batch []string) *scenario {
+	s := adding("list, repairing what an add left", before, batch)
+	prepare := s.prepare
+	s.prepare = func(d *desk, b *books) error {
+		if err := prepare(d, b); err != nil {
+			return err
+		}
+		log := filepath.Join(d.dir, "trace")
+		e := d.exec(s.stdin, strace(log, "renameat,renameat2", "renameat,renameat2:signal=KILL:when=2", d.k.locked+"/pulse-queue", "add")...)
+		if !e.killed {
+			return fmt.Errorf("an add that was to be killed in the middle: %v", e)
+		}
+		return nil
+	}
+	whole := s.whole
+	s.whole = func(was, is map[string]laid) string {
+		if len(is) == len(was) { // was is the middle of a batch
+			return ""
+		}
+		return whole(map[string]laid{}, is)
+	}
+	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "list", "--json"} }
+	s.records = nil
+	return s
+}
