@@ -446,6 +446,10 @@ func TestCrashEverywhere(t *testing.T) {
 }
 
 func crashEverywhere(w *world) (cases int, err error) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 2
+	}
 	for i, op := range history {
 		next, err := w.after(op)
 		if err != nil {
@@ -453,7 +457,7 @@ func crashEverywhere(w *world) (cases int, err error) {
 		}
 		for n := 1; n <= next.disk.ops; n++ {
 			for _, how := range slices.Sorted(maps.Keys(fates)) {
-				for seed := range uint64(5) {
+				for seed := range seeds {
 					r := rand.New(rand.NewPCG(seed, uint64(n)))
 					cases++
 					if _, err := w.interrupted(op, next, n, fates[how], seed > 0, r); err != nil {

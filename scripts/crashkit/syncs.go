@@ -11,6 +11,7 @@ import (
 // unless the file was written once more.
 type syncs struct {
 	injected bool
+	unreal   bool     // into a close of the lock, see unreal
 	again    []string // files synced again, unwritten
 }
 
@@ -28,6 +29,7 @@ func readSyncs(log string) (s syncs, err error) {
 	for line := range strings.Lines(string(b)) {
 		injected := strings.Contains(line, "(INJECTED)")
 		s.injected = s.injected || injected
+		s.unreal = s.unreal || injected && strings.Contains(line, " close(") && strings.Contains(line, "/lock>")
 		if m := truncing.FindStringSubmatch(line); m != nil {
 			delete(stale, m[1])
 			continue
