@@ -28,6 +28,10 @@ const (
 	Released task.Event = "released"
 	Repaired task.Event = "repaired" // a torn tail was moved aside
 	Limited  task.Event = "limited"  // from here on refusals of this day are counted, not listed
+
+	SessionOpened task.Event = "session_opened"
+	SessionUsed   task.Event = "session_used" // by the task that is added next
+	SessionEnded  task.Event = "session_ended"
 )
 
 // Line is one line of the log. What an event has nothing to say about is left out.
@@ -58,6 +62,7 @@ type Line struct {
 	Level    approval.Level
 	Approval *approval.Approval // the task's approval from now on; nil: it has none
 	Grant    *approval.Grant
+	Session  *approval.Session // as it is from now on
 
 	More bool   // the next line belongs to it: both were committed, or neither
 	Prev string // "sha256:" and the digest of the line before, newline excluded
@@ -125,10 +130,13 @@ func (l *Line) appendWho(o *record.Object) {
 	if l.Grant != nil {
 		o.Raw("grant", l.Grant.Append(nil))
 	}
+	if l.Session != nil {
+		o.Raw("session", l.Session.Append(nil))
+	}
 }
 
 // members are those of a line that may hold objects.
-var members = []string{"approval", "grant"}
+var members = []string{"approval", "grant", "session"}
 
 // Parse reads a line.
 func Parse(b []byte) (Line, error) {
@@ -209,6 +217,9 @@ func (l *Line) who(name string, v record.Value) (err error) {
 	case "grant":
 		l.Grant = new(approval.Grant)
 		*l.Grant, err = approval.DecodeGrant(v)
+	case "session":
+		l.Session = new(approval.Session)
+		*l.Session, err = approval.DecodeSession(v)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/address"
+	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/decision"
 	"pulse/lib/envelope"
@@ -111,7 +112,7 @@ func (c *Content) ID() (string, error) {
 }
 
 // Commit takes the batch into the store, durably, and then calls receipt for every
-// record in order, with the record and its `task` member. The batch is empty
+// record in order, with the record and its `task` member, good until it returns. The batch is empty
 // afterwards, whatever happened.
 func (b *Batch) Commit(receipt func(line []byte) error) error {
 	items := b.items
@@ -122,12 +123,10 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 	if err := b.Store.Update(func(tx Tx) error { return b.stage(tx, items) }); err != nil {
 		return err
 	}
+	var line []byte
 	for _, it := range items {
-		rec, err := record.Parse(it.raw)
-		if err != nil {
-			return err
-		}
-		if err := receipt(rec.AppendReplaced(nil, task.Member, it.receipt.Append(nil))); err != nil {
+		line = record.AppendMember(line[:0], it.raw, task.Member, it.receipt.Append(nil))
+		if err := receipt(line); err != nil {
 			return err
 		}
 	}
@@ -136,6 +135,10 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 
 func (b *Batch) stage(tx Tx, items []*item) error {
 	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}}
+	var err error
+	if in.sessions, err = sessions(tx, in.now); err != nil {
+		return err
+	}
 	if err := in.countPending(items); err != nil {
 		return err
 	}
@@ -168,6 +171,8 @@ type intake struct {
 	now     time.Time
 	seen    map[string]task.Task // taken in this Update
 	pending map[Key]int          // open tasks of the senders in this batch
+
+	sessions map[string]*approval.Session // with what this Update leaves of them
 }
 
 func (in *intake) take(it *item) error {
@@ -227,11 +232,10 @@ func (in *intake) accept(it *item) error {
 	if it.Decision.Outcome == terms.Allow && !it.Outward() {
 		t.State = task.Scheduled
 	}
-	rec, err := record.Parse(it.raw)
-	if err != nil {
+	if err := in.spend(it); err != nil {
 		return err
 	}
-	file := append(rec.AppendReplaced(nil, task.Member, t.AppendFixed(nil)), '\n')
+	file := append(record.AppendMember(nil, it.raw, task.Member, t.AppendFixed(nil)), '\n')
 	t.Digest = task.Digest(file)
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
 	line.Change.Reason, line.Change.NotBefore = t.Reason, t.NotBefore

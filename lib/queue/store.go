@@ -56,6 +56,7 @@ type View interface {
 	Load(st task.State, id string) (Stored, error) // ErrUnknown, ErrCorrupt
 	Approval(id string) (*approval.Approval, error)
 	Grants() ([]approval.Grant, error)
+	Sessions() ([]approval.Session, error) // those that were not ended
 	Held() (*audit.Line, error)
 	Result(id string) ([]byte, error)
 	Starts(fn func(Start)) error                   // of the last Window at least

@@ -116,6 +116,14 @@ func (r *Record) AppendWithout(dst []byte, name string) []byte {
 	return append(dst, '}')
 }
 
+// AppendMember appends an object, which has members but none of that name, with one
+// more at its end: what AppendReplaced does for a line that was checked before.
+func AppendMember(dst, object []byte, name string, value []byte) []byte {
+	dst = append(append(dst, object[:len(object)-1]...), ',')
+	dst = append(AppendString(dst, name), ':')
+	return append(append(dst, value...), '}')
+}
+
 // appendOpen appends the object without the member and without its last brace,
 // and reports whether no member is left.
 func (r *Record) appendOpen(dst []byte, name string) (_ []byte, empty bool) {

@@ -21,7 +21,8 @@ type tx struct {
 	view
 	lines     []audit.Line
 	states    map[string]task.State // of the tasks looked at or staged
-	tmp       []string
+	tmp       []newFile
+	shards    map[string]bool // files of pruned ids; nil: not looked at yet
 	positions []queue.Position
 	refused   int
 }
@@ -61,10 +62,9 @@ func (t *tx) State(id string) (st task.State, err error) {
 	return st, err
 }
 
-// stage writes a file to tmp.
-func (t *tx) stage(name string, b []byte, mtime time.Time) error {
-	t.tmp = append(t.tmp, name)
-	return t.disk.Write(tmpDir+"/"+name, b, mtime)
+// stage notes a file that the commit will write to tmp.
+func (t *tx) stage(name string, b []byte, mtime time.Time) {
+	t.tmp = append(t.tmp, newFile{tmpDir + "/" + name, b, mtime})
 }
 
 // Add stages a new task file in the state the line leads to.
@@ -77,9 +77,7 @@ func (t *tx) Add(file []byte, line audit.Line) error {
 	}
 	// A file's mtime is when the task was made; a nanosecond apart keeps the order.
 	mtime := line.Time.Add(time.Duration(len(t.lines)))
-	if err := t.stage(line.Task+".json", file, mtime); err != nil {
-		return err
-	}
+	t.stage(line.Task+".json", file, mtime)
 	return t.log(line)
 }
 
@@ -98,7 +96,8 @@ func (t *tx) Move(line audit.Line) error {
 
 // Keep stages what a worker printed, for the transition staged next.
 func (t *tx) Keep(id string, b []byte) error {
-	return t.stage(id+".result", b, time.Time{})
+	t.stage(id+".result", b, time.Time{})
+	return nil
 }
 
 // Log stages a line that moves no task.
@@ -143,7 +142,7 @@ func conflict(line audit.Line, st task.State) error {
 
 func (t *tx) commit() error {
 	if len(t.lines) > 0 {
-		if err := t.syncTmp(); err != nil {
+		if err := t.writeTmp(); err != nil {
 			return err
 		}
 		err := t.Spool.log.append(t.lines)
@@ -169,15 +168,19 @@ func (t *tx) commit() error {
 	return t.writePositions()
 }
 
-func (t *tx) syncTmp() error {
-	switch {
-	case len(t.tmp) == 0:
+// writeTmp writes the new files, durably.
+func (t *tx) writeTmp() error {
+	if len(t.tmp) == 0 {
 		return nil
-	case len(t.tmp) >= manyFiles:
+	}
+	if err := t.disk.WriteAll(t.tmp); err != nil {
+		return err
+	}
+	if len(t.tmp) >= manyFiles {
 		return t.disk.SyncAll()
 	}
-	for _, name := range t.tmp {
-		if err := t.disk.SyncFile(tmpDir + "/" + name); err != nil {
+	for _, f := range t.tmp {
+		if err := t.disk.SyncFile(f.name); err != nil {
 			return err
 		}
 	}
@@ -187,8 +190,8 @@ func (t *tx) syncTmp() error {
 // discard removes what was staged and not committed. What it can't remove, the
 // next command does.
 func (t *tx) discard() {
-	for _, name := range t.tmp {
-		t.disk.Remove(tmpDir + "/" + name)
+	for _, f := range t.tmp {
+		t.disk.Remove(f.name)
 	}
 }
 

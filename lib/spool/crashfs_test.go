@@ -266,6 +266,15 @@ func (d *crashFS) Write(name string, b []byte, mtime time.Time) error {
 	return d.step("write", name, func() { put(b) }, func() { put(b[:len(b)/2]) })
 }
 
+func (d *crashFS) WriteAll(files []newFile) error {
+	for _, f := range files {
+		if err := d.Write(f.name, f.b, f.mtime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *crashFS) WriteAt(name string, off int64, b []byte) error {
 	put := func(b []byte) {
 		i := d.names[name]

@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +23,7 @@ type disk interface {
 	Names(dir string, fn func(name string) error) error   // in no order
 	Stat(name string) (stat, error)
 	Write(name string, b []byte, mtime time.Time) error // creates or replaces; zero mtime: now
+	WriteAll(files []newFile) error                     // Write for each
 	WriteAt(name string, off int64, b []byte) error     // creates; off is not behind the end
 	Truncate(name string, size int64) error
 	Rename(from, to string) error
@@ -36,6 +40,13 @@ func list(d disk, dir string) (names []string, err error) {
 		return nil
 	})
 	return names, err
+}
+
+// newFile is what Write is given.
+type newFile struct {
+	name  string
+	b     []byte
+	mtime time.Time
 }
 
 type stat struct {
@@ -176,6 +187,26 @@ func (d *osDisk) Write(name string, b []byte, mtime time.Time) error {
 		return &fs.PathError{Op: "write", Path: name, Err: err}
 	}
 	return nil
+}
+
+// WriteAll writes files of one directory on all processors: most of it is waiting
+// for the kernel to find them an inode.
+func (d *osDisk) WriteAll(files []newFile) error {
+	if _, _, err := d.at(files[0].name); err != nil { // no writer has to open it
+		return err
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, min(len(files), runtime.GOMAXPROCS(0)))
+	for w := range errs {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(files)) && errs[w] == nil; i = next.Add(1) - 1 {
+				errs[w] = d.Write(files[i].name, files[i].b, files[i].mtime)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 func (d *osDisk) setTime(name string, t time.Time) error {

@@ -21,7 +21,10 @@ type flock struct {
 func (l *flock) take(exclusive bool) (func(), error) {
 	fd, err := unix.Open(l.path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
-		fd, err = unix.Open(l.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		// What is there can be locked on a disk that can't be written, too.
+		if again, err2 := unix.Open(l.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err2 == nil {
+			fd, err = again, nil
+		}
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: l.path, Err: err}

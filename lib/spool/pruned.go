@@ -26,6 +26,24 @@ func (v view) Pruned(id string) (last task.State, err error) {
 	return last, err
 }
 
+// Pruned is that of the view; where few or none were pruned it opens no file.
+func (t *tx) Pruned(id string) (last task.State, err error) {
+	if t.shards == nil {
+		t.shards = map[string]bool{}
+		err := t.disk.Names(prunedDir, func(name string) error {
+			t.shards[name] = true
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	if !task.ValidID(id) || !t.shards[id[:3]] {
+		return "", nil
+	}
+	return t.view.Pruned(id)
+}
+
 // findPruned returns where the line of an id stands, or would be written.
 func findPruned(d disk, id string) (off int64, last task.State, err error) {
 	err = lines(d, prunedFile(id), prunedWidth, func(at int64, line []byte) (bool, error) {

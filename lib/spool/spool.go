@@ -91,6 +91,9 @@ type locker interface {
 // Open opens a queue.
 func Open(dir string) (*Spool, error) {
 	info, err := os.Stat(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err != nil || !info.IsDir() {
 		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: there is no queue", dir)
 	}
@@ -110,6 +113,11 @@ func Open(dir string) (*Spool, error) {
 	case string(b) != format:
 		return nil, fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
 	}
+	if _, err := os.Stat(filepath.Join(dir, networkFile)); err != nil && !snapshot {
+		if err := refuseNetwork(dir); err != nil {
+			return nil, err
+		}
+	}
 	s, err := open(dir)
 	if err == nil && snapshot {
 		s.onlyRead()
@@ -119,10 +127,11 @@ func Open(dir string) (*Spool, error) {
 
 // Trust fails if others may write a queue, or put another one in its place.
 func Trust(dir string) error {
-	if err := errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir))); err != nil {
+	err := errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
+	if errors.Is(err, safefile.ErrWritable) || errors.Is(err, safefile.ErrOwner) || errors.Is(err, fs.ErrPermission) {
 		return fault.Usagef("chmod 700 "+dir+" (or run this as its owner)", "queue can't be trusted: %w", err)
 	}
-	return nil
+	return err
 }
 
 func open(dir string) (*Spool, error) {
@@ -262,10 +271,12 @@ func onlyOurs(dir string) error {
 
 // OpenOrCreate opens a queue and makes it first where nothing is there.
 func OpenOrCreate(dir string) (*Spool, error) {
-	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
-		if err := Create(dir, Options{}); err != nil {
-			return nil, err
-		}
+	_, err := os.Stat(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = Create(dir, Options{})
+	}
+	if err != nil && !errors.Is(err, unix.ENOTDIR) { // a file, which Open explains
+		return nil, err
 	}
 	return Open(dir)
 }

@@ -1,0 +1,103 @@
+package approval
+
+import (
+	"errors"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/record"
+)
+
+// The bounds of a session: how long it lives, and how many messages may use it.
+const (
+	LeastSession = time.Minute
+	MostSession  = 24 * time.Hour
+	MostUses     = 100
+)
+
+// Session is a person's yes given ahead to an owner's mail: while it lives, it
+// counts as terms.ApprovedSession.
+type Session struct {
+	ID      string
+	Sender  string // an owner, as the policy spells the address
+	Max     int    // how many messages may use it
+	Left    int    // how many more
+	By      string
+	Level   Level
+	Opened  time.Time
+	Expires time.Time // from when on it is worth nothing
+}
+
+// Live reports whether a message may use the session now. A clock that went back
+// behind the opening is no reason to trust anybody.
+func (s *Session) Live(now time.Time) bool {
+	return s.Left > 0 && !now.Before(s.Opened) && now.Before(s.Expires)
+}
+
+// Covers reports whether a message belongs to the session, by the sender, who must
+// be proven, and by what the message and its server say of the time: it was dated
+// and received between opening and expiry, and neither after it was fetched. It
+// asks no clock, so that a saved record gets the same answer later.
+func (s *Session) Covers(sender string, date, received, fetched time.Time) bool {
+	inside := func(t time.Time) bool {
+		return !t.Before(s.Opened) && !t.After(s.Expires) && !t.After(fetched)
+	}
+	return s.Left > 0 && address.Equal(s.Sender, sender) && inside(date) && inside(received)
+}
+
+// Append appends the session as an object.
+func (s *Session) Append(dst []byte) []byte {
+	var o record.Object
+	o.Str("id", s.ID)
+	o.Str("sender", s.Sender)
+	o.Int("max", int64(s.Max))
+	o.Int("left", int64(s.Left))
+	o.Str("by", s.By)
+	o.Str("level", string(s.Level))
+	o.Time("opened", s.Opened)
+	o.Time("expires", s.Expires)
+	return append(dst, o.Bytes()...)
+}
+
+// DecodeSession reads what Append wrote. One without an id, a sender or bounds is
+// an error.
+func DecodeSession(v record.Value) (Session, error) {
+	var s Session
+	err := v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "id":
+			return v.Into(&s.ID)
+		case "sender":
+			return v.Into(&s.Sender)
+		case "max":
+			return v.Into(&s.Max)
+		case "left":
+			return v.Into(&s.Left)
+		case "by":
+			return v.Into(&s.By)
+		case "level":
+			return v.Into((*string)(&s.Level))
+		case "opened":
+			return v.Into(&s.Opened)
+		case "expires":
+			return v.Into(&s.Expires)
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.valid()
+	}
+	return s, err
+}
+
+func (s *Session) valid() error {
+	switch {
+	case s.ID == "" || s.Sender == "":
+		return errors.New("a session has an id and a sender")
+	case s.Max < 1 || s.Max > MostUses || s.Left < 0 || s.Left > s.Max:
+		return errors.New("a session has a number of uses, and no more of them left")
+	case s.Opened.IsZero() || !s.Opened.Before(s.Expires):
+		return errors.New("a session expires after it was opened")
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// ErrNoSession is the error of a session nobody knows.
+var ErrNoSession = errors.New("no session")
+
+// ReasonSessionSpent is the reason of a task that waits for a person because the
+// session it was decided under had no use left, or had ended, when it was taken.
+const ReasonSessionSpent = "session_spent"
+
+// The reasons of the end of a session.
+const (
+	EndRevoked  = "revoked"  // by a person
+	EndExpired  = "expired"  // its time was over
+	EndReplaced = "replaced" // another one was opened for the same sender
+)
+
+// OpenSession records a session that a person opened. A sender has one at a time:
+// the one before ends.
+func OpenSession(tx Tx, s approval.Session) error {
+	live, err := sessions(tx, s.Opened)
+	if err != nil {
+		return err
+	}
+	for _, old := range live {
+		if address.Equal(old.Sender, s.Sender) {
+			if err := tx.Log(end(old, EndReplaced, s.By, s.Level, s.Opened)); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.Log(audit.Line{Time: s.Opened, Event: audit.SessionOpened, By: s.By, Level: s.Level, Session: &s})
+}
+
+// EndSession ends a session.
+func EndSession(tx Tx, id, by string, level approval.Level, now time.Time) error {
+	list, err := tx.Sessions()
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].ID == id {
+			return tx.Log(end(&list[i], EndRevoked, by, level, now.UTC()))
+		}
+	}
+	return fmt.Errorf("%w %s", ErrNoSession, id)
+}
+
+func end(s *approval.Session, reason, by string, level approval.Level, now time.Time) audit.Line {
+	line := audit.Line{Time: now, Event: audit.SessionEnded, By: by, Level: level, Session: s}
+	line.Change.Reason = reason
+	return line
+}
+
+// sessions returns those that have not expired, by id, and ends the others.
+func sessions(tx Tx, now time.Time) (map[string]*approval.Session, error) {
+	list, err := tx.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	live := map[string]*approval.Session{}
+	for i := range list {
+		s := &list[i]
+		if now.Before(s.Expires) {
+			live[s.ID] = s
+			continue
+		}
+		if err := tx.Log(end(s, EndExpired, "", "", now)); err != nil {
+			return nil, err
+		}
+	}
+	return live, nil
+}
+
+// inSession reports whether the record is an ask that was decided on with the trust
+// of a session. An effect has the trust of its ask, which has paid for both.
+func (c *Content) inSession() bool {
+	return c.Kind() == task.Ask && c.Identity.Trust == terms.ApprovedSession
+}
+
+// spend takes a use from the session that an ask was decided on under. If there is
+// none left for this sender, the decision was made for more trust than there is now,
+// and the task waits for a person, whatever was decided.
+func (in *intake) spend(it *item) error {
+	if !it.inSession() {
+		return nil
+	}
+	s := in.sessions[it.Identity.Session]
+	if s == nil || !s.Live(in.now) || !address.Equal(s.Sender, it.Identity.Sender) {
+		it.receipt.State, it.receipt.Reason = task.Awaiting, ReasonSessionSpent
+		return nil
+	}
+	s.Left--
+	left := *s
+	return in.tx.Log(audit.Line{Time: in.now, Event: audit.SessionUsed, Task: it.id, Session: &left})
+}

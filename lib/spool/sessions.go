@@ -1,0 +1,98 @@
+package spool
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+)
+
+// sessionDir keeps the sessions that have a use left, a file for each.
+const sessionDir = "sessions"
+
+func sessionFile(id string) string { return sessionDir + "/" + id + ".json" }
+
+// ReadSessions returns the sessions of the queue in dir, those that expired and were
+// not looked at since among them. A queue that is not there, or is being made, has
+// none; one that others may write is an error. done ends the wait for its lock.
+func ReadSessions(dir string, done <-chan struct{}) (list []approval.Session, err error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, Trust(dir)
+	}
+	s, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	s.Interrupt(done)
+	err = s.View(func(v queue.View) error {
+		list, err = v.Sessions()
+		return err
+	})
+	return list, err
+}
+
+// Sessions returns all sessions, those opened first first. One that can't be read
+// is good for nothing, and left out.
+func (v view) Sessions() (all []approval.Session, err error) {
+	names, err := list(v.disk, sessionDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a snapshot has none
+	}
+	for _, name := range names {
+		var s approval.Session
+		_, err := v.object(sessionDir+"/"+name, func(val record.Value) (err error) {
+			s, err = approval.DecodeSession(val)
+			return err
+		})
+		if errors.Is(err, queue.ErrCorrupt) || err == nil && sessionFile(s.ID) != sessionDir+"/"+name {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b approval.Session) int {
+		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
+	})
+	return all, err
+}
+
+// session carries out a line about a session. One that is used up goes.
+func (a *applier) session(l *audit.Line) error {
+	if name := sessionFile(l.Session.ID); l.Event != audit.SessionEnded && l.Session.Left > 0 {
+		return a.write(name, l.Session.Append(nil))
+	} else {
+		return a.remove(name)
+	}
+}
+
+// session follows the sessions: each use takes one of what was left, and changes
+// nothing else.
+func (r *Report) session(l *audit.Line, segment string, n int) {
+	if l.Session == nil {
+		return
+	}
+	was, known := r.sessions[l.Session.ID]
+	if l.Event == audit.SessionUsed {
+		was.Left--
+	}
+	if opened := l.Event == audit.SessionOpened; opened == known || known && was != *l.Session {
+		r.find("audit/%s:%d: session %s was not what it was before this %s", segment, n, l.Session.ID, l.Event)
+	}
+	r.sessions[l.Session.ID] = *l.Session
+	if l.Event == audit.SessionEnded || l.Session.Left == 0 {
+		delete(r.sessions, l.Session.ID)
+	}
+}
