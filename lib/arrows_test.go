@@ -37,7 +37,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                {"lib/message"},
 	"golang.org/x/text":               {"lib/message"},
 	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/spool", "lib/tty"},
+	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/safefile", "lib/spool", "lib/tty"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 }

@@ -91,6 +91,9 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-queue.5", "grant members", func(t *testing.T) []string {
 			return load(t, "approval").written(t, "Grant.Append")
 		}},
+		{"pulse-queue.5", "session members", func(t *testing.T) []string {
+			return load(t, "approval").written(t, "Session.Append")
+		}},
 	} {
 		t.Run(c.page+"/"+c.list, func(t *testing.T) {
 			same(t, read(t, c.page).list(t, c.list), c.code(t))

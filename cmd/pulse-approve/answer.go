@@ -5,36 +5,51 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/approval"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
-func yes(c *cli.Context) error {
-	return answer(c, "approve this", func(tx queue.Tx, shown *queue.Stored) error {
-		return queue.Approve(tx, shown, cmdline.User(), cmdline.Level, time.Now())
-	})
-}
+func yes(c *cli.Context) error { return answer(c, cmdline.Yes, approving()) }
 
 func no(c *cli.Context) error {
 	reason := c.String("reason")
 	if reason == "" {
 		return fault.Usagef("pulse-approve no "+c.Args().First()+" --reason 'not wanted'", "no needs --reason")
 	}
-	return answer(c, "refuse this", func(tx queue.Tx, shown *queue.Stored) error {
-		return queue.Deny(tx, shown, cmdline.User(), cmdline.Level, reason, time.Now())
-	})
+	return answer(c, cmdline.No, refusing(reason))
 }
 
-// answer asks about a task that waits, and records the answer.
-func answer(c *cli.Context, verb string, record func(queue.Tx, *queue.Stored) error) error {
-	desk, err := cmdline.Sit(c)
+// approving is a person's yes to a task that waits.
+func approving() cmdline.Question {
+	return cmdline.Question{
+		Verb: "approve this", May: awaits,
+		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
+			return queue.Approve(tx, shown, yes, time.Now())
+		},
+	}
+}
+
+// refusing is a person's no.
+func refusing(reason string) cmdline.Question {
+	return cmdline.Question{
+		Verb: "refuse this", May: awaits,
+		Record: func(tx queue.Tx, shown *queue.Stored) error {
+			return queue.Deny(tx, shown, cmdline.User(), cmdline.Level, reason, time.Now())
+		},
+	}
+}
+
+// answer asks about one task, and records the answer.
+func answer(c *cli.Context, a cmdline.Answer, q cmdline.Question) error {
+	desk, err := cmdline.Sit(c, a)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
-	return desk.Ask(c.Args().First(), cmdline.Question{Verb: verb, May: awaits, Record: record})
+	return desk.Ask(c.Args().First(), q)
 }
 
 func awaits(s *queue.Stored) error {

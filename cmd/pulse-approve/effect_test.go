@@ -153,9 +153,9 @@ func TestApprovalOfOtherBytes(t *testing.T) {
 // TestPolicyAfterTheYes: the policy of the start decides, whatever a person said.
 func TestPolicyAfterTheYes(t *testing.T) {
 	for text, state := range map[string]string{
-		policy + "[outbound]\nallow = [\"carol@partner.example\"]\n": "rejected",
-		policy + "[outbound]\nallow = [\"@PARTNER.example\"]\n":      "completed",
-		policy + "[approval]\nrequire = \"user\"\n":                  "awaiting_review",
+		rules + "[outbound]\nallow = [\"carol@partner.example\"]\n": "rejected",
+		rules + "[outbound]\nallow = [\"@PARTNER.example\"]\n":      "completed",
+		rules + "[approval]\nrequire = \"user\"\n":                  "awaiting_review",
 		"owners = [\"somebody@else.example\"]\n":                     "rejected",
 	} {
 		d, id := approved(t)

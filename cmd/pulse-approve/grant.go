@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,7 +24,7 @@ func grant(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	desk, err := cmdline.Sit(c)
+	desk, err := cmdline.Sit(c, cmdline.Ahead)
 	if err != nil {
 		return err
 	}
@@ -72,50 +73,74 @@ func grants(c *cli.Context) error {
 	}
 	defer s.Close()
 	var list []approval.Grant
+	var open []approval.Session
 	err = s.View(func(v queue.View) (err error) {
-		list, err = v.Grants()
+		if list, err = v.Grants(); err == nil {
+			open, err = v.Sessions()
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		for _, g := range list {
-			if _, err := fmt.Fprintf(c.App.Writer, "%s\n", g.Append(nil)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeObjects(c.App.Writer, list, open)
 	}
 	tab := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "ID\tTARGET\tTASK\tEXPIRES\tBY")
 	for _, g := range list {
-		fmt.Fprintln(tab, strings.Join([]string{g.ID, orAny(g.Target), orAny(g.Task), expiry(&g), escape.Line(g.By)}, "\t"))
+		fmt.Fprintln(tab, strings.Join([]string{g.ID, orAny(g.Target), orAny(g.Task), until(g.Expires), escape.Line(g.By)}, "\t"))
 	}
-	return tab.Flush()
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	return writeSessions(c.App.Writer, open)
 }
 
-func expiry(g *approval.Grant) string {
-	if !time.Now().Before(g.Expires) {
+func writeObjects(out io.Writer, grants []approval.Grant, sessions []approval.Session) error {
+	var b []byte
+	for i := range grants {
+		b = append(grants[i].Append(b), '\n')
+	}
+	for i := range sessions {
+		b = append(sessions[i].Append(b), '\n')
+	}
+	_, err := out.Write(b)
+	return err
+}
+
+func until(expires time.Time) string {
+	if !time.Now().Before(expires) {
 		return "expired"
 	}
-	return g.Expires.Format(time.RFC3339)
+	return expires.Format(time.RFC3339)
 }
 
 func revoke(c *cli.Context) error {
-	desk, err := cmdline.Sit(c)
+	desk, err := cmdline.Sit(c, cmdline.No)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
 	id := c.Args().First()
-	if err := desk.Confirm([]string{screen.Fact("grant", "%s", id)}, "revoke it"); err != nil {
+	list, err := sessions(desk.Queue)
+	if err != nil {
+		return err
+	}
+	end, lines := queue.Revoke, []string{screen.Fact("grant", "%s", id)}
+	for i := range list {
+		if s := &list[i]; s.ID == id {
+			end = queue.EndSession
+			lines = []string{screen.Fact("session", "%s, %s", id, left(s)), "sender   " + escape.ASCII(s.Sender)}
+		}
+	}
+	if err := desk.Confirm(lines, "revoke it"); err != nil {
 		return err
 	}
 	err = desk.Queue.Update(func(tx queue.Tx) error {
-		return queue.Revoke(tx, id, cmdline.User(), cmdline.Level, time.Now())
+		return end(tx, id, cmdline.User(), cmdline.Level, time.Now())
 	})
-	if errors.Is(err, queue.ErrNoGrant) {
+	if errors.Is(err, queue.ErrNoGrant) || errors.Is(err, queue.ErrNoSession) {
 		return fault.Failedf("pulse-approve grants", "%w", err)
 	}
 	return err

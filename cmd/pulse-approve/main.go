@@ -14,15 +14,16 @@ import (
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	queue, policy := cmdline.QueueFlag(), cmdline.PolicyFlag()
+	queue, policy, key := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.KeyFlag()
 	taskFlag := &cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}
 	return &cli.App{
 		Name:  "pulse-approve",
-		Usage: "Say yes or no to what waits for a person.",
+		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
+		Flags: []cli.Flag{queue, policy, key}, Action: walk,
 		Commands: []*cli.Command{
 			{
 				Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
-				Flags: []cli.Flag{queue, policy},
+				Flags: []cli.Flag{queue, policy, key},
 			},
 			{
 				Name: "no", ArgsUsage: "ID", Usage: "refuse one task", Action: no,
@@ -35,11 +36,12 @@ func app() *cli.App {
 					&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
 				},
 			},
+			sessionCommand(queue, policy),
 			{
-				Name: "grants", Usage: "list the grants", Action: grants,
+				Name: "grants", Usage: "list grants and sessions", Action: grants,
 				Flags: []cli.Flag{queue, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},
 			},
-			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back", Action: revoke, Flags: []cli.Flag{queue, policy}},
+			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke, Flags: []cli.Flag{queue, policy}},
 			{
 				Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
 				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},

@@ -25,13 +25,13 @@ type desk struct {
 	dir string
 }
 
-const policy = `owners = ["me@example.com"]
+const rules = `owners = ["me@example.com"]
 `
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t, t.TempDir()}
-	d.write("policy.toml", policy)
+	d.write("policy.toml", rules)
 	return d
 }
 

@@ -194,7 +194,7 @@ func TestWhatCannotBeApproved(t *testing.T) {
 			t.Errorf("%v: exit %d:\n%s", c.args, status, screen)
 		}
 	}
-	d.write("policy.toml", policy+"[approval]\nrequire = \"user\"\n")
+	d.write("policy.toml", rules+"[approval]\nrequire = \"user\"\n")
 	p := d.sit("grant", "--any")
 	if status, _ := p.Wait(); status != 64 {
 		t.Errorf("a level it can't give: exit %d", status)

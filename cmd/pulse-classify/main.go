@@ -4,16 +4,19 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/approval"
 	"pulse/lib/cmdline"
 	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/identity"
 	"pulse/lib/policy"
 	"pulse/lib/record"
+	"pulse/lib/spool"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
@@ -22,7 +25,7 @@ func app() *cli.App {
 	return &cli.App{
 		Name:     "pulse-classify",
 		Usage:    "Say who sent each message, and how far that is proven.",
-		Flags:    []cli.Flag{cmdline.PolicyFlag(), cmdline.MaxRecordFlag()},
+		Flags:    []cli.Flag{cmdline.PolicyFlag(), cmdline.QueueFlag(), cmdline.MaxRecordFlag()},
 		Action:   run,
 		Commands: []*cli.Command{suggestCommand()},
 	}
@@ -33,18 +36,35 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	sessions, err := live(c)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
 	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), envelope.Member)
 	var value []byte
 	return record.Stage(in, out, identity.Member, func(rec *record.Record) ([]byte, error) {
-		id, err := classify(rec, p)
+		id, err := classify(rec, p, sessions)
 		value = id.Append(value[:0])
 		return value, err
 	})
 }
 
-func classify(rec *record.Record, p *policy.Policy) (id identity.Identity, err error) {
-	err = message(rec, func(m *envelope.Message) { id = identity.Classify(m, p) })
+// live returns the sessions of the queue, if one is named: as they are now, for all
+// that is read.
+func live(c *cli.Context) ([]approval.Session, error) {
+	if c.String("queue") == "" {
+		return nil, nil
+	}
+	list, err := spool.ReadSessions(c.String("queue"), c.Context.Done())
+	if err != nil {
+		return nil, fmt.Errorf("--queue: %w", err)
+	}
+	return list, nil
+}
+
+func classify(rec *record.Record, p *policy.Policy, sessions []approval.Session) (id identity.Identity, err error) {
+	err = message(rec, func(m *envelope.Message) { id = identity.Classify(m, p, sessions...) })
 	return id, err
 }
 

@@ -43,41 +43,87 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	n, err := newNotice(c)
+	if err != nil {
+		return err
+	}
 	s, err := cmdline.QueueOrNew(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
-	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
-	commit := func() error {
-		if err := s.Room(p.Limits.DiskReserve); err != nil {
-			return err
-		}
-		err := batch.Commit(func(line []byte) error { return record.WriteLine(out, append(line, '\n')) })
-		return errors.Join(err, out.Flush())
+	s.Committed = n.hear
+	defer n.send()
+	in := &intake{
+		batch: queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now),
+		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
+		room:  func() error { return s.Room(p.Limits.DiskReserve) },
 	}
-	in := record.NewReader(cmdline.Stdin(c, linger, commit), "stdin", cmdline.MaxRecord(c), queue.Members...)
-	return addAll(in, batch, commit)
+	return in.all(record.NewReader(cmdline.Stdin(c, linger, in.commit), "stdin", cmdline.MaxRecord(c), queue.Members...))
 }
 
-// addAll takes all records. What stood before a bad one is taken.
-func addAll(in *record.Reader, batch *queue.Batch, commit func() error) error {
+// intake takes records into the queue: one batch while the next one is read.
+type intake struct {
+	batch *queue.Batch
+	out   *bufio.Writer
+	room  func() error
+	under chan error // a commit that is under way; nil: none
+}
+
+// all takes all records. What stood before a bad one is taken.
+func (in *intake) all(r *record.Reader) error {
 	for {
-		rec, err := in.Next()
+		rec, err := r.Next()
 		if err == nil {
-			err = batch.Put(rec)
+			err = in.batch.Put(rec)
 		}
 		if errors.Is(err, io.EOF) {
-			return commit()
+			return in.commit()
 		}
 		if err != nil {
-			return errors.Join(err, commit())
+			return errors.Join(err, in.commit())
 		}
-		if batch.Full() {
-			if err := commit(); err != nil {
+		if in.batch.Full() {
+			if err := in.begin(); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// commit takes what was read so far, and waits until its receipts are printed.
+func (in *intake) commit() error {
+	if err := in.begin(); err != nil {
+		return err
+	}
+	return in.end()
+}
+
+// begin starts to take what was read, after the commit before it.
+func (in *intake) begin() error {
+	if err := in.end(); err != nil {
+		return err
+	}
+	full, under := in.batch.Take(), make(chan error, 1)
+	in.under = under
+	go func() { under <- in.take(full) }()
+	return nil
+}
+
+// end waits for the commit under way.
+func (in *intake) end() error {
+	if in.under == nil {
+		return nil
+	}
+	err := <-in.under
+	in.under = nil
+	return err
+}
+
+func (in *intake) take(batch *queue.Batch) error {
+	if err := in.room(); err != nil {
+		return err
+	}
+	err := batch.Commit(func(line []byte) error { return record.WriteLine(in.out, append(line, '\n')) })
+	return errors.Join(err, in.out.Flush())
 }

@@ -27,7 +27,7 @@ func app() *cli.App {
 			},
 			{
 				Name: "add", Usage: "take records from stdin, print a receipt for each", Action: add,
-				Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag()},
+				Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notifyFlag()},
 			},
 			listCommand(queue),
 			showCommand(queue, policy),
@@ -37,7 +37,7 @@ func app() *cli.App {
 			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
 			{
 				Name: "requeue", ArgsUsage: "ID", Usage: "put a task that has ended back, once a person said yes", Action: requeue,
-				Flags: []cli.Flag{queue, policy},
+				Flags: []cli.Flag{queue, policy, cmdline.KeyFlag()},
 			},
 			{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queue}},
 			{Name: "release", Usage: "let runs start tasks again", Action: release, Flags: []cli.Flag{queue}},

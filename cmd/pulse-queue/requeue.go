@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/approval"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -13,15 +14,15 @@ import (
 
 // requeue puts a task that has ended back, once a person said yes to it.
 func requeue(c *cli.Context) error {
-	desk, err := cmdline.Sit(c)
+	desk, err := cmdline.Sit(c, cmdline.Yes)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
 	return desk.Ask(c.Args().First(), cmdline.Question{
 		Verb: "do this again", May: ended, Caution: queue.Happened,
-		Record: func(tx queue.Tx, shown *queue.Stored) error {
-			return queue.Requeue(tx, shown, cmdline.User(), cmdline.Level, time.Now())
+		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
+			return queue.Requeue(tx, shown, yes, time.Now())
 		},
 	})
 }

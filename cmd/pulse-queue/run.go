@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/audit"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
@@ -30,6 +31,7 @@ func runCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
 			&cli.DurationFlag{Name: "timeout", Value: time.Hour, Usage: "`D` end a worker after this time; default 1h"},
 			&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},
 			&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
+			notifyFlag(),
 		},
 	}
 }
@@ -43,6 +45,7 @@ type shift struct {
 	dir    string
 	locks  runner.Dir
 	worker runner.Worker
+	notice *notice
 }
 
 func run(c *cli.Context) error {
@@ -51,6 +54,7 @@ func run(c *cli.Context) error {
 		return err
 	}
 	defer sh.store.Close()
+	defer sh.notice.send()
 	if err := sh.prepare(); err != nil {
 		return err
 	}
@@ -89,7 +93,17 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.worker, err = newWorker(c); err != nil {
 		return nil, err
 	}
+	if sh.notice, err = newNotice(c); err != nil {
+		return nil, err
+	}
 	sh.run.Account = cmdline.Account(c.String("as"))
+	uid := os.Geteuid()
+	if sh.worker.Credential != nil {
+		uid = int(sh.worker.Credential.Uid)
+	}
+	if sh.run.Signed, err = cmdline.SignedFor(c.Context, p, uid); err != nil {
+		return nil, err
+	}
 	dir, err := cmdline.QueueDir(c)
 	if err != nil {
 		return nil, err
@@ -98,7 +112,9 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
-	sh.store, err = spool.OpenOrCreate(dir)
+	if sh.store, err = spool.OpenOrCreate(dir); err == nil {
+		sh.store.Committed = sh.notice.hear
+	}
 	return sh, err
 }
 
@@ -201,13 +217,18 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 
 // finish records the end of a worker.
 func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
-	return sh.store.Update(func(tx queue.Tx) error {
-		line, err := queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
+	var line audit.Line
+	err := sh.store.Update(func(tx queue.Tx) (err error) {
+		line, err = queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
 		if err == nil && line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
 			cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return sh.run.Return(claim, &line)
 }
 
 // detail says how a worker ended, with the last line it wrote to stderr.
@@ -216,12 +237,7 @@ func detail(end runner.End) string {
 	if end.TimedOut {
 		text += ", --timeout"
 	}
-	text += ")"
-	lines := strings.Split(strings.TrimSpace(string(end.Stderr)), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		text += ": " + cut(last, 200)
-	}
-	return text
+	return text + ")" + lastLine(end.Stderr)
 }
 
 // held says at the end of a run that started nothing more whether somebody holds

@@ -3,7 +3,8 @@
 //
 // Invariant: an approval is good for the bytes that were shown and for nothing
 // else; both are one-shot and expire. Caveat: at level terminal nothing here
-// proves that a person was there (pulse-approve(1)).
+// proves that a person was there (pulse-approve(1)); at level signature it is the
+// signature over Statement that does, and others have to verify it.
 package approval
 
 import (
@@ -41,6 +42,8 @@ type Approval struct {
 	Nonce        string
 	Given        time.Time
 	Expires      time.Time
+	Signer       string // at level signature: whose key, in the words of allowed_signers
+	Signature    string // over the Statement: SSHSIG, armored
 }
 
 // levels are from easy to hard to forge.
@@ -73,6 +76,8 @@ func (a *Approval) Append(dst []byte) []byte {
 	o.Str("nonce", a.Nonce)
 	o.Time("given", a.Given)
 	o.Time("expires", a.Expires)
+	o.StrIf("signer", a.Signer)
+	o.StrIf("signature", a.Signature)
 	return append(dst, o.Bytes()...)
 }
 
@@ -99,6 +104,10 @@ func Decode(v record.Value) (Approval, error) {
 			return v.Into(&a.Given)
 		case "expires":
 			return v.Into(&a.Expires)
+		case "signer":
+			return v.Into(&a.Signer)
+		case "signature":
+			return v.Into(&a.Signature)
 		}
 		return nil
 	})

@@ -30,7 +30,10 @@ func full() Line {
 			By: nasty, Level: approval.Signature, Nonce: approval.Nonce(), Given: now, Expires: now.Add(time.Hour),
 		},
 		Grant: &approval.Grant{ID: "g", Task: "t", By: nasty, Level: approval.User, Given: now, Expires: now},
-		More:  true, Prev: Origin,
+		Session: &approval.Session{
+			ID: "s", Sender: nasty, Max: 3, Left: 1, By: nasty, Level: approval.Terminal, Opened: now, Expires: now.Add(time.Hour),
+		},
+		More: true, Prev: Origin,
 	}
 }
 
@@ -60,7 +63,7 @@ func TestHash(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, s := range []string{"", "{", "[]", "null", `{"time":"yesterday"}`, `{"uid":-1}`, `{"uid":4294967296}`, `{"event":1}`,
 		`{"prev":"a","prev":"b"}`, `{"pre\u0076":"a","prev":"b"}`, `{"more":1}`, `{"approval":[]}`, `{"grant":{"any":true,"target":"x"}}`,
-		`{"grant":{}}`, `{"approval":{"target":"x"}}`, `{"approval":{"by":"a","by":"b"}}`, "{\"by\":\"\xff\"}", `{} {}`} {
+		`{"grant":{}}`, `{"session":{}}`, `{"session":{"id":"s","sender":"x","max":1,"left":2}}`, `{"approval":{"target":"x"}}`, `{"approval":{"by":"a","by":"b"}}`, "{\"by\":\"\xff\"}", `{} {}`} {
 		if l, err := Parse([]byte(s)); err == nil {
 			t.Errorf("%s: %+v", s, l)
 		}
@@ -72,6 +75,7 @@ func FuzzParse(f *testing.F) {
 	l := full()
 	f.Add(l.Append(nil))
 	f.Add([]byte(`{"time":"2026-11-21T07:00:00Z","event":"granted","grant":{"id":"g","any":true}}`))
+	f.Add([]byte(`{"event":"session_used","task":"t","session":{"id":"s","sender":"x","max":2,"left":0,"opened":"2026-11-21T07:00:00Z","expires":"2026-11-21T08:00:00Z"}}`))
 	f.Add([]byte(`{"from":"running","to":"completed","attempts":-1,"more":false}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, err := Parse(b)
@@ -88,7 +92,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, l) {
 			t.Errorf("%v\n%+v\n%+v", err, l, again)
 		}
-		if _, err := record.Parse(l.Append(nil), "approval", "grant"); err != nil {
+		if _, err := record.Parse(l.Append(nil), members...); err != nil {
 			t.Error(err)
 		}
 	})

@@ -43,12 +43,13 @@ func Stdin(c *cli.Context, linger int, onPause func() error) io.Reader {
 }
 
 func (in *input) Read(p []byte) (int, error) {
-	if !in.ready() {
+	pause := !in.ready()
+	if pause {
 		if err := in.onPause(); err != nil {
 			return 0, err
 		}
 	}
-	if in.wait(true) {
+	if in.wait(pause) {
 		return 0, ErrInterrupted
 	}
 	n, err := in.file.Read(p)

@@ -1,39 +1,47 @@
 package cmdline
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approval"
+	"pulse/lib/decision"
 	"pulse/lib/fault"
+	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
 	"pulse/lib/spool"
 	"pulse/lib/tty"
 )
 
-// Level is what a command can prove of the person it asked.
+// Level is what a command can prove of the person it asked, without a key.
 const Level = approval.Terminal
 
-// Desk is where a person answers: a queue, and a terminal.
+// Desk is where a person answers: a queue, a terminal, and the policy that applies.
 type Desk struct {
 	Queue    *spool.Spool
-	terminal *tty.Terminal
+	Terminal *tty.Terminal
+	Policy   *policy.Policy
+	named    bool // the policy comes from a file
+	pen      *pen // nil: a yes need not be signed
 	c        *cli.Context
 }
 
 // Sit opens the queue and the terminal of a person, and makes sure that the level
 // that can be proven of the person is enough for the policy. Inside a run, or
 // without a terminal, it is refused.
-func Sit(c *cli.Context) (*Desk, error) {
+func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	p, err := PolicyOrDefault(c)
 	if err != nil {
 		return nil, err
 	}
-	if approval.Level(p.Approval.Require) != Level {
-		return nil, fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s, and this version can only give %s", p.Name, p.Approval.Require, Level)
+	pen, err := penFor(c, p, a)
+	if err != nil {
+		return nil, err
 	}
 	s, err := Queue(c)
 	if err != nil {
@@ -48,22 +56,37 @@ func Sit(c *cli.Context) (*Desk, error) {
 		s.Close()
 		return nil, fault.Refusedf("run it at a terminal: there is no other way to say yes", "%w", err)
 	}
-	return &Desk{s, t, c}, nil
+	return &Desk{s, t, p, c.String("policy") != "", pen, c}, nil
 }
 
-// Close closes both.
+// Close closes queue and terminal.
 func (d *Desk) Close() {
 	d.Queue.Close()
-	d.terminal.Close()
+	d.Terminal.Close()
 }
 
-// Confirm shows lines and returns nil if a person typed the fresh code. verb
-// completes "type the code to …".
+// Context ends when the command is to end.
+func (d *Desk) Context() context.Context { return d.c.Context }
+
+// Confirm shows lines to their end, page by page, and returns nil if a person then
+// typed the fresh code. verb completes "type the code to …".
 func (d *Desk) Confirm(lines []string, verb string) error {
-	if err := d.terminal.Confirm(d.c.Context, screen.Fold(lines, d.terminal.Columns()), verb); err != nil {
-		return fault.Refusedf("", "%w", err)
+	err := d.Terminal.Show(d.Context(), screen.NewPages(lines), true)
+	if err != nil {
+		return Unanswered(err)
 	}
-	return nil
+	return d.Code(verb)
+}
+
+// Code returns nil if a person typed the fresh code.
+func (d *Desk) Code(verb string) error { return Unanswered(d.Terminal.Code(d.Context(), verb)) }
+
+// Unanswered makes it a refusal of the gate that nobody answered.
+func Unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Refusedf("", "%w", err)
 }
 
 // Question is one about a task.
@@ -72,22 +95,20 @@ type Question struct {
 	May     func(*queue.Stored) error           // whether there is anything to ask
 	Caution func(*queue.Stored) string          // what to be told last; nil or empty: nothing
 	Record  func(queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
+
+	// Yes is Record for a yes, which is signed before where the policy requires it.
+	Yes func(queue.Tx, *queue.Stored, approval.Approval) error
 }
 
 // Ask shows the task that an id names, asks, and records the answer.
 func (d *Desk) Ask(id string, q Question) error {
-	var shown queue.Stored
-	err := d.Queue.View(func(v queue.View) (err error) {
-		shown, err = queue.Find(v, id)
-		return err
-	})
+	shown, lines, err := d.Look(id)
 	if err != nil {
-		return Unknown(err)
+		return err
 	}
 	if err := q.May(&shown); err != nil {
 		return err
 	}
-	lines := screen.Task(&shown, time.Now())
 	if q.Caution != nil {
 		if text := q.Caution(&shown); text != "" {
 			lines = append(lines, screen.Fact("caution", "%s", text))
@@ -96,11 +117,107 @@ func (d *Desk) Ask(id string, q Question) error {
 	if err := d.Confirm(lines, q.Verb); err != nil {
 		return err
 	}
-	err = d.Queue.Update(func(tx queue.Tx) error { return q.Record(tx, &shown) })
-	if errors.Is(err, queue.ErrConflict) {
+	return d.Record(&shown, q)
+}
+
+// Settle asks for the code to an answer to what was shown, and records it.
+func (d *Desk) Settle(shown *queue.Stored, q Question) error {
+	if err := d.Code(q.Verb); err != nil {
+		return err
+	}
+	return d.Record(shown, q)
+}
+
+// Record records an answer. If the task is not what was shown any more, that is a
+// refusal, and the error holds queue.ErrConflict or why it can't be read.
+func (d *Desk) Record(shown *queue.Stored, q Question) error {
+	record := q.Record
+	if q.Yes != nil {
+		yes := queue.Yes(shown, User(), Level, time.Now())
+		if err := d.sign(&yes); err != nil {
+			return err
+		}
+		record = func(tx queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
+	}
+	err := d.Queue.Update(func(tx queue.Tx) error {
+		if err := unmoved(tx, shown); err != nil {
+			return err
+		}
+		return record(tx, shown)
+	})
+	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err
+}
+
+// unmoved makes sure that a task did not leave its state and come back: its bytes are
+// the same then, and what was shown of it is not.
+func unmoved(tx queue.Tx, shown *queue.Stored) error {
+	now, err := tx.Load(shown.Task.State, shown.Task.ID)
+	switch {
+	case errors.Is(err, queue.ErrUnknown): // it is elsewhere: Record says where
+		return nil
+	case err == nil && !now.Task.Since.Equal(shown.Task.Since):
+		return fmt.Errorf("%w: the task was answered, and is %s again (%s)", queue.ErrConflict, now.Task.State, now.Task.Reason)
+	}
+	return err
+}
+
+// Look loads the task that an id names, and makes the sheet that a person reads.
+func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
+	err = d.Queue.View(func(v queue.View) error {
+		if shown, err = queue.Find(v, id); err != nil {
+			return err
+		}
+		c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.ReviewExpires}
+		if err := origins(v, &shown, &c); err != nil {
+			return err
+		}
+		if c.Today, err = d.today(v, &shown, c.Now); err != nil {
+			return err
+		}
+		lines = screen.Sheet(&shown, &c)
+		return nil
+	})
+	return shown, lines, Unknown(err)
+}
+
+// origins finds the tasks that an effect says it comes from.
+func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
+	who := &s.Identity
+	if !who.Effect() {
+		return nil
+	}
+	if c.Root, err = origin(v, who.Root); err != nil || who.Parent == who.Root {
+		return err
+	}
+	c.Parent, err = origin(v, who.Parent)
+	return err
+}
+
+func origin(v queue.View, id string) (*screen.Origin, error) {
+	o := &screen.Origin{ID: id}
+	st, err := v.State(id)
+	if err != nil || st == "" {
+		return o, err
+	}
+	s, err := v.Load(st, id)
+	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		return o, err
+	}
+	o.Stored = &s
+	return o, nil
+}
+
+// today returns what the policy makes of a task, nil where none was named.
+func (d *Desk) today(v queue.View, s *queue.Stored, now time.Time) (*decision.Decision, error) {
+	if !d.named {
+		return nil, nil
+	}
+	run := queue.Run{Policy: d.Policy, Max: d.Policy.Limits.MaxPerRun}
+	o, err := run.Outlook(v, s, nil, now)
+	return &o.Decision, err
 }
 
 // Unknown gives the error of a task that nobody knows its hint.

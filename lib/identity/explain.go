@@ -12,6 +12,8 @@ type explanation struct {
 var explanations = [...]explanation{
 	{AuthenticatedOwner, "%s vouches for the sender, who is an owner",
 		"Nothing: this is how mail from an owner should look."},
+	{ApprovedSession, "%s vouches for the sender, an owner for whom a person opened a session",
+		"Nothing: pulse-approve grants lists the session, and pulse-approve revoke ends it."},
 	{AuthenticatedExternal, "%s vouches for the sender, who is listed in allowed_external",
 		"Nothing: this is how mail from a listed external sender should look."},
 	{AuthenticatedUnlisted, "%s vouches for the sender, whom the policy does not list",

@@ -15,11 +15,19 @@ func (e *evidence) stale() bool {
 	if limit == 0 {
 		return false
 	}
-	if apart(e.m.Fetched, e.m.Received) > limit || e.header.count[slotDate] != 1 {
+	if apart(e.m.Fetched, e.m.Received) > limit {
 		return true
 	}
-	date, ok := parseDate(e.header.value[slotDate])
+	date, ok := e.date()
 	return !ok || apart(e.m.Fetched, date) > limit
+}
+
+// date returns when the message says it was written, if it says so once and in order.
+func (e *evidence) date() (time.Time, bool) {
+	if e.header.count[slotDate] != 1 {
+		return time.Time{}, false
+	}
+	return parseDate(e.header.value[slotDate])
 }
 
 func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"pulse/lib/address"
+	"pulse/lib/approval"
 	"pulse/lib/authres"
 	"pulse/lib/envelope"
 	"pulse/lib/policy"
@@ -54,8 +55,9 @@ var checks = [...]func(*evidence) finding{
 	(*evidence).addressed,
 }
 
-// Classify returns the identity of a message under a policy.
-func Classify(m *envelope.Message, p *policy.Policy) Identity {
+// Classify returns the identity of a message under a policy, and under sessions
+// that a person opened.
+func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
 	if pl := p.Platform(m.Source); pl != nil {
 		return platform(m, p, pl)
 	}
@@ -69,6 +71,9 @@ func Classify(m *envelope.Message, p *policy.Policy) Identity {
 	found := first(e, checks[:]...)
 	id.Verified = found.reason == ""
 	id.Trust = trust(p, id.Sender, id.Verified)
+	if s := e.session(&id, sessions); s != nil {
+		id.Trust, id.Session = terms.ApprovedSession, s.ID
+	}
 	if id.Verified {
 		found = finding{provenAs(id.Trust), e.voucher()}
 	}
@@ -118,6 +123,8 @@ func provenAs(t terms.Trust) Reason {
 	switch t {
 	case terms.OwnerVerifiedEmail:
 		return AuthenticatedOwner
+	case terms.ApprovedSession:
+		return ApprovedSession
 	case terms.ExternalVerified:
 		return AuthenticatedExternal
 	}

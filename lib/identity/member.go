@@ -30,6 +30,7 @@ type Identity struct {
 	Reason    Reason
 	Why       string // one sentence for people
 	Auth      Auth
+	Session   string // trust approved_session: the id of the session
 	Signed    string // messages proven by our own DKIM check: "sha256:" of the signed fields, else empty
 
 	Via     Via
@@ -57,6 +58,7 @@ func (id *Identity) Append(dst []byte) []byte {
 	o.Bool("automatic", id.Automatic)
 	o.Str("reason", string(id.Reason))
 	o.Str("why", id.Why)
+	o.StrIf("session", id.Session)
 	if id.Via == ViaMessage {
 		o.Raw("auth", id.Auth.bytes())
 		o.StrIf("signed", id.Signed)
@@ -102,6 +104,8 @@ func Decode(v record.Value) (Identity, error) {
 			return v.Into((*string)(&id.Reason))
 		case "why":
 			return v.Into(&id.Why)
+		case "session":
+			return v.Into(&id.Session)
 		case "signed":
 			return v.Into(&id.Signed)
 		case "via":

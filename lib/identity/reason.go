@@ -14,6 +14,7 @@ type Reason string
 // The reasons of a sender who is proven, or needs no proof.
 const (
 	AuthenticatedOwner    Reason = "authenticated_owner"
+	ApprovedSession       Reason = "approved_session"
 	AuthenticatedExternal Reason = "authenticated_external"
 	AuthenticatedUnlisted Reason = "authenticated_unlisted"
 	LocalSubmit           Reason = "local_submit"

@@ -50,6 +50,7 @@ type file struct {
 	Approval struct {
 		Require        *string `toml:"require"`
 		AllowedSigners *string `toml:"allowed_signers"`
+		Ledger         *string `toml:"ledger"`
 	} `toml:"approval"`
 	Platform []platformTable `toml:"platform"`
 }
@@ -182,6 +183,10 @@ func (v *validator) fill(p *Policy, f *file) {
 	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
 	oneOf(v, &p.Approval.Require, "approval.require", f.Approval.Require, "terminal", "user", "signature")
 	v.absolute(&p.Approval.AllowedSigners, "approval.allowed_signers", f.Approval.AllowedSigners)
+	v.absolute(&p.Approval.Ledger, "approval.ledger", f.Approval.Ledger)
+	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
+		v.fail("approval.require", 0, "signature needs approval.allowed_signers, or nobody could sign")
+	}
 	v.platforms(p, f.Platform)
 }
 

@@ -114,7 +114,8 @@ type Exec struct {
 // Approval is [approval].
 type Approval struct {
 	Require        string // terminal, user or signature
-	AllowedSigners string
+	AllowedSigners string // absolute; set where Require is signature
+	Ledger         string // absolute: of the signatures that were spent
 }
 
 // Platform is a source whose sender ids its server vouches for.
@@ -150,7 +151,7 @@ func Default() *Policy {
 		Outbound: Outbound{MinReplyInterval: 10 * time.Minute},
 		Tools:    Tools{Profile: "standard"},
 		Exec:     Exec{Mode: "deny"},
-		Approval: Approval{Require: "terminal"},
+		Approval: Approval{Require: "terminal", Ledger: "/var/lib/pulse/nonces"},
 	}
 }
 

@@ -111,9 +111,16 @@ func (c *Content) ID() (string, error) {
 	return task.MailID(c.Identity.Verified, sender, id), nil
 }
 
+// Take empties the batch. What it returns may be committed while more is put.
+func (b *Batch) Take() *Batch {
+	full := *b
+	b.items, b.size = nil, 0
+	return &full
+}
+
 // Commit takes the batch into the store, durably, and then calls receipt for every
-// record in order, with the record and its `task` member, good until it returns. The batch is empty
-// afterwards, whatever happened.
+// record in order, with the record and its `task` member, good until it returns.
+// The batch is empty afterwards, whatever happened.
 func (b *Batch) Commit(receipt func(line []byte) error) error {
 	items := b.items
 	b.items, b.size = nil, 0
@@ -238,7 +245,7 @@ func (in *intake) accept(it *item) error {
 	file := append(record.AppendMember(nil, it.raw, task.Member, t.AppendFixed(nil)), '\n')
 	t.Digest = task.Digest(file)
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
-	line.Change.Reason, line.Change.NotBefore = t.Reason, t.NotBefore
+	line.Change = t.Change
 	if it.counted() {
 		in.pending[KeyOf(it.Identity.Sender)]++
 	}

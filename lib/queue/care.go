@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pulse/lib/approval"
-	"pulse/lib/audit"
 	"pulse/lib/task"
 )
 
@@ -40,23 +39,23 @@ func Requeueable(s *Stored) error {
 }
 
 // Requeue puts the task that was shown back to scheduled, as if it had never been
-// started, with an approval of these bytes: a person's yes to doing it (again).
-func Requeue(tx Tx, shown *Stored, by string, level approval.Level, now time.Time) error {
+// started, with the approval of these bytes: a person's yes to doing it (again).
+func Requeue(tx Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
 		return err
 	}
 	line := s.move(task.Requeued, task.Scheduled, task.Change{Since: now.UTC(), Reason: ReasonRequeued})
-	s.approve(&line, by, level)
+	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
 	return tx.Move(line)
 }
 
-// approve makes a line of s a person's yes to it.
-func (s *Stored) approve(line *audit.Line, by string, level approval.Level) {
-	line.By, line.Level = by, level
-	line.Approval = &approval.Approval{
-		Task: s.Task.ID, Digest: s.Task.Digest, Action: s.Decision.Action, Target: s.Target(),
-		By: by, Level: level, Nonce: approval.Nonce(), Given: line.Time, Expires: line.Time.Add(approval.Lifetime),
+// Yes makes a person's yes to the task that was shown. It is not signed yet.
+func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval.Approval {
+	given := now.UTC().Truncate(time.Second) // what is signed is in whole ones
+	return approval.Approval{
+		Task: shown.Task.ID, Digest: shown.Task.Digest, Action: shown.Decision.Action, Target: shown.Target(),
+		By: by, Level: level, Nonce: approval.Nonce(), Given: given, Expires: given.Add(approval.Lifetime),
 	}
 }
 

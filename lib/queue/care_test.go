@@ -130,7 +130,7 @@ func TestRequeue(t *testing.T) {
 		one.Task.Attempts, one.Task.Restarts, one.Task.NotBefore = 3, 2, now.Add(time.Hour)
 		s := newShelf(one)
 		may := Requeueable(&one) == nil
-		err := Requeue(s, &one, "me (uid 1)", approval.Terminal, now)
+		err := Requeue(s, &one, Yes(&one, "me (uid 1)", approval.Terminal, now), now)
 		if may != (err == nil) || may != (st == task.Completed || st == task.Rejected || st == task.Failed) {
 			t.Errorf("%s: may %t, %v", st, may, err)
 		}
@@ -157,7 +157,7 @@ func TestRequeueWhatWasShown(t *testing.T) {
 	moved.Task.State = task.Rejected
 	for what, is := range map[string]Stored{"edited": edited, "moved": moved} {
 		s := newShelf(is)
-		if err := Requeue(s, &shown, "me", approval.Terminal, now); !errors.Is(err, ErrConflict) || len(s.moved) > 0 {
+		if err := Requeue(s, &shown, Yes(&shown, "me", approval.Terminal, now), now); !errors.Is(err, ErrConflict) || len(s.moved) > 0 {
 			t.Errorf("%s: %v, %+v", what, err, s.moved)
 		}
 	}

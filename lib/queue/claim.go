@@ -29,7 +29,7 @@ const (
 	ReasonEdited        = "edited" // the file is not what was accepted
 	ReasonCancelled     = "cancelled"
 	ReasonRequeued      = "requeued"
-	ReasonApproval      = "approval_not_good" // expired, for other bytes, or of too low a level
+	ReasonApproval      = "approval_not_good" // expired, for other bytes, of too low a level, or not signed well
 )
 
 // Run is one run of the queue: what it looks for and what it has spent.
@@ -39,15 +39,33 @@ type Run struct {
 	Max     int          // starts of this run
 	Account string       // under which workers are started, for the log
 	Now     func() time.Time
+	Signed  Signed // checks what a policy that requires signatures asks for; nil: nothing is signed well
 
 	started, external int
 }
+
+// Signed is where signatures are checked, and what was signed is spent, out of reach
+// of who can write the queue.
+type Signed interface {
+	// Check returns nil if the approval, made anew of the task as it is now, is one
+	// that may be spent. An error that is not ErrNotGood says that nobody can tell.
+	Check(a *approval.Approval, now time.Time) error
+	// Spend makes sure, durably, that Check fails from now on.
+	Spend(a *approval.Approval, now time.Time) error
+	// Return takes that back.
+	Return(a *approval.Approval, now time.Time) error
+}
+
+// ErrNotGood is the class of an approval that can't be used.
+var ErrNotGood = errors.New("the approval is not good")
 
 // Claim is a task that is about to be started: the transition is made, and its
 // approval, if it was an effect that reaches the outside, is spent.
 type Claim struct {
 	Stored
 	Approval *approval.Approval
+
+	spent *approval.Approval // of Run.Signed, by this start; nil: nothing
 }
 
 // maxMoves is how many tasks one Update moves at most: neither its memory nor the
@@ -175,17 +193,28 @@ func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) 
 		return nil, false, err
 	}
 	d := r.decide(&s)
+	signed := r.signed(d, a, &s)
 	change := task.Change{Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: string(d.Reason)}
-	if ok, reason := r.startable(d, a, &s, now); !ok {
+	ok, reason := r.startable(d, a, &s, now)
+	if ok && signed != nil {
+		if err := r.check(signed, now); errors.Is(err, ErrNotGood) {
+			ok, reason = false, ReasonApproval
+		} else if err != nil {
+			return nil, false, err
+		}
+	}
+	if !ok {
 		if reason != "" {
 			change.Reason = reason
 		}
 		return nil, true, tx.Move(aside(&s, d, change))
 	}
-	claim, err = r.start(tx, &s, d, a, change, hold)
-	if errors.Is(err, ErrConflict) {
+	if err := hold(s.Task.ID); errors.Is(err, ErrConflict) {
 		return nil, false, nil
+	} else if err != nil {
+		return nil, false, err
 	}
+	claim, err = r.start(tx, &s, d, a, signed, change)
 	return claim, false, err
 }
 
@@ -194,15 +223,20 @@ func reasonBroken(s *Stored, e *Entry, err error) string {
 	switch {
 	case errors.Is(err, ErrCorrupt):
 		return ReasonCorrupt
-	case err == nil && !strings.HasPrefix(audit.Bare(s.Task.Digest), e.Digest):
+	case err == nil && !strings.HasPrefix(audit.Bare(s.Task.Digest), e.Digest),
+		err == nil && (s.Kind() != e.Kind || s.Decision.Action != e.Action):
 		return ReasonEdited
 	}
 	return ""
 }
 
-func (r *Run) start(tx Tx, s *Stored, d decision.Decision, a *approval.Approval, change task.Change, hold func(string) error) (*Claim, error) {
-	if err := hold(s.Task.ID); err != nil {
-		return nil, err
+// start spends what was signed first: whatever happens after it, it is no yes to
+// another start.
+func (r *Run) start(tx Tx, s *Stored, d decision.Decision, a, signed *approval.Approval, change task.Change) (*Claim, error) {
+	if signed != nil {
+		if err := r.Signed.Spend(signed, change.Since); err != nil {
+			return nil, err
+		}
 	}
 	line := s.move(task.Started, task.Running, change)
 	line.Outcome, line.Rule, line.Policy, line.Account = d.Outcome, d.Rule, d.Policy, r.Account
@@ -213,7 +247,36 @@ func (r *Run) start(tx Tx, s *Stored, d decision.Decision, a *approval.Approval,
 		return nil, err
 	}
 	s.Task.State, s.Task.Change = task.Running, change
-	return &Claim{*s, a}, nil
+	return &Claim{*s, a, signed}, nil
+}
+
+// signed returns the approval that has to be signed for a task to start, as it must
+// be for the task file as it is, or nil.
+func (r *Run) signed(d decision.Decision, a *approval.Approval, s *Stored) *approval.Approval {
+	if a == nil || d.Outcome == terms.Allow || approval.Level(r.Policy.Approval.Require) != approval.Signature {
+		return nil
+	}
+	return &approval.Approval{
+		Task: s.Task.ID, Digest: s.Task.Digest, Action: s.Decision.Action, Target: s.Target(),
+		By: a.By, Level: a.Level, Nonce: a.Nonce, Given: a.Given, Expires: a.Expires,
+		Signer: a.Signer, Signature: a.Signature,
+	}
+}
+
+func (r *Run) check(signed *approval.Approval, now time.Time) error {
+	if r.Signed == nil {
+		return fmt.Errorf("%w: nobody checks signatures here", ErrNotGood)
+	}
+	return r.Signed.Check(signed, now)
+}
+
+// Return gives back what the start of a task spent, once the task is scheduled with
+// its approval again: its worker said that nothing happened, or that it failed.
+func (r *Run) Return(c *Claim, end *audit.Line) error {
+	if c.spent == nil || end.Approval == nil {
+		return nil
+	}
+	return r.Signed.Return(c.spent, end.Time)
 }
 
 // decide decides again, with the policy of this run and the stored record.

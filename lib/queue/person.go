@@ -90,7 +90,7 @@ func same(tx Tx, shown *Stored) (Stored, error) {
 }
 
 // Approve records a person's yes to the task that was shown.
-func Approve(tx Tx, shown *Stored, by string, level approval.Level, now time.Time) error {
+func Approve(tx Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func Approve(tx Tx, shown *Stored, by string, level approval.Level, now time.Tim
 	change := s.Task.Change // what a person put off stays so
 	change.Since, change.Reason = now.UTC(), ReasonApproved
 	line := s.move(task.Approved, task.Scheduled, change)
-	s.approve(&line, by, level)
+	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
 	return tx.Move(line)
 }
 

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,31 +13,82 @@ const (
 	firstBias        = 72
 )
 
-// punycode decodes what stands behind "xn--" in a label of a domain (RFC 3492
-// §6.2). ok is false for what no encoder writes.
+// maxDelta is what an encoder can need at most for a label of maxLabel letters; a
+// sum above it is refused before it overflows.
+const maxDelta = utf8.MaxRune * (maxLabel + 1)
+
+// punycode decodes what stands behind "xn--" in a label of a domain, at most
+// maxLabel bytes (RFC 3492 §6.2). ok is false for what no encoder writes.
 func punycode(s string) (text string, ok bool) {
-	var out []rune
-	if at := strings.LastIndexByte(s, '-'); at == 0 {
+	at := strings.LastIndexByte(s, '-')
+	if at == 0 || len(s) > maxLabel || !ascii(s) {
 		return "", false
-	} else if at > 0 {
-		out, s = []rune(s[:at]), s[at+1:]
 	}
+	out := []rune(s[:max(at, 0)])
+	s = s[at+1:]
 	n, i, bias := 0x80, 0, firstBias
 	for s != "" {
-		delta, rest, ok := variable(s, bias)
+		delta, rest, ok := delta(s, bias)
 		if !ok {
 			return "", false
 		}
 		s = rest
+		room := len(out) + 1
+		bias = adapt(delta, room, i == 0)
 		i += delta
-		n += i / (len(out) + 1)
-		i %= len(out) + 1
+		n += i / room
+		i %= room
 		if n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
 			return "", false
 		}
-		bias = adapt(delta, len(out)+1, len(out) == 0 || bias == firstBias && n == 0)
-		out = append(out[:i], append([]rune{rune(n)}, out[i:]...)...)
+		out = slices.Insert(out, i, rune(n))
 		i++
 	}
 	return string(out), true
+}
+
+// delta reads one number of variable length (RFC 3492 §3.3).
+func delta(s string, bias int) (delta int, rest string, ok bool) {
+	weight := 1
+	for k := base; s != ""; k += base {
+		d := digit(s[0])
+		s = s[1:]
+		if d < 0 || weight > maxDelta || d*weight > maxDelta-delta {
+			return 0, "", false
+		}
+		delta += d * weight
+		t := min(max(k-bias, tmin), tmax)
+		if d < t {
+			return delta, s, true
+		}
+		weight *= base - t
+	}
+	return 0, "", false
+}
+
+// digit is the value of a letter or figure, in whatever case; below 0: it is none.
+func digit(c byte) int {
+	switch {
+	case 'a' <= c|0x20 && c|0x20 <= 'z':
+		return int(c|0x20) - 'a'
+	case '0' <= c && c <= '9':
+		return int(c) - '0' + 26
+	}
+	return -1
+}
+
+// adapt is RFC 3492 §6.1.
+func adapt(delta, room int, first bool) (bias int) {
+	if first {
+		delta /= damp
+	} else {
+		delta /= 2
+	}
+	delta += delta / room
+	k := 0
+	for delta > (base-tmin)*tmax/2 {
+		delta /= base - tmin
+		k += base
+	}
+	return k + (base-tmin+1)*delta/(delta+skew)
 }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pulse/lib/envelope"
 	"pulse/lib/escape"
@@ -113,6 +112,12 @@ func shown(s *queue.Stored) []string {
 	if text.Truncated {
 		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
 	}
+	v.Each(func(name string, v record.Value) error {
+		if name == "attachments" && v != "[]" {
+			lines = append(lines, Quote("files", "not fetched, only named: "+pretty(v))...)
+		}
+		return nil
+	})
 	return lines
 }
 
@@ -142,46 +147,4 @@ func Quote(name, text string) []string {
 		lines = append(lines, Gutter+l)
 	}
 	return lines
-}
-
-// Fold breaks lines that are wider than a terminal of so many columns, before the
-// terminal does it: what would go on in the first column, where our names stand,
-// goes on behind the gutter, or indented. Whatever is not ASCII counts as two
-// columns wide, which is never too little.
-func Fold(lines []string, columns int) []string {
-	columns = max(columns, 4*len(Gutter))
-	var folded []string
-	for _, l := range lines {
-		prefix := indent
-		if strings.HasPrefix(l, Gutter) {
-			prefix = Gutter
-		}
-		for {
-			n := fitting(l, columns)
-			folded = append(folded, l[:n])
-			if n == len(l) {
-				break
-			}
-			l = prefix + l[n:]
-		}
-	}
-	return folded
-}
-
-// indent is as wide as a name.
-const indent = "         "
-
-// fitting returns how many bytes of l fit into so many columns.
-func fitting(l string, columns int) int {
-	used := 0
-	for i, r := range l {
-		used++
-		if r >= utf8.RuneSelf {
-			used++
-		}
-		if used > columns {
-			return i
-		}
-	}
-	return len(l)
 }

@@ -155,6 +155,7 @@ func (t *tx) commit() error {
 		if err := t.apply(t.lines); err != nil {
 			return err
 		}
+		t.tell()
 	}
 	t.Spool.log.Refused += t.refused
 	if len(t.lines) > 0 || t.refused > 0 {
@@ -166,6 +167,15 @@ func (t *tx) commit() error {
 		}
 	}
 	return t.writePositions()
+}
+
+// tell tells whoever listens what was committed.
+func (t *tx) tell() {
+	for i := range t.lines {
+		if t.Committed != nil {
+			t.Committed(&t.lines[i])
+		}
+	}
 }
 
 // writeTmp writes the new files, durably.
@@ -244,6 +254,8 @@ func (a *applier) line(l *audit.Line) error {
 		return a.write(grantDir+"/"+l.Grant.ID+".json", l.Grant.Append(nil))
 	case l.Event == audit.Revoked, l.Event == audit.Consumed:
 		return a.remove(grantDir + "/" + l.Grant.ID + ".json")
+	case l.Session != nil:
+		return a.session(l)
 	case l.Event == audit.Held:
 		return a.write(holdFile, l.Append(nil))
 	case l.Event == audit.Released:
@@ -259,8 +271,8 @@ func (a *applier) task(l *audit.Line) error {
 	if err := a.result(l); err != nil {
 		return err
 	}
-	if l.Event == task.Added && l.Change.NotBefore.IsZero() {
-		return nil // attempts and restarts are 0, and there is no approval
+	if l.Event == task.Added && l.Change.NotBefore.IsZero() && l.Change.Reason != queue.ReasonSessionSpent {
+		return nil // attempts and restarts are 0, there is no approval, and the decision is the reason
 	}
 	if err := a.write(metaDir+"/"+l.Task+".json", l.Change.Append(nil)); err != nil {
 		return err

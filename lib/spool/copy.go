@@ -12,7 +12,7 @@ import (
 )
 
 // copied are the files and directories that a snapshot has. It has no approvals,
-// grants, positions, locks and workers: nothing that lets anybody do anything.
+// grants, sessions, positions, locks and workers: nothing that lets anybody do anything.
 func copied() (files, dirs []string) {
 	files = []string{formatFile, unsafeFile, networkFile, holdFile, checkpointFile, agendaFile, startsFile}
 	dirs = []string{auditDir, metaDir, resultDir, prunedDir}

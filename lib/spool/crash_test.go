@@ -130,7 +130,7 @@ var (
 		if !found || err != nil {
 			return err
 		}
-		return queue.Approve(tx, &s, "me", approval.Terminal, now)
+		return queue.Approve(tx, &s, queue.Yes(&s, "me", approval.Terminal, now), now)
 	})
 	deny = update("deny", func(tx queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Awaiting)
@@ -170,7 +170,7 @@ var (
 		if !found || err != nil {
 			return err
 		}
-		return queue.Requeue(tx, &s, "me", approval.Terminal, now)
+		return queue.Requeue(tx, &s, queue.Yes(&s, "me", approval.Terminal, now), now)
 	})
 	prune = update("prune", func(tx queue.Tx, now time.Time) error {
 		for _, st := range []task.State{task.Completed, task.Rejected, task.Failed} {
@@ -191,6 +191,28 @@ func grant(id string) operation {
 	return update("grant", func(tx queue.Tx, now time.Time) error {
 		return queue.Grant(tx, approval.Grant{ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(9999 * time.Hour)})
 	})
+}
+
+func session(id string, uses int, d time.Duration) operation {
+	return update("session", func(tx queue.Tx, now time.Time) error {
+		return queue.OpenSession(tx, approval.Session{
+			ID: id, Sender: "me@example.com", Max: uses, Left: uses, By: "me", Level: approval.Terminal, Opened: now, Expires: now.Add(d),
+		})
+	})
+}
+
+// endSession ends the session that was opened first.
+var endSession = update("end session", func(tx queue.Tx, now time.Time) error {
+	list, err := tx.Sessions()
+	if len(list) == 0 || err != nil {
+		return err
+	}
+	return queue.EndSession(tx, list[0].ID, "me", approval.Terminal, now)
+})
+
+// sessionMail is a mail that was classified under a session.
+func sessionMail(uid int, id string) string {
+	return strings.Replace(mail(uid, terms.Allow), `"trust":"owner_verified_email"`, `"trust":"approved_session","session":"`+id+`"`, 1)
 }
 
 func brake(e task.Event) operation {
@@ -246,6 +268,17 @@ var history = []operation{
 	prune,
 	add(mails(1, 6)...), // those that were pruned are known
 	prune,
+	session("b1", 3, 9999*time.Hour),
+	add(sessionMail(60, "b1")),
+	add(sessionMail(60, "b1"), sessionMail(61, "b1"), sessionMail(62, "b1"), sessionMail(63, "b1")), // one is known, one too many
+	session("b2", 5, 9999*time.Hour),
+	session("b3", 1, 9999*time.Hour), // and b2 ends
+	add(sessionMail(64, "b2"), sessionMail(65, "b3")),
+	session("b4", 9, time.Hour),
+	add(sessionMail(66, "b4")), // too late
+	session("b5", 9, 9999*time.Hour),
+	endSession,
+	start(""),
 }
 
 // dump is everything a queue says, but for what is random and for positions.
@@ -287,8 +320,12 @@ func dump(s *Spool) (string, error) {
 		if err != nil {
 			return err
 		}
+		sessions, err := v.Sessions()
+		if err != nil {
+			return err
+		}
 		held, err := v.Held()
-		fmt.Fprintf(&b, "grants %+v held %v\n", grants, held != nil)
+		fmt.Fprintf(&b, "grants %+v sessions %+v held %v\n", grants, sessions, held != nil)
 		return err
 	})
 	return b.String(), err
@@ -328,7 +365,7 @@ type world struct {
 func newWorld(ordered bool) *world {
 	d := newCrashFS()
 	d.ordered = ordered
-	return &world{disk: d, state: "grants [] held false\n", now: epoch}
+	return &world{disk: d, state: "grants [] sessions [] held false\n", now: epoch}
 }
 
 // after returns what the queue says once op is through.

@@ -5,13 +5,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pulse/lib/safefile"
 )
 
 // disk is what the spool asks of a file system. Names are relative to the queue,
@@ -55,9 +57,12 @@ type stat struct {
 }
 
 // osDisk is the real file system, through descriptors of the queue's directories:
-// a queue that is renamed under a running command stays whole.
+// a queue that is renamed under a running command stays whole. In a queue of somebody
+// else root acts with his rights, and follows none of his links: what he can't
+// reach, he can't make root reach, and what root makes is his.
 type osDisk struct {
-	dirs map[string]int
+	dirs     map[string]int
+	uid, gid int // of the queue
 }
 
 func openDisk(root string) (*osDisk, error) {
@@ -65,7 +70,21 @@ func openDisk(root string) (*osDisk, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: root, Err: err}
 	}
-	return &osDisk{map[string]int{"": fd}}, nil
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, &fs.PathError{Op: "stat", Path: root, Err: err}
+	}
+	return &osDisk{map[string]int{"": fd}, int(st.Uid), int(st.Gid)}, nil
+}
+
+// as takes on the rights of the queue's owner, where this is root and he is not,
+// until restore is called.
+func (d *osDisk) as() (restore func(), err error) {
+	if d.uid == 0 || os.Geteuid() != 0 {
+		return func() {}, nil
+	}
+	return safefile.As(d.uid, d.gid)
 }
 
 func (d *osDisk) close() {
@@ -74,17 +93,34 @@ func (d *osDisk) close() {
 	}
 }
 
-// at returns the descriptor of a name's directory and the last part of the name.
+// at returns the descriptor of a name's directory and the last part of the name. A
+// name may come out of a log that somebody forged: it leads nowhere else.
 func (d *osDisk) at(name string) (fd int, base string, err error) {
-	dir, base := path.Split(name)
-	fd, err = d.dir(path.Clean("/" + dir)[1:])
+	dir, base, in := strings.Cut(name, "/")
+	if !in {
+		dir, base = "", name
+	}
+	if in && !single(dir) || !single(base) {
+		return -1, "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	fd, err = d.dir(dir)
 	return fd, base, err
+}
+
+// single reports whether a name is one of a file in a directory, and not a way.
+func single(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/")
 }
 
 func (d *osDisk) dir(dir string) (int, error) {
 	if fd, ok := d.dirs[dir]; ok {
 		return fd, nil
 	}
+	restore, err := d.as()
+	if err != nil {
+		return -1, err
+	}
+	defer restore()
 	fd, err := unix.Openat(d.dirs[""], dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
@@ -100,6 +136,11 @@ func (d *osDisk) open(name string, flags int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	restore, err := d.as()
+	if err != nil {
+		return -1, err
+	}
+	defer restore()
 	fd, err = unix.Openat(fd, base, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -137,7 +178,12 @@ func (d *osDisk) ReadAt(name string, off int64, b []byte) (n int, err error) {
 }
 
 func (d *osDisk) Names(dir string, fn func(name string) error) error {
-	fd, err := unix.Openat(d.dirs[""], "./"+dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	restore, err := d.as()
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Openat(d.dirs[""], "./"+dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	restore() // fn may want it for itself
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
@@ -164,6 +210,11 @@ func (d *osDisk) Stat(name string) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
+	restore, err := d.as()
+	if err != nil {
+		return stat{}, err
+	}
+	defer restore()
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
@@ -214,6 +265,11 @@ func (d *osDisk) setTime(name string, t time.Time) error {
 	if err != nil {
 		return err
 	}
+	restore, err := d.as()
+	if err != nil {
+		return err
+	}
+	defer restore()
 	ts := unix.NsecToTimespec(t.UnixNano())
 	return unix.UtimesNanoAt(fd, base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 }
@@ -265,6 +321,11 @@ func (d *osDisk) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
+	restore, err := d.as()
+	if err != nil {
+		return err
+	}
+	defer restore()
 	if err := unix.Renameat(ffd, fbase, tfd, tbase); err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
@@ -276,6 +337,11 @@ func (d *osDisk) Remove(name string) error {
 	if err != nil {
 		return err
 	}
+	restore, err := d.as()
+	if err != nil {
+		return err
+	}
+	defer restore()
 	if err := unix.Unlinkat(fd, base, 0); err != nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: err}
 	}

@@ -15,19 +15,20 @@ import (
 // exclusive for a transition. The kernel gives it back when its holder dies.
 type flock struct {
 	path string
+	disk *osDisk         // of which path is the lock; nil: it is opened by its path
 	done <-chan struct{} // closed: nobody wants to wait any more
 }
 
 func (l *flock) take(exclusive bool) (func(), error) {
-	fd, err := unix.Open(l.path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	fd, err := l.open(unix.O_RDWR | unix.O_CREAT)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
 		// What is there can be locked on a disk that can't be written, too.
-		if again, err2 := unix.Open(l.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err2 == nil {
+		if again, err2 := l.open(unix.O_RDONLY); err2 == nil {
 			fd, err = again, nil
 		}
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: l.path, Err: err}
+		return nil, err
 	}
 	how := unix.LOCK_SH
 	if exclusive {
@@ -37,6 +38,17 @@ func (l *flock) take(exclusive bool) (func(), error) {
 		return nil, err
 	}
 	return func() { unix.Close(fd) }, nil
+}
+
+func (l *flock) open(flags int) (int, error) {
+	if l.disk != nil {
+		return l.disk.open(lockFile, flags)
+	}
+	fd, err := unix.Open(l.path, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: l.path, Err: err}
+	}
+	return fd, nil
 }
 
 // wait takes the lock of fd, or gives it up when done is closed or after LockTimeout. A waiting

@@ -113,7 +113,7 @@ func (s *Spool) again(from place) error {
 	}
 	_, err := s.log.read(func(l *audit.Line) (err error) {
 		s.log.count(l)
-		if l.Task != "" && !l.Moves() {
+		if l.Event == task.Refused {
 			s.log.refuse(l.Time)
 		}
 		carried := s.log.segment > from.name || s.log.segment == from.name && s.log.size >= from.off
@@ -162,7 +162,7 @@ func (s *Spool) redo(a *applier, batch []audit.Line, files bool) error {
 	for i := range batch {
 		l := &batch[i]
 		var err error
-		if final := last[l.Task]; final == nil || final == l {
+		if final := last[l.Task]; final == nil || final == l || !l.Moves() {
 			err = a.line(l)
 		} else if end[l.Task] == l {
 			err = a.result(l)

@@ -71,11 +71,11 @@ func (v view) Sessions() (all []approval.Session, err error) {
 
 // session carries out a line about a session. One that is used up goes.
 func (a *applier) session(l *audit.Line) error {
-	if name := sessionFile(l.Session.ID); l.Event != audit.SessionEnded && l.Session.Left > 0 {
-		return a.write(name, l.Session.Append(nil))
-	} else {
+	name := sessionFile(l.Session.ID)
+	if l.Event == audit.SessionEnded || l.Session.Left == 0 {
 		return a.remove(name)
 	}
+	return a.write(name, l.Session.Append(nil))
 }
 
 // session follows the sessions: each use takes one of what was left, and changes

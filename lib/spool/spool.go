@@ -24,10 +24,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"pulse/lib/audit"
 	"pulse/lib/fault"
 	"pulse/lib/safefile"
 	"pulse/lib/task"
@@ -49,8 +51,8 @@ const (
 	positionDir    = "positions"
 )
 
-// The files and directories that have a page of their own: agendaFile, startsFile
-// and prunedDir.
+// The files and directories that have a page of their own: agendaFile, startsFile,
+// prunedDir and sessionDir.
 
 // Workers is the directory of a queue that holds the locks of package runner.
 const Workers = "workers"
@@ -62,7 +64,7 @@ const format = "pulse-queue 1\n"
 const LockTimeout = 60 * time.Second
 
 func directories() []string {
-	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, positionDir, prunedDir, Workers}
+	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, Workers}
 	for _, s := range task.States {
 		list = append(list, string(s))
 	}
@@ -72,6 +74,8 @@ func directories() []string {
 // Spool is an open queue. One process may use one Spool from one goroutine.
 type Spool struct {
 	Unsafe bool // made with init --unsafe
+
+	Committed func(*audit.Line) // is told what this Spool changed, once it is durable; may be nil
 
 	dir  string
 	disk disk
@@ -97,37 +101,68 @@ func Open(dir string) (*Spool, error) {
 	if err != nil || !info.IsDir() {
 		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: there is no queue", dir)
 	}
-	trust, snapshot := Trust, isSnapshot(dir)
+	look, snapshot := Trust, isSnapshot(dir)
 	if snapshot {
-		trust = trustSnapshot
+		look = trustSnapshot
 	}
-	if err := trust(dir); err != nil {
+	if err := look(dir); err != nil {
 		return nil, err
-	}
-	b, err := os.ReadFile(filepath.Join(dir, formatFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: not a queue: it has no file %s", dir, formatFile)
-	case err != nil:
-		return nil, err
-	case string(b) != format:
-		return nil, fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
-	}
-	if _, err := os.Stat(filepath.Join(dir, networkFile)); err != nil && !snapshot {
-		if err := refuseNetwork(dir); err != nil {
-			return nil, err
-		}
 	}
 	s, err := open(dir)
-	if err == nil && snapshot {
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(snapshot); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if snapshot {
 		s.onlyRead()
 	}
-	return s, err
+	return s, nil
 }
 
-// Trust fails if others may write a queue, or put another one in its place.
+// check fails if what was opened is no queue of this format, or not to be trusted.
+func (s *Spool) check(snapshot bool) error {
+	dir := s.dir
+	if d, ok := s.disk.(*osDisk); ok && !snapshot { // it may be another one than before
+		if err := trust(dir, uint32(d.uid)); err != nil {
+			return err
+		}
+	}
+	b, err := s.disk.Read(formatFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Usagef("pulse-queue init --queue "+dir, "%s: not a queue: it has no file %s", dir, formatFile)
+	case err != nil:
+		return err
+	case string(b) != format:
+		return fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
+	}
+	if _, err := s.disk.Stat(networkFile); err != nil && !snapshot {
+		return refuseNetwork(dir)
+	}
+	return nil
+}
+
+// Trust fails if others may write a queue, or put another one in its place. Root
+// may use the queue of somebody else, if he and root alone can change any directory
+// on the way to it.
 func Trust(dir string) error {
-	err := errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	return trust(dir, info.Sys().(*syscall.Stat_t).Uid)
+}
+
+// trust is Trust, of a directory of uid.
+func trust(dir string, uid uint32) (err error) {
+	if uid != 0 && os.Geteuid() == 0 {
+		err = safefile.Guarded(dir, uid)
+	} else {
+		err = errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
+	}
 	if errors.Is(err, safefile.ErrWritable) || errors.Is(err, safefile.ErrOwner) || errors.Is(err, fs.ErrPermission) {
 		return fault.Usagef("chmod 700 "+dir+" (or run this as its owner)", "queue can't be trusted: %w", err)
 	}
@@ -140,7 +175,7 @@ func open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	_, err = d.Stat(unsafeFile)
-	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: &flock{path: filepath.Join(dir, lockFile)}}
+	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: &flock{disk: d}}
 	s.log = startOf(d)
 	return s, nil
 }
@@ -185,6 +220,9 @@ func Create(dir string, opt Options) error {
 	}
 	if err := onlyOurs(dir); err != nil {
 		return err
+	}
+	if info, err := os.Stat(dir); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		return errors.Join(err, fault.Usagef("pulse-queue init --queue "+dir+", as its owner", "%s: somebody else's directory is no queue yet", dir))
 	}
 	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take(true)
 	if err != nil {

@@ -24,6 +24,7 @@ type Report struct {
 	tasks     map[taskID]left
 	approvals map[string]*approval.Approval // that are good, as the log has it
 	grants    map[string]approval.Grant
+	sessions  map[string]approval.Session
 }
 
 type taskID [16]byte
@@ -60,6 +61,7 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 	r := &Report{
 		want: head, Knows: head == "", tasks: map[taskID]left{},
 		approvals: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
+		sessions: map[string]approval.Session{},
 	}
 	r.reached(audit.Origin)
 	unlock, err := s.lock.take(true) // the repair of what a crash left comes first
@@ -118,6 +120,7 @@ func (s *Spool) verifySegment(r *Report, name string) error {
 		}
 		r.reached(audit.Hash(line))
 		r.granted(&l, name, n)
+		r.session(&l, name, n)
 		if l.Moves() {
 			r.moved(&l, name, n)
 		}
@@ -159,7 +162,8 @@ func (r *Report) granted(l *audit.Line, segment string, n int) {
 	delete(r.grants, l.Grant.ID)
 }
 
-// verifyYes checks that nobody made an approval or a grant but through the log.
+// verifyYes checks that nobody made an approval, a grant or a session but through
+// the log.
 func (s *Spool) verifyYes(r *Report) error {
 	for dir, logged := range map[string]func(id string) []byte{
 		approvalDir: func(id string) []byte {
@@ -171,6 +175,12 @@ func (s *Spool) verifyYes(r *Report) error {
 		grantDir: func(id string) []byte {
 			if g, ok := r.grants[id]; ok {
 				return g.Append(nil)
+			}
+			return nil
+		},
+		sessionDir: func(id string) []byte {
+			if s, ok := r.sessions[id]; ok {
+				return s.Append(nil)
 			}
 			return nil
 		},

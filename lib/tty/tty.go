@@ -2,20 +2,23 @@
 // of its interface:
 //
 //   - Interaction is on /dev/tty, never on standard input, which may be a pipe.
-//   - What is shown is escaped and framed by the caller; the last line before the
-//     prompt is "code: XXXX", and typing XXXX means yes.
-//   - The code is fresh for each question. What was typed before it was shown is
-//     thrown away. There is no default, no yes flag and no environment variable.
+//   - What is shown is escaped and framed by the caller, and shown page by page to
+//     its end before anything can be answered.
+//   - The last line before the prompt is "code: XXXX", and typing XXXX means yes.
+//   - The code is fresh for each question. What was typed before a prompt was shown
+//     is thrown away. There is no default, no yes flag and no environment variable.
 //   - Anything but the code, the end of input or no terminal at all means no.
+//   - Nothing is sent that moves the cursor, but for the newline: what was shown
+//     can't be painted over, and can be scrolled back to.
+//
+// Lines are read as the terminal's driver edits them, so it works the same over a
+// slow connection.
 //
 // Caveat: this guards against accidents and blind injection. A program that runs
 // under the same uid can make a terminal of its own and read the code from it.
 package tty
 
 import (
-	"bufio"
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +33,8 @@ import (
 var (
 	ErrNoTerminal = errors.New("no terminal: this needs a person")
 	ErrRefused    = errors.New("the code was not typed: nothing was changed")
+	ErrEnd        = errors.New("the input ended: nothing was changed")
+	ErrQuit       = errors.New("quit: nothing was changed")
 )
 
 // Terminal is the controlling terminal of this process.
@@ -57,69 +62,38 @@ func Is(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 // Close closes the terminal.
 func (t *Terminal) Close() error { return t.file.Close() }
 
-// Columns returns how wide the terminal is, 80 where it does not tell.
-func (t *Terminal) Columns() int {
-	if size, err := unix.IoctlGetWinsize(int(t.file.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-		return int(size.Col)
+// Size returns how many rows and columns the terminal has now, 24 and 80 where it
+// does not tell.
+func (t *Terminal) Size() (rows, columns int) {
+	rows, columns = 24, 80
+	size, err := unix.IoctlGetWinsize(int(t.file.Fd()), unix.TIOCGWINSZ)
+	if err == nil && size.Row > 0 {
+		rows = int(size.Row)
 	}
-	return 80
+	if err == nil && size.Col > 0 {
+		columns = int(size.Col)
+	}
+	return rows, columns
 }
 
-// alphabet leaves out what looks alike: 0 o, 1 i l.
-const alphabet = "abcdefghjkmnpqrstuvwxyz23456789"
-
-// code returns four random characters; about one in a million guesses hits.
-func code() string {
-	b := make([]byte, 0, 4)
-	var r [1]byte
-	for len(b) < cap(b) {
-		rand.Read(r[:])
-		if int(r[0]) < 256/len(alphabet)*len(alphabet) { // no character is likelier
-			b = append(b, alphabet[int(r[0])%len(alphabet)])
-		}
-	}
-	return string(b)
+// colours reports whether the person wants any (no-color.org), and the terminal has
+// them. It decides nothing else.
+func colours() bool {
+	term := os.Getenv("TERM")
+	return os.Getenv("NO_COLOR") == "" && term != "" && term != "dumb"
 }
 
-// Confirm shows lines, which must be safe to print, and returns nil if a person
-// typed the code shown behind them. verb completes "type the code to …".
-func (t *Terminal) Confirm(ctx context.Context, lines []string, verb string) error {
-	if _, err := io.WriteString(t.file, strings.Join(lines, "\n")+"\n\n"); err != nil {
+// Say writes lines, which must be safe to print.
+func (t *Terminal) Say(lines ...string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return t.write(strings.Join(lines, "\n") + "\n")
+}
+
+func (t *Terminal) write(text string) error {
+	if _, err := io.WriteString(t.file, text); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoTerminal, err)
-	}
-	if err := unix.IoctlSetInt(int(t.file.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoTerminal, err)
-	}
-	want := code()
-	if _, err := fmt.Fprintf(t.file, "code: %s\ntype the code to %s, anything else not to: ", want, verb); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoTerminal, err)
-	}
-	got, err := t.readLine(ctx)
-	if err != nil {
-		fmt.Fprintln(t.file)
-		return fmt.Errorf("%w: %w", ErrRefused, err)
-	}
-	if got != want {
-		return ErrRefused
 	}
 	return nil
-}
-
-// readLine reads a line of at most a few characters.
-func (t *Terminal) readLine(ctx context.Context) (string, error) {
-	type answer struct {
-		line string
-		err  error
-	}
-	read := make(chan answer, 1)
-	go func() {
-		line, err := bufio.NewReader(io.LimitReader(t.file, 256)).ReadString('\n')
-		read <- answer{strings.TrimSpace(line), err}
-	}()
-	select {
-	case a := <-read:
-		return a.line, a.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }

@@ -65,13 +65,30 @@ func (p *Person) Sees(pattern string) ([]string, error) {
 	}
 }
 
-// Code waits for the prompt and returns the code that stands in front of it.
+// Code reads on to the prompt and returns the code that stands in front of it.
 func (p *Person) Code() (string, error) {
-	m, err := p.Sees(`\r\ncode: ([a-z0-9]{4})\r\n[^\r\n]*: $`)
-	if err != nil {
-		return "", err
+	for {
+		m, err := p.Sees(`(?:\r\ncode: ([a-z0-9]{4})\r\n[^\r\n]*: |\npage \d+ of \d+ \[[^\]]*\]: )$`)
+		if err != nil {
+			return "", err
+		}
+		if m[1] != "" {
+			return m[1], nil
+		}
+		if err := p.Answer(""); err != nil {
+			return "", err
+		}
 	}
-	return m[1], nil
+}
+
+// Answer types a line, and waits until the terminal has begun to echo it: what is
+// seen next is no longer the prompt it answers.
+func (p *Person) Answer(line string) error {
+	if err := p.Type(line + "\n"); err != nil {
+		return err
+	}
+	p.tty.SetReadDeadline(time.Now().Add(Patience))
+	return p.read()
 }
 
 // Wait waits for the end of the command and returns its status and all that

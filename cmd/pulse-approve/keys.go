@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/queue"
+	"pulse/lib/screen"
+	"pulse/lib/task"
+	"pulse/lib/tty"
+)
+
+// showing is one task of a walk, as it was when it was shown.
+type showing struct {
+	*walker
+	task  *queue.Stored
+	pages *screen.Pages
+}
+
+// errStay says that there is no answer yet: the keys are shown again.
+var errStay = errors.New("no answer yet")
+
+// answer shows the task to its end and takes keys until there is an answer, or
+// none is wanted.
+func (s *showing) answer() error {
+	err := s.show()
+	for err == nil || errors.Is(err, errStay) {
+		var key string
+		if key, err = s.key(); err != nil {
+			return cmdline.Unanswered(err)
+		}
+		do, known := keys[key]
+		switch {
+		case key == "":
+			continue
+		case !known:
+			err = s.Terminal.Say("no such key; ? explains them")
+			continue
+		}
+		if err = do(s); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// show shows all pages.
+func (s *showing) show() error {
+	return cmdline.Unanswered(s.Terminal.Show(s.Context(), s.pages, false))
+}
+
+// key asks what to do.
+func (s *showing) key() (string, error) {
+	if skipped := s.pages.Skipped(); skipped != "" {
+		if err := s.Terminal.Say(skipped + ": no y before they were shown; b begins again"); err != nil {
+			return "", err
+		}
+	}
+	return s.Terminal.Ask(s.Context(), "your answer [y,n,s,b,a,q,?]: ")
+}
+
+// keys are what can be answered. Each returns nil when the task is done with.
+var keys map[string]func(*showing) error
+
+func init() {
+	keys = map[string]func(*showing) error{
+		"y": (*showing).yes,
+		"n": (*showing).no,
+		"s": func(*showing) error { return nil },
+		"b": func(s *showing) error { return stay(s.show()) },
+		"a": func(s *showing) error { return s.tell(screen.Always(s.task, s.Policy)) },
+		"q": func(*showing) error { return tty.ErrQuit },
+		"?": func(s *showing) error { return s.tell(help) },
+	}
+}
+
+var help = []string{
+	"  y  approve it: once, these bytes, for 24 hours; wants the code",
+	"  n  refuse it: wants a reason and the code",
+	"  s  skip it: it goes on waiting",
+	"  b  show it again from the beginning",
+	"  a  what a policy would have to say so as not to ask; stores nothing",
+	"  q  quit: what is left goes on waiting",
+}
+
+// tell says something and stays.
+func (s *showing) tell(lines []string) error {
+	_, columns := s.Terminal.Size()
+	return stay(s.Terminal.Say(screen.Fold(lines, columns)...))
+}
+
+// stay is errStay unless something went wrong.
+func stay(err error) error {
+	if err != nil {
+		return err
+	}
+	return errStay
+}
+
+func (s *showing) yes() error {
+	if s.pages.Skipped() != "" {
+		return errStay
+	}
+	err := s.settle(approving())
+	if err == nil {
+		s.approved++
+		return s.Terminal.Say("approved: the next run that is for it starts it")
+	}
+	return s.undone(err)
+}
+
+func (s *showing) no() error {
+	reason, err := s.reasonLine()
+	if err != nil {
+		return cmdline.Unanswered(err)
+	}
+	if reason == "" {
+		return s.tell([]string{"no reason, no answer: nothing was changed"})
+	}
+	if err := s.Terminal.Say(screen.Quote("reason", reason)...); err != nil {
+		return err
+	}
+	if err = s.settle(refusing(reason)); err == nil {
+		s.refused++
+		return s.Terminal.Say("refused, also if it comes again")
+	}
+	return s.undone(err)
+}
+
+func (s *showing) settle(q cmdline.Question) error { return s.Settle(s.task, q) }
+
+// undone says why an answer was none. A wrong code changes nothing; if somebody
+// else answered, the walk goes on; if the task is not what was shown for any other
+// reason, it ends.
+func (s *showing) undone(err error) error {
+	if errors.Is(err, tty.ErrRefused) {
+		return s.tell([]string{"that is not the code: nothing was changed"})
+	}
+	if !errors.Is(err, queue.ErrConflict) {
+		return err
+	}
+	moved, lerr := s.elsewhere()
+	if lerr != nil {
+		return lerr
+	}
+	if !moved {
+		return err
+	}
+	return s.overtaken(s.task)
+}
+
+// elsewhere reports whether the task went on from where it was shown, by rule: it is
+// in another state, or has come back.
+func (s *showing) elsewhere() (moved bool, err error) {
+	id := s.task.Task.ID
+	err = s.Queue.View(func(v queue.View) error {
+		now, err := v.State(id)
+		if err != nil || now != task.Awaiting {
+			moved = now != ""
+			return err
+		}
+		t, err := v.Load(now, id)
+		moved = err == nil && !t.Task.Since.Equal(s.task.Task.Since)
+		return nil
+	})
+	return moved, err
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/address"
+	"pulse/lib/approval"
+	"pulse/lib/cmdline"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/queue"
+	"pulse/lib/screen"
+	"pulse/lib/spool"
+	"pulse/lib/terms"
+)
+
+func sessionCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "session", ArgsUsage: "SENDER", Usage: "trust an owner's mail more for a while", Action: session,
+		Flags: []cli.Flag{queueFlag, policyFlag,
+			&cli.DurationFlag{Name: "for", Usage: "`D` how long it lives: 1m to 24h"},
+			&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"},
+		},
+	}
+}
+
+// session opens a session. It begins when the code was typed, not when it was asked
+// for: what was sent before a person said yes is no part of it.
+func session(c *cli.Context) error {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return err
+	}
+	s, err := asked(c, p)
+	if err != nil {
+		return err
+	}
+	desk, err := cmdline.Sit(c, cmdline.Ahead)
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	lines := []string{
+		screen.Fact("session", "for %s, %d messages at most", c.Duration("for"), s.Max),
+		"sender   " + escape.ASCII(s.Sender),
+		screen.Fact("allows", "%s", permitted(p)),
+	}
+	list, err := sessions(desk.Queue)
+	if err != nil {
+		return err
+	}
+	for _, old := range list {
+		if address.Equal(old.Sender, s.Sender) {
+			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))
+		}
+	}
+	if err := desk.Confirm(lines, "open this session"); err != nil {
+		return err
+	}
+	s.Opened = time.Now().UTC()
+	s.Expires = s.Opened.Add(c.Duration("for"))
+	return desk.Queue.Update(func(tx queue.Tx) error { return queue.OpenSession(tx, s) })
+}
+
+// asked makes the session that the command line asks for, without its times.
+func asked(c *cli.Context, p *policy.Policy) (s approval.Session, err error) {
+	sender := c.Args().First()
+	i := slices.IndexFunc(p.Owners, func(o string) bool { return address.Equal(o, sender) })
+	const usage = "pulse-approve session SENDER --for 1h --max 5"
+	switch d, n := c.Duration("for"), c.Int("max"); {
+	case i < 0:
+		return s, fault.Usagef("owners in the policy: man 5 pulse-policy", "%s: %s is no owner", p.Name, sender)
+	case !c.IsSet("for"):
+		return s, fault.Usagef(usage, "session needs --for")
+	case !c.IsSet("max"):
+		return s, fault.Usagef(usage, "session needs --max")
+	case d < approval.LeastSession || d > approval.MostSession:
+		return s, fault.Usagef(usage, "--for %s: want %s to %s", d, approval.LeastSession, approval.MostSession)
+	case n < 1 || n > approval.MostUses:
+		return s, fault.Usagef(usage, "--max %d: want 1 to %d", n, approval.MostUses)
+	default:
+		return approval.Session{
+			ID: approval.Nonce(), Sender: p.Owners[i], Max: n, Left: n, By: cmdline.User(), Level: cmdline.Level,
+		}, nil
+	}
+}
+
+// permitted says what the policy allows a session without asking anybody.
+func permitted(p *policy.Policy) string {
+	var list []string
+	for _, a := range terms.Actions {
+		if p.Matrix[terms.ApprovedSession].Outcome(a) == terms.Allow {
+			list = append(list, string(a))
+		}
+	}
+	if list == nil {
+		return "nothing that is not asked about"
+	}
+	return strings.Join(list, ", ")
+}
+
+func sessions(s *spool.Spool) (list []approval.Session, err error) {
+	err = s.View(func(v queue.View) error {
+		list, err = v.Sessions()
+		return err
+	})
+	return list, err
+}
+
+// writeSessions prints a table of sessions, if there are any.
+func writeSessions(out io.Writer, list []approval.Session) error {
+	if len(list) == 0 {
+		return nil
+	}
+	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "\nSESSION\tSENDER\tLEFT\tEXPIRES\tBY")
+	for i := range list {
+		s := &list[i]
+		fmt.Fprintln(tab, strings.Join([]string{s.ID, escape.ASCII(s.Sender), left(s), until(s.Expires), escape.Line(s.By)}, "\t"))
+	}
+	return tab.Flush()
+}
+
+func left(s *approval.Session) string { return fmt.Sprintf("%d of %d", s.Left, s.Max) }

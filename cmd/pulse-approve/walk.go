@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/audit"
+	"pulse/lib/cmdline"
+	"pulse/lib/escape"
+	"pulse/lib/queue"
+	"pulse/lib/screen"
+	"pulse/lib/task"
+	"pulse/lib/tty"
+)
+
+// walk asks a person about everything that waits, the oldest first, one task at a
+// time; what arrives meanwhile comes last.
+func walk(c *cli.Context) error {
+	desk, err := cmdline.Sit(c, cmdline.Yes)
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	w := &walker{Desk: desk, met: map[visit]bool{}}
+	err = w.all()
+	if len(w.met) == 0 {
+		return err
+	}
+	if counted := w.tally(); err == nil {
+		return counted
+	}
+	return err
+}
+
+// walker is a walk on its way.
+type walker struct {
+	*cmdline.Desk
+	met               map[visit]bool
+	at                int // how many were come to
+	approved, refused int
+}
+
+// visit is one stay of a task in awaiting_review: one that was approved, started
+// and came back is another.
+type visit struct {
+	id    string
+	since int64
+}
+
+// all comes to each task once. Quitting is no error.
+func (w *walker) all() error {
+	for {
+		ids, err := w.arrived()
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 && w.at == 0 {
+			return w.Terminal.Say("nothing waits for a person")
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		for _, id := range ids {
+			w.at++
+			err := w.come(id)
+			if errors.Is(err, tty.ErrQuit) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// arrived returns what waits and was not come to, the oldest first.
+func (w *walker) arrived() (ids []string, err error) {
+	err = w.Queue.View(func(v queue.View) error {
+		return v.Entries(task.Awaiting, func(e queue.Entry) (bool, error) {
+			stay := visit{e.ID, e.Since.Unix()}
+			if !w.met[stay] {
+				w.met[stay] = true
+				ids = append(ids, e.ID)
+			}
+			return true, nil
+		})
+	})
+	return ids, err
+}
+
+// come shows one task and takes the answer to it.
+func (w *walker) come(id string) error {
+	shown, lines, err := w.Look(id)
+	switch {
+	case errors.Is(err, queue.ErrUnknown):
+		return w.Terminal.Say(fmt.Sprintf("task %s is gone", id))
+	case errors.Is(err, queue.ErrCorrupt):
+		return w.Terminal.Say(fmt.Sprintf("task %s can't be read; pulse-queue verify says more", id))
+	case err != nil:
+		return err
+	case shown.Task.State != task.Awaiting:
+		return w.overtaken(&shown)
+	}
+	head := screen.Fact("waiting", "%d of %d, the oldest first", w.at, len(w.met))
+	s := &showing{walker: w, task: &shown, pages: screen.NewPages(append([]string{head}, lines...))}
+	return s.answer()
+}
+
+// overtaken says in one line what somebody else did to a task meanwhile.
+func (w *walker) overtaken(shown *queue.Stored) error {
+	id := shown.Task.ID
+	var now task.State
+	var last audit.Line
+	err := w.Queue.View(func(v queue.View) (err error) {
+		if now, err = v.State(id); err != nil {
+			return err
+		}
+		return v.History(func(l audit.Line) bool {
+			if l.Task == id {
+				last = l
+			}
+			return l.Task != id
+		})
+	})
+	if err != nil {
+		return err
+	}
+	by := last.By
+	if by == "" {
+		by = "pulse-queue"
+	}
+	return w.Terminal.Say(escape.Message(fmt.Sprintf("task %s was answered meanwhile: %s by %s; it is %s now", id, last.Event, by, now)))
+}
+
+// tally is the last line of a walk.
+func (w *walker) tally() error {
+	left := 0
+	err := w.Queue.View(func(v queue.View) (err error) {
+		left, err = v.Count(task.Awaiting)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Terminal.Say(fmt.Sprintf("%d approved, %d refused, %d left", w.approved, w.refused, left))
+}
+
+// reasonLine asks why, in one line, and returns it as it goes into the log: escaped,
+// and not longer than a log wants.
+func (w *walker) reasonLine() (string, error) {
+	line, err := w.Terminal.Ask(w.Context(), "why, in one line, for the log: ")
+	if err != nil {
+		return "", err
+	}
+	if r := []rune(strings.ToValidUTF8(line, "\ufffd")); len(r) > maxReason {
+		line = string(r[:maxReason])
+	}
+	return escape.Message(line), nil
+}
+
+// maxReason bounds a reason, in characters as they are typed.
+const maxReason = 200

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/audit"
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/record"
+	"pulse/lib/runner"
+	"pulse/lib/task"
+)
+
+// The bounds of a notice: how long the program may take until it is killed, and how
+// many tasks are named to it.
+const (
+	noticeTime = 30 * time.Second
+	noticeIDs  = 100
+)
+
+func notifyFlag() cli.Flag {
+	return &cli.StringFlag{Name: "notify", Usage: "`CMD` start it in the end if tasks came to wait for a person"}
+}
+
+// notice tells a program that tasks came to wait for a person: how many and which,
+// and nothing of what they say.
+type notice struct {
+	c      *cli.Context
+	worker runner.Worker // without a path: nobody wants to know
+	count  int
+	ids    []string
+}
+
+// newNotice reads --notify: one program, without arguments and without a shell.
+func newNotice(c *cli.Context) (*notice, error) {
+	n := &notice{c: c}
+	name := c.String("notify")
+	if name == "" {
+		return n, nil
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return n, fault.Usagef("--notify takes one program, without arguments: put them into a script", "--notify: %w", err)
+	}
+	who, err := runner.Account("")
+	n.worker = runner.Worker{Path: path, Argv: []string{name}, Env: who.Env, Timeout: noticeTime - runner.Grace}
+	return n, err
+}
+
+// hear is told what was committed.
+func (n *notice) hear(l *audit.Line) {
+	if l.To != task.Awaiting {
+		return
+	}
+	if n.count++; len(n.ids) < noticeIDs {
+		n.ids = append(n.ids, l.Task)
+	}
+}
+
+// send starts the program, if there is anything to tell. Whatever becomes of it, the
+// tasks are in the queue, so it is worth a warning and no more. A signal that ends the
+// command does not end the notice.
+func (n *notice) send() {
+	if n.count == 0 || n.worker.Path == "" {
+		return
+	}
+	var o record.Object
+	o.Int("count", int64(n.count))
+	o.Strs("ids", n.ids)
+	n.worker.Stdin = append(o.Bytes(), '\n')
+	end, err := runner.Run(context.WithoutCancel(n.c.Context), &n.worker, func(int) error { return nil })
+	switch {
+	case err != nil:
+		cmdline.Warn(n.c, "--notify: %s: %v", n.worker.Path, err)
+	case end.TimedOut:
+		cmdline.Warn(n.c, "--notify: %s did not end within %s", n.worker.Path, noticeTime-runner.Grace)
+	case end.Exit != 0:
+		cmdline.Warn(n.c, "--notify: %s: %s%s", n.worker.Path, end.How, lastLine(end.Stderr))
+	}
+}
+
+// lastLine returns the last line of what a program said, behind a colon.
+func lastLine(stderr []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return ": " + cut(last, 200)
+	}
+	return ""
+}

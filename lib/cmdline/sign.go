@@ -1,0 +1,113 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approval"
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/sshsig"
+)
+
+// KeyFlag is --key.
+func KeyFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:    "key",
+		EnvVars: []string{"PULSE_KEY"},
+		Usage:   "`FILE` the key to sign a yes with, where the policy requires it; default: $PULSE_KEY",
+	}
+}
+
+// Answer is what a person is asked for.
+type Answer int
+
+const (
+	// No takes something back: whoever has a terminal may.
+	No Answer = iota
+	// Yes must be of the level that the policy requires.
+	Yes
+	// Ahead is a yes to what is not there yet. It can't be signed.
+	Ahead
+)
+
+// pen is what a person signs with.
+type pen struct {
+	signers sshsig.Signers
+	key     string
+}
+
+// penFor returns what a person needs to answer, nil if that is nothing but a
+// terminal, or why he can't: before anything is asked.
+func penFor(c *cli.Context, p *policy.Policy, a Answer) (*pen, error) {
+	level := approval.Level(p.Approval.Require)
+	switch {
+	case a == No || level == Level:
+		return nil, nil
+	case level != approval.Signature:
+		return nil, fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s, and this version can only give %s and %s", p.Name, level, Level, approval.Signature)
+	case a == Ahead:
+		return nil, fault.Usagef("pulse-approve yes ID, once the task is there", "%s: approval.require is %s, and a yes ahead can't be signed in this version", p.Name, level)
+	}
+	tool, err := sshsig.Tool()
+	if err != nil {
+		return nil, fault.Refusedf("apt-get install openssh-client", "%w", err)
+	}
+	key := c.String("key")
+	if key == "" {
+		return nil, fault.Refusedf("--key ~/.ssh/id_ed25519_sk; ssh-keygen -t ed25519-sk makes one",
+			"%s: approval.require is %s, and neither --key nor PULSE_KEY names a key", p.Name, level)
+	}
+	if _, err := os.Stat(key); err != nil {
+		return nil, fault.Refusedf("ssh-keygen -t ed25519-sk -f "+key, "--key: %w", err)
+	}
+	if f, err := os.Open(p.Approval.AllowedSigners); err != nil {
+		return nil, fault.Usagef(allow(p.Approval.AllowedSigners, key), "approval.allowed_signers: %w", err)
+	} else {
+		f.Close()
+	}
+	return &pen{sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, key}, nil
+}
+
+// allow says how to make a key count.
+func allow(file, key string) string {
+	public := sshsig.Public(key)
+	if public == "" {
+		public = "ssh-ed25519 AAAA…, as ssh-keygen -y -f " + key + " prints it"
+	}
+	return fmt.Sprintf("append to %s: me@example.com namespaces=%q %s", file, sshsig.Namespace, public)
+}
+
+// sign lets the person sign an approval, if the policy requires it. It makes sure
+// that the start will take it: nothing is recorded that is good for nothing.
+func (d *Desk) sign(a *approval.Approval) error {
+	if d.pen == nil {
+		return nil
+	}
+	s := &d.pen.signers
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return fault.Refusedf("", "%w", err)
+	}
+	defer terminal.Close()
+	armor, err := sshsig.Sign(d.Context(), s.Tool, d.pen.key, a.Statement(), terminal)
+	if err != nil {
+		return fault.Refusedf("ssh-add -L lists what an agent holds; a token wants its touch", "%w: nothing was changed", err)
+	}
+	who, err := s.Principal(d.Context(), armor)
+	if err == nil {
+		err = s.Verify(d.Context(), who, armor, a.Statement())
+	}
+	if errors.Is(err, sshsig.ErrUnknown) || errors.Is(err, sshsig.ErrBad) {
+		return fault.Refusedf(allow(s.File, d.pen.key), "%s does not count: %w: nothing was changed", strings.TrimSuffix(d.pen.key, ".pub"), err)
+	}
+	if err != nil {
+		return fault.Refusedf("", "%w: nothing was changed", err)
+	}
+	a.Level, a.Signer, a.Signature = approval.Signature, who, armor
+	return nil
+}

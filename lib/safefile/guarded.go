@@ -1,0 +1,123 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is how many symbolic links a path may lead through.
+const maxLinks = 40
+
+// Guarded checks that nobody but root and the owners named can change what a path
+// leads to, or put something else in its place: the file, every directory on the way
+// and every symbolic link belong to one of them, and nobody else may write them. In
+// a sticky directory such as /tmp others may write, but not replace. That nothing
+// lies there yet is fs.ErrNotExist, if only they can change that.
+func Guarded(path string, owners ...uint32) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	w := walk{owners: append([]uint32{0}, owners...), at: "/", left: parts(path)}
+	for {
+		if err := w.look(); err != nil {
+			return err
+		}
+		if len(w.left) == 0 {
+			return nil
+		}
+		if err := w.step(); errors.Is(err, fs.ErrNotExist) && len(w.left) == 0 {
+			return w.absent(err)
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// walk is a way along a path, one name at a time, links resolved.
+type walk struct {
+	owners []uint32
+	at     string
+	left   []string
+	links  int
+}
+
+func parts(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// look checks what the walk has come to.
+func (w *walk) look() error {
+	info, err := os.Lstat(w.at)
+	if err != nil {
+		return err
+	}
+	if err := w.owned(w.at, info); err != nil {
+		return err
+	}
+	mode := info.Mode()
+	sticky := mode.IsDir() && mode&fs.ModeSticky != 0 && len(w.left) > 0
+	if mode.Perm()&0o022 != 0 && !sticky {
+		return fmt.Errorf("%s: mode %04o: %w", w.at, mode.Perm(), ErrWritable)
+	}
+	return nil
+}
+
+func (w *walk) owned(path string, info fs.FileInfo) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !slices.Contains(w.owners, st.Uid) {
+		return fmt.Errorf("%s: %w", path, ErrOwner)
+	}
+	return nil
+}
+
+// step goes on by one name. A link is replaced by what it says.
+func (w *walk) step() error {
+	name := w.left[0]
+	w.left = w.left[1:]
+	if name == ".." {
+		w.at = filepath.Dir(w.at)
+		return nil
+	}
+	if name == "." {
+		return nil
+	}
+	next := filepath.Join(w.at, name)
+	info, err := os.Lstat(next)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		w.at = next
+		return nil
+	}
+	if w.links++; w.links > maxLinks {
+		return &fs.PathError{Op: "open", Path: next, Err: syscall.ELOOP}
+	}
+	if err := w.owned(next, info); err != nil {
+		return err
+	}
+	to, err := os.Readlink(next)
+	if err != nil {
+		return err
+	}
+	if filepath.IsAbs(to) {
+		w.at = "/"
+	}
+	w.left = append(parts(to), w.left...)
+	return nil
+}
+
+// absent is the end of a way to nothing: even in a sticky directory anybody could
+// put something there.
+func (w *walk) absent(missing error) error {
+	if err := w.look(); err != nil {
+		return err
+	}
+	return missing
+}

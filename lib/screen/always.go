@@ -1,0 +1,132 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/decision"
+	"pulse/lib/escape"
+	"pulse/lib/identity"
+	"pulse/lib/policy"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// Always returns what a person may put into the policy so as not to be asked about
+// such a task again, and what that would risk. Nothing is stored. Of what comes
+// from outside only plain addresses get into a line to be pasted.
+func Always(s *queue.Stored, p *policy.Policy) []string {
+	n := steps{"always"}
+	switch d := &s.Decision; {
+	case s.Kind() == task.Effect && d.Action.Outward():
+		n.narrow(s, p)
+	case s.Kind() == task.Effect:
+		n.say("no line of the policy does: the outcome of %s is that of %s, for whatever its worker wants to do", d.Action, s.Identity.Trust)
+	case s.Task.Reason == string(decision.ActionChanged):
+		n.sort(s)
+	case d.Reason == decision.IsStale:
+		n.patience(s)
+	default:
+		n.row(s, p)
+	}
+	n.say("nothing was stored, and this task still wants an answer")
+	return n
+}
+
+// narrow is about effects that reach the outside: all that a policy can do is to
+// refuse the others.
+func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
+	n.say("what reaches the outside is asked about each time: no line of the policy changes that")
+	allow := slices.Clone(p.Outbound.Allow)
+	for _, t := range s.Target() {
+		if _, _, err := address.Split(t); err != nil {
+			n.say("nor can outbound.allow list %s: an entry is a plain address or @domain", escape.ASCII(t))
+			return
+		}
+		if !address.Listed(allow, t) {
+			allow = append(allow, t)
+		}
+	}
+	if len(s.Target()) == 0 || p.Outbound.Restricted && len(allow) == len(p.Outbound.Allow) {
+		n.say("outbound.allow has these targets already, or there are none")
+		return
+	}
+	n.say("to have every other target refused unasked:")
+	n.command("[outbound]")
+	n.command("allow = %s", array(allow))
+	n.say("risk: none but that other targets are refused without a word; these are asked about each time")
+}
+
+// sort is about mail that today's rules sort elsewhere.
+func (n *steps) sort(s *queue.Stored) {
+	var to []string
+	if s.Message != nil {
+		to = identity.Recipients(s.Message)
+	}
+	if len(to) != 1 {
+		n.say("no line of the policy does: it is no mail to one address alone")
+		return
+	}
+	n.say("before all other [[action]] entries, for the first match wins:")
+	n.command("[[action]]")
+	n.command("to     = %q", to[0])
+	n.command("action = %q", s.Decision.Action)
+	n.say("risk: all mail that goes to this address alone asks for %s then", s.Decision.Action)
+}
+
+// patience is about mail that was old when it came.
+func (n *steps) patience(s *queue.Stored) {
+	var age time.Duration
+	if s.Message != nil {
+		age = s.Message.Fetched.Sub(s.Message.Received)
+	}
+	if age <= 0 || age > 90*24*time.Hour {
+		n.say("no line of the policy should: its date is missing, or too far off")
+		return
+	}
+	n.command("max_age = \"%dh\"", 24*(int(age/(24*time.Hour))+1))
+	n.say("risk: a copy of a mail that is no older than that, sent again by somebody else, starts a worker unasked")
+}
+
+// row is about what the matrix leaves to a person.
+func (n *steps) row(s *queue.Stored, p *policy.Policy) {
+	trust, action := s.Identity.Trust, s.Decision.Action
+	row := p.Matrix[trust]
+	if row.Outcome(action) == terms.Reject {
+		n.say("the policy of today rejects it: %s may not ask for %s", trust, action)
+		return
+	}
+	if row.Outcome(action) == terms.Allow {
+		n.say("the matrix of today allows it; it was asked about for another reason: %s", s.Decision.Reason)
+		return
+	}
+	lists := map[terms.Outcome][]string{terms.Allow: {}, terms.Confirm: {}, terms.Review: {}}
+	for _, a := range terms.Actions {
+		o := row.Outcome(a)
+		if a == action {
+			o = terms.Allow
+		}
+		if o != terms.Reject {
+			lists[o] = append(lists[o], string(a))
+		}
+	}
+	n.say("in place of that row of the matrix:")
+	n.command("[matrix.%s]", trust)
+	for _, o := range []terms.Outcome{terms.Allow, terms.Confirm, terms.Review} {
+		n.command("%s = %s", o, array(lists[o]))
+	}
+	n.say("risk: whatever any sender of this level writes starts a worker for %s, unread", action)
+}
+
+// array writes plain words as an array of TOML.
+func array(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

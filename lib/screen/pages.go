@@ -1,0 +1,159 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// Reserved is how many rows stay free below the last page: for a blank, the code
+// and a prompt that needs two.
+const Reserved = 4
+
+// leastRows is the height below which a terminal is taken to lie.
+const leastRows = Reserved + 1
+
+// Pages shows lines as the pages of a terminal, and keeps account of what was
+// shown. The terminal may change its size between any two pages: a place is an
+// offset into the text, not the number of a page.
+type Pages struct {
+	lines         []string
+	rows          []row
+	tops          []int // of each page: the index of its first row
+	height, width int
+	place         int // offset of what is to be shown next
+	end           int // offset behind the last line
+	shown         spans
+}
+
+// NewPages returns the pages of lines that are safe to print.
+func NewPages(lines []string) *Pages {
+	p := &Pages{lines: lines}
+	for _, l := range lines {
+		p.end += len(l) + 1
+	}
+	return p
+}
+
+// Fit lays the pages out for a terminal of so many rows and columns. A page leaves
+// one row to a prompt, the last one Reserved.
+func (p *Pages) Fit(rows, columns int) {
+	rows = max(rows, leastRows)
+	if rows == p.height && columns == p.width {
+		return
+	}
+	p.height, p.width = rows, columns
+	p.rows = fold(p.lines, columns)
+	p.tops = []int{0}
+	for top := 0; len(p.rows)-top > rows-Reserved; {
+		top += min(rows-1, len(p.rows)-top-1)
+		p.tops = append(p.tops, top)
+	}
+}
+
+// current returns the index of the page that the place is on.
+func (p *Pages) current() int {
+	return sort.Search(len(p.tops), func(i int) bool { return p.offset(i) > p.place }) - 1
+}
+
+// offset returns where a page begins.
+func (p *Pages) offset(page int) int {
+	if page >= len(p.tops) || p.tops[page] >= len(p.rows) {
+		return p.end
+	}
+	return p.rows[p.tops[page]].from
+}
+
+// Show returns the rows of the page to be shown next, painted or plain, and counts
+// it as shown.
+func (p *Pages) Show(colour bool) (lines []string) {
+	i := p.current()
+	p.shown.add(p.offset(i), p.offset(i+1))
+	last := len(p.rows)
+	if i+1 < len(p.tops) {
+		last = p.tops[i+1]
+	}
+	for _, r := range p.rows[p.tops[i]:last] {
+		if colour {
+			r.text = r.paint()
+		}
+		lines = append(lines, r.text)
+	}
+	return lines
+}
+
+// Number returns which page is shown, from 1, and how many there are.
+func (p *Pages) Number() (page, of int) { return p.current() + 1, len(p.tops) }
+
+// Last reports whether the page that is shown is the last one.
+func (p *Pages) Last() bool { return p.current() == len(p.tops)-1 }
+
+// Turn goes so many pages on, or back, as far as there are any.
+func (p *Pages) Turn(pages int) {
+	p.place = p.offset(min(max(p.current()+pages, 0), len(p.tops)-1))
+}
+
+// First goes to the first page, End to the last.
+func (p *Pages) First() { p.place = 0 }
+
+// End goes to the last page. It does not make those before it shown.
+func (p *Pages) End() { p.Turn(len(p.tops)) }
+
+// Unshown goes to the first page of which something was not shown; false if all
+// was.
+func (p *Pages) Unshown() bool {
+	at := p.shown.gap()
+	if at < p.end {
+		p.place = at
+	}
+	return at < p.end
+}
+
+// Skipped says in words which pages were not shown; empty if all were.
+func (p *Pages) Skipped() string {
+	var list []int
+	for i := range p.tops {
+		if !p.shown.holds(p.offset(i), p.offset(i+1)) {
+			list = append(list, i+1)
+		}
+	}
+	switch n := len(list); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("page %d was skipped", list[0])
+	case list[n-1]-list[0] == n-1:
+		return fmt.Sprintf("pages %d to %d were skipped", list[0], list[n-1])
+	default:
+		return fmt.Sprintf("%d pages from %d to %d were skipped", n, list[0], list[n-1])
+	}
+}
+
+// spans are parts of a text, by offsets, in order, none touching another.
+type spans [][2]int
+
+func (s *spans) add(from, to int) {
+	list := (*s)[:0:0]
+	for _, part := range *s {
+		if part[1] < from || part[0] > to {
+			list = append(list, part)
+			continue
+		}
+		from, to = min(from, part[0]), max(to, part[1])
+	}
+	list = append(list, [2]int{from, to})
+	slices.SortFunc(list, func(a, b [2]int) int { return a[0] - b[0] })
+	*s = list
+}
+
+func (s spans) holds(from, to int) bool {
+	return slices.ContainsFunc(s, func(part [2]int) bool { return part[0] <= from && to <= part[1] })
+}
+
+// gap returns the first offset that no part holds.
+func (s spans) gap() int {
+	if len(s) == 0 || s[0][0] > 0 {
+		return 0
+	}
+	return s[0][1]
+}

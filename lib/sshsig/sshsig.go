@@ -1,0 +1,170 @@
+// Package sshsig signs and verifies with OpenSSH: SSHSIG signatures (PROTOCOL.sshsig)
+// made and checked by ssh-keygen -Y, so that a key may lie in a file, in an agent or
+// on a FIDO token, and pulse never sees one.
+//
+// Invariant: a signature is good only if ssh-keygen said so of exactly these bytes,
+// this namespace and this signer, with the file of allowed signers of that moment.
+// No shell is involved, and time and output are bounded. Caveat: it believes the
+// ssh-keygen in PATH and the file it is given; who may replace them is for the
+// caller to check (package safefile).
+package sshsig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Namespace is what signatures are made for: one for a file or a mail is none here.
+const Namespace = "pulse-approve"
+
+// The bounds of a run of ssh-keygen. A person may have to find the token first.
+const (
+	signTimeout   = 2 * time.Minute
+	verifyTimeout = 20 * time.Second
+	maxOutput     = 64 << 10
+	maxArmor      = 16 << 10 // RSA of 16,384 bits takes 6 KiB
+	maxPrincipal  = 256
+)
+
+var (
+	// ErrBad is the class of a signature that is not good.
+	ErrBad = errors.New("the signature is not good")
+	// ErrUnknown is the class of one whose key allowed_signers does not list (now).
+	ErrUnknown = errors.New("allowed_signers has no such key")
+)
+
+// Tool returns the path of ssh-keygen.
+func Tool() (string, error) {
+	path, err := exec.LookPath("ssh-keygen")
+	if err != nil {
+		return "", fmt.Errorf("sshsig: there is no ssh-keygen: %w", err)
+	}
+	return path, nil
+}
+
+// Signers are the keys that count, in the form of ssh-keygen(1), ALLOWED SIGNERS.
+type Signers struct {
+	Tool string // path of ssh-keygen
+	File string
+}
+
+// Principal returns who made a signature, as the file calls the key. Whether it is
+// good is for Verify.
+func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
+	out, err := s.ask(ctx, armor, nil, "-Y", "find-principals", "-f", s.File, "-s", signatureFD)
+	if errors.Is(err, ErrBad) {
+		return "", fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	who, _, _ := strings.Cut(string(out), "\n")
+	if !plain(who) {
+		return "", fmt.Errorf("%w: it has no usable name for it", ErrUnknown)
+	}
+	return who, nil
+}
+
+// Verify returns nil if the principal signed the message. An error that is not
+// ErrBad says that it could not be found out.
+func (s *Signers) Verify(ctx context.Context, principal, armor string, message []byte) error {
+	if !plain(principal) {
+		return fmt.Errorf("%w: its signer has no usable name", ErrBad)
+	}
+	_, err := s.ask(ctx, armor, message, "-Y", "verify", "-f", s.File, "-I", principal, "-n", Namespace, "-s", signatureFD)
+	return err
+}
+
+// signatureFD is where ssh-keygen reads a signature: a pipe, for nothing of it needs
+// to lie in a file.
+const signatureFD = "/dev/fd/3"
+
+// ask runs ssh-keygen with a signature. That it says no is ErrBad.
+func (s *Signers) ask(ctx context.Context, armor string, stdin []byte, args ...string) ([]byte, error) {
+	if err := wellFormed(armor); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(s.File) // its absence is no judgement on the signature
+	if err != nil {
+		return nil, fmt.Errorf("sshsig: %w", err)
+	}
+	f.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("sshsig: %w", err)
+	}
+	defer r.Close()
+	_, err = io.WriteString(w, armor) // a pipe holds 64 KiB
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("sshsig: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.Tool, args...)
+	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.ExtraFiles = []*os.File{r}
+	cmd.Stdin = bytes.NewReader(stdin)
+	out, complaint := &bounded{}, &bounded{}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaint, time.Second
+	return out.b, judge(ctx, cmd.Run(), complaint, out)
+}
+
+// judge words the end of ssh-keygen. Only an exit status of its own is a no.
+func judge(ctx context.Context, err error, complaint *bounded, out *bounded) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("sshsig: ssh-keygen did not answer: %w", ctx.Err())
+	case errors.As(err, &exit) && exit.Exited():
+		return fmt.Errorf("%w: %s", ErrBad, complaint.last(out.last("ssh-keygen does not say why")))
+	}
+	return fmt.Errorf("sshsig: ssh-keygen: %w", err)
+}
+
+// plain reports whether a principal can be handed on as one word.
+func plain(s string) bool {
+	return s != "" && len(s) <= maxPrincipal && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+const (
+	armorBegin = "-----BEGIN SSH SIGNATURE-----\n"
+	armorEnd   = "-----END SSH SIGNATURE-----\n"
+)
+
+// wellFormed keeps from ssh-keygen what it would not have written itself: lines of
+// base64 between the two that frame them.
+func wellFormed(armor string) error {
+	body, ok := strings.CutPrefix(armor, armorBegin)
+	body, end := strings.CutSuffix(body, armorEnd)
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\n"
+	if !ok || !end || len(armor) > maxArmor || body == "" || strings.Trim(body, alphabet) != "" {
+		return fmt.Errorf("%w: it is no armored SSH signature", ErrBad)
+	}
+	return nil
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct{ b []byte }
+
+func (w *bounded) Write(p []byte) (int, error) {
+	w.b = append(w.b, p[:min(len(p), maxOutput-len(w.b))]...)
+	return len(p), nil
+}
+
+// last returns the last line, or other if there is none.
+func (w *bounded) last(other string) string {
+	text := strings.TrimSpace(string(w.b))
+	if text == "" {
+		return other
+	}
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}

@@ -1,0 +1,78 @@
+package tty
+
+import (
+	"context"
+	"fmt"
+
+	"pulse/lib/screen"
+)
+
+// pagerKeys explains the keys between pages.
+var pagerKeys = []string{
+	"  Enter  the next page",
+	"  b      a page back",
+	"  G      the last page: those between count as skipped",
+	"  q      quit",
+}
+
+// Show shows pages from the first on until a person has come to the end of the last
+// one. With whole that is not before every page was shown; without, pages may have
+// been skipped. ErrQuit is q.
+func (t *Terminal) Show(ctx context.Context, p *screen.Pages, whole bool) error {
+	p.First()
+	for {
+		if err := t.page(p); err != nil {
+			return err
+		}
+		skipped := p.Skipped()
+		if p.Last() && (skipped == "" || !whole) {
+			return nil
+		}
+		if p.Last() {
+			skipped += ": no answer before they were shown"
+			if err := t.Say(skipped); err != nil {
+				return err
+			}
+		}
+		if err := t.turn(ctx, p); err != nil {
+			return err
+		}
+	}
+}
+
+// page shows one page, in the size the terminal has now.
+func (t *Terminal) page(p *screen.Pages) error {
+	p.Fit(t.Size())
+	return t.Say(p.Show(colours())...)
+}
+
+// turn asks where to go.
+func (t *Terminal) turn(ctx context.Context, p *screen.Pages) error {
+	n, of := p.Number()
+	for {
+		key, err := t.Ask(ctx, fmt.Sprintf("page %d of %d [Enter,b,G,q,?]: ", n, of))
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "":
+			if p.Last() {
+				p.Unshown()
+			} else {
+				p.Turn(1)
+			}
+			return nil
+		case "b":
+			p.Turn(-1)
+			return nil
+		case "G":
+			p.End()
+			return nil
+		case "q":
+			return ErrQuit
+		}
+		if err := t.Say(pagerKeys...); err != nil {
+			return err
+		}
+	}
+}
