@@ -156,7 +156,7 @@ func TestPolicyAfterTheYes(t *testing.T) {
 		rules + "[outbound]\nallow = [\"carol@partner.example\"]\n": "rejected",
 		rules + "[outbound]\nallow = [\"@PARTNER.example\"]\n":      "completed",
 		rules + "[approval]\nrequire = \"user\"\n":                  "awaiting_review",
-		"owners = [\"somebody@else.example\"]\n":                     "rejected",
+		"owners = [\"somebody@else.example\"]\n":                    "rejected",
 	} {
 		d, id := approved(t)
 		d.write("policy.toml", text)

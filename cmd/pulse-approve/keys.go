@@ -34,7 +34,7 @@ func (s *showing) answer() error {
 		case key == "":
 			continue
 		case !known:
-			err = s.Terminal.Say("no such key; ? explains them")
+			err = s.Terminal.Tell("no such key; ? explains them")
 			continue
 		}
 		if err = do(s); err == nil {
@@ -52,7 +52,7 @@ func (s *showing) show() error {
 // key asks what to do.
 func (s *showing) key() (string, error) {
 	if skipped := s.pages.Skipped(); skipped != "" {
-		if err := s.Terminal.Say(skipped + ": no y before they were shown; b begins again"); err != nil {
+		if err := s.Terminal.Tell(skipped + ": no y before they were shown; b begins again"); err != nil {
 			return "", err
 		}
 	}
@@ -84,10 +84,7 @@ var help = []string{
 }
 
 // tell says something and stays.
-func (s *showing) tell(lines []string) error {
-	_, columns := s.Terminal.Size()
-	return stay(s.Terminal.Say(screen.Fold(lines, columns)...))
-}
+func (s *showing) tell(lines []string) error { return stay(s.Terminal.Tell(lines...)) }
 
 // stay is errStay unless something went wrong.
 func stay(err error) error {
@@ -104,7 +101,7 @@ func (s *showing) yes() error {
 	err := s.settle(approving())
 	if err == nil {
 		s.approved++
-		return s.Terminal.Say("approved: the next run that is for it starts it")
+		return s.Terminal.Tell("approved: the next run that is for it starts it")
 	}
 	return s.undone(err)
 }
@@ -117,7 +114,7 @@ func (s *showing) no() error {
 	if reason == "" {
 		return s.tell([]string{"no reason, no answer: nothing was changed"})
 	}
-	if err := s.Terminal.Say(screen.Quote("reason", reason)...); err != nil {
+	if err := s.Terminal.Tell(screen.Quote("reason", reason)...); err != nil {
 		return err
 	}
 	if err = s.settle(refusing(reason)); err == nil {

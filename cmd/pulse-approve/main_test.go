@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	cmdlinetest.Main(m, "pulse-approve", main, "pulse-authorize", "pulse-queue")
+	cmdlinetest.Main(m, "pulse-approve", main, "pulse-authorize", "pulse-classify", "pulse-queue")
 }
 
 func TestSessions(t *testing.T) { cmdlinetest.Run(t) }

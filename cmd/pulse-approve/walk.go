@@ -39,7 +39,7 @@ func walk(c *cli.Context) error {
 type walker struct {
 	*cmdline.Desk
 	met               map[visit]bool
-	at                int // how many were come to
+	at, of            int // how many were come to, and how many there are by now
 	approved, refused int
 }
 
@@ -58,7 +58,7 @@ func (w *walker) all() error {
 			return err
 		}
 		if len(ids) == 0 && w.at == 0 {
-			return w.Terminal.Say("nothing waits for a person")
+			return w.Terminal.Tell("nothing waits for a person")
 		}
 		if len(ids) == 0 {
 			return nil
@@ -83,6 +83,7 @@ func (w *walker) arrived() (ids []string, err error) {
 			stay := visit{e.ID, e.Since.Unix()}
 			if !w.met[stay] {
 				w.met[stay] = true
+				w.of++
 				ids = append(ids, e.ID)
 			}
 			return true, nil
@@ -96,15 +97,15 @@ func (w *walker) come(id string) error {
 	shown, lines, err := w.Look(id)
 	switch {
 	case errors.Is(err, queue.ErrUnknown):
-		return w.Terminal.Say(fmt.Sprintf("task %s is gone", id))
+		return w.Terminal.Tell(fmt.Sprintf("task %s is gone", id))
 	case errors.Is(err, queue.ErrCorrupt):
-		return w.Terminal.Say(fmt.Sprintf("task %s can't be read; pulse-queue verify says more", id))
+		return w.Terminal.Tell(fmt.Sprintf("task %s can't be read; pulse-queue verify says more", id))
 	case err != nil:
 		return err
 	case shown.Task.State != task.Awaiting:
 		return w.overtaken(&shown)
 	}
-	head := screen.Fact("waiting", "%d of %d, the oldest first", w.at, len(w.met))
+	head := screen.Fact("waiting", "%d of %d, the oldest first", w.at, w.of)
 	s := &showing{walker: w, task: &shown, pages: screen.NewPages(append([]string{head}, lines...))}
 	return s.answer()
 }
@@ -128,11 +129,15 @@ func (w *walker) overtaken(shown *queue.Stored) error {
 	if err != nil {
 		return err
 	}
+	if now == task.Awaiting {
+		delete(w.met, visit{id, shown.Task.Since.Unix()}) // if that was in this second
+		return w.Terminal.Tell(fmt.Sprintf("task %s was answered meanwhile, and waits again: it comes once more", id))
+	}
 	by := last.By
 	if by == "" {
 		by = "pulse-queue"
 	}
-	return w.Terminal.Say(escape.Message(fmt.Sprintf("task %s was answered meanwhile: %s by %s; it is %s now", id, last.Event, by, now)))
+	return w.Terminal.Tell(escape.Message(fmt.Sprintf("task %s was answered meanwhile: %s by %s; it is %s now", id, last.Event, by, now)))
 }
 
 // tally is the last line of a walk.
@@ -145,7 +150,7 @@ func (w *walker) tally() error {
 	if err != nil {
 		return err
 	}
-	return w.Terminal.Say(fmt.Sprintf("%d approved, %d refused, %d left", w.approved, w.refused, left))
+	return w.Terminal.Tell(fmt.Sprintf("%d approved, %d refused, %d left", w.approved, w.refused, left))
 }
 
 // reasonLine asks why, in one line, and returns it as it goes into the log: escaped,

@@ -123,3 +123,28 @@ func FuzzDecodeSession(f *testing.F) {
 		}
 	})
 }
+
+func TestMissing(t *testing.T) {
+	expired, bound := grant("e", "bob@x.example", ""), grant("b", "", "t")
+	expired.Expires = now
+	for _, c := range []struct {
+		grants       []Grant
+		target, task string
+		want         string
+	}{
+		{nil, "bob@x.example", "", ""},
+		{[]Grant{expired}, "eve@x.example", "", ""},
+		{[]Grant{expired}, "BOB@x.example", "t", " any more: it expired"},
+		{[]Grant{bound}, "bob@x.example", "", ": one is bound to another task"},
+		{[]Grant{bound}, "bob@x.example", "u", ": one is bound to another task"},
+		{[]Grant{expired, bound}, "bob@x.example", "u", " any more: it expired"},
+		{[]Grant{bound, expired}, "bob@x.example", "u", " any more: it expired"},
+	} {
+		if _, ok := Match(c.grants, c.target, c.task, now); ok {
+			t.Errorf("%+v: there is one", c)
+		}
+		if got := Missing(c.grants, c.target, c.task, now); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -186,8 +187,9 @@ func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) 
 		return nil, false, err
 	}
 	a, err := tx.Approval(e.ID)
+	var unread string
 	if errors.Is(err, ErrCorrupt) {
-		a, err = nil, nil // what can't be read is no yes
+		a, err, unread = nil, nil, ReasonApproval // what can't be read is no yes
 	}
 	if err != nil {
 		return nil, false, err
@@ -196,6 +198,9 @@ func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) 
 	signed := r.signed(d, a, &s)
 	change := task.Change{Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: string(d.Reason)}
 	ok, reason := r.startable(d, a, &s, now)
+	if d.Outcome != terms.Reject {
+		reason = cmp.Or(reason, unread)
+	}
 	if ok && signed != nil {
 		if err := r.check(signed, now); errors.Is(err, ErrNotGood) {
 			ok, reason = false, ReasonApproval

@@ -142,7 +142,7 @@ func Consume(tx Tx, target, taskID string, now time.Time) (approval.Grant, error
 	}
 	g, ok := approval.Match(grants, target, taskID, now)
 	if !ok {
-		return g, fmt.Errorf("%w for this target", ErrNoGrant)
+		return g, fmt.Errorf("%w for this target%s", ErrNoGrant, approval.Missing(grants, target, taskID, now))
 	}
 	return g, tx.Log(audit.Line{Time: now.UTC(), Event: audit.Consumed, Grant: &g})
 }

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pulse/lib/safefile"
 )
 
 // Dir is the directory of a queue that holds the locks, two files a task.
@@ -32,6 +35,38 @@ type Locks struct {
 
 // probing is how long Take puts up with those who only ask.
 const probing = 5 * time.Second
+
+// as takes on the rights of who owns the queue, where this is root and he is not,
+// until restore is called: a link that he put there leads root nowhere.
+func (d Dir) as() (restore func(), err error) {
+	if os.Geteuid() != 0 {
+		return func() {}, nil
+	}
+	for _, path := range []string{filepath.Dir(string(d)), string(d)} {
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
+			return safefile.As(int(st.Uid), int(st.Gid))
+		}
+	}
+	return func() {}, nil
+}
+
+// open opens a lock file. Not to hang on a FIFO; O_NONBLOCK does nothing to a
+// regular file.
+func (d Dir) open(id, which string, flags int) (*os.File, error) {
+	restore, err := d.as()
+	if err != nil {
+		return nil, err
+	}
+	defer restore()
+	return os.OpenFile(d.path(id, which), flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+}
 
 func (d Dir) path(id, which string) string { return filepath.Join(string(d), id+"."+which) }
 
@@ -62,7 +97,7 @@ func (d Dir) Take(id string) (*Locks, error) {
 func (d Dir) lock(id, which string) (*os.File, error) {
 	path := d.path(id, which)
 	for end := time.Now().Add(probing); ; time.Sleep(rand.N(100 * time.Microsecond)) {
-		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		f, err := d.open(id, which, os.O_RDONLY|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +132,7 @@ func named(f *os.File, path string) bool {
 }
 
 func (d Dir) write(id, which, text string) error {
-	f, err := os.OpenFile(d.path(id, which), os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0)
+	f, err := d.open(id, which, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
@@ -118,8 +153,11 @@ func (l *Locks) Handed(pid int) error {
 
 // Drop removes the locks of a task that is not running any more.
 func (d Dir) Drop(id string, l *Locks) {
-	os.Remove(d.path(id, "worker"))
-	os.Remove(d.path(id, "runner"))
+	if restore, err := d.as(); err == nil {
+		os.Remove(d.path(id, "worker"))
+		os.Remove(d.path(id, "runner"))
+		restore()
+	}
 	l.Worker.Close()
 	l.runner.Close()
 }
@@ -138,7 +176,7 @@ func (d Dir) Dead(id string) bool {
 // free reports whether nobody owns a lock.
 func (d Dir) free(id, which string) bool {
 	for {
-		f, err := os.OpenFile(d.path(id, which), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		f, err := d.open(id, which, os.O_RDONLY)
 		if err != nil {
 			return errors.Is(err, fs.ErrNotExist)
 		}
@@ -153,7 +191,7 @@ func (d Dir) free(id, which string) bool {
 
 // leader returns the worker that was written down, or fs.ErrNotExist if none was.
 func (d Dir) leader(id string) (leader, error) {
-	f, err := os.OpenFile(d.path(id, "worker"), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	f, err := d.open(id, "worker", os.O_RDONLY)
 	if err != nil {
 		return leader{}, err
 	}
@@ -185,7 +223,7 @@ func (d Dir) WaitGone(id string, limit time.Duration) bool {
 // after the deadline it is left to its own goroutine.
 func (d Dir) await(id, which string, deadline time.Time) bool {
 	for !d.free(id, which) {
-		f, err := os.OpenFile(d.path(id, which), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		f, err := d.open(id, which, os.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
@@ -215,7 +253,12 @@ func (d Dir) Runners() []int {
 		if d.free(id, "runner") {
 			continue
 		}
-		b, _ := os.ReadFile(name)
+		f, err := d.open(id, "runner", os.O_RDONLY)
+		if err != nil {
+			continue
+		}
+		b, _ := io.ReadAll(io.LimitReader(f, 1<<10))
+		f.Close()
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
 			list = append(list, pid)
 		}

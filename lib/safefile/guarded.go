@@ -20,9 +20,12 @@ const maxLinks = 40
 // a sticky directory such as /tmp others may write, but not replace. That nothing
 // lies there yet is fs.ErrNotExist, if only they can change that.
 func Guarded(path string, owners ...uint32) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		path = dir + "/" + path // not cleaned: behind a link, .. is elsewhere
 	}
 	w := walk{owners: append([]uint32{0}, owners...), at: "/", left: parts(path)}
 	for {

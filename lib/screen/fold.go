@@ -78,16 +78,23 @@ func (r *row) paint() string {
 // indent is as wide as a name.
 const indent = "         "
 
-// fitting returns how many bytes of l fit into so many columns.
+// fitting returns how many bytes of l to put into so many columns: all, or as many
+// as fit, but up to the last blank where that leaves the row well filled.
 func fitting(l string, columns int) int {
-	used := 0
+	used, blank := 0, 0
 	for i, r := range l {
 		used++
 		if r >= utf8.RuneSelf {
 			used++
 		}
 		if used > columns {
+			if blank > 0 {
+				return blank
+			}
 			return i
+		}
+		if r == ' ' && used > columns*2/3 {
+			blank = i + 1
 		}
 	}
 	return len(l)

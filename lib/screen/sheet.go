@@ -40,21 +40,27 @@ func Sheet(s *queue.Stored, c *Case) []string {
 	lines = append(lines, body...)
 	lines = append(lines, c.why(s)...)
 	lines = append(lines,
-		Fact("age", "%s, made %s", Span(c.Now.Sub(s.Task.Created)), s.Task.Created.Format(time.RFC3339)))
+		Fact("age", "%s, made %s; attempts %d, restarts %d", Span(c.Now.Sub(s.Task.Created)),
+			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
 	if s.Task.State == task.Awaiting {
 		lines = append(lines, c.expires(s))
 	}
-	lines = append(lines,
-		Fact("attempts", "%d, restarts %d", s.Task.Attempts, s.Task.Restarts),
-		exact("digest", s.Task.Digest))
-	if len(body) > brief {
+	lines = append(lines, exact("digest", s.Task.Digest))
+	if long(body) {
 		lines = append(lines, again(s))
 	}
 	return append(lines, c.cautions(s)...)
 }
 
-// brief is how many lines of content leave the head of a sheet in sight.
-const brief = 12
+// long reports whether content may push the head of a sheet out of sight.
+func long(body []string) bool {
+	const lines, columns = 12, 80
+	size := 0
+	for _, l := range body {
+		size += 1 + len(l)/columns
+	}
+	return size > lines
+}
 
 // sender says who asks, and in plain words how far that is proven.
 func sender(s *queue.Stored) []string {
@@ -69,7 +75,11 @@ func sender(s *queue.Stored) []string {
 	if s.Identity.Stale && proven {
 		words += "; OLD: it may be a copy that somebody sent again"
 	}
-	return append(lines, Fact("proven", "%s (%s, %s): %s", words, s.Identity.Trust, s.Identity.Reason, s.Identity.Why))
+	words += fmt.Sprintf(" (%s, %s)", s.Identity.Trust, s.Identity.Reason)
+	if s.Identity.Why != "" {
+		words += ": " + s.Identity.Why
+	}
+	return append(lines, Fact("proven", "%s", words))
 }
 
 var trusts = map[terms.Trust]string{
@@ -154,7 +164,8 @@ func (o *Origin) line(name, by string) string {
 // why says which rule wants a person, and what has come up since.
 func (c *Case) why(s *queue.Stored) []string {
 	lines := []string{
-		Fact("decision", "%s by %s (%s): %s", s.Decision.Outcome, s.Decision.Rule, s.Decision.Reason, s.Decision.Why),
+		Fact("rule", "%s", s.Decision.Rule),
+		Fact("because", "%s", orNone(s.Decision.Why)),
 		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
 	}
 	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect}
@@ -193,8 +204,8 @@ func (c *Case) cautions(s *queue.Stored) (lines []string) {
 		lines = append(lines, Fact("caution", "the policy of today rejects it by %s: %s; a yes does not start it", d.Rule, d.Why))
 	}
 	if s.Task.Reason == queue.ReasonUnknownEffect {
-		lines = append(lines, Fact("caution", "effect_unknown: it was started before and died, and MAY HAVE HAPPENED; "+
-			"look outside first: yes does it once more, no if it happened"))
+		lines = append(lines, Fact("caution", "effect_unknown: it was started before and MAY HAVE HAPPENED; "+
+			"look outside first: yes does it once more, no is for when it did"))
 	}
 	return lines
 }

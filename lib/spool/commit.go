@@ -69,8 +69,12 @@ func (t *tx) stage(name string, b []byte, mtime time.Time) {
 
 // Add stages a new task file in the state the line leads to.
 func (t *tx) Add(file []byte, line audit.Line) error {
-	if st, err := t.State(line.Task); err != nil || st != "" {
-		return errors.Join(err, conflict(line, st))
+	st, err := t.State(line.Task)
+	if err != nil {
+		return err
+	}
+	if st != "" {
+		return conflict(line, st)
 	}
 	if err := task.Legal(line.Event, "", line.To); err != nil {
 		return err
@@ -85,8 +89,11 @@ func (t *tx) Add(file []byte, line audit.Line) error {
 // state that the line names.
 func (t *tx) Move(line audit.Line) error {
 	st, err := t.State(line.Task)
-	if err != nil || st != line.From {
-		return errors.Join(err, conflict(line, st))
+	if err != nil {
+		return err
+	}
+	if st != line.From {
+		return conflict(line, st)
 	}
 	if err := task.Legal(line.Event, line.From, line.To); err != nil {
 		return err

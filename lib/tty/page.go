@@ -29,8 +29,7 @@ func (t *Terminal) Show(ctx context.Context, p *screen.Pages, whole bool) error 
 			return nil
 		}
 		if p.Last() {
-			skipped += ": no answer before they were shown"
-			if err := t.Say(skipped); err != nil {
+			if err := t.Tell(skipped + ": no answer before they were shown"); err != nil {
 				return err
 			}
 		}
@@ -38,6 +37,12 @@ func (t *Terminal) Show(ctx context.Context, p *screen.Pages, whole bool) error 
 			return err
 		}
 	}
+}
+
+// Tell is Say for lines that may be wider than the terminal.
+func (t *Terminal) Tell(lines ...string) error {
+	_, columns := t.Size()
+	return t.Say(screen.Fold(lines, columns)...)
 }
 
 // page shows one page, in the size the terminal has now.
@@ -71,7 +76,7 @@ func (t *Terminal) turn(ctx context.Context, p *screen.Pages) error {
 		case "q":
 			return ErrQuit
 		}
-		if err := t.Say(pagerKeys...); err != nil {
+		if err := t.Tell(pagerKeys...); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (b *built) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	os.Setenv("NO_COLOR", "1") // what is tested is text
+	os.Setenv("NO_COLOR", "1")     // what is tested is text
 	if os.Getenv("GORACE") == "" { // each command would sleep for a second at its end
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}

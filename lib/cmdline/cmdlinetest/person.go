@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"syscall"
 	"time"
 
 	"github.com/creack/pty"
@@ -24,12 +25,39 @@ type Person struct {
 
 // Sit starts a command in a session of its own, at a new terminal that is also its
 // three streams.
-func Sit(cmd *exec.Cmd) (*Person, error) {
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+func Sit(cmd *exec.Cmd) (*Person, error) { return SitAt(cmd, 24, 80) }
+
+// SitAt is Sit at a terminal of so many rows and columns.
+func SitAt(cmd *exec.Cmd, rows, columns uint16) (*Person, error) {
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columns})
 	if err != nil {
 		return nil, err
 	}
-	return At(cmd, tty), nil
+	defer tty.Close()
+	waiting, err := pollable(tty)
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return nil, err
+	}
+	return At(cmd, waiting), nil
+}
+
+// pollable returns f as a file whose reads end at a deadline: setting the size has
+// made f one that blocks.
+func pollable(f *os.File) (*os.File, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(fd)
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		syscall.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // At is the person at a terminal in which a command runs already.
