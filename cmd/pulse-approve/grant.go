@@ -148,6 +148,14 @@ func revoke(c *cli.Context) error {
 
 // consume spends a grant for a script that is about to reach a target.
 func consume(c *cli.Context) error {
+	p, err := cmdline.PolicyOrDefault(c)
+	if err != nil {
+		return err
+	}
+	if approval.Level(p.Approval.Require) == approval.Signature {
+		return fault.Refusedf("a person can say yes to the task: pulse-approve yes ID",
+			"%s: approval.require is signature, and a grant is not signed", p.Name)
+	}
 	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err

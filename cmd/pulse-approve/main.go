@@ -44,7 +44,7 @@ func app() *cli.App {
 			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke, Flags: []cli.Flag{queue, policy}},
 			{
 				Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
-				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
+				Flags: []cli.Flag{queue, policy, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
 			},
 		},
 	}

@@ -97,9 +97,9 @@ func (w *walker) come(id string) error {
 	shown, lines, err := w.Look(id)
 	switch {
 	case errors.Is(err, queue.ErrUnknown):
-		return w.Terminal.Tell(fmt.Sprintf("task %s is gone", id))
+		return w.Terminal.Tell(short(id) + " is gone")
 	case errors.Is(err, queue.ErrCorrupt):
-		return w.Terminal.Tell(fmt.Sprintf("task %s can't be read; pulse-queue verify says more", id))
+		return w.Terminal.Tell(short(id) + " can't be read; pulse-queue verify says more")
 	case err != nil:
 		return err
 	case shown.Task.State != task.Awaiting:
@@ -131,14 +131,17 @@ func (w *walker) overtaken(shown *queue.Stored) error {
 	}
 	if now == task.Awaiting {
 		delete(w.met, visit{id, shown.Task.Since.Unix()}) // if that was in this second
-		return w.Terminal.Tell(fmt.Sprintf("task %s was answered meanwhile, and waits again: it comes once more", id))
+		return w.Terminal.Tell(fmt.Sprintf("%s was answered meanwhile, and waits again: it comes once more", short(id)))
 	}
 	by := last.By
 	if by == "" {
 		by = "pulse-queue"
 	}
-	return w.Terminal.Tell(escape.Message(fmt.Sprintf("task %s was answered meanwhile: %s by %s; it is %s now", id, last.Event, by, now)))
+	return w.Terminal.Tell(escape.Message(fmt.Sprintf("%s: %s by %s meanwhile; it is %s now", short(id), last.Event, by, now)))
 }
+
+// short names a task in the little room of a line.
+func short(id string) string { return "task " + id[:min(len(id), 12)] }
 
 // tally is the last line of a walk.
 func (w *walker) tally() error {

@@ -207,7 +207,7 @@ func TestLongText(t *testing.T) {
 	s := d.walk(20, 40)
 	s.sees(`page 1 of 1\d{3} .*: $`)
 	s.types("G")
-	s.sees(`\r\nagain    external_send to (?s:.*)\r\npages 2 to 1\d{3} were skipped: (?s:.*)\r\n` + keysPrompt)
+	s.sees(`\r\nagain    external_send to(?s:.*)\r\npages 2 to 1\d{3} were skipped: (?s:.*)\r\n` + keysPrompt)
 	s.types("n", "too long")
 	s.types(s.sees(codePrompt))
 	if screen := s.ends(0); !strings.HasSuffix(screen, "\r\n0 approved, 1 refused, 0 left\r\n") {
@@ -315,7 +315,7 @@ func TestTwoApprovers(t *testing.T) {
 		before := d.must("", "sh", "-c", "cat q/audit/*")
 		s.types(code)
 		state := d.show(id).State
-		s.sees(`\r\ntask ` + id + ` was answered meanwhile: ` + name + ` by .*; it is ` + state + ` now\r\nwaiting  2 of 2`)
+		s.sees(`\r\ntask ` + id[:12] + `: ` + name + ` by (?s:.*) meanwhile; it is\s+` + state + `\s+now\r\nwaiting  2 of 2`)
 		if after := d.must("", "sh", "-c", "cat q/audit/*"); after != before {
 			t.Errorf("%s: the log:\n%s", name, after)
 		}
@@ -331,7 +331,7 @@ func TestTwoApprovers(t *testing.T) {
 		d.answer(right, "yes", first)
 		s.types("s")
 		screen := s.ends(0)
-		if !strings.Contains(screen, "task "+first+" was answered meanwhile: approved") || d.show(last).State != "awaiting_review" {
+		if !strings.Contains(screen, "task "+first[:12]+": approved by ") || d.show(last).State != "awaiting_review" {
 			t.Error(screen)
 		}
 	}

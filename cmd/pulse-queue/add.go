@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/approval"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -54,8 +55,10 @@ func add(c *cli.Context) error {
 	defer s.Close()
 	s.Committed = n.hear
 	defer n.send()
+	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
+	batch.Require = approval.Level(p.Approval.Require)
 	in := &intake{
-		batch: queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now),
+		batch: batch,
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
 		room:  func() error { return s.Room(p.Limits.DiskReserve) },
 	}
@@ -68,6 +71,8 @@ type intake struct {
 	out   *bufio.Writer
 	room  func() error
 	under chan error // a commit that is under way; nil: none
+
+	failed bool // a commit did: nothing is tried again
 }
 
 // all takes all records. What stood before a bad one is taken.
@@ -81,6 +86,9 @@ func (in *intake) all(r *record.Reader) error {
 			return in.commit()
 		}
 		if err != nil {
+			if in.failed {
+				return err
+			}
 			return errors.Join(err, in.commit())
 		}
 		if in.batch.Full() {
@@ -116,7 +124,7 @@ func (in *intake) end() error {
 		return nil
 	}
 	err := <-in.under
-	in.under = nil
+	in.under, in.failed = nil, err != nil
 	return err
 }
 

@@ -51,6 +51,9 @@ func expose(c *cli.Context, metrics []byte) (err error) {
 		_, err := c.App.Writer.Write(metrics)
 		return err
 	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fault.Usagef("name a file, such as pulse.prom", "--prometheus: %s is a directory", name)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return fault.Usagef("ls -ld "+filepath.Dir(name), "--prometheus: %w", err)

@@ -28,7 +28,7 @@ func runCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
 		Flags: []cli.Flag{queueFlag, policyFlag,
 			&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
 			&cli.IntFlag{Name: "max", Usage: "`N` start at most N; default: max_per_run of the policy"},
-			&cli.DurationFlag{Name: "timeout", Value: time.Hour, Usage: "`D` end a worker after this time; default 1h"},
+			&cli.StringFlag{Name: "timeout", Value: "1h", Usage: "`D` end a worker after this time; default 1h"},
 			&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},
 			&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
 			notifyFlag(),
@@ -112,7 +112,7 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
-	if sh.store, err = spool.OpenOrCreate(dir); err == nil {
+	if sh.store, err = cmdline.QueueOrNew(c); err == nil {
 		sh.store.Committed = sh.notice.hear
 	}
 	return sh, err
@@ -124,9 +124,9 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	if err != nil {
 		return runner.Worker{}, fault.Usagef("ls -l "+argv[0], "worker: %w", err)
 	}
-	w := runner.Worker{Path: path, Argv: argv, Timeout: c.Duration("timeout")}
-	if w.Timeout < 0 {
-		return w, fault.Usagef("", "--timeout is negative")
+	w := runner.Worker{Path: path, Argv: argv}
+	if w.Timeout, err = cmdline.ParseDuration(c.String("timeout")); err != nil || w.Timeout < 0 {
+		return w, fault.Usagef("--timeout 90m, or 1d, or 0 for none", "--timeout: %s is no duration", c.String("timeout"))
 	}
 	who, err := runner.Account(c.String("as"))
 	if err != nil {
@@ -215,18 +215,36 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	return err
 }
 
-// finish records the end of a worker.
+// stubborn is how long run tries to record the end of a worker on a disk that is
+// full or broken, and pause how long it waits between two tries.
+const (
+	stubborn = time.Minute
+	pause    = time.Second
+)
+
+// finish records the end of a worker. What is not recorded counts as dead and would
+// be started again, so no signal and nobody's lock makes an end of it, and a full
+// disk not at once.
 func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
+	sh.store.Interrupt(nil)
+	defer sh.store.Interrupt(sh.c.Context.Done())
 	var line audit.Line
-	err := sh.store.Update(func(tx queue.Tx) (err error) {
-		line, err = queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
-		if err == nil && line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
-			cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
+	var err error
+	for last := time.Now().Add(stubborn); ; time.Sleep(pause) {
+		err = sh.store.Update(func(tx queue.Tx) (err error) {
+			line, err = queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
+			return err
+		})
+		again := errors.Is(err, spool.ErrLocked) || err != nil && fault.KindOf(err) == fault.Temporary && time.Now().Before(last)
+		if !again {
+			break
 		}
-		return err
-	})
+	}
 	if err != nil {
 		return err
+	}
+	if line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
+		cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
 	}
 	return sh.run.Return(claim, &line)
 }

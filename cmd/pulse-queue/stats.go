@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -76,7 +78,7 @@ func (f *figures) count(v queue.View) (err error) {
 	if err := v.Open(f.wait); err != nil {
 		return err
 	}
-	return v.Starts(func(st queue.Start) {
+	return v.Starts(f.now, func(st queue.Start) {
 		switch {
 		case f.now.Sub(st.Time) >= queue.Window:
 		case st.Kind == task.Effect:
@@ -149,12 +151,16 @@ func (f *figures) table(w io.Writer) error {
 
 // verify prints the head of the audit log, or what is wrong.
 func verify(c *cli.Context) error {
+	head := audit.Bare(c.String("head"))
+	if b, err := hex.DecodeString(head); err != nil || c.IsSet("head") && len(b) != sha256.Size {
+		return fault.Usagef("pulse-queue verify prints one", "--head: a head is 64 hexadecimal digits")
+	}
 	s, err := cmdline.QueueOrNew(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	report, err := s.Verify(c.String("head"))
+	report, err := s.Verify(head)
 	if err != nil {
 		return err
 	}

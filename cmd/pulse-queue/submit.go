@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,12 +12,12 @@ import (
 	"pulse/lib/audit"
 	"pulse/lib/cmdline"
 	"pulse/lib/decision"
+	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/identity"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/request"
-	"pulse/lib/spool"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
@@ -52,7 +53,7 @@ func submit(c *cli.Context) error {
 	if err := cmdline.RefuseInside(dir); err != nil {
 		return err
 	}
-	s, err := spool.OpenOrCreate(dir)
+	s, err := cmdline.QueueOrNew(c)
 	if err != nil {
 		return err
 	}
@@ -152,11 +153,15 @@ func brake(c *cli.Context, e task.Event) error {
 		return err
 	}
 	defer s.Close()
-	return s.Update(func(tx queue.Tx) error {
+	err = s.Update(func(tx queue.Tx) error {
 		held, err := tx.Held()
 		if err != nil || (held != nil) == (e == audit.Held) {
 			return err
 		}
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: e, By: cmdline.User()})
 	})
+	if err != nil && e == audit.Held && fault.HintOf(err) == "" {
+		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(dir, "hold"))+" holds it too", "%w", err)
+	}
+	return err
 }

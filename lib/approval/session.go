@@ -2,6 +2,7 @@ package approval
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"pulse/lib/address"
@@ -32,6 +33,13 @@ type Session struct {
 // behind the opening is no reason to trust anybody.
 func (s *Session) Live(now time.Time) bool {
 	return s.Left > 0 && !now.Before(s.Opened) && now.Before(s.Expires)
+}
+
+// Suffices reports whether it was opened at the level that a policy requires, or at
+// a higher one.
+func (s *Session) Suffices(require Level) bool {
+	return slices.Contains(levels, s.Level) && slices.Contains(levels, require) &&
+		slices.Index(levels, s.Level) >= slices.Index(levels, require)
 }
 
 // Covers reports whether a message belongs to the session, by the sender, who must

@@ -148,3 +148,20 @@ func TestMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestSuffices(t *testing.T) {
+	for _, c := range []struct {
+		level, require Level
+		want           bool
+	}{
+		{Terminal, Terminal, true}, {Signature, Terminal, true}, {User, User, true}, {Signature, Signature, true},
+		{Terminal, User, false}, {User, Signature, false}, {"", Terminal, false}, {"root", Terminal, false},
+		{Terminal, "", false}, {Signature, "retina", false},
+	} {
+		s := opened()
+		s.Level = c.level
+		if got := s.Suffices(c.require); got != c.want {
+			t.Errorf("%s for %s: %v", c.level, c.require, got)
+		}
+	}
+}

@@ -20,13 +20,13 @@ import (
 
 // Guard returns nil if nobody but root can change what makes a signed approval good:
 // the policy, the keys that count, the ledger of what was spent, and ssh-keygen. A
-// worker that is root, or the account that starts it, could. It holds for a policy
-// that requires signatures; any other is an error.
-func Guard(p *policy.Policy, worker int) error {
+// worker that is root, or the account that starts it (runner), could. It holds for a
+// policy that requires signatures; any other is an error.
+func Guard(p *policy.Policy, worker, runner int) error {
 	if approval.Level(p.Approval.Require) != approval.Signature {
 		return fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s", p.Name, p.Approval.Require)
 	}
-	if worker == 0 || worker == os.Geteuid() {
+	if worker == 0 || worker == runner {
 		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
 			"approval.require is signature, and the worker would be uid %d, which could write the ledger of signatures", worker)
 	}
@@ -72,7 +72,7 @@ func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed,
 	if approval.Level(p.Approval.Require) != approval.Signature {
 		return nil, nil
 	}
-	if err := Guard(p, worker); err != nil {
+	if err := Guard(p, worker, os.Geteuid()); err != nil {
 		return nil, err
 	}
 	tool, err := sshsig.Tool()

@@ -2,7 +2,6 @@ package cmdline_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -191,165 +190,51 @@ func TestQueueBehindALink(t *testing.T) {
 }
 
 // TestSetUp: a set-up that somebody else could change is refused before anything
-// starts.
-func TestSetUp(t *testing.T) {
-	const nobody = 65534
-	for name, c := range map[string]struct {
-		change func(w *world)
-		args   []string
-		says   string
-	}{
-		"policy of the worker":        {func(w *world) { w.do(os.Chown(w.path("etc/policy.toml"), nobody, 0)) }, nil, "policy"},
-		"policy of the intake":        {func(w *world) { w.do(os.Chown(w.path("etc/policy.toml"), intake, 0)) }, nil, "policy"},
-		"policy for a group":          {func(w *world) { w.do(os.Chmod(w.path("etc/policy.toml"), 0o664)) }, nil, "policy"},
-		"directory of the intake":     {func(w *world) { w.do(os.Chown(w.path("etc"), intake, 0)) }, nil, "policy"},
-		"a directory further up":      {func(w *world) { w.do(os.Chown(w.dir, nobody, 0)) }, nil, ""},
-		"signers of the worker":       {func(w *world) { w.do(os.Chown(w.path("etc/allowed_signers"), nobody, 0)) }, nil, "approval.allowed_signers"},
-		"signers for all":             {func(w *world) { w.do(os.Chmod(w.path("etc/allowed_signers"), 0o646)) }, nil, "approval.allowed_signers"},
-		"no signers":                  {func(w *world) { w.do(os.Remove(w.path("etc/allowed_signers"))) }, nil, "approval.allowed_signers"},
-		"signers behind a link":       {func(w *world) { w.link("etc/allowed_signers", intake) }, nil, "approval.allowed_signers"},
-		"ledger of the intake":        {func(w *world) { w.write("ledger/nonces", ""); w.do(os.Chown(w.path("ledger/nonces"), intake, 0)) }, nil, "approval.ledger"},
-		"ledger's directory":          {func(w *world) { w.do(os.Chmod(w.path("ledger"), 0o770)) }, nil, "approval.ledger"},
-		"ledger in a sticky one":      {func(w *world) { w.do(os.Chmod(w.path("ledger"), 0o777|os.ModeSticky)) }, nil, "approval.ledger"},
-		"ledger's directory is gone":  {func(w *world) { w.do(os.Remove(w.path("ledger"))) }, nil, "approval.ledger"},
-		"ledger broken":               {func(w *world) { w.write("ledger/nonces", "x\n") }, nil, "ledger"},
-		"no other account":            {func(w *world) {}, []string{"run", "--effect", "external_send", "--", "/bin/true"}, "--as"},
-		"root for a worker":           {func(w *world) {}, []string{"run", "--effect", "external_send", "--as", "root", "--", "/bin/true"}, "--as"},
-		"asks without other accounts": {func(w *world) {}, []string{"run", "--", "/bin/true"}, "--as"},
-	} {
-		w := newWorld(t)
-		id := w.propose("bob@partner.example")
-		w.yes(id, "id")
-		c.change(w)
-		args := c.args
-		if args == nil {
-			args = w.sending()
-		}
-		out, status := w.run(0, "", "pulse-queue", args...)
-		want := 64
-		if name == "ledger broken" {
-			want = 1
-		}
-		if status != want || w.sent() != 0 || !strings.Contains(out, c.says) || !strings.Contains(out, "hint: ") {
-			t.Errorf("%s: exit %d, sent %d: %s", name, status, w.sent(), out)
-		}
-		w.do(os.Chown(w.path("etc/policy.toml"), 0, 0))
-		if _, err := os.Stat(w.path("home/q/scheduled/" + id + ".json")); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// link puts a file of root behind a link of somebody else.
-func (w *world) link(name string, uid int) {
-	w.t.Helper()
-	w.do(os.Rename(w.path(name), w.path(name+"-real")))
-	w.do(os.Symlink(w.path(name+"-real"), w.path(name)))
-	w.do(os.Lchown(w.path(name), uid, uid))
-}
-
-// TestSignerChanges: who signs counts when the task starts, not when it was approved.
-func TestSignerChanges(t *testing.T) {
-	for name, c := range map[string]struct {
-		options string
-		good    bool
-	}{
-		"as it was":       {`namespaces="pulse-approve"`, true},
-		"any namespace":   {"", true},
-		"several":         {`namespaces="git,pulse-approve"`, true},
-		"not yet expired": {`valid-before="20990101"`, true},
-		"expired":         {`valid-before="20200101"`, false},
-		"not yet good":    {`valid-after="20990101"`, false},
-		"other namespace": {`namespaces="git,file"`, false},
-	} {
-		w := newWorld(t)
-		id := w.propose("bob@partner.example")
-		w.yes(id, "id")
-		other := w.propose("carol@partner.example")
-		w.allow(c.options)
-		status, screen := w.answer(nil, "pulse-approve", "yes", other, "--key", w.path("keys/id"))
-		if want := map[bool]int{true: 0, false: 77}[c.good]; status != want {
-			t.Errorf("%s: approving ends with %d:\n%s", name, status, screen)
-		}
-		w.send()
-		if got := w.show(id); (got.State == "completed") != c.good || !c.good && got.Reason != "approval_not_good" || w.sent() != map[bool]int{true: 2}[c.good] {
-			t.Errorf("%s: %+v, sent %d", name, got, w.sent())
-		}
-	}
-	w := newWorld(t)
-	id := w.propose("bob@partner.example")
-	w.yes(id, "id")
-	w.write("etc/allowed_signers", "")
-	w.send()
-	if got := w.show(id); got.Reason != "approval_not_good" || w.sent() != 0 {
-		t.Errorf("removed: %+v, sent %d", got, w.sent())
-	}
-}
-
 // TestNoSignature: what keeps a person from signing changes nothing, is 77, and says
-// what to type.
-func TestNoSignature(t *testing.T) {
-	w := newWorld(t)
-	id := w.propose("bob@partner.example")
-	w.key("other", "-t", "ed25519")
-	w.write("keys/rubbish", "rubbish")
-	before := w.read("home/q/agenda")
-	for name, c := range map[string]struct {
-		args []string
-		env  []string
-		says string
-	}{
-		"no key":          {nil, nil, "ssh-keygen -t ed25519-sk"},
-		"no such key":     {[]string{"--key", w.path("keys/none")}, nil, "ssh-keygen -t ed25519-sk"},
-		"no key at all":   {[]string{"--key", w.path("keys/rubbish")}, nil, "ssh-add"},
-		"one not listed":  {[]string{"--key", w.path("keys/other")}, nil, `namespaces="pulse-approve" ssh-ed25519 AAAA`},
-		"no agent has it": {[]string{"--key", w.path("aim/only.pub")}, nil, "ssh-add"},
-		"no ssh-keygen":   {[]string{"--key", w.path("keys/id")}, []string{"PATH=/nonexistent"}, "openssh-client"},
+
+// TestSignedAsk: a yes to an ask is for one start as well; one that is to be tried
+// again takes its yes along.
+func TestSignedAsk(t *testing.T) {
+	for end, want := range map[string]struct{ state, last string }{
+		"exit 0": {"completed", " spent "}, "exit 75": {"scheduled", " returned "}, "exit 1": {"scheduled", " returned "},
 	} {
-		w.write("aim/only.pub", w.read("keys/id.pub"))
-		status, screen := w.answer(c.env, "pulse-approve", append([]string{"yes", id}, c.args...)...)
-		if status != 77 || !strings.Contains(screen, c.says) || strings.Contains(screen, "panic") {
-			t.Errorf("%s: exit %d:\n%s", name, status, screen)
+		w := newWorld(t)
+		ask := strings.Replace(strings.Replace(proposed, "%TARGET%", "bob@partner.example", 1), `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`, `,"via":"submit"`, 1)
+		id := w.task(w.must(intake, w.must(intake, ask, "pulse-authorize"), "pulse-queue", "add")).ID
+		w.yes(id, "id")
+		saved := w.approvalOf(id)
+		work := func() {
+			w.must(0, "", "pulse-queue", "run", "--as", worker, "--", "/bin/sh", "-c", "cat >/dev/null; echo asked >>"+w.path("out/sent")+"; "+end)
 		}
-		if got := w.show(id); got.State != "awaiting_review" || w.read("home/q/agenda") != before || w.approvalOf(id) != "" {
-			t.Errorf("%s: %+v", name, got)
+		work()
+		lines := strings.Split(strings.TrimSpace(w.read("ledger/nonces")), "\n")
+		if got := w.show(id); got.State != want.state || w.sent() != 1 || !strings.Contains(lines[len(lines)-1], want.last) {
+			t.Errorf("%s: %+v, started %d times, the ledger:\n%s", end, got, w.sent(), lines)
 		}
-	}
-	for _, args := range [][]string{{"grant", "bob@partner.example"}, {"grant", "--any"}} {
-		if out, status := w.run(0, "", "pulse-approve", args...); status != 64 || !strings.Contains(out, "can't be signed") {
-			t.Errorf("%v: exit %d: %s", args, status, out)
+		if want.state != "completed" {
+			continue
 		}
-	}
-	if status, screen := w.answer(nil, "pulse-approve", "no", id, "--reason", "not wanted"); status != 0 {
-		t.Errorf("a no needs no key: exit %d:\n%s", status, screen)
+		w.forge("the genuine one", id, saved)
+		work()
+		if got := w.show(id); got.Reason != "approval_not_good" || w.sent() != 1 {
+			t.Errorf("%s: replayed: %+v, started %d times", end, got, w.sent())
+		}
 	}
 }
 
-// TestAgent: the private half lies in an ssh-agent, and --key names the public one.
-func TestAgent(t *testing.T) {
+// TestNobodyElsesIsGivenBack: a spent approval that is put beside a task that needs
+// none is not given back by that task's worker.
+func TestNobodyElsesIsGivenBack(t *testing.T) {
 	w := newWorld(t)
-	id := w.propose("bob@partner.example")
-	socket := "SSH_AUTH_SOCK=" + w.path("agent")
-	agent := exec.Command("ssh-agent", "-D", "-a", w.path("agent"))
-	out, err := agent.StdoutPipe()
-	w.do(err)
-	w.do(agent.Start())
-	defer agent.Wait()
-	defer agent.Process.Kill()
-	if _, err := out.Read(make([]byte, 1)); err != nil { // it listens
-		t.Fatal(err)
-	}
-	add := exec.Command("ssh-add", "-q", w.path("keys/id"))
-	add.Env = append(os.Environ(), socket)
-	if text, err := add.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	w.do(os.Remove(w.path("keys/id")))
-	if status, screen := w.answer([]string{socket}, "pulse-approve", "yes", id, "--key", w.path("keys/id.pub")); status != 0 {
-		t.Fatalf("exit %d:\n%s", status, screen)
-	}
+	first := w.propose("bob@partner.example")
+	w.yes(first, "id")
+	saved := w.approvalOf(first)
 	w.send()
-	if w.sent() != 1 {
-		t.Errorf("sent %d times, %+v", w.sent(), w.show(id))
+	ask := w.task(w.must(intake, "", "pulse-queue", "submit", "--action", "read_public", "news?")).ID
+	w.write("saved", strings.Replace(saved, first, ask, 1))
+	w.must(intake, "", "/bin/cp", w.path("saved"), w.path("home/q/approvals/"+ask+".json"))
+	w.must(0, "", "pulse-queue", "run", "--as", worker, "--", "/bin/sh", "-c", "cat >/dev/null; exit 75")
+	if got, l := w.show(ask), w.read("ledger/nonces"); got.Reason != "worker_asked_for_later" || strings.Contains(l, "returned") || strings.Count(l, "spent") != 1 {
+		t.Errorf("%+v, the ledger:\n%s", got, l)
 	}
 }

@@ -40,10 +40,14 @@ const proposed = `{"request":{"action":"external_send","target":"%TARGET%","tool
 	`"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,` +
 	`"reason":"authenticated_owner","why":"","via":"agent","parent":"0123456789abcdef0123456789abcdef"}}` + "\n"
 
+// builtIn is the directory of built, once it is there.
+var builtIn string
+
 // built are the commands, for every account to run.
 var built = sync.OnceValues(func() (string, error) {
 	syscall.Umask(0o022)
 	dir, err := os.MkdirTemp("", "pulse-signed-")
+	builtIn = dir
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
@@ -62,10 +66,8 @@ var built = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if os.Getenv("FORGE") == "" && os.Geteuid() == 0 {
-		if dir, err := built(); err == nil {
-			os.RemoveAll(dir)
-		}
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
 	}
 	os.Exit(status)
 }

@@ -57,6 +57,15 @@ func Text(s string) []string {
 	return lines
 }
 
+// Shell returns s as one word of a shell, to be typed as it stands.
+func Shell(s string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,"
+	if s != "" && strings.Trim(s, safe) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 func plainASCII(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] > '~' || s[i] == '\\' {

@@ -16,7 +16,8 @@ func (e *evidence) session(id *Identity, sessions []approval.Session) *approval.
 		return nil
 	}
 	for i := range sessions {
-		if s := &sessions[i]; s.Covers(id.Sender, date, e.m.Received, e.m.Fetched) {
+		s := &sessions[i]
+		if s.Suffices(approval.Level(e.p.Approval.Require)) && s.Covers(id.Sender, date, e.m.Received, e.m.Fetched) {
 			return s
 		}
 	}

@@ -22,7 +22,7 @@ func fresh() *envelope.Message {
 // sessionOf is a session in which a message lies.
 func sessionOf(m *envelope.Message) approval.Session {
 	return approval.Session{
-		ID: "0123456789abcdef", Sender: "ME@example.com", Max: 2, Left: 1,
+		ID: "0123456789abcdef", Sender: "ME@example.com", Max: 2, Left: 1, Level: approval.Terminal,
 		Opened: m.Received.Add(-time.Minute), Expires: m.Received.Add(time.Hour),
 	}
 }
@@ -44,6 +44,7 @@ func TestApprovedSession(t *testing.T) {
 	}{
 		"inside":      {func(*envelope.Message, *policy.Policy, *approval.Session) {}, terms.ApprovedSession},
 		"no max_age":  {func(_ *envelope.Message, p *policy.Policy, _ *approval.Session) { p.MaxAge = 0 }, terms.ApprovedSession},
+		"too easy":    {func(_ *envelope.Message, p *policy.Policy, _ *approval.Session) { p.Approval.Require = "signature" }, terms.OwnerVerifiedEmail},
 		"used up":     {func(_ *envelope.Message, _ *policy.Policy, s *approval.Session) { s.Left = 0 }, terms.OwnerVerifiedEmail},
 		"another one": {func(_ *envelope.Message, _ *policy.Policy, s *approval.Session) { s.Sender = "it@example.com" }, terms.OwnerVerifiedEmail},
 		"dated before": {func(m *envelope.Message, _ *policy.Policy, _ *approval.Session) {

@@ -29,6 +29,8 @@ type Batch struct {
 	Pending int  // how many open tasks a sender may have
 	Now     func() time.Time
 
+	Require approval.Level // of a session that is to count
+
 	NotBefore time.Time // what is taken is not started earlier; zero: at once
 
 	items []*item
@@ -45,7 +47,7 @@ type item struct {
 
 // NewBatch returns an empty batch.
 func NewBatch(s Store, unsafe bool, pending int, now func() time.Time) *Batch {
-	return &Batch{Store: s, Unsafe: unsafe, Pending: pending, Now: now}
+	return &Batch{Store: s, Unsafe: unsafe, Pending: pending, Now: now, Require: approval.Terminal}
 }
 
 // The bounds of a batch: one commit costs a constant number of syncs.

@@ -125,7 +125,7 @@ type spent struct {
 // went back, counts: a limit on spending fails closed.
 func (r *Run) spent(v View, now time.Time) (spent, error) {
 	s := spent{hour: map[Key]int{}}
-	err := v.Starts(func(st Start) {
+	err := v.Starts(now, func(st Start) {
 		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
 			return
 		}
@@ -154,24 +154,21 @@ func (r *Run) due(e *Entry, spent *spent, now time.Time) bool {
 	}
 	// After the clock went back nobody waits for it to catch up, but for what a
 	// person put off.
-	waits := now.Before(e.NotBefore)
-	if waits && (!now.Before(e.Since) || e.NotBefore.Sub(e.Since) > maxBackoff) {
+	if now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since)) {
 		return false
 	}
 	return !r.overLimit(e, spent)
 }
 
-// overLimit reports whether the sender has had his share for now. Asks of this
-// machine's own user and effects are bounded by the caps on all.
+// overLimit reports whether the sender has had his share for now: externals half of
+// the caps, also with what is done on their behalf, and who sends messages so many
+// an hour.
 func (r *Run) overLimit(e *Entry, spent *spent) bool {
-	if !e.Message {
-		return false
-	}
 	limits := &r.Policy.Limits
 	if e.External && (r.external >= half(r.Max) || spent.externalDay >= half(limits.MaxPerDay)) {
 		return true
 	}
-	return spent.hour[e.Sender] >= limits.PerSenderPerHour
+	return e.Message && spent.hour[e.Sender] >= limits.PerSenderPerHour
 }
 
 // consider claims one task, or moves it to where it belongs now, or leaves it.
@@ -258,7 +255,7 @@ func (r *Run) start(tx Tx, s *Stored, d decision.Decision, a, signed *approval.A
 // signed returns the approval that has to be signed for a task to start, as it must
 // be for the task file as it is, or nil.
 func (r *Run) signed(d decision.Decision, a *approval.Approval, s *Stored) *approval.Approval {
-	if a == nil || d.Outcome == terms.Allow || approval.Level(r.Policy.Approval.Require) != approval.Signature {
+	if a == nil || s.free(d, a) || approval.Level(r.Policy.Approval.Require) != approval.Signature {
 		return nil
 	}
 	return &approval.Approval{
@@ -299,10 +296,10 @@ func (r *Run) decide(s *Stored) decision.Decision {
 // did and the policy leaves it to a person. reason is set where the approval is
 // what is wrong.
 func (r *Run) startable(d decision.Decision, a *approval.Approval, s *Stored, now time.Time) (ok bool, reason string) {
-	switch d.Outcome {
-	case terms.Allow:
+	switch {
+	case s.free(d, a):
 		return true, ""
-	case terms.Reject:
+	case d.Outcome == terms.Reject:
 		return false, ""
 	}
 	if a == nil {

@@ -16,8 +16,12 @@ func TestDue(t *testing.T) {
 		e.Since, e.NotBefore = now.Add(since), now.Add(notBefore)
 		return e
 	}
+	putOff := later(time.Second, time.Hour)
+	putOff.PutOff = true
 	external, effect := ask, Entry{Kind: task.Effect, Action: terms.ExternalSend, Since: now}
 	external.External = true
+	theirs := effect
+	theirs.External = true
 	full := spent{hour: map[Key]int{ask.Sender: 20}}
 	half := spent{externalDay: 50}
 	for _, c := range []struct {
@@ -35,9 +39,10 @@ func TestDue(t *testing.T) {
 		{"after a failure", Run{}, later(-time.Second, time.Minute), spent{}, false},
 		{"waited", Run{}, later(-time.Minute, 0), spent{}, true},
 		{"the clock went back after a failure", Run{}, later(time.Hour, 2*time.Hour), spent{}, true},
-		{"the clock went back after submit --at", Run{}, later(time.Hour, 3*time.Hour), spent{}, false},
+		{"the clock went back after submit --at", Run{}, putOff, spent{}, false},
 		{"the sender had his share", Run{}, ask, full, false},
 		{"effects have no share", Run{Effect: terms.ExternalSend}, effect, full, true},
+		{"an effect for an external", Run{Effect: terms.ExternalSend}, theirs, half, false},
 		{"externals had half of the day", Run{}, external, half, false},
 		{"they had, this is the owner", Run{}, ask, half, true},
 		{"externals had half of the run", Run{Max: 4, external: 2}, external, spent{}, false},

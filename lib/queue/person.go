@@ -83,7 +83,8 @@ func same(tx Tx, shown *Stored) (Stored, error) {
 		return Stored{}, fmt.Errorf("%w: the task is %s now", ErrConflict, now)
 	}
 	s, err := tx.Load(now, shown.Task.ID)
-	if err == nil && s.Task.Digest != shown.Task.Digest {
+	// It may have been answered and started, and wait again: that is another question.
+	if err == nil && (s.Task.Digest != shown.Task.Digest || !s.Task.Since.Equal(shown.Task.Since)) {
 		err = fmt.Errorf("%w: the task is not what was shown any more", ErrConflict)
 	}
 	return s, err

@@ -8,6 +8,7 @@ import (
 	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
+	"pulse/lib/decision"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
@@ -89,6 +90,13 @@ func (c *Content) inSession() bool {
 	return c.Kind() == task.Ask && c.Identity.Trust == terms.ApprovedSession
 }
 
+// free reports whether a task starts without a person's yes: it is allowed. An ask
+// of a session that has an approval did not come in within the session, and starts
+// on that approval.
+func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
+	return d.Outcome == terms.Allow && (a == nil || !c.inSession())
+}
+
 // spend takes a use from the session that an ask was decided on under. If there is
 // none left for this sender, the decision was made for more trust than there is now,
 // and the task waits for a person, whatever was decided.
@@ -97,7 +105,7 @@ func (in *intake) spend(it *item) error {
 		return nil
 	}
 	s := in.sessions[it.Identity.Session]
-	if s == nil || !s.Live(in.now) || !address.Equal(s.Sender, it.Identity.Sender) {
+	if s == nil || !s.Live(in.now) || !s.Suffices(in.Require) || !address.Equal(s.Sender, it.Identity.Sender) {
 		it.receipt.State, it.receipt.Reason = task.Awaiting, ReasonSessionSpent
 		return nil
 	}

@@ -59,7 +59,7 @@ type View interface {
 	Sessions() ([]approval.Session, error) // those that were not ended
 	Held() (*audit.Line, error)
 	Result(id string) ([]byte, error)
-	Starts(fn func(Start)) error                   // of the last Window at least
+	Starts(now time.Time, fn func(Start)) error    // of the last Window at least
 	Pruned(id string) (last task.State, err error) // "" where it never was
 	History(fn func(audit.Line) (more bool)) error // newest first
 	Lines(since time.Time, about string) (Lines, error)
@@ -97,6 +97,7 @@ type Entry struct {
 	Sender    Key
 	Since     time.Time // of the last transition, in whole seconds
 	NotBefore time.Time // zero: at once
+	PutOff    bool      // by a person, not after a failure
 }
 
 // Start is a start of a worker.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 
 	"pulse/lib/audit"
@@ -103,7 +104,8 @@ func (c *Content) describe(l audit.Line) audit.Line {
 	l.Rule, l.Policy = c.Decision.Rule, c.Decision.Policy
 	l.Sender, l.Trust = c.Identity.Sender, c.Identity.Trust
 	if m := c.Message; m != nil {
-		l.Source, l.UID, l.MessageID = m.Source, m.UID, m.ID[:min(len(m.ID), maxLogged)]
+		id := cmp.Or(m.ID, m.Digest)
+		l.Source, l.UID, l.MessageID = m.Source, m.UID, id[:min(len(id), maxLogged)]
 	}
 	return l
 }

@@ -82,6 +82,11 @@ func (d Dir) Take(id string) (*Locks, error) {
 		runner.Close()
 		return nil, err
 	}
+	if !d.over(id) { // it closed what it inherited, and its runner was killed
+		worker.Close()
+		runner.Close()
+		return nil, &fs.PathError{Op: "lock", Path: d.path(id, "worker"), Err: unix.EWOULDBLOCK}
+	}
 	// The pid is for people, and for Runners; the last worker's is over.
 	err = errors.Join(d.write(id, "runner", strconv.Itoa(os.Getpid())+"\n"), d.write(id, "worker", ""))
 	if err != nil {
@@ -169,6 +174,12 @@ func (d Dir) Dead(id string) bool {
 	if !d.free(id, "runner") || !d.free(id, "worker") {
 		return false
 	}
+	return d.over(id)
+}
+
+// over reports whether nobody is left of the session of the worker that was written
+// down, if one was.
+func (d Dir) over(id string) bool {
 	l, err := d.leader(id)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !l.lives()
 }

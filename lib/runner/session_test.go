@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,6 +66,9 @@ func TestWorkerClosesItsLock(t *testing.T) {
 	}
 	if o.d.Dead(id) || o.d.WaitGone(id, 10*time.Millisecond) {
 		t.Error("dead while its worker lives")
+	}
+	if _, err := o.d.Take(id); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("taken beside its worker: %v", err)
 	}
 	waited := make(chan bool)
 	go func() { waited <- o.d.WaitGone(id, time.Minute) }()

@@ -47,6 +47,9 @@ func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
 			n.say("nor can outbound.allow list %s: an entry is a plain address or @domain", escape.ASCII(t))
 			return
 		}
+		if Alike(t) != nil {
+			n.say("look twice at %s: there is a warning about its letters", t)
+		}
 		if !address.Listed(allow, t) {
 			allow = append(allow, t)
 		}

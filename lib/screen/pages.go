@@ -45,9 +45,13 @@ func (p *Pages) Fit(rows, columns int) {
 	p.height, p.width = rows, columns
 	p.rows = fold(p.lines, columns)
 	p.tops = []int{0}
-	for top := 0; len(p.rows)-top > rows-Reserved; {
-		top += min(rows-1, len(p.rows)-top-1)
-		p.tops = append(p.tops, top)
+	page, last := rows-1, rows-Reserved
+	for top := 0; len(p.rows)-top > last; p.tops = append(p.tops, top) {
+		if left := len(p.rows) - top; left > page+last {
+			top += page
+		} else { // what two pages hold is shared out, so that the last one says something
+			top += max((left+1)/2, left-last)
+		}
 	}
 }
 

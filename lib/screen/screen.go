@@ -4,8 +4,8 @@
 //
 // Invariant: every line is safe to print (package escape), and whatever came from
 // outside and has more than one line stands behind a gutter, so that it can't
-// pass for a line of ours. Caveat: letters that look alike are not told apart;
-// addresses are therefore shown in ASCII only.
+// pass for a line of ours. Caveat: in a text, letters that look alike are not told
+// apart; addresses and targets are shown in ASCII, and Alike warns of their letters.
 package screen
 
 import (

@@ -38,8 +38,8 @@ func appendEntry(dst []byte, e *queue.Entry) []byte {
 		state = closed
 	}
 	// What is not to start before some time does not start a fraction before it.
-	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d %010d\n", state, e.ID, e.Digest, e.Action,
-		kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, seconds(e.Since), seconds(e.NotBefore.Add(time.Second-1)))
+	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n", state, e.ID, e.Digest, e.Action,
+		kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, seconds(e.Since), putOffLetter(e.PutOff), seconds(e.NotBefore.Add(time.Second-1)))
 }
 
 func kindLetter(k task.Kind) byte {
@@ -49,11 +49,21 @@ func kindLetter(k task.Kind) byte {
 	return 'a'
 }
 
+// putOffLetter stands before the time that a person put a task off to.
+func putOffLetter(putOff bool) byte {
+	if putOff {
+		return '+'
+	}
+	return ' '
+}
+
 // classLetter tells senders whose messages are limited from all others.
 func classLetter(external, message bool) byte {
 	switch {
 	case external && message:
 		return 'x'
+	case external:
+		return 'X'
 	case message:
 		return 'm'
 	}
@@ -69,7 +79,8 @@ func entryOf(l *audit.Line) queue.Entry {
 	message := l.Kind == task.Ask && (l.Source != "" || l.MessageID != "")
 	return queue.Entry{
 		ID: l.Task, State: l.To, Digest: bare[:min(len(bare), 32)], Action: l.Action, Kind: l.Kind,
-		External: message && l.Trust == terms.ExternalVerified, Message: message,
+		External: l.Trust == terms.ExternalVerified, Message: message,
+		PutOff: !l.Change.NotBefore.IsZero() && (l.Event == task.Added || l.Event == task.Approved),
 		Sender: queue.KeyOf(l.Sender), Since: l.Time, NotBefore: l.Change.NotBefore,
 	}
 }
@@ -101,7 +112,8 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if b[85] == 'e' {
 		e.Kind = task.Effect
 	}
-	e.External, e.Message = b[87] == 'x', b[87] != closed
+	e.External, e.Message = b[87] == 'x' || b[87] == 'X', b[87] == 'x' || b[87] == 'm'
+	e.PutOff = b[116] == '+'
 	e.Sender, e.Since = queue.Key(strings.TrimRight(line[89:105], " ")), time.Unix(since, 0).UTC()
 	if later != 0 {
 		e.NotBefore = time.Unix(later, 0).UTC()
@@ -256,6 +268,9 @@ func (s *Spool) compact() (err error) {
 		return nil
 	}
 	s.stopped = place{}
+	if err := s.forget(); err != nil {
+		return err
+	}
 	s.log.agenda, err = rewrite(s.disk, agendaFile, agendaWidth, func(line []byte) []byte {
 		if _, ok := parseEntry(line); ok {
 			return line

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,7 +100,7 @@ func TestAgendaIsMadeAnew(t *testing.T) {
 func startsOf(t *testing.T, s *Spool) (list []queue.Start) {
 	t.Helper()
 	err := s.View(func(v queue.View) error {
-		return v.Starts(func(st queue.Start) { list = append(list, st) })
+		return v.Starts(epoch, func(st queue.Start) { list = append(list, st) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func TestStartsAreTrimmed(t *testing.T) {
 	back := epoch.Add(queue.Window + 2*time.Second)
 	started(1, back)
 	n := 0
-	err := view{s}.Starts(func(st queue.Start) {
+	err := view{s}.Starts(epoch, func(st queue.Start) {
 		n++
 		if st.Time.After(back) {
 			t.Errorf("a start at %s, and it is %s", st.Time, back)
@@ -177,5 +178,75 @@ func TestStartsAreTrimmed(t *testing.T) {
 	})
 	if n != 4 || err != nil {
 		t.Errorf("%d starts are left, %v", n, err)
+	}
+}
+
+// TestStartsInTheFuture: after the clock was ahead, what was started then counts for
+// a day, and not until the clock has caught up.
+func TestStartsInTheFuture(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 100)...))
+	started := func(at time.Time) (n int) {
+		t.Helper()
+		for run := (queue.Run{Policy: ours, Max: 100, Now: func() time.Time { return at }}); ; n++ {
+			var claim *queue.Claim
+			err := s.Update(func(tx queue.Tx) (err error) {
+				claim, _, err = run.Next(tx, func(string) error { return nil })
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if claim == nil {
+				return n
+			}
+		}
+	}
+	share := ours.Limits.PerSenderPerHour
+	ahead, now := epoch.AddDate(1, 0, 0), epoch.Add(time.Hour)
+	for _, c := range []struct {
+		at   time.Time
+		want int
+	}{{ahead, share}, {now, 0}, {now.Add(59 * time.Minute), 0}, {now.Add(time.Hour), share}} {
+		if got := started(c.at); got != c.want {
+			t.Errorf("%s: %d starts, want %d", c.at, got, c.want)
+		}
+	}
+	whole(t, opened(t, s.dir))
+}
+
+// TestRedoKeepsResults: a result that a later line tells of outlives the line before
+// that had none, however many lines lie in between.
+func TestRedoKeepsResults(t *testing.T) {
+	defer func(n int) { redone = n }(redone)
+	redone = 3
+	s := made(t)
+	do(t, s, add(mails(1, 1)...))
+	old, err := os.ReadFile(filepath.Join(s.dir, checkpointFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, start(""), finish(queue.End{Exit: 1}), add(mails(2, 8)...), start(""), finish(queue.End{Exit: 0, Result: []byte("precious\n")}))
+	want := says(t, s)
+	write(t, filepath.Join(s.dir, checkpointFile), string(old))
+	if got := says(t, opened(t, s.dir)); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	whole(t, s)
+}
+
+// TestDamagedPruned: ids that can't be read are not taken for ids that were never
+// there.
+func TestDamagedPruned(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 1)...), start(""), finish(queue.End{Exit: 0}), prune)
+	list, _ := filepath.Glob(filepath.Join(s.dir, prunedDir, "*"))
+	b, err := os.ReadFile(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, list[0], "x"+string(b[1:]))
+	if err := add(mails(1, 1)...).do(s, epoch); !errors.Is(err, ErrBroken) {
+		t.Errorf("%v", err)
 	}
 }

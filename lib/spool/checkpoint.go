@@ -54,7 +54,7 @@ func (l *log) loadCheckpoint(segments []string) error {
 	if err == nil {
 		err = rec.Value().Each(l.field)
 	}
-	if err != nil {
+	if err != nil || l.size < 0 || l.agenda < 0 || l.agenda%agendaWidth != 0 || l.starts < 0 || l.starts%startsWidth != 0 {
 		return errNone
 	}
 	if l.segment == "" && len(segments) > 0 {

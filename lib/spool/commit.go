@@ -245,6 +245,10 @@ type applier struct {
 	moved bool     // a task
 
 	unsynced bool // it is all synced at once in the end: nothing need be noted
+
+	// Results that a line says are gone, where later lines may say otherwise: they
+	// are removed in the end. nil: at once.
+	stale map[string]bool
 }
 
 func newApplier(d disk) *applier { return &applier{disk: d, dirs: map[string]bool{}} }
@@ -278,10 +282,11 @@ func (a *applier) task(l *audit.Line) error {
 	if err := a.result(l); err != nil {
 		return err
 	}
-	if l.Event == task.Added && l.Change.NotBefore.IsZero() && l.Change.Reason != queue.ReasonSessionSpent {
-		return nil // attempts and restarts are 0, there is no approval, and the decision is the reason
+	meta := metaOf(l)
+	if meta == nil {
+		return nil // and there is no approval
 	}
-	if err := a.write(metaDir+"/"+l.Task+".json", l.Change.Append(nil)); err != nil {
+	if err := a.write(metaDir+"/"+l.Task+".json", meta); err != nil {
 		return err
 	}
 	approval := approvalDir + "/" + l.Task + ".json"
@@ -291,11 +296,23 @@ func (a *applier) task(l *audit.Line) error {
 	return a.write(approval, l.Approval.Append(nil))
 }
 
+// metaOf returns what meta holds of a task after a line; nil where there is no such
+// file: the task was added, and the decision says why it is where it is.
+func metaOf(l *audit.Line) []byte {
+	if l.To == "" || l.Event == task.Added && l.Change.NotBefore.IsZero() && l.Change.Reason != queue.ReasonSessionSpent {
+		return nil
+	}
+	change := l.Change
+	change.Since = l.Time
+	return change.Append(nil)
+}
+
 // result keeps what the last worker printed, and nothing that one before it did.
 // What lies in tmp may be of an attempt that was never committed, and torn.
 func (a *applier) result(l *audit.Line) error {
 	switch {
 	case l.Result != "":
+		delete(a.stale, l.Task)
 		staged := l.Task + ".result"
 		b, err := a.disk.Read(tmpDir + "/" + staged)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && task.Digest(b) != l.Result {
@@ -306,6 +323,8 @@ func (a *applier) result(l *audit.Line) error {
 			return err
 		}
 		return a.rename(tmpDir, staged, resultDir, l.Task)
+	case l.From == task.Running && a.stale != nil:
+		a.stale[l.Task] = true
 	case l.From == task.Running:
 		return a.remove(resultDir + "/" + l.Task)
 	}

@@ -129,8 +129,8 @@ func (d *osDisk) dir(dir string) (int, error) {
 	return fd, nil
 }
 
-// open returns a descriptor. os.File is left out of it: for every file it would
-// ask the poller, which knows nothing of regular files.
+// open returns a descriptor. A FIFO keeps nobody waiting. os.File is left out of it:
+// for every file it would ask the poller, which knows nothing of regular files.
 func (d *osDisk) open(name string, flags int) (int, error) {
 	fd, base, err := d.at(name)
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *osDisk) open(name string, flags int) (int, error) {
 		return -1, err
 	}
 	defer restore()
-	fd, err = unix.Openat(fd, base, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	fd, err = unix.Openat(fd, base, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 	}

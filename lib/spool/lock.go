@@ -11,6 +11,9 @@ import (
 	"pulse/lib/fault"
 )
 
+// ErrLocked is the error of a lock that somebody else kept for LockTimeout.
+var ErrLocked = errors.New("the queue was locked by another command")
+
 // flock is the file whose flock(2) serves the queue: shared for a consistent view,
 // exclusive for a transition. The kernel gives it back when its holder dies.
 type flock struct {
@@ -81,6 +84,6 @@ func (l *flock) wait(fd, how int) error {
 	case <-time.After(LockTimeout):
 		go func() { <-done; unix.Close(fd) }()
 		return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",
-			"the queue was locked by another command for %s", LockTimeout)
+			"%w for %s", ErrLocked, LockTimeout)
 	}
 }

@@ -45,6 +45,8 @@ func TestCheckpointIsOnlyAHint(t *testing.T) {
 		"cut":             string(last[:len(last)/2]),
 		"zeros":           strings.Repeat("\x00", len(last)),
 		"of another kind": "[]",
+		"below 0":         strings.Replace(string(last), `"size":`, `"size":-1,"was":`, 1),
+		"an odd agenda":   strings.Replace(string(last), `"agenda":`, `"agenda":1,"was":`, 1),
 		"wrong type":      strings.Replace(string(last), `"size":`, `"size":"x","x":`, 1),
 	} {
 		write(t, name, content)

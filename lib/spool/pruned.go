@@ -23,7 +23,7 @@ func (v view) Pruned(id string) (last task.State, err error) {
 		return "", nil
 	}
 	_, last, err = findPruned(v.disk, id)
-	return last, err
+	return last, v.hint(err)
 }
 
 // Pruned is that of the view; where few or none were pruned it opens no file.
@@ -47,6 +47,9 @@ func (t *tx) Pruned(id string) (last task.State, err error) {
 // findPruned returns where the line of an id stands, or would be written.
 func findPruned(d disk, id string) (off int64, last task.State, err error) {
 	err = lines(d, prunedFile(id), prunedWidth, func(at int64, line []byte) (bool, error) {
+		if !task.ValidID(string(line[:32])) && line[0] != 0 { // zeros are what a power cut left
+			return false, fmt.Errorf("%w: %s: not a line of an id", ErrBroken, prunedFile(id))
+		}
 		if string(line[:32]) == id {
 			off, last = at, task.State(strings.TrimSpace(string(line[33:])))
 			return false, nil

@@ -7,7 +7,10 @@ import (
 	"path"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pulse/lib/audit"
+	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/task"
 )
@@ -39,7 +42,7 @@ func (s *Spool) load() error { return s.hint(s.log.load()) }
 // hint says what to do about a broken log.
 func (s *Spool) hint(err error) error {
 	if errors.Is(err, ErrBroken) {
-		return fault.Failedf("pulse-queue verify --queue "+s.dir, "%w", err)
+		return fault.Failedf("pulse-queue verify --queue "+escape.Shell(s.dir), "%w", err)
 	}
 	return err
 }
@@ -103,7 +106,7 @@ func (s *Spool) again(from place) error {
 		}
 	}
 	a := newApplier(s.disk)
-	a.unsynced = true
+	a.unsynced, a.stale = true, map[string]bool{}
 	var batch []audit.Line
 	files := false // whether those of batch may want to be moved
 	flush := func() error {
@@ -127,6 +130,11 @@ func (s *Spool) again(from place) error {
 	if err == nil {
 		err = flush()
 	}
+	for id := range a.stale {
+		if err == nil {
+			err = a.remove(resultDir + "/" + id)
+		}
+	}
 	if err == nil {
 		err = s.disk.SyncAll()
 	}
@@ -137,8 +145,8 @@ func (s *Spool) again(from place) error {
 	return err
 }
 
-// redone is how many lines are carried out at a time.
-const redone = 4096
+// redone is how many lines are carried out at a time; a variable for tests.
+var redone = 4096
 
 // redo carries out lines that may have been carried out before, in part. What a
 // task's last line says is what holds; of its results, the last one.
@@ -195,7 +203,8 @@ func (s *Spool) moveAside(torn int64) error {
 func (s *Spool) sweep() error {
 	names, err := list(s.disk, tmpDir)
 	for _, n := range names {
-		if e := s.disk.Remove(tmpDir + "/" + n); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		// A directory is none of ours, and in nobody's way.
+		if e := s.disk.Remove(tmpDir + "/" + n); e != nil && !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, unix.EISDIR) {
 			err = errors.Join(err, e)
 		}
 	}

@@ -180,3 +180,27 @@ func TestCommittedIsTold(t *testing.T) {
 		t.Errorf("%v, %s", failed, got)
 	}
 }
+
+// TestYesToSpentSession: it is good for a day, as any other, though the record says
+// that it is allowed.
+func TestYesToSpentSession(t *testing.T) {
+	for late, want := range map[time.Duration]task.State{time.Hour: task.Running, approval.Lifetime: task.Awaiting} {
+		s := made(t)
+		do(t, s, add(sessionMail(1, "b1")), start(""))
+		if waiting := in(t, s, task.Awaiting); len(waiting) != 1 {
+			t.Fatalf("%v wait", waiting)
+		}
+		do(t, s, approve)
+		if err := start("").do(s, epoch.Add(late)); err != nil {
+			t.Fatal(err)
+		}
+		if got := in(t, s, want); len(got) != 1 {
+			t.Errorf("after %s: nothing is %s", late, want)
+		}
+	}
+	s := made(t)
+	do(t, s, session("b1", 1, time.Hour), add(sessionMail(1, "b1")))
+	if err := start("").do(s, epoch.Add(999*time.Hour)); err != nil || len(in(t, s, task.Running)) != 1 {
+		t.Errorf("what was taken within it does not stay so: %v", err)
+	}
+}

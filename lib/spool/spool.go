@@ -30,6 +30,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/audit"
+	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/safefile"
 	"pulse/lib/task"
@@ -99,7 +100,7 @@ func Open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	if err != nil || !info.IsDir() {
-		return nil, fault.Usagef("pulse-queue init --queue "+dir, "%s: there is no queue", dir)
+		return nil, fault.Usagef("pulse-queue init --queue "+escape.Shell(dir), "%s: there is no queue", dir)
 	}
 	look, snapshot := Trust, isSnapshot(dir)
 	if snapshot {
@@ -133,7 +134,7 @@ func (s *Spool) check(snapshot bool) error {
 	b, err := s.disk.Read(formatFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.Usagef("pulse-queue init --queue "+dir, "%s: not a queue: it has no file %s", dir, formatFile)
+		return fault.Usagef("pulse-queue init --queue "+escape.Shell(dir), "%s: not a queue: it has no file %s", dir, formatFile)
 	case err != nil:
 		return err
 	case string(b) != format:
@@ -164,7 +165,7 @@ func trust(dir string, uid uint32) (err error) {
 		err = errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
 	}
 	if errors.Is(err, safefile.ErrWritable) || errors.Is(err, safefile.ErrOwner) || errors.Is(err, fs.ErrPermission) {
-		return fault.Usagef("chmod 700 "+dir+" (or run this as its owner)", "queue can't be trusted: %w", err)
+		return fault.Usagef("chmod 700 "+escape.Shell(dir)+" (or run this as its owner)", "queue can't be trusted: %w", err)
 	}
 	return err
 }
@@ -210,7 +211,7 @@ func Create(dir string, opt Options) error {
 	}
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return fault.Usagef("mkdir -p "+filepath.Dir(dir), "can't make the queue: %w", err)
+		return fault.Usagef("mkdir -p "+escape.Shell(filepath.Dir(dir)), "can't make the queue: %w", err)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -222,7 +223,7 @@ func Create(dir string, opt Options) error {
 		return err
 	}
 	if info, err := os.Stat(dir); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
-		return errors.Join(err, fault.Usagef("pulse-queue init --queue "+dir+", as its owner", "%s: somebody else's directory is no queue yet", dir))
+		return errors.Join(err, fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner", "%s: somebody else's directory is no queue yet", dir))
 	}
 	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take(true)
 	if err != nil {

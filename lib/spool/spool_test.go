@@ -410,6 +410,13 @@ func TestVerifyFindsWhatHandsDid(t *testing.T) {
 			b, err := os.ReadFile(name)
 			return errors.Join(err, os.WriteFile(name, []byte(strings.Replace(string(b), "read_public", "destructive", 1)), 0o600))
 		}, "it was edited"},
+		{"its attempts changed", func(dir, id string) error {
+			return os.WriteFile(dir+"/meta/"+id+".json", []byte(`{"attempts":0}`+"\n"), 0o600)
+		}, "meta/"},
+		{"a result made up", func(dir, id string) error { return os.WriteFile(dir+"/results/"+id, []byte("42\n"), 0o600) }, "results/"},
+		{"a pruned id made up", func(dir, id string) error {
+			return os.WriteFile(dir+"/pruned/"+id[:3], fmt.Appendf(nil, "%s %-10s\n", id, task.Completed), 0o600)
+		}, "pruned/"},
 		{"a line changed", func(dir, id string) error { return edit(dir, "me@example.com", "it@example.com") }, "the chain is broken"},
 		{"a line removed", func(dir, id string) error { return edit(dir, "{", "") }, "not a whole line"},
 		{"the log removed", func(dir, id string) error { return os.Remove(segment(dir)) }, "the log knows nothing of it"},

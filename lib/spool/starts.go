@@ -31,7 +31,7 @@ func parseStart(b []byte) (st queue.Start, ok bool) {
 		return st, false
 	}
 	s, err := strconv.ParseInt(string(b[:10]), 10, 64)
-	st = queue.Start{Time: time.Unix(s, 0).UTC(), Kind: task.Ask, External: b[13] == 'x', Sender: queue.Key(bytes.TrimRight(b[15:31], " "))}
+	st = queue.Start{Time: time.Unix(s, 0).UTC(), Kind: task.Ask, External: b[13] == 'x' || b[13] == 'X', Sender: queue.Key(bytes.TrimRight(b[15:31], " "))}
 	if b[11] == 'e' {
 		st.Kind = task.Effect
 	}
@@ -39,13 +39,29 @@ func parseStart(b []byte) (st queue.Start, ok bool) {
 }
 
 // Starts calls fn for the starts of the last queue.Window, and perhaps older ones.
-func (v view) Starts(fn func(queue.Start)) error {
+func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
 	return lines(v.disk, startsFile, startsWidth, func(_ int64, line []byte) (bool, error) {
 		if st, ok := parseStart(line); ok {
 			fn(st)
 		}
 		return true, nil
 	})
+}
+
+// Starts is that of the view, after those in the future were set to now: the clock
+// went back, and they must not count until it has caught up.
+func (t *tx) Starts(now time.Time, fn func(queue.Start)) error {
+	size := t.Spool.log.starts
+	if !t.startAt(size/startsWidth - 1).Time.After(now) {
+		return t.view.Starts(now, fn)
+	}
+	if err := t.trim(now); err != nil {
+		return err
+	}
+	if err := t.Spool.log.checkpoint(); err != nil {
+		return err
+	}
+	return t.view.Starts(now, fn)
 }
 
 // record brings the ledger up to lines of the log that it does not know yet.
@@ -76,6 +92,9 @@ func (s *Spool) trim(now time.Time) (err error) {
 	old := func(st queue.Start) bool { return now.Sub(st.Time) >= queue.Window }
 	if !s.startAt(n-1).Time.After(now) && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
 		return nil
+	}
+	if err := s.forget(); err != nil {
+		return err
 	}
 	s.log.starts, err = rewrite(s.disk, startsFile, startsWidth, func(line []byte) []byte {
 		st, ok := parseStart(line)

@@ -139,9 +139,11 @@ func (v view) Load(st task.State, id string) (queue.Stored, error) {
 	return stored, err
 }
 
-// notFile reports whether something else lies where a file should. Unlike an I/O
-// error that is no reason to stop.
-func notFile(err error) bool { return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP) }
+// notFile reports whether something else lies where a file should, or one that is
+// not ours to read. Unlike an I/O error that is no reason to stop.
+func notFile(err error) bool {
+	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES)
+}
 
 // object reads a small file that holds one object; a file that is absent is no
 // error and not found, one that can't be what it should be is ErrCorrupt.

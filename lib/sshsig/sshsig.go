@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -96,6 +97,9 @@ func (s *Signers) ask(ctx context.Context, armor string, stdin []byte, args ...s
 		return nil, fmt.Errorf("sshsig: %w", err)
 	}
 	f.Close()
+	if _, err := os.Stat(filepath.Dir(signatureFD)); err != nil { // no /proc is none either
+		return nil, fmt.Errorf("sshsig: %w", err)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("sshsig: %w", err)

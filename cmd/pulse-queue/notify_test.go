@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/audit"
+	"pulse/lib/runner"
+	"pulse/lib/task"
+)
+
+// TestNoticeThatHangs: it is ended when its time is over, also if the command itself
+// was told to end, and a warning says so.
+func TestNoticeThatHangs(t *testing.T) {
+	var complaint bytes.Buffer
+	c := cli.NewContext(&cli.App{Name: "pulse-queue", ErrWriter: &complaint}, nil, nil)
+	var cancel context.CancelFunc
+	c.Context, cancel = context.WithCancel(context.Background())
+	cancel()
+	got := filepath.Join(t.TempDir(), "got")
+	n := &notice{c: c, worker: runner.Worker{
+		Path: "/bin/sh", Argv: []string{"sh", "-c", "cat >" + got + "; exec sleep 600"}, Timeout: 300 * time.Millisecond,
+	}}
+	for range noticeIDs + 50 {
+		n.hear(&audit.Line{Event: task.Added, Task: strings.Repeat("a", 32), To: task.Awaiting})
+		n.hear(&audit.Line{Event: task.Added, Task: strings.Repeat("b", 32), To: task.Scheduled})
+	}
+	n.send()
+	if text := complaint.String(); !strings.HasPrefix(text, "pulse-queue: warning: --notify: /bin/sh did not end within") || strings.Count(text, "\n") != 1 {
+		t.Errorf("%q", text)
+	}
+	b, err := os.ReadFile(got)
+	if text := string(b); err != nil || !strings.HasPrefix(text, `{"count":150,"ids":["`) || strings.Count(text, "aaaa\"") != noticeIDs || strings.Contains(text, "b\"") {
+		t.Errorf("%q, %v", text, err)
+	}
+}

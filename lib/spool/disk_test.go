@@ -1,0 +1,50 @@
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestNamesLeadNowhereElse: a name may come out of a log that somebody forged, and
+// the directories may be links that he made.
+func TestNamesLeadNowhereElse(t *testing.T) {
+	dir := t.TempDir()
+	root, aim := filepath.Join(dir, "q"), filepath.Join(dir, "aim")
+	err := errors.Join(os.MkdirAll(filepath.Join(root, "meta", "deep"), 0o700), os.MkdirAll(filepath.Join(aim, "deep"), 0o700),
+		os.WriteFile(filepath.Join(aim, "x"), []byte("was"), 0o600), os.Symlink(aim, filepath.Join(root, "link")), os.Symlink(filepath.Join(aim, "x"), filepath.Join(root, "meta", "l")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDisk(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	for _, name := range []string{
+		"", "/", ".", "..", "../aim/x", "meta/", "/meta", "meta/..", "meta/../../aim/x", "meta/.", "../x", "./x", "meta/deep/x", "link/x", "link/deep/x", "meta/l", "meta//x",
+		filepath.Join(aim, "x"),
+	} {
+		_, stat := d.Stat(name)
+		for what, err := range map[string]error{
+			"write": d.Write(name, []byte("now"), time.Time{}), "write at": d.WriteAt(name, 0, []byte("now")), "truncate": d.Truncate(name, 0),
+			"rename": d.Rename(name, "meta/taken"), "sync": d.SyncFile(name),
+		} {
+			if err == nil && (name != "meta/l" || what != "rename") { // a link itself may be moved
+				t.Errorf("%s of %q", what, name)
+			}
+		}
+		if name != "meta/l" && stat == nil {
+			t.Errorf("stat of %q", name)
+		}
+		if b, err := os.ReadFile(filepath.Join(aim, "x")); string(b) != "was" {
+			t.Fatalf("%q changed what is outside: %q, %v", name, b, err)
+		}
+	}
+	if err := d.Names("link", func(string) error { return nil }); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("names behind a link: %v", err)
+	}
+}
