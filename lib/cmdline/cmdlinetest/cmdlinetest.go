@@ -69,10 +69,11 @@ func Build(dir string, names ...string) error {
 //	person CMD [ARG...]         run a command at a terminal and type the code it shows
 //	id NAME                     set NAME to the task id in the last line of stdout
 //
-// and the variable SHARED, the directory of the files that sessions share.
+// and the variable SHARED, a copy of testdata/shared, the files that sessions share:
+// in the checkout others may be allowed to write them.
 func Run(t *testing.T) {
-	shared, err := filepath.Abs("testdata/shared")
-	if err != nil {
+	shared := t.TempDir()
+	if err := copyShared(shared); err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
@@ -87,6 +88,20 @@ func Run(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+func copyShared(dir string) error {
+	list, err := filepath.Glob("testdata/shared/*")
+	for _, name := range list {
+		var b []byte
+		if b, err = os.ReadFile(name); err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // Exits is the command exits of Run, for commands with sessions of their own kind.
