@@ -215,30 +215,18 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	return err
 }
 
-// stubborn is how long run tries to record the end of a worker on a disk that is
-// full or broken, and pause how long it waits between two tries.
-const (
-	stubborn = time.Minute
-	pause    = time.Second
-)
-
 // finish records the end of a worker. What is not recorded counts as dead and would
-// be started again, so no signal and nobody's lock makes an end of it, and a full
-// disk not at once.
+// be started again, so no signal and nobody's lock makes an end of it.
 func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 	sh.store.Interrupt(nil)
 	defer sh.store.Interrupt(sh.c.Context.Done())
 	var line audit.Line
-	var err error
-	for last := time.Now().Add(stubborn); ; time.Sleep(pause) {
+	err := spool.ErrLocked
+	for errors.Is(err, spool.ErrLocked) {
 		err = sh.store.Update(func(tx queue.Tx) (err error) {
 			line, err = queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
 			return err
 		})
-		again := errors.Is(err, spool.ErrLocked) || err != nil && fault.KindOf(err) == fault.Temporary && time.Now().Before(last)
-		if !again {
-			break
-		}
 	}
 	if err != nil {
 		return err
