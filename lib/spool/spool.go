@@ -12,6 +12,8 @@
 // syncs them, appends its lines to the log and syncs that (the point of no
 // return), then moves the files and syncs the directories. The file checkpoint
 // says how far the log has been carried out; what lies behind it is done again.
+// What is open also stands in the agenda, and what was started lately in the ledger
+// of starts, so that no command has to read what is closed.
 //
 // Caveats: one flock(2) serves the whole queue, so network file systems must not
 // hold it; before Linux 5.8 syncfs(2) does not report I/O errors.
@@ -36,7 +38,8 @@ import (
 	"pulse/lib/task"
 )
 
-// The files and directories of a queue besides the states.
+// The files and directories of a queue besides the states, and besides agendaFile,
+// startsFile, prunedDir and sessionDir, which stand where they are kept.
 const (
 	formatFile     = "format"
 	unsafeFile     = "unsafe"
@@ -51,9 +54,6 @@ const (
 	grantDir       = "grants"
 	positionDir    = "positions"
 )
-
-// The files and directories that have a page of their own: agendaFile, startsFile,
-// prunedDir and sessionDir.
 
 // Workers is the directory of a queue that holds the locks of package runner.
 const Workers = "workers"
@@ -164,10 +164,14 @@ func trust(dir string, uid uint32) (err error) {
 	} else {
 		err = errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
 	}
-	if errors.Is(err, safefile.ErrWritable) || errors.Is(err, safefile.ErrOwner) || errors.Is(err, fs.ErrPermission) {
-		return fault.Usagef("chmod 700 "+escape.Shell(dir)+" (or run this as its owner)", "queue can't be trusted: %w", err)
+	if !errors.Is(err, safefile.ErrWritable) && !errors.Is(err, safefile.ErrOwner) && !errors.Is(err, fs.ErrPermission) {
+		return err
 	}
-	return err
+	hint := "chmod 700 " + escape.Shell(dir) + " (or run this as its owner)"
+	if safefile.Own(dir) == nil {
+		hint = "chmod go-w " + escape.Shell(filepath.Dir(dir)) + ", or put the queue elsewhere"
+	}
+	return fault.Usagef(hint, "queue can't be trusted: %w", err)
 }
 
 func open(dir string) (*Spool, error) {
