@@ -226,8 +226,12 @@ func Create(dir string, opt Options) error {
 	if err := onlyOurs(dir); err != nil {
 		return err
 	}
-	if info, err := os.Stat(dir); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
-		return errors.Join(err, fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner", "%s: somebody else's directory is no queue yet", dir))
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		return fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner", "%s: somebody else's directory is no queue yet", dir)
 	}
 	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take(true)
 	if err != nil {
