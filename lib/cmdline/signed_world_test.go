@@ -76,7 +76,7 @@ func TestMain(m *testing.M) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to run commands under three accounts; scripts/test run by root does it")
+		t.Skip("needs root, to run commands under three accounts")
 	}
 	if _, err := built(); err != nil {
 		t.Fatal(err)

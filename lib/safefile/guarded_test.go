@@ -63,7 +63,7 @@ func relink(at func(string) string, to string) error {
 // TestGuardedOwners: each part of the way counts, and links do.
 func TestGuardedOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to give files away; scripts/test run by root does it")
+		t.Skip("needs root, to give files away")
 	}
 	const a, b = 54321, 54322
 	dir := t.TempDir()
@@ -94,7 +94,7 @@ func TestGuardedOwners(t *testing.T) {
 // afterwards.
 func TestAs(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to act for another account; scripts/test run by root does it")
+		t.Skip("needs root, to act for another account")
 	}
 	const a = 54321
 	dir := t.TempDir()

@@ -4,7 +4,8 @@
 //   - Interaction is on /dev/tty, never on standard input, which may be a pipe.
 //   - What is shown is escaped and framed by the caller, and shown page by page to
 //     its end before anything can be answered.
-//   - The last line before the prompt is "code: XXXX", and typing XXXX means yes.
+//   - The last line before the prompt is "code: " and four characters, and typing
+//     these means yes.
 //   - The code is fresh for each question. What was typed before a prompt was shown
 //     is thrown away. There is no default, no yes flag and no environment variable.
 //   - Anything but the code, the end of input or no terminal at all means no.
