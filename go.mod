@@ -4,10 +4,12 @@ go 1.26.5
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // the policy file
+	github.com/elastic/go-seccomp-bpf v1.6.0 // lib/sandbox: what Landlock can't reach
 	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/source/guard.go before an update
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
 	github.com/emersion/go-msgauth v0.7.0 // DKIM and DMARC
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
+	github.com/landlock-lsm/go-landlock v0.11.0 // lib/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/cmdline
 	golang.org/x/net v0.62.0 // the HTML tokenizer
@@ -18,6 +20,7 @@ require (
 // For tests only.
 require (
 	github.com/creack/pty v1.1.24 // pulse-approve at a real terminal
+	github.com/emersion/go-smtp v0.24.0 // the sink that a sender submits to
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // the oracle of the record scanner
 	github.com/rogpeppe/go-internal v1.16.0 // txtar sessions
 )
