@@ -16,7 +16,9 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/record"
 	"pulse/lib/request"
+	"pulse/lib/sandbox"
 	"pulse/lib/tty"
+	"pulse/lib/workspace"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
@@ -27,12 +29,13 @@ func app() *cli.App {
 		Name:   "pulse-authorize",
 		Usage:  "Decide what the sender of a record may ask for.",
 		Action: authorize,
-		Flags: []cli.Flag{policyFlag, cmdline.MaxRecordFlag(),
+		Flags: []cli.Flag{policyFlag, cmdline.MaxRecordFlag(), cmdline.SandboxFlag(),
 			&cli.BoolFlag{Name: "unsafe-allow-all", Usage: "for trials at a terminal: allow everything, check nothing"},
 		},
 		Commands: []*cli.Command{
 			{Name: "matrix", Usage: "print the policy's answers as a table", Action: matrix, Flags: []cli.Flag{policyFlag}},
-			{Name: "check", Usage: "validate the policy and list what is risky", Action: check, Flags: []cli.Flag{policyFlag}},
+			{Name: "check", Usage: "validate the policy and list what is risky", Action: check, Flags: []cli.Flag{policyFlag, cmdline.QueueFlag()}},
+			toolsCommand(policyFlag),
 			{
 				Name: "init", Usage: "print a policy to start from", Action: initPolicy,
 				Flags: []cli.Flag{
@@ -57,6 +60,9 @@ func authorize(c *cli.Context) error {
 	}
 	p, err := policyFor(c)
 	if err != nil {
+		return err
+	}
+	if _, err := cmdline.Confine(c, sandbox.Pipe(cmdline.Named(p)...)); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
@@ -84,7 +90,7 @@ func policyFor(c *cli.Context) (*policy.Policy, error) {
 
 // input reads what a decision is made of.
 func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
-	in := decision.Input{Policy: p}
+	in := decision.Input{Policy: p, World: workspace.World{}}
 	if !rec.Has(identity.Member) {
 		_, err := rec.Get(identity.Member)
 		return in, fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize", "%w", err)

@@ -50,14 +50,14 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range risks(p) {
+	for _, r := range risks(p, c.String("queue")) {
 		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s: valid, %s\n", escape.Line(p.Name), p.Digest)
 	return err
 }
 
-func risks(p *policy.Policy) []string {
+func risks(p *policy.Policy, queue string) []string {
 	var list []string
 	risk := func(when bool, format string, args ...any) {
 		if when {
@@ -71,12 +71,12 @@ func risks(p *policy.Policy) []string {
 	risk(p.Approval.Require == "user", "approval.require is user, and this version gives approvals of level terminal and signature only: nothing that needs one will start")
 	risk(p.Evidence != policy.ByAuthRes, "evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
 	for _, pl := range p.Platforms {
+		risk(pl.Trust == terms.OwnerVerifiedEmail, "[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)
 		for _, c := range pl.Chats {
 			risk(c.Enabled && c.OpenGroup, "[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
 		}
 	}
-	risk(p.Exec.Mode != "deny" || p.Exec.Workspace != "" || len(p.Tools.Allow)+len(p.Tools.Deny)+len(p.Tools.Level) > 0,
-		"[tools] and [exec] are read but not used by this version: every effect through a tool needs a person")
+	toolRisks(p, queue, risk)
 	return list
 }
 

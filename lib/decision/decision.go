@@ -14,9 +14,11 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/request"
 	"pulse/lib/terms"
+	"pulse/lib/tools"
 )
 
-// Reason is why the outcome is what it is: a closed list in pulse-authorize(1).
+// Reason is why the outcome is what it is: a closed list in pulse-authorize(1), with
+// those of package tools.
 type Reason string
 
 // The reasons.
@@ -29,11 +31,13 @@ const (
 	IsAutomatic      Reason = "automatic"
 	IsStale          Reason = "stale"
 	EffectPerson     Reason = "effect_needs_person"
-	ToolPerson       Reason = "tool_needs_person"
+	ToolPerson       Reason = Reason(tools.NeedsPerson)
 	NoTarget         Reason = "no_target"
 	TargetNotAllowed Reason = "target_not_allowed"
+	SourceNotAllowed Reason = "source_not_allowed"
 	Unsafe           Reason = "unsafe"
 	ActionChanged    Reason = "action_changed"
+	TooManyCloses    Reason = "too_many_closes"
 )
 
 // Decision is the `decision` member.
@@ -54,6 +58,7 @@ type Input struct {
 	Recipients []string         // every To and Cc address, nil if they can't be read
 	Policy     *policy.Policy
 	Action     terms.Action // what was asked for, where that is settled; else it is worked out
+	World      tools.World  // what effects are judged by besides; nil: what needs it is rejected
 }
 
 // Decide decides.
@@ -112,6 +117,9 @@ func ask(d Decision, in Input) Decision {
 	if in.Identity.Automatic && !address.Listed(in.Policy.AcceptAutomatic, in.Identity.Sender) {
 		return d.set(terms.Reject, "accept_automatic", IsAutomatic, "a program sent it, and accept_automatic does not list the sender")
 	}
+	if pl := in.Policy.Platform(in.Source); pl != nil && !pl.May(d.Action) {
+		return d.set(terms.Reject, "platform.actions", SourceNotAllowed, "platform.actions of %s does not list %s", pl.Source, d.Action)
+	}
 	d = row(d, in)
 	if d.Outcome == terms.Allow && in.Identity.Stale {
 		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
@@ -126,6 +134,9 @@ func effect(d Decision, in Input) Decision {
 		return d
 	}
 	if d.Action == terms.ExternalSend {
+		if in.Identity.Automatic {
+			return d.set(terms.Reject, "effect.automatic", IsAutomatic, "it began with what a program sent, and programs get no answer")
+		}
 		if in.Request == nil || len(in.Request.Target) == 0 {
 			return d.set(terms.Reject, "outbound", NoTarget, "it names no target, and a target is the whole envelope")
 		}
@@ -133,16 +144,26 @@ func effect(d Decision, in Input) Decision {
 	if t, ok := outside(in); ok && d.Action.Outward() {
 		return d.set(terms.Reject, "outbound.allow", TargetNotAllowed, "%s is not among the allowed targets", t)
 	}
-	if d.Outcome != terms.Allow {
+	v := tools.Judge(in.Policy, in.Request, in.Identity.Trust, in.World)
+	switch {
+	case v.Outcome == terms.Reject:
+		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
+	case d.Outcome != terms.Allow:
 		return d
-	}
-	if d.Action.Outward() {
+	case d.Action.Outward():
 		return d.set(terms.Confirm, "effect."+string(d.Action), EffectPerson, "an effect that reaches the outside needs a person's yes")
-	}
-	if in.Request != nil && in.Request.Tool != "" {
-		return d.set(terms.Confirm, "effect.tool", ToolPerson, "an effect through a tool needs a person's yes")
+	case v.Outcome != terms.Allow:
+		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
+	case in.Identity.Bulk:
+		return d.set(terms.Review, "limits.max_closes_per_run", TooManyCloses, "one worker wants to close more tasks than max_closes_per_run, so a person looks at all of them")
 	}
 	return d
+}
+
+// ForNow reports whether d is a rejection because of what the machine looked like: a
+// program was changed, a file is gone. It may be otherwise the next time.
+func (d *Decision) ForNow() bool {
+	return d.Outcome == terms.Reject && tools.Reason(d.Reason).OfTheWorld()
 }
 
 // outside returns the first target that outbound.allow does not list.

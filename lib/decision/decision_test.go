@@ -31,9 +31,9 @@ func TestDefaultMatrix(t *testing.T) {
 	cases := 0
 	for trust, row := range matrix {
 		for i, action := range terms.Actions {
-			for bits := range 1 << 5 {
+			for bits := range 1 << 6 {
 				on := func(n int) bool { return bits&(1<<n) != 0 }
-				effect, stale, automatic, restricted, tool := on(0), on(1), on(2), on(3), on(4)
+				effect, stale, automatic, restricted, tool, level := on(0), on(1), on(2), on(3), on(4), on(5)
 				p := policy.Default()
 				p.Outbound.Restricted = restricted
 				who := identity.Identity{Sender: "me@example.com", Trust: trust, Stale: stale, Automatic: automatic}
@@ -42,7 +42,10 @@ func TestDefaultMatrix(t *testing.T) {
 					who.Via = identity.ViaAgent
 				}
 				if tool {
-					req.Tool = "fs.write"
+					req.Tool = "mail.send"
+				}
+				if level {
+					p.Tools.Level = map[string]string{"mail.*": "approval_required"}
 				}
 				want := letters[row[i]]
 				switch {
@@ -51,9 +54,9 @@ func TestDefaultMatrix(t *testing.T) {
 				case !effect && stale && want == terms.Allow:
 					want = terms.Review
 				case effect && want == terms.Reject:
-				case effect && action.Outward() && restricted:
+				case effect && action.Outward() && restricted, effect && automatic && action == terms.ExternalSend:
 					want = terms.Reject
-				case effect && want == terms.Allow && (action.Outward() || tool):
+				case effect && want == terms.Allow && (action.Outward() || tool && level):
 					want = terms.Confirm
 				}
 				d := Decide(Input{Identity: &who, Request: req, Policy: p})
@@ -71,7 +74,7 @@ func TestDefaultMatrix(t *testing.T) {
 			}
 		}
 	}
-	if cases != 6*6*32 {
+	if cases != 6*6*64 {
 		t.Error(cases)
 	}
 }
@@ -139,6 +142,57 @@ func TestTargets(t *testing.T) {
 	who := identity.Identity{Trust: terms.OwnerVerifiedEmail, Via: identity.ViaAgent}
 	if d := Decide(Input{Identity: &who, Policy: policy.Default()}); d.Outcome == terms.Confirm {
 		t.Errorf("an effect without a request: %+v", d)
+	}
+}
+
+// An effect through a tool is judged after the row, the targets and the envelope, and
+// only more strictly.
+func TestTools(t *testing.T) {
+	for _, c := range []struct {
+		trust  terms.Trust
+		action terms.Action
+		tool   string
+		args   record.Value
+		want   terms.Outcome
+		reason Reason
+	}{
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.draft", "", terms.Allow, Allowed},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "task.close", "", terms.Allow, Allowed},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
+		{terms.OwnerVerifiedEmail, terms.ExternalSend, "cfg_set", "", terms.Reject, "tool_not_allowed"},
+		{terms.OwnerVerifiedEmail, terms.ReadPrivate, "cfg_set", "", terms.Reject, NotPermitted},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "fs.write", `{"path":"x"}`, terms.Reject, "no_workspace"},
+		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "exec", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
+		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
+		{terms.ExternalVerified, terms.WriteLocal, "mail.draft", "", terms.Review, NeedsReview},
+		{terms.ExternalVerified, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
+		{terms.System, terms.ExternalSend, "mail.send", "", terms.Confirm, EffectPerson},
+	} {
+		who := identity.Identity{Trust: c.trust, Via: identity.ViaAgent}
+		in := Input{Identity: &who, Policy: policy.Default(), Request: &request.Request{Action: c.action, Tool: c.tool, Args: c.args, Target: []string{"a@x.example"}}}
+		if d := Decide(in); d.Outcome != c.want || d.Reason != c.reason {
+			t.Errorf("%s %s %s: %+v", c.trust, c.action, c.tool, d)
+		}
+		in.Identity.Via = identity.ViaSubmit // an ask that names a tool is no use of it
+		if d := Decide(in); d.Reason == "tool_not_allowed" || d.Reason == "exec_denied" {
+			t.Errorf("%s %s %s as an ask: %+v", c.trust, c.action, c.tool, d)
+		}
+	}
+}
+
+func TestForNow(t *testing.T) {
+	for _, c := range []struct {
+		outcome terms.Outcome
+		reason  Reason
+		want    bool
+	}{
+		{terms.Reject, "path_refused", true}, {terms.Reject, "program_refused", true}, {terms.Reject, "exec_denied", false},
+		{terms.Reject, NotPermitted, false}, {terms.Review, "path_refused", false},
+	} {
+		d := Decision{Outcome: c.outcome, Reason: c.reason}
+		if d.ForNow() != c.want {
+			t.Errorf("%+v", d)
+		}
 	}
 }
 

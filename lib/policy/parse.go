@@ -38,14 +38,16 @@ type file struct {
 		MinReplyInterval *string  `toml:"min_reply_interval"`
 	} `toml:"outbound"`
 	Tools struct {
-		Profile *string           `toml:"profile"`
-		Allow   []string          `toml:"allow"`
-		Deny    []string          `toml:"deny"`
-		Level   map[string]string `toml:"level"`
+		Profile *string             `toml:"profile"`
+		Allow   []string            `toml:"allow"`
+		Deny    []string            `toml:"deny"`
+		Level   map[string]string   `toml:"level"`
+		Paths   map[string][]string `toml:"paths"`
 	} `toml:"tools"`
 	Exec struct {
-		Mode      *string `toml:"mode"`
-		Workspace *string `toml:"workspace"`
+		Mode      *string        `toml:"mode"`
+		Workspace *string        `toml:"workspace"`
+		Allow     []programTable `toml:"allow"`
 	} `toml:"exec"`
 	Approval struct {
 		Require        *string `toml:"require"`
@@ -84,17 +86,28 @@ type limitsTable struct {
 	DiskReserve      *string `toml:"disk_reserve"`
 }
 
+type programTable struct {
+	Program string   `toml:"program"`
+	SHA256  string   `toml:"sha256"`
+	Args    []string `toml:"args"`
+	Dir     *string  `toml:"dir"`
+}
+
 type platformTable struct {
-	Source     string  `toml:"source"`
-	OwnerIDs   []int64 `toml:"owner_ids"`
-	AllowedIDs []int64 `toml:"allowed_ids"`
-	Chat       []struct {
-		ID             int64   `toml:"id"`
-		Enabled        *bool   `toml:"enabled"`
-		OpenGroup      bool    `toml:"open_group"`
-		RequireMention bool    `toml:"require_mention"`
-		AllowedSenders []int64 `toml:"allowed_senders"`
-	} `toml:"chat"`
+	Source     string      `toml:"source"`
+	OwnerIDs   []int64     `toml:"owner_ids"`
+	AllowedIDs []int64     `toml:"allowed_ids"`
+	Trust      *string     `toml:"trust"`
+	Actions    []string    `toml:"actions"`
+	Chat       []chatTable `toml:"chat"`
+}
+
+type chatTable struct {
+	ID             int64   `toml:"id"`
+	Enabled        *bool   `toml:"enabled"`
+	OpenGroup      bool    `toml:"open_group"`
+	RequireMention bool    `toml:"require_mention"`
+	AllowedSenders []int64 `toml:"allowed_senders"`
 }
 
 // Parse decodes and validates a policy file's bytes; name stands for the file in
@@ -181,6 +194,7 @@ func (v *validator) fill(p *Policy, f *file) {
 	v.tools(p, f)
 	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")
 	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
+	v.programs(p, f.Exec.Allow)
 	oneOf(v, &p.Approval.Require, "approval.require", f.Approval.Require, "terminal", "user", "signature")
 	v.absolute(&p.Approval.AllowedSigners, "approval.allowed_signers", f.Approval.AllowedSigners)
 	v.absolute(&p.Approval.Ledger, "approval.ledger", f.Approval.Ledger)
@@ -370,16 +384,6 @@ func (v *validator) size(dst *int64, key string, value *string) {
 	*dst = int64(n) * unit
 }
 
-func (v *validator) tools(p *Policy, f *file) {
-	t := &f.Tools
-	oneOf(v, &p.Tools.Profile, "tools.profile", t.Profile, "minimal", "standard", "coding", "full")
-	p.Tools.Allow, p.Tools.Deny, p.Tools.Level = t.Allow, t.Deny, t.Level
-	for glob, level := range t.Level {
-		var word string
-		oneOf(v, &word, "tools.level."+glob, &level, "open", "owner_only", "approval_required")
-	}
-}
-
 func (v *validator) platforms(p *Policy, list []platformTable) {
 	for i, t := range list {
 		if t.Source == "" {
@@ -389,6 +393,7 @@ func (v *validator) platforms(p *Policy, list []platformTable) {
 			v.fail("platform", i, "%s is declared twice", t.Source)
 		}
 		out := Platform{Source: t.Source, OwnerIDs: t.OwnerIDs, AllowedIDs: t.AllowedIDs}
+		v.platform(&out, &t, i)
 		for _, c := range t.Chat {
 			out.Chats = append(out.Chats, Chat{c.ID, c.Enabled == nil || *c.Enabled, c.OpenGroup, c.RequireMention, c.AllowedSenders})
 		}

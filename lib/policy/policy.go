@@ -9,6 +9,7 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"pulse/lib/terms"
@@ -101,14 +102,24 @@ type Outbound struct {
 // Tools is [tools].
 type Tools struct {
 	Profile     string
-	Allow, Deny []string          // globs
-	Level       map[string]string // glob to open, owner_only or approval_required
+	Allow, Deny []string            // globs
+	Level       map[string]string   // glob to open, owner_only or approval_required
+	Paths       map[string][]string // glob to the args that are paths in the workspace
 }
 
 // Exec is [exec].
 type Exec struct {
 	Mode      string // deny, allowlist or full
 	Workspace string // absolute, or empty
+	Allow     []Program
+}
+
+// Program is an [[exec.allow]]: one program, and how it may be called.
+type Program struct {
+	Path   string   // absolute
+	SHA256 string   // of the file, in hex
+	Args   []string // a glob for each argument; see tools.Judge
+	Dir    string   // absolute; empty: any directory of the workspace
 }
 
 // Approval is [approval].
@@ -118,12 +129,21 @@ type Approval struct {
 	Ledger         string // absolute: of the signatures that were spent
 }
 
-// Platform is a source whose sender ids its server vouches for.
+// Platform is a source whose sender ids its server vouches for, or a spool of
+// requests, each of which its signature vouches for.
 type Platform struct {
 	Source               string
 	OwnerIDs, AllowedIDs []int64
 	Chats                []Chat
+	Trust                terms.Trust    // webhooks only: of whoever has the secret
+	Actions              []terms.Action // what may be asked for; nil: whatever the matrix lets
 }
+
+// WebhookPrefix begins message.source of HTTP requests, and platform.source of theirs.
+const WebhookPrefix = "webhook:"
+
+// Webhook reports whether the platform is a spool of requests.
+func (pl *Platform) Webhook() bool { return strings.HasPrefix(pl.Source, WebhookPrefix) }
 
 // Chat is a [[platform.chat]].
 type Chat struct {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pulse/lib/policy"
+	"pulse/lib/workspace"
+)
+
+// toolRisks is about what effects may do, and about the files that the policy names,
+// as they are now. queue is the queue's directory, or empty.
+func toolRisks(p *policy.Policy, queue string, risk func(bool, string, ...any)) {
+	risk(p.Tools.Profile == "full", "tools.profile is full: an agent may use every tool that tools.deny does not list, and no path of one without a rule in tools.paths is checked")
+	for _, glob := range p.Tools.Allow {
+		risk(strings.Trim(glob, "*") == "", "tools.allow has %s: that is the profile full", glob)
+	}
+	risk(p.Exec.Mode == "full", "exec.mode is full: any program may be proposed, and only the person who is asked stands before it")
+	risk(p.Exec.Mode == "allowlist" && len(p.Exec.Allow) == 0, "exec.mode is allowlist, and there is no [[exec.allow]]: no program may run")
+	risk(p.Exec.Mode != "allowlist" && len(p.Exec.Allow) > 0, "exec.mode is %s: no [[exec.allow]] is used", p.Exec.Mode)
+	for i := range p.Exec.Allow {
+		programRisks(&p.Exec.Allow[i], risk)
+	}
+	if p.Exec.Workspace != "" {
+		workspaceRisks(p.Exec.Workspace, queue, risk)
+	}
+}
+
+func programRisks(a *policy.Program, risk func(bool, string, ...any)) {
+	file, err := workspace.World{}.Program(a.Path)
+	switch {
+	case err != nil:
+		risk(true, "[[exec.allow]] %s can't be used: %v", a.Path, err)
+		return
+	case file.Interpreter != "":
+		risk(true, "[[exec.allow]] %s can't be used: it is %s", a.Path, file.Interpreter)
+	case file.SHA256 != a.SHA256:
+		risk(true, "[[exec.allow]] %s can't be used: its sha256 is %s now", a.Path, file.SHA256)
+	}
+	risk(file.Script, "[[exec.allow]] %s is a script: what reads it is not bound by the sha256", a.Path)
+	risk(filepath.Base(a.Path) == "git", "[[exec.allow]] %s runs programs that .git/config and .gitattributes of its directory name", a.Path)
+	for _, glob := range a.Args {
+		risk(strings.HasPrefix(glob, "-") && strings.Contains(glob, "*"), "[[exec.allow]] %s takes %s: any option that begins so", a.Path, glob)
+	}
+	info, err := os.Stat(a.Path)
+	risk(err == nil && info.Mode().Perm()&0o022 != 0, "[[exec.allow]] %s may be written by others, also between check and start", a.Path)
+}
+
+func workspaceRisks(dir, queue string, risk func(bool, string, ...any)) {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		risk(true, "exec.workspace can't be used: %v", err)
+		return
+	case !info.IsDir():
+		risk(true, "exec.workspace %s is no directory", dir)
+	case info.Mode().Perm()&0o002 != 0:
+		risk(true, "exec.workspace %s may be written by everybody (mode %04o)", dir, info.Mode().Perm())
+	}
+	risk(queue != "" && (within(queue, info) || within(dir, stat(queue))), "exec.workspace %s and the queue %s lie in each other: who may change the one changes the other", dir, queue)
+}
+
+func stat(path string) fs.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// within reports whether path is dir or below it, wherever links lead.
+func within(path string, dir fs.FileInfo) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil || dir == nil {
+		return false
+	}
+	for ; ; real = filepath.Dir(real) {
+		if info := stat(real); info != nil && os.SameFile(info, dir) {
+			return true
+		}
+		if real == filepath.Dir(real) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/record"
+	"pulse/lib/terms"
+	"pulse/lib/tools"
+)
+
+func toolsCommand(policyFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "tools", ArgsUsage: "[NAME...]", Usage: "print which of these tools an agent may see", Action: listTools,
+		Flags: []cli.Flag{policyFlag,
+			&cli.StringFlag{Name: "trust", Usage: "`T` of the sender it works for: leave out what only the owner may have used"},
+			&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
+		},
+	}
+}
+
+// listTools prints those of the tools named, or of the lines of standard input, that
+// an agent may see, in their order.
+func listTools(c *cli.Context) error {
+	trust := terms.Trust(c.String("trust"))
+	if c.IsSet("trust") && !trust.Valid() {
+		return fault.Usagef("man 5 pulse-record", "--trust: there is no trust level %s", trust)
+	}
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(c.App.Writer)
+	show := func(name string) { showTool(out, p, name, trust, c.Bool("json")) }
+	for _, name := range c.Args().Slice() {
+		show(name)
+	}
+	if c.Args().Len() == 0 {
+		err = lines(cmdline.Stdin(c, 0, out.Flush), show)
+	}
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// lines calls fn for each line that is not empty.
+func lines(in io.Reader, fn func(string)) error {
+	s := bufio.NewScanner(in)
+	for s.Scan() {
+		if s.Text() != "" {
+			fn(s.Text())
+		}
+	}
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("stdin: %w", err)
+	}
+	return nil
+}
+
+func showTool(out io.Writer, p *policy.Policy, name string, trust terms.Trust, json bool) {
+	visible, rule := tools.Visible(p, name)
+	if owner, _ := tools.Level(p, name); visible && owner && trust != "" && !tools.Owner(trust) {
+		visible, rule = false, "tools.level"
+	}
+	if !json {
+		if visible { // so it is a tool's name, and harmless to show
+			fmt.Fprintln(out, name)
+		}
+		return
+	}
+	var o record.Object
+	o.Str("tool", strings.ToValidUTF8(name, "\ufffd"))
+	o.Bool("visible", visible)
+	o.Str("level", tools.LevelName(p, name))
+	o.Str("rule", rule)
+	fmt.Fprintf(out, "%s\n", o.Bytes())
+}

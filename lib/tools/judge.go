@@ -1,0 +1,159 @@
+package tools
+
+import (
+	"fmt"
+
+	"pulse/lib/policy"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/terms"
+)
+
+// Reason is why a tool may not do what it should: a closed list in
+// pulse-authorize(1).
+type Reason string
+
+// The reasons.
+const (
+	NeedsPerson    Reason = "tool_needs_person"
+	NotAllowed     Reason = "tool_not_allowed"
+	NotOwner       Reason = "tool_owner_only"
+	BadArguments   Reason = "tool_bad_arguments"
+	NoWorkspace    Reason = "no_workspace"
+	PathRefused    Reason = "path_refused"
+	ExecDenied     Reason = "exec_denied"
+	ExecNotListed  Reason = "exec_not_listed"
+	ProgramRefused Reason = "program_refused"
+)
+
+// OfTheWorld reports whether what was found on the machine is the reason, and not the
+// policy or the request: it may be otherwise the next time.
+func (r Reason) OfTheWorld() bool { return r == PathRefused || r == ProgramRefused }
+
+// World is what is judged besides policy and request. What it can't tell is an error,
+// and an error is a no.
+type World interface {
+	// Path returns nil if name is a file or a directory inside the workspace, or
+	// could be made there.
+	Path(workspace, name string) error
+	// Dir returns nil if name is a directory inside the workspace.
+	Dir(workspace, name string) error
+	// Program looks at the file that a path leads to.
+	Program(path string) (Program, error)
+}
+
+// Program is a file that can be started.
+type Program struct {
+	SHA256      string // in hex
+	Interpreter string // what it is, under whatever name it lies there, or empty
+	Script      bool   // another program reads it
+}
+
+// Verdict is what the rules for tools make of a request.
+type Verdict struct {
+	Outcome terms.Outcome // Allow: they leave it to the matrix; else Confirm or Reject
+	Rule    string
+	Reason  Reason
+	Why     string
+}
+
+var pass = Verdict{Outcome: terms.Allow}
+
+func reject(rule string, r Reason, format string, args ...any) Verdict {
+	return Verdict{terms.Reject, rule, r, fmt.Sprintf(format, args...)}
+}
+
+func (v Verdict) rejects() bool { return v.Outcome == terms.Reject }
+
+// Judge judges the request of an effect whose chain began with a sender of this
+// trust. A request without a tool passes, but for one to run code that has an argv:
+// that is exec, whatever it calls itself. world may be nil, and then what needs it is
+// rejected.
+func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World) Verdict {
+	if r == nil {
+		return pass
+	}
+	tool := r.Tool
+	if tool == "" && r.Action == terms.CodeOrComputer && has(r.Args, "argv") {
+		tool = Exec
+	}
+	if tool == "" {
+		return pass
+	}
+	if world == nil {
+		world = blind{}
+	}
+	if v := seen(p, tool, r.Action); v.rejects() {
+		return v
+	}
+	owner, person := Level(p, tool)
+	if owner && !Owner(trust) {
+		return reject("tools.level", NotOwner, "only the owner may have %s used, and %s is not proven to be that", tool, trust)
+	}
+	if tool == Exec {
+		if v := judgeExec(p, r, world); v.rejects() {
+			return v
+		}
+	}
+	if v := judgePaths(p, tool, r.Args, world); v.rejects() {
+		return v
+	}
+	if person {
+		return Verdict{terms.Confirm, "tools.level", NeedsPerson, fmt.Sprintf("what is done through %s needs a person's yes", tool)}
+	}
+	return pass
+}
+
+// seen judges whether the agent may know the tool at all.
+func seen(p *policy.Policy, tool string, action terms.Action) Verdict {
+	visible, rule := Visible(p, tool)
+	if rule == "builtin" && action != terms.WriteLocal {
+		if visible, rule = listed(p, tool); !visible {
+			return reject(rule, NotAllowed, "%s without %s is no tool that the agent may use", tool, terms.WriteLocal)
+		}
+	}
+	switch {
+	case visible:
+		return pass
+	case rule == "exec.mode":
+		return reject(rule, ExecDenied, "exec.mode is deny: no programs")
+	case rule == "tools":
+		return reject(rule, NotAllowed, "%s is not the name of a tool: lower case, digits and ._-:/", tool)
+	case rule == "tools.deny":
+		return reject(rule, NotAllowed, "tools.deny has %s", tool)
+	}
+	return reject(rule, NotAllowed, "neither the profile %s nor tools.allow has %s", p.Tools.Profile, tool)
+}
+
+// judgePaths judges the args that are paths. A tool that has such args must name at
+// least one of them, or nobody knows what it touches.
+func judgePaths(p *policy.Policy, tool string, args record.Value, world World) Verdict {
+	declared, rule := paths(p, tool)
+	if len(declared) == 0 {
+		return pass
+	}
+	if p.Exec.Workspace == "" {
+		return reject("exec.workspace", NoWorkspace, "%s uses paths, and there is no workspace", tool)
+	}
+	given, ok := values(args, declared)
+	if !ok || len(given) == 0 {
+		return reject(rule, BadArguments, "%s needs a path, or a list of paths, in one of its args %s", tool, list(declared))
+	}
+	for _, name := range given {
+		if err := world.Path(p.Exec.Workspace, name); err != nil {
+			return reject(rule, PathRefused, "%v", err)
+		}
+	}
+	return pass
+}
+
+// blind is the world to who can't look at it.
+type blind struct{}
+
+var errBlind = fmt.Errorf("nothing here can look at files")
+
+func (blind) Path(_, name string) error { return fmt.Errorf("%s: %w", name, errBlind) }
+func (blind) Dir(_, name string) error  { return fmt.Errorf("%s: %w", name, errBlind) }
+func (blind) Program(path string) (Program, error) {
+	return Program{}, fmt.Errorf("%s: %w", path, errBlind)
+}

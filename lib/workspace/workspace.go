@@ -1,0 +1,225 @@
+// Package workspace reaches the files of an agent, and nothing else by their names:
+// names come from a worker, and the directory may be changed while it is looked at.
+//
+// Invariant: what is returned or found good was checked on an open descriptor that
+// was reached without leaving the workspace; a path is never resolved twice. It is a
+// directory, or a regular file with this one name, on the workspace's own mount.
+// Caveat: a name that was found good may lead elsewhere a moment later. Who needs the
+// bytes takes them from Open.
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The classes of a name that is refused.
+var (
+	ErrOutside = errors.New("it is not in the workspace")
+	ErrKind    = errors.New("it is neither a directory nor a regular file")
+	ErrLinked  = errors.New("it has hard links, which may be outside of the workspace")
+	ErrMount   = errors.New("it lies on another mount than the workspace")
+)
+
+// maxLinks is how many symbolic links a name may end in, one behind the other.
+const maxLinks = 40
+
+// Open opens a regular file of the workspace dir for reading. name is absolute or
+// relative to dir. Symbolic links are followed as long as they stay inside.
+func Open(dir, name string) (*os.File, error) {
+	w, err := enter(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	rel, err := w.rel(name)
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	// Opening can do something to a device or a FIFO, so look before. What is
+	// opened is checked again.
+	if info, err := w.root.Stat(rel); err != nil {
+		return nil, refused(name, err)
+	} else if !info.Mode().IsRegular() {
+		return nil, refused(name, ErrKind)
+	}
+	f, err := w.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	if err := w.check(f, fs.FileMode.IsRegular); err != nil {
+		f.Close()
+		return nil, refused(name, err)
+	}
+	return f, nil
+}
+
+// Check returns nil if name is a file or a directory in the workspace dir, or if it
+// is not there and could be made in a directory that is.
+func Check(dir, name string) error {
+	return checked(dir, name, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }, true)
+}
+
+// CheckDir returns nil if name is a directory in the workspace dir.
+func CheckDir(dir, name string) error { return checked(dir, name, fs.FileMode.IsDir, false) }
+
+func checked(dir, name string, kind func(fs.FileMode) bool, absent bool) error {
+	w, err := enter(dir)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	rel, err := w.rel(name)
+	if err == nil {
+		err = w.look(rel, kind, absent)
+	}
+	return refused(name, err)
+}
+
+// refused is the error of a name; os.Root says that it leads out in its own words.
+func refused(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("workspace: %s: %w", name, err)
+}
+
+// inside is an open workspace.
+type inside struct {
+	dir   string
+	root  *os.Root
+	mount uint64
+}
+
+func enter(dir string) (*inside, error) {
+	if dir == "" {
+		return nil, errors.New("workspace: there is none")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	w := &inside{dir: filepath.Clean(dir), root: root}
+	self, err := root.OpenFile(".", unix.O_PATH, 0)
+	if err == nil {
+		w.mount, err = mount(self)
+		self.Close()
+	}
+	if err != nil {
+		w.Close()
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	return w, nil
+}
+
+func (w *inside) Close() error { return w.root.Close() }
+
+// rel returns a name relative to the workspace. It is not cleaned: behind a symbolic
+// link, .. is elsewhere.
+func (w *inside) rel(name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		return name, nil // and an empty one is an error of os.Root
+	}
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(w.dir, "/"))
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", ErrOutside
+	}
+	if rest = strings.TrimLeft(rest, "/"); rest == "" {
+		rest = "."
+	}
+	return rest, nil
+}
+
+// look checks what rel leads to, without opening it for anything.
+func (w *inside) look(rel string, kind func(fs.FileMode) bool, absent bool) error {
+	for range maxLinks {
+		f, err := w.root.OpenFile(rel, unix.O_PATH, 0)
+		if errors.Is(err, fs.ErrNotExist) && absent {
+			return w.parent(rel)
+		}
+		if err != nil {
+			return err
+		}
+		err = w.check(f, kind)
+		f.Close()
+		if !errors.Is(err, errLink) {
+			return err
+		}
+		// O_PATH opens a last link itself.
+		to, err := w.root.Readlink(rel)
+		switch {
+		case err != nil:
+			return err
+		case filepath.IsAbs(to):
+			return ErrOutside
+		}
+		rel = above(rel) + "/" + to
+	}
+	return syscall.ELOOP
+}
+
+// parent checks the directory in which rel would be made.
+func (w *inside) parent(rel string) error {
+	if base := rel[strings.LastIndexByte(rel, '/')+1:]; base == "" || base == "." || base == ".." {
+		return fs.ErrNotExist
+	}
+	return w.look(above(rel), fs.FileMode.IsDir, false)
+}
+
+// above returns what stands before the last name of a path.
+func above(rel string) string {
+	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+		return rel[:i]
+	}
+	return "."
+}
+
+// errLink is a symbolic link where what it leads to was wanted.
+var errLink = errors.New("it is a symbolic link")
+
+// check checks an open file, whatever its name leads to by now.
+func (w *inside) check(f *os.File, kind func(fs.FileMode) bool) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return errLink
+	}
+	if !kind(info.Mode()) {
+		return ErrKind
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Mode().IsRegular() && st.Nlink != 1 {
+		return ErrLinked
+	}
+	on, err := mount(f)
+	if err == nil && on != w.mount {
+		err = ErrMount
+	}
+	return err
+}
+
+// mount returns the id of the mount that a file was reached by: a bind mount has the
+// device of what it shows, and an id of its own.
+func mount(f *os.File) (uint64, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st); err != nil {
+		return 0, &fs.PathError{Op: "statx", Path: f.Name(), Err: err}
+	}
+	if st.Mask&unix.STATX_MNT_ID == 0 {
+		return 0, errors.New("this kernel does not tell mounts apart (before Linux 5.8)")
+	}
+	return st.Mnt_id, nil
+}

@@ -1,0 +1,49 @@
+package man
+
+import (
+	"strings"
+	"testing"
+
+	"pulse/lib/policy"
+	"pulse/lib/tools"
+)
+
+// The policies about tools are valid, and say what the page says of them.
+func TestToolPolicies(t *testing.T) {
+	p, err := policy.Parse("pulse.7", []byte(read(t, "pulse.7").marked(t, "policy: agent")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]bool{"fs.read": true, "fs.write": true, "web.search": true, "web.fetch": false, "exec": false} {
+		if ok, rule := tools.Visible(p, tool); ok != want {
+			t.Errorf("%s: %v (%s)", tool, ok, rule)
+		}
+	}
+	p, err = policy.Parse("pulse-policy.5", []byte(read(t, "pulse-policy.5").marked(t, "policy: tools")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner, person := tools.Level(p, "fs.write"); !owner || person || len(p.Exec.Allow) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// pulse-policy(5) lists what each profile has more than the one before.
+func TestProfiles(t *testing.T) {
+	got := read(t, "pulse-policy.5").explained("profiles")
+	if len(got) != len(tools.Profiles) {
+		t.Fatalf("the page has %d profiles", len(got))
+	}
+	before := 0
+	for i, p := range tools.Profiles {
+		if p.Name == "full" {
+			before = 0
+		}
+		name, text, _ := strings.Cut(got[i], ":")
+		text = strings.TrimPrefix(strings.TrimSpace(text), "those, and ")
+		if want := strings.Join(p.Tools[before:], " "); name != p.Name || text != want {
+			t.Errorf("the page says\n%s: %s\nthe code\n%s: %s", name, text, p.Name, want)
+		}
+		before = len(p.Tools)
+	}
+}
