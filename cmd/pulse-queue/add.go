@@ -10,34 +10,15 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
-	"pulse/lib/fault"
+	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/record"
-	"pulse/lib/spool"
+	"pulse/lib/sandbox"
 )
 
 // linger is how long add waits for more input before it commits what it has, in
 // milliseconds: a batch costs the same syncs as one record.
 const linger = 50
-
-func initQueue(c *cli.Context) error {
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return err
-	}
-	if err := spool.Create(dir, spool.Options{Unsafe: c.Bool("unsafe"), Network: c.Bool("allow-network")}); err != nil {
-		return err
-	}
-	s, err := spool.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if c.Bool("unsafe") && !s.Unsafe {
-		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
-	}
-	return nil
-}
 
 func add(c *cli.Context) error {
 	p, err := cmdline.PolicyOrDefault(c)
@@ -48,14 +29,19 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.QueueOutside(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	s.Committed = n.hear
 	defer n.send()
+	level, err := confineAdd(c, p)
+	if err != nil {
+		return err
+	}
 	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
+	batch.Sandbox = level.String()
 	batch.Require = approval.Level(p.Approval.Require)
 	in := &intake{
 		batch: batch,
@@ -63,6 +49,15 @@ func add(c *cli.Context) error {
 		room:  func() error { return s.Room(p.Limits.DiskReserve) },
 	}
 	return in.all(record.NewReader(cmdline.Stdin(c, linger, in.commit), "stdin", cmdline.MaxRecord(c), queue.Members...))
+}
+
+// confineAdd gives up all but the queue, and the files that effects name. With
+// --notify a program is to be started in the end, and nothing is given up.
+func confineAdd(c *cli.Context, p *policy.Policy) (sandbox.Level, error) {
+	if c.String("notify") != "" {
+		return sandbox.Level{}, cmdline.Unconfined(c, "--notify starts a program")
+	}
+	return cmdline.ConfineToQueue(c, cmdline.Named(p)...)
 }
 
 // intake takes records into the queue: one batch while the next one is read.

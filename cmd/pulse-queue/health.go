@@ -46,6 +46,12 @@ func checkHealth(c *cli.Context) error {
 	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err
 	}
+	if err := separation(&f, s, p); err != nil {
+		return err
+	}
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
 	list, err := examine(s, &f)
 	if err != nil {
 		return err

@@ -19,10 +19,10 @@ import (
 	"pulse/lib/task"
 )
 
-func listCommand(queueFlag cli.Flag) *cli.Command {
+func listCommand(queueFlag, confined cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "list", Usage: "list the tasks that wait or run", Action: list,
-		Flags: []cli.Flag{queueFlag,
+		Flags: []cli.Flag{queueFlag, confined,
 			&cli.BoolFlag{Name: "all", Usage: "in every state"},
 			&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
 			&cli.StringFlag{Name: "kind", Usage: "`K` ask or effect"},
@@ -47,6 +47,9 @@ func list(c *cli.Context) error {
 	}
 	defer s.Close()
 	through := newOutlet(c.App.Writer)
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
 	out := bufio.NewWriterSize(through, 64<<10)
 	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
 	if !c.Bool("json") {

@@ -19,10 +19,10 @@ import (
 	"pulse/lib/terms"
 )
 
-func logCommand(queueFlag cli.Flag) *cli.Command {
+func logCommand(queueFlag, confined cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "log", Usage: "print the audit log", Action: showLog,
-		Flags: []cli.Flag{queueFlag,
+		Flags: []cli.Flag{queueFlag, confined,
 			&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
 			&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
 			&cli.StringFlag{Name: "outcome", Usage: "`O` with this decision, such as reject"},
@@ -50,6 +50,9 @@ func showLog(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
 	var lines queue.Lines
 	err = s.View(func(v queue.View) error {
 		if err := sel.find(v); err != nil {

@@ -13,42 +13,37 @@ import (
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	queue, policy := cmdline.QueueFlag(), cmdline.PolicyFlag()
+	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	return &cli.App{
 		Name:  "pulse-queue",
 		Usage: "Keep tasks in flat files until they are done: lose none, run none twice.",
 		Commands: []*cli.Command{
-			{
-				Name: "init", Usage: "make a queue", Action: initQueue,
-				Flags: []cli.Flag{queue,
-					&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
-					&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
-				},
-			},
+			initCommand(queue),
 			{
 				Name: "add", Usage: "take records from stdin, print a receipt for each", Action: add,
-				Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notifyFlag()},
+				Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notifyFlag(), confined},
 			},
-			listCommand(queue),
-			showCommand(queue, policy),
-			logCommand(queue),
+			listCommand(queue, confined),
+			showCommand(queue, policy, confined),
+			logCommand(queue, confined),
 			runCommand(queue, policy),
+			{Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox, Flags: []cli.Flag{queue}},
 			submitCommand(queue, policy),
 			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
 			{
 				Name: "requeue", ArgsUsage: "ID", Usage: "put a task that has ended back, once a person said yes", Action: requeue,
-				Flags: []cli.Flag{queue, policy, cmdline.KeyFlag()},
+				Flags: []cli.Flag{queue, policy, cmdline.KeyFlag(), confined},
 			},
 			{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queue}},
 			{Name: "release", Usage: "let runs start tasks again", Action: release, Flags: []cli.Flag{queue}},
 			{
 				Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,
-				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"}},
+				Flags: []cli.Flag{queue, confined, &cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"}},
 			},
-			statsCommand(queue),
+			statsCommand(queue, confined),
 			{
 				Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,
-				Flags: []cli.Flag{queue, policy,
+				Flags: []cli.Flag{queue, policy, confined,
 					&cli.StringFlag{Name: "max-silence", Value: "24h", Usage: "`D` how long no mail may come in; 0: for ever; default 24h"},
 					&cli.StringFlag{Name: "max-waiting", Value: "2h", Usage: "`D` how long a task may wait; default 2h"},
 					&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},

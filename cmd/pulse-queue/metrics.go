@@ -10,7 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/cmdline"
 	"pulse/lib/fault"
+	"pulse/lib/sandbox"
 	"pulse/lib/task"
 )
 
@@ -40,6 +42,16 @@ func (f *figures) metrics() []byte {
 	metric("pulse_starts_24h", "Starts of workers within the last 24 hours.")
 	fmt.Fprintf(&b, "pulse_starts_24h{kind=\"ask\"} %d\npulse_starts_24h{kind=\"effect\"} %d\n", f.asks, f.effects)
 	return b.Bytes()
+}
+
+// confineStats gives up all but the queue and the directory of the metrics' file.
+func confineStats(c *cli.Context) error {
+	p := sandbox.Queue(c.String("queue"))
+	if name := c.String("prometheus"); name != "" && name != "-" {
+		p.Write = append(p.Write, filepath.Dir(name))
+	}
+	_, err := cmdline.Confine(c, p)
+	return err
 }
 
 // expose writes metrics to stdout or, all at once, into a file that others may

@@ -20,6 +20,7 @@ import (
 	"pulse/lib/spool"
 	"pulse/lib/task"
 	"pulse/lib/terms"
+	"pulse/lib/workspace"
 )
 
 func runCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
@@ -30,6 +31,7 @@ func runCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
 			&cli.IntFlag{Name: "max", Usage: "`N` start at most N; default: max_per_run of the policy"},
 			&cli.StringFlag{Name: "timeout", Value: "1h", Usage: "`D` end a worker after this time; default 1h"},
 			&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},
+			&cli.BoolFlag{Name: "proposals", Usage: "each line that a worker prints is a request of what to do next"},
 			&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
 			notifyFlag(),
 		},
@@ -79,7 +81,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if err != nil {
 		return nil, err
 	}
-	sh := &shift{c: c, policy: p, run: queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now}}
+	sh := &shift{c: c, policy: p, run: queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now, World: workspace.World{}}}
 	if c.IsSet("effect") {
 		if sh.run.Effect = terms.Action(c.String("effect")); !sh.run.Effect.Valid() {
 			return nil, fault.Usagef("", "--effect: there is no action %s", sh.run.Effect)
@@ -97,11 +99,11 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.run.Account = cmdline.Account(c.String("as"))
-	uid := os.Geteuid()
-	if sh.worker.Credential != nil {
-		uid = int(sh.worker.Credential.Uid)
+	rights, err := cmdline.RightsOf(&sh.worker)
+	if err != nil {
+		return nil, err
 	}
-	if sh.run.Signed, err = cmdline.SignedFor(c.Context, p, uid); err != nil {
+	if sh.run.Signed, err = cmdline.SignedFor(c.Context, p, rights.UID); err != nil {
 		return nil, err
 	}
 	dir, err := cmdline.QueueDir(c)
@@ -112,10 +114,15 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
-	if sh.store, err = cmdline.QueueOrNew(c); err == nil {
-		sh.store.Committed = sh.notice.hear
+	if sh.store, err = cmdline.QueueOrNew(c); err != nil {
+		return nil, err
 	}
-	return sh, err
+	if sh.run.Vouch, err = cmdline.VouchFor(p, sh.store, rights); err != nil {
+		sh.store.Close()
+		return nil, err
+	}
+	sh.store.Committed = sh.notice.hear
+	return sh, nil
 }
 
 func newWorker(c *cli.Context) (runner.Worker, error) {
@@ -143,7 +150,8 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	return w, nil
 }
 
-// prepare puts back what died and rejects what waited too long.
+// prepare puts back what died, rejects what waited too long and carries out what
+// needs no worker.
 func (sh *shift) prepare() error {
 	now := time.Now().UTC()
 	return errors.Join(
@@ -152,7 +160,8 @@ func (sh *shift) prepare() error {
 		}),
 		sh.inTurns(func(tx queue.Tx) (bool, error) {
 			return queue.Expire(tx, sh.policy.Limits.ReviewExpires, now)
-		}))
+		}),
+		sh.inTurns(func(tx queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
 }
 
 // inTurns calls fn in one Update after the other while it wants more: others get
@@ -220,16 +229,23 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 	sh.store.Interrupt(nil)
 	defer sh.store.Interrupt(sh.c.Context.Done())
+	last := queue.End{Exit: end.Exit, Result: end.Stdout}
+	if sh.c.Bool("proposals") && end.Exit == 0 {
+		last.Proposals = sh.proposals(end.Stdout)
+	}
 	var line audit.Line
 	err := spool.ErrLocked
 	for errors.Is(err, spool.ErrLocked) {
 		err = sh.store.Update(func(tx queue.Tx) (err error) {
-			line, err = queue.Finish(tx, claim, queue.End{Exit: end.Exit, Result: end.Stdout}, &sh.policy.Limits, time.Now())
+			line, err = queue.Finish(tx, claim, last, &sh.policy.Limits, time.Now())
 			return err
 		})
 	}
 	if err != nil {
 		return err
+	}
+	if p := last.Proposals; p != nil && len(p.Discarded) > 0 {
+		cmdline.Note(sh.c, "task %s: proposals discarded: %s", claim.Task.ID, p.Discarded)
 	}
 	if line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
 		cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))

@@ -16,10 +16,10 @@ import (
 	"pulse/lib/spool"
 )
 
-func showCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
+func showCommand(queueFlag, policyFlag, confined cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: show,
-		Flags: []cli.Flag{queueFlag, policyFlag, &cli.BoolFlag{Name: "json", Usage: "the record instead of text"}},
+		Flags: []cli.Flag{queueFlag, policyFlag, confined, &cli.BoolFlag{Name: "json", Usage: "the record instead of text"}},
 	}
 }
 
@@ -36,6 +36,9 @@ func show(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	if _, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...); err != nil {
+		return err
+	}
 	var text strings.Builder // bounded by one task; printed once the queue is not held up
 	t := teller{out: &text, policy: p, now: time.Now(), workers: filepath.Join(c.String("queue"), spool.Workers)}
 	err = s.View(func(v queue.View) error {

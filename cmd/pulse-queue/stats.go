@@ -19,10 +19,10 @@ import (
 	"pulse/lib/task"
 )
 
-func statsCommand(queueFlag cli.Flag) *cli.Command {
+func statsCommand(queueFlag, confined cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "stats", Usage: "count the tasks", Action: stats,
-		Flags: []cli.Flag{queueFlag,
+		Flags: []cli.Flag{queueFlag, confined,
 			&cli.BoolFlag{Name: "json", Usage: "an object instead of a table"},
 			&cli.StringFlag{Name: "prometheus", Usage: "`FILE` metrics for Prometheus into this file; - is stdout"},
 		},
@@ -50,6 +50,9 @@ func stats(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	if err := confineStats(c); err != nil {
+		return err
+	}
 	f := figures{counts: map[task.State]int{}, now: time.Now()}
 	if err := s.View(f.count); err != nil {
 		return err
@@ -160,6 +163,9 @@ func verify(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
 	report, err := s.Verify(head)
 	if err != nil {
 		return err

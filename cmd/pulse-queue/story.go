@@ -17,6 +17,7 @@ import (
 	"pulse/lib/runner"
 	"pulse/lib/screen"
 	"pulse/lib/task"
+	"pulse/lib/workspace"
 )
 
 // teller tells a task's story.
@@ -100,6 +101,9 @@ func (t *teller) task(st task.State, id string) error {
 		return err
 	default:
 		t.print(screen.Task(&s, t.now)...)
+		if id := s.Identity.Session; id != "" {
+			t.print(screen.Fact("session", "%s", id))
+		}
 		t.print(screen.Policy(s.Decision.Policy))
 	}
 	m, err := t.moment(&s)
@@ -146,7 +150,7 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
 		return m, nil
 	}
-	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun}
+	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}}
 	if s.Kind() == task.Effect {
 		run.Effect = s.Decision.Action
 	}
@@ -197,6 +201,9 @@ func happened(l *audit.Line) string {
 		text += fmt.Sprintf(", attempts %d, restarts %d", l.Change.Attempts, l.Change.Restarts)
 	case task.Parked, task.Dropped, task.Refused:
 		text += fmt.Sprintf(", %s by %s", l.Outcome, l.Rule)
+	}
+	if g := l.Grant; g != nil && l.Event == audit.Consumed {
+		text += " grant " + g.ID
 	}
 	if !l.Change.NotBefore.IsZero() {
 		text += ", not before " + l.Change.NotBefore.Format(time.RFC3339)

@@ -46,14 +46,7 @@ func submit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return err
-	}
-	if err := cmdline.RefuseInside(dir); err != nil {
-		return err
-	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.QueueOutside(c)
 	if err != nil {
 		return err
 	}
@@ -141,14 +134,7 @@ func release(c *cli.Context) error { return brake(c, audit.Released) }
 
 // brake holds or releases the queue; doing it twice changes nothing.
 func brake(c *cli.Context, e task.Event) error {
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return err
-	}
-	if err := cmdline.RefuseInside(dir); err != nil {
-		return err
-	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.QueueOutside(c)
 	if err != nil {
 		return err
 	}
@@ -161,7 +147,7 @@ func brake(c *cli.Context, e task.Event) error {
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: e, By: cmdline.User()})
 	})
 	if err != nil && e == audit.Held && fault.HintOf(err) == "" {
-		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(dir, "hold"))+" holds it too", "%w", err)
+		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(c.String("queue"), "hold"))+" holds it too", "%w", err)
 	}
 	return err
 }

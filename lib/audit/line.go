@@ -21,13 +21,16 @@ import (
 
 // Events that are not of a task.
 const (
-	Granted  task.Event = "granted"
-	Revoked  task.Event = "revoked"
-	Consumed task.Event = "consumed" // a grant was spent
-	Held     task.Event = "held"
-	Released task.Event = "released"
-	Repaired task.Event = "repaired" // a torn tail was moved aside
-	Limited  task.Event = "limited"  // from here on refusals of this day are counted, not listed
+	Granted   task.Event = "granted"
+	Revoked   task.Event = "revoked"
+	Consumed  task.Event = "consumed" // a grant was spent
+	Held      task.Event = "held"
+	Released  task.Event = "released"
+	Repaired  task.Event = "repaired"  // a torn tail was moved aside
+	Settled   task.Event = "settled"   // a proposal was known already
+	Discarded task.Event = "discarded" // proposals that were none, or not the worker's to make
+	Noted     task.Event = "noted"     // an agent wrote a note on a task
+	Limited   task.Event = "limited"   // from here on refusals of this day are counted, not listed
 
 	SessionOpened task.Event = "session_opened"
 	SessionUsed   task.Event = "session_used" // by the task that is added next
@@ -47,6 +50,11 @@ type Line struct {
 
 	Result string // digest of what the worker printed
 
+	Proposed []Proposed // what the worker wants next and is not taken yet: all of its outbox
+	Parent   string     // the task that proposed this one, or wrote the note
+	Count    int        // of what was discarded
+	Target   []string   // of a message that is about to be sent
+
 	Action    terms.Action
 	Outcome   terms.Outcome // of the decision
 	Rule      string
@@ -57,6 +65,7 @@ type Line struct {
 	UID       uint32
 	MessageID string
 
+	Sandbox  string // what confined the add that took it
 	Account  string // under which the worker is started
 	By       string
 	Level    approval.Level
@@ -101,6 +110,7 @@ func (l *Line) Append(dst []byte) []byte {
 	}
 	o.StrIf("reason", l.Change.Reason)
 	o.StrIf("result", l.Result)
+	l.appendProposals(&o)
 	l.appendWho(&o)
 	if l.More {
 		o.Bool("more", true)
@@ -121,6 +131,7 @@ func (l *Line) appendWho(o *record.Object) {
 		o.Int("uid", int64(l.UID))
 	}
 	o.StrIf("message_id", l.MessageID)
+	o.StrIf("sandbox", l.Sandbox)
 	o.StrIf("account", l.Account)
 	o.StrIf("by", l.By)
 	o.StrIf("level", string(l.Level))
@@ -136,7 +147,7 @@ func (l *Line) appendWho(o *record.Object) {
 }
 
 // members are those of a line that may hold objects.
-var members = []string{"approval", "grant", "session"}
+var members = []string{"approval", "grant", "session", "proposed"}
 
 // Parse reads a line.
 func Parse(b []byte) (Line, error) {
@@ -175,6 +186,14 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Change.Reason)
 	case "result":
 		err = v.Into(&l.Result)
+	case "proposed":
+		l.Proposed, err = decodeProposed(v)
+	case "parent":
+		err = v.Into(&l.Parent)
+	case "count":
+		err = v.Into(&l.Count)
+	case "target":
+		err = v.Into(&l.Target)
 	case "more":
 		err = v.Into(&l.More)
 	case "prev":
@@ -205,6 +224,8 @@ func (l *Line) who(name string, v record.Value) (err error) {
 		err = v.Into(&l.UID)
 	case "message_id":
 		err = v.Into(&l.MessageID)
+	case "sandbox":
+		err = v.Into(&l.Sandbox)
 	case "account":
 		err = v.Into(&l.Account)
 	case "by":

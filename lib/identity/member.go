@@ -37,6 +37,9 @@ type Identity struct {
 	Parent  string // effects: the task that proposed it
 	Root    string // effects: the ask it all began with
 	Ordinal int    // effects: 0 for the first of equal requests of one root
+	Depth   int    // effects: how many proposals lie between it and the root, itself included
+	Budget  int    // effects: how many more may come out of it
+	Bulk    bool   // effects: one of more closes than limits.max_closes_per_run
 }
 
 // Auth is what the receiver said, as far as it was understood.
@@ -69,6 +72,11 @@ func (id *Identity) Append(dst []byte) []byte {
 		o.Str("parent", id.Parent)
 		o.Str("root", id.Root)
 		o.Int("ordinal", int64(id.Ordinal))
+		o.Int("depth", int64(id.Depth))
+		o.Int("budget", int64(id.Budget))
+		if id.Bulk {
+			o.Bool("bulk", true)
+		}
 	}
 	return append(dst, o.Bytes()...)
 }
@@ -116,6 +124,12 @@ func Decode(v record.Value) (Identity, error) {
 			return v.Into(&id.Root)
 		case "ordinal":
 			return v.Into(&id.Ordinal)
+		case "depth":
+			return v.Into(&id.Depth)
+		case "budget":
+			return v.Into(&id.Budget)
+		case "bulk":
+			return v.Into(&id.Bulk)
 		}
 		return nil
 	})
@@ -133,8 +147,8 @@ func (id *Identity) valid() error {
 		return fmt.Errorf("via: %s is neither agent nor submit", id.Via)
 	case id.Effect() && id.Parent == "":
 		return fmt.Errorf("parent: missing, and via is agent")
-	case id.Effect() && id.Ordinal < 0:
-		return fmt.Errorf("ordinal: negative")
+	case id.Effect() && (id.Ordinal < 0 || id.Depth < 0 || id.Budget < 0):
+		return fmt.Errorf("ordinal, depth or budget: negative")
 	}
 	if id.Effect() && id.Root == "" {
 		id.Root = id.Parent

@@ -31,6 +31,8 @@ type Batch struct {
 
 	Require approval.Level // of a session that is to count
 
+	Sandbox string // what confines who adds, for the log
+
 	NotBefore time.Time // what is taken is not started earlier; zero: at once
 
 	items []*item
@@ -96,7 +98,7 @@ func (c *Content) ID() (string, error) {
 	case c.Message == nil:
 		return "", fmt.Errorf("%w %s", record.ErrMissing, envelope.Member)
 	}
-	if c.Message.Sender != nil && c.Identity.Verified && c.Message.ID != "" {
+	if (c.Message.Sender != nil || c.Message.Webhook != nil) && c.Identity.Verified && c.Message.ID != "" {
 		return task.MessageID(c.Message.Source, c.Message.ID), nil
 	}
 	sender := address.Fold(c.Identity.Sender)
@@ -143,7 +145,7 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 }
 
 func (b *Batch) stage(tx Tx, items []*item) error {
-	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}}
+	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}, settled: map[string]bool{}}
 	var err error
 	if in.sessions, err = sessions(tx, in.now); err != nil {
 		return err
@@ -182,12 +184,16 @@ type intake struct {
 	pending map[Key]int          // open tasks of the senders in this batch
 
 	sessions map[string]*approval.Session // with what this Update leaves of them
+	settled  map[string]bool              // proposals
 }
 
 func (in *intake) take(it *item) error {
 	known, err := in.known(it)
-	if known || err != nil {
+	if err != nil {
 		return err
+	}
+	if known {
+		return in.settle(it)
 	}
 	it.receipt = task.Task{ID: it.id, Kind: it.Kind(), Created: in.now}
 	it.receipt.Change = task.Change{Since: in.now, Reason: string(it.Decision.Reason)}
@@ -231,7 +237,10 @@ func (in *intake) known(it *item) (bool, error) {
 func (in *intake) refuse(it *item) error {
 	it.receipt.State = task.Rejected
 	line := it.describe(audit.Line{Time: in.now, Event: task.Refused, Task: it.id})
-	line.Change.Reason = it.receipt.Reason
+	line.Change.Reason, line.Sandbox = it.receipt.Reason, in.Sandbox
+	if it.Identity.Effect() { // it is the receipt of a proposal, and few come of a day
+		return in.tx.Log(line)
+	}
 	return in.tx.Refuse(line)
 }
 
@@ -247,7 +256,7 @@ func (in *intake) accept(it *item) error {
 	file := append(record.AppendMember(nil, it.raw, task.Member, t.AppendFixed(nil)), '\n')
 	t.Digest = task.Digest(file)
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
-	line.Change = t.Change
+	line.Change, line.Sandbox = t.Change, in.Sandbox
 	if it.counted() {
 		in.pending[KeyOf(it.Identity.Sender)]++
 	}

@@ -14,6 +14,7 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/task"
 	"pulse/lib/terms"
+	"pulse/lib/tools"
 )
 
 // The reasons of transitions that no decision made.
@@ -41,7 +42,11 @@ type Run struct {
 	Now     func() time.Time
 	Signed  Signed // checks what a policy that requires signatures asks for; nil: nothing is signed well
 
+	World tools.World         // what effects are judged by besides the policy; nil: what needs it is rejected
+	Vouch func(uid int) error // nil if this account may say yes, where the policy requires users
+
 	started, external int
+	looked            map[string]bool // effects that wait, and are not to be looked at again
 }
 
 // Claim is a task that is about to be started: the transition is made, and its
@@ -50,7 +55,7 @@ type Claim struct {
 	Stored
 	Approval *approval.Approval
 
-	spent *approval.Approval // of Run.Signed, by this start; nil: nothing
+	spent []approval.Proof // of Run.Signed, by this start
 }
 
 // maxMoves is how many tasks one Update moves at most: neither its memory nor the
@@ -58,7 +63,7 @@ type Claim struct {
 const maxMoves = 500
 
 // Next finds the oldest task that may start now, decides on it again and moves it
-// to running. It returns nil when there is none, or no start is left; more says
+// to running: before all others an effect that waits for a yes which was granted. It returns nil when there is none, or no start is left; more says
 // that it only stopped looking, and wants to be called in another Update. hold is
 // called before the task is claimed; if somebody has it already it must fail with
 // ErrConflict, and the task is left alone.
@@ -70,6 +75,9 @@ func (r *Run) Next(tx Tx, hold func(id string) error) (claim *Claim, more bool, 
 	spent, err := r.spent(tx, now)
 	if err != nil || spent.day >= r.Policy.Limits.MaxPerDay {
 		return nil, false, err
+	}
+	if claim, more, err = r.granted(tx, &spent, now, hold); claim != nil || more || err != nil {
+		return r.count(claim), more, err
 	}
 	aside := 0
 	err = tx.Entries(task.Scheduled, func(e Entry) (bool, error) {
@@ -87,11 +95,19 @@ func (r *Run) Next(tx Tx, hold func(id string) error) (claim *Claim, more bool, 
 	if err != nil || claim == nil {
 		return nil, more, err
 	}
+	return r.count(claim), false, nil
+}
+
+// count counts a start, if there is one.
+func (r *Run) count(claim *Claim) *Claim {
+	if claim == nil {
+		return nil
+	}
 	r.started++
 	if external(claim) {
 		r.external++
 	}
-	return claim, false, nil
+	return claim
 }
 
 func external(c *Claim) bool { return c.Identity.Trust == terms.ExternalVerified }
@@ -167,41 +183,66 @@ func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) 
 	if err != nil {
 		return nil, false, err
 	}
-	a, err := tx.Approval(e.ID)
-	var unread string
-	if errors.Is(err, ErrCorrupt) {
-		a, err, unread = nil, nil, ReasonApproval // what can't be read is no yes
-	}
+	w, err := r.weigh(tx, &s, now)
 	if err != nil {
 		return nil, false, err
 	}
-	d := r.decide(&s)
-	signed := r.signed(d, a, &s)
-	change := task.Change{Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: string(d.Reason)}
-	ok, reason := r.startable(d, a, &s, now)
-	if d.Outcome != terms.Reject {
-		reason = cmp.Or(reason, unread)
+	switch {
+	case !w.ok:
+		return nil, true, tx.Move(aside(&s, w.decision, w.change))
+	case s.own():
+		return nil, true, r.carry(tx, &s, &w)
 	}
-	if ok && signed != nil {
-		if err := r.check(signed, now); errors.Is(err, ErrNotGood) {
-			ok, reason = false, ReasonApproval
-		} else if err != nil {
-			return nil, false, err
-		}
-	}
-	if !ok {
-		if reason != "" {
-			change.Reason = reason
-		}
-		return nil, true, tx.Move(aside(&s, d, change))
+	if soon, err := r.tooSoon(tx, &s, now); soon || err != nil {
+		return nil, false, err
 	}
 	if err := hold(s.Task.ID); errors.Is(err, ErrConflict) {
 		return nil, false, nil
 	} else if err != nil {
 		return nil, false, err
 	}
-	claim, err = r.start(tx, &s, d, a, signed, change)
+	claim, err = r.start(tx, &s, &w)
 	return claim, false, err
+}
+
+// weighed is what a run makes of a scheduled task.
+type weighed struct {
+	ok       bool // it may start
+	decision decision.Decision
+	approval *approval.Approval // nil: there is none, or none that can be read
+	spends   []approval.Proof   // with the start
+	change   task.Change        // of the transition, whichever it is
+}
+
+// weigh decides on a task again, and looks at its approval.
+func (r *Run) weigh(v View, s *Stored, now time.Time) (w weighed, err error) {
+	var unread string
+	w.approval, err = v.Approval(s.Task.ID)
+	if errors.Is(err, ErrCorrupt) {
+		w.approval, err, unread = nil, nil, ReasonApproval // what can't be read is no yes
+	}
+	if err != nil {
+		return w, err
+	}
+	w.decision = r.decide(s)
+	w.change = task.Change{Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: string(w.decision.Reason)}
+	ok, reason := r.startable(w.decision, w.approval, s, now)
+	if w.decision.Outcome != terms.Reject {
+		reason = cmp.Or(reason, unread)
+	}
+	if ok {
+		var why string
+		if w.spends, why, err = r.prove(v, s, w.decision, w.approval, now); errors.Is(err, ErrNotGood) {
+			ok, reason = false, why
+		} else if err != nil {
+			return w, err
+		}
+	}
+	w.ok = ok
+	if !ok && reason != "" {
+		w.change.Reason = reason
+	}
+	return w, nil
 }
 
 // reasonBroken returns why a task file is no task any more, or the empty string.
@@ -218,39 +259,40 @@ func reasonBroken(s *Stored, e *Entry, err error) string {
 
 // start spends what was signed first: whatever happens after it, it is no yes to
 // another start.
-func (r *Run) start(tx Tx, s *Stored, d decision.Decision, a, signed *approval.Approval, change task.Change) (*Claim, error) {
-	if signed != nil {
-		if err := r.Signed.Spend(signed, change.Since); err != nil {
-			return nil, err
-		}
+func (r *Run) start(tx Tx, s *Stored, w *weighed) (*Claim, error) {
+	if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+		return nil, err
 	}
-	line := s.move(task.Started, task.Running, change)
-	line.Outcome, line.Rule, line.Policy, line.Account = d.Outcome, d.Rule, d.Policy, r.Account
+	line := s.move(task.Started, task.Running, w.change)
+	line.Outcome, line.Rule, line.Policy, line.Account = w.decision.Outcome, w.decision.Rule, w.decision.Policy, r.Account
 	if !s.Outward() {
-		line.Approval = a // an ask that comes back needs no second yes
+		line.Approval = w.approval // an ask that comes back needs no second yes
+	} else if s.Decision.Action == terms.ExternalSend {
+		line.Target = s.Target()
 	}
 	if err := tx.Move(line); err != nil {
 		return nil, err
 	}
-	s.Task.State, s.Task.Change = task.Running, change
-	return &Claim{*s, a, signed}, nil
+	s.Task.State, s.Task.Change = task.Running, w.change
+	return &Claim{*s, w.approval, w.spends}, nil
 }
 
 // decide decides again, with the policy of this run and the stored record.
 func (r *Run) decide(s *Stored) decision.Decision {
 	who := s.Identity
 	who.Cap(r.Policy)
-	in := decision.Input{Identity: &who, Request: s.Request, Policy: r.Policy}
+	in := decision.Input{Identity: &who, Request: s.Request, Policy: r.Policy, World: r.World}
 	if s.Message != nil {
 		in.Source, in.Recipients = s.Message.Source, identity.Recipients(s.Message)
 	}
 	return decision.Again(in, s.Decision.Action)
 }
 
-// aside is the line of a task that may not start any more.
+// aside is the line of a task that may not start any more. One that is rejected for
+// what a file looks like now waits for a person, who can mend that.
 func aside(s *Stored, d decision.Decision, change task.Change) audit.Line {
 	e, to := task.Parked, task.Awaiting
-	if d.Outcome == terms.Reject {
+	if d.Outcome == terms.Reject && !d.ForNow() {
 		e, to = task.Dropped, task.Rejected
 	}
 	line := s.move(e, to, change)

@@ -19,6 +19,8 @@ const exitLater = 75
 type End struct {
 	Exit   int    // exit status; below 0: it was killed
 	Result []byte // what it printed, bounded by the runner
+
+	Proposals *Proposals // what it proposes, if it ended well; nil: it was not asked
 }
 
 // Finish records the end of a claimed task.
@@ -35,7 +37,21 @@ func Finish(tx Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (aud
 		}
 		line.Result = task.Digest(end.Result)
 	}
-	return line, tx.Move(line)
+	if e != task.Finished || end.Proposals == nil {
+		return line, tx.Move(line)
+	}
+	if err := c.propose(tx, end.Proposals, limits, &line); err != nil {
+		return line, err
+	}
+	if err := tx.Move(line); err != nil {
+		return line, err
+	}
+	for _, why := range end.Proposals.Discarded.All() {
+		if err := tx.Log(discard(c.Task.ID, why, end.Proposals.Discarded[why], change)); err != nil {
+			return line, err
+		}
+	}
+	return line, nil
 }
 
 func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (task.Event, task.State) {

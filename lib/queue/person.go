@@ -1,18 +1,13 @@
 package queue
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"pulse/lib/approval"
-	"pulse/lib/audit"
 	"pulse/lib/task"
 )
-
-// ErrNoGrant is the error of a target nobody granted.
-var ErrNoGrant = errors.New("no grant")
 
 // Find loads a task by its id or by the beginning of one, four digits or more, if
 // that is unique among the open tasks or, where it is none of them, among all. The
@@ -114,36 +109,4 @@ func Deny(tx Tx, shown *Stored, by string, level approval.Level, reason string, 
 	line := s.move(task.Denied, task.Rejected, change)
 	line.By, line.Level = by, level
 	return tx.Move(line)
-}
-
-// Grant records a person's yes given ahead.
-func Grant(tx Tx, g approval.Grant) error {
-	return tx.Log(audit.Line{Time: g.Given, Event: audit.Granted, By: g.By, Level: g.Level, Grant: &g})
-}
-
-// Revoke takes a grant back.
-func Revoke(tx Tx, id, by string, level approval.Level, now time.Time) error {
-	grants, err := tx.Grants()
-	if err != nil {
-		return err
-	}
-	for _, g := range grants {
-		if g.ID == id {
-			return tx.Log(audit.Line{Time: now.UTC(), Event: audit.Revoked, By: by, Level: level, Grant: &g})
-		}
-	}
-	return fmt.Errorf("%w %s", ErrNoGrant, id)
-}
-
-// Consume spends the grant that fits a target and a task best, once.
-func Consume(tx Tx, target, taskID string, now time.Time) (approval.Grant, error) {
-	grants, err := tx.Grants()
-	if err != nil {
-		return approval.Grant{}, err
-	}
-	g, ok := approval.Match(grants, target, taskID, now)
-	if !ok {
-		return g, fmt.Errorf("%w for this target%s", ErrNoGrant, approval.Missing(grants, target, taskID, now))
-	}
-	return g, tx.Log(audit.Line{Time: now.UTC(), Event: audit.Consumed, Grant: &g})
 }

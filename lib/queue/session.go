@@ -3,12 +3,14 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/decision"
+	"pulse/lib/identity"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
@@ -28,14 +30,14 @@ const (
 )
 
 // OpenSession records a session that a person opened. A sender has one at a time:
-// the one before ends.
+// the one before ends, unless it expired and is only kept.
 func OpenSession(tx Tx, s approval.Session) error {
 	live, err := sessions(tx, s.Opened)
 	if err != nil {
 		return err
 	}
 	for _, old := range live {
-		if address.Equal(old.Sender, s.Sender) {
+		if address.Equal(old.Sender, s.Sender) && s.Opened.Before(old.Expires) {
 			if err := tx.Log(end(old, EndReplaced, s.By, s.Level, s.Opened)); err != nil {
 				return err
 			}
@@ -64,7 +66,7 @@ func end(s *approval.Session, reason, by string, level approval.Level, now time.
 	return line
 }
 
-// sessions returns those that have not expired, by id, and ends the others.
+// sessions returns those that something needs, by id, and ends the others.
 func sessions(tx Tx, now time.Time) (map[string]*approval.Session, error) {
 	list, err := tx.Sessions()
 	if err != nil {
@@ -73,7 +75,7 @@ func sessions(tx Tx, now time.Time) (map[string]*approval.Session, error) {
 	live := map[string]*approval.Session{}
 	for i := range list {
 		s := &list[i]
-		if now.Before(s.Expires) {
+		if now.Before(s.Over()) {
 			live[s.ID] = s
 			continue
 		}
@@ -95,6 +97,22 @@ func (c *Content) inSession() bool {
 // on that approval.
 func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
 	return d.Outcome == terms.Allow && (a == nil || !c.inSession())
+}
+
+// within proves that an ask was sent within a session which a person signed, and
+// returns what its start spends of it. A session that a person ended is not there any
+// more: nothing that did not start before does.
+func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
+	list, err := v.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list, func(open approval.Session) bool { return open.ID == s.Identity.Session })
+	if i < 0 || !identity.Within(s.Message, s.Identity.Sender, &list[i]) {
+		return nil, fmt.Errorf("%w: there is no session that it was sent within", ErrNotGood)
+	}
+	proofs := []approval.Proof{list[i].Proof(s.Task.ID, restarts)}
+	return p.spends(proofs), p.proven(&list[i], list[i].Holder, proofs, now)
 }
 
 // spend takes a use from the session that an ask was decided on under. If there is

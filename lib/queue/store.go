@@ -59,6 +59,8 @@ type View interface {
 	Sessions() ([]approval.Session, error) // those that were not ended
 	Held() (*audit.Line, error)
 	Result(id string) ([]byte, error)
+	Outbox(parent string) ([]byte, error)          // nothing where there is none
+	Outboxes(fn func(parent string) error) error   // of those that hold something, oldest first
 	Starts(now time.Time, fn func(Start)) error    // of the last Window at least
 	Pruned(id string) (last task.State, err error) // "" where it never was
 	History(fn func(audit.Line) (more bool)) error // newest first
@@ -79,7 +81,8 @@ type Tx interface {
 	View
 	Add(file []byte, line audit.Line) error
 	Move(line audit.Line) error
-	Keep(id string, result []byte) error // with the Move staged next
+	Keep(id string, result []byte) error    // with the Move staged next
+	Propose(id string, outbox []byte) error // with the Move staged next, whose Proposed says the same
 	Log(line audit.Line) error
 	Refuse(line audit.Line) error
 	Position(p Position)

@@ -103,6 +103,9 @@ func (c *Content) describe(l audit.Line) audit.Line {
 	l.Action, l.Outcome = c.Decision.Action, c.Decision.Outcome
 	l.Rule, l.Policy = c.Decision.Rule, c.Decision.Policy
 	l.Sender, l.Trust = c.Identity.Sender, c.Identity.Trust
+	if l.Event == task.Added || l.Event == task.Refused {
+		l.Parent = c.Identity.Parent
+	}
 	if m := c.Message; m != nil {
 		id := cmp.Or(m.ID, m.Digest)
 		l.Source, l.UID, l.MessageID = m.Source, m.UID, id[:min(len(id), maxLogged)]

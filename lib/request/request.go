@@ -35,7 +35,8 @@ type Request struct {
 	Target []string     // the complete envelope of an effect
 	Tool   string
 	Args   record.Value // any JSON, or empty
-	Others []Other      // members that have no meaning here; a worker is given them too
+	Files  []File
+	Others []Other // members that have no meaning here; a worker is given them too
 	raw    record.Value
 }
 
@@ -48,7 +49,7 @@ type Other struct {
 // Decode reads the member.
 func Decode(v record.Value) (Request, error) {
 	r := Request{raw: v}
-	err := v.Each(func(name string, v record.Value) error {
+	err := v.Each(func(name string, v record.Value) (err error) {
 		switch name {
 		case "action":
 			return v.Into((*string)(&r.Action))
@@ -58,6 +59,9 @@ func Decode(v record.Value) (Request, error) {
 			return v.Into(&r.Tool)
 		case "args":
 			r.Args = v
+		case "files":
+			r.Files, err = decodeFiles(v)
+			return err
 		default:
 			r.Others = append(r.Others, Other{name, v})
 		}

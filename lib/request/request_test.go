@@ -74,14 +74,14 @@ func TestTargets(t *testing.T) {
 
 func TestWhatIsShown(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"args":{"text":"hi"}}`:                 "hi true []",
-		`{"args":{"text":"hi","bcc":"x"}}`:       "hi false []",
-		`{"args":{"bcc":"x"}}`:                   " false []",
-		`{"args":["text"]}`:                      " false []",
-		`{"args":"text"}`:                        " false []",
-		`{}`:                                     " false []",
-		`{"args":{"text":7}}`:                    " true []",
-		`{"bcc":"eve","tool":"t","files":["x"]}`: ` false [{bcc "eve"} {files ["x"]}]`,
+		`{"args":{"text":"hi"}}`:                "hi true []",
+		`{"args":{"text":"hi","bcc":"x"}}`:      "hi false []",
+		`{"args":{"bcc":"x"}}`:                  " false []",
+		`{"args":["text"]}`:                     " false []",
+		`{"args":"text"}`:                       " false []",
+		`{}`:                                    " false []",
+		`{"args":{"text":7}}`:                   " true []",
+		`{"bcc":"eve","tool":"t","note":["x"]}`: ` false [{bcc "eve"} {note ["x"]}]`,
 	} {
 		r := decode(t, text)
 		if got := fmt.Sprint(r.Text(), " ", r.OnlyText(), " ", r.Others); got != want {

@@ -92,6 +92,17 @@ func lockDir(path string, how int) (*beside, error) {
 	return &beside{path, fd}, nil
 }
 
+// handTo makes all that will lie in the directory that group's.
+func (b *beside) handTo(g Group) error {
+	if g.Name == "" {
+		return nil
+	}
+	if err := give(b.path, g.ID, fs.ModeSetgid|0o700); err != nil {
+		return fault.Usagef("usermod -aG "+g.Name+" USER, and log in again (or run this as the queue's owner)", "the snapshot is for the group %s: %w", g.Name, err)
+	}
+	return nil
+}
+
 // seal makes the copy durable, and takes the right to write it away.
 func (b *beside) seal() error {
 	if err := eachDir(b.path, func(dir string) error { return os.Chmod(dir, snapshotDirMode) }); err != nil {

@@ -215,12 +215,16 @@ func (t *tx) discard() {
 // apply carries lines out and syncs every directory it touched.
 func (s *Spool) apply(lines []audit.Line) error {
 	a := newApplier(s.disk)
+	a.shared, a.first = s.disk.Shared(), true
 	for i := range lines {
 		if err := a.line(&lines[i]); err != nil {
 			return err
 		}
 	}
 	if err := s.schedule(lines); err != nil {
+		return err
+	}
+	if err := a.settle(); err != nil {
 		return err
 	}
 	started, err := s.record(lines)
@@ -244,7 +248,12 @@ type applier struct {
 	wet   []string // files written and not synced
 	moved bool     // a task
 
+	settled map[string][]string // proposals that have a receipt, by who made them
+
 	unsynced bool // it is all synced at once in the end: nothing need be noted
+
+	shared bool // the queue has approvers
+	first  bool // who carries the lines out wrote them
 
 	// Results that a line says are gone, where later lines may say otherwise: they
 	// are removed in the end. nil: at once.
@@ -254,6 +263,9 @@ type applier struct {
 func newApplier(d disk) *applier { return &applier{disk: d, dirs: map[string]bool{}} }
 
 func (a *applier) line(l *audit.Line) error {
+	if err := a.outbox(l); err != nil {
+		return err
+	}
 	switch {
 	case l.Event == task.Pruned:
 		a.moved = true
@@ -262,7 +274,7 @@ func (a *applier) line(l *audit.Line) error {
 		a.moved = true
 		return a.task(l)
 	case l.Event == audit.Granted:
-		return a.write(grantDir+"/"+l.Grant.ID+".json", l.Grant.Append(nil))
+		return a.answer(grantDir+"/"+l.Grant.ID+".json", l, l.Grant.Append(nil))
 	case l.Event == audit.Revoked, l.Event == audit.Consumed:
 		return a.remove(grantDir + "/" + l.Grant.ID + ".json")
 	case l.Session != nil:
@@ -289,7 +301,10 @@ func (a *applier) task(l *audit.Line) error {
 	if err := a.write(metaDir+"/"+l.Task+".json", meta); err != nil {
 		return err
 	}
-	approval := approvalDir + "/" + l.Task + ".json"
+	if a.shared {
+		return a.kept(l)
+	}
+	approval := approvalFile(l.Task)
 	if l.Approval == nil {
 		return a.remove(approval)
 	}
@@ -321,6 +336,9 @@ func (a *applier) result(l *audit.Line) error {
 		}
 		if err != nil {
 			return err
+		}
+		if l.Event == task.Carried {
+			return a.rename(tmpDir, staged, draftDir, l.Task+".json")
 		}
 		return a.rename(tmpDir, staged, resultDir, l.Task)
 	case l.From == task.Running && a.stale != nil:

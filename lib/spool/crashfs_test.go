@@ -23,6 +23,9 @@ type crashFS struct {
 
 	lieFile, lieDir, lieAll bool // that sync does nothing: a naive writer, for control
 
+	shared bool // the queue has approvers
+	actor  int  // uid of who runs the commands
+
 	ops   int              // operations so far
 	fault func(n int) fate // asked before every operation; nil: none fails
 	syncs int
@@ -34,6 +37,7 @@ type inode struct {
 	durable []byte
 	unsaved [][]byte // what data was since the last sync, oldest first
 	clean   bool     // a sync failed since the last write: the next one does nothing
+	holder  int      // who alone could write it; 0: others could
 }
 
 type nameOp map[string]*inode // nil: removed
@@ -64,6 +68,7 @@ func (d *crashFS) clone() *crashFS {
 		return seen[i]
 	}
 	c := newCrashFS()
+	c.shared, c.actor = d.shared, d.actor
 	c.ordered, c.lieFile, c.lieDir, c.lieAll = d.ordered, d.lieFile, d.lieDir, d.lieAll
 	for n, i := range d.names {
 		c.names[n] = copied(i)
@@ -223,6 +228,27 @@ func (d *crashFS) Read(name string) ([]byte, error) {
 		return nil, err
 	}
 	return slices.Clone(i.data), nil
+}
+
+func (d *crashFS) Shared() bool { return d.shared }
+
+func (d *crashFS) ReadHeld(name string) ([]byte, int, error) {
+	b, err := d.Read(name)
+	if err != nil || !d.shared {
+		return b, 0, err
+	}
+	return b, d.names[name].holder, nil
+}
+
+func (d *crashFS) WriteHeld(name string, b []byte) error {
+	b = slices.Clone(b)
+	put := func(b []byte, holder int) {
+		i := &inode{holder: holder}
+		d.change(nameOp{name: i})
+		i.set(nil, time.Time{})
+		i.set(b, time.Time{})
+	}
+	return d.step("write", name, func() { put(b, d.actor) }, func() { put(b[:len(b)/2], 0) })
 }
 
 func (d *crashFS) ReadAt(name string, off int64, b []byte) (int, error) {

@@ -24,9 +24,12 @@ type disk interface {
 	ReadAt(name string, off int64, b []byte) (int, error) // short at the end of the file
 	Names(dir string, fn func(name string) error) error   // in no order
 	Stat(name string) (stat, error)
-	Write(name string, b []byte, mtime time.Time) error // creates or replaces; zero mtime: now
-	WriteAll(files []newFile) error                     // Write for each
-	WriteAt(name string, off int64, b []byte) error     // creates; off is not behind the end
+	Shared() bool                                           // others than the owner may write: the approvers
+	ReadHeld(name string) (b []byte, holder int, err error) // who alone can have written it; 0: nobody, or root
+	WriteHeld(name string, b []byte) error                  // a new file that only this account can change
+	Write(name string, b []byte, mtime time.Time) error     // creates or replaces; zero mtime: now
+	WriteAll(files []newFile) error                         // Write for each
+	WriteAt(name string, off int64, b []byte) error         // creates; off is not behind the end
 	Truncate(name string, size int64) error
 	Rename(from, to string) error
 	Remove(name string) error
@@ -62,7 +65,8 @@ type stat struct {
 // reach, he can't make root reach, and what root makes is his.
 type osDisk struct {
 	dirs     map[string]int
-	uid, gid int // of the queue
+	uid, gid int  // of the queue
+	shared   bool // its group may write it: what is made here is for its members, too
 }
 
 func openDisk(root string) (*osDisk, error) {
@@ -75,7 +79,7 @@ func openDisk(root string) (*osDisk, error) {
 		unix.Close(fd)
 		return nil, &fs.PathError{Op: "stat", Path: root, Err: err}
 	}
-	return &osDisk{map[string]int{"": fd}, int(st.Uid), int(st.Gid)}, nil
+	return &osDisk{map[string]int{"": fd}, int(st.Uid), int(st.Gid), st.Mode&0o020 != 0}, nil
 }
 
 // as takes on the rights of the queue's owner, where this is root and he is not,
@@ -86,6 +90,9 @@ func (d *osDisk) as() (restore func(), err error) {
 	}
 	return safefile.As(d.uid, d.gid)
 }
+
+// Shared implements disk.
+func (d *osDisk) Shared() bool { return d.shared }
 
 func (d *osDisk) close() {
 	for _, fd := range d.dirs {
@@ -141,12 +148,18 @@ func (d *osDisk) open(name string, flags int) (int, error) {
 		return -1, err
 	}
 	defer restore()
-	fd, err = unix.Openat(fd, base, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if d.shared && flags&unix.O_CREAT != 0 {
+		fd, err = d.create(fd, base, name, flags)
+	} else {
+		fd, err = unix.Openat(fd, base, flags|openFlags, 0o600)
+	}
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return fd, nil
 }
+
+const openFlags = unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 func (d *osDisk) Read(name string) ([]byte, error) {
 	st, err := d.Stat(name)

@@ -74,7 +74,7 @@ func (a *applier) prune(l *audit.Line) error {
 	a.wrote(name)
 	for _, file := range []string{
 		string(l.From) + "/" + l.Task + ".json", metaDir + "/" + l.Task + ".json",
-		resultDir + "/" + l.Task, approvalDir + "/" + l.Task + ".json",
+		resultDir + "/" + l.Task, approvalFile(l.Task),
 	} {
 		if err := a.remove(file); err != nil {
 			return err

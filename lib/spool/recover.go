@@ -106,7 +106,7 @@ func (s *Spool) again(from place) error {
 		}
 	}
 	a := newApplier(s.disk)
-	a.unsynced, a.stale = true, map[string]bool{}
+	a.unsynced, a.stale, a.shared = true, map[string]bool{}, s.disk.Shared()
 	var batch []audit.Line
 	files := false // whether those of batch may want to be moved
 	flush := func() error {
@@ -172,14 +172,14 @@ func (s *Spool) redo(a *applier, batch []audit.Line, files bool) error {
 		var err error
 		if final := last[l.Task]; final == nil || final == l || !l.Moves() {
 			err = a.line(l)
-		} else if end[l.Task] == l {
+		} else if err = a.outbox(l); err == nil && end[l.Task] == l {
 			err = a.result(l)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return a.settle()
 }
 
 // moveAside takes half a commit out of the end of the log and records that.

@@ -14,7 +14,7 @@ import (
 	"pulse/lib/record"
 )
 
-// sessionDir keeps the sessions that have a use left, a file for each.
+// sessionDir keeps the sessions that something needs, a file for each.
 const sessionDir = "sessions"
 
 func sessionFile(id string) string { return sessionDir + "/" + id + ".json" }
@@ -69,13 +69,14 @@ func (v view) Sessions() (all []approval.Session, err error) {
 	return all, err
 }
 
-// session carries out a line about a session. One that is used up goes.
+// session carries out a line about a session. One that is used up goes, unless it was
+// signed: it is proven anew where what came in within it starts.
 func (a *applier) session(l *audit.Line) error {
 	name := sessionFile(l.Session.ID)
-	if l.Event == audit.SessionEnded || l.Session.Left == 0 {
+	if l.Event == audit.SessionEnded || l.Session.UsedUp() {
 		return a.remove(name)
 	}
-	return a.write(name, l.Session.Append(nil))
+	return a.answer(name, l, l.Session.Append(nil))
 }
 
 // session follows the sessions: each use takes one of what was left, and changes
@@ -92,7 +93,7 @@ func (r *Report) session(l *audit.Line, segment string, n int) {
 		r.find("audit/%s:%d: session %s was not what it was before this %s", segment, n, l.Session.ID, l.Event)
 	}
 	r.sessions[l.Session.ID] = *l.Session
-	if l.Event == audit.SessionEnded || l.Session.Left == 0 {
+	if l.Event == audit.SessionEnded || l.Session.UsedUp() {
 		delete(r.sessions, l.Session.ID)
 	}
 }

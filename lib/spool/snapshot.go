@@ -79,11 +79,18 @@ func (s *Spool) Snapshot(dir string) error {
 	if err := replaceable(dir); err != nil {
 		return err
 	}
+	groups, err := s.Groups()
+	if err != nil {
+		return err
+	}
 	tmp, err := makeBeside(parent, base)
 	if err != nil {
 		return err
 	}
 	defer tmp.remove()
+	if err := tmp.handTo(groups.Workers); err != nil {
+		return err
+	}
 	err = s.View(func(queue.View) error { return s.gather(tmp.path) })
 	if err == nil {
 		err = copyLinked(tmp.path)

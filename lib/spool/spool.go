@@ -39,7 +39,7 @@ import (
 )
 
 // The files and directories of a queue besides the states, and besides agendaFile,
-// startsFile, prunedDir and sessionDir, which stand where they are kept.
+// startsFile, prunedDir, sessionDir, outboxDir and draftDir, which stand where they are kept.
 const (
 	formatFile     = "format"
 	unsafeFile     = "unsafe"
@@ -65,7 +65,7 @@ const format = "pulse-queue 1\n"
 const LockTimeout = 60 * time.Second
 
 func directories() []string {
-	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, Workers}
+	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, Workers}
 	for _, s := range task.States {
 		list = append(list, string(s))
 	}
@@ -127,7 +127,7 @@ func Open(dir string) (*Spool, error) {
 func (s *Spool) check(snapshot bool) error {
 	dir := s.dir
 	if d, ok := s.disk.(*osDisk); ok && !snapshot { // it may be another one than before
-		if err := trust(dir, uint32(d.uid)); err != nil {
+		if err := trust(dir, uint32(d.uid), uint32(d.gid), d.shared); err != nil {
 			return err
 		}
 	}
@@ -148,18 +148,21 @@ func (s *Spool) check(snapshot bool) error {
 
 // Trust fails if others may write a queue, or put another one in its place. Root
 // may use the queue of somebody else, if he and root alone can change any directory
-// on the way to it.
+// on the way to it; so may the members of a group that it was made for.
 func Trust(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
 	}
-	return trust(dir, info.Sys().(*syscall.Stat_t).Uid)
+	st := info.Sys().(*syscall.Stat_t)
+	return trust(dir, st.Uid, st.Gid, info.Mode().Perm()&0o020 != 0)
 }
 
-// trust is Trust, of a directory of uid.
-func trust(dir string, uid uint32) (err error) {
-	if uid != 0 && os.Geteuid() == 0 {
+// trust is Trust, of a directory of uid and gid; shared: the group may write it.
+func trust(dir string, uid, gid uint32, shared bool) (err error) {
+	if shared {
+		err = trustShared(dir, uid, gid)
+	} else if uid != 0 && os.Geteuid() == 0 {
 		err = safefile.Guarded(dir, uid)
 	} else {
 		err = errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
@@ -168,7 +171,9 @@ func trust(dir string, uid uint32) (err error) {
 		return err
 	}
 	hint := "chmod 700 " + escape.Shell(dir) + " (or run this as its owner)"
-	if safefile.Own(dir) == nil {
+	if shared && marked(dir) {
+		hint = hintShared(dir, gid)
+	} else if safefile.Own(dir) == nil {
 		hint = "chmod go-w " + escape.Shell(filepath.Dir(dir)) + ", or put the queue elsewhere"
 	}
 	return fault.Usagef(hint, "queue can't be trusted: %w", err)
@@ -203,6 +208,7 @@ func (s *Spool) Close() {
 type Options struct {
 	Unsafe  bool // it takes what --unsafe-allow-all let through
 	Network bool // it may lie on a network file system
+	Groups
 }
 
 // Create makes a queue, or finishes one whose making was interrupted. The parent
@@ -221,9 +227,12 @@ func Create(dir string, opt Options) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
-		return nil // it is made
+		return sameGroups(dir, &opt) // it is made
 	}
 	if err := onlyOurs(dir); err != nil {
+		return err
+	}
+	if err := sameGroups(dir, &opt); err != nil {
 		return err
 	}
 	info, err := os.Stat(dir)
@@ -239,7 +248,7 @@ func Create(dir string, opt Options) error {
 	}
 	defer unlock()
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
-		return nil // another command was faster
+		return sameGroups(dir, &opt) // another command was faster
 	}
 	return build(dir, opt)
 }
@@ -250,6 +259,9 @@ func build(dir string, opt Options) error {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
+	}
+	if err := opt.Groups.write(dir); err != nil {
+		return err
 	}
 	d, err := openDisk(dir)
 	if err != nil {
@@ -307,7 +319,7 @@ func onlyOurs(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := append(directories(), lockFile, unsafeFile, networkFile, formatFile, agendaFile, startsFile)
+	ours := append(directories(), lockFile, unsafeFile, networkFile, formatFile, agendaFile, startsFile, groupsFile)
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {
 			return fault.Usagef("name a directory that does not exist yet", "%s: not a queue and not empty: it holds %s", dir, e.Name())
@@ -321,6 +333,9 @@ func OpenOrCreate(dir string) (*Spool, error) {
 	_, err := os.Stat(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = Create(dir, Options{})
+	}
+	if errors.Is(err, fs.ErrPermission) && Trust(dir) != nil {
+		return nil, Trust(dir) // it is somebody else's
 	}
 	if err != nil && !errors.Is(err, unix.ENOTDIR) { // a file, which Open explains
 		return nil, err

@@ -585,7 +585,7 @@ func TestGrantIsSpentOnce(t *testing.T) {
 		consumer := opened(t, s.dir)
 		go func() {
 			won <- consumer.Update(func(tx queue.Tx) error {
-				_, err := queue.Consume(tx, "bob@partner.example", "", epoch)
+				_, err := queue.Consume(tx, &queue.Proving{Require: "terminal"}, "bob@partner.example", "", epoch)
 				return err
 			})
 		}()

@@ -24,8 +24,10 @@ type Report struct {
 	want      string
 	tasks     map[taskID]left
 	approvals map[string]*approval.Approval // that are good, as the log has it
+	spent     map[string]*approval.Approval // by the start of a task that runs
 	grants    map[string]approval.Grant
 	sessions  map[string]approval.Session
+	pending   pending
 }
 
 type taskID [16]byte
@@ -62,8 +64,8 @@ func (s *Spool) VerifyChain() (*Report, error) { return s.verify("", false) }
 func (s *Spool) verify(head string, files bool) (*Report, error) {
 	r := &Report{
 		want: head, Knows: head == "", tasks: map[taskID]left{},
-		approvals: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
-		sessions: map[string]approval.Session{},
+		approvals: map[string]*approval.Approval{}, spent: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
+		sessions: map[string]approval.Session{}, pending: pending{},
 	}
 	r.reached(audit.Origin)
 	unlock, err := s.lock.take(true) // the repair of what a crash left comes first
@@ -97,7 +99,7 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 		return r, nil
 	}
 	return r, errors.Join(
-		s.verifyYes(r), s.verifyAgenda(r), s.verifyPruned(r),
+		s.verifyYes(r), s.verifyAgenda(r), s.verifyPruned(r), s.verifyOutbox(r),
 		s.verifyBeside(r, metaDir, ".json", func(l left) [8]byte { return l.meta }),
 		s.verifyBeside(r, resultDir, "", func(l left) [8]byte { return l.result }),
 		s.verifyTasks(r))
@@ -127,6 +129,7 @@ func (s *Spool) verifySegment(r *Report, name string) error {
 		r.reached(audit.Hash(line))
 		r.granted(&l, name, n)
 		r.session(&l, name, n)
+		r.pending.line(&l)
 		if l.Moves() {
 			r.moved(&l, name, n)
 		}
@@ -149,12 +152,16 @@ func (r *Report) moved(l *audit.Line, segment string, n int) {
 	if meta := metaOf(l); meta != nil {
 		now.meta = short(append(meta, '\n'))
 	}
-	if bare := audit.Bare(l.Result); len(bare) >= 16 {
+	if bare := audit.Bare(l.Result); len(bare) >= 16 && l.Event != task.Carried {
 		hex.Decode(now.result[:], []byte(bare[:16]))
 	} else if l.From != task.Running && l.To != "" {
 		now.result = was.result
 	}
 	r.tasks[idOf(l.Task)] = now
+	delete(r.spent, l.Task)
+	if a := r.approvals[l.Task]; a != nil && l.Event == task.Started && l.Approval == nil {
+		r.spent[l.Task] = a
+	}
 	delete(r.approvals, l.Task)
 	if l.Approval != nil {
 		r.approvals[l.Task] = l.Approval
@@ -188,7 +195,11 @@ func (r *Report) granted(l *audit.Line, segment string, n int) {
 func (s *Spool) verifyYes(r *Report) error {
 	for dir, logged := range map[string]func(id string) []byte{
 		approvalDir: func(id string) []byte {
-			if a := r.approvals[id]; a != nil {
+			a := r.approvals[id]
+			if task, spent := strings.CutSuffix(id, spentSuffix); spent {
+				a = r.spent[task]
+			}
+			if a != nil {
 				return a.Append(nil)
 			}
 			return nil

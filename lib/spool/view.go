@@ -149,6 +149,19 @@ func notFile(err error) bool {
 // error and not found, one that can't be what it should be is ErrCorrupt.
 func (v view) object(name string, fn func(record.Value) error) (found bool, err error) {
 	b, err := v.disk.Read(name)
+	return parsed(name, b, err, fn)
+}
+
+// held is object for what somebody said: holder is who alone can have written it, 0 if
+// that is nobody, or root.
+func (v view) held(name string, fn func(record.Value) error) (holder int, found bool, err error) {
+	b, holder, err := v.disk.ReadHeld(name)
+	found, err = parsed(name, b, err, fn)
+	return holder, found, err
+}
+
+// parsed is object of what reading a file gave.
+func parsed(name string, b []byte, err error, fn func(record.Value) error) (found bool, _ error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -171,7 +184,7 @@ func (v view) object(name string, fn func(record.Value) error) (found bool, err 
 // for another task, is ErrCorrupt.
 func (v view) Approval(id string) (*approval.Approval, error) {
 	var a approval.Approval
-	found, err := v.object(approvalDir+"/"+id+".json", func(val record.Value) (err error) {
+	holder, found, err := v.held(approvalFile(id), func(val record.Value) (err error) {
 		if a, err = approval.Decode(val); err == nil && a.Task != id {
 			err = fmt.Errorf("it is for task %s", a.Task)
 		}
@@ -180,6 +193,7 @@ func (v view) Approval(id string) (*approval.Approval, error) {
 	if !found || err != nil {
 		return nil, err
 	}
+	a.Holder = holder
 	return &a, nil
 }
 
@@ -193,11 +207,12 @@ func (v view) Grants() ([]approval.Grant, error) {
 	var grants []approval.Grant
 	for _, name := range names {
 		var g approval.Grant
-		_, err := v.object(grantDir+"/"+name, func(val record.Value) (err error) {
+		holder, _, err := v.held(grantDir+"/"+name, func(val record.Value) (err error) {
 			g, err = approval.DecodeGrant(val)
 			return err
 		})
-		if errors.Is(err, queue.ErrCorrupt) {
+		g.Holder = holder
+		if errors.Is(err, queue.ErrCorrupt) || err == nil && g.ID+".json" != name {
 			continue
 		}
 		if err != nil {

@@ -11,24 +11,26 @@ type Event string
 
 // The events of a task.
 const (
-	Added     Event = "added"     // a receipt was given
-	Refused   Event = "refused"   // the policy rejected it: one line, no file
-	Approved  Event = "approved"  // a person said yes
-	Denied    Event = "denied"    // a person said no
-	Started   Event = "started"   // its worker is about to be started
-	Finished  Event = "finished"  // the worker ended well
-	Retried   Event = "retried"   // the worker asked for another attempt, or failed and has one left
-	GaveUp    Event = "gave_up"   // no attempt or restart is left
-	Restarted Event = "restarted" // worker and runner died
-	Undecided Event = "undecided" // an effect died: nobody knows whether it happened
-	Restored  Event = "restored"  // an effect says nothing happened: its approval is good again
-	Parked    Event = "parked"    // the policy of today wants a person to look
-	Dropped   Event = "dropped"   // the policy of today rejects it
-	Expired   Event = "expired"   // nobody answered in time
-	Cancelled Event = "cancelled" // by a person
-	Requeued  Event = "requeued"  // by a person
-	Pruned    Event = "pruned"    // its files were removed; its id stays known
-	Broke     Event = "broke"     // its file can't be read
+	Added     Event = "added"       // a receipt was given
+	Refused   Event = "refused"     // the policy rejected it: one line, no file
+	Approved  Event = "approved"    // a person said yes
+	Denied    Event = "denied"      // a person said no
+	Started   Event = "started"     // its worker is about to be started
+	Finished  Event = "finished"    // the worker ended well
+	Retried   Event = "retried"     // the worker asked for another attempt, or failed and has one left
+	GaveUp    Event = "gave_up"     // no attempt or restart is left
+	Restarted Event = "restarted"   // worker and runner died
+	Undecided Event = "undecided"   // an effect died: nobody knows whether it happened
+	Restored  Event = "restored"    // an effect says nothing happened: its approval is good again
+	Parked    Event = "parked"      // the policy of today wants a person to look
+	Dropped   Event = "dropped"     // the policy of today rejects it
+	Expired   Event = "expired"     // nobody answered in time
+	Cancelled Event = "cancelled"   // by a person
+	Closed    Event = "closed"      // by an agent, within what it was asked for
+	Carried   Event = "carried_out" // an effect on the queue itself: nobody was started for it
+	Requeued  Event = "requeued"    // by a person
+	Pruned    Event = "pruned"      // its files were removed; its id stays known
+	Broke     Event = "broke"       // its file can't be read
 )
 
 // none is the state of a task that has no file.
@@ -54,6 +56,8 @@ var table = map[Event]struct {
 	Dropped:   {[]State{Scheduled, Awaiting}, []State{Rejected}},
 	Expired:   {[]State{Awaiting}, []State{Rejected}},
 	Cancelled: {[]State{Scheduled, Running}, []State{Rejected}},
+	Closed:    {[]State{Scheduled, Awaiting}, []State{Rejected}},
+	Carried:   {[]State{Scheduled}, []State{Completed}},
 	Requeued:  {[]State{Failed, Rejected, Completed}, []State{Scheduled}},
 	Pruned:    {[]State{Completed, Rejected, Failed}, []State{none}},
 	Broke:     {[]State{Scheduled, Awaiting, Running, Completed, Rejected, Failed}, []State{Corrupt}},

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/spool"
+)
+
+func initCommand(queueFlag cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "init", Usage: "make a queue", Action: initQueue,
+		Flags: []cli.Flag{queueFlag,
+			&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
+			&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
+			&cli.StringFlag{Name: "approver-group", Usage: "`GROUP` whose members may answer, under their own accounts"},
+			&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},
+		},
+	}
+}
+
+func initQueue(c *cli.Context) error {
+	dir, err := cmdline.QueueDir(c)
+	if err != nil {
+		return err
+	}
+	opt := spool.Options{Unsafe: c.Bool("unsafe"), Network: c.Bool("allow-network")}
+	if opt.Approvers, err = group(c, "approver-group"); err != nil {
+		return err
+	}
+	if opt.Workers, err = group(c, "worker-group"); err != nil {
+		return err
+	}
+	if opt.Approvers.Name != "" && opt.Workers.Name != "" && opt.Approvers.ID == opt.Workers.ID {
+		return fault.Usagef("groupadd another", "--approver-group and --worker-group are both %s: workers could answer", opt.Approvers.Name)
+	}
+	if err := spool.Create(dir, opt); err != nil {
+		return err
+	}
+	s, err := spool.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if c.Bool("unsafe") && !s.Unsafe {
+		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
+	}
+	return nil
+}
+
+// group returns the group that a flag names, which whoever makes a queue must be in: he
+// could not give it anything else.
+func group(c *cli.Context, flag string) (g spool.Group, err error) {
+	name := c.String(flag)
+	if !c.IsSet(flag) {
+		return g, nil
+	}
+	found, err := user.LookupGroup(name)
+	if err != nil {
+		return g, fault.Usagef("as root: groupadd --system "+name, "--%s: %w", flag, err)
+	}
+	if g.ID, err = strconv.Atoi(found.Gid); err != nil {
+		return g, err
+	}
+	g.Name = found.Name
+	mine, err := os.Getgroups()
+	if err != nil {
+		return g, err
+	}
+	if os.Geteuid() != 0 && !slices.Contains(append(mine, os.Getegid()), g.ID) {
+		return g, fault.Usagef("as root: usermod -aG "+name+" USER, and log in again", "--%s: %s is not in the group %s", flag, cmdline.User(), name)
+	}
+	return g, nil
+}

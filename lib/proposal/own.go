@@ -1,0 +1,44 @@
+package proposal
+
+import (
+	"pulse/lib/record"
+	"pulse/lib/terms"
+)
+
+// Draft returns the proposal's harmless companion: the same message, to be written
+// down for a person and not sent.
+func (p *Proposal) Draft() Proposal {
+	d := *p
+	d.Action, d.Tool = terms.WriteLocal, Draft
+	return d
+}
+
+// Tool is the name of a tool that pulse-queue itself carries out.
+type Tool = string
+
+// Those tools.
+const (
+	Draft Tool = "draft"      // writes the request into drafts/
+	Close Tool = "task.close" // ends a task that has not begun: args.task
+	Note  Tool = "task.note"  // writes args.text on a task: args.task
+)
+
+// Own reports whether a tool is one that pulse-queue carries out.
+func Own(tool string) bool { return tool == Draft || tool == Close || tool == Note }
+
+// Subject returns the task that a task.close or task.note is about.
+func (p *Proposal) Subject() string { return Arg(p.Args, "task") }
+
+// Arg returns a string among the args of a request, or the empty string.
+func Arg(args record.Value, name string) (s string) {
+	if args == "" || args[0] != '{' {
+		return ""
+	}
+	args.Each(func(n string, v record.Value) error {
+		if n == name {
+			v.Into(&s)
+		}
+		return nil
+	})
+	return s
+}

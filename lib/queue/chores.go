@@ -1,0 +1,100 @@
+package queue
+
+import (
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/proposal"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// ReasonClosed is the reason of a task that an agent closed.
+const ReasonClosed = "closed_by_agent"
+
+// own reports whether it is an effect on the queue itself, which no worker is
+// started for.
+func (c *Content) own() bool {
+	return c.Identity.Effect() && c.Decision.Action == terms.WriteLocal && c.Request != nil && proposal.Own(c.Request.Tool)
+}
+
+// Chores carries out the scheduled effects on the queue itself: drafts, notes and
+// closes. Each is decided on again before. more says that it wants to be called
+// again, in another Update.
+func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
+	if held, err := tx.Held(); held != nil || err != nil {
+		return false, err
+	}
+	begun := false
+	full, err := each(tx, task.Scheduled, func(e *Entry) (moved bool, err error) {
+		if more || e.Kind != task.Effect || e.Action != terms.WriteLocal || now.Before(e.NotBefore) {
+			return false, nil
+		}
+		s, err := tx.Load(task.Scheduled, e.ID)
+		if err != nil || reasonBroken(&s, e, err) != "" || !s.own() {
+			return false, nil // a run comes across it, or verify
+		}
+		if s.Request.Tool == proposal.Close {
+			// What it closes may be one of these, and this Update's picture is from before.
+			if more = true; begun {
+				return false, nil
+			}
+		}
+		begun = true
+		_, moved, err = r.consider(tx, e, now, nil)
+		return moved, err
+	})
+	return more || full, err
+}
+
+// carry carries out an effect on the queue itself, if it still fits.
+func (r *Run) carry(tx Tx, s *Stored, w *weighed) error {
+	if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+		return err
+	}
+	change := w.change
+	change.Reason = ReasonDone
+	line := s.move(task.Carried, task.Completed, change)
+	line.Outcome, line.Rule, line.Policy = w.decision.Outcome, w.decision.Rule, w.decision.Policy
+	if s.Request.Tool == proposal.Draft {
+		draft, err := s.Request.Canonical()
+		if err != nil {
+			return err
+		}
+		if err := tx.Keep(s.Task.ID, draft); err != nil {
+			return err
+		}
+		line.Result = task.Digest(draft)
+		return tx.Move(line)
+	}
+	subject, err := anywhere(tx, proposal.Arg(s.Request.Args, "task"))
+	if err != nil {
+		return err
+	}
+	why := meddles(s.Request.Tool, subject, s.Identity.Root)
+	if why == "" && subject.Task.ID == s.Task.ID {
+		why = proposal.NotItsTask
+	}
+	if why != "" {
+		change.Reason = string(why)
+		return tx.Move(s.move(task.Dropped, task.Rejected, change))
+	}
+	if s.Request.Tool == proposal.Close {
+		err = tx.Move(subject.closed(s.Task.ID, change.Since))
+	} else {
+		err = tx.Log(audit.Line{Time: change.Since, Event: audit.Noted, Task: subject.Task.ID, Parent: s.Task.ID})
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Move(line)
+}
+
+// closed is the line of a task that an effect closes. A person can requeue it.
+func (s *Stored) closed(by string, now time.Time) audit.Line {
+	change := s.Task.Change
+	change.Since, change.NotBefore, change.Reason = now, time.Time{}, ReasonClosed
+	line := s.move(task.Closed, task.Rejected, change)
+	line.By = "task " + by
+	return line
+}

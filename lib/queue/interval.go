@@ -1,0 +1,43 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/audit"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// tooSoon reports whether a message went to one of an effect's targets less than
+// outbound.min_reply_interval ago. One that its sender says did not happen is none;
+// one that lies in the future, for the clock went back, counts.
+func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
+	interval := r.Policy.Outbound.MinReplyInterval
+	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {
+		return false, nil
+	}
+	restored := map[string]bool{}
+	err = v.History(func(l audit.Line) bool {
+		switch l.Event {
+		case task.Restored:
+			restored[l.Task] = true
+		case task.Started:
+			if restored[l.Task] {
+				delete(restored, l.Task) // the start before that one may have happened
+			} else {
+				soon = meets(l.Target, s.Target())
+			}
+		}
+		return !soon && now.Sub(l.Time) < interval
+	})
+	return soon, err
+}
+
+// meets reports whether two lists of targets have one in common.
+func meets(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return address.Equal(x, y) })
+	})
+}

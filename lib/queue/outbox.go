@@ -1,0 +1,75 @@
+package queue
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pulse/lib/audit"
+	"pulse/lib/task"
+)
+
+// An outbox is a file of what one task's worker proposed and nobody has taken yet:
+// a record a line, each beginning with `{"task":{"id":"` and the id of the effect.
+
+// ErrOutbox is the error of an outbox that is not what a run wrote.
+var ErrOutbox = errors.New("the outbox can't be read")
+
+const outboxHead = `{"task":{"id":"`
+
+// EachProposed calls fn for the lines of an outbox, without their newlines.
+func EachProposed(file []byte, fn func(id string, line []byte) error) error {
+	for len(file) > 0 {
+		line, rest, whole := bytes.Cut(file, []byte("\n"))
+		file = rest
+		after, ok := bytes.CutPrefix(line, []byte(outboxHead))
+		id := string(after[:min(len(after), 32)])
+		if !whole || !ok || !task.ValidID(id) {
+			return fmt.Errorf("%w: %.40q", ErrOutbox, line)
+		}
+		if err := fn(id, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Outbox says what the lines of an outbox are.
+func Outbox(file []byte) (list []audit.Proposed, err error) {
+	err = EachProposed(file, func(id string, line []byte) error {
+		list = append(list, audit.Proposed{ID: id, Digest: audit.Hash(line)})
+		return nil
+	})
+	return list, err
+}
+
+// Without returns an outbox without the lines of some effects, and whether it had any.
+func Without(file []byte, ids ...string) (rest []byte, had bool, err error) {
+	err = EachProposed(file, func(id string, line []byte) error {
+		if slices.Contains(ids, id) {
+			had = true
+			return nil
+		}
+		rest = append(append(rest, line...), '\n')
+		return nil
+	})
+	return rest, had, err
+}
+
+// settle says that a proposal which is known already was taken, if its outbox still
+// has it: else it would come again for ever.
+func (in *intake) settle(it *item) error {
+	if !it.Identity.Effect() || in.settled[it.id] {
+		return nil
+	}
+	file, err := in.tx.Outbox(it.Identity.Parent)
+	if err != nil {
+		return err
+	}
+	if _, had, err := Without(file, it.id); err != nil || !had {
+		return nil // what can't be read is left to verify
+	}
+	in.settled[it.id] = true
+	return in.tx.Log(audit.Line{Time: in.now, Event: audit.Settled, Task: it.id, Kind: task.Effect, Parent: it.Identity.Parent})
+}

@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"errors"
+
+	"pulse/lib/audit"
+	"pulse/lib/identity"
+	"pulse/lib/policy"
+	"pulse/lib/proposal"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// The bounds of what may come out of one root task.
+const (
+	MaxDepth  = 3   // proposals of proposals
+	MaxBudget = 100 // effects, all in all
+)
+
+// Proposals are what a worker wants to be done next.
+type Proposals struct {
+	List      []proposal.Proposal
+	Discarded proposal.Discarded
+}
+
+// propose holds what a worker wants against what is going on, and stages what is
+// left as its task's outbox, with the line of its end. What was there and is not
+// taken yet stays.
+func (c *Claim) propose(tx Tx, p *Proposals, limits *policy.Limits, line *audit.Line) error {
+	v := vetting{tx: tx, claim: c, line: line, discarded: p.Discarded, same: map[string]int{}}
+	if err := v.begin(); err != nil {
+		return err
+	}
+	fit, closes, err := v.fitting(p.List)
+	if err != nil {
+		return err
+	}
+	v.share(len(fit))
+	old, err := tx.Outbox(c.Task.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := Outbox(old); err == nil { // what can't be read, verify has told of
+		v.file = old
+	}
+	for _, one := range fit {
+		if err := v.add(&one, closes > limits.MaxClosesPerRun && one.Tool == proposal.Close); err != nil {
+			return err
+		}
+		if draft := one.Draft(); one.Action == terms.ExternalSend {
+			if err := v.add(&draft, false); err != nil {
+				return err
+			}
+		}
+	}
+	if len(v.file) == 0 {
+		return nil
+	}
+	line.Proposed, err = Outbox(v.file)
+	if err != nil {
+		return err
+	}
+	return tx.Propose(c.Task.ID, v.file)
+}
+
+// vetting is the look at one worker's proposals.
+type vetting struct {
+	tx        Tx
+	claim     *Claim
+	root      *Stored // nil: it was pruned
+	rootID    string
+	line      *audit.Line
+	discarded proposal.Discarded
+	same      map[string]int // equal requests
+	depth     int
+	budget    int // that is left to each of the proposals
+	file      []byte
+}
+
+func (v *vetting) begin() error {
+	who := &v.claim.Identity
+	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, MaxBudget
+	if !who.Effect() {
+		return nil
+	}
+	v.rootID, v.depth, v.budget = who.Root, who.Depth+1, who.Budget
+	root, err := anywhere(v.tx, who.Root)
+	v.root = root
+	return err
+}
+
+// anywhere loads a task in whatever state it is; nil if it is gone, or can't be read.
+func anywhere(view View, id string) (*Stored, error) {
+	st, err := view.State(id)
+	if err != nil || st == "" {
+		return nil, err
+	}
+	s, err := view.Load(st, id)
+	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+		return nil, nil
+	}
+	return &s, err
+}
+
+// fitting returns the proposals that fit what is going on, and how many of them
+// close a task.
+func (v *vetting) fitting(list []proposal.Proposal) (fit []proposal.Proposal, closes int, err error) {
+	for _, p := range list {
+		why, err := v.look(&p, len(fit))
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case why != "":
+			v.discarded[why]++
+			continue
+		case p.Tool == proposal.Close:
+			closes++
+		}
+		fit = append(fit, p)
+	}
+	return fit, closes, nil
+}
+
+// look returns why a proposal is not taken, or the empty string.
+func (v *vetting) look(p *proposal.Proposal, taken int) (proposal.Reason, error) {
+	switch {
+	case v.depth > MaxDepth:
+		return proposal.TooDeep, nil
+	case taken >= v.budget:
+		return proposal.OverBudget, nil
+	case !v.seen(p.Evidence):
+		return proposal.EvidenceUnknown, nil
+	case p.Tool == proposal.Close || p.Tool == proposal.Note:
+		subject, err := anywhere(v.tx, p.Subject())
+		if err != nil {
+			return "", err
+		}
+		return meddles(p.Tool, subject, v.rootID), nil
+	}
+	return "", nil
+}
+
+// seen reports whether evidence names nothing but the message it all began with.
+func (v *vetting) seen(evidence []string) bool {
+	for _, id := range evidence {
+		if v.root == nil || v.root.Message == nil || id == "" || id != v.root.Message.ID && id != v.root.Message.Digest {
+			return false
+		}
+	}
+	return true
+}
+
+// meddles returns why an effect of a root must not close a task, or write a note on
+// it; nil is a task that nobody knows. What runs is not closed: it is its worker's.
+func meddles(tool string, subject *Stored, root string) proposal.Reason {
+	switch {
+	case subject == nil, subject.Task.ID != root && (!subject.Identity.Effect() || subject.Identity.Root != root):
+		return proposal.NotItsTask
+	case tool == proposal.Close && task.Legal(task.Closed, subject.Task.State, task.Rejected) != nil:
+		return proposal.NotLegal
+	}
+	return ""
+}
+
+// share divides what the root has left among the proposals: however they propose
+// on, all together never make more than MaxBudget.
+func (v *vetting) share(n int) {
+	if n > 0 {
+		v.budget = (v.budget - n) / n
+	}
+}
+
+// add appends the record of a proposal to the outbox, unless it is there.
+func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
+	req := p.Request()
+	r, err := request.Decode(record.Value(req))
+	if err != nil {
+		return err
+	}
+	canonical, err := r.Canonical()
+	if err != nil {
+		return err
+	}
+	parent := &v.claim.Identity
+	who := identity.Identity{
+		Sender: parent.Sender, Trust: parent.Trust, Verified: parent.Verified, Stale: parent.Stale, Automatic: parent.Automatic,
+		Reason: parent.Reason, Why: "an agent proposes it, at work for " + parent.Sender, Session: parent.Session,
+		Via: identity.ViaAgent, Parent: v.claim.Task.ID, Root: v.rootID,
+		Ordinal: v.same[string(canonical)], Depth: v.depth, Budget: v.budget, Bulk: bulk,
+	}
+	v.same[string(canonical)]++
+	id := task.EffectID(v.rootID, canonical, who.Ordinal)
+	var t, all record.Object
+	t.Str("id", id)
+	t.Str("kind", string(task.Effect))
+	all.Raw(task.Member, t.Bytes())
+	all.Raw(request.Member, req)
+	all.Raw(identity.Member, who.Append(nil))
+	if _, listed, err := Without(v.file, id); listed || err != nil {
+		return err
+	}
+	v.file = append(append(v.file, all.Bytes()...), '\n')
+	return nil
+}
+
+// discard is the line that says how many proposals were none, and why.
+func discard(id string, why proposal.Reason, n int, change task.Change) audit.Line {
+	l := audit.Line{Time: change.Since, Event: audit.Discarded, Task: id, Count: n}
+	l.Change.Reason = string(why)
+	return l
+}

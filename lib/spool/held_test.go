@@ -1,0 +1,132 @@
+package spool
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pulse/lib/queue"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// The accounts of the crash tests: who answers, and who does everything else. After a
+// crash either of them may come next.
+const (
+	owner    = 3
+	approver = 7
+)
+
+// who runs an operation.
+func who(op operation) int {
+	switch op.name {
+	case "approve", "requeue", "grant", "session":
+		return approver
+	}
+	return owner
+}
+
+// forged fails if a yes is held by somebody who never gave one, or what is held is not
+// what he wrote.
+func forged(d *crashFS) error {
+	for name, i := range d.names {
+		if i.holder != 0 && i.holder != approver {
+			return fmt.Errorf("%s is held by %d", name, i.holder)
+		}
+		if dir, _, _ := strings.Cut(name, "/"); i.holder != 0 && dir != approvalDir && dir != grantDir && dir != sessionDir && dir != tmpDir {
+			return fmt.Errorf("%s is held by %d, and anybody's", name, i.holder)
+		}
+	}
+	return nil
+}
+
+// holders returns who holds the approvals of the scheduled tasks, by number of tasks.
+func holders(t *testing.T, d *crashFS) map[int]int {
+	t.Helper()
+	count := map[int]int{}
+	err := spoolOn(d).View(func(v queue.View) error {
+		return v.Scan(task.Scheduled, func(id string) (bool, error) {
+			a, err := v.Approval(id)
+			if a != nil {
+				count[a.Holder]++
+			}
+			return true, err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// TestHolder: an approval is its giver's until it is spent, and again once it turns
+// out that nothing happened; in a queue without approvers it is nobody's.
+func TestHolder(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		w := newWorld(true, shared)
+		for i, c := range []struct {
+			op   operation
+			want map[int]int
+		}{
+			{add(effect(1)), nil},
+			{approve, map[int]int{approver: 1}},
+			{nothing, map[int]int{approver: 1}},
+			{start(terms.ExternalSend), nil},
+			{finish(queue.End{Exit: 75}), map[int]int{approver: 1}},
+			{start(terms.ExternalSend), nil},
+			{finish(queue.End{Exit: 75}), map[int]int{approver: 1}},
+			{start(terms.ExternalSend), nil},
+			{finish(queue.End{Exit: 1}), nil},
+		} {
+			next, err := w.after(c.op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w = next
+			want := c.want
+			if !shared && want != nil {
+				want = map[int]int{0: 1}
+			}
+			if got := holders(t, w.disk); fmt.Sprint(got) != fmt.Sprint(want) && len(got)+len(want) > 0 {
+				t.Errorf("shared %v, %d %s: %v, want %v", shared, i, c.op.name, got, want)
+			}
+			if err := sound(spoolOn(w.disk)); err != nil {
+				t.Errorf("shared %v, %d %s: %v", shared, i, c.op.name, err)
+			}
+		}
+		for name := range w.disk.names {
+			if strings.HasPrefix(name, approvalDir+"/") {
+				t.Errorf("%s was left", name)
+			}
+		}
+	}
+}
+
+// TestRedoneIsNobodys: whoever can write the log can have others carry out what he
+// wrote there. That makes it no yes of theirs.
+func TestRedoneIsNobodys(t *testing.T) {
+	for _, next := range []int{owner, approver} {
+		w := newWorld(true, true)
+		w, err := w.after(add(effect(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := w.disk.clone()
+		d.actor, d.ops = owner, 0
+		d.fault = func(int) fate { return fate{die: d.names["audit/2026-11.jsonl"] != nil && logged(d, `"approved"`)} }
+		if err := attempt(approve, spoolOn(d), w.now); err != errDied {
+			t.Fatal(err)
+		}
+		d.fault, d.actor = nil, next
+		if err := nothing.do(spoolOn(d), w.now); err != nil {
+			t.Fatal(err)
+		}
+		if got := holders(t, d); got[0] != 1 || len(got) != 1 {
+			t.Errorf("%d came next: %v", next, got)
+		}
+	}
+}
+
+func logged(d *crashFS, text string) bool {
+	return strings.Contains(string(d.names["audit/2026-11.jsonl"].data), text)
+}
