@@ -7,12 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pulse/lib/message/messagetest"
 )
 
 // TestBrokenMail: whatever pulse-fetch emits, every stage accepts.
 func TestBrokenMail(t *testing.T) {
 	var mails [][]byte
-	for _, pattern := range []string{"../lib/message/testdata/broken/*", "../lib/identity/testdata/*.eml", "../scripts/demokit/mail/*.eml"} {
+	for _, pattern := range []string{"../lib/message/testdata/broken/*.eml", "../lib/identity/testdata/*.eml", "../scripts/demokit/mail/*.eml"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
@@ -35,6 +37,10 @@ func TestBrokenMail(t *testing.T) {
 	}
 	mails = append(mails, nil, []byte("\n"), []byte("\x00"), []byte(strings.Repeat("(", 100_000)),
 		[]byte("From: "+strings.Repeat("a", 300_000)+"\n\n"), []byte("Subject: \xff\xfe\n\n\xff"))
+
+	for _, m := range messagetest.Large() {
+		mails = append(mails, m.Raw)
+	}
 
 	dir := t.TempDir()
 	for i, m := range mails {

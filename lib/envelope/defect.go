@@ -9,8 +9,9 @@ type Defect string
 const (
 	InvalidUTF8     Defect = "invalid_utf8"     // bytes that are not UTF-8 became U+FFFD
 	UnknownCharset  Defect = "unknown_charset"  // text in a charset nobody knows
-	BrokenEncoding  Defect = "broken_encoding"  // base64 or quoted-printable that does not decode
+	BrokenEncoding  Defect = "broken_encoding"  // base64, quoted-printable or a charset that does not decode
 	MalformedMIME   Defect = "malformed_mime"   // Content-Type or a boundary can't be read
+	ControlInText   Defect = "control_in_text"  // left out of what is shown
 	MalformedHeader Defect = "malformed_header" // a line that is neither a field nor folding
 	ControlInHeader Defect = "control_in_header"
 	NoHeader        Defect = "no_header"         // not one header field
@@ -27,4 +28,5 @@ var harmless = map[Defect]bool{
 	UnknownCharset: true,
 	BrokenEncoding: true,
 	MalformedMIME:  true,
+	ControlInText:  true,
 }

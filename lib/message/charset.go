@@ -11,12 +11,17 @@ import (
 )
 
 // decodeCharset returns a reader of UTF-8. Text in a charset that nobody knows is
-// read as ASCII, other bytes becoming U+FFFD; so is UTF-7, which could hide
-// anything.
+// read as ASCII, other bytes becoming U+FFFD; so are UTF-7 and those that browsers
+// refuse too, which could hide anything. ISO 8859-1 means Windows-1252 (Encoding
+// §4.2).
 func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 	switch name = asciiLower(strings.Trim(name, " \t\"'")); name {
 	case "", "utf-8", "utf8", "us-ascii", "ascii":
 		return r
+	case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "l1":
+		name = "windows-1252"
+	case "iso-2022-kr", "csiso2022kr", "iso-2022-cn", "iso-2022-cn-ext", "replacement":
+		name = "" // known to nobody
 	}
 	decoded, err := charset.Reader(name, r)
 	if err != nil {
@@ -24,6 +29,33 @@ func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 		return asciiReader{r}
 	}
 	return decoded
+}
+
+// replaced passes text on and notes whether U+FFFD stands in it: what a charset's
+// decoder writes where it can't read.
+type replaced struct {
+	r    io.Reader
+	n    int // bytes of it just seen
+	seen bool
+}
+
+func (s *replaced) Read(b []byte) (int, error) {
+	const mark = "\ufffd"
+	n, err := s.r.Read(b)
+	for _, c := range b[:n] {
+		switch {
+		case c == mark[s.n]:
+			s.n++
+		case c == mark[0]:
+			s.n = 1
+		default:
+			s.n = 0
+		}
+		if s.n == len(mark) {
+			s.n, s.seen = 0, true
+		}
+	}
+	return n, err
 }
 
 // asciiReader makes bytes over 127 invalid in UTF-8 too: 0xFF never occurs there.
@@ -50,10 +82,10 @@ func (p *parser) shown(fields []envelope.Field, lower string) string {
 }
 
 // decodeWords decodes encoded words in a value to one line of at most limit
-// characters. No more than 8 KiB are looked at: the decoder is quadratic.
+// characters. No more than maxValue bytes are looked at: the decoder is quadratic.
 func (p *parser) decodeWords(value string, limit int) string {
 	value = strings.TrimLeft(unfold(value), " \t")
-	value = value[:min(len(value), 8<<10)]
+	value = value[:min(len(value), maxValue)]
 	dec := mime.WordDecoder{CharsetReader: func(name string, r io.Reader) (io.Reader, error) {
 		return p.decodeCharset(name, r), nil
 	}}
@@ -65,6 +97,9 @@ func (p *parser) decodeWords(value string, limit int) string {
 		if out.rune(r) != nil {
 			break
 		}
+	}
+	if out.control {
+		p.add(envelope.ControlInText)
 	}
 	return out.String()
 }

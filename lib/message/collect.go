@@ -14,7 +14,7 @@ var errFull = errors.New("message: enough text")
 
 // collector takes text and keeps at most limit characters. Line ends become LF,
 // other controls and characters that draw nothing are dropped, blank lines at both
-// ends too.
+// ends too. Of characters that draw nothing and yet are needed, a run becomes one.
 type collector struct {
 	b       []byte
 	n       int // characters in b
@@ -23,6 +23,8 @@ type collector struct {
 	blanks  []byte
 	cr      bool // the last rune was a CR
 	invalid bool // a byte was not UTF-8
+	control bool // a control or a tag character was dropped
+	mark    rune // the last character, if it is one of marks
 }
 
 // rune adds a character; errFull says that it did not fit.
@@ -31,7 +33,9 @@ func (c *collector) rune(r rune) error {
 		c.cr = false
 		return nil
 	}
-	if c.cr = r == '\r'; c.cr {
+	c.cr = r == '\r'
+	switch r {
+	case '\r', '\v', '\f', 0x85, 0x2028, 0x2029:
 		r = '\n'
 	}
 	if c.line && (r == '\n' || r == '\t') {
@@ -39,8 +43,12 @@ func (c *collector) rune(r rune) error {
 	}
 	switch {
 	case r == '\n' || r == '\t' || r == ' ':
+		c.mark = 0
 		return c.blank(byte(r))
-	case unicode.IsControl(r) || invisible(r):
+	case unicode.IsControl(r) || 0xe0000 <= r && r <= 0xe007f:
+		c.control = true
+		return nil
+	case invisible(r) || c.repeated(r):
 		return nil
 	}
 	if c.n+len(c.blanks) >= c.limit {
@@ -97,16 +105,34 @@ func (c *collector) readFrom(r io.Reader) error {
 	}
 }
 
+// repeated reports whether r is one of marks right behind another: a run of them
+// shows nothing, and can spell out a message.
+func (c *collector) repeated(r rune) bool {
+	last := c.mark
+	if c.mark = 0; !marks(r) {
+		return false
+	}
+	c.mark = r
+	return last != 0 && (last != 0xfe0f || r != 0x200d) // that is an emoji
+}
+
+// marks are the characters that draw nothing and that scripts and emoji need: the
+// two joiners, those of direction, and the emoji selector.
+func marks(r rune) bool {
+	return 0x200c <= r && r <= 0x200f || 0x202a <= r && r <= 0x202e || r == 0xfe0f
+}
+
 // invisible reports whether r draws nothing and so serves only to hide: tags and
-// variation selectors carry whole messages past a reader. The two joiners of
-// scripts and emoji (U+200C, U+200D) and the direction marks stay.
+// variation selectors carry whole messages past a reader.
 func invisible(r rune) bool {
 	switch {
 	case r < 0xad:
 		return false
-	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x180e, r == 0x200b, r == 0x3164, r == 0xfeff, r == 0xffa0:
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5,
+		r == 0x200b, r == 0x3164, r == 0xfeff, r == 0xffa0:
 		return true
-	case 0x2060 <= r && r <= 0x206f, 0xfff0 <= r && r <= 0xfffb:
+	case 0x180b <= r && r <= 0x180f, 0x2060 <= r && r <= 0x206f, 0xfe00 <= r && r <= 0xfe0e, 0xfff0 <= r && r <= 0xfffb,
+		0x1bca0 <= r && r <= 0x1bca3, 0x1d173 <= r && r <= 0x1d17a:
 		return true
 	}
 	return 0xe0000 <= r && r <= 0xe0fff

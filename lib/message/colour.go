@@ -29,6 +29,8 @@ func (c colour) looksLike(back colour) bool {
 
 // names has the colours that are used to hide text, and some to show it.
 var names = map[string]colour{
+	"aliceblue": white, "honeydew": white, "oldlace": white, "linen": white, "lavenderblush": white,
+	"lightyellow": white, "lightcyan": white, "cornsilk": white, "beige": white,
 	"black": black, "white": white, "transparent": {known: true, clear: true},
 	"snow": white, "ivory": white, "ghostwhite": white, "floralwhite": white,
 	"whitesmoke": white, "mintcream": white, "azure": white, "seashell": white,
@@ -61,7 +63,13 @@ func parseColour(value string) colour {
 	if args, ok := strings.CutPrefix(value, "rgb"); ok {
 		return functionColour(args)
 	}
+	if args, ok := strings.CutPrefix(value, "hsl"); ok {
+		return lightness(args)
+	}
 	hex := strings.TrimPrefix(value, "#")
+	if hex == "" || len(hex) > 8 {
+		return colour{} // an error of strconv would cost memory for every element
+	}
 	n, err := strconv.ParseUint(hex, 16, 32)
 	if err != nil {
 		return colour{}
@@ -86,13 +94,40 @@ func parseColour(value string) colour {
 	return c
 }
 
-// functionColour reads what follows "rgb": (r, g, b) or a(r, g, b, alpha).
-func functionColour(args string) colour {
+// arguments splits what follows the name of a colour function: (a, b, c) or
+// a(a, b, c, alpha), with commas, blanks and slashes.
+func arguments(args string) []string {
 	args = strings.TrimPrefix(args, "a")
 	if !strings.HasPrefix(args, "(") || !strings.HasSuffix(args, ")") {
+		return nil
+	}
+	return strings.FieldsFunc(args[1:len(args)-1], func(r rune) bool { return r == ',' || r == '/' || asciiSpace(r) })
+}
+
+// lightness reads what follows "hsl", of which only white, black and what is
+// transparent matter.
+func lightness(args string) colour {
+	fields := arguments(args)
+	if len(fields) < 3 {
 		return colour{}
 	}
-	fields := strings.FieldsFunc(args[1:len(args)-1], func(r rune) bool { return r == ',' || r == '/' || asciiSpace(r) })
+	if len(fields) == 4 {
+		if n, unit, ok := number(fields[3]); ok && (n < 0.1 || unit == "%" && n < 10) {
+			return colour{known: true, clear: true}
+		}
+	}
+	switch n, _, ok := number(fields[2]); {
+	case ok && n >= 95:
+		return white
+	case ok && n <= 5:
+		return black
+	}
+	return colour{}
+}
+
+// functionColour reads what follows "rgb".
+func functionColour(args string) colour {
+	fields := arguments(args)
 	var v [4]float64
 	v[3] = 1
 	for i, f := range fields {

@@ -134,15 +134,57 @@ func FuzzHTML(f *testing.F) {
 			before + "<!-- " + inside + marker + " -->",
 			before + "<script>" + inside + marker + "</script>",
 			before + "<p hidden>" + inside + marker,
+			"<p class=h>" + inside + marker + "</p><style>.h{display:none}</style>",
 			before + "<div style='display:none'><p>" + inside + marker + "</span></b>" + marker,
 		} {
 			out := collector{limit: DefaultMaxText}
-			if err := readHTML(&out, strings.NewReader(page)); err != nil && err != errFull {
+			sheet, err := readSheet(strings.NewReader(page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sheet == nil {
+				continue
+			}
+			if err := readHTML(&out, strings.NewReader(page), sheet); err != nil && err != errFull {
 				t.Fatal(err)
 			}
 			if strings.Contains(out.String(), marker) {
 				t.Fatalf("%q shows %q", page, out.String())
 			}
+		}
+	})
+}
+
+// No style sheet keeps one that follows from hiding, and none costs more than its
+// bounds.
+func FuzzSheet(f *testing.F) {
+	for _, css := range []string{
+		".a{content:\"{\"}", `.a{b:\7b`, "@media (min-width:1px){.a{", "@import url(a;b);", "<!-- .a{} -->", ".a{.b{.c{", "/*", "a:url(",
+		"[class='a']{display:none}", strings.Repeat("[", 2000) + "{display:none}", "'\\", ".a.b.c,p.d>e+.f~g{color:hsl(0 0% 100%/0)}",
+	} {
+		f.Add(css)
+	}
+	f.Fuzz(func(t *testing.T, css string) {
+		if strings.Contains(css, "<") {
+			return // it could end the element
+		}
+		page := "<p class=z>MARKER</p><style>" + css + "</style><style>.z{display:none}</style><p class=z>MARKER</p>"
+		sheet, err := readSheet(strings.NewReader(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sheet == nil {
+			return
+		}
+		if sheet.n > maxRules || len(sheet.rules) > maxRules {
+			t.Fatalf("%d rules", sheet.n)
+		}
+		out := collector{limit: DefaultMaxText}
+		if err := readHTML(&out, strings.NewReader(page), sheet); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "MARKER") {
+			t.Fatalf("%q shows %q", page, out.String())
 		}
 	})
 }
@@ -153,7 +195,7 @@ func FuzzTransfer(f *testing.F) {
 	f.Add([]byte("a=3Db=\r\nc"))
 	f.Add(bytes.Repeat([]byte("=4"), 3000))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d := &base64Reader{b: b}
+		d := &base64Reader{pieces: pieces{b: b}}
 		got, err := io.ReadAll(d)
 		if err != nil || len(got) > len(b) {
 			t.Fatalf("base64: %d bytes of %d, %v", len(got), len(b), err)
@@ -161,7 +203,7 @@ func FuzzTransfer(f *testing.F) {
 		if want, err := base64.StdEncoding.DecodeString(string(b)); err == nil && (!bytes.Equal(got, want) || d.broken) {
 			t.Fatalf("base64: %q, want %q", got, want)
 		}
-		q := &quotedReader{b: b}
+		q := &quotedReader{pieces: pieces{b: b}}
 		got, err = io.ReadAll(q)
 		if err != nil || len(got) > len(b) {
 			t.Fatalf("quoted-printable: %d bytes of %d, %v", len(got), len(b), err)

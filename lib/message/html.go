@@ -9,19 +9,36 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The bounds of HTML: how large one tag may be (data: URIs are), and how many
-// elements may be open; those opened deeper are treated as hidden.
+// The bounds of HTML: how much of a message is looked at, how large one tag may be
+// (data: URIs are), and how many elements may be open; those opened deeper are
+// treated as hidden.
 const (
+	maxHTML = 8 << 20
 	maxTag  = 4 << 20
 	maxOpen = 256
 )
 
-// readHTML adds the text that a person would see (no style sheet is fetched,
-// nothing is run).
-func readHTML(out *collector, r io.Reader) error {
+// budget reads at most left bytes; errFull says that there are more.
+type budget struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *budget) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errFull
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// readHTML adds the text that a person would see, given what the page's style
+// sheets say (none is fetched, nothing is run).
+func readHTML(out *collector, r io.Reader, s *sheet) error {
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxTag)
-	p := page{out: out}
+	p := page{out: out, sheet: s}
 	for {
 		var err error
 		switch z.Next() {
@@ -36,8 +53,10 @@ func readHTML(out *collector, r io.Reader) error {
 			}
 		case html.TextToken:
 			err = p.text(z.Text())
-		case html.StartTagToken, html.SelfClosingTagToken:
-			err = p.start(z)
+		case html.StartTagToken:
+			err = p.start(z, false)
+		case html.SelfClosingTagToken:
+			err = p.start(z, true)
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			err = p.end(name)
@@ -54,8 +73,7 @@ type page struct {
 	open  []element
 	path  []step // the same elements, in short: end tags search it
 	over  int    // elements opened beyond maxOpen
-	sheet sheet
-	css   bool // inside a style element
+	sheet *sheet
 	gap   bool // white space is due before the next word
 }
 
@@ -129,8 +147,9 @@ func named(name []byte) (atom.Atom, string) {
 	return 0, string(name)
 }
 
-// start opens an element, or acts on one that has no content.
-func (p *page) start(z *html.Tokenizer) error {
+// start opens an element, or acts on one that has no content; closed says that its
+// tag ends with a slash.
+func (p *page) start(z *html.Tokenizer, closed bool) error {
 	name, more := z.TagName()
 	tag, own := named(name)
 	p.implied(tag)
@@ -138,15 +157,16 @@ func (p *page) start(z *html.Tokenizer) error {
 	el.tag, el.name = tag, own
 	el.pre = el.pre || tag == atom.Pre
 	el.hidden = el.hidden || never[tag]
-	p.attributes(&el, z, more)
-	p.css = tag == atom.Style
+	if !el.hidden { // for good
+		p.attributes(&el, z, more)
+	}
 	if !el.hidden {
 		if err := p.before(tag); err != nil {
 			return err
 		}
 	}
 	switch {
-	case void[tag]:
+	case void[tag], closed && (tag == atom.Svg || tag == atom.Math): // HTML §13.1.2.1
 	case len(p.open) == maxOpen:
 		p.over++
 	default:
@@ -231,7 +251,6 @@ func (p *page) end(name []byte) error {
 		p.over--
 		return nil
 	}
-	p.css = false
 	hidden := p.top().hidden
 	block := barrier(tag)
 	for i := len(p.path) - 1; i >= 0; i-- {
@@ -253,9 +272,6 @@ func (p *page) end(name []byte) error {
 func (p *page) text(b []byte) error {
 	el := p.top()
 	switch {
-	case p.css:
-		p.sheet.parse(string(b))
-		return nil
 	case p.over > 0 || !el.seen():
 		return nil
 	case el.pre:

@@ -3,8 +3,8 @@
 // RFC 2045 to 2047; pulse-record(5)).
 //
 // Invariant: any bytes give a message, in bounded memory and linear time; what
-// was cut, guessed or left out has a name among its defects. Nothing here decides
-// whether a sender is believed. Caveat: hidden HTML is found as a person would
+// was cut, guessed or could not be read has a name among its defects, or the text
+// is called truncated. Nothing here decides whether a sender is believed. Caveat: hidden HTML is found as a person would
 // find it in common mail clients, by inline styles and simple style sheets; there
 // are tricks left, and text is never safe to obey.
 package message
@@ -34,6 +34,8 @@ const (
 	MostMaxText    = 200_000 // a record of this much stays under record.DefaultMax
 	maxShown       = 1000    // of From and Subject, decoded for people
 	maxName        = 255     // of an attachment's name and type
+	maxValue       = 8 << 10 // bytes of a Content-Type, or of a field with encoded words, that are looked at
+	maxBoundary    = 70      // of a boundary (RFC 2046 §5.1.1); a longer one is named and used
 )
 
 // SnippetWindow is how many bytes of the body the snippet scope looks at. All
@@ -142,6 +144,7 @@ type parser struct {
 	limit       int  // characters of text
 	partial     bool // the body is not whole
 	parts       int
+	html        int64 // bytes of HTML that may still be read
 	attachments []envelope.Attachment
 	defects     []envelope.Defect
 }

@@ -2,7 +2,6 @@ package message
 
 import (
 	"bytes"
-	"io"
 	"mime"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 type part struct {
 	kind     string // "text/plain", lower case
 	params   map[string]string
+	id       string // Content-ID
 	name     string // of the file, decoded
 	attached bool   // Content-Disposition says so
 	encoding string // Content-Transfer-Encoding, lower case
@@ -32,6 +32,7 @@ func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 	root.cut = p.partial
 	found := p.walk(root, 1)
 	out := collector{limit: p.limit}
+	p.html = maxHTML
 	full := false
 	for i := range found.parts {
 		if full = p.extract(&out, &found.parts[i]) == errFull; full {
@@ -42,21 +43,27 @@ func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 	if out.invalid {
 		p.add(envelope.InvalidUTF8)
 	}
+	if out.control {
+		p.add(envelope.ControlInText)
+	}
 	return out.String(), full || p.partial
 }
 
 // part reads the fields that describe an entity (RFC 2045, RFC 2183).
 func (p *parser) part(fields []envelope.Field, body []byte) part {
 	pt := part{kind: "text/plain", body: body}
-	if f := find(fields, "content-type"); f != nil {
+	if f := p.only(fields, "content-type"); f != nil {
 		pt.kind, pt.params = p.mediaType(f.Value)
 	}
-	if f := find(fields, "content-transfer-encoding"); f != nil {
+	if f := p.only(fields, "content-transfer-encoding"); f != nil {
 		word, _, _ := strings.Cut(unfold(f.Value), ";")
 		pt.encoding = asciiLower(strings.Trim(word, " \t\""))
 	}
+	if f := find(fields, "content-id"); f != nil {
+		pt.id = strings.Trim(unfold(f.Value), " \t")
+	}
 	pt.name = pt.params["name"]
-	if f := find(fields, "content-disposition"); f != nil {
+	if f := p.only(fields, "content-disposition"); f != nil {
 		kind, params := p.mediaType(f.Value)
 		pt.attached = kind == "attachment"
 		if params["filename"] != "" {
@@ -66,27 +73,48 @@ func (p *parser) part(fields []envelope.Field, body []byte) part {
 	return pt
 }
 
+// only returns the first field of that name. That there is another is a defect:
+// readers differ in which they believe.
+func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
+	f := find(fields, lower)
+	for i := range fields {
+		if f != nil && &fields[i] != f && find(fields[i:i+1], lower) != nil {
+			p.add(envelope.MalformedMIME)
+		}
+	}
+	return f
+}
+
 // mediaType parses a value like Content-Type's. What mime can't parse is read as
 // far as possible: mail that names a boundary badly is still read by its reader.
 func (p *parser) mediaType(value string) (string, map[string]string) {
 	value = unfold(value)
-	value = value[:min(len(value), 8<<10)]
+	if len(value) > maxValue {
+		value = value[:maxValue]
+		p.add(envelope.MalformedMIME)
+	}
 	kind, params, err := mime.ParseMediaType(value)
 	if err == nil {
 		return kind, params
 	}
 	p.add(envelope.MalformedMIME)
 	pieces := strings.Split(value, ";")
-	kind = asciiLower(strings.Trim(pieces[0], " \t"))
+	kind = asciiLower(strings.Trim(comment(pieces[0]), " \t"))
 	params = map[string]string{}
 	for _, piece := range pieces[1:] {
 		name, val, _ := strings.Cut(piece, "=")
 		name = asciiLower(strings.Trim(name, " \t"))
 		if _, twice := params[name]; !twice {
-			params[name] = strings.Trim(val, " \t\"")
+			params[name] = strings.Trim(comment(val), " \t\"")
 		}
 	}
 	return kind, params
+}
+
+// comment returns s without a comment at its end, legal and unknown to mime.
+func comment(s string) string {
+	s, _, _ = strings.Cut(s, " (")
+	return s
 }
 
 // walk finds the readable parts below pt and lists the others as attachments.
@@ -113,18 +141,31 @@ func (p *parser) walk(pt part, depth int) texts {
 
 // multipart walks the parts of a multipart. Of alternatives the first with plain
 // text is taken, else the first with any (RFC 2046 §5.1.4 would take the last:
-// the richest, and the easiest to hide something in).
+// the richest, and the easiest to hide something in). Of related parts it is the
+// root, the only one that a reader shows (RFC 2387 §3).
 func (p *parser) multipart(pt part, depth int) texts {
 	var all texts
-	alternative := pt.kind == "multipart/alternative"
+	n, start := 0, strings.Trim(pt.params["start"], " \t")
+	if len(pt.params["boundary"]) > maxBoundary || pt.encoding == "base64" || pt.encoding == "quoted-printable" {
+		p.add(envelope.MalformedMIME)
+	}
 	found := p.split(pt, func(child part) bool {
 		t := p.walk(child, depth+1)
+		n++
 		switch {
-		case !alternative:
+		case pt.kind == "multipart/alternative":
+			if len(all.parts) == 0 || t.plain && !all.plain {
+				all = t
+			}
+		case pt.kind == "multipart/related" && n > 1:
+			if start == "" || child.id != start {
+				t, all = all, t
+			}
+			p.attachAll(all)
+			all = t
+		default:
 			all.parts = append(all.parts, t.parts...)
 			all.plain = all.plain || t.plain
-		case len(all.parts) == 0 || t.plain && !all.plain:
-			all = t
 		}
 		return p.parts <= MaxParts
 	})
@@ -149,7 +190,7 @@ func (p *parser) split(pt part, yield func(part) bool) (found bool) {
 			break
 		}
 		found = true
-		if begin >= 0 && !yield(p.child(trimEOL(rest[begin:at]), false)) {
+		if begin >= 0 && !yield(p.child(trimEOL(rest[begin:at]), pt.kind, false)) {
 			return true
 		}
 		begin, pos = next, next
@@ -161,7 +202,7 @@ func (p *parser) split(pt part, yield func(part) bool) (found bool) {
 		if !pt.cut {
 			p.add(envelope.MalformedMIME)
 		}
-		yield(p.child(rest[begin:], pt.cut))
+		yield(p.child(rest[begin:], pt.kind, pt.cut))
 	}
 	return found
 }
@@ -196,17 +237,29 @@ func trimEOL(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
 }
 
-// child reads the entity between two boundaries. Its header is bounded like the
-// message's; defects in it do not matter to what the message's header says.
-func (p *parser) child(b []byte, cut bool) part {
+// child reads the entity between two boundaries of a multipart. Its header is
+// bounded like the message's; defects in it do not matter to what the message's
+// header says.
+func (p *parser) child(b []byte, multipart string, cut bool) part {
 	head, body := splitHeader(b)
 	if len(head) > 0 && len(body) == 0 && !bytes.Contains(head, []byte{':'}) {
 		head, body = nil, b // no header, and no blank line for it
 	}
 	inner := parser{}
-	pt := p.part(inner.fields(inner.headerBlock(head)), body)
+	fields := inner.fields(inner.headerBlock(head))
+	pt := p.part(fields, body)
+	if multipart == "multipart/digest" && find(fields, "content-type") == nil {
+		pt.kind = "message/rfc822" // RFC 2046 §5.1.5
+	}
 	pt.cut = cut
 	return pt
+}
+
+// attachAll lists readable parts that are not emitted.
+func (p *parser) attachAll(t texts) {
+	for i := range t.parts {
+		p.attach(t.parts[i])
+	}
 }
 
 // attach lists a part that is not emitted.
@@ -229,32 +282,4 @@ func base64Size(b []byte) int64 {
 		}
 	}
 	return n * 3 / 4
-}
-
-// extract adds the text of a readable part; errFull says that it did not fit.
-func (p *parser) extract(out *collector, pt *part) error {
-	var r io.Reader = bytes.NewReader(pt.body)
-	var broken *bool
-	switch pt.encoding {
-	case "base64":
-		dec := &base64Reader{b: pt.body}
-		r, broken = dec, &dec.broken
-	case "quoted-printable":
-		dec := &quotedReader{b: pt.body}
-		r, broken = dec, &dec.broken
-	case "", "7bit", "8bit", "binary":
-	default:
-		p.add(envelope.BrokenEncoding)
-	}
-	r = p.decodeCharset(pt.params["charset"], r)
-	var err error
-	if pt.kind == "text/html" {
-		err = readHTML(out, r)
-	} else {
-		err = out.readFrom(r)
-	}
-	if broken != nil && *broken && !pt.cut {
-		p.add(envelope.BrokenEncoding)
-	}
-	return err
 }

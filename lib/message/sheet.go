@@ -1,34 +1,122 @@
 package message
 
-import "strings"
+import (
+	"io"
+	"slices"
+	"strings"
 
-// maxRules bounds what is kept of a style sheet.
-const maxRules = 2000
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
 
-// sheet is what a page's own style sheets say about simple selectors: an element,
-// a class, an id, or an element with one class. Others hide nothing.
-type sheet map[string]style
+// The bounds of style sheets. A page whose sheets break one has no text, and an
+// element beyond one is hidden: what is not read of them could hide anything.
+const (
+	maxSheet    = 256 << 10 // bytes, in all
+	maxSelector = 1000      // bytes
+	maxRules    = 2000
+	maxAlike    = 32        // rules for one class, id or element
+	maxNested   = 8         // blocks in blocks
+	maxClasses  = 50        // of an element
+	maxWork     = 2_000_000 // rules and their classes held against elements
+)
 
-// parse adds the rules of a style element. Rules for certain screens ("@media"
-// with a condition) are left out: newsletters hold a text for each and hide all
-// but one.
-func (s *sheet) parse(css string) {
-	css = plainCSS(css)
-	for len(css) > 0 && len(*s) < maxRules {
-		selectors, rest, ok := strings.Cut(css, "{")
+// sheet is what a page's own style sheets say: of a selector the last element, with
+// its classes and its id. Where it says more, only what hides is taken from it.
+type sheet struct {
+	rules map[string][]rule // by "#id", ".class", "element" or "*"
+	n     int               // rules
+	size  int               // bytes read
+	work  int               // done in matching
+	over  bool              // more than was read
+}
+
+// rule is what holds for an element of that name with all the classes; an empty
+// name is any.
+type rule struct {
+	name    string
+	classes []string
+	style   style
+}
+
+// readSheet reads all style elements of a page, for they hold for what stands
+// before them too. It returns nil if they are more than the bounds allow.
+func readSheet(r io.Reader) (*sheet, error) {
+	z := html.NewTokenizer(r)
+	z.SetMaxBuf(maxTag)
+	s := &sheet{rules: map[string][]rule{}}
+	inside := false
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if err := z.Err(); err != io.EOF && err != html.ErrBufferExceeded {
+				return s, err
+			}
+			return s.whole(), nil
+		case html.TextToken:
+			if inside {
+				s.add(z.Text())
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, more := z.TagName()
+			inside = atom.Lookup(name) == atom.Style && forScreen(z, more)
+		case html.EndTagToken:
+			inside = false
+		}
+		if s.over {
+			return nil, nil
+		}
+	}
+}
+
+func (s *sheet) whole() *sheet {
+	if s.over {
+		return nil
+	}
+	return s
+}
+
+// forScreen reports whether a style element's sheet holds for a common screen.
+func forScreen(z *html.Tokenizer, more bool) bool {
+	for more {
+		var name, value []byte
+		name, value, more = z.TagAttr()
+		if string(name) == "media" {
+			return screen(plainCSS(string(value[:min(len(value), 1000)])))
+		}
+	}
+	return true
+}
+
+func (s *sheet) add(css []byte) {
+	if s.size += len(css); s.size > maxSheet {
+		s.over = true
+		return
+	}
+	s.parse(plainCSS(string(css)), 0)
+}
+
+// parse adds the rules of a sheet or of a block in it.
+func (s *sheet) parse(css string, depth int) {
+	if depth > maxNested {
+		s.over = true
+	}
+	for !s.over {
+		prelude, rest, ok := strings.Cut(css, "{")
 		if !ok {
 			return
 		}
-		selectors = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(selectors), "}"))
-		if at := strings.HasPrefix(selectors, "@media"); at && !strings.Contains(selectors, "(") {
-			css = rest // its rules count like others
-			continue
-		}
 		end := blockEnd(rest)
-		if !strings.HasPrefix(selectors, "@") {
-			s.add(selectors, parseStyle(rest[:end]))
-		}
+		block := rest[:end]
 		css = rest[min(end+1, len(rest)):]
+		// What ends with a semicolon is a statement like @import, or a declaration.
+		prelude = strings.Trim(prelude[strings.LastIndexByte(prelude, ';')+1:], "} \t\r\n\f")
+		if !strings.HasPrefix(prelude, "@") {
+			s.selectors(prelude, parseStyle(block))
+		}
+		if strings.Contains(block, "{") && holds(prelude) {
+			s.parse(block, depth+1)
+		}
 	}
 }
 
@@ -49,43 +137,82 @@ func blockEnd(css string) int {
 	return len(css)
 }
 
-func (s *sheet) add(selectors string, st style) {
+// selectors adds a rule for each selector of a list.
+func (s *sheet) selectors(list string, st style) {
 	if st == (style{}) {
 		return
 	}
-	if *s == nil {
-		*s = sheet{}
-	}
-	for _, sel := range strings.Split(selectors, ",") {
-		sel = strings.TrimSpace(sel)
-		if sel == "" || strings.ContainsAny(sel, " >+~:[*") || len(*s) >= maxRules {
+	for _, sel := range strings.Split(list, ",") {
+		if s.over = s.over || len(sel) > maxSelector; s.over {
+			return
+		}
+		key, r, ok := selector(strings.TrimSpace(sel))
+		if !ok {
 			continue
 		}
-		old := (*s)[sel]
-		st.hidden = st.hidden || old.hidden
-		(*s)[sel] = st
+		if r.style = st; r.partly(sel) {
+			if !st.hidden || key[0] != '.' && key[0] != '#' {
+				continue
+			}
+			r.style = style{hidden: true}
+		}
+		s.rule(key, r)
 	}
 }
 
-// matching returns the styles for an element, least specific first.
-func (s sheet) matching(el *element, class, id string) []style {
-	if len(s) == 0 {
-		return nil
+func (s *sheet) rule(key string, r rule) {
+	list := s.rules[key]
+	for i := range list {
+		if list[i].name == r.name && slices.Equal(list[i].classes, r.classes) {
+			list[i].style.merge(r.style)
+			return
+		}
+	}
+	s.n++
+	if s.over = s.n > maxRules || len(list) == maxAlike; !s.over {
+		s.rules[key] = append(list, r)
+	}
+}
+
+// style applies what the sheet says to an element, least specific first.
+func (s *sheet) style(el *element, class, id string) {
+	if len(s.rules) == 0 {
+		return
 	}
 	name := el.name
 	if el.tag != 0 {
 		name = el.tag.String()
 	}
-	keys := []string{name}
-	for _, c := range strings.Fields(asciiLower(class)) {
-		keys = append(keys, "."+c, name+"."+c)
+	classes := strings.Fields(asciiLower(class))
+	if len(classes) > maxClasses || s.work > maxWork {
+		el.hidden = true
+		return
 	}
-	keys = append(keys, "#"+asciiLower(id))
-	var list []style
-	for _, k := range keys {
-		if st, ok := s[k]; ok {
-			list = append(list, st)
+	s.apply("*", name, nil, el)
+	s.apply(name, name, nil, el)
+	for _, c := range classes {
+		s.apply("."+c, name, classes, el)
+	}
+	if id != "" {
+		s.apply("#"+asciiLower(id), name, classes, el)
+	}
+}
+
+func (s *sheet) apply(key, name string, classes []string, el *element) {
+	for _, r := range s.rules[key] {
+		s.work += 1 + len(r.classes)
+		if (r.name == "" || r.name == name) && within(r.classes, classes) {
+			el.apply(r.style)
 		}
 	}
-	return list
+}
+
+// within reports whether all holds every one of some.
+func within(some, all []string) bool {
+	for _, c := range some {
+		if !slices.Contains(all, c) {
+			return false
+		}
+	}
+	return true
 }

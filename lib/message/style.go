@@ -15,34 +15,44 @@ type style struct {
 	ink, back  colour
 }
 
+// The attributes that matter to whether text can be seen.
+const (
+	hiddenAttr = iota
+	popoverAttr
+	classAttr
+	idAttr
+	styleAttr
+	colorAttr
+	textAttr
+	bgcolorAttr
+	attrs
+)
+
+var attrNames = [attrs]string{"hidden", "popover", "class", "id", "style", "color", "text", "bgcolor"}
+
 // attributes applies what the tag's attributes and the style sheet say to el. Of
 // two attributes of one name the first counts (HTML §13.2.5.33).
 func (p *page) attributes(el *element, z *html.Tokenizer, more bool) {
-	var attr = map[string]string{}
+	var attr [attrs]string
+	var there [attrs]bool
 	for more {
 		var name, value []byte
 		name, value, more = z.TagAttr()
-		if _, twice := attr[string(name)]; !twice && styling[string(name)] {
-			attr[string(name)] = string(value)
+		for i := range attrNames {
+			if string(name) == attrNames[i] && !there[i] {
+				attr[i], there[i] = string(value), true
+			}
 		}
 	}
-	if _, ok := attr["hidden"]; ok {
-		el.hidden = true
-	}
-	for _, s := range p.sheet.matching(el, attr["class"], attr["id"]) {
-		el.apply(s)
-	}
+	el.hidden = el.hidden || there[hiddenAttr] || there[popoverAttr]
+	p.sheet.style(el, attr[classAttr], attr[idAttr])
 	el.apply(style{
-		ink:  firstColour(attr["color"], attr["text"]),
-		back: parseColour(attr["bgcolor"]),
+		ink:  firstColour(attr[colorAttr], attr[textAttr]),
+		back: parseColour(attr[bgcolorAttr]),
 	})
-	if attr["style"] != "" {
-		el.apply(parseStyle(attr["style"]))
+	if attr[styleAttr] != "" {
+		el.apply(parseStyle(plainCSS(attr[styleAttr])))
 	}
-}
-
-var styling = map[string]bool{
-	"hidden": true, "class": true, "id": true, "style": true, "color": true, "text": true, "bgcolor": true,
 }
 
 func firstColour(a, b string) colour {
@@ -68,14 +78,34 @@ func (e *element) apply(s style) {
 	}
 }
 
-// parseStyle reads declarations (CSS Syntax §5).
+// merge adds what a later rule for the same elements says.
+func (s *style) merge(later style) {
+	s.hidden = s.hidden || later.hidden
+	if later.visibility != "" {
+		s.visibility = later.visibility
+	}
+	if later.size != "" {
+		s.size = later.size
+	}
+	if later.ink.known {
+		s.ink = later.ink
+	}
+	if later.back.known {
+		s.back = later.back
+	}
+}
+
+// parseStyle reads declarations (CSS Syntax §5) in plain CSS.
 func parseStyle(css string) style {
 	var s style
 	clipped, none := false, false // overflow: hidden; no height or width
-	for _, decl := range strings.Split(plainCSS(css), ";") {
+	for css != "" {
+		var decl string
+		decl, css, _ = strings.Cut(css, ";")
 		name, value, _ := strings.Cut(decl, ":")
 		name = strings.TrimSpace(name)
-		value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
+		value, _, _ = strings.Cut(value, "!") // "! important" is one too
+		value = strings.TrimSpace(value)
 		switch name {
 		case "visibility":
 			s.visibility = value
@@ -92,12 +122,13 @@ func parseStyle(css string) style {
 		case "background", "background-color":
 			s.back = anyColour(value)
 		case "overflow", "overflow-x", "overflow-y":
-			clipped = clipped || value == "hidden" || value == "clip"
+			first, _, _ := strings.Cut(value, " ")
+			clipped = clipped || first == "hidden" || first == "clip" || first == "auto" || first == "scroll"
 		case "height", "max-height", "width", "max-width":
 			n, _, ok := number(value)
 			none = none || ok && n < 2
 		default:
-			s.hidden = s.hidden || hides(name, value)
+			s.hidden = s.hidden || hides(name, value) || away(name, value)
 		}
 	}
 	s.hidden = s.hidden || clipped && none
@@ -107,6 +138,7 @@ func parseStyle(css string) style {
 // hides reports whether one declaration makes an element and all in it unseen.
 func hides(name, value string) bool {
 	n, unit, ok := number(value)
+	value = strings.ReplaceAll(value, " ", "")
 	switch name {
 	case "display":
 		return value == "none"
@@ -114,18 +146,48 @@ func hides(name, value string) bool {
 		return value == "hidden"
 	case "opacity":
 		return ok && (n < 0.1 || unit == "%" && n < 10)
-	case "text-indent", "left", "right", "top", "bottom", "margin", "margin-left", "margin-top":
-		return ok && n <= -500
+	case "zoom", "scale":
+		return ok && (n < 0.1 || unit == "%" && n < 10)
+	case "letter-spacing":
+		return ok && far(n, unit, -0.5, -5)
 	case "clip":
 		return strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px")
 	case "clip-path":
 		return strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") || strings.HasPrefix(value, "circle(0")
 	case "transform":
-		return strings.Contains(value, "scale(0") || strings.Contains(value, "(-9")
+		return strings.Contains(value, "scale(0") || strings.Contains(value, "(-9") || strings.Contains(value, "matrix(0,0,0,0")
 	case "filter":
-		return strings.HasPrefix(value, "opacity(0")
+		return strings.HasPrefix(value, "opacity(0") || strings.HasPrefix(value, "alpha(opacity=0")
 	}
 	return false
+}
+
+// away reports whether a declaration moves text off the screen, whatever way.
+func away(name, value string) bool {
+	switch name {
+	case "text-indent", "left", "right", "top", "bottom", "inset", "margin", "margin-left", "margin-top":
+	default:
+		return false
+	}
+	for _, word := range strings.Fields(value) {
+		n, unit, ok := number(word)
+		if ok && (far(n, unit, -50, -500) || far(-n, unit, -200, -2000)) {
+			return true
+		}
+	}
+	return false
+}
+
+// far reports whether a length is at most em, if it is relative to the font, or at
+// most px; a per cent of the window is ten pixels.
+func far(n float64, unit string, em, px float64) bool {
+	switch unit {
+	case "em", "rem", "ex", "ch":
+		return n <= em
+	case "%", "vw", "vh":
+		n *= 10
+	}
+	return n <= px
 }
 
 // tiny reports whether a font size can't be read; a relative size of what is tiny
@@ -151,47 +213,9 @@ func number(value string) (n float64, unit string, ok bool) {
 	for i < len(value) && strings.IndexByte("+-.0123456789", value[i]) >= 0 {
 		i++
 	}
+	if i == 0 {
+		return 0, value, false
+	}
 	n, err := strconv.ParseFloat(value[:i], 64)
 	return n, value[i:], err == nil
-}
-
-// plainCSS returns css in lower case without comments and escapes.
-func plainCSS(css string) string {
-	var b strings.Builder
-	for i := 0; i < len(css); i++ {
-		switch {
-		case strings.HasPrefix(css[i:], "/*"):
-			end := strings.Index(css[i+2:], "*/")
-			if end < 0 {
-				return b.String()
-			}
-			i += end + 3
-		case css[i] == '\\' && i+1 < len(css):
-			r, n := cssEscape(css[i+1:])
-			b.WriteRune(r)
-			i += n
-		default:
-			b.WriteByte(lowerByte(css[i]))
-		}
-	}
-	return b.String()
-}
-
-// cssEscape decodes what stands after a backslash: up to six hex digits and a
-// blank, or any character (CSS Syntax §4.3.7).
-func cssEscape(s string) (r rune, n int) {
-	for n < len(s) && n < 6 && unhex(s[n]) < 16 {
-		r = r<<4 | rune(unhex(s[n]))
-		n++
-	}
-	if n == 0 {
-		return rune(lowerByte(s[0])), 1
-	}
-	if n < len(s) && (s[n] == ' ' || s[n] == '\t' || s[n] == '\n') {
-		n++
-	}
-	if 'A' <= r && r <= 'Z' {
-		r += 'a' - 'A'
-	}
-	return r, n
 }

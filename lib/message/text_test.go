@@ -83,6 +83,34 @@ func TestHTML(t *testing.T) {
 		"<style>@media screen{.h{display:none}}</style><p class=h>x</p>seen":           seen,
 		"<style>@media (max-width:9px){.h{display:none}}</style><p class=h>seen</p>":   seen,
 		"<style>@font-face{a:b}.h{display:none}</style><p class=h>x</p>seen":           seen,
+		"<p class=h>x</p>seen<style>.h{display:none}</style>":                          seen, // a sheet holds for what is before it
+		"<style><!-- .h{display:none} --></style><p class=h>x</p>seen":                 seen,
+		"<style>@import url(a;b);.h{display:none}</style><p class=h>x</p>seen":         seen,
+		"<style>.a:after{content:'{'}.h{display:none}</style><p class=h>x</p>seen":     seen,
+		"<style>.a{b:url({)}.h{display:none}</style><p class=h>x</p>seen":              seen,
+		`<style>.a{b:b}.h{display:none}</style><p class=h>x</p>seen`:                  seen,
+		"<style>.a{.h{display:none}}</style><p class=h>x</p>seen":                      seen,
+		"<style>.a .h,i>.g{display:none}</style><p class=h>x</p><p class=g>y</p>seen":  seen,
+		"<style>.a.b{display:none}</style><p class='b a'>x</p><p class=b>seen":         seen,
+		"<style>[class~='h']{display:none}</style><p class=h>x</p>seen":                seen,
+		"<style>.h:not(.x){display:none}</style><p class=h>x</p>seen":                  seen,
+		"<style>.h{font-size:0}.h{color:red}</style><p class=h>x</p>seen":              seen,
+		"<style>@supports (a:b){.h{display:none}}</style><p class=h>x</p>seen":         seen,
+		"<style>@media (min-width:1px){.h{display:none}}</style><p class=h>x</p>seen":  seen,
+		"<style>*{display:none}</style><p>x":                                           "",
+		"<style>" + strings.Repeat(".a{}", maxSheet) + "</style>x":                     "", // what is not read could hide it
+		"<style>p:hover{display:none}</style><p>seen":                                  seen,
+		"<style>.dark p{color:#fff}</style><p>seen":                                    seen,
+		"<style media='(max-width:600px)'>p{display:none}</style><p>seen":              seen,
+		"<style media=print>p{display:none}</style><p>seen":                            seen,
+		"<p style='display:none ! important'>x</p>seen":                                seen,
+		"<p style='left:-200%'>x</p>seen":                                              seen,
+		"<p style='margin:0 0 0 -99em'>x</p>seen":                                      seen,
+		"<p style='text-indent:9999px'>x</p>seen":                                      seen,
+		"<p style='height:0;overflow:auto'>x</p>seen":                                  seen,
+		"<p style='color:hsl(0 0% 100%)'>x</p>seen":                                    seen,
+		"<p popover>x</p>seen":                                                         seen,
+		"<svg/>seen":                                                                   seen,
 		"<p style='color:#333'>seen</p>":                                               seen,
 		"<p style='height:0'>seen</p>":                                                 seen, // it overflows, visibly
 		strings.Repeat("<b>", maxOpen) + "<p style='display:none'>x":                   "",
@@ -92,7 +120,7 @@ func TestHTML(t *testing.T) {
 		if m.Text != want {
 			t.Errorf("%.100s\n got %q\nwant %q", html, m.Text, want)
 		}
-		if m.Truncated || len(m.Attachments) > 0 {
+		if m.Truncated != (len(html) > maxSheet) || len(m.Attachments) > 0 {
 			t.Errorf("%.100s: truncated or with attachments", html)
 		}
 	}
@@ -112,7 +140,7 @@ func TestMIME(t *testing.T) {
 		{"no type", "A: b\n\nhello\n", "hello", nil, nil},
 		{"CRLF and blanks", "A: b\n\n\r\n a  \r\nb\t\n\n\n", " a\nb", nil, nil},
 		{"lone CR is a line end", "A: b\n\na\rb", "a\nb", nil, nil},
-		{"controls", "A: b\n\na\x00b\x1b[2J\x07c\x7f", "ab[2Jc", nil, nil},
+		{"controls", "A: b\n\na\x00b\x1b[2J\x07c\x7f", "ab[2Jc", nil, []envelope.Defect{envelope.ControlInText}},
 		{"latin1", "Content-Type: text/plain; charset=iso-8859-1\n\ngr\xfcn", "grün", nil, nil},
 		{"windows-1252 quoted", "Content-Type: text/plain; charset=\"windows-1252\"\n\n\x93a\x94", "“a”", nil, nil},
 		{"koi8-r", "Content-Type: text/plain; charset=KOI8-R\n\n\xd0\xd2\xc9", "при", nil, nil},
@@ -134,7 +162,7 @@ func TestMIME(t *testing.T) {
 		{"attached text", multi + "--b\n\na\n--b\nContent-Disposition: attachment; filename=\"n.txt\"\n\nsecret\n--b--\n", "a",
 			[]envelope.Attachment{{Name: "n.txt", Type: "text/plain", Size: 6}}, nil},
 		{"encoded name", multi + "--b\nContent-Type: image/png; name=\"=?utf-8?q?=C3=A4=1B.png?=\"\n\nx\n--b--\n", "",
-			[]envelope.Attachment{{Name: "ä.png", Type: "image/png", Size: 1}}, nil},
+			[]envelope.Attachment{{Name: "ä.png", Type: "image/png", Size: 1}}, []envelope.Defect{envelope.ControlInText}},
 		{"RFC 2231 name", multi + "--b\nContent-Type: image/png\nContent-Disposition: inline; filename*=utf-8''%C3%A4.png\n\nx\n--b--\n", "",
 			[]envelope.Attachment{{Name: "ä.png", Type: "image/png", Size: 1}}, nil},
 		{"message inside", multi + "--b\n\na\n--b\nContent-Type: message/rfc822\n\nSubject: x\n\nhidden\n--b--\n", "a",

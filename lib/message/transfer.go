@@ -6,26 +6,35 @@ import (
 	"io"
 )
 
-// base64Reader decodes base64 as mail has it (RFC 2045 §6.8): line ends and other
-// foreign characters are skipped, and padding may stand in the middle.
-type base64Reader struct {
-	b      []byte
-	broken bool // characters that are neither base64 nor blanks, or a cut end
-	out    []byte
-	buf    [3 << 10]byte
+// pieces is what the decoders have in common: they decode b a piece at a time.
+type pieces struct {
+	b      []byte // still encoded
+	out    []byte // decoded and not yet read
+	broken bool   // something did not decode
 }
 
-func (r *base64Reader) Read(p []byte) (int, error) {
-	for len(r.out) == 0 {
-		if len(r.b) == 0 {
+// read hands out what fill decodes.
+func (s *pieces) read(p []byte, fill func()) (int, error) {
+	for len(s.out) == 0 {
+		if len(s.b) == 0 {
 			return 0, io.EOF
 		}
-		r.fill()
+		fill()
 	}
-	n := copy(p, r.out)
-	r.out = r.out[n:]
+	n := copy(p, s.out)
+	s.out = s.out[n:]
 	return n, nil
 }
+
+// base64Reader decodes base64 as mail has it (RFC 2045 §6.8): line ends and other
+// foreign characters are skipped, and padding may stand in the middle. Broken are
+// characters that are neither base64 nor blanks, and a cut end.
+type base64Reader struct {
+	pieces
+	buf [3 << 10]byte
+}
+
+func (r *base64Reader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
 
 // fill decodes the next run of quanta, up to padding or what fits.
 func (r *base64Reader) fill() {
@@ -58,25 +67,14 @@ func isBase64(c byte) bool {
 }
 
 // quotedReader decodes quoted-printable (RFC 2045 §6.7). What does not decode
-// passes as it is, as most readers show it.
+// passes as it is, as most readers show it. Broken is an equals sign without two
+// hex digits.
 type quotedReader struct {
-	b      []byte
-	broken bool // an equals sign without two hex digits
-	out    []byte
-	buf    []byte
+	pieces
+	buf []byte
 }
 
-func (r *quotedReader) Read(p []byte) (int, error) {
-	for len(r.out) == 0 {
-		if len(r.b) == 0 {
-			return 0, io.EOF
-		}
-		r.fill()
-	}
-	n := copy(p, r.out)
-	r.out = r.out[n:]
-	return n, nil
-}
+func (r *quotedReader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
 
 // longLine is where a line without end is decoded in pieces.
 const longLine = 4 << 10

@@ -171,8 +171,11 @@ func (b *mboxReader) take(piece []byte) {
 
 func (b *mboxReader) keep(piece []byte) {
 	b.size += int64(len(piece))
-	room := b.limit - int64(len(b.buf))
-	b.buf = append(b.buf, piece[:min(int64(len(piece)), room)]...)
+	piece = piece[:min(int64(len(piece)), b.limit-int64(len(b.buf)))]
+	if n := len(b.buf) + len(piece); n > cap(b.buf) && n > 1<<20 {
+		b.buf = append(make([]byte, 0, b.limit), b.buf...) // at once: doubling would hold the message twice
+	}
+	b.buf = append(b.buf, piece...)
 }
 
 // fromDates are the dates that programs write at the end of a From_ line. One
