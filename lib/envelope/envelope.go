@@ -67,8 +67,9 @@ type Message struct {
 	Truncated   bool // Text is not all the text there is
 	Attachments []Attachment
 	Defects     []Defect
-	Sender      *Sender // chat platforms only
-	DKIM        *DKIM   // nil: pulse-fetch was not asked to verify
+	Sender      *Sender  // chat platforms only
+	DKIM        *DKIM    // nil: pulse-fetch was not asked to verify
+	Webhook     *Webhook // HTTP requests only
 }
 
 // Has reports whether the message has the defect.
@@ -124,6 +125,9 @@ func (m *Message) Append(dst []byte) []byte {
 	}
 	if m.DKIM != nil {
 		o.Raw("dkim", m.DKIM.bytes())
+	}
+	if m.Webhook != nil {
+		o.Raw("webhook", m.Webhook.bytes())
 	}
 	return append(dst, o.Bytes()...)
 }
@@ -214,6 +218,9 @@ func (m *Message) decode(v record.Value) error {
 		case "dkim":
 			m.DKIM = new(DKIM)
 			return m.DKIM.decode(v)
+		case "webhook":
+			m.Webhook = new(Webhook)
+			return v.Each(m.Webhook.field)
 		}
 		return nil
 	})

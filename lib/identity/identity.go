@@ -58,6 +58,9 @@ var checks = [...]func(*evidence) finding{
 // Classify returns the identity of a message under a policy, and under sessions
 // that a person opened.
 func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
+	if isRequest(m) {
+		return request(m, p)
+	}
 	if pl := p.Platform(m.Source); pl != nil {
 		return platform(m, p, pl)
 	}

@@ -77,6 +77,9 @@ func chatOf(pl *policy.Platform, id int64) *policy.Chat {
 func onPlatform(p *policy.Policy, sender string, t terms.Trust) (still, ok bool) {
 	for i := range p.Platforms {
 		pl := &p.Platforms[i]
+		if pl.Webhook() && sender == pl.Source {
+			return pl.Trust == t, true
+		}
 		number, found := strings.CutPrefix(sender, pl.Source+":")
 		if !found {
 			continue

@@ -72,6 +72,17 @@ const (
 	PlatformNotMentioned Reason = "platform_not_mentioned"
 )
 
+// The reasons of an HTTP request: that it is proven, and why not.
+const (
+	WebhookSigned     Reason = "webhook_signed"
+	WebhookUndeclared Reason = "webhook_undeclared" // proven, and the policy doesn't know the source
+	WebhookUnchecked  Reason = "webhook_unchecked"
+	WebhookMalformed  Reason = "webhook_malformed"
+	WebhookUnsigned   Reason = "webhook_unsigned"
+	WebhookSignature  Reason = "webhook_signature"
+	WebhookTime       Reason = "webhook_time"
+)
+
 // NoLongerListed is the reason of an identity that Cap has lowered.
 const NoLongerListed Reason = "no_longer_listed"
 

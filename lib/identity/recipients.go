@@ -9,8 +9,11 @@ import (
 
 // Recipients returns every address of To and Cc, as they stand there, or nil if
 // there is none, or if one of the fields stands there twice or can't be read whole
-// as a list of plain mailboxes.
+// as a list of plain mailboxes. A request has none.
 func Recipients(m *envelope.Message) []string {
+	if isRequest(m) {
+		return nil
+	}
 	h := collect(m)
 	list, _ := h.recipients()
 	return list

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"pulse/lib/approval"
+	"pulse/lib/envelope"
 	"pulse/lib/terms"
 )
 
@@ -22,4 +23,15 @@ func (e *evidence) session(id *Identity, sessions []approval.Session) *approval.
 		}
 	}
 	return nil
+}
+
+// Within reports whether a message of a sender lies in a session, wherever it was used
+// for it: what is asked again where an ask starts.
+func Within(m *envelope.Message, sender string, s *approval.Session) bool {
+	if m == nil {
+		return false
+	}
+	e := evidence{m: m, header: collect(m)}
+	date, ok := e.date()
+	return ok && s.Within(sender, date, m.Received, m.Fetched)
 }

@@ -1,0 +1,193 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pulse/lib/envelope"
+	"pulse/lib/fault"
+	"pulse/lib/message"
+	"pulse/lib/policy"
+	"pulse/lib/safefile"
+	"pulse/lib/webhook"
+)
+
+// Webhook is a spool of HTTP requests, one a file, as a web server received them:
+// lib/webhook reads them. A file's modification time is when it came. Whoever can
+// write the directory is the web server; what counts is the signature.
+type Webhook struct {
+	Dir  string
+	Keys webhook.Keys
+}
+
+// Hook is what a request has beside the text that its Raw renders.
+type Hook struct {
+	ID, Digest string
+	Size       int64 // of the body, or of the file where that is over its bounds
+	Verdict    envelope.Webhook
+}
+
+// OpenWebhook checks that dir is a directory that not everybody may write, and
+// reads the secrets.
+func OpenWebhook(dir, secrets string) (*Webhook, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, fault.Usagef("", "%w", err)
+	case !info.IsDir():
+		return nil, fault.Usagef("", "%s: is not a directory", dir)
+	case info.Mode().Perm()&0o002 != 0:
+		return nil, fault.Usagef("chmod o-w "+dir, "%s: %w", dir, safefile.ErrWritable)
+	case secrets == "":
+		return nil, fault.Usagef("--webhook-secret-file FILE", "no secret: without one no request could be verified")
+	}
+	b, err := safefile.ReadSecret(secrets, webhook.MaxKeyFile)
+	if err != nil {
+		return nil, fault.Usagef(fileHint(secrets, err), "--webhook-secret-file: %w", err)
+	}
+	keys, err := webhook.ParseKeys(b)
+	if err != nil {
+		return nil, fault.Usagef("", "--webhook-secret-file %s: %w", secrets, err)
+	}
+	return &Webhook{dir, keys}, nil
+}
+
+// spooled is a request that lies in the spool.
+type spooled struct {
+	name     string
+	received time.Time
+}
+
+// errOdd is the error of a name in the spool that is no file. It holds up no other.
+var errOdd = errors.New("it is not a regular file")
+
+// Each implements Source: by time, then name. A file that is gone again was removed
+// by who keeps the spool. What is no file, or may not be read, is skipped and
+// reported at the end: somebody has to look.
+func (s *Webhook) Each(ctx context.Context, yield func(*Message) error) error {
+	files, odd, err := s.list()
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 0, 64<<10)
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var received time.Time
+		buf, received, err = s.read(f.name, buf)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case errors.Is(err, errOdd) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ELOOP):
+			odd = cmp.Or(odd, f.name)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := yield(s.message(buf, received)); err != nil {
+			return err
+		}
+	}
+	if odd != "" {
+		return fault.Failedf("ls -l "+filepath.Join(s.Dir, odd), "webhook:%s: %s is not a file that can be read", s.Dir, odd)
+	}
+	return nil
+}
+
+// list returns the requests in the spool, oldest first, and the first name of what
+// is none. A writer makes a file under a name that begins with a dot or ends with
+// .tmp, and renames it.
+func (s *Webhook) list() (files []spooled, odd string, err error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		info, err := e.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, "", err
+		case !info.Mode().IsRegular():
+			odd = cmp.Or(odd, e.Name())
+		default:
+			files = append(files, spooled{e.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(files, func(a, b spooled) int {
+		return cmp.Or(a.received.Compare(b.received), strings.Compare(a.name, b.name))
+	})
+	return files, odd, nil
+}
+
+// maxRequest is more than a request may hold: what is longer is cut here, and so
+// refused there.
+const maxRequest = webhook.MaxHeader + webhook.MaxBody + 8
+
+// read reads a file into buf, and its time. What was put in its place since it was
+// listed is not followed and not waited for.
+func (s *Webhook) read(name string, buf []byte) (b []byte, received time.Time, err error) {
+	path := filepath.Join(s.Dir, name)
+	flags := os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	f, err := os.OpenFile(path, flags|syscall.O_NOATIME, 0)
+	if errors.Is(err, syscall.EPERM) {
+		f, err = os.OpenFile(path, flags, 0)
+	}
+	if err != nil {
+		return buf, received, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return buf, received, err
+	}
+	if !info.Mode().IsRegular() {
+		return buf, received, fmt.Errorf("%s: %w", path, errOdd)
+	}
+	rd := reader{buf: buf}
+	err = rd.fill(f, maxRequest)
+	return rd.buf, info.ModTime(), err
+}
+
+// message makes a message of a request: its body is rendered as that of a mail of
+// the same type would be, and nothing of its header is handed on.
+func (s *Webhook) message(b []byte, received time.Time) *Message {
+	r := webhook.Read(b)
+	m := &Message{Source: policy.WebhookPrefix + s.Dir, Received: received}
+	m.Hook = &Hook{ID: r.MessageID(), Digest: r.Digest(), Size: int64(len(r.Body)), Verdict: r.Verify(s.Keys, received)}
+	if r.Body == nil {
+		m.Hook.Size = int64(len(b))
+	}
+	head := "Content-Type: " + rendered(r.Type) + "\r\n\r\n"
+	m.Raw = message.Raw{
+		Header: []byte(head), Body: r.Body, Partial: r.Body == nil,
+		Size: int64(len(head) + len(r.Body)),
+	}
+	return m
+}
+
+// rendered returns as which type a body is read. Whatever programs write as text is
+// text; a type of parts, or one nobody knows, is listed and not read.
+func rendered(kind string) string {
+	switch {
+	case kind == "text/html":
+		return "text/html; charset=utf-8"
+	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"),
+		kind == "application/json", kind == "application/xml", kind == "application/x-www-form-urlencoded":
+		return "text/plain; charset=utf-8"
+	}
+	return "application/octet-stream"
+}

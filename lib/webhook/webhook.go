@@ -1,0 +1,166 @@
+// Package webhook reads one HTTP request as a web server has received it and says
+// whether its signature is good: Standard Webhooks 1.0.0 (webhook-id,
+// webhook-timestamp, webhook-signature), or X-Pulse-Signature, a hexadecimal
+// HMAC-SHA256 of the body.
+//
+// Invariant: nothing passes but what somebody signed who has a secret of that very
+// scheme; any bytes give an answer, in linear time. Caveat: of the header only the
+// id and the timestamp of Standard Webhooks are signed. All else in it is whoever's
+// word, and is not handed on.
+package webhook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// The bounds of a request.
+const (
+	MaxHeader = 64 << 10 // bytes up to the blank line
+	MaxBody   = 1 << 20  // bytes behind it
+	maxFields = 200
+	maxID     = 256 // bytes
+)
+
+// Request is a request as far as it was understood.
+type Request struct {
+	ID   string // webhook-id, or empty if there is none that may be used
+	Type string // of the content, in lower case and without parameters; may be empty
+	Body []byte
+
+	timestamp, signature, plain string // values of the fields
+	digest                      string
+	flaw                        string // why it can't be verified, for people; else empty
+}
+
+// Read reads a request: a request line, which may be missing, header fields, a
+// blank line, and the body to the end. Lines end with CRLF or LF. It goes on after a
+// flaw as far as it can; Verify reports it.
+func Read(b []byte) *Request {
+	r := &Request{}
+	head, body, ok := split(b)
+	if !ok {
+		r.flaw = "the header has no end, or is over 64 KiB"
+		r.digest = digest(b)
+		return r
+	}
+	r.fields(head)
+	if len(body) > MaxBody {
+		r.reject("the body is over 1 MiB")
+	} else {
+		r.Body = body
+	}
+	r.digest = digest(body)
+	return r
+}
+
+// Digest is that of the body, or of all there is where no body was found.
+func (r *Request) Digest() string { return r.digest }
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// reject keeps the first flaw.
+func (r *Request) reject(flaw string) {
+	if r.flaw == "" {
+		r.flaw = flaw
+	}
+}
+
+// split cuts b behind the blank line; head keeps the line end before it.
+func split(b []byte) (head, body []byte, ok bool) {
+	for i := 0; i <= MaxHeader; {
+		n := bytes.IndexByte(b[i:min(len(b), MaxHeader+2)], '\n')
+		if n < 0 {
+			return nil, nil, false
+		}
+		if n == 0 || n == 1 && b[i] == '\r' {
+			return b[:i], b[i+n+1:], true
+		}
+		i += n + 1
+	}
+	return nil, nil, false
+}
+
+// fields reads the header (RFC 9112 §5). A name that is no token, a blank before
+// the colon, folding, a control character, and a field of ours that is empty or
+// stands there twice are flaws: servers differ in what they make of them.
+func (r *Request) fields(head []byte) {
+	known := map[string]*string{
+		"webhook-id": &r.ID, "webhook-timestamp": &r.timestamp, "webhook-signature": &r.signature,
+		"x-pulse-signature": &r.plain, "content-type": &r.Type,
+	}
+	n := 0
+	for line := range strings.Lines(string(head)) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if n++; n == 1 && requestLine(line) {
+			continue
+		}
+		name, value, found := strings.Cut(line, ":")
+		value = strings.Trim(value, " \t")
+		dst := known[lower(name)]
+		switch {
+		case n > maxFields:
+			r.reject("the header has over 200 fields")
+			return
+		case !found || !token(name) || control(value):
+			r.reject("a line of the header is no field")
+		case dst != nil && (value == "" || *dst != ""):
+			r.reject(lower(name) + " is empty, or stands there twice")
+		case dst != nil:
+			*dst = value
+		}
+	}
+	if r.ID != "" && !validID(r.ID) {
+		r.ID = ""
+		r.reject("webhook-id is over 256 characters, or has others than letters, digits and -_:+=/")
+	}
+	kind, _, _ := strings.Cut(r.Type, ";")
+	r.Type = lower(strings.TrimRight(kind, " \t"))
+}
+
+// requestLine reports whether a line is one (RFC 9112 §3).
+func requestLine(line string) bool {
+	words := strings.Split(line, " ")
+	return len(words) == 3 && token(words[0]) && words[1] != "" && strings.HasPrefix(words[2], "HTTP/") && !control(line)
+}
+
+// token reports whether s is one (RFC 9110 §5.6.2).
+func token(s string) bool {
+	return s != "" && only(s, "!#$%&'*+-.^_`|~")
+}
+
+// validID keeps full stops out, which the specification wants: the signed content
+// is id, timestamp and body with one between each, and must be readable in one way.
+func validID(s string) bool { return len(s) <= maxID && only(s, "-_:+=/") }
+
+// only reports whether s has nothing but letters and digits of ASCII and others.
+func only(s, others string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(others, c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// control reports whether s holds a control character other than a tab.
+func control(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// lower folds ASCII only.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c - 'A' + 'a'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,278 @@
+package systemd_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pulse/lib/source/imaptest"
+)
+
+// setting returns the values of a setting of a unit and of the drop-in of all, in
+// order, each without its name.
+func setting(t *testing.T, unit, name string) (values []string) {
+	t.Helper()
+	for _, file := range []string{unit, "pulse-.service.d/hardening.conf"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
+
+// sets are the call sets of systemd: their members, and the sets in them.
+var sets = sync.OnceValues(func() (map[string][]string, error) {
+	out, err := exec.Command("systemd-analyze", "syscall-filter", "--no-pager").Output()
+	all, name := map[string][]string{}, ""
+	for line := range strings.Lines(string(out)) {
+		word := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "@"):
+			name = word
+		case word == "" || strings.HasPrefix(word, "#"):
+		case strings.HasPrefix(line, " ") && name != "":
+			all[name] = append(all[name], word)
+		}
+	}
+	return all, err
+})
+
+// expand adds to, or takes from, the calls what a word of SystemCallFilter names.
+func expand(t *testing.T, calls map[string]bool, word string, allow bool) {
+	t.Helper()
+	all, err := sets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(word, "@") {
+		calls[word] = allow
+		return
+	}
+	if len(all[word]) == 0 {
+		t.Fatalf("systemd has no set %s", word)
+	}
+	for _, member := range all[word] {
+		expand(t, calls, member, allow)
+	}
+}
+
+// allowed returns the calls that a unit may make.
+func allowed(t *testing.T, unit string) map[string]bool {
+	t.Helper()
+	calls := map[string]bool{}
+	for _, line := range setting(t, unit, "SystemCallFilter") {
+		line, deny := strings.CutPrefix(line, "~")
+		for word := range strings.FieldsSeq(line) {
+			expand(t, calls, word, !deny)
+		}
+	}
+	expand(t, calls, "@default", true)
+	return calls
+}
+
+// world is what the units find on the machine, elsewhere.
+type world struct {
+	dir, bin string
+	env      []string
+}
+
+// queueOf makes a world; its queue belongs to uid.
+func queueOf(t *testing.T, uid, gid int) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pulse-units-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	w := &world{dir: dir, bin: build(t)}
+	for _, sub := range []string{"etc", "lib", "lib/queue", "spool", "spool/pulse"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.put(t, "etc/policy.toml", "owners = [\"me@example.com\"]\n")
+	w.put(t, "etc/password", imaptest.Password+"\n")
+	w.put(t, "etc/webhook-pulse", strings.Repeat("secret", 5)+"\n")
+	w.put(t, "spool/pulse/1", "X-Pulse-Signature: 00\n\nbody")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(dir+"/etc", 0o755), os.Chmod(dir+"/lib", 0o755),
+		os.Chmod(dir+"/etc/policy.toml", 0o644), os.Chown(dir+"/lib/queue", uid, gid)); err != nil {
+		t.Fatal(err)
+	}
+	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + dir,
+		"PULSE_POLICY=" + dir + "/etc/policy.toml", "PULSE_QUEUE=" + dir + "/lib/queue"}
+	return w
+}
+
+func (w *world) put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command returns what a unit starts, in this world, as a line for a shell.
+func (w *world) command(t *testing.T, unit string) string {
+	t.Helper()
+	lines := append(setting(t, unit, "ExecStart"), setting(t, unit, "ExecStartPost")...)
+	return strings.NewReplacer("/usr/local/bin", w.bin, "/etc/pulse", w.dir+"/etc", "/var/lib/pulse", w.dir+"/lib",
+		"/var/spool/pulse", w.dir+"/spool", "%i", "pulse", "$$", "$").Replace(strings.Join(lines, " && "))
+}
+
+// traced runs a line and returns the calls that were made, arguments and all.
+func (w *world) traced(t *testing.T, line string, env ...string) []string {
+	t.Helper()
+	log := filepath.Join(w.dir, "trace")
+	cmd := exec.Command("strace", "-f", "-qq", "-e", "signal=none", "-o", log, "bash", "-c", line)
+	cmd.Env = append(slices.Clone(w.env), env...)
+	cmd.Dir = "/"
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("%s\n%v: %s", line, err, out)
+	}
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(b), "\n")
+}
+
+var (
+	call = regexp.MustCompile(`^\d+ +([a-z0-9_]+)\((.*)`)
+)
+
+// held fails for what a unit does not let a program do: a call, a family of sockets, a
+// namespace, memory that is written and executed.
+func held(t *testing.T, unit string, trace []string) {
+	t.Helper()
+	calls := allowed(t, unit)
+	families := strings.Fields(strings.Join(setting(t, unit, "RestrictAddressFamilies"), " "))
+	noWX := slices.Contains(setting(t, unit, "MemoryDenyWriteExecute"), "yes")
+	refused := map[string]bool{}
+	n := 0
+	for _, line := range trace {
+		m := call.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		n++
+		name, args := m[1], m[2]
+		family, _, _ := strings.Cut(args, ",")
+		switch {
+		case !calls[name]:
+			refused[name] = true
+		case name == "socket" && !slices.Contains(families, family):
+			refused["socket of "+family] = true
+		case name == "clone" && strings.Contains(args, "CLONE_NEW"):
+			refused["a namespace"] = true
+		case noWX && (name == "mmap" && strings.Contains(args, "PROT_WRITE|PROT_EXEC") || name == "mprotect" && strings.Contains(args, "PROT_EXEC")):
+			refused["memory that is written and executed"] = true
+		}
+	}
+	for what := range refused {
+		t.Errorf("%s: refused: %s", unit, what)
+	}
+	if n < 100 {
+		t.Errorf("%s: %d calls were seen", unit, n)
+	}
+}
+
+// The stages do their work with the calls, sockets and memory that their units let
+// them. What systemd does with namespaces and mounts is not tried.
+func TestStages(t *testing.T) {
+	need(t, "strace", "systemd-analyze")
+	w := queueOf(t, os.Geteuid(), os.Getegid())
+	srv := imaptest.Start(t, false)
+	srv.Append(t, "INBOX", "From: me@example.com\r\n\r\nhello", time.Now())
+	inbox := []string{"INBOX=imaps://me@" + srv.Addr + "/INBOX", "SSL_CERT_FILE=" + srv.CA}
+	for _, unit := range []string{"pulse-intake.service", "pulse-webhook@.service", "pulse-outbox.service", "pulse-prune.service"} {
+		held(t, unit, w.traced(t, w.command(t, unit), inbox...))
+	}
+	held(t, "pulse-health.service", w.traced(t, w.command(t, "pulse-health.service")+" --accept silent,not_separated >/dev/null || true"))
+	for _, sender := range []string{"webhook:" + w.dir + "/spool/pulse", "me@example.com"} {
+		if logs := w.sh(t, "cat lib/queue/audit/*"); !strings.Contains(logs, `"sender":"`+sender+`"`) {
+			t.Errorf("nothing of %s was taken:\n%s", sender, logs)
+		}
+	}
+}
+
+func (w *world) sh(t *testing.T, line string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", line)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+// Root with no more than the capabilities of its units, no new privileges and a /proc
+// that hides other accounts starts workers as one account in the queue of another, and
+// leaves nothing of theirs running.
+func TestRun(t *testing.T) {
+	need(t, "strace", "systemd-analyze", "setpriv", "unshare")
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give up being root")
+	}
+	gate, worker := account(t, "daemon"), account(t, "nobody")
+	for _, unit := range []string{"pulse-run.service", "pulse-effects.service"} {
+		w := queueOf(t, id(t, gate.Uid), id(t, gate.Gid))
+		w.sh(t, fmt.Sprintf("setpriv --reuid %s --regid %s --clear-groups pulse-queue submit --action read_public hello >/dev/null", gate.Uid, gate.Gid))
+		line := strings.NewReplacer("pulse-worker -- $WORKER", worker.Username+" -- $WORKER", "pulse-sender -- $SENDER", worker.Username+" -- $WORKER",
+			"--effect external_send", "").Replace(w.command(t, unit))
+		var bounds strings.Builder
+		for name := range strings.FieldsSeq(setting(t, unit, "CapabilityBoundingSet")[0]) {
+			bounds.WriteString(",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_")))
+		}
+		stray := filepath.Join(w.dir, "stray")
+		if err := errors.Join(os.Mkdir(stray, 0o700), os.Chown(stray, id(t, worker.Uid), id(t, worker.Gid))); err != nil {
+			t.Fatal(err)
+		}
+		script := filepath.Join(w.bin, "worker")
+		// The stray holds a lock, which says when it is gone; the worker ends once it does.
+		text := "#!/bin/sh\nid -un\nsetsid flock " + stray + "/lock sh -c 'echo >" + stray + "/fifo; exec sleep 600' >/dev/null 2>&1 &\nread x <" + stray + "/fifo\n"
+		if err := errors.Join(os.WriteFile(script, []byte(text), 0o755), os.Chmod(script, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		w.sh(t, "mkfifo -m 666 stray/fifo")
+		trace := w.traced(t, "unshare -m sh -c 'mount -t proc -o hidepid=invisible proc /proc && exec setpriv --no-new-privs --bounding-set=-all"+
+			bounds.String()+" "+line+"'", "WORKER="+script)
+		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("`+w.bin+`/pulse-queue"`) })
+		held(t, unit, trace[max(begin, 0):])
+		if got := w.sh(t, "cat lib/queue/results/* && flock --nonblock stray/lock echo free"); got != worker.Username+"\nfree\n" {
+			t.Errorf("%s: %q", unit, got)
+		}
+	}
+}
+
+func account(t *testing.T, name string) *user.User {
+	t.Helper()
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func id(t *testing.T, s string) (n int) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(s), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,174 @@
+// Package systemd_test holds the units against systemd, and against what the commands
+// do when they are run as the units run them.
+package systemd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// need fails where a program of systemd, or strace, is missing.
+func need(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// installed copies the units to a directory where the commands are in bin and
+// instances have a name, and returns their paths.
+func installed(t *testing.T, bin string) (units []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, pattern := range []string{"*.service", "*.timer", "*.socket", "*.d/*.conf"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, strings.Replace(name, "@.", "@pulse.", 1))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(b), "/usr/local/bin", bin)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(name, ".conf") {
+				units = append(units, path)
+			}
+		}
+	}
+	return units
+}
+
+// Every unit is one that systemd takes without a word, and every service exposes no
+// more than 1.5 of 10.
+func TestUnits(t *testing.T) {
+	need(t, "systemd-analyze")
+	bin := build(t)
+	for _, unit := range installed(t, bin) {
+		if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", filepath.Base(unit), err, out)
+		}
+		if !strings.HasSuffix(unit, ".service") {
+			continue
+		}
+		out, err := exec.Command("systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", unit).CombinedOutput()
+		level := regexp.MustCompile(`Overall exposure level for .*`).Find(out)
+		if err != nil || level == nil {
+			t.Errorf("%s: %v\n%s", filepath.Base(unit), err, out)
+		}
+		t.Logf("%s", level)
+	}
+}
+
+// A service that lacks the drop-in would be found out.
+func TestThresholdIsAsked(t *testing.T) {
+	need(t, "systemd-analyze")
+	unit := filepath.Join(t.TempDir(), "pulse-naked.service")
+	if err := os.WriteFile(unit, []byte("[Service]\nExecStart=/bin/true\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", unit).Run(); err == nil {
+		t.Error("an open service passes")
+	}
+}
+
+// Every service but those that are started by a socket has a timer, and every timer a
+// service.
+func TestTimers(t *testing.T) {
+	var services, timers []string
+	for _, kind := range []struct {
+		pattern string
+		list    *[]string
+	}{{"*.service", &services}, {"*.timer", &timers}, {"*.socket", &timers}} {
+		names, err := filepath.Glob(kind.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			*kind.list = append(*kind.list, strings.TrimSuffix(name, filepath.Ext(name)))
+		}
+	}
+	slices.Sort(timers)
+	slices.Sort(services)
+	if !slices.Equal(services, timers) {
+		t.Errorf("services %v, timers and sockets %v", services, timers)
+	}
+}
+
+// The accounts and directories are those that the units name.
+func TestAccounts(t *testing.T) {
+	need(t, "systemd-sysusers", "systemd-tmpfiles")
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make accounts and give directories to them, even in a root of their own")
+	}
+	root := t.TempDir()
+	if err := os.Mkdir(root+"/etc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range []*exec.Cmd{
+		exec.Command("systemd-sysusers", "--root="+root, filepath.Join(cwd(t), "sysusers.conf")),
+		exec.Command("systemd-tmpfiles", "--root="+root, "--create", filepath.Join(cwd(t), "tmpfiles.conf")),
+	} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		}
+	}
+	passwd, err := os.ReadFile(root + "/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := regexp.MustCompile(`(?m)^User=(\S+)|--as (\S+)`)
+	for _, unit := range installed(t, "/usr/local/bin") {
+		b, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range used.FindAllStringSubmatch(string(b), -1) {
+			if name := m[1] + m[2]; name != "root" && !regexp.MustCompile(`(?m)^`+name+`:`).Match(passwd) {
+				t.Errorf("%s: there is no account %s", filepath.Base(unit), name)
+			}
+		}
+	}
+	if info, err := os.Stat(root + "/var/lib/pulse/queue"); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func cwd(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// build builds the commands, where any account can reach them.
+func build(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pulse-units-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "pulse/cmd/...").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
