@@ -30,12 +30,14 @@ func app() *cli.App {
 			&cli.IntFlag{Name: "max-text", Usage: "`N` characters of text with --scope full; default: 20000"},
 			&cli.BoolFlag{Name: "dkim", Usage: "verify DKIM signatures; asks DNS"},
 			&cli.StringFlag{Name: "search", Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
-			&cli.StringFlag{Name: "password-command", Usage: "`CMD` prints the password; run without a shell"},
+			&cli.StringFlag{Name: "password-command", Usage: "`CMD` prints the password or token; run without a shell"},
 			&cli.StringFlag{Name: "password-env", Usage: "`NAME` of the variable with the password"},
 			&cli.StringFlag{Name: "password-file", Usage: "`FILE` with the password, mode 600"},
-			&cli.StringFlag{Name: "auth", Usage: "`M` plain or login; default: what the server offers"},
+			&cli.StringFlag{Name: "webhook-secret-file", Usage: "`FILE` with the secrets of webhook:DIR, one a line, mode 600"},
+			&cli.StringFlag{Name: "auth", Usage: "`M` plain, login, xoauth2 or oauthbearer; default: plain or login, as the server offers"},
 			&cli.StringFlag{Name: "tls-ca", Usage: "`FILE` certificates to trust besides the system's"},
-			&cli.BoolFlag{Name: "insecure-loopback", Usage: "allow imap:// without TLS to this machine"},
+			&cli.BoolFlag{Name: "insecure-loopback", Usage: "imap:// to this machine without TLS"},
+			cmdline.SandboxFlag(),
 			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "`D` for the whole run; default: 5m"},
 		},
 	}
@@ -53,6 +55,15 @@ func fetch(c *cli.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Context, timeout)
 	defer cancel()
+	err = fetchWithin(ctx, c, opt)
+	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		return fault.Temporaryf("--timeout D gives a run more time", "%s: out of time after %v", c.Args().First(), timeout)
+	}
+	return err
+}
+
+// fetchWithin is fetch until the end of ctx.
+func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error {
 	window := opt.Window()
 	if c.Bool("dkim") {
 		window = message.MaxMessage + 1
@@ -61,18 +72,14 @@ func fetch(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := confine(c, src); err != nil {
+		return err
+	}
 	out := newWriter(c.App.Writer, opt, src)
 	if c.Bool("dkim") {
 		out.verify = verifier(ctx)
 	}
-	err = src.Each(ctx, out.message)
-	if flushErr := out.w.Flush(); err == nil {
-		err = flushErr
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.Temporaryf("--timeout D gives a run more time", "%s: out of time after %v", c.Args().First(), timeout)
-	}
-	return err
+	return out.each(ctx, src)
 }
 
 // textOptions reads --scope and --max-text.

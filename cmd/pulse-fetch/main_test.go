@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,7 +21,12 @@ import (
 	"pulse/lib/source/imaptest"
 )
 
-func TestMain(m *testing.M) { cmdlinetest.Main(m, "pulse-fetch", main) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "measure" {
+		measure(os.Args[2:])
+	}
+	cmdlinetest.Main(m, "pulse-fetch", main)
+}
 
 func TestSessions(t *testing.T) {
 	testscript.Run(t, testscript.Params{

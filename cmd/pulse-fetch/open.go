@@ -43,7 +43,7 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 		case arg == "-":
 			kind = "stdin"
 		case m != nil:
-			kind, rest = m[1], m[2]
+			kind, rest = strings.ToLower(m[1]), m[2] // RFC 3986 §3.1
 		case arg == "":
 			return nil, fault.Usagef("pulse-fetch --help", "a file name is empty")
 		default:
@@ -52,6 +52,9 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 		if len(args) > 1 {
 			return nil, fault.Usagef("one run for each", "%s can't stand beside other sources", withoutPassword(arg))
 		}
+	}
+	if c.IsSet("webhook-secret-file") && kind != "webhook" {
+		return nil, fault.Usagef("leave it out", "--webhook-secret-file is for webhook:")
 	}
 	if kind == "imaps" || kind == "imap" {
 		return openIMAP(ctx, c, args[0], window)
@@ -68,8 +71,10 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 		return source.OpenMaildir(rest, window, c.Int("limit"))
 	case "mbox":
 		return source.OpenMbox(rest, window)
+	case "webhook":
+		return source.OpenWebhook(rest, c.String("webhook-secret-file"))
 	}
-	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, FILE... or -; a file of that name: ./"+args[0],
+	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./"+args[0],
 		"unknown kind of source %s", kind)
 }
 
@@ -86,6 +91,9 @@ func localFlags(c *cli.Context, kind string) error {
 			return fault.Usagef("leave it out", "--%s is for imaps://", name)
 		}
 	}
+	if c.Bool("dkim") && kind == "webhook" {
+		return fault.Usagef("leave it out", "--dkim is for mail: a request is verified with --webhook-secret-file")
+	}
 	if c.IsSet("limit") && kind != "maildir" {
 		return fault.Usagef("leave it out", "--limit is for imaps:// and maildir:")
 	}
@@ -101,9 +109,9 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	if err := plainText(c, a); err != nil {
 		return nil, err
 	}
-	s := &source.IMAP{Address: a, Auth: source.Auth(c.String("auth")), Window: window, Now: time.Now()}
-	if s.Auth != source.AuthAny && s.Auth != source.AuthPlain && s.Auth != source.AuthLogin {
-		return nil, fault.Usagef("--auth plain", "--auth %s: want plain or login", s.Auth)
+	s := &source.IMAP{Address: a, Plain: c.Bool("insecure-loopback"), Auth: source.Auth(c.String("auth")), Window: window, Now: time.Now()}
+	if err := s.Auth.Check(""); err != nil {
+		return nil, err
 	}
 	if s.Search, err = source.ParseSearch(c.String("search")); err != nil {
 		return nil, fault.Usagef("--search 'FROM alice SUBJECT \"two words\" SINCE 2026-01-31'", "--search: %w", err)
@@ -115,23 +123,22 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 		return nil, err
 	}
 	secret := source.Secret{Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file")}
-	s.Password, err = secret.Read(ctx, c.App.ErrWriter)
-	return s, err
+	if s.Password, err = secret.Read(ctx, c.App.ErrWriter); err != nil {
+		return nil, err
+	}
+	return s, s.Auth.Check(s.Password)
 }
 
-// plainText refuses to send a password without TLS anywhere but to this machine.
+// plainText refuses to do without TLS anywhere but to this machine.
 func plainText(c *cli.Context, a source.Address) error {
-	insecure := c.Bool("insecure-loopback")
-	switch {
-	case a.TLS && insecure:
-		return fault.Usagef("leave it out", "--insecure-loopback is for imap://")
-	case a.TLS:
+	if !c.Bool("insecure-loopback") {
 		return nil
-	case !insecure:
-		return fault.Usagef("use imaps://; to this machine, add --insecure-loopback", "imap:// would send the password in the clear")
+	}
+	if a.TLS {
+		return fault.Usagef("leave it out", "--insecure-loopback is for imap://")
 	}
 	if err := a.Loopback(); err != nil {
-		return fault.Usagef("use imaps://", "--insecure-loopback: %w", err)
+		return fault.Usagef("leave it out: imap:// begins TLS with STARTTLS", "--insecure-loopback: %w", err)
 	}
 	return nil
 }

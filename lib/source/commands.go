@@ -17,6 +17,7 @@ type commands struct {
 	literal  int64  // bytes of a literal that are still to come
 	verb     string // of the command that a literal interrupts
 	exchange bool   // an AUTHENTICATE was sent: its answers follow
+	only     string // the one verb that is allowed; empty: all that allowed has
 }
 
 // check takes the next bytes and returns those that may leave; sent is told of
@@ -44,10 +45,19 @@ func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, e
 		if err := c.whole(string(c.line), sent); err != nil {
 			return nil, err
 		}
-		ready = append(ready, c.line...)
+		ready = append(ready, c.onWire()...)
 		c.line = c.line[:0]
 	}
 	return ready, nil
+}
+
+// onWire returns a line as it must be sent. The library writes an empty answer as
+// it would an empty first one, "=" (RFC 9051 §6.2.2), which is no base64 here.
+func (c *commands) onWire() []byte {
+	if c.exchange && string(c.line) == "=\r\n" {
+		return c.line[1:]
+	}
+	return c.line
 }
 
 // whole checks a line: a command, what follows a literal of one, or an answer of a
@@ -63,7 +73,7 @@ func (c *commands) whole(line string, sent func(tag, verb string)) error {
 	verb := c.verb
 	if c.verb = ""; verb == "" {
 		tag, v, args := splitCommand(line)
-		if !allowed(v, args) {
+		if !allowed(v, args) || c.only != "" && v != c.only {
 			return fmt.Errorf("%w: %s", ErrCommand, v) // never the arguments: a password
 		}
 		verb, c.exchange = v, v == "AUTHENTICATE"

@@ -5,45 +5,39 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	"strings"
 	"time"
-
-	"github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
-	"github.com/emersion/go-sasl"
 
 	"pulse/lib/fault"
 )
 
-// Auth is how the password is sent.
-type Auth string
-
-// The ways to log in. AuthAny takes PLAIN where the server offers it, else LOGIN.
-const (
-	AuthAny   Auth = ""
-	AuthPlain Auth = "plain" // SASL PLAIN, RFC 4616
-	AuthLogin Auth = "login" // the LOGIN command, RFC 9051 §6.2.3
-)
-
-// dialTimeout bounds connecting and the TLS handshake, each.
-const dialTimeout = 30 * time.Second
-
 // dial connects; TLS is done here and not by the library, so that the guard stands
-// above it.
+// above it. Only Plain goes without, and never leaves this machine.
 func (s *IMAP) dial(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.limits().dial)
 	defer cancel()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(s.Address.Host, s.Address.Port))
 	if err != nil {
 		return nil, fault.Temporaryf("", "%w", err)
 	}
-	if !s.Address.TLS {
+	if s.Connected != nil {
+		if err := s.Connected(); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	switch {
+	case s.Address.TLS:
+		return s.secure(ctx, conn)
+	case s.Plain:
 		return loopbackOnly(conn)
 	}
+	return s.startTLS(ctx, conn)
+}
+
+// secure does the TLS handshake. A server must prove its name, always.
+func (s *IMAP) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	secure := tls.Client(conn, &tls.Config{
 		ServerName: s.Address.Host,
 		MinVersion: tls.VersionTLS12,
@@ -71,87 +65,111 @@ func loopbackOnly(conn net.Conn) (net.Conn, error) {
 func handshakeError(err error) error {
 	var cert *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &unknown):
 		return fault.Failedf("--tls-ca FILE trusts the authority in FILE", "TLS: %w", err)
-	case errors.As(err, &cert):
+	case errors.As(err, &name):
 		return fault.Failedf("use the host name that the certificate is for", "TLS: %w", err)
+	case errors.As(err, &cert):
+		return fault.Failedf("", "TLS: %w", err)
+	case errors.As(err, &record):
+		return fault.Temporaryf("imaps:// is for a port that begins with TLS, imap:// for one with STARTTLS", "TLS: the server sends something else")
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Temporaryf("", "TLS: %w", ErrStalled)
 	}
 	return fault.Temporaryf("", "TLS: %w", err)
 }
 
-// login greets the server and proves who we are.
-func (s *IMAP) login(c *imapclient.Client) error {
-	if err := c.WaitGreeting(); err != nil {
+// startTLS asks for TLS on a connection that begins without (RFC 9051 §6.2.1). What
+// is said before is believed as little as possible: the answer to STARTTLS decides
+// whether there is TLS, and nothing else is kept. One byte is read at a time, so
+// that what somebody sends behind that answer, in the clear, meets the handshake,
+// which fails of it, and can't be taken for the server's later.
+func (s *IMAP) startTLS(ctx context.Context, conn net.Conn) (net.Conn, error) {
+	l := s.limits()
+	l.chatter = 64 << 10
+	g := newGuard(byteReader{conn}, l)
+	g.out.only = "STARTTLS"
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	err := askTLS(g)
+	if !stop() {
+		err = ErrStalled
+	}
+	if err != nil {
+		conn.Close()
+		return nil, noTLS(g, err)
+	}
+	conn.SetDeadline(time.Time{}) // the guard's; from here on ctx is one
+	secure, err := s.secure(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	return newGreeted(secure), nil
+}
+
+// askTLS returns once the server waits for the handshake.
+func askTLS(g *guard) error {
+	const hint = "use imaps://, with its port"
+	status, err := g.await()
+	switch {
+	case err != nil:
+		return err
+	case status == "BYE":
+		return errParted
+	case status != "OK":
+		return fault.Failedf(hint, "the server begins with %s, and not by asking who we are", status)
+	}
+	if _, err := g.Write([]byte("S1 STARTTLS\r\n")); err != nil {
 		return err
 	}
-	if c.State() != imap.ConnStateNotAuthenticated {
-		return broken("the server does not ask who we are")
+	status, err = g.await()
+	if err == nil && status != "OK" {
+		return fault.Failedf(hint, "the server offers no TLS: it answers %s to STARTTLS", status)
 	}
-	caps := c.Caps()
-	if caps == nil {
-		return broken("no capabilities")
-	}
-	how := s.Auth
-	if how == AuthAny {
-		how = AuthLogin
-		if caps.Has(imap.AuthCap("PLAIN")) {
-			how = AuthPlain
-		}
-	}
-	if how == AuthLogin && caps.Has(imap.CapLoginDisabled) {
-		return fault.Failedf("", "the server allows no LOGIN, and offers no AUTH=PLAIN")
-	}
-	var err error
-	if how == AuthPlain {
-		err = c.Authenticate(sasl.NewPlainClient("", s.Address.User, s.Password))
-	} else {
-		err = c.Login(s.Address.User, s.Password).Wait()
-	}
-	return s.loginError(err)
+	return err
 }
 
-// loginError makes a refused login a failure, for it would be refused again.
-func (s *IMAP) loginError(err error) error {
-	var refused *imap.Error
-	if !errors.As(err, &refused) || refused.Code == imap.ResponseCodeUnavailable || refused.Code == imap.ResponseCodeLimit {
-		return err
-	}
-	return fault.Failedf("check user name and password; many providers want a password made for this program",
-		"%s refuses the login of %s: %s", s.Address.Host, s.Address.User, s.silent(refused.Text))
-}
+var errParted = fault.Temporaryf("", "the server ends the session before TLS")
 
-// silent removes the password from what the server says, who may well repeat it.
-func (s *IMAP) silent(text string) string {
-	return strings.ReplaceAll(text, s.Password, "…")
-}
-
-// explain names the reason for an error of the library, which says of a closed
-// connection only that it is closed.
-func (s *IMAP) explain(ctx context.Context, g *guard, err error) error {
+// noTLS names the reason why there is no TLS, without a word of what was said in
+// the clear.
+func noTLS(g *guard, err error) error {
 	var classed *fault.Error
-	var refused *imap.Error
-	cause := err
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case errors.As(err, &classed):
+		return err
 	case g.Err() != nil:
-		cause = g.Err()
+		return fault.Temporaryf("", "before TLS: %w", g.Err())
+	case g.farewell() != "":
+		return errParted
 	}
-	switch {
-	case errors.As(cause, &classed):
-		return fmt.Errorf("%s: %w", s.Address, cause)
-	case errors.Is(cause, ErrReadWrite), errors.Is(cause, ErrCommand):
-		return fault.Failedf("", "%s: %w", s.Address, cause)
-	case errors.As(cause, &refused):
-		return fault.Temporaryf("", "%s: the server says %s: %s", s.Address, refused.Type, s.silent(refused.Text))
-	case g.farewell() != "" && g.Err() == nil:
-		return fault.Temporaryf("", "%s: the server ends the session: %s", s.Address, s.silent(g.farewell()))
-	case errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, io.EOF):
-		return fault.Temporaryf("", "%s: the server ends the connection", s.Address)
+	return fault.Temporaryf("", "before TLS: %w", err)
+}
+
+// byteReader reads no further than it must.
+type byteReader struct{ net.Conn }
+
+func (r byteReader) Read(p []byte) (int, error) { return r.Conn.Read(p[:min(1, len(p))]) }
+
+// greeted is a connection on which the greeting was read already. The library waits
+// for one; this one names no capabilities, so that they are asked for anew.
+type greeted struct {
+	net.Conn
+	greeting string // what of it is still to be read
+}
+
+func newGreeted(conn net.Conn) *greeted {
+	return &greeted{conn, "* OK TLS\r\n"}
+}
+
+// Read implements net.Conn.
+func (c *greeted) Read(p []byte) (int, error) {
+	if c.greeting == "" {
+		return c.Conn.Read(p)
 	}
-	if text := cause.Error(); s.silent(text) != text {
-		cause = errors.New(s.silent(text))
-	}
-	return fault.Temporaryf("", "%s: %w", s.Address, cause)
+	n := copy(p, c.greeting)
+	c.greeting = c.greeting[n:]
+	return n, nil
 }

@@ -129,6 +129,9 @@ func (f *fetcher) section(item *imapclient.FetchItemDataBodySection) (err error)
 	if len(item.Section.Part) > 0 || len(item.Section.HeaderFields)+len(item.Section.HeaderFieldsNot) > 0 {
 		return broken("a part of a message that was not asked for")
 	}
+	if p := item.Section.Partial; p != nil && p.Offset != 0 {
+		return broken("a part of a message from the middle")
+	}
 	switch item.Section.Specifier {
 	case imap.PartSpecifierHeader:
 		f.header, err = readLiteral(f.header, item.Literal, headerWindow)

@@ -18,11 +18,13 @@ var (
 	ErrProtocol  = errors.New("the server breaks the IMAP protocol")
 	ErrStalled   = errors.New("the server keeps us waiting")
 	ErrReadWrite = errors.New("the server opens the mailbox read-write")
+	ErrReplaced  = errors.New("the mailbox was replaced while it was read")
 	ErrCommand   = errors.New("a command that pulse-fetch must not send (this is a bug)")
 )
 
-// limits are what a server may cost. Bytes, but for depth and the two times.
+// limits are what a server may cost. Bytes, but for depth and the three times.
 type limits struct {
+	dial    time.Duration // connecting and the TLS handshake, together
 	idle    time.Duration // without a byte while a command waits
 	command time.Duration // of waiting for one command, beside what pace allows
 	pace    int64         // bytes that earn a command another second
@@ -34,6 +36,7 @@ type limits struct {
 }
 
 var defaultLimits = limits{
+	dial:    30 * time.Second,
 	idle:    30 * time.Second,
 	command: time.Minute,
 	pace:    16 << 10,
@@ -68,6 +71,7 @@ type guard struct {
 	since    time.Time         // the last command was sent, or the connection begun
 	waited   time.Duration     // by the commands in flight
 	received int64             // for them
+	status   string            // of the last answer
 	bye      string            // what the server said when it ended the session
 }
 
@@ -77,7 +81,7 @@ const greeting = ""
 func newGuard(conn net.Conn, l limits) *guard {
 	g := &guard{Conn: conn, limits: l, buf: make([]byte, 64<<10), since: time.Now()}
 	g.pending = map[string]string{greeting: greeting}
-	g.in = responses{limits: &g.limits, done: g.answered, fetching: g.fetching, parted: g.parted}
+	g.in = responses{limits: &g.limits, done: g.answered, busy: g.busy, parted: g.parted}
 	return g
 }
 
@@ -212,19 +216,36 @@ func (g *guard) answered(tag, status, code string) error {
 		return fmt.Errorf("%w: an answer to no command", ErrProtocol)
 	}
 	delete(g.pending, tag)
-	g.waited, g.received = 0, 0
+	g.waited, g.received, g.status = 0, 0, status
 	if verb == "EXAMINE" && status == "OK" && code != "READ-ONLY" {
 		return ErrReadWrite
 	}
 	return nil
 }
 
-// fetching reports whether a UID FETCH is in flight: only then may a body come.
-func (g *guard) fetching() bool {
+// await reads on until no command is in flight, and returns how the last one was
+// answered: OK, NO, BAD, or what the greeting was. The library does not need it.
+func (g *guard) await() (status string, err error) {
+	for {
+		g.mu.Lock()
+		n, status := len(g.pending), g.status
+		g.mu.Unlock()
+		if n == 0 {
+			return status, nil
+		}
+		if _, err := g.Read(make([]byte, 1)); err != nil {
+			return "", err
+		}
+	}
+}
+
+// busy reports whether such a command is in flight: only during a UID FETCH may a
+// body come, only during EXAMINE a UIDVALIDITY.
+func (g *guard) busy(verb string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, verb := range g.pending {
-		if verb == "UID FETCH" {
+	for _, v := range g.pending {
+		if v == verb {
 			return true
 		}
 	}

@@ -33,7 +33,14 @@ func endless(begin, text string) func(io.Writer, string) {
 	}
 }
 
-// message is an honest FETCH response.
+// esearch is a search result of the newer kind (RFC 4731).
+func esearch(set string) func(io.Writer, string) {
+	return func(w io.Writer, tag string) {
+		fmt.Fprintf(w, "* ESEARCH (TAG %q) UID ALL %s\r\n%s OK\r\n", tag, set, tag)
+	}
+}
+
+// fetched is an honest FETCH response.
 func fetched(uid int) string {
 	return fmt.Sprintf("* %d FETCH (UID %d INTERNALDATE \"21-Nov-2026 11:00:00 +0000\" RFC822.SIZE 12 BODY[HEADER]<0> {8}\r\nA: b\r\n\r\n BODY[TEXT]<0> {4}\r\nbody)\r\n", uid, uid)
 }
@@ -64,22 +71,31 @@ func serve(t *testing.T, s script) (addr string, sent *atomic.Int64) {
 			return
 		}
 		defer conn.Close()
-		w := counted{conn, sent}
-		s.answer(w, "GREETING", "*")
-		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			words := strings.Fields(lines.Text())
-			if len(words) < 2 {
-				continue
-			}
-			verb := words[1]
-			if verb == "UID" {
-				verb = words[2]
-			}
-			s.answer(w, verb, words[0])
-		}
+		s.answer(counted{conn, sent}, "GREETING", "*")
+		s.read(conn, counted{conn, sent})
 	}()
 	t.Cleanup(func() { ln.Close(); <-done })
 	return ln.Addr().String(), sent
+}
+
+// read answers what is read from r. With a LINE in the script that is told every line,
+// and answers all.
+func (s script) read(r io.Reader, w io.Writer) {
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		if line := s["LINE"]; line != nil {
+			line(w, lines.Text())
+			continue
+		}
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 {
+			continue
+		}
+		verb := words[1]
+		if verb == "UID" {
+			verb = words[2]
+		}
+		s.answer(w, verb, words[0])
+	}
 }
 
 func (s script) answer(w io.Writer, verb, tag string) {
@@ -121,13 +137,7 @@ func TestHostile(t *testing.T) {
 	deep := strings.Repeat("(", 100_000)
 	one := fetched(1)
 	with := func(verb, text string) script { return script{verb: say(text)} }
-	for _, tt := range []struct {
-		name   string
-		script script
-		got    int // messages
-		kind   fault.Kind
-		says   string
-	}{
+	for _, tt := range []misbehaviour{
 		{"deep nesting unasked", with("EXAMINE", "* 1 FETCH (BODYSTRUCTURE "+deep), 0, fault.Temporary, "nested"},
 		{"deep nesting in the answer", with("FETCH", one+"* 2 FETCH (UID 2 BODYSTRUCTURE "+deep), 1, fault.Temporary, "nested"},
 		{"endless quoted string", script{"FETCH": endless("* 1 FETCH (UID 1 ENVELOPE (\"", "x")}, 0, fault.Temporary, "more than"},
@@ -167,8 +177,8 @@ func TestHostile(t *testing.T) {
 		{"literal longer than asked for", with("FETCH", strings.Replace(one, "BODY[TEXT]<0> {4}\r\nbody", "BODY[TEXT]<0> {70000}\r\n"+strings.Repeat("x", 70000), 1)), 0, fault.Temporary, "at most 65536"},
 		{"huge literal announced", with("FETCH", one+strings.Split(fetched(2), "BODY[TEXT]")[0]+"BODY[TEXT]<0> {9999999999}\r\n"), 1, fault.Temporary, "literal"},
 		{"huge literal unasked", with("EXAMINE", "* 1 FETCH (BODY[] {26214400}\r\n"), 0, fault.Temporary, "nobody asked"},
-		{"all UIDs there are", with("SEARCH", "* ESEARCH (TAG \"TAG\") UID ALL 1:4294967295\r\nTAG OK\r\n"), 0, fault.Temporary, "search"},
-		{"UID 0", with("SEARCH", "* SEARCH 0 1\r\nTAG OK\r\n"), 0, fault.Temporary, "search"},
+		{"all UIDs there are", script{"SEARCH": esearch("1:4294967295")}, 0, fault.Temporary, "finds UIDs"},
+		{"UID 0", with("SEARCH", "* SEARCH 0 1\r\nTAG OK\r\n"), 0, fault.Temporary, "finds UIDs"},
 		{"a message vanished", with("FETCH", one+fetched(3)+"TAG OK\r\n"), 2, fault.Temporary, "1 messages vanished"},
 		{"all vanished", with("FETCH", "TAG OK\r\n"), 0, fault.Temporary, "3 messages vanished"},
 		{"fetch refused", with("FETCH", one+"TAG NO sorry\r\n"), 1, fault.Temporary, "sorry"},
@@ -194,39 +204,53 @@ func TestHostile(t *testing.T) {
 		{"silence in a literal", with("FETCH", one+strings.Split(fetched(2), "A: b")[0]), 1, fault.Temporary, "waiting"},
 		{"silence at logout", script{"LOGOUT": silence}, 3, 0, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			addr, sent := serve(t, tt.script)
-			s := mailbox(t, addr, "")
-			l := defaultLimits
-			if strings.HasPrefix(tt.name, "silence") {
-				l.idle, l.command = 500*time.Millisecond, time.Second
-			}
-			s.testOnlyLimits = &l
-			begin := time.Now()
-			got, err := all(t, s)
-			if time.Since(begin) > 20*time.Second {
-				t.Errorf("took %v", time.Since(begin))
-			}
-			if sent.Load() > 64<<20 {
-				t.Errorf("took %d bytes", sent.Load())
-			}
-			if len(got) != tt.got {
-				t.Errorf("%d messages, want %d", len(got), tt.got)
-			}
-			if tt.kind == 0 {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if err == nil || fault.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("%v (%v), want %v with %q", err, fault.KindOf(err), tt.kind, tt.says)
-			}
-			if err != nil && (strings.Contains(err.Error(), s.Password) || len(err.Error()) > 600) {
-				t.Errorf("the error shows too much: %v", err)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { t.Parallel(); tt.play(t) })
+	}
+}
+
+// misbehaviour is a script, and how it must end.
+type misbehaviour struct {
+	name   string
+	script script
+	got    int // messages
+	kind   fault.Kind
+	says   string
+}
+
+func (m misbehaviour) play(t *testing.T) { m.playTo(t, AuthAny) }
+
+// playTo is play for one who logs in so.
+func (m misbehaviour) playTo(t *testing.T, auth Auth) {
+	addr, sent := serve(t, m.script)
+	s := mailbox(t, addr, "")
+	s.Auth = auth
+	l := defaultLimits
+	if strings.HasPrefix(m.name, "silence") {
+		l.idle, l.command = 500*time.Millisecond, time.Second
+	}
+	s.testOnlyLimits = &l
+	begin := time.Now()
+	got, err := all(t, s)
+	if time.Since(begin) > 20*time.Second {
+		t.Errorf("took %v", time.Since(begin))
+	}
+	if sent.Load() > 64<<20 {
+		t.Errorf("took %d bytes", sent.Load())
+	}
+	if len(got) != m.got {
+		t.Errorf("%d messages, want %d", len(got), m.got)
+	}
+	if m.kind == 0 {
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	if err == nil || fault.KindOf(err) != m.kind || !strings.Contains(err.Error(), m.says) {
+		t.Errorf("%v (%v), want %v with %q", err, fault.KindOf(err), m.kind, m.says)
+	}
+	if err != nil && (strings.Contains(err.Error(), s.Password) || len(err.Error()) > 600) {
+		t.Errorf("the error shows too much: %v", err)
 	}
 }
 

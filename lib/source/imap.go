@@ -17,13 +17,18 @@ import (
 // and read with BODY.PEEK; no flag changes, not even \Recent.
 type IMAP struct {
 	Address  Address
+	Plain    bool // without TLS, to this machine alone; not with Address.TLS
 	Auth     Auth
-	Password string
+	Password string         // or an OAuth token, as Auth has it
 	RootCAs  *x509.CertPool // nil: those of the system
 	Window   int64          // bytes of the body that are wanted
 	Search   Search         // what the server is asked for besides
 	From     Start
 	Now      time.Time
+
+	// Connected is called once there is a connection, before anything is read from it.
+	// Its error ends the run. nil: nothing.
+	Connected func() error
 
 	testOnlyLimits *limits
 }
@@ -42,11 +47,7 @@ func (s *IMAP) Each(ctx context.Context, yield func(*Message) error) error {
 		}
 		return fmt.Errorf("%s: %w", s.Address, err)
 	}
-	l := defaultLimits
-	if s.testOnlyLimits != nil {
-		l = *s.testOnlyLimits
-	}
-	g := newGuard(conn, l)
+	g := newGuard(conn, s.limits())
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	f := fetcher{IMAP: s, guard: g, yield: yield}
@@ -63,6 +64,13 @@ func (s *IMAP) Each(ctx context.Context, yield func(*Message) error) error {
 		return s.explain(ctx, g, err)
 	}
 	return nil
+}
+
+func (s *IMAP) limits() limits {
+	if s.testOnlyLimits != nil {
+		return *s.testOnlyLimits
+	}
+	return defaultLimits
 }
 
 // yieldError is an error of the function that takes the messages.
@@ -146,7 +154,7 @@ func (f *fetcher) finish() error {
 		return err
 	}
 	if box.UIDValidity != f.validity {
-		return fault.Temporaryf("run again", "the mailbox was replaced while it was read")
+		return fault.Temporaryf("run again", "%w", ErrReplaced)
 	}
 	f.guard.hurry()
 	f.client.Logout().Wait() // whatever it answers, all is read

@@ -23,6 +23,7 @@ func mailbox(t *testing.T, addr, ca string) *IMAP {
 	host, port, _ := strings.Cut(addr, ":")
 	s := &IMAP{
 		Address:  Address{User: imaptest.User, Host: host, Port: port, Mailbox: "INBOX", TLS: ca != ""},
+		Plain:    ca == "",
 		Password: imaptest.Password, Window: 64 << 10, Now: now,
 	}
 	if ca != "" {

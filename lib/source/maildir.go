@@ -23,8 +23,12 @@ type Maildir struct {
 	Limit  int   // the newest so many; 0 is all
 }
 
-// OpenMaildir checks that dir is a Maildir.
+// OpenMaildir checks that dir is a Maildir. With a slash at its end it is the same
+// one, and its messages have the same source.
 func OpenMaildir(dir string, window int64, limit int) (*Maildir, error) {
+	if bare := strings.TrimRight(dir, "/"); bare != "" {
+		dir = bare
+	}
 	for _, sub := range []string{"new", "cur"} {
 		info, err := os.Stat(filepath.Join(dir, sub))
 		if err == nil && !info.IsDir() {

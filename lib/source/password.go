@@ -9,25 +9,28 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"pulse/lib/fault"
 	"pulse/lib/safefile"
 )
 
-// maxPassword bounds what is read of a password, in bytes.
-const maxPassword = 4 << 10
+// maxPassword bounds what is read of a password or token, in bytes: tokens of large
+// organisations fill many kilobytes.
+const maxPassword = 16 << 10
 
 // Secret names where a password comes from. Exactly one field is set.
 type Secret struct {
 	Command, Env, File string
 }
 
-// Read returns the password: the first line of what the command prints, the
-// variable holds, or the file contains. Whatever is wrong is a usage error, and
-// none shows the password. What the command says on its standard error goes to
+// Read returns the password or token: the first line of what the command prints, the
+// variable holds, or the file contains. Whatever is wrong is a usage error, but for
+// the end of ctx, which is a temporary one; none shows the password. What the command says on its standard error goes to
 // stderr.
 func (s Secret) Read(ctx context.Context, stderr io.Writer) (string, error) {
+	noCore()
 	text, err := s.text(ctx, stderr)
 	if err != nil {
 		return "", err
@@ -76,6 +79,9 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 		return v, nil
 	}
 	b, err := safefile.ReadSecret(s.File, maxPassword)
+	if err == nil { // nor may others put another file in its place, further up
+		err = safefile.Guarded(s.File, uint32(os.Geteuid()))
+	}
 	if err != nil {
 		return "", fault.Usagef(fileHint(s.File, err), "--password-file: %w", err)
 	}
@@ -103,11 +109,19 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &bounded{&out, maxPassword}, stderr
 	cmd.WaitDelay = time.Second // a child of it may keep the pipe open
-	if err := cmd.Run(); err != nil {
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return "", fault.Temporaryf("", "--password-command %s: %w", argv[0], ctx.Err())
+	}
+	if err != nil {
 		return "", fault.Usagef("run it by hand", "--password-command %s: %w", argv[0], err)
 	}
 	return out.String(), nil
 }
+
+// noCore keeps this process and what it starts from leaving the secret in a core
+// file.
+func noCore() { syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
 
 // bounded keeps the first left bytes and refuses more.
 type bounded struct {

@@ -9,9 +9,9 @@ import (
 // §2.2.2, §9). It keeps the beginning of a line and numbers, never the content.
 type responses struct {
 	*limits
-	done     func(tag, status, code string) error
-	fetching func() bool
-	parted   func(text string)
+	done   func(tag, status, code string) error
+	busy   func(verb string) bool // is such a command in flight
+	parted func(text string)
 
 	state   func(*responses, byte) error
 	words   []byte // the first words of the line: tag, type, or tag, number, type
@@ -26,6 +26,7 @@ type responses struct {
 	skip    int64 // bytes of a literal that are still to come
 	n       int64 // bytes of this response outside body sections
 	chatted int64 // the same since the last tagged answer
+	found   found // by a search, since then
 }
 
 // responseKind says which bound holds for a data response.
@@ -183,6 +184,11 @@ func (r *responses) text(c byte) error {
 
 // data reads a data response: parentheses, strings and literals.
 func (r *responses) data(c byte) error {
+	if r.kind == searchData {
+		if err := r.found.read(c); err != nil {
+			return err
+		}
+	}
 	switch c {
 	case '(':
 		if r.depth++; r.depth > r.limits.depth {
@@ -254,7 +260,7 @@ func (r *responses) literalLF(c byte) error {
 	if c != '\n' {
 		return broken("a malformed literal")
 	}
-	if r.kind == fetchData && r.depth == 1 && r.fetching() {
+	if r.kind == fetchData && r.depth == 1 && r.busy("UID FETCH") {
 		if r.size > r.literal {
 			return broken("a literal of %d bytes", r.size)
 		}
@@ -293,16 +299,47 @@ func (r *responses) lineFeed(c byte) error {
 func (r *responses) status(tag, status, code string) error {
 	switch {
 	case tag != "*":
-		r.chatted = 0
+		r.chatted, r.found = 0, found{}
 		return r.done(tag, status, code)
 	case code == "READ-WRITE":
 		return ErrReadWrite
+	case strings.HasPrefix(code, "UIDVALIDITY") && r.greeted && !r.busy("EXAMINE"):
+		return ErrReplaced
 	case status == "BYE":
 		r.parted(string(r.bye))
 	}
 	if !r.greeted {
 		r.greeted = true
 		return r.done(greeting, status, code)
+	}
+	return nil
+}
+
+// found follows the numbers of a search result. The parser keeps them sorted, and
+// moves those behind each one that comes late: time that a server could waste.
+type found struct {
+	number, most int64
+	count, moved int64 // numbers
+}
+
+// maxMoved is how many numbers may be moved so: some seconds of work, and no limit
+// for any result of 40,000.
+const maxMoved = 1 << 30
+
+func (f *found) read(c byte) error {
+	if '0' <= c && c <= '9' {
+		f.number = min(f.number*10+int64(c-'0'), 1<<40)
+		return nil
+	}
+	if f.number == 0 {
+		return nil
+	}
+	if f.count++; f.number < f.most {
+		f.moved += f.count
+	}
+	f.number, f.most = 0, max(f.number, f.most)
+	if f.moved > maxMoved {
+		return broken("a search result out of order")
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Message struct {
 	Source           string    // as message.source in the record
 	UID, UIDValidity uint32    // IMAP only (RFC 9051 §2.3.1.1)
 	Received         time.Time // zero where the source does not know
+	Hook             *Hook     // requests only
 }
 
 // Source yields its messages, oldest first. An error of yield ends Each and is

@@ -3,11 +3,15 @@ package source
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"pulse/lib/fault"
 )
@@ -139,7 +143,7 @@ func TestSecret(t *testing.T) {
 		{"empty file", Secret{File: file("f", "\nhunter2\n", 0o600)}, false},
 		{"NUL", Secret{File: file("g", "hunter2\x00", 0o600)}, false},
 		{"CR", Secret{File: file("h", "hunt\rer2", 0o600)}, false},
-		{"large", Secret{File: file("i", strings.Repeat("hunter2", 1000), 0o600)}, false},
+		{"large", Secret{File: file("i", strings.Repeat("hunter2", 1+maxPassword/7), 0o600)}, false},
 		{"unset", Secret{Env: "PULSE_TEST_UNSET"}, false},
 		{"empty variable", Secret{Env: "PULSE_TEST_EMPTY"}, false},
 		{"command fails", Secret{Command: "sh -c 'echo hunter2; exit 1'"}, false},
@@ -164,13 +168,81 @@ func TestSecret(t *testing.T) {
 				return
 			}
 			if err == nil || fault.KindOf(err) != fault.Usage {
-				t.Fatalf("%q, %v", got, err)
+				t.Fatalf("%.20q, %v", got, err)
 			}
 			if strings.Contains(err.Error()+fault.HintOf(err), "hunter2") {
 				t.Errorf("the error shows the password: %v", err)
 			}
 		})
 	}
+}
+
+// A password command that takes too long is cut short, also if what it has started
+// goes on, and that is no reason to believe that it is wrong.
+func TestSecretTimeout(t *testing.T) {
+	for _, command := range []string{"sleep 1000", "sh -c 'echo hunter2; sleep 20; :'", "sh -c 'trap : TERM INT; read x </dev/zero'"} {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		begin := time.Now()
+		got, err := (Secret{Command: command}).Read(ctx, io.Discard)
+		cancel()
+		if got != "" || err == nil || fault.KindOf(err) != fault.Temporary || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %q, %v", command, got, err)
+		}
+		if time.Since(begin) > 10*time.Second {
+			t.Errorf("%s: took %v", command, time.Since(begin))
+		}
+	}
+}
+
+// A file is believed only if nobody else may read it or put another in its place,
+// whatever the way to it, and reading it can't hang.
+func TestSecretFile(t *testing.T) {
+	base := t.TempDir()
+	if err := os.Chmod(base, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(base, name) }
+	for name, prepare := range map[string]func() error{
+		"group may read the file":     func() error { return os.Chmod(at("d/file"), 0o640) },
+		"all may write the file":      func() error { return os.Chmod(at("d/file"), 0o602) },
+		"group may write its dir":     func() error { return os.Chmod(at("d"), 0o770) },
+		"all may write the dir above": func() error { return os.Chmod(base, 0o707) },
+		"a FIFO":                      func() error { return errors.Join(os.Remove(at("d/file")), syscall.Mkfifo(at("d/file"), 0o600)) },
+		"a device":                    func() error { return errors.Join(os.Remove(at("d/file")), os.Symlink("/dev/zero", at("d/file"))) },
+		"a link to one others read":   func() error { return errors.Join(os.Chmod(at("d/file"), 0o644), relink(at("d/file"), at("d/real"))) },
+		"a link in an open dir":       func() error { return errors.Join(os.Chmod(at("d"), 0o777), relink(at("d/file"), at("real"))) },
+		"a link into an open dir": func() error {
+			return errors.Join(os.Mkdir(at("o"), 0o700), os.Chmod(at("o"), 0o777), relink(at("d/file"), at("o/real")))
+		},
+		"a link to a link to nothing": func() error { return errors.Join(os.Remove(at("d/file")), os.Symlink("file", at("d/file"))) },
+		"":                            func() error { return nil },
+		"a link that nobody can move": func() error { return relink(at("d/file"), at("real")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, clean := range []string{"d", "o", "real"} {
+				os.RemoveAll(at(clean))
+			}
+			err := errors.Join(os.Chmod(base, 0o700), os.Mkdir(at("d"), 0o700), os.WriteFile(at("d/file"), []byte("hunter2\n"), 0o600), prepare())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := (Secret{File: at("d/file")}).Read(context.Background(), io.Discard)
+			if name == "" || name == "a link that nobody can move" {
+				if err != nil || got != "hunter2" {
+					t.Errorf("%q, %v", got, err)
+				}
+				return
+			}
+			if got != "" || err == nil || fault.KindOf(err) != fault.Usage || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+// relink moves a file and puts a link in its place.
+func relink(from, to string) error {
+	return errors.Join(os.Rename(from, to), os.Symlink(to, from))
 }
 
 // What a password command says to people reaches them.

@@ -1,5 +1,5 @@
-// Package dovecottest runs a private Dovecot for tests: IMAP over TLS on loopback,
-// one user, one Maildir. It needs no network and no configuration of the machine;
+// Package dovecottest runs a private Dovecot for tests: IMAP on loopback, over TLS and
+// with STARTTLS, one user with a password and OAuth tokens, one Maildir. It needs no network and no configuration of the machine;
 // whoever runs the tests must have Debian's dovecot-imapd (2.3).
 package dovecottest
 
@@ -33,6 +33,7 @@ const (
 // Server is a running Dovecot.
 type Server struct {
 	Addr    string // of IMAP over TLS
+	Clear   string // of IMAP that begins without TLS and demands STARTTLS
 	CA      string // file with the certificate to trust
 	Maildir string // of User
 	dir     string
@@ -51,7 +52,7 @@ func Start(t testing.TB) *Server {
 	dir, err := os.MkdirTemp("/tmp", "pulse-dc")
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &Server{Addr: freeAddr(t), CA: filepath.Join(dir, "ca.pem"), Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid()}
+	s := &Server{Addr: freeAddr(t), Clear: freeAddr(t), CA: filepath.Join(dir, "ca.pem"), Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid()}
 	if s.uid == 0 {
 		s.uid = nobody
 	}
@@ -60,6 +61,7 @@ func Start(t testing.TB) *Server {
 		check(t, os.MkdirAll(filepath.Join(s.Maildir, sub), 0o700))
 	}
 	s.own(t)
+	s.issuer(t)
 	certificate(t, s.CA, filepath.Join(dir, "key.pem"))
 	conf := filepath.Join(dir, "dovecot.conf")
 	check(t, os.WriteFile(conf, []byte(s.config(t)), 0o644))
@@ -135,7 +137,8 @@ func (s *Server) config(t testing.TB) string {
 		internal, login = u.Username, u.Username
 	}
 	_, port, _ := net.SplitHostPort(s.Addr)
-	return strings.NewReplacer("@DIR@", s.dir, "@PORT@", port, "@UID@", fmt.Sprint(s.uid), "@INTERNAL@", internal,
+	_, clear, _ := net.SplitHostPort(s.Clear)
+	return strings.NewReplacer("@DIR@", s.dir, "@PORT@", port, "@CLEAR@", clear, "@UID@", fmt.Sprint(s.uid), "@INTERNAL@", internal,
 		"@LOGIN@", login, "@PASSWORD@", Password).Replace(config)
 }
 
@@ -153,10 +156,16 @@ default_internal_user = @INTERNAL@
 default_login_user = @LOGIN@
 first_valid_uid = 1
 auth_failure_delay = 0
-auth_mechanisms = plain login
+auth_mechanisms = plain login xoauth2 oauthbearer
 mail_location = maildir:@DIR@/mail/%u
 passdb {
+  driver = oauth2
+  mechanisms = xoauth2 oauthbearer
+  args = @DIR@/oauth2.conf
+}
+passdb {
   driver = static
+  mechanisms = plain login
   args = password=@PASSWORD@
 }
 userdb {
@@ -166,7 +175,7 @@ userdb {
 service imap-login {
   chroot =
   inet_listener imap {
-    port = 0
+    port = @CLEAR@
   }
   inet_listener imaps {
     port = @PORT@
@@ -175,6 +184,9 @@ service imap-login {
 }
 service anvil {
   chroot =
+  unix_listener anvil-auth-penalty {
+    mode = 0
+  }
 }
 `
 

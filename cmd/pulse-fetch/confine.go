@@ -1,0 +1,38 @@
+package main
+
+import (
+	"crypto/x509"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/sandbox"
+	"pulse/lib/source"
+)
+
+// confine gives up all but what the source is read from. Of a mailbox on a server that
+// is the connection, once it is open: no other host can be reached then, and nothing of
+// what the server says was read before.
+func confine(c *cli.Context, src source.Source) error {
+	var files []string
+	now := func() error {
+		_, err := cmdline.Confine(c, sandbox.Source(c.Bool("dkim"), files...))
+		return err
+	}
+	switch s := src.(type) {
+	case *source.IMAP:
+		x509.SystemCertPool() // read once, and could not be later
+		s.Connected = now
+		return nil
+	case *source.Files:
+		files = s.Paths
+	case *source.Maildir:
+		files = []string{s.Dir, filepath.Join(s.Dir, "new"), filepath.Join(s.Dir, "cur")}
+	case *source.Webhook:
+		files = []string{s.Dir}
+	case *source.Mbox:
+		files = []string{s.Path}
+	}
+	return now()
+}
