@@ -1,0 +1,158 @@
+package cmd_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pulse/lib/sandbox"
+)
+
+// bench is a directory with a policy, a queue that has a task, and a mail.
+func bench(t *testing.T) (*host, string) {
+	t.Helper()
+	h := &host{dir: t.TempDir()}
+	h.queue = filepath.Join(h.dir, "queue")
+	h.write(t, "policy.toml", "owners = [\"me@example.com\"]\n")
+	h.write(t, "mail", "From: me@example.com\nSubject: x\nMessage-ID: <1@example.com>\n\nx\n")
+	for _, sub := range []string{"md/new", "md/cur"} {
+		if err := os.MkdirAll(filepath.Join(h.dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.write(t, "box", "From x Sat Nov 21 07:00:00 2026\nFrom: me@example.com\n\nx\n")
+	h.must(t, "pulse-fetch mail >fetched; pulse-classify <fetched >classified; pulse-authorize <classified >decided")
+	return h, strings.TrimSpace(h.must(t, "pulse-queue submit --action read_public x | jq -r .task.id"))
+}
+
+// confined are commands that give up what they don't need, and what they read is not
+// read before. ID is a task's.
+var confined = []string{
+	"pulse-fetch mail", "pulse-fetch maildir:md", "pulse-fetch --dkim maildir:md", "pulse-fetch mbox:box", "pulse-fetch - <mail",
+	"pulse-classify <fetched", "pulse-classify --queue queue <fetched", "pulse-classify suggest <fetched",
+	"pulse-authorize <classified",
+	"pulse-queue add <decided", "pulse-queue list --all", "pulse-queue show ID", "pulse-queue log", "pulse-queue stats",
+	"pulse-queue stats --prometheus out", "pulse-queue verify", "pulse-queue health",
+	"pulse-approve grants",
+}
+
+// TestStagesConfineThemselves: each stage works as without, and has asked the kernel
+// for what --version --verbose says by the time it ends.
+func TestStagesConfineThemselves(t *testing.T) {
+	h, id := bench(t)
+	here := sandbox.Here()
+	want := map[string]int{"seccomp": 0, "landlock_restrict_self": 0}
+	if here.Seccomp {
+		want["seccomp"] = 1
+	}
+	if here.Landlock > 0 {
+		want["landlock_restrict_self"] = 1
+	}
+	for _, line := range confined {
+		line = strings.ReplaceAll(line, "ID", id)
+		trace := filepath.Join(t.TempDir(), "trace")
+		h.must(t, "strace -f -qq -o "+trace+" -e trace=seccomp,landlock_restrict_self "+line+" >/dev/null")
+		b, err := os.ReadFile(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call, least := range want {
+			made := regexp.MustCompile(call+`\((SECCOMP_SET_MODE_FILTER|\d+).*\) += 0`).FindAllString(string(b), -1)
+			if (len(made) > 0) != (least > 0) {
+				t.Errorf("%s: %s: %q\n%s", line, call, made, b)
+			}
+		}
+		made := h.must(t, "strace -f -qq -o /dev/stdout -e trace=seccomp,landlock_restrict_self "+line+" --sandbox off | grep -E 'MODE_FILTER|restrict_self' || :")
+		if made != "" {
+			t.Errorf("%s --sandbox off: %s", line, made)
+		}
+	}
+}
+
+// TestSandboxRequired: where the kernel has not what a stage needs, --sandbox=require is
+// 75 and prints nothing; auto goes on, and tells in the log.
+func TestSandboxRequired(t *testing.T) {
+	h, _ := bench(t)
+	without := func(call string) string {
+		return "strace -f -qq -o /dev/null -e inject=" + call + ":error=ENOSYS "
+	}
+	for _, call := range []string{"landlock_create_ruleset", "seccomp"} {
+		for _, line := range []string{"pulse-fetch mail", "pulse-classify <fetched", "pulse-authorize <classified", "pulse-queue add <decided"} {
+			out, errs, status := h.sh(t, without(call)+line+" --sandbox require")
+			if status != 75 || out != "" || !strings.Contains(errs, "sandbox: this kernel has no ") {
+				t.Errorf("%s, no %s: %d %q %q", line, call, status, out, errs)
+			}
+			h.must(t, without(call)+line+" >/dev/null")
+		}
+		got := h.must(t, without(call)+"pulse-queue --version --verbose")
+		if want := regexp.MustCompile(`\nsandbox: (.*)\n$`).FindStringSubmatch(got); want == nil || strings.Contains(want[1], "+") {
+			t.Errorf("no %s: %s", call, got)
+		}
+	}
+	h.must(t, "pulse-queue add --sandbox off <decided >/dev/null; pulse-queue add <decided >/dev/null")
+	got := strings.Fields(h.must(t, "pulse-queue log --event refused --json | jq -r .sandbox"))
+	here := sandbox.Here()
+	want := []string{
+		sandbox.Level{Seccomp: here.Seccomp}.String(), sandbox.Level{Landlock: here.Landlock}.String(), "none", here.String(),
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+	if out, errs, status := h.sh(t, "pulse-queue add --notify true --sandbox require <decided"); status != 64 || out != "" || !strings.Contains(errs, "--notify starts a program") {
+		t.Errorf("%d %q %q", status, out, errs)
+	}
+}
+
+// TestConcealed: the memory of a stage belongs to root, so nobody else of the same user
+// reads it.
+func TestConcealed(t *testing.T) {
+	h, _ := bench(t)
+	fetched, err := os.ReadFile(filepath.Join(h.dir, "fetched"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(bin, "pulse-classify"), "--policy", filepath.Join(h.dir, "policy.toml"))
+	if os.Getuid() == 0 { // whose everything is root's
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if err := errors.Join(os.Chmod(bin, 0o755), os.Chmod(filepath.Dir(h.dir), 0o755), os.Chmod(h.dir, 0o755), os.Chmod(filepath.Join(h.dir, "policy.toml"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write(fetched); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, len(fetched)*2)); err != nil { // so it is under way
+		t.Fatal(err)
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid))
+	info, err := os.Stat(filepath.Join(proc, "mem"))
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+		t.Errorf("%+v, %v", info, err)
+	}
+	status, err := os.ReadFile(filepath.Join(proc, "status"))
+	if err != nil || strings.Contains(string(status), "\nSeccomp:\t2\n") != sandbox.Here().Seccomp {
+		t.Errorf("%s %v", status, err)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}

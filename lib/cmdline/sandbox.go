@@ -1,0 +1,85 @@
+package cmdline
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/sandbox"
+	"pulse/lib/workspace"
+)
+
+// SandboxFlag is --sandbox. Another word is a usage error before the command's action
+// runs.
+func SandboxFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:  "sandbox",
+		Value: string(sandbox.Auto),
+		Usage: "`MODE` give up what is not needed: auto, require or off; default: auto",
+		Action: func(c *cli.Context, mode string) error {
+			if !sandbox.Mode(mode).Valid() {
+				return fault.Usagef("--sandbox auto", "--sandbox %s: want auto, require or off", mode)
+			}
+			return nil
+		},
+	}
+}
+
+// Confine takes all from this process that the profile does not keep, as --sandbox
+// says, and returns what is in force. A command calls it when its configuration is
+// read and before its input is. Where Run was not called by Main the process is
+// somebody else's, and nothing is done.
+func Confine(c *cli.Context, p sandbox.Profile) (sandbox.Level, error) {
+	if _, own := c.App.Reader.(*input); !own {
+		return sandbox.Level{}, nil
+	}
+	User()
+	return sandbox.Enforce(p, sandbox.Mode(c.String("sandbox")))
+}
+
+// ConfineToQueue is Confine for a command that works on the queue of --queue, and
+// looks at some files besides.
+func ConfineToQueue(c *cli.Context, files ...string) (sandbox.Level, error) {
+	return Confine(c, sandbox.Queue(c.String("queue"), files...))
+}
+
+// Unconfined says why a command that starts programs is not confined: they would be too.
+// It is an error where --sandbox requires otherwise.
+func Unconfined(c *cli.Context, why string) error {
+	if sandbox.Mode(c.String("sandbox")) != sandbox.Require {
+		return nil
+	}
+	return fault.Usagef("--sandbox auto", "--sandbox require: %s, and what it starts would be confined with it", why)
+}
+
+// Named returns the files that a policy makes decisions look at: the workspace, the
+// programs that may be started there, and those that they must not be. Without a policy there are none.
+func Named(p *policy.Policy) (files []string) {
+	if p == nil {
+		return nil
+	}
+	if p.Exec.Workspace != "" {
+		files = append(files, p.Exec.Workspace)
+	}
+	for _, program := range p.Exec.Allow {
+		files = append(files, program.Path)
+	}
+	if len(p.Exec.Allow) > 0 {
+		files = append(files, workspace.Programs...)
+	}
+	return files
+}
+
+// writeVersion prints the version; verbose, also that of Go and what a confined command
+// has in force here.
+func writeVersion(w io.Writer, app *cli.App, verbose bool) error {
+	_, err := fmt.Fprintf(w, "%s %s\n", app.Name, Version)
+	if err == nil && verbose {
+		_, err = fmt.Fprintf(w, "%s %s/%s\nsandbox: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, sandbox.Here())
+	}
+	return err
+}

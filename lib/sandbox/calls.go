@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"slices"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/sys/unix"
+)
+
+// never are the calls that no profile keeps. What is not among them, and not
+// conditional below, is allowed: the runtime of Go, and the C library where the
+// program is linked with one, must find what they need in every version. Names that an
+// architecture does not have are left out there.
+var never = []string{
+	// new programs; threads are judged below
+	"execve", "execveat", "fork", "vfork",
+	// other ways to the network, and those that go round connect(2): a Unix socket, a
+	// server, TCP Fast Open with the first datagram
+	"socketpair", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",
+	// calls that are made by the kernel, past this filter
+	"io_uring_setup", "io_uring_enter", "io_uring_register",
+	// other processes
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp",
+	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
+	// what may hold keys, or holes
+	"bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "memfd_secret", "modify_ldt", "personality",
+	// the file system itself, and files by other means than a name
+	"mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
+	"swapon", "swapoff", "quotactl", "quotactl_fd", "name_to_handle_at", "open_by_handle_at", "fanotify_init",
+	// other worlds, other users; but root acts with the rights of a queue's owner (setfsuid)
+	"unshare", "setns", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "capset",
+	// the machine
+	"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "acct", "syslog", "vhangup",
+	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "ioperm", "iopl", "lookup_dcookie",
+}
+
+// ioctls are those that a terminal is asked. All others are refused: TIOCSTI types
+// into the terminal that a stage may have as its standard error, and others do worse.
+var ioctls = []uint64{unix.TCGETS, unix.TIOCGWINSZ, unix.TCFLSH}
+
+// groups returns the rules of the filter. A condition names what is allowed and refuses
+// all else, never the other way round: the kernel looks at the lower half of most
+// arguments and the filter sees both, so a comparison with what is forbidden can be
+// avoided by a bit in the upper half.
+func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
+	names := never
+	if !p.DNS {
+		names = append(slices.Clone(never), "socket", "connect")
+	}
+	var list []seccomp.SyscallGroup
+	for some := range slices.Chunk(here(info, names), 40) {
+		list = append(list, seccomp.SyscallGroup{Action: refuse, Names: some})
+	}
+	conditional := []seccomp.NameWithConditions{
+		unless("ioctl", 1, ioctls...),
+		unless("kill", 0, uint64(pid)),
+		unless("tgkill", 0, uint64(pid)),
+		{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: cloneFlags, Operation: seccomp.BitsNotSet, Value: unix.CLONE_THREAD}}},
+	}
+	if p.DNS {
+		const how = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+		conditional = append(conditional,
+			unless("socket", 0, unix.AF_INET, unix.AF_INET6),
+			unless("socket", 1, unix.SOCK_STREAM|how, unix.SOCK_DGRAM|how),
+			unless("socket", 2, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP)) // nor MPTCP, which Landlock does not guard
+	}
+	return append(list,
+		seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: conditional},
+		// Its flags are in memory. The C library falls back to clone.
+		seccomp.SyscallGroup{Action: unknown, Names: here(info, []string{"clone3"})})
+}
+
+// cloneFlags is which argument of clone(2) has the flags, on every architecture of the
+// library's tables.
+const cloneFlags = 0
+
+// unless refuses a call whose argument is none of the values.
+func unless(name string, argument uint32, values ...uint64) seccomp.NameWithConditions {
+	rule := seccomp.NameWithConditions{Name: name}
+	for _, v := range values {
+		rule.Conditions = append(rule.Conditions, seccomp.Condition{Argument: argument, Operation: seccomp.NotEqual, Value: v})
+	}
+	return rule
+}
+
+// here returns the names that the architecture has.
+func here(info *arch.Info, names []string) (list []string) {
+	for _, name := range names {
+		if _, ok := info.SyscallNames[name]; ok {
+			list = append(list, name)
+		}
+	}
+	return list
+}

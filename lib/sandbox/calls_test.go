@@ -1,0 +1,161 @@
+package sandbox
+
+import (
+	"testing"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// data is what a filter sees of a call: struct seccomp_data, of which the machine of
+// golang.org/x/net/bpf reads each word with its most significant byte first.
+func data(number, architecture uint32, args ...uint64) []byte {
+	words := []uint32{number, architecture, 0, 0}
+	for i := range 6 {
+		var a uint64
+		if i < len(args) {
+			a = args[i]
+		}
+		words = append(words, uint32(a), uint32(a>>32)) // the lower half stands first
+	}
+	b := make([]byte, 0, 4*len(words))
+	for _, w := range words {
+		b = append(b, byte(w>>24), byte(w>>16), byte(w>>8), byte(w))
+	}
+	return b
+}
+
+// filter returns what the filter of a profile answers, as the kernel would be told.
+func filter(t *testing.T, p Profile, pid int) func(name string, args ...uint64) uint32 {
+	t.Helper()
+	program, err := assemble(p, pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []bpf.Instruction
+	for _, in := range program {
+		list = append(list, bpf.RawInstruction{Op: in.Code, Jt: in.Jt, Jf: in.Jf, K: in.K}.Disassemble())
+	}
+	vm, err := bpf.NewVM(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(name string, args ...uint64) uint32 {
+		n, id := uint32(info.SyscallNames[name]), uint32(info.ID)
+		switch name {
+		case "newer than the library":
+			n = highest(info) + 1
+		case "x32":
+			n = 0x40000000
+		case "of another architecture":
+			id++
+		default:
+			if _, ok := info.SyscallNames[name]; !ok {
+				t.Fatalf("there is no call %s", name)
+			}
+		}
+		// The machine stops at a verdict and gives back how long a packet is let be.
+		verdict, err := vm.Run(data(n, id, args...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(verdict)
+	}
+}
+
+// The verdicts, as the kernel has them.
+const (
+	allowed = unix.SECCOMP_RET_ALLOW
+	eperm   = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	enosys  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	killed  = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+func TestVerdicts(t *testing.T) {
+	const pid, high = 4711, 1 << 32
+	const how = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	for _, c := range []struct {
+		name      string
+		args      []uint64
+		want, dns uint32
+	}{
+		{"newer than the library", nil, enosys, enosys},
+		{"x32", nil, enosys, enosys},
+		{"of another architecture", nil, killed, killed},
+		{"clone3", nil, enosys, enosys},
+		{"read", nil, allowed, allowed},
+		{"futex", nil, allowed, allowed},
+		{"mmap", nil, allowed, allowed},
+		{"epoll_pwait", nil, allowed, allowed},
+		{"rt_sigaction", nil, allowed, allowed},
+		{"getrandom", nil, allowed, allowed},
+		{"landlock_restrict_self", nil, allowed, allowed},
+		{"exit_group", nil, allowed, allowed},
+
+		{"clone", []uint64{unix.CLONE_VM | unix.CLONE_THREAD}, allowed, allowed},
+		{"clone", []uint64{unix.CLONE_VM | unix.CLONE_VFORK}, eperm, eperm},
+		{"clone", []uint64{0}, eperm, eperm},
+		{"kill", []uint64{pid, 15}, allowed, allowed},
+		{"kill", []uint64{high | pid, 15}, eperm, eperm},
+		{"kill", []uint64{1, 9}, eperm, eperm},
+		{"kill", []uint64{1<<64 - 1, 9}, eperm, eperm}, // everybody
+		{"kill", []uint64{0, 9}, eperm, eperm},         // the process group
+		{"tgkill", []uint64{pid, 4712, 23}, allowed, allowed},
+		{"tgkill", []uint64{1, 1, 9}, eperm, eperm},
+		{"ioctl", []uint64{0, unix.TCGETS}, allowed, allowed},
+		{"ioctl", []uint64{0, unix.TIOCGWINSZ}, allowed, allowed},
+		{"ioctl", []uint64{0, unix.TIOCSTI}, eperm, eperm},
+		{"ioctl", []uint64{0, high | unix.TIOCSTI}, eperm, eperm},
+		{"ioctl", []uint64{0, unix.TIOCLINUX}, eperm, eperm},
+
+		{"connect", nil, eperm, allowed},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM | how}, eperm, allowed},
+		{"socket", []uint64{unix.AF_INET6, unix.SOCK_DGRAM | how}, eperm, allowed},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM | how, unix.IPPROTO_TCP}, eperm, allowed},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM | how, unix.IPPROTO_MPTCP}, eperm, eperm},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_DGRAM | how, unix.IPPROTO_ICMP}, eperm, eperm},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_RAW | how}, eperm, eperm},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_SEQPACKET | how}, eperm, eperm},
+		{"socket", []uint64{unix.AF_INET, high | unix.SOCK_STREAM | how}, eperm, eperm},
+		{"socket", []uint64{unix.AF_UNIX, unix.SOCK_STREAM | how}, eperm, eperm},
+		{"socket", []uint64{high | unix.AF_UNIX, unix.SOCK_STREAM | how}, eperm, eperm},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW}, eperm, eperm},
+		{"socket", []uint64{unix.AF_VSOCK, unix.SOCK_STREAM | how}, eperm, eperm},
+		{"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW}, eperm, eperm},
+		{"socket", []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET}, eperm, eperm},
+	} {
+		for p, want := range map[*Profile]uint32{{}: c.want, {DNS: true}: c.dns} {
+			if got := filter(t, *p, pid)(c.name, c.args...); got != want {
+				t.Errorf("%s %x, DNS %v: %#x, want %#x", c.name, c.args, p.DNS, got, want)
+			}
+		}
+	}
+}
+
+// TestNever: every call that no profile keeps is refused, whatever its arguments, and
+// is the name of one.
+func TestNever(t *testing.T) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dns := range []bool{false, true} {
+		verdict := filter(t, Profile{DNS: dns}, 1)
+		for _, name := range here(info, never) {
+			if got := verdict(name, 1, 2, 3, 4, 5, 6); got != eperm {
+				t.Errorf("%s: %#x", name, got)
+			}
+		}
+	}
+	known := arch.X86_64.SyscallNames
+	for _, name := range append([]string{"socket", "connect", "ioctl", "kill", "tgkill", "clone", "clone3"}, never...) {
+		if _, ok := known[name]; !ok {
+			t.Errorf("there is no call %s", name)
+		}
+	}
+}

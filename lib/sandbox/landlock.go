@@ -1,0 +1,82 @@
+//go:build landlock
+
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// newest is the last version of Landlock that the library knows.
+const newest = 11
+
+// least is the first version that lets a process move files between directories,
+// without which no queue works.
+const least = 2
+
+// What may be done below what a profile keeps. Nothing may be executed.
+const (
+	readFile landlock.AccessFSSet = ll.AccessFSReadFile
+	readDir  landlock.AccessFSSet = readFile | ll.AccessFSReadDir
+	writeDir landlock.AccessFSSet = readDir | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSMakeReg |
+		ll.AccessFSMakeDir | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir | ll.AccessFSRefer
+)
+
+// landlockHere returns the version of Landlock that is used here, 0 for none.
+func landlockHere() int {
+	v, err := ll.LandlockGetABIVersion()
+	if err != nil || v < least {
+		return 0
+	}
+	return min(v, newest)
+}
+
+// restrictFiles leaves the process the files and ports of the profile.
+func restrictFiles(p Profile) error {
+	var rules []landlock.Rule
+	for _, path := range p.Read {
+		rule, ok, err := reading(path)
+		if err != nil {
+			return err
+		}
+		if ok {
+			rules = append(rules, rule)
+		}
+	}
+	if len(p.Write) > 0 {
+		rules = append(rules, landlock.PathAccess(writeDir, p.Write...).IgnoreIfMissing())
+	}
+	if p.DNS {
+		rules = append(rules, landlock.ConnectTCP(53), landlock.BindUDP(0), landlock.ConnectSendUDP(53))
+	}
+	return landlock.V11.BestEffort().Restrict(rules...)
+}
+
+// reading returns the rule that lets a path be read. One that is not there needs none,
+// and neither does a pipe that is open already and has a name below /proc, such as
+// /dev/stdin: Landlock does not guard those, and takes no rule for them.
+func reading(path string) (rule landlock.Rule, ok bool, err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var sys unix.Statfs_t
+	if err := unix.Statfs(path, &sys); err != nil {
+		return nil, false, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	if sys.Type == unix.PIPEFS_MAGIC || sys.Type == unix.SOCKFS_MAGIC {
+		return nil, false, nil
+	}
+	if info.IsDir() {
+		return landlock.PathAccess(readDir, path), true, nil
+	}
+	return landlock.PathAccess(readFile, path), true, nil
+}
