@@ -11,7 +11,7 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"address", "approval", "audit", "authres", "decision", "envelope", "escape", "fault", "identity",
-	"health", "policy", "queue", "receivers", "record", "request", "screen", "suggest", "task", "terms",
+	"health", "policy", "queue", "receivers", "record", "request", "screen", "suggest", "task", "terms", "tools", "webhook",
 }
 
 // impure are the standard packages through which a program touches the world.
@@ -34,12 +34,15 @@ var owners = map[string][]string{
 	"github.com/emersion/go-imap/v2":  {"lib/source"},
 	"github.com/emersion/go-sasl":     {"lib/source"},
 	"github.com/emersion/go-message":  {"lib/message"},
-	"golang.org/x/net":                {"lib/message"},
+	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
 	"golang.org/x/text":               {"lib/message"},
 	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/safefile", "lib/spool", "lib/tty"},
+	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
+
+	"github.com/landlock-lsm/go-landlock": {"lib/sandbox"},
+	"github.com/elastic/go-seccomp-bpf":   {"lib/sandbox"},
 }
 
 // imports returns what each package of the module imports, tests excluded.

@@ -30,7 +30,7 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-authorize.1", "actions", func(*testing.T) []string { return words(terms.Actions) }},
 		{"pulse-authorize.1", "outcomes", func(*testing.T) []string { return words(terms.Outcomes) }},
 		{"pulse-authorize.1", "decision reasons", func(t *testing.T) []string {
-			return load(t, "decision").constants(t, ofType("Reason"))
+			return append(load(t, "decision").constants(t, ofType("Reason")), load(t, "tools").constants(t, ofType("Reason"))...)
 		}},
 		{"pulse-record.5", "trust levels", func(*testing.T) []string { return words(terms.TrustLevels) }},
 		{"pulse-record.5", "defects harmless", func(t *testing.T) []string { return defects(t, true) }},
@@ -57,6 +57,12 @@ func TestClosedLists(t *testing.T) {
 			p := load(t, "policy")
 			return p.keys(p.definition("file"), "")
 		}},
+		{"pulse-queue.1", "discard reasons", func(t *testing.T) []string {
+			return load(t, "proposal").constants(t, ofType("Reason"))
+		}},
+		{"pulse-queue.1", "own tools", func(t *testing.T) []string {
+			return load(t, "proposal").constants(t, ofType("Tool"))
+		}},
 		{"pulse-queue.1", "health codes", func(t *testing.T) []string {
 			return load(t, "health").constants(t, ofType("Code"))
 		}},
@@ -78,7 +84,7 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "audit").constants(t, ofType("task.Event"))
 		}},
 		{"pulse-queue.5", "audit members", func(t *testing.T) []string {
-			return load(t, "audit").written(t, "Line.Append", "Line.appendWho")
+			return load(t, "audit").written(t, "Line.Append", "Line.appendProposals", "Line.appendWho")
 		}},
 		{"pulse-queue.5", "task reasons", func(t *testing.T) []string {
 			return append(load(t, "queue").constants(t, func(name, _ string) bool {

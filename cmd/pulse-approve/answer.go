@@ -12,14 +12,16 @@ import (
 	"pulse/lib/task"
 )
 
-func yes(c *cli.Context) error { return answer(c, cmdline.Yes, approving()) }
+func yes(c *cli.Context) error {
+	return answer(c, cmdline.Yes, func(*cmdline.Desk) cmdline.Question { return approving() })
+}
 
 func no(c *cli.Context) error {
 	reason := c.String("reason")
 	if reason == "" {
 		return fault.Usagef("pulse-approve no "+c.Args().First()+" --reason 'not wanted'", "no needs --reason")
 	}
-	return answer(c, cmdline.No, refusing(reason))
+	return answer(c, cmdline.No, func(d *cmdline.Desk) cmdline.Question { return refusing(reason, d.Level) })
 }
 
 // approving is a person's yes to a task that waits.
@@ -33,23 +35,23 @@ func approving() cmdline.Question {
 }
 
 // refusing is a person's no.
-func refusing(reason string) cmdline.Question {
+func refusing(reason string, level approval.Level) cmdline.Question {
 	return cmdline.Question{
 		Verb: "refuse this", May: awaits,
 		Record: func(tx queue.Tx, shown *queue.Stored) error {
-			return queue.Deny(tx, shown, cmdline.User(), cmdline.Level, reason, time.Now())
+			return queue.Deny(tx, shown, cmdline.User(), level, reason, time.Now())
 		},
 	}
 }
 
 // answer asks about one task, and records the answer.
-func answer(c *cli.Context, a cmdline.Answer, q cmdline.Question) error {
+func answer(c *cli.Context, a cmdline.Answer, question func(*cmdline.Desk) cmdline.Question) error {
 	desk, err := cmdline.Sit(c, a)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
-	return desk.Ask(c.Args().First(), q)
+	return desk.Ask(c.Args().First(), question(desk))
 }
 
 func awaits(s *queue.Stored) error {

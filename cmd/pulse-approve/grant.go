@@ -24,12 +24,19 @@ func grant(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	desk, err := cmdline.Sit(c, cmdline.Ahead)
+	desk, err := cmdline.Sit(c, cmdline.Yes)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
+	g.Level = desk.Level
+	if desk.Signs() {
+		g.Given, g.Expires = g.Given.Truncate(time.Second), g.Expires.Truncate(time.Second)
+	}
 	if err := desk.Confirm(describe(&g), "grant this once"); err != nil {
+		return err
+	}
+	if err := desk.Sign(g.Statement, &g.Level, &g.Signer, &g.Signature); err != nil {
 		return err
 	}
 	return desk.Queue.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
@@ -49,7 +56,7 @@ func wanted(c *cli.Context) (g approval.Grant, err error) {
 	}
 	now := time.Now().UTC()
 	return approval.Grant{
-		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(), Level: cmdline.Level,
+		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(),
 		Given: now, Expires: now.Add(c.Duration("for")),
 	}, nil
 }
@@ -72,6 +79,9 @@ func grants(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
 	var list []approval.Grant
 	var open []approval.Session
 	err = s.View(func(v queue.View) (err error) {
@@ -138,7 +148,7 @@ func revoke(c *cli.Context) error {
 		return err
 	}
 	err = desk.Queue.Update(func(tx queue.Tx) error {
-		return end(tx, id, cmdline.User(), cmdline.Level, time.Now())
+		return end(tx, id, cmdline.User(), desk.Level, time.Now())
 	})
 	if errors.Is(err, queue.ErrNoGrant) || errors.Is(err, queue.ErrNoSession) {
 		return fault.Failedf("pulse-approve grants", "%w", err)
@@ -146,23 +156,32 @@ func revoke(c *cli.Context) error {
 	return err
 }
 
+// nobody stands for the worker of a consume: there is none.
+const nobody = -1
+
 // consume spends a grant for a script that is about to reach a target.
 func consume(c *cli.Context) error {
 	p, err := cmdline.PolicyOrDefault(c)
 	if err != nil {
 		return err
 	}
-	if approval.Level(p.Approval.Require) == approval.Signature {
-		return fault.Refusedf("a person can say yes to the task: pulse-approve yes ID",
-			"%s: approval.require is signature, and a grant is not signed", p.Name)
+	proving := queue.Proving{Require: approval.Level(p.Approval.Require)}
+	if proving.Signed, err = cmdline.SignedHere(c.Context, p); err != nil {
+		return err
 	}
 	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if proving.Vouch, err = cmdline.VouchFor(p, s, &cmdline.Rights{UID: nobody}); err != nil {
+		return err
+	}
 	err = s.Update(func(tx queue.Tx) error {
-		_, err := queue.Consume(tx, c.Args().First(), c.String("task"), time.Now())
+		g, err := queue.Consume(tx, &proving, c.Args().First(), c.String("task"), time.Now())
+		if err == nil && g.Level == approval.Signature && c.String("policy") == "" {
+			return fault.Usagef("give --policy, or PULSE_POLICY", "the grant is signed, and only a policy says how to verify it")
+		}
 		return err
 	})
 	if errors.Is(err, queue.ErrNoGrant) {

@@ -117,7 +117,7 @@ func (s *showing) no() error {
 	if err := s.Terminal.Tell(screen.Quote("reason", reason)...); err != nil {
 		return err
 	}
-	if err = s.settle(refusing(reason)); err == nil {
+	if err = s.settle(refusing(reason, s.Level)); err == nil {
 		s.refused++
 		return s.Terminal.Say("refused, also if it comes again")
 	}

@@ -14,37 +14,37 @@ import (
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	queue, policy, key := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.KeyFlag()
+	queue, policy, key, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.KeyFlag(), cmdline.SandboxFlag()
 	taskFlag := &cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
-		Flags: []cli.Flag{queue, policy, key}, Action: walk,
+		Flags: []cli.Flag{queue, policy, key, confined}, Action: walk,
 		Commands: []*cli.Command{
 			{
 				Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
-				Flags: []cli.Flag{queue, policy, key},
+				Flags: []cli.Flag{queue, policy, key, confined},
 			},
 			{
 				Name: "no", ArgsUsage: "ID", Usage: "refuse one task", Action: no,
-				Flags: []cli.Flag{queue, policy, &cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"}},
+				Flags: []cli.Flag{queue, policy, confined, &cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"}},
 			},
 			{
 				Name: "grant", ArgsUsage: "[TARGET]", Usage: "say yes ahead, once, to a target", Action: grant,
-				Flags: []cli.Flag{queue, policy, taskFlag,
+				Flags: []cli.Flag{queue, policy, key, taskFlag, confined,
 					&cli.BoolFlag{Name: "any", Usage: "to any target"},
 					&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
 				},
 			},
-			sessionCommand(queue, policy),
+			sessionCommand(queue, policy, key, confined),
 			{
 				Name: "grants", Usage: "list grants and sessions", Action: grants,
-				Flags: []cli.Flag{queue, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},
+				Flags: []cli.Flag{queue, confined, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},
 			},
-			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke, Flags: []cli.Flag{queue, policy}},
+			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke, Flags: []cli.Flag{queue, policy, confined}},
 			{
 				Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
-				Flags: []cli.Flag{queue, policy, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
+				Flags: []cli.Flag{queue, policy, confined, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
 			},
 		},
 	}

@@ -22,10 +22,10 @@ import (
 	"pulse/lib/terms"
 )
 
-func sessionCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
+func sessionCommand(queueFlag, policyFlag, key, confined cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "session", ArgsUsage: "SENDER", Usage: "trust an owner's mail more for a while", Action: session,
-		Flags: []cli.Flag{queueFlag, policyFlag,
+		Flags: []cli.Flag{queueFlag, policyFlag, key, confined,
 			&cli.DurationFlag{Name: "for", Usage: "`D` how long it lives: 1m to 24h"},
 			&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"},
 		},
@@ -43,7 +43,7 @@ func session(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	desk, err := cmdline.Sit(c, cmdline.Ahead)
+	desk, err := cmdline.Sit(c, cmdline.Yes)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,21 @@ func session(c *cli.Context) error {
 		return err
 	}
 	for _, old := range list {
-		if address.Equal(old.Sender, s.Sender) {
+		if address.Equal(old.Sender, s.Sender) && time.Now().Before(old.Expires) {
 			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))
 		}
 	}
 	if err := desk.Confirm(lines, "open this session"); err != nil {
 		return err
 	}
-	s.Opened = time.Now().UTC()
-	s.Expires = s.Opened.Add(c.Duration("for"))
+	s.Level, s.Opened = desk.Level, time.Now().UTC()
+	if desk.Signs() { // in whole seconds, and not before the code
+		s.Opened = s.Opened.Add(time.Second - 1).Truncate(time.Second)
+	}
+	s.Expires = s.Opened.Add(c.Duration("for").Truncate(time.Second))
+	if err := desk.Sign(s.Statement, &s.Level, &s.Signer, &s.Signature); err != nil {
+		return err
+	}
 	return desk.Queue.Update(func(tx queue.Tx) error { return queue.OpenSession(tx, s) })
 }
 
@@ -88,7 +94,7 @@ func asked(c *cli.Context, p *policy.Policy) (s approval.Session, err error) {
 		return s, fault.Usagef(usage, "--max %d: want 1 to %d", n, approval.MostUses)
 	default:
 		return approval.Session{
-			ID: approval.Nonce(), Sender: p.Owners[i], Max: n, Left: n, By: cmdline.User(), Level: cmdline.Level,
+			ID: approval.Nonce(), Sender: p.Owners[i], Max: n, Left: n, By: cmdline.User(),
 		}, nil
 	}
 }

@@ -16,18 +16,20 @@ import (
 	"pulse/lib/identity"
 	"pulse/lib/policy"
 	"pulse/lib/record"
+	"pulse/lib/sandbox"
 	"pulse/lib/spool"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
+	maxRecord, confined := cmdline.MaxRecordFlag(), cmdline.SandboxFlag()
 	return &cli.App{
 		Name:     "pulse-classify",
 		Usage:    "Say who sent each message, and how far that is proven.",
-		Flags:    []cli.Flag{cmdline.PolicyFlag(), cmdline.QueueFlag(), cmdline.MaxRecordFlag()},
+		Flags:    []cli.Flag{cmdline.PolicyFlag(), cmdline.QueueFlag(), maxRecord, confined},
 		Action:   run,
-		Commands: []*cli.Command{suggestCommand()},
+		Commands: []*cli.Command{suggestCommand(maxRecord, confined)},
 	}
 }
 
@@ -38,6 +40,9 @@ func run(c *cli.Context) error {
 	}
 	sessions, err := live(c)
 	if err != nil {
+		return err
+	}
+	if _, err := cmdline.Confine(c, sandbox.Pipe()); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)

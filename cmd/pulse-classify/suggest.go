@@ -11,15 +11,16 @@ import (
 	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/record"
+	"pulse/lib/sandbox"
 	"pulse/lib/suggest"
 )
 
-func suggestCommand() *cli.Command {
+func suggestCommand(maxRecord, confined cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "suggest", Usage: "say which policy fits mail that has come", Action: suggestPolicy,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address: judge dkim_alignment by mail from there"},
-			cmdline.MaxRecordFlag(),
+			maxRecord, confined,
 		},
 	}
 }
@@ -30,6 +31,9 @@ func suggestPolicy(c *cli.Context) error {
 	owner := c.String("owner")
 	if _, _, err := address.Split(owner); owner != "" && err != nil {
 		return fault.Usagef("pulse-classify suggest --owner you@example.com", "--owner: %s: %w", owner, err)
+	}
+	if _, err := cmdline.Confine(c, sandbox.Pipe()); err != nil {
+		return err
 	}
 	survey := suggest.New(owner)
 	in := record.NewReader(cmdline.Stdin(c, 0, func() error { return nil }), "stdin", cmdline.MaxRecord(c), envelope.Member)

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/address"
 	"pulse/lib/record"
 	"pulse/lib/terms"
 )
@@ -42,20 +41,36 @@ type Approval struct {
 	Nonce        string
 	Given        time.Time
 	Expires      time.Time
-	Signer       string // at level signature: whose key, in the words of allowed_signers
-	Signature    string // over the Statement: SSHSIG, armored
+	Signer       string  // at level signature: whose key, in the words of allowed_signers
+	Signature    string  // over the Statement: SSHSIG, armored
+	Grants       []Grant // given ahead, and spent on it: then it bears no signature of its own
+
+	// Holder is the uid of the account that alone can have written the file, as the
+	// queue found it, and no part of what is written; 0: nobody, or root.
+	Holder int
 }
 
 // levels are from easy to hard to forge.
 var levels = []Level{Terminal, User, Signature}
 
+// suffices reports whether a level is the one that is required or a higher one.
+func (l Level) suffices(require Level) bool {
+	return slices.Contains(levels, l) && slices.Contains(levels, require) &&
+		slices.Index(levels, l) >= slices.Index(levels, require)
+}
+
+// Suffices reports whether a person said yes at the level that a policy requires, or
+// at a higher one.
+func (a *Approval) Suffices(require Level) bool { return a.Level.suffices(require) }
+
 // Good returns why the approval can't be used for a task with this digest at this
 // time under a policy that requires a level, or nil.
 func (a *Approval) Good(digest string, require Level, now time.Time) error {
 	switch {
-	case !slices.Contains(levels, a.Level) || !slices.Contains(levels, require) ||
-		slices.Index(levels, a.Level) < slices.Index(levels, require):
+	case !a.Level.suffices(require):
 		return fmt.Errorf("approval: it is of level %s, the policy requires %s", a.Level, require)
+	case require == User && a.Holder == 0:
+		return fmt.Errorf("approval: nobody vouches for it, and the policy requires %s", require)
 	case a.Digest != digest:
 		return fmt.Errorf("approval: it was given for other bytes (%s)", a.Digest)
 	case !now.Before(a.Expires):
@@ -78,6 +93,9 @@ func (a *Approval) Append(dst []byte) []byte {
 	o.Time("expires", a.Expires)
 	o.StrIf("signer", a.Signer)
 	o.StrIf("signature", a.Signature)
+	if len(a.Grants) > 0 {
+		o.Raw("grants", appendGrants(a.Grants))
+	}
 	return append(dst, o.Bytes()...)
 }
 
@@ -108,91 +126,12 @@ func Decode(v record.Value) (Approval, error) {
 			return v.Into(&a.Signer)
 		case "signature":
 			return v.Into(&a.Signature)
+		case "grants":
+			return eachGrant(v, &a.Grants)
 		}
 		return nil
 	})
 	return a, err
-}
-
-// Grant is a person's yes given ahead, for one use.
-type Grant struct {
-	ID      string
-	Target  string // empty: any target
-	Task    string // empty: any task
-	By      string
-	Level   Level
-	Given   time.Time
-	Expires time.Time
-}
-
-// Append appends the grant as an object.
-func (g *Grant) Append(dst []byte) []byte {
-	var o record.Object
-	o.Str("id", g.ID)
-	o.StrIf("target", g.Target)
-	o.Bool("any", g.Target == "")
-	o.StrIf("task", g.Task)
-	o.Str("by", g.By)
-	o.Str("level", string(g.Level))
-	o.Time("given", g.Given)
-	o.Time("expires", g.Expires)
-	return append(dst, o.Bytes()...)
-}
-
-// DecodeGrant reads what Append wrote. A grant without a target must say that it
-// is for any.
-func DecodeGrant(v record.Value) (Grant, error) {
-	var g Grant
-	anyTarget := false
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "id":
-			return v.Into(&g.ID)
-		case "target":
-			return v.Into(&g.Target)
-		case "any":
-			return v.Into(&anyTarget)
-		case "task":
-			return v.Into(&g.Task)
-		case "by":
-			return v.Into(&g.By)
-		case "level":
-			return v.Into((*string)(&g.Level))
-		case "given":
-			return v.Into(&g.Given)
-		case "expires":
-			return v.Into(&g.Expires)
-		}
-		return nil
-	})
-	if err == nil && (g.Target == "") != anyTarget {
-		err = fmt.Errorf("a grant is for a target or for any, never both or neither")
-	}
-	return g, err
-}
-
-// Match returns the grant to spend on a target for a task, the most specific
-// first: (target, task), (target, -), (any, task), (any, -). One that is bound to
-// a task is never spent without it; one that expired, never.
-func Match(grants []Grant, target, task string, now time.Time) (Grant, bool) {
-	best, rank := Grant{}, 4
-	for _, g := range grants {
-		if !now.Before(g.Expires) || g.Task != "" && g.Task != task ||
-			g.Target != "" && !address.Equal(g.Target, target) {
-			continue
-		}
-		r := 0
-		if g.Target == "" {
-			r += 2
-		}
-		if g.Task == "" {
-			r++
-		}
-		if r < rank || r == rank && g.Given.Before(best.Given) {
-			best, rank = g, r
-		}
-	}
-	return best, rank < 4
 }
 
 // Nonce returns 16 random hex digits: the id of a grant, the nonce of an approval.

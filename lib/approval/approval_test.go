@@ -25,13 +25,13 @@ func TestMatchTakesTheMostSpecific(t *testing.T) {
 			k /= 4 - j
 		}
 		for _, want := range []string{"both", "target", "task", "any"} {
-			g, ok := Match(left, "BOB@x.example", "t", now)
+			g, ok := Match(left, "BOB@x.example", now, "t")
 			if !ok || g.ID != want {
 				t.Fatalf("%v: %s, want %s", left, g.ID, want)
 			}
 			left = slices.DeleteFunc(left, func(g Grant) bool { return g.ID == want })
 		}
-		if g, ok := Match(left, "bob@x.example", "t", now); ok {
+		if g, ok := Match(left, "bob@x.example", now, "t"); ok {
 			t.Errorf("%+v out of nothing", g)
 		}
 	}
@@ -59,7 +59,7 @@ func TestMatch(t *testing.T) {
 		{[]Grant{grant("g", "", "")}, "", "", "g"},
 		{nil, "bob@x.example", "t", ""},
 	} {
-		g, ok := Match(c.grants, c.target, c.task, now)
+		g, ok := Match(c.grants, c.target, now, c.task)
 		if g.ID != c.want || ok != (c.want != "") {
 			t.Errorf("%+v for %q, %q: %q, want %q", c.grants, c.target, c.task, g.ID, c.want)
 		}
@@ -67,7 +67,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestGood(t *testing.T) {
-	a := Approval{Digest: "d", Level: User, Expires: now.Add(time.Second)}
+	a := Approval{Digest: "d", Level: User, Holder: 1, Expires: now.Add(time.Second)}
 	for _, c := range []struct {
 		digest  string
 		require Level

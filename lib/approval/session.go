@@ -2,7 +2,6 @@ package approval
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"pulse/lib/address"
@@ -16,6 +15,10 @@ const (
 	MostUses     = 100
 )
 
+// Kept is how long a session that was signed is kept after it expired: it is proven
+// anew where an ask starts, and what came in within it may start until then.
+const Kept = 24 * time.Hour
+
 // Session is a person's yes given ahead to an owner's mail: while it lives, it
 // counts as terms.ApprovedSession.
 type Session struct {
@@ -27,6 +30,11 @@ type Session struct {
 	Level   Level
 	Opened  time.Time
 	Expires time.Time // from when on it is worth nothing
+
+	Signer    string // as in an approval
+	Signature string // over the Statement
+
+	Holder int // as of an approval
 }
 
 // Live reports whether a message may use the session now. A clock that went back
@@ -35,22 +43,36 @@ func (s *Session) Live(now time.Time) bool {
 	return s.Left > 0 && !now.Before(s.Opened) && now.Before(s.Expires)
 }
 
-// Suffices reports whether it was opened at the level that a policy requires, or at
-// a higher one.
-func (s *Session) Suffices(require Level) bool {
-	return slices.Contains(levels, s.Level) && slices.Contains(levels, require) &&
-		slices.Index(levels, s.Level) >= slices.Index(levels, require)
+// Over returns from when on nothing needs the session any more.
+func (s *Session) Over() time.Time {
+	if s.Level == Signature {
+		return s.Expires.Add(Kept)
+	}
+	return s.Expires
 }
 
-// Covers reports whether a message belongs to the session, by the sender, who must
+// UsedUp reports whether nothing needs the session any more, for it has no use left.
+func (s *Session) UsedUp() bool { return s.Left == 0 && s.Level != Signature }
+
+// Suffices reports whether it was opened at the level that a policy requires, or at
+// a higher one.
+func (s *Session) Suffices(require Level) bool { return s.Level.suffices(require) }
+
+// Covers reports whether a message may use the session: one is left, and it lies
+// within.
+func (s *Session) Covers(sender string, date, received, fetched time.Time) bool {
+	return s.Left > 0 && s.Within(sender, date, received, fetched)
+}
+
+// Within reports whether a message belongs to the session, by the sender, who must
 // be proven, and by what the message and its server say of the time: it was dated
 // and received between opening and expiry, and neither after it was fetched. It
 // asks no clock, so that a saved record gets the same answer later.
-func (s *Session) Covers(sender string, date, received, fetched time.Time) bool {
+func (s *Session) Within(sender string, date, received, fetched time.Time) bool {
 	inside := func(t time.Time) bool {
 		return !t.Before(s.Opened) && !t.After(s.Expires) && !t.After(fetched)
 	}
-	return s.Left > 0 && address.Equal(s.Sender, sender) && inside(date) && inside(received)
+	return address.Equal(s.Sender, sender) && inside(date) && inside(received)
 }
 
 // Append appends the session as an object.
@@ -64,6 +86,8 @@ func (s *Session) Append(dst []byte) []byte {
 	o.Str("level", string(s.Level))
 	o.Time("opened", s.Opened)
 	o.Time("expires", s.Expires)
+	o.StrIf("signer", s.Signer)
+	o.StrIf("signature", s.Signature)
 	return append(dst, o.Bytes()...)
 }
 
@@ -89,6 +113,10 @@ func DecodeSession(v record.Value) (Session, error) {
 			return v.Into(&s.Opened)
 		case "expires":
 			return v.Into(&s.Expires)
+		case "signer":
+			return v.Into(&s.Signer)
+		case "signature":
+			return v.Into(&s.Signature)
 		}
 		return nil
 	})

@@ -140,7 +140,7 @@ func TestMissing(t *testing.T) {
 		{[]Grant{expired, bound}, "bob@x.example", "u", " any more: it expired"},
 		{[]Grant{bound, expired}, "bob@x.example", "u", " any more: it expired"},
 	} {
-		if _, ok := Match(c.grants, c.target, c.task, now); ok {
+		if _, ok := Match(c.grants, c.target, now, c.task); ok {
 			t.Errorf("%+v: there is one", c)
 		}
 		if got := Missing(c.grants, c.target, c.task, now); got != c.want {

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,9 +24,42 @@ func (a *Approval) Statement() []byte {
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
 	o.Str("nonce", a.Nonce)
-	o.Str("not_before", a.Given.UTC().Format(time.RFC3339))
-	o.Str("expires", a.Expires.UTC().Format(time.RFC3339))
+	appendTimes(&o, a.Given, a.Expires)
 	return o.Bytes()
+}
+
+// Statement returns the bytes that a person signs who gives a grant, as for an
+// approval. Its first member keeps one from being taken for the other.
+func (g *Grant) Statement() []byte {
+	var o record.Object
+	o.Int("pulse-grant", StatementVersion)
+	o.Str("id", g.ID)
+	o.Bool("any", g.Target == "")
+	o.StrIf("target", g.Target)
+	if g.Task != "" {
+		o.Str("task", g.Task)
+	} else {
+		o.Raw("task", []byte("null"))
+	}
+	appendTimes(&o, g.Given, g.Expires)
+	return o.Bytes()
+}
+
+// Statement returns the bytes that a person signs who opens a session. What is left
+// of it is not among them: the ledger counts.
+func (s *Session) Statement() []byte {
+	var o record.Object
+	o.Int("pulse-session", StatementVersion)
+	o.Str("id", s.ID)
+	o.Str("sender", s.Sender)
+	o.Int("max", int64(s.Max))
+	appendTimes(&o, s.Opened, s.Expires)
+	return o.Bytes()
+}
+
+func appendTimes(o *record.Object, notBefore, expires time.Time) {
+	o.Str("not_before", notBefore.UTC().Format(time.RFC3339))
+	o.Str("expires", expires.UTC().Format(time.RFC3339))
 }
 
 // The lengths of a nonce, in hex digits.
@@ -34,20 +68,53 @@ const (
 	maxNonce = 64
 )
 
-// Sound returns why an approval can't be one that was signed, whoever signed it,
-// or that is not good yet; nil if the signature is worth looking at.
+// Sound returns why an approval can't be one that was signed, whoever signed it, or
+// that is not good now; nil if the signature is worth looking at. One made of grants
+// is what they are.
 func (a *Approval) Sound(now time.Time) error {
-	switch n := len(a.Nonce); {
-	case a.Level != Signature || a.Signature == "" || a.Signer == "":
-		return fmt.Errorf("approval: nobody signed it")
-	case n < minNonce || n > maxNonce || strings.Trim(a.Nonce, "0123456789abcdef") != "":
-		return fmt.Errorf("approval: its nonce is none")
-	case a.Given.Nanosecond() != 0 || a.Expires.Nanosecond() != 0:
-		return fmt.Errorf("approval: its times are not in whole seconds")
-	case now.Before(a.Given):
-		return fmt.Errorf("approval: it is good from %s on", a.Given.Format(time.RFC3339))
-	case !now.Before(a.Expires):
-		return fmt.Errorf("approval: it expired at %s", a.Expires.Format(time.RFC3339))
+	if len(a.Grants) == 0 {
+		if a.Expires.Sub(a.Given) > Lifetime {
+			return fmt.Errorf("approval: it is good for longer than %s", Lifetime)
+		}
+		return sound("approval", a.Level, a.Signer, a.Signature, a.Nonce, a.Given, a.Expires, now)
+	}
+	for i := range a.Grants {
+		if err := a.Grants[i].Sound(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sound is that of an approval.
+func (g *Grant) Sound(now time.Time) error {
+	return sound("grant", g.Level, g.Signer, g.Signature, g.ID, g.Given, g.Expires, now)
+}
+
+// Sound is that of an approval: it is for starting what came in within the session,
+// and so until Kept is over.
+func (s *Session) Sound(now time.Time) error {
+	if s.Expires.Nanosecond() != 0 {
+		return errors.New("session: its times are not in whole seconds")
+	}
+	if err := s.valid(); err != nil {
+		return err
+	}
+	return sound("session", s.Level, s.Signer, s.Signature, s.ID, s.Opened, s.Expires.Add(Kept), now)
+}
+
+func sound(what string, level Level, signer, signature, nonce string, given, expires, now time.Time) error {
+	switch n := len(nonce); {
+	case level != Signature || signature == "" || signer == "":
+		return fmt.Errorf("%s: nobody signed it", what)
+	case n < minNonce || n > maxNonce || strings.Trim(nonce, "0123456789abcdef") != "":
+		return fmt.Errorf("%s: its nonce is none", what)
+	case given.Nanosecond() != 0 || expires.Nanosecond() != 0:
+		return fmt.Errorf("%s: its times are not in whole seconds", what)
+	case now.Before(given):
+		return fmt.Errorf("%s: it is good from %s on", what, given.Format(time.RFC3339))
+	case !now.Before(expires):
+		return fmt.Errorf("%s: it expired at %s", what, expires.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 
 	"pulse/lib/escape"
 	"pulse/lib/fault"
+	"pulse/lib/sandbox"
 	"pulse/lib/tty"
 )
 
@@ -34,6 +35,7 @@ const Version = "0.1.0"
 // SIGINT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Input; the
 // process then dies of that signal, so that shells and cron see why.
 func Main(app *cli.App) int {
+	sandbox.Conceal()
 	unix.Umask(unix.Umask(0) &^ 0o700) // what its owner can't read is no queue
 	ctx, cancel := context.WithCancelCause(context.Background())
 	in := newInput(os.Stdin)
@@ -79,7 +81,7 @@ func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdo
 	case line.help:
 		err = writeHelp(stdout, app, line.command)
 	case line.version:
-		_, err = fmt.Fprintf(stdout, "%s %s\n", app.Name, Version)
+		err = writeVersion(stdout, app, line.verbose)
 	default:
 		err = app.RunContext(ctx, append([]string{app.Name}, line.argv...))
 	}
@@ -92,7 +94,9 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 	}
 	var known standing
 	if !errors.Is(err, ErrInterrupted) && !errors.Is(err, context.Canceled) && !errors.As(err, &known) {
-		message(stderr, app.Name, "error", err.Error())
+		for _, one := range each(err) {
+			message(stderr, app.Name, "error", one)
+		}
 		if hint := fault.HintOf(err); hint != "" {
 			message(stderr, app.Name, "hint", hint)
 		}
@@ -137,11 +141,29 @@ func Progress(c *cli.Context, format string, args ...any) {
 	}
 }
 
-// message prints one line for each line of text, none of which can forge another.
-func message(w io.Writer, name, class, text string) {
-	for _, l := range strings.Split(text, "\n") {
-		fmt.Fprintf(w, "%s: %s: %s\n", name, class, escape.Message(l))
+// each returns the text of every error that was joined into one (errors.Join). Where
+// else an error has more than one line, that is somebody's file name.
+func each(err error) []string {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var texts []string
+		for _, one := range e.Unwrap() {
+			texts = append(texts, each(one)...)
+		}
+		if strings.Join(texts, "\n") == err.Error() {
+			return texts
+		}
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil && inner.Error() == err.Error() {
+			return each(inner)
+		}
 	}
+	return []string{err.Error()}
+}
+
+// message prints one line, and no text can forge another.
+func message(w io.Writer, name, class, text string) {
+	fmt.Fprintf(w, "%s: %s: %s\n", name, class, escape.Message(text))
 }
 
 // harden switches off what urfave/cli does on its own.

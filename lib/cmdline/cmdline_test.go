@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,6 +117,8 @@ func TestNotUnderstood(t *testing.T) {
 		{[]string{"--file", "a", "do", "x", "--file", "b"}, "--file is given twice"},
 		{[]string{"--help=1"}, "unknown flag --help"},
 		{[]string{"--version=1"}, "unknown flag --version"},
+		{[]string{"--verbose"}, "--verbose goes with --version"},
+		{[]string{"do", "x", "--verbose"}, "--verbose goes with --version"},
 		{[]string{""}, "unknown command"},
 		{[]string{"do"}, "missing argument: want ID [MORE]"},
 		{[]string{"do", ""}, "an argument is empty"},
@@ -124,6 +127,12 @@ func TestNotUnderstood(t *testing.T) {
 		{[]string{"do", "x", "-y"}, "unknown flag -y"},
 		{[]string{"do", "x", "--n", "ten"}, "ten"},
 		{[]string{"do", "x", "--n", "99999999999999999999"}, "99999999999999999999"},
+		{[]string{"do", "x", "--n", "010"}, "--n 010: want a whole number"},
+		{[]string{"do", "x", "--n", "0x5"}, "--n 0x5: want a whole number"},
+		{[]string{"do", "x", "--n=1_000"}, "want a whole number"},
+		{[]string{"do", "x", "--n", "+5"}, "want a whole number"},
+		{[]string{"do", "x", "--n", "-0"}, "want a whole number"},
+		{[]string{"do", "x", "--n", " 5"}, "want a whole number"},
 		{[]string{"do", "x", "--d", "5"}, "5"},
 		{[]string{"do", "x", "--yes=maybe"}, "--yes takes no value"},
 		{[]string{"do", "x", "--yes="}, "--yes is empty"},
@@ -135,7 +144,7 @@ func TestNotUnderstood(t *testing.T) {
 		{[]string{"none", "help"}, "stray argument help"},
 		{[]string{"run"}, "missing argument: want -- CMD [ARG...]"},
 		{[]string{"run", "--"}, "missing argument"},
-		{[]string{"do", "\x1b[2J", "b", "c\nprog: error: forged"}, "stray argument c\nprog: error: prog: error: forged"},
+		{[]string{"do", "\x1b[2J", "b", "c\nprog: error: forged"}, `stray argument c\nprog: error: forged`},
 	} {
 		var got ran
 		status, stdout, stderr := run(fixture(&got), c.args...)
@@ -153,6 +162,7 @@ func TestHelpAndVersion(t *testing.T) {
 		{"--help", "usage: prog [flags] [COMMAND]\n\nDo it.\n"}, {"--file f --help", "usage: prog"},
 		{"do --help", "usage: prog do [flags] ID [MORE]\n"}, {"--help do", "usage: prog do"}, {"do x y --yes --help", "usage: prog do"},
 		{"run --help", "usage: prog run"}, {"none --help", "usage: prog none [flags]\n"}, {"--help --version", "usage: prog"},
+		{"--version --verbose", "prog " + Version + "\n" + runtime.Version() + " "}, {"--verbose do --version", "prog " + Version + "\n" + runtime.Version() + " "},
 		{"--version", "prog " + Version + "\n"}, {"do --version", "prog " + Version + "\n"}, {"none --version", "prog "},
 	} {
 		var got ran
@@ -195,6 +205,9 @@ func TestMessages(t *testing.T) {
 		{fmt.Errorf("outer: %w", fault.Temporaryf("wait", "busy")), 75, "prog: error: outer: busy\nprog: hint: wait\n"},
 		{&os.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}, 75, "prog: error: write f: no space left on device\n"},
 		{errors.Join(errors.New("one"), errors.New("two\x1b[2J")), 1, "prog: error: one\nprog: error: two\\x1b[2J\n"},
+		{fmt.Errorf("outer: %w", errors.Join(errors.New("one"), errors.New("two"))), 1, "prog: error: outer: one\\ntwo\n"},
+		{fault.Usagef("ls 'a\nprog: hint: b'", "%w", errors.Join(errors.New("a\nprog: hint: b"), errors.New("c"))), 64,
+			"prog: error: a\\nprog: hint: b\nprog: error: c\nprog: hint: ls 'a\\nprog: hint: b'\n"},
 		{ErrInterrupted, 1, ""},
 		{context.Canceled, 1, ""},
 		{cli.Exit("sneaky", 3), 1, "prog: error: sneaky\n"},

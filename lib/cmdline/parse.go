@@ -15,6 +15,7 @@ type line struct {
 	command       *cli.Command // nil for the app itself
 	argv          []string     // what urfave/cli is given: command, flags, "--", arguments
 	help, version bool
+	verbose       bool // with version
 }
 
 // parser sorts a command line into flags and arguments before urfave/cli sees it.
@@ -45,6 +46,9 @@ func parse(app *cli.App, args []string) (line, error) {
 	}
 	if p.line.help || p.line.version {
 		return p.line, nil
+	}
+	if p.line.verbose {
+		return line{}, p.usage("--verbose goes with --version")
 	}
 	if err := p.checkFlags(); err != nil {
 		return line{}, err
@@ -94,9 +98,10 @@ func (p *parser) sort(args []string) error {
 // flag takes one flag and returns how many of the following arguments it used.
 func (p *parser) flag(text string, rest []string) (used int, err error) {
 	name, value, inline := strings.Cut(text, "=")
-	if !inline && (name == "help" || name == "version") {
+	if !inline && (name == "help" || name == "version" || name == "verbose") {
 		p.line.help = p.line.help || name == "help"
 		p.line.version = p.line.version || name == "version"
+		p.line.verbose = p.line.verbose || name == "verbose"
 		return 0, nil
 	}
 	f := p.lookup(name)
@@ -125,8 +130,18 @@ func (p *parser) flag(text string, rest []string) (used int, err error) {
 			return 0, p.usage("--%s takes no value", name)
 		}
 	}
+	if _, number := f.(*cli.IntFlag); number && !plainNumber(value) {
+		return 0, p.usage("--%s %s: want a whole number", name, value)
+	}
 	p.flags = append(p.flags, flagValue{name, value, f})
 	return used, nil
+}
+
+// plainNumber reports whether a number is written as people write one: urfave/cli
+// takes 010 for 8 and knows 0x5 and 1_000.
+func plainNumber(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && strconv.Itoa(n) == s
 }
 
 // lookup finds a flag of the app or of the subcommand; before the subcommand is

@@ -16,18 +16,17 @@ import (
 	"pulse/lib/screen"
 	"pulse/lib/spool"
 	"pulse/lib/tty"
+	"pulse/lib/workspace"
 )
-
-// Level is what a command can prove of the person it asked, without a key.
-const Level = approval.Terminal
 
 // Desk is where a person answers: a queue, a terminal, and the policy that applies.
 type Desk struct {
 	Queue    *spool.Spool
 	Terminal *tty.Terminal
 	Policy   *policy.Policy
-	named    bool // the policy comes from a file
-	pen      *pen // nil: a yes need not be signed
+	Level    approval.Level // what is proven of the person, without a key
+	named    bool           // the policy comes from a file
+	pen      *pen           // nil: a yes need not be signed
 	c        *cli.Context
 }
 
@@ -47,7 +46,8 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.Writable(), RefuseInside(c.String("queue"))); err != nil {
+	level := LevelOf(s)
+	if err := errors.Join(s.Writable(), RefuseInside(c.String("queue")), enough(p, s, a)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -56,7 +56,22 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 		s.Close()
 		return nil, fault.Refusedf("run it at a terminal: there is no other way to say yes", "%w", err)
 	}
-	return &Desk{s, t, p, c.String("policy") != "", pen, c}, nil
+	if err := confineDesk(c, p, pen); err != nil {
+		s.Close()
+		t.Close()
+		return nil, err
+	}
+	return &Desk{s, t, p, level, c.String("policy") != "", pen, c}, nil
+}
+
+// confineDesk gives up all but the queue and what decisions look at, while the terminal
+// is open; but not where a yes is signed, by a program that needs more.
+func confineDesk(c *cli.Context, p *policy.Policy, pen *pen) error {
+	if pen != nil {
+		return Unconfined(c, "a yes that is signed starts ssh-keygen")
+	}
+	_, err := ConfineToQueue(c, Named(p)...)
+	return err
 }
 
 // Close closes queue and terminal.
@@ -133,7 +148,7 @@ func (d *Desk) Settle(shown *queue.Stored, q Question) error {
 func (d *Desk) Record(shown *queue.Stored, q Question) error {
 	record := q.Record
 	if q.Yes != nil {
-		yes := queue.Yes(shown, User(), Level, time.Now())
+		yes := queue.Yes(shown, User(), d.Level, time.Now())
 		if err := d.sign(&yes); err != nil {
 			return err
 		}
@@ -215,7 +230,7 @@ func (d *Desk) today(v queue.View, s *queue.Stored, now time.Time) (*decision.De
 	if !d.named {
 		return nil, nil
 	}
-	run := queue.Run{Policy: d.Policy, Max: d.Policy.Limits.MaxPerRun}
+	run := queue.Run{Policy: d.Policy, Max: d.Policy.Limits.MaxPerRun, World: workspace.World{}}
 	o, err := run.Outlook(v, s, nil, now)
 	return &o.Decision, err
 }

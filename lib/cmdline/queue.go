@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -40,6 +41,19 @@ func Queue(c *cli.Context) (*spool.Spool, error) { return queueBy(c, spool.Open)
 // where nothing is there; its parent must exist.
 func QueueOrNew(c *cli.Context) (*spool.Spool, error) { return queueBy(c, spool.OpenOrCreate) }
 
+// QueueOutside is QueueOrNew for who is not inside a run: a worker proposes, and what
+// comes of it others decide.
+func QueueOutside(c *cli.Context) (*spool.Spool, error) {
+	dir, err := QueueDir(c)
+	if err == nil {
+		err = RefuseInside(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return QueueOrNew(c)
+}
+
 func queueBy(c *cli.Context, open func(dir string) (*spool.Spool, error)) (*spool.Spool, error) {
 	dir, err := QueueDir(c)
 	if err != nil {
@@ -72,14 +86,15 @@ func RefuseInside(dir string) error {
 	return fault.Refusedf("", "refused inside a run: a worker proposes, and a person decides")
 }
 
-// User returns who runs the command, for the audit log: the real uid and its name.
-func User() string {
+// User returns who runs the command, for the audit log: the real uid and its name. It
+// is looked up once, for a confined command can't.
+var User = sync.OnceValue(func() string {
 	uid := fmt.Sprint(os.Getuid())
 	if u, err := user.LookupId(uid); err == nil {
 		return account(u)
 	}
 	return "uid " + uid
-}
+})
 
 // Account returns in the same form whose a worker is that is started as the named
 // user; empty: as whoever runs the command.

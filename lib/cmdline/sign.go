@@ -31,8 +31,6 @@ const (
 	No Answer = iota
 	// Yes must be of the level that the policy requires.
 	Yes
-	// Ahead is a yes to what is not there yet. It can't be signed.
-	Ahead
 )
 
 // pen is what a person signs with.
@@ -46,12 +44,8 @@ type pen struct {
 func penFor(c *cli.Context, p *policy.Policy, a Answer) (*pen, error) {
 	level := approval.Level(p.Approval.Require)
 	switch {
-	case a == No || level == Level:
+	case a == No || level != approval.Signature: // what an account proves, the queue says
 		return nil, nil
-	case level != approval.Signature:
-		return nil, fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s, and this version can only give %s and %s", p.Name, level, Level, approval.Signature)
-	case a == Ahead:
-		return nil, fault.Usagef("pulse-approve yes ID, once the task is there", "%s: approval.require is %s, and a yes ahead can't be signed in this version", p.Name, level)
 	}
 	tool, err := sshsig.Tool()
 	if err != nil {
@@ -70,7 +64,8 @@ func penFor(c *cli.Context, p *policy.Policy, a Answer) (*pen, error) {
 	} else {
 		f.Close()
 	}
-	return &pen{sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, key}, nil
+	held := &pen{sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, key}
+	return held, usable(&held.signers)
 }
 
 // allow says how to make a key count.
@@ -82,9 +77,15 @@ func allow(file, key string) string {
 	return fmt.Sprintf("append to %s: me@example.com namespaces=%q %s", file, sshsig.Namespace, public)
 }
 
-// sign lets the person sign an approval, if the policy requires it. It makes sure
-// that the start will take it: nothing is recorded that is good for nothing.
+// sign lets the person sign an approval, if the policy requires it.
 func (d *Desk) sign(a *approval.Approval) error {
+	return d.Sign(a.Statement, &a.Level, &a.Signer, &a.Signature)
+}
+
+// Sign lets the person sign a statement, if the policy requires it, and says who it
+// was. It makes sure that the signature will be taken: nothing is recorded that is
+// good for nothing.
+func (d *Desk) Sign(statement func() []byte, level *approval.Level, signer, signature *string) error {
 	if d.pen == nil {
 		return nil
 	}
@@ -94,13 +95,13 @@ func (d *Desk) sign(a *approval.Approval) error {
 		return fault.Refusedf("", "%w", err)
 	}
 	defer terminal.Close()
-	armor, err := sshsig.Sign(d.Context(), s.Tool, d.pen.key, a.Statement(), terminal)
+	armor, err := sshsig.Sign(d.Context(), s.Tool, d.pen.key, statement(), terminal)
 	if err != nil {
 		return fault.Refusedf("ssh-add -L lists what an agent holds; a token wants its touch", "%w: nothing was changed", err)
 	}
 	who, err := s.Principal(d.Context(), armor)
 	if err == nil {
-		err = s.Verify(d.Context(), who, armor, a.Statement())
+		err = s.Verify(d.Context(), who, armor, statement())
 	}
 	if errors.Is(err, sshsig.ErrUnknown) || errors.Is(err, sshsig.ErrBad) {
 		return fault.Refusedf(allow(s.File, d.pen.key), "%s does not count: %w: nothing was changed", strings.TrimSuffix(d.pen.key, ".pub"), err)
@@ -108,6 +109,9 @@ func (d *Desk) sign(a *approval.Approval) error {
 	if err != nil {
 		return fault.Refusedf("", "%w: nothing was changed", err)
 	}
-	a.Level, a.Signer, a.Signature = approval.Signature, who, armor
+	*level, *signer, *signature = approval.Signature, who, armor
 	return nil
 }
+
+// Signs reports whether a yes at this desk is signed: its times are whole seconds then.
+func (d *Desk) Signs() bool { return d.pen != nil }

@@ -37,8 +37,8 @@ func TestNoSignature(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	for _, args := range [][]string{{"grant", "bob@partner.example"}, {"grant", "--any"}} {
-		if out, status := w.run(0, "", "pulse-approve", args...); status != 64 || !strings.Contains(out, "can't be signed") {
+	for _, args := range [][]string{{"grant", "bob@partner.example"}, {"grant", "--any"}, {"session", "me@example.com", "--for", "1h", "--max", "1"}} {
+		if out, status := w.run(0, "", "pulse-approve", args...); status != 77 || !strings.Contains(out, "names a key") {
 			t.Errorf("%v: exit %d: %s", args, status, out)
 		}
 	}

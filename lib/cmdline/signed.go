@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pulse/lib/approval"
 	"pulse/lib/fault"
 	"pulse/lib/ledger"
@@ -30,24 +32,32 @@ func Guard(p *policy.Policy, worker, runner int) error {
 		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
 			"approval.require is signature, and the worker would be uid %d, which could write the ledger of signatures", worker)
 	}
-	tool, err := sshsig.Tool()
-	if err != nil {
-		return fault.Usagef("apt-get install openssh-client", "%w", err)
-	}
-	for _, f := range []struct{ what, path string }{
-		{"policy", p.Name}, {"approval.allowed_signers", p.Approval.AllowedSigners}, {"ssh-keygen", tool},
-	} {
-		if err := safefile.Guarded(f.path); err != nil {
-			return fault.Usagef("ls -ld "+f.path+", which root alone may change, and every directory above", "%s: %w", f.what, err)
-		}
+	if _, err := guarded(p); err != nil {
+		return err
 	}
 	return guardLedger(p.Approval.Ledger)
 }
 
+// guarded returns the path of ssh-keygen, if nobody but root and owners can change it,
+// the policy and the keys that count.
+func guarded(p *policy.Policy, owners ...uint32) (tool string, err error) {
+	if tool, err = sshsig.Tool(); err != nil {
+		return "", fault.Usagef("apt-get install openssh-client", "%w", err)
+	}
+	for _, f := range []struct{ what, path string }{
+		{"policy", p.Name}, {"approval.allowed_signers", p.Approval.AllowedSigners}, {"ssh-keygen", tool},
+	} {
+		if err := safefile.Guarded(f.path, owners...); err != nil {
+			return "", fault.Usagef("ls -ld "+f.path+", which root alone may change, and every directory above", "%s: %w", f.what, err)
+		}
+	}
+	return tool, nil
+}
+
 // guardLedger is Guard of the ledger, which need not be there yet, and which nobody
 // else has to be able to look for.
-func guardLedger(path string) error {
-	err := safefile.Guarded(path)
+func guardLedger(path string, owners ...uint32) error {
+	err := safefile.Guarded(path, owners...)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err = os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
 			return fault.Usagef("as root: mkdir -m 700 "+filepath.Dir(path), "approval.ledger: %w", err)
@@ -79,35 +89,109 @@ func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed,
 	if err != nil {
 		return nil, err
 	}
-	return &Signed{ctx, sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, ledger.Ledger{Path: p.Approval.Ledger}}, nil
+	return signedBy(ctx, p, tool)
 }
 
-// Check implements queue.Signed.
-func (s *Signed) Check(a *approval.Approval, now time.Time) error {
-	if err := a.Sound(now); err != nil {
-		return fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+func signedBy(ctx context.Context, p *policy.Policy, tool string) (*Signed, error) {
+	s := &Signed{ctx, sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, ledger.Ledger{Path: p.Approval.Ledger}}
+	return s, usable(&s.signers)
+}
+
+// SignedHere is SignedFor for who spends a grant himself: whoever can write the ledger,
+// root or its owner. The policy, the keys and the ledger may be his.
+func SignedHere(ctx context.Context, p *policy.Policy) (queue.Signed, error) {
+	if approval.Level(p.Approval.Require) != approval.Signature {
+		return nil, nil
 	}
-	// What is cheap comes first: who can write the queue can forge thousands.
-	err := s.ledger.Check(a.Nonce, a.Task, a.Given)
-	if errors.Is(err, ledger.ErrSpent) || errors.Is(err, ledger.ErrSuperseded) {
-		return fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+	me := uint32(os.Geteuid())
+	tool, err := guarded(p, me)
+	if err != nil {
+		return nil, err
+	}
+	if err := guardLedger(p.Approval.Ledger, me); err != nil {
+		return nil, err
+	}
+	err = writable(p.Approval.Ledger)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fault.Refusedf("as root: pulse-approve consume TARGET; or leave it to pulse-queue run --effect external_send",
+			"approval.require is signature, and this account can't write the ledger: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return signedBy(ctx, p, tool)
+}
+
+// writable returns nil if this account may write a file, or make it.
+func writable(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK)
 	}
 	if err != nil {
 		return err
 	}
-	err = s.signers.Verify(s.ctx, a.Signer, a.Signature, a.Statement())
-	if errors.Is(err, sshsig.ErrBad) {
+	return f.Close()
+}
+
+// Check implements queue.Signed.
+func (s *Signed) Check(proofs []approval.Proof, now time.Time) error {
+	// What is cheap comes first: who can write the queue can forge thousands.
+	if err := notGood(s.ledger.Check(uses(proofs)...)); err != nil {
+		return err
+	}
+	for i := range proofs {
+		p := &proofs[i]
+		err := s.signers.Verify(s.ctx, p.Signer, p.Signature, p.Statement)
+		if !errors.Is(err, sshsig.ErrBad) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		// While somebody edits the file, nobody can tell.
+		if err := usable(&s.signers); err != nil {
+			return err
+		}
 		return fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+	}
+	return nil
+}
+
+// Spend implements queue.Signed.
+func (s *Signed) Spend(proofs []approval.Proof, now time.Time) error {
+	return notGood(s.ledger.Spend(now, uses(proofs)...))
+}
+
+// Return implements queue.Signed.
+func (s *Signed) Return(proofs []approval.Proof, now time.Time) error {
+	return s.ledger.Return(now, uses(proofs)...)
+}
+
+func uses(proofs []approval.Proof) (list []ledger.Use) {
+	for i := range proofs {
+		p := &proofs[i]
+		list = append(list, ledger.Use{Nonces: p.Nonces, Task: p.Task, Given: p.Given, Expires: p.Expires, Again: p.Again})
+	}
+	return list
+}
+
+// notGood gives what the ledger says no to its class. What it can't say is another.
+func notGood(err error) error {
+	for _, no := range []error{ledger.ErrSpent, ledger.ErrSuperseded, ledger.ErrForgotten} {
+		if errors.Is(err, no) {
+			return fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+		}
 	}
 	return err
 }
 
-// Spend implements queue.Signed.
-func (s *Signed) Spend(a *approval.Approval, now time.Time) error {
-	return s.ledger.Spend(a.Nonce, a.Task, a.Given, now)
-}
-
-// Return implements queue.Signed.
-func (s *Signed) Return(a *approval.Approval, now time.Time) error {
-	return s.ledger.Return(a.Nonce, a.Task, now)
+// usable returns nil if the file of allowed signers says whose keys count. If not, that
+// is no judgement on any signature.
+func usable(s *sshsig.Signers) error {
+	if err := s.Usable(); err != nil {
+		return fault.Temporaryf("ssh-keygen(1), ALLOWED SIGNERS; one line is: me@example.com namespaces=\"pulse-approve\" ssh-ed25519 AAAA…",
+			"approval.allowed_signers: %w", err)
+	}
+	return nil
 }

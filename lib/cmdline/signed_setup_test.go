@@ -94,9 +94,32 @@ func TestSignerChanges(t *testing.T) {
 	w := newWorld(t)
 	id := w.propose("bob@partner.example")
 	w.yes(id, "id")
-	w.write("etc/allowed_signers", "")
+	w.key("other", "-t", "ed25519")
+	w.write("etc/allowed_signers", "it@example.com "+w.read("keys/other.pub"))
 	w.send()
 	if got := w.show(id); got.Reason != "approval_not_good" || w.sent() != 0 {
 		t.Errorf("removed: %+v, sent %d", got, w.sent())
+	}
+}
+
+// TestSignersUnusable: a file that allows nobody, or that nobody can read to its end,
+// says nothing of a signature: nothing is moved, and whoever wrote it is told.
+func TestSignersUnusable(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty": "", "comments": "# nobody\n\n", "no key": "me@example.com namespaces=\"pulse-approve\"\n",
+		"a typo in an option": "me@example.com namespace=\"pulse-approve\" %KEY%", "a key cut short": "me@example.com ssh-ed25519 AAAAC3\n",
+		"no principal": "%KEY%", "an open quote": "me@example.com namespaces=\"pulse-approve %KEY%",
+	} {
+		w := newWorld(t)
+		id := w.propose("bob@partner.example")
+		w.yes(id, "id")
+		w.write("etc/allowed_signers", strings.ReplaceAll(text, "%KEY%", w.read("keys/id.pub")))
+		out, status := w.run(0, "", "pulse-queue", w.sending()...)
+		if got := w.show(id); status != 75 || got.State != "scheduled" || got.Reason != "approved" || w.sent() != 0 || !strings.Contains(out, "allowed_signers") || !strings.Contains(out, "hint: ") {
+			t.Errorf("%s: exit %d, %+v: %s", name, status, got, out)
+		}
+		if status, screen := w.answer(nil, "pulse-approve", "grant", "bob@partner.example", "--key", w.path("keys/id")); status != 75 {
+			t.Errorf("%s: a yes ahead ends with %d: %s", name, status, screen)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks may sit on one character: enough for
+// maxMarks is how many marks may sit on one character (Joins): enough for
 // Vietnamese, Hebrew and Thai, too few to paint over the lines around it.
 const maxMarks = 3
 
@@ -80,7 +80,7 @@ func render(s string, show func(rune) bool) string {
 	marks := maxMarks // a mark at the beginning would sit on what stands before
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		mark := unicode.Is(unicode.M, r)
+		mark := Joins(r)
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
@@ -101,6 +101,16 @@ func render(s string, show func(rune) bool) string {
 	}
 	return b.String()
 }
+
+// Joins reports whether a terminal draws r on the character before it: a combining
+// mark, or a vowel or final consonant of Hangul, which wcwidth(3) gives no column
+// either. A line that begins with one changes what stands before it.
+func Joins(r rune) bool { return unicode.In(r, unicode.M, jamo) }
+
+// jamo are the Hangul_Syllable_Types V and T.
+var jamo = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x1160, Hi: 0x11ff, Stride: 1}, {Lo: 0xd7b0, Hi: 0xd7c6, Stride: 1}, {Lo: 0xd7cb, Hi: 0xd7fb, Stride: 1},
+}}
 
 func code(r rune) string {
 	switch r {
@@ -126,8 +136,8 @@ func shown(r rune) bool {
 }
 
 // invisible lists what unicode.IsPrint lets through and a reader can't see: the
-// Default_Ignorable_Code_Points that are letters or marks, and blanks that are
-// symbols. Controls, format characters (bidi, zero-width, tags), separators,
+// Default_Ignorable_Code_Points (UAX 44 §5.3) that are letters or marks, and blanks
+// that are letters or symbols. Controls, format characters (bidi, zero-width, tags), separators,
 // private use and unassigned are not printable in the first place.
 var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{
@@ -142,6 +152,7 @@ var invisible = &unicode.RangeTable{
 		{Lo: 0xfffc, Hi: 0xfffc, Stride: 1}, // object replacement
 	},
 	R32: []unicode.Range32{
+		{Lo: 0x13441, Hi: 0x13442, Stride: 1}, // Egyptian blanks
 		{Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, // Khitan filler
 		{Lo: 0x1d159, Hi: 0x1d159, Stride: 1}, // null notehead
 		{Lo: 0x1d173, Hi: 0x1d17a, Stride: 1}, // musical beams

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"pulse/lib/escape/escapetest"
 )
 
 func TestLine(t *testing.T) {
@@ -27,6 +29,10 @@ func TestLine(t *testing.T) {
 		{"z" + strings.Repeat("\u0300", 6), "z" + strings.Repeat("\u0300", 3) + strings.Repeat(`\u0300`, 3)},
 		{"filler\u3164\u115f\u2800", `filler\u3164\u115f\u2800`},
 		{"vs\ufe0f", `vs\ufe0f`},
+		{"blank\U00013441", `blank\U00013441`},
+		{"\u1112\u1161\u11ab", "\u1112\u1161\u11ab"},
+		{"\u1161", `\u1161`},
+		{"\u1112" + strings.Repeat("\u1161", 4), "\u1112" + strings.Repeat("\u1161", 3) + `\u1161`},
 		{"nbsp\u00a0", `nbsp\u00a0`},
 		{"pua\ue000", `pua\ue000`},
 		{"\ufffd", "\ufffd"},
@@ -56,28 +62,38 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestEveryCharacter: of all code points there are, none that moves a cursor,
+// reorders, hides or draws nothing is shown, wherever it stands, and what is not
+// assigned to anything yet counts as one that does.
+func TestEveryCharacter(t *testing.T) {
+	n := 0
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) || Line("a"+string(r)) != "a"+string(r) {
+			continue
+		}
+		n++
+		if why := escapetest.Harmful(r); why != "" || r == '\\' {
+			t.Errorf("%U is shown: %s", r, why)
+		}
+	}
+	if n < 100_000 { // the letters of the world
+		t.Errorf("only %d characters are shown", n)
+	}
+}
+
 // FuzzLine: nothing that moves a cursor, reorders or hides survives, the result
 // is its own kind of stable, and no two texts look alike.
 func FuzzLine(f *testing.F) {
 	for _, s := range []string{"a", "\x1b[0m", "\u202e", "\xff", `\x1b`, "e\u0301\u0301\u0301\u0301", "\U000e0041"} {
 		f.Add(s, `\x1b[0m`)
 	}
+	for _, a := range escapetest.Attacks {
+		f.Add(a.Text, "")
+	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got := Line(a)
-		if !utf8.ValidString(got) {
-			t.Fatalf("not UTF-8: %q", got)
-		}
-		marks := 0
-		for i, r := range got {
-			if !unicode.IsPrint(r) || unicode.In(r, unicode.C, unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Variation_Selector) {
-				t.Fatalf("Line(%q) shows %U", a, r)
-			}
-			if marks++; !unicode.Is(unicode.M, r) {
-				marks = 0
-			}
-			if marks > maxMarks || i == 0 && marks > 0 {
-				t.Fatalf("Line(%q) piles up marks", a)
-			}
+		if why := escapetest.Wrong(got); why != "" || strings.Contains(got, "\n") {
+			t.Fatalf("Line(%q) = %q: %s", a, got, why)
 		}
 		if a != b && got == Line(b) {
 			t.Fatalf("%q and %q look the same: %q", a, b, got)
@@ -85,9 +101,12 @@ func FuzzLine(f *testing.F) {
 		if ascii := ASCII(a); strings.IndexFunc(ascii, func(r rune) bool { return r > '~' || r < ' ' }) >= 0 {
 			t.Fatalf("ASCII(%q) = %q", a, ascii)
 		}
+		if m := Message(a); escapetest.Wrong(m) != "" || strings.Contains(m, "\n") || Message(m) != m {
+			t.Fatalf("Message(%q) = %q", a, m)
+		}
 		for _, l := range Text(a) {
-			if strings.ContainsAny(l, "\n\r\x1b") {
-				t.Fatalf("Text(%q) = %q", a, l)
+			if why := escapetest.Wrong(l); why != "" || strings.Contains(l, "\n") {
+				t.Fatalf("Text(%q) = %q: %s", a, l, why)
 			}
 		}
 	})

@@ -29,11 +29,13 @@ const (
 	Clock        Code = "clock"         // the log is ahead of the clock
 	ChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
 	NotSeparated Code = "not_separated" // workers could say yes themselves
+	Forgeable    Code = "forgeable"     // what the policy requires of a yes proves nothing here
+	Modes        Code = "modes"         // directories are not as they were made
 )
 
 // Codes lists all of them.
 var Codes = []Code{
-	Silent, Waiting, Overdue, Abandoned, Failed, Corrupt, Held, DiskLow, InodesLow, Clock, ChainBroken, NotSeparated,
+	Silent, Waiting, Overdue, Abandoned, Failed, Corrupt, Held, DiskLow, InodesLow, Clock, ChainBroken, NotSeparated, Forgeable, Modes,
 }
 
 // Finding is one thing that needs somebody.

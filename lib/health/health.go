@@ -1,12 +1,15 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -19,6 +22,11 @@ type Facts struct {
 	Owner uint32    // uid of the queue
 	Dead  func(id string) bool
 	Chain []string // what is wrong with the log
+	Modes []string // what is not as it was made
+
+	Approver func(uid uint32) bool    // whether an account may write the queue as an approver; nil: none may
+	Both     []string                 // accounts of the worker group that may
+	Level    func(worker int64) error // why the level that the policy requires proves nothing, with such workers (-1: nobody knows); nil: nothing is required
 
 	Room                   error // too little of the disk is free; nil: enough
 	Inodes, FreeInodes     uint64
@@ -63,6 +71,30 @@ func Look(v queue.View, f *Facts) ([]Finding, error) {
 // Broken returns what can be said of a queue whose log can't be read.
 func Broken(f *Facts) []Finding { return f.machine() }
 
+// proven says who could say yes in a person's name.
+func (f *Facts) proven(p *past) []Finding {
+	list := f.separated(p)
+	worker := int64(-1)
+	if a := cmp.Or(p.accounts[task.Ask], p.accounts[task.Effect]); a != nil && list == nil {
+		if uid, ok := uidOf(a.Account); ok {
+			worker = int64(uid)
+		}
+	}
+	for _, name := range f.Both {
+		text := fmt.Sprintf("%s is in the worker group and in the approver group: a worker could write the queue and answer for a person", name)
+		list = append(list, Finding{Code: NotSeparated, Text: text, Do: "gpasswd -d " + name + " APPROVERS"})
+	}
+	if f.Level == nil {
+		return list
+	}
+	if err := f.Level(worker); err != nil {
+		list = append(list, Finding{Code: Forgeable, Text: err.Error(), Do: cmp.Or(fault.HintOf(err), "man 5 pulse-policy")})
+	}
+	return list
+}
+
+func (f *Facts) approver(uid uint32) bool { return f.Approver != nil && f.Approver(uid) }
+
 // machine is what the queue's content has no part in.
 func (f *Facts) machine() (list []Finding) {
 	if n := len(f.Chain); n > 0 {
@@ -71,6 +103,13 @@ func (f *Facts) machine() (list []Finding) {
 			text = fmt.Sprintf("%s (and %d more)", text, n-1)
 		}
 		list = append(list, Finding{Code: ChainBroken, Text: text, Do: "pulse-queue verify"})
+	}
+	if n := len(f.Modes); n > 0 {
+		text := f.Modes[0]
+		if n > 1 {
+			text = fmt.Sprintf("%s (and %d more)", text, n-1)
+		}
+		list = append(list, Finding{Code: Modes, Text: text, Do: "chmod and chgrp it back: man 5 pulse-queue"})
 	}
 	if f.Room != nil {
 		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
@@ -112,7 +151,7 @@ func (f *Facts) history(v queue.View) (list []Finding, err error) {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s", p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
-	return append(append(list, f.silence(&p)...), f.separated(&p)...), nil
+	return slices.Concat(list, f.silence(&p), f.proven(&p)), nil
 }
 
 // wants reports whether lines before t may say more.
@@ -149,7 +188,7 @@ func (f *Facts) separated(p *past) []Finding {
 			continue
 		}
 		uid, ok := uidOf(l.Account)
-		if !ok || uid != f.Owner && uid != 0 {
+		if !ok || uid != f.Owner && uid != 0 && !f.approver(uid) {
 			continue
 		}
 		text := fmt.Sprintf("task %s was started as %s, who can write the queue and answer for a person", l.Task, l.Account)

@@ -231,7 +231,7 @@ func TestHostileFinding(t *testing.T) {
 	if l := f.Line(); strings.ContainsAny(l, "\x1b\n") {
 		t.Errorf("%q", l)
 	}
-	if len(Codes) != 12 || len(slices.Compact(slices.Sorted(slices.Values(Codes)))) != 12 {
+	if len(Codes) != 14 || len(slices.Compact(slices.Sorted(slices.Values(Codes)))) != 14 {
 		t.Error(Codes)
 	}
 }

@@ -11,22 +11,32 @@ import (
 const (
 	Spent    = "spent"
 	Returned = "returned"
+	Dropped  = "dropped" // entries about what expired before Expires were left out
 )
 
-// Entry is a line of the file: when, what, the nonce and the task, a blank between
-// each.
+// Entry is a line of the file: when, what, the nonce, the task and from when on the
+// nonce is worth nothing anyway, a blank between each. A line without the latter is
+// kept for ever.
 type Entry struct {
-	Time  time.Time // in whole seconds
-	Event string
-	Nonce string
-	Task  string
+	Time    time.Time // in whole seconds
+	Event   string
+	Nonce   string
+	Task    string
+	Expires time.Time // zero: nobody said
 }
+
+// none stands for a nonce or a task that there is not.
+const none = "0"
 
 type entries []Entry
 
 // Append appends the line.
 func (e *Entry) Append(dst []byte) []byte {
-	return fmt.Appendf(dst, "%s %s %s %s\n", e.Time.UTC().Format(time.RFC3339), e.Event, e.Nonce, e.Task)
+	dst = fmt.Appendf(dst, "%s %s %s %s", e.Time.UTC().Format(time.RFC3339), e.Event, e.Nonce, e.Task)
+	if !e.Expires.IsZero() {
+		dst = append(append(dst, ' '), e.Expires.UTC().Format(time.RFC3339)...)
+	}
+	return append(dst, '\n')
 }
 
 // Parse reads the file's bytes and returns how many of them are whole lines. What
@@ -49,31 +59,18 @@ func Parse(b []byte) (list []Entry, whole int, err error) {
 
 func parseEntry(line string) (e Entry, ok bool) {
 	part := strings.Split(line, " ")
-	if len(part) != 4 || part[1] != Spent && part[1] != Returned || !hex(part[2]) || !hex(part[3]) {
+	if len(part) != 4 && len(part) != 5 || !event(part[1]) || !hex(part[2]) || !hex(part[3]) {
 		return e, false
 	}
 	t, err := time.Parse(time.RFC3339, part[0])
-	e = Entry{t.UTC(), part[1], part[2], part[3]}
+	e = Entry{Time: t.UTC(), Event: part[1], Nonce: part[2], Task: part[3]}
+	if err == nil && len(part) == 5 {
+		t, err = time.Parse(time.RFC3339, part[4])
+		e.Expires = t.UTC()
+	}
 	return e, err == nil && string(e.Append(nil)) == line+"\n"
 }
 
-func hex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }
+func event(s string) bool { return s == Spent || s == Returned || s == Dropped }
 
-// spendable returns why an approval with a nonce, given for a task then, can't be
-// spent: the nonce was, or the task was started since with another one. Times are
-// compared in whole seconds: within one, the nonce alone decides.
-func (list entries) spendable(nonce, task string, given time.Time) error {
-	spent := false
-	for _, e := range list {
-		switch {
-		case e.Nonce == nonce:
-			spent = e.Event == Spent
-		case e.Task == task && e.Event == Spent && given.Truncate(time.Second).Before(e.Time):
-			return fmt.Errorf("%w, at %s", ErrSuperseded, e.Time.Format(time.RFC3339))
-		}
-	}
-	if spent {
-		return ErrSpent
-	}
-	return nil
-}
+func hex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }

@@ -3,7 +3,8 @@
 //
 // Invariant: when Spend returns nil, the nonce is spent on the disk, file and
 // directory synced, and no other Spend of it succeeds until a Return. Lines are only
-// appended. Caveat: who can write the file, or put an older one in its place, can
+// appended; what expired long ago is left out once the file has grown, and can't be
+// spent any more either. Caveat: who can write the file, or put an older one in its place, can
 // spend twice; who may is for the caller to check (package safefile).
 package ledger
 
@@ -20,73 +21,111 @@ import (
 	"pulse/lib/fault"
 )
 
-// MaxSize bounds the file, in bytes: half a million approvals. A full one spends
-// nothing any more.
+// MaxSize bounds the file, in bytes: half a million uses of two days. A full one
+// spends nothing any more.
 const MaxSize = 64 << 20
 
 // The reasons why a nonce can't be spent.
 var (
 	ErrSpent      = errors.New("it was used already")
 	ErrSuperseded = errors.New("a later one was used for the same task")
+	ErrForgotten  = errors.New("it expired so long ago that nobody knows any more whether it was used")
 )
 
 // Ledger is a file of spent nonces.
 type Ledger struct{ Path string }
 
-// Check returns nil if an approval with this nonce, given for a task then, may still
-// be spent. No file is an empty one.
-func (l Ledger) Check(nonce, task string, given time.Time) error {
-	f, err := os.OpenFile(l.Path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// Check returns nil if all of the uses may be made. No file is an empty one.
+func (l Ledger) Check(uses ...Use) error {
+	f, err := l.open(os.O_RDONLY, syscall.LOCK_SH)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
+		return err
 	}
 	defer f.Close()
-	entries, _, err := l.read(f, syscall.LOCK_SH)
+	list, _, err := l.read(f)
 	if err != nil {
 		return err
 	}
-	return entries.spendable(nonce, task, given)
+	_, err = list.state().lines(uses, time.Time{})
+	return err
 }
 
-// Spend spends a nonce durably, or fails as Check does.
-func (l Ledger) Spend(nonce, task string, given, now time.Time) error {
-	return l.change(Entry{now.UTC().Truncate(time.Second), Spent, nonce, task}, func(e entries) error {
-		return e.spendable(nonce, task, given)
+// Spend makes all of the uses, durably, or fails as Check does.
+func (l Ledger) Spend(now time.Time, uses ...Use) error {
+	return l.change(now, func(st *state) ([]Entry, error) { return st.lines(uses, second(now)) })
+}
+
+// Return gives back what uses spent, for whoever was started says that nothing
+// happened. What they do not hold is left alone.
+func (l Ledger) Return(now time.Time, uses ...Use) error {
+	return l.change(now, func(st *state) (list []Entry, err error) {
+		for i := range uses {
+			if n := st.held(&uses[i]); n != "" {
+				list = append(list, Entry{second(now), Returned, n, uses[i].task(), uses[i].Expires})
+			}
+		}
+		return list, nil
 	})
 }
 
-// Return gives a nonce back, for whoever was started says that nothing happened.
-func (l Ledger) Return(nonce, task string, now time.Time) error {
-	return l.change(Entry{now.UTC().Truncate(time.Second), Returned, nonce, task}, func(entries) error { return nil })
+// lines returns the entries that make uses.
+func (st *state) lines(uses []Use, now time.Time) (list []Entry, err error) {
+	for i := range uses {
+		n, err := st.spend(&uses[i])
+		if err != nil {
+			return nil, err
+		}
+		e := &Entry{now, Spent, n, uses[i].task(), uses[i].Expires}
+		st.add(e) // no nonce is for two of them
+		list = append(list, *e)
+	}
+	return list, nil
 }
 
-// change appends an entry under the exclusive lock, if the others leave it to.
-func (l Ledger) change(e Entry, may func(entries) error) error {
-	f, err := os.OpenFile(l.Path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
-	}
-	defer f.Close()
-	entries, whole, err := l.read(f, syscall.LOCK_EX)
+// second is a time as an entry has it.
+func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// change appends entries under the exclusive lock.
+func (l Ledger) change(now time.Time, entries func(*state) ([]Entry, error)) error {
+	f, err := l.open(os.O_RDWR|os.O_CREATE, syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
-	if err := may(entries); err != nil {
+	defer func() { f.Close() }()
+	list, whole, err := l.read(f)
+	if err != nil {
 		return err
 	}
-	if err := f.Truncate(whole); err != nil { // half a line of somebody who died
-		return fmt.Errorf("ledger: %w", err)
+	if whole > compactFrom {
+		if f, list, whole, err = l.compacted(f, list, whole, now); err != nil {
+			return err
+		}
 	}
-	line := e.Append(nil)
-	if whole+int64(len(line)) > MaxSize {
+	added, err := entries(list.state())
+	if err != nil || len(added) == 0 {
+		return err
+	}
+	return l.append(f, whole, added)
+}
+
+// append writes entries behind what is whole of a file.
+func (l Ledger) append(f *os.File, whole int64, added []Entry) error {
+	var b []byte
+	for i := range added {
+		b = added[i].Append(b)
+	}
+	if whole+int64(len(b)) > MaxSize {
 		return l.tooLarge()
 	}
-	_, err = f.WriteAt(line, whole)
+	err := f.Truncate(whole) // half a line of somebody who died
 	if err == nil {
-		err = f.Sync() // a failed one is not tried again: the line may stand there or not
+		_, err = f.WriteAt(b, whole)
+	}
+	if err == nil {
+		err = f.Sync() // a failed one is not tried again: the lines may stand there or not
 	}
 	if err == nil && whole == 0 {
 		err = syncDir(filepath.Dir(l.Path))
@@ -97,20 +136,47 @@ func (l Ledger) change(e Entry, may func(entries) error) error {
 	return nil
 }
 
-// read locks the file and returns what it holds, and how much of it is whole lines.
-// The lock goes with the descriptor.
-func (l Ledger) read(f *os.File, how int) (entries, int64, error) {
+// open opens and locks the file that lies there once the lock is had: the one that was
+// waited for may have been replaced. The lock goes with the descriptor.
+func (l Ledger) open(flags, how int) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(l.Path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+		current, err := l.lock(f, how)
+		if err == nil && current {
+			return f, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+	}
+}
+
+// lock locks an open file, and reports whether it still is the one at the path.
+func (l Ledger) lock(f *os.File, how int) (current bool, err error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file", l.Path)
 	}
 	if err == nil {
-		err = lock(f, how)
+		err = flock(f, how)
 	}
-	var b []byte
-	if err == nil {
-		b, err = io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return false, err
 	}
+	at, err := os.Lstat(l.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(info, at), err
+}
+
+// read returns what the locked file holds, and how much of it is whole lines.
+func (l Ledger) read(f *os.File) (entries, int64, error) {
+	b, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
 		return nil, 0, fmt.Errorf("ledger: %w", err)
 	}
@@ -128,7 +194,7 @@ func (l Ledger) tooLarge() error {
 	return fault.Failedf("man 5 pulse-policy", "ledger: %s is full (%d MiB)", l.Path, MaxSize>>20)
 }
 
-func lock(f *os.File, how int) error {
+func flock(f *os.File, how int) error {
 	for {
 		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
 			return err

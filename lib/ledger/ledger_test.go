@@ -19,6 +19,10 @@ const (
 	task2 = "fedcba9876543210fedcba9876543210"
 )
 
+func use(nonce, task string, given time.Time) Use {
+	return Use{Nonces: []string{nonce}, Task: task, Given: given, Expires: given.Add(24 * time.Hour)}
+}
+
 func fresh(t *testing.T) Ledger { return Ledger{filepath.Join(t.TempDir(), "nonces")} }
 
 // TestSpend: once each, whatever comes between; a later start ends earlier yeses.
@@ -29,20 +33,20 @@ func TestSpend(t *testing.T) {
 		want        error
 		description string
 	}{
-		{func() error { return l.Check(nonce, task, now) }, nil, "no file is an empty one"},
-		{func() error { return l.Spend(nonce, task, now, now.Add(time.Minute)) }, nil, "the first time"},
-		{func() error { return l.Check(nonce, task, now) }, ErrSpent, "it is spent"},
-		{func() error { return l.Spend(nonce, task, now, now.Add(time.Hour)) }, ErrSpent, "not twice"},
-		{func() error { return l.Spend(nonce, task2, now, now.Add(time.Hour)) }, ErrSpent, "nor for another task"},
-		{func() error { return l.Spend(other, task, now.Add(59*time.Second), now.Add(time.Hour)) }, ErrSuperseded, "given before the start"},
-		{func() error { return l.Check(other, task, now.Add(time.Minute)) }, nil, "given with it"},
-		{func() error { return l.Check(other, task2, now) }, nil, "another task"},
-		{func() error { return l.Return(nonce, task, now.Add(2*time.Minute)) }, nil, "nothing happened"},
-		{func() error { return l.Spend(nonce, task, now, now.Add(3*time.Minute)) }, nil, "again, then"},
-		{func() error { return l.Check(nonce, task, now) }, ErrSpent, "and spent again"},
-		{func() error { return l.Spend(other, task, now.Add(4*time.Minute), now.Add(5*time.Minute)) }, nil, "a new yes"},
-		{func() error { return l.Return(nonce, task, now.Add(6*time.Minute)) }, nil, "the first returned late"},
-		{func() error { return l.Check(nonce, task, now) }, ErrSuperseded, "is superseded all the same"},
+		{func() error { return l.Check(use(nonce, task, now)) }, nil, "no file is an empty one"},
+		{func() error { return l.Spend(now.Add(time.Minute), use(nonce, task, now)) }, nil, "the first time"},
+		{func() error { return l.Check(use(nonce, task, now)) }, ErrSpent, "it is spent"},
+		{func() error { return l.Spend(now.Add(time.Hour), use(nonce, task, now)) }, ErrSpent, "not twice"},
+		{func() error { return l.Spend(now.Add(time.Hour), use(nonce, task2, now)) }, ErrSpent, "nor for another task"},
+		{func() error { return l.Spend(now.Add(time.Hour), use(other, task, now.Add(59*time.Second))) }, ErrSuperseded, "given before the start"},
+		{func() error { return l.Check(use(other, task, now.Add(time.Minute))) }, nil, "given with it"},
+		{func() error { return l.Check(use(other, task2, now)) }, nil, "another task"},
+		{func() error { return l.Return(now.Add(2*time.Minute), use(nonce, task, now)) }, nil, "nothing happened"},
+		{func() error { return l.Spend(now.Add(3*time.Minute), use(nonce, task, now)) }, nil, "again, then"},
+		{func() error { return l.Check(use(nonce, task, now)) }, ErrSpent, "and spent again"},
+		{func() error { return l.Spend(now.Add(5*time.Minute), use(other, task, now.Add(4*time.Minute))) }, nil, "a new yes"},
+		{func() error { return l.Return(now.Add(6*time.Minute), use(nonce, task, now)) }, nil, "the first returned late"},
+		{func() error { return l.Check(use(nonce, task, now)) }, ErrSuperseded, "is superseded all the same"},
 	} {
 		if err := step.do(); !errors.Is(err, step.want) {
 			t.Fatalf("step %d, %s: %v, want %v", i, step.description, err, step.want)
@@ -63,7 +67,7 @@ func TestSpendAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	got := make([]error, 50)
 	for i := range got {
-		group.Go(func() { got[i] = l.Spend(nonce, task, now, now) })
+		group.Go(func() { got[i] = l.Spend(now, use(nonce, task, now)) })
 	}
 	group.Wait()
 	spent := 0
@@ -81,7 +85,7 @@ func TestSpendAtOnce(t *testing.T) {
 
 // TestTornTail: what somebody who died left is no entry, and does not become one.
 func TestTornTail(t *testing.T) {
-	whole := Entry{now, Spent, nonce, task}
+	whole := Entry{Time: now, Event: Spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
 	line := string(whole.Append(nil))
 	for i := range len(line) {
 		for _, tail := range []string{line[:i], strings.Repeat("\x00", i), line[:i] + "\x00\n"} {
@@ -89,7 +93,7 @@ func TestTornTail(t *testing.T) {
 			if err := os.WriteFile(l.Path, []byte(line+tail), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Spend(other, task2, now, now); err != nil {
+			if err := l.Spend(now, use(other, task2, now)); err != nil {
 				t.Fatalf("%q: %v", tail, err)
 			}
 			b, _ := os.ReadFile(l.Path)
@@ -112,10 +116,10 @@ func TestBroken(t *testing.T) {
 		if err := os.WriteFile(l.Path, []byte(line+bad+line), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Check(other, task2, now); err == nil || errors.Is(err, ErrSpent) {
+		if err := l.Check(use(other, task2, now)); err == nil || errors.Is(err, ErrSpent) {
 			t.Errorf("%q: check: %v", bad, err)
 		}
-		if err := l.Spend(other, task2, now, now); err == nil {
+		if err := l.Spend(now, use(other, task2, now)); err == nil {
 			t.Errorf("%q: spent", bad)
 		}
 		if b, _ := os.ReadFile(l.Path); string(b) != line+bad+line {
@@ -131,7 +135,7 @@ func TestNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "link"), "/dev/null", filepath.Join(dir, "none", "nonces"), "/dev/full"} {
-		if err := (Ledger{path}).Spend(nonce, task, now, now); err == nil {
+		if err := (Ledger{path}).Spend(now, use(nonce, task, now)); err == nil {
 			t.Errorf("%s: spent", path)
 		}
 	}
@@ -140,7 +144,7 @@ func TestNoFile(t *testing.T) {
 // FuzzParse: whatever lies there, a reader gets whole entries that say the same when
 // they are written, or an error; half a line is never one.
 func FuzzParse(f *testing.F) {
-	e := Entry{now, Spent, nonce, task}
+	e := Entry{Time: now, Event: Spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
 	line := e.Append(nil)
 	f.Add(line)
 	f.Add(append(line[:len(line):len(line)], "2026-11-21T"...))

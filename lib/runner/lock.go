@@ -108,6 +108,10 @@ func (d Dir) lock(id, which string) (*os.File, error) {
 		}
 		err = flock(f, unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil && named(f, path) {
+			if err := d.share(f); err != nil {
+				f.Close()
+				return nil, err
+			}
 			return f, nil
 		}
 		owned := err != nil && flock(f, unix.LOCK_SH|unix.LOCK_NB) != nil && named(f, path)
@@ -116,6 +120,19 @@ func (d Dir) lock(id, which string) (*os.File, error) {
 			return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 		}
 	}
+}
+
+// share lets those who may write the directory see a lock that was just taken, and
+// whose it is: an approver asks whether he is inside a run.
+func (d Dir) share(f *os.File) error {
+	info, err := os.Stat(string(d))
+	if err != nil || info.Mode().Perm()&0o020 == 0 {
+		return err
+	}
+	if err := f.Chmod(0o660); !errors.Is(err, fs.ErrPermission) { // it is somebody else's, and made so
+		return err
+	}
+	return nil
 }
 
 func flock(f *os.File, how int) error {

@@ -119,9 +119,9 @@ func scanned(pid int) []int {
 
 // Inside reports whether this process descends from a runner of one of the
 // workers in dir: what a worker starts can't get out of that, for the runner is
-// its subreaper.
+// its subreaper. From a pid namespace with a /proc of its own no runner is seen.
 func Inside(runners []int) bool {
-	for pid := os.Getpid(); pid > 1; {
+	for pid := self(); pid > 1; {
 		for _, r := range runners {
 			if pid == r {
 				return true
@@ -134,4 +134,13 @@ func Inside(runners []int) bool {
 		pid = p.parent
 	}
 	return false
+}
+
+// self is this process as /proc counts, which may belong to another pid namespace.
+func self() int {
+	name, err := os.Readlink("/proc/self")
+	if pid, bad := strconv.Atoi(name); err == nil && bad == nil {
+		return pid
+	}
+	return os.Getpid()
 }

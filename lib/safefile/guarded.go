@@ -19,7 +19,15 @@ const maxLinks = 40
 // and every symbolic link belong to one of them, and nobody else may write them. In
 // a sticky directory such as /tmp others may write, but not replace. That nothing
 // lies there yet is fs.ErrNotExist, if only they can change that.
-func Guarded(path string, owners ...uint32) error {
+func Guarded(path string, owners ...uint32) error { return guarded(path, noID, owners) }
+
+// GuardedGroup is Guarded of what the members of a group may write, too: itself, not
+// what leads to it.
+func GuardedGroup(path string, gid uint32, owners ...uint32) error {
+	return guarded(path, int64(gid), owners)
+}
+
+func guarded(path string, gid int64, owners []uint32) error {
 	if !filepath.IsAbs(path) {
 		dir, err := os.Getwd()
 		if err != nil {
@@ -27,7 +35,7 @@ func Guarded(path string, owners ...uint32) error {
 		}
 		path = dir + "/" + path // not cleaned: behind a link, .. is elsewhere
 	}
-	w := walk{owners: append([]uint32{0}, owners...), at: "/", left: parts(path)}
+	w := walk{owners: append([]uint32{0}, owners...), group: gid, at: "/", left: parts(path)}
 	for {
 		if err := w.look(); err != nil {
 			return err
@@ -46,6 +54,7 @@ func Guarded(path string, owners ...uint32) error {
 // walk is a way along a path, one name at a time, links resolved.
 type walk struct {
 	owners []uint32
+	group  int64 // whose members may write the end of it; noID: none
 	at     string
 	left   []string
 	links  int
@@ -66,7 +75,11 @@ func (w *walk) look() error {
 	}
 	mode := info.Mode()
 	sticky := mode.IsDir() && mode&fs.ModeSticky != 0 && len(w.left) > 0
-	if mode.Perm()&0o022 != 0 && !sticky {
+	forbidden := fs.FileMode(0o022)
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && len(w.left) == 0 && int64(st.Gid) == w.group {
+		forbidden = 0o002
+	}
+	if mode.Perm()&forbidden != 0 && !sticky {
 		return fmt.Errorf("%s: mode %04o: %w", w.at, mode.Perm(), ErrWritable)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -64,17 +65,17 @@ func read(path string, limit int64, forbidden fs.FileMode, class error) ([]byte,
 	return b, err
 }
 
-// Directory checks that nobody but root and this user may replace a file in a
-// directory. A sticky one of root's such as /tmp passes.
-func Directory(path string) error {
+// Directory checks that nobody but root, this user and the owners named may replace
+// a file in a directory. A sticky one of root's such as /tmp passes.
+func Directory(path string, owners ...uint32) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if info.Mode()&fs.ModeSticky != 0 {
-		return check(path, info, 0, ErrWritable)
+		return check(path, info, 0, ErrWritable, owners...)
 	}
-	return check(path, info, 0o022, ErrWritable)
+	return check(path, info, 0o022, ErrWritable, owners...)
 }
 
 // Own checks that a directory is root's or this user's and nobody else may write
@@ -87,12 +88,12 @@ func Own(path string) error {
 	return check(path, info, 0o022, ErrWritable)
 }
 
-func check(path string, info fs.FileInfo, forbidden fs.FileMode, class error) error {
+func check(path string, info fs.FileInfo, forbidden fs.FileMode, class error, owners ...uint32) error {
 	if mode := info.Mode().Perm(); mode&forbidden != 0 {
 		return fmt.Errorf("%s: mode %04o: %w", path, mode, class)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+	if !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() && !slices.Contains(owners, st.Uid) {
 		return fmt.Errorf("%s: %w", path, ErrOwner)
 	}
 	return nil

@@ -1,8 +1,11 @@
 package screen
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
+
+	"pulse/lib/escape"
 )
 
 // row is a line, or a part of one, as wide as a terminal.
@@ -79,22 +82,23 @@ func (r *row) paint() string {
 const indent = "         "
 
 // fitting returns how many bytes of l to put into so many columns: all, or as many
-// as fit, but up to the last blank where that leaves the row well filled.
+// as fit, but up to the last blank where that leaves the row well filled. A mark
+// stays with its letter: at the beginning of a row it would sit on the gutter.
 func fitting(l string, columns int) int {
-	used, blank := 0, 0
+	used, whole, blank := 0, 0, 0
 	for i, r := range l {
+		if !escape.Joins(r) {
+			whole = i
+			if i > 0 && l[i-1] == ' ' && used > columns*2/3 {
+				blank = i
+			}
+		}
 		used++
 		if r >= utf8.RuneSelf {
 			used++
 		}
 		if used > columns {
-			if blank > 0 {
-				return blank
-			}
-			return i
-		}
-		if r == ' ' && used > columns*2/3 {
-			blank = i + 1
+			return cmp.Or(blank, whole, i)
 		}
 	}
 	return len(l)

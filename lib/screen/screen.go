@@ -85,6 +85,7 @@ func content(s *queue.Stored) []string {
 			lines = append(lines, exact("tool", s.Request.Tool))
 		}
 		lines = append(lines, Quote("args", args(s))...)
+		lines = append(lines, files(s.Request.Files)...)
 		for _, o := range s.Request.Others {
 			lines = append(lines, Quote("also", o.Name+": "+pretty(o.Value))...)
 		}

@@ -1,0 +1,138 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+
+	"pulse/lib/approval"
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/runner"
+	"pulse/lib/safefile"
+	"pulse/lib/spool"
+)
+
+// LevelOf is what a command can prove, without a key, of the person who runs it: that
+// he is an approver of the queue and not its owner. Root could be anybody.
+func LevelOf(s *spool.Spool) approval.Level {
+	if me := os.Geteuid(); s.Shared() && me != 0 && me != s.Owner() {
+		return approval.User
+	}
+	return approval.Terminal
+}
+
+// enough fails if the policy requires users, and this is none.
+func enough(p *policy.Policy, s *spool.Spool, a Answer) error {
+	if a == No || approval.Level(p.Approval.Require) != approval.User || LevelOf(s) == approval.User {
+		return nil
+	}
+	if !s.Shared() {
+		return fault.Refusedf("pulse-queue init --approver-group GROUP, of a new queue",
+			"%s: approval.require is user, and the queue has no approver group", p.Name)
+	}
+	return fault.Refusedf("sudo -u APPROVER pulse-approve",
+		"%s: approval.require is user, and %s is not an approver of the queue but its owner, or root", p.Name, User())
+}
+
+// Separate returns nil if a worker of these rights can't say yes in a person's name,
+// under a policy that requires users: it can't write the queue, or the policy, nor
+// take part in either. It holds for such a policy; any other is an error.
+func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
+	g, err := s.Groups()
+	switch {
+	case approval.Level(p.Approval.Require) != approval.User:
+		return fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s", p.Name, p.Approval.Require)
+	case err != nil:
+		return err
+	case !s.Shared():
+		return fault.Usagef("pulse-queue init --approver-group GROUP, of a new queue",
+			"%s: approval.require is user, and the queue has no approver group", p.Name)
+	case worker == nil:
+	case worker.UID == 0 || worker.UID == s.Owner():
+		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
+			"approval.require is user, and the worker would be uid %d, which owns the queue or is root", worker.UID)
+	case slices.Contains(worker.Groups, g.Approvers.ID):
+		return fault.Usagef("gpasswd -d USER "+g.Approvers.Name+", or pulse-queue run --as another USER",
+			"approval.require is user, and the worker, uid %d, would be in the approver group %s", worker.UID, g.Approvers.Name)
+	}
+	if err := safefile.Guarded(p.Name, uint32(s.Owner())); err != nil {
+		return fault.Usagef("ls -ld "+p.Name+", which root and the queue's owner alone may change, and every directory above", "policy: %w", err)
+	}
+	return nil
+}
+
+// Rights are what the kernel looks at when a worker opens a file.
+type Rights struct {
+	UID    int
+	Groups []int
+}
+
+// RightsOf returns those of a worker, which is this process's own account where it is
+// not started under another one.
+func RightsOf(w *runner.Worker) (r *Rights, err error) {
+	if c := w.Credential; c != nil {
+		r = &Rights{int(c.Uid), []int{int(c.Gid)}}
+		for _, g := range c.Groups {
+			r.Groups = append(r.Groups, int(g))
+		}
+		return r, nil
+	}
+	r = &Rights{UID: os.Geteuid()}
+	r.Groups, err = os.Getgroups()
+	r.Groups = append(r.Groups, os.Getegid())
+	return r, err
+}
+
+// RightsOfUID returns those that an account has when it logs in.
+func RightsOfUID(uid int) (*Rights, error) {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return nil, err
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil, err
+	}
+	r := &Rights{UID: uid}
+	for _, id := range append(ids, u.Gid) {
+		gid, err := strconv.Atoi(id)
+		if err != nil {
+			return nil, err
+		}
+		r.Groups = append(r.Groups, gid)
+	}
+	return r, nil
+}
+
+// VouchFor returns what says whose yes counts for a run of these workers, or nil for a
+// policy that does not require users: a member of the approver group, as of now, who
+// is neither the queue's owner nor root nor the worker.
+func VouchFor(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
+	if approval.Level(p.Approval.Require) != approval.User {
+		return nil, nil
+	}
+	if err := Separate(p, s, worker); err != nil {
+		return nil, err
+	}
+	g, err := s.Groups()
+	if err != nil {
+		return nil, err
+	}
+	return func(uid int) error {
+		if uid == 0 || uid == s.Owner() || worker != nil && uid == worker.UID {
+			return fmt.Errorf("uid %d is no approver", uid)
+		}
+		r, err := RightsOfUID(uid)
+		if err != nil && !errors.As(err, new(user.UnknownUserIdError)) {
+			return err
+		}
+		if err != nil || !slices.Contains(r.Groups, g.Approvers.ID) {
+			return fmt.Errorf("uid %d is not in the group %s", uid, g.Approvers.Name)
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,47 @@
+package escapetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Effect is the record of a proposed effect with an attack in every field that holds
+// text, as a queue takes it.
+func Effect(a Attack) string {
+	return filled(`{"message":%MESSAGE%,`+
+		`"request":{"action":"external_send","target":[%LINE%,"bob@partner.example"],"tool":%A%,"args":{"text":%A%,%A%:[%A%,{%A%:%A%}]},%A%:%A%},`+
+		`"identity":{"sender":%A%,"trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,`+
+		`"reason":%A%,"why":%A%,"via":"agent","parent":%A%,"root":%A%,%A%:%A%},`+
+		`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":%A%,"reason":%A%,"why":%A%,"policy":%A%,%A%:%A%},%A%:{%A%:%A%}}`, a)
+}
+
+// Mail is the record of a stranger's message with an attack in every field that holds
+// text, as a queue takes it to start a worker if the policy lets strangers.
+func Mail(a Attack) string {
+	return filled(`{"message":%MESSAGE%,`+
+		`"identity":{"sender":%A%,"trust":"unknown","verified":false,"stale":false,"automatic":false,"reason":%A%,"why":%A%,"auth":{"authserv_id":%A%,"dkim":%A%,%A%:%A%}},`+
+		`"decision":{"action":"read_public","outcome":"allow","rule":%A%,"reason":%A%,"why":%A%,"policy":%A%},%A%:{%A%:%A%}}`, a)
+}
+
+func filled(record string, a Attack) string {
+	const message = `{"source":%A%,"uid":1,"uidvalidity":2,"id":%A%,"digest":%A%,"received":"2026-11-21T06:55:00Z","fetched":"2026-11-21T07:00:00Z",` +
+		`"headers":[["From",%A%],[%A%,%A%],["Authentication-Results",%A%]],"from":%A%,"subject":%A%,"text":%A%,"scope":"snippet","truncated":true,` +
+		`"attachments":[{"name":%A%,"type":%A%,"size":3}],"sender":{"id":7,"name":%A%},%A%:%A%}`
+	// No JSON holds these two, whatever the attack says.
+	record = strings.NewReplacer("%A%", "\x00", "%LINE%", "\x01").Replace(strings.ReplaceAll(record, "%MESSAGE%", message))
+	// One name can't stand twice in an object.
+	for i := 0; strings.Contains(record, "\x00:"); i++ {
+		record = strings.Replace(record, "\x00:", Quoted(fmt.Sprintf("%s%d", a.Text, i))+":", 1)
+	}
+	return strings.NewReplacer("\x00", Quoted(a.Text), "\x01", Quoted(a.OneLine())).Replace(record) + "\n"
+}
+
+// Quoted returns a text as JSON, and as TOML that reads the same.
+func Quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Use is what somebody wants to spend: one nonce, of those that there are for it.
+type Use struct {
+	Nonces  []string
+	Task    string    // empty: none
+	Given   time.Time // zero, or from when: it is over once the task was started after that
+	Expires time.Time // from when on nobody would take it anyway
+	Again   int       // how often the task may spend its nonce once more, that was not returned
+}
+
+func (u *Use) task() string {
+	if u.Task == "" {
+		return none
+	}
+	return u.Task
+}
+
+// state is what the ledger says, in a form that can be asked.
+type state struct {
+	floor  time.Time // what expires until then is not known any more
+	nonces map[string]holding
+	spent  map[string][]*Entry // by task
+}
+
+// holding is who has a nonce: a task, and how often.
+type holding struct {
+	task  string
+	times int
+}
+
+func (list entries) state() *state {
+	st := &state{nonces: make(map[string]holding, len(list)), spent: map[string][]*Entry{}}
+	for i := range list {
+		st.add(&list[i])
+	}
+	return st
+}
+
+func (st *state) add(e *Entry) {
+	h := st.nonces[e.Nonce]
+	switch e.Event {
+	case Dropped:
+		if e.Expires.After(st.floor) {
+			st.floor = e.Expires
+		}
+		return
+	case Spent:
+		h = holding{e.Task, h.times + 1}
+		st.spent[e.Task] = append(st.spent[e.Task], e)
+	case Returned:
+		h = holding{e.Task, max(0, h.times-1)}
+	}
+	st.nonces[e.Nonce] = h
+}
+
+// superseded returns why a use came too late: its task was started since with another
+// nonce. Times are compared in whole seconds: within one, the nonce alone decides.
+func (st *state) superseded(u *Use) error {
+	if u.Given.IsZero() {
+		return nil
+	}
+	for _, e := range st.spent[u.task()] {
+		if !slices.Contains(u.Nonces, e.Nonce) && u.Given.Truncate(time.Second).Before(e.Time) {
+			return fmt.Errorf("%w, at %s", ErrSuperseded, e.Time.Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+// spend returns the nonce that a use may spend, or why there is none.
+func (st *state) spend(u *Use) (nonce string, err error) {
+	if err := st.superseded(u); err != nil {
+		return "", err
+	}
+	if !st.floor.IsZero() && !u.Expires.After(st.floor) {
+		return "", ErrForgotten
+	}
+	for _, n := range u.Nonces {
+		switch h, known := st.nonces[n]; {
+		case known && h.task == u.task() && h.times <= u.Again:
+			return n, nil
+		case known && h.task == u.task():
+			return "", ErrSpent
+		case !known && nonce == "":
+			nonce = n
+		}
+	}
+	if nonce == "" {
+		return "", ErrSpent
+	}
+	return nonce, nil
+}
+
+// held returns the nonce of a use that its task has spent; empty: none.
+func (st *state) held(u *Use) string {
+	for _, n := range u.Nonces {
+		if h := st.nonces[n]; h.times > 0 && h.task == u.task() {
+			return n
+		}
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+package screen
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pulse/lib/escape"
+	"pulse/lib/escape/escapetest"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// attacked is a task with attacks in every field, or why it is none.
+func attacked(a escapetest.Attack) (*queue.Stored, error) {
+	member := `,"task":{"id":"33333333333333333333333333333333","kind":"effect","created":"2026-11-21T07:00:00Z"}}`
+	file := strings.TrimSuffix(escapetest.Effect(a), "}\n") + member
+	s := &queue.Stored{Task: task.Task{ID: strings.Repeat("3", 32), State: task.Awaiting, Change: task.Change{Since: now, Reason: a.Text}}}
+	return s, s.Parse([]byte(file + "\n"))
+}
+
+// TestWide: however wide characters are, by the table of another library, no line of a
+// page is wider than the terminal, and none is when a title is put in front of it.
+func TestWide(t *testing.T) {
+	for _, columns := range []int{16, 40, 80, 133} {
+		var all []string
+		for _, a := range escapetest.Records() {
+			s, err := attacked(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, Fold(Sheet(s, &Case{Now: now, Root: &Origin{ID: a.Text}}), columns)...)
+			all = append(all, Fold(Task(s, now), columns)...)
+		}
+		if n := widest(t, all); n > columns {
+			t.Errorf("a line of %d columns on a terminal of %d", n, columns)
+		}
+	}
+}
+
+// widest asks wc(1), which asks wcwidth(3).
+func widest(t *testing.T, lines []string) int {
+	t.Helper()
+	cmd := exec.Command("wc", "-L")
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil || n == 0 {
+		t.Fatalf("wc -L: %q", out)
+	}
+	return n
+}
+
+// TestEveryCharacterIsAtMostTwoWide: by the same table. Fold counts on it.
+func TestEveryCharacterIsAtMostTwoWide(t *testing.T) {
+	var lines []string
+	for r := rune(' '); r <= utf8.MaxRune; r++ {
+		if utf8.ValidRune(r) && r != '\\' && escape.Line("a"+string(r)) == "a"+string(r) {
+			lines = append(lines, string(r))
+		}
+	}
+	if n := widest(t, lines); n > 2 {
+		t.Errorf("a character is %d columns wide", n)
+	}
+}
+
+// TestMarksStay: a row that goes on does not begin with a mark, which would sit on the
+// gutter.
+func TestMarksStay(t *testing.T) {
+	for columns := 16; columns < 60; columns++ {
+		for _, unit := range []string{"e\u0301", "e\u0301\u0302\u0303", " \u0301", "\u1112\u1161\u11ab", "\u4e16\u0301 ", "x \u0301"} {
+			for i, l := range Fold([]string{Gutter + strings.Repeat(unit, 60)}, columns) {
+				r, _ := utf8.DecodeRuneInString(strings.TrimPrefix(l, Gutter))
+				if escape.Joins(r) {
+					t.Errorf("%d columns: row %d is %q", columns, i, l)
+				}
+			}
+		}
+	}
+}
+
+// names are ours that may begin a line of a sheet, and a blank for what goes on.
+var names = strings.Fields("task kind state sender proven action target decision rule because age expires attempts digest behalf proposed " +
+	"warning since again caution message from subject text files tool args also")
+
+// FuzzSheet: whatever a record holds, every line of every page is as wide as the
+// terminal at most, is safe, and begins with a name of ours, an indent or the gutter;
+// what has a name is there as often as we wrote it.
+func FuzzSheet(f *testing.F) {
+	for _, a := range escapetest.Records() {
+		f.Add(a.Text, 80)
+	}
+	f.Add("warning  x\ncode: abcd\n  | \n", 0)
+	f.Fuzz(func(t *testing.T, text string, columns int) {
+		quoted, err := json.Marshal(text)
+		if err != nil || len(text) > 4000 {
+			t.Skip()
+		}
+		var same string // what a record makes of what is not UTF-8
+		if err := json.Unmarshal(quoted, &same); err != nil {
+			t.Fatal(err)
+		}
+		s, err := attacked(escapetest.Attack{Text: same})
+		if err != nil {
+			t.Skip() // what can't be read as a task is not shown
+		}
+		columns = 16 + max(columns, -columns, 0)%200
+		lines := Sheet(s, &Case{Now: now, Root: &Origin{ID: same}})
+		p := NewPages(lines)
+		_, all := read(p, 24, columns)
+		count := map[string]int{}
+		for _, l := range all {
+			if why := escapetest.Wrong(l); why != "" || strings.Contains(l, "\n") {
+				t.Fatalf("%q: %s", l, why)
+			}
+			if n := atMost(l); n > columns {
+				t.Fatalf("%d of %d columns: %q", n, columns, l)
+			}
+			name, _, _ := strings.Cut(l, " ")
+			count[name]++
+			if name != "" && !known(name) {
+				t.Fatalf("%q begins a line: %q", name, l)
+			}
+			if name == "" && !strings.HasPrefix(l, Gutter) && !strings.HasPrefix(l, indent) {
+				t.Fatalf("%q has neither a name nor a gutter", l)
+			}
+		}
+		if count["task"] != 1 || count["digest"] != 1 || count["target"] != 2 || count["text"] > 1 || count["also"] != 2 {
+			t.Fatalf("%v:\n%s", count, strings.Join(all, "\n"))
+		}
+	})
+}
+
+func known(name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// atMost is how wide a line may be.
+func atMost(l string) (n int) {
+	for _, r := range l {
+		if n++; r >= utf8.RuneSelf {
+			n++
+		}
+	}
+	return n
+}
