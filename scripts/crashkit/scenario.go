@@ -81,6 +81,8 @@ func scenarios() []*scenario {
 		cancelling(),
 		requeueing(),
 		pruning(),
+		proposing(),
+		taking(),
 		repairing(first, second),
 	}
 }
