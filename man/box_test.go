@@ -69,14 +69,3 @@ func TestBoxedWorker(t *testing.T) {
 		}
 	}
 }
-
-// The unit of pulse(7) says nothing that systemd does not know.
-func TestUnit(t *testing.T) {
-	text := read(t, "pulse.7").marked(t, "box: systemd")
-	text = strings.ReplaceAll(text, "/usr/bin/pulse-queue", filepath.Join(bin, "pulse-queue"))
-	unit := put(t, t.TempDir(), "pulse-run.service", text)
-	out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
-	if err != nil || strings.Contains(string(out), "pulse-run") {
-		t.Errorf("%v: %s", err, out)
-	}
-}

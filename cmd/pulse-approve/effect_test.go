@@ -150,12 +150,13 @@ func TestApprovalOfOtherBytes(t *testing.T) {
 	}
 }
 
-// TestPolicyAfterTheYes: the policy of the start decides, whatever a person said.
+// TestPolicyAfterTheYes: the policy of the start decides, whatever a person said. One
+// that can't be met here starts nothing.
 func TestPolicyAfterTheYes(t *testing.T) {
 	for text, state := range map[string]string{
 		rules + "[outbound]\nallow = [\"carol@partner.example\"]\n": "rejected",
 		rules + "[outbound]\nallow = [\"@PARTNER.example\"]\n":      "completed",
-		rules + "[approval]\nrequire = \"user\"\n":                  "awaiting_review",
+		rules + "[approval]\nrequire = \"user\"\n":                  "scheduled",
 		"owners = [\"somebody@else.example\"]\n":                    "rejected",
 	} {
 		d, id := approved(t)

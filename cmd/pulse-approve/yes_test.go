@@ -196,8 +196,8 @@ func TestWhatCannotBeApproved(t *testing.T) {
 	}
 	d.write("policy.toml", rules+"[approval]\nrequire = \"user\"\n")
 	p := d.sit("grant", "--any")
-	if status, _ := p.Wait(); status != 64 {
-		t.Errorf("a level it can't give: exit %d", status)
+	if status, screen := p.Wait(); status != 77 || !strings.Contains(string(screen), "init --approver-group") {
+		t.Errorf("a level it can't give: exit %d:\n%s", status, screen)
 	}
 }
 

@@ -27,7 +27,7 @@ func app() *cli.App {
 			showCommand(queue, policy, confined),
 			logCommand(queue, confined),
 			runCommand(queue, policy),
-			{Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox, Flags: []cli.Flag{queue}},
+			{Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox, Flags: []cli.Flag{queue, confined}},
 			submitCommand(queue, policy),
 			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
 			{

@@ -27,6 +27,9 @@ func outbox(c *cli.Context) error {
 	if err := s.Writable(); err != nil { // a snapshot has none
 		return err
 	}
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
 	parents, err := proposers(s)
 	if err != nil {
 		return err

@@ -15,10 +15,7 @@ func (l *Line) appendProposals(o *record.Object) {
 			if i > 0 {
 				list = append(list, ',')
 			}
-			var entry record.Object
-			entry.Str("id", p.ID)
-			entry.Str("digest", p.Digest)
-			list = append(list, entry.Bytes()...)
+			list = append(list, p.bytes()...)
 		}
 		o.Raw("proposed", append(list, ']'))
 	}
@@ -29,6 +26,13 @@ func (l *Line) appendProposals(o *record.Object) {
 	if len(l.Target) > 0 {
 		o.Strs("target", l.Target)
 	}
+}
+
+func (p *Proposed) bytes() []byte {
+	var o record.Object
+	o.Str("id", p.ID)
+	o.Str("digest", p.Digest)
+	return o.Bytes()
 }
 
 func decodeProposed(v record.Value) (list []Proposed, err error) {

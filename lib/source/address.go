@@ -14,7 +14,7 @@ import (
 // all it has beyond that).
 type Address struct {
 	User, Host, Port, Mailbox string
-	TLS                       bool // imaps
+	TLS                       bool // imaps; else it begins without, and STARTTLS follows
 }
 
 const addressHint = "pulse-fetch imaps://you%40example.com@imap.example.com/INBOX"

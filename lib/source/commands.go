@@ -21,7 +21,7 @@ type commands struct {
 }
 
 // check takes the next bytes and returns those that may leave; sent is told of
-// each command among them.
+// each command among them, and of each answer in an exchange, without tag and verb.
 func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, err error) {
 	for len(b) > 0 {
 		if c.literal > 0 {
@@ -68,6 +68,7 @@ func (c *commands) whole(line string, sent func(tag, verb string)) error {
 		return fmt.Errorf("%w: a line without CRLF", ErrCommand)
 	}
 	if c.exchange && saslAnswer.MatchString(line) {
+		sent("", "")
 		return nil
 	}
 	verb := c.verb

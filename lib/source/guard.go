@@ -72,6 +72,7 @@ type guard struct {
 	waited   time.Duration     // by the commands in flight
 	received int64             // for them
 	status   string            // of the last answer
+	owed     bool              // the server waits for our part of a login
 	bye      string            // what the server said when it ended the session
 }
 
@@ -81,7 +82,7 @@ const greeting = ""
 func newGuard(conn net.Conn, l limits) *guard {
 	g := &guard{Conn: conn, limits: l, buf: make([]byte, 64<<10), since: time.Now()}
 	g.pending = map[string]string{greeting: greeting}
-	g.in = responses{limits: &g.limits, done: g.answered, busy: g.busy, parted: g.parted}
+	g.in = responses{limits: &g.limits, done: g.answered, asked: g.asked, busy: g.busy, parted: g.parted}
 	return g
 }
 
@@ -196,10 +197,14 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sent notes a command in flight.
+// sent notes a command in flight, or our part of a login.
 func (g *guard) sent(tag, verb string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.owed = false
+	if tag == "" {
+		return
+	}
 	if len(g.pending) == 0 {
 		g.waited, g.received = 0, 0
 	}
@@ -212,14 +217,31 @@ func (g *guard) answered(tag, status, code string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	verb, ok := g.pending[tag]
-	if !ok {
-		return fmt.Errorf("%w: an answer to no command", ErrProtocol)
+	switch {
+	case !ok:
+		return broken("an answer to no command")
+	case verb == "AUTHENTICATE" && g.owed: // the library would wait for ever
+		return broken("the end of a login in the midst of it")
 	}
 	delete(g.pending, tag)
 	g.waited, g.received, g.status = 0, 0, status
 	if verb == "EXAMINE" && status == "OK" && code != "READ-ONLY" {
 		return ErrReadWrite
 	}
+	return nil
+}
+
+// asked notes that the server waits for our part of a login.
+func (g *guard) asked() error {
+	if !g.busy("AUTHENTICATE") {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owed {
+		return broken("a question before the last one was answered")
+	}
+	g.owed = true
 	return nil
 }
 

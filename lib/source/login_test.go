@@ -93,7 +93,7 @@ func TestBearerRefused(t *testing.T) {
 		s["LINE"] = func(w io.Writer, line string) {
 			heard = append(heard, line)
 			if t, rest, ok := strings.Cut(line, " "); ok && strings.HasPrefix(rest, "AUTHENTICATE") {
-				if tag = t; strings.Count(line, " ") == 2 { // its first response as well
+				if tag = t; strings.Count(line, " ") == 3 { // its first response as well
 					said++
 				}
 			}
@@ -131,7 +131,8 @@ func TestBearerEndless(t *testing.T) {
 		{"empty challenges", script{"AUTHENTICATE": endless("", "+ \r\n")}, 0, fault.Temporary, ""},
 		{"rubbish", script{"AUTHENTICATE": say("+ !!!\r\n")}, 0, fault.Temporary, ""},
 		{"silence", script{"AUTHENTICATE": silence}, 0, fault.Temporary, "waiting"},
-		{"OK to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG OK in\r\n")}, 3, 0, ""},
+		{"OK to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG OK in\r\n")}, 0, fault.Temporary, "in the midst"},
+		{"NO to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG NO out\r\n")}, 0, fault.Temporary, "in the midst"},
 		{"not offered", script{"GREETING": say("* OK [CAPABILITY IMAP4rev1 AUTH=PLAIN] hi\r\n")}, 0, fault.Failed, "does not offer AUTH=XOAUTH2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type responses struct {
 	*limits
 	done   func(tag, status, code string) error
+	asked  func() error           // by a continuation request
 	busy   func(verb string) bool // is such a command in flight
 	parted func(text string)
 
@@ -289,6 +290,9 @@ func (r *responses) lineFeed(c byte) error {
 	code := string(r.code)
 	r.words, r.code, r.n, r.kind = r.words[:0], r.code[:0], 0, otherData
 	r.state = (*responses).first
+	if words[0] == "+" {
+		return r.asked()
+	}
 	if len(words) < 2 || !isStatus(upper(words[1])) {
 		return nil
 	}

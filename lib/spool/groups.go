@@ -182,7 +182,7 @@ func trustShared(dir string, uid, gid uint32) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if info.Mode().Perm()&0o002 != 0 || !ok || st.Uid != uid || g.Approvers.Name == "" || uint32(g.Approvers.ID) != st.Gid {
-		return fmt.Errorf("%s: mode %04o, and %s names no such group: %w", dir, info.Mode().Perm(), groupsFile, safefile.ErrWritable)
+		return fmt.Errorf("%s: mode %04o: %w", dir, info.Mode().Perm(), safefile.ErrWritable)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package spool
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,7 +192,13 @@ func TestYesToSpentSession(t *testing.T) {
 		if waiting := in(t, s, task.Awaiting); len(waiting) != 1 {
 			t.Fatalf("%v wait", waiting)
 		}
-		do(t, s, approve)
+		do(t, s, update("approve for a day", func(tx queue.Tx, now time.Time) error {
+			shown, _, err := first(tx, task.Awaiting)
+			if err != nil {
+				return err
+			}
+			return queue.Approve(tx, &shown, queue.Yes(&shown, "me", approval.Terminal, now), now)
+		}))
 		if err := start("").do(s, epoch.Add(late)); err != nil {
 			t.Fatal(err)
 		}
@@ -202,5 +210,49 @@ func TestYesToSpentSession(t *testing.T) {
 	do(t, s, session("b1", 1, time.Hour), add(sessionMail(1, "b1")))
 	if err := start("").do(s, epoch.Add(999*time.Hour)); err != nil || len(in(t, s, task.Running)) != 1 {
 		t.Errorf("what was taken within it does not stay so: %v", err)
+	}
+}
+
+// TestSignedSessionIsKept: it is proven anew where an ask starts: so it stays when it
+// is used up, and for a day after it expired, though nobody can use it any more. One
+// that is opened then ends one that is live, and no other.
+func TestSignedSessionIsKept(t *testing.T) {
+	open := func(id string) operation {
+		return update("open "+id, func(tx queue.Tx, now time.Time) error {
+			return queue.OpenSession(tx, approval.Session{
+				ID: id, Sender: "me@example.com", Max: 1, Left: 1, Level: approval.Signature,
+				Signer: "me", Signature: "armor", Opened: now, Expires: now.Add(time.Hour),
+			})
+		})
+	}
+	s := made(t)
+	do(t, s, open("b1"), add(sessionMail(1, "b1")), add(sessionMail(2, "b1")))
+	if left, known := sessionsLeft(t, s.dir)["b1"]; !known || left != 0 || len(in(t, s, task.Scheduled)) != 1 || len(in(t, s, task.Awaiting)) != 1 {
+		t.Errorf("%d left, %v", left, known)
+	}
+	for _, c := range []struct {
+		op   operation
+		at   time.Duration
+		want string
+	}{
+		{add(sessionMail(3, "b1")), 2 * time.Hour, "b1"},
+		{open("b2"), 2 * time.Hour, "b1 b2"},
+		{open("b3"), 150 * time.Minute, "b1 b3"},
+		{add(mails(4, 1)...), time.Hour + approval.Kept - time.Second, "b1 b3"},
+		{add(mails(5, 1)...), time.Hour + approval.Kept + time.Minute, "b3"},
+		{add(mails(6, 1)...), 99 * time.Hour, ""},
+	} {
+		if err := c.op.do(s, epoch.Add(c.at)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(sessionsLeft(t, s.dir))), " "); got != c.want {
+			t.Errorf("after %s: %q, want %q", c.at, got, c.want)
+		}
+	}
+	if n := len(in(t, s, task.Awaiting)); n != 2 {
+		t.Errorf("%d wait", n)
+	}
+	if r, err := s.Verify(""); err != nil || len(r.Findings) > 0 {
+		t.Errorf("%q, %v", r.Findings, err)
 	}
 }

@@ -77,7 +77,9 @@ func TestAnswers(t *testing.T) {
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := sit(t, 24, 80, "", "codes", "x")
-		s.types(s.sees(codePrompt)) // without Enter
+		code := s.sees(codePrompt)
+		s.types(code) // without Enter
+		s.sees(code + `$`)
 		s.cmd.Process.Signal(sig)
 		if out := s.ends(ended); !strings.HasSuffix(out, "\r\nend: 3\r\n") {
 			t.Errorf("%v: %q", sig, out)

@@ -88,8 +88,8 @@ func allowed(t *testing.T, unit string) map[string]bool {
 
 // world is what the units find on the machine, elsewhere.
 type world struct {
-	dir, bin string
-	env      []string
+	dir string
+	env []string
 }
 
 // queueOf makes a world; its queue belongs to uid.
@@ -100,7 +100,7 @@ func queueOf(t *testing.T, uid, gid int) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &world{dir: dir, bin: build(t)}
+	w := &world{dir: dir}
 	for _, sub := range []string{"etc", "lib", "lib/queue", "spool", "spool/pulse"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func queueOf(t *testing.T, uid, gid int) *world {
 		os.Chmod(dir+"/etc/policy.toml", 0o644), os.Chown(dir+"/lib/queue", uid, gid)); err != nil {
 		t.Fatal(err)
 	}
-	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + dir,
+	w.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir,
 		"PULSE_POLICY=" + dir + "/etc/policy.toml", "PULSE_QUEUE=" + dir + "/lib/queue"}
 	return w
 }
@@ -130,7 +130,7 @@ func (w *world) put(t *testing.T, name, text string) {
 func (w *world) command(t *testing.T, unit string) string {
 	t.Helper()
 	lines := append(setting(t, unit, "ExecStart"), setting(t, unit, "ExecStartPost")...)
-	return strings.NewReplacer("/usr/local/bin", w.bin, "/etc/pulse", w.dir+"/etc", "/var/lib/pulse", w.dir+"/lib",
+	return strings.NewReplacer("/usr/local/bin", bin, "/etc/pulse", w.dir+"/etc", "/var/lib/pulse", w.dir+"/lib",
 		"/var/spool/pulse", w.dir+"/spool", "%i", "pulse", "$$", "$").Replace(strings.Join(lines, " && "))
 }
 
@@ -243,7 +243,7 @@ func TestRun(t *testing.T) {
 		if err := errors.Join(os.Mkdir(stray, 0o700), os.Chown(stray, id(t, worker.Uid), id(t, worker.Gid))); err != nil {
 			t.Fatal(err)
 		}
-		script := filepath.Join(w.bin, "worker")
+		script := filepath.Join(bin, "worker-of-the-test")
 		// The stray holds a lock, which says when it is gone; the worker ends once it does.
 		text := "#!/bin/sh\nid -un\nsetsid flock " + stray + "/lock sh -c 'echo >" + stray + "/fifo; exec sleep 600' >/dev/null 2>&1 &\nread x <" + stray + "/fifo\n"
 		if err := errors.Join(os.WriteFile(script, []byte(text), 0o755), os.Chmod(script, 0o755)); err != nil {
@@ -252,7 +252,7 @@ func TestRun(t *testing.T) {
 		w.sh(t, "mkfifo -m 666 stray/fifo")
 		trace := w.traced(t, "unshare -m sh -c 'mount -t proc -o hidepid=invisible proc /proc && exec setpriv --no-new-privs --bounding-set=-all"+
 			bounds.String()+" "+line+"'", "WORKER="+script)
-		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("`+w.bin+`/pulse-queue"`) })
+		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("`+bin+`/pulse-queue"`) })
 		held(t, unit, trace[max(begin, 0):])
 		if got := w.sh(t, "cat lib/queue/results/* && flock --nonblock stray/lock echo free"); got != worker.Username+"\nfree\n" {
 			t.Errorf("%s: %q", unit, got)

@@ -3,6 +3,7 @@
 package systemd_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,9 @@ func need(t *testing.T, names ...string) {
 	}
 }
 
-// installed copies the units to a directory where the commands are in bin and
-// instances have a name, and returns their paths.
-func installed(t *testing.T, bin string) (units []string) {
+// installed copies the units to a directory, with our commands in place of those that
+// are installed and a name for instances, and returns their paths.
+func installed(t *testing.T) (units []string) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, pattern := range []string{"*.service", "*.timer", "*.socket", "*.d/*.conf"} {
@@ -56,8 +57,7 @@ func installed(t *testing.T, bin string) (units []string) {
 // more than 1.5 of 10.
 func TestUnits(t *testing.T) {
 	need(t, "systemd-analyze")
-	bin := build(t)
-	for _, unit := range installed(t, bin) {
+	for _, unit := range installed(t) {
 		if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("%s: %v\n%s", filepath.Base(unit), err, out)
 		}
@@ -131,7 +131,7 @@ func TestAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := regexp.MustCompile(`(?m)^User=(\S+)|--as (\S+)`)
-	for _, unit := range installed(t, "/usr/local/bin") {
+	for _, unit := range installed(t) {
 		b, err := os.ReadFile(unit)
 		if err != nil {
 			t.Fatal(err)
@@ -156,19 +156,27 @@ func cwd(t *testing.T) string {
 	return dir
 }
 
-// build builds the commands, where any account can reach them.
-func build(t *testing.T) string {
-	t.Helper()
+// bin holds the commands, where any account can reach them.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "pulse-units-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.Chmod(dir, 0o755)
+	}
 	if err != nil {
-		t.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	bin = dir
 	if out, err := exec.Command("go", "build", "-o", dir+"/", "pulse/cmd/...").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		return 1
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return m.Run()
 }
