@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -43,8 +44,13 @@ func app() *cli.App {
 	}
 }
 
+// softLimit is from how much memory on the collector works harder, in bytes: what is
+// read is as large as strangers make it, and garbage must not double that.
+const softLimit = 44 << 20
+
 // fetch writes one record for each message of the source.
 func fetch(c *cli.Context) error {
+	debug.SetMemoryLimit(softLimit)
 	opt, err := textOptions(c)
 	if err != nil {
 		return err

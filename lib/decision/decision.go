@@ -8,6 +8,7 @@ package decision
 
 import (
 	"fmt"
+	"strings"
 
 	"pulse/lib/address"
 	"pulse/lib/identity"
@@ -74,8 +75,19 @@ func Decide(in Input) Decision {
 }
 
 func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, args ...any) Decision {
-	d.Outcome, d.Rule, d.Reason, d.Why = o, rule, r, fmt.Sprintf(format, args...)
+	d.Outcome, d.Rule, d.Reason, d.Why = o, rule, r, clip(fmt.Sprintf(format, args...))
 	return d
+}
+
+// maxWhy bounds Why, in bytes: what it quotes of a request can be as long as that, and
+// the record has to stay shorter than what a stage reads.
+const maxWhy = 1000
+
+func clip(why string) string {
+	if len(why) <= maxWhy {
+		return why
+	}
+	return strings.ToValidUTF8(why[:maxWhy], "") + "…"
 }
 
 // action returns what is asked for: the request's word, else what the envelope

@@ -160,7 +160,17 @@ func TestLook(t *testing.T) {
 		"no account":                         {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "", time.Hour)}}},
 		"only the sender":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour), start(task.Effect, "uid 1000", time.Hour)}}, want: []Code{NotSeparated}},
 		"it was put right":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1001", time.Hour), start(task.Ask, "uid 1000", 2*time.Hour)}}},
-		"long ago":                           {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", 8*day)}}},
+		"an approver works": {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1001", time.Hour)}},
+			change: func(f *Facts) { f.Approver = func(uid uint32) bool { return uid == 1001 } }, want: []Code{NotSeparated}},
+		"in both groups":      {change: func(f *Facts) { f.Both = []string{"agent"} }, want: []Code{NotSeparated}},
+		"modes":               {change: func(f *Facts) { f.Modes = []string{"grants has mode 0770", "x"} }, want: []Code{Modes}},
+		"the level is proven": {change: func(f *Facts) { f.Level = func(int64) error { return nil } }},
+		"the level is not":    {change: func(f *Facts) { f.Level = func(int64) error { return errors.New("no group") } }, want: []Code{Forgeable}},
+		"not by these workers": {w: world{log: []audit.Line{mail(time.Hour), start(task.Effect, "uid 1001", time.Hour)}},
+			change: func(f *Facts) {
+				f.Level = func(worker int64) error { return map[int64]error{1001: errors.New("uid 1001")}[worker] }
+			}, want: []Code{Forgeable}},
+		"long ago": {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", 8*day)}}},
 	} {
 		f := facts()
 		if c.change != nil {

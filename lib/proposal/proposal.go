@@ -31,6 +31,8 @@ const (
 	MaxFile  = 2 << 20   // bytes of the files of a proposal, and
 	MaxAll   = 4 << 20   // of those of all of them
 	maxList  = 100       // targets, or pieces of evidence
+
+	maxRequest = 4<<20 - 64<<10 // bytes of the request: a stage reads records of 4 MiB
 )
 
 // Reason is why a line is no proposal: a closed list in pulse-queue(1).
@@ -38,12 +40,12 @@ type Reason string
 
 // The reasons that the line alone is enough to know.
 const (
-	Malformed     Reason = "malformed"      // not one JSON object, or not strict JSON
+	Malformed     Reason = "malformed"      // not one JSON object, or not strict JSON, or nested too deeply
 	UnknownMember Reason = "unknown_member" // such as identity
 	BadMember     Reason = "bad_member"     // missing, of another type, or too long a list
 	UnknownAction Reason = "unknown_action"
 	BadTarget     Reason = "bad_target" // not one plain address or name
-	TooLong       Reason = "too_long"   // the line, or the whole output
+	TooLong       Reason = "too_long"   // the line, its request, or the whole output
 	TooMany       Reason = "too_many"   // lines
 	BadFile       Reason = "bad_file"   // not in the workspace, no plain file, or too large
 )
@@ -148,7 +150,26 @@ func (r *reader) parse(line []byte) (p Proposal, err error) {
 	if err == nil {
 		err = r.copy(&p, files)
 	}
+	if err == nil {
+		err = p.readable()
+	}
 	return p, err
+}
+
+// readable fails unless the stages can read a record with this request: one that they
+// can't would stop all that come behind it. It is nested deeper there than in the line,
+// and longer where characters are escaped.
+func (p *Proposal) readable() error {
+	var o record.Object
+	o.Raw(request.Member, p.Request())
+	whole := o.Bytes()
+	if len(whole) > maxRequest {
+		return failure(TooLong)
+	}
+	if _, err := record.Parse(whole, request.Member); err != nil {
+		return failure(Malformed)
+	}
+	return nil
 }
 
 // members are those of a proposal.

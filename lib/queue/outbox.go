@@ -60,7 +60,8 @@ func Without(file []byte, ids ...string) (rest []byte, had bool, err error) {
 // settle says that a proposal which is known already was taken, if its outbox still
 // has it: else it would come again for ever.
 func (in *intake) settle(it *item) error {
-	if !it.Identity.Effect() || in.settled[it.id] {
+	once := it.Identity.Parent + " " + it.id // another task may have proposed the same
+	if !it.Identity.Effect() || in.settled[once] {
 		return nil
 	}
 	file, err := in.tx.Outbox(it.Identity.Parent)
@@ -70,6 +71,6 @@ func (in *intake) settle(it *item) error {
 	if _, had, err := Without(file, it.id); err != nil || !had {
 		return nil // what can't be read is left to verify
 	}
-	in.settled[it.id] = true
+	in.settled[once] = true
 	return in.tx.Log(audit.Line{Time: in.now, Event: audit.Settled, Task: it.id, Kind: task.Effect, Parent: it.Identity.Parent})
 }

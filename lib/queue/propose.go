@@ -154,15 +154,19 @@ func (v *vetting) seen(evidence []string) bool {
 
 // meddles returns why an effect of a root must not close a task, or write a note on
 // it; nil is a task that nobody knows. What runs is not closed: it is its worker's.
+// Nor is an effect that was started: what may have happened is for a person to know.
 func meddles(tool string, subject *Stored, root string) proposal.Reason {
 	switch {
 	case subject == nil, subject.Task.ID != root && (!subject.Identity.Effect() || subject.Identity.Root != root):
 		return proposal.NotItsTask
-	case tool == proposal.Close && task.Legal(task.Closed, subject.Task.State, task.Rejected) != nil:
+	case tool == proposal.Close && (subject.begun() || task.Legal(task.Closed, subject.Task.State, task.Rejected) != nil):
 		return proposal.NotLegal
 	}
 	return ""
 }
+
+// begun reports whether it is an effect that reaches the outside, and was started.
+func (s *Stored) begun() bool { return s.Outward() && s.Task.Attempts+s.Task.Restarts > 0 }
 
 // share divides what the root has left among the proposals: however they propose
 // on, all together never make more than MaxBudget.

@@ -1,5 +1,3 @@
-//go:build landlock
-
 package sandbox
 
 import (

@@ -157,7 +157,7 @@ func TestRedact(t *testing.T) {
 		{"abc", "abc", "…"},
 		{"xabcx abc", "abc", "x…x …"},
 		{"ab", "abc", "ab"},
-		{"\xff" + long, long, "…"},
+		{"\xff" + long, long, "\xff…"},
 		{"", long, ""},
 		{"text", "", "text"},
 	} {

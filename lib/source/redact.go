@@ -33,7 +33,7 @@ func redact(text string, secrets []string) string {
 	if cut {
 		b.WriteString("…")
 	}
-	return strings.ToValidUTF8(b.String(), "")
+	return b.String()
 }
 
 // common returns how many bytes at the beginning of text are a piece of the secret,

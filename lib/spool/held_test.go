@@ -2,6 +2,7 @@ package spool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,13 @@ func who(op operation) int {
 		return approver
 	}
 	return owner
+}
+
+// ofAnswers reports whether an operation does something else in a queue that has
+// approvers: it carries lines with a yes out, or with the end of one.
+func ofAnswers(op operation) bool {
+	return who(op) == approver || strings.HasPrefix(op.name, "start "+string(terms.ExternalSend)) ||
+		slices.Contains([]string{"finish 75", "finish 1", "reap and expire", "consume", "cancel", "prune", "deny", "end session"}, op.name)
 }
 
 // forged fails if a yes is held by somebody who never gave one, or what is held is not

@@ -125,6 +125,9 @@ func seen(p *policy.Policy, tool string, action terms.Action) Verdict {
 	return reject(rule, NotAllowed, "neither the profile %s nor tools.allow has %s", p.Tools.Profile, tool)
 }
 
+// maxPaths bounds the paths of one request: they are looked at while the queue is locked.
+const maxPaths = 100
+
 // judgePaths judges the args that are paths. A tool that has such args must name at
 // least one of them, or nobody knows what it touches.
 func judgePaths(p *policy.Policy, tool string, args record.Value, world World) Verdict {
@@ -136,8 +139,8 @@ func judgePaths(p *policy.Policy, tool string, args record.Value, world World) V
 		return reject("exec.workspace", NoWorkspace, "%s uses paths, and there is no workspace", tool)
 	}
 	given, ok := values(args, declared)
-	if !ok || len(given) == 0 {
-		return reject(rule, BadArguments, "%s needs a path, or a list of paths, in one of its args %s", tool, list(declared))
+	if !ok || len(given) == 0 || len(given) > maxPaths {
+		return reject(rule, BadArguments, "%s needs a path, or a list of at most %d paths, in its args %s", tool, maxPaths, list(declared))
 	}
 	for _, name := range given {
 		if err := world.Path(p.Exec.Workspace, name); err != nil {

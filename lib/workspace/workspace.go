@@ -26,6 +26,7 @@ var (
 	ErrKind    = errors.New("it is neither a directory nor a regular file")
 	ErrLinked  = errors.New("it has hard links, which may be outside of the workspace")
 	ErrMount   = errors.New("it lies on another mount than the workspace")
+	ErrMoved   = errors.New("a symbolic link on the way to it belongs to somebody else, who could make it lead anywhere")
 )
 
 // maxLinks is how many symbolic links a name may end in, one behind the other.
@@ -114,11 +115,12 @@ func enter(dir string) (*inside, error) {
 	self, err := root.OpenFile(".", unix.O_PATH, 0)
 	if err == nil {
 		w.mount, err = mount(self)
+		err = errors.Join(err, foretold(dir, self, 0, uint32(os.Geteuid())))
 		self.Close()
 	}
 	if err != nil {
 		w.Close()
-		return nil, fmt.Errorf("workspace: %w", err)
+		return nil, fmt.Errorf("workspace: %s: %w", dir, err)
 	}
 	return w, nil
 }
