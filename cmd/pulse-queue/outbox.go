@@ -83,6 +83,11 @@ func opener(p *policy.Policy) proposal.Opener {
 			return nil, err
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.Size() > int64(limit) {
+			return nil, errors.Join(errLarge, err) // a worker can name it in each of many lines
+		}
 		return io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	}
 }
+
+var errLarge = errors.New("it is too large")

@@ -64,7 +64,7 @@ func about(v queue.View, id string) (list []audit.Line, err error) {
 		return nil, err
 	}
 	err = lines(func(_ []byte, l *audit.Line) error {
-		if l.Task == id || l.Grant != nil && l.Grant.Task == id {
+		if l.Task == id || l.Parent == id && l.Event != audit.Noted || l.Grant != nil && l.Grant.Task == id {
 			list = append(list, *l)
 		}
 		return nil

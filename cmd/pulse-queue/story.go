@@ -23,11 +23,12 @@ import (
 // teller tells a task's story.
 type teller struct {
 	v       queue.View
+	id      string
 	out     io.Writer
 	policy  *policy.Policy // nil: none was named
 	now     time.Time
 	workers string
-	lines   []audit.Line
+	lines   []audit.Line // about the task, and about what it proposed
 }
 
 // tell tells the story of the task whose id begins so, or prints its record.
@@ -43,6 +44,7 @@ func (t *teller) tell(prefix string, json bool) error {
 	if json {
 		return t.json(st, id)
 	}
+	t.id = id
 	if t.lines, err = about(t.v, id); err != nil {
 		return err
 	}
@@ -104,6 +106,9 @@ func (t *teller) task(st task.State, id string) error {
 		if id := s.Identity.Session; id != "" {
 			t.print(screen.Fact("session", "%s", id))
 		}
+		if who := &s.Identity; who.Effect() {
+			t.print(screen.Fact("proposed", "by task %s, for root %s", who.Parent, who.Root))
+		}
 		t.print(screen.Policy(s.Decision.Policy))
 	}
 	m, err := t.moment(&s)
@@ -121,6 +126,9 @@ func (t *teller) task(st task.State, id string) error {
 		return err
 	}
 	t.print(screen.Quote("result", string(result))...)
+	if err := t.proposed(id); err != nil {
+		return err
+	}
 	t.history()
 	t.print(screen.Next(&s, m)...)
 	return nil
@@ -183,7 +191,9 @@ func (t *teller) runner(id string) int {
 func (t *teller) history() {
 	t.print("history")
 	for i := range t.lines {
-		t.print("  " + escape.Message(t.lines[i].Time.Format(time.RFC3339)+" "+happened(&t.lines[i])))
+		if l := &t.lines[i]; !t.child(l) {
+			t.print("  " + escape.Message(l.Time.Format(time.RFC3339)+" "+happened(l)+t.noted(l)))
+		}
 	}
 }
 
@@ -216,6 +226,9 @@ func happened(l *audit.Line) string {
 	}
 	if l.Level != "" {
 		text += ", level " + string(l.Level)
+	}
+	if l.Count > 0 {
+		text += fmt.Sprintf(": %d proposals", l.Count)
 	}
 	return text
 }

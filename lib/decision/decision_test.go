@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pulse/lib/identity"
 	"pulse/lib/policy"
@@ -42,10 +43,10 @@ func TestDefaultMatrix(t *testing.T) {
 					who.Via = identity.ViaAgent
 				}
 				if tool {
-					req.Tool = "mail.send"
+					req.Tool = "web.fetch"
 				}
 				if level {
-					p.Tools.Level = map[string]string{"mail.*": "approval_required"}
+					p.Tools.Level = map[string]string{"web.*": "approval_required"}
 				}
 				want := letters[row[i]]
 				switch {
@@ -235,6 +236,21 @@ func TestRoundTrip(t *testing.T) {
 	for _, o := range []string{"", "ALLOW", "allow ", "permit"} {
 		if _, err := Decode(record.Value(fmt.Sprintf(`{"outcome":%q}`, o))); err == nil || !strings.Contains(err.Error(), "no outcome") {
 			t.Errorf("%q: %v", o, err)
+		}
+	}
+}
+
+// A reason quotes what a worker wrote, and must not make the record longer than a stage
+// reads.
+func TestWhyIsBounded(t *testing.T) {
+	p := policy.Default()
+	p.Outbound.Restricted = true
+	who := identity.Identity{Sender: "me@example.com", Trust: terms.OwnerVerifiedEmail, Via: identity.ViaAgent}
+	for n := range 8 {
+		req := &request.Request{Action: terms.Destructive, Target: []string{strings.Repeat("x", n) + strings.Repeat("\U0001f4a3", 1<<16)}}
+		d := Decide(Input{Identity: &who, Request: req, Policy: p})
+		if d.Reason != TargetNotAllowed || len(d.Why) > maxWhy+len("…") || !utf8.ValidString(d.Why) {
+			t.Errorf("%s, %d bytes: %q", d.Reason, len(d.Why), d.Why)
 		}
 	}
 }

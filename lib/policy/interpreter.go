@@ -10,8 +10,22 @@ import "strings"
 // exec.mode at deny.
 func Interpreter(base string) bool {
 	base = strings.ToLower(base)
+	if _, tool, ok := strings.Cut(base, "-linux-gnu-"); ok {
+		base = tool // x86_64-linux-gnu-gcc
+	}
 	name := strings.TrimRight(strings.TrimSuffix(base, "-static"), "0123456789.-_")
-	return interpreters[base] || interpreters[name] || strings.HasPrefix(base, "ld-") || strings.HasPrefix(base, "ld.so")
+	return interpreters[base] || interpreters[name] || interpreters[versioned(base)] ||
+		strings.HasPrefix(base, "ld-") || strings.HasPrefix(base, "ld.so")
+}
+
+// versioned returns what stands before the version of a name that has more behind it,
+// such as perl5.36-x86_64-linux-gnu; nothing if that is too short to mean anything.
+func versioned(base string) string {
+	i := strings.IndexAny(base, "0123456789")
+	if i < 3 {
+		return ""
+	}
+	return strings.TrimRight(base[:i], ".-_")
 }
 
 var interpreters = words(`
@@ -41,6 +55,9 @@ var interpreters = words(`
 	mail mailx mutt neomutt alpine sendmail exim exim4 procmail maildrop fetchmail
 	openssl gpg gpgsm mount umount fuse fusermount ip tc iptables modprobe insmod kexec ldconfig ldd
 	xterm uxterm rxvt urxvt konsole gnome-terminal xdg-open x-terminal-emulator dmenu rofi osascript open
+	runcon uclampset luit scriptlive msgexec msgfilter sdiff diff3 install patch cscope doveadm gpg-agent gpg-connect-agent msmtp
+	systemd init agetty getty sulogin switch_root systemd-socket-activate systemd-mount vipw vigr fsck mkfs
+	lli bugpoint llvm-reduce not valgrind.bin vgdb jdb jexec scalar
 	git-shell git-upload-pack git-receive-pack cgi-fcgi latex pdflatex xelatex lualatex tex pdftex luatex xetex texlua ghostscript gs
 `)
 

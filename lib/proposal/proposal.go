@@ -251,6 +251,7 @@ const maxTarget = 254
 func plain(t string) bool {
 	return t != "" && len(t) <= maxTarget && t[0] != '-' && strings.Count(t, "@") <= 1 &&
 		!strings.HasPrefix(t, "@") && !strings.HasSuffix(t, "@") &&
+		!(strings.Contains(t, "@") && strings.HasSuffix(t, ".")) && // the same domain again
 		strings.IndexFunc(t, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`,;<>()[]"\|`, c) }) < 0
 }
 

@@ -60,11 +60,14 @@ func TestRead(t *testing.T) {
 		{`{"action":"external_send","target":"a@b@x.example"}`, BadTarget},
 		{`{"action":"external_send","target":"@x.example"}`, BadTarget},
 		{`{"action":"external_send","target":"bob@"}`, BadTarget},
+		{`{"action":"external_send","target":"bob@x.example."}`, BadTarget},
 		{`{"action":"external_send","target":"\u202ebob@x.example"}`, BadTarget},
 		{`{"action":"external_send","target":"b\u00f6b@x.example"}`, BadTarget},
 		{`{"action":"external_send","target":"\"a\"@x.example"}`, BadTarget},
 		{`{"action":"external_send","target":"bob@x.example","files":["/etc/passwd"]}`, BadFile},
 		{`{"action":"read_public","args":{"x":"` + strings.Repeat("x", MaxLine) + `"}}`, TooLong},
+		{`{"action":"read_public","args":{"x":` + strings.Repeat("[", 253) + strings.Repeat("]", 253) + `}}`, ""},
+		{`{"action":"read_public","args":{"x":` + strings.Repeat("[", 254) + strings.Repeat("]", 254) + `}}`, Malformed}, // in a record it is one deeper
 	} {
 		list, discarded := Read([]byte(c.line+"\n"), false, none)
 		if c.want == "" {
@@ -133,6 +136,21 @@ func TestFilesAreCopiedAndBounded(t *testing.T) {
 	}
 }
 
+// What is escaped in a record is longer there than in the line, and the record has to be
+// one that a stage reads.
+func TestRequestTooLong(t *testing.T) {
+	open := func(name string, limit int) ([]byte, error) { return make([]byte, MaxFile), nil }
+	line := `{"action":"read_public","evidence":"` + strings.Repeat("\x7f", MaxLine-100) + `","files":["f"]}`
+	list, discarded := Read([]byte(line), false, open)
+	if len(list) != 0 || discarded[TooLong] != 1 {
+		t.Errorf("%d taken, %v", len(list), discarded)
+	}
+	line = strings.ReplaceAll(line, "\x7f", "x")
+	if list, discarded = Read([]byte(line), false, open); len(list) != 1 {
+		t.Errorf("the largest: %v", discarded)
+	}
+}
+
 func TestDraft(t *testing.T) {
 	list, _ := Read([]byte(`{"action":"external_send","target":"a@x.example","tool":"mail.send","args":{"text":"hi"}}`), false, nil)
 	d := list[0].Draft()
@@ -162,6 +180,9 @@ func FuzzRead(f *testing.F) {
 			b := list[i].Request()
 			if !json.Valid(b) || strings.ContainsAny(string(b), "\n\r\x00\x1b") {
 				t.Errorf("%q", b)
+			}
+			if _, err := record.Parse([]byte(`{"request":`+string(b)+`}`), request.Member); err != nil {
+				t.Errorf("%s: %v", b, err)
 			}
 			r, err := request.Decode(record.Value(b))
 			if err != nil || r.Action != list[i].Action || !slices.Equal(r.Target, list[i].Target) || r.Tool != list[i].Tool {

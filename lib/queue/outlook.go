@@ -28,6 +28,10 @@ func (r *Run) Outlook(v View, s *Stored, a *approval.Approval, now time.Time) (o
 		o.Limit = "limits.max_per_day"
 		return o, nil
 	}
+	if soon, err := r.tooSoon(v, s, now); soon || err != nil {
+		o.Limit = "outbound.min_reply_interval"
+		return o, err
+	}
 	err = v.Open(func(e Entry) (bool, error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &spent) {
 			return e.ID != s.Task.ID, nil

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+
+	"pulse/lib/audit"
+	"pulse/lib/proposal"
+	"pulse/lib/queue"
+	"pulse/lib/screen"
+	"pulse/lib/task"
+)
+
+// child reports whether a line is about a task that came out of the one told of.
+func (t *teller) child(l *audit.Line) bool { return l.Settles() && l.Parent == t.id }
+
+// proposed tells what came out of a task: where its effects stand, and what nobody
+// has taken yet.
+func (t *teller) proposed(id string) error {
+	seen := map[string]bool{}
+	for i := range t.lines {
+		l := &t.lines[i]
+		if !t.child(l) || seen[l.Task] {
+			continue
+		}
+		seen[l.Task] = true
+		st, err := t.v.State(l.Task)
+		if err != nil {
+			return err
+		}
+		stands := string(st)
+		switch {
+		case l.Event == task.Refused:
+			stands = "rejected (" + l.Change.Reason + ")"
+		case st == "":
+			stands = "pruned"
+		}
+		t.print(screen.Fact("effect", "%s %s: %s", l.Task, l.Action, stands))
+	}
+	file, err := t.v.Outbox(id)
+	if err != nil || len(file) == 0 {
+		return err
+	}
+	list, err := queue.Outbox(file)
+	if errors.Is(err, queue.ErrOutbox) {
+		t.print(screen.Fact("outbox", "it can't be read: pulse-queue verify"))
+		return nil
+	}
+	t.print(screen.Fact("outbox", "%d not taken yet: pulse-queue outbox | pulse-authorize | pulse-queue add", len(list)))
+	return err
+}
+
+// noted returns what a note on a task says.
+func (t *teller) noted(l *audit.Line) string {
+	if l.Event != audit.Noted {
+		return ""
+	}
+	st, err := t.v.State(l.Parent)
+	if err != nil || st == "" {
+		return " by task " + l.Parent
+	}
+	s, err := t.v.Load(st, l.Parent)
+	if err != nil || s.Request == nil {
+		return " by task " + l.Parent
+	}
+	text := []rune(proposal.Arg(s.Request.Args, "text"))
+	return " by task " + l.Parent + ": " + string(text[:min(len(text), maxNote)])
+}
+
+// maxNote is how much of a note is told, in characters.
+const maxNote = 200

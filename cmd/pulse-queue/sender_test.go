@@ -1,0 +1,493 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"pulse/lib/cmdline/cmdlinetest"
+)
+
+// post is a queue with an ask, a workspace, and a sender that submits to a sink.
+type post struct {
+	*sink
+	t      *testing.T
+	dir    string
+	sender []string
+	ask    string
+}
+
+const (
+	postRules = "owners = [\"me@example.com\"]\nallowed_external = [\"friend@partner.example\"]\n"
+	atOnce    = "min_reply_interval = \"0\"\n"
+)
+
+func newPost(t *testing.T) *post {
+	t.Helper()
+	if _, err := exec.LookPath("msmtp"); err != nil {
+		t.Fatal("msmtp is missing: apt-get install msmtp")
+	}
+	script, err := filepath.Abs("../../scripts/senders/msmtp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &post{sink: newSink(t), t: t, dir: t.TempDir()}
+	p.sender = []string{script, "-C", p.rc}
+	for _, dir := range []string{p.dir, p.path("ws")} {
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.policy(atOnce)
+	ask, err := os.ReadFile("testdata/shared/owner.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ask = p.add(string(ask))[0].ID
+	return p
+}
+
+func (p *post) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *post) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(p.path(name), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// policy writes the policy. By itself it lets nobody wait for a second mail, which
+// would hide one too many.
+func (p *post) policy(outbound string) {
+	p.t.Helper()
+	p.write("policy.toml", postRules+fmt.Sprintf("[exec]\nworkspace = %q\n", p.path("ws"))+"[outbound]\n"+outbound)
+}
+
+func (p *post) command(name string, args ...string) *exec.Cmd {
+	p.t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), "PULSE_QUEUE="+p.path("q"), "PULSE_POLICY="+p.path("policy.toml"))
+	return cmd
+}
+
+func (p *post) must(stdin, name string, args ...string) string {
+	p.t.Helper()
+	cmd := p.command(name, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatalf("%s %v: %v", name, args, err)
+	}
+	return string(out)
+}
+
+// receipt is what is looked at of a task.
+type receipt struct{ ID, Kind, State, Reason, Action string }
+
+func receipts(t *testing.T, lines string) (list []receipt) {
+	t.Helper()
+	for d := json.NewDecoder(strings.NewReader(lines)); d.More(); {
+		var rec struct {
+			Task     receipt
+			Decision struct{ Action string }
+		}
+		if err := d.Decode(&rec); err != nil {
+			t.Fatal(err)
+		}
+		rec.Task.Action = rec.Decision.Action
+		list = append(list, rec.Task)
+	}
+	return list
+}
+
+func (p *post) add(records string) []receipt {
+	p.t.Helper()
+	return receipts(p.t, p.must(records, "sh", "-c", "pulse-authorize | pulse-queue add"))
+}
+
+// proposes lets a worker of the ask propose, and returns the receipts of what it wants
+// to send.
+func (p *post) proposes(lines ...string) (list []receipt) {
+	p.t.Helper()
+	p.write("proposed", strings.Join(lines, "\n")+"\n")
+	p.must("", "pulse-queue", "run", "--proposals", "--", "cat", p.path("proposed"))
+	out := p.must("", "sh", "-c", "pulse-queue outbox | pulse-authorize | pulse-queue add")
+	return slices.DeleteFunc(receipts(p.t, out), func(r receipt) bool { return r.Action != "external_send" })
+}
+
+// types answers a question of pulse-approve with its code.
+func (p *post) types(args ...string) {
+	p.t.Helper()
+	person, err := cmdlinetest.Sit(p.command("pulse-approve", args...))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer person.Leave()
+	code, err := person.Code()
+	if err == nil {
+		err = person.Type(code + "\n")
+	}
+	if status, screen := person.Wait(); status != 0 || err != nil {
+		p.t.Fatalf("%v: exit %d, %v\n%s", args, status, err, screen)
+	}
+}
+
+// approved proposes one mail, and a person says yes to it.
+func (p *post) approved(line string) (id string) {
+	p.t.Helper()
+	list := p.proposes(line)
+	if len(list) != 1 || list[0].State != "awaiting_review" {
+		p.t.Fatalf("%+v", list)
+	}
+	p.types("yes", list[0].ID)
+	return list[0].ID
+}
+
+func (p *post) run() *exec.Cmd {
+	return p.command("pulse-queue", append([]string{"run", "--effect", "external_send", "--"}, p.sender...)...)
+}
+
+// send runs what is approved and returns what run said.
+func (p *post) send() (stderr string) {
+	p.t.Helper()
+	var said strings.Builder
+	cmd := p.run()
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		p.t.Fatalf("%v: %s", err, said.String())
+	}
+	return said.String()
+}
+
+func (p *post) show(id string) receipt {
+	p.t.Helper()
+	return receipts(p.t, p.must("", "pulse-queue", "show", "--json", id))[0]
+}
+
+const toBob = `{"action":"external_send","target":["bob@partner.example","eve@partner.example"],"tool":"mail.send","args":{"subject":"hello","text":"hi"}}`
+
+// TestMailLeaves: from the ask to the envelope, with everything a mail can have.
+func TestMailLeaves(t *testing.T) {
+	p := newPost(t)
+	p.write("ws/a.txt", "as it was\n")
+	name := "Prüfung (1).bin"
+	content := strings.Repeat("\x00\xff\r\n.\r\n", 40000)
+	p.write("ws/"+name, content)
+	subject := "Grüße, and a line that is so long that it has to be put into several encoded words 字"
+	args, err := json.Marshal(map[string]any{"subject": subject, "text": "One\n.\nTwo ü\r\n", "in_reply_to": "<1@mail.example>",
+		"references": []string{"<0@mail.example>", "<1@mail.example>"}, "to": []string{"bob@PARTNER.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := p.approved(`{"action":"external_send","target":["Bob@PARTNER.example","eve@partner.example"],"args":` + string(args) + `,"files":["a.txt","` + name + `"]}`)
+	p.write("ws/a.txt", "changed since\n")
+	if err := os.Remove(p.path("ws/" + name)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if said := p.send(); said != "" {
+			t.Error(said)
+		}
+	}
+	got, conns := p.got()
+	if len(got) != 1 || conns != 1 {
+		t.Fatalf("%d mails, %d connections", len(got), conns)
+	}
+	if m := got[0]; m.from != "agent@example.com" || !slices.Equal(m.to, []string{"Bob@partner.example", "eve@partner.example"}) {
+		t.Errorf("from %s to %q", m.from, m.to)
+	}
+	m, err := mail.ReadMessage(strings.NewReader(got[0].data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]string{
+		"From": "agent@example.com", "To": "bob@PARTNER.example", "Cc": "", "Bcc": "", "In-Reply-To": "<1@mail.example>",
+		"References": "<0@mail.example> <1@mail.example>", "Message-Id": "<" + id + "@pulse.invalid>", "Mime-Version": "1.0",
+	} {
+		if got := strings.Join(m.Header[field], "|"); got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
+	if s, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); s != subject || err != nil {
+		t.Errorf("%q, %v", s, err)
+	}
+	if _, err := m.Header.Date(); err != nil {
+		t.Error(err)
+	}
+	parts := parts(t, m)
+	want := []string{"", "One\r\n.\r\nTwo ü\r\n", "a.txt", "as it was\n", name, content}
+	if !slices.Equal(parts, want) {
+		t.Errorf("%.300q", parts)
+	}
+	for line := range strings.Lines(got[0].data) {
+		if len(line) > 200 {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+	p.must("", "pulse-queue", "verify")
+}
+
+// parts returns the name and the content of each part of a message.
+func parts(t *testing.T, m *mail.Message) (list []string) {
+	t.Helper()
+	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := multipart.NewReader(m.Body, params["boundary"]); ; {
+		part, err := r.NextPart()
+		if err == io.EOF {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, part.FileName(), decoded(t, part))
+	}
+}
+
+func decoded(t *testing.T, part *multipart.Part) string {
+	t.Helper()
+	if enc := part.Header.Get("Content-Transfer-Encoding"); enc != "base64" {
+		t.Errorf("%s: %q", part.FileName(), enc)
+	}
+	b, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, part))
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
+
+// TestSendersEnd: what becomes of an effect when its submission dies at each point; and
+// however often run comes by afterwards, one yes is one mail at most.
+func TestSendersEnd(t *testing.T) {
+	const restored, unknown, done = "scheduled worker_asked_for_later", "awaiting_review effect_unknown", "completed done"
+	for name, c := range map[string]struct {
+		prepare func(p *post)
+		end     string
+		mails   int
+		says    string // of run
+	}{
+		"nothing":             {nil, done, 1, ""},
+		"nobody listens":      {func(p *post) { p.configure(p.t, closedPort(p.t), "127.0.0.1", password) }, restored, 0, ""},
+		"through a socket":    {func(p *post) { p.configure(p.t, closedPort(p.t), "127.0.0.1", password+"\nsocket "+p.socket) }, done, 1, ""},
+		"a wrong password":    {func(p *post) { p.configure(p.t, p.port(), "127.0.0.1", "wrong") }, unknown, 0, "535"},
+		"a wrong certificate": {func(p *post) { p.configure(p.t, p.port(), "localhost", password) }, unknown, 0, "certificate"},
+		"drop at connect":     {trips(drops(atConnect)), unknown, 0, "effect happened"},
+		"drop at MAIL":        {trips(drops(atMail)), unknown, 0, "effect happened"},
+		"drop at RCPT":        {trips(drops(atRcpt)), unknown, 0, "effect happened"},
+		"drop in DATA":        {trips(drops(inData)), unknown, 0, "effect happened"},
+		"drop after the dot":  {trips(drops(afterDot)), unknown, 1, "effect happened"},
+		"450 to MAIL":         {trips(answers(atMail, 450)), restored, 0, ""},
+		"450 to RCPT":         {trips(answers(atRcpt, 450)), restored, 0, ""},
+		"550 to RCPT":         {trips(answers(atRcpt, 550)), unknown, 0, "this is 550"},
+		"450 to the dot":      {trips(answers(afterDot, 450)), unknown, 0, "this is 450"},
+		"550 to the dot":      {trips(answers(afterDot, 550)), unknown, 0, "this is 550"},
+		"251 to the dot":      {trips(answers(afterDot, 251)), unknown, 1, "this is 251"},
+		"killed before":       {func(p *post) { p.sender = []string{"sh", "-c", "kill -KILL $$"} }, unknown, 0, "effect happened"},
+		"killed after": {func(p *post) {
+			p.sender = append([]string{"sh", "-c", `"$@"; kill -KILL $$`, "sh"}, p.sender...)
+		}, unknown, 1, "effect happened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPost(t)
+			id := p.approved(toBob)
+			if c.prepare != nil {
+				c.prepare(p)
+			}
+			said := p.send()
+			if got := p.show(id); got.State+" "+got.Reason != c.end || !strings.Contains(said, c.says) || (said == "") != (c.says == "") {
+				t.Errorf("%+v: %s", got, said)
+			}
+			approvals, _ := filepath.Glob(p.path("q/approvals/*"))
+			if (len(approvals) == 1) != (c.end == restored) {
+				t.Errorf("approvals: %q", approvals)
+			}
+			p.trips(nil)
+			for range 2 {
+				p.send()
+			}
+			if got, _ := p.got(); len(got) != c.mails {
+				t.Errorf("%d mails", len(got))
+			}
+			p.must("", "pulse-queue", "verify")
+		})
+	}
+}
+
+func trips(trip func(*smtp.Conn, stage) error) func(*post) {
+	return func(p *post) { p.trips(trip) }
+}
+
+// TestRunnerDies: the runner is killed while the server has the mail half, and the
+// sender goes on without it.
+func TestRunnerDies(t *testing.T) {
+	p := newPost(t)
+	id := p.approved(toBob)
+	runner := p.run()
+	dead := make(chan error, 1)
+	p.trips(func(_ *smtp.Conn, at stage) error {
+		if at == inData {
+			runner.Process.Kill()
+			dead <- runner.Wait()
+		}
+		return nil
+	})
+	if err := runner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-dead; runner.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(cmdlinetest.Patience); p.show(id).State == "running" && time.Now().Before(end); {
+		p.send() // which leaves it alone until its sender is gone
+	}
+	if got := p.show(id); got.State != "awaiting_review" || got.Reason != "effect_unknown" {
+		t.Errorf("%+v", got)
+	}
+	p.send()
+	if got, _ := p.got(); len(got) != 1 {
+		t.Fatalf("%d mails", len(got))
+	}
+
+	// A second yes is a second mail, and its receiver can tell that it is the same.
+	p.trips(nil)
+	p.types("yes", id)
+	p.send()
+	got, _ := p.got()
+	if len(got) != 2 || !strings.Contains(got[0].data, "Message-ID: <"+id+"@") || !strings.Contains(got[1].data, "Message-ID: <"+id+"@") {
+		t.Errorf("%d mails: %q", len(got), got)
+	}
+	p.must("", "pulse-queue", "verify")
+}
+
+// TestWhatThePolicyHolds: a target that it does not list, now or when the yes was
+// given; and a second mail to somebody who has just had one.
+func TestWhatThePolicyHolds(t *testing.T) {
+	p := newPost(t)
+	p.policy("allow = [\"@PARTNER.example\"]\nmin_reply_interval = \"10m\"\n")
+	one := func(target, text string) string {
+		return fmt.Sprintf(`{"action":"external_send","target":%q,"args":{"text":%q}}`, target, text)
+	}
+	list := p.proposes(one("eve@other.example", "1"), one("bob@partner.example.other.example", "2"),
+		one("bob@partner.example", "3"), one("BOB@Partner.Example", "4"), one("cy@partner.example", "5"), one("dan@partner.example", "6"))
+	states := ""
+	for _, r := range list {
+		states += r.State + " "
+		if r.State == "awaiting_review" {
+			p.types("yes", r.ID)
+		}
+	}
+	if states != "rejected rejected awaiting_review awaiting_review awaiting_review awaiting_review " {
+		t.Fatal(states)
+	}
+	p.policy("allow = [\"bob@partner.example\", \"cy@partner.example\"]\nmin_reply_interval = \"10m\"\n")
+	p.send()
+	p.send()
+	var to []string
+	got, _ := p.got()
+	for _, m := range got {
+		to = append(to, m.to...)
+	}
+	if slices.Sort(to); !slices.Equal(to, []string{"bob@partner.example", "cy@partner.example"}) && !slices.Equal(to, []string{"BOB@partner.example", "cy@partner.example"}) {
+		t.Errorf("%q", to)
+	}
+	if a, b, dan := p.show(list[2].ID).State, p.show(list[3].ID).State, p.show(list[5].ID); a == b || dan.State != "rejected" {
+		t.Errorf("%s, %s, %+v", a, b, dan)
+	}
+	p.must("", "pulse-queue", "verify")
+}
+
+// TestGrantSends: what was granted ahead goes out with no further yes, once.
+func TestGrantSends(t *testing.T) {
+	p := newPost(t)
+	p.types("grant", "bob@partner.example", "--task", p.ask)
+	p.proposes(`{"action":"external_send","target":"Bob@partner.example","args":{"text":"one"}}`,
+		`{"action":"external_send","target":"bob@partner.example","args":{"text":"two"}}`)
+	for range 2 {
+		p.send()
+	}
+	if got, _ := p.got(); len(got) != 1 {
+		t.Errorf("%d mails", len(got))
+	}
+	p.must("", "pulse-queue", "verify")
+}
+
+// TestSenderRefuses: a record that says more than its envelope, or what no header can
+// hold, is refused before there is a connection.
+func TestSenderRefuses(t *testing.T) {
+	p := newPost(t)
+	const id = "0123456789abcdef0123456789abcdef"
+	give := func(record string) (status int, said string) {
+		cmd := p.command(p.sender[0], p.sender[1:]...)
+		cmd.Env = append(cmd.Env, "PULSE_TASK="+id)
+		cmd.Stdin = strings.NewReader(record)
+		out, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	effect := func(request string) string {
+		return `{"task":{"id":"` + id + `"},"identity":{"via":"agent"},"request":{"action":"external_send",` + request + "}}\n"
+	}
+	refused := []string{"", "{", "[]", effect(`"target":"bob@x.example"`) + effect(`"target":"bob@x.example"`),
+		strings.Replace(effect(`"target":"bob@x.example","args":{"text":""}`), "agent", "submit", 1),
+		strings.Replace(effect(`"target":"bob@x.example","args":{"text":""}`), "external_send", "destructive", 1),
+		strings.Replace(effect(`"target":"bob@x.example","args":{"text":""}`), id, strings.Repeat("f", 32), 1),
+	}
+	for _, target := range []string{`[]`, `""`, `"bob"`, `"-C@x.example"`, `"bob@x.example\n"`, `"bob@x.example eve@x.example"`, `"bob@x.example,eve@x.example"`,
+		`"<bob@x.example>"`, `"Bob <bob@x.example>"`, `"\"bob\"@x.example"`, `"bob@[127.0.0.1]"`, `"bob@x.example>\r\nRCPT TO:<eve@x.example"`, `"b\u00f6b@x.example"`, `["bob@x.example","-t"]`, `{"a":1}`, `7`, `".bob@x.example"`} {
+		refused = append(refused, effect(`"args":{"text":"hi"},"target":`+target))
+	}
+	for _, args := range []string{`null`, `"hi"`, `{}`, `{"text":1}`, `{"text":"hi","body":"ho"}`, `{"text":"hi","bcc":"eve@x.example"}`, `{"text":"hi","Bcc":["eve@x.example"]}`, `{"text":"hi","BCC":"bob@x.example"}`,
+		`{"text":"hi","to":"eve@x.example"}`, `{"text":"hi","To":"eve@x.example"}`, `{"text":"hi","cc":["bob@x.example","eve@x.example"]}`, `{"text":"hi","CC":"eve@x.example"}`, `{"text":"hi","to":"bob@x.example, eve@x.example"}`,
+		`{"text":"hi","headers":{"Bcc":"eve@x.example"}}`, `{"text":"hi","reply_to":"eve@x.example"}`, `{"text":"hi","from":"eve@x.example"}`, `{"text":"hi","html":"<b>ho</b>"}`,
+		`{"text":"hi","subject":"a\nBcc: eve@x.example"}`, `{"text":"hi","subject":"a\r\n\r\nb"}`, `{"text":"hi","subject":"a\u0000"}`, `{"text":"hi","subject":"a\u0085b"}`, `{"text":"hi","subject":"a\u2028b"}`, `{"text":"hi","subject":["a"]}`,
+		`{"text":"hi","in_reply_to":"<a@b>\nBcc: eve@x.example"}`, `{"text":"hi","in_reply_to":["<a@b>","<c@d>"]}`, `{"text":"hi","references":"<a@b> <c@d>\r\n\r\nhi"}`, `{"text":"hi","references":[1]}`} {
+		refused = append(refused, effect(`"target":"bob@x.example","args":`+args))
+	}
+	for _, more := range []string{`"bcc":"eve@x.example"`, `"tool":"sms.send"`, `"files":[{"data":""}]`, `"files":[{"name":"a\r\nBcc: eve@x.example","data":""}]`, `"files":[{"name":"a/","data":""}]`,
+		`"files":[{"name":"..","data":""}]`, `"files":[{"name":"` + strings.Repeat("\u00fc", 200) + `","data":""}]`} {
+		refused = append(refused, effect(`"target":"bob@x.example","args":{"text":"hi"},`+more))
+	}
+	for _, record := range refused {
+		if status, said := give(record); status != 64 || !strings.HasPrefix(said, "msmtp: nothing was sent: ") || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s\nexit %d: %s", record, status, said)
+		}
+	}
+	if got, conns := p.got(); len(got) != 0 || conns != 0 {
+		t.Errorf("%d mails, %d connections", len(got), conns)
+	}
+	if status, said := give(effect(`"target":"bob@x.example","args":{"text":"hi"}`)); status != 0 || said != "" {
+		t.Errorf("exit %d: %s", status, said)
+	}
+
+	// In the queue it is a person's again, and no run tries it once more.
+	effect1 := p.approved(`{"action":"external_send","target":"bob@partner.example","args":{"text":"hi","bcc":"eve@partner.example"}}`)
+	said := p.send()
+	p.send()
+	if got := p.show(effect1); got.State != "awaiting_review" || !strings.Contains(said, "nothing was sent: args has a member") {
+		t.Errorf("%+v: %s", got, said)
+	}
+	if got, conns := p.got(); len(got) != 1 || conns != 1 {
+		t.Errorf("%d mails, %d connections", len(got), conns)
+	}
+}
