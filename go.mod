@@ -5,7 +5,7 @@ go 1.26.5
 require (
 	github.com/BurntSushi/toml v1.6.0 // the policy file
 	github.com/elastic/go-seccomp-bpf v1.6.0 // lib/sandbox: what Landlock can't reach
-	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/source/guard.go before an update
+	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/mailbox/guard.go before an update
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
 	github.com/emersion/go-msgauth v0.7.0 // DKIM and DMARC
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/source/dovecottest"
+	"pulse/lib/mailbox/dovecottest"
 )
 
 // bin holds the commands.

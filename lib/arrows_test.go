@@ -31,8 +31,8 @@ var owners = map[string][]string{
 	"github.com/urfave/cli/v2":        {"lib/cmdline"},
 	"github.com/BurntSushi/toml":      {"lib/policy"},
 	"github.com/mattn/go-isatty":      {"lib/tty"},
-	"github.com/emersion/go-imap/v2":  {"lib/source"},
-	"github.com/emersion/go-sasl":     {"lib/source"},
+	"github.com/emersion/go-imap/v2":  {"lib/mailbox"},
+	"github.com/emersion/go-sasl":     {"lib/mailbox"},
 	"github.com/emersion/go-message":  {"lib/message"},
 	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
 	"golang.org/x/text":               {"lib/message"},
@@ -40,6 +40,7 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
+	"github.com/emersion/go-smtp":     {},
 
 	"github.com/landlock-lsm/go-landlock": {"lib/sandbox"},
 	"github.com/elastic/go-seccomp-bpf":   {"lib/sandbox"},

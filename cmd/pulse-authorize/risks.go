@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"pulse/lib/policy"
 	"pulse/lib/workspace"
@@ -59,7 +60,21 @@ func workspaceRisks(dir, queue string, risk func(bool, string, ...any)) {
 	case info.Mode().Perm()&0o002 != 0:
 		risk(true, "exec.workspace %s may be written by everybody (mode %04o)", dir, info.Mode().Perm())
 	}
+	above := filepath.Dir(dir)
+	risk(replaceable(above), "%s may be written by others, who can put another directory in the place of exec.workspace", above)
 	risk(queue != "" && (within(queue, info) || within(dir, stat(queue))), "exec.workspace %s and the queue %s lie in each other: who may change the one changes the other", dir, queue)
+}
+
+// replaceable reports whether somebody else than root and this user may rename what a
+// directory has. In a sticky one only what is theirs.
+func replaceable(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() ||
+		info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0
 }
 
 func stat(path string) fs.FileInfo {

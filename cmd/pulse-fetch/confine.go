@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
+	"pulse/lib/mailbox"
 	"pulse/lib/sandbox"
 	"pulse/lib/source"
 )
@@ -21,7 +22,7 @@ func confine(c *cli.Context, src source.Source) error {
 		return err
 	}
 	switch s := src.(type) {
-	case *source.IMAP:
+	case *mailbox.Mailbox:
 		x509.SystemCertPool() // read once, and could not be later
 		s.Connected = now
 		return nil

@@ -17,8 +17,8 @@ import (
 	"pulse/lib/cmdline"
 	"pulse/lib/cmdline/cmdlinetest"
 	"pulse/lib/envelope"
+	"pulse/lib/mailbox/imaptest"
 	"pulse/lib/record"
-	"pulse/lib/source/imaptest"
 )
 
 func TestMain(m *testing.M) {

@@ -16,6 +16,7 @@ import (
 
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
+	"pulse/lib/mailbox"
 	"pulse/lib/safefile"
 	"pulse/lib/source"
 	"pulse/lib/spool"
@@ -102,18 +103,18 @@ func localFlags(c *cli.Context, kind string) error {
 
 // openIMAP prepares a mailbox on a server; it does not connect.
 func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (source.Source, error) {
-	a, err := source.ParseAddress(arg)
+	a, err := mailbox.ParseAddress(arg)
 	if err != nil {
 		return nil, err
 	}
 	if err := plainText(c, a); err != nil {
 		return nil, err
 	}
-	s := &source.IMAP{Address: a, Plain: c.Bool("insecure-loopback"), Auth: source.Auth(c.String("auth")), Window: window, Now: time.Now()}
+	s := &mailbox.Mailbox{Address: a, Plain: c.Bool("insecure-loopback"), Auth: mailbox.Auth(c.String("auth")), Window: window, Now: time.Now()}
 	if err := s.Auth.Check(""); err != nil {
 		return nil, err
 	}
-	if s.Search, err = source.ParseSearch(c.String("search")); err != nil {
+	if s.Search, err = mailbox.ParseSearch(c.String("search")); err != nil {
 		return nil, fault.Usagef("--search 'FROM alice SUBJECT \"two words\" SINCE 2026-01-31'", "--search: %w", err)
 	}
 	if s.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
@@ -122,7 +123,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	if s.From, err = start(c, a); err != nil {
 		return nil, err
 	}
-	secret := source.Secret{Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file")}
+	secret := mailbox.Secret{Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file")}
 	if s.Password, err = secret.Read(ctx, c.App.ErrWriter); err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 }
 
 // plainText refuses to do without TLS anywhere but to this machine.
-func plainText(c *cli.Context, a source.Address) error {
+func plainText(c *cli.Context, a mailbox.Address) error {
 	if !c.Bool("insecure-loopback") {
 		return nil
 	}
@@ -164,8 +165,8 @@ func authorities(path string) (*x509.CertPool, error) {
 }
 
 // start reads how far the queue has recorded this mailbox.
-func start(c *cli.Context, a source.Address) (source.Start, error) {
-	from := source.Start{Limit: c.Int("limit"), Resume: c.String("queue") != ""}
+func start(c *cli.Context, a mailbox.Address) (mailbox.Start, error) {
+	from := mailbox.Start{Limit: c.Int("limit"), Resume: c.String("queue") != ""}
 	if !from.Resume {
 		return from, nil
 	}
@@ -176,7 +177,7 @@ func start(c *cli.Context, a source.Address) (source.Start, error) {
 	if err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}
-	from.Position = source.Position{UIDValidity: p.UIDValidity, UID: p.UID, Received: p.Received, Known: known}
+	from.Position = mailbox.Position{UIDValidity: p.UIDValidity, UID: p.UID, Received: p.Received, Known: known}
 	return from, nil
 }
 

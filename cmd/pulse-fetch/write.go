@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/envelope"
+	"pulse/lib/mailbox"
 	"pulse/lib/message"
 	"pulse/lib/record"
 	"pulse/lib/source"
@@ -25,7 +26,7 @@ type writer struct {
 }
 
 func newWriter(w io.Writer, opt message.Options, src source.Source) *writer {
-	_, live := src.(*source.IMAP)
+	_, live := src.(*mailbox.Mailbox)
 	return &writer{w: bufio.NewWriterSize(w, 64<<10), opt: opt, live: live}
 }
 

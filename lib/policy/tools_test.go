@@ -65,7 +65,8 @@ func TestProgramsRefused(t *testing.T) {
 func TestInterpreters(t *testing.T) {
 	for _, name := range strings.Fields(`sh bash dash zsh BASH bash-static env xargs nice timeout sudo doas su ssh find awk mawk perl perl5.36.0
 		python python3 python3.11 ruby3.1 node node22 nodejs lua5.4 tclsh8.6 tar rsync vim vim.basic less man make docker systemd-run gdb strace
-		ld-linux-x86-64.so.2 ld-musl-x86_64.so.1 ld.so busybox toybox setsid nohup stdbuf script expect php8.2 sed ed gcc-12 7z i386 x86_64 sqlite3`) {
+		ld-linux-x86-64.so.2 ld-musl-x86_64.so.1 ld.so busybox toybox setsid nohup stdbuf script expect php8.2 sed ed gcc-12 7z i386 x86_64 sqlite3
+		perl5.36-x86_64-linux-gnu x86_64-linux-gnu-gcc-12 python3.11-dbg sdiff lli-14`) {
 		if !Interpreter(name) {
 			t.Errorf("%s is not known", name)
 		}
@@ -73,7 +74,7 @@ func TestInterpreters(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range strings.Fields("ls cat cp date report git shred showme enveloper pythonic sha256sum") {
+	for _, name := range strings.Fields("ls cat cp date report git shred showme enveloper pythonic sha256sum b2sum v4l2-ctl x86_64-linux-gnu-readelf") {
 		if Interpreter(name) {
 			t.Errorf("%s is taken for one", name)
 		}

@@ -25,7 +25,7 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 	if held, err := tx.Held(); held != nil || err != nil {
 		return false, err
 	}
-	begun := false
+	begun, size := false, 0
 	full, err := each(tx, task.Scheduled, func(e *Entry) (moved bool, err error) {
 		if more || e.Kind != task.Effect || e.Action != terms.WriteLocal || now.Before(e.NotBefore) {
 			return false, nil
@@ -41,6 +41,9 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 			}
 		}
 		begun = true
+		if size += len(s.File); size >= maxBatchBytes {
+			more = true // drafts are held in memory until the commit
+		}
 		_, moved, err = r.consider(tx, e, now, nil)
 		return moved, err
 	})

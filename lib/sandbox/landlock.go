@@ -28,7 +28,7 @@ const (
 // landlockHere returns the version of Landlock that is used here, 0 for none.
 func landlockHere() int {
 	v, err := ll.LandlockGetABIVersion()
-	if err != nil || v < least {
+	if err != nil || v < least || !everyThread() {
 		return 0
 	}
 	return min(v, newest)

@@ -18,6 +18,8 @@ import (
 	"pulse/lib/message"
 )
 
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

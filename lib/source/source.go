@@ -1,12 +1,11 @@
-// Package source reads raw messages from where mail lies: an IMAP mailbox, a
-// Maildir, an mbox, files, standard input. It understands no message; lib/message
-// does.
+// Package source reads raw messages from where they lie on this machine: a Maildir,
+// an mbox, files, standard input, a spool of webhook requests. It understands no
+// message; lib/message does. What all sources have in common is here as well;
+// lib/mailbox is the one on a server.
 //
-// Invariant: it only reads. Nothing is written, renamed or flagged anywhere, and
-// on an IMAP connection a guard lets no other command out and no response in that
-// could exhaust the parser behind it. Memory is bounded by one message. Caveat:
-// what a server says of dates, sizes and UIDs is believed as far as it agrees with
-// itself.
+// Invariant: it only reads. Nothing is written, renamed or flagged anywhere. Memory
+// is bounded by one message. Caveat: when a message came is what the file or the
+// From_ line says, and whoever may write there may say anything.
 package source
 
 import (

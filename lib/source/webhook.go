@@ -52,13 +52,25 @@ func OpenWebhook(dir, secrets string) (*Webhook, error) {
 	}
 	b, err := safefile.ReadSecret(secrets, webhook.MaxKeyFile)
 	if err != nil {
-		return nil, fault.Usagef(fileHint(secrets, err), "--webhook-secret-file: %w", err)
+		return nil, fault.Usagef(SecretHint(secrets, err), "--webhook-secret-file: %w", err)
 	}
 	keys, err := webhook.ParseKeys(b)
 	if err != nil {
 		return nil, fault.Usagef("", "--webhook-secret-file %s: %w", secrets, err)
 	}
 	return &Webhook{dir, keys}, nil
+}
+
+// SecretHint says what to type where a file with a secret could not be read; empty
+// where nobody can say.
+func SecretHint(path string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "(umask 077; cat >" + path + ")"
+	case errors.Is(err, safefile.ErrReadable):
+		return "chmod 600 " + path
+	}
+	return ""
 }
 
 // spooled is a request that lies in the spool.

@@ -148,9 +148,12 @@ func (d *osDisk) open(name string, flags int) (int, error) {
 		return -1, err
 	}
 	defer restore()
-	if d.shared && flags&unix.O_CREAT != 0 {
+	switch {
+	case d.shared && flags&unix.O_CREAT != 0:
 		fd, err = d.create(fd, base, name, flags)
-	} else {
+	case d.shared && flags&unix.O_ACCMODE != unix.O_RDONLY:
+		fd, err = openShared(fd, base, flags)
+	default:
 		fd, err = unix.Openat(fd, base, flags|openFlags, 0o600)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/source/imaptest"
+	"pulse/lib/mailbox/imaptest"
 )
 
 // setting returns the values of a setting of a unit and of the drop-in of all, in

@@ -55,8 +55,9 @@ func (b *built) Run() int {
 // Build builds commands of pulse into a directory.
 func Build(dir string, names ...string) error {
 	for _, name := range names {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), "pulse/cmd/"+name).CombinedOutput()
-		if err != nil {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), "pulse/cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as scripts/install does
+		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("go build %s: %w\n%s", name, err, out)
 		}
 	}

@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // explain names the reason for an error of the library, which says of a closed
 // connection only that it is closed.
-func (s *IMAP) explain(ctx context.Context, g *guard, err error) error {
+func (s *Mailbox) explain(ctx context.Context, g *guard, err error) error {
 	var classed *fault.Error
 	var refused *imap.Error
 	cause := err

@@ -1,11 +1,10 @@
-package source
+package mailbox
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"pulse/lib/fault"
 	"pulse/lib/safefile"
+	"pulse/lib/source"
 )
 
 // maxPassword bounds what is read of a password or token, in bytes: tokens of large
@@ -27,8 +27,8 @@ type Secret struct {
 
 // Read returns the password or token: the first line of what the command prints, the
 // variable holds, or the file contains. Whatever is wrong is a usage error, but for
-// the end of ctx, which is a temporary one; none shows the password. What the command says on its standard error goes to
-// stderr.
+// the end of ctx, which is a temporary one; none shows the password. What the command
+// says on its standard error goes to stderr.
 func (s Secret) Read(ctx context.Context, stderr io.Writer) (string, error) {
 	noCore()
 	text, err := s.text(ctx, stderr)
@@ -83,19 +83,9 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 		err = safefile.Guarded(s.File, uint32(os.Geteuid()))
 	}
 	if err != nil {
-		return "", fault.Usagef(fileHint(s.File, err), "--password-file: %w", err)
+		return "", fault.Usagef(source.SecretHint(s.File, err), "--password-file: %w", err)
 	}
 	return string(b), nil
-}
-
-func fileHint(path string, err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "(umask 077; cat >" + path + ")"
-	case errors.Is(err, safefile.ErrReadable):
-		return "chmod 600 " + path
-	}
-	return ""
 }
 
 // run starts the command without a shell and reads the beginning of what it

@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 
 	"pulse/lib/message"
+	"pulse/lib/source"
 )
 
 // fetch asks for one batch and yields what comes.
@@ -86,8 +87,8 @@ func (f *fetcher) take(msg *imapclient.FetchMessageData, missing map[uint32]bool
 }
 
 // read collects the items of one message. All must be there, once.
-func (f *fetcher) read(msg *imapclient.FetchMessageData) (*Message, error) {
-	m := &Message{Source: f.Address.String(), UIDValidity: f.validity}
+func (f *fetcher) read(msg *imapclient.FetchMessageData) (*source.Message, error) {
+	m := &source.Message{Source: f.Address.String(), UIDValidity: f.validity}
 	size := int64(-1)
 	seen := map[imap.PartSpecifier]bool{}
 	for item := msg.Next(); item != nil; item = msg.Next() {

@@ -1,6 +1,7 @@
 // Package dovecottest runs a private Dovecot for tests: IMAP on loopback, over TLS and
-// with STARTTLS, one user with a password and OAuth tokens, one Maildir. It needs no network and no configuration of the machine;
-// whoever runs the tests must have Debian's dovecot-imapd (2.3).
+// with STARTTLS, one user with a password and OAuth tokens, one Maildir. It needs no
+// network and no configuration of the machine; whoever runs the tests must have
+// Debian's dovecot-imapd (2.3).
 package dovecottest
 
 import (
@@ -190,6 +191,9 @@ service anvil {
 }
 `
 
+// patience is how long Dovecot may take to start, and to end, before it is killed.
+const patience = 20 * time.Second
+
 // run starts Dovecot and returns once it says that it listens.
 func (s *Server) run(t testing.TB, path, conf string) {
 	cmd := exec.Command(path, "-F", "-c", conf)
@@ -197,18 +201,22 @@ func (s *Server) run(t testing.TB, path, conf string) {
 	log, err := cmd.StderrPipe()
 	check(t, err)
 	check(t, cmd.Start())
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(log)
 	var said []string
 	for lines.Scan() {
 		said = append(said, lines.Text())
 		if strings.Contains(lines.Text(), "starting up") {
+			late.Stop()
 			go func() { // or Dovecot would block once the pipe is full
 				for lines.Scan() {
 				}
 			}()
 			t.Cleanup(func() {
 				cmd.Process.Signal(syscall.SIGTERM)
+				late.Reset(patience)
 				cmd.Wait()
+				late.Stop()
 			})
 			return
 		}

@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"context"
@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/source/dovecottest"
+	"pulse/lib/mailbox/dovecottest"
+	"pulse/lib/source"
 )
 
 // A real server, with mail in new and cur: nothing about it changes, not even that
@@ -35,7 +36,7 @@ func TestDovecot(t *testing.T) {
 		for _, window := range []int64{0, 10, 1 << 20} {
 			s.Auth, s.Window, s.From = auth, window, Start{Limit: 2 * n}
 			uids = nil
-			if err := s.Each(context.Background(), func(m *Message) error {
+			if err := each(t, context.Background(), s, func(m *source.Message) error {
 				uids = append(uids, m.UID)
 				validity = m.UIDValidity
 				if want := min(m.Size-int64(len(m.Header)), window); int64(len(m.Body)) != want {
@@ -94,17 +95,17 @@ func TestSameByAllWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	imap := mailbox(t, srv.Addr, srv.CA)
-	md, err := OpenMaildir(srv.Maildir, 1000, 0)
+	md, err := source.OpenMaildir(srv.Maildir, 1000, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, err := OpenMbox(path, 1000)
+	box, err := source.OpenMbox(path, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]Source{"IMAP": imap, "Maildir": md, "mbox": box} {
+	for name, s := range map[string]source.Source{"IMAP": imap, "Maildir": md, "mbox": box} {
 		n := 0
-		if err := s.Each(context.Background(), func(m *Message) error {
+		if err := each(t, context.Background(), s, func(m *source.Message) error {
 			n++
 			if got := strings.ReplaceAll(string(m.Header)+string(m.Body), "\r\n", "\n"); got != text {
 				t.Errorf("%s: %q", name, got)

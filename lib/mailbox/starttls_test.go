@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"bufio"
@@ -18,10 +18,11 @@ import (
 	"time"
 
 	"pulse/lib/fault"
-	"pulse/lib/source/imaptest"
+	"pulse/lib/mailbox/imaptest"
+	"pulse/lib/source"
 )
 
-// listen serves one connection and returns where.
+// listen serves one connection, for as long as patience, and returns where.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,6 +37,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 			return
 		}
 		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(patience)) // or the cleanup waits for a peer that does nothing
 		serve(conn)
 	}()
 	t.Cleanup(func() { ln.Close(); <-done })
@@ -43,7 +45,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 }
 
 // trusting returns a mailbox with STARTTLS that trusts a certificate.
-func trusting(t *testing.T, addr string, cert tls.Certificate) *IMAP {
+func trusting(t *testing.T, addr string, cert tls.Certificate) *Mailbox {
 	t.Helper()
 	s := mailbox(t, addr, "")
 	s.Plain, s.RootCAs = false, x509.NewCertPool()
@@ -264,7 +266,7 @@ func TestStartTLSCancelled(t *testing.T) {
 	s := trusting(t, addr, cert)
 	l := defaultLimits
 	s.testOnlyLimits = &l
-	if err := s.Each(ctx, func(*Message) error { return nil }); err != context.Canceled {
+	if err := each(t, ctx, s, func(*source.Message) error { return nil }); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }

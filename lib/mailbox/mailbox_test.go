@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"context"
@@ -6,22 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pulse/lib/fault"
-	"pulse/lib/source/imaptest"
+	"pulse/lib/mailbox/imaptest"
+	"pulse/lib/source"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // mailbox returns the INBOX of a server, as pulse-fetch would prepare it.
-func mailbox(t *testing.T, addr, ca string) *IMAP {
+func mailbox(t *testing.T, addr, ca string) *Mailbox {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
-	s := &IMAP{
+	s := &Mailbox{
 		Address:  Address{User: imaptest.User, Host: host, Port: port, Mailbox: "INBOX", TLS: ca != ""},
 		Plain:    ca == "",
 		Password: imaptest.Password, Window: 64 << 10, Now: now,
@@ -38,18 +40,43 @@ func mailbox(t *testing.T, addr, ca string) *IMAP {
 }
 
 // all returns the bodies that come, and the error behind them.
-func all(t *testing.T, s Source) (bodies []string, err error) {
+func all(t *testing.T, s source.Source) (bodies []string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	err = s.Each(ctx, func(m *Message) error {
+	err = each(t, context.Background(), s, func(m *source.Message) error {
 		bodies = append(bodies, strings.TrimSpace(string(m.Body)))
 		return nil
 	})
+	if errors.Is(err, errStuck) {
+		return nil, err // and bodies is still being written to
+	}
 	return bodies, err
 }
 
-func must(t *testing.T, s Source) []string {
+// patience is how long a run, and a server that the tests play, may take: many times
+// what any needs.
+const patience = 30 * time.Second
+
+var errStuck = errors.New("the run does not end, not even with its context")
+
+// each is s.Each with an end: a run that is stuck fails its test and says where every
+// goroutine is, and the other tests go on.
+func each(t *testing.T, ctx context.Context, s source.Source, yield func(*source.Message) error) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.Each(ctx, yield) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience + 5*time.Second):
+		stacks := make([]byte, 1<<20)
+		t.Errorf("%v\n%s", errStuck, stacks[:runtime.Stack(stacks, true)])
+		return errStuck
+	}
+}
+
+func must(t *testing.T, s source.Source) []string {
 	t.Helper()
 	bodies, err := all(t, s)
 	if err != nil {
@@ -76,8 +103,8 @@ func TestIMAP(t *testing.T) {
 	srv := imaptest.Start(t, false)
 	fill(t, srv, 60)
 	s := mailbox(t, srv.Addr, srv.CA)
-	var first *Message
-	err := s.Each(context.Background(), func(m *Message) error {
+	var first *source.Message
+	err := each(t, context.Background(), s, func(m *source.Message) error {
 		if first == nil {
 			c := *m
 			c.Header, c.Body = slices.Clone(m.Header), slices.Clone(m.Body)
@@ -170,8 +197,8 @@ func TestIMAPWindow(t *testing.T) {
 	}{{0, 0, true}, {99, 99, true}, {100, 100, false}, {101, 100, false}} {
 		s := mailbox(t, srv.Addr, srv.CA)
 		s.Window = tt.window
-		var got []Message
-		if err := s.Each(context.Background(), func(m *Message) error { got = append(got, *m); return nil }); err != nil {
+		var got []source.Message
+		if err := each(t, context.Background(), s, func(m *source.Message) error { got = append(got, *m); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if m := got[0]; int64(len(m.Body)) != tt.body || m.Partial != tt.partial || m.Size != 108 {
@@ -189,16 +216,16 @@ func TestIMAPRefusals(t *testing.T) {
 	plain := imaptest.Start(t, true)
 	for _, tt := range []struct {
 		name   string
-		change func(*IMAP)
+		change func(*Mailbox)
 		kind   fault.Kind
 	}{
-		{"wrong password", func(s *IMAP) { s.Password = "hunter2-wrong" }, fault.Failed},
-		{"wrong password, LOGIN", func(s *IMAP) { s.Password, s.Auth = "hunter2-wrong", AuthLogin }, fault.Failed},
-		{"no such mailbox", func(s *IMAP) { s.Address.Mailbox = "Nothing/There" }, fault.Failed},
-		{"untrusted certificate", func(s *IMAP) { s.RootCAs = x509.NewCertPool() }, fault.Failed},
-		{"certificate for another name", func(s *IMAP) { s.Address.Host = "localhost" }, fault.Failed},
-		{"no server", func(s *IMAP) { s.Address.Port = "1" }, fault.Temporary},
-		{"no TLS at the server", func(s *IMAP) { _, s.Address.Port, _ = strings.Cut(plain.Addr, ":") }, fault.Temporary},
+		{"wrong password", func(s *Mailbox) { s.Password = "hunter2-wrong" }, fault.Failed},
+		{"wrong password, LOGIN", func(s *Mailbox) { s.Password, s.Auth = "hunter2-wrong", AuthLogin }, fault.Failed},
+		{"no such mailbox", func(s *Mailbox) { s.Address.Mailbox = "Nothing/There" }, fault.Failed},
+		{"untrusted certificate", func(s *Mailbox) { s.RootCAs = x509.NewCertPool() }, fault.Failed},
+		{"certificate for another name", func(s *Mailbox) { s.Address.Host = "localhost" }, fault.Failed},
+		{"no server", func(s *Mailbox) { s.Address.Port = "1" }, fault.Temporary},
+		{"no TLS at the server", func(s *Mailbox) { _, s.Address.Port, _ = strings.Cut(plain.Addr, ":") }, fault.Temporary},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mailbox(t, srv.Addr, srv.CA)
@@ -234,7 +261,7 @@ func TestIMAPStop(t *testing.T) {
 	s := mailbox(t, srv.Addr, srv.CA)
 	s.From.Limit = 50
 	n := 0
-	err := s.Each(context.Background(), func(*Message) error {
+	err := each(t, context.Background(), s, func(*source.Message) error {
 		if n++; n == 3 {
 			return enough
 		}
@@ -245,7 +272,7 @@ func TestIMAPStop(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n = 0
-	err = s.Each(ctx, func(*Message) error {
+	err = each(t, ctx, s, func(*source.Message) error {
 		if n++; n == 3 {
 			cancel()
 		}

@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pulse/lib/fault"
+	"pulse/lib/source"
 )
 
 // script is what a fake server says to each verb. TAG stands for the command's
@@ -58,24 +59,12 @@ var honest = script{
 // serve plays a script for one connection and returns where, and a counter of the
 // bytes the server could send.
 func serve(t *testing.T, s script) (addr string, sent *atomic.Int64) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Helper()
 	sent = new(atomic.Int64)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		conn, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
+	return listen(t, func(conn net.Conn) {
 		s.answer(counted{conn, sent}, "GREETING", "*")
 		s.read(conn, counted{conn, sent})
-	}()
-	t.Cleanup(func() { ln.Close(); <-done })
-	return ln.Addr().String(), sent
+	}), sent
 }
 
 // read answers what is read from r. With a LINE in the script that is told every line,
@@ -294,7 +283,7 @@ func TestTimeout(t *testing.T) {
 	addr, _ := serve(t, script{"SEARCH": silence})
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	err := mailbox(t, addr, "").Each(ctx, func(*Message) error { return nil })
+	err := each(t, ctx, mailbox(t, addr, ""), func(*source.Message) error { return nil })
 	if err != context.DeadlineExceeded {
 		t.Errorf("%v", err)
 	}
@@ -321,7 +310,7 @@ func TestSlowReader(t *testing.T) {
 	l.idle, l.command = 300*time.Millisecond, 600*time.Millisecond
 	s.testOnlyLimits = &l
 	n := 0
-	err := s.Each(context.Background(), func(*Message) error {
+	err := each(t, context.Background(), s, func(*source.Message) error {
 		n++
 		<-time.After(400 * time.Millisecond)
 		return nil

@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // dial connects; TLS is done here and not by the library, so that the guard stands
 // above it. Only Plain goes without, and never leaves this machine.
-func (s *IMAP) dial(ctx context.Context) (net.Conn, error) {
+func (s *Mailbox) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits().dial)
 	defer cancel()
 	var d net.Dialer
@@ -37,7 +37,7 @@ func (s *IMAP) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // secure does the TLS handshake. A server must prove its name, always.
-func (s *IMAP) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
+func (s *Mailbox) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	secure := tls.Client(conn, &tls.Config{
 		ServerName: s.Address.Host,
 		MinVersion: tls.VersionTLS12,
@@ -87,7 +87,7 @@ func handshakeError(err error) error {
 // whether there is TLS, and nothing else is kept. One byte is read at a time, so
 // that what somebody sends behind that answer, in the clear, meets the handshake,
 // which fails of it, and can't be taken for the server's later.
-func (s *IMAP) startTLS(ctx context.Context, conn net.Conn) (net.Conn, error) {
+func (s *Mailbox) startTLS(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	l := s.limits()
 	l.chatter = 64 << 10
 	g := newGuard(byteReader{conn}, l)

@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"encoding/base64"
@@ -44,7 +44,7 @@ func (a Auth) Check(secret string) error {
 }
 
 // login greets the server and proves who we are.
-func (s *IMAP) login(c *imapclient.Client) error {
+func (s *Mailbox) login(c *imapclient.Client) error {
 	if err := c.WaitGreeting(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func tokenHint(caps imap.CapSet) string {
 }
 
 // loginError makes a refused login a failure, for it would be refused again.
-func (s *IMAP) loginError(err error, caps imap.CapSet, oauth *bearer) error {
+func (s *Mailbox) loginError(err error, caps imap.CapSet, oauth *bearer) error {
 	var refused *imap.Error
 	if !errors.As(err, &refused) || refused.Code == imap.ResponseCodeUnavailable || refused.Code == imap.ResponseCodeLimit {
 		return err
@@ -149,7 +149,7 @@ func (b *bearer) Next(challenge []byte) ([]byte, error) {
 
 // secrets are the forms in which a server might repeat the password or token: as it
 // is, quoted, and as SASL sends it.
-func (s *IMAP) secrets() []string {
+func (s *Mailbox) secrets() []string {
 	list := []string{s.Password, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.Password)}
 	for _, first := range []string{
 		s.Password, "\x00" + s.Address.User + "\x00" + s.Password,
@@ -163,4 +163,4 @@ func (s *IMAP) secrets() []string {
 // silent returns what the server says, or the library of it, as it may be shown:
 // short, and without any piece of the secret, for a server may well repeat what it
 // did not understand.
-func (s *IMAP) silent(text string) string { return redact(text, s.secrets()) }
+func (s *Mailbox) silent(text string) string { return redact(text, s.secrets()) }

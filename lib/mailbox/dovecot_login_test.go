@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/fault"
-	"pulse/lib/source/dovecottest"
+	"pulse/lib/mailbox/dovecottest"
 )
 
 // Every way to log in works with a real server, over TLS and with STARTTLS; what it

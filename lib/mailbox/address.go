@@ -1,4 +1,4 @@
-package source
+package mailbox
 
 import (
 	"fmt"

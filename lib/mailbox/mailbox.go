@@ -1,4 +1,12 @@
-package source
+// Package mailbox reads a mailbox over IMAP without changing anything: no flag, not
+// even \Recent.
+//
+// Invariant: a guard on the connection lets no other commands out than the few that
+// read, and passes no response in that could exhaust the library behind it. Neither
+// password nor token leaves but over TLS, or to this machine, and no error repeats
+// one. Memory is bounded by one message. Caveat: what a server says of dates, sizes
+// and UIDs is believed as far as it agrees with itself.
+package mailbox
 
 import (
 	"context"
@@ -11,11 +19,12 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 
 	"pulse/lib/fault"
+	"pulse/lib/source"
 )
 
-// IMAP is a mailbox on a server (RFC 3501, RFC 9051). It is opened with EXAMINE
+// Mailbox is a mailbox on a server (RFC 3501, RFC 9051). It is opened with EXAMINE
 // and read with BODY.PEEK; no flag changes, not even \Recent.
-type IMAP struct {
+type Mailbox struct {
 	Address  Address
 	Plain    bool // without TLS, to this machine alone; not with Address.TLS
 	Auth     Auth
@@ -37,9 +46,9 @@ type IMAP struct {
 // nothing, few enough that the command line stays short.
 const batch = 200
 
-// Each implements Source. Messages that vanish while they are fetched are counted
+// Each implements source.Source. Messages that vanish while they are fetched are counted
 // and make the error Temporary once all others were yielded.
-func (s *IMAP) Each(ctx context.Context, yield func(*Message) error) error {
+func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) error {
 	conn, err := s.dial(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -50,7 +59,7 @@ func (s *IMAP) Each(ctx context.Context, yield func(*Message) error) error {
 	g := newGuard(conn, s.limits())
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	f := fetcher{IMAP: s, guard: g, yield: yield}
+	f := fetcher{Mailbox: s, guard: g, yield: yield}
 	f.client = imapclient.New(g, &imapclient.Options{
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: f.unasked},
 	})
@@ -66,7 +75,7 @@ func (s *IMAP) Each(ctx context.Context, yield func(*Message) error) error {
 	return nil
 }
 
-func (s *IMAP) limits() limits {
+func (s *Mailbox) limits() limits {
 	if s.testOnlyLimits != nil {
 		return *s.testOnlyLimits
 	}
@@ -78,10 +87,10 @@ type yieldError struct{ error }
 
 // fetcher is one run over one connection.
 type fetcher struct {
-	*IMAP
+	*Mailbox
 	guard  *guard
 	client *imapclient.Client
-	yield  func(*Message) error
+	yield  func(*source.Message) error
 
 	validity uint32
 	plan     plan

@@ -1,0 +1,70 @@
+package man
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The lines of pulse(7) for an agent that sends are run as cron runs them, with the
+// entry that takes mail in before them and a stand-in for msmtp: what the agent wants
+// goes out once a person agreed, once.
+func TestCrontabOfTheLoop(t *testing.T) {
+	dir := world(t)
+	page := read(t, "pulse.7")
+	_, loop := crontab(t, page.marked(t, "crontab: loop"))
+	_, above := crontab(t, page.marked(t, "crontab"))
+	if len(loop) != 3 {
+		t.Fatalf("%d entries", len(loop))
+	}
+	source, err := filepath.Abs("../scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := filepath.Join(dir, "bin")
+	executable(t, local, "agent", `echo '`+page.marked(t, "file: proposed")+`'`)
+	executable(t, local, "msmtp", `echo "$@" >>`+dir+`/sent; cat >/dev/null`)
+	executable(t, local, "pulse-fetch", "exec "+bin+`/pulse-fetch $HOME/mail/owner.eml`)
+	if err := os.Mkdir(filepath.Join(dir, "pulse"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sh := start(t, dir)
+	sh.run(t, "export SHELL=/bin/bash PATH="+local+":$PATH PULSE_QUEUE="+dir+"/pulse/queue")
+	cron := func(e entry) {
+		t.Helper()
+		put(t, dir, "entry", strings.ReplaceAll(e.command, "/usr/local/libexec/pulse", source))
+		if out, status := sh.run(t, "bash -c \"$(cat entry)\""); out != "" || status != "0" {
+			t.Errorf("%s\nexit %s, and cron would mail %q", e.command, status, out)
+		}
+	}
+	for range 2 {
+		for _, e := range append(above[:1:1], loop...) {
+			cron(e)
+		}
+	}
+	if b, err := os.ReadFile(dir + "/sent"); err == nil {
+		t.Fatalf("before anybody agreed: %s", b)
+	}
+	if out, status := sh.run(t, "pulse-approve yes $(pulse-queue list --state awaiting_review --json | jq -r .task.id)"); status != "0" {
+		t.Fatal(out)
+	}
+	for range 2 {
+		cron(loop[2])
+	}
+	if b, err := os.ReadFile(dir + "/sent"); string(b) != "-- bob@partner.example\n" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// The configuration of msmtp is one that it takes.
+func TestConfigurationOfMsmtp(t *testing.T) {
+	rc := put(t, t.TempDir(), "msmtprc", read(t, "pulse.7").marked(t, "msmtprc"))
+	cmd := exec.Command("msmtp", "-C", rc, "--pretend", "--", "bob@partner.example")
+	cmd.Stdin = strings.NewReader("\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "socket = /run/pulse-out/pulse-sender\n") || !strings.Contains(string(out), "from = agent@example.com\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
