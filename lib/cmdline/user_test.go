@@ -290,6 +290,22 @@ func TestSnapshotForWorkers(t *testing.T) {
 	}
 }
 
+// TestSnapshotTakesNobodysSecrets: what the owner can't read root does not read for
+// him, wherever the owner has moved it.
+func TestSnapshotTakesNobodysSecrets(t *testing.T) {
+	w := newThree(t)
+	id := w.propose("bob@partner.example")
+	w.do(os.WriteFile(w.path("home/secret"), []byte("secret\n"), 0o600))
+	for _, to := range []string{"results/" + id, "results/0123456789abcdef0123456789abcdef"} {
+		w.mustBy(w.intake, "", "/bin/mv", w.path("home/secret"), w.path("home/q/"+to))
+		w.run(0, "", "pulse-queue", "snapshot", w.path("copy"))
+		if got := w.read("copy/" + to); got != "" {
+			t.Errorf("%s: root copied %q", to, got)
+		}
+		w.do(os.Rename(w.path("home/q/"+to), w.path("home/secret")))
+	}
+}
+
 // TestGroupsOfAQueue: whom init takes, and that it changes nothing later.
 func TestGroupsOfAQueue(t *testing.T) {
 	w := newThree(t)

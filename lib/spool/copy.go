@@ -71,10 +71,11 @@ func (s *Spool) gather(root string) error {
 	return nil
 }
 
-// link links a file of the queue for copyLinked.
+// link links a file of the queue for copyLinked. Of somebody else's queue root links
+// nothing: what he can't read himself, he could have moved there to be copied.
 func (s *Spool) link(root, dir, name string) error {
 	d, ok := s.disk.(*osDisk)
-	if !ok {
+	if !ok || d.uid != os.Geteuid() && os.Geteuid() == 0 {
 		return errors.ErrUnsupported
 	}
 	fd, err := d.dir(dir)

@@ -15,7 +15,7 @@ func (d *osDisk) create(dirfd int, base, name string, flags int) (int, error) {
 	if strings.HasPrefix(name, tmpDir+"/") || name == lockFile {
 		return openShared(dirfd, base, flags)
 	}
-	fd, err := unix.Openat(dirfd, base, flags&^unix.O_CREAT|openFlags, 0)
+	fd, err := openShared(dirfd, base, flags&^unix.O_CREAT)
 	if err != unix.ENOENT {
 		return fd, err
 	}
@@ -34,6 +34,10 @@ func (d *osDisk) create(dirfd int, base, name string, flags int) (int, error) {
 	return fd, nil
 }
 
+// openShared opens a file for writing that is for all who may write the queue. What
+// is written to it is nobody's yes, whatever lay there: they can have put a file under
+// the name that this account alone could write (WriteHeld), to have it filled with
+// words of theirs.
 func openShared(dirfd int, base string, flags int) (int, error) {
 	fd, err := unix.Openat(dirfd, base, flags|openFlags, 0o600)
 	if err != nil {
