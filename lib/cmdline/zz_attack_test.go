@@ -1,1 +1,0 @@
-package cmdline_test
