@@ -68,7 +68,7 @@ func risks(p *policy.Policy, queue string) []string {
 	matrixRisks(p, risk)
 	risk(!p.Outbound.Restricted, "outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
 	risk(p.Approval.Require == "terminal", "approval.require is terminal: a worker under the same uid could answer the prompt itself")
-	risk(p.Approval.Require == "user", "approval.require is user, and this version gives approvals of level terminal and signature only: nothing that needs one will start")
+	risk(p.Approval.Require == "user" && p.Approval.ApproverGroup == "", "approval.approver_group is absent: the queue's owner can make it one of another group that he is in")
 	risk(p.Evidence != policy.ByAuthRes, "evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
 	for _, pl := range p.Platforms {
 		risk(pl.Trust == terms.OwnerVerifiedEmail, "[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)

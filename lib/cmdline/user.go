@@ -51,6 +51,9 @@ func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 	case !s.Shared():
 		return fault.Usagef("pulse-queue init --approver-group GROUP, of a new queue",
 			"%s: approval.require is user, and the queue has no approver group", p.Name)
+	case p.Approval.ApproverGroup != "" && !isGroup(p.Approval.ApproverGroup, g.Approvers.ID):
+		return fault.Usagef("getent group "+p.Approval.ApproverGroup+", and cat QUEUE/groups: who wrote that?",
+			"approval.approver_group is %s, and the queue's approver group is %s (gid %d)", p.Approval.ApproverGroup, g.Approvers.Name, g.Approvers.ID)
 	case worker == nil:
 	case worker.UID == 0 || worker.UID == s.Owner():
 		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
@@ -63,6 +66,12 @@ func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 		return fault.Usagef("ls -ld "+p.Name+", which root and the queue's owner alone may change, and every directory above", "policy: %w", err)
 	}
 	return nil
+}
+
+// isGroup reports whether a group of this name has this id, as the system knows it.
+func isGroup(name string, gid int) bool {
+	g, err := user.LookupGroup(name)
+	return err == nil && g.Gid == strconv.Itoa(gid)
 }
 
 // Rights are what the kernel looks at when a worker opens a file.

@@ -1,6 +1,7 @@
 package cmdline_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,6 +227,14 @@ func TestRunRefuses(t *testing.T) {
 		if out, status := w.runBy(c.who, "", "pulse-queue", c.args...); status != 64 || !strings.Contains(out, "approval.require is user") {
 			t.Errorf("%v as uid %d: exit %d: %s", c.args, c.who.uid, status, out)
 		}
+	}
+	w.require("user", `approver_group = "root"`)
+	if out, status := w.send(); status != 64 || !strings.Contains(out, "approval.approver_group is root") {
+		t.Errorf("a queue of another group: exit %d: %s", status, out)
+	}
+	w.require("user", fmt.Sprintf("approver_group = %q", w.approvers))
+	if out, status := w.send(); status != 0 {
+		t.Errorf("a queue of that group: exit %d: %s", status, out)
 	}
 	w.do(os.Chown(w.path("etc"), int(w.worker.uid), -1))
 	if out, status := w.send(); status != 64 {

@@ -99,9 +99,9 @@ func (w *three) lookup(name string) account {
 	return a
 }
 
-func (w *three) require(level string) {
+func (w *three) require(level string, more ...string) {
 	w.t.Helper()
-	w.write("etc/policy.toml", fmt.Sprintf("owners = [\"me@example.com\"]\n[approval]\nrequire = %q\n", level))
+	w.write("etc/policy.toml", fmt.Sprintf("owners = [\"me@example.com\"]\n[approval]\nrequire = %q\n%s", level, strings.Join(more, "\n")))
 }
 
 func (w *three) by(a account, name string, args ...string) *exec.Cmd {

@@ -53,6 +53,7 @@ type file struct {
 		Require        *string `toml:"require"`
 		AllowedSigners *string `toml:"allowed_signers"`
 		Ledger         *string `toml:"ledger"`
+		ApproverGroup  *string `toml:"approver_group"`
 	} `toml:"approval"`
 	Platform []platformTable `toml:"platform"`
 }
@@ -198,6 +199,11 @@ func (v *validator) fill(p *Policy, f *file) {
 	oneOf(v, &p.Approval.Require, "approval.require", f.Approval.Require, "terminal", "user", "signature")
 	v.absolute(&p.Approval.AllowedSigners, "approval.allowed_signers", f.Approval.AllowedSigners)
 	v.absolute(&p.Approval.Ledger, "approval.ledger", f.Approval.Ledger)
+	if name := f.Approval.ApproverGroup; name != nil {
+		if p.Approval.ApproverGroup = *name; *name == "" {
+			v.fail("approval.approver_group", 0, "want the name of a group, or no such line")
+		}
+	}
 	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
 		v.fail("approval.require", 0, "signature needs approval.allowed_signers, or nobody could sign")
 	}

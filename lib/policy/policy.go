@@ -127,6 +127,7 @@ type Approval struct {
 	Require        string // terminal, user or signature
 	AllowedSigners string // absolute; set where Require is signature
 	Ledger         string // absolute: of the signatures that were spent
+	ApproverGroup  string // that a queue must have where Require is user; empty: any
 }
 
 // Platform is a source whose sender ids its server vouches for, or a spool of

@@ -533,7 +533,7 @@ func TestCrashEverywhere(t *testing.T) {
 }
 
 func crashEverywhere(w *world) (cases int, err error) {
-	seeds, stride := uint64(5), 1
+	seeds, stride := uint64(3), 1
 	if testing.Short() {
 		seeds, stride = 2, 7 // a sample: scripts/test runs all of it without the race detector
 	} else if w.disk.shared {
