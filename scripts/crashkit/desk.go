@@ -40,6 +40,8 @@ per_sender_per_hour = 1000000
 pending_per_sender = 1000000
 max_attempts = %d
 disk_reserve = %q
+[outbound]
+min_reply_interval = "0" # everything here goes to one target
 `
 
 func (k *kit) desk(name string) (*desk, error) {
