@@ -83,6 +83,14 @@ func (r *Run) carry(tx Tx, s *Stored, w *weighed) error {
 		return tx.Move(s.move(task.Dropped, task.Rejected, change))
 	}
 	if s.Request.Tool == proposal.Close {
+		logged, err := tx.Logged(subject.Task.ID)
+		if err != nil {
+			return err
+		}
+		if logged != subject.Task.State { // its file was moved by hand
+			change.Reason = string(proposal.NotLegal)
+			return tx.Move(s.move(task.Dropped, task.Rejected, change))
+		}
 		err = tx.Move(subject.closed(s.Task.ID, change.Since))
 	} else {
 		err = tx.Log(audit.Line{Time: change.Since, Event: audit.Noted, Task: subject.Task.ID, Parent: s.Task.ID})

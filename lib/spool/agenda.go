@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
@@ -203,9 +205,12 @@ func (s *Spool) schedule(log []audit.Line) error {
 			entered[l.Task] = i
 		}
 	}
-	at, err := s.places(log)
-	if err != nil {
-		return err
+	at := s.placed
+	if s.placed = nil; at == nil {
+		var err error
+		if at, err = s.places(log); err != nil {
+			return err
+		}
 	}
 	for id, off := range at {
 		e := entryOf(last[id])
@@ -224,16 +229,70 @@ func (s *Spool) schedule(log []audit.Line) error {
 			added = appendEntry(added, &e)
 		}
 	}
-	err = s.disk.WriteAt(agendaFile, s.log.agenda, added)
+	err := s.disk.WriteAt(agendaFile, s.log.agenda, added)
 	s.log.agenda += int64(len(added))
 	return err
+}
+
+// agree fails if a task that is about to leave a state is elsewhere by the log: its
+// file was moved by hand. Whatever was noted of it then would be noted for good.
+func (s *Spool) agree(log []audit.Line) error {
+	from := map[string]task.State{}
+	for i := range log {
+		if l := &log[i]; l.Moves() && l.From != "" {
+			if _, later := from[l.Task]; !later {
+				from[l.Task] = l.From
+			}
+		}
+	}
+	at, err := s.places(log)
+	if err != nil {
+		return err
+	}
+	for id, st := range from {
+		logged, err := s.entered(at, id)
+		if err != nil {
+			return err
+		}
+		if want := lettered[st]; logged != want {
+			return fault.Failedf("pulse-queue verify; and move the file back: ls "+escape.Shell(s.dir)+"/*/"+id+".json",
+				"task %s lies in %s, and the log has it elsewhere: somebody moved its file", id, st)
+		}
+	}
+	s.placed = at
+	return nil
+}
+
+// entered returns the first column of a task in the agenda, 0 for one that is not open.
+func (s *Spool) entered(at map[string]int64, id string) (byte, error) {
+	off, ok := at[id]
+	if !ok {
+		return 0, nil
+	}
+	b := make([]byte, agendaWidth)
+	n, err := s.disk.ReadAt(agendaFile, off, b)
+	if err != nil || n < agendaWidth {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+// Logged returns the state that the log has left an open task in, "" for any other.
+func (v view) Logged(id string) (st task.State, err error) {
+	err = v.Open(func(e queue.Entry) (bool, error) {
+		if e.ID == id {
+			st = e.State
+		}
+		return st == "", nil
+	})
+	return st, err
 }
 
 // places finds the tasks of some lines in the agenda.
 func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
 	at, want := map[string]int64{}, map[string]bool{}
 	for i := range log {
-		if l := &log[i]; l.From.Open() {
+		if l := &log[i]; l.From != "" {
 			want[l.Task] = true
 		}
 	}

@@ -149,6 +149,9 @@ func conflict(line audit.Line, st task.State) error {
 
 func (t *tx) commit() error {
 	if len(t.lines) > 0 {
+		if err := t.agree(t.lines); err != nil {
+			return err
+		}
 		if err := t.writeTmp(); err != nil {
 			return err
 		}

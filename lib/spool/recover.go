@@ -18,6 +18,7 @@ import (
 // recover brings the directories up to the log. The exclusive lock is held, so
 // whoever left the queue in between is dead.
 func (s *Spool) recover() error {
+	s.placed = nil // by a commit that failed
 	if err := s.load(); err != nil {
 		return err
 	}

@@ -85,7 +85,8 @@ type Spool struct {
 
 	snapshot bool // a copy of a queue, which is only read
 
-	stopped place // where Open was ended last: a place to look first
+	placed  map[string]int64 // where the tasks of the next commit stand in the agenda; nil: not looked at
+	stopped place            // where Open was ended last: a place to look first
 }
 
 // locker takes the queue's lock; unlock gives it back.
