@@ -49,7 +49,7 @@ func cancel(c *cli.Context) error {
 		cmdline.Warn(c, "task %s was running: its effect may have happened", was.Task.ID)
 	}
 	if !runner.Dir(filepath.Join(dir, spool.Workers)).WaitGone(was.Task.ID, patience) {
-		cmdline.Warn(c, "task %s is cancelled, and its worker still lives after %s: fuser -v %s",
+		cmdline.Warn(c, "task %s is cancelled, and its worker still lives after %s: fuser -k %s ends it",
 			was.Task.ID, patience, filepath.Join(dir, spool.Workers, was.Task.ID+".worker"))
 	}
 	return nil

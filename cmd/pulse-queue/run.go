@@ -129,7 +129,7 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	argv := c.Args().Slice()
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return runner.Worker{}, fault.Usagef("ls -l "+argv[0], "worker: %w", err)
+		return runner.Worker{}, fault.Usagef("an absolute path, for cron's PATH is short: ls -l "+argv[0], "worker: %w", err)
 	}
 	w := runner.Worker{Path: path, Argv: argv}
 	if w.Timeout, err = cmdline.ParseDuration(c.String("timeout")); err != nil || w.Timeout < 0 {
@@ -137,7 +137,11 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	}
 	who, err := runner.Account(c.String("as"))
 	if err != nil {
-		return w, fault.Usagef("getent passwd "+c.String("as"), "--as: %w", err)
+		hint := "getent passwd " + c.String("as")
+		if os.Geteuid() != 0 {
+			hint = "sudo pulse-queue run --as " + c.String("as") + " …"
+		}
+		return w, fault.Usagef(hint, "--as: %w", err)
 	}
 	w.Credential, w.Env = who.Credential, who.Env
 	for _, name := range c.StringSlice("env") {

@@ -147,7 +147,7 @@ func brake(c *cli.Context, e task.Event) error {
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: e, By: cmdline.User()})
 	})
 	if err != nil && e == audit.Held && fault.HintOf(err) == "" {
-		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(c.String("queue"), "hold"))+" holds it too", "%w", err)
+		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(c.String("queue"), "hold"))+" holds it too; and this hold may come into effect once there is room", "%w", err)
 	}
 	return err
 }

@@ -83,6 +83,9 @@ func (p *parser) sort(args []string) error {
 			}
 			args = args[used:]
 		case len(arg) > 1 && arg[0] == '-':
+			if p.line.command != nil && p.line.command.Name == "run" {
+				return p.usage("unknown flag %s: flags are long, --name, and those of a worker stand after --", arg)
+			}
 			return p.usage("unknown flag %s: flags are long, --name", arg)
 		case p.line.command == nil && len(p.app.Commands) > 0:
 			if p.line.command = p.app.Command(arg); p.line.command == nil {

@@ -56,7 +56,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		says string
 	}{
 		{w.intake, 77, "sudo -u APPROVER"}, {account{"root", 0, []uint32{0}}, 77, "sudo -u APPROVER"},
-		{w.worker, 64, "usermod -aG " + w.approvers}, {w.stranger, 64, "usermod -aG " + w.approvers},
+		{w.worker, 64, "one of the group " + w.approvers}, {w.stranger, 64, "one of the group " + w.approvers},
 	} {
 		status, screen := w.answerBy(w.by(c.who, "pulse-approve", "yes", id))
 		if status != c.want || !strings.Contains(screen, c.says) || strings.Contains(screen, "bob@partner.example") {

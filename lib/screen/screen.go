@@ -122,14 +122,6 @@ func shown(s *queue.Stored) []string {
 	return lines
 }
 
-// args returns the arguments as they stand: a text as text, all else as JSON.
-func args(s *queue.Stored) string {
-	if text := s.Request.Text(); text != "" && s.Request.OnlyText() {
-		return text
-	}
-	return pretty(s.Request.Args)
-}
-
 func pretty(v record.Value) string {
 	var b bytes.Buffer
 	if json.Indent(&b, []byte(v), "", "  ") != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"pulse/lib/fault"
@@ -22,13 +23,21 @@ func OpenFiles(paths []string, window int64) (*Files, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fault.Usagef("", "%w", err)
+			return nil, fault.Usagef(unexpanded(path), "%w", err)
 		}
 		if info.IsDir() {
 			return nil, fault.Usagef("maildir:"+path, "%s: is a directory", path)
 		}
 	}
 	return &Files{paths, window}, nil
+}
+
+// unexpanded says why a path is not there that a shell was to complete.
+func unexpanded(path string) string {
+	if strings.HasPrefix(path, "~") || strings.HasPrefix(path, "$") {
+		return "a shell makes a home directory of ~ at the beginning of a word only: mbox:$HOME/box; and cron of nothing"
+	}
+	return "ls -l " + path
 }
 
 // Each implements Source.

@@ -194,7 +194,7 @@ func hintShared(dir string, gid uint32) string {
 		if g, err := user.LookupGroupId(name); err == nil {
 			name = g.Name
 		}
-		return "usermod -aG " + name + " USER, and log in again (or run this as its owner)"
+		return "run it as its owner or as one of the group " + name + ", who may answer; a worker gets a copy: pulse-queue snapshot"
 	}
 	return "ls -ld " + escape.Shell(filepath.Dir(dir)) + " " + escape.Shell(dir) + " " + escape.Shell(filepath.Join(dir, groupsFile))
 }

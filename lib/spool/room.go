@@ -40,6 +40,9 @@ func refuseType(dir string, magic int64) error {
 // stays room for answers and ends of what was accepted. Of a small file system the
 // reserve is a sixteenth at most.
 func (s *Spool) Room(reserve int64) error {
+	if err := unix.Access(s.dir, unix.W_OK); err == unix.EROFS {
+		return fault.Temporaryf("mount -o remount,rw, once the disk is sound", "%s: %w", s.dir, err)
+	}
 	free, total, err := Free(s.dir)
 	if err != nil {
 		return err
@@ -48,7 +51,7 @@ func (s *Spool) Room(reserve int64) error {
 		return nil
 	}
 	return fault.Temporaryf("make room, or pulse-queue prune --older-than 30d",
-		"%s: %d MiB are free, and limits.disk_reserve keeps %d MiB for what is accepted already", s.dir, free>>20, reserve>>20)
+		"%s: %d KiB are free, and limits.disk_reserve keeps %d KiB for what is accepted already", s.dir, free>>10, reserve>>10)
 }
 
 // Free returns how many bytes of the file system of dir may still be written, and

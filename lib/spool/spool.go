@@ -166,7 +166,9 @@ func trust(dir string, uid, gid uint32, shared bool) (err error) {
 	} else if uid != 0 && os.Geteuid() == 0 {
 		err = safefile.Guarded(dir, uid)
 	} else {
-		err = errors.Join(safefile.Own(dir), safefile.Directory(filepath.Dir(dir)))
+		if err = safefile.Own(dir); err == nil {
+			err = safefile.Directory(filepath.Dir(dir))
+		}
 	}
 	if !errors.Is(err, safefile.ErrWritable) && !errors.Is(err, safefile.ErrOwner) && !errors.Is(err, fs.ErrPermission) {
 		return err

@@ -1,0 +1,38 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"pulse/lib/request"
+)
+
+// TestArgs: what is sent can be read, and no string of it passes for another member.
+func TestArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"text":"one\ntwo"}`: "one|two",
+		`{"subject":"hi","text":"one\n\ntwo\ttab \"q\" c:\\x\n"}`: "subject:|  hi|text:|  one|  |  two    tab \"q\" c:\\\\x",
+		`{"text":"one\ncc:\n  eve@x.example","n":7}`:              "text:|  one|  cc:|    eve@x.example|n: 7",
+		`{"n":{"a":[1,"2"]},"s":"7","e":""}`:                      `n: {|    "a": [|      1,|      "2"|    ]|  }|s:|  7|e: ""`,
+		`{"a\nb":"x","":null}`:                                    `"a\\nb":|  x|"": null`,
+		`["x"]`:                                                   `[|  "x"|]`,
+		`"text"`:                                                  `"text"`,
+		`{"text":"a\r\nb","z":1}`:                                 "text:|  a|  b|z: 1",
+	} {
+		s := &queue.Stored{}
+		r, err := request.Decode(record.Value(`{"action":"external_send","args":` + text + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Request = &r
+		lines := Quote("args", args(s))
+		for i, l := range lines[1:] {
+			lines[i+1] = strings.TrimPrefix(l, Gutter)
+		}
+		if got := strings.TrimRight(strings.Join(lines[1:], "|"), "| "); got != want {
+			t.Errorf("%s:\n%q, want\n%q", text, got, want)
+		}
+	}
+}
