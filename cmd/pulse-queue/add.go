@@ -10,7 +10,6 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
-	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/sandbox"
@@ -36,7 +35,7 @@ func add(c *cli.Context) error {
 	defer s.Close()
 	s.Committed = n.hear
 	defer n.send()
-	level, err := confineAdd(c, p)
+	level, err := confineAdd(c)
 	if err != nil {
 		return err
 	}
@@ -51,13 +50,13 @@ func add(c *cli.Context) error {
 	return in.all(record.NewReader(cmdline.Stdin(c, linger, in.commit), "stdin", cmdline.MaxRecord(c), queue.Members...))
 }
 
-// confineAdd gives up all but the queue, and the files that effects name. With
-// --notify a program is to be started in the end, and nothing is given up.
-func confineAdd(c *cli.Context, p *policy.Policy) (sandbox.Level, error) {
+// confineAdd gives up all but the queue. With --notify a program is to be started in
+// the end, and nothing is given up.
+func confineAdd(c *cli.Context) (sandbox.Level, error) {
 	if c.String("notify") != "" {
 		return sandbox.Level{}, cmdline.Unconfined(c, "--notify starts a program")
 	}
-	return cmdline.ConfineToQueue(c, cmdline.Named(p)...)
+	return cmdline.ConfineToQueue(c)
 }
 
 // intake takes records into the queue: one batch while the next one is read.

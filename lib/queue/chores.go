@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"time"
 
 	"pulse/lib/audit"
@@ -31,8 +32,11 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 			return false, nil
 		}
 		s, err := tx.Load(task.Scheduled, e.ID)
-		if err != nil || reasonBroken(&s, e, err) != "" || !s.own() {
+		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
 			return false, nil // a run comes across it, or verify
+		}
+		if err != nil {
+			return false, err
 		}
 		if s.Request.Tool == proposal.Close {
 			// What it closes may be one of these, and this Update's picture is from before.
@@ -44,7 +48,7 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 		if size += len(s.File); size >= maxBatchBytes {
 			more = true // drafts are held in memory until the commit
 		}
-		_, moved, err = r.consider(tx, e, now, nil)
+		_, moved, err = r.take(tx, &s, now, nil)
 		return moved, err
 	})
 	return more || full, err

@@ -183,17 +183,22 @@ func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) 
 	if err != nil {
 		return nil, false, err
 	}
-	w, err := r.weigh(tx, &s, now)
+	return r.take(tx, &s, now, hold)
+}
+
+// take is consider, of a task that was loaded.
+func (r *Run) take(tx Tx, s *Stored, now time.Time, hold func(string) error) (claim *Claim, moved bool, err error) {
+	w, err := r.weigh(tx, s, now)
 	if err != nil {
 		return nil, false, err
 	}
 	switch {
 	case !w.ok:
-		return nil, true, tx.Move(aside(&s, w.decision, w.change))
+		return nil, true, tx.Move(aside(s, w.decision, w.change))
 	case s.own():
-		return nil, true, r.carry(tx, &s, &w)
+		return nil, true, r.carry(tx, s, &w)
 	}
-	if soon, err := r.tooSoon(tx, &s, now); soon || err != nil {
+	if soon, err := r.tooSoon(tx, s, now); soon || err != nil {
 		return nil, false, err
 	}
 	if err := hold(s.Task.ID); errors.Is(err, ErrConflict) {
@@ -201,7 +206,7 @@ func (r *Run) consider(tx Tx, e *Entry, now time.Time, hold func(string) error) 
 	} else if err != nil {
 		return nil, false, err
 	}
-	claim, err = r.start(tx, &s, &w)
+	claim, err = r.start(tx, s, &w)
 	return claim, false, err
 }
 

@@ -3,7 +3,6 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,13 +166,4 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %s (%v), want %s", prefix, got, err, want)
 		}
 	}
-}
-
-// appendLines appends to a file that may not be there.
-func appendLines(d disk, name string, _ int, b []byte) error {
-	st, err := d.Stat(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return d.WriteAt(name, st.size, b)
 }

@@ -80,14 +80,6 @@ func (s *Server) Create(t testing.TB, mailbox string) {
 	}
 }
 
-// Delete removes a mailbox; made again, it has another UIDVALIDITY.
-func (s *Server) Delete(t testing.TB, mailbox string) {
-	t.Helper()
-	if err := s.user.Delete(mailbox); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Append delivers a message that was received then.
 func (s *Server) Append(t testing.TB, mailbox, message string, received time.Time) {
 	t.Helper()
