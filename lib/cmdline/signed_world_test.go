@@ -72,8 +72,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// newWorld needs root: without it there are no other accounts to keep apart.
-func newWorld(t *testing.T) *world {
+// bareWorld needs root: without it there are no other accounts to keep apart.
+func bareWorld(t *testing.T, prefix string) *world {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to run commands under three accounts")
@@ -81,12 +81,18 @@ func newWorld(t *testing.T) *world {
 	if _, err := built(); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "pulse-world-")
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &world{t, dir}
+	return &world{t, dir}
+}
+
+// newWorld is one with a gate, a worker and a key.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := bareWorld(t, "pulse-world-")
 	for name, mode := range map[string]os.FileMode{"": 0o755, "etc": 0o755, "ledger": 0o700, "keys": 0o700, "home": 0o700, "out": 0o777, "aim": 0o755} {
 		w.do(os.MkdirAll(w.path(name), 0o700))
 		w.do(os.Chmod(w.path(name), mode))

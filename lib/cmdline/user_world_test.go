@@ -30,21 +30,11 @@ type account struct {
 	groups []uint32
 }
 
-// newThree needs root: without it there are no other accounts to keep apart.
+// newThree makes three accounts and the groups of a queue.
 func newThree(t *testing.T) *three {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make three accounts")
-	}
-	if _, err := built(); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "pulse-three-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &three{world: &world{t, dir}}
+	w := &three{world: bareWorld(t, "pulse-three-")}
+	dir := w.dir
 	mark := strconv.FormatInt(int64(os.Getpid()), 36) + strings.ToLower(filepath.Base(dir)[len("pulse-three-"):])
 	mark = mark[:min(len(mark), 14)]
 	w.approvers, w.workers = "pulse-a"+mark, "pulse-w"+mark

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -71,21 +70,7 @@ func TestSpendSeveral(t *testing.T) {
 // TestSessionAtOnce: fifty asks want three uses.
 func TestSessionAtOnce(t *testing.T) {
 	l := fresh(t)
-	var group sync.WaitGroup
-	got := make([]error, 50)
-	for i := range got {
-		group.Go(func() { got[i] = l.Spend(now, within(ask(i+1))) })
-	}
-	group.Wait()
-	n := 0
-	for _, err := range got {
-		if err == nil {
-			n++
-		} else if !errors.Is(err, ErrSpent) {
-			t.Error(err)
-		}
-	}
-	if n != 3 {
+	if n := atOnce(t, func(i int) error { return l.Spend(now, within(ask(i+1))) }); n != 3 {
 		t.Errorf("%d of 3 were spent", n)
 	}
 }
@@ -188,21 +173,8 @@ func TestCompactionAtOnce(t *testing.T) {
 	l := filled(t, 200)
 	small(t, 1000)
 	end := now.Add(400 * time.Hour)
-	var group sync.WaitGroup
-	got := make([]error, 50)
-	for i := range got {
-		group.Go(func() { got[i] = l.Spend(end, Use{Nonces: []string{other}, Task: task, Expires: end.Add(time.Hour)}) })
-	}
-	group.Wait()
-	n := 0
-	for _, err := range got {
-		if err == nil {
-			n++
-		} else if !errors.Is(err, ErrSpent) {
-			t.Error(err)
-		}
-	}
-	if n != 1 {
+	late := Use{Nonces: []string{other}, Task: task, Expires: end.Add(time.Hour)}
+	if n := atOnce(t, func(int) error { return l.Spend(end, late) }); n != 1 {
 		t.Errorf("spent %d times", n)
 	}
 }
