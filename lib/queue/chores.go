@@ -86,20 +86,21 @@ func (r *Run) carry(tx Tx, s *Stored, w *weighed) error {
 		change.Reason = string(why)
 		return tx.Move(s.move(task.Dropped, task.Rejected, change))
 	}
-	if s.Request.Tool == proposal.Close {
-		logged, err := tx.Logged(subject.Task.ID)
-		if err != nil {
+	if s.Request.Tool == proposal.Note {
+		if err := tx.Log(audit.Line{Time: change.Since, Event: audit.Noted, Task: subject.Task.ID, Parent: s.Task.ID}); err != nil {
 			return err
 		}
-		if logged != subject.Task.State { // its file was moved by hand
-			change.Reason = string(proposal.NotLegal)
-			return tx.Move(s.move(task.Dropped, task.Rejected, change))
-		}
-		err = tx.Move(subject.closed(s.Task.ID, change.Since))
-	} else {
-		err = tx.Log(audit.Line{Time: change.Since, Event: audit.Noted, Task: subject.Task.ID, Parent: s.Task.ID})
+		return tx.Move(line)
 	}
+	logged, err := tx.Logged(subject.Task.ID)
 	if err != nil {
+		return err
+	}
+	if logged != subject.Task.State { // its file was moved by hand
+		change.Reason = string(proposal.NotLegal)
+		return tx.Move(s.move(task.Dropped, task.Rejected, change))
+	}
+	if err := tx.Move(subject.closed(s.Task.ID, change.Since)); err != nil {
 		return err
 	}
 	return tx.Move(line)
