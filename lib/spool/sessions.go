@@ -49,6 +49,9 @@ func (v view) Sessions() (all []approval.Session, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a snapshot has none
 	}
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range names {
 		var s approval.Session
 		_, err := v.object(sessionDir+"/"+name, func(val record.Value) (err error) {
@@ -66,7 +69,7 @@ func (v view) Sessions() (all []approval.Session, err error) {
 	slices.SortFunc(all, func(a, b approval.Session) int {
 		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
 	})
-	return all, err
+	return all, nil
 }
 
 // session carries out a line about a session. One that is used up goes, unless it was

@@ -38,6 +38,9 @@ func clear(from, to string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
 		below, err := os.Stat(filepath.Join(from, e.Name()))
 		gone := filepath.Join(to, e.Name())
@@ -50,5 +53,5 @@ func clear(from, to string) error {
 			return err
 		}
 	}
-	return err
+	return nil
 }
