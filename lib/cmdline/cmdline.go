@@ -66,7 +66,7 @@ func (s signalled) Error() string { return s.String() }
 // die ends the process by the signal, as if it had not been caught.
 func die(sig os.Signal) {
 	signal.Reset(sig)
-	syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
 	select {}
 }
 
@@ -74,18 +74,37 @@ func die(sig os.Signal) {
 // status. Errors go to stderr, escaped, as "name: error: …" and "name: hint: …".
 func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	harden(app)
-	app.Reader, app.Writer, app.ErrWriter = stdin, stdout, stderr
+	out := &output{Writer: stdout}
+	app.Reader, app.Writer, app.ErrWriter = stdin, out, stderr
 	line, err := parse(app, args[1:])
 	switch {
 	case err != nil:
 	case line.help:
-		err = writeHelp(stdout, app, line.command)
+		err = writeHelp(out, app, line.command)
 	case line.version:
-		err = writeVersion(stdout, app, line.verbose)
+		err = writeVersion(out, app, line.verbose)
 	default:
 		err = app.RunContext(ctx, append([]string{app.Name}, line.argv...))
 	}
+	if err == nil {
+		err = out.err
+	}
 	return report(app, stderr, err)
+}
+
+// output is standard output. It keeps its first error: an action that did not look at
+// every write has failed all the same.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 func report(app *cli.App, stderr io.Writer, err error) int {

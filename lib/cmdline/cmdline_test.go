@@ -289,3 +289,28 @@ func TestInput(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// full is a disk that has room again for what is short.
+type full struct{}
+
+func (full) Write(p []byte) (int, error) {
+	if len(p) > 2 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
+// TestWhatIsNotWritten: a command whose output was lost did not succeed, though what
+// it wrote last was taken.
+func TestWhatIsNotWritten(t *testing.T) {
+	app := &cli.App{Name: "prog", Action: func(c *cli.Context) error {
+		fmt.Fprintln(c.App.Writer, "long")
+		_, err := fmt.Fprintln(c.App.Writer, "s")
+		return err
+	}}
+	var stderr bytes.Buffer
+	status := Run(context.Background(), app, []string{"prog"}, strings.NewReader(""), full{}, &stderr)
+	if status != 75 || stderr.String() != "prog: error: no space left on device\n" {
+		t.Errorf("exit %d, %s", status, &stderr)
+	}
+}
