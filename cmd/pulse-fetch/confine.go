@@ -23,7 +23,7 @@ func confine(c *cli.Context, src source.Source) error {
 	}
 	switch s := src.(type) {
 	case *mailbox.Mailbox:
-		x509.SystemCertPool() // read once, and could not be later
+		_, _ = x509.SystemCertPool() // read once, and could not be later
 		s.Connected = now
 		return nil
 	case *source.Files:

@@ -88,7 +88,7 @@ func render(s string, show func(rune) bool) string {
 			b.WriteString(`\\`)
 		case mark && marks >= maxMarks || !show(r):
 			b.WriteString(code(r))
-			mark, marks = false, maxMarks
+			marks = maxMarks
 			i += n
 			continue
 		default:

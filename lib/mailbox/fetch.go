@@ -26,7 +26,7 @@ func (f *fetcher) fetch(uids []uint32) error {
 			f.guard.fail(err) // or Close would wait for all the rest
 			var cut cutError
 			if !errors.As(err, &cut) { // the library reads a cut literal twice, and at once
-				cmd.Close()
+				_ = cmd.Close() // err is why
 			}
 			return err
 		}

@@ -166,7 +166,7 @@ func (f *fetcher) finish() error {
 		return fault.Temporaryf("run again", "%w", ErrReplaced)
 	}
 	f.guard.hurry()
-	f.client.Logout().Wait() // whatever it answers, all is read
+	_ = f.client.Logout().Wait() // whatever it answers, all is read
 	if n := len(f.vanished); n > 0 {
 		return fault.Temporaryf("run again; the next run goes on behind them",
 			"%d messages vanished while they were fetched, the first is UID %d", n, f.vanished[0])

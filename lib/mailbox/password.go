@@ -111,7 +111,7 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 
 // noCore keeps this process and what it starts from leaving the secret in a core
 // file.
-func noCore() { syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
+func noCore() { _ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
 
 // bounded keeps the first left bytes and refuses more.
 type bounded struct {

@@ -38,7 +38,7 @@ func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 		if full = p.extract(&out, &found.parts[i]) == errFull; full {
 			break
 		}
-		out.rune('\n')
+		_ = out.rune('\n') // where it does not fit, neither does what follows
 	}
 	if out.invalid {
 		p.add(envelope.InvalidUTF8)

@@ -88,7 +88,7 @@ func TestHTML(t *testing.T) {
 		"<style>@import url(a;b);.h{display:none}</style><p class=h>x</p>seen":         seen,
 		"<style>.a:after{content:'{'}.h{display:none}</style><p class=h>x</p>seen":     seen,
 		"<style>.a{b:url({)}.h{display:none}</style><p class=h>x</p>seen":              seen,
-		`<style>.a{b:b}.h{display:none}</style><p class=h>x</p>seen`:                  seen,
+		"<style>.a{b:\ab}.h{display:none}</style><p class=h>x</p>seen":                 seen,
 		"<style>.a{.h{display:none}}</style><p class=h>x</p>seen":                      seen,
 		"<style>.a .h,i>.g{display:none}</style><p class=h>x</p><p class=g>y</p>seen":  seen,
 		"<style>.a.b{display:none}</style><p class='b a'>x</p><p class=b>seen":         seen,

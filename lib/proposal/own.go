@@ -34,9 +34,9 @@ func Arg(args record.Value, name string) (s string) {
 	if args == "" || args[0] != '{' {
 		return ""
 	}
-	args.Each(func(n string, v record.Value) error {
+	_ = args.Each(func(n string, v record.Value) error {
 		if n == name {
-			v.Into(&s)
+			_ = v.Into(&s) // what is no string names nothing
 		}
 		return nil
 	})

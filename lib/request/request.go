@@ -96,7 +96,7 @@ func (r *Request) decodeTarget(v record.Value) (err error) {
 func (r *Request) Text() string {
 	var text string
 	if r.Args != "" && r.Args[0] == '{' {
-		r.Args.Each(func(name string, v record.Value) error {
+		_ = r.Args.Each(func(name string, v record.Value) error {
 			if name == "text" {
 				return v.Into(&text)
 			}
@@ -110,7 +110,7 @@ func (r *Request) Text() string {
 func (r *Request) OnlyText() bool {
 	only := r.Args != "" && r.Args[0] == '{'
 	if only {
-		r.Args.Each(func(name string, _ record.Value) error {
+		_ = r.Args.Each(func(name string, _ record.Value) error {
 			only = only && name == "text"
 			return nil
 		})

@@ -125,7 +125,7 @@ func awaitProcess(pid int, limit time.Duration) bool {
 // reaped, and wakes those that are stopped, so that they get it.
 func ask(worker int, sig unix.Signal) {
 	for _, s := range []unix.Signal{sig, unix.SIGCONT} {
-		kill(-worker, s) // its own group at once: no fork gets away
+		_ = kill(-worker, s) // its own group at once: no fork gets away
 		all, _ := living(worker)
 		for _, pid := range all {
 			askOther(worker, pid, s)
@@ -148,6 +148,6 @@ func askOther(worker, pid int, sig unix.Signal) {
 		return
 	}
 	if group, err := unix.Getpgid(pid); err == nil && group != worker {
-		send(pid, fd, sig)
+		_ = send(pid, fd, sig)
 	}
 }

@@ -61,7 +61,7 @@ func closeAll(files []*os.File) {
 // of both outputs. Every process that held them must be dead.
 func (p *pipes) serve(stdin []byte) func() (stdout, stderr []byte) {
 	go func() {
-		p.stdin.Write(stdin) // a worker need not read it all
+		_, _ = p.stdin.Write(stdin) // a worker need not read it all
 		p.stdin.Close()
 	}()
 	var out, err []byte
@@ -81,7 +81,7 @@ func (p *pipes) serve(stdin []byte) func() (stdout, stderr []byte) {
 // head returns the first n bytes of r and reads the rest too.
 func head(r io.Reader, n int64) []byte {
 	b, _ := io.ReadAll(io.LimitReader(r, n))
-	io.Copy(io.Discard, r)
+	_, _ = io.Copy(io.Discard, r)
 	return b
 }
 

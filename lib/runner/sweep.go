@@ -175,7 +175,7 @@ func (r *reaper) run(worker int) {
 		for _, pid := range list {
 			// Nobody else reaps it, so the number is still its own.
 			if pid != worker {
-				unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
 			}
 		}
 		select {

@@ -60,7 +60,7 @@ func zombie(pid int) <-chan struct{} {
 // finish kills the worker and its process group, which no fork escapes, and says
 // how it ended.
 func finish(p *os.Process, ended <-chan struct{}, deadline time.Time, end *End) {
-	kill(-p.Pid, unix.SIGKILL)
+	_ = kill(-p.Pid, unix.SIGKILL)
 	select {
 	case <-ended:
 	case <-time.After(time.Until(deadline)):

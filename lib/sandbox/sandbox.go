@@ -96,7 +96,7 @@ func enforce(p Profile, m Mode, here Level) (Level, error) {
 	if why := here.lacks(p); m == Require && why != "" {
 		return Level{}, fault.Temporaryf("--sandbox=auto goes on without", "sandbox: %s", why)
 	}
-	time.Now().Zone() // the time zone is read once, and could not be later
+	_, _ = time.Now().Zone() // the time zone is read once, and could not be later
 	var got Level
 	if here.Landlock > 0 {
 		if err := restrictFiles(p); err != nil {

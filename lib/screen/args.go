@@ -19,7 +19,7 @@ func args(s *queue.Stored) string {
 		return pretty(v)
 	}
 	var b strings.Builder
-	v.Each(func(name string, v record.Value) error {
+	_ = v.Each(func(name string, v record.Value) error {
 		b.WriteString(plainName(name) + ":")
 		text, err := v.String()
 		if err != nil || text == "" {

@@ -90,7 +90,7 @@ func content(s *queue.Stored) []string {
 			lines = append(lines, Quote("also", o.Name+": "+pretty(o.Value))...)
 		}
 	}
-	s.Record.Value().Each(func(name string, v record.Value) error {
+	_ = s.Record.Value().Each(func(name string, v record.Value) error {
 		if !slices.Contains(queue.Members, name) {
 			lines = append(lines, Quote("also", name+": "+pretty(v))...)
 		}
@@ -113,7 +113,7 @@ func shown(s *queue.Stored) []string {
 	if text.Truncated {
 		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
 	}
-	v.Each(func(name string, v record.Value) error {
+	_ = v.Each(func(name string, v record.Value) error {
 		if name == "attachments" && v != "[]" {
 			lines = append(lines, Quote("files", "not fetched, only named: "+pretty(v))...)
 		}

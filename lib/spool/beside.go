@@ -142,7 +142,7 @@ func (b *beside) swap(name string) error {
 // can't remove, the next one does.
 func (b *beside) remove() {
 	if b.path != "" {
-		eachDir(b.path, func(dir string) error { return os.Chmod(dir, 0o700) })
+		_ = eachDir(b.path, func(dir string) error { return os.Chmod(dir, 0o700) })
 		os.RemoveAll(b.path)
 	}
 	unix.Close(b.fd)

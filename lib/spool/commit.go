@@ -211,7 +211,7 @@ func (t *tx) writeTmp() error {
 // next command does.
 func (t *tx) discard() {
 	for _, f := range t.tmp {
-		t.disk.Remove(f.name)
+		_ = t.disk.Remove(f.name)
 	}
 }
 

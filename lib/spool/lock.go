@@ -79,11 +79,19 @@ func (l *flock) wait(fd, how int) error {
 		}
 		return err
 	case <-l.done:
-		go func() { <-done; unix.Close(fd) }()
+		go abandon(fd, done)
 		return context.Canceled
 	case <-time.After(LockTimeout):
-		go func() { <-done; unix.Close(fd) }()
+		go abandon(fd, done)
 		return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",
 			"%w for %s", ErrLocked, LockTimeout)
+	}
+}
+
+// abandon closes fd once the flock that waits on it has ended: what was closed
+// before would still be waited for, and its number given to another file.
+func abandon(fd int, done <-chan error) {
+	if err := <-done; !errors.Is(err, unix.EBADF) {
+		unix.Close(fd)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // has reports whether args is an object with a member of this name.
 func has(args record.Value, name string) bool {
 	found := false
-	each(args, func(n string, _ record.Value) error {
+	_ = each(args, func(n string, _ record.Value) error {
 		found = found || n == name
 		return nil
 	})

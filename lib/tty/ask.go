@@ -53,7 +53,7 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 	line, err := t.readLine(ctx)
 	if err != nil {
-		t.write("\n") // what follows begins in the first column
+		_ = t.write("\n") // what follows begins in the first column
 		return "", fmt.Errorf("%w: %w", ErrEnd, err)
 	}
 	return line, nil

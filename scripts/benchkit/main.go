@@ -33,7 +33,9 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		records(n)
+		if err := records(n); err != nil {
+			log.Fatal(err)
+		}
 		return
 	}
 	if len(os.Args) == 5 && os.Args[1] == "fill" {
@@ -114,9 +116,8 @@ func median(d []time.Duration) time.Duration {
 }
 
 // records prints what pulse-fetch and pulse-classify make of an ordinary mail.
-func records(n int) {
+func records(n int) error {
 	w := bufio.NewWriter(os.Stdout)
-	defer w.Flush()
 	var filler strings.Builder
 	for i := range 14 {
 		fmt.Fprintf(&filler, `,["X-Header-%d","%s"]`, i, strings.Repeat("bar baz quux ", 4))
@@ -132,4 +133,5 @@ func records(n int) {
 			`"identity":{"sender":"me%d@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"authenticated_owner","why":"","auth":{}}}`+"\n",
 			i+1, i, i, i, i, filler.String(), text, i)
 	}
+	return w.Flush()
 }

@@ -145,7 +145,7 @@ func (d *desk) person(argv ...string) *ended {
 	}
 	defer p.Leave()
 	if code, err := p.Code(); err == nil {
-		p.Type(code + "\n")
+		_ = p.Type(code + "\n") // what the command makes of it is judged
 	}
 	_, screen := p.Wait()
 	return (&ended{stderr: screen}).judge(cmd, nil, ctx.Err())

@@ -46,7 +46,7 @@ func (s *scenario) fullDisk(k *kit, step int) error {
 		k.skip(what, err)
 		return nil
 	}
-	defer unmount(mnt)
+	defer leave(mnt)
 	t := k.tally(what, "75")
 	t.control = s.control
 	for _, unit := range []string{"pages", "inodes"} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -46,11 +47,18 @@ func unmount(mnt string) error {
 	return err
 }
 
+// leave unmounts what is not needed any more.
+func leave(mnt string) {
+	if err := unmount(mnt); err != nil {
+		fmt.Fprintln(os.Stderr, "crashkit:", err)
+	}
+}
+
 func unmountAll() {
 	mounted.Lock()
 	list := slices.Clone(mounted.list)
 	mounted.Unlock()
 	for _, mnt := range list {
-		unmount(mnt)
+		leave(mnt)
 	}
 }

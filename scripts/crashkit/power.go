@@ -145,7 +145,7 @@ func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 	close(closing)
 	for err == nil && receipt() == nil {
 	}
-	cmd.Wait()
+	_ = cmd.Wait() // its status is looked at
 	status := cmd.ProcessState.ExitCode()
 	p.uid += before + behind
 	if err != nil {
@@ -155,12 +155,12 @@ func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 }
 
 // feed writes records: first those that are waited for, then more, with pauses, so
-// that they come in several batches.
+// that they come in several batches. The command may end before.
 func (p *plug) feed(in io.WriteCloser, before, behind int, closing chan struct{}) {
-	defer in.Close()
-	io.WriteString(in, strings.Join(mails(p.uid+1, before), ""))
+	defer func() { _ = in.Close() }()
+	_, _ = io.WriteString(in, strings.Join(mails(p.uid+1, before), ""))
 	for i := range behind {
-		io.WriteString(in, mail(p.uid+1+before+i, "allow"))
+		_, _ = io.WriteString(in, mail(p.uid+1+before+i, "allow"))
 		if i%8 == 7 {
 			time.Sleep(time.Millisecond)
 		}
@@ -213,7 +213,7 @@ func (p *plug) afterRun(t *tally, i int) error {
 	if err = errors.Join(err, p.b.receipts(out)); err != nil {
 		return err
 	}
-	out, err = p.d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, p.d.worker(0)...)...)
+	_, err = p.d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, p.d.worker(0)...)...)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (p *plug) cutEffect(t *tally, i int) error {
 		return fmt.Errorf("the worker does not come: %w", err)
 	}
 	then, b, err := p.v.cut(p.d, p.b)
-	end.WriteString("go on\n")
+	_, _ = end.WriteString("go on\n")
 	end.Close()
 	var exit *exec.ExitError
 	if e := cmd.Wait(); e != nil && !errors.As(e, &exit) {

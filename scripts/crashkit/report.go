@@ -28,7 +28,6 @@ type tally struct {
 	hit    int            // at which the process was really ended, or the error given
 	bad    int            // points with a violation
 	kinds  map[string]int // of violations
-	order  []string
 	seen   map[string]int // other things worth a number
 }
 

@@ -29,8 +29,8 @@ type scenario struct {
 // took enters the receipts that a command printed before it ended.
 func (s *scenario) took(e *ended) (b *books, f findings) {
 	b = s.books.clone()
-	list, err := tasks(e.stdout)
-	if b.receipts(e.stdout); err != nil {
+	list, _ := tasks(e.stdout)
+	if err := b.receipts(e.stdout); err != nil {
 		f.add("receipt: %v", err)
 	}
 	if e.status == 0 && s.records != nil && len(list) != s.records() {

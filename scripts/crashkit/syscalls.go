@@ -138,7 +138,7 @@ func (s *scenario) aftermath(d *desk, b *books, i int) (f findings) {
 		f.add("settle: %v", err)
 	}
 	if i%3 == 1 && !s.naive {
-		d.must("", "pulse-queue", "verify")
+		_, _ = d.must("", "pulse-queue", "verify") // inspect says what is wrong
 	}
 	listed, found := d.inspect(b)
 	f = append(f, found...)
