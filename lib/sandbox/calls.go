@@ -28,6 +28,16 @@ var never = []string{
 	// the file system itself, and files by other means than a name
 	"mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
 	"swapon", "swapoff", "quotactl", "quotactl_fd", "name_to_handle_at", "open_by_handle_at", "fanotify_init",
+	// files by name, of which Landlock guards only what is in them: mode, owner, times and
+	// attributes (an ACL is one). What a stage made itself it changes by descriptor, below
+	"chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "futimesat",
+	"setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
+	"uselib", "inotify_init", "inotify_init1", "inotify_add_watch",
+	// how other processes run, and where their memory lies
+	"setpriority", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr", "ioprio_set", "move_pages", "migrate_pages",
+	// what all processes of a user share by a number or a name: System V and POSIX IPC
+	"shmget", "shmat", "shmdt", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
+	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
 	// other worlds, other users; but root acts with the rights of a queue's owner (setfsuid)
 	"unshare", "setns", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "capset",
 	// the machine
@@ -35,40 +45,72 @@ var never = []string{
 	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "ioperm", "iopl", "lookup_dcookie",
 }
 
+// never32 are the same calls again, as 32-bit architectures have them besides.
+var never32 = []string{
+	"send", "chown32", "lchown32", "fchown32", "semtimedop_time64", "mq_timedsend_time64", "mq_timedreceive_time64",
+	"setuid32", "setgid32", "setreuid32", "setregid32", "setresuid32", "setresgid32", "setgroups32",
+	"clock_settime64", "clock_adjtime64",
+}
+
 // ioctls are those that a terminal is asked. All others are refused: TIOCSTI types
 // into the terminal that a stage may have as its standard error, and others do worse.
 var ioctls = []uint64{unix.TCGETS, unix.TIOCGWINSZ, unix.TCFLSH}
+
+// fcntls are those that the runtime needs. With others a descriptor sends signals to
+// processes that are named to it.
+var fcntls = []uint64{unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL}
+
+// modes are those that a file is given once it is made: one of a queue that has
+// approvers, what one of them answered (pulse-queue(5)), and one of metrics.
+var modes = []uint64{0o660, 0o640, 0o644}
 
 // groups returns the rules of the filter. A condition names what is allowed and refuses
 // all else, never the other way round: the kernel looks at the lower half of most
 // arguments and the filter sees both, so a comparison with what is forbidden can be
 // avoided by a bit in the upper half.
 func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
-	names := never
+	names := slices.Concat(never, never32)
 	if !p.DNS {
-		names = append(slices.Clone(never), "socket", "connect")
+		names = append(names, "socket", "connect")
+	}
+	if len(p.Write) == 0 {
+		names = append(names, "fchmod", "utimensat", "utimensat_time64")
 	}
 	var list []seccomp.SyscallGroup
 	for some := range slices.Chunk(here(info, names), 40) {
 		list = append(list, seccomp.SyscallGroup{Action: refuse, Names: some})
 	}
-	conditional := []seccomp.NameWithConditions{
-		unless("ioctl", 1, ioctls...),
-		unless("kill", 0, uint64(pid)),
-		unless("tgkill", 0, uint64(pid)),
-		{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: cloneFlags, Operation: seccomp.BitsNotSet, Value: unix.CLONE_THREAD}}},
+	const how, none = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, 0
+	conditional := [][]seccomp.NameWithConditions{
+		{unless("ioctl", 1, ioctls...)},
+		{unless("fcntl", 1, fcntls...), async("fcntl")},
+		{unless("fcntl64", 1, fcntls...), async("fcntl64")},
+		{unless("prlimit64", 0, 0, uint64(pid))},
+		{unless("kill", 0, uint64(pid))},
+		{unless("tgkill", 0, uint64(pid))},
+		{{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: cloneFlags, Operation: seccomp.BitsNotSet, Value: unix.CLONE_THREAD}}}},
+	}
+	if len(p.Write) > 0 {
+		conditional = append(conditional, [][]seccomp.NameWithConditions{
+			{unless("fchmod", 1, modes...)},
+			{unless("utimensat", 1, none)}, // without a name it is the descriptor's file
+			{unless("utimensat_time64", 1, none)},
+		}...)
 	}
 	if p.DNS {
-		const how = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
-		conditional = append(conditional,
+		conditional = append(conditional, []seccomp.NameWithConditions{
 			unless("socket", 0, unix.AF_INET, unix.AF_INET6),
 			unless("socket", 1, unix.SOCK_STREAM|how, unix.SOCK_DGRAM|how),
-			unless("socket", 2, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP)) // nor MPTCP, which Landlock does not guard
+			unless("socket", 2, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP), // nor MPTCP, which Landlock does not guard
+		})
 	}
-	return append(list,
-		seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: conditional},
-		// Its flags are in memory. The C library falls back to clone.
-		seccomp.SyscallGroup{Action: unknown, Names: here(info, []string{"clone3"})})
+	for _, c := range conditional {
+		if len(here(info, []string{c[0].Name})) > 0 {
+			list = append(list, seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: c})
+		}
+	}
+	// Its flags are in memory. The C library falls back to clone.
+	return append(list, seccomp.SyscallGroup{Action: unknown, Names: here(info, []string{"clone3"})})
 }
 
 // cloneFlags is which argument of clone(2) has the flags, on every architecture of the
@@ -82,6 +124,13 @@ func unless(name string, argument uint32, values ...uint64) seccomp.NameWithCond
 		rule.Conditions = append(rule.Conditions, seccomp.Condition{Argument: argument, Operation: seccomp.NotEqual, Value: v})
 	}
 	return rule
+}
+
+// async refuses O_ASYNC: input to a terminal would be a signal to all who run at it.
+func async(name string) seccomp.NameWithConditions {
+	return seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{
+		{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETFL}, {Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_ASYNC},
+	}}
 }
 
 // here returns the names that the architecture has.

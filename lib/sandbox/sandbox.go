@@ -1,12 +1,14 @@
 // Package sandbox takes away from a process what it does not need: files and TCP
 // ports with Landlock (landlock(7)), and with a seccomp filter (seccomp(2)) what
 // Landlock can't reach: other sockets, new programs, other processes, the terminal's
-// input queue, and the parts of the kernel that no stage has a use for.
+// input queue, mode, owner, times and attributes of files, how other processes run, what
+// is shared by name, and the parts of the kernel that no stage has a use for.
 //
 // Invariant: once Enforce has returned, what it names in its Level holds for all
 // threads of the process, for all that it starts, and for as long as they live.
 // Caveat: what was opened before stays open, and a file can still be looked at with
-// stat(2): Landlock guards opening, listing and changing.
+// stat(2): Landlock guards opening, listing and changing. A stage that makes files can
+// give those modes to whatever it may read and owns.
 package sandbox
 
 import (

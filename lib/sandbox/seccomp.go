@@ -1,8 +1,11 @@
 package sandbox
 
 import (
+	"maps"
+	"math"
 	"os"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
@@ -26,10 +29,11 @@ const (
 	offArch   = 4
 )
 
-// seccompHere reports whether there are filters here, and for this architecture.
+// seccompHere reports whether there are filters here, and for this architecture. On
+// i386 one call stands for many, socketcall(2) or ipc(2), and a filter can't tell which.
 func seccompHere() bool {
-	_, err := arch.GetInfo("")
-	return err == nil && seccomp.Supported()
+	info, err := arch.GetInfo("")
+	return err == nil && info.ID != arch.I386.ID && seccomp.Supported()
 }
 
 // restrictCalls leaves the process the calls that the profile needs.
@@ -56,26 +60,35 @@ func restrictCalls(p Profile) error {
 }
 
 // assemble returns the filter. The library's own lets the calls of another
-// architecture pass (int 0x80), and all that came after its tables were made, so both
-// are judged before.
+// architecture pass (int 0x80), and all that its tables do not have, so both are judged
+// before. It also loads the number of the call only once, and takes what an argument
+// left in its place for it: so each group is a filter of its own, which begins anew.
 func assemble(p Profile, pid int) ([]unix.SockFilter, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err
 	}
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: groups(p, pid, info)}
-	rest, err := policy.Assemble()
-	if err != nil {
-		return nil, err
-	}
-	raw, err := bpf.Assemble(append([]bpf.Instruction{
+	list := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(kill)},
 		bpf.LoadAbsolute{Off: offNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: highest(info), SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(unknown)},
-	}, rest...))
+	}
+	for _, g := range gaps(info) {
+		list = append(list,
+			bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: g.first, SkipFalse: 2},
+			bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: g.last, SkipFalse: 1},
+			bpf.RetConstant{Val: uint32(unknown)})
+	}
+	for _, g := range groups(p, pid, info) {
+		policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{g}}
+		rest, err := policy.Assemble()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, rest[:len(rest)-1]...) // without the answer for all other calls
+	}
+	raw, err := bpf.Assemble(append(list, bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}))
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +99,20 @@ func assemble(p Profile, pid int) ([]unix.SockFilter, error) {
 	return program, nil
 }
 
-// highest returns the number of the newest call in the library's table.
-func highest(info *arch.Info) (most uint32) {
-	for n := range info.SyscallNumbers {
-		most = max(most, uint32(n))
+// gap is a range of numbers that no call in the library's table has.
+type gap struct{ first, last uint32 }
+
+// gaps returns all of them; the last one is what came after the table was made, and on
+// x86-64 the calls of x32.
+func gaps(info *arch.Info) (list []gap) {
+	next := uint32(0)
+	for _, n := range slices.Sorted(maps.Keys(info.SyscallNumbers)) {
+		if number := uint32(n); number >= next {
+			if number > next {
+				list = append(list, gap{next, number - 1})
+			}
+			next = number + 1
+		}
 	}
-	return most
+	return append(list, gap{next, math.MaxUint32})
 }

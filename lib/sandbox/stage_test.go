@@ -99,12 +99,12 @@ var attempts = map[string]func(w *world) error{
 }
 
 // always are the attempts that every profile lets pass.
-var always = []string{"thread", "memory", "random", "timer", "own signal", "null"}
+var always = []string{"thread", "memory", "random", "timer", "own signal", "null", "own limits", "own affinity"}
 
 // byLandlock are the attempts that only Landlock refuses.
 var byLandlock = []string{
 	"read kept", "list kept", "create kept", "move kept", "read other", "list other", "write other", "truncate other",
-	"create other", "remove other", "link other", "passwd", "environ",
+	"create other", "remove other", "link other", "passwd", "environ", "out of memory",
 }
 
 func TestStages(t *testing.T) {
@@ -121,7 +121,7 @@ func TestStages(t *testing.T) {
 		{"fetch of a server, with DNS", Source(true), dns},
 		{"fetch of files", Source(false, w.Kept), []string{"read kept", "list kept"}},
 		{"fetch of files, with DNS", Source(true, w.Kept), append([]string{"read kept", "list kept"}, dns...)},
-		{"queue", Queue(w.Kept), []string{"read kept", "list kept", "create kept", "move kept"}},
+		{"queue", Queue(w.Kept), []string{"read kept", "list kept", "create kept", "move kept", "chmod kept", "times kept"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			got := run(t, order{s.profile, Auto, refresh(t, w)})
@@ -148,6 +148,11 @@ func TestControl(t *testing.T) {
 	}
 	for _, name := range append([]string{"tcp", "udp", "unix", "unix datagram", "upper half", "socketpair", "listen", "exec", "fork", "signal"}, byLandlock...) {
 		if e := got.Errno[name]; e != 0 {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+	for name := range others {
+		if e := got.Errno[name]; isRefusal(e) {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
@@ -192,6 +197,7 @@ func refresh(t *testing.T, w world) world {
 			}
 		}
 		os.Remove(filepath.Join(dir, "link"))
+		os.Remove(filepath.Join(dir, "new"))
 	}
 	for _, sub := range []string{"a", "b"} {
 		os.MkdirAll(filepath.Join(w.Kept, sub), 0o700)

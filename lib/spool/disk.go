@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -245,7 +246,7 @@ func (d *osDisk) Write(name string, b []byte, mtime time.Time) error {
 	}
 	err = writeAll(fd, b, 0)
 	if err == nil && !mtime.IsZero() {
-		err = d.setTime(name, mtime)
+		err = setTime(fd, mtime)
 	}
 	if e := unix.Close(fd); err == nil {
 		err = e
@@ -276,18 +277,16 @@ func (d *osDisk) WriteAll(files []newFile) error {
 	return errors.Join(errs...)
 }
 
-func (d *osDisk) setTime(name string, t time.Time) error {
-	fd, base, err := d.at(name)
-	if err != nil {
-		return err
-	}
-	restore, err := d.as()
-	if err != nil {
-		return err
-	}
-	defer restore()
+// setTime sets the times of an open file: utimensat(2) without a name, which is the only
+// form that a confined command may use.
+func setTime(fd int, t time.Time) error {
 	ts := unix.NsecToTimespec(t.UnixNano())
-	return unix.UtimesNanoAt(fd, base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	both := [2]unix.Timespec{ts, ts}
+	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&both)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func writeAll(fd int, b []byte, off int64) error {
