@@ -156,3 +156,31 @@ func TestConcealed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNothingIsMissed: what a command asks of the kernel after it has confined itself
+// is what its profile keeps: what it wants to know besides, it has looked up before.
+func TestNothingIsMissed(t *testing.T) {
+	h, id := bench(t)
+	if here := sandbox.Here(); !here.Seccomp || here.Landlock == 0 {
+		t.Skip("there is no sandbox here: nothing is refused")
+	}
+	h.must(t, "exec 2>/dev/null; mkfifo started; pulse-queue run -- sh -c 'echo $$ >"+h.dir+"/started; exec sleep 600' & read worker <started; kill -9 $!; kill -9 $worker; wait $! || :")
+	for _, line := range append(confined, "pulse-approve consume bob@partner.example") {
+		line = strings.ReplaceAll(line, "ID", id)
+		h.sh(t, "strace -f -qq -o trace "+line+" --sandbox require >/dev/null")
+		b, err := os.ReadFile(filepath.Join(h.dir, "trace"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, ok := strings.Cut(string(b), "seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC")
+		if !ok {
+			t.Errorf("%s is not confined", line)
+		}
+		for _, call := range regexp.MustCompile(`.* = -1 E(PERM|ACCES) .*`).FindAllString(after, -1) {
+			if strings.Contains(call, "epoll_ctl") { // which a regular file is not for
+				continue
+			}
+			t.Errorf("%s: %s", line, call)
+		}
+	}
+}

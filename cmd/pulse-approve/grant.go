@@ -174,7 +174,10 @@ func consume(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if proving.Vouch, err = cmdline.VouchFor(p, s, &cmdline.Rights{UID: nobody}); err != nil {
+	if proving.Vouch, err = cmdline.VouchAhead(p, s, &cmdline.Rights{UID: nobody}); err != nil {
+		return err
+	}
+	if err := confineConsume(c, &proving); err != nil {
 		return err
 	}
 	err = s.Update(func(tx queue.Tx) error {
@@ -187,5 +190,14 @@ func consume(c *cli.Context) error {
 	if errors.Is(err, queue.ErrNoGrant) {
 		return fault.Refusedf("a person can say yes: pulse-approve grant TARGET", "%w", err)
 	}
+	return err
+}
+
+// confineConsume gives up all but the queue, but not where a grant is signed.
+func confineConsume(c *cli.Context, proving *queue.Proving) error {
+	if proving.Signed != nil {
+		return cmdline.Unconfined(c, "a grant that is signed is checked by ssh-keygen")
+	}
+	_, err := cmdline.ConfineToQueue(c)
 	return err
 }

@@ -91,7 +91,7 @@ func patiences(c *cli.Context) (silence, waiting time.Duration, err error) {
 // gather finds out what lies outside of the queue's content.
 func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
-	f.Dead = runner.Dir(filepath.Join(dir, spool.Workers)).Dead
+	f.Dead = runner.Dir(filepath.Join(dir, spool.Workers)).Seen()
 	if f.Made, f.Moved, err = s.Signs(); err != nil {
 		return err
 	}

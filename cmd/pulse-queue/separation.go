@@ -27,16 +27,32 @@ func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
 			f.Both = accounts.Both(groups.Workers.ID, approvers.ID, s.Owner())
 		}
 	}
+	f.Level = level(s, p, groups, accounts)
+	return nil
+}
+
+// level finds out whether the level that a policy requires proves anything here, and
+// returns what says so of a worker's account: that is known once the log was read, when
+// nothing can be looked up any more.
+func level(s *spool.Spool, p *policy.Policy, groups spool.Groups, accounts *cmdline.Accounts) func(worker int64) error {
+	const nobody = -1
 	switch approval.Level(p.Approval.Require) {
 	case approval.User:
-		f.Level = func(worker int64) error {
-			if worker < 0 {
-				return cmdline.Separate(p, s, nil)
+		whoever := cmdline.Separate(p, s, nil)
+		return func(worker int64) error {
+			if whoever != nil || worker < 0 {
+				return whoever
 			}
-			return cmdline.Separate(p, s, accounts.Rights(int(worker)))
+			return cmdline.Apart(s.Owner(), groups.Approvers, accounts.Rights(int(worker)))
 		}
 	case approval.Signature:
-		f.Level = func(worker int64) error { return cmdline.Guard(p, int(worker), 0) }
+		root, whoever := cmdline.Guard(p, 0, 0), cmdline.Guard(p, nobody, 0)
+		return func(worker int64) error {
+			if worker == 0 {
+				return root
+			}
+			return whoever
+		}
 	}
 	return nil
 }

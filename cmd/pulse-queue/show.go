@@ -13,6 +13,7 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
+	"pulse/lib/runner"
 	"pulse/lib/spool"
 )
 
@@ -36,11 +37,13 @@ func show(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	workers := filepath.Join(c.String("queue"), spool.Workers)
+	dead := runner.Dir(workers).Seen()
 	if _, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...); err != nil {
 		return err
 	}
 	var text strings.Builder // bounded by one task; printed once the queue is not held up
-	t := teller{out: &text, policy: p, now: time.Now(), workers: filepath.Join(c.String("queue"), spool.Workers)}
+	t := teller{out: &text, policy: p, now: time.Now(), workers: workers, dead: dead}
 	err = s.View(func(v queue.View) error {
 		t.v = v
 		return t.tell(c.Args().First(), c.Bool("json"))

@@ -14,7 +14,6 @@ import (
 	"pulse/lib/escape"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
 	"pulse/lib/screen"
 	"pulse/lib/task"
 	"pulse/lib/workspace"
@@ -28,7 +27,8 @@ type teller struct {
 	policy  *policy.Policy // nil: none was named
 	now     time.Time
 	workers string
-	lines   []audit.Line // about the task, and about what it proposed
+	dead    func(id string) bool // whether nobody runs a task
+	lines   []audit.Line         // about the task, and about what it proposed
 }
 
 // tell tells the story of the task whose id begins so, or prints its record.
@@ -173,7 +173,7 @@ func (t *teller) runner(id string) int {
 	if _, err := os.Stat(t.workers); err != nil {
 		return -1
 	}
-	if runner.Dir(t.workers).Dead(id) {
+	if t.dead(id) {
 		return 0
 	}
 	b, err := os.ReadFile(filepath.Join(t.workers, id+".runner"))

@@ -54,16 +54,27 @@ func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 	case p.Approval.ApproverGroup != "" && !isGroup(p.Approval.ApproverGroup, g.Approvers.ID):
 		return fault.Usagef("getent group "+p.Approval.ApproverGroup+", and cat QUEUE/groups: who wrote that?",
 			"approval.approver_group is %s, and the queue's approver group is %s (gid %d)", p.Approval.ApproverGroup, g.Approvers.Name, g.Approvers.ID)
-	case worker == nil:
-	case worker.UID == 0 || worker.UID == s.Owner():
-		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
-			"approval.require is user, and the worker would be uid %d, which owns the queue or is root", worker.UID)
-	case slices.Contains(worker.Groups, g.Approvers.ID):
-		return fault.Usagef("gpasswd -d USER "+g.Approvers.Name+", or pulse-queue run --as another USER",
-			"approval.require is user, and the worker, uid %d, would be in the approver group %s", worker.UID, g.Approvers.Name)
+	}
+	if worker != nil {
+		if err := Apart(s.Owner(), g.Approvers, worker); err != nil {
+			return err
+		}
 	}
 	if err := safefile.Guarded(p.Name, uint32(s.Owner())); err != nil {
 		return fault.Usagef("ls -ld "+p.Name+", which root and the queue's owner alone may change, and every directory above", "policy: %w", err)
+	}
+	return nil
+}
+
+// Apart is the part of Separate that is about the worker, and looks nothing up.
+func Apart(owner int, approvers spool.Group, worker *Rights) error {
+	switch {
+	case worker.UID == 0 || worker.UID == owner:
+		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
+			"approval.require is user, and the worker would be uid %d, which owns the queue or is root", worker.UID)
+	case slices.Contains(worker.Groups, approvers.ID):
+		return fault.Usagef("gpasswd -d USER "+approvers.Name+", or pulse-queue run --as another USER",
+			"approval.require is user, and the worker, uid %d, would be in the approver group %s", worker.UID, approvers.Name)
 	}
 	return nil
 }
@@ -121,6 +132,20 @@ func RightsOfUID(uid int) (*Rights, error) {
 // policy that does not require users: a member of the approver group, as of now, who
 // is neither the queue's owner nor root nor the worker.
 func VouchFor(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
+	return vouchFor(p, s, worker, RightsOfUID)
+}
+
+// VouchAhead is VouchFor for a command that gives up the right to look accounts up: it
+// goes by the accounts and groups that the machine's files have now.
+func VouchAhead(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
+	accounts, err := LocalAccounts()
+	if err != nil {
+		return nil, err
+	}
+	return vouchFor(p, s, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
+}
+
+func vouchFor(p *policy.Policy, s *spool.Spool, worker *Rights, rights func(uid int) (*Rights, error)) (func(uid int) error, error) {
 	if approval.Level(p.Approval.Require) != approval.User {
 		return nil, nil
 	}
@@ -135,7 +160,7 @@ func VouchFor(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) e
 		if uid == 0 || uid == s.Owner() || worker != nil && uid == worker.UID {
 			return fmt.Errorf("uid %d is no approver", uid)
 		}
-		r, err := RightsOfUID(uid)
+		r, err := rights(uid)
 		if err != nil && !errors.As(err, new(user.UnknownUserIdError)) {
 			return err
 		}

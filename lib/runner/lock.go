@@ -82,7 +82,7 @@ func (d Dir) Take(id string) (*Locks, error) {
 		runner.Close()
 		return nil, err
 	}
-	if !d.over(id) { // it closed what it inherited, and its runner was killed
+	if !d.over(id, leader.lives) { // it closed what it inherited, and its runner was killed
 		worker.Close()
 		runner.Close()
 		return nil, &fs.PathError{Op: "lock", Path: d.path(id, "worker"), Err: unix.EWOULDBLOCK}
@@ -188,17 +188,30 @@ func (d Dir) Drop(id string, l *Locks) {
 // a lock, nor is in the session of the worker that was started last (it may have
 // closed its descriptor). Anything that can't be told counts as alive.
 func (d Dir) Dead(id string) bool {
-	if !d.free(id, "runner") || !d.free(id, "worker") {
-		return false
+	return d.free(id, "runner") && d.free(id, "worker") && d.over(id, leader.lives)
+}
+
+// Seen looks now at the processes of all workers that were written down, and returns
+// Dead for a command that gives up the right to look. A worker that comes later counts
+// as alive.
+func (d Dir) Seen() (dead func(id string) bool) {
+	gone := map[leader]bool{}
+	for _, id := range d.ids("worker") {
+		if l, err := d.leader(id); err == nil {
+			gone[l] = !l.lives()
+		}
 	}
-	return d.over(id)
+	lives := func(l leader) bool { return !gone[l] }
+	return func(id string) bool {
+		return d.free(id, "runner") && d.free(id, "worker") && d.over(id, lives)
+	}
 }
 
 // over reports whether nobody is left of the session of the worker that was written
 // down, if one was.
-func (d Dir) over(id string) bool {
+func (d Dir) over(id string, lives func(leader) bool) bool {
 	l, err := d.leader(id)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && !l.lives()
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !lives(l)
 }
 
 // free reports whether nobody owns a lock.
@@ -272,12 +285,21 @@ func (d Dir) await(id, which string, deadline time.Time) bool {
 	return true
 }
 
+// ids returns the tasks that have a lock file of a kind.
+func (d Dir) ids(which string) (list []string) {
+	entries, _ := os.ReadDir(string(d))
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), "."+which); ok {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
 // Runners returns the process ids of the runners that hold a lock.
 func (d Dir) Runners() []int {
-	names, _ := filepath.Glob(d.path("*", "runner"))
 	var list []int
-	for _, name := range names {
-		id := strings.TrimSuffix(filepath.Base(name), ".runner")
+	for _, id := range d.ids("runner") {
 		if d.free(id, "runner") {
 			continue
 		}
