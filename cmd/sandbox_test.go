@@ -157,30 +157,108 @@ func TestConcealed(t *testing.T) {
 	}
 }
 
+// most is the strictest mode that this kernel can keep.
+func most() string {
+	if sandbox.Lacks(true) == "" {
+		return "require"
+	}
+	return "auto"
+}
+
+// begin starts a worker, and kills its runner. It returns the worker's process, which
+// goes on.
+func (h *host) begin(t *testing.T) (worker string) {
+	t.Helper()
+	return strings.TrimSpace(h.must(t, "exec 2>/dev/null; mkfifo started; pulse-queue run -- sh -c 'echo $$ >"+h.dir+"/started; exec sleep 600' >/dev/null & "+
+		"read worker <started; kill -9 $!; wait $!; rm started; echo $worker"))
+}
+
 // TestNothingIsMissed: what a command asks of the kernel after it has confined itself
 // is what its profile keeps: what it wants to know besides, it has looked up before.
 func TestNothingIsMissed(t *testing.T) {
 	h, id := bench(t)
-	if here := sandbox.Here(); !here.Seccomp || here.Landlock == 0 {
-		t.Skip("there is no sandbox here: nothing is refused")
-	}
-	h.must(t, "exec 2>/dev/null; mkfifo started; pulse-queue run -- sh -c 'echo $$ >"+h.dir+"/started; exec sleep 600' & read worker <started; kill -9 $!; kill -9 $worker; wait $! || :")
+	h.must(t, "kill -9 "+h.begin(t))
+	h.must(t, aged)
 	for _, line := range append(confined, "pulse-approve consume bob@partner.example") {
 		line = strings.ReplaceAll(line, "ID", id)
-		h.sh(t, "strace -f -qq -o trace "+line+" --sandbox require >/dev/null")
+		h.sh(t, "strace -f -qq -o trace "+line+" --sandbox "+most()+" >/dev/null")
 		b, err := os.ReadFile(filepath.Join(h.dir, "trace"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, after, ok := strings.Cut(string(b), "seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC")
-		if !ok {
-			t.Errorf("%s is not confined", line)
+		if ok != sandbox.Here().Seccomp {
+			t.Errorf("%s: confined %v", line, ok)
 		}
 		for _, call := range regexp.MustCompile(`.* = -1 E(PERM|ACCES) .*`).FindAllString(after, -1) {
-			if strings.Contains(call, "epoll_ctl") { // which a regular file is not for
-				continue
+			if !strings.Contains(call, "epoll_ctl") { // which a regular file is not for
+				t.Errorf("%s: %s", line, call)
 			}
-			t.Errorf("%s: %s", line, call)
+		}
+	}
+}
+
+// aged sets the times in the agenda back to 2020.
+const aged = `sed -i 's/ 1[0-9]\{9\} 0/ 1600000000 0/' queue/agenda`
+
+// TestConfinedHealth: what health finds it finds confined.
+func TestConfinedHealth(t *testing.T) {
+	h, id := bench(t)
+	finds := func(want string, flags ...string) {
+		t.Helper()
+		line := "pulse-queue health --sandbox " + most() + " --accept not_separated,overdue " + strings.Join(flags, " ")
+		out, errs, status := h.sh(t, line)
+		if errs != "" || (status == 1) != (want != "") || !regexp.MustCompile("^"+want+"$").MatchString(out) {
+			t.Errorf("%s: %d %s%s, want %s", line, status, out, errs, want)
+		}
+	}
+	finds("")
+	worker := h.begin(t)
+	h.must(t, aged)
+	finds("") // the worker lives
+	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); strings.Contains(out, "nobody runs it") {
+		t.Errorf("show: %s", out)
+	}
+	h.must(t, "kill -9 "+worker)
+	finds("abandoned: task " + id + ` \(ask read_public\) was started [0-9]+d ago, and nobody runs it; pulse-queue run -- CMD\n`)
+	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); !strings.Contains(out, "nobody runs it") {
+		t.Errorf("show: %s", out)
+	}
+
+	h.must(t, "pulse-queue run --max 1 -- true; pulse-queue add <decided >/dev/null")
+	finds("")
+	h.must(t, "touch -d '9 days ago' queue/format")
+	finds("refused: no message was taken for 7d: all that came were refused, the last one as [a-z_]+; pulse-queue log --event refused\n")
+	finds("", "--max-refused 10d")
+	finds("", "--max-refused 0")
+
+	later := strings.TrimSpace(h.must(t, "pulse-queue submit --action read_public x | jq -r .task.id; pulse-queue run -- sh -c 'exit 75'"))
+	finds("", "--max-refused 0")
+	finds("putoff: task "+later+` \(ask read_public\) was put off by its worker again and again for more than 0s; pulse-queue show `+later+"\n", "--max-refused 0 --max-putoff 1ms")
+	finds("", "--max-refused 0 --max-putoff 0")
+
+	h.must(t, "mv queue/scheduled/"+later+".json .")
+	finds("missing: task "+later+` \(ask read_public\) is scheduled, and its file is gone; pulse-queue verify\n`, "--max-refused 0")
+
+	h.must(t, "pulse-queue init --queue other; touch -d '9 days ago' other/format")
+	finds("refused: no message was taken for 7d: none came; crontab -l\n", "--max-silence 0 --queue other")
+}
+
+// TestNoSandbox: where the kernel can't confine, health and check say so, and no other
+// command does.
+func TestNoSandbox(t *testing.T) {
+	h, _ := bench(t)
+	for call, lacks := range map[string]string{"landlock_create_ruleset": "this kernel has no Landlock", "seccomp": "this kernel has no seccomp filters"} {
+		for _, line := range []string{"pulse-queue health --accept not_separated", "pulse-authorize check"} {
+			out, errs, _ := h.sh(t, "strace -f -qq -o /dev/null -e inject="+call+":error=ENOSYS "+line)
+			if errs != "" || strings.Count(out, lacks) != 1 || !strings.Contains(out, "what reads mail keeps all rights of its account") {
+				t.Errorf("%s, no %s: %s%s", line, call, out, errs)
+			}
+		}
+	}
+	if sandbox.Lacks(false) == "" {
+		if out := h.must(t, "pulse-queue health; pulse-authorize check"); strings.Contains(out, "kernel") {
+			t.Error(out)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/cmdline"
 	"pulse/lib/escape"
 	"pulse/lib/policy"
+	"pulse/lib/sandbox"
 	"pulse/lib/terms"
 )
 
@@ -77,6 +78,9 @@ func risks(p *policy.Policy, queue string) []string {
 		}
 	}
 	toolRisks(p, queue, risk)
+	if lacks := sandbox.Lacks(p.Evidence != policy.ByAuthRes); lacks != "" {
+		risk(true, "%s: what reads mail keeps all rights of its account (--sandbox, in pulse(7))", lacks)
+	}
 	return list
 }
 

@@ -16,8 +16,10 @@ import (
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/health"
+	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/runner"
+	"pulse/lib/sandbox"
 	"pulse/lib/spool"
 )
 
@@ -28,7 +30,7 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	var f health.Facts
-	if f.MaxSilence, f.MaxWaiting, err = patiences(c); err != nil {
+	if err := patiences(c, &f); err != nil {
 		return err
 	}
 	p, err := cmdline.PolicyOrDefault(c)
@@ -46,6 +48,7 @@ func checkHealth(c *cli.Context) error {
 	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err
 	}
+	f.Lacks = sandbox.Lacks(p.Evidence != policy.ByAuthRes)
 	if err := separation(&f, s, p); err != nil {
 		return err
 	}
@@ -74,18 +77,20 @@ func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
 	return list, nil
 }
 
-func patiences(c *cli.Context) (silence, waiting time.Duration, err error) {
-	for flag, d := range map[string]*time.Duration{"max-silence": &silence, "max-waiting": &waiting} {
+func patiences(c *cli.Context, f *health.Facts) error {
+	for flag, d := range map[string]*time.Duration{
+		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused, "max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
+	} {
 		v, err := cmdline.ParseDuration(c.String(flag))
 		if err == nil && v < 0 {
 			err = fmt.Errorf("%s is negative", c.String(flag))
 		}
 		if err != nil {
-			return 0, 0, fault.Usagef("a duration is written 90m, 36h or 7d", "--%s: %w", flag, err)
+			return fault.Usagef("a duration is written 90m, 36h or 7d", "--%s: %w", flag, err)
 		}
 		*d = v
 	}
-	return silence, waiting, nil
+	return nil
 }
 
 // gather finds out what lies outside of the queue's content.

@@ -257,6 +257,7 @@ func TestHealthOfThree(t *testing.T) {
 		{"modes", root("chgrp", w.workers, q+"/grants"), root("chgrp", w.approvers, q+"/grants")},
 		{"not_separated", root("usermod", "-aG", w.approvers, w.worker.name), root("gpasswd", "-d", w.worker.name, w.approvers)},
 		{"forgeable", root("chown", w.worker.name, w.dir), root("chown", "root", w.dir)},
+		{"forgeable", func() { w.require("user", `approver_group = "root"`) }, func() { w.require("user", `approver_group = "`+w.approvers+`"`) }},
 	} {
 		c.do()
 		if got := w.health(); got != c.want {
@@ -272,6 +273,29 @@ func TestHealthOfThree(t *testing.T) {
 	if status != 1 || !strings.Contains(out, "forgeable: ") || !strings.Contains(out, "init --approver-group") {
 		t.Errorf("a queue of one account: exit %d: %s", status, out)
 	}
+}
+
+// TestConsumeOfThree: what the person granted is spent once, by a command that can't look
+// up any more who may grant; what a member granted who is none any more counts for nothing.
+func TestConsumeOfThree(t *testing.T) {
+	w := newThree(t)
+	for range 2 {
+		if status, screen := w.answerBy(w.by(w.person, "pulse-approve", "grant", "bob@partner.example")); status != 0 {
+			t.Fatalf("exit %d:\n%s", status, screen)
+		}
+	}
+	consume := func(want int) {
+		t.Helper()
+		if out, status := w.runBy(w.intake, "", "pulse-approve", "consume", "bob@partner.example"); status != want {
+			t.Errorf("exit %d, want %d: %s", status, want, out)
+		}
+	}
+	consume(0)
+	w.system("gpasswd", "-d", w.person.name, w.approvers)
+	consume(77)
+	w.system("gpasswd", "-a", w.person.name, w.approvers)
+	consume(0)
+	consume(77)
 }
 
 // TestSnapshotForWorkers: the worker reads the copy, and nobody writes it.

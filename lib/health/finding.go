@@ -18,9 +18,12 @@ type Code string
 // The codes.
 const (
 	Silent       Code = "silent"        // no mail for too long
+	Refused      Code = "refused"       // no message was taken for too long, whatever came
 	Waiting      Code = "waiting"       // a person has not answered
 	Overdue      Code = "overdue"       // nobody starts what is due
 	Abandoned    Code = "abandoned"     // running, and nobody runs it
+	PutOff       Code = "putoff"        // its worker has wanted to be run later for too long
+	Missing      Code = "missing"       // its file is gone
 	Failed       Code = "failed"        // no attempt or restart is left
 	Corrupt      Code = "corrupt"       // a file can't be read as a task
 	Held         Code = "held"          // nothing starts until release
@@ -31,11 +34,13 @@ const (
 	NotSeparated Code = "not_separated" // workers could say yes themselves
 	Forgeable    Code = "forgeable"     // what the policy requires of a yes proves nothing here
 	Modes        Code = "modes"         // directories are not as they were made
+	NoSandbox    Code = "no_sandbox"    // this kernel can't confine what reads mail
 )
 
 // Codes lists all of them.
 var Codes = []Code{
-	Silent, Waiting, Overdue, Abandoned, Failed, Corrupt, Held, DiskLow, InodesLow, Clock, ChainBroken, NotSeparated, Forgeable, Modes,
+	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, DiskLow, InodesLow, Clock, ChainBroken,
+	NotSeparated, Forgeable, Modes, NoSandbox,
 }
 
 // Finding is one thing that needs somebody.

@@ -23,6 +23,7 @@ type Facts struct {
 	Dead  func(id string) bool
 	Chain []string // what is wrong with the log
 	Modes []string // what is not as it was made
+	Lacks string   // what this kernel has not of what a sandbox needs; empty: nothing
 
 	Approver func(uid uint32) bool    // whether an account may write the queue as an approver; nil: none may
 	Both     []string                 // accounts of the worker group that may
@@ -30,7 +31,8 @@ type Facts struct {
 
 	Room                   error // too little of the disk is free; nil: enough
 	Inodes, FreeInodes     uint64
-	MaxSilence, MaxWaiting time.Duration // MaxSilence 0: it does not matter
+	MaxSilence, MaxRefused time.Duration // 0: it does not matter
+	MaxWaiting, MaxPutOff  time.Duration // MaxPutOff 0: it does not matter
 }
 
 // The bounds that nobody needs to choose.
@@ -111,6 +113,9 @@ func (f *Facts) machine() (list []Finding) {
 		}
 		list = append(list, Finding{Code: Modes, Text: text, Do: "chmod and chgrp it back: man 5 pulse-queue"})
 	}
+	if f.Lacks != "" {
+		list = append(list, Finding{Code: NoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse, SANDBOX"})
+	}
 	if f.Room != nil {
 		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
 	}
@@ -125,6 +130,8 @@ func (f *Facts) machine() (list []Finding) {
 type past struct {
 	last     time.Time                 // of all lines; zero: there are none
 	mail     time.Time                 // when a message was last taken or refused
+	taken    time.Time                 // when one was last taken
+	refusal  string                    // why one was last refused
 	added    bool                      // any task ever was
 	accounts map[task.Kind]*audit.Line // the newest start of each kind
 }
@@ -138,6 +145,7 @@ func (f *Facts) history(v queue.View) (list []Finding, err error) {
 		if came := l.Event == task.Added || l.Event == task.Refused; came && l.Source != "" && l.Time.After(p.mail) {
 			p.mail = l.Time
 		}
+		p.message(&l)
 		p.added = p.added || l.Event == task.Added
 		if recent := f.Now.Sub(l.Time) < separation; l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
 			p.accounts[l.Kind] = &l
@@ -151,13 +159,16 @@ func (f *Facts) history(v queue.View) (list []Finding, err error) {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s", p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
-	return slices.Concat(list, f.silence(&p), f.proven(&p)), nil
+	return slices.Concat(list, f.silence(&p), f.refused(&p), f.proven(&p)), nil
 }
 
 // wants reports whether lines before t may say more.
 func (f *Facts) wants(p *past, t time.Time) bool {
 	age := f.Now.Sub(t)
 	if age < separation && len(p.accounts) < 2 {
+		return true
+	}
+	if f.MaxRefused > 0 && (p.mail.IsZero() || age <= f.MaxRefused && p.taken.IsZero()) {
 		return true
 	}
 	return f.MaxSilence > 0 && (p.mail.IsZero() || age <= f.MaxSilence && p.mail.Before(t))

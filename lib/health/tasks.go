@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/queue"
@@ -21,13 +22,16 @@ func (s *some) add(f Finding) {
 	}
 }
 
-// findings returns them, and one more that counts the rest.
-func (s *some) findings(code Code, st task.State) []Finding {
+// findings returns them, and one more that counts the rest and says how to see it.
+func (s *some) findings(code Code, do string) []Finding {
 	if more := s.all - len(s.list); more > 0 {
-		s.list = append(s.list, Finding{Code: code, Text: fmt.Sprintf("and %d more", more), Do: "pulse-queue list --state " + string(st)})
+		s.list = append(s.list, Finding{Code: code, Text: fmt.Sprintf("and %d more", more), Do: do})
 	}
 	return s.list
 }
+
+// listOf is the command that lists a state.
+func listOf(st task.State) string { return "pulse-queue list --state " + string(st) }
 
 // late are the tasks that nobody starts: asks, or effects with an action.
 type late struct {
@@ -38,11 +42,24 @@ type late struct {
 
 // open looks at the tasks that wait or run.
 func (f *Facts) open(v queue.View) ([]Finding, error) {
-	var waiting, abandoned some
+	var waiting, abandoned, missing some
+	var later []queue.Entry
 	due, order := map[terms.Action]*late{}, []terms.Action{}
 	err := v.Open(func(e queue.Entry) (bool, error) {
 		age := f.Now.Sub(e.Since)
+		st, err := v.State(e.ID)
+		if err != nil {
+			return false, err
+		}
+		if mayBePutOff(&e) {
+			later = append(later, e)
+		}
 		switch {
+		case st == "":
+			missing.add(Finding{
+				Code: Missing, Task: e.ID, Do: "pulse-queue verify",
+				Text: fmt.Sprintf("task %s (%s %s) is %s, and its file is gone", e.ID, e.Kind, e.Action, e.State),
+			})
 		case e.State == task.Awaiting && age > f.MaxWaiting:
 			waiting.add(Finding{
 				Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
@@ -63,7 +80,12 @@ func (f *Facts) open(v queue.View) ([]Finding, error) {
 		}
 		return true, nil
 	})
-	list := append(waiting.findings(Waiting, task.Awaiting), abandoned.findings(Abandoned, task.Running)...)
+	if err != nil {
+		return nil, err
+	}
+	putOff, err := f.putOff(v, later)
+	list := slices.Concat(waiting.findings(Waiting, listOf(task.Awaiting)), abandoned.findings(Abandoned, listOf(task.Running)),
+		putOff, missing.findings(Missing, "pulse-queue verify"))
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
@@ -124,5 +146,5 @@ func poison(v queue.View, st task.State) ([]Finding, error) {
 		return s.all < named, nil
 	})
 	s.all = max(n, s.all)
-	return s.findings(code, st), err
+	return s.findings(code, listOf(st)), err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -228,5 +229,62 @@ func TestWorkerCantWriteItsLock(t *testing.T) {
 	}
 	if _, err := locks.dir.leader(id); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSeen: what was looked up before holds of the worker that was there then; the locks
+// are asked again.
+func TestSeen(t *testing.T) {
+	d := Dir(filepath.Join(t.TempDir(), "[q]", "workers")) // no pattern
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gone := exec.Command("/bin/true")
+	gone.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	lives := exec.Command("/bin/cat")
+	lives.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	in, err := lives.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other = "00000000000000000000000000000002"
+	for id, cmd := range map[string]*exec.Cmd{id: gone, other: lives} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		who, err := leaderOf(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for which, text := range map[string]string{"worker": who.String(), "runner": ""} {
+			if err := os.WriteFile(d.path(id, which), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	gone.Wait()
+	dead := d.Seen()
+	in.Close()
+	lives.Wait()
+	if !dead(id) || dead(other) || !d.Dead(other) || !dead("of nobody") {
+		t.Errorf("gone %v, gone since %v, %v, never there %v", dead(id), dead(other), d.Dead(other), dead("of nobody"))
+	}
+	locks, err := d.Take(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dead(id) || !slices.Equal(d.Runners(), []int{os.Getpid()}) {
+		t.Errorf("started again: dead %v, runners %v", dead(id), d.Runners())
+	}
+	d.Drop(id, locks)
+	late, err := leaderOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.path(id, "worker"), []byte(late.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dead(id) {
+		t.Error("a worker that came later is dead")
 	}
 }

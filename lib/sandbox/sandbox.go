@@ -69,6 +69,10 @@ const (
 	leastForPorts = 4
 )
 
+// Lacks says what this kernel has not of what a stage is confined with, one that asks
+// name servers (dns) or another one; empty: nothing.
+func Lacks(dns bool) string { return Here().lacks(Profile{DNS: dns}) }
+
 // lacks says what a level can't keep of a profile; empty: nothing.
 func (l Level) lacks(p Profile) string {
 	least := leastForFiles

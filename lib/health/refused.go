@@ -1,0 +1,38 @@
+package health
+
+import (
+	"pulse/lib/audit"
+	"pulse/lib/task"
+)
+
+// message notes what became of a message, if a line of the log is about one.
+func (p *past) message(l *audit.Line) {
+	switch {
+	case l.Source == "":
+	case l.Event == task.Added && p.taken.IsZero():
+		p.taken = l.Time
+	case l.Event == task.Refused && p.refusal == "":
+		p.refusal = l.Change.Reason
+	}
+}
+
+// refused says that messages may come, and none is taken: who asks for something gets
+// no answer, and silence says nothing of it. Like silence it counts from the making of
+// the queue at first, and not at all where tasks only come in other ways.
+func (f *Facts) refused(p *past) []Finding {
+	since := p.taken
+	if since.Before(f.Made) {
+		since = f.Made
+	}
+	if f.MaxRefused == 0 || f.Now.Sub(since) <= f.MaxRefused || p.mail.IsZero() && p.added {
+		return nil
+	}
+	text, do := "no message was taken for "+span(f.MaxRefused)+": ", "crontab -l"
+	if p.refusal == "" {
+		text += "none came"
+	} else {
+		text += "all that came were refused, the last one as " + p.refusal
+		do = "pulse-queue log --event refused"
+	}
+	return []Finding{{Code: Refused, Text: text, Do: do}}
+}
