@@ -114,7 +114,7 @@ func (f *Facts) machine() (list []Finding) {
 		list = append(list, Finding{Code: Modes, Text: text, Do: "chmod and chgrp it back: man 5 pulse-queue"})
 	}
 	if f.Lacks != "" {
-		list = append(list, Finding{Code: NoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse, SANDBOX"})
+		list = append(list, Finding{Code: NoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse"})
 	}
 	if f.Room != nil {
 		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
