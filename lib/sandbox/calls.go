@@ -45,13 +45,6 @@ var never = []string{
 	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "ioperm", "iopl", "lookup_dcookie",
 }
 
-// never32 are the same calls again, as 32-bit architectures have them besides.
-var never32 = []string{
-	"send", "chown32", "lchown32", "fchown32", "semtimedop_time64", "mq_timedsend_time64", "mq_timedreceive_time64",
-	"setuid32", "setgid32", "setreuid32", "setregid32", "setresuid32", "setresgid32", "setgroups32",
-	"clock_settime64", "clock_adjtime64",
-}
-
 // ioctls are those that a terminal is asked. All others are refused: TIOCSTI types
 // into the terminal that a stage may have as its standard error, and others do worse.
 var ioctls = []uint64{unix.TCGETS, unix.TIOCGWINSZ, unix.TCFLSH}
@@ -69,12 +62,12 @@ var modes = []uint64{0o660, 0o640, 0o644}
 // arguments and the filter sees both, so a comparison with what is forbidden can be
 // avoided by a bit in the upper half.
 func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
-	names := slices.Concat(never, never32)
+	names := slices.Clone(never)
 	if !p.DNS {
 		names = append(names, "socket", "connect")
 	}
 	if len(p.Write) == 0 {
-		names = append(names, "fchmod", "utimensat", "utimensat_time64")
+		names = append(names, "fchmod", "utimensat")
 	}
 	var list []seccomp.SyscallGroup
 	for some := range slices.Chunk(here(info, names), 40) {
@@ -83,19 +76,16 @@ func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
 	const how, none = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, 0
 	conditional := [][]seccomp.NameWithConditions{
 		{unless("ioctl", 1, ioctls...)},
-		{unless("fcntl", 1, fcntls...), async("fcntl")},
-		{unless("fcntl64", 1, fcntls...), async("fcntl64")},
+		{unless("fcntl", 1, fcntls...), async},
 		{unless("prlimit64", 0, 0, uint64(pid))},
 		{unless("kill", 0, uint64(pid))},
 		{unless("tgkill", 0, uint64(pid))},
 		{{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: cloneFlags, Operation: seccomp.BitsNotSet, Value: unix.CLONE_THREAD}}}},
 	}
 	if len(p.Write) > 0 {
-		conditional = append(conditional, [][]seccomp.NameWithConditions{
-			{unless("fchmod", 1, modes...)},
-			{unless("utimensat", 1, none)}, // without a name it is the descriptor's file
-			{unless("utimensat_time64", 1, none)},
-		}...)
+		conditional = append(conditional,
+			[]seccomp.NameWithConditions{unless("fchmod", 1, modes...)},
+			[]seccomp.NameWithConditions{unless("utimensat", 1, none)}) // without a name it is the descriptor's file
 	}
 	if p.DNS {
 		conditional = append(conditional, []seccomp.NameWithConditions{
@@ -105,9 +95,7 @@ func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
 		})
 	}
 	for _, c := range conditional {
-		if len(here(info, []string{c[0].Name})) > 0 {
-			list = append(list, seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: c})
-		}
+		list = append(list, seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: c})
 	}
 	// Its flags are in memory. The C library falls back to clone.
 	return append(list, seccomp.SyscallGroup{Action: unknown, Names: here(info, []string{"clone3"})})
@@ -127,11 +115,9 @@ func unless(name string, argument uint32, values ...uint64) seccomp.NameWithCond
 }
 
 // async refuses O_ASYNC: input to a terminal would be a signal to all who run at it.
-func async(name string) seccomp.NameWithConditions {
-	return seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{
-		{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETFL}, {Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_ASYNC},
-	}}
-}
+var async = seccomp.NameWithConditions{Name: "fcntl", Conditions: seccomp.ArgumentConditions{
+	{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETFL}, {Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_ASYNC},
+}}
 
 // here returns the names that the architecture has.
 func here(info *arch.Info, names []string) (list []string) {

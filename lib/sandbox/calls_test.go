@@ -207,7 +207,7 @@ func TestArgumentsAreNoCalls(t *testing.T) {
 
 // TestGaps: what is not in the tables of any architecture is in a gap, and nothing else.
 func TestGaps(t *testing.T) {
-	for _, info := range []*arch.Info{arch.X86_64, arch.AARCH64, arch.ARM} {
+	for _, info := range []*arch.Info{arch.X86_64, arch.AARCH64} {
 		within := func(n uint32) bool {
 			return slices.ContainsFunc(gaps(info), func(g gap) bool { return g.first <= n && n <= g.last })
 		}
@@ -231,7 +231,7 @@ func TestNever(t *testing.T) {
 	}
 	for _, dns := range []bool{false, true} {
 		verdict := filter(t, Profile{DNS: dns}, 1)
-		for _, name := range here(info, slices.Concat(never, never32)) {
+		for _, name := range here(info, never) {
 			if got := verdict(name, 1, 2, 3, 4, 5, 6); got != eperm {
 				t.Errorf("%s: %#x", name, got)
 			}
@@ -240,8 +240,5 @@ func TestNever(t *testing.T) {
 	conditional := []string{"socket", "connect", "ioctl", "fcntl", "prlimit64", "fchmod", "utimensat", "kill", "tgkill", "clone", "clone3"}
 	if list := here(arch.X86_64, append(conditional, never...)); len(list) != len(conditional)+len(never) {
 		t.Errorf("not all are calls: %q", list)
-	}
-	if list := here(arch.ARM, append(never32, "fcntl64", "utimensat_time64")); len(list) != len(never32)+2 {
-		t.Errorf("not all are calls of 32 bits: %q", list)
 	}
 }

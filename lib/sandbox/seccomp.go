@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
@@ -29,11 +30,11 @@ const (
 	offArch   = 4
 )
 
-// seccompHere reports whether there are filters here, and for this architecture. On
-// i386 one call stands for many, socketcall(2) or ipc(2), and a filter can't tell which.
+// seccompHere reports whether there are filters here, and for this architecture. Those
+// of 32 bits have many calls twice, or behind another one such as ipc(2).
 func seccompHere() bool {
-	info, err := arch.GetInfo("")
-	return err == nil && info.ID != arch.I386.ID && seccomp.Supported()
+	_, err := arch.GetInfo("")
+	return err == nil && strconv.IntSize == 64 && seccomp.Supported()
 }
 
 // restrictCalls leaves the process the calls that the profile needs.
