@@ -45,10 +45,19 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "envelope").written(t, "Message.Append")
 		}},
 		{"pulse-record.5", "identity members", func(t *testing.T) []string {
-			return load(t, "identity").written(t, "Identity.Append")
+			return load(t, "identity").written(t, "Identity.Append", "Identity.add", "Identity.addOrigin")
+		}},
+		{"pulse-record.5", "worker message members", func(t *testing.T) []string {
+			return load(t, "envelope").written(t, "Shown.Append")
+		}},
+		{"pulse-record.5", "worker identity members", func(t *testing.T) []string {
+			return load(t, "identity").written(t, "Identity.AppendShown", "Identity.add", "Identity.addOrigin")
+		}},
+		{"pulse-record.5", "worker decision members", func(t *testing.T) []string {
+			return load(t, "decision").written(t, "Decision.AppendShown", "Decision.add")
 		}},
 		{"pulse-record.5", "decision members", func(t *testing.T) []string {
-			return load(t, "decision").written(t, "Decision.Append")
+			return load(t, "decision").written(t, "Decision.Append", "Decision.add")
 		}},
 		{"pulse-record.5", "task members", func(t *testing.T) []string {
 			return load(t, "task").written(t, "Task.Append", "Change.add")

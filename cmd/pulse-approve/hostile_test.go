@@ -43,7 +43,7 @@ func TestHostileText(t *testing.T) {
 				t.Errorf("%s puts %q in the first column", attack.Name, word)
 			}
 		}
-		if count["target"] != 2 || count["code:"] != 1 || count["task"] != 1 || count["also"] != 2 {
+		if count["target"] != 2 || count["code:"] != 1 || count["task"] != 1 || count["also"] != 1 {
 			t.Errorf("%s: %v\n%s", attack.Name, count, question)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
-	"pulse/lib/envelope"
 	"pulse/lib/escape"
 	"pulse/lib/queue"
 	"pulse/lib/record"
@@ -109,13 +108,8 @@ func subject(s *queue.Stored) string {
 	switch {
 	case s.Record == nil:
 		return "the task file can't be read"
-	case s.Message != nil:
-		v, err := s.Record.Get(envelope.Member)
-		if err != nil {
-			return ""
-		}
-		shown, _ := envelope.Show(v)
-		return shown.Subject
+	case s.Shown != nil:
+		return s.Shown.Subject
 	case s.Request != nil && len(s.Request.Target) > 0:
 		return "to " + strings.Join(s.Request.Target, ", ")
 	case s.Request != nil:

@@ -208,7 +208,7 @@ func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w, id := sh.worker, claim.Task.ID
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
-	w.Stdin = append(claim.Line(), '\n')
+	w.Stdin = append(claim.Given().Line(), '\n')
 	w.Lock = locks.Worker
 	gone, stop := runner.Gone(filepath.Join(sh.dir, string(task.Running), id+".json"))
 	defer stop()

@@ -12,13 +12,24 @@ const Member = "decision"
 // Append appends the member's value.
 func (d *Decision) Append(dst []byte) []byte {
 	var o record.Object
+	d.add(&o)
+	o.StrIf("policy", d.Policy)
+	return append(dst, o.Bytes()...)
+}
+
+// AppendShown appends the member's value as a worker is given it.
+func (d *Decision) AppendShown(dst []byte) []byte {
+	var o record.Object
+	d.add(&o)
+	return append(dst, o.Bytes()...)
+}
+
+func (d *Decision) add(o *record.Object) {
 	o.Str("action", string(d.Action))
 	o.Str("outcome", string(d.Outcome))
 	o.Str("rule", d.Rule)
 	o.Str("reason", string(d.Reason))
 	o.Str("why", d.Why)
-	o.StrIf("policy", d.Policy)
-	return append(dst, o.Bytes()...)
 }
 
 // Decode reads the member. An outcome that is not in the list is an error.

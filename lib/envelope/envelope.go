@@ -5,7 +5,7 @@
 // Invariant: what Append writes, Decode accepts and gives back unchanged. Header
 // fields stand in the order received, name and value as they came, so that a
 // forgery stays visible. Caveat: Decode leaves out Text, From and Subject, which
-// no decision may look at; Show decodes those for people.
+// no decision may look at; Show decodes those for people and workers.
 package envelope
 
 import (
@@ -114,7 +114,7 @@ func (m *Message) Append(dst []byte) []byte {
 	o.Str("text", m.Text)
 	o.Str("scope", string(m.Scope))
 	o.Bool("truncated", m.Truncated)
-	o.Raw("attachments", m.appendAttachments(nil))
+	o.Raw("attachments", appendAttachments(nil, m.Attachments))
 	defects := make([]string, len(m.Defects))
 	for i, d := range m.Defects {
 		defects[i] = string(d)
@@ -145,9 +145,9 @@ func (m *Message) appendHeaders(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-func (m *Message) appendAttachments(dst []byte) []byte {
+func appendAttachments(dst []byte, list []Attachment) []byte {
 	dst = append(dst, '[')
-	for i, a := range m.Attachments {
+	for i, a := range list {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -238,29 +238,4 @@ func (m *Message) decodeDefects(v record.Value) error {
 		m.Defects = append(m.Defects, Defect(s))
 		return err
 	})
-}
-
-// Shown is what people are shown of a message besides its header fields.
-type Shown struct {
-	From, Subject, Text string
-	Truncated           bool
-}
-
-// Show reads the part of the member that is for people's eyes only.
-func Show(v record.Value) (Shown, error) {
-	var s Shown
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "from":
-			return v.Into(&s.From)
-		case "subject":
-			return v.Into(&s.Subject)
-		case "text":
-			return v.Into(&s.Text)
-		case "truncated":
-			return v.Into(&s.Truncated)
-		}
-		return nil
-	})
-	return s, err
 }

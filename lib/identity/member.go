@@ -54,6 +54,25 @@ func (id *Identity) Effect() bool { return id.Via == ViaAgent }
 // Append appends the member's value.
 func (id *Identity) Append(dst []byte) []byte {
 	var o record.Object
+	id.add(&o)
+	if id.Via == ViaMessage {
+		o.Raw("auth", id.Auth.bytes())
+		o.StrIf("signed", id.Signed)
+	}
+	id.addOrigin(&o)
+	return append(dst, o.Bytes()...)
+}
+
+// AppendShown appends the member's value as a worker is given it: who asks, and not
+// the evidence.
+func (id *Identity) AppendShown(dst []byte) []byte {
+	var o record.Object
+	id.add(&o)
+	id.addOrigin(&o)
+	return append(dst, o.Bytes()...)
+}
+
+func (id *Identity) add(o *record.Object) {
 	o.Str("sender", id.Sender)
 	o.Str("trust", string(id.Trust))
 	o.Bool("verified", id.Verified)
@@ -62,12 +81,10 @@ func (id *Identity) Append(dst []byte) []byte {
 	o.Str("reason", string(id.Reason))
 	o.Str("why", id.Why)
 	o.StrIf("session", id.Session)
-	if id.Via == ViaMessage {
-		o.Raw("auth", id.Auth.bytes())
-		o.StrIf("signed", id.Signed)
-		return append(dst, o.Bytes()...)
-	}
-	o.Str("via", string(id.Via))
+}
+
+func (id *Identity) addOrigin(o *record.Object) {
+	o.StrIf("via", string(id.Via))
 	if id.Effect() {
 		o.Str("parent", id.Parent)
 		o.Str("root", id.Root)
@@ -78,7 +95,6 @@ func (id *Identity) Append(dst []byte) []byte {
 			o.Bool("bulk", true)
 		}
 	}
-	return append(dst, o.Bytes()...)
 }
 
 func (a *Auth) bytes() []byte {

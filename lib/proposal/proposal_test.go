@@ -188,10 +188,8 @@ func FuzzRead(f *testing.F) {
 			if err != nil || r.Action != list[i].Action || !slices.Equal(r.Target, list[i].Target) || r.Tool != list[i].Tool {
 				t.Errorf("%s: %+v, %v", b, r, err)
 			}
-			for _, o := range r.Others {
-				if o.Name != "evidence" && o.Name != "files" {
-					t.Errorf("%s: it has %s", b, o.Name)
-				}
+			if shown := r.Append(nil); string(shown) != string(b) {
+				t.Errorf("%s: a worker gets %s", b, shown)
 			}
 		}
 	})

@@ -20,6 +20,7 @@ var Members = []string{envelope.Member, request.Member, identity.Member, decisio
 // Content is a record as the queue understands it.
 type Content struct {
 	Message  *envelope.Message // nil: it was no message
+	Shown    *envelope.Shown   // of Message: what is for people and workers
 	Request  *request.Request  // nil: there is none
 	Identity identity.Identity
 	Decision decision.Decision
@@ -57,9 +58,11 @@ func Read(rec *record.Record) (c Content, err error) {
 
 func (c *Content) readOrigin(rec *record.Record) error {
 	if rec.Has(envelope.Member) {
-		c.Message = new(envelope.Message)
+		c.Message, c.Shown = new(envelope.Message), new(envelope.Shown)
 		err := rec.Decode(envelope.Member, func(v record.Value) (err error) {
-			*c.Message, err = envelope.Decode(v)
+			if *c.Message, err = envelope.Decode(v); err == nil {
+				*c.Shown, err = envelope.Show(v)
+			}
 			return err
 		})
 		if err != nil {

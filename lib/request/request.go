@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pulse/lib/record"
@@ -31,20 +32,17 @@ var (
 
 // Request is the `request` member.
 type Request struct {
-	Action terms.Action // as asked for: may be no action at all
-	Target []string     // the complete envelope of an effect
-	Tool   string
-	Args   record.Value // any JSON, or empty
-	Files  []File
-	Others []Other // members that have no meaning here; a worker is given them too
-	raw    record.Value
+	Action   terms.Action // as asked for: may be no action at all
+	Target   []string     // the complete envelope of an effect
+	Tool     string
+	Args     record.Value // any JSON, or empty
+	Evidence record.Value // any JSON, or empty
+	Files    []File
+	raw      record.Value
 }
 
-// Other is a member of a request that this package does not know.
-type Other struct {
-	Name  string
-	Value record.Value
-}
+// Members are those that have a meaning.
+var Members = []string{"action", "target", "tool", "args", "evidence", "files"}
 
 // Decode reads the member.
 func Decode(v record.Value) (Request, error) {
@@ -59,11 +57,11 @@ func Decode(v record.Value) (Request, error) {
 			return v.Into(&r.Tool)
 		case "args":
 			r.Args = v
+		case "evidence":
+			r.Evidence = v
 		case "files":
 			r.Files, err = decodeFiles(v)
 			return err
-		default:
-			r.Others = append(r.Others, Other{name, v})
 		}
 		return nil
 	})
@@ -116,6 +114,20 @@ func (r *Request) OnlyText() bool {
 		})
 	}
 	return only
+}
+
+// Append appends the member's value as a worker is given it: what has a meaning, as
+// it was written. A member that nobody knows is shown to nobody, so a sender must not
+// find one, such as a bcc.
+func (r *Request) Append(dst []byte) []byte {
+	var o record.Object
+	r.raw.Each(func(name string, v record.Value) error {
+		if slices.Contains(Members, name) {
+			o.Raw(name, []byte(v))
+		}
+		return nil
+	})
+	return append(dst, o.Bytes()...)
 }
 
 // Canonical returns the member with names sorted, blanks dropped, a single target

@@ -72,19 +72,21 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestWhatIsShown: a member that nobody knows is in nothing that is made of a request.
 func TestWhatIsShown(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"args":{"text":"hi"}}`:                "hi true []",
-		`{"args":{"text":"hi","bcc":"x"}}`:      "hi false []",
-		`{"args":{"bcc":"x"}}`:                  " false []",
-		`{"args":["text"]}`:                     " false []",
-		`{"args":"text"}`:                       " false []",
-		`{}`:                                    " false []",
-		`{"args":{"text":7}}`:                   " true []",
-		`{"bcc":"eve","tool":"t","note":["x"]}`: ` false [{bcc "eve"} {note ["x"]}]`,
+		`{"args":{"text":"hi"}}`:                `hi true {"args":{"text":"hi"}}`,
+		`{"args":{"text":"hi","bcc":"x"}}`:      `hi false {"args":{"text":"hi","bcc":"x"}}`,
+		`{"args":{"bcc":"x"}}`:                  ` false {"args":{"bcc":"x"}}`,
+		`{"args":["text"]}`:                     ` false {"args":["text"]}`,
+		`{"args":"text"}`:                       ` false {"args":"text"}`,
+		`{}`:                                    ` false {}`,
+		`{"args":{"text":7}}`:                   ` true {"args":{"text":7}}`,
+		`{"bcc":"eve","tool":"t","note":["x"]}`: ` false {"tool":"t"}`,
+		`{"files":[],"\u0061rgs":"x","evidence":"<a@b>","target":"x","action":"a"}`: ` false {"files":[],"args":"x","evidence":"<a@b>","target":"x","action":"a"}`,
 	} {
 		r := decode(t, text)
-		if got := fmt.Sprint(r.Text(), " ", r.OnlyText(), " ", r.Others); got != want {
+		if got := fmt.Sprint(r.Text(), " ", r.OnlyText(), " ", string(r.Append(nil))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

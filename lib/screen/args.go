@@ -3,18 +3,18 @@ package screen
 import (
 	"strings"
 
-	"pulse/lib/queue"
 	"pulse/lib/record"
+	"pulse/lib/request"
 )
 
 // args returns the arguments as a person reads them: a text alone as it is; of an
 // object each member under its name, a string as text, all else as JSON. What a
 // string holds is indented, so that no line of it is taken for the next name.
-func args(s *queue.Stored) string {
-	if text := s.Request.Text(); text != "" && s.Request.OnlyText() {
+func args(r *request.Request) string {
+	if text := r.Text(); text != "" && r.OnlyText() {
 		return text
 	}
-	v := s.Request.Args
+	v := r.Args
 	if v == "" || v[0] != '{' {
 		return pretty(v)
 	}

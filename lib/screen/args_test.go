@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/request"
 )
@@ -21,13 +20,11 @@ func TestArgs(t *testing.T) {
 		`"text"`:                                                  `"text"`,
 		`{"text":"a\r\nb","z":1}`:                                 "text:|  a|  b|z: 1",
 	} {
-		s := &queue.Stored{}
 		r, err := request.Decode(record.Value(`{"action":"external_send","args":` + text + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Request = &r
-		lines := Quote("args", args(s))
+		lines := Quote("args", args(&r))
 		for i, l := range lines[1:] {
 			lines[i+1] = strings.TrimPrefix(l, Gutter)
 		}

@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func Task(s *queue.Stored, now time.Time) []string {
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		lines = append(lines, Fact("caution", "it was started before and died: it may have happened already; look before you say yes"))
 	}
-	return append(lines, content(s)...)
+	return append(lines, content(s.Given())...)
 }
 
 var kinds = map[task.Kind]string{
@@ -73,53 +72,47 @@ func orNone(s string) string {
 }
 
 // content returns everything that a worker will be given.
-func content(s *queue.Stored) []string {
+func content(g *queue.Given) []string {
 	var lines []string
-	if s.Message != nil {
-		m := s.Message
-		lines = append(lines, Fact("message", "%s from %s, received %s", m.ID, m.Source, m.Received.Format(time.RFC3339)))
-		lines = append(lines, shown(s)...)
+	if m := g.Message; m != nil {
+		lines = append(lines, message(m)...)
 	}
-	if s.Request != nil {
-		if s.Request.Tool != "" {
-			lines = append(lines, exact("tool", s.Request.Tool))
+	if r := g.Request; r != nil {
+		if r.Tool != "" {
+			lines = append(lines, exact("tool", r.Tool))
 		}
-		lines = append(lines, Quote("args", args(s))...)
-		lines = append(lines, files(s.Request.Files)...)
-		for _, o := range s.Request.Others {
-			lines = append(lines, Quote("also", o.Name+": "+pretty(o.Value))...)
+		lines = append(lines, Quote("args", args(r))...)
+		lines = append(lines, files(r.Files)...)
+		if r.Evidence != "" {
+			lines = append(lines, Quote("also", "evidence: "+pretty(r.Evidence))...)
 		}
 	}
-	_ = s.Record.Value().Each(func(name string, v record.Value) error {
-		if !slices.Contains(queue.Members, name) {
-			lines = append(lines, Quote("also", name+": "+pretty(v))...)
-		}
-		return nil
-	})
 	return lines
 }
 
-func shown(s *queue.Stored) []string {
-	v, err := s.Record.Get(envelope.Member)
-	if err != nil {
-		return []string{Fact("text", "can't be read: %v", err)}
+func message(m *envelope.Shown) (lines []string) {
+	origin := fmt.Sprintf("%s from %s, received %s", m.ID, m.Source, m.Received.Format(time.RFC3339))
+	if c := m.Sender; c != nil {
+		origin += fmt.Sprintf(", chat %d, written by %d", c.Chat, c.ID)
 	}
-	text, err := envelope.Show(v)
-	if err != nil {
-		return []string{Fact("text", "can't be read: %v", err)}
-	}
-	lines := append(Quote("from", text.From), Quote("subject", text.Subject)...)
-	lines = append(lines, Quote("text", text.Text)...)
-	if text.Truncated {
+	lines = append(lines, Fact("message", "%s", origin))
+	lines = append(lines, Quote("from", m.From)...)
+	lines = append(lines, Quote("subject", m.Subject)...)
+	lines = append(lines, Quote("text", m.Text)...)
+	if m.Truncated {
 		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
 	}
-	_ = v.Each(func(name string, v record.Value) error {
-		if name == "attachments" && v != "[]" {
-			lines = append(lines, Quote("files", "not fetched, only named: "+pretty(v))...)
-		}
-		return nil
-	})
-	return lines
+	return append(lines, Quote("files", attachments(m.Attachments))...)
+}
+
+// attachments names each in a line of its own, whatever its name holds.
+func attachments(list []envelope.Attachment) string {
+	var b strings.Builder
+	for _, a := range list {
+		fmt.Fprintf(&b, "not fetched, only named: %s, %s, %d bytes\n",
+			record.AppendString(nil, a.Name), record.AppendString(nil, a.Type), a.Size)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func pretty(v record.Value) string {

@@ -36,7 +36,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 	lines = append(lines, c.origin(s)...)
 	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, Words(s.Decision.Action, s.Task.Kind)))
 	lines = append(lines, targets(s)...)
-	body := content(s)
+	body := content(s.Given())
 	lines = append(lines, body...)
 	lines = append(lines, c.why(s)...)
 	lines = append(lines,
@@ -78,6 +78,9 @@ func sender(s *queue.Stored) []string {
 	words += fmt.Sprintf(" (%s, %s)", s.Identity.Trust, s.Identity.Reason)
 	if s.Identity.Why != "" {
 		words += ": " + s.Identity.Why
+	}
+	if s.Identity.Session != "" {
+		words += "; session " + s.Identity.Session
 	}
 	return append(lines, Fact("proven", "%s", words))
 }
@@ -165,7 +168,7 @@ func (o *Origin) line(name, by string) string {
 func (c *Case) why(s *queue.Stored) []string {
 	lines := []string{
 		Fact("rule", "%s", s.Decision.Rule),
-		Fact("because", "%s", orNone(s.Decision.Why)),
+		Fact("because", "%s (%s, %s)", orNone(s.Decision.Why), s.Decision.Outcome, s.Decision.Reason),
 		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
 	}
 	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect}

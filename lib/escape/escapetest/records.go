@@ -10,7 +10,7 @@ import (
 // text, as a queue takes it.
 func Effect(a Attack) string {
 	return filled(`{"message":%MESSAGE%,`+
-		`"request":{"action":"external_send","target":[%LINE%,"bob@partner.example"],"tool":%A%,"args":{"text":%A%,%A%:[%A%,{%A%:%A%}]},%A%:%A%},`+
+		`"request":{"action":"external_send","target":[%LINE%,"bob@partner.example"],"tool":%A%,"args":{"text":%A%,%A%:[%A%,{%A%:%A%}]},"evidence":[%A%],%A%:%A%},`+
 		`"identity":{"sender":%A%,"trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,`+
 		`"reason":%A%,"why":%A%,"via":"agent","parent":%A%,"root":%A%,%A%:%A%},`+
 		`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":%A%,"reason":%A%,"why":%A%,"policy":%A%,%A%:%A%},%A%:{%A%:%A%}}`, a)

@@ -1,0 +1,43 @@
+package queue
+
+import (
+	"pulse/lib/decision"
+	"pulse/lib/envelope"
+	"pulse/lib/identity"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/task"
+)
+
+// Given is what a worker is given of a task, and what a person is shown of it before
+// a yes. Header fields, evidence and members that no page names are in neither: what
+// nobody has seen tells no worker what to do.
+type Given struct {
+	Message *envelope.Shown  // nil: it was no message
+	Request *request.Request // nil: there is none
+
+	identity *identity.Identity
+	decision *decision.Decision
+	task     *task.Task
+}
+
+// Given returns the part of a task that is for people and workers.
+func (s *Stored) Given() *Given {
+	return &Given{s.Shown, s.Request, &s.Identity, &s.Decision, &s.Task}
+}
+
+// Line returns the record that a worker reads, without a newline. It is not the task
+// file, and task.digest is not its digest.
+func (g *Given) Line() []byte {
+	var o record.Object
+	if g.Message != nil {
+		o.Raw(envelope.Member, g.Message.Append(nil))
+	}
+	if g.Request != nil {
+		o.Raw(request.Member, g.Request.Append(nil))
+	}
+	o.Raw(identity.Member, g.identity.AppendShown(nil))
+	o.Raw(decision.Member, g.decision.AppendShown(nil))
+	o.Raw(task.Member, g.task.Append(nil))
+	return o.Bytes()
+}
