@@ -1,6 +1,7 @@
 package man
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,5 +46,20 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("the page says\n%s: %s\nthe code\n%s: %s", name, text, p.Name, want)
 		}
 		before = len(p.Tools)
+	}
+}
+
+// pulse-policy(5) lists what the tools do that no policy changes.
+func TestToolActions(t *testing.T) {
+	var want []string
+	for _, b := range tools.Bindings {
+		line := b.Tool + ": " + string(b.Action)
+		if b.Only {
+			line += " only"
+		}
+		want = append(want, line)
+	}
+	if got := read(t, "pulse-policy.5").explained("tool actions"); !slices.Equal(got, want) {
+		t.Errorf("the page says\n%s\nthe code\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

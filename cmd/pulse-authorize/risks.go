@@ -2,12 +2,16 @@ package main
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"pulse/lib/policy"
+	"pulse/lib/terms"
+	"pulse/lib/tools"
 	"pulse/lib/workspace"
 )
 
@@ -18,6 +22,7 @@ func toolRisks(p *policy.Policy, queue string, risk func(bool, string, ...any)) 
 	for _, glob := range p.Tools.Allow {
 		risk(strings.Trim(glob, "*") == "", "tools.allow has %s: that is the profile full", glob)
 	}
+	actionRisks(p, risk)
 	risk(p.Exec.Mode == "full", "exec.mode is full: any program may be proposed, and only the person who is asked stands before it")
 	risk(p.Exec.Mode == "allowlist" && len(p.Exec.Allow) == 0, "exec.mode is allowlist, and there is no [[exec.allow]]: no program may run")
 	risk(p.Exec.Mode != "allowlist" && len(p.Exec.Allow) > 0, "exec.mode is %s: no [[exec.allow]] is used", p.Exec.Mode)
@@ -26,6 +31,19 @@ func toolRisks(p *policy.Policy, queue string, risk func(bool, string, ...any)) 
 	}
 	if p.Exec.Workspace != "" {
 		workspaceRisks(p.Exec.Workspace, queue, risk)
+	}
+}
+
+// actionRisks is about tools that the policy binds to an action.
+func actionRisks(p *policy.Policy, risk func(bool, string, ...any)) {
+	for _, glob := range slices.Sorted(maps.Keys(p.Tools.Action)) {
+		action := p.Tools.Action[glob]
+		for _, b := range tools.Looser(glob, action) {
+			risk(true, "tools.action binds %s to %s: %s stays a tool for %s, which no policy changes", glob, action, b.Tool, b.Action)
+		}
+		risk(!action.Outward(), "tools.action binds %s to %s: where the matrix allows that, nobody is asked about what such a tool does", glob, action)
+		risk(action.Outward() && action != terms.CodeOrComputer && strings.Contains(glob, "*"),
+			"tools.action binds %s to %s: tools that nobody has thought of yet count as no more than that", glob, action)
 	}
 }
 

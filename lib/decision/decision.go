@@ -8,6 +8,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pulse/lib/address"
@@ -153,13 +154,15 @@ func effect(d Decision, in Input) Decision {
 			return d.set(terms.Reject, "outbound", NoTarget, "it names no target, and a target is the whole envelope")
 		}
 	}
-	if t, ok := outside(in); ok && d.Action.Outward() {
+	if t, ok := outside(in); ok && (d.Action.Outward() || in.Request.Tool == tools.Draft) {
 		return d.set(terms.Reject, "outbound.allow", TargetNotAllowed, "%s is not among the allowed targets", t)
 	}
 	v := tools.Judge(in.Policy, in.Request, in.Identity.Trust, in.World)
-	switch {
-	case v.Outcome == terms.Reject:
+	if v.Outcome == terms.Reject {
 		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
+	}
+	d = withTool(d, in)
+	switch {
 	case d.Outcome != terms.Allow:
 		return d
 	case d.Action.Outward():
@@ -170,6 +173,22 @@ func effect(d Decision, in Input) Decision {
 		return d.set(terms.Review, "limits.max_closes_per_run", TooManyCloses, "one worker wants to close more tasks than max_closes_per_run, so a person looks at all of them")
 	}
 	return d
+}
+
+// withTool applies the row to what the tool of the request does, too: a file that is
+// read as write_local is read.
+func withTool(d Decision, in Input) Decision {
+	if in.Request == nil || in.Request.Tool == "" {
+		return d
+	}
+	does := d
+	does.Action = tools.Action(in.Policy, in.Request.Tool)
+	does = row(does, in)
+	if slices.Index(terms.Outcomes, does.Outcome) <= slices.Index(terms.Outcomes, d.Outcome) {
+		return d
+	}
+	does.Action = d.Action
+	return does
 }
 
 // ForNow reports whether d is a rejection because of what the machine looked like: a

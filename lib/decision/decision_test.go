@@ -168,6 +168,12 @@ func TestTools(t *testing.T) {
 		{terms.ExternalVerified, terms.WriteLocal, "mail.draft", "", terms.Review, NeedsReview},
 		{terms.ExternalVerified, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
 		{terms.System, terms.ExternalSend, "mail.send", "", terms.Confirm, EffectPerson},
+		{terms.System, terms.ReadPublic, "web.fetch", "", terms.Allow, Allowed},
+		{terms.OwnerVerifiedEmail, terms.ReadPublic, "mail.read", "", terms.Reject, "tool_not_allowed"},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.read", "", terms.Reject, NotPermitted}, // it reads what is private all the same
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "web.fetch", "", terms.Allow, Allowed},
+		{terms.ApprovedSession, terms.WriteLocal, "mail.read", "", terms.Allow, Allowed},
+		{terms.ExternalVerified, terms.Destructive, "mail.read", "", terms.Review, NeedsReview},
 	} {
 		who := identity.Identity{Trust: c.trust, Via: identity.ViaAgent}
 		in := Input{Identity: &who, Policy: policy.Default(), Request: &request.Request{Action: c.action, Tool: c.tool, Args: c.args, Target: []string{"a@x.example"}}}
@@ -177,6 +183,38 @@ func TestTools(t *testing.T) {
 		in.Identity.Via = identity.ViaSubmit // an ask that names a tool is no use of it
 		if d := Decide(in); d.Reason == "tool_not_allowed" || d.Reason == "exec_denied" {
 			t.Errorf("%s %s %s as an ask: %+v", c.trust, c.action, c.tool, d)
+		}
+	}
+}
+
+// A tool that nobody said anything about is worth as much as running code; what is only
+// drafted may go nowhere else than what is sent.
+func TestToolsAreBound(t *testing.T) {
+	full := "[tools]\nprofile = \"full\"\n"
+	for _, c := range []struct {
+		policy string
+		action terms.Action
+		tool   string
+		want   terms.Outcome
+		reason Reason
+	}{
+		{full, terms.ReadPublic, "pay.now", terms.Reject, "tool_not_allowed"},
+		{full, terms.ExternalSend, "pay.now", terms.Reject, "tool_not_allowed"},
+		{full, terms.CodeOrComputer, "pay.now", terms.Confirm, NeedsConfirm},
+		{full + "[tools.action]\n\"pay.*\" = \"read_public\"", terms.ReadPublic, "pay.now", terms.Allow, Allowed},
+		{full + "[tools.action]\n\"mail.*\" = \"read_public\"", terms.ReadPublic, "mail.send", terms.Reject, "tool_not_allowed"},
+		{"[outbound]\nallow = [\"a@x.example\"]", terms.WriteLocal, "mail.draft", terms.Allow, Allowed},
+		{"[outbound]\nallow = [\"b@x.example\"]", terms.WriteLocal, "mail.draft", terms.Reject, TargetNotAllowed},
+		{"[outbound]\nallow = []", terms.WriteLocal, "draft", terms.Allow, Allowed},
+	} {
+		p, err := policy.Parse("p", []byte(c.policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		who := identity.Identity{Trust: terms.OwnerVerifiedEmail, Via: identity.ViaAgent}
+		d := Decide(Input{Identity: &who, Policy: p, Request: &request.Request{Action: c.action, Tool: c.tool, Target: []string{"a@x.example"}}})
+		if d.Outcome != c.want || d.Reason != c.reason || d.Action != c.action {
+			t.Errorf("%s %s under %q: %+v", c.action, c.tool, c.policy, d)
 		}
 	}
 }

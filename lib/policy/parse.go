@@ -42,6 +42,7 @@ type file struct {
 		Allow   []string            `toml:"allow"`
 		Deny    []string            `toml:"deny"`
 		Level   map[string]string   `toml:"level"`
+		Action  map[string]string   `toml:"action"`
 		Paths   map[string][]string `toml:"paths"`
 	} `toml:"tools"`
 	Exec struct {

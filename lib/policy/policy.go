@@ -102,9 +102,10 @@ type Outbound struct {
 // Tools is [tools].
 type Tools struct {
 	Profile     string
-	Allow, Deny []string            // globs
-	Level       map[string]string   // glob to open, owner_only or approval_required
-	Paths       map[string][]string // glob to the args that are paths in the workspace
+	Allow, Deny []string                // globs
+	Level       map[string]string       // glob to open, owner_only or approval_required
+	Action      map[string]terms.Action // glob to the weakest action that a request naming the tool may have
+	Paths       map[string][]string     // glob to the args that are paths in the workspace
 }
 
 // Exec is [exec].

@@ -3,6 +3,8 @@ package policy
 import (
 	"path/filepath"
 	"strings"
+
+	"pulse/lib/terms"
 )
 
 // maxTool bounds the name of a tool, in bytes.
@@ -30,6 +32,15 @@ func (v *validator) tools(p *Policy, f *file) {
 		var word string
 		v.toolGlobs("tools.level."+glob, glob)
 		oneOf(v, &word, "tools.level."+glob, &level, levels...)
+	}
+	for glob, value := range t.Action {
+		var action terms.Action
+		v.toolGlobs("tools.action."+glob, glob)
+		oneOf(v, &action, "tools.action."+glob, &value, terms.Actions...)
+		if p.Tools.Action == nil {
+			p.Tools.Action = map[string]terms.Action{}
+		}
+		p.Tools.Action[glob] = action
 	}
 	for glob, args := range t.Paths {
 		v.toolGlobs("tools.paths."+glob, glob)

@@ -86,12 +86,12 @@ func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World)
 	if v := seen(p, tool, r.Action); v.rejects() {
 		return v
 	}
-	if !fits(tool, r.Action) {
-		return reject("tools", NotAllowed, "%s is no tool for %s", tool, r.Action)
-	}
 	owner, person := Level(p, tool)
 	if owner && !Owner(trust) {
 		return reject("tools.level", NotOwner, "only the owner may have %s used, and %s is not proven to be that", tool, trust)
+	}
+	if tool != Exec && !fits(p, tool, r.Action) {
+		return reject("tools.action", NotAllowed, "%s is a tool for %s, and not for %s", tool, Action(p, tool), r.Action)
 	}
 	if tool == Exec {
 		if v := judgeExec(p, r, world); v.rejects() {
@@ -107,19 +107,6 @@ func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World)
 		return Verdict{terms.Confirm, "tools.level", NeedsPerson, fmt.Sprintf("what is done through %s needs a person's yes", tool)}
 	}
 	return pass
-}
-
-// fits reports whether an action is one that a tool of the profiles may have: what
-// carries out effects may go by the tool, and a message sent as something to read would
-// need nobody's yes.
-func fits(tool string, action terms.Action) bool {
-	switch tool { // and exec: judgeExec
-	case "mail.send":
-		return action == terms.ExternalSend
-	case "fs.edit", "fs.write":
-		return action != terms.ReadPublic && action != terms.ReadPrivate
-	}
-	return true
 }
 
 // seen judges whether the agent may know the tool at all.

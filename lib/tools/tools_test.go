@@ -161,11 +161,11 @@ func TestPaths(t *testing.T) {
 		{"mcp.read", `{"file":"x"}`, PathRefused, "x"}, {"web.fetch", `{"path":"/etc/passwd"}`, "", ""},
 	} {
 		w := &world{}
-		v := Judge(parse(t, rules), wish(t, terms.ReadPublic, c.tool, c.args), terms.System, w)
+		v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, w)
 		if v.Reason != c.want || strings.Join(w.asked, " ") != c.asked {
 			t.Errorf("%s %s: %+v, asked %q", c.tool, c.args, v, w.asked)
 		}
-		if v := Judge(parse(t, rules), wish(t, terms.ReadPublic, c.tool, c.args), terms.System, nil); c.asked != "" && v.Reason != PathRefused {
+		if v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, nil); c.asked != "" && v.Reason != PathRefused {
 			t.Errorf("blind: %s %s: %+v", c.tool, c.args, v)
 		}
 	}
