@@ -11,6 +11,7 @@ import (
 	"pulse/lib/escape"
 	"pulse/lib/policy"
 	"pulse/lib/sandbox"
+	"pulse/lib/spool"
 	"pulse/lib/terms"
 )
 
@@ -70,6 +71,10 @@ func risks(p *policy.Policy, queue string) []string {
 	risk(!p.Outbound.Restricted, "outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
 	risk(p.Approval.Require == "terminal", "approval.require is terminal: a worker under the same uid could answer the prompt itself")
 	risk(p.Approval.Require == "user" && p.Approval.ApproverGroup == "", "approval.approver_group is absent: the queue's owner can make it one of another group that he is in")
+	if p.Approval.Require == "user" && queue != "" {
+		err := spool.Ground(queue)
+		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
+	}
 	risk(p.Evidence != policy.ByAuthRes, "evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
 	for _, pl := range p.Platforms {
 		risk(pl.Trust == terms.OwnerVerifiedEmail, "[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)

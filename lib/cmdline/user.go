@@ -17,9 +17,10 @@ import (
 )
 
 // LevelOf is what a command can prove, without a key, of the person who runs it: that
-// he is an approver of the queue and not its owner. Root could be anybody.
+// he is an approver of the queue and not its owner. Root could be anybody, and so could
+// the owner of a file where the kernel does not vouch for that.
 func LevelOf(s *spool.Spool) approval.Level {
-	if me := os.Geteuid(); s.Shared() && me != 0 && me != s.Owner() {
+	if me := os.Geteuid(); s.Shared() && me != 0 && me != s.Owner() && s.Ground() == nil {
 		return approval.User
 	}
 	return approval.Terminal
@@ -33,6 +34,9 @@ func enough(p *policy.Policy, s *spool.Spool, a Answer) error {
 	if !s.Shared() {
 		return fault.Refusedf("pulse-queue init --approver-group GROUP, of a new queue",
 			"%s: approval.require is user, and the queue has no approver group", p.Name)
+	}
+	if err := s.Ground(); err != nil {
+		return fault.Refusedf(fault.HintOf(err), "%s: approval.require is user, and the owner of a file proves nothing here: %w", p.Name, err)
 	}
 	return fault.Refusedf("sudo -u APPROVER pulse-approve",
 		"%s: approval.require is user, and %s is not an approver of the queue but its owner, or root", p.Name, User())
@@ -51,6 +55,8 @@ func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 	case !s.Shared():
 		return fault.Usagef("pulse-queue init --approver-group GROUP, of a new queue",
 			"%s: approval.require is user, and the queue has no approver group", p.Name)
+	case s.Ground() != nil:
+		return fault.Usagef(fault.HintOf(s.Ground()), "approval.require is user, and the owner of a file proves nothing here: %w", s.Ground())
 	case p.Approval.ApproverGroup != "" && !isGroup(p.Approval.ApproverGroup, g.Approvers.ID):
 		return fault.Usagef("getent group "+p.Approval.ApproverGroup+", and cat QUEUE/groups: who wrote that?",
 			"approval.approver_group is %s, and the queue's approver group is %s (gid %d)", p.Approval.ApproverGroup, g.Approvers.Name, g.Approvers.ID)

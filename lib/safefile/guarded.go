@@ -66,7 +66,7 @@ func parts(path string) []string {
 
 // look checks what the walk has come to.
 func (w *walk) look() error {
-	info, err := os.Lstat(w.at)
+	info, err := stat(w.at, syscall.O_NOFOLLOW, w.owners...)
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,9 @@ func read(path string, limit int64, forbidden fs.FileMode, class error) ([]byte,
 	if err := check(path, info, forbidden, class); err != nil {
 		return nil, err
 	}
+	if err := believed(f); err != nil {
+		return nil, err
+	}
 	if err := Directory(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -68,7 +71,7 @@ func read(path string, limit int64, forbidden fs.FileMode, class error) ([]byte,
 // Directory checks that nobody but root, this user and the owners named may replace
 // a file in a directory. A sticky one of root's such as /tmp passes.
 func Directory(path string, owners ...uint32) error {
-	info, err := os.Stat(path)
+	info, err := stat(path, 0, owners...)
 	if err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func Directory(path string, owners ...uint32) error {
 // Own checks that a directory is root's or this user's and nobody else may write
 // into it, sticky or not.
 func Own(path string) error {
-	info, err := os.Stat(path)
+	info, err := stat(path, 0)
 	if err != nil {
 		return err
 	}

@@ -94,6 +94,9 @@ func readGroups(dir string, owner uint32) (g Groups, err error) {
 	case info.Mode().Perm()&0o022 != 0:
 		return g, fmt.Errorf("%s: mode %04o: %w", path, info.Mode().Perm(), safefile.ErrWritable)
 	}
+	if err := besideIn(dir, f); err != nil {
+		return g, fmt.Errorf("%s: %w", path, err)
+	}
 	b := make([]byte, 4<<10)
 	n, err := f.Read(b)
 	if err != nil {
@@ -103,6 +106,25 @@ func readGroups(dir string, owner uint32) (g Groups, err error) {
 		return g, fault.Usagef("man 5 pulse-queue", "%s: %w", path, err)
 	}
 	return g, nil
+}
+
+// besideIn fails if an open file lies on another mount than a directory: an approver
+// could put one of his over a name there, and have it be the owner's.
+func besideIn(dir string, f *os.File) error {
+	in, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	a, err := safefile.MountOf(int(in.Fd()))
+	if err != nil {
+		return err
+	}
+	b, err := safefile.MountOf(int(f.Fd()))
+	if err == nil && !a.Same(b) {
+		err = errMount
+	}
+	return err
 }
 
 func (g *Groups) append(dst []byte) []byte {

@@ -99,7 +99,7 @@ func (d *osDisk) ReadHeld(name string) (b []byte, holder int, err error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
-	if st.Mode == unix.S_IFREG|heldFileMode && st.Nlink == 1 && int(st.Gid) == d.gid {
+	if st.Mode == unix.S_IFREG|heldFileMode && st.Nlink == 1 && int(st.Gid) == d.gid && d.onGround(fd) == nil {
 		holder = int(st.Uid)
 	}
 	b = make([]byte, st.Size)

@@ -170,6 +170,9 @@ func trust(dir string, uid, gid uint32, shared bool) (err error) {
 			err = safefile.Directory(filepath.Dir(dir))
 		}
 	}
+	if errors.Is(err, safefile.ErrFUSE) {
+		return fault.Usagef("findmnt -T "+escape.Shell(dir), "queue can't be trusted: %w", err)
+	}
 	if !errors.Is(err, safefile.ErrWritable) && !errors.Is(err, safefile.ErrOwner) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pulse/lib/safefile"
 )
 
 // foretold fails unless an open directory is what dir leads to by no symbolic links but
@@ -71,7 +73,11 @@ func step(at *os.File, name string, owners []uint32) (next *os.File, to string, 
 	if err != nil {
 		return nil, "", err
 	}
-	if !slices.Contains(owners, st.Uid) {
+	on, err := safefile.MountOf(fd)
+	if err != nil {
+		return nil, "", err
+	}
+	if on.FUSE || !slices.Contains(owners, st.Uid) { // a FUSE file system calls any link root's
 		return nil, "", ErrMoved
 	}
 	to, err = linkText(fd)

@@ -1,0 +1,155 @@
+// Package fusetest mounts a FUSE file system whose files have whatever owner a test
+// likes: what any user can do with fusermount(1), over a directory of theirs.
+//
+// Invariant: it is gone when the test ends. Caveat: it needs root, speaks as much of
+// the protocol (fuse(4), Linux include/uapi/linux/fuse.h) as a reader asks for, and
+// refuses every change.
+package fusetest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// File is a file in the only directory.
+type File struct {
+	Data     string
+	Mode     uint32 // with the type
+	UID, GID uint32
+}
+
+// Mount mounts files over dir, as a user would whose id is by. The directory itself is
+// files[""]. The test is skipped where that can't be done.
+func Mount(t testing.TB, dir string, by uint32, files map[string]File) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a FUSE file system")
+	}
+	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skip("needs /dev/fuse: ", err)
+	}
+	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,allow_other", fd, files[""].Mode&syscall.S_IFMT, by, by)
+	if err := syscall.Mount("pulse", dir, "fuse", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{fd: fd, names: []string{""}, files: files}
+	for name := range files {
+		if name != "" {
+			s.names = append(s.names, name)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.serve()
+	}()
+	for name := range files {
+		unpolled(t, dir+"/"+name)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+		<-done
+		syscall.Close(fd)
+	})
+}
+
+// unpolled has the kernel ask whether files can be polled, which they can't, before
+// the runtime of Go does: that asks with all its threads waiting for the answer, which
+// is to come from this process.
+func unpolled(t testing.TB, path string) {
+	t.Helper()
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	var set syscall.FdSet
+	set.Bits[fd/64] |= 1 << (fd % 64)
+	syscall.Select(fd+1, &set, nil, nil, &syscall.Timeval{})
+}
+
+// server answers the kernel. The id of a node is its place in names, from 1.
+type server struct {
+	fd    int
+	names []string
+	files map[string]File
+}
+
+// The operations that are answered.
+const (
+	lookup, forget, getattr, open, read, statfs, release = 1, 2, 3, 14, 15, 17, 18
+	initialize, opendir, readdir, releasedir, batch      = 26, 27, 28, 29, 42
+)
+
+var le = binary.LittleEndian
+
+func (s *server) serve() {
+	b := make([]byte, 1<<20)
+	for {
+		n, err := syscall.Read(s.fd, b)
+		if err == syscall.EINTR || err == syscall.ENOENT {
+			continue
+		}
+		if err != nil { // ENODEV: it was unmounted
+			return
+		}
+		op, node, in := le.Uint32(b[4:]), le.Uint64(b[16:]), b[40:n]
+		if op == forget || op == batch {
+			continue
+		}
+		body, errno := s.answer(op, node, in)
+		out := le.AppendUint32(nil, uint32(16+len(body)))
+		out = le.AppendUint32(out, uint32(-int32(errno)))
+		out = append(out, b[8:16]...)
+		syscall.Write(s.fd, append(out, body...))
+	}
+}
+
+func (s *server) answer(op uint32, node uint64, in []byte) ([]byte, syscall.Errno) {
+	switch op {
+	case initialize:
+		out := make([]byte, 64)
+		le.PutUint32(out, 7)
+		le.PutUint32(out[4:], 31)
+		le.PutUint32(out[20:], 4096) // max_write
+		return out, 0
+	case getattr:
+		return append(make([]byte, 16), s.attributes(node)...), 0
+	case lookup:
+		for i, name := range s.names {
+			if i > 0 && name+"\x00" == string(in) {
+				out := le.AppendUint64(nil, uint64(i+1))
+				return append(append(out, make([]byte, 32)...), s.attributes(uint64(i+1))...), 0
+			}
+		}
+		return nil, syscall.ENOENT
+	case open, opendir:
+		return []byte{8: 1, 15: 0}, 0 // FOPEN_DIRECT_IO
+	case read:
+		data := s.files[s.names[node-1]].Data
+		from := min(le.Uint64(in[8:]), uint64(len(data)))
+		return []byte(data[from:min(from+uint64(le.Uint32(in[16:])), uint64(len(data)))]), 0
+	case statfs:
+		return make([]byte, 80), 0
+	case readdir, release, releasedir:
+		return nil, 0
+	}
+	return nil, syscall.ENOSYS
+}
+
+func (s *server) attributes(node uint64) []byte {
+	f := s.files[s.names[node-1]]
+	out := make([]byte, 88)
+	le.PutUint64(out, node)
+	le.PutUint64(out[8:], uint64(len(f.Data)))
+	for i, v := range []uint32{f.Mode, 1, f.UID, f.GID} {
+		le.PutUint32(out[60+4*i:], v)
+	}
+	return out
+}

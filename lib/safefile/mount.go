@@ -1,0 +1,103 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrFUSE is the class of a file whose owner is the word of somebody else's program:
+// any user may mount such a file system over a directory of theirs, and it says of each
+// file whose it is.
+var ErrFUSE = errors.New("it lies on a FUSE file system, which says of any file whose it is")
+
+// Mount is where an open file lies.
+type Mount struct {
+	FUSE bool
+	dev  uint64
+	id   uint64 // 0: the kernel does not tell (before Linux 5.8)
+}
+
+// MountOf returns the mount that a descriptor was opened on.
+func MountOf(fd int) (m Mount, err error) {
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &st); err != nil {
+		return m, &fs.PathError{Op: "statx", Path: "descriptor", Err: err}
+	}
+	m.dev = unix.Mkdev(st.Dev_major, st.Dev_minor)
+	if st.Mask&unix.STATX_MNT_ID != 0 {
+		m.id = st.Mnt_id
+	}
+	var sys unix.Statfs_t
+	if err := unix.Fstatfs(fd, &sys); err != nil {
+		return m, &fs.PathError{Op: "statfs", Path: "descriptor", Err: err}
+	}
+	m.FUSE = sys.Type == unix.FUSE_SUPER_MAGIC
+	return m, nil
+}
+
+// Same reports whether two files lie on one mount: a bind mount has the device of what
+// it shows, and an id of its own.
+func (m Mount) Same(other Mount) bool {
+	if m.id != 0 && other.id != 0 {
+		return m.id == other.id
+	}
+	return m.dev == other.dev
+}
+
+// stat is os.Stat, or os.Lstat with O_NOFOLLOW, of a file whose owner is to be believed:
+// a FUSE file system that somebody else than root, this user or the owners mounted is
+// ErrFUSE.
+func stat(path string, flags int, owners ...uint32) (fs.FileInfo, error) {
+	f, err := os.OpenFile(path, unix.O_PATH|flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return info, believed(f, owners...)
+}
+
+func believed(f *os.File, owners ...uint32) error {
+	m, err := MountOf(int(f.Fd()))
+	if err != nil || !m.FUSE {
+		return err
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", f.Name(), ErrFUSE, err)
+	}
+	uid, ok := mountedBy(string(table), m.id)
+	if !ok || uid != 0 && int64(uid) != int64(os.Geteuid()) && !slices.Contains(owners, uid) {
+		return fmt.Errorf("%s: %w", f.Name(), ErrFUSE)
+	}
+	return nil
+}
+
+// mountedBy returns which user mounted a FUSE file system, out of /proc/self/mountinfo
+// (proc_pid_mountinfo(5)). One without user_id, such as virtiofs, only root can mount.
+func mountedBy(table string, id uint64) (uid uint32, ok bool) {
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[0] != strconv.FormatUint(id, 10) {
+			continue
+		}
+		for option := range strings.SplitSeq(fields[len(fields)-1], ",") {
+			if value, found := strings.CutPrefix(option, "user_id="); found {
+				n, err := strconv.ParseUint(value, 10, 32)
+				return uint32(n), err == nil
+			}
+		}
+		return 0, true
+	}
+	return 0, false
+}
