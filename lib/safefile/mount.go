@@ -34,12 +34,16 @@ func MountOf(fd int) (m Mount, err error) {
 	if st.Mask&unix.STATX_MNT_ID != 0 {
 		m.id = st.Mnt_id
 	}
-	var sys unix.Statfs_t
-	if err := unix.Fstatfs(fd, &sys); err != nil {
-		return m, &fs.PathError{Op: "statfs", Path: "descriptor", Err: err}
+	m.FUSE, err = onFUSE(fd)
+	return m, err
+}
+
+func onFUSE(fd int) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd, &st); err != nil {
+		return false, &fs.PathError{Op: "statfs", Path: "descriptor", Err: err}
 	}
-	m.FUSE = sys.Type == unix.FUSE_SUPER_MAGIC
-	return m, nil
+	return st.Type == unix.FUSE_SUPER_MAGIC, nil
 }
 
 // Same reports whether two files lie on one mount: a bind mount has the device of what
@@ -68,8 +72,11 @@ func stat(path string, flags int, owners ...uint32) (fs.FileInfo, error) {
 }
 
 func believed(f *os.File, owners ...uint32) error {
+	if fuse, err := onFUSE(int(f.Fd())); err != nil || !fuse {
+		return err
+	}
 	m, err := MountOf(int(f.Fd()))
-	if err != nil || !m.FUSE {
+	if err != nil {
 		return err
 	}
 	table, err := os.ReadFile("/proc/self/mountinfo")
