@@ -1,16 +1,29 @@
 package main
 
 import (
+	"context"
 	"crypto/x509"
+	"fmt"
+	"net"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
 	"pulse/lib/mailbox"
+	"pulse/lib/redial"
 	"pulse/lib/sandbox"
 	"pulse/lib/source"
 )
+
+// redialer returns what connects to the server again once this process can't.
+func redialer(a mailbox.Address) func(context.Context) (net.Conn, error) {
+	d, err := redial.Start(net.JoinHostPort(a.Host, a.Port))
+	if err != nil { // it may never be needed
+		return func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("connecting again: %w", err) }
+	}
+	return d.Dial
+}
 
 // confine gives up all but what the source is read from. Of a mailbox on a server that
 // is the connection, once it is open: no other host can be reached then, and nothing of
@@ -24,7 +37,12 @@ func confine(c *cli.Context, src source.Source) error {
 	switch s := src.(type) {
 	case *mailbox.Mailbox:
 		_, _ = x509.SystemCertPool() // read once, and could not be later
-		s.Connected = now
+		s.Connected = func() error {
+			if cmdline.Confines(c) {
+				s.Redial = redialer(s.Address)
+			}
+			return now()
+		}
 		return nil
 	case *source.Files:
 		files = s.Paths

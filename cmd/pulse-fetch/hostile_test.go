@@ -33,8 +33,9 @@ func measure(argv []string) {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// answers is what a server says to each command; what is not there gets an honest
-// answer. TAG stands for the command's tag.
+// answers is what a server says to each command, or, before that, to a FETCH of these
+// UIDs ("FETCH 1:2"); what is not there gets an honest answer. TAG stands for the
+// command's tag.
 type answers map[string]func(w io.Writer, tag string)
 
 func text(s string) func(io.Writer, string) {
@@ -67,7 +68,10 @@ var honest = answers{
 	"LOGOUT":     text("* BYE bye\r\nTAG OK\r\n"),
 }
 
-// serve answers one connection and returns where.
+// hangUp ends the connection.
+func hangUp(w io.Writer, _ string) { w.(net.Conn).Close() }
+
+// serve answers one connection after the other and returns where.
 func (a answers) serve(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,26 +81,36 @@ func (a answers) serve(t *testing.T) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		conn, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		io.WriteString(conn, "* OK [CAPABILITY IMAP4rev1] hello\r\n")
-		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			words := strings.Fields(strings.Replace(lines.Text(), " UID ", " ", 1))
-			if len(words) < 2 {
-				continue
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
 			}
-			if say := a[words[1]]; say != nil {
-				say(conn, words[0])
-			} else if say := honest[words[1]]; say != nil {
-				say(conn, words[0])
-			}
+			a.answer(conn)
+			conn.Close()
 		}
 	}()
 	t.Cleanup(func() { ln.Close(); <-done })
 	return ln.Addr().String()
+}
+
+func (a answers) answer(conn net.Conn) {
+	io.WriteString(conn, "* OK [CAPABILITY IMAP4rev1] hello\r\n")
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		words := strings.Fields(strings.Replace(lines.Text(), " UID ", " ", 1))
+		if len(words) < 2 {
+			continue
+		}
+		say := a[strings.Join(words[1:min(3, len(words))], " ")]
+		for _, from := range []answers{a, honest} {
+			if say == nil {
+				say = from[words[1]]
+			}
+		}
+		if say != nil {
+			say(conn, words[0])
+		}
+	}
 }
 
 const mostMemory = 64 << 10 // KiB
@@ -147,6 +161,10 @@ func TestHostileServer(t *testing.T) {
 		}, "FETCH": text("TAG OK\r\n")}, "", 0, 75},
 		{"a terminal's escapes in NO", answers{"EXAMINE": text("TAG NO \x1b[2J\x1b]0;owned\x07 \u202eno\u200b secret-of-the-test\r\n")}, "", 0, 1},
 		{"a password repeated", answers{"LOGIN": text("TAG BAD what is LOGIN me SECRET-of-the-test\r\n")}, "", 0, 1},
+		{"a message that kills it", answers{"FETCH 1:2": hangUp, "FETCH 2": hangUp, "FETCH 1": text(first + "TAG OK\r\n")}, "", 2, 0},
+		{"a message that kills it, --dkim", answers{"FETCH 1:2": hangUp, "FETCH 2": hangUp, "FETCH 1": text(first + "TAG OK\r\n")}, "--dkim", 2, 0},
+		{"all messages kill it", answers{"FETCH": hangUp}, "", 0, 75},
+		{"a message that it refuses in a terminal's escapes", answers{"FETCH 1:2": hangUp, "FETCH 2": text("TAG NO \x1b[2J\u202eSECRET-of-the-test\r\n"), "FETCH 1": text(first + "TAG OK\r\n")}, "", 2, 0},
 		{"a cut message", answers{"FETCH": func(w io.Writer, _ string) {
 			io.WriteString(w, first+fetched(2, 12)+"{4000}\r\nbody")
 			w.(net.Conn).Close()

@@ -14,9 +14,10 @@ import (
 	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/message"
+	"pulse/lib/redial"
 )
 
-func main() { os.Exit(cmdline.Main(app())) }
+func main() { os.Exit(redial.Main(func() int { return cmdline.Main(app()) })) }
 
 func app() *cli.App {
 	return &cli.App{
@@ -81,7 +82,7 @@ func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error
 	if err := confine(c, src); err != nil {
 		return err
 	}
-	out := newWriter(c.App.Writer, opt, src)
+	out := newWriter(c, opt, src)
 	if c.Bool("dkim") {
 		out.verify = verifier(ctx)
 	}

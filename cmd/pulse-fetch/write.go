@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
-	"io"
 	"sync"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
 	"pulse/lib/envelope"
 	"pulse/lib/mailbox"
 	"pulse/lib/message"
@@ -22,12 +24,14 @@ type writer struct {
 	line []byte
 	mu   sync.Mutex // held while a record is written
 
+	warn   func(format string, args ...any)
 	verify func(*envelope.Message, message.Raw) error // fills in message.dkim; nil: nobody asked for it
 }
 
-func newWriter(w io.Writer, opt message.Options, src source.Source) *writer {
+func newWriter(c *cli.Context, opt message.Options, src source.Source) *writer {
 	_, live := src.(*mailbox.Mailbox)
-	return &writer{w: bufio.NewWriterSize(w, 64<<10), opt: opt, live: live}
+	warn := func(format string, args ...any) { cmdline.Warn(c, format, args...) }
+	return &writer{w: bufio.NewWriterSize(c.App.Writer, 64<<10), opt: opt, live: live, warn: warn}
 }
 
 // each writes the records of a source until its end or that of ctx: a read of a pipe
@@ -48,11 +52,21 @@ func (w *writer) each(ctx context.Context, src source.Source) error {
 	return err
 }
 
+// parse returns what the source gave. What it could not give has a record all the same,
+// or the mailbox would stop there.
+func (w *writer) parse(raw *source.Message) envelope.Message {
+	if raw.Unavailable == nil {
+		return message.Parse(raw.Raw, w.opt)
+	}
+	w.warn("UID %d is unavailable, its record holds nothing of it: %v", raw.UID, raw.Unavailable)
+	return message.Unavailable(raw.Source, raw.UIDValidity, raw.UID, w.opt.Scope)
+}
+
 // message writes the record of one message.
 func (w *writer) message(raw *source.Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := message.Parse(raw.Raw, w.opt)
+	m := w.parse(raw)
 	m.Source, m.UID, m.UIDValidity = raw.Source, raw.UID, raw.UIDValidity
 	m.Fetched = time.Now().UTC().Truncate(time.Second)
 	m.Received = raw.Received.UTC().Truncate(time.Second)

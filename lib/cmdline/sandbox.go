@@ -34,11 +34,21 @@ func SandboxFlag() cli.Flag {
 // read and before its input is. Where Run was not called by Main the process is
 // somebody else's, and nothing is done.
 func Confine(c *cli.Context, p sandbox.Profile) (sandbox.Level, error) {
-	if _, own := c.App.Reader.(*input); !own {
+	if !own(c) {
 		return sandbox.Level{}, nil
 	}
 	User()
 	return sandbox.Enforce(p, sandbox.Mode(c.String("sandbox")))
+}
+
+func own(c *cli.Context) bool {
+	_, own := c.App.Reader.(*input)
+	return own
+}
+
+// Confines reports whether Confine will take anything away.
+func Confines(c *cli.Context) bool {
+	return own(c) && sandbox.Mode(c.String("sandbox")) != sandbox.Off && sandbox.Here() != (sandbox.Level{})
 }
 
 // ConfineToQueue is Confine for a command that works on the queue of --queue, and

@@ -21,6 +21,9 @@ const (
 	TooDeep         Defect = "mime_too_deep"     // parts nested deeper than 20
 	TooManyParts    Defect = "mime_too_many_parts"
 	SizeMismatch    Defect = "size_mismatch" // the source announced another size than it sent
+	LineEnds        Defect = "line_ends"     // CRLF and LF in one header block; over IMAP, a bare LF or CR
+	FromMbox        Defect = "mbox"          // an mbox proves nobody
+	Unavailable     Defect = "unavailable"   // the server names it and can't serve it
 )
 
 var harmless = map[Defect]bool{

@@ -13,15 +13,18 @@ import (
 
 // dial connects; TLS is done here and not by the library, so that the guard stands
 // above it. Only Plain goes without, and never leaves this machine.
-func (s *Mailbox) dial(ctx context.Context) (net.Conn, error) {
+func (s *Mailbox) dial(ctx context.Context, again bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits().dial)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(s.Address.Host, s.Address.Port))
+	reach := s.Address.Dial
+	if again && s.Redial != nil {
+		reach = s.Redial
+	}
+	conn, err := reach(ctx)
 	if err != nil {
 		return nil, fault.Temporaryf("", "%w", err)
 	}
-	if s.Connected != nil {
+	if s.Connected != nil && !again {
 		if err := s.Connected(); err != nil {
 			conn.Close()
 			return nil, err
@@ -34,6 +37,12 @@ func (s *Mailbox) dial(ctx context.Context) (net.Conn, error) {
 		return loopbackOnly(conn)
 	}
 	return s.startTLS(ctx, conn)
+}
+
+// Dial connects to the server, without TLS.
+func (a Address) Dial(ctx context.Context) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.Host, a.Port))
 }
 
 // secure does the TLS handshake. A server must prove its name, always.

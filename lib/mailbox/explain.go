@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/emersion/go-imap/v2"
 
@@ -32,7 +33,7 @@ func (s *Mailbox) explain(ctx context.Context, g *guard, err error) error {
 		return fault.Temporaryf("", "%s: the server says %s: %s", s.Address, refused.Type, s.silent(refused.Text))
 	case g.farewell() != "" && g.Err() == nil:
 		return fault.Temporaryf("", "%s: the server ends the session: %s", s.Address, s.silent(g.farewell()))
-	case errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, io.EOF):
+	case errors.Is(cause, io.EOF), strings.HasSuffix(cause.Error(), io.ErrUnexpectedEOF.Error()): // the library wraps it as text
 		return fault.Temporaryf("", "%s: the server ends the connection", s.Address)
 	}
 	if text := cause.Error(); s.silent(text) != text {

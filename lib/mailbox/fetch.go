@@ -12,17 +12,37 @@ import (
 	"pulse/lib/source"
 )
 
-// fetch asks for one batch and yields what comes.
-func (f *fetcher) fetch(uids []uint32) error {
+// fetch asks for one batch, hands what comes to use, and returns what did not come.
+func (f *fetcher) fetch(uids []uint32, use func(*source.Message) error) (left []uint32, err error) {
+	if err := f.reopen(); err != nil {
+		return uids, err
+	}
 	var set imap.UIDSet
-	missing := make(map[uint32]bool, len(uids))
+	asked := asked{missing: make(map[uint32]bool, len(uids))}
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
-		missing[uid] = true
+		asked.missing[uid] = true
 	}
-	cmd := f.client.Fetch(set, f.items())
+	err = f.answer(f.client.Fetch(set, f.items()), &asked, use)
+	for _, uid := range uids {
+		if asked.missing[uid] {
+			left = append(left, uid)
+		}
+	}
+	return left, err
+}
+
+// answer reads the answer to a FETCH.
+func (f *fetcher) answer(cmd *imapclient.FetchCommand, asked *asked, use func(*source.Message) error) error {
 	for msg := cmd.Next(); msg != nil; msg = cmd.Next() {
-		if err := f.take(msg, missing); err != nil {
+		m, err := f.read(msg)
+		if err == nil {
+			err = asked.take(m.UID)
+		}
+		if err == nil {
+			err = use(m)
+		}
+		if err != nil {
 			f.guard.fail(err) // or Close would wait for all the rest
 			var cut cutError
 			if !errors.As(err, &cut) { // the library reads a cut literal twice, and at once
@@ -31,14 +51,26 @@ func (f *fetcher) fetch(uids []uint32) error {
 			return err
 		}
 	}
-	if err := cmd.Close(); err != nil {
-		return err
+	return cmd.Close()
+}
+
+// asked is what one FETCH asks for.
+type asked struct {
+	missing map[uint32]bool
+	last    uint32 // UID that came last
+}
+
+// take notes a message that came. Messages must come in ascending order: whoever
+// records how far he came would else pass one by.
+func (a *asked) take(uid uint32) error {
+	switch {
+	case !a.missing[uid]:
+		return broken("UID %d, which was not asked for", uid)
+	case uid <= a.last:
+		return broken("UID %d after UID %d", uid, a.last)
 	}
-	for _, uid := range uids {
-		if missing[uid] {
-			f.vanished = append(f.vanished, uid)
-		}
-	}
+	delete(a.missing, uid)
+	a.last = uid
 	return nil
 }
 
@@ -61,27 +93,23 @@ func (f *fetcher) items() *imap.FetchOptions {
 // that there is more.
 const headerWindow = message.MaxHeader + 2
 
-// take reads one message and yields it if it is wanted. Messages must come in
-// ascending order: whoever records how far he came would else pass one by.
-func (f *fetcher) take(msg *imapclient.FetchMessageData, missing map[uint32]bool) error {
-	m, err := f.read(msg)
-	if err != nil {
+// hand yields a message if it is wanted, and before it those that the server could not
+// serve, now that it serves again.
+func (f *fetcher) hand(m *source.Message) error {
+	f.served = m.UID
+	if err := f.giveUp(); err != nil {
 		return err
 	}
-	switch {
-	case !missing[m.UID]:
-		return broken("UID %d, which was not asked for", m.UID)
-	case m.UID <= f.last:
-		return broken("UID %d after UID %d", m.UID, f.last)
-	}
-	delete(missing, m.UID)
-	f.last = m.UID
 	if m.Received.Before(f.plan.since) || f.enough() {
 		return nil
 	}
+	return f.emit(m)
+}
+
+func (f *fetcher) emit(m *source.Message) error {
 	f.emitted++
 	if err := f.yield(m); err != nil {
-		return yieldError{err}
+		return finalError{err}
 	}
 	return nil
 }
@@ -173,10 +201,10 @@ func readLiteral(buf []byte, lit imap.LiteralReader, window int64) ([]byte, erro
 
 // unasked takes FETCH data that answers nothing we asked. Flags come so when
 // somebody else changes them; a body never does.
-func (f *fetcher) unasked(msg *imapclient.FetchMessageData) {
+func (g *guard) unasked(msg *imapclient.FetchMessageData) {
 	for item := msg.Next(); item != nil; item = msg.Next() {
 		if _, ok := item.(imapclient.FetchItemDataBodySection); ok {
-			f.guard.fail(broken("a message that was not asked for, or twice"))
+			g.fail(broken("a message that was not asked for, or twice"))
 		}
 	}
 }

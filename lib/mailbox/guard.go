@@ -22,6 +22,9 @@ var (
 	ErrCommand   = errors.New("a command that pulse-fetch must not send (this is a bug)")
 )
 
+// errFlood is the ErrProtocol of a server that says more than any message makes it say.
+var errFlood = fmt.Errorf("%w", ErrProtocol)
+
 // limits are what a server may cost. Bytes, but for depth and the three times.
 type limits struct {
 	dial    time.Duration // connecting and the TLS handshake, together

@@ -108,6 +108,14 @@ func (c counted) Write(b []byte) (int, error) {
 
 var silence = say("")
 
+// inTurn answers each time as the next of its arguments does, and then as the last.
+func inTurn(answers ...func(io.Writer, string)) func(io.Writer, string) {
+	return func(w io.Writer, tag string) {
+		answers[0](w, tag)
+		answers = answers[min(1, len(answers)-1):]
+	}
+}
+
 // examined is what an honest server says to EXAMINE, but for the UIDVALIDITY.
 func examined(validity string) string {
 	return "* 3 EXISTS\r\n* OK [UIDVALIDITY " + validity + "] x\r\nTAG OK [READ-ONLY] done\r\n"
@@ -153,7 +161,7 @@ func TestHostile(t *testing.T) {
 		{"UID behind the literal", with("FETCH", "* 1 FETCH (BODY[HEADER]<0> {3}\r\na:b BODY[TEXT]<0> {0}\r\n UID 1)\r\nTAG OK\r\n"), 0, fault.Temporary, "not asked for"},
 		{"the same UID twice", with("FETCH", one+one+"TAG OK\r\n"), 1, fault.Temporary, "twice"},
 		{"a foreign UID", with("FETCH", one+fetched(9)+"TAG OK\r\n"), 1, fault.Temporary, "not asked for"},
-		{"out of order", with("FETCH", fetched(2)+one+"TAG OK\r\n"), 1, fault.Temporary, "UID 1 after UID 2"},
+		{"out of order", script{"FETCH": inTurn(say(fetched(2)+one+"TAG OK\r\n"), hangUp(""))}, 1, fault.Temporary, "UID 1 after UID 2"},
 		{"two UIDs", with("FETCH", "* 1 FETCH (UID 1 UID 2 "+strings.SplitN(one, "UID 1 ", 2)[1]), 0, fault.Temporary, "two UIDs"},
 		{"no date", with("FETCH", strings.Replace(one, "INTERNALDATE \"21-Nov-2026 11:00:00 +0000\" ", "", 1)), 0, fault.Temporary, "parts missing"},
 		{"no text", with("FETCH", strings.Replace(one, " BODY[TEXT]<0> {4}\r\nbody", "", 1)), 0, fault.Temporary, "parts missing"},

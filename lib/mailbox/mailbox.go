@@ -9,10 +9,11 @@
 package mailbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
+	"net"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
@@ -39,6 +40,9 @@ type Mailbox struct {
 	// Its error ends the run. nil: nothing.
 	Connected func() error
 
+	// Redial connects to Address again in the same run; nil: as the first time.
+	Redial func(context.Context) (net.Conn, error)
+
 	testOnlyLimits *limits
 }
 
@@ -47,30 +51,18 @@ type Mailbox struct {
 const batch = 200
 
 // Each implements source.Source. Messages that vanish while they are fetched are counted
-// and make the error Temporary once all others were yielded.
+// and make the error Temporary once all others were yielded. One on which the server
+// fails is yielded with Unavailable set.
 func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) error {
-	conn, err := s.dial(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return s.explain(ctx, &guard{}, err)
-		}
-		return fmt.Errorf("%s: %w", s.Address, err)
-	}
-	g := newGuard(conn, s.limits())
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	f := fetcher{Mailbox: s, guard: g, yield: yield}
-	f.client = imapclient.New(g, &imapclient.Options{
-		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: f.unasked},
-	})
-	defer f.client.Close()
-	err = f.run()
-	var ours yieldError
+	f := fetcher{Mailbox: s, ctx: ctx, yield: yield}
+	defer f.close()
+	err := f.run()
+	var ours finalError
 	if errors.As(err, &ours) {
 		return ours.error
 	}
 	if err != nil {
-		return s.explain(ctx, g, err)
+		return f.why(err)
 	}
 	return nil
 }
@@ -82,30 +74,70 @@ func (s *Mailbox) limits() limits {
 	return defaultLimits
 }
 
-// yieldError is an error of the function that takes the messages.
-type yieldError struct{ error }
+// finalError is an error that is returned as it is: one of the function that takes the
+// messages, or one that was explained already.
+type finalError struct{ error }
 
-// fetcher is one run over one connection.
+// fetcher is one run, over one connection as long as the server keeps it.
 type fetcher struct {
 	*Mailbox
-	guard  *guard
+	ctx    context.Context
+	guard  *guard // nil: not connected
 	client *imapclient.Client
+	parted func() bool // ends the watch over ctx
 	yield  func(*source.Message) error
 
 	validity uint32
+	messages uint32 // in the mailbox
 	plan     plan
 	emitted  int
-	last     uint32   // UID that was yielded last
 	vanished []uint32 // asked for and not sent
 	header   []byte
 	body     []byte
+
+	trouble
+}
+
+// open connects, logs in and opens the mailbox.
+func (f *fetcher) open() (*imap.SelectData, error) {
+	conn, err := f.dial(f.ctx, f.validity != 0)
+	if err != nil {
+		return nil, err
+	}
+	g := newGuard(conn, f.limits())
+	f.guard, f.parted = g, context.AfterFunc(f.ctx, func() { conn.Close() })
+	f.client = imapclient.New(g, &imapclient.Options{
+		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: g.unasked},
+	})
+	if err := f.login(f.client); err != nil {
+		return nil, err
+	}
+	box, err := f.examine()
+	if err == nil {
+		f.messages = box.NumMessages
+	}
+	return box, err
+}
+
+func (f *fetcher) close() {
+	if f.guard == nil {
+		return
+	}
+	f.client.Close()
+	f.parted()
+	f.guard = nil
+}
+
+// why explains an error of the connection as it is now, which may be none.
+func (f *fetcher) why(err error) error {
+	if f.guard == nil {
+		return f.explain(f.ctx, &guard{}, err)
+	}
+	return f.explain(f.ctx, f.guard, err)
 }
 
 func (f *fetcher) run() error {
-	if err := f.login(f.client); err != nil {
-		return err
-	}
-	box, err := f.examine()
+	box, err := f.open()
 	if err != nil {
 		return err
 	}
@@ -114,20 +146,34 @@ func (f *fetcher) run() error {
 	if err != nil {
 		return err
 	}
-	for len(uids) > 0 && !f.enough() {
-		n := min(len(uids), batch)
-		if left := f.From.Limit - f.emitted; f.From.Limit > 0 {
-			n = min(n, left)
-		}
-		if err := f.fetch(uids[:n]); err != nil {
-			return err
-		}
-		uids = uids[n:]
+	err = f.all(uids)
+	if len(f.suspects) > 0 && (err == nil || f.worn) {
+		err = cmp.Or(f.settle(), err)
+	}
+	if err != nil {
+		return err
 	}
 	return f.finish()
 }
 
-func (f *fetcher) enough() bool { return f.From.Limit > 0 && f.emitted >= f.From.Limit }
+// all fetches the messages, a batch at a time.
+func (f *fetcher) all(uids []uint32) error {
+	for len(uids) > 0 && !f.enough() {
+		n := min(len(uids), batch)
+		if left := f.From.Limit - f.emitted - len(f.suspects); f.From.Limit > 0 {
+			n = min(n, left)
+		}
+		if err := f.some(uids[:n]); err != nil {
+			return err
+		}
+		uids = uids[n:]
+	}
+	return nil
+}
+
+func (f *fetcher) enough() bool {
+	return f.From.Limit > 0 && f.emitted+len(f.suspects) >= f.From.Limit
+}
 
 // examine opens the mailbox; the guard sees to it that it is read-only.
 func (f *fetcher) examine() (*imap.SelectData, error) {
@@ -158,6 +204,9 @@ func (f *fetcher) search(box *imap.SelectData) ([]uint32, error) {
 
 // finish makes sure that all UIDs meant what they meant at the beginning.
 func (f *fetcher) finish() error {
+	if err := f.reopen(); err != nil {
+		return err
+	}
 	box, err := f.examine()
 	if err != nil {
 		return err

@@ -67,10 +67,14 @@ func (r *responses) check(b []byte) (whole int, err error) {
 		i++
 		r.n++
 		if r.chatted++; r.chatted > r.chatter {
-			return whole, broken("more than %d bytes that nobody asked for", r.chatter)
+			return whole, fmt.Errorf("%w: more than %d bytes that nobody asked for", errFlood, r.chatter)
 		}
 		if limit := r.bound(); r.n > limit {
-			return whole, broken("a response of more than %d bytes", limit)
+			class := ErrProtocol
+			if r.kind == searchData {
+				class = errFlood
+			}
+			return whole, fmt.Errorf("%w: a response of more than %d bytes", class, limit)
 		}
 		if err := r.state(r, c); err != nil {
 			return whole, err

@@ -32,13 +32,15 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		conn, err := ln.Accept()
-		if err != nil {
-			return
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conn.SetDeadline(time.Now().Add(patience)) // or the cleanup waits for a peer that does nothing
+			serve(conn)
+			conn.Close()
 		}
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience)) // or the cleanup waits for a peer that does nothing
-		serve(conn)
 	}()
 	t.Cleanup(func() { ln.Close(); <-done })
 	return ln.Addr().String()

@@ -12,6 +12,7 @@ package message
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -109,6 +110,18 @@ func Parse(raw Raw, opt Options) envelope.Message {
 		p.add(envelope.SizeMismatch)
 	}
 	m.Defects = p.defects
+	return m
+}
+
+// Unavailable returns what a record says of a message that the source names and can't
+// give. Its digest is over where it lies, or two of them would be one task. That text
+// does not end with CRLF as every header block does, so no message has its digest.
+func Unavailable(source string, validity, uid uint32, scope envelope.Scope) envelope.Message {
+	m := envelope.Message{
+		Digest:  digest(fmt.Sprintf("%s: %d %d %s", envelope.Unavailable, validity, uid, source)),
+		Headers: []envelope.Field{}, Scope: scope, Truncated: true, Defects: []envelope.Defect{envelope.Unavailable},
+	}
+	m.ID = m.Digest
 	return m
 }
 

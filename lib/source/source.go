@@ -24,6 +24,7 @@ type Message struct {
 	UID, UIDValidity uint32    // IMAP only (RFC 9051 §2.3.1.1)
 	Received         time.Time // zero where the source does not know
 	Hook             *Hook     // requests only
+	Unavailable      error     // why the source can't give it: then there are no bytes
 }
 
 // Source yields its messages, oldest first. An error of yield ends Each and is
