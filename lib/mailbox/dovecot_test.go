@@ -116,3 +116,25 @@ func TestSameByAllWays(t *testing.T) {
 		}
 	}
 }
+
+// A real server that can't read one of its files: whether it refuses the message or
+// ends the connection, the others come, and this one is named.
+func TestDovecotUnavailable(t *testing.T) {
+	srv := dovecottest.Start(t)
+	for i := 1; i <= 5; i++ {
+		srv.Deliver(t, fmt.Sprintf("%d.M%06d.test", 1_700_000_000+i, i), fmt.Appendf(nil, "Subject: number %d\n\nbody %d\n", i, i))
+	}
+	s := mailbox(t, srv.Addr, srv.CA)
+	if got := must(t, s); len(got) != 5 { // and now it has an index
+		t.Fatalf("%q", got)
+	}
+	path := filepath.Join(srv.Maildir, "new", "1700000003.M000003.test")
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.Window = 100 // another than it may have in its cache
+	got, err := outcome(t, s)
+	if err != nil || got != "1 2 3! 4 5" {
+		t.Errorf("%s: %v", got, err)
+	}
+}

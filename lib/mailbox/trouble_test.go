@@ -118,7 +118,7 @@ func outcome(t *testing.T, s *Mailbox) (string, error) {
 		text := fmt.Sprint(m.UID)
 		if m.Unavailable != nil {
 			text += "!"
-			if len(m.Header)+len(m.Body) > 0 || m.Source != s.Address.String() || m.UIDValidity != 7 || !m.Received.IsZero() {
+			if len(m.Header)+len(m.Body) > 0 || m.Source != s.Address.String() || m.UIDValidity == 0 || !m.Received.IsZero() {
 				t.Errorf("%+v", m)
 			}
 		}
