@@ -32,6 +32,7 @@ const (
 	UnknownAction    Reason = "unknown_action"
 	IsAutomatic      Reason = "automatic"
 	IsStale          Reason = "stale"
+	Unchecked        Reason = "unchecked"
 	EffectPerson     Reason = "effect_needs_person"
 	ToolPerson       Reason = Reason(tools.NeedsPerson)
 	NoTarget         Reason = "no_target"
@@ -134,8 +135,11 @@ func ask(d Decision, in Input) Decision {
 		return d.set(terms.Reject, "platform.actions", SourceNotAllowed, "platform.actions of %s does not list %s", pl.Source, d.Action)
 	}
 	d = row(d, in)
-	if d.Outcome == terms.Allow && in.Identity.Stale {
+	switch {
+	case d.Outcome == terms.Allow && in.Identity.Stale:
 		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
+	case d.Outcome == terms.Reject && in.Policy.Matrix[in.Identity.Unchecked(in.Policy)].Outcome(d.Action) != terms.Reject:
+		return d.set(terms.Review, "evidence", Unchecked, "the sender is listed and could not be checked, so a person has to look at it")
 	}
 	return d
 }

@@ -6,6 +6,7 @@ import (
 	"pulse/lib/address"
 	"pulse/lib/envelope"
 	"pulse/lib/policy"
+	"pulse/lib/terms"
 )
 
 // equipped demands the check that the policy builds on.
@@ -41,6 +42,16 @@ func (e *evidence) own() finding {
 		return finding{reason: DMARCRecordNone}
 	}
 	return finding{DMARCRecordError, string(d.DMARC.Result)}
+}
+
+// Unchecked returns the trust level that the sender, as the policy lists him, would have
+// had, if all that is missing is an answer of DNS; else unknown. So an outage, or a
+// DMARC record that is broken for a while, is no reason to lose what he wrote.
+func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
+	if id.Verified || id.Reason != SignatureTempError && id.Reason != DMARCRecordError {
+		return terms.Unknown
+	}
+	return trust(p, id.Sender, true)
 }
 
 // ownFlaws are the flaws of a signature that we checked, as flaws.
