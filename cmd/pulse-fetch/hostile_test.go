@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pulse/lib/cmdline"
 	"pulse/lib/cmdline/cmdlinetest"
 )
 
@@ -48,6 +50,28 @@ func flood(begin, s string) func(io.Writer, string) {
 		_, err := io.WriteString(w, begin)
 		for chunk := strings.Repeat(s, 1+8192/len(s)); err == nil; {
 			_, err = io.WriteString(w, chunk)
+		}
+	}
+}
+
+// One bare LF or CR of a server is a defect, in the header and in the body.
+func TestBareLineEnds(t *testing.T) {
+	for _, tt := range []struct{ header, body, defects string }{
+		{"A: b\r\n\r\n", "body\r\n", "[]"},
+		{"A: b\r\nB: c\n\r\n", "body\r\n", `["line_ends"]`},
+		{"A: b\n\n", "body\r\n", `["line_ends"]`},
+		{"A: b\rB: c\r\n\r\n", "body\r\n", `["control_in_header","line_ends"]`},
+		{"A: b\r\n\r\n", "bo\ndy\r\n", `["line_ends"]`},
+		{"A: b\r\n\r\n", "bo\rdy\r\n", `["line_ends"]`},
+	} {
+		say := fmt.Sprintf("* 1 FETCH (UID 1 INTERNALDATE \"21-Nov-2026 11:00:00 +0000\" RFC822.SIZE %d BODY[HEADER]<0> {%d}\r\n%s BODY[TEXT]<0> {%d}\r\n%s)\r\nTAG OK\r\n",
+			len(tt.header+tt.body), len(tt.header), tt.header, len(tt.body), tt.body)
+		addr := answers{"SEARCH": text("* SEARCH 1\r\nTAG OK\r\n"), "FETCH": text(say)}.serve(t)
+		t.Setenv("PULSE_TEST_PASSWORD", "secret-of-the-test")
+		var out, errs bytes.Buffer
+		status := cmdline.Run(context.Background(), app(), []string{"pulse-fetch", "--insecure-loopback", "--password-env", "PULSE_TEST_PASSWORD", "imap://me@" + addr + "/INBOX"}, nil, &out, &errs)
+		if status != 0 || !strings.Contains(out.String(), `"defects":`+tt.defects) {
+			t.Errorf("%q %q: %d %s%s", tt.header, tt.body, status, out.String(), errs.String())
 		}
 	}
 }

@@ -38,6 +38,7 @@ func app() *cli.App {
 			&cli.StringFlag{Name: "webhook-secret-file", Usage: "`FILE` with the secrets of webhook:DIR, one a line, mode 600"},
 			&cli.StringFlag{Name: "auth", Usage: "`M` plain, login, xoauth2 or oauthbearer; default: plain or login, as the server offers"},
 			&cli.StringFlag{Name: "tls-ca", Usage: "`FILE` certificates to trust besides the system's"},
+			&cli.BoolFlag{Name: "mbox-quoted", Usage: "whatever writes mbox:FILE quotes the From lines in a message"},
 			&cli.BoolFlag{Name: "insecure-loopback", Usage: "imap:// to this machine without TLS"},
 			cmdline.SandboxFlag(),
 			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "`D` for the whole run; default: 5m"},

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "measure" {
 		measure(os.Args[2:])
 	}
-	cmdlinetest.Main(m, "pulse-fetch", main)
+	cmdlinetest.Main(m, "pulse-fetch", main, "pulse-classify")
 }
 
 func TestSessions(t *testing.T) {

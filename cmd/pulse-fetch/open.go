@@ -57,6 +57,9 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	if c.IsSet("webhook-secret-file") && kind != "webhook" {
 		return nil, fault.Usagef("leave it out", "--webhook-secret-file is for webhook:")
 	}
+	if c.Bool("mbox-quoted") && kind != "mbox" {
+		return nil, fault.Usagef("leave it out", "--mbox-quoted is for mbox:")
+	}
 	if kind == "imaps" || kind == "imap" {
 		return openIMAP(ctx, c, args[0], window)
 	}
@@ -71,7 +74,7 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	case "maildir":
 		return source.OpenMaildir(rest, window, c.Int("limit"))
 	case "mbox":
-		return source.OpenMbox(rest, window)
+		return source.OpenMbox(rest, window, c.Bool("mbox-quoted"))
 	case "webhook":
 		return source.OpenWebhook(rest, c.String("webhook-secret-file"))
 	}

@@ -56,7 +56,11 @@ func (w *writer) each(ctx context.Context, src source.Source) error {
 // or the mailbox would stop there.
 func (w *writer) parse(raw *source.Message) envelope.Message {
 	if raw.Unavailable == nil {
-		return message.Parse(raw.Raw, w.opt)
+		m := message.Parse(raw.Raw, w.opt)
+		if raw.Defect != "" {
+			m.Defects = append(m.Defects, raw.Defect)
+		}
+		return m
 	}
 	w.warn("UID %d is unavailable, its record holds nothing of it: %v", raw.UID, raw.Unavailable)
 	return message.Unavailable(raw.Source, raw.UIDValidity, raw.UID, w.opt.Scope)

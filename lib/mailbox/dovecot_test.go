@@ -99,7 +99,7 @@ func TestSameByAllWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, err := source.OpenMbox(path, 1000)
+	box, err := source.OpenMbox(path, 1000, true)
 	if err != nil {
 		t.Fatal(err)
 	}

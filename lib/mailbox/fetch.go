@@ -149,7 +149,7 @@ func (f *fetcher) read(msg *imapclient.FetchMessageData) (*source.Message, error
 	}
 	got := int64(len(f.header) + len(f.body))
 	cut := int64(len(f.body)) == f.Window && got < size
-	m.Raw = message.Raw{Header: f.header, Body: f.body, Size: max(size, got), Partial: cut}
+	m.Raw = message.Raw{Header: f.header, Body: f.body, Size: max(size, got), Partial: cut, CRLF: true}
 	return m, nil
 }
 

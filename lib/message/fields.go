@@ -4,7 +4,7 @@ package message
 // came, bytes and folding, each with the CRLF at its end, and the body as far as
 // it was fetched. Of a header over MaxHeader it is the beginning.
 func Fields(raw Raw) (fields []string, body []byte) {
-	head, rest := splitHeader(raw.Header)
+	head, _, rest := splitHeader(raw.Header)
 	var p parser
 	for block := p.headerBlock(head); len(block) > 0; {
 		end := fieldEnd(block)

@@ -84,9 +84,31 @@ func FuzzHeader(f *testing.F) {
 		if len(m.Defects) > 0 {
 			return
 		}
-		head, _ := splitHeader(raw)
+		head, _, _ := splitHeader(raw)
 		if got, want := rebuilt(m.Headers), squeezed(string(head)); got != want {
 			t.Fatalf("fields say\n%q\nheader says\n%q", got, want)
+		}
+	})
+}
+
+// Where lines end with CRLF, any LF or CR besides is a defect that bars; elsewhere one
+// kind of line end is none.
+func FuzzLineEnds(f *testing.F) {
+	seeds(f)
+	for _, s := range []string{"A: b\r\n\r\nbody\r\n", "A: b\r\n\nbody", "A: b\n\r\n", "A: b\rC: d\r\n", "A: b\r\n\r\n\r", "A: b\r\r\n\r\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) > MaxHeader {
+			return
+		}
+		strict := Parse(Raw{Header: raw, Size: int64(len(raw)), CRLF: true}, Options{Scope: envelope.Headers})
+		if want := strings.ContainsAny(strings.ReplaceAll(string(raw), "\r\n", ""), "\r\n"); strict.Has(envelope.LineEnds) != want || want && strict.Unverifiable() == "" {
+			t.Fatalf("%q: %q", raw, strict.Defects)
+		}
+		lf := bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
+		if m := check(t, lf, Options{Scope: envelope.Headers}); m.Has(envelope.LineEnds) && !bytes.Contains(lf, []byte("\r\n")) {
+			t.Fatalf("%q: %q", lf, m.Defects)
 		}
 	})
 }

@@ -8,11 +8,11 @@ import (
 	"pulse/lib/envelope"
 )
 
-// splitHeader cuts b behind the blank line that ends the header (RFC 5322 §2.1);
-// head keeps neither that line nor a leading mbox "From " line, which some tools
-// leave in saved messages. Lines end with CRLF or LF.
-func splitHeader(b []byte) (head, body []byte) {
-	if mboxLine(b) {
+// splitHeader cuts b before and after the blank line that ends the header (RFC 5322
+// §2.1); head does not keep a leading mbox "From " line, which some tools leave in saved
+// messages. Lines end with CRLF or LF.
+func splitHeader(b []byte) (head, blank, body []byte) {
+	if FromLine(b) {
 		i := bytes.IndexByte(b, '\n') + 1
 		if i == 0 {
 			i = len(b)
@@ -25,16 +25,52 @@ func splitHeader(b []byte) (head, body []byte) {
 			break
 		}
 		if n == 0 || n == 1 && b[i] == '\r' {
-			return b[:i], b[i+n+1:]
+			return b[:i], b[i : i+n+1], b[i+n+1:]
 		}
 		i += n + 1
 	}
-	return b, nil
+	return b, nil, nil
 }
 
-// mboxLine reports whether b begins with an mbox "From " line. "From : x" is a
+// mixed reports whether some lines of a header end with CRLF and some with LF. One
+// reader takes both, another only the first, and where the header ends they then differ.
+func mixed(head, blank []byte) bool {
+	lf, crlf := []byte("\n"), []byte("\r\n")
+	strict := bytes.Count(head, crlf) + bytes.Count(blank, crlf)
+	return strict > 0 && strict < bytes.Count(head, lf)+bytes.Count(blank, lf)
+}
+
+// stray reports whether a LF or CR is no part of a CRLF. A CR where what was fetched was
+// cut may be.
+func (r *Raw) stray() bool {
+	head, body := r.Header, r.Body
+	if len(head) > MaxHeader {
+		head = bytes.TrimSuffix(head, []byte{'\r'})
+	}
+	if r.Partial {
+		body = bytes.TrimSuffix(body, []byte{'\r'})
+	}
+	return stray(head) || stray(body)
+}
+
+func stray(b []byte) bool {
+	lines := 0
+	for rest := b; ; lines++ {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			break
+		}
+		if i == 0 || rest[i-1] != '\r' {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+	return bytes.Count(b, []byte{'\r'}) != lines
+}
+
+// FromLine reports whether b begins with the "From " line of an mbox. "From : x" is a
 // field, and one that a spoofer would like to see dropped.
-func mboxLine(b []byte) bool {
+func FromLine(b []byte) bool {
 	rest, ok := bytes.CutPrefix(b, []byte("From "))
 	return ok && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t"), []byte(":"))
 }

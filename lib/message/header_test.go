@@ -37,6 +37,14 @@ func TestFields(t *testing.T) {
 		{"a blank before the colon stays", "From : a\nFrom: b\n", list("From ", "a", "From", "b"), nil},
 		{"empty value", "A:\nB: \n", list("A", "", "B", ""), nil},
 		{"mbox line", "From a@b Mon Jan  1 00:00:00 2024\nA: b\n\n", list("A", "b"), nil},
+		{"From with a blank before its colon is a field", "From : a\nA: b\n\n", list("From ", "a", "A", "b"), nil},
+		{"CRLF and LF", "A: b\r\nC: d\n\nbody", list("A", "b", "C", "d"), []envelope.Defect{envelope.LineEnds}},
+		{"LF and CRLF", "A: b\nC: d\r\n\r\nbody", list("A", "b", "C", "d"), []envelope.Defect{envelope.LineEnds}},
+		{"CRLF and LF in folding", "A: b\r\n c\n d\r\n", list("A", "b\r\n c\r\n d"), []envelope.Defect{envelope.LineEnds}},
+		{"a blank line of LF", "A: b\r\n\nbody", list("A", "b"), []envelope.Defect{envelope.LineEnds}},
+		{"a blank line of CRLF", "A: b\n\r\nbody", list("A", "b"), []envelope.Defect{envelope.LineEnds}},
+		{"another line end in the body", "A: b\r\n\r\nbody\n", list("A", "b"), nil},
+		{"another in an mbox line", "From a@b Mon Jan  1 00:00:00 2024\nA: b\r\n\r\n", list("A", "b"), nil},
 		{"no colon", "A: b\nnonsense\n more\nC: d\n", list("A", "b", "C", "d"), []envelope.Defect{envelope.MalformedHeader}},
 		{"colon only in the folding", "A\n : b\n", list(), []envelope.Defect{envelope.MalformedHeader, envelope.NoHeader}},
 		{"folding before any field", " x: y\nA: b\n", list(" x", "y", "A", "b"), []envelope.Defect{envelope.MalformedHeader}},
@@ -44,7 +52,7 @@ func TestFields(t *testing.T) {
 		{"a blank in the name", "Fr om: b\n", list("Fr om", "b"), []envelope.Defect{envelope.MalformedHeader}},
 		{"KELVIN SIGN in a name", "\u212aey: b\n", list("\u212aey", "b"), []envelope.Defect{envelope.MalformedHeader}},
 		{"bare CR", "A: b\rFrom: c\n", list("A", "b\rFrom: c"), []envelope.Defect{envelope.ControlInHeader}},
-		{"CR CR LF", "A: b\r\r\nC: d\n", list("A", "b\r", "C", "d"), []envelope.Defect{envelope.ControlInHeader}},
+		{"CR CR LF", "A: b\r\r\nC: d\n", list("A", "b\r", "C", "d"), []envelope.Defect{envelope.ControlInHeader, envelope.LineEnds}},
 		{"NUL", "A: b\x00\n", list("A", "b\x00"), []envelope.Defect{envelope.ControlInHeader}},
 		{"DEL", "A: b\x7f\n", list("A", "b\x7f"), []envelope.Defect{envelope.ControlInHeader}},
 		{"8 bit", "A: \xff\xfeb\n", list("A", "\ufffd\ufffdb"), []envelope.Defect{envelope.InvalidUTF8}},
@@ -62,6 +70,30 @@ func TestFields(t *testing.T) {
 				t.Errorf("defects %q, want %q", m.Defects, tt.defects)
 			}
 		})
+	}
+}
+
+// Over IMAP each line ends with CRLF, in the header and in what there is of the body;
+// a CR where it was cut is no defect.
+func TestStrayLineEnds(t *testing.T) {
+	long := "A: " + strings.Repeat("x", MaxHeader)
+	for _, tt := range []struct {
+		head, body string
+		partial    bool
+		want       bool
+	}{
+		{"A: b\r\n\r\n", "x\r\n", false, false}, {"A: b\r\n\r\n", "", false, false}, {"", "", false, false},
+		{"A: b\n\n", "x\r\n", false, true}, {"A: b\r\nC: d\n\r\n", "", false, true}, {"A: b\rC: d\r\n\r\n", "", false, true},
+		{"A: b\r\n\r\n", "x\n", false, true}, {"A: b\r\n\r\n", "x\ry\r\n", false, true}, {"A: b\r\n\r\n", "\nx", false, true},
+		{"A: b\r\n\r\n", "x\r", false, true}, {"A: b\r\n\r\n", "x\r", true, false}, {"A: b\r\n\r\n", "x\r\r", true, true},
+		{"A: b\r", "", false, true}, {long + "\r", "", true, false}, {long + "\r\r", "", true, true},
+	} {
+		for _, scope := range []envelope.Scope{envelope.Headers, envelope.Full} {
+			m := Parse(Raw{Header: []byte(tt.head), Body: []byte(tt.body), Size: int64(len(tt.head) + len(tt.body)), Partial: tt.partial, CRLF: true}, Options{Scope: scope})
+			if m.Has(envelope.LineEnds) != tt.want {
+				t.Errorf("%.20q %q: %q", tt.head, tt.body, m.Defects)
+			}
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type Raw struct {
 	Body    []byte // more of the body, if the source keeps it apart
 	Size    int64  // bytes of the whole message, by the source's own account
 	Partial bool   // Body is only the beginning
+	CRLF    bool   // the source ends each line so, and nothing else is a line end
 }
 
 // Options says how much text is wanted.
@@ -84,7 +85,7 @@ func (o Options) limit() int {
 // Fetched are the caller's.
 func Parse(raw Raw, opt Options) envelope.Message {
 	p := parser{limit: opt.limit(), partial: raw.Partial}
-	head, rest := splitHeader(raw.Header)
+	head, blank, rest := splitHeader(raw.Header)
 	body := join(rest, raw.Body)
 	if window := opt.Window(); int64(len(body)) > window {
 		body, p.partial = body[:window], true
@@ -92,6 +93,9 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	block := p.headerBlock(head)
 	m := envelope.Message{Size: raw.Size, Scope: opt.Scope}
 	m.Headers = p.fields(block)
+	if mixed(head, blank) || raw.CRLF && raw.stray() {
+		p.add(envelope.LineEnds)
+	}
 	m.Digest = digest(block)
 	m.ID = messageID(m.Headers, m.Digest)
 	m.From = p.shown(m.Headers, "from")

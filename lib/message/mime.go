@@ -241,7 +241,7 @@ func trimEOL(b []byte) []byte {
 // bounded like the message's; defects in it do not matter to what the message's
 // header says.
 func (p *parser) child(b []byte, multipart string, cut bool) part {
-	head, body := splitHeader(b)
+	head, _, body := splitHeader(b)
 	if len(head) > 0 && len(body) == 0 && !bytes.Contains(head, []byte{':'}) {
 		head, body = nil, b // no header, and no blank line for it
 	}

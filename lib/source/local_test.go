@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/message"
 )
@@ -124,8 +125,8 @@ func TestNotThere(t *testing.T) {
 	for name, open := range map[string]func() error{
 		"no Maildir":          func() error { _, err := OpenMaildir(dir, 1, 0); return err },
 		"no directory":        func() error { _, err := OpenMaildir(filepath.Join(dir, "file"), 1, 0); return err },
-		"no mbox":             func() error { _, err := OpenMbox(filepath.Join(dir, "absent"), 1); return err },
-		"mbox is dir":         func() error { _, err := OpenMbox(dir, 1); return err },
+		"no mbox":             func() error { _, err := OpenMbox(filepath.Join(dir, "absent"), 1, true); return err },
+		"mbox is dir":         func() error { _, err := OpenMbox(dir, 1, true); return err },
 		"second is gone":      func() error { _, err := OpenFiles([]string{filepath.Join(dir, "file"), dir + "/x"}, 1); return err },
 		"file is a directory": func() error { _, err := OpenFiles([]string{dir}, 1); return err },
 	} {
@@ -208,19 +209,31 @@ func TestMbox(t *testing.T) {
 		{"no line end at the end", "From a\nA: b\n\nbody", []string{"A: b\n\nbody"}, nil},
 		{"empty message", "From a\nFrom b\nA: b\n", []string{"", "A: b\n"}, nil},
 		{"only From", "From a", []string{""}, nil},
+		{"a field whose name is From", "From a\nFrom : b\nFrom: c\n\nbody\n\nFrom : d\n", []string{"From : b\nFrom: c\n\nbody\n\nFrom : d\n"}, nil},
+		{"the same, quoted", "From a\nA: b\n\n>From : d\n", []string{"A: b\n\nFrom : d\n"}, nil},
+		{"no mbox, but a field", "From : b\n\nbody\n", nil, errNotMbox},
 		{"not an mbox", "A: b\n\nFrom a\n", nil, errNotMbox},
 		{"Fromage", "Fromage\n", nil, errNotMbox},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "mbox")
 			write(t, path, tt.in)
-			s, err := OpenMbox(path, 1000)
+			s, err := OpenMbox(path, 1000, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := collect(s)
 			if !errors.Is(err, tt.err) || !slices.Equal(got, tt.want) {
 				t.Errorf("%q, %v", got, err)
+			}
+			for _, quoted := range []bool{true, false} {
+				s.Quoted = quoted
+				s.Each(t.Context(), func(m *Message) error {
+					if (m.Defect == envelope.FromMbox) == quoted {
+						t.Errorf("quoted %v: defect %q", quoted, m.Defect)
+					}
+					return nil
+				})
 			}
 		})
 	}
@@ -252,6 +265,7 @@ func FuzzMbox(f *testing.F) {
 	f.Add([]byte("A: b\n\nbody\n"), []byte("C: d\n\nFrom x\n>From y\n"))
 	f.Add([]byte("From a\n\n\nFrom b\n"), []byte(""))
 	f.Add(bytes.Repeat([]byte("x"), 70_000), []byte("\n>"))
+	f.Add([]byte("From : x\n\n\nFrom : y\n"), []byte("\n>From : z\nFrom\t: a\n"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		const limit = 1 << 10
 		total := int64(0)
@@ -271,7 +285,7 @@ func FuzzMbox(f *testing.F) {
 			box.WriteString("From x Mon Jan  1 00:00:00 2024\n")
 			body := false
 			for _, line := range bytes.SplitAfter(m, []byte("\n")) {
-				if body && isFrom(bytes.TrimLeft(line, ">")) {
+				if body && bytes.HasPrefix(bytes.TrimLeft(line, ">"), []byte("From ")) {
 					box.WriteByte('>')
 				}
 				body = body || len(bytes.TrimRight(line, "\r\n")) == 0

@@ -11,19 +11,23 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/message"
 )
 
 // Mbox is the messages of an mbox file (RFC 4155), in the order of the file, which
 // is the order of delivery. Quoted ">From " lines are restored as mboxrd has them.
+// Many writers quote none (Dovecot's delivery agent), and then a body can hold a whole
+// message with a verdict in it: each has the defect mbox unless Quoted is set.
 type Mbox struct {
 	Path   string
 	Window int64 // bytes of the body that are wanted
+	Quoted bool  // whatever writes the file quotes each From_ line in a message
 }
 
 // OpenMbox checks that the file is there.
-func OpenMbox(path string, window int64) (*Mbox, error) {
+func OpenMbox(path string, window int64, quoted bool) (*Mbox, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		err = fmt.Errorf("%s: is a directory", path)
@@ -31,7 +35,7 @@ func OpenMbox(path string, window int64) (*Mbox, error) {
 	if err != nil {
 		return nil, fault.Usagef("", "mbox: %w", err)
 	}
-	return &Mbox{path, window}, nil
+	return &Mbox{path, window, quoted}, nil
 }
 
 // Each implements Source.
@@ -47,6 +51,9 @@ func (s *Mbox) Each(ctx context.Context, yield func(*Message) error) error {
 			return err
 		}
 		m := Message{Source: "mbox:" + s.Path}
+		if !s.Quoted {
+			m.Defect = envelope.FromMbox
+		}
 		err := box.next(&m)
 		if err == io.EOF {
 			return nil
@@ -120,7 +127,7 @@ func (b *mboxReader) start() error {
 		switch {
 		case err != nil:
 			return err
-		case isFrom(piece):
+		case message.FromLine(piece):
 			b.keepFrom(piece)
 			return nil
 		case len(bytes.TrimRight(piece, "\r\n")) > 0:
@@ -138,8 +145,6 @@ func (b *mboxReader) piece() ([]byte, error) {
 	return piece, err
 }
 
-func isFrom(line []byte) bool { return bytes.HasPrefix(line, []byte("From ")) }
-
 func (b *mboxReader) keepFrom(piece []byte) {
 	b.from = append([]byte{}, bytes.TrimRight(piece[:min(len(piece), 998)], "\r\n")...)
 	b.begin = piece[len(piece)-1] == '\n'
@@ -155,7 +160,7 @@ func (b *mboxReader) take(piece []byte) {
 		b.blank = 0
 		return
 	}
-	if isFrom(piece) && (b.blank > 0 || b.size == 0) {
+	if message.FromLine(piece) && (b.blank > 0 || b.size == 0) {
 		b.keepFrom(piece)
 		return
 	}
@@ -163,7 +168,7 @@ func (b *mboxReader) take(piece []byte) {
 	if len(bytes.TrimRight(piece, "\r\n")) == 0 {
 		b.blank, b.inBody = len(piece), true
 	}
-	if b.inBody && piece[0] == '>' && isFrom(bytes.TrimLeft(piece, ">")) {
+	if b.inBody && piece[0] == '>' && bytes.HasPrefix(bytes.TrimLeft(piece, ">"), []byte("From ")) {
 		piece = piece[1:]
 	}
 	b.keep(piece)

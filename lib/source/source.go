@@ -13,6 +13,7 @@ import (
 	"io"
 	"time"
 
+	"pulse/lib/envelope"
 	"pulse/lib/message"
 )
 
@@ -20,11 +21,12 @@ import (
 // function that was handed it returns.
 type Message struct {
 	message.Raw
-	Source           string    // as message.source in the record
-	UID, UIDValidity uint32    // IMAP only (RFC 9051 §2.3.1.1)
-	Received         time.Time // zero where the source does not know
-	Hook             *Hook     // requests only
-	Unavailable      error     // why the source can't give it: then there are no bytes
+	Source           string          // as message.source in the record
+	UID, UIDValidity uint32          // IMAP only (RFC 9051 §2.3.1.1)
+	Received         time.Time       // zero where the source does not know
+	Hook             *Hook           // requests only
+	Defect           envelope.Defect // what its source alone makes of it, or empty
+	Unavailable      error           // why the source can't give it: then there are no bytes
 }
 
 // Source yields its messages, oldest first. An error of yield ends Each and is
