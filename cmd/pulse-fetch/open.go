@@ -47,6 +47,8 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 			kind, rest = strings.ToLower(m[1]), m[2] // RFC 3986 §3.1
 		case arg == "":
 			return nil, fault.Usagef("pulse-fetch --help", "a file name is empty")
+		case misspelt(arg):
+			return nil, fault.Usagef("imaps://user@host/MAILBOX, and the password apart", "no file of that name, and no source that pulse-fetch knows")
 		default:
 			continue
 		}
@@ -78,8 +80,19 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	case "webhook":
 		return source.OpenWebhook(rest, c.String("webhook-secret-file"))
 	}
-	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./"+args[0],
+	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./NAME",
 		"unknown kind of source %s", kind)
+}
+
+// misspelt reports whether an argument is no file and may be a URL, with a password in
+// it, that was not typed right. It is not repeated then.
+func misspelt(arg string) bool {
+	_, after, colon := strings.Cut(arg, ":")
+	if !colon || !strings.Contains(after, "@") {
+		return false
+	}
+	_, err := os.Stat(arg)
+	return err != nil
 }
 
 // withoutPassword returns an argument as it may be shown.

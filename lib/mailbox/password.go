@@ -3,8 +3,8 @@ package mailbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -74,7 +74,7 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 	case s.Env != "":
 		v, ok := os.LookupEnv(s.Env)
 		if !ok {
-			return "", fault.Usagef("export "+s.Env, "--password-env %s: the variable is not set", s.Env)
+			return "", unset(s.Env)
 		}
 		return v, nil
 	}
@@ -83,9 +83,19 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 		err = safefile.Guarded(s.File, uint32(os.Geteuid()))
 	}
 	if err != nil {
-		return "", fault.Usagef(source.SecretHint(s.File, err), "--password-file: %w", err)
+		return "", source.SecretError("--password-file", s.File, err)
 	}
 	return string(b), nil
+}
+
+// unset is the error of a variable that is not set. A name is repeated only if no
+// password looks like it: somebody may have typed that in its place.
+func unset(name string) error {
+	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+		return fault.Usagef("--password-env wants the NAME of a variable; to set it: read -rs PASSWORD && export PASSWORD",
+			"--password-env: there is no variable of that name")
+	}
+	return fault.Usagef("export "+name, "--password-env %s: the variable is not set", name)
 }
 
 // run starts the command without a shell and reads the beginning of what it
@@ -95,36 +105,56 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	if err != nil {
 		return "", fault.Usagef("", "--password-command: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &bounded{&out, maxPassword}, stderr
-	cmd.WaitDelay = time.Second // a child of it may keep the pipe open
-	err = cmd.Run()
-	if ctx.Err() != nil {
-		return "", fault.Temporaryf("", "--password-command %s: %w", argv[0], ctx.Err())
-	}
+	r, w, err := os.Pipe()
 	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = w, stderr
+	cmd.WaitDelay = linger
+	out := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(io.LimitReader(r, maxPassword+1)) // what came before an end by force counts
+		r.Close()
+		out <- string(b)
+	}()
+	err = runFamily(cmd, func() { w.Close() })
+	r.SetReadDeadline(time.Now().Add(linger))
+	text := <-out
+	switch {
+	case ctx.Err() != nil:
+		return "", fault.Temporaryf("", "--password-command: %w", ctx.Err())
+	case len(text) > maxPassword:
+		return "", fault.Usagef("run it by hand", "--password-command: prints more than %d bytes", maxPassword)
+	case cmd.Process == nil:
+		return "", fault.Usagef("it wants a COMMAND that prints the password, such as 'pass show mail'",
+			"--password-command: its first word is no program that can be started: %w", bare(err))
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return "", fault.Usagef("run it by hand", "--password-command %s: %w", argv[0], err)
 	}
-	return out.String(), nil
+	return text, nil
+}
+
+// linger is how long something that the command has left in another session may keep
+// its output open.
+const linger = time.Second
+
+// bare returns an error without the name that it is about: that may be the password.
+func bare(err error) error {
+	var path *fs.PathError
+	var program *exec.Error
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &program):
+		return program.Err
+	}
+	return err
 }
 
 // noCore keeps this process and what it starts from leaving the secret in a core
 // file.
 func noCore() { _ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
-
-// bounded keeps the first left bytes and refuses more.
-type bounded struct {
-	*strings.Builder
-	left int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
-		return 0, fmt.Errorf("prints more than %d bytes", maxPassword)
-	}
-	return b.Builder.Write(p)
-}
 
 // splitWords splits a command as a shell would, but for everything a shell expands:
 // blanks separate, quotes and backslashes keep together.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -148,6 +149,14 @@ func TestSecret(t *testing.T) {
 		{"empty variable", Secret{Env: "PULSE_TEST_EMPTY"}, false},
 		{"command fails", Secret{Command: "sh -c 'echo hunter2; exit 1'"}, false},
 		{"no such command", Secret{Command: "/does/not/exist hunter2"}, false},
+		{"the password for a variable", Secret{Env: "hunter2"}, false},
+		{"the password for a file", Secret{File: "hunter2"}, false},
+		{"the password for a path", Secret{File: "/hunter2"}, false},
+		{"the password for a command", Secret{Command: "hunter2"}, false},
+		{"the password for a program", Secret{Command: "/hunter2"}, false},
+		{"a child keeps the pipe open", Secret{Command: "sh -c 'sleep 1000 & echo hunter2'"}, true},
+		{"a daemon keeps the pipe open", Secret{Command: "sh -c 'setsid sleep 5 & echo hunter2'"}, true},
+		{"a daemon keeps all open", Secret{Command: "sh -c 'setsid sleep 5 2>&1 & echo hunter2'"}, true},
 		{"no shell", Secret{Command: "echo hunter2 > /dev/null; false"}, false},
 		{"endless command", Secret{Command: "yes hunter2"}, false},
 		{"silent command", Secret{Command: "true"}, false},
@@ -190,6 +199,54 @@ func TestSecretTimeout(t *testing.T) {
 		}
 		if time.Since(begin) > 10*time.Second {
 			t.Errorf("%s: took %v", command, time.Since(begin))
+		}
+	}
+}
+
+// What a password command starts ends with it, however it ends; what it puts into a
+// session of its own, as an agent, lives on.
+func TestSecretFamily(t *testing.T) {
+	dir := t.TempDir()
+	pids := filepath.Join(dir, "pids")
+	for _, tt := range []struct {
+		command string
+		timeout time.Duration
+		lives   bool
+	}{
+		{"sleep 1000 & echo $! >>PIDS; echo hunter2", patience, false},
+		{"sleep 1000 >/dev/null 2>&1 & echo $! >>PIDS; echo hunter2", patience, false},
+		{"(trap : TERM INT HUP; while :; do sleep 1000; done) & echo $! >>PIDS; (sleep 1000 & echo $! >>PIDS); echo hunter2", patience, false},
+		{"echo $$ >>PIDS; sleep 1000 & echo $! >>PIDS; wait", 500 * time.Millisecond, false},
+		{"setsid -f sh -c 'echo $$ >>PIDS; exec sleep 1000' >/dev/null 2>&1; while [ ! -s PIDS ]; do :; done; echo hunter2", patience, true},
+		{"exit 1", patience, false},
+	} {
+		os.Remove(pids)
+		script := filepath.Join(dir, "script")
+		if err := os.WriteFile(script, []byte(strings.ReplaceAll(tt.command, "PIDS", pids)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), tt.timeout)
+		begin := time.Now()
+		got, err := (Secret{Command: "sh " + script}).Read(ctx, io.Discard)
+		cancel()
+		if (got == "hunter2") != (err == nil) || time.Since(begin) > 10*time.Second {
+			t.Errorf("%s: %q, %v in %v", tt.command, got, err, time.Since(begin))
+		}
+		b, _ := os.ReadFile(pids)
+		if (len(b) == 0) != (tt.command == "exit 1") {
+			t.Errorf("%s: started nothing", tt.command)
+		}
+		for word := range strings.FieldsSeq(string(b)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alive := syscall.Kill(pid, 0) == nil; alive != tt.lives {
+				t.Errorf("%s: process %d lives: %v", tt.command, pid, alive)
+			}
+			if tt.lives {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func OpenWebhook(dir, secrets string) (*Webhook, error) {
 	}
 	b, err := safefile.ReadSecret(secrets, webhook.MaxKeyFile)
 	if err != nil {
-		return nil, fault.Usagef(SecretHint(secrets, err), "--webhook-secret-file: %w", err)
+		return nil, SecretError("--webhook-secret-file", secrets, err)
 	}
 	keys, err := webhook.ParseKeys(b)
 	if err != nil {
@@ -61,16 +61,29 @@ func OpenWebhook(dir, secrets string) (*Webhook, error) {
 	return &Webhook{dir, keys}, nil
 }
 
-// SecretHint says what to type where a file with a secret could not be read; empty
-// where nobody can say.
-func SecretHint(path string, err error) string {
+// SecretError is the error of a file with a secret that could not be read, and what to
+// type. A name that leads nowhere is not repeated unless its directory is there: it may
+// be the secret itself, typed in place of a name.
+func SecretError(flag, path string, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "(umask 077; cat >" + path + ")"
 	case errors.Is(err, safefile.ErrReadable):
-		return "chmod 600 " + path
+		return fault.Usagef("chmod 600 "+path, "%s: %w", flag, err)
+	case !isThere(path) && !inDirectory(path):
+		return fault.Usagef(flag+" wants the name of a FILE; to make one: (umask 077; cat >./NAME)", "%s: %w", flag, syscall.ENOENT)
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Usagef("(umask 077; cat >"+path+")", "%s: %w", flag, err)
 	}
-	return ""
+	return fault.Usagef("", "%s: %w", flag, err)
+}
+
+func inDirectory(path string) bool {
+	dir := filepath.Dir(path)
+	return strings.Contains(path, "/") && dir != "/" && isThere(dir)
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // spooled is a request that lies in the spool.
