@@ -37,11 +37,14 @@ func confine(c *cli.Context, src source.Source) error {
 	switch s := src.(type) {
 	case *mailbox.Mailbox:
 		_, _ = x509.SystemCertPool() // read once, and could not be later
-		s.Connected = func() error {
-			if cmdline.Confines(c) {
-				s.Redial = redialer(s.Address)
+		s.Connected = now
+		if cmdline.Confines(c) {
+			again := make(chan func(context.Context) (net.Conn, error), 1)
+			go func() { again <- redialer(s.Address) }() // it costs no time beside the first connection
+			s.Connected = func() error {
+				s.Redial = <-again
+				return now()
 			}
-			return now()
 		}
 		return nil
 	case *source.Files:
