@@ -104,7 +104,11 @@ func (f *fetcher) open() (*imap.SelectData, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := newGuard(conn, f.limits())
+	l := f.limits()
+	if f.reconnects > 0 { // or some messages on which it falls silent use up the time of a run
+		l.idle /= 3
+	}
+	g := newGuard(conn, l)
 	f.guard, f.parted = g, context.AfterFunc(f.ctx, func() { conn.Close() })
 	f.client = imapclient.New(g, &imapclient.Options{
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: g.unasked},
@@ -148,6 +152,7 @@ func (f *fetcher) run() error {
 	}
 	err = f.all(uids)
 	if len(f.suspects) > 0 && (err == nil || f.worn) {
+		f.reconnects = min(f.reconnects, maxReconnects-1) // one more, to make an end
 		err = cmp.Or(f.settle(), err)
 	}
 	if err != nil {

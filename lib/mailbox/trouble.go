@@ -156,7 +156,6 @@ func (f *fetcher) suspect(s suspect) error {
 // settle gives up the suspects that no other message has followed if the server serves
 // one that came before. A mailbox of a single message has no other.
 func (f *fetcher) settle() error {
-	f.reconnects = min(f.reconnects, maxReconnects-1) // one more, to make an end
 	if f.messages > 1 {
 		uid, err := f.witness()
 		if err != nil {

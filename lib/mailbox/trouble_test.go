@@ -244,6 +244,38 @@ func TestTroubleOfManyRuns(t *testing.T) {
 	}
 }
 
+// A server that refuses some and dies on others, and serves one that proves it well,
+// gets no more connections for that.
+func TestTroubleConnections(t *testing.T) {
+	server := picky{uids: []int{1}, bad: map[int]func(io.Writer, string){}}
+	for uid := 2; uid <= 400; uid++ {
+		server.uids = append(server.uids, uid)
+		if server.bad[uid] = say("TAG NO no\r\n"); uid%11 == 0 {
+			server.bad[uid] = hangUp("")
+		}
+	}
+	s := mailbox(t, server.serve(t), "")
+	s.From = Start{Limit: 400}
+	got, err := outcome(t, s)
+	if n := server.conns.Load(); n > 1+maxReconnects+1 || err == nil || !strings.HasPrefix(got, "1 2! 3! 4! 5!") {
+		t.Errorf("%d connections, %s, %v", n, got, err)
+	}
+}
+
+// Messages on which the server falls silent leave the run time to get past them.
+func TestTroubleSilence(t *testing.T) {
+	server := picky{uids: []int{1, 2, 3, 4, 5}, bad: map[int]func(io.Writer, string){2: silence, 3: silence, 4: silence}}
+	s := mailbox(t, server.serve(t), "")
+	l := defaultLimits
+	l.idle = 900 * time.Millisecond
+	s.testOnlyLimits = &l
+	begin := time.Now()
+	got, err := outcome(t, s)
+	if got != "1 2! 3! 4! 5" || err != nil || time.Since(begin) > 6*l.idle {
+		t.Errorf("%s in %v: %v", got, time.Since(begin), err)
+	}
+}
+
 // The end of the run ends the trouble, too.
 func TestTroubleTimeout(t *testing.T) {
 	server := picky{uids: []int{1, 2, 3}, bad: map[int]func(io.Writer, string){2: silence}}
