@@ -39,7 +39,7 @@ func adopt(on bool) {
 	if on {
 		how = 1
 	}
-	syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, how, 0)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, how, 0) // it can't fail
 }
 
 // endOrphans kills and reaps the orphans, and then theirs.
@@ -48,7 +48,7 @@ func endOrphans() {
 		more = false
 		for _, pid := range orphans() {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
-				syscall.Wait4(pid, nil, 0, nil)
+				_, _ = syscall.Wait4(pid, nil, 0, nil)
 				more = true
 			}
 		}

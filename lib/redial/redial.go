@@ -95,7 +95,7 @@ func Start(address string) (*Dialer, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go cmd.Wait()
+	go func() { _ = cmd.Wait() }()
 	conn, err := net.FileConn(ours)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func Start(address string) (*Dialer, error) {
 // Dial returns a new connection to the address. After an error of ctx there is none any
 // more: an answer may be under way.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
-	stop := context.AfterFunc(ctx, func() { d.conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = d.conn.Close() })
 	defer stop()
 	if _, err := d.conn.Write([]byte{0}); err != nil {
 		return nil, fmt.Errorf("redial: %w", err)
