@@ -44,9 +44,9 @@ func (e *evidence) own() finding {
 	return finding{DMARCRecordError, string(d.DMARC.Result)}
 }
 
-// Unchecked returns the trust level that the sender, as the policy lists him, would have
-// had, if all that is missing is an answer of DNS; else unknown. So an outage, or a
-// DMARC record that is broken for a while, is no reason to lose what he wrote.
+// Unchecked returns the trust level that a listed sender would have had if all that is
+// missing is an answer of DNS; else unknown. An outage, or a DMARC record that is broken
+// for a while, is so no reason to lose a message.
 func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
 	if id.Verified || id.Reason != SignatureTempError && id.Reason != DMARCRecordError {
 		return terms.Unknown

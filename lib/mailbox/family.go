@@ -55,8 +55,8 @@ func endOrphans() {
 	}
 }
 
-// orphans returns the children of the first thread in this session; who is adopted is
-// its child.
+// orphans returns the children of the first thread in this session. What is adopted
+// becomes its child.
 func orphans() (list []int) {
 	self := strconv.Itoa(os.Getpid())
 	b, _ := os.ReadFile("/proc/" + self + "/task/" + self + "/children") // not everywhere: then there are none

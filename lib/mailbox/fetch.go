@@ -60,8 +60,8 @@ type asked struct {
 	last    uint32 // UID that came last
 }
 
-// take notes a message that came. Messages must come in ascending order: whoever
-// records how far he came would else pass one by.
+// take notes a message that came. Messages must come in ascending order, or a queue
+// that records how far it came would pass one by.
 func (a *asked) take(uid uint32) error {
 	switch {
 	case !a.missing[uid]:
