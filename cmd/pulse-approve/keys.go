@@ -21,12 +21,19 @@ type showing struct {
 var errStay = errors.New("no answer yet")
 
 // answer shows the task to its end and takes keys until there is an answer, or
-// none is wanted.
+// none is wanted. After the process was stopped the task is shown again first.
 func (s *showing) answer() error {
 	err := s.show()
-	for err == nil || errors.Is(err, errStay) {
+	for err == nil || errors.Is(err, errStay) || errors.Is(err, tty.ErrResumed) {
+		if errors.Is(err, tty.ErrResumed) {
+			err = s.show()
+			continue
+		}
 		var key string
-		if key, err = s.key(); err != nil {
+		if key, err = s.key(); errors.Is(err, tty.ErrResumed) {
+			continue
+		}
+		if err != nil {
 			return cmdline.Unanswered(err)
 		}
 		do, known := keys[key]

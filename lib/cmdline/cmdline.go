@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -74,7 +75,7 @@ func die(sig os.Signal) {
 // status. Errors go to stderr, escaped, as "name: error: …" and "name: hint: …".
 func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	harden(app)
-	out := &output{Writer: stdout}
+	out := &answers{to: stdout}
 	app.Reader, app.Writer, app.ErrWriter = stdin, out, stderr
 	line, err := parse(app, args[1:])
 	switch {
@@ -87,24 +88,33 @@ func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdo
 		err = app.RunContext(ctx, append([]string{app.Name}, line.argv...))
 	}
 	if err == nil {
-		err = out.err
+		err = out.failed()
 	}
 	return report(app, stderr, err)
 }
 
-// output is standard output. It keeps its first error: an action that did not look at
+// answers is standard output. It keeps its first error: an action that did not look at
 // every write has failed all the same.
-type output struct {
-	io.Writer
+type answers struct {
+	to  io.Writer
+	mu  sync.Mutex
 	err error
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if o.err == nil {
-		o.err = err
+func (a *answers) Write(p []byte) (int, error) {
+	n, err := a.to.Write(p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		a.err = err
 	}
 	return n, err
+}
+
+func (a *answers) failed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
 }
 
 func report(app *cli.App, stderr io.Writer, err error) int {

@@ -84,13 +84,19 @@ func (d *Desk) Close() {
 func (d *Desk) Context() context.Context { return d.c.Context }
 
 // Confirm shows lines to their end, page by page, and returns nil if a person then
-// typed the fresh code. verb completes "type the code to …".
+// typed the fresh code. verb completes "type the code to …". If the process was stopped
+// before the code was typed, all is shown again, with another code.
 func (d *Desk) Confirm(lines []string, verb string) error {
-	err := d.Terminal.Show(d.Context(), screen.NewPages(lines), true)
-	if err != nil {
-		return Unanswered(err)
+	pages := screen.NewPages(lines)
+	for {
+		err := d.Terminal.Show(d.Context(), pages, true)
+		if err == nil {
+			err = d.Terminal.Code(d.Context(), verb)
+		}
+		if !errors.Is(err, tty.ErrResumed) {
+			return Unanswered(err)
+		}
 	}
-	return d.Code(verb)
 }
 
 // Code returns nil if a person typed the fresh code.

@@ -100,6 +100,9 @@ func (p *Pages) Turn(pages int) {
 // First goes to the first page, End to the last.
 func (p *Pages) First() { p.place = 0 }
 
+// Forget counts no page as shown any more.
+func (p *Pages) Forget() { p.shown = nil }
+
 // End goes to the last page. It does not make those before it shown.
 func (p *Pages) End() { p.Turn(len(p.tops)) }
 

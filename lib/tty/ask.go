@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,8 @@ func code() string {
 }
 
 // Code shows a fresh code and returns nil if a person typed it. verb completes
-// "type the code to …". Another line is ErrRefused, no line ErrEnd.
+// "type the code to …". Another line is ErrRefused, no line ErrEnd. After ErrResumed
+// the caller shows again what the code is for.
 func (t *Terminal) Code(ctx context.Context, verb string) error {
 	want := code()
 	got, err := t.Ask(ctx, fmt.Sprintf("\ncode: %s\ntype the code to %s, anything else not to: ", want, verb))
@@ -43,7 +45,8 @@ func (t *Terminal) Code(ctx context.Context, verb string) error {
 
 // Ask throws away what was typed so far, shows a prompt, which must be safe to
 // print, and returns the line that is typed then, without blanks around it. It is
-// from outside. The end of input, also in the middle of a line, is ErrEnd.
+// from outside. The end of input, also in the middle of a line, is ErrEnd; a process
+// that was stopped is ErrResumed, whatever was typed, until Show has begun again.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	if err := unix.IoctlSetInt(int(t.file.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoTerminal, err)
@@ -54,29 +57,64 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	line, err := t.readLine(ctx)
 	if err != nil {
 		_ = t.write("\n") // what follows begins in the first column
-		return "", fmt.Errorf("%w: %w", ErrEnd, err)
 	}
-	return line, nil
+	if err != nil && !errors.Is(err, ErrResumed) {
+		err = fmt.Errorf("%w: %w", ErrEnd, err)
+	}
+	return line, err
 }
 
 // maxLine bounds what is read of a line, in bytes: more than the driver of a
 // terminal keeps of one.
 const maxLine = 8192
 
+// settling is how long a line is left in the terminal's queue. What was typed to a
+// process that is stopped is there once it goes on, and the signal that says so may be
+// handled later. It is also how long nothing else is noticed.
+const settling = 20 * time.Millisecond
+
+// readLine returns the next line, or ErrResumed if the process was stopped since Show
+// began. It reads only what it returns: the rest is for the next flush.
 func (t *Terminal) readLine(ctx context.Context) (string, error) {
-	type answer struct {
-		line string
-		err  error
+	var line string
+	b := make([]byte, maxLine)
+	for {
+		fds := []unix.PollFd{{Fd: int32(t.file.Fd()), Events: unix.POLLIN}}
+		_, err := unix.Poll(fds, int(settling.Milliseconds()))
+		if err != nil && err != unix.EINTR {
+			return "", err
+		}
+		waiting := fds[0].Revents != 0
+		if waiting {
+			time.Sleep(settling)
+		}
+		switch {
+		case t.wasStopped():
+			return "", ErrResumed
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case !waiting:
+			continue
+		}
+		n, err := t.file.Read(b)
+		line += string(b[:n])
+		switch {
+		case strings.HasSuffix(line, "\n"):
+			return strings.TrimSpace(line), nil
+		case err != nil:
+			return "", err
+		case len(line) >= maxLine:
+			return "", bufio.ErrTooLong
+		}
 	}
-	read := make(chan answer, 1)
-	go func() {
-		line, err := bufio.NewReader(io.LimitReader(t.file, maxLine)).ReadString('\n')
-		read <- answer{strings.TrimSpace(line), err}
-	}()
+}
+
+// wasStopped reports whether the process was stopped since Show began.
+func (t *Terminal) wasStopped() bool {
 	select {
-	case a := <-read:
-		return a.line, a.err
-	case <-ctx.Done():
-		return "", ctx.Err()
+	case <-t.resumed:
+		t.away = true
+	default:
 	}
+	return t.away
 }

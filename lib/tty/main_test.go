@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,6 +83,21 @@ var programs = map[string]func(args []string) int{
 				lines = append(lines, fmt.Sprintf("%sline %d", screen.Gutter, i+1))
 			}
 			return t.Show(ctx, screen.NewPages(lines), args[1] == "whole")
+		})
+	},
+	"sure": func(args []string) int {
+		n, _ := strconv.Atoi(args[0])
+		return at(func(ctx context.Context, t *tty.Terminal) error {
+			pages := screen.NewPages(slices.Repeat([]string{"a line"}, n))
+			for {
+				err := t.Show(ctx, pages, true)
+				if err == nil {
+					err = t.Code(ctx, "go on")
+				}
+				if !errors.Is(err, tty.ErrResumed) {
+					return err
+				}
+			}
 		})
 	},
 	"open": func([]string) int {
@@ -209,6 +225,30 @@ func (s *seat) sees(pattern string) string {
 		s.t.Fatal(err)
 	}
 	return m[len(m)-1]
+}
+
+// stops stops the program and returns once it does not run any more.
+func (s *seat) stops() {
+	s.t.Helper()
+	pid := s.cmd.Process.Pid
+	err := s.cmd.Process.Signal(syscall.SIGSTOP)
+	for err == nil {
+		var info unix.Siginfo
+		if err = unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED, nil); err == nil {
+			return
+		}
+		if err == unix.EINTR {
+			err = nil
+		}
+	}
+	s.t.Fatal(err)
+}
+
+func (s *seat) goesOn() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *seat) types(keys string) {

@@ -2,6 +2,7 @@ package tty
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pulse/lib/screen"
@@ -15,10 +16,30 @@ var pagerKeys = []string{
 	"  q      quit",
 }
 
+// again is said where something is shown once more.
+const again = "it was stopped meanwhile: nothing was changed, and here is all of it again"
+
 // Show shows pages from the first on until a person has come to the end of the last
 // one. With whole that is not before every page was shown; without, pages may have
-// been skipped. ErrQuit is q.
+// been skipped. ErrQuit is q. After the process was stopped it begins again, as if
+// nothing had been shown.
 func (t *Terminal) Show(ctx context.Context, p *screen.Pages, whole bool) error {
+	for {
+		err := t.show(ctx, p, whole)
+		if !errors.Is(err, ErrResumed) {
+			return err
+		}
+	}
+}
+
+func (t *Terminal) show(ctx context.Context, p *screen.Pages, whole bool) error {
+	if t.wasStopped() {
+		t.away = false
+		p.Forget()
+		if err := t.Tell(again); err != nil {
+			return err
+		}
+	}
 	p.First()
 	for {
 		if err := t.page(p); err != nil {

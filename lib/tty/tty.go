@@ -9,6 +9,9 @@
 //   - The code is fresh for each question. What was typed before a prompt was shown
 //     is thrown away. There is no default, no yes flag and no environment variable.
 //   - Anything but the code, the end of input or no terminal at all means no.
+//   - After the process was stopped and goes on (^Z and fg, SIGSTOP and SIGCONT),
+//     nothing is answered before everything was shown again, with another code: it
+//     is not known what the screen showed meanwhile, and to whom.
 //   - Nothing is sent that moves the cursor, but for the newline: what was shown
 //     can't be painted over, and can be scrolled back to.
 //
@@ -24,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -36,11 +40,14 @@ var (
 	ErrRefused    = errors.New("the code was not typed: nothing was changed")
 	ErrEnd        = errors.New("the input ended: nothing was changed")
 	ErrQuit       = errors.New("quit: nothing was changed")
+	ErrResumed    = errors.New("it was stopped meanwhile: nothing was changed") // show all of it again
 )
 
 // Terminal is the controlling terminal of this process.
 type Terminal struct {
-	file *os.File
+	file    *os.File
+	resumed chan os.Signal // SIGCONT
+	away    bool           // it was stopped, and nothing was shown since
 }
 
 // Open opens /dev/tty, or fails with ErrNoTerminal.
@@ -53,7 +60,9 @@ func Open() (*Terminal, error) {
 		f.Close()
 		return nil, ErrNoTerminal
 	}
-	return &Terminal{f}, nil
+	t := &Terminal{file: f, resumed: make(chan os.Signal, 1)}
+	signal.Notify(t.resumed, unix.SIGCONT)
+	return t, nil
 }
 
 // Is reports whether f is a terminal. It decides what is shown, never what is
@@ -61,7 +70,10 @@ func Open() (*Terminal, error) {
 func Is(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 
 // Close closes the terminal.
-func (t *Terminal) Close() error { return t.file.Close() }
+func (t *Terminal) Close() error {
+	signal.Stop(t.resumed)
+	return t.file.Close()
+}
 
 // Size returns how many rows and columns the terminal has now, 24 and 80 where it
 // does not tell.

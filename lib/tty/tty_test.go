@@ -276,3 +276,46 @@ func TestLine(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// TestStopped: what is typed to a process that is stopped is no answer, not even the
+// code, and once it goes on all is shown again, with another code.
+func TestStopped(t *testing.T) {
+	for _, typed := range []string{"", "CODE\n", "CO", "\x04", "\n\nno\n"} {
+		s := sit(t, 24, 80, "", "sure", "3")
+		first := s.sees(`^(?:a line\r\n){3}` + codePrompt)
+		s.stops()
+		s.types(strings.ReplaceAll(strings.ReplaceAll(typed, "CODE", first), "CO", first[:2]))
+		s.goesOn()
+		second := s.sees(`(?s)nothing was changed, and here is all of it again\r\n(?:a line\r\n){3}` + codePrompt)
+		if second == first {
+			t.Errorf("%q: the same code", typed)
+		}
+		s.types(second + "\n")
+		s.ends(yes)
+	}
+	// The code of before is good for nothing.
+	s := sit(t, 24, 80, "", "sure", "3")
+	first := s.sees(codePrompt)
+	s.stops()
+	s.goesOn()
+	s.sees(`again\r\n(?:a line\r\n){3}` + codePrompt)
+	s.types(first + "\n")
+	s.ends(refused)
+	// Between pages: those before have to be shown again.
+	s = sit(t, 24, 80, "", "sure", "60")
+	s.sees(pagePrompt)
+	s.types("\n")
+	if got := s.sees(`page (2 of \d) .*: $`); got != "2 of 3" {
+		t.Fatal(got)
+	}
+	s.stops()
+	s.types("G\n")
+	s.goesOn()
+	if got := s.sees(`(?s)all of it again\r\n.*page (1 of \d) .*: $`); got != "1 of 3" {
+		t.Errorf("page %s", got)
+	}
+	s.types("G\n")
+	s.sees(`(?s)all of it again\r\n.*pages 2 to 2|page 2 was skipped: no answer before`)
+	s.types("q\n")
+	s.ends(quit)
+}
