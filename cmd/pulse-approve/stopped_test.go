@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"pulse/lib/cmdline/cmdlinetest"
@@ -77,6 +78,31 @@ func TestStoppedInTheWalk(t *testing.T) {
 		screen := s.ends(0)
 		if got := d.show(id); got.State != "scheduled" || !strings.Contains(screen, "1 approved, 0 refused, 0 left") {
 			t.Errorf("stopped after %q: %+v\n%s", at, got, screen)
+		}
+	}
+}
+
+// TestQuitIsNo: ^\ ends a question as ^C does, without a trace of the program.
+func TestQuitIsNo(t *testing.T) {
+	for _, args := range [][]string{{"yes"}, nil} {
+		d := newDesk(t)
+		id := d.add(proposal)
+		if args != nil {
+			args = append(args, id)
+		}
+		cmd := d.command("pulse-approve", args...)
+		p, err := cmdlinetest.Sit(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.t.Cleanup(p.Leave)
+		s := &seat{t, p}
+		s.sees(`: $`)
+		s.keys("\x1c")
+		screen := s.ends(-1)
+		status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if status.Signal() != syscall.SIGQUIT || strings.Contains(screen, "goroutine") || d.show(id).State != "awaiting_review" {
+			t.Errorf("%v: %v\n%s", args, cmd.ProcessState, screen)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -33,22 +34,25 @@ import (
 const Version = "0.1.0"
 
 // Main runs app with the process's own streams and returns the exit status. A
-// SIGINT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Input; the
+// SIGINT, SIGQUIT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Input; the
 // process then dies of that signal, so that shells and cron see why.
 func Main(app *cli.App) int {
+	if err := enoughFiles(); err != nil {
+		return report(app, os.Stderr, err)
+	}
 	sandbox.Conceal()
 	unix.Umask(unix.Umask(0) &^ 0o700) // what its owner can't read is no queue
 	ctx, cancel := context.WithCancelCause(context.Background())
 	in := newInput(os.Stdin)
 	received := make(chan os.Signal, 1)
-	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	signal.Notify(received, signals...)
 	go func() {
 		sig := <-received
-		signal.Reset(signals...) // a second one ends what can't be ended well
+		byDefault(signals...) // a second one ends what can't be ended well
 		cancel(signalled{sig})
 		in.interrupt(func() { die(sig) })
 	}()
@@ -66,9 +70,21 @@ func (s signalled) Error() string { return s.String() }
 
 // die ends the process by the signal, as if it had not been caught.
 func die(sig os.Signal) {
-	signal.Reset(sig)
+	byDefault(sig)
 	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
 	select {}
+}
+
+// byDefault leaves signals to the kernel. Go's own default for SIGQUIT is a trace and
+// the exit status 2.
+func byDefault(signals ...os.Signal) {
+	signal.Reset(signals...)
+	var action [8]uint64 // SIG_DFL; larger than a struct sigaction
+	for _, sig := range signals {
+		if sig == syscall.SIGQUIT {
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGQUIT), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+		}
+	}
 }
 
 // Run runs app on args (args[0] is the command's name) and returns the exit

@@ -3,6 +3,7 @@ package cmdline
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -59,10 +60,8 @@ func penFor(c *cli.Context, p *policy.Policy, a Answer) (*pen, error) {
 	if _, err := os.Stat(key); err != nil {
 		return nil, fault.Refusedf("ssh-keygen -t ed25519-sk -f "+key, "--key: %w", err)
 	}
-	if f, err := os.Open(p.Approval.AllowedSigners); err != nil {
-		return nil, fault.Usagef(allow(p.Approval.AllowedSigners, key), "approval.allowed_signers: %w", err)
-	} else {
-		f.Close()
+	if _, err := os.Stat(p.Approval.AllowedSigners); errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Temporaryf(allow(p.Approval.AllowedSigners, key), "approval.allowed_signers: %w", err)
 	}
 	held := &pen{sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, key}
 	return held, usable(&held.signers)

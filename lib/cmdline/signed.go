@@ -47,7 +47,11 @@ func guarded(p *policy.Policy, owners ...uint32) (tool string, err error) {
 	for _, f := range []struct{ what, path string }{
 		{"policy", p.Name}, {"approval.allowed_signers", p.Approval.AllowedSigners}, {"ssh-keygen", tool},
 	} {
-		if err := safefile.Guarded(f.path, owners...); err != nil {
+		err := safefile.Guarded(f.path, owners...)
+		if errors.Is(err, fs.ErrNotExist) && f.path == p.Approval.AllowedSigners {
+			return "", unusable(err) // as any other that can't be read
+		}
+		if err != nil {
 			return "", fault.Usagef("ls -ld "+f.path+", which root alone may change, and every directory above", "%s: %w", f.what, err)
 		}
 	}
@@ -190,8 +194,12 @@ func notGood(err error) error {
 // is no judgement on any signature.
 func usable(s *sshsig.Signers) error {
 	if err := s.Usable(); err != nil {
-		return fault.Temporaryf("ssh-keygen(1), ALLOWED SIGNERS; one line is: me@example.com namespaces=\"pulse-approve\" ssh-ed25519 AAAA…",
-			"approval.allowed_signers: %w", err)
+		return unusable(err)
 	}
 	return nil
+}
+
+func unusable(err error) error {
+	return fault.Temporaryf("ssh-keygen(1), ALLOWED SIGNERS; one line is: me@example.com namespaces=\"pulse-approve\" ssh-ed25519 AAAA…",
+		"approval.allowed_signers: %w", err)
 }
