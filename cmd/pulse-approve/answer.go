@@ -44,14 +44,14 @@ func refusing(reason string, level approval.Level) cmdline.Question {
 	}
 }
 
-// answer asks about one task, and records the answer.
+// answer asks about tasks, one after the other, and records the answers.
 func answer(c *cli.Context, a cmdline.Answer, question func(*cmdline.Desk) cmdline.Question) error {
 	desk, err := cmdline.Sit(c, a)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
-	return desk.Ask(c.Args().First(), question(desk))
+	return desk.Each(c.Args().Slice(), question(desk))
 }
 
 func awaits(s *queue.Stored) error {

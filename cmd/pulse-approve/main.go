@@ -26,7 +26,7 @@ func app() *cli.App {
 				Flags: []cli.Flag{queue, policy, key, confined},
 			},
 			{
-				Name: "no", ArgsUsage: "ID", Usage: "refuse one task", Action: no,
+				Name: "no", ArgsUsage: "ID...", Usage: "refuse tasks, one after the other", Action: no,
 				Flags: []cli.Flag{queue, policy, confined, &cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"}},
 			},
 			{

@@ -42,10 +42,11 @@ func (t *teller) proposed(id string) error {
 	}
 	list, err := queue.Outbox(file)
 	if errors.Is(err, queue.ErrOutbox) {
-		t.print(screen.Fact("outbox", "it can't be read: pulse-queue verify"))
+		t.print(screen.Fact("outbox", "it can't be read: %s", t.where.Command("pulse-queue verify")))
 		return nil
 	}
-	t.print(screen.Fact("outbox", "%d not taken yet: pulse-queue outbox | pulse-authorize | pulse-queue add", len(list)))
+	t.print(screen.Fact("outbox", "%d not taken yet: %s", len(list),
+		t.where.Command("pulse-queue outbox | pulse-authorize | pulse-queue add")))
 	return err
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -121,28 +120,12 @@ func (sel *selection) find(v queue.View) error {
 	if strings.Trim(sel.task, "0123456789abcdef") != "" || len(sel.task) < queue.LeastPrefix {
 		return fault.Usagef("pulse-queue list --all", "--task: %s is not the beginning of an id: want %d digits or more", sel.task, queue.LeastPrefix)
 	}
-	lines, err := v.Lines(time.Time{}, `"`+sel.task)
-	if err != nil {
-		return err
+	id, err := logged(v, sel.task)
+	if errors.Is(err, queue.ErrUnknown) {
+		return unknown(err)
 	}
-	ids := map[string]bool{}
-	err = lines(func(_ []byte, l *audit.Line) error {
-		if strings.HasPrefix(l.Task, sel.task) {
-			ids[l.Task] = true
-		}
-		if len(ids) > 1 {
-			return fmt.Errorf("%s is the beginning of more than one id", sel.task)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for id := range ids {
-		sel.task = id
-		return nil
-	}
-	return unknown(fmt.Errorf("%w: %s", queue.ErrUnknown, sel.task))
+	sel.task = id
+	return err
 }
 
 func (sel *selection) has(l *audit.Line) bool {

@@ -31,7 +31,7 @@ func app() *cli.App {
 			submitCommand(queue, policy),
 			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
 			{
-				Name: "requeue", ArgsUsage: "ID", Usage: "put a task that has ended back, once a person said yes", Action: requeue,
+				Name: "requeue", ArgsUsage: "ID...", Usage: "put tasks that have ended back, once a person said yes to each", Action: requeue,
 				Flags: []cli.Flag{queue, policy, cmdline.KeyFlag(), confined},
 			},
 			{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queue}},

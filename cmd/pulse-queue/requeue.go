@@ -12,14 +12,14 @@ import (
 	"pulse/lib/task"
 )
 
-// requeue puts a task that has ended back, once a person said yes to it.
+// requeue puts tasks that have ended back, once a person said yes to each.
 func requeue(c *cli.Context) error {
 	desk, err := cmdline.Sit(c, cmdline.Yes)
 	if err != nil {
 		return err
 	}
 	defer desk.Close()
-	return desk.Ask(c.Args().First(), cmdline.Question{
+	return desk.Each(c.Args().Slice(), cmdline.Question{
 		Verb: "do this again", May: ended, Caution: queue.Happened,
 		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Requeue(tx, shown, yes, time.Now())

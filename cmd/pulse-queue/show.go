@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -43,11 +44,14 @@ func show(c *cli.Context) error {
 		return err
 	}
 	var text strings.Builder // bounded by one task; printed once the queue is not held up
-	t := teller{out: &text, policy: p, now: time.Now(), workers: workers, dead: dead}
+	t := teller{out: &text, where: cmdline.Where(c), policy: p, now: time.Now(), workers: workers, dead: dead}
 	err = s.View(func(v queue.View) error {
 		t.v = v
 		return t.tell(c.Args().First(), c.Bool("json"))
 	})
+	if errors.Is(err, queue.ErrUnknown) {
+		return fault.Failedf(t.where.Command("pulse-queue list --all"), "%w", err)
+	}
 	if err != nil {
 		return err
 	}

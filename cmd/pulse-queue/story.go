@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"pulse/lib/audit"
-	"pulse/lib/escape"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
@@ -26,6 +25,7 @@ type teller struct {
 	out     io.Writer
 	policy  *policy.Policy // nil: none was named
 	now     time.Time
+	where   screen.Where // for the commands that are suggested
 	workers string
 	dead    func(id string) bool // whether nobody runs a task
 	lines   []audit.Line         // about the task, and about what it proposed
@@ -33,9 +33,9 @@ type teller struct {
 
 // tell tells the story of the task whose id begins so, or prints its record.
 func (t *teller) tell(prefix string, json bool) error {
-	id, err := queue.Whole(t.v, prefix)
+	id, err := whole(t.v, prefix)
 	if err != nil {
-		return unknown(err)
+		return err
 	}
 	st, err := t.v.State(id)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *teller) print(lines ...string) {
 
 func (t *teller) json(st task.State, id string) error {
 	if st == "" {
-		return unknown(fmt.Errorf("%w: %s has no file", queue.ErrUnknown, id))
+		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, id)
 	}
 	s, err := t.v.Load(st, id)
 	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
@@ -85,11 +85,11 @@ func (t *teller) gone(id string) error {
 		}
 	}
 	if l == nil {
-		return unknown(fmt.Errorf("%w: %s", queue.ErrUnknown, id))
+		return fmt.Errorf("%w: %s", queue.ErrUnknown, id)
 	}
 	t.print(screen.Gone(l, last)...)
 	t.history()
-	t.print(screen.After(l, last)...)
+	t.print(screen.After(l, last, t.where)...)
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (t *teller) task(st task.State, id string) error {
 
 // moment finds out what the next steps depend on.
 func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
-	m := &screen.Moment{Now: t.now, Expires: policy.Default().Limits.ReviewExpires}
+	m := &screen.Moment{Now: t.now, Where: t.where, Expires: policy.Default().Limits.ReviewExpires}
 	if t.policy != nil {
 		m.Expires = t.policy.Limits.ReviewExpires
 	}
@@ -190,11 +190,13 @@ func (t *teller) runner(id string) int {
 // history prints what the audit log says of a task.
 func (t *teller) history() {
 	t.print("history")
+	var h repeated
 	for i := range t.lines {
 		if l := &t.lines[i]; !t.child(l) {
-			t.print("  " + escape.Message(l.Time.Format(time.RFC3339)+" "+happened(l)+t.noted(l)))
+			t.print(h.add(l.Time, happened(l)+t.noted(l))...)
 		}
 	}
+	t.print(h.end()...)
 }
 
 // happened is a line of the log in words.

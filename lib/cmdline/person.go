@@ -121,6 +121,30 @@ type Question struct {
 	Yes func(queue.Tx, *queue.Stored, approval.Approval) error
 }
 
+// Each asks about one task after the other, and ends at the first that was not answered;
+// what was answered before stays so. Nothing is asked while one of them is unknown, or
+// there is nothing to ask about it.
+func (d *Desk) Each(ids []string, q Question) error {
+	for _, id := range ids {
+		err := d.Queue.View(func(v queue.View) error {
+			s, err := queue.Find(v, id)
+			if err != nil {
+				return err
+			}
+			return q.May(&s)
+		})
+		if err != nil {
+			return Unknown(err)
+		}
+	}
+	for _, id := range ids {
+		if err := d.Ask(id, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Ask shows the task that an id names, asks, and records the answer.
 func (d *Desk) Ask(id string, q Question) error {
 	shown, lines, err := d.Look(id)

@@ -20,7 +20,7 @@ import (
 // such a task again, and what that would risk. Nothing is stored. Of what comes
 // from outside only plain addresses get into a line to be pasted.
 func Always(s *queue.Stored, p *policy.Policy) []string {
-	n := steps{"always"}
+	n := steps{lines: []string{"always"}}
 	switch d := &s.Decision; {
 	case s.Kind() == task.Effect && d.Action.Outward():
 		n.narrow(s, p)
@@ -34,7 +34,7 @@ func Always(s *queue.Stored, p *policy.Policy) []string {
 		n.row(s, p)
 	}
 	n.say("nothing was stored, and this task still wants an answer")
-	return n
+	return n.lines
 }
 
 // narrow is about effects that reach the outside: all that a policy can do is to

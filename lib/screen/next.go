@@ -20,23 +20,27 @@ type Moment struct {
 	Runner  int                // process id of what runs it; 0: nobody does; below 0: not known
 	Expires time.Duration      // how long an answer may take
 	Outlook *queue.Outlook     // of a scheduled task; nil: there is no policy to ask
+	Where   Where              // what suggested commands have to be told
 }
 
 // steps collects sentences and the commands that belong to each.
-type steps []string
+type steps struct {
+	lines []string
+	where Where
+}
 
 func (s *steps) say(format string, args ...any) {
-	*s = append(*s, "  "+escape.Message(fmt.Sprintf(format, args...)))
+	s.lines = append(s.lines, "  "+escape.Message(fmt.Sprintf(format, args...)))
 }
 
 func (s *steps) command(format string, args ...any) {
-	*s = append(*s, "    "+escape.Message(fmt.Sprintf(format, args...)))
+	s.lines = append(s.lines, "    "+escape.Message(s.where.Command(fmt.Sprintf(format, args...))))
 }
 
 // Next returns the lines that say what a task waits for and what to type to change
 // that. What comes from outside is in none of them but for words of rules.
 func Next(s *queue.Stored, m *Moment) []string {
-	n := steps{"next"}
+	n := steps{[]string{"next"}, m.Where}
 	id := s.Task.ID
 	switch {
 	case s.Task.State == task.Corrupt:
@@ -65,7 +69,7 @@ func Next(s *queue.Stored, m *Moment) []string {
 	case s.Task.State == task.Rejected:
 		n.rejected(id, m)
 	}
-	return n
+	return n.lines
 }
 
 func (n *steps) corrupt(id string, m *Moment) {
@@ -173,8 +177,8 @@ func Gone(l *audit.Line, last task.State) []string {
 }
 
 // After returns the next steps of a task that Gone is about.
-func After(l *audit.Line, last task.State) []string {
-	n := steps{"next"}
+func After(l *audit.Line, last task.State, where Where) []string {
+	n := steps{[]string{"next"}, where}
 	switch {
 	case last != "":
 		n.say("its id stays known: the same mail or proposal is not taken again")
@@ -184,5 +188,5 @@ func After(l *audit.Line, last task.State) []string {
 		n.say("once the policy allows it, it can be fetched and added again:")
 		n.command("pulse-authorize matrix")
 	}
-	return n
+	return n.lines
 }

@@ -67,7 +67,7 @@ func Build(dir string, names ...string) error {
 // Run runs the sessions in testdata. Besides testscript's own commands they have
 //
 //	exits STATUS CMD [ARG...]   run a command that must end with this status
-//	person CMD [ARG...]         run a command at a terminal and type the code it shows
+//	person CMD [ARG...]         run a command at a terminal and type the codes it shows
 //	id NAME                     set NAME to the task id in the last line of stdout
 //
 // and the variable SHARED, a copy of testdata/shared, the files that sessions share:
@@ -145,8 +145,8 @@ func person(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer p.Leave()
 	code, err := p.Code()
-	if err == nil {
-		err = p.Type(code + "\n")
+	for more := err; err == nil && more == nil; code, more = p.Code() {
+		err = p.Answer(code)
 	}
 	status, out := p.Wait()
 	ts.Logf("%s", out)

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/escape"
+	"pulse/lib/queue"
+)
+
+// repeated tells what happened, once where the same happened several times in a row: mail
+// that is refused is refused again each time it is fetched.
+type repeated struct {
+	text        string
+	first, last time.Time
+	times       int
+}
+
+// add notes what happened, and returns the line about what happened before, if that was
+// another thing.
+func (r *repeated) add(at time.Time, text string) (lines []string) {
+	if r.times == 0 || text != r.text {
+		lines = r.end()
+		*r = repeated{text: text, first: at}
+	}
+	r.last = at
+	r.times++
+	return lines
+}
+
+func (r *repeated) end() []string {
+	if r.times == 0 {
+		return nil
+	}
+	text := r.first.Format(time.RFC3339) + " " + r.text
+	if r.times > 1 {
+		text += fmt.Sprintf(", %d times, the last at %s", r.times, r.last.Format(time.RFC3339))
+	}
+	return []string{"  " + escape.Message(text)}
+}
+
+// whole completes the beginning of an id of a task or, where no task has it, of what was
+// refused.
+func whole(v queue.View, prefix string) (string, error) {
+	id, err := queue.Whole(v, prefix)
+	if !errors.Is(err, queue.ErrUnknown) || len(prefix) < queue.LeastPrefix || strings.Trim(prefix, "0123456789abcdef") != "" {
+		return id, err
+	}
+	return logged(v, prefix)
+}
+
+// logged completes the beginning of an id that stands in the log: there are lines about
+// tasks that have no file.
+func logged(v queue.View, prefix string) (id string, err error) {
+	lines, err := v.Lines(time.Time{}, `"`+prefix)
+	if err != nil {
+		return "", err
+	}
+	err = lines(func(_ []byte, l *audit.Line) error {
+		if !strings.HasPrefix(l.Task, prefix) || l.Task == id {
+			return nil
+		}
+		if id != "" {
+			return fmt.Errorf("%s is the beginning of more than one id, such as %s and %s", prefix, id, l.Task)
+		}
+		id = l.Task
+		return nil
+	})
+	if err == nil && id == "" {
+		err = fmt.Errorf("%w: %s", queue.ErrUnknown, prefix)
+	}
+	return id, err
+}

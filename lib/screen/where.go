@@ -1,0 +1,45 @@
+package screen
+
+import "strings"
+
+// Where is what a command that is suggested has to be told of the queue and the policy:
+// what the command that suggests it was told by flags. Empty: the environment says it.
+type Where struct {
+	Queue, Policy string
+}
+
+// judges are the commands that look at a policy.
+var judges = []string{
+	"pulse-queue run", "pulse-queue requeue", "pulse-queue show", "pulse-queue add", "pulse-approve yes", "pulse-approve no",
+	"pulse-authorize", "pulse-authorize matrix",
+}
+
+// Command returns a command, or several joined by pipes, with the flags that it needs
+// behind the name of each and of its subcommand.
+func (w Where) Command(text string) string {
+	var list []string
+	for _, one := range strings.Split(text, " | ") {
+		words := strings.SplitN(one, " ", 3)
+		name := strings.Join(words[:min(len(words), 2)], " ")
+		flags := ""
+		if w.Queue != "" && words[0] != "pulse-authorize" {
+			flags = " --queue " + quoted(w.Queue)
+		}
+		for _, judge := range judges {
+			if w.Policy != "" && judge == name {
+				flags += " --policy " + quoted(w.Policy)
+			}
+		}
+		list = append(list, name+flags+strings.TrimPrefix(one, name))
+	}
+	return strings.Join(list, " | ")
+}
+
+// quoted returns a word as a shell reads it.
+func quoted(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:@%+="
+	if strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
