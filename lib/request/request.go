@@ -121,7 +121,7 @@ func (r *Request) OnlyText() bool {
 // find one, such as a bcc.
 func (r *Request) Append(dst []byte) []byte {
 	var o record.Object
-	r.raw.Each(func(name string, v record.Value) error {
+	_ = r.raw.Each(func(name string, v record.Value) error {
 		if slices.Contains(Members, name) {
 			o.Raw(name, []byte(v))
 		}
