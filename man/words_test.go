@@ -83,7 +83,7 @@ func TestClosedLists(t *testing.T) {
 			return append(s.constants(t, suffixed("Dir")), s.constants(t, suffixed("Workers"))...)
 		}},
 		{"pulse-queue.5", "checkpoint members", func(t *testing.T) []string {
-			return load(t, "spool").written(t, "log.checkpoint")
+			return load(t, "spool").written(t, "log.bytes")
 		}},
 		{"pulse-queue.5", "task states", func(*testing.T) []string { return words(task.States) }},
 		{"pulse-queue.5", "task events", func(t *testing.T) []string {

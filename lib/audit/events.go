@@ -3,4 +3,4 @@ package audit
 import "pulse/lib/task"
 
 // Events lists the events that are not of a task, sorted.
-var Events = []task.Event{Consumed, Discarded, Granted, Held, Limited, Noted, Released, Repaired, Revoked, SessionEnded, SessionOpened, SessionUsed, Settled}
+var Events = []task.Event{ClockBack, Consumed, Discarded, Granted, Held, Limited, Noted, Read, Released, Repaired, Revoked, SessionEnded, SessionOpened, SessionUsed, Settled}

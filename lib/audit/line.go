@@ -26,11 +26,13 @@ const (
 	Consumed  task.Event = "consumed" // a grant was spent
 	Held      task.Event = "held"
 	Released  task.Event = "released"
-	Repaired  task.Event = "repaired"  // a torn tail was moved aside
-	Settled   task.Event = "settled"   // a proposal was known already
-	Discarded task.Event = "discarded" // proposals that were none, or not the worker's to make
-	Noted     task.Event = "noted"     // an agent wrote a note on a task
-	Limited   task.Event = "limited"   // from here on refusals of this day are counted, not listed
+	Repaired  task.Event = "repaired"   // a torn tail was moved aside
+	Settled   task.Event = "settled"    // a proposal was known already
+	Discarded task.Event = "discarded"  // proposals that were none, or not the worker's to make
+	Noted     task.Event = "noted"      // an agent wrote a note on a task
+	Limited   task.Event = "limited"    // from here on refusals of this day are counted, not listed
+	Read      task.Event = "read"       // a source was read further, and nothing else changed
+	ClockBack task.Event = "clock_back" // starts that lay in the future count from now
 
 	SessionOpened task.Event = "session_opened"
 	SessionUsed   task.Event = "session_used" // by the task that is added next
@@ -72,6 +74,8 @@ type Line struct {
 	Approval *approval.Approval // the task's approval from now on; nil: it has none
 	Grant    *approval.Grant
 	Session  *approval.Session // as it is from now on
+
+	Positions []Position // how far sources were read, where they were read further
 
 	More bool   // the next line belongs to it: both were committed, or neither
 	Prev string // "sha256:" and the digest of the line before, newline excluded
@@ -144,10 +148,13 @@ func (l *Line) appendWho(o *record.Object) {
 	if l.Session != nil {
 		o.Raw("session", l.Session.Append(nil))
 	}
+	if len(l.Positions) > 0 {
+		o.Raw("positions", appendPositions(nil, l.Positions))
+	}
 }
 
 // members are those of a line that may hold objects.
-var members = []string{"approval", "grant", "session", "proposed"}
+var members = []string{"approval", "grant", "session", "proposed", "positions"}
 
 // Parse reads a line.
 func Parse(b []byte) (Line, error) {
@@ -241,6 +248,12 @@ func (l *Line) who(name string, v record.Value) (err error) {
 	case "session":
 		l.Session = new(approval.Session)
 		*l.Session, err = approval.DecodeSession(v)
+	case "positions":
+		err = v.Elements(func(_ int, v record.Value) error {
+			p, err := DecodePosition(v)
+			l.Positions = append(l.Positions, p)
+			return err
+		})
 	}
 	return err
 }

@@ -33,7 +33,8 @@ func full() Line {
 		Session: &approval.Session{
 			ID: "s", Sender: nasty, Max: 3, Left: 1, By: nasty, Level: approval.Terminal, Opened: now, Expires: now.Add(time.Hour),
 		},
-		More: true, Prev: Origin,
+		Positions: []Position{{Source: nasty, UIDValidity: 7, UID: 1<<32 - 1, Received: now}, {Source: "s"}},
+		More:      true, Prev: Origin,
 	}
 }
 

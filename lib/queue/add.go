@@ -165,12 +165,12 @@ func (b *Batch) stage(tx Tx, items []*item) error {
 				order = append(order, m.Source)
 			}
 			if !ok || p.UIDValidity != m.UIDValidity || m.UID > p.UID {
-				positions[m.Source] = Position{m.Source, m.UIDValidity, m.UID, m.Received}
+				positions[m.Source] = Position{Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received}
 			}
 		}
 	}
 	for _, source := range order {
-		tx.Position(positions[source])
+		tx.Position(positions[source], in.now)
 	}
 	return nil
 }

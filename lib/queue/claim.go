@@ -112,13 +112,20 @@ func (r *Run) count(claim *Claim) *Claim {
 
 func external(c *Claim) bool { return c.Identity.Trust == terms.ExternalVerified }
 
-// half is the share of a cap that external senders may take; of one, it is one.
-func half(n int) int { return max(1, n/2) }
+// half is the share of a cap that external senders may take. Of one it is one, unless
+// a task of anybody else is due.
+func (s *spent) half(n int) int {
+	if n == 1 && s.ours {
+		return 0
+	}
+	return max(1, n/2)
+}
 
 // spent is what was started lately.
 type spent struct {
 	day, externalDay int
 	hour             map[Key]int
+	ours             bool // a task that is not an external sender's is due; known where a cap is 1
 }
 
 // spent counts the starts of this kind. One that lies in the future, for the clock
@@ -136,6 +143,13 @@ func (r *Run) spent(v View, now time.Time) (spent, error) {
 		if now.Sub(st.Time) < time.Hour {
 			s.hour[st.Sender]++
 		}
+	})
+	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
+		return s, err
+	}
+	err = v.Entries(task.Scheduled, func(e Entry) (bool, error) {
+		s.ours = !e.External && r.due(&e, &s, now)
+		return !s.ours, nil
 	})
 	return s, err
 }
@@ -165,7 +179,7 @@ func (r *Run) due(e *Entry, spent *spent, now time.Time) bool {
 // an hour.
 func (r *Run) overLimit(e *Entry, spent *spent) bool {
 	limits := &r.Policy.Limits
-	if e.External && (r.external >= half(r.Max) || spent.externalDay >= half(limits.MaxPerDay)) {
+	if e.External && (r.external >= spent.half(r.Max) || spent.externalDay >= spent.half(limits.MaxPerDay)) {
 		return true
 	}
 	return e.Message && spent.hour[e.Sender] >= limits.PerSenderPerHour

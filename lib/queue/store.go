@@ -86,7 +86,7 @@ type Tx interface {
 	Propose(id string, outbox []byte) error // with the Move staged next, whose Proposed says the same
 	Log(line audit.Line) error
 	Refuse(line audit.Line) error
-	Position(p Position)
+	Position(p Position, now time.Time)
 }
 
 // Entry is what can be said of an open task without reading its file.
@@ -125,8 +125,4 @@ func KeyOf(sender string) Key {
 }
 
 // Position is how far a source was read.
-type Position struct {
-	Source           string
-	UIDValidity, UID uint32
-	Received         time.Time
-}
+type Position = audit.Position

@@ -72,8 +72,11 @@ func classLetter(external, message bool) byte {
 	return closed
 }
 
+// latest is the latest time that a line of fixed width holds: 2286-11-20.
+const latest = 9_999_999_999
+
 // seconds is t in whole seconds of ten digits.
-func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), 9_999_999_999) }
+func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), latest) }
 
 // entryOf returns what a line of the log makes of its task.
 func entryOf(l *audit.Line) queue.Entry {

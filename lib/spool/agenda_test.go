@@ -1,14 +1,19 @@
 package spool
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
@@ -235,8 +240,163 @@ func TestRedoKeepsResults(t *testing.T) {
 	whole(t, s)
 }
 
+// TestWidths: a line that is written in place lies in one sector, so that a power cut
+// leaves it or its predecessor.
+func TestWidths(t *testing.T) {
+	l := audit.Line{Time: epoch, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled}
+	e := entryOf(&l)
+	for name, c := range map[string]struct {
+		width int
+		line  []byte
+	}{
+		agendaFile: {agendaWidth, appendEntry(nil, &e)}, startsFile: {startsWidth, appendStart(nil, &l)},
+		prunedDir: {prunedWidth, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(log).bytes()},
+	} {
+		if sector%c.width != 0 || len(c.line) != c.width {
+			t.Errorf("%s: a line of %d bytes, and the width is %d", name, len(c.line), c.width)
+		}
+	}
+}
+
+// TestStartsOutOfTime: a clock beyond 2286 or before 1938 leaves lines of their width,
+// and the starts count.
+func TestStartsOutOfTime(t *testing.T) {
+	for _, year := range []int{1, 1937, 1969, 2286, 2287, 9999} {
+		s := made(t)
+		do(t, s, add(mails(1, 4)...))
+		at := time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC)
+		if err := start("").do(s, at); err != nil {
+			t.Fatal(err)
+		}
+		if got := startsOf(t, s); len(got) != 1 {
+			t.Errorf("%d: %v", year, got)
+		}
+		once := *ours
+		once.Limits.MaxPerDay = 1
+		for _, now := range []time.Time{at, at.Add(time.Hour)} {
+			run := queue.Run{Policy: &once, Max: 1, Now: func() time.Time { return now }}
+			err := s.Update(func(tx queue.Tx) error {
+				claim, _, err := run.Next(tx, func(string) error { return nil })
+				if claim != nil {
+					t.Errorf("%s: a second start", now)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		// The clock is right again.
+		if err := errors.Join(start("").do(s, epoch), start("").do(s, epoch.Add(time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		if got := startsOf(t, s); len(got) != 3 {
+			t.Errorf("%d: %v", year, got)
+		}
+		whole(t, opened(t, s.dir))
+	}
+}
+
+// TestStartsThatCannotBeRead count as full: nothing starts until they are made anew.
+func TestStartsThatCannotBeRead(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 4)...), start(""))
+	name := filepath.Join(s.dir, startsFile)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b {
+		spoilt := bytes.Clone(b)
+		spoilt[i] ^= 0x80
+		write(t, name, string(spoilt))
+		if err := start("").do(s, epoch); fault.KindOf(err) != fault.Failed || !strings.Contains(fault.HintOf(err), "rm "+name) {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+	if got := in(t, s, task.Running); len(got) != 1 {
+		t.Errorf("%d were started", len(got))
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, start(""))
+	if got := in(t, s, task.Running); len(got) != 2 {
+		t.Errorf("%d were started", len(got))
+	}
+	whole(t, s)
+}
+
+// older gives a queue the layout that it had before checkpoints named one: lines of 44
+// bytes in pruned, and of 65 in starts.
+func older(t *testing.T, s *Spool) {
+	t.Helper()
+	list, _ := filepath.Glob(filepath.Join(s.dir, prunedDir, "*"))
+	for _, name := range append(list, filepath.Join(s.dir, startsFile)) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was string
+		for line := range strings.Lines(string(b)) {
+			if filepath.Base(name) == startsFile {
+				was += line[:12] + " " + line[12:]
+			} else {
+				was += line[:43] + "\n"
+			}
+		}
+		write(t, name, was)
+	}
+	b, err := os.ReadFile(filepath.Join(s.dir, checkpointFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := strings.Replace(string(b), `"layout":2,`, "", 1)
+	starts := regexp.MustCompile(`"starts":\d+`)
+	was = starts.ReplaceAllStringFunc(was, func(m string) string {
+		var n int
+		fmt.Sscanf(m, `"starts":%d`, &n)
+		return fmt.Sprintf(`"starts":%d`, n/64*65)
+	})
+	write(t, filepath.Join(s.dir, checkpointFile), was+"           ")
+}
+
+// TestOlderLayout: a queue of an older pulse is brought up to date, also one whose shard
+// a power cut tore at the end of a sector: that is one that no command of it opened.
+func TestOlderLayout(t *testing.T) {
+	for _, torn := range []bool{false, true} {
+		s := made(t)
+		list := alike(12)
+		do(t, s, add(mails(1, 1)...), start(""), add(list[:11]...), cancelAll, prune, add(list[11]), cancelAll)
+		checkpoint, err := os.ReadFile(filepath.Join(s.dir, checkpointFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, s, prune)
+		want := says(t, s)
+		if torn {
+			write(t, filepath.Join(s.dir, checkpointFile), string(checkpoint))
+		}
+		older(t, s)
+		if torn {
+			shards, _ := filepath.Glob(filepath.Join(s.dir, prunedDir, "*"))
+			b, err := os.ReadFile(shards[0])
+			if err != nil || len(shards) != 1 || len(b) != 12*44 {
+				t.Fatal(shards, len(b), err)
+			}
+			write(t, shards[0], string(b[:sector])+strings.Repeat("\x00", len(b)-sector))
+		}
+		s = opened(t, s.dir)
+		do(t, s, brake(audit.Released))
+		if got := says(t, s); got != want {
+			t.Errorf("torn %v:\n%s\nwant\n%s", torn, got, want)
+		}
+		whole(t, s)
+	}
+}
+
 // TestDamagedPruned: ids that can't be read are not taken for ids that were never
-// there.
+// there, but made anew from the log.
 func TestDamagedPruned(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 1)...), start(""), finish(queue.End{Exit: 0}), prune)
@@ -246,7 +406,9 @@ func TestDamagedPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, list[0], "x"+string(b[1:]))
-	if err := add(mails(1, 1)...).do(s, epoch); !errors.Is(err, ErrBroken) {
-		t.Errorf("%v", err)
+	do(t, s, add(mails(1, 1)...))
+	if got := in(t, s, task.Scheduled); len(got) > 0 {
+		t.Errorf("it was taken again: %v", got)
 	}
+	whole(t, s)
 }

@@ -2,6 +2,7 @@ package spool
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,14 +18,23 @@ import (
 // sector is either old or new after a power cut.
 const checkpointSize = 512
 
+// layout is that of the agenda, of starts and of pruned. Where the checkpoint names
+// another one, or none, as it did when their lines had other widths, all of them are
+// made anew from the log.
+const layout = 2
+
 // checkpoint says how far the log was carried out durably, and how many tasks that
 // leaves in each state. It is never synced itself: an older one only means that
 // more is done again, which changes nothing.
-func (l *log) checkpoint() error {
+func (l *log) checkpoint() error { return l.disk.WriteAt(checkpointFile, 0, l.bytes()) }
+
+// bytes returns what the checkpoint holds.
+func (l *log) bytes() []byte {
 	var o record.Object
 	o.Str("segment", l.segment)
 	o.Int("size", l.size)
 	o.Str("head", l.head)
+	o.Int("layout", layout)
 	o.Int("agenda", l.agenda)
 	o.Int("starts", l.starts)
 	o.StrIf("day", l.Day)
@@ -32,10 +42,27 @@ func (l *log) checkpoint() error {
 	for _, st := range task.States {
 		o.Int(string(st), int64(l.counts[st]))
 	}
+	o.Str("sum", sum(o.Bytes()))
 	b := o.Bytes()
 	b = append(b, bytes.Repeat([]byte(" "), max(0, checkpointSize-1-len(b)))...)
-	return l.disk.WriteAt(checkpointFile, 0, append(b, '\n'))
+	return append(b, '\n')
 }
+
+// sum is that of a checkpoint up to itself.
+func sum(b []byte) string {
+	s := short(bytes.TrimSuffix(b, []byte("}")))
+	return hex.EncodeToString(s[:])
+}
+
+// summed reports whether a checkpoint is whole.
+func summed(b []byte) bool {
+	i := bytes.LastIndex(b, []byte(`,"sum":"`))
+	return i >= 0 && bytes.HasPrefix(b[i:], []byte(`,"sum":"`+sum(b[:i])+`"}`))
+}
+
+// errEdited is the error of a checkpoint that is whole but for its sum: it is as good
+// as none, and no crash leaves it.
+var errEdited = fmt.Errorf("%w: it was edited", errNone)
 
 // errNone is the error of a checkpoint that is not there, or torn.
 var errNone = errors.New("there is no checkpoint")
@@ -54,8 +81,11 @@ func (l *log) loadCheckpoint(segments []string) error {
 	if err == nil {
 		err = rec.Value().Each(l.field)
 	}
-	if err != nil || l.size < 0 || l.agenda < 0 || l.agenda%agendaWidth != 0 || l.starts < 0 || l.starts%startsWidth != 0 {
+	if err != nil || l.layout != layout || l.size < 0 || l.agenda < 0 || l.agenda%agendaWidth != 0 || l.starts < 0 || l.starts%startsWidth != 0 {
 		return errNone
+	}
+	if !summed(b) {
+		return errEdited
 	}
 	if l.segment == "" && len(segments) > 0 {
 		return errNone // of the time before the first line
@@ -81,6 +111,8 @@ func (l *log) field(name string, v record.Value) error {
 		return v.Into(&l.size)
 	case "head":
 		return v.Into(&l.head)
+	case "layout":
+		return v.Into(&l.layout)
 	case "agenda":
 		return v.Into(&l.agenda)
 	case "starts":
@@ -120,6 +152,9 @@ func (l *log) lineBefore(end int64) ([]byte, error) {
 
 // count reckons a line in.
 func (l *log) count(line *audit.Line) {
+	if line.Event == task.Refused {
+		l.refuse(line.Time)
+	}
 	if !line.Moves() {
 		return
 	}

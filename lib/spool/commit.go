@@ -24,7 +24,9 @@ type tx struct {
 	tmp       []newFile
 	shards    map[string]bool // files of pruned ids; nil: not looked at yet
 	positions []queue.Position
-	refused   int
+	now       time.Time // of the positions
+	refused   int // in all
+	unlisted  int // of these without a line
 }
 
 // Update runs fn under the exclusive lock and then carries out what it staged:
@@ -120,20 +122,24 @@ func (t *tx) Log(line audit.Line) error {
 func (t *tx) Refuse(line audit.Line) error {
 	day := line.Time.UTC().Format(time.DateOnly)
 	if t.Spool.log.Day != day {
-		t.Spool.log.Day, t.Spool.log.Refused = day, 0
+		t.Spool.log.Day, t.Spool.log.Refused, t.refused, t.unlisted = day, 0, 0, 0
 	}
 	t.refused++
 	switch n := t.Spool.log.Refused + t.refused; {
 	case n <= queue.MaxRefusals:
 		return t.log(line)
 	case n == queue.MaxRefusals+1:
+		t.unlisted++
 		return t.log(audit.Line{Time: line.Time, Event: audit.Limited})
 	}
+	t.unlisted++
 	return nil
 }
 
 // Position stages how far a source was read.
-func (t *tx) Position(p queue.Position) { t.positions = append(t.positions, p) }
+func (t *tx) Position(p queue.Position, now time.Time) {
+	t.positions, t.now = append(t.positions, p), now
+}
 
 func (t *tx) log(line audit.Line) error {
 	if line.Moves() {
@@ -148,6 +154,9 @@ func conflict(line audit.Line, st task.State) error {
 }
 
 func (t *tx) commit() error {
+	if err := t.further(); err != nil {
+		return err
+	}
 	if len(t.lines) > 0 {
 		if err := t.agree(t.lines); err != nil {
 			return err
@@ -167,16 +176,14 @@ func (t *tx) commit() error {
 		}
 		t.tell()
 	}
-	t.Spool.log.Refused += t.refused
-	if len(t.lines) > 0 || t.refused > 0 {
+	t.Spool.log.Refused += t.unlisted
+	if len(t.lines) > 0 || t.unlisted > 0 {
 		if err := t.compact(); err != nil {
 			return err
 		}
-		if err := t.Spool.log.checkpoint(); err != nil {
-			return err
-		}
+		return t.Spool.log.checkpoint()
 	}
-	return t.writePositions()
+	return nil
 }
 
 // tell tells whoever listens what was committed.
@@ -266,7 +273,7 @@ type applier struct {
 func newApplier(d disk) *applier { return &applier{disk: d, dirs: map[string]bool{}} }
 
 func (a *applier) line(l *audit.Line) error {
-	if err := a.outbox(l); err != nil {
+	if err := errors.Join(a.outbox(l), a.read(l)); err != nil {
 		return err
 	}
 	switch {

@@ -22,6 +22,8 @@ import (
 //
 // What is done again after a crash is nobody's yes, and a person is asked anew.
 
+func grantFile(id string) string { return grantDir + "/" + id + ".json" }
+
 func approvalFile(id string) string { return approvalDir + "/" + id + ".json" }
 
 // spentFile is where an approval lies while the effect runs that was started on it.

@@ -18,6 +18,7 @@ type log struct {
 	size    int64              // of it, up to which it was carried out
 	head    string             // hash of the last line
 	counts  map[task.State]int // tasks that these lines leave in each state
+	layout  int                // of the files below
 	agenda  int64              // size of the agenda by then
 	starts  int64              // and of the ledger of starts
 	Day     string             // of the counter below

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func TestCheckpointAheadOfTheLog(t *testing.T) {
 		"within a line":     strings.Replace(string(b), `"size":`, `"size":1,"was":`, 1),
 		"a segment no more": strings.Replace(string(b), `"segment":"20`, `"segment":"19`, 1),
 	} {
-		write(t, name, content)
+		write(t, name, resummed(content))
 		again := opened(t, s.dir)
 		if err := again.View(func(queue.View) error { return nil }); !errors.Is(err, ErrBroken) {
 			t.Errorf("%s: View: %v", what, err)
@@ -92,6 +93,35 @@ func TestCheckpointAheadOfTheLog(t *testing.T) {
 			t.Errorf("%s: Verify finds nothing", what)
 		}
 	}
+}
+
+// resummed is a checkpoint with the sum of what it says.
+func resummed(b string) string {
+	i := strings.Index(b, `,"sum":"`)
+	return b[:i] + `,"sum":"` + sum([]byte(b[:i])) + `"}` + "\n"
+}
+
+// TestEditedCheckpoint: one that was edited is as good as none, and verify says so.
+func TestEditedCheckpoint(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 1)...))
+	name := s.dir + "/checkpoint"
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(b), `"scheduled":1`, `"scheduled":0`, 1)
+	write(t, name, edited)
+	report, err := s.Verify("")
+	if err != nil || !slices.Equal(report.Findings, []string{"checkpoint: it was edited, and is made anew"}) {
+		t.Errorf("%q, %v", report.Findings, err)
+	}
+	write(t, name, edited)
+	do(t, s, start(""))
+	if got := in(t, s, task.Running); len(got) != 1 {
+		t.Errorf("running: %v", got)
+	}
+	whole(t, s)
 }
 
 // TestTornTail: half a line, or half a commit, was never acknowledged. It is moved

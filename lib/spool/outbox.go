@@ -159,10 +159,10 @@ func (s *Spool) verifyOutbox(r *Report) error {
 		if err != nil && !notFile(err) {
 			return err
 		}
-		parent := strings.TrimSuffix(name, ".jsonl")
+		parent, named := strings.CutSuffix(name, ".jsonl")
 		logged := r.pending[parent]
 		list, err := queue.Outbox(b)
-		same := err == nil && len(list) == len(logged) && len(list) > 0
+		same := named && err == nil && len(list) == len(logged) && len(list) > 0
 		for _, one := range list {
 			same = same && logged[one.ID] == one.Digest
 		}

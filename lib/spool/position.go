@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
+	"pulse/lib/audit"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 )
@@ -48,20 +48,7 @@ func decodePosition(b []byte) (p Position, err error) {
 	if err != nil {
 		return p, err
 	}
-	err = rec.Value().Each(func(name string, v record.Value) error {
-		switch name {
-		case "source":
-			return v.Into(&p.Source)
-		case "uidvalidity":
-			return v.Into(&p.UIDValidity)
-		case "uid":
-			return v.Into(&p.UID)
-		case "received":
-			return v.Into(&p.Received)
-		}
-		return nil
-	})
-	return p, err
+	return audit.DecodePosition(rec.Value())
 }
 
 // backwards reports whether p lies before old: a replayed record must not set a source
@@ -73,37 +60,70 @@ func backwards(old, p Position) bool {
 	return p.Received.Before(old.Received)
 }
 
-// writePositions makes the positions durable. The tasks they stand for are.
-func (t *tx) writePositions() error {
+// further puts the sources that were read further into the last line that is staged, or
+// into one of its own: so the log says what their files hold.
+func (t *tx) further() error {
+	var moved []queue.Position
 	for _, p := range t.positions {
-		name := positionFile(p.Source)
-		if b, err := t.disk.Read(name); err == nil {
+		b, err := t.disk.Read(positionFile(p.Source))
+		if err == nil {
 			if old, err := decodePosition(b); err == nil && backwards(old, p) {
 				continue
 			}
+		} else if !errors.Is(err, fs.ErrNotExist) && !notFile(err) {
+			return err
 		}
-		if err := t.writePosition(name, p); err != nil {
+		moved = append(moved, p)
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	if len(t.lines) == 0 {
+		t.lines = []audit.Line{{Time: t.now, Event: audit.Read}}
+	}
+	t.lines[len(t.lines)-1].Positions = moved
+	return nil
+}
+
+// read carries out what a line says of sources. Whoever reads a position takes no lock,
+// so it is whole whenever the power fails.
+func (a *applier) read(l *audit.Line) error {
+	for i := range l.Positions {
+		p := &l.Positions[i]
+		if err := writeSynced(a.disk, positionFile(p.Source), append(p.Append(nil), '\n')); err != nil {
 			return err
 		}
 	}
-	if len(t.positions) == 0 {
-		return nil
-	}
-	return t.disk.SyncDir(positionDir)
+	return nil
 }
 
-func (t *tx) writePosition(name string, p Position) error {
-	var o record.Object
-	o.Str("source", p.Source)
-	o.Int("uidvalidity", int64(p.UIDValidity))
-	o.Int("uid", int64(p.UID))
-	o.Time("received", p.Received)
-	tmp := tmpDir + "/position"
-	if err := t.disk.Write(tmp, append(o.Bytes(), '\n'), time.Time{}); err != nil {
+// read follows the sources.
+func (r *Report) read(l *audit.Line) {
+	for _, p := range l.Positions {
+		r.positions[positionFile(p.Source)] = p
+	}
+}
+
+// verifyPositions checks that sources were read as far as the log says. Of one that was
+// not read further since older versions, which did not log it, it checks the form.
+func (s *Spool) verifyPositions(r *Report) error {
+	want, maybe := map[string][]byte{}, map[string][]byte{}
+	for name, p := range r.positions {
+		want[name] = p.Append(nil)
+	}
+	names, err := list(s.disk, positionDir)
+	for _, name := range names {
+		name = positionDir + "/" + name
+		b, err := s.disk.Read(name)
+		if err != nil {
+			continue // verifySmall says so
+		}
+		if p, err := decodePosition(b); err == nil && positionFile(p.Source) == name {
+			maybe[name] = p.Append(nil)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := t.disk.SyncFile(tmp); err != nil {
-		return err
-	}
-	return t.disk.Rename(tmp, name)
+	return s.verifySmall(r, []string{positionDir}, want, maybe)
 }

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,11 @@ import (
 const prunedDir = "pruned"
 
 // prunedWidth is the width of a line: the id and the state it had.
-const prunedWidth = 44
+const prunedWidth = 64
+
+func appendPruned(dst []byte, id string, last task.State) []byte {
+	return fmt.Appendf(dst, "%s %-30s\n", id, last)
+}
 
 func prunedFile(id string) string { return prunedDir + "/" + id[:3] }
 
@@ -41,14 +46,54 @@ func (t *tx) Pruned(id string) (last task.State, err error) {
 	if !task.ValidID(id) || !t.shards[id[:3]] {
 		return "", nil
 	}
-	return t.view.Pruned(id)
+	last, err = t.view.Pruned(id)
+	if errors.Is(err, errShard) {
+		if err = t.anew(); err == nil {
+			last, err = t.view.Pruned(id)
+		}
+	}
+	return last, err
 }
+
+// shards are the files of pruned ids, made of lines of the log.
+type shards map[string][]byte
+
+func (sh shards) add(l *audit.Line) {
+	if l.Event == task.Pruned && task.ValidID(l.Task) {
+		name := prunedFile(l.Task)
+		sh[name] = appendPruned(sh[name], l.Task, l.From)
+	}
+}
+
+// write replaces the files durably.
+func (sh shards) write(d disk) error {
+	if len(sh) == 0 {
+		return nil
+	}
+	var files []newFile
+	for name, b := range sh {
+		files = append(files, newFile{name: tmpDir + name[len(prunedDir):], b: b})
+	}
+	if err := errors.Join(d.WriteAll(files), d.SyncAll()); err != nil {
+		return err
+	}
+	for name := range sh {
+		if err := d.Rename(tmpDir+name[len(prunedDir):], name); err != nil {
+			return err
+		}
+	}
+	return d.SyncDir(prunedDir)
+}
+
+// errShard is the error of ids that can't be read: they are not taken for ids that
+// were never there, but made anew from the log.
+var errShard = fmt.Errorf("%w, or a file made from it", ErrBroken)
 
 // findPruned returns where the line of an id stands, or would be written.
 func findPruned(d disk, id string) (off int64, last task.State, err error) {
 	err = lines(d, prunedFile(id), prunedWidth, func(at int64, line []byte) (bool, error) {
 		if !task.ValidID(string(line[:32])) && line[0] != 0 { // zeros are what a power cut left
-			return false, fmt.Errorf("%w: %s: not a line of an id", ErrBroken, prunedFile(id))
+			return false, fmt.Errorf("%w: %s: not a line of an id", errShard, prunedFile(id))
 		}
 		if string(line[:32]) == id {
 			off, last = at, task.State(strings.TrimSpace(string(line[33:])))
@@ -68,7 +113,7 @@ func (a *applier) prune(l *audit.Line) error {
 		return err
 	}
 	name := prunedFile(l.Task)
-	if err := a.disk.WriteAt(name, off, fmt.Appendf(nil, "%s %-10s\n", l.Task, l.From)); err != nil {
+	if err := a.disk.WriteAt(name, off, appendPruned(nil, l.Task, l.From)); err != nil {
 		return err
 	}
 	a.wrote(name)

@@ -30,11 +30,24 @@ func (s *Spool) recover() error {
 		return s.whole(behind)
 	}
 	if behind {
-		if err := s.replay(); err != nil {
+		err := s.replay()
+		if errors.Is(err, errShard) && !s.log.lost {
+			return s.anew()
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return s.sweep()
+}
+
+// anew makes everything that is made from the log anew. The exclusive lock is held,
+// and nothing has been written for what is staged.
+func (s *Spool) anew() error {
+	if err := s.forget(); err != nil {
+		return err
+	}
+	return s.recover()
 }
 
 // load finds out how far the log was carried out.
@@ -61,13 +74,21 @@ func (s *Spool) replay() error {
 			return err
 		}
 	}
-	begin := s.log
-	torn, err := s.log.read(func(*audit.Line) error { return nil })
+	begin, pruned := s.log, shards{}
+	torn, err := s.log.read(func(l *audit.Line) error {
+		pruned.add(l)
+		return nil
+	})
 	if err != nil {
 		return s.hint(err)
 	}
 	if err := s.log.rewrite(); err != nil {
 		return err
+	}
+	if begin.lost {
+		if err := pruned.write(s.disk); err != nil {
+			return err
+		}
 	}
 	// All but the last commit were carried out before the next one was begun.
 	from := place{s.log.segment, s.log.size - int64(len(s.log.last))}
@@ -117,9 +138,6 @@ func (s *Spool) again(from place) error {
 	}
 	_, err := s.log.read(func(l *audit.Line) (err error) {
 		s.log.count(l)
-		if l.Event == task.Refused {
-			s.log.refuse(l.Time)
-		}
 		carried := s.log.segment > from.name || s.log.segment == from.name && s.log.size >= from.off
 		if carried != files || len(batch) == redone {
 			err = flush()
@@ -173,7 +191,7 @@ func (s *Spool) redo(a *applier, batch []audit.Line, files bool) error {
 		var err error
 		if final := last[l.Task]; final == nil || final == l || !l.Moves() {
 			err = a.line(l)
-		} else if err = a.outbox(l); err == nil && end[l.Task] == l {
+		} else if err = errors.Join(a.outbox(l), a.read(l)); err == nil && end[l.Task] == l {
 			err = a.result(l)
 		}
 		if err != nil {

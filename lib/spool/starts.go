@@ -3,10 +3,15 @@ package spool
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -15,71 +20,84 @@ import (
 // of the last day at least, made from the log as the agenda is.
 const startsFile = "starts"
 
-// startsWidth is the width of its lines: seconds, kind, class, sender, task.
-const startsWidth = 65
+// startsWidth is the width of its lines: seconds, kind and class, sender, task.
+const startsWidth = 64
 
 // startsKept is the size from which on it is worth to drop what is old.
 const startsKept = 64 << 10
 
 func appendStart(dst []byte, l *audit.Line) []byte {
 	e := entryOf(l)
-	return fmt.Appendf(dst, "%010d %c %c %-16.16s %s\n", l.Time.Unix(), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
+	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n", seconds(l.Time), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
 }
 
+// parseStart reads a line. What it does not know whole is not ok.
 func parseStart(b []byte) (st queue.Start, ok bool) {
-	if len(b) != startsWidth || b[startsWidth-1] != '\n' {
+	if len(b) != startsWidth || b[startsWidth-1] != '\n' || !task.ValidID(string(b[31:63])) {
 		return st, false
 	}
-	s, err := strconv.ParseInt(string(b[:10]), 10, 64)
-	st = queue.Start{Time: time.Unix(s, 0).UTC(), Kind: task.Ask, External: b[13] == 'x' || b[13] == 'X', Sender: queue.Key(bytes.TrimRight(b[15:31], " "))}
+	s, err := strconv.ParseUint(string(b[:10]), 10, 64)
+	st = queue.Start{Time: time.Unix(int64(s), 0).UTC(), Kind: task.Ask, External: b[12] == 'x' || b[12] == 'X', Sender: queue.Key(bytes.TrimRight(b[14:30], " "))}
 	if b[11] == 'e' {
 		st.Kind = task.Effect
 	}
-	return st, err == nil
+	return st, err == nil && (b[11] == 'e' || b[11] == 'a') && strings.IndexByte("xXm-", b[12]) >= 0 &&
+		b[10] == ' ' && b[13] == ' ' && b[30] == ' ' && len(bytes.Trim(b[14:30], "0123456789abcdef ")) == 0
 }
 
-// Starts calls fn for the starts of the last queue.Window, and perhaps older ones.
-func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
-	return lines(v.disk, startsFile, startsWidth, func(_ int64, line []byte) (bool, error) {
-		if st, ok := parseStart(line); ok {
-			fn(st)
+// Starts calls fn for the starts of the last queue.Window, and perhaps older ones. If
+// it can't read all of them, nobody knows what was spent: that is an error, and nothing
+// starts.
+func (v view) Starts(now time.Time, fn func(queue.Start)) error {
+	err := lines(v.disk, startsFile, startsWidth, func(off int64, line []byte) (bool, error) {
+		st, ok := parseStart(line)
+		if !ok {
+			return false, fault.Failedf("rm "+escape.Shell(filepath.Join(v.dir, startsFile))+", and the next command makes it anew from the audit log",
+				"%s: byte %d: not a line of a start: the limits can't be reckoned", startsFile, off)
 		}
+		if seconds(st.Time) == latest {
+			st.Time = now // or later: no line holds more
+		}
+		fn(st)
 		return true, nil
 	})
+	return err
 }
 
 // Starts is that of the view, after those in the future were set to now: the clock
 // went back, and they must not count until it has caught up.
 func (t *tx) Starts(now time.Time, fn func(queue.Start)) error {
-	size := t.Spool.log.starts
-	if !t.startAt(size/startsWidth - 1).Time.After(now) {
-		return t.view.Starts(now, fn)
+	back := seconds(t.startAt(t.Spool.log.starts/startsWidth-1).Time) > seconds(now)
+	if back && !slices.ContainsFunc(t.lines, func(l audit.Line) bool { return l.Event == audit.ClockBack }) {
+		t.lines = append(t.lines, audit.Line{Time: now, Event: audit.ClockBack})
 	}
-	if err := t.trim(now); err != nil {
-		return err
-	}
-	if err := t.Spool.log.checkpoint(); err != nil {
-		return err
-	}
-	return t.view.Starts(now, fn)
+	return t.view.Starts(now, func(st queue.Start) {
+		if st.Time.After(now) {
+			st.Time = now
+		}
+		fn(st)
+	})
 }
 
 // record brings the ledger up to lines of the log that it does not know yet.
 func (s *Spool) record(log []audit.Line) (changed bool, err error) {
 	for i := range log {
 		l := &log[i]
-		if l.Event != task.Started {
+		if l.Event != task.Started && l.Event != audit.ClockBack {
 			continue
 		}
+		changed = true
 		if err := s.trim(l.Time); err != nil {
 			return false, err
+		}
+		if l.Event != task.Started {
+			continue
 		}
 		line := appendStart(nil, l)
 		if err := s.disk.WriteAt(startsFile, s.log.starts, line); err != nil {
 			return false, err
 		}
 		s.log.starts += int64(len(line))
-		changed = true
 	}
 	return changed, nil
 }
@@ -88,9 +106,9 @@ func (s *Spool) record(log []audit.Line) (changed bool, err error) {
 // the clock went back it sets those that lie in the future to now: they count for a
 // day, and not until the clock has caught up.
 func (s *Spool) trim(now time.Time) (err error) {
-	n := s.log.starts / startsWidth
-	old := func(st queue.Start) bool { return now.Sub(st.Time) >= queue.Window }
-	if !s.startAt(n-1).Time.After(now) && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
+	n, at := s.log.starts/startsWidth, seconds(now)
+	old := func(st queue.Start) bool { return at-seconds(st.Time) >= int64(queue.Window/time.Second) }
+	if seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
 		return nil
 	}
 	if err := s.forget(); err != nil {
@@ -101,8 +119,8 @@ func (s *Spool) trim(now time.Time) (err error) {
 		if !ok || old(st) {
 			return nil
 		}
-		if st.Time.After(now) {
-			copy(line, fmt.Sprintf("%010d", now.Unix()))
+		if seconds(st.Time) > at {
+			copy(line, fmt.Sprintf("%010d", at))
 		}
 		return line
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"pulse/lib/approval"
@@ -20,14 +21,19 @@ type Report struct {
 	Head     string // hash of the last line
 	Knows    bool   // the head that was asked for stands in the chain
 	Findings []string
+	Broken   bool // the log can't be carried out
 
 	want      string
+	lines     int64 // that moved a task
 	tasks     map[taskID]left
 	approvals map[string]*approval.Approval // that are good, as the log has it
 	spent     map[string]*approval.Approval // by the start of a task that runs
 	grants    map[string]approval.Grant
 	sessions  map[string]approval.Session
 	pending   pending
+	positions map[string]queue.Position // by the name of the file
+	hold      []byte                    // what the file holds; nil: the queue is not held
+	derived   *Spool                    // counts and starts, as a queue in memory has them
 }
 
 type taskID [16]byte
@@ -36,7 +42,9 @@ type taskID [16]byte
 type left struct {
 	digest       [32]byte
 	meta, result [8]byte // the beginning of the digests of these files; zeros: there is none
-	state        task.State
+	entry        [8]byte // and of the line of the agenda
+	entered      int64   // in which order it stands there
+	state, was   task.State
 }
 
 func idOf(s string) (id taskID) {
@@ -65,7 +73,8 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 	r := &Report{
 		want: head, Knows: head == "", tasks: map[taskID]left{},
 		approvals: map[string]*approval.Approval{}, spent: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
-		sessions: map[string]approval.Session{}, pending: pending{},
+		sessions: map[string]approval.Session{}, pending: pending{}, positions: map[string]queue.Position{},
+		derived: derived(),
 	}
 	r.reached(audit.Origin)
 	unlock, err := s.lock.take(true) // the repair of what a crash left comes first
@@ -73,6 +82,9 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 		return r, err
 	}
 	defer func() { unlock() }()
+	if l := startOf(s.disk); errors.Is(l.loadCheckpoint(nil), errEdited) {
+		r.find("%s: it was edited, and is made anew", checkpointFile)
+	}
 	recovered := s.recover()
 	if recovered == nil { // the files must hold still, but others may read them too
 		unlock()
@@ -90,7 +102,7 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 			return r, err
 		}
 	}
-	if errors.Is(recovered, ErrBroken) {
+	if r.Broken = errors.Is(recovered, ErrBroken); r.Broken {
 		r.find("%v", recovered)
 	} else if recovered != nil {
 		return r, recovered
@@ -99,7 +111,8 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 		return r, nil
 	}
 	return r, errors.Join(
-		s.verifyYes(r), s.verifyAgenda(r), s.verifyPruned(r), s.verifyOutbox(r),
+		s.verifyYes(r), s.verifyHold(r), s.verifyPositions(r), s.verifyOutbox(r),
+		s.verifyAgenda(r), s.verifyStarts(r), s.verifyCheckpoint(r), s.verifyPruned(r),
 		s.verifyBeside(r, metaDir, ".json", func(l left) [8]byte { return l.meta }),
 		s.verifyBeside(r, resultDir, "", func(l left) [8]byte { return l.result }),
 		s.verifyTasks(r))
@@ -130,6 +143,16 @@ func (s *Spool) verifySegment(r *Report, name string) error {
 		r.granted(&l, name, n)
 		r.session(&l, name, n)
 		r.pending.line(&l)
+		r.read(&l)
+		switch l.Event {
+		case audit.Held:
+			r.hold = append(bytes.Clone(line), '\n')
+		case audit.Released:
+			r.hold = nil
+		}
+		if err := r.derive(&l); err != nil {
+			return err
+		}
 		if l.Moves() {
 			r.moved(&l, name, n)
 		}
@@ -143,7 +166,14 @@ func (r *Report) moved(l *audit.Line, segment string, n int) {
 	if l.From != was.state || task.Legal(l.Event, l.From, l.To) != nil {
 		r.find("audit/%s:%d: task %s was %s from %q, and the log had it in %q", segment, n, l.Task, l.Event, l.From, was.state)
 	}
-	now := left{digest: was.digest, state: l.To}
+	now := left{digest: was.digest, state: l.To, was: l.From, entered: was.entered}
+	if l.To.Open() {
+		e := entryOf(l)
+		now.entry = short(appendEntry(nil, &e))
+	}
+	if r.lines++; l.To.Open() && !l.From.Open() {
+		now.entered = r.lines
+	}
 	if !known {
 		hex.Decode(now.digest[:], []byte(audit.Bare(l.Digest)))
 	} else if was := "sha256:" + hex.EncodeToString(was.digest[:]); l.Digest != "" && l.Digest != was {
@@ -190,40 +220,41 @@ func (r *Report) granted(l *audit.Line, segment string, n int) {
 	delete(r.grants, l.Grant.ID)
 }
 
-// verifyYes checks that nobody made an approval, a grant or a session but through
-// the log.
+// verifyYes checks that approvals, grants and sessions are those of the log: none that
+// nobody gave, and none gone.
 func (s *Spool) verifyYes(r *Report) error {
-	for dir, logged := range map[string]func(id string) []byte{
-		approvalDir: func(id string) []byte {
-			a := r.approvals[id]
-			if task, spent := strings.CutSuffix(id, spentSuffix); spent {
-				a = r.spent[task]
-			}
-			if a != nil {
-				return a.Append(nil)
-			}
-			return nil
-		},
-		grantDir: func(id string) []byte {
-			if g, ok := r.grants[id]; ok {
-				return g.Append(nil)
-			}
-			return nil
-		},
-		sessionDir: func(id string) []byte {
-			if s, ok := r.sessions[id]; ok {
-				return s.Append(nil)
-			}
-			return nil
-		},
-	} {
+	want, maybe := map[string][]byte{}, map[string][]byte{}
+	for id, a := range r.approvals {
+		want[approvalFile(id)] = a.Append(nil)
+	}
+	for id, a := range r.spent { // only a queue that has approvers keeps it
+		maybe[spentFile(id)] = a.Append(nil)
+	}
+	for id, g := range r.grants {
+		want[grantFile(id)] = g.Append(nil)
+	}
+	for id, session := range r.sessions {
+		want[sessionFile(id)] = session.Append(nil)
+	}
+	return s.verifySmall(r, []string{approvalDir, grantDir, sessionDir}, want, maybe)
+}
+
+// verifySmall checks that directories hold files that say what they must, or may, and
+// nothing else. A snapshot has none of these directories.
+func (s *Spool) verifySmall(r *Report, dirs []string, want, maybe map[string][]byte) error {
+	for _, dir := range dirs {
 		err := s.disk.Names(dir, func(name string) error {
-			b, err := s.disk.Read(dir + "/" + name)
+			name = dir + "/" + name
+			b, err := s.disk.Read(name)
 			if err != nil && !notFile(err) {
 				return err
 			}
-			if want := logged(strings.TrimSuffix(name, ".json")); want == nil || !bytes.Equal(bytes.TrimSpace(b), want) {
-				r.find("%s/%s: the log knows nothing of it, or says something else", dir, name)
+			logged, ok := want[name]
+			if !ok {
+				logged = maybe[name]
+			}
+			if delete(want, name); err != nil || logged == nil || !bytes.Equal(b, append(slices.Clip(logged), '\n')) {
+				r.find("%s: the log knows nothing of it, or says something else", name)
 			}
 			return nil
 		})
@@ -231,24 +262,65 @@ func (s *Spool) verifyYes(r *Report) error {
 			return err
 		}
 	}
+	for name := range want {
+		if !s.snapshot {
+			r.find("%s: it is gone", name)
+		}
+	}
 	return nil
 }
 
-// verifyAgenda checks that the agenda holds what is open, and nothing else.
+// verifyHold checks that a queue that the log has held is. A file made by hand holds
+// one, too.
+func (s *Spool) verifyHold(r *Report) error {
+	b, err := s.disk.Read(holdFile)
+	switch {
+	case r.hold == nil && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		r.find("%s: it is gone: the log has the queue held", holdFile)
+	case err != nil && !notFile(err):
+		return err
+	case err != nil || !bytes.Equal(b, r.hold):
+		r.find("%s: the log says something else", holdFile)
+	}
+	return nil
+}
+
+// verifyAgenda checks that the agenda holds what is open, in its order, and nothing else.
 func (s *Spool) verifyAgenda(r *Report) error {
-	listed := map[string]bool{}
-	err := view{s}.Open(func(e queue.Entry) (bool, error) {
-		logged := r.tasks[idOf(e.ID)]
-		if logged.state != e.State || !strings.HasPrefix(hex.EncodeToString(logged.digest[:]), e.Digest) || listed[e.ID] {
-			r.find("agenda: it has task %s in %s, and the log in %q", e.ID, e.State, logged.state)
+	listed, last := map[taskID]bool{}, int64(0)
+	err := lines(s.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
+		if line[0] == closed {
+			return true, nil
 		}
-		listed[e.ID] = true
+		id := idOf(string(line[2:34]))
+		logged := r.tasks[id]
+		switch {
+		case !logged.state.Open() || short(line) != logged.entry || listed[id]:
+			r.find("%s: byte %d: the log says something else: %q", agendaFile, off, line)
+		case logged.entered < last:
+			r.find("%s: byte %d: task %x does not stand where it was taken", agendaFile, off, id)
+		}
+		listed[id], last = true, max(last, logged.entered)
 		return true, nil
 	})
 	for id, logged := range r.tasks {
-		if logged.state.Open() && !listed[hex.EncodeToString(id[:])] {
-			r.find("agenda: it lacks task %x", id)
+		if logged.state.Open() && !listed[id] {
+			r.find("%s: it lacks task %x", agendaFile, id)
 		}
+	}
+	return errors.Join(err, s.verifySize(r, agendaFile, s.log.agenda))
+}
+
+// verifySize checks the size of a file: what stands behind it counts, too.
+func (s *Spool) verifySize(r *Report, name string, want int64) error {
+	st, err := s.disk.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) && want == 0 {
+		return nil
+	}
+	if err == nil && st.size != want && !r.Broken {
+		r.find("%s: it has %d bytes, and should have %d", name, st.size, want)
 	}
 	return err
 }
@@ -259,6 +331,9 @@ func (s *Spool) verifyBeside(r *Report, dir, suffix string, want func(left) [8]b
 	seen := map[taskID]bool{}
 	err := s.disk.Names(dir, func(name string) error {
 		id := strings.TrimSuffix(name, suffix)
+		if id+suffix != name {
+			id = ""
+		}
 		b, err := s.disk.Read(dir + "/" + name)
 		if err != nil && !notFile(err) {
 			return err
@@ -277,19 +352,11 @@ func (s *Spool) verifyBeside(r *Report, dir, suffix string, want func(left) [8]b
 	return err
 }
 
-// verifyPruned checks that every id that was pruned is still known.
+// verifyPruned checks that every id that was pruned is still known, and no other one.
 func (s *Spool) verifyPruned(r *Report) error {
 	known := map[taskID]bool{}
 	err := s.disk.Names(prunedDir, func(name string) error {
-		return lines(s.disk, prunedDir+"/"+name, prunedWidth, func(_ int64, line []byte) (bool, error) {
-			id := string(line[:32])
-			logged, ok := r.tasks[idOf(id)]
-			if line[0] != 0 && (!task.ValidID(id) || !ok || logged.state != "" || !strings.HasPrefix(id, name)) {
-				r.find("pruned/%s: the log knows nothing of %q", name, id)
-			}
-			known[idOf(id)] = true
-			return true, nil
-		})
+		return s.verifyShard(r, prunedDir+"/"+name, known)
 	})
 	for id, logged := range r.tasks {
 		if logged.state == "" && !known[id] {
@@ -297,6 +364,29 @@ func (s *Spool) verifyPruned(r *Report) error {
 		}
 	}
 	return err
+}
+
+func (s *Spool) verifyShard(r *Report, name string, known map[taskID]bool) error {
+	size := int64(0)
+	err := lines(s.disk, name, prunedWidth, func(off int64, line []byte) (bool, error) {
+		size = off + prunedWidth
+		if bytes.Equal(line, make([]byte, prunedWidth)) { // a place that a power cut left empty
+			return true, nil
+		}
+		id := string(line[:32])
+		logged, ok := r.tasks[idOf(id)]
+		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || prunedFile(id) != name ||
+			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
+			r.find("%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
+		}
+		known[idOf(id)] = true
+		return true, nil
+	})
+	if notFile(err) {
+		r.find("%s: it is not a file any more", name)
+		return nil
+	}
+	return errors.Join(err, s.verifySize(r, name, size))
 }
 
 // verifyTasks checks every file of every state.
@@ -318,10 +408,10 @@ func (s *Spool) verifyTasks(r *Report) error {
 }
 
 func (s *Spool) verifyTask(r *Report, st task.State, name string) error {
-	id := strings.TrimSuffix(name, ".json")
+	id, named := strings.CutSuffix(name, ".json")
 	logged, known := r.tasks[idOf(id)]
 	switch {
-	case !task.ValidID(id) || !known || logged.state == "":
+	case !named || !task.ValidID(id) || !known || logged.state == "":
 		r.find("%s/%s: the log knows nothing of it", st, name)
 		return nil
 	case logged.state != st:

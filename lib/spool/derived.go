@@ -1,0 +1,99 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+)
+
+// derived is a queue in memory that has only counts and starts, which the log makes
+// line by line. Verify makes it of the lines that it reads anyway.
+func derived() *Spool {
+	s := &Spool{disk: &memory{files: map[string][]byte{}}}
+	s.log = startOf(s.disk)
+	return s
+}
+
+// derive reckons a line in.
+func (r *Report) derive(l *audit.Line) error {
+	r.derived.log.count(l)
+	_, err := r.derived.record([]audit.Line{*l})
+	return err
+}
+
+// verifyStarts checks that the limits are reckoned from what was started.
+func (s *Spool) verifyStarts(r *Report) error {
+	got, err := s.disk.Read(startsFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !notFile(err) {
+		return err
+	}
+	if notFile(err) || !bytes.Equal(got, r.derived.disk.(*memory).files[startsFile]) {
+		r.find("%s: it is not what the log makes of it: the limits are reckoned from it", startsFile)
+	}
+	return nil
+}
+
+// verifyCheckpoint checks the counts, and that nothing else stands there. What is
+// refused beyond queue.MaxRefusals a day is nowhere else.
+func (s *Spool) verifyCheckpoint(r *Report) error {
+	if r.Broken {
+		return nil // and there is none
+	}
+	got, err := s.disk.Read(checkpointFile)
+	if errors.Is(err, fs.ErrNotExist) && s.log.segment == "" {
+		return nil
+	}
+	if err != nil && !notFile(err) {
+		return err
+	}
+	want := r.derived.log
+	want.segment, want.size, want.head, want.agenda = s.log.segment, s.log.size, r.Head, s.log.agenda
+	if want.Refused >= queue.MaxRefusals && want.Day == s.log.Day {
+		want.Refused = max(want.Refused, s.log.Refused)
+	}
+	if err != nil || !bytes.Equal(bytes.TrimRight(got, " \n"), bytes.TrimRight(want.bytes(), " \n")) {
+		r.find("%s: it is not what the log makes of it", checkpointFile)
+	}
+	return nil
+}
+
+// memory is a disk of files in memory, as far as the ledger of starts asks for one.
+type memory struct {
+	disk
+	files map[string][]byte
+}
+
+func (m *memory) ReadAt(name string, off int64, b []byte) (int, error) {
+	have, ok := m.files[name]
+	if !ok {
+		return 0, fs.ErrNotExist
+	}
+	return copy(b, have[min(int(off), len(have)):]), nil
+}
+
+func (m *memory) Write(name string, b []byte, _ time.Time) error {
+	m.files[name] = bytes.Clone(b)
+	return nil
+}
+
+func (m *memory) WriteAt(name string, off int64, b []byte) error {
+	m.files[name] = append(m.files[name][:off], b...)
+	return nil
+}
+
+func (m *memory) Rename(from, to string) error {
+	m.files[to] = m.files[from]
+	return m.Remove(from)
+}
+
+func (m *memory) Remove(name string) error {
+	delete(m.files, name)
+	return nil
+}
+
+func (*memory) SyncFile(string) error { return nil }
+func (*memory) SyncDir(string) error  { return nil }
