@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,8 +26,8 @@ type tx struct {
 	shards    map[string]bool // files of pruned ids; nil: not looked at yet
 	positions []queue.Position
 	now       time.Time // of the positions
-	refused   int // in all
-	unlisted  int // of these without a line
+	refused   int       // in all
+	unlisted  int       // of these without a line
 }
 
 // Update runs fn under the exclusive lock and then carries out what it staged:
@@ -57,11 +58,33 @@ func (s *Spool) Update(fn func(queue.Tx) error) error {
 func (t *tx) State(id string) (st task.State, err error) {
 	st, ok := t.states[id]
 	if !ok {
-		if st, err = t.view.State(id); err == nil {
+		if st, err = t.view.State(id); err == nil && st != "" {
+			err = t.single(id, st)
+		}
+		if err == nil {
 			t.states[id] = st // nobody else can change it now
 		}
 	}
 	return st, err
+}
+
+// single takes the other names of a task file away, if it has any: an older pulse left them
+// where a rename reached the disk by halves.
+func (t *tx) single(id string, st task.State) error {
+	is, err := t.disk.Stat(taskFile(st, id))
+	if err != nil {
+		return err
+	}
+	for _, other := range task.States {
+		name := taskFile(other, id)
+		if also, err := t.disk.Stat(name); other == st || err != nil || also.file != is.file {
+			continue // a copy made by hand is left to verify
+		}
+		if err := errors.Join(t.disk.Remove(name), t.disk.SyncDir(string(other))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stage notes a file that the commit will write to tmp.
@@ -258,6 +281,8 @@ type applier struct {
 	wet   []string // files written and not synced
 	moved bool     // a task
 
+	old map[string]bool // names that go once the new ones of their files are durable
+
 	settled map[string][]string // proposals that have a receipt, by who made them
 
 	unsynced bool // it is all synced at once in the end: nothing need be noted
@@ -270,7 +295,9 @@ type applier struct {
 	stale map[string]bool
 }
 
-func newApplier(d disk) *applier { return &applier{disk: d, dirs: map[string]bool{}} }
+func newApplier(d disk) *applier {
+	return &applier{disk: d, dirs: map[string]bool{}, old: map[string]bool{}}
+}
 
 func (a *applier) line(l *audit.Line) error {
 	if err := errors.Join(a.outbox(l), a.read(l)); err != nil {
@@ -348,9 +375,9 @@ func (a *applier) result(l *audit.Line) error {
 			return err
 		}
 		if l.Event == task.Carried {
-			return a.rename(tmpDir, staged, draftDir, l.Task+".json")
+			return a.carry(tmpDir+"/"+staged, draftDir+"/"+l.Task+".json")
 		}
-		return a.rename(tmpDir, staged, resultDir, l.Task)
+		return a.carry(tmpDir+"/"+staged, resultDir+"/"+l.Task)
 	case l.From == task.Running && a.stale != nil:
 		a.stale[l.Task] = true
 	case l.From == task.Running:
@@ -361,30 +388,70 @@ func (a *applier) result(l *audit.Line) error {
 
 // move puts the task file into the state, from wherever it lies.
 func (a *applier) move(l *audit.Line) error {
-	name := l.Task + ".json"
-	from := string(l.From)
-	if l.From == "" {
+	from := l.From
+	if from == "" {
 		from = tmpDir
 	}
-	err := a.rename(from, name, string(l.To), name)
-	if !errors.Is(err, fs.ErrNotExist) {
+	to := taskFile(l.To, l.Task)
+	err := a.carry(taskFile(from, l.Task), to)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err = a.disk.Stat(to); err == nil { // it was moved before
+			a.dirs[string(l.To)] = true
+			delete(a.old, to)
+		} else if err = a.find(l); errors.Is(err, fs.ErrNotExist) {
+			return nil // removed by hand: verify says so
+		}
+	}
+	if err != nil || !a.unsynced {
 		return err
 	}
-	if _, err := a.disk.Stat(string(l.To) + "/" + name); err == nil {
-		a.dirs[string(l.To)], a.dirs[from] = true, true
-		return nil // it was moved before
-	}
+	return a.alone(l.Task, l.To)
+}
+
+func taskFile(st task.State, id string) string { return string(st) + "/" + id + ".json" }
+
+// find is move of a task that lies elsewhere than the line says.
+func (a *applier) find(l *audit.Line) (err error) {
 	for _, st := range append([]task.State{tmpDir}, task.States...) {
-		if err := a.rename(string(st), name, string(l.To), name); !errors.Is(err, fs.ErrNotExist) {
+		if err = a.carry(taskFile(st, l.Task), taskFile(l.To, l.Task)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return nil // removed by hand: verify says so
+	return err
 }
 
-func (a *applier) rename(fromDir, from, toDir, to string) error {
-	a.dirs[fromDir], a.dirs[toDir] = true, true
-	return a.disk.Rename(fromDir+"/"+from, toDir+"/"+to)
+// alone takes all names of a task file away but that of a state, if any: a power cut may
+// have left it more than one.
+func (a *applier) alone(id string, st task.State) error {
+	for _, other := range task.States {
+		name := taskFile(other, id)
+		if _, err := a.disk.Stat(name); err == nil && other != st {
+			a.old[name] = true
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// carry gives a file another name. Its old one goes when that is durable: a rename may
+// reach the disk by halves, and then the file could have lost both.
+func (a *applier) carry(from, to string) error {
+	a.dirs[dirOf(to)] = true
+	if err := a.disk.Link(from, to); err != nil {
+		return err
+	}
+	delete(a.old, to)
+	if from != to {
+		a.old[from] = true
+	}
+	return nil
+}
+
+// rename is carry of what may be lost, and is not missed then.
+func (a *applier) rename(from, to string) error {
+	a.dirs[dirOf(from)], a.dirs[dirOf(to)] = true, true
+	return a.disk.Rename(from, to)
 }
 
 func (a *applier) write(name string, b []byte) error {
@@ -417,8 +484,23 @@ func (a *applier) remove(name string) error {
 	return err
 }
 
+// sync makes durable what was carried out, and then takes the old names away.
 func (a *applier) sync() error {
+	if err := a.syncFiles(); err != nil {
+		return err
+	}
+	if err := a.syncDirs(); err != nil {
+		return err
+	}
+	if _, err := a.leave(); err != nil {
+		return err
+	}
+	return a.syncDirs()
+}
+
+func (a *applier) syncFiles() error {
 	if len(a.wet) >= manyFiles {
+		clear(a.dirs)
 		return a.disk.SyncAll()
 	}
 	for _, name := range a.wet {
@@ -427,17 +509,30 @@ func (a *applier) sync() error {
 			return err
 		}
 	}
-	dirs := make([]string, 0, len(a.dirs))
-	for d := range a.dirs {
-		if d != tmpDir { // what lies there is either moved or thrown away
-			dirs = append(dirs, d)
+	return nil
+}
+
+func (a *applier) syncDirs() error {
+	for _, d := range slices.Sorted(maps.Keys(a.dirs)) {
+		if d == tmpDir { // what lies there is either moved or thrown away
+			continue
 		}
-	}
-	slices.Sort(dirs)
-	for _, d := range dirs {
 		if err := a.disk.SyncDir(d); err != nil {
 			return err
 		}
 	}
+	clear(a.dirs)
 	return nil
+}
+
+// leave takes the old names away. The new ones are durable.
+func (a *applier) leave() (changed bool, err error) {
+	for name := range a.old {
+		if err := a.remove(name); err != nil {
+			return false, err
+		}
+	}
+	changed = len(a.old) > 0
+	clear(a.old)
+	return changed, nil
 }

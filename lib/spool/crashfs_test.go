@@ -9,12 +9,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // crashFS is a disk in memory that forgets. What was not synced may be lost when
 // the power goes: names and contents apart, in any combination, a file's last
-// bytes cut off or turned into zeros. A rename is one step, as on every
-// journalling file system.
+// bytes cut off or turned into zeros. A rename is one step where names are ordered, as
+// a journal orders them; elsewhere it is two, of a name that comes and one that goes,
+// and after a power cut a file may have both names or none of them.
 type crashFS struct {
 	names   map[string]*inode // as the system call interface shows them
 	durable map[string]*inode
@@ -275,17 +277,14 @@ func (d *crashFS) Stat(name string) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
-	return stat{int64(len(i.data)), i.mtime}, nil
+	return stat{size: int64(len(i.data)), mtime: i.mtime, file: fileID{ino: uint64(uintptr(unsafe.Pointer(i)))}}, nil
 }
 
 func (d *crashFS) Write(name string, b []byte, mtime time.Time) error {
 	b = slices.Clone(b)
 	put := func(b []byte) {
-		i := d.names[name]
-		if i == nil {
-			i = &inode{}
-			d.change(nameOp{name: i})
-		}
+		i := &inode{}
+		d.change(nameOp{name: i})
 		i.set(nil, mtime)
 		i.set(b, mtime)
 	}
@@ -327,7 +326,28 @@ func (d *crashFS) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return d.step("rename", from, func() { d.change(nameOp{from: nil, to: i}) }, nil)
+	return d.step("rename", from, func() {
+		switch {
+		case d.names[to] == i: // rename(2): two links of one file stay what they are
+		case d.ordered:
+			d.change(nameOp{from: nil, to: i})
+		default:
+			d.change(nameOp{to: i})
+			d.change(nameOp{from: nil})
+		}
+	}, nil)
+}
+
+func (d *crashFS) Link(from, to string) error {
+	i, err := d.find("link", from)
+	if err != nil {
+		return err
+	}
+	return d.step("link", from, func() {
+		if d.names[to] != i {
+			d.change(nameOp{to: i})
+		}
+	}, nil)
 }
 
 func (d *crashFS) Remove(name string) error {

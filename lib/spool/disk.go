@@ -28,11 +28,12 @@ type disk interface {
 	Shared() bool                                           // others than the owner may write: the approvers
 	ReadHeld(name string) (b []byte, holder int, err error) // who alone can have written it; 0: nobody, or root
 	WriteHeld(name string, b []byte) error                  // a new file that only this account can change
-	Write(name string, b []byte, mtime time.Time) error     // creates or replaces; zero mtime: now
+	Write(name string, b []byte, mtime time.Time) error     // a new file, whatever had the name; zero mtime: now
 	WriteAll(files []newFile) error                         // Write for each
 	WriteAt(name string, off int64, b []byte) error         // creates; off is not behind the end
 	Truncate(name string, size int64) error
-	Rename(from, to string) error
+	Rename(from, to string) error // on some file systems two steps, which reach the disk in any order
+	Link(from, to string) error   // to is a name of the file, too, and of no other
 	Remove(name string) error
 	SyncFile(name string) error
 	SyncDir(dir string) error // "" is the queue itself
@@ -58,7 +59,11 @@ type newFile struct {
 type stat struct {
 	size  int64
 	mtime time.Time
+	file  fileID
 }
+
+// fileID tells files apart, whatever their names.
+type fileID struct{ dev, ino uint64 }
 
 // osDisk is the real file system, through descriptors of the queue's directories:
 // a queue that is renamed under a running command stays whole. In a queue of somebody
@@ -236,10 +241,14 @@ func (d *osDisk) Stat(name string) (stat, error) {
 	if err := unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
-	return stat{st.Size, time.Unix(st.Mtim.Unix())}, nil
+	return stat{st.Size, time.Unix(st.Mtim.Unix()), fileID{st.Dev, st.Ino}}, nil
 }
 
 func (d *osDisk) Write(name string, b []byte, mtime time.Time) error {
+	// The file that has the name may have another one, too, which a power cut left it.
+	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
 	if err != nil {
 		return err
@@ -345,6 +354,56 @@ func (d *osDisk) Rename(from, to string) error {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	return nil
+}
+
+// linked is the name of a link that is to replace a file.
+const linked = tmpDir + "/linked"
+
+// Link implements disk. Where a file may have one name only, or this account may not give
+// it another one, it is renamed.
+func (d *osDisk) Link(from, to string) error {
+	ffd, fbase, err := d.at(from)
+	if err != nil {
+		return err
+	}
+	tfd, tbase, err := d.at(to)
+	if err != nil {
+		return err
+	}
+	restore, err := d.as()
+	if err != nil {
+		return err
+	}
+	err = unix.Linkat(ffd, fbase, tfd, tbase, 0)
+	restore()
+	switch err {
+	case nil:
+		return nil
+	case unix.EEXIST:
+		return d.relink(from, to)
+	case unix.EPERM, unix.EOPNOTSUPP, unix.EMLINK:
+		return d.Rename(from, to)
+	}
+	return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
+}
+
+// relink is Link where there is a file of that name. Nobody sees it gone.
+func (d *osDisk) relink(from, to string) error {
+	a, err := d.Stat(from)
+	if err != nil {
+		return err
+	}
+	b, err := d.Stat(to)
+	if err != nil || a.file == b.file {
+		return err
+	}
+	if err := d.Remove(linked); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.Link(from, linked); err != nil {
+		return err
+	}
+	return d.Rename(linked, to)
 }
 
 func (d *osDisk) Remove(name string) error {

@@ -55,7 +55,7 @@ func (a *applier) kept(l *audit.Line) error {
 	name, spent := approvalFile(l.Task), spentFile(l.Task)
 	// What was approved in this very commit, by grants, is nobody's and need not come back.
 	if l.Approval == nil && l.Event == task.Started && a.first && !slices.Contains(a.wet, name) {
-		if err := a.rename(approvalDir, l.Task+".json", approvalDir, l.Task+spentSuffix); !errors.Is(err, fs.ErrNotExist) {
+		if err := a.rename(name, spent); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
@@ -67,7 +67,7 @@ func (a *applier) kept(l *audit.Line) error {
 	switch {
 	case a.first && a.holds(name, b):
 	case a.first && a.holds(spent, b):
-		return a.rename(approvalDir, l.Task+spentSuffix, approvalDir, l.Task+".json")
+		return a.rename(spent, name)
 	case len(l.Approval.Grants) > 0: // made by a run: the grants are a person's
 		if err := a.write(name, b); err != nil {
 			return err

@@ -129,7 +129,7 @@ func (a *applier) proposed(l *audit.Line) error {
 	if list, err := queue.Outbox(b); err != nil || !slices.Equal(list, l.Proposed) {
 		return nil
 	}
-	return a.rename(tmpDir, staged, outboxDir, l.Task+".jsonl")
+	return a.carry(tmpDir+"/"+staged, outboxFile(l.Task))
 }
 
 // pending follows what was proposed and not taken.

@@ -117,6 +117,11 @@ func (a *applier) prune(l *audit.Line) error {
 		return err
 	}
 	a.wrote(name)
+	if a.unsynced {
+		if err := a.alone(l.Task, ""); err != nil {
+			return err
+		}
+	}
 	for _, file := range []string{
 		string(l.From) + "/" + l.Task + ".json", metaDir + "/" + l.Task + ".json",
 		resultDir + "/" + l.Task, approvalFile(l.Task),

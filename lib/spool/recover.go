@@ -158,6 +158,12 @@ func (s *Spool) again(from place) error {
 		err = s.disk.SyncAll()
 	}
 	if err == nil {
+		var left bool
+		if left, err = a.leave(); left && err == nil {
+			err = s.disk.SyncAll()
+		}
+	}
+	if err == nil {
 		err = s.compact()
 	}
 	s.log.lost = err != nil && s.log.lost

@@ -24,6 +24,9 @@ func (d *osDisk) create(dirfd int, base, name string, flags int) (int, error) {
 		return -1, err
 	}
 	const making = "making"
+	if err := unix.Unlinkat(tmp, making, 0); err != nil && err != unix.ENOENT {
+		return -1, err // after a power cut it may be a second name of another file
+	}
 	if fd, err = openShared(tmp, making, flags); err != nil {
 		return -1, err
 	}

@@ -446,6 +446,27 @@ func edit(dir, from, to string) error {
 	return errors.Join(err, os.WriteFile(segment(dir), []byte(strings.Replace(string(b), from, to, 1)), 0o600))
 }
 
+// TestTwoNames: an older pulse left a task under two names, links of one file, where a
+// rename reached the disk by halves. The log says which one is meant.
+func TestTwoNames(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 2)...), start(""))
+	running, waits := in(t, s, task.Running)[0], in(t, s, task.Scheduled)[0]
+	err := errors.Join(os.Link(s.dir+"/running/"+running+".json", s.dir+"/scheduled/"+running+".json"),
+		os.Link(s.dir+"/scheduled/"+waits+".json", s.dir+"/awaiting_review/"+waits+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, finish(queue.End{Exit: 0}), start(""))
+	if got := in(t, s, task.Completed); !slices.Equal(got, []string{running}) {
+		t.Errorf("completed: %v", got)
+	}
+	if got := in(t, s, task.Running); !slices.Equal(got, []string{waits}) {
+		t.Errorf("running: %v", got)
+	}
+	whole(t, s)
+}
+
 func TestVerifyKnowsEarlierHeads(t *testing.T) {
 	s := made(t)
 	var heads []string

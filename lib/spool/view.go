@@ -54,16 +54,35 @@ func (v view) State(id string) (task.State, error) {
 	if !task.ValidID(id) {
 		return "", nil
 	}
+	var all []task.State
 	for _, st := range task.States {
-		_, err := v.disk.Stat(string(st) + "/" + id + ".json")
+		_, err := v.disk.Stat(taskFile(st, id))
 		if err == nil {
-			return st, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, st)
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	return "", nil
+	if len(all) < 2 {
+		return cmp.Or(append(all, "")...), nil
+	}
+	logged, err := v.left(id)
+	if err == nil && !slices.Contains(all, logged) {
+		logged = all[0]
+	}
+	return logged, err
+}
+
+// left returns the state that the log left a task in.
+func (v view) left(id string) (st task.State, err error) {
+	err = v.History(func(l audit.Line) bool {
+		if l.Task == id && l.Moves() {
+			st = l.To
+			return false
+		}
+		return true
+	})
+	return st, err
 }
 
 // Scan calls fn for the tasks of a state, oldest first, until it returns false. Of
