@@ -286,6 +286,11 @@ func build(dir string, opt Options) error {
 			return err
 		}
 	}
+	// Without a journal a directory that was never synced may hold, after a power cut, what
+	// another one held whose place it took.
+	if err := d.SyncAll(); err != nil {
+		return err
+	}
 	if err := writeSynced(d, formatFile, []byte(format)); err != nil {
 		return err
 	}

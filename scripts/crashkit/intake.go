@@ -132,7 +132,7 @@ func repairing(before, batch []string) *scenario {
 			return err
 		}
 		log := filepath.Join(d.dir, "trace")
-		e := d.exec(s.stdin, strace(log, "renameat,renameat2", "renameat,renameat2:signal=KILL:when=2", d.k.locked+"/pulse-queue", "add")...)
+		e := d.exec(s.stdin, strace(log, "linkat", "linkat:signal=KILL:when=2", d.k.locked+"/pulse-queue", "add")...)
 		if !e.killed {
 			return fmt.Errorf("an add that was to be killed in the middle: %v", e)
 		}

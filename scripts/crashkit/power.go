@@ -22,11 +22,12 @@ func power(k *kit) error {
 		k.skip("power cuts", "not root")
 		return nil
 	}
-	for _, fstype := range []string{"ext4", "xfs"} {
-		for _, how := range []string{"copy", "shutdown"} {
-			if err := cuts(k, fstype, how); err != nil {
-				return err
-			}
+	for _, c := range []struct{ fstype, how string }{
+		{"ext4", "copy"}, {"ext4", "shutdown"}, {"xfs", "copy"}, {"xfs", "shutdown"},
+		{"ext4 without a journal", "copy"}, {"btrfs", "copy"}, // the ioctl of shutdown is not theirs
+	} {
+		if err := cuts(k, c.fstype, c.how); err != nil {
+			return err
 		}
 	}
 	return nil

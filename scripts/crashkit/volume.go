@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,13 +28,35 @@ type volume struct {
 	mnt    string
 }
 
-// mkfs are the file systems and the least they need, in MiB.
+// mkfs are the file systems, the least they need, in MiB, and what mends one that has no
+// journal after a power cut.
 var mkfs = map[string]struct {
 	argv []string
 	size int64
+	kind string // as mount(8) wants it
+	fsck []string
 }{
-	"ext4": {[]string{"mkfs.ext4", "-q", "-F"}, 64},
-	"xfs":  {[]string{"mkfs.xfs", "-q", "-f"}, 320},
+	"ext4":                   {[]string{"mkfs.ext4", "-q", "-F"}, 64, "ext4", nil},
+	"ext4 without a journal": {[]string{"mkfs.ext4", "-q", "-F", "-O", "^has_journal"}, 64, "ext4", []string{"e2fsck", "-f", "-y"}},
+	"xfs":                    {[]string{"mkfs.xfs", "-q", "-f"}, 320, "xfs", nil},
+	"btrfs":                  {[]string{"mkfs.btrfs", "-q", "-f"}, 256, "btrfs", nil},
+}
+
+// mend is the fsck that a machine does when it is switched on again.
+func mend(image, fstype string) error {
+	if mkfs[fstype].fsck == nil {
+		return nil
+	}
+	argv := append(slices.Clone(mkfs[fstype].fsck), image)
+	var exit *exec.ExitError
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if errors.As(err, &exit) && exit.ExitCode() <= 1 { // 1: errors were corrected
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 func format(image, fstype string, mib int64) error {
@@ -89,7 +112,7 @@ func (v *volume) mount(image, mnt string) error {
 	if v.fstype == "xfs" {
 		options += ",nouuid" // a clone has the same
 	}
-	return mount(mnt, v.fstype, image, options)
+	return mount(mnt, mkfs[v.fstype].kind, image, options)
 }
 
 // remove leaves nothing behind.
@@ -128,7 +151,7 @@ func (v *volume) cut(d *desk, b *books) (*outage, *books, error) {
 	if err := clone(v.image, image); err != nil {
 		return nil, nil, err
 	}
-	if err := v.mount(image, mnt); err != nil {
+	if err := errors.Join(mend(image, v.fstype), v.mount(image, mnt)); err != nil {
 		return nil, nil, err
 	}
 	rel, err := filepath.Rel(v.mnt, d.queue)
