@@ -51,6 +51,9 @@ func initQueue(c *cli.Context) error {
 	if c.Bool("unsafe") && !s.Unsafe {
 		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
 	}
+	if err := spool.Durable(dir); err != nil {
+		cmdline.Warn(c, "%v; %s", err, fault.HintOf(err))
+	}
 	return nil
 }
 

@@ -122,7 +122,10 @@ func (t *teller) task(st task.State, id string) error {
 		t.print(screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
 	}
 	result, err := t.v.Result(id)
-	if err != nil {
+	switch {
+	case errors.Is(err, queue.ErrCorrupt): // that is no reason to say nothing of the task
+		t.print(screen.Fact("result", "%v", err))
+	case err != nil:
 		return err
 	}
 	t.print(screen.Quote("result", string(result))...)

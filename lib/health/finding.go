@@ -29,6 +29,7 @@ const (
 	Held         Code = "held"          // nothing starts until release
 	DiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
 	InodesLow    Code = "inodes_low"    // less than one in a hundred is free
+	NotDurable   Code = "not_durable"   // a reboot takes the queue
 	Clock        Code = "clock"         // the log is ahead of the clock
 	ChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
 	NotSeparated Code = "not_separated" // workers could say yes themselves
@@ -39,7 +40,7 @@ const (
 
 // Codes lists all of them.
 var Codes = []Code{
-	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, DiskLow, InodesLow, Clock, ChainBroken,
+	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, DiskLow, InodesLow, NotDurable, Clock, ChainBroken,
 	NotSeparated, Forgeable, Modes, NoSandbox,
 }
 

@@ -29,6 +29,7 @@ type Facts struct {
 	Both     []string                 // accounts of the worker group that may
 	Level    func(worker int64) error // why the level that the policy requires proves nothing, with such workers (-1: nobody knows); nil: nothing is required
 
+	Durable                error // why nothing there lasts; nil: it does
 	Room                   error // too little of the disk is free; nil: enough
 	Inodes, FreeInodes     uint64
 	MaxSilence, MaxRefused time.Duration // 0: it does not matter
@@ -115,6 +116,9 @@ func (f *Facts) machine() (list []Finding) {
 	}
 	if f.Lacks != "" {
 		list = append(list, Finding{Code: NoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse"})
+	}
+	if f.Durable != nil {
+		list = append(list, Finding{Code: NotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
 	}
 	if f.Room != nil {
 		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})

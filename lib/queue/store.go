@@ -59,7 +59,7 @@ type View interface {
 	Grants() ([]approval.Grant, error)
 	Sessions() ([]approval.Session, error) // those that were not ended
 	Held() (*audit.Line, error)
-	Result(id string) ([]byte, error)
+	Result(id string) ([]byte, error)              // ErrCorrupt
 	Outbox(parent string) ([]byte, error)          // nothing where there is none
 	Outboxes(fn func(parent string) error) error   // of those that hold something, oldest first
 	Starts(now time.Time, fn func(Start)) error    // of the last Window at least

@@ -126,9 +126,16 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	return e, true
 }
 
+// mostLines is the size of a file of lines from which on it is none: of a million tasks
+// the agenda has an eighth of it.
+const mostLines = 1 << 30
+
 // lines calls fn for the lines of a file of lines of one width; what is left of one
 // at the end is passed over. The slice is good until fn returns.
 func lines(d disk, name string, width int, fn func(off int64, line []byte) (more bool, err error)) error {
+	if st, err := d.Stat(name); err == nil && st.size > mostLines {
+		return &fs.PathError{Op: "read", Path: name, Err: errLarge}
+	}
 	buf := make([]byte, 16*width)
 	for off := int64(0); ; {
 		n, err := d.ReadAt(name, off, buf)

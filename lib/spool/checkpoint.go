@@ -71,7 +71,7 @@ var errNone = errors.New("there is no checkpoint")
 // it names a line of the log: if not, somebody cut or changed one of them.
 func (l *log) loadCheckpoint(segments []string) error {
 	b, err := l.disk.Read(checkpointFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || notFile(err) {
 		return errNone
 	}
 	if err != nil {

@@ -118,6 +118,11 @@ func copyFile(from disk, root, name string, buf []byte) error {
 	if err != nil {
 		return err
 	}
+	if dirOf(name) != auditDir && dirOf(name) != prunedDir && name != agendaFile {
+		if err := fits(name, st.size); err != nil {
+			return err
+		}
+	}
 	n, err := from.ReadAt(name, 0, buf)
 	if err != nil {
 		return err
@@ -139,9 +144,9 @@ func copyFile(from disk, root, name string, buf []byte) error {
 	if err == nil {
 		err = unix.Fchmod(fd, uint32(snapshotFileMode))
 	}
-	ts := unix.NsecToTimeval(st.mtime.UnixNano())
+	ts := unix.NsecToTimespec(st.mtime.UnixNano())
 	if err == nil {
-		err = unix.Futimes(fd, []unix.Timeval{ts, ts})
+		err = unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "copy", Path: to, Err: err}

@@ -75,6 +75,8 @@ func (m *memory) ReadAt(name string, off int64, b []byte) (int, error) {
 	return copy(b, have[min(int(off), len(have)):]), nil
 }
 
+func (m *memory) Stat(name string) (stat, error) { return stat{size: int64(len(m.files[name]))}, nil }
+
 func (m *memory) Write(name string, b []byte, _ time.Time) error {
 	m.files[name] = bytes.Clone(b)
 	return nil

@@ -59,6 +59,7 @@ type newFile struct {
 type stat struct {
 	size  int64
 	mtime time.Time
+	odd   bool // it is not a regular file
 	file  fileID
 }
 
@@ -73,6 +74,9 @@ type osDisk struct {
 	dirs     map[string]int
 	uid, gid int  // of the queue
 	shared   bool // its group may write it: what is made here is for its members, too
+
+	mu  sync.Mutex     // of wet, in WriteAll
+	wet map[string]int // what was written and is not synced, through the descriptors that wrote it
 }
 
 func openDisk(root string) (*osDisk, error) {
@@ -85,7 +89,7 @@ func openDisk(root string) (*osDisk, error) {
 		unix.Close(fd)
 		return nil, &fs.PathError{Op: "stat", Path: root, Err: err}
 	}
-	return &osDisk{map[string]int{"": fd}, int(st.Uid), int(st.Gid), st.Mode&0o020 != 0}, nil
+	return &osDisk{dirs: map[string]int{"": fd}, uid: int(st.Uid), gid: int(st.Gid), shared: st.Mode&0o020 != 0, wet: map[string]int{}}, nil
 }
 
 // as takes on the rights of the queue's owner, where this is root and he is not,
@@ -101,6 +105,7 @@ func (d *osDisk) as() (restore func(), err error) {
 func (d *osDisk) Shared() bool { return d.shared }
 
 func (d *osDisk) close() {
+	d.dropAll()
 	for _, fd := range d.dirs {
 		unix.Close(fd)
 	}
@@ -162,22 +167,67 @@ func (d *osDisk) open(name string, flags int) (int, error) {
 	default:
 		fd, err = unix.Openat(fd, base, flags|openFlags, 0o600)
 	}
+	if err == nil {
+		err = regular(fd)
+	}
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return fd, nil
 }
 
+// errOdd is the error of what lies where a regular file should.
+var errOdd = errors.New("it is not a regular file")
+
+// regular closes a descriptor and fails if it is of something else than a file.
+func regular(fd int) error {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errOdd
+	}
+	if err != nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
 const openFlags = unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 func (d *osDisk) Read(name string) ([]byte, error) {
 	st, err := d.Stat(name)
+	if err == nil {
+		err = fits(name, st.size)
+	}
 	if err != nil {
 		return nil, err
 	}
 	b := make([]byte, st.size)
 	n, err := d.ReadAt(name, 0, b)
 	return b[:n], err
+}
+
+// The bounds of what is read whole: of what holds a record, or targets of one, and of
+// all else. A record has 64 MiB at most.
+const (
+	mostLarge = 65 << 20
+	mostSmall = 2 << 20
+)
+
+// errLarge is the error of a file that is larger than what pulse writes: it is refused
+// before it is read.
+var errLarge = errors.New("it is larger than any that pulse writes")
+
+func fits(name string, size int64) error {
+	most := int64(mostLarge)
+	switch dirOf(name) {
+	case metaDir, resultDir, grantDir, sessionDir, positionDir, "":
+		most = mostSmall
+	}
+	if size > most && name != startsFile {
+		return &fs.PathError{Op: "read", Path: name, Err: errLarge}
+	}
+	return nil
 }
 
 func (d *osDisk) ReadAt(name string, off int64, b []byte) (n int, err error) {
@@ -241,29 +291,32 @@ func (d *osDisk) Stat(name string) (stat, error) {
 	if err := unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
-	return stat{st.Size, time.Unix(st.Mtim.Unix()), fileID{st.Dev, st.Ino}}, nil
+	return stat{st.Size, time.Unix(st.Mtim.Unix()), st.Mode&unix.S_IFMT != unix.S_IFREG, fileID{st.Dev, st.Ino}}, nil
 }
 
 func (d *osDisk) Write(name string, b []byte, mtime time.Time) error {
+	fd, err := d.write(name, b, mtime)
+	if fd < 0 {
+		return err
+	}
+	return d.keep(name, fd, err)
+}
+
+// write returns a descriptor, below 0 if there is none.
+func (d *osDisk) write(name string, b []byte, mtime time.Time) (int, error) {
 	// The file that has the name may have another one, too, which a power cut left it.
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return -1, err
 	}
 	fd, err := d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	err = writeAll(fd, b, 0)
 	if err == nil && !mtime.IsZero() {
 		err = setTime(fd, mtime)
 	}
-	if e := unix.Close(fd); err == nil {
-		err = e
-	}
-	if err != nil {
-		return &fs.PathError{Op: "write", Path: name, Err: err}
-	}
-	return nil
+	return fd, err
 }
 
 // WriteAll writes files of one directory on all processors: most of it is waiting
@@ -278,12 +331,30 @@ func (d *osDisk) WriteAll(files []newFile) error {
 	for w := range errs {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(files)) && errs[w] == nil; i = next.Add(1) - 1 {
-				errs[w] = d.Write(files[i].name, files[i].b, files[i].mtime)
+				errs[w] = d.writeOne(&files[i], len(files) < manyFiles)
 			}
 		})
 	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// writeOne is Write; the descriptors of many, which SyncAll syncs, are not kept.
+func (d *osDisk) writeOne(f *newFile, keep bool) error {
+	if keep {
+		return d.Write(f.name, f.b, f.mtime)
+	}
+	fd, err := d.write(f.name, f.b, f.mtime)
+	if fd < 0 {
+		return err
+	}
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: f.name, Err: err}
+	}
+	return nil
 }
 
 // setTime sets the times of an open file: utimensat(2) without a name, which is the only
@@ -314,14 +385,7 @@ func (d *osDisk) WriteAt(name string, off int64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	err = writeAll(fd, b, off)
-	if e := unix.Close(fd); err == nil {
-		err = e
-	}
-	if err != nil {
-		return &fs.PathError{Op: "write", Path: name, Err: err}
-	}
-	return nil
+	return d.keep(name, fd, writeAll(fd, b, off))
 }
 
 func (d *osDisk) Truncate(name string, size int64) error {
@@ -329,125 +393,5 @@ func (d *osDisk) Truncate(name string, size int64) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	if err := unix.Ftruncate(fd, size); err != nil {
-		return &fs.PathError{Op: "truncate", Path: name, Err: err}
-	}
-	return nil
-}
-
-func (d *osDisk) Rename(from, to string) error {
-	ffd, fbase, err := d.at(from)
-	if err != nil {
-		return err
-	}
-	tfd, tbase, err := d.at(to)
-	if err != nil {
-		return err
-	}
-	restore, err := d.as()
-	if err != nil {
-		return err
-	}
-	defer restore()
-	if err := unix.Renameat(ffd, fbase, tfd, tbase); err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return nil
-}
-
-// linked is the name of a link that is to replace a file.
-const linked = tmpDir + "/linked"
-
-// Link implements disk. Where a file may have one name only, or this account may not give
-// it another one, it is renamed.
-func (d *osDisk) Link(from, to string) error {
-	ffd, fbase, err := d.at(from)
-	if err != nil {
-		return err
-	}
-	tfd, tbase, err := d.at(to)
-	if err != nil {
-		return err
-	}
-	restore, err := d.as()
-	if err != nil {
-		return err
-	}
-	err = unix.Linkat(ffd, fbase, tfd, tbase, 0)
-	restore()
-	switch err {
-	case nil:
-		return nil
-	case unix.EEXIST:
-		return d.relink(from, to)
-	case unix.EPERM, unix.EOPNOTSUPP, unix.EMLINK:
-		return d.Rename(from, to)
-	}
-	return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
-}
-
-// relink is Link where there is a file of that name. Nobody sees it gone.
-func (d *osDisk) relink(from, to string) error {
-	a, err := d.Stat(from)
-	if err != nil {
-		return err
-	}
-	b, err := d.Stat(to)
-	if err != nil || a.file == b.file {
-		return err
-	}
-	if err := d.Remove(linked); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := d.Link(from, linked); err != nil {
-		return err
-	}
-	return d.Rename(linked, to)
-}
-
-func (d *osDisk) Remove(name string) error {
-	fd, base, err := d.at(name)
-	if err != nil {
-		return err
-	}
-	restore, err := d.as()
-	if err != nil {
-		return err
-	}
-	defer restore()
-	if err := unix.Unlinkat(fd, base, 0); err != nil {
-		return &fs.PathError{Op: "remove", Path: name, Err: err}
-	}
-	return nil
-}
-
-func (d *osDisk) SyncFile(name string) error {
-	fd, err := d.open(name, unix.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.Fsync(fd); err != nil {
-		return &fs.PathError{Op: "sync", Path: name, Err: err}
-	}
-	return nil
-}
-
-func (d *osDisk) SyncDir(dir string) error {
-	fd, err := d.dir(dir)
-	if err != nil {
-		return err
-	}
-	if err := unix.Fsync(fd); err != nil {
-		return &fs.PathError{Op: "sync", Path: dir, Err: err}
-	}
-	return nil
-}
-
-func (d *osDisk) SyncAll() error {
-	if err := unix.Syncfs(d.dirs[""]); err != nil {
-		return &fs.PathError{Op: "syncfs", Path: ".", Err: err}
-	}
-	return nil
+	return d.keep(name, fd, unix.Ftruncate(fd, size))
 }

@@ -40,7 +40,23 @@ func (l *flock) take(exclusive bool) (func(), error) {
 	if err := l.wait(fd, how); err != nil {
 		return nil, err
 	}
+	if !l.still(fd) {
+		unix.Close(fd)
+		return l.take(exclusive)
+	}
 	return func() { unix.Close(fd) }, nil
+}
+
+// still reports whether the file that is locked has the name of the lock: another command
+// would lock one that was put in its place meanwhile.
+func (l *flock) still(fd int) bool {
+	dirfd, name := unix.AT_FDCWD, l.path
+	if l.disk != nil {
+		dirfd, name = l.disk.dirs[""], lockFile
+	}
+	var is, named unix.Stat_t
+	return unix.Fstat(fd, &is) == nil && unix.Fstatat(dirfd, name, &named, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		is.Ino == named.Ino && is.Dev == named.Dev
 }
 
 func (l *flock) open(flags int) (int, error) {

@@ -52,10 +52,10 @@ func (l *log) load() error {
 	return nil
 }
 
-// longEnough fails if a file lost what it once held.
+// longEnough fails if a file lost what it once held, or is something else by now.
 func (l *log) longEnough(name string, size int64) error {
 	st, err := l.disk.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && st.size < size {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (st.size < size || st.size > size+mostLarge || st.odd) {
 		return errNone
 	}
 	return err
@@ -186,6 +186,9 @@ func (r *lineReader) next() ([]byte, error) {
 		}
 		if r.eof {
 			return nil, nil
+		}
+		if len(r.buf) > 2*mostLarge {
+			return nil, fmt.Errorf("%s: %w: a line of more than %d bytes", r.name, ErrBroken, 2*mostLarge)
 		}
 		r.size = min(max(4<<10, 4*r.size), chunk)
 		b := make([]byte, len(r.buf)+r.size)

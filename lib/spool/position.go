@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"pulse/lib/audit"
@@ -26,7 +25,7 @@ func positionFile(source string) string {
 // no lock and writes nothing: the file is replaced whole.
 func ReadPosition(dir, source string) (Position, bool, error) {
 	name := filepath.Join(dir, positionFile(source))
-	b, err := os.ReadFile(name)
+	b, err := readPosition(dir, source)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Position{}, false, nil
 	}
@@ -41,6 +40,15 @@ func ReadPosition(dir, source string) (Position, bool, error) {
 		return Position{}, false, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, true, nil
+}
+
+func readPosition(dir, source string) ([]byte, error) {
+	d, err := openDisk(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	return d.Read(positionFile(source))
 }
 
 func decodePosition(b []byte) (p Position, err error) {

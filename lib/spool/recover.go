@@ -120,7 +120,7 @@ func (s *Spool) forget() error {
 func (s *Spool) again(from place) error {
 	for name, size := range map[string]int64{agendaFile: s.log.agenda, startsFile: s.log.starts} {
 		err := s.disk.Truncate(name, size)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || notFile(err) {
 			err = s.disk.Write(name, nil, time.Time{})
 		}
 		if err != nil {

@@ -2,6 +2,10 @@ package spool
 
 import (
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +38,49 @@ func refuseType(dir string, magic int64) error {
 			"%s lies on %s, where locks and syncs of several hosts can't be trusted", dir, name)
 	}
 	return nil
+}
+
+// fleeting are the file systems that a reboot empties.
+var fleeting = map[int64]string{0x01021994: "tmpfs", 0x858458f6: "ramfs"}
+
+const overlay = 0x794c7630
+
+// Durable returns nil if what is synced in dir stays there; else it says why not.
+func Durable(dir string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return nil // as others will say
+	}
+	magic := int64(uint32(st.Type))
+	if name, ok := fleeting[magic]; ok {
+		return fault.Usagef("put the queue on a disk", "%s lies on %s: a reboot or a power cut takes all of it", dir, name)
+	}
+	if magic == overlay && volatile(dir) {
+		return fault.Usagef("mount the overlay without volatile, or put the queue on a volume", "%s lies on an overlay that is volatile: it syncs nothing", dir)
+	}
+	return nil
+}
+
+// volatile reports whether the mount that holds dir syncs nothing.
+func volatile(dir string) bool {
+	var st unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &st) != nil || st.Mask&unix.STATX_MNT_ID == 0 {
+		return false // before Linux 5.8, which knew no volatile either
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	return err == nil && volatileMount(string(mounts), st.Mnt_id)
+}
+
+// volatileMount looks a mount up in mountinfo (proc_pid_mountinfo(5)): its options are
+// the last word.
+func volatileMount(mounts string, id uint64) bool {
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		if len(fields) > 0 && fields[0] == strconv.FormatUint(id, 10) {
+			return slices.Contains(strings.FieldsFunc(fields[len(fields)-1], func(r rune) bool { return r == ',' || r == '=' }), "volatile")
+		}
+	}
+	return false
 }
 
 // Room fails if less than reserve bytes of the file system are free, so that there

@@ -77,13 +77,7 @@ func (d *osDisk) WriteHeld(name string, b []byte) error {
 	if err = writeAll(fd, b, 0); err == nil {
 		err = unix.Fchmod(fd, heldFileMode)
 	}
-	if e := unix.Close(fd); err == nil {
-		err = e
-	}
-	if err != nil {
-		return &fs.PathError{Op: "write", Path: name, Err: err}
-	}
-	return nil
+	return d.keep(name, fd, err)
 }
 
 // ReadHeld implements disk. The holder is the owner of a file that only he could ever
@@ -101,6 +95,9 @@ func (d *osDisk) ReadHeld(name string) (b []byte, holder int, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	if err := fits(name, st.Size); err != nil {
+		return nil, 0, err
 	}
 	if st.Mode == unix.S_IFREG|heldFileMode && st.Nlink == 1 && int(st.Gid) == d.gid && d.onGround(fd) == nil {
 		holder = int(st.Uid)

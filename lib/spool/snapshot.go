@@ -40,7 +40,7 @@ func (s *Spool) whole(behind bool) error {
 	if !behind {
 		return nil
 	}
-	return fault.Failedf("make it anew: pulse-queue snapshot "+s.dir, "%s: the snapshot was changed: log and checkpoint don't agree", s.dir)
+	return fault.Failedf("make it anew: pulse-queue snapshot "+s.dir, "%s: the snapshot was changed, or made by an older pulse: log and checkpoint don't agree", s.dir)
 }
 
 // isSnapshot reports whether dir is one. That decides what is refused and what may

@@ -86,11 +86,19 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 		r.find("%s: it was edited, and is made anew", checkpointFile)
 	}
 	recovered := s.recover()
-	if recovered == nil { // the files must hold still, but others may read them too
+	for behind := true; recovered == nil && behind; { // the files must hold still, but others may read them too
 		unlock()
 		if unlock, err = s.lock.take(false); err != nil {
 			unlock = func() {}
 			return r, err
+		}
+		if behind, recovered = s.reload(); behind { // somebody died meanwhile
+			unlock()
+			if unlock, err = s.lock.take(true); err != nil {
+				unlock = func() {}
+				return r, err
+			}
+			recovered = s.recover()
 		}
 	}
 	segments, err := s.log.segments()
@@ -116,6 +124,14 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 		s.verifyBeside(r, metaDir, ".json", func(l left) [8]byte { return l.meta }),
 		s.verifyBeside(r, resultDir, "", func(l left) [8]byte { return l.result }),
 		s.verifyTasks(r))
+}
+
+// reload finds out how far the log was carried out by others.
+func (s *Spool) reload() (behind bool, err error) {
+	if err := s.load(); err != nil {
+		return false, err
+	}
+	return s.log.behind()
 }
 
 func (s *Spool) verifySegment(r *Report, name string) error {
@@ -352,43 +368,6 @@ func (s *Spool) verifyBeside(r *Report, dir, suffix string, want func(left) [8]b
 	return err
 }
 
-// verifyPruned checks that every id that was pruned is still known, and no other one.
-func (s *Spool) verifyPruned(r *Report) error {
-	known := map[taskID]bool{}
-	err := s.disk.Names(prunedDir, func(name string) error {
-		return s.verifyShard(r, prunedDir+"/"+name, known)
-	})
-	for id, logged := range r.tasks {
-		if logged.state == "" && !known[id] {
-			r.find("pruned: it lacks task %x", id)
-		}
-	}
-	return err
-}
-
-func (s *Spool) verifyShard(r *Report, name string, known map[taskID]bool) error {
-	size := int64(0)
-	err := lines(s.disk, name, prunedWidth, func(off int64, line []byte) (bool, error) {
-		size = off + prunedWidth
-		if bytes.Equal(line, make([]byte, prunedWidth)) { // a place that a power cut left empty
-			return true, nil
-		}
-		id := string(line[:32])
-		logged, ok := r.tasks[idOf(id)]
-		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || prunedFile(id) != name ||
-			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
-			r.find("%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
-		}
-		known[idOf(id)] = true
-		return true, nil
-	})
-	if notFile(err) {
-		r.find("%s: it is not a file any more", name)
-		return nil
-	}
-	return errors.Join(err, s.verifySize(r, name, size))
-}
-
 // verifyTasks checks every file of every state.
 func (s *Spool) verifyTasks(r *Report) error {
 	for _, st := range task.States {
@@ -421,7 +400,7 @@ func (s *Spool) verifyTask(r *Report, st task.State, name string) error {
 	}
 	b, err := s.disk.Read(string(st) + "/" + name)
 	if notFile(err) {
-		r.find("%s/%s: it is not a file any more", st, name)
+		r.find("%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)
 		return nil
 	}
 	if err != nil {

@@ -161,7 +161,12 @@ func (v view) Load(st task.State, id string) (queue.Stored, error) {
 // notFile reports whether something else lies where a file should, or one that is
 // not ours to read. Unlike an I/O error that is no reason to stop.
 func notFile(err error) bool {
-	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES)
+	for _, e := range []error{errOdd, errLarge, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ENXIO} { // ENXIO: a FIFO, a socket
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // object reads a small file that holds one object; a file that is absent is no
@@ -249,7 +254,7 @@ func (v view) Held() (*audit.Line, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil && !notFile(err) {
 		return nil, err
 	}
 	l, err := audit.Parse(b)
@@ -264,6 +269,9 @@ func (v view) Result(id string) ([]byte, error) {
 	b, err := v.disk.Read(resultDir + "/" + id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if notFile(err) {
+		err = fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
 	}
 	return b, err
 }

@@ -54,6 +54,7 @@ func cuts(k *kit, fstype, how string) error {
 		{"add", 2 * n, p.whileAdding},
 		{"a completed ask", n, p.afterRun},
 		{"yes, then its effect", n, p.duringEffect},
+		{"cancel, between its syncs", n + 4, p.betweenSyncs},
 	} {
 		t := k.tally(fmt.Sprintf("power, %s, %s: %s", fstype, how, part.name), "cut")
 		for i := range part.n {
@@ -226,6 +227,31 @@ func (p *plug) afterRun(t *tally, i int) error {
 		return err
 	}
 	return p.after(t, fmt.Sprintf("cut %d", i), then, b, 0)
+}
+
+// betweenSyncs cuts the power before one of the syncs of a command that moves a task: some
+// of its directories are on the disk then, and some are not.
+func (p *plug) betweenSyncs(t *tally, i int) error {
+	out, err := p.d.must(mail(p.uid+1, "allow"), "pulse-queue", "add")
+	p.uid++
+	if err = errors.Join(err, p.b.receipts(out)); err != nil {
+		return err
+	}
+	list, err := tasks(out)
+	if err != nil {
+		return err
+	}
+	n := 1 + i%7
+	e := p.d.exec("", strace(filepath.Join(p.v.dir, "trace"), "fsync", fmt.Sprintf("fsync:signal=KILL:when=%d", n),
+		p.v.k.locked+"/pulse-queue", "cancel", list[0].ID)...)
+	if e.err != nil || !e.killed && e.status != 0 {
+		return fmt.Errorf("cancel: %v", e)
+	}
+	then, b, err := p.v.cut(p.d, p.b)
+	if err != nil {
+		return err
+	}
+	return p.after(t, fmt.Sprintf("cut %d, before sync %d", i, n), then, b, 0)
 }
 
 // duringEffect cuts the power after a yes, and while its effect is being sent.
