@@ -42,6 +42,20 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
+// FuzzStart: a line of the ledger of starts is known whole, or not at all.
+func FuzzStart(f *testing.F) {
+	l := audit.Line{Time: epoch, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", Kind: task.Effect, Sender: "me@example.com"}
+	f.Add(appendStart(nil, &l))
+	l.Time, l.Kind, l.Sender = time.Time{}, task.Ask, ""
+	f.Add(appendStart(nil, &l))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		st, ok := parseStart(b)
+		if ok && (len(b) != startsWidth || seconds(st.Time) != st.Time.Unix() || st.Kind != task.Ask && st.Kind != task.Effect) {
+			t.Fatalf("%q is %+v", b, st)
+		}
+	})
+}
+
 // TestEntryFits: whatever stands in the log, a line of the agenda has its width.
 func TestEntryFits(t *testing.T) {
 	long := string(make([]byte, 300))

@@ -132,7 +132,12 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 			if err := change(filepath.Join(s.dir, name)); err != nil {
 				t.Fatal(err)
 			}
-			report, err := opened(t, s.dir).Verify("")
+			again, err := Open(s.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := again.Verify("")
+			again.Close()
 			switch {
 			case err != nil || len(report.Findings) > 0:
 				found++
@@ -143,8 +148,8 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 				if got := says(t, s); got != said {
 					t.Errorf("%s, %s: it says something else:\n%s", name, what, got)
 				}
-				if again := content(t, s.dir); name == startsFile && again[name] != was[name] {
-					t.Errorf("%s, %s: it is %q", name, what, again[name])
+				if is := content(t, s.dir); name == startsFile && is[name] != was[name] {
+					t.Errorf("%s, %s: it is %q", name, what, is[name])
 				}
 			}
 			restore(t, s.dir, was)
