@@ -34,9 +34,13 @@ func cancel(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	id, err := queue.Whole(s, c.Args().First())
+	if err != nil {
+		return cmdline.Unknown(err)
+	}
 	var was queue.Stored
 	err = s.Update(func(tx queue.Tx) (err error) {
-		was, err = queue.Cancel(tx, c.Args().First(), cmdline.User(), time.Now())
+		was, err = queue.Cancel(tx, id, cmdline.User(), time.Now())
 		return err
 	})
 	if errors.Is(err, queue.ErrState) {

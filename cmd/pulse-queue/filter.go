@@ -12,6 +12,7 @@ import (
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
+	"pulse/lib/spool"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
@@ -90,27 +91,47 @@ func listed(c *cli.Context) ([]task.State, error) {
 	return slices.DeleteFunc(slices.Clone(task.States), func(s task.State) bool { return !s.Open() }), nil
 }
 
-// each calls row for every task that is asked for, oldest first in each state.
-func (f *filter) each(v queue.View, row func(*queue.Stored) error) error {
-	for _, st := range f.states {
-		var err error
-		if st.Open() {
-			err = v.Open(func(e queue.Entry) (bool, error) {
-				if e.State != st || !f.may(&e) {
-					return true, nil
+// each calls row for every task that is asked for, oldest first in each state. The
+// tasks are listed as they were at one moment, and read some at a time: nobody waits
+// for what row does.
+func (f *filter) each(s *spool.Spool, row func(*queue.Stored) error) error {
+	lists, err := s.List(f.states, f.may)
+	for _, l := range lists {
+		for left := l.IDs; len(left) > 0 && err == nil; {
+			var some []queue.Stored
+			some, left, err = f.some(s, l.State, left)
+			for i := range some {
+				if err == nil {
+					err = row(&some[i])
 				}
-				return true, f.load(v, &e, row)
-			})
-		} else {
-			err = v.Scan(st, func(id string) (bool, error) {
-				return true, f.load(v, &queue.Entry{ID: id, State: st}, row)
-			})
-		}
-		if err != nil {
-			return err
+			}
 		}
 	}
-	return nil
+	return err
+}
+
+// The bounds of what is read at a time.
+const (
+	someTasks = 64
+	someBytes = 1 << 20
+)
+
+// some reads some of the tasks, and returns the ids it did not come to.
+func (f *filter) some(s *spool.Spool, st task.State, ids []queue.ID) (some []queue.Stored, left []queue.ID, err error) {
+	err = s.View(func(v queue.View) error {
+		some, left = nil, ids
+		for size := 0; len(left) > 0 && len(some) < someTasks && size < someBytes; left = left[1:] {
+			t, meant, err := f.load(v, st, left[0].String())
+			if err != nil {
+				return err
+			}
+			if meant {
+				some, size = append(some, t), size+len(t.File)
+			}
+		}
+		return nil
+	})
+	return some, left, err
 }
 
 // may reports whether a task can be meant, as far as the agenda tells: what it rules
@@ -126,32 +147,29 @@ func (f *filter) may(e *queue.Entry) bool {
 	return f.oldest.IsZero() || e.Since.Add(time.Second).After(f.oldest)
 }
 
-// load reads a task and gives it to row if it is meant. Of one that can't be read
-// only the agenda knows anything: what it can't answer counts as no.
-func (f *filter) load(v queue.View, e *queue.Entry, row func(*queue.Stored) error) error {
-	s, err := v.Load(e.State, e.ID)
-	switch {
-	case errors.Is(err, queue.ErrUnknown):
-		return nil // removed by hand: verify says so
-	case errors.Is(err, queue.ErrCorrupt):
-		if f.blind(e) {
-			return row(&s)
+// load reads a task, and reports whether it is meant. It may have gone on since it was
+// listed. Of one that can't be read only the agenda knows anything, and it was asked
+// already: what it could not answer counts as no.
+func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, meant bool, err error) {
+	t, err = v.Load(st, id)
+	if errors.Is(err, queue.ErrUnknown) {
+		if st, err = v.State(id); err != nil || !slices.Contains(f.states, st) {
+			return t, false, err // it was pruned, is not asked for, or was removed by hand: verify says so
 		}
-		return nil
-	case err != nil:
-		return err
-	case f.meant(&s):
-		return row(&s)
+		t, err = v.Load(st, id)
 	}
-	return nil
+	if errors.Is(err, queue.ErrCorrupt) {
+		return t, f.blind(st), nil
+	}
+	return t, err == nil && f.meant(&t), err
 }
 
 // blind reports whether a task is meant whose file can't be read.
-func (f *filter) blind(e *queue.Entry) bool {
+func (f *filter) blind(st task.State) bool {
 	if strings.HasPrefix(f.sender, "@") || !f.newest.IsZero() || !f.oldest.IsZero() {
 		return false
 	}
-	return e.State.Open() || f.kind == "" && f.action == "" && f.sender == ""
+	return st.Open() || f.kind == "" && f.action == "" && f.sender == ""
 }
 
 func (f *filter) meant(s *queue.Stored) bool {

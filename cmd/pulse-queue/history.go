@@ -44,18 +44,18 @@ func (r *repeated) end() []string {
 
 // whole completes the beginning of an id of a task or, where no task has it, of what was
 // refused.
-func whole(v queue.View, prefix string) (string, error) {
-	id, err := queue.Whole(v, prefix)
+func whole(s queue.Store, prefix string) (string, error) {
+	id, err := queue.Whole(s, prefix)
 	if !errors.Is(err, queue.ErrUnknown) || len(prefix) < queue.LeastPrefix || strings.Trim(prefix, "0123456789abcdef") != "" {
 		return id, err
 	}
-	return logged(v, prefix)
+	return logged(s, prefix)
 }
 
 // logged completes the beginning of an id that stands in the log: there are lines about
 // tasks that have no file.
-func logged(v queue.View, prefix string) (id string, err error) {
-	lines, err := v.Lines(time.Time{}, `"`+prefix)
+func logged(s queue.Store, prefix string) (id string, err error) {
+	lines, err := linesAbout(s, time.Time{}, `"`+prefix)
 	if err != nil {
 		return "", err
 	}
@@ -73,4 +73,14 @@ func logged(v queue.View, prefix string) (id string, err error) {
 		err = fmt.Errorf("%w: %s", queue.ErrUnknown, prefix)
 	}
 	return id, err
+}
+
+// linesAbout returns a reader of the lines of the log that hold a text. The log may be
+// long, so it is read after the View.
+func linesAbout(s queue.Store, since time.Time, text string) (lines queue.Lines, err error) {
+	err = s.View(func(v queue.View) (err error) {
+		lines, err = v.Lines(since, text)
+		return err
+	})
+	return lines, err
 }

@@ -45,21 +45,18 @@ func list(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	through := newOutlet(c.App.Writer)
 	if _, err := cmdline.ConfineToQueue(c); err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(through, 64<<10)
+	out := cmdline.Output(c)
 	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
 	if !c.Bool("json") {
 		tab := table{out, listColumns}
 		tab.row("ID", "STATE", "KIND", "AGE", "TRUST", "ACTION", "SENDER", "SUBJECT")
 		row = func(s *queue.Stored) error { return tab.row(cells(s, now)...) }
 	}
-	err = s.View(func(v queue.View) error {
-		return f.each(v, func(s *queue.Stored) error { return cmp.Or(c.Context.Err(), row(s)) })
-	})
-	return cmp.Or(errors.Join(err, out.Flush()), through.Close(c.Context))
+	err = f.each(s, func(t *queue.Stored) error { return cmp.Or(c.Context.Err(), row(t)) })
+	return errors.Join(err, out.Flush())
 }
 
 // listColumns are the widths of the columns: what is longer moves the rest of its

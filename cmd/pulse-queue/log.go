@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"slices"
 	"strings"
@@ -52,19 +51,14 @@ func showLog(c *cli.Context) error {
 	if _, err := cmdline.ConfineToQueue(c); err != nil {
 		return err
 	}
-	var lines queue.Lines
-	err = s.View(func(v queue.View) error {
-		if err := sel.find(v); err != nil {
-			return err
-		}
-		lines, err = v.Lines(sel.since, sel.task)
+	if err := sel.find(s); err != nil {
 		return err
-	})
+	}
+	lines, err := linesAbout(s, sel.since, sel.task)
 	if err != nil {
 		return err
 	}
-	// The queue is not held up by what reads this.
-	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	out := cmdline.Output(c)
 	tab := table{out, logColumns}
 	if !c.Bool("json") {
 		tab.row("TIME", "EVENT", "STATE", "ID", "ACTION", "SENDER", "REASON", "BY")
@@ -113,14 +107,14 @@ func since(text string, now time.Time) (time.Time, error) {
 
 // find completes the beginning of an id. It is looked up in the log, for there are
 // lines about tasks that have no file.
-func (sel *selection) find(v queue.View) error {
+func (sel *selection) find(s queue.Store) error {
 	if sel.task == "" || task.ValidID(sel.task) {
 		return nil
 	}
 	if strings.Trim(sel.task, "0123456789abcdef") != "" || len(sel.task) < queue.LeastPrefix {
 		return fault.Usagef("pulse-queue list --all", "--task: %s is not the beginning of an id: want %d digits or more", sel.task, queue.LeastPrefix)
 	}
-	id, err := logged(v, sel.task)
+	id, err := logged(s, sel.task)
 	if errors.Is(err, queue.ErrUnknown) {
 		return unknown(err)
 	}

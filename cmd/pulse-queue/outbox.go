@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"io"
 
@@ -16,8 +15,7 @@ import (
 	"pulse/lib/workspace"
 )
 
-// outbox prints what workers proposed and nobody has taken yet. It never keeps the
-// queue locked while its reader is busy: that is an add that wants it.
+// outbox prints what workers proposed and nobody has taken yet.
 func outbox(c *cli.Context) error {
 	s, err := cmdline.QueueOutside(c)
 	if err != nil {
@@ -34,7 +32,7 @@ func outbox(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	out := cmdline.Output(c)
 	for _, parent := range parents {
 		var file []byte
 		err := s.View(func(v queue.View) (err error) {

@@ -64,12 +64,11 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 // pruneState prunes the tasks of a state, some in each Update: others get the lock
 // in between.
 func pruneState(c *cli.Context, s *spool.Spool, st task.State, limit time.Duration, now time.Time) (total int, err error) {
-	var ids []queue.ID
-	err = s.View(func(v queue.View) (err error) {
-		ids, err = queue.Closed(v, st)
-		return err
-	})
-	for err == nil && len(ids) > 0 && c.Context.Err() == nil {
+	lists, err := s.List([]task.State{st}, nil)
+	if err != nil {
+		return 0, err
+	}
+	for ids := lists[0].IDs; err == nil && len(ids) > 0 && c.Context.Err() == nil; {
 		n := 0
 		err = s.Update(func(tx queue.Tx) (err error) {
 			n, ids, err = queue.Prune(tx, st, ids, limit, cmdline.User(), now)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -43,19 +42,15 @@ func show(c *cli.Context) error {
 	if _, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...); err != nil {
 		return err
 	}
-	var text strings.Builder // bounded by one task; printed once the queue is not held up
-	t := teller{out: &text, where: cmdline.Where(c), policy: p, now: time.Now(), workers: workers, dead: dead}
-	err = s.View(func(v queue.View) error {
-		t.v = v
-		return t.tell(c.Args().First(), c.Bool("json"))
-	})
+	t := teller{where: cmdline.Where(c), policy: p, now: time.Now(), workers: workers, dead: dead}
+	err = t.read(s, c.Args().First(), c.Bool("json"))
 	if errors.Is(err, queue.ErrUnknown) {
 		return fault.Failedf(t.where.Command("pulse-queue list --all"), "%w", err)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(c.App.Writer, text.String())
+	_, err = io.WriteString(c.App.Writer, t.out.String())
 	return err
 }
 
@@ -65,8 +60,8 @@ func unknown(err error) error {
 }
 
 // about returns the lines of the log about a task, oldest first.
-func about(v queue.View, id string) (list []audit.Line, err error) {
-	lines, err := v.Lines(time.Time{}, id)
+func about(s queue.Store, id string) (list []audit.Line, err error) {
+	lines, err := linesAbout(s, time.Time{}, id)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,8 +21,8 @@ import (
 type teller struct {
 	v       queue.View
 	id      string
-	out     io.Writer
-	policy  *policy.Policy // nil: none was named
+	out     strings.Builder // bounded by one task
+	policy  *policy.Policy  // nil: none was named
 	now     time.Time
 	where   screen.Where // for the commands that are suggested
 	workers string
@@ -31,40 +30,74 @@ type teller struct {
 	lines   []audit.Line         // about the task, and about what it proposed
 }
 
-// tell tells the story of the task whose id begins so, or prints its record.
-func (t *teller) tell(prefix string, json bool) error {
-	id, err := whole(t.v, prefix)
+// read reads what there is to tell of the task whose id begins so, or prints its record.
+func (t *teller) read(s queue.Store, prefix string, json bool) error {
+	id, err := whole(s, prefix)
 	if err != nil {
 		return err
-	}
-	st, err := t.v.State(id)
-	if err != nil {
-		return err
-	}
-	if json {
-		return t.json(st, id)
 	}
 	t.id = id
-	if t.lines, err = about(t.v, id); err != nil {
+	for range 8 { // a task that is moved by hand never is where the log has it
+		if json {
+			return s.View(func(v queue.View) error { return t.look(v, (*teller).json) })
+		}
+		if t.lines, err = about(s, id); err != nil {
+			return err
+		}
+		again := false
+		err = s.View(func(v queue.View) error {
+			return t.look(v, func(t *teller, st task.State) error {
+				again = st != t.logged()
+				return t.tell(st)
+			})
+		})
+		if err != nil || !again {
+			return err
+		}
+	}
+	return nil
+}
+
+// look calls fn with the state of the task in v.
+func (t *teller) look(v queue.View, fn func(*teller, task.State) error) error {
+	t.v = v
+	t.out.Reset()
+	st, err := v.State(t.id)
+	if err != nil {
 		return err
 	}
-	if st == "" {
-		return t.gone(id)
+	return fn(t, st)
+}
+
+// logged returns the state that the lines leave the task in.
+func (t *teller) logged() (st task.State) {
+	for i := range t.lines {
+		if l := &t.lines[i]; l.Task == t.id && l.Moves() {
+			st = l.To
+		}
 	}
-	return t.task(st, id)
+	return st
+}
+
+// tell tells the story of a task in a state.
+func (t *teller) tell(st task.State) error {
+	if st == "" {
+		return t.gone(t.id)
+	}
+	return t.task(st, t.id)
 }
 
 func (t *teller) print(lines ...string) {
 	for _, l := range lines {
-		fmt.Fprintln(t.out, l)
+		fmt.Fprintln(&t.out, l)
 	}
 }
 
-func (t *teller) json(st task.State, id string) error {
+func (t *teller) json(st task.State) error {
 	if st == "" {
-		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, id)
+		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, t.id)
 	}
-	s, err := t.v.Load(st, id)
+	s, err := t.v.Load(st, t.id)
 	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return err
 	}

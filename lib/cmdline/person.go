@@ -211,7 +211,10 @@ func unmoved(tx queue.Tx, shown *queue.Stored) error {
 
 // Look loads the task that an id names, and makes the sheet that a person reads.
 func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
-	err = d.Queue.View(func(v queue.View) error {
+	if id, err = queue.Whole(d.Queue, id); err != nil {
+		return shown, nil, Unknown(err)
+	}
+	err = d.Queue.View(func(v queue.View) (err error) {
 		if shown, err = queue.Find(v, id); err != nil {
 			return err
 		}

@@ -82,20 +82,21 @@ type ID [16]byte
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Closed lists the tasks of a state, those made first first.
-func Closed(v View, st task.State) (ids []ID, err error) {
-	err = v.Scan(st, func(text string) (bool, error) {
-		var id ID
-		_, err := hex.Decode(id[:], []byte(text))
-		ids = append(ids, id)
-		return err == nil, err
-	})
-	return ids, err
+// IDOf returns the id that text spells; of no id, zeros.
+func IDOf(text string) (id ID) {
+	hex.Decode(id[:], []byte(text))
+	return id
+}
+
+// Listed are the tasks of a state.
+type Listed struct {
+	State task.State
+	IDs   []ID // oldest first
 }
 
 // Prune removes those of the tasks in a state whose last transition lies limit or
 // more before now, at most maxMoves of them, and returns the ids it did not come
-// to. One that can't be read is left to verify. Ids must be in the order of Closed:
+// to. One that can't be read is left to verify. Ids must be in the order of Listed:
 // what was made less than limit ago ends it. A limit of 0 is all of them, wherever the clock is.
 func Prune(tx Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time) (pruned int, left []ID, err error) {
 	for i, id := range ids[:min(len(ids), maxMoves)] {

@@ -42,10 +42,14 @@ func (f *failing) Logged(id string) (task.State, error) {
 }
 
 func (f *failing) Entries(st task.State, fn func(Entry) (bool, error)) error {
-	return f.Scan(st, func(id string) (bool, error) {
-		s := f.tasks[id]
-		return fn(Entry{ID: id, State: st, Digest: audit.Bare(s.Task.Digest), Action: s.Decision.Action, Kind: s.Task.Kind})
-	})
+	for _, id := range f.in(st) {
+		s := f.tasks[id.String()]
+		e := Entry{ID: id.String(), State: st, Digest: audit.Bare(s.Task.Digest), Action: s.Decision.Action, Kind: s.Task.Kind}
+		if more, err := fn(e); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // Move fails for what is not the effect itself.

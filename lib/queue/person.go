@@ -9,15 +9,9 @@ import (
 	"pulse/lib/task"
 )
 
-// Find loads a task by its id or by the beginning of one, four digits or more, if
-// that is unique among the open tasks or, where it is none of them, among all. The
-// latter reads the names of all tasks there are. A task that was pruned is
-// ErrUnknown.
+// Find loads the task of a whole id. One that has no file, for it was pruned or never
+// was, is ErrUnknown.
 func Find(v View, id string) (Stored, error) {
-	id, err := Whole(v, id)
-	if err != nil {
-		return Stored{}, err
-	}
 	st, err := v.State(id)
 	if err == nil && st == "" {
 		err = fmt.Errorf("%w: %s", ErrUnknown, id)
@@ -31,9 +25,11 @@ func Find(v View, id string) (Stored, error) {
 // LeastPrefix is how many digits of an id are enough.
 const LeastPrefix = 4
 
-// Whole returns the id that begins with prefix, as Find takes it; also one that was
-// pruned. A whole id is returned as it is, whether anybody knows it or not.
-func Whole(v View, prefix string) (id string, err error) {
+// Whole returns the id that begins with prefix, four digits or more, if that is unique
+// among the open tasks or, where it is none of them, among all, the pruned ones
+// too. The latter reads the names of all tasks there are. A whole id is returned as
+// it is, whether anybody knows it or not.
+func Whole(s Store, prefix string) (id string, err error) {
 	switch {
 	case task.ValidID(prefix):
 		return prefix, nil
@@ -42,7 +38,7 @@ func Whole(v View, prefix string) (id string, err error) {
 	case len(prefix) < LeastPrefix:
 		return "", fmt.Errorf("%w: %s is too short, want %d digits of an id or more", ErrUnknown, prefix, LeastPrefix)
 	}
-	ids, err := beginning(v, prefix)
+	ids, err := s.Match(prefix)
 	switch {
 	case err != nil:
 		return "", err
@@ -52,20 +48,6 @@ func Whole(v View, prefix string) (id string, err error) {
 		return "", fmt.Errorf("%s is the beginning of more than one id, such as %s and %s", prefix, ids[0], ids[1])
 	}
 	return ids[0], nil
-}
-
-// beginning returns ids that begin with prefix, two at most.
-func beginning(v View, prefix string) (ids []string, err error) {
-	err = v.Open(func(e Entry) (bool, error) {
-		if strings.HasPrefix(e.ID, prefix) {
-			ids = append(ids, e.ID)
-		}
-		return len(ids) < 2, nil
-	})
-	if err != nil || len(ids) > 0 {
-		return ids, err
-	}
-	return v.Match(prefix)
 }
 
 // same loads a task again and makes sure that it still is what was shown.

@@ -38,12 +38,17 @@ const MaxRefusals = 1000
 //   - Update is all or nothing, and durable when it returns nil; after an error or
 //     a crash the store is as before or as after, nothing in between.
 //   - Add fails for an id that is known in any state; Move is a compare-and-swap.
-//   - What fn reads, in View and in Update, is one moment's picture.
+//   - What fn reads, in View and in Update, is one moment's picture. In View, fn may
+//     be called again, and only its last run counts.
 //   - Open and Scan are oldest first. What Open, Count, Starts and Update cost does
 //     not grow with what is closed, and their memory with nothing.
+//   - No reader keeps anybody waiting; so fn is brief, and what reads for long is List
+//     and Match, or comes after the View, as Lines.
 type Store interface {
 	View(fn func(View) error) error
 	Update(fn func(Tx) error) error
+	List(states []task.State, want func(*Entry) bool) ([]Listed, error)
+	Match(prefix string) (ids []string, err error) // two at most, of open tasks first
 }
 
 // View is a consistent picture of the store.
@@ -66,7 +71,6 @@ type View interface {
 	Pruned(id string) (last task.State, err error) // "" where it never was
 	History(fn func(audit.Line) (more bool)) error // newest first
 	Lines(since time.Time, about string) (Lines, error)
-	Match(prefix string) (ids []string, err error) // two at most, of tasks that are not open
 	Refused() (day string, n int)
 }
 

@@ -163,22 +163,20 @@ func eachDir(root string, fn func(dir string) error) error {
 	return errors.Join(err, fn(root))
 }
 
-// reading is the lock of a snapshot, which is the descriptor of its directory: it
+// read takes the lock of a snapshot, which is the descriptor of its directory: it
 // does not change, but it may be replaced, and then removed.
-type reading int
-
-func (root reading) take(bool) (unlock func(), err error) {
-	fd, err := unix.Openat(int(root), ".", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func read(root int) (fd int, err error) {
+	fd, err = unix.Openat(root, ".", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return -1, err
 	}
 	if err := new(flock).wait(fd, unix.LOCK_SH); err != nil {
-		return nil, err
+		return -1, err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, snapshotFile, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		unix.Close(fd)
-		return nil, fault.Temporaryf("run it again", "the snapshot was replaced meanwhile")
+		return -1, fault.Temporaryf("run it again", "the snapshot was replaced meanwhile")
 	}
-	return func() { unix.Close(fd) }, nil
+	return fd, nil
 }

@@ -34,7 +34,7 @@ func (s *Spool) Update(fn func(queue.Tx) error) error {
 	if err := s.Writable(); err != nil {
 		return err
 	}
-	unlock, err := s.lock.take(true)
+	unlock, err := s.lock.take()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ import (
 // unlocked is the lock of a queue that only this test knows.
 type unlocked struct{}
 
-func (unlocked) take(bool) (func(), error) { return func() {}, nil }
+func (unlocked) take() (func(), error) { return func() {}, nil }
+func (unlocked) try() (func(), error)  { return func() {}, nil }
 
 func spoolOn(d *crashFS) *Spool {
 	s := &Spool{dir: "/queue", disk: d, lock: unlocked{}}

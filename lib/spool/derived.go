@@ -32,7 +32,7 @@ func (s *Spool) verifyStarts(r *Report) error {
 		return err
 	}
 	if notFile(err) || !bytes.Equal(got, r.derived.disk.(*memory).files[startsFile]) {
-		r.find("%s: it is not what the log makes of it: the limits are reckoned from it", startsFile)
+		r.findSmall("%s: it is not what the log makes of it: the limits are reckoned from it", startsFile)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (s *Spool) verifyCheckpoint(r *Report) error {
 		want.Refused = max(want.Refused, s.log.Refused)
 	}
 	if err != nil || !bytes.Equal(bytes.TrimRight(got, " \n"), bytes.TrimRight(want.bytes(), " \n")) {
-		r.find("%s: it is not what the log makes of it", checkpointFile)
+		r.findSmall("%s: it is not what the log makes of it", checkpointFile)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestLockIsTheFileOfItsName(t *testing.T) {
 	held := locked(t, name)
 	first := make(chan func(), 1)
 	go func() {
-		unlock, err := s.lock.take(true)
+		unlock, err := s.lock.take()
 		if err != nil {
 			t.Error(err)
 		}

@@ -46,12 +46,13 @@ type forward struct {
 	disk  disk
 	since time.Time
 	about []byte
+	begin int64 // in the segment
 	end   int64 // where the segment ended when the reader was made; below 0: where it ends
 }
 
 func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error {
-	in := lineReader{disk: f.disk, name: auditDir + "/" + name}
-	for off := int64(0); f.end < 0 || off < f.end; {
+	in := lineReader{disk: f.disk, name: auditDir + "/" + name, off: f.begin}
+	for off := f.begin; f.end < 0 || off < f.end; {
 		raw, err := in.next()
 		if err != nil || raw == nil {
 			return err

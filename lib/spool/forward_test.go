@@ -150,12 +150,7 @@ func TestMatch(t *testing.T) {
 		"dddd": "many", "dddd0": pad("dddd0"), "dddd00": pad("dddd0"), "dddd2": pad("dddd2"), "ddd": "none", "": "none", "DDDD": "none",
 		"dddd/": "none", pad("dddd0") + "0": "none", pad("eeee"): pad("eeee"),
 	} {
-		var got string
-		var err error
-		s.View(func(v queue.View) error {
-			got, err = queue.Whole(v, prefix)
-			return nil
-		})
+		got, err := queue.Whole(s, prefix)
 		switch {
 		case errors.Is(err, queue.ErrUnknown):
 			got = "none"

@@ -14,15 +14,43 @@ import (
 // ErrLocked is the error of a lock that somebody else kept for LockTimeout.
 var ErrLocked = errors.New("the queue was locked by another command")
 
-// flock is the file whose flock(2) serves the queue: shared for a consistent view,
-// exclusive for a transition. The kernel gives it back when its holder dies.
+// flock is the file whose flock(2) serves the queue: it is taken for a transition,
+// and never by a reader. The kernel gives it back when its holder dies.
 type flock struct {
 	path string
 	disk *osDisk         // of which path is the lock; nil: it is opened by its path
 	done <-chan struct{} // closed: nobody wants to wait any more
 }
 
-func (l *flock) take(exclusive bool) (func(), error) {
+func (l *flock) take() (unlock func(), err error) {
+	fd, err := l.file()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.wait(fd, unix.LOCK_EX); err != nil {
+		return nil, err
+	}
+	if !l.still(fd) {
+		unix.Close(fd)
+		return l.take()
+	}
+	return func() { unix.Close(fd) }, nil
+}
+
+func (l *flock) try() (unlock func(), err error) {
+	fd, err := l.file()
+	if err != nil {
+		return nil, err
+	}
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || !l.still(fd) {
+		unix.Close(fd)
+		return nil, ErrLocked
+	}
+	return func() { unix.Close(fd) }, nil
+}
+
+// file opens the lock file.
+func (l *flock) file() (int, error) {
 	fd, err := l.open(unix.O_RDWR | unix.O_CREAT)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
 		// What is there can be locked on a disk that can't be written, too.
@@ -30,21 +58,7 @@ func (l *flock) take(exclusive bool) (func(), error) {
 			fd, err = again, nil
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	how := unix.LOCK_SH
-	if exclusive {
-		how = unix.LOCK_EX
-	}
-	if err := l.wait(fd, how); err != nil {
-		return nil, err
-	}
-	if !l.still(fd) {
-		unix.Close(fd)
-		return l.take(exclusive)
-	}
-	return func() { unix.Close(fd) }, nil
+	return fd, err
 }
 
 // still reports whether the file that is locked has the name of the lock: another command
@@ -99,9 +113,12 @@ func (l *flock) wait(fd, how int) error {
 		return context.Canceled
 	case <-time.After(LockTimeout):
 		go abandon(fd, done)
-		return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",
-			"%w for %s", ErrLocked, LockTimeout)
+		return errTooLong()
 	}
+}
+
+func errTooLong() error {
+	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock", "%w for %s", ErrLocked, LockTimeout)
 }
 
 // abandon closes fd once the flock that waits on it has ended: what was closed

@@ -154,6 +154,7 @@ func (p pending) line(l *audit.Line) {
 // verifyOutbox checks that the outboxes hold what was proposed and not taken yet,
 // and nothing else.
 func (s *Spool) verifyOutbox(r *Report) error {
+	seen := map[string]bool{}
 	err := s.disk.Names(outboxDir, func(name string) error {
 		b, err := s.disk.Read(outboxDir + "/" + name)
 		if err != nil && !notFile(err) {
@@ -167,17 +168,17 @@ func (s *Spool) verifyOutbox(r *Report) error {
 			same = same && logged[one.ID] == one.Digest
 		}
 		if !same {
-			r.find("%s/%s: the log says something else of it", outboxDir, name)
+			r.findSmall("%s/%s: the log says something else of it", outboxDir, name)
 		}
-		delete(r.pending, parent)
+		seen[parent] = true
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // a snapshot has none
 	}
 	for parent := range r.pending {
-		if !s.snapshot {
-			r.find("%s/%s.jsonl: it is gone", outboxDir, parent)
+		if !s.snapshot && !seen[parent] {
+			r.findSmall("%s/%s.jsonl: it is gone", outboxDir, parent)
 		}
 	}
 	return err

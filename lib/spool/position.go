@@ -120,18 +120,18 @@ func (s *Spool) verifyPositions(r *Report) error {
 		want[name] = p.Append(nil)
 	}
 	names, err := list(s.disk, positionDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, name := range names {
 		name = positionDir + "/" + name
 		b, err := s.disk.Read(name)
 		if err != nil {
-			continue // verifySmall says so
+			continue // verifyFew says so
 		}
 		if p, err := decodePosition(b); err == nil && positionFile(p.Source) == name {
 			maybe[name] = p.Append(nil)
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return s.verifySmall(r, []string{positionDir}, want, maybe)
+	return s.verifyFew(r, []string{positionDir}, want, maybe)
 }

@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -135,41 +134,4 @@ func (a *applier) prune(l *audit.Line) error {
 		}
 	}
 	return nil
-}
-
-// verifyPruned checks that every id that was pruned is still known, and no other one.
-func (s *Spool) verifyPruned(r *Report) error {
-	known := map[taskID]bool{}
-	err := s.disk.Names(prunedDir, func(name string) error {
-		return s.verifyShard(r, prunedDir+"/"+name, known)
-	})
-	for id, logged := range r.tasks {
-		if logged.state == "" && !known[id] {
-			r.find("pruned: it lacks task %x", id)
-		}
-	}
-	return err
-}
-
-func (s *Spool) verifyShard(r *Report, name string, known map[taskID]bool) error {
-	size := int64(0)
-	err := lines(s.disk, name, prunedWidth, func(off int64, line []byte) (bool, error) {
-		size = off + prunedWidth
-		if bytes.Equal(line, make([]byte, prunedWidth)) { // a place that a power cut left empty
-			return true, nil
-		}
-		id := string(line[:32])
-		logged, ok := r.tasks[idOf(id)]
-		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || prunedFile(id) != name ||
-			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
-			r.find("%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
-		}
-		known[idOf(id)] = true
-		return true, nil
-	})
-	if notFile(err) {
-		r.find("%s: it is not a file any more", name)
-		return nil
-	}
-	return errors.Join(err, s.verifySize(r, name, size))
 }

@@ -36,7 +36,7 @@ func TestRoom(t *testing.T) {
 // TestInterruptedWait: a signal ends the wait for a lock that somebody else has.
 func TestInterruptedWait(t *testing.T) {
 	s := made(t)
-	unlock, err := s.lock.take(true)
+	unlock, err := s.lock.take()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,8 +91,7 @@ func (s *Spool) Snapshot(dir string) error {
 	if err := tmp.handTo(groups.Workers); err != nil {
 		return err
 	}
-	err = s.View(func(queue.View) error { return s.gather(tmp.path) })
-	if err == nil {
+	if err = s.collect(tmp.path); err == nil {
 		err = copyLinked(tmp.path)
 	}
 	if err == nil {
@@ -108,6 +107,29 @@ func (s *Spool) Snapshot(dir string) error {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	return nil
+}
+
+// collect fills an empty directory with the queue as it is at one moment. Nobody waits
+// for more than the last step, which has little left to do.
+func (s *Spool) collect(root string) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	from := s.at()
+	if err := s.gather(root); err != nil {
+		return err
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	now := s.at()
+	if err := s.follow(root, from); err != nil {
+		return err
+	}
+	if err := s.View(func(queue.View) error { return s.follow(root, now) }); err != nil {
+		return err
+	}
+	return sealLog(root)
 }
 
 // apart returns the parent of dir, without symbolic links, and its last part. Queue

@@ -6,14 +6,17 @@
 // changed survives a power cut. All or nothing: a crash at any instruction leaves
 // the queue as before or as after, and the next command repairs it unasked.
 // Visible means complete: no file appears under its name before it is whole. A
-// reader sees no transition half done.
+// reader sees no transition half done, and keeps nobody waiting: it takes no lock.
 //
 // How: all changes go through the audit log. Update writes new files to tmp and
 // syncs them, appends its lines to the log and syncs that (the point of no
 // return), then moves the files and syncs the directories. The file checkpoint
 // says how far the log has been carried out; what lies behind it is done again.
 // What is open also stands in the agenda, and what was started lately in the ledger
-// of starts, so that no command has to read what is closed.
+// of starts, so that no command has to read what is closed. As every change stands in
+// the log before any file is moved for it, and in the checkpoint after all were, a
+// reader that finds both unchanged has seen a queue that stood still; what reads for
+// long goes on from what it saw with the lines that came since.
 //
 // Caveats: one flock(2) serves the whole queue, so network file systems must not
 // hold it; before Linux 5.8 syncfs(2) does not report I/O errors.
@@ -84,14 +87,19 @@ type Spool struct {
 	log  log
 
 	snapshot bool // a copy of a queue, which is only read
+	reading  int  // the descriptor whose lock keeps a replaced snapshot from being removed
+
+	done <-chan struct{} // closed: nobody wants to wait any more
 
 	placed  map[string]int64 // where the tasks of the next commit stand in the agenda; nil: not looked at
 	stopped place            // where Open was ended last: a place to look first
 }
 
-// locker takes the queue's lock; unlock gives it back.
+// locker takes the queue's lock, which is for whoever changes something; unlock gives
+// it back.
 type locker interface {
-	take(exclusive bool) (unlock func(), err error)
+	take() (unlock func(), err error)
+	try() (unlock func(), err error) // ErrLocked where another command has it
 }
 
 // Open opens a queue.
@@ -119,7 +127,10 @@ func Open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	if snapshot {
-		s.onlyRead()
+		if err := s.onlyRead(); err != nil {
+			s.Close()
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -198,6 +209,7 @@ func open(dir string) (*Spool, error) {
 
 // Interrupt makes an end of waiting for the queue's lock when done is closed.
 func (s *Spool) Interrupt(done <-chan struct{}) {
+	s.done = done
 	if l, ok := s.lock.(*flock); ok {
 		l.done = done
 	}
@@ -207,6 +219,9 @@ func (s *Spool) Interrupt(done <-chan struct{}) {
 func (s *Spool) Close() {
 	if d, ok := s.disk.(*osDisk); ok {
 		d.close()
+	}
+	if s.snapshot {
+		unix.Close(s.reading)
 	}
 }
 
@@ -248,7 +263,7 @@ func Create(dir string, opt Options) error {
 	if int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
 		return fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner", "%s: somebody else's directory is no queue yet", dir)
 	}
-	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take(true)
+	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take()
 	if err != nil {
 		return err
 	}

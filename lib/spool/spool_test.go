@@ -289,8 +289,9 @@ func TestViewIsConsistent(t *testing.T) {
 		}()
 	}
 	for range 300 {
-		seen := map[string]int{}
+		var seen map[string]int
 		err := s.View(func(v queue.View) error {
+			seen = map[string]int{}
 			for _, st := range task.States {
 				err := v.Scan(st, func(id string) (bool, error) {
 					seen[id]++
@@ -310,6 +311,19 @@ func TestViewIsConsistent(t *testing.T) {
 			if n != 1 {
 				t.Fatalf("%s was seen %d times", id, n)
 			}
+		}
+		lists, err := s.List(task.States, every)
+		listed := map[queue.ID]bool{}
+		for _, l := range lists {
+			for _, id := range l.IDs {
+				if listed[id] {
+					t.Fatalf("%s is listed twice", id)
+				}
+				listed[id] = true
+			}
+		}
+		if err != nil || len(listed) != tasks {
+			t.Fatalf("%d of %d tasks are listed: %v", len(listed), tasks, err)
 		}
 	}
 	close(stop)

@@ -6,9 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
 
 	"pulse/lib/approval"
 	"pulse/lib/audit"
@@ -22,6 +19,13 @@ type Report struct {
 	Knows    bool   // the head that was asked for stands in the chain
 	Findings []string
 	Broken   bool // the log can't be carried out
+
+	segment string          // up to where the log was read: its file,
+	size    int64           // so many bytes of it,
+	lineNo  int             // so many lines
+	touched map[string]bool // tasks that lines read since their files were looked at speak of
+	files   []finding       // what is wrong with the files of tasks
+	small   []string        // and with all others
 
 	want      string
 	lines     int64 // that moved a task
@@ -45,6 +49,7 @@ type left struct {
 	entry        [8]byte // and of the line of the agenda
 	entered      int64   // in which order it stands there
 	state, was   task.State
+	seen         uint8 // which of its files were there
 }
 
 func idOf(s string) (id taskID) {
@@ -52,8 +57,25 @@ func idOf(s string) (id taskID) {
 	return id
 }
 
+// finding is what is wrong with a file of a task, or of ids that were pruned.
+type finding struct {
+	about string // the task, or the file; empty: neither, and nothing that moves
+	text  string
+}
+
+// find notes what is wrong with the log.
 func (r *Report) find(format string, args ...any) {
 	r.Findings = append(r.Findings, fmt.Sprintf(format, args...))
+}
+
+// findFile notes what is wrong with a file.
+func (r *Report) findFile(about, format string, args ...any) {
+	r.files = append(r.files, finding{about, fmt.Sprintf(format, args...)})
+}
+
+// findSmall notes what is wrong with a file that is no task's.
+func (r *Report) findSmall(format string, args ...any) {
+	r.small = append(r.small, fmt.Sprintf(format, args...))
 }
 
 func (r *Report) reached(head string) {
@@ -62,14 +84,56 @@ func (r *Report) reached(head string) {
 }
 
 // Verify checks the chain of the log from its first line, whether head, if any, was
-// once its head, and every task file against what the log says of it. It takes some
-// 400 bytes of memory a task.
+// once its head, and every file against what the log says of it. It takes some 400
+// bytes of memory a task, and keeps nobody waiting: what was committed while it read
+// the files is looked at again.
 func (s *Spool) Verify(head string) (*Report, error) { return s.verify(head, true) }
 
 // VerifyChain checks the chain alone.
 func (s *Spool) VerifyChain() (*Report, error) { return s.verify("", false) }
 
 func (s *Spool) verify(head string, files bool) (*Report, error) {
+	r := newReport(head)
+	edited := s.editedCheckpoint()
+	err := s.settle() // the repair of what a crash left comes first
+	r.Broken = errors.Is(err, ErrBroken)
+	if err != nil && !r.Broken {
+		return r, err
+	}
+	broken := err
+	if err := s.readOn(r); err != nil {
+		return r, err
+	}
+	if r.Broken {
+		r.find("%v", broken)
+	}
+	switch {
+	case !files:
+		err = nil
+	case r.Broken: // nothing is committed any more
+		err = errors.Join(s.verifyFiles(r), s.verifySmall(r))
+	default:
+		err = s.verifyFiles(r)
+		for range 3 { // the longer it took, the more there is to look at again
+			if err == nil {
+				err = errors.Join(s.settle(), s.verifyAgain(r))
+			}
+		}
+		if err == nil {
+			err = s.View(func(queue.View) error { return errors.Join(s.verifyAgain(r), s.verifySmall(r)) })
+		}
+	}
+	if edited {
+		r.find("%s: it was edited, and is made anew", checkpointFile)
+	}
+	r.Findings = append(r.Findings, r.small...)
+	for _, f := range r.files {
+		r.Findings = append(r.Findings, f.text)
+	}
+	return r, err
+}
+
+func newReport(head string) *Report {
 	r := &Report{
 		want: head, Knows: head == "", tasks: map[taskID]left{},
 		approvals: map[string]*approval.Approval{}, spent: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
@@ -77,102 +141,94 @@ func (s *Spool) verify(head string, files bool) (*Report, error) {
 		derived: derived(),
 	}
 	r.reached(audit.Origin)
-	unlock, err := s.lock.take(true) // the repair of what a crash left comes first
-	if err != nil {
-		return r, err
+	return r
+}
+
+// editedCheckpoint reports whether somebody edited the checkpoint. What two readings
+// agree on is not half written.
+func (s *Spool) editedCheckpoint() bool {
+	first, err := s.disk.Read(checkpointFile)
+	if l := startOf(s.disk); err != nil || !errors.Is(l.loadCheckpoint(nil), errEdited) {
+		return false
 	}
-	defer func() { unlock() }()
-	if l := startOf(s.disk); errors.Is(l.loadCheckpoint(nil), errEdited) {
-		r.find("%s: it was edited, and is made anew", checkpointFile)
-	}
-	recovered := s.recover()
-	for behind := true; recovered == nil && behind; { // the files must hold still, but others may read them too
-		unlock()
-		if unlock, err = s.lock.take(false); err != nil {
-			unlock = func() {}
-			return r, err
-		}
-		if behind, recovered = s.reload(); behind { // somebody died meanwhile
-			unlock()
-			if unlock, err = s.lock.take(true); err != nil {
-				unlock = func() {}
-				return r, err
-			}
-			recovered = s.recover()
-		}
-	}
+	second, err := s.disk.Read(checkpointFile)
+	return err == nil && bytes.Equal(first, second)
+}
+
+// readOn reads the log on to where it was carried out; one that is broken, to its end.
+func (s *Spool) readOn(r *Report) error {
 	segments, err := s.log.segments()
 	if err != nil {
-		return r, err
+		return err
 	}
 	for _, name := range segments {
-		if err := s.verifySegment(r, name); err != nil {
-			return r, err
+		if name < r.segment || !r.Broken && name > s.log.segment {
+			continue
+		}
+		if name != r.segment {
+			r.segment, r.size, r.lineNo = name, 0, 0
+		}
+		end := int64(-1)
+		if !r.Broken && name == s.log.segment {
+			end = s.log.size
+		}
+		if err := s.verifySegment(r, end); err != nil {
+			return err
 		}
 	}
-	if r.Broken = errors.Is(recovered, ErrBroken); r.Broken {
-		r.find("%v", recovered)
-	} else if recovered != nil {
-		return r, recovered
-	}
-	if !files {
-		return r, nil
-	}
-	return r, errors.Join(
-		s.verifyYes(r), s.verifyHold(r), s.verifyPositions(r), s.verifyOutbox(r),
-		s.verifyAgenda(r), s.verifyStarts(r), s.verifyCheckpoint(r), s.verifyPruned(r),
-		s.verifyBeside(r, metaDir, ".json", func(l left) [8]byte { return l.meta }),
-		s.verifyBeside(r, resultDir, "", func(l left) [8]byte { return l.result }),
-		s.verifyTasks(r))
+	return nil
 }
 
-// reload finds out how far the log was carried out by others.
-func (s *Spool) reload() (behind bool, err error) {
-	if err := s.load(); err != nil {
-		return false, err
-	}
-	return s.log.behind()
-}
-
-func (s *Spool) verifySegment(r *Report, name string) error {
-	in := lineReader{disk: s.disk, name: auditDir + "/" + name}
-	for n := 1; ; n++ {
+// verifySegment reads a segment from where the report stands to end; below 0, to where
+// it ends.
+func (s *Spool) verifySegment(r *Report, end int64) error {
+	in := lineReader{disk: s.disk, name: auditDir + "/" + r.segment, off: r.size}
+	for end < 0 || r.size < end {
 		line, err := in.next()
 		if err != nil {
 			return err
 		}
-		if line == nil {
-			if len(in.buf) > 0 {
-				r.find("audit/%s:%d: not a whole line of the log", name, n)
-			}
+		if line == nil && len(in.buf) == 0 {
 			return nil
 		}
+		r.lineNo++
 		l, err := audit.Parse(line)
-		if err != nil {
-			r.find("audit/%s:%d: not a whole line of the log", name, n)
+		if err != nil || line == nil {
+			r.find("audit/%s:%d: not a whole line of the log", r.segment, r.lineNo)
 			return nil
 		}
-		if l.Prev != r.Head {
-			r.find("audit/%s:%d: the chain is broken: a line before this one was changed, moved or removed", name, n)
-		}
-		r.reached(audit.Hash(line))
-		r.granted(&l, name, n)
-		r.session(&l, name, n)
-		r.pending.line(&l)
-		r.read(&l)
-		switch l.Event {
-		case audit.Held:
-			r.hold = append(bytes.Clone(line), '\n')
-		case audit.Released:
-			r.hold = nil
-		}
-		if err := r.derive(&l); err != nil {
+		r.size += int64(len(line)) + 1
+		if err := r.line(line, &l); err != nil {
 			return err
 		}
-		if l.Moves() {
-			r.moved(&l, name, n)
-		}
 	}
+	return nil
+}
+
+// line reckons a line of the log in.
+func (r *Report) line(line []byte, l *audit.Line) error {
+	name, n := r.segment, r.lineNo
+	if l.Prev != r.Head {
+		r.find("audit/%s:%d: the chain is broken: a line before this one was changed, moved or removed", name, n)
+	}
+	r.reached(audit.Hash(line))
+	r.granted(l, name, n)
+	r.session(l, name, n)
+	r.pending.line(l)
+	r.read(l)
+	switch l.Event {
+	case audit.Held:
+		r.hold = append(bytes.Clone(line), '\n')
+	case audit.Released:
+		r.hold = nil
+	}
+	if err := r.derive(l); err != nil {
+		return err
+	}
+	if l.Moves() {
+		r.moved(l, name, n)
+	}
+	return nil
 }
 
 // moved follows a task. A file moved by hand is found even after it moved on by
@@ -204,6 +260,9 @@ func (r *Report) moved(l *audit.Line, segment string, n int) {
 		now.result = was.result
 	}
 	r.tasks[idOf(l.Task)] = now
+	if r.touched != nil {
+		r.touched[l.Task] = true
+	}
 	delete(r.spent, l.Task)
 	if a := r.approvals[l.Task]; a != nil && l.Event == task.Started && l.Approval == nil {
 		r.spent[l.Task] = a
@@ -234,180 +293,4 @@ func (r *Report) granted(l *audit.Line, segment string, n int) {
 		r.find("audit/%s:%d: grant %s was %s, and nobody had given it", segment, n, l.Grant.ID, l.Event)
 	}
 	delete(r.grants, l.Grant.ID)
-}
-
-// verifyYes checks that approvals, grants and sessions are those of the log: none that
-// nobody gave, and none gone.
-func (s *Spool) verifyYes(r *Report) error {
-	want, maybe := map[string][]byte{}, map[string][]byte{}
-	for id, a := range r.approvals {
-		want[approvalFile(id)] = a.Append(nil)
-	}
-	for id, a := range r.spent { // only a queue that has approvers keeps it
-		maybe[spentFile(id)] = a.Append(nil)
-	}
-	for id, g := range r.grants {
-		want[grantFile(id)] = g.Append(nil)
-	}
-	for id, session := range r.sessions {
-		want[sessionFile(id)] = session.Append(nil)
-	}
-	return s.verifySmall(r, []string{approvalDir, grantDir, sessionDir}, want, maybe)
-}
-
-// verifySmall checks that directories hold files that say what they must, or may, and
-// nothing else. A snapshot has none of these directories.
-func (s *Spool) verifySmall(r *Report, dirs []string, want, maybe map[string][]byte) error {
-	for _, dir := range dirs {
-		err := s.disk.Names(dir, func(name string) error {
-			name = dir + "/" + name
-			b, err := s.disk.Read(name)
-			if err != nil && !notFile(err) {
-				return err
-			}
-			logged, ok := want[name]
-			if !ok {
-				logged = maybe[name]
-			}
-			if delete(want, name); err != nil || logged == nil || !bytes.Equal(b, append(slices.Clip(logged), '\n')) {
-				r.find("%s: the log knows nothing of it, or says something else", name)
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	for name := range want {
-		if !s.snapshot {
-			r.find("%s: it is gone", name)
-		}
-	}
-	return nil
-}
-
-// verifyHold checks that a queue that the log has held is. A file made by hand holds
-// one, too.
-func (s *Spool) verifyHold(r *Report) error {
-	b, err := s.disk.Read(holdFile)
-	switch {
-	case r.hold == nil && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		r.find("%s: it is gone: the log has the queue held", holdFile)
-	case err != nil && !notFile(err):
-		return err
-	case err != nil || !bytes.Equal(b, r.hold):
-		r.find("%s: the log says something else", holdFile)
-	}
-	return nil
-}
-
-// verifyAgenda checks that the agenda holds what is open, in its order, and nothing else.
-func (s *Spool) verifyAgenda(r *Report) error {
-	listed, last := map[taskID]bool{}, int64(0)
-	err := lines(s.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
-		if line[0] == closed {
-			return true, nil
-		}
-		id := idOf(string(line[2:34]))
-		logged := r.tasks[id]
-		switch {
-		case !logged.state.Open() || short(line) != logged.entry || listed[id]:
-			r.find("%s: byte %d: the log says something else: %q", agendaFile, off, line)
-		case logged.entered < last:
-			r.find("%s: byte %d: task %x does not stand where it was taken", agendaFile, off, id)
-		}
-		listed[id], last = true, max(last, logged.entered)
-		return true, nil
-	})
-	for id, logged := range r.tasks {
-		if logged.state.Open() && !listed[id] {
-			r.find("%s: it lacks task %x", agendaFile, id)
-		}
-	}
-	return errors.Join(err, s.verifySize(r, agendaFile, s.log.agenda))
-}
-
-// verifySize checks the size of a file: what stands behind it counts, too.
-func (s *Spool) verifySize(r *Report, name string, want int64) error {
-	st, err := s.disk.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) && want == 0 {
-		return nil
-	}
-	if err == nil && st.size != want && !r.Broken {
-		r.find("%s: it has %d bytes, and should have %d", name, st.size, want)
-	}
-	return err
-}
-
-// verifyBeside checks what lies beside the task files: a file that should be there
-// or should not, or that holds something else.
-func (s *Spool) verifyBeside(r *Report, dir, suffix string, want func(left) [8]byte) error {
-	seen := map[taskID]bool{}
-	err := s.disk.Names(dir, func(name string) error {
-		id := strings.TrimSuffix(name, suffix)
-		if id+suffix != name {
-			id = ""
-		}
-		b, err := s.disk.Read(dir + "/" + name)
-		if err != nil && !notFile(err) {
-			return err
-		}
-		if logged := want(r.tasks[idOf(id)]); !task.ValidID(id) || err != nil || logged == [8]byte{} || short(b) != logged {
-			r.find("%s/%s: the log knows nothing of it, or says something else", dir, name)
-		}
-		seen[idOf(id)] = true
-		return nil
-	})
-	for id, logged := range r.tasks {
-		if want(logged) != [8]byte{} && !seen[id] {
-			r.find("%s/%x%s: it is gone", dir, id, suffix)
-		}
-	}
-	return err
-}
-
-// verifyTasks checks every file of every state.
-func (s *Spool) verifyTasks(r *Report) error {
-	for _, st := range task.States {
-		err := s.disk.Names(string(st), func(name string) error {
-			return s.verifyTask(r, st, name)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for id, logged := range r.tasks {
-		if logged.state != "" {
-			r.find("%s/%x.json: it is gone", logged.state, id)
-		}
-	}
-	return nil
-}
-
-func (s *Spool) verifyTask(r *Report, st task.State, name string) error {
-	id, named := strings.CutSuffix(name, ".json")
-	logged, known := r.tasks[idOf(id)]
-	switch {
-	case !named || !task.ValidID(id) || !known || logged.state == "":
-		r.find("%s/%s: the log knows nothing of it", st, name)
-		return nil
-	case logged.state != st:
-		r.find("%s/%s: the log has it in %s", st, name, logged.state)
-	default:
-		delete(r.tasks, idOf(id)) // a second file of that name is one too many
-	}
-	b, err := s.disk.Read(string(st) + "/" + name)
-	if notFile(err) {
-		r.find("%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if got := task.Digest(b); audit.Bare(got) != hex.EncodeToString(logged.digest[:]) {
-		r.find("%s/%s: it was edited: its digest is %s, the log says sha256:%x", st, name, got, logged.digest)
-	}
-	return nil
 }

@@ -1,14 +1,13 @@
 package spool
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,34 +18,95 @@ import (
 	"pulse/lib/task"
 )
 
-// view reads the queue while the lock keeps it still.
+// view reads the queue.
 type view struct{ *Spool }
 
-// View runs fn on a picture of the queue in which no transition is half done.
+// patience is how long View tries without the lock.
+const patience = 250 * time.Millisecond
+
+// View runs fn on a picture of the queue in which no transition is half done. It
+// takes no lock, so that nobody waits for it: it looks at the log before and after,
+// and if something was committed meanwhile, fn runs again. So fn must begin anew
+// each time, and be brief: where writers leave it no pause for so long, it does take
+// the lock.
 func (s *Spool) View(fn func(queue.View) error) error {
-	unlock, err := s.lock.take(false)
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if err := s.settle(); err != nil {
+			return err
+		}
+		at := s.at()
+		err := fn(view{s})
+		if s.snapshot || s.still(at) {
+			return err
+		}
+	}
+	unlock, err := s.lock.take()
 	if err != nil {
 		return err
 	}
-	defer func() { unlock() }()
-	if err = s.load(); err != nil {
+	defer unlock()
+	if err := s.recover(); err != nil {
 		return err
-	}
-	behind, err := s.log.behind()
-	if err != nil {
-		return err
-	}
-	if behind { // somebody died; repairing needs the lock to itself
-		unlock()
-		if unlock, err = s.lock.take(true); err != nil {
-			unlock = func() {}
-			return err
-		}
-		if err := s.recover(); err != nil {
-			return err
-		}
 	}
 	return fn(view{s})
+}
+
+// mark is a place in the log, and what else the checkpoint says of it: the sizes of the
+// indexes, and what was refused.
+type mark struct {
+	segment, head, day   string
+	size, agenda, starts int64
+	refused              int
+}
+
+func (s *Spool) at() mark {
+	l := &s.log
+	return mark{l.segment, l.head, l.Day, l.size, l.agenda, l.starts, l.Refused}
+}
+
+// still reports whether nothing was committed since at, nor is about to be.
+func (s *Spool) still(at mark) bool {
+	if s.load() != nil || s.at() != at {
+		return false
+	}
+	behind, err := s.log.behind()
+	return !behind && err == nil
+}
+
+// settle waits until no transition is under way, and loads how far the log was
+// carried out. It repairs what a command left that died.
+func (s *Spool) settle() error {
+	for wait, end := time.Millisecond, time.Now().Add(LockTimeout); ; wait = min(2*wait, 16*time.Millisecond) {
+		err := s.load()
+		behind := err != nil
+		if err == nil {
+			behind, err = s.log.behind()
+		}
+		if s.snapshot && err == nil {
+			return s.whole(behind)
+		}
+		if s.snapshot || err == nil && !behind {
+			return err
+		}
+		// What can't be read may be half written: only who has the lock can tell.
+		unlock, err := s.lock.try()
+		if err == nil {
+			err = s.recover()
+			unlock()
+			return err
+		}
+		if !errors.Is(err, ErrLocked) {
+			return err
+		}
+		if time.Now().After(end) {
+			return errTooLong()
+		}
+		select {
+		case <-time.After(wait):
+		case <-s.done:
+			return context.Canceled
+		}
+	}
 }
 
 // State returns where the task lies; an empty state is a task nobody knows.
@@ -94,38 +154,11 @@ func (v view) Scan(st task.State, fn func(id string) (more bool, err error)) err
 	}
 	list, err := v.byAge(st)
 	for _, f := range list {
-		if more, err := fn(hex.EncodeToString(f.id[:])); err != nil || !more {
+		if more, err := fn(f.id.String()); err != nil || !more {
 			return err
 		}
 	}
 	return err
-}
-
-// found is a task file in a directory.
-type found struct {
-	mtime int64
-	id    [16]byte
-}
-
-func (v view) byAge(st task.State) (all []found, err error) {
-	err = v.disk.Names(string(st), func(name string) error {
-		id, ok := strings.CutSuffix(name, ".json")
-		if !ok || !task.ValidID(id) {
-			return nil
-		}
-		info, err := v.disk.Stat(string(st) + "/" + name)
-		f := found{mtime: info.mtime.UnixNano()}
-		hex.Decode(f.id[:], []byte(id))
-		all = append(all, f)
-		return err
-	})
-	slices.SortFunc(all, func(a, b found) int {
-		if c := cmp.Compare(a.mtime, b.mtime); c != 0 {
-			return c
-		}
-		return bytes.Compare(a.id[:], b.id[:])
-	})
-	return all, err
 }
 
 // Count returns how many tasks the log has left in a state.

@@ -51,6 +51,10 @@ func fill(dir string, completed, scheduled int) error {
 		if err := w.add(l); err != nil {
 			return err
 		}
+		meta := task.Change{Since: w.now}
+		if err := os.WriteFile(filepath.Join(dir, "meta", id+".json"), append(meta.Append(nil), '\n'), 0o600); err != nil {
+			return err
+		}
 	}
 	return w.flush()
 }

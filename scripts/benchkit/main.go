@@ -3,6 +3,8 @@
 //	benchkit records N          prints N records of about 3 kB
 //	benchkit fill QUEUE COMPLETED SCHEDULED
 //	                            puts tasks into a queue just made
+//	benchkit worst RUNS QUEUE RECORD
+//	                            median and worst time of hold, release and add beside readers
 //	benchkit compare [-n RUNS] INPUT NAME=COMMAND...
 //
 // compare runs the commands in turn, INPUT on standard input, and prints for each
@@ -46,8 +48,15 @@ func main() {
 		}
 		return
 	}
+	if len(os.Args) == 5 && os.Args[1] == "worst" {
+		runs, err := strconv.Atoi(os.Args[2])
+		if err := errors.Join(err, worst(runs, os.Args[3], os.Args[4])); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if len(os.Args) < 4 || os.Args[1] != "compare" {
-		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
+		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED | benchkit worst RUNS QUEUE RECORD | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
 	}
 	args, runs := os.Args[2:], 5
 	if args[0] == "-n" {

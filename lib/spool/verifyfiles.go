@@ -1,0 +1,211 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"pulse/lib/audit"
+	"pulse/lib/task"
+)
+
+// verifyFiles checks the files of all tasks, and the ids of those that were pruned. From
+// here on the report notes which tasks the log speaks of again.
+func (s *Spool) verifyFiles(r *Report) error {
+	r.touched = map[string]bool{}
+	known := map[taskID]bool{}
+	err := s.disk.Names(prunedDir, func(name string) error { return s.verifyShard(r, prunedDir+"/"+name, known) })
+	for i := range besides {
+		if err == nil {
+			err = s.disk.Names(besides[i].dir, func(name string) error { return s.verifyBeside(r, &besides[i], name) })
+		}
+	}
+	for _, st := range task.States {
+		if err == nil {
+			err = s.disk.Names(string(st), func(name string) error { return s.verifyTask(r, st, name) })
+		}
+	}
+	for id := range r.tasks {
+		r.complete(hex.EncodeToString(id[:]), known)
+	}
+	return err
+}
+
+// complete checks that nothing is missing of a task whose files were looked at.
+func (r *Report) complete(id string, known map[taskID]bool) {
+	logged := r.tasks[idOf(id)]
+	if logged.state == "" && !known[idOf(id)] {
+		r.findFile(id, "pruned: it lacks task %s", id)
+	}
+	if logged.state != "" && logged.seen&seenTask == 0 {
+		r.findFile(id, "%s: it is gone", taskFile(logged.state, id))
+	}
+	for i := range besides {
+		if b := &besides[i]; b.want(&logged) != [8]byte{} && logged.seen&b.seen == 0 {
+			r.findFile(id, "%s/%s%s: it is gone", b.dir, id, b.suffix)
+		}
+	}
+}
+
+// verifyAgain reads the log on, and looks again at the tasks that it speaks of.
+func (s *Spool) verifyAgain(r *Report) error {
+	if err := s.readOn(r); err != nil {
+		return err
+	}
+	shards := map[string]bool{}
+	for id := range r.touched {
+		if r.tasks[idOf(id)].state == "" {
+			shards[prunedFile(id)] = true
+		}
+	}
+	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
+	known := map[taskID]bool{}
+	for name := range shards {
+		if err := s.verifyShard(r, name, known); err != nil {
+			return err
+		}
+	}
+	for id := range r.touched {
+		if err := s.verifyOne(r, id); err != nil {
+			return err
+		}
+		r.complete(id, known)
+	}
+	if s.still(s.at()) { // otherwise they are looked at once more
+		r.touched = map[string]bool{}
+	}
+	return nil
+}
+
+// verifyOne checks the files of one task, wherever they may lie.
+func (s *Spool) verifyOne(r *Report, id string) error {
+	r.see(id, 0)
+	for _, st := range task.States {
+		if err := s.verifyTask(r, st, id+".json"); err != nil {
+			return err
+		}
+	}
+	for i := range besides {
+		if err := s.verifyBeside(r, &besides[i], id+besides[i].suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What was seen of a task.
+const (
+	seenTask = 1 << iota
+	seenMeta
+	seenResult
+)
+
+// see notes that a file of a task is there, or with 0 that none is yet.
+func (r *Report) see(id string, what uint8) {
+	logged, known := r.tasks[idOf(id)]
+	if !known {
+		return
+	}
+	if logged.seen |= what; what == 0 {
+		logged.seen = 0
+	}
+	r.tasks[idOf(id)] = logged
+}
+
+// besides is what lies beside the task files.
+var besides = []besideKind{
+	{metaDir, ".json", seenMeta, func(l *left) [8]byte { return l.meta }},
+	{resultDir, "", seenResult, func(l *left) [8]byte { return l.result }},
+}
+
+type besideKind struct {
+	dir, suffix string
+	seen        uint8
+	want        func(*left) [8]byte // the beginning of its digest; zeros: there should be none
+}
+
+// verifyBeside checks a file that lies beside a task: whether it should be there, and
+// what it holds.
+func (s *Spool) verifyBeside(r *Report, kind *besideKind, name string) error {
+	id, named := strings.CutSuffix(name, kind.suffix)
+	if !named || !task.ValidID(id) {
+		r.findFile("", "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
+		return nil
+	}
+	b, err := s.disk.Read(kind.dir + "/" + name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // complete says so
+	}
+	if err != nil && !notFile(err) {
+		return err
+	}
+	logged := r.tasks[idOf(id)]
+	if want := kind.want(&logged); err != nil || want == [8]byte{} || short(b) != want {
+		r.findFile(id, "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
+	}
+	r.see(id, kind.seen)
+	return nil
+}
+
+// verifyShard checks a file of ids that were pruned: all of them were, in these states.
+func (s *Spool) verifyShard(r *Report, name string, known map[taskID]bool) error {
+	b, err := s.disk.Read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case notFile(err):
+		r.findFile(name, "%s: it is not a file any more", name)
+		return nil
+	case err != nil:
+		return err
+	case len(b)%prunedWidth != 0:
+		r.findFile(name, "%s: it ends within a line", name)
+	}
+	for off := 0; off+prunedWidth <= len(b); off += prunedWidth {
+		line := b[off : off+prunedWidth]
+		if bytes.Equal(line, make([]byte, prunedWidth)) { // a place that a power cut left empty
+			continue
+		}
+		id := string(line[:32])
+		logged, ok := r.tasks[idOf(id)]
+		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || prunedFile(id) != name ||
+			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
+			r.findFile(name, "%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
+		}
+		known[idOf(id)] = true
+	}
+	return nil
+}
+
+// verifyTask checks a file of a state.
+func (s *Spool) verifyTask(r *Report, st task.State, name string) error {
+	id, named := strings.CutSuffix(name, ".json")
+	if !named || !task.ValidID(id) {
+		r.findFile("", "%s/%s: the log knows nothing of it", st, name)
+		return nil
+	}
+	b, err := s.disk.Read(string(st) + "/" + name)
+	logged, known := r.tasks[idOf(id)]
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // complete says so
+	case err != nil && !notFile(err):
+		return err
+	case !known || logged.state == "":
+		r.findFile(id, "%s/%s: the log knows nothing of it", st, name)
+		return nil
+	case logged.state != st:
+		r.findFile(id, "%s/%s: the log has it in %s", st, name, logged.state)
+	default:
+		r.see(id, seenTask)
+	}
+	if err != nil {
+		r.findFile(id, "%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)
+	} else if got := task.Digest(b); audit.Bare(got) != hex.EncodeToString(logged.digest[:]) {
+		r.findFile(id, "%s/%s: it was edited: its digest is %s, the log says sha256:%x", st, name, got, logged.digest)
+	}
+	return nil
+}

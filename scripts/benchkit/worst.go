@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// worst measures what readers cost others: RUNS times it runs hold, release and add on
+// a queue that eight listings and a verify read in a loop, and a listing whose
+// output nobody takes, stopped in the middle of it. It prints the median and the worst wall
+// time of each, in ms.
+func worst(runs int, queue, record string) error {
+	stop := make(chan struct{})
+	done := make(chan error)
+	readers := [][]string{{"verify"}}
+	for range 8 {
+		readers = append(readers, []string{"list", "--json"})
+	}
+	for _, args := range readers {
+		go func() { done <- loop(stop, queue, args) }()
+	}
+	asleep, err := stopped(queue)
+	if err == nil {
+		err = measure(runs, queue, record)
+	}
+	close(stop)
+	for range readers {
+		if e := <-done; err == nil {
+			err = e
+		}
+	}
+	if asleep != nil {
+		_ = asleep.Process.Kill() // it may have ended
+		_ = asleep.Wait()
+	}
+	return err
+}
+
+// loop runs a reader again and again.
+func loop(stop chan struct{}, queue string, args []string) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		cmd := exec.Command("pulse-queue", append(args, "--queue", queue)...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+	}
+}
+
+// stopped starts a listing, takes the beginning of its output and stops it.
+func stopped(queue string) (*exec.Cmd, error) {
+	cmd := exec.Command("pulse-queue", "list", "--all", "--json", "--queue", queue)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		return cmd, fmt.Errorf("list --all: %w", err)
+	}
+	return cmd, cmd.Process.Signal(syscall.SIGSTOP)
+}
+
+func measure(runs int, queue, record string) error {
+	b, err := os.ReadFile(record)
+	if err != nil {
+		return err
+	}
+	took := map[string][]time.Duration{}
+	for i := range runs {
+		for _, command := range []string{"hold", "release", "add"} {
+			cmd := exec.Command("pulse-queue", command, "--queue", queue)
+			if command == "add" { // each time another mail
+				cmd.Stdin = strings.NewReader(strings.ReplaceAll(string(b), "<0@example.com>", fmt.Sprintf("<worst-%d@example.com>", i)))
+			}
+			cmd.Stderr = os.Stderr
+			begin := time.Now()
+			if err := cmd.Run(); err != nil {
+				return fmt.Errorf("%s: %w", command, err)
+			}
+			took[command] = append(took[command], time.Since(begin))
+		}
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	for _, command := range []string{"hold", "release", "add"} {
+		fmt.Printf("%24s %10.1f ms %10.1f ms  %s\n", command, ms(median(took[command])), ms(slices.Max(took[command])), filepath.Base(queue))
+	}
+	return nil
+}
