@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, ".state"))
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -51,6 +52,7 @@ func newHost(t *testing.T) *host {
 	h.write(t, "password", dovecottest.Password+"\n")
 	h.write(t, "policy.toml", "authserv_id = \""+receiver+"\"\nowners = [\"me@example.com\"]\nallowed_external = [\"friend@partner.example\"]\n"+
 		"[limits]\nmax_per_run = 1000\nmax_per_day = 10000\nper_sender_per_hour = 1000\npending_per_sender = 1000\n")
+	h.must(t, "pulse-queue init")
 	return h
 }
 

@@ -27,6 +27,7 @@ func bench(t *testing.T) (*host, string) {
 		}
 	}
 	h.write(t, "box", "From x Sat Nov 21 07:00:00 2026\nFrom: me@example.com\n\nx\n")
+	h.must(t, "pulse-queue init")
 	h.must(t, "pulse-fetch mail >fetched; pulse-classify <fetched >classified; pulse-authorize <classified >decided")
 	return h, strings.TrimSpace(h.must(t, "pulse-queue submit --action read_public x | jq -r .task.id"))
 }

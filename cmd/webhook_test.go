@@ -57,9 +57,9 @@ func (h *hooks) request(t *testing.T, name, id, body, field string) {
 func (h *hooks) take(t *testing.T) (list []string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-o", "pipefail", "-c",
-		`pulse-fetch --webhook-secret-file secret "webhook:$PWD/spool" | pulse-classify | pulse-authorize | pulse-queue add`)
+		`pulse-queue init && pulse-fetch --webhook-secret-file secret "webhook:$PWD/spool" | pulse-classify | pulse-authorize | pulse-queue add`)
 	cmd.Dir = h.dir
-	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + h.dir, "PULSE_POLICY=" + h.dir + "/policy.toml", "PULSE_QUEUE=" + h.dir + "/queue"}
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + h.dir, "XDG_STATE_HOME=" + h.dir + "/state", "PULSE_POLICY=" + h.dir + "/policy.toml", "PULSE_QUEUE=" + h.dir + "/queue"}
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -61,6 +61,7 @@ func TestBoxedWorker(t *testing.T) {
 			}
 			return strings.TrimSpace(string(out))
 		}
+		sh("pulse-queue init")
 		id := sh("pulse-queue submit --action read_public x | jq -r .task.id")
 		sh(`pulse-queue run --env SECRET -- "$@"`, c.argv...)
 		got := sh("cat queue/results/" + id)

@@ -54,9 +54,12 @@ func TestCrontab(t *testing.T) {
 	wrapper(`[ "$*" = "--password-file password imaps://me@imap.example.com/INBOX" ] || exit 64
 exec ` + bin + `/pulse-fetch "maildir:$HOME/Maildir"`)
 	executable(t, local, "agent", "jq -r .message.subject >>"+home+"/seen")
+	if out, err := exec.Command(bin+"/pulse-queue", "init", "--queue", home+"/pulse/queue").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	cron := func(e entry) (string, error) {
 		cmd := exec.Command("/bin/bash", "-c", e.command)
-		cmd.Dir, cmd.Env = home, append([]string{"HOME=" + home, "LOGNAME=me"}, env...)
+		cmd.Dir, cmd.Env = home, append([]string{"HOME=" + home, "LOGNAME=me", "XDG_STATE_HOME=" + home + "/state"}, env...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

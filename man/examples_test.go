@@ -214,7 +214,7 @@ func TestChainScript(t *testing.T) {
 	script := put(t, dir, "chain", read(t, "pulse-queue.5").marked(t, "file: chain"))
 	sh := start(t, dir)
 	for _, s := range []string{
-		"export PULSE_QUEUE=queue; pulse-queue submit --action read_public one",
+		"export PULSE_QUEUE=queue; pulse-queue init; pulse-queue submit --action read_public one",
 		"pulse-queue submit --action read_public two",
 		"pulse-queue run -- true",
 	} {

@@ -31,7 +31,7 @@ func TestCrontabOfTheLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh := start(t, dir)
-	sh.run(t, "export SHELL=/bin/bash PATH="+local+":$PATH PULSE_QUEUE="+dir+"/pulse/queue")
+	sh.run(t, "export SHELL=/bin/bash PATH="+local+":$PATH PULSE_QUEUE="+dir+"/pulse/queue; pulse-queue init")
 	cron := func(e entry) {
 		t.Helper()
 		put(t, dir, "entry", strings.ReplaceAll(e.command, "/usr/local/libexec/pulse", source))

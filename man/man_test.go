@@ -33,6 +33,7 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "building the commands: %v\n%s", err, out)
 		return 1
 	}
+	os.Setenv("XDG_STATE_HOME", bin+"/.state")
 	return m.Run()
 }
 

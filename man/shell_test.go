@@ -52,7 +52,7 @@ func start(t *testing.T, dir string) *shell {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
 	cmd.Env = []string{
 		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "TZ=UTC",
-		"PULSE_POLICY=" + filepath.Join(dir, "policy.toml"),
+		"XDG_STATE_HOME=" + filepath.Join(dir, ".local/state"), "PULSE_POLICY=" + filepath.Join(dir, "policy.toml"),
 	}
 	cmd.ExtraFiles = []*os.File{slave}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}

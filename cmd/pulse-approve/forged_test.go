@@ -81,7 +81,7 @@ func TestForgedInsideARun(t *testing.T) {
 	id := d.add(proposal)
 	ask := d.task(d.must("", "pulse-queue", "submit", "--action", "read_public", "hello")).ID
 	forger := d.forger()
-	clean := "env -i PATH=$PATH PULSE_QUEUE=" + d.path("q") + " PULSE_POLICY=" + d.path("policy.toml") + " "
+	clean := "env -i PATH=$PATH XDG_STATE_HOME=$XDG_STATE_HOME PULSE_QUEUE=" + d.path("q") + " PULSE_POLICY=" + d.path("policy.toml") + " "
 	forge := func(name, command string) string { return forger + " " + d.dir + " " + name + " " + command + "\n" }
 	namespace := ""
 	if os.Geteuid() == 0 { // others may not be let

@@ -190,6 +190,9 @@ func consume(c *cli.Context) error {
 	if errors.Is(err, queue.ErrNoGrant) {
 		return fault.Refusedf("a person can say yes: pulse-approve grant TARGET", "%w", err)
 	}
+	if errors.Is(err, queue.ErrLost) {
+		return fault.Refusedf(cmdline.Restored(c), "%w", err)
+	}
 	return err
 }
 

@@ -32,6 +32,7 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{t, t.TempDir()}
 	d.write("policy.toml", rules)
+	d.must("", "pulse-queue", "init")
 	return d
 }
 

@@ -25,13 +25,17 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "measure" {
 		measure(os.Args[2:])
 	}
-	cmdlinetest.Main(m, "pulse-fetch", main, "pulse-classify")
+	cmdlinetest.Main(m, "pulse-fetch", main, "pulse-queue", "pulse-classify")
 }
 
 func TestSessions(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/.state")
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      cmdlinetest.Exits,
 			"imapserver": func(ts *testscript.TestScript, _ bool, args []string) { imapServer(t, ts, args) },

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -56,6 +53,9 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 			return nil, fault.Usagef("one run for each", "%s can't stand beside other sources", withoutPassword(arg))
 		}
 	}
+	if err := queueThere(c, kind); err != nil {
+		return nil, err
+	}
 	if c.IsSet("webhook-secret-file") && kind != "webhook" {
 		return nil, fault.Usagef("leave it out", "--webhook-secret-file is for webhook:")
 	}
@@ -82,6 +82,19 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	}
 	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./NAME",
 		"unknown kind of source %s", kind)
+}
+
+// queueThere fails if there is no queue where one is named. PULSE_QUEUE may be set for
+// all commands: it names one only where it is read.
+func queueThere(c *cli.Context, kind string) error {
+	dir := c.String("queue")
+	if dir == "" || kind != "imaps" && kind != "imap" && dir == os.Getenv("PULSE_QUEUE") {
+		return nil
+	}
+	if err := spool.There(dir); err != nil {
+		return fmt.Errorf("--queue: %w", err)
+	}
+	return nil
 }
 
 // misspelt reports whether an argument is no file and may be a URL, with a password in
@@ -186,29 +199,10 @@ func start(c *cli.Context, a mailbox.Address) (mailbox.Start, error) {
 	if !from.Resume {
 		return from, nil
 	}
-	if err := queueThere(c.String("queue")); err != nil {
-		return from, err
-	}
 	p, known, err := spool.ReadPosition(c.String("queue"), a.String())
 	if err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}
 	from.Position = mailbox.Position{UIDValidity: p.UIDValidity, UID: p.UID, Received: p.Received, Known: known}
 	return from, nil
-}
-
-// queueThere checks the queue that says where to go on. One that is not there yet
-// is made by pulse-queue add, if its parent is.
-func queueThere(dir string) error {
-	_, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil {
-			return fault.Usagef("mkdir -p "+filepath.Dir(dir), "--queue: %w", err)
-		}
-		return nil
-	}
-	if err != nil {
-		return fault.Usagef("ls -ld "+dir, "--queue: %w", err)
-	}
-	return spool.Trust(dir)
 }

@@ -33,6 +33,7 @@ func newExhibit(t *testing.T, a escapetest.Attack) *exhibit {
 	t.Setenv("LOGNAME", a.Text)
 	e := &exhibit{t, a}
 	e.write("policy.toml", "owners = [\"me@example.com\"]\n[matrix.unknown]\nallow = [\"read_public\"]\n[limits]\nmax_attempts = 1\n")
+	e.shows("", "init")
 	return e
 }
 

@@ -105,7 +105,7 @@ func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err err
 		return err
 	}
 	f.Owner = info.Sys().(*syscall.Stat_t).Uid
-	f.Durable, f.Room = spool.Durable(dir), s.Room(reserve)
+	f.Durable, f.Room, f.Unwatched = spool.Durable(dir), s.Room(reserve), s.Forgetful()
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}

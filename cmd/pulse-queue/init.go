@@ -40,14 +40,23 @@ func initQueue(c *cli.Context) error {
 	if opt.Approvers.Name != "" && opt.Workers.Name != "" && opt.Approvers.ID == opt.Workers.ID {
 		return fault.Usagef("groupadd another", "--approver-group and --worker-group are both %s: workers could answer", opt.Approvers.Name)
 	}
+	fresh := spool.There(dir) != nil
 	if err := spool.Create(dir, opt); err != nil {
 		return err
 	}
-	s, err := spool.Open(dir)
+	if fresh {
+		forget(c, dir)
+	}
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if lost, err := lacking(s); err != nil {
+		return err
+	} else if lost != "" {
+		cmdline.Warn(c, "a queue with more in it was here before: nothing starts until pulse-queue release --restored")
+	}
 	if c.Bool("unsafe") && !s.Unsafe {
 		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
 	}
@@ -55,6 +64,14 @@ func initQueue(c *cli.Context) error {
 		cmdline.Warn(c, "%v; %s", err, fault.HintOf(err))
 	}
 	return nil
+}
+
+// forget drops what was noted of a queue that was here before. What can't be dropped stops
+// nothing but starts.
+func forget(c *cli.Context, dir string) {
+	if had, err := cmdline.Forget(dir); had && err == nil {
+		cmdline.Warn(c, "another queue was here before: mail of the last 48 hours that it had done is fetched again, and done again")
+	}
 }
 
 // group returns the group that a flag names, which whoever makes a queue must be in: he

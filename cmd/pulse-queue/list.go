@@ -40,7 +40,7 @@ func list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func showLog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,7 @@ func app() *cli.App {
 				Name: "requeue", ArgsUsage: "ID...", Usage: "put tasks that have ended back, once a person said yes to each", Action: requeue,
 				Flags: []cli.Flag{queue, policy, cmdline.KeyFlag(), confined},
 			},
-			{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queue}},
-			{Name: "release", Usage: "let runs start tasks again", Action: release, Flags: []cli.Flag{queue}},
+			holdCommand(queue), releaseCommand(queue, confined),
 			{
 				Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,
 				Flags: []cli.Flag{queue, confined, &cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"}},

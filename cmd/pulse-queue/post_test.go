@@ -45,6 +45,7 @@ func newPost(t *testing.T) *post {
 		}
 	}
 	p.policy(atOnce)
+	p.must("", "pulse-queue", "init")
 	ask, err := os.ReadFile("testdata/shared/owner.jsonl")
 	if err != nil {
 		t.Fatal(err)

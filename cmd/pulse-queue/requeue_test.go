@@ -23,6 +23,7 @@ func newDesk(t *testing.T) *desk {
 	if err := os.Chmod(d.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	d.must("pulse-queue", "init")
 	var receipt struct{ Task struct{ ID string } }
 	if err := json.Unmarshal([]byte(d.must("pulse-queue", "submit", "--action", "read_public", "hi")), &receipt); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func run(c *cli.Context) error {
 			return err
 		}
 		if claim == nil {
-			return sh.held()
+			return sh.stopped()
 		}
 		if err := sh.work(claim, locks); err != nil {
 			return err
@@ -114,7 +114,7 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
-	if sh.store, err = cmdline.QueueOrNew(c); err != nil {
+	if sh.store, err = cmdline.Queue(c); err != nil {
 		return nil, err
 	}
 	if sh.run.Vouch, err = cmdline.VouchFor(p, sh.store, rights); err != nil {
@@ -266,16 +266,24 @@ func detail(end runner.End) string {
 	return text + ")" + lastLine(end.Stderr)
 }
 
-// held says at the end of a run that started nothing more whether somebody holds
-// the queue. That is no news every minute: from cron, only the status says it.
-func (sh *shift) held() error {
-	var text string
+// stopped says at the end of a run that started nothing more whether the queue lacks
+// lines, or somebody holds it. The latter is no news every minute: from cron, only the
+// status says it.
+func (sh *shift) stopped() error {
+	var held, lost string
 	err := sh.store.View(func(v queue.View) (err error) {
-		text, err = queue.Held(v)
+		if held, err = queue.Held(v); err == nil {
+			lost, err = v.Lost()
+		}
 		return err
 	})
-	if err != nil || text == "" {
+	switch {
+	case err != nil:
 		return err
+	case lost != "":
+		return fault.Temporaryf(cmdline.Restored(sh.c), "nothing starts: %w: %s", queue.ErrLost, lost)
+	case held != "":
+		return cmdline.Standing(sh.c, fault.Temporaryf("pulse-queue release", "the queue is %s", held))
 	}
-	return cmdline.Standing(sh.c, fault.Temporaryf("pulse-queue release", "the queue is %s", text))
+	return nil
 }

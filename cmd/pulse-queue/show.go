@@ -32,7 +32,7 @@ func show(c *cli.Context) error {
 			return err
 		}
 	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}

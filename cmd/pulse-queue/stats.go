@@ -45,7 +45,7 @@ func stats(c *cli.Context) error {
 	if c.Bool("json") && c.IsSet("prometheus") {
 		return fault.Usagef("", "--json and --prometheus exclude each other")
 	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func verify(c *cli.Context) error {
 	if b, err := hex.DecodeString(head); err != nil || c.IsSet("head") && len(b) != sha256.Size {
 		return fault.Usagef("pulse-queue verify prints one", "--head: a head is 64 hexadecimal digits")
 	}
-	s, err := cmdline.QueueOrNew(c)
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return err
 	}

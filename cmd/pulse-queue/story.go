@@ -185,6 +185,9 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if m.Held, err = queue.Held(t.v); err != nil {
 		return m, err
 	}
+	if m.Lost, err = t.v.Lost(); err != nil {
+		return m, err
+	}
 	if m.Yes, err = t.v.Approval(s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return m, err
 	}

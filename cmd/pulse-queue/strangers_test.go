@@ -48,6 +48,9 @@ func TestStrangers(t *testing.T) {
 	}
 	t.Setenv("PULSE_QUEUE", filepath.Join(dir, "q"))
 	t.Setenv("PULSE_POLICY", policy)
+	if _, stderr, status := command(nil, "init"); status != 0 {
+		t.Fatal(stderr)
+	}
 	var in bytes.Buffer
 	for i := range n {
 		fmt.Fprintf(&in, stranger, i, i)

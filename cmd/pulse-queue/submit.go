@@ -3,22 +3,18 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
 	"pulse/lib/cmdline"
 	"pulse/lib/decision"
-	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/identity"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/request"
-	"pulse/lib/task"
 	"pulse/lib/terms"
 )
 
@@ -127,27 +123,4 @@ func submitted(action terms.Action, text string, decide func(decision.Input) dec
 	all.Raw(identity.Member, who.Append(nil))
 	all.Raw(decision.Member, d.Append(nil))
 	return record.Parse(all.Bytes(), queue.Members...)
-}
-
-func hold(c *cli.Context) error    { return brake(c, audit.Held) }
-func release(c *cli.Context) error { return brake(c, audit.Released) }
-
-// brake holds or releases the queue; doing it twice changes nothing.
-func brake(c *cli.Context, e task.Event) error {
-	s, err := cmdline.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	err = s.Update(func(tx queue.Tx) error {
-		held, err := tx.Held()
-		if err != nil || (held != nil) == (e == audit.Held) {
-			return err
-		}
-		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: e, By: cmdline.User()})
-	})
-	if err != nil && e == audit.Held && fault.HintOf(err) == "" {
-		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(c.String("queue"), "hold"))+" holds it too; and this hold may come into effect once there is room", "%w", err)
-	}
-	return err
 }

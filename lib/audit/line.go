@@ -37,6 +37,8 @@ const (
 	SessionOpened task.Event = "session_opened"
 	SessionUsed   task.Event = "session_used" // by the task that is added next
 	SessionEnded  task.Event = "session_ended"
+
+	Resumed task.Event = "resumed" // a person accepted that the queue lacks lines
 )
 
 // Line is one line of the log. What an event has nothing to say about is left out.

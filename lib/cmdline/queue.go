@@ -34,14 +34,24 @@ func QueueDir(c *cli.Context) (string, error) {
 }
 
 // Queue opens the queue that --queue or PULSE_QUEUE names, which must be there. A
-// signal ends its waiting for the queue's lock.
-func Queue(c *cli.Context) (*spool.Spool, error) { return queueBy(c, spool.Open) }
+// signal ends its waiting for the queue's lock. It is to be called before Confine.
+func Queue(c *cli.Context) (*spool.Spool, error) {
+	dir, err := QueueDir(c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := spool.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if c.Context != nil {
+		s.Interrupt(c.Context.Done())
+	}
+	s.Remember(stateDir())
+	return s, nil
+}
 
-// QueueOrNew opens the queue that --queue or PULSE_QUEUE names, and makes it first
-// where nothing is there; its parent must exist.
-func QueueOrNew(c *cli.Context) (*spool.Spool, error) { return queueBy(c, spool.OpenOrCreate) }
-
-// QueueOutside is QueueOrNew for who is not inside a run: a worker proposes, and what
+// QueueOutside is Queue, and refuses inside a run: a worker proposes, and what
 // comes of it others decide.
 func QueueOutside(c *cli.Context) (*spool.Spool, error) {
 	dir, err := QueueDir(c)
@@ -51,19 +61,7 @@ func QueueOutside(c *cli.Context) (*spool.Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return QueueOrNew(c)
-}
-
-func queueBy(c *cli.Context, open func(dir string) (*spool.Spool, error)) (*spool.Spool, error) {
-	dir, err := QueueDir(c)
-	if err != nil {
-		return nil, err
-	}
-	s, err := open(dir)
-	if err == nil && c.Context != nil {
-		s.Interrupt(c.Context.Done())
-	}
-	return s, err
+	return Queue(c)
 }
 
 // PolicyOrDefault loads the policy where one is named, and it must be valid then;

@@ -93,7 +93,7 @@ func bareWorld(t *testing.T, prefix string) *world {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := bareWorld(t, "pulse-world-")
-	for name, mode := range map[string]os.FileMode{"": 0o755, "etc": 0o755, "ledger": 0o700, "keys": 0o700, "home": 0o700, "out": 0o777, "aim": 0o755} {
+	for name, mode := range map[string]os.FileMode{"": 0o755, "etc": 0o755, "ledger": 0o700, "keys": 0o700, "home": 0o700, "out": 0o777, "aim": 0o755, "state": 0o777 | os.ModeSticky} {
 		w.do(os.MkdirAll(w.path(name), 0o700))
 		w.do(os.Chmod(w.path(name), mode))
 	}
@@ -155,7 +155,8 @@ func (w *world) command(uid uint32, name string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin:/usr/sbin", "PULSE_QUEUE=" + w.path("home/q"), "PULSE_POLICY=" + w.path("etc/policy.toml"), "GORACE=atexit_sleep_ms=0"}
+	cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin:/usr/sbin", "PULSE_QUEUE=" + w.path("home/q"), "PULSE_POLICY=" + w.path("etc/policy.toml"), "GORACE=atexit_sleep_ms=0",
+		"XDG_STATE_HOME=" + w.path("state/"+strconv.Itoa(int(uid)))}
 	if uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	}

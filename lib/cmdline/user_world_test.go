@@ -47,7 +47,7 @@ func newThree(t *testing.T) *three {
 	w.person = w.account("pulse-h"+mark, w.approvers)
 	w.worker = w.account("pulse-x"+mark, w.workers)
 	w.stranger = w.account("pulse-s" + mark)
-	for name, mode := range map[string]os.FileMode{"": 0o755, "etc": 0o755, "home": 0o755, "out": 0o777} {
+	for name, mode := range map[string]os.FileMode{"": 0o755, "etc": 0o755, "home": 0o755, "out": 0o777, "state": 0o777 | os.ModeSticky} {
 		w.do(os.MkdirAll(w.path(name), 0o700))
 		w.do(os.Chmod(w.path(name), mode))
 	}
@@ -97,7 +97,7 @@ func (w *three) require(level string, more ...string) {
 
 func (w *three) by(a account, name string, args ...string) *exec.Cmd {
 	w.t.Helper()
-	cmd := w.command(0, name, args...)
+	cmd := w.command(a.uid, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.groups[0], Groups: a.groups}}
 	return cmd
 }

@@ -27,6 +27,8 @@ const (
 	Failed       Code = "failed"        // no attempt or restart is left
 	Corrupt      Code = "corrupt"       // a file can't be read as a task
 	Held         Code = "held"          // nothing starts until release
+	Restored     Code = "restored"      // it lacks what was committed: nothing starts
+	Unwatched    Code = "unwatched"     // that would not be noticed
 	DiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
 	InodesLow    Code = "inodes_low"    // less than one in a hundred is free
 	NotDurable   Code = "not_durable"   // a reboot takes the queue
@@ -40,7 +42,8 @@ const (
 
 // Codes lists all of them.
 var Codes = []Code{
-	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, DiskLow, InodesLow, NotDurable, Clock, ChainBroken,
+	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, Restored, Unwatched, DiskLow, InodesLow, NotDurable,
+	Clock, ChainBroken,
 	NotSeparated, Forgeable, Modes, NoSandbox,
 }
 

@@ -25,6 +25,8 @@ type Facts struct {
 	Modes []string // what is not as it was made
 	Lacks string   // what this kernel has not of what a sandbox needs; empty: nothing
 
+	Unwatched error // why a queue that was restored would not be noticed; nil: it would
+
 	Approver func(uid uint32) bool    // whether an account may write the queue as an approver; nil: none may
 	Both     []string                 // accounts of the worker group that may
 	Level    func(worker int64) error // why the level that the policy requires proves nothing, with such workers (-1: nobody knows); nil: nothing is required
@@ -51,6 +53,11 @@ func Look(v queue.View, f *Facts) ([]Finding, error) {
 		return nil, err
 	} else if text != "" {
 		list = append(list, Finding{Code: Held, Text: "the queue is " + text, Do: "pulse-queue release"})
+	}
+	if lost, err := v.Lost(); err != nil {
+		return nil, err
+	} else if lost != "" {
+		list = append(list, Finding{Code: Restored, Text: "nothing starts: " + lost, Do: "man 5 pulse-queue, then pulse-queue release --restored"})
 	}
 	history, err := f.history(v)
 	if err != nil {
@@ -113,6 +120,10 @@ func (f *Facts) machine() (list []Finding) {
 			text = fmt.Sprintf("%s (and %d more)", text, n-1)
 		}
 		list = append(list, Finding{Code: Modes, Text: text, Do: "chmod and chgrp it back: man 5 pulse-queue"})
+	}
+	if f.Unwatched != nil {
+		text := "a queue restored from a copy would not be noticed: " + f.Unwatched.Error()
+		list = append(list, Finding{Code: Unwatched, Text: text, Do: "man 5 pulse-queue, BACKUP AND RESTORE"})
 	}
 	if f.Lacks != "" {
 		list = append(list, Finding{Code: NoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse"})

@@ -25,11 +25,14 @@ type world struct {
 	ended map[task.State][]string
 	log   []audit.Line // newest first
 	held  *audit.Line
+	lost  string
 	read  int // lines of the log
 	fault error
 }
 
 func (w *world) Held() (*audit.Line, error) { return w.held, nil }
+
+func (w *world) Lost() (string, error) { return w.lost, nil }
 
 func (w *world) State(id string) (st task.State, _ error) {
 	for _, e := range w.open {
@@ -217,6 +220,8 @@ func TestLook(t *testing.T) {
 		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{Failed}},
 		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{Corrupt}},
 		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{Held}},
+		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{Restored}},
+		"nothing is noted":                   {change: func(f *Facts) { f.Unwatched = errors.New("no home") }, want: []Code{Unwatched}},
 		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{DiskLow}},
 		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{InodesLow}},
 		"a disk that counts none":            {change: func(f *Facts) { f.Inodes, f.FreeInodes = 0, 0 }},

@@ -23,7 +23,7 @@ func (c *Content) own() bool {
 // closes. Each is decided on again before. more says that it wants to be called
 // again, in another Update.
 func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
-	if held, err := tx.Held(); held != nil || err != nil {
+	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
 	}
 	begun, size := false, 0

@@ -34,6 +34,7 @@ func (f *failing) at(step string) error {
 }
 
 func (f *failing) Held() (*audit.Line, error)                  { return nil, nil }
+func (f *failing) Lost() (string, error)                       { return "", nil }
 func (f *failing) Approval(string) (*approval.Approval, error) { return nil, nil }
 func (f *failing) Keep(string, []byte) error                   { return f.at("keep") }
 func (f *failing) Log(audit.Line) error                        { return f.at("log") }

@@ -68,7 +68,7 @@ const maxMoves = 500
 // called before the task is claimed; if somebody has it already it must fail with
 // ErrConflict, and the task is left alone.
 func (r *Run) Next(tx Tx, hold func(id string) error) (claim *Claim, more bool, err error) {
-	if held, err := tx.Held(); held != nil || err != nil || r.started >= r.Max {
+	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
 	}
 	now := r.Now().UTC()
@@ -351,6 +351,16 @@ func each(tx Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more b
 		return !more, err
 	})
 	return more, err
+}
+
+// stopped reports whether nothing may start: a person holds the queue, or it lacks what
+// was committed and no person has accepted that.
+func stopped(v View) (bool, error) {
+	if held, err := v.Held(); held != nil || err != nil {
+		return true, err
+	}
+	lost, err := v.Lost()
+	return lost != "", err
 }
 
 // Held returns the sentence that says a queue is held, or the empty string.

@@ -19,6 +19,10 @@ import (
 // ErrNoGrant is the error of a target nobody granted.
 var ErrNoGrant = errors.New("no grant")
 
+// ErrLost is the error of a queue that lacks what was seen committed: a grant in it may
+// have been spent already.
+var ErrLost = errors.New("the queue is not as it was")
+
 // Grant records a person's yes given ahead.
 func Grant(tx Tx, g approval.Grant) error {
 	return tx.Log(audit.Line{Time: g.Given, Event: audit.Granted, By: g.By, Level: g.Level, Grant: &g})
@@ -42,6 +46,11 @@ func Revoke(tx Tx, id, by string, level approval.Level, now time.Time) error {
 // prove what is required is passed over, and so is one whose signature was used
 // already.
 func Consume(tx Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
+	if lost, err := tx.Lost(); err != nil {
+		return approval.Grant{}, err
+	} else if lost != "" {
+		return approval.Grant{}, fmt.Errorf("%w: %s", ErrLost, lost)
+	}
 	grants, err := tx.Grants()
 	if err != nil {
 		return approval.Grant{}, err

@@ -30,7 +30,11 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	dir := filepath.Join(t.TempDir(), "q")
-	s, err := spool.OpenOrCreate(dir)
+	err := spool.Create(dir, spool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spool.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ type View interface {
 	Grants() ([]approval.Grant, error)
 	Sessions() ([]approval.Session, error) // those that were not ended
 	Held() (*audit.Line, error)
+	Lost() (string, error)                         // what the store lacks of what was seen committed; "": nothing
 	Result(id string) ([]byte, error)              // ErrCorrupt
 	Outbox(parent string) ([]byte, error)          // nothing where there is none
 	Outboxes(fn func(parent string) error) error   // of those that hold something, oldest first

@@ -17,6 +17,7 @@ type Moment struct {
 	Last    *audit.Line        // of the log about the task; nil: none
 	Yes     *approval.Approval // that it has; nil: none
 	Held    string             // the sentence that says the queue is held; empty: it is not
+	Lost    string             // what the queue lacks of what was committed; empty: nothing
 	Runner  int                // process id of what runs it; 0: nobody does; below 0: not known
 	Expires time.Duration      // how long an answer may take
 	Outlook *queue.Outlook     // of a scheduled task; nil: there is no policy to ask
@@ -84,6 +85,10 @@ func (n *steps) scheduled(s *queue.Stored, m *Moment) {
 	if m.Held != "" {
 		n.say("the queue is %s; to let runs start tasks again:", m.Held)
 		n.command("pulse-queue release")
+	}
+	if m.Lost != "" {
+		n.say("the queue is not as it was: %s; to let runs start tasks all the same:", m.Lost)
+		n.command("pulse-queue release --restored")
 	}
 	if m.Now.Before(s.Task.NotBefore) {
 		n.say("it is not started before %s", s.Task.NotBefore.Format(time.RFC3339))

@@ -176,6 +176,7 @@ func (t *tx) commit() error {
 		if err := t.apply(t.lines); err != nil {
 			return err
 		}
+		t.note()
 		t.tell()
 	}
 	t.Spool.log.Refused += t.unlisted

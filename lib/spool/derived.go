@@ -13,7 +13,7 @@ import (
 // derived is a queue in memory that has only counts and starts, which the log makes
 // line by line. Verify makes it of the lines that it reads anyway.
 func derived() *Spool {
-	s := &Spool{disk: &memory{files: map[string][]byte{}}}
+	s := &Spool{disk: &memDisk{files: map[string][]byte{}}}
 	s.log = startOf(s.disk)
 	return s
 }
@@ -31,7 +31,7 @@ func (s *Spool) verifyStarts(r *Report) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !notFile(err) {
 		return err
 	}
-	if notFile(err) || !bytes.Equal(got, r.derived.disk.(*memory).files[startsFile]) {
+	if notFile(err) || !bytes.Equal(got, r.derived.disk.(*memDisk).files[startsFile]) {
 		r.findSmall("%s: it is not what the log makes of it: the limits are reckoned from it", startsFile)
 	}
 	return nil
@@ -61,13 +61,13 @@ func (s *Spool) verifyCheckpoint(r *Report) error {
 	return nil
 }
 
-// memory is a disk of files in memory, as far as the ledger of starts asks for one.
-type memory struct {
+// memDisk is a disk of files in memory, as far as the ledger of starts asks for one.
+type memDisk struct {
 	disk
 	files map[string][]byte
 }
 
-func (m *memory) ReadAt(name string, off int64, b []byte) (int, error) {
+func (m *memDisk) ReadAt(name string, off int64, b []byte) (int, error) {
 	have, ok := m.files[name]
 	if !ok {
 		return 0, fs.ErrNotExist
@@ -75,27 +75,27 @@ func (m *memory) ReadAt(name string, off int64, b []byte) (int, error) {
 	return copy(b, have[min(int(off), len(have)):]), nil
 }
 
-func (m *memory) Stat(name string) (stat, error) { return stat{size: int64(len(m.files[name]))}, nil }
+func (m *memDisk) Stat(name string) (stat, error) { return stat{size: int64(len(m.files[name]))}, nil }
 
-func (m *memory) Write(name string, b []byte, _ time.Time) error {
+func (m *memDisk) Write(name string, b []byte, _ time.Time) error {
 	m.files[name] = bytes.Clone(b)
 	return nil
 }
 
-func (m *memory) WriteAt(name string, off int64, b []byte) error {
+func (m *memDisk) WriteAt(name string, off int64, b []byte) error {
 	m.files[name] = append(m.files[name][:off], b...)
 	return nil
 }
 
-func (m *memory) Rename(from, to string) error {
+func (m *memDisk) Rename(from, to string) error {
 	m.files[to] = m.files[from]
 	return m.Remove(from)
 }
 
-func (m *memory) Remove(name string) error {
+func (m *memDisk) Remove(name string) error {
 	delete(m.files, name)
 	return nil
 }
 
-func (*memory) SyncFile(string) error { return nil }
-func (*memory) SyncDir(string) error  { return nil }
+func (*memDisk) SyncFile(string) error { return nil }
+func (*memDisk) SyncDir(string) error  { return nil }

@@ -24,6 +24,9 @@ func positionFile(source string) string {
 // ReadPosition returns how far a source was read into the queue in dir. It takes
 // no lock and writes nothing: the file is replaced whole.
 func ReadPosition(dir, source string) (Position, bool, error) {
+	if err := Trust(dir); err != nil {
+		return Position{}, false, err
+	}
 	name := filepath.Join(dir, positionFile(source))
 	b, err := readPosition(dir, source)
 	if errors.Is(err, fs.ErrNotExist) {

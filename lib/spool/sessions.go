@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"pulse/lib/approval"
@@ -20,15 +18,8 @@ const sessionDir = "sessions"
 func sessionFile(id string) string { return sessionDir + "/" + id + ".json" }
 
 // ReadSessions returns the sessions of the queue in dir, those that expired and were
-// not looked at since among them. A queue that is not there, or is being made, has
-// none; one that others may write is an error. done ends the wait for its lock.
+// not looked at since among them. done ends the wait for its lock.
 func ReadSessions(dir string, done <-chan struct{}) (list []approval.Session, err error) {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, Trust(dir)
-	}
 	s, err := Open(dir)
 	if err != nil {
 		return nil, err

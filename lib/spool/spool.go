@@ -12,6 +12,7 @@
 // syncs them, appends its lines to the log and syncs that (the point of no
 // return), then moves the files and syncs the directories. The file checkpoint
 // says how far the log has been carried out; what lies behind it is done again.
+// What was committed is noted outside the queue, too (package seen).
 // What is open also stands in the agenda, and what was started lately in the ledger
 // of starts, so that no command has to read what is closed. As every change stands in
 // the log before any file is moved for it, and in the checkpoint after all were, a
@@ -86,6 +87,8 @@ type Spool struct {
 	lock locker
 	log  log
 
+	memory memory // of what was committed, outside the queue
+
 	snapshot bool // a copy of a queue, which is only read
 	reading  int  // the descriptor whose lock keeps a replaced snapshot from being removed
 
@@ -104,12 +107,8 @@ type locker interface {
 
 // Open opens a queue.
 func Open(dir string) (*Spool, error) {
-	info, err := os.Stat(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := There(dir); err != nil {
 		return nil, err
-	}
-	if err != nil || !info.IsDir() {
-		return nil, fault.Usagef("pulse-queue init --queue "+escape.Shell(dir), "%s: there is no queue", dir)
 	}
 	look, snapshot := Trust, isSnapshot(dir)
 	if snapshot {
@@ -135,6 +134,25 @@ func Open(dir string) (*Spool, error) {
 	return s, nil
 }
 
+// There fails if a path holds no queue: only Create makes one. A mistyped path, or a
+// volume that is not mounted, must not look like an empty queue.
+func There(dir string) error {
+	hint := "pulse-queue init --queue " + escape.Shell(dir)
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir():
+		return fault.Usagef(hint, "%s: there is no queue", dir)
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG):
+		return fault.Usagef("ls -ld "+escape.Shell(dir), "queue: %w", err)
+	case err != nil:
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
+		return fault.Usagef(hint, "%s: not a queue: it has no file %s", dir, formatFile)
+	}
+	return nil // or it is another account's, as Trust says
+}
+
 // check fails if what was opened is no queue of this format, or not to be trusted.
 func (s *Spool) check(snapshot bool) error {
 	dir := s.dir
@@ -145,8 +163,6 @@ func (s *Spool) check(snapshot bool) error {
 	}
 	b, err := s.disk.Read(formatFile)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fault.Usagef("pulse-queue init --queue "+escape.Shell(dir), "%s: not a queue: it has no file %s", dir, formatFile)
 	case err != nil:
 		return err
 	case string(b) != format:
@@ -217,6 +233,9 @@ func (s *Spool) Interrupt(done <-chan struct{}) {
 
 // Close gives the queue's descriptors back.
 func (s *Spool) Close() {
+	if r := s.memory.record; r != nil {
+		r.Close()
+	}
 	if d, ok := s.disk.(*osDisk); ok {
 		d.close()
 	}
@@ -246,6 +265,9 @@ func Create(dir string, opt Options) error {
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fault.Usagef("name a directory that does not exist yet", "%s: not a directory", dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
 		return sameGroups(dir, &opt) // it is made
@@ -352,19 +374,4 @@ func onlyOurs(dir string) error {
 		}
 	}
 	return nil
-}
-
-// OpenOrCreate opens a queue and makes it first where nothing is there.
-func OpenOrCreate(dir string) (*Spool, error) {
-	_, err := os.Stat(filepath.Join(dir, formatFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = Create(dir, Options{})
-	}
-	if errors.Is(err, fs.ErrPermission) && Trust(dir) != nil {
-		return nil, Trust(dir) // it is somebody else's
-	}
-	if err != nil && !errors.Is(err, unix.ENOTDIR) { // a file, which Open explains
-		return nil, err
-	}
-	return Open(dir)
 }

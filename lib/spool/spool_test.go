@@ -121,7 +121,7 @@ func TestCreate(t *testing.T) {
 		{"somebody's files", func(d string) error {
 			return errors.Join(os.Mkdir(d, 0o700), os.WriteFile(d+"/thesis.tex", nil, 0o600))
 		}, "not empty: it holds thesis.tex"},
-		{"a file", func(d string) error { return os.WriteFile(d, nil, 0o600) }, "there is no queue"},
+		{"a file", func(d string) error { return os.WriteFile(d, nil, 0o600) }, "not a directory"},
 		{"others may write", func(d string) error { return errors.Join(os.Mkdir(d, 0o700), os.Chmod(d, 0o777)) }, "others may write it"},
 		{"sticky", func(d string) error { return errors.Join(os.Mkdir(d, 0o700), os.Chmod(d, 0o777|os.ModeSticky)) }, "others may write it"},
 	} {
@@ -129,10 +129,9 @@ func TestCreate(t *testing.T) {
 		if err := errors.Join(os.Mkdir(filepath.Dir(dir), 0o700), c.prepare(dir)); err != nil {
 			t.Fatal(err)
 		}
-		s, err := OpenOrCreate(dir)
+		err := Create(dir, Options{})
 		if err == nil {
-			do(t, s, add(mails(1, 1)...))
-			s.Close()
+			do(t, opened(t, dir), add(mails(1, 1)...))
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

@@ -29,6 +29,7 @@ type desk struct {
 	queue  string
 	policy string
 	notes  string // where workers note their starts, if not in dir
+	state  string // where commands note what they committed, if not in dir
 	naive  bool   // the queue is a naive writer's: only its files can be looked at
 }
 
@@ -66,7 +67,21 @@ func (d *desk) starts() string {
 }
 
 func (d *desk) env() []string {
-	return append(os.Environ(), "PULSE_QUEUE="+d.queue, "PULSE_POLICY="+d.policy)
+	return append(os.Environ(), "PULSE_QUEUE="+d.queue, "PULSE_POLICY="+d.policy, "XDG_STATE_HOME="+d.memory())
+}
+
+// memory is where commands note outside the queue what they committed.
+func (d *desk) memory() string {
+	if d.state != "" {
+		return d.state
+	}
+	return filepath.Join(d.dir, "state")
+}
+
+// init makes the queue, or finishes what another init began.
+func (d *desk) init() error {
+	_, err := d.must("", "pulse-queue", "init")
+	return err
 }
 
 // ended is how a command ended.

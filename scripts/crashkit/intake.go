@@ -65,6 +65,14 @@ func adding(name string, before, batch []string) *scenario {
 	return s
 }
 
+// making is pulse-queue init. Until another init finished it, there is no queue.
+func making(batch []string) *scenario {
+	s := adding("init", nil, batch)
+	s.making, s.stdin, s.records, s.whole = true, "", nil, nil
+	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "init"} }
+	return s
+}
+
 // reference adds a batch to a queue of its own, and returns the receipts.
 func (d *desk) reference(stdin string) ([]shownTask, error) {
 	ref, err := d.k.desk(filepath.Join(strings.TrimPrefix(d.dir, d.k.dir), "reference"))
@@ -72,6 +80,9 @@ func (d *desk) reference(stdin string) ([]shownTask, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(ref.dir)
+	if err := ref.init(); err != nil {
+		return nil, err
+	}
 	out, err := ref.must(stdin, "pulse-queue", "add")
 	if err != nil {
 		return nil, err

@@ -59,7 +59,9 @@ func cuts(k *kit, fstype, how string) error {
 		t := k.tally(fmt.Sprintf("power, %s, %s: %s", fstype, how, part.name), "cut")
 		for i := range part.n {
 			if i%6 == 0 {
-				p.renew()
+				if err := p.renew(); err != nil {
+					return err
+				}
 			}
 			if err := part.try(t, i); err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
@@ -93,13 +95,14 @@ type plug struct {
 }
 
 // renew begins a new queue: looking at all of a long one takes long.
-func (p *plug) renew() {
+func (p *plug) renew() error {
 	if p.d != nil {
 		os.RemoveAll(p.d.queue)
 		os.Remove(p.d.starts())
 	}
 	p.queues++
 	p.d, p.b = p.v.desk(fmt.Sprintf("q%d", p.queues)), newBooks()
+	return p.d.init()
 }
 
 func (p *plug) whileAdding(t *tally, i int) error {

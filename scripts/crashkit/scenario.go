@@ -12,7 +12,8 @@ type scenario struct {
 	name    string
 	control bool
 	naive   bool
-	prepare func(d *desk, b *books) error            // makes the queue, and fills the books
+	making  bool                                     // it makes the queue: there is none before
+	prepare func(d *desk, b *books) error            // fills the queue and the books
 	argv    func(d *desk, bin string) []string       // the command to be ended
 	stdin   string                                   // for it
 	records func() int                               // how many receipts there are if it ends well
@@ -47,6 +48,11 @@ func (s *scenario) setUp(k *kit, part string) error {
 	}
 	d.naive = s.naive
 	s.books, s.template = newBooks(), d.dir
+	if !s.naive && !s.making {
+		if err := d.init(); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
 	if s.prepare != nil {
 		if err := s.prepare(d, s.books); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -68,7 +74,8 @@ func scenarios() []*scenario {
 	first := append(mails(1, 2), mail(3, "reject"), mail(4, "allow"), effect(1))
 	second := append(mails(4, 5), effect(1), effect(2), mail(9, "queue_for_review"))
 	return []*scenario{
-		adding("add, no queue yet", nil, first),
+		making(first),
+		adding("add, to a new queue", nil, first),
 		adding("add, to a queue", first, second),
 		adding("add, one record", first, mails(20, 1)),
 		asking("run, an ask completed", 0, "completed"),

@@ -47,7 +47,7 @@ func storm(k *kit) error {
 	if k.long {
 		w.kills = 1000
 	}
-	if _, err := d.must("", "pulse-queue", "init"); err != nil {
+	if err := d.init(); err != nil {
 		return err
 	}
 	if err := w.approve(w.kills / 8); err != nil {

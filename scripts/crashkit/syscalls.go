@@ -137,6 +137,11 @@ func (s *scenario) aftermath(d *desk, b *books, i int) (f findings) {
 	if err := d.settle(); err != nil {
 		f.add("settle: %v", err)
 	}
+	if s.making {
+		if err := d.init(); err != nil {
+			f.add("%v", err)
+		}
+	}
 	if i%3 == 1 && !s.naive {
 		_, _ = d.must("", "pulse-queue", "verify") // inspect says what is wrong
 	}

@@ -147,6 +147,10 @@ func (v *volume) cut(d *desk, b *books) (*outage, *books, error) {
 	if err := copyFile(d.notes, then.notes); err != nil {
 		return nil, nil, err
 	}
+	then.state = filepath.Join(v.dir, "state.cut") // of before: what is noted, the disk has
+	if err := errors.Join(os.MkdirAll(d.memory(), 0o700), mirror(d.memory(), then.state)); err != nil {
+		return nil, nil, err
+	}
 	image, mnt := filepath.Join(v.dir, "base", "clone"), filepath.Join(v.dir, "cut")
 	if err := clone(v.image, image); err != nil {
 		return nil, nil, err

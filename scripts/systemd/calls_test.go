@@ -101,7 +101,7 @@ func queueOf(t *testing.T, uid, gid int) *world {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	w := &world{dir: dir}
-	for _, sub := range []string{"etc", "lib", "lib/queue", "spool", "spool/pulse"} {
+	for _, sub := range []string{"etc", "lib", "lib/queue", "state", "spool", "spool/pulse"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -110,12 +110,17 @@ func queueOf(t *testing.T, uid, gid int) *world {
 	w.put(t, "etc/password", imaptest.Password+"\n")
 	w.put(t, "etc/webhook-pulse", strings.Repeat("secret", 5)+"\n")
 	w.put(t, "spool/pulse/1", "X-Pulse-Signature: 00\n\nbody")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(dir+"/etc", 0o755), os.Chmod(dir+"/lib", 0o755),
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(dir+"/etc", 0o755), os.Chmod(dir+"/lib", 0o755), os.Chmod(dir+"/state", 0o777|os.ModeSticky),
 		os.Chmod(dir+"/etc/policy.toml", 0o644), os.Chown(dir+"/lib/queue", uid, gid)); err != nil {
 		t.Fatal(err)
 	}
-	w.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir,
+	w.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "XDG_STATE_HOME=" + dir + "/state",
 		"PULSE_POLICY=" + dir + "/etc/policy.toml", "PULSE_QUEUE=" + dir + "/lib/queue"}
+	as := ""
+	if uid != os.Geteuid() {
+		as = fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups ", uid, gid)
+	}
+	w.sh(t, as+"pulse-queue init")
 	return w
 }
 

@@ -142,8 +142,10 @@ func TestAccounts(t *testing.T) {
 			}
 		}
 	}
-	if info, err := os.Stat(root + "/var/lib/pulse/queue"); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v", info, err)
+	for _, name := range []string{"pulse/queue", "pulse/.local/state/pulse", "pulse-seen"} {
+		if info, err := os.Stat(root + "/var/lib/" + name); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%v, %v", info, err)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ func (b *built) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, ".state"))
 	os.Setenv("NO_COLOR", "1")     // what is tested is text
 	if os.Getenv("GORACE") == "" { // each command would sleep for a second at its end
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -85,6 +86,7 @@ func Run(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SHARED", shared)
+			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/.state")
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
@@ -140,7 +142,10 @@ func person(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "PULSE_QUEUE="+ts.Getenv("PULSE_QUEUE"), "PULSE_POLICY="+ts.Getenv("PULSE_POLICY"))
+	cmd.Env = os.Environ()
+	for _, name := range []string{"PULSE_QUEUE", "PULSE_POLICY", "XDG_STATE_HOME"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
 	p, err := Sit(cmd)
 	ts.Check(err)
 	defer p.Leave()

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/audit"
+	"pulse/lib/cmdline"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+	"pulse/lib/screen"
+)
+
+func holdCommand(queueFlag cli.Flag) *cli.Command {
+	return &cli.Command{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queueFlag}}
+}
+
+func releaseCommand(queueFlag, confined cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "release", Usage: "let runs start tasks again", Action: release,
+		Flags: []cli.Flag{queueFlag, confined,
+			&cli.BoolFlag{Name: "restored", Usage: "also where the queue lacks what was committed here, once a person said yes"},
+		},
+	}
+}
+
+// hold stops every run. Twice is the same as once.
+func hold(c *cli.Context) error {
+	s, err := cmdline.QueueOutside(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.Update(func(tx queue.Tx) error {
+		if held, err := tx.Held(); held != nil || err != nil {
+			return err
+		}
+		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()})
+	})
+	if err != nil && fault.HintOf(err) == "" {
+		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(c.String("queue"), "hold"))+" holds it too; and this hold may come into effect once there is room", "%w", err)
+	}
+	return err
+}
+
+// release ends a hold. It does not let a queue go on that lacks lines, and says so.
+func release(c *cli.Context) error {
+	if c.Bool("restored") {
+		return releaseRestored(c)
+	}
+	s, err := cmdline.QueueOutside(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
+	lost := ""
+	err = s.Update(func(tx queue.Tx) (err error) {
+		if lost, err = tx.Lost(); err != nil {
+			return err
+		}
+		return lift(tx)
+	})
+	if err == nil && lost != "" {
+		cmdline.Warn(c, "still nothing starts: the queue is not as it was: %s (pulse-queue release --restored)", lost)
+	}
+	return err
+}
+
+// lift ends a hold, if there is one.
+func lift(tx queue.Tx) error {
+	if held, err := tx.Held(); held == nil || err != nil {
+		return err
+	}
+	return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Released, By: cmdline.User()})
+}
+
+// releaseRestored asks a person whether a queue that lacks lines is to go on as it is.
+func releaseRestored(c *cli.Context) error {
+	desk, err := cmdline.Sit(c, cmdline.No)
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	lost, err := lacking(desk.Queue)
+	if err != nil {
+		return err
+	}
+	if why := desk.Queue.Forgetful(); lost == "" && why != nil {
+		return fault.Failedf("pulse-queue health", "what was committed here is not known: %w", why)
+	}
+	if lost == "" {
+		return fault.Failedf("run it as the account whose run or health says so: sudo -u USER pulse-queue release --restored",
+			"the queue has all that %s saw committed", cmdline.User())
+	}
+	if err := desk.Confirm(restored(c.String("queue"), lost), "let it start tasks as it is"); err != nil {
+		return err
+	}
+	err = desk.Queue.Update(func(tx queue.Tx) error {
+		line := audit.Line{Time: time.Now().UTC(), Event: audit.Resumed, By: cmdline.User(), Level: desk.Level}
+		if err := tx.Log(line); err != nil {
+			return err
+		}
+		return lift(tx)
+	})
+	if err != nil {
+		return err
+	}
+	if lost, err = lacking(desk.Queue); err == nil && lost != "" {
+		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", desk.Queue.Forgetful())
+	}
+	return err
+}
+
+func lacking(s queue.Store) (lost string, err error) {
+	err = s.View(func(v queue.View) error {
+		lost, err = v.Lost()
+		return err
+	})
+	return lost, err
+}
+
+// restored is what a person is shown.
+func restored(dir, lost string) []string {
+	return []string{
+		"queue    " + escape.ASCII(dir),
+		screen.Fact("restored", "%s", lost),
+		screen.Fact("caution", "%s", "what was started after this copy was made may start once more: compare list with what was sent"),
+	}
+}

@@ -1,0 +1,121 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"pulse/lib/audit"
+	"pulse/lib/seen"
+)
+
+// memory is what this account noted of a queue outside of it. The zero memory is none.
+type memory struct {
+	record *seen.Record
+	first  string // hash of the log's first line; empty: not known, or there is none
+	failed error  // why nothing can be noted
+}
+
+// Remember makes the Spool note what it commits, in a directory of this account outside
+// the queue, and compare the queue with what was noted before. Where that can't be done
+// the queue works all the same, and Forgetful says why.
+func (s *Spool) Remember(dir string) {
+	if s.snapshot {
+		return
+	}
+	m := &s.memory
+	m.first, _ = s.first() // unreadable or not, what is noted at this path counts
+	m.record, m.failed = seen.Open(dir, s.dir, m.first, s.has)
+}
+
+// Forgetful returns why a queue that was restored from a copy would not be noticed, or
+// nil.
+func (s *Spool) Forgetful() error {
+	if r := s.memory.record; r != nil && s.memory.failed == nil {
+		return r.Writable()
+	}
+	return s.memory.failed
+}
+
+// first returns the hash of the log's first line, which no other queue has.
+func (s *Spool) first() (string, error) {
+	segments, err := s.log.segments()
+	if err != nil || len(segments) == 0 {
+		return "", err
+	}
+	in := lineReader{disk: s.disk, name: auditDir + "/" + segments[0]}
+	line, err := in.next()
+	if err != nil || line == nil {
+		return "", err
+	}
+	return audit.Hash(line), nil
+}
+
+// has reports whether a line stands in the log. It reads that line alone.
+func (s *Spool) has(m seen.Mark) (bool, error) {
+	l := log{disk: s.disk, segment: m.Segment}
+	line, err := l.lineBefore(m.Size)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, ErrBroken) || notFile(err) {
+		return false, nil
+	}
+	return err == nil && audit.Hash(line) == m.Head, err
+}
+
+// Lost says which line that this account saw committed the queue lacks; empty: none.
+// What was noted and can't be read is not known to be there.
+func (v view) Lost() (string, error) {
+	r := v.memory.record
+	if r == nil {
+		return "", nil
+	}
+	for {
+		marks, bad := r.Marks()
+		lost, err := v.lacking(marks)
+		if bad != nil {
+			lost = fmt.Sprintf("what was committed here is not known: %v", bad)
+		}
+		if lost == "" || err != nil {
+			return "", err
+		}
+		// Without the lock, a mark may be read while it is written: then the next one differs.
+		if again, _ := r.Marks(); slices.Equal(again, marks) {
+			return lost, nil
+		}
+	}
+}
+
+// lacking says which of the lines is not there.
+func (s *Spool) lacking(marks []seen.Mark) (string, error) {
+	for _, m := range marks {
+		there, err := s.has(m)
+		if err != nil {
+			return "", err
+		}
+		if !there {
+			return fmt.Sprintf("it lacks a line that was committed here, %s, at the end of byte %d of audit/%s", audit.Bare(m.Head), m.Size, m.Segment), nil
+		}
+	}
+	return "", nil
+}
+
+// note notes the end of what was committed. If the queue lacks what was noted before,
+// that stays, until a person accepts it: which is a line of the log, too.
+func (t *tx) note() {
+	m := &t.memory
+	if m.record == nil {
+		return
+	}
+	accepted := slices.ContainsFunc(t.lines, func(l audit.Line) bool { return l.Event == audit.Resumed })
+	lost, err := t.Lost()
+	if err == nil && m.first == "" {
+		m.first, err = t.first()
+	}
+	if err == nil && (lost == "" || accepted) {
+		l := &t.Spool.log
+		err = m.record.Note(seen.Mark{First: m.first, Segment: l.segment, Size: l.size, Head: l.head})
+	}
+	if err != nil {
+		m.failed = err // it is committed all the same
+	}
+}

@@ -1,0 +1,145 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pulse/lib/queue"
+	"pulse/lib/seen"
+)
+
+// notes is the directory in which the spools of a test note what they commit.
+type notes string
+
+// spool is spoolOn with a memory.
+func (dir notes) spool(d *crashFS) (*Spool, error) {
+	s := spoolOn(d)
+	var err error
+	if s.memory.first, err = s.first(); err == nil {
+		s.memory.record, err = seen.Open(string(dir), "/", s.memory.first, s.has)
+	}
+	return s, err
+}
+
+// run runs an operation on a queue that is told of, and then as fault says.
+func (dir notes) run(op operation, w *world, d *crashFS, fault func(int) fate) error {
+	s, err := dir.spool(d)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	d.actor, d.ops, d.fault = who(op), 0, fault
+	err = attempt(op, s, w.now)
+	d.fault = nil
+	return err
+}
+
+// lacking returns an error if what was noted is not in the queue.
+func (dir notes) lacking(w *world, d *crashFS) error {
+	s, err := dir.spool(d)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := nothing.do(s, w.now); err != nil {
+		return err
+	}
+	return s.View(func(v queue.View) error {
+		lost, err := v.Lost()
+		if lost != "" {
+			err = errors.New(lost)
+		}
+		return err
+	})
+}
+
+// cutEverywhere interrupts the operations of history, and cuts the power after it: the
+// notes must never speak of a line that the queue lacks.
+func cutEverywhere(t *testing.T, w *world) (cases int, err error) {
+	dir := notes(filepath.Join(t.TempDir(), "pulse"))
+	r := rand.New(rand.NewPCG(1, 1))
+	for i, op := range history[:20] {
+		before, err := dir.save()
+		if err != nil {
+			return cases, err
+		}
+		next := &world{disk: w.disk.clone(), now: w.now}
+		for n := 1 + i%3; n == 1+i%3 || n <= next.disk.ops; n += 3 {
+			for _, how := range append(slices.Sorted(maps.Keys(fates)), "") {
+				d := w.disk.clone()
+				if err := dir.restore(before); err != nil {
+					return cases, err
+				}
+				dir.run(op, w, d, func(k int) fate {
+					if k == n {
+						return fates[how]
+					}
+					return fate{}
+				})
+				next.disk.ops = max(next.disk.ops, d.ops)
+				d.powerCut(r)
+				if err := dir.lacking(w, d); err != nil {
+					return cases, fmt.Errorf("%d %s, step %d, %s: %w", i, op.name, n, how, err)
+				}
+				cases++
+			}
+		}
+		if err := errors.Join(dir.restore(before), dir.run(op, w, next.disk, nil)); err != nil {
+			return cases, err
+		}
+		next.disk.ops, next.now = 0, w.now.Add(1)
+		w = next
+	}
+	return cases, nil
+}
+
+// save returns what is noted.
+func (dir notes) save() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	names, err := filepath.Glob(string(dir) + "/*")
+	for _, name := range names {
+		if all[name], err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	return all, err
+}
+
+func (dir notes) restore(all map[string][]byte) error {
+	err := os.RemoveAll(string(dir))
+	if err == nil {
+		err = os.Mkdir(string(dir), 0o700)
+	}
+	for name, b := range all {
+		err = errors.Join(err, os.WriteFile(name, b, 0o600))
+	}
+	return err
+}
+
+// TestNotesAfterPowerCut: no crash makes an honest queue one that lacks lines.
+func TestNotesAfterPowerCut(t *testing.T) {
+	t.Parallel()
+	for _, ordered := range []bool{true, false} {
+		cases, err := cutEverywhere(t, newWorld(ordered, false))
+		if err != nil || cases < 500 {
+			t.Errorf("after %d interruptions: %v", cases, err)
+		}
+	}
+}
+
+// TestNotesFindLostLines is the control: a disk that loses what it said was synced.
+func TestNotesFindLostLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(false, false)
+	w.disk.lieFile, w.disk.lieAll = true, true
+	if cases, err := cutEverywhere(t, w); err == nil || !strings.Contains(err.Error(), "it lacks a line") {
+		t.Errorf("after %d interruptions: %v", cases, err)
+	}
+}
