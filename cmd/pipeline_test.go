@@ -100,6 +100,7 @@ func (h *host) deliver(t *testing.T, first, n int) {
 	for i := first; i < first+n; i++ {
 		h.Deliver(t, fmt.Sprintf("%d.M%06d.test", time.Now().Unix(), i), []byte(fmt.Sprintf(
 			"Authentication-Results: %s; dkim=pass header.d=example.com;\r\n\tdmarc=pass header.from=example.com\r\n"+
+				"DKIM-Signature: v=1; d=example.com; s=s1; h=from:to:subject:date:message-id; bh=AbCd; b=EfGh\r\n"+
 				"From: Me <me@example.com>\r\nTo: agent@example.com\r\nSubject: mail %d\r\nDate: %s\r\nMessage-ID: <%d@example.com>\r\n\r\nhello %d\r\n",
 			receiver, i, time.Now().Format(time.RFC1123Z), i, i)))
 	}

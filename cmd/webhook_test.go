@@ -89,7 +89,8 @@ func TestWebhook(t *testing.T) {
 	if got := h.take(t); len(got) != 1 || !strings.HasPrefix(got[0], "webhook_signature read_public not_permitted rejected ") {
 		t.Fatalf("forged: %q", got)
 	}
-	mail := "From: me@example.com\r\nTo: agent+send@example.com\r\nAuthentication-Results: mx.example.com; dkim=pass header.d=example.com; dmarc=pass header.from=example.com\r\n"
+	mail := "From: me@example.com\r\nTo: agent+send@example.com\r\nAuthentication-Results: mx.example.com; dkim=pass header.d=example.com; dmarc=pass header.from=example.com\r\n" +
+		"DKIM-Signature: v=1; d=example.com; s=s1; h=from:to:date; bh=AbCd; b=EfGh\r\n"
 	h.put(t, "spool/1", mail+"Date: "+time.Now().UTC().Format(time.RFC1123Z)+"\r\n\r\n{}")
 	if err := os.Remove(filepath.Join(h.spool, "0")); err != nil {
 		t.Fatal(err)

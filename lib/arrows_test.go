@@ -11,7 +11,7 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"address", "approval", "audit", "authres", "decision", "envelope", "escape", "fault", "identity",
-	"health", "policy", "proposal", "queue", "receivers", "record", "request", "screen", "suggest", "task", "terms", "tools", "webhook",
+	"health", "policy", "proposal", "queue", "receivers", "record", "request", "screen", "suggest", "taglist", "task", "terms", "tools", "webhook",
 }
 
 // impure are the standard packages through which a program touches the world.

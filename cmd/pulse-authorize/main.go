@@ -107,14 +107,26 @@ func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
 			return err
 		})
 	}
-	// Only the rules on the envelope look at a message, and reading it is most of
-	// this stage's work.
-	if err == nil && len(p.ActionRules) > 0 && rec.Has(envelope.Member) {
-		err = rec.Decode(envelope.Member, func(v record.Value) error {
-			m, err := envelope.Decode(v)
-			in.Source, in.Recipients = m.Source, identity.Recipients(&m)
-			return err
-		})
+	if err == nil && rec.Has(envelope.Member) {
+		err = origin(rec, &in)
 	}
 	return in, err
+}
+
+// origin reads of the message what the policy goes by. Reading all of it would be
+// most of this stage's work.
+func origin(rec *record.Record, in *decision.Input) error {
+	source, recipients := decision.Reads(in.Policy)
+	if !source && !recipients {
+		return nil
+	}
+	return rec.Decode(envelope.Member, func(v record.Value) (err error) {
+		if !recipients {
+			in.Source, err = envelope.Source(v)
+			return err
+		}
+		m, err := envelope.Decode(v)
+		in.Source, in.Recipients = m.Source, identity.Recipients(&m)
+		return err
+	})
 }

@@ -96,12 +96,25 @@ func senders(p *policy.Policy, risk func(bool, string, ...any)) {
 	risk(p.MaxAge == 0, "max_age is 0: a mail that somebody kept can be replayed at any time")
 	risk(p.DKIMAlignment == policy.Relaxed, "dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
 	risk(p.Evidence == policy.ByAuthRes && p.DKIMAlignment == policy.Any, "dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
+	for _, f := range p.AcceptUnsigned {
+		risk(true, "accept_unsigned has %s: %s", f, unsignedRisk[f])
+	}
 	for _, e := range p.AllowedExternal {
 		risk(e[0] == '@', "allowed_external has %s: everybody with an address there is trusted alike", e)
 	}
 	for _, e := range p.AcceptAutomatic {
 		risk(true, "accept_automatic has %s: two programs that answer each other loop", e)
 	}
+}
+
+// unsignedRisk says what anyone who gets a mail of the owner can do where no
+// signature covers a field.
+var unsignedRisk = map[string]string{
+	"To":         "anyone who gets a mail of the owner can send it on to the agent as if it had been for it",
+	"Cc":         "anyone who gets a mail of the owner can send it on to the agent as if it had been for it",
+	"Date":       "anyone who keeps a mail of the owner can date it anew, and max_age and sessions let it pass",
+	"Subject":    "anyone who gets a mail of the owner can send it on with another subject, and no rule goes by that",
+	"Message-ID": "anyone who gets a mail of the owner can send it on with another one, and no rule goes by that",
 }
 
 func matrixRisks(p *policy.Policy, risk func(bool, string, ...any)) {

@@ -32,6 +32,7 @@ const (
 	UnknownAction    Reason = "unknown_action"
 	IsAutomatic      Reason = "automatic"
 	IsStale          Reason = "stale"
+	FieldUnsigned    Reason = "field_unsigned"
 	Unchecked        Reason = "unchecked"
 	EffectPerson     Reason = "effect_needs_person"
 	ToolPerson       Reason = Reason(tools.NeedsPerson)
@@ -62,6 +63,19 @@ type Input struct {
 	Policy     *policy.Policy
 	Action     terms.Action // what was asked for, where that is settled; else it is worked out
 	World      tools.World  // what effects are judged by besides; nil: what needs it is rejected
+}
+
+// Reads reports what of a message a decision under the policy may go by: a caller who
+// leaves out what is not named here gets the same answer.
+func Reads(p *policy.Policy) (source, recipients bool) {
+	for i := range p.ActionRules {
+		r := &p.ActionRules[i]
+		source, recipients = source || r.Source != "", recipients || r.To != ""
+	}
+	for i := range p.Platforms {
+		source = source || p.Platforms[i].Actions != nil
+	}
+	return source, recipients
 }
 
 // Decide decides.
@@ -135,13 +149,27 @@ func ask(d Decision, in Input) Decision {
 		return d.set(terms.Reject, "platform.actions", SourceNotAllowed, "platform.actions of %s does not list %s", pl.Source, d.Action)
 	}
 	d = row(d, in)
+	field := rests(in)
 	switch {
+	case field != "" && (d.Outcome == terms.Allow || d.Outcome == terms.Confirm):
+		return d.set(terms.Review, "accept_unsigned", FieldUnsigned, "the policy goes by %s, and no signature covers it: anyone may have written it, so a person has to look at it", field)
 	case d.Outcome == terms.Allow && in.Identity.Stale:
 		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
 	case d.Outcome == terms.Reject && in.Policy.Matrix[in.Identity.Unchecked(in.Policy)].Outcome(d.Action) != terms.Reject:
 		return d.set(terms.Review, "evidence", Unchecked, "the sender is listed and could not be checked, so a person has to look at it")
 	}
 	return d
+}
+
+// rests returns a field that the policy goes by and that nobody signed, unless
+// accept_unsigned takes that risk.
+func rests(in Input) string {
+	for _, field := range in.Identity.Unsigned.Names() {
+		if in.Policy.Relies(field) && !slices.Contains(in.Policy.AcceptUnsigned, field) {
+			return field
+		}
+	}
+	return ""
 }
 
 // effect decides on what an agent wants to do. The row of the parent's trust comes

@@ -7,6 +7,7 @@ import (
 	"github.com/emersion/go-msgauth/dmarc"
 
 	"pulse/lib/envelope"
+	"pulse/lib/taglist"
 )
 
 // maxLabels bounds the way up to the record: of a longer name the first step goes
@@ -62,7 +63,7 @@ func read(found []string, domain string, own bool) envelope.DMARC {
 	if len(found) > 1 {
 		return d
 	}
-	if _, err := parseTags(found[0]); err != nil {
+	if _, err := taglist.Parse(found[0]); err != nil {
 		return d
 	}
 	r, err := dmarc.Parse(found[0])

@@ -11,6 +11,7 @@ import (
 
 	"pulse/lib/address"
 	"pulse/lib/envelope"
+	"pulse/lib/taglist"
 )
 
 // The sizes of RSA keys that are accepted, in bits. RFC 8301 §3.2 asks for at
@@ -42,15 +43,15 @@ func (k *check) findKey(s *signature) {
 
 // accept says what speaks against a key record, or keeps it.
 func (s *signature) accept(record string) {
-	t, err := parseTags(record)
+	t, err := taglist.Parse(record)
 	if err != nil {
 		s.say(envelope.DKIMPermError, "the key record can't be read")
 		return
 	}
 	s.say(envelope.DKIMPermError, s.wrongKey(t))
 	s.say(envelope.DKIMPolicy, s.flagged(t))
-	if s.Result == "" && t.or("k", "rsa") == "rsa" {
-		s.checkRSA(t.or("p", ""))
+	if s.Result == "" && t.Or("k", "rsa") == "rsa" {
+		s.checkRSA(t.Or("p", ""))
 	}
 	if s.Result == "" {
 		s.key = record
@@ -58,19 +59,19 @@ func (s *signature) accept(record string) {
 }
 
 // wrongKey finds what makes a key useless for this signature (RFC 6376 §3.6.1).
-func (s *signature) wrongKey(t tags) string {
+func (s *signature) wrongKey(t taglist.List) string {
 	algorithm, _, _ := strings.Cut(s.Algorithm, "-")
 	switch {
-	case t.or("v", "DKIM1") != "DKIM1":
+	case t.Or("v", "DKIM1") != "DKIM1":
 		return "the key record has an unknown version"
-	case t.or("p", "") == "":
+	case t.Or("p", "") == "":
 		return "the key was revoked"
-	case t.or("k", "rsa") != algorithm:
+	case t.Or("k", "rsa") != algorithm:
 		return "the key is for another algorithm"
-	case !slices.Contains(list(t.or("h", "sha256")), "sha256"):
+	case !slices.Contains(taglist.Elements(t.Or("h", "sha256")), "sha256"):
 		return "the key is for another hash"
 	}
-	if services := list(t.or("s", "*")); !slices.Contains(services, "*") && !slices.Contains(services, "email") {
+	if services := taglist.Elements(t.Or("s", "*")); !slices.Contains(services, "*") && !slices.Contains(services, "email") {
 		return "the key is not for mail"
 	}
 	return ""
@@ -78,8 +79,8 @@ func (s *signature) wrongKey(t tags) string {
 
 // flagged reads t= of the key, of which go-msgauth takes no notice: a key on trial
 // proves nothing (y), and one may forbid subdomains in i= (s).
-func (s *signature) flagged(t tags) string {
-	flags := list(t.or("t", ""))
+func (s *signature) flagged(t taglist.List) string {
+	flags := taglist.Elements(t.Or("t", ""))
 	switch {
 	case slices.Contains(flags, "y"):
 		return "the key is on trial (t=y)"

@@ -9,14 +9,15 @@ import (
 	"pulse/lib/address"
 	"pulse/lib/envelope"
 	"pulse/lib/identity"
+	"pulse/lib/taglist"
 )
 
 // signature is one DKIM-Signature field.
 type signature struct {
-	envelope.Signature        // Result is empty as long as nothing speaks against it
-	tags               tags   // nil: it can't be read
-	agent              string // domain of i=
-	key                string // the key record, once it was found and is good
+	envelope.Signature              // Result is empty as long as nothing speaks against it
+	tags               taglist.List // nil: it can't be read
+	agent              string       // domain of i=
+	key                string       // the key record, once it was found and is good
 }
 
 // say gives a verdict, unless there is one.
@@ -33,7 +34,7 @@ func (s *signature) read(field string) {
 		return
 	}
 	_, value, _ := strings.Cut(strings.TrimSuffix(field, "\r\n"), ":")
-	t, err := parseTags(value)
+	t, err := taglist.Parse(value)
 	if err != nil {
 		s.say(envelope.DKIMNeutral, err.Error())
 		return
@@ -47,11 +48,11 @@ func (s *signature) read(field string) {
 // readVersion looks for the tags that must be there (RFC 6376 §3.5).
 func (s *signature) readVersion() string {
 	for _, name := range []string{"v", "a", "b", "bh", "d", "h", "s"} {
-		if _, ok := s.tags.get(name); !ok {
+		if _, ok := s.tags.Get(name); !ok {
 			return name + "= is missing"
 		}
 	}
-	if v, _ := s.tags.get("v"); v != "1" {
+	if v, _ := s.tags.Get("v"); v != "1" {
 		return "its version is not 1"
 	}
 	return s.twoReadings()
@@ -62,24 +63,24 @@ func (s *signature) readVersion() string {
 // anywhere.
 func (s *signature) twoReadings() string {
 	for _, t := range s.tags {
-		if t.name == "b" {
+		if t.Name == "b" {
 			continue
 		}
 		text := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(blanks, r) {
+			if strings.ContainsRune(taglist.Blanks, r) {
 				return -1
 			}
 			return r
-		}, t.name+"="+t.value)
+		}, t.Name+"="+t.Value)
 		if strings.Contains(text, "b=") {
-			return t.name + "= holds what reads like b="
+			return t.Name + "= holds what reads like b="
 		}
 	}
 	return ""
 }
 
 func (s *signature) readSigner() string {
-	d, selector := s.tags.or("d", ""), s.tags.or("s", "")
+	d, selector := s.tags.Or("d", ""), s.tags.Or("s", "")
 	if !address.Domain(d) || strings.IndexByte(d, '.') < 0 {
 		return "d= is not a domain"
 	}
@@ -97,7 +98,7 @@ func (s *signature) keyName(selector string) string { return selector + "._domai
 // readUser reads i=, which must lie within d= (RFC 6376 §3.5). An = would be an
 // escape of dkim-quoted-printable, and nobody needs one.
 func (s *signature) readUser() string {
-	i := s.tags.or("i", "@"+s.Domain)
+	i := s.tags.Or("i", "@"+s.Domain)
 	user, domain, ok := strings.Cut(i, "@")
 	switch {
 	case s.Domain == "":
@@ -121,12 +122,12 @@ func within(domain, parent string) bool {
 
 // readNames reads h=.
 func (s *signature) readNames() string {
-	names := list(address.Fold(s.tags.or("h", "")))
+	names := taglist.Elements(address.Fold(s.tags.Or("h", "")))
 	if len(names) > maxNames {
 		return fmt.Sprintf("h= has more than %d names", maxNames)
 	}
 	for _, name := range names {
-		if name == "" || strings.ContainsAny(name, blanks) {
+		if name == "" || strings.ContainsAny(name, taglist.Blanks) {
 			return "h= is not a list of field names"
 		}
 	}
@@ -136,17 +137,17 @@ func (s *signature) readNames() string {
 
 // readModes reads a=, c= and q=. What is not known can't be verified.
 func (s *signature) readModes() string {
-	a := s.tags.or("a", "")
-	if len(a) < 32 && !strings.ContainsAny(a, blanks) {
+	a := s.tags.Or("a", "")
+	if len(a) < 32 && !strings.ContainsAny(a, taglist.Blanks) {
 		s.Algorithm = a
 	}
-	header, body, _ := strings.Cut(s.tags.or("c", "simple/simple"), "/")
+	header, body, _ := strings.Cut(s.tags.Or("c", "simple/simple"), "/")
 	switch {
 	case header != "simple" && header != "relaxed" || body != "" && body != "simple" && body != "relaxed":
 		return "c= is not known"
-	case strings.HasSuffix(s.tags.or("c", ""), "/"):
+	case strings.HasSuffix(s.tags.Or("c", ""), "/"):
 		return "c= is not known"
-	case s.tags.or("q", "dns/txt") != "dns/txt":
+	case s.tags.Or("q", "dns/txt") != "dns/txt":
 		return "q= is not known"
 	}
 	return ""
@@ -161,7 +162,7 @@ func (k *check) judge(s *signature) {
 		s.say(envelope.DKIMNeutral, "it is not by the domain of From; nobody looked at it")
 		return
 	}
-	if _, ok := s.tags.get("l"); ok {
+	if _, ok := s.tags.Get("l"); ok {
 		s.say(envelope.DKIMPolicy, "it covers a part of the body only (l=)")
 	}
 	if s.Algorithm != "rsa-sha256" && s.Algorithm != "ed25519-sha256" {
@@ -198,13 +199,13 @@ func (s *signature) outOfTime(at time.Time) string {
 }
 
 func (s *signature) has(name string) bool {
-	_, ok := s.tags.get(name)
+	_, ok := s.tags.Get(name)
 	return ok
 }
 
 // time reads seconds since 1970, at most 12 digits (RFC 6376 §3.5).
 func (s *signature) time(name string, absent time.Time) (time.Time, bool) {
-	v, ok := s.tags.get(name)
+	v, ok := s.tags.Get(name)
 	if !ok {
 		return absent, true
 	}

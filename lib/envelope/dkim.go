@@ -20,7 +20,7 @@ type Verdict string
 
 // The verdicts. Anything but Pass proves nothing.
 const (
-	DKIMPass      Verdict = "pass"      // good, and From, To, Cc, Subject, Date and Message-ID are signed
+	DKIMPass      Verdict = "pass"      // good, and From, Subject and Date are signed
 	DKIMFail      Verdict = "fail"      // header or body is not what was signed
 	DKIMPolicy    Verdict = "policy"    // not accepted here, good or not
 	DKIMNeutral   Verdict = "neutral"   // can't be read, or is not by the sender's domain

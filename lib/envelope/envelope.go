@@ -189,6 +189,17 @@ func Decode(v record.Value) (Message, error) {
 	return m, m.decode(v)
 }
 
+// Source reads message.source alone.
+func Source(v record.Value) (source string, err error) {
+	err = v.Each(func(name string, v record.Value) error {
+		if name == "source" {
+			return v.Into(&source)
+		}
+		return nil
+	})
+	return source, err
+}
+
 func (m *Message) decode(v record.Value) error {
 	return v.Each(func(name string, v record.Value) error {
 		switch name {

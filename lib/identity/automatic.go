@@ -13,28 +13,56 @@ func automatic(name []byte, value string) bool {
 	switch string(name) {
 	case "auto-submitted":
 		return keyword(value) != "no"
+	case "x-autoreply", "x-autorespond":
+		return keyword(value) != "no"
 	case "precedence":
-		k := keyword(value)
-		return k == "bulk" || k == "junk" || k == "list"
+		switch keyword(value) {
+		case "bulk", "junk", "list", "auto_reply":
+			return true
+		}
 	case "list-id":
 		return true
+	case "content-type":
+		return strings.Join(strings.Fields(keyword(value)), "") == "multipart/report" // RFC 6522: bounces and receipts
 	case "return-path":
 		return nullPath(value)
 	}
 	return false
 }
 
-// keyword returns what stands before parameters and comments (RFC 3834 §5), in
-// lower case. Anything odder is no keyword that a caller knows.
+// keyword returns what stands before the parameters (RFC 3834 §5), without comments
+// and in lower case. Anything odder is no keyword that a caller knows.
 func keyword(v string) string {
-	if i := strings.IndexAny(v, ";("); i >= 0 {
-		v = v[:i]
-	}
+	v, _, _ = strings.Cut(uncommented(v), ";")
 	return address.Fold(strings.Trim(v, " \t\r\n"))
 }
 
 // nullPath reports whether a Return-Path is "<>" (RFC 5321 §4.5.5).
 func nullPath(v string) bool {
-	path, ok := strings.CutPrefix(strings.TrimLeft(v, " \t\r\n"), "<")
+	path, ok := strings.CutPrefix(strings.TrimLeft(uncommented(v), " \t\r\n"), "<")
 	return ok && strings.HasPrefix(strings.TrimLeft(path, " \t\r\n"), ">")
+}
+
+// uncommented makes a blank of every comment (RFC 5322 §3.2.2). One without an end
+// takes the rest with it.
+func uncommented(v string) string {
+	if strings.IndexByte(v, '(') < 0 {
+		return v
+	}
+	var b strings.Builder
+	depth := 0
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '\\' && depth > 0:
+			i++
+		case c == '(':
+			depth++
+			b.WriteByte(' ')
+		case c == ')' && depth > 0:
+			depth--
+		case depth == 0:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

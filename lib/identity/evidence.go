@@ -52,7 +52,7 @@ func (e *evidence) receiver() finding {
 	if e.p.Evidence == policy.ByDKIM {
 		return finding{}
 	}
-	return first(e, (*evidence).usable, (*evidence).dmarc, (*evidence).dkim)
+	return first(e, (*evidence).usable, (*evidence).dmarc, (*evidence).dkim, (*evidence).carried, (*evidence).posted)
 }
 
 func (e *evidence) usable() finding {

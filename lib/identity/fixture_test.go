@@ -59,6 +59,10 @@ func compare(t *testing.T, id *identity.Identity, want string) {
 	got := map[string]string{
 		"sender": id.Sender, "trust": string(id.Trust), "verified": fmt.Sprint(id.Verified),
 		"stale": fmt.Sprint(id.Stale), "automatic": fmt.Sprint(id.Automatic), "reason": string(id.Reason),
+		"unsigned": strings.Join(id.Unsigned.Names(), " "),
+	}
+	if got["unsigned"] != "" && !strings.Contains(want, "\nunsigned ") {
+		t.Errorf("the fixture does not say that %s is unsigned", got["unsigned"])
 	}
 	for line := range strings.Lines(want) {
 		member, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

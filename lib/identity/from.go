@@ -20,11 +20,12 @@ type mailbox struct{ address, local, domain string }
 // disagree about whose address a field holds. Groups, routes, domain literals,
 // quoted local parts, encoded words in the address, non-ASCII in the address and
 // blanks inside the angle brackets are refused. A display name is atoms, dots,
-// quoted strings and letters of any script; it is not decoded. Comments are kept
-// for "me@example.com (Me)", which mail(1) writes, and may hold no brackets,
-// quotes or backslashes. Neither may hold < or >, and no @ either, unless the
-// display name is nothing but the address once more, as Outlook writes it: so the
-// first < and the first > are the only ones.
+// quoted strings and letters of any script. Comments are kept for "me@example.com
+// (Me)", which mail(1) writes, and may hold no brackets, quotes or backslashes.
+// Neither may hold < or >, and no @ either, unless the display name is nothing but
+// the address once more, as Outlook writes it: so the first < and the first > are the
+// only ones. Encoded words are held to the same, and to no controls, as people see
+// them decoded.
 func parseMailbox(v string) (mailbox, bool) {
 	name, rest, angle := strings.Cut(v, "<")
 	if !angle {
@@ -34,7 +35,11 @@ func parseMailbox(v string) (mailbox, bool) {
 	if !closed || !phrase(name, true) || !phrase(tail, false) {
 		return mailbox{}, false
 	}
-	if strings.IndexByte(name, '@') >= 0 && !address.Equal(strings.Trim(name, " \t\"'"), addr) {
+	shown, hides := spelled(name)
+	if (hides || strings.IndexByte(name, '@') >= 0) && !address.Equal(strings.Trim(shown, " \t\"'"), addr) {
+		return mailbox{}, false
+	}
+	if _, hides := spelled(tail); hides {
 		return mailbox{}, false
 	}
 	return plain(addr)
@@ -52,6 +57,9 @@ func parseBare(v string) (mailbox, bool) {
 		end++
 	}
 	if !phrase(v[:start], false) || !phrase(v[end:], false) {
+		return mailbox{}, false
+	}
+	if _, hides := spelled(v); hides {
 		return mailbox{}, false
 	}
 	return plain(v[start:end])
@@ -140,7 +148,10 @@ func atom(c byte) bool {
 // is decided by it.
 func suspect(v string) string {
 	has := func(chars string) bool { return strings.ContainsAny(v, chars) }
+	_, hides := spelled(v)
 	switch {
+	case hides && has("@"):
+		return "an encoded word holds an @, angle brackets or a control"
 	case !has("@"):
 		return "there is no address"
 	case strings.Count(v, "@") > 1:

@@ -15,7 +15,10 @@ import (
 // very first Authentication-Results field begins with the pinned id, and the
 // sender stands in its only From.
 func FuzzClassify(f *testing.F) {
-	good := ownersMail().Headers[0].Value
+	good, signature := ownersMail().Headers[0].Value, ownersMail().Headers[7]
+	if id := Classify(ownersMail(), testPolicy()); signature.Name != "DKIM-Signature" || !id.Verified {
+		f.Fatal("no message would be verified")
+	}
 	f.Add("Authentication-Results", good, "From", "Me <me@example.com>", "", "", good)
 	f.Add("Authentication-Results ", good, "From", "me@example.com", "From ", "x@example.com", good)
 	f.Add("X", "mx.example.net; dmarc=pass", "FROM", "me@example.com", "Authentication-Results", "mx.example.org; dmarc=pass", good)
@@ -23,7 +26,7 @@ func FuzzClassify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name1, value1, name2, value2, name3, value3, last string) {
 		m := &envelope.Message{Headers: []envelope.Field{
 			{Name: name1, Value: value1}, {Name: name2, Value: value2}, {Name: name3, Value: value3},
-			{Name: "Authentication-Results", Value: last}, {Name: "From", Value: "me@example.com"},
+			{Name: "Authentication-Results", Value: last}, signature, {Name: "From", Value: "me@example.com"},
 		}}
 		id := Classify(m, testPolicy())
 		checkRoundTrip(t, &id)

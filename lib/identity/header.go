@@ -23,6 +23,9 @@ func (s slot) String() string {
 	return [...]string{"From", "To", "Cc", "Subject", "Date", "Message-ID"}[s]
 }
 
+// folded are their names in lower case, as h= of a signature is compared.
+var folded = [slots]string{"from", "to", "cc", "subject", "date", "message-id"}
+
 // header is what one pass over the fields found.
 type header struct {
 	value     [slots]string // of the last one
@@ -47,14 +50,14 @@ func collect(m *envelope.Message) (h header) {
 		for i := range len(name) {
 			buf[i] = lower(name[i])
 		}
-		folded := buf[:len(name)]
-		if s, ok := slotOf(folded); ok {
+		low := buf[:len(name)]
+		if s, ok := slotOf(low); ok {
 			h.value[s] = f.Value
 			h.count[s]++
 			h.odd[s] = h.odd[s] || len(name) != len(f.Name)
 			continue
 		}
-		h.automatic = h.automatic || automatic(folded, f.Value)
+		h.automatic = h.automatic || automatic(low, f.Value)
 	}
 	return h
 }

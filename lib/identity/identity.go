@@ -32,6 +32,7 @@ type evidence struct {
 	results   authres.Field // zero unless the field that counts was understood
 	unusable  finding       // why it was not
 	signature signature     // the dkim result that comes closest
+	proof     proof         // what the signature covers, once it is known to prove the sender
 }
 
 // finding is what a check found wrong: nothing when reason is empty. detail goes
@@ -80,8 +81,11 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 	if id.Verified {
 		found = finding{provenAs(id.Trust), e.voucher()}
 	}
-	if id.Verified && p.Evidence != policy.ByAuthRes {
-		id.Signed = e.header.signed()
+	if id.Verified {
+		id.Unsigned = e.proof.unsigned
+	}
+	if id.Verified && (p.Evidence != policy.ByAuthRes || !e.header.named(&e.proof)) {
+		id.Signed = e.header.signed(&e.proof)
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
 	return id

@@ -32,6 +32,7 @@ func ownersMail() *envelope.Message {
 			{Name: "Subject", Value: "News"},
 			{Name: "Date", Value: "Sat, 21 Nov 2026 06:55:00 +0000"},
 			{Name: "Message-ID", Value: "<1@example.com>"},
+			{Name: "DKIM-Signature", Value: "v=1; a=rsa-sha256; d=example.com; s=s1; t=1795244280; h=from:to:cc:subject:date:message-id; bh=AbCd; b=AbCdEf"},
 		},
 	}
 }

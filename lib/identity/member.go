@@ -31,7 +31,8 @@ type Identity struct {
 	Why       string // one sentence for people
 	Auth      Auth
 	Session   string // trust approved_session: the id of the session
-	Signed    string // messages proven by our own DKIM check: "sha256:" of the signed fields, else empty
+	Signed    string // messages named by what is signed of them: "sha256:" of these fields, else empty
+	Unsigned  Fields // messages: what the signature that proves the sender does not cover
 
 	Via     Via
 	Parent  string // effects: the task that proposed it
@@ -58,6 +59,9 @@ func (id *Identity) Append(dst []byte) []byte {
 	if id.Via == ViaMessage {
 		o.Raw("auth", id.Auth.bytes())
 		o.StrIf("signed", id.Signed)
+		if id.Unsigned != 0 {
+			o.Strs("unsigned", id.Unsigned.Names())
+		}
 	}
 	id.addOrigin(&o)
 	return append(dst, o.Bytes()...)
@@ -132,6 +136,8 @@ func Decode(v record.Value) (Identity, error) {
 			return v.Into(&id.Session)
 		case "signed":
 			return v.Into(&id.Signed)
+		case "unsigned":
+			return id.Unsigned.decode(v)
 		case "via":
 			return v.Into((*string)(&id.Via))
 		case "parent":

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"slices"
+	"strings"
 
 	"pulse/lib/address"
 	"pulse/lib/envelope"
@@ -57,16 +58,38 @@ func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
 // ownFlaws are the flaws of a signature that we checked, as flaws.
 var ownFlaws = []Reason{"", SignatureOtherUser, SignatureTempError, SignatureBad, SignatureNotAligned}
 
-// nearest returns the flaw of the signature that proves most.
+// nearest returns the flaw of the signature that proves most, and of those without
+// one, takes that which covers most.
 func (e *evidence) nearest() (best finding) {
 	least := len(ownFlaws)
 	for i := range e.m.DKIM.Signatures {
-		f := e.proves(&e.m.DKIM.Signatures[i])
-		if rank := slices.Index(ownFlaws, f.reason); rank < least {
+		s := &e.m.DKIM.Signatures[i]
+		f := e.proves(s)
+		rank := slices.Index(ownFlaws, f.reason)
+		unsigned := e.header.unsigned(s.Headers)
+		if rank < least || rank == 0 && unsigned.fewer(e.proof.unsigned) {
 			best, least = f, rank
+			e.proof = proof{unsigned, e.nthMark(i)}
 		}
 	}
 	return best
+}
+
+// nthMark returns the field that a signature of message.dkim was read from: they
+// stand in the order of the header (pulse-record(5)).
+func (e *evidence) nthMark(n int) []*mark {
+	for i := range e.m.Headers {
+		f := &e.m.Headers[i]
+		if !address.Equal(strings.TrimRight(f.Name, " \t"), markName) {
+			continue
+		}
+		if n == 0 {
+			m := readMark(f.Value)
+			return []*mark{&m}
+		}
+		n--
+	}
+	return nil
 }
 
 // proves judges one signature.

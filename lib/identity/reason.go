@@ -52,6 +52,9 @@ const (
 	DKIMNotAligned     Reason = "dkim_not_aligned"
 	DKIMAmbiguous      Reason = "dkim_ambiguous"
 	DKIMOtherUser      Reason = "dkim_other_user"
+	SignatureMissing   Reason = "signature_missing"
+	SignaturePartial   Reason = "signature_partial"
+	SubmittedWithLogin Reason = "submitted_with_login"
 
 	SignatureNone       Reason = "signature_none"
 	SignatureNotAligned Reason = "signature_not_aligned"

@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"slices"
+
 	"pulse/lib/approval"
 	"pulse/lib/envelope"
 	"pulse/lib/terms"
@@ -9,7 +11,7 @@ import (
 // session returns the session that a message belongs to, or nil. Only what an owner
 // provably sent, lately and by hand, can belong to one.
 func (e *evidence) session(id *Identity, sessions []approval.Session) *approval.Session {
-	if len(sessions) == 0 || id.Trust != terms.OwnerVerifiedEmail || id.Stale || id.Automatic {
+	if len(sessions) == 0 || id.Trust != terms.OwnerVerifiedEmail || id.Stale || id.Automatic || e.undated() {
 		return nil
 	}
 	date, ok := e.date()
@@ -23,6 +25,12 @@ func (e *evidence) session(id *Identity, sessions []approval.Session) *approval.
 		}
 	}
 	return nil
+}
+
+// undated reports whether Date may be anybody's: no replay is to be moved into a
+// session.
+func (e *evidence) undated() bool {
+	return e.proof.unsigned.has(slotDate) && !slices.Contains(e.p.AcceptUnsigned, slotDate.String())
 }
 
 // Within reports whether a message of a sender lies in a session, wherever it was used

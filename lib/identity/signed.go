@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/address"
 	"pulse/lib/envelope"
 )
 
@@ -29,33 +28,58 @@ func Author(m *envelope.Message) (domain, why string) {
 // at from: it is the same, its parent or its child (dkim_alignment "relaxed").
 func Near(signer, from string) bool { return nearby(signer, from) }
 
-// Uncovered returns which of From, To, Cc, Subject, Date and Message-ID stands in
-// the message and not among the names, which are in lower case; empty if none. As
-// each stands there once, to be named once is to be signed whole.
+// Uncovered returns which of From, Subject and Date stands in the message and not
+// among the names, which are in lower case; empty if none. Without these our own
+// check takes no signature for one; the others may be unsigned, and are told so.
 func Uncovered(m *envelope.Message, names []string) string {
 	h := collect(m)
 	return h.uncovered(names)
 }
 
 func (h *header) uncovered(names []string) string {
-	for s := range slots {
-		if h.count[s] > 0 && !slices.Contains(names, address.Fold(s.String())) {
+	for _, s := range [...]slot{slotFrom, slotSubject, slotDate} {
+		if h.count[s] > 0 && !slices.Contains(names, folded[s]) {
 			return s.String()
 		}
 	}
 	return ""
 }
 
-// signed returns a digest of From, To, Cc, Subject, Date and Message-ID, those
-// that are there, after relaxed canonicalization (RFC 6376 §3.4.2). Signatures
-// have no part in it, nor has any other field: so it stays the same when somebody
-// sends the message on with something added, dropped or respaced that he may
-// change without breaking the signature.
-func (h *header) signed() string {
+// unsigned returns which fields other than From stand in the message and not among
+// the names, which are in lower case. As each of them stands there once, to be named
+// once is to be signed whole.
+func (h *header) unsigned(names []string) (f Fields) {
+	for s := slotTo; s < slots; s++ {
+		if h.count[s] > 0 && !slices.Contains(names, folded[s]) {
+			f.add(s)
+		}
+	}
+	return f
+}
+
+// named reports whether the Message-ID can name the task: it is signed, and no blank
+// in it may be changed on the way.
+func (h *header) named(p *proof) bool {
+	id := strings.Trim(h.value[slotMessageID], " \t\r\n")
+	return h.count[slotMessageID] == 1 && !p.unsigned.has(slotMessageID) && id != "" && !strings.ContainsAny(id, " \t\r\n")
+}
+
+// signed returns a digest of From, To, Cc, Subject, Date and Message-ID, those that
+// are there and signed, after relaxed canonicalization (RFC 6376 §3.4.2). No other
+// field has a part in it: so it stays the same when somebody sends the message on
+// with something added, dropped, respaced or rewritten that may be changed without
+// breaking the signature. Where no Message-ID is signed, what tells the signature
+// from another takes its place, or two mails of one second would be one.
+func (h *header) signed(p *proof) string {
 	sum := sha256.New()
 	for s := range slots {
-		if h.count[s] == 1 {
-			io.WriteString(sum, address.Fold(s.String())+":"+relaxed(h.value[s])+"\r\n")
+		if h.count[s] == 1 && !p.unsigned.has(s) {
+			io.WriteString(sum, folded[s]+":"+relaxed(h.value[s])+"\r\n")
+		}
+	}
+	if !h.named(p) {
+		for _, stamp := range p.stamps() {
+			io.WriteString(sum, markName+":"+stamp+"\r\n")
 		}
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))

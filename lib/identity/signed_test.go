@@ -25,7 +25,7 @@ var signedFields = []string{
 
 func digestOf(lines ...string) string {
 	h := collect(fields(lines...))
-	return h.signed()
+	return h.signed(&proof{})
 }
 
 // TestSignedDigest: what a signature in relaxed canonicalization lets pass makes no
@@ -72,14 +72,79 @@ func TestUncovered(t *testing.T) {
 	if got := Uncovered(m, all); got != "" {
 		t.Errorf("%s", got)
 	}
-	for i, name := range []string{"From", "To", "Subject", "Date", "Message-ID"} {
+	for i, name := range []string{"From", "", "Subject", "Date", ""} {
 		if got := Uncovered(m, slices.Delete(slices.Clone(all), i, i+1)); got != name {
 			t.Errorf("%s, want %s", got, name)
 		}
 	}
-	m.Headers = append(m.Headers, envelope.Field{Name: "cc", Value: "x@example.org"})
-	if got := Uncovered(m, all); got != "Cc" {
+}
+
+// Every field that stands there, except From, is unsigned unless h= names it; one that
+// does not stand there is not.
+func TestUnsigned(t *testing.T) {
+	h := collect(fields(signedFields...))
+	for names, want := range map[string]string{
+		"from:to:subject:date:message-id": "",
+		"from":                            "To Subject Date Message-ID",
+		"from:to:to:date:x":               "Subject Message-ID",
+		"":                                "To Subject Date Message-ID",
+	} {
+		if got := strings.Join(h.unsigned(strings.Split(names, ":")).Names(), " "); got != want {
+			t.Errorf("%s: %s, want %s", names, got, want)
+		}
+	}
+	h = collect(fields(append(slices.Clone(signedFields), "cc: x@example.org")...))
+	if got := h.unsigned([]string{"from", "to", "subject", "date", "message-id"}).Names(); len(got) != 1 || got[0] != "Cc" {
 		t.Errorf("%s, want Cc", got)
+	}
+}
+
+// TestNamesOfMail: what somebody who sends a mail on may change makes no other name of
+// it, and two mails by one sender have two names, however little is signed.
+func TestNamesOfMail(t *testing.T) {
+	const results = "Authentication-Results: mx.example.net; dkim=pass header.d=example.com header.s=s1; dmarc=pass header.from=example.com"
+	name := func(names, rest string, lines ...string) (Fields, string) {
+		m := fields(append([]string{results, "DKIM-Signature: v=1; d=example.com; s=s1; h=" + names + "; b=AbCd; bh=" + rest}, lines...)...)
+		m.Source = "mbox:x"
+		id := Classify(m, testPolicy())
+		if !id.Verified {
+			t.Fatal(id.Why)
+		}
+		return id.Unsigned, id.Signed
+	}
+	with := func(i int, line string) []string {
+		list := slices.Clone(signedFields)
+		list[i] = line
+		return list
+	}
+	if _, digest := name("from:to:subject:date:message-id", "Qq", signedFields...); digest != "" {
+		t.Error("a Message-ID that is signed is the name")
+	}
+	const microsoft = "from:subject:date"
+	_, want := name(microsoft, "Qq; t=1", signedFields...)
+	for what, lines := range map[string][]string{
+		"another To":         with(1, "To: mallory@example.net"),
+		"another Message-ID": with(4, "Message-ID: <2@example.com>"),
+		"no Message-ID":      signedFields[:4],
+		"one more field":     append(slices.Clone(signedFields), "Cc: x@example.org"),
+		"blanks":             with(2, "Subject:   one\r\n two"),
+	} {
+		if _, got := name(microsoft, "Q\r\n q; t=1", lines...); got != want || got == "" {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	for what, got := range map[string]func() (Fields, string){
+		"another Subject":   func() (Fields, string) { return name(microsoft, "Qq; t=1", with(2, "Subject: three")...) },
+		"another body":      func() (Fields, string) { return name(microsoft, "Qr; t=1", signedFields...) },
+		"signed later":      func() (Fields, string) { return name("from", "Qq; t=2", signedFields...) },
+		"only From, before": func() (Fields, string) { return name("from", "Qq; t=1", signedFields...) },
+	} {
+		if _, digest := got(); digest == want || digest == "" {
+			t.Errorf("%s: the same name", what)
+		}
+	}
+	if _, spaced := name("from:subject:date:message-id", "Qq", with(4, "Message-ID: <1 @example.com>")...); spaced == "" {
+		t.Error("a Message-ID with a blank, which may become two, is the name")
 	}
 }
 
@@ -105,7 +170,7 @@ func TestAuthor(t *testing.T) {
 }
 
 // TestSignedMember: the digest stands for a proof by our own check; under the
-// receiver's word alone ids stay what they are whether or not somebody verified.
+// receiver's word alone a Message-ID that is signed is enough.
 func TestSignedMember(t *testing.T) {
 	for evidence, want := range map[string]bool{"authres": false, "dkim": true, "both": true} {
 		p, err := policy.Parse("p", []byte("authserv_id = \"mx.example.net\"\nowners = [\"me@example.com\"]\nevidence = \""+evidence+"\"\n"))
@@ -113,6 +178,7 @@ func TestSignedMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := fields(append(slices.Clone(signedFields),
+			"DKIM-Signature: v=1; d=example.com; s=s1; h=from:to:subject:date:message-id; bh=AbCd; b=AbCdEf",
 			"Authentication-Results: mx.example.net; dkim=pass header.d=example.com; dmarc=pass header.from=example.com")...)
 		m.DKIM = &envelope.DKIM{From: "example.com", DMARC: envelope.DMARC{Result: envelope.DMARCFound}, Signatures: []envelope.Signature{
 			{Result: envelope.DKIMPass, Domain: "example.com", Headers: []string{"from", "to", "subject", "date", "message-id"}},

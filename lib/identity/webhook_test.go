@@ -22,6 +22,7 @@ trust  = "owner_verified_email"
 // mailHeader is a header that proves the owner, in mail.
 var mailHeader = []envelope.Field{
 	{Name: "Authentication-Results", Value: "mx.example.com; dkim=pass header.d=example.com; dmarc=pass header.from=example.com"},
+	{Name: "DKIM-Signature", Value: "v=1; d=example.com; s=s1; h=from:to:date; bh=AbCd; b=AbCdEf"},
 	{Name: "From", Value: "me@example.com"}, {Name: "To", Value: "agent+send@example.com"}, {Name: "Date", Value: "Fri, 15 Jan 2027 08:00:00 +0000"},
 }
 

@@ -28,6 +28,7 @@ type file struct {
 	MaxAge          *string           `toml:"max_age"`
 	DKIMAlignment   *string           `toml:"dkim_alignment"`
 	Evidence        *string           `toml:"evidence"`
+	AcceptUnsigned  []string          `toml:"accept_unsigned"`
 	DefaultAction   *string           `toml:"default_action"`
 	Receiver        []receiverTable   `toml:"receiver"`
 	Action          []actionTable     `toml:"action"`
@@ -185,6 +186,11 @@ func (v *validator) fill(p *Policy, f *file) {
 	v.duration(&p.MaxAge, "max_age", f.MaxAge, 0)
 	oneOf(v, &p.DKIMAlignment, "dkim_alignment", f.DKIMAlignment, Strict, Relaxed, Any)
 	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth)
+	for i := range f.AcceptUnsigned {
+		var word string
+		oneOf(v, &word, "accept_unsigned", &f.AcceptUnsigned[i], UnsignedFields...)
+	}
+	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
 	v.receivers(p, f.Receiver)
 	v.actionRules(p, f.Action)

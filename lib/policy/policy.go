@@ -9,6 +9,7 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ const (
 	ByBoth    Evidence = "both"
 )
 
+// UnsignedFields are the header fields that identity.unsigned can name.
+var UnsignedFields = []string{"To", "Cc", "Subject", "Date", "Message-ID"}
+
 // Policy is a valid policy file.
 type Policy struct {
 	Name   string // of the file, for messages
@@ -52,6 +56,7 @@ type Policy struct {
 	MaxAge          time.Duration // 0: not checked
 	DKIMAlignment   Alignment
 	Evidence        Evidence
+	AcceptUnsigned  []string // of UnsignedFields: believed although no signature covers them
 	DefaultAction   terms.Action
 	ActionRules     []ActionRule
 	Matrix          map[terms.Trust]Row // all trust levels
@@ -229,6 +234,22 @@ func (p *Policy) Platform(source string) *Platform {
 		}
 	}
 	return nil
+}
+
+// ByRecipient reports whether an [[action]] goes by To and Cc.
+func (p *Policy) ByRecipient() bool {
+	return slices.ContainsFunc(p.ActionRules, func(r ActionRule) bool { return r.To != "" })
+}
+
+// Relies reports whether what the policy decides hangs on a header field.
+func (p *Policy) Relies(field string) bool {
+	switch field {
+	case "To", "Cc":
+		return p.Recipients != nil || p.ByRecipient()
+	case "Date":
+		return p.MaxAge != 0
+	}
+	return false
 }
 
 // Match reports whether s matches a pattern in which * stands for any bytes.

@@ -25,6 +25,7 @@ type Receiver struct {
 	Unpinnable string   // why its word can't be used; empty if it can
 	Stamps     string   // what its field holds
 	Strips     string   // which forgeries it is known to remove
+	Inside     string   // what it leaves undone on mail of its own users, as set up by default; empty: nothing known
 	Checked    string   // when scripts/probe-receiver was last run against it: 2026-11-21, or Unchecked
 	Basis      string   // where Stamps and Unpinnable are known from
 	IMAP       []string // hosts at which its mail is read, lower case

@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: something is left out", r.Name)
 			}
 		}
-		for _, text := range []string{r.Stamps, r.Strips, r.Basis, r.Unpinnable} {
+		for _, text := range []string{r.Stamps, r.Strips, r.Basis, r.Unpinnable, r.Inside} {
 			if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) || len(text) > 110 || strings.HasSuffix(text, ".") {
 				t.Errorf("%s: %q is not one line of ASCII that a sentence can take in", r.Name, text)
 			}

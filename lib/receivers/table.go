@@ -77,7 +77,8 @@ var table = []Receiver{
 		Name:       "opendkim-opendmarc",
 		Unpinnable: "each of the two writes a field of its own, and only the first counts",
 		Stamps:     "the name you gave them: dmarc in one field, dkim in another",
-		Strips:     "their own name, by their manuals", Checked: Unchecked, Basis: manual,
+		Strips:     "their own name with a dkim result, on mail from outside, by their manuals", Checked: Unchecked, Basis: manual,
+		Inside: "signs what logins and internal hosts hand in, and removes no forged field from it",
 	},
 	{
 		Name:       "posteo",
@@ -102,7 +103,8 @@ var table = []Receiver{
 	{
 		Name:   "rspamd",
 		Stamps: "the name of your server: one field with dkim, spf, dmarc, arc",
-		Strips: "every such field, by its manual", Checked: Unchecked, Basis: manual,
+		Strips: "every such field, on mail from outside, by its manual", Checked: Unchecked, Basis: manual,
+		Inside: "skips logins and local senders unless authenticated_headers and local_headers list its routine",
 	},
 	{
 		Name:       "yahoo",

@@ -30,6 +30,8 @@ func Always(s *queue.Stored, p *policy.Policy) []string {
 		n.sort(s)
 	case d.Reason == decision.IsStale:
 		n.patience(s)
+	case d.Reason == decision.FieldUnsigned:
+		n.unsigned(s, p)
 	default:
 		n.row(s, p)
 	}
@@ -93,6 +95,19 @@ func (n *steps) patience(s *queue.Stored) {
 	}
 	n.command("max_age = \"%dh\"", 24*(int(age/(24*time.Hour))+1))
 	n.say("risk: a copy of a mail that is no older than that, sent again by somebody else, starts a worker unasked")
+}
+
+// unsigned is about what nobody signed.
+func (n *steps) unsigned(s *queue.Stored, p *policy.Policy) {
+	list := slices.Clone(p.AcceptUnsigned)
+	for _, field := range s.Identity.Unsigned.Names() {
+		if p.Relies(field) && !slices.Contains(list, field) {
+			list = append(list, field)
+		}
+	}
+	n.say("better have your mail program or provider sign To, Cc and Date")
+	n.command("accept_unsigned = [\"%s\"]", strings.Join(list, "\", \""))
+	n.say("risk: anyone who gets a mail of such a sender can send it on with these fields rewritten, and it counts")
 }
 
 // row is about what the matrix leaves to a person.

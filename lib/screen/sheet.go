@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pulse/lib/address"
@@ -74,6 +75,9 @@ func sender(s *queue.Stored) []string {
 	}
 	if s.Identity.Stale && proven {
 		words += "; OLD: it may be a copy that somebody sent again"
+	}
+	if unsigned := s.Identity.Unsigned.Names(); len(unsigned) > 0 && proven {
+		words += "; NOT SIGNED, so anyone may have written it: " + strings.Join(unsigned, ", ")
 	}
 	words += fmt.Sprintf(" (%s, %s)", s.Identity.Trust, s.Identity.Reason)
 	if s.Identity.Why != "" {

@@ -73,7 +73,9 @@ func TestSheet(t *testing.T) {
 		"unproven":     {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anybody can have written this (owner_claim_unverified, r): w"}, nil},
 		"unknown":      {ask(t, terms.Unknown, "false", "true", "r"), week, []string{"proven   NOT proven"}, []string{"OLD"}},
 		"a stranger":   {ask(t, terms.Unknown, "true", "false", "r"), week, []string{"proven   yes, but a stranger"}, nil},
-		"an old mail":  {ask(t, terms.ExternalVerified, "true", "true", "stale"), week, []string{"proven   yes, an outsider on the list; OLD: ", `a\\u001b.pdf`, "expires  in 7d"}, nil},
+		"resent": {ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Cc"]`, "false", "field_unsigned"), week,
+			[]string{"proven   yes, an owner; NOT SIGNED, so anyone may have written it: To, Cc (owner_verified_email, "}, []string{"OLD"}},
+		"an old mail": {ask(t, terms.ExternalVerified, "true", "true", "stale"), week, []string{"proven   yes, an outsider on the list; OLD: ", `a\\u001b.pdf`, "expires  in 7d"}, nil},
 	} {
 		lines := Sheet(c.s, c.c)
 		text := strings.Join(lines, "\n")
@@ -100,6 +102,9 @@ func TestAlways(t *testing.T) {
 	shut.Outbound.Restricted, shut.Outbound.Allow = true, []string{"@example.com", "@xn--80ak6aa92e.com"}
 	effect := stored(t, proposed, task.Change{Since: now})
 	odd := stored(t, proposed, task.Change{Since: now}, "eve@example.com", `x\"]\u2028`)
+	resent := ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Subject"]`, "false", "field_unsigned")
+	addressed := policy.Default()
+	addressed.Recipients, addressed.AcceptUnsigned = []string{"agent@example.com"}, []string{"Cc"}
 	stale := ask(t, terms.OwnerVerifiedEmail, "true", "true", "stale")
 	changed := ask(t, terms.ExternalVerified, "true", "false", "needs_review")
 	changed.Task.Reason = "action_changed"
@@ -115,6 +120,7 @@ func TestAlways(t *testing.T) {
 		"a row":       {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), open, "    [matrix.external_verified]\n    allow = [\"read_public\", \"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = [\"read_private\", \"external_send\", \"destructive\", \"code_or_computer\"]\n  risk: "},
 		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "the policy of today rejects it"},
 		"old":         {stale, open, `max_age = "96h"`},
+		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To"]`},
 		"sorted":      {changed, open, "to     = \"agent+write@example.com\"\n    action = \"write_local\""},
 	} {
 		got := strings.Join(Always(c.s, c.p), "\n")

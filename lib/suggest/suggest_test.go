@@ -16,10 +16,16 @@ const unusable = `evidence = "dkim"`
 
 const inbox = "imaps://me@imap.example.net/INBOX"
 
-// mail makes a message whose header begins with the fields given as "Name: value".
+// mail makes a message whose header begins with the fields given as "Name: value". It
+// is signed by the domain that they name, if any, else by that of From.
 func mail(source, from string, fields ...string) *envelope.Message {
 	m := &envelope.Message{Source: source}
-	for _, f := range append(fields, "From: "+from, "To: me@example.net", "Date: Sat, 21 Nov 2026 06:55:00 +0000") {
+	_, signer, _ := strings.Cut(from, "@")
+	if _, rest, ok := strings.Cut(strings.Join(fields, " "), "header.d="); ok {
+		signer = rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz0123456789.-"))]
+	}
+	signature := "DKIM-Signature: v=1; d=" + strings.TrimSuffix(signer, ">") + "; s=s1; h=from:to:date; bh=AbCd; b=EfGh"
+	for _, f := range append(fields, signature, "From: "+from, "To: me@example.net", "Date: Sat, 21 Nov 2026 06:55:00 +0000") {
 		name, value, _ := strings.Cut(f, ":")
 		m.Headers = append(m.Headers, envelope.Field{Name: name, Value: strings.TrimPrefix(value, " ")})
 	}

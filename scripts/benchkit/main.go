@@ -137,6 +137,7 @@ func records(n int) error {
 			`"id":"<%d@example.com>","digest":"sha256:%064d","received":"2026-11-21T06:55:00Z","fetched":"2026-11-21T07:00:02Z","size":5321,`+
 			`"headers":[["Authentication-Results","mx.receiver.example; dkim=pass header.d=example.com header.s=s1 header.b=abcd; spf=pass smtp.mailfrom=me@example.com; dmarc=pass (p=REJECT sp=REJECT dis=NONE) header.from=example.com"],`+
 			`["Received","from a.example by b.example with ESMTPS id abc for <me@example.com>; Sat, 21 Nov 2026 06:55:00 +0000"],`+
+			`["DKIM-Signature","v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; t=1795244280; h=from:to:cc:subject:date:message-id:mime-version:content-type; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=abcdEfGh1234`+strings.Repeat("Ab/+", 80)+`"],`+
 			`["From","Me <me%d@example.com>"],["To","agent@example.com"],["Subject","=?utf-8?q?h=C3=A9llo?="],["Date","Sat, 21 Nov 2026 06:55:00 +0000"],["Message-ID","<%d@example.com>"]%s],`+
 			`"from":"Me <me@example.com>","subject":"héllo","text":"%s","scope":"snippet","truncated":true,"attachments":[],"defects":[]},`+
 			`"identity":{"sender":"me%d@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"authenticated_owner","why":"","auth":{}}}`+"\n",

@@ -12,6 +12,8 @@ import (
 	"pulse/lib/authres"
 	"pulse/lib/envelope"
 	"pulse/lib/escape"
+	"pulse/lib/identity"
+	"pulse/lib/policy"
 	"pulse/lib/record"
 )
 
@@ -75,6 +77,8 @@ type arrived struct {
 	forged bool   // the first field is one of ours
 	defect envelope.Defect
 	fields []survivor
+
+	identity identity.Identity
 }
 
 // survivor is a forgery that has arrived.
@@ -104,7 +108,15 @@ func (q question) arrived(m *envelope.Message) (arrived, bool) {
 	a.defect = m.Unverifiable()
 	a.survivors(m)
 	a.top(m)
+	a.identity = classify(m, a.probe.pin)
 	return a, true
+}
+
+// classify returns what pulse-classify says of the mail where the pin is in force.
+func classify(m *envelope.Message, pin string) identity.Identity {
+	p := policy.Default()
+	p.AuthservID = pin
+	return identity.Classify(m, p)
 }
 
 // manifest reads what the probe says about itself. The nonce vouches for it.
@@ -121,6 +133,8 @@ func (a *arrived) manifest(value string) bool {
 			pinned = v == "true"
 		case "broken":
 			a.probe.broken = v == "true"
+		case "inside":
+			a.probe.inside = v == "true"
 		}
 	}
 	if pinned {
@@ -217,6 +231,10 @@ func (a *arrived) verdict() (bool, string) {
 		}
 	}
 	switch {
+	case a.probe.inside && a.identity.Verified:
+		return false, "a user of the server wrote a verdict, and it is BELIEVED: don't pin this server, or have it remove such fields from what its users hand in"
+	case a.probe.inside:
+		return true, "a user of the server wrote a verdict, and it is not believed: " + string(a.identity.Reason)
 	case a.forged && a.fault == nil:
 		return false, "the forged field stands first and would be believed: first-wins and the pin did NOT hold; don't believe this server"
 	case a.forged:

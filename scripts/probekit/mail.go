@@ -15,6 +15,8 @@ type probe struct {
 	pin      string // the id whose forgeries matter; empty: not known yet
 	nonce    string // 32 hex digits
 	broken   bool   // also forgeries that break the grammar of a header
+	inside   bool   // to be handed in on the server itself: one verdict that pulse would believe
+	envelope string // MAIL FROM; empty: from
 }
 
 // forgery is one Authentication-Results field that a sender might write.
@@ -69,6 +71,9 @@ var (
 
 // forgeries returns those of the probe, numbered from 0 in the order of the mail.
 func (p *probe) forgeries() []forgery {
+	if p.inside {
+		return above[:1]
+	}
 	list := append(append([]forgery(nil), above...), below...)
 	if p.broken {
 		list = append(list, breaking...)
@@ -84,10 +89,24 @@ func (p *probe) valid() error {
 			return fmt.Errorf("%s: %s: %w; %w", name, addr, err, errUsage)
 		}
 	}
+	if p.inside && (p.pin == "" || p.broken) {
+		return fmt.Errorf("--inside and submit want --pin, and no --broken: a user of the server knows its name; %w", errUsage)
+	}
+	if _, _, err := address.Split(p.sender()); err != nil {
+		return fmt.Errorf("--sender: %s: %w; %w", p.sender(), err, errUsage)
+	}
 	if p.pin != "" && !address.Domain(p.pin) {
 		return fmt.Errorf("--pin: %s: want the name of a server; %w", p.pin, errUsage)
 	}
 	return nil
+}
+
+// sender returns the sender of the envelope.
+func (p *probe) sender() string {
+	if p.envelope != "" {
+		return p.envelope
+	}
+	return p.from
 }
 
 // id returns whose field is forged. Without a pin that is a guess, and the answer
@@ -110,6 +129,12 @@ func (p *probe) field(n int, f forgery) string {
 	return strings.NewReplacer("@ID@", p.id(), "@UPPER@", strings.ToUpper(p.id()), "@PASS@", pass).Replace(f.lines) + "\n"
 }
 
+// signature returns a DKIM-Signature that the forged verdict can point to.
+func (p *probe) signature() string {
+	_, domain, _ := strings.Cut(p.from, "@")
+	return "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=" + domain + "; s=probe;\n h=from:to:cc:subject:date:message-id; bh=AAAA; b=AAAA\n"
+}
+
 const manifest = "X-Pulse-Probe"
 
 // message returns the mail, its lines ended by LF as sendmail takes them.
@@ -122,12 +147,19 @@ func (p *probe) message(now time.Time) string {
 			n++
 		}
 	}
-	write(above)
+	if p.inside {
+		write(above[:1])
+		b.WriteString(p.signature())
+	} else {
+		write(above)
+	}
 	fmt.Fprintf(&b, "From: <%s>\nTo: <%s>\nSubject: pulse probe %s\nDate: %s\nMessage-ID: <%s@probe.invalid>\n",
 		p.from, p.to, p.nonce, now.UTC().Format(time.RFC1123Z), p.nonce)
-	fmt.Fprintf(&b, "%s: %s id=%s pinned=%t broken=%t\nMIME-Version: 1.0\nContent-Type: text/plain; charset=us-ascii\n",
-		manifest, p.nonce, p.id(), p.pin != "", p.broken)
-	write(below)
+	fmt.Fprintf(&b, "%s: %s id=%s pinned=%t broken=%t inside=%t\nMIME-Version: 1.0\nContent-Type: text/plain; charset=us-ascii\n",
+		manifest, p.nonce, p.id(), p.pin != "", p.broken, p.inside)
+	if !p.inside {
+		write(below)
+	}
 	if p.broken {
 		write(breaking)
 	}

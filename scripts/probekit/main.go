@@ -2,6 +2,9 @@
 // forged Authentication-Results fields pass.
 //
 //	probekit mail --to ADDR [--from ADDR] [--pin ID] [--broken]   prints a mail full of forgeries
+//	probekit mail --inside --to ADDR --from OWNER --pin ID        prints one to hand in on the server itself
+//	probekit submit --to ADDR --from OWNER --pin ID --server URL [--sender ADDR] [--login USER --password-file FILE]
+//	                                                              hands that in
 //	probekit check --nonce N [--pin ID] [--direct] <RECORDS       says which of them arrived
 package main
 
@@ -33,6 +36,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) > 0 && args[0] == "mail":
 		err = mail(args[1:], stdout, stderr)
+	case len(args) > 0 && args[0] == "submit":
+		err = submit(args[1:], stdout)
 	case len(args) > 0 && args[0] == "check":
 		ok, err = check(args[1:], stdin, stdout)
 	}
@@ -49,7 +54,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return trusted
 }
 
-var errUsage = errors.New("usage: probe-receiver mail --to ADDR [--from ADDR] [--pin ID] [--broken] | probe-receiver check --nonce N [--pin ID] [--direct] <RECORDS")
+var errUsage = errors.New("usage: probe-receiver mail --to ADDR [--from ADDR] [--pin ID] [--broken|--inside] | probe-receiver submit --to ADDR --from OWNER --pin ID --server smtp://HOST [--sender ADDR] [--login USER --password-file FILE] | probe-receiver check --nonce N [--pin ID] [--direct] <RECORDS")
 
 // flags parses args; what does not fit is errUsage.
 func flags(args []string, define func(*flag.FlagSet)) error {
@@ -66,14 +71,32 @@ func flags(args []string, define func(*flag.FlagSet)) error {
 	return err
 }
 
+// define defines the flags that every probe has.
+func (p *probe) define(set *flag.FlagSet) {
+	set.StringVar(&p.to, "to", "", "")
+	set.StringVar(&p.from, "from", "", "")
+	set.StringVar(&p.pin, "pin", "", "")
+	set.StringVar(&p.envelope, "sender", "", "")
+}
+
+// begin completes a probe and checks it.
+func (p *probe) begin() error {
+	if p.from == "" {
+		p.from = p.to
+	}
+	var nonce [16]byte
+	rand.Read(nonce[:])
+	p.nonce = hex.EncodeToString(nonce[:])
+	return p.valid()
+}
+
 // mail prints the mail, and on stderr what to do with it.
 func mail(args []string, stdout, stderr io.Writer) error {
 	var p probe
 	err := flags(args, func(set *flag.FlagSet) {
-		set.StringVar(&p.to, "to", "", "")
-		set.StringVar(&p.from, "from", "", "")
-		set.StringVar(&p.pin, "pin", "", "")
+		p.define(set)
 		set.BoolVar(&p.broken, "broken", false, "")
+		set.BoolVar(&p.inside, "inside", false, "")
 	})
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, errUsage)
@@ -82,16 +105,14 @@ func mail(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if p.from == "" {
-		p.from = p.to
-	}
-	var nonce [16]byte
-	rand.Read(nonce[:])
-	p.nonce = hex.EncodeToString(nonce[:])
-	if err := p.valid(); err != nil {
+	if err := p.begin(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "probe-receiver: send this to %s from another provider; then: pulse-fetch --limit 20 SOURCE | scripts/probe-receiver check --nonce %s\n", p.to, p.nonce)
+	where := "from another provider"
+	if p.inside {
+		where = "from the server itself, as one of its users, or with sendmail -t"
+	}
+	fmt.Fprintf(stderr, "probe-receiver: send this to %s %s; then: pulse-fetch --limit 20 SOURCE | scripts/probe-receiver check --nonce %s\n", p.to, where, p.nonce)
 	_, err = io.WriteString(stdout, p.message(time.Now()))
 	return err
 }

@@ -1,23 +1,29 @@
-package dkimcheck
+// Package taglist reads the tag-lists of DKIM and DMARC (RFC 6376 §3.2).
+//
+// Invariant: a list in hand holds each name once, printable ASCII and folding only,
+// and no more than 50 tags. Caveat: what a tag means, and which must be there, is
+// the caller's to know.
+package taglist
 
 import (
 	"errors"
 	"strings"
 )
 
-// blanks is folding white space (RFC 6376 §2.8): CRLF only before SP or HTAB,
-// which parseTags sees to.
-const blanks = " \t\r\n"
+// Blanks is folding white space (RFC 6376 §2.8): CRLF only before SP or HTAB,
+// which Parse sees to.
+const Blanks = " \t\r\n"
 
-// tag is one name=value (RFC 6376 §3.2). The value has no blanks at its ends.
-type tag struct{ name, value string }
+// Tag is one name=value. The value has no blanks at its ends.
+type Tag struct{ Name, Value string }
 
-type tags []tag
+// List is a tag-list in the order of the text.
+type List []Tag
 
 // maxTags bounds a list; the standard knows 13.
 const maxTags = 50
 
-// The errors of parseTags.
+// The errors of Parse.
 var (
 	errTagByte  = errors.New("it holds a byte that no tag may hold")
 	errTagForm  = errors.New("a tag is not name=value")
@@ -25,21 +31,21 @@ var (
 	errTagMany  = errors.New("it has more than 50 tags")
 )
 
-// parseTags reads a tag-list (RFC 6376 §3.2). It is narrower than go-msgauth,
+// Parse reads a tag-list. It is narrower than go-msgauth,
 // which takes every blank that Unicode knows for one. Empty tags, as in ";;", are
 // skipped by both.
-func parseTags(s string) (tags, error) {
+func Parse(s string) (List, error) {
 	if !tagBytes(s) {
 		return nil, errTagByte
 	}
-	var list tags
+	list := make(List, 0, min(strings.Count(s, ";")+1, maxTags))
 	for spec := range strings.SplitSeq(s, ";") {
-		if spec = strings.Trim(spec, blanks); spec == "" {
+		if spec = strings.Trim(spec, Blanks); spec == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(spec, "=")
-		name = strings.TrimRight(name, blanks)
-		_, twice := list.get(name)
+		name = strings.TrimRight(name, Blanks)
+		_, twice := list.Get(name)
 		switch {
 		case !ok || !tagName(name):
 			return nil, errTagForm
@@ -48,7 +54,7 @@ func parseTags(s string) (tags, error) {
 		case len(list) == maxTags:
 			return nil, errTagMany
 		}
-		list = append(list, tag{name, strings.TrimLeft(value, blanks)})
+		list = append(list, Tag{name, strings.TrimLeft(value, Blanks)})
 	}
 	return list, nil
 }
@@ -81,29 +87,30 @@ func tagName(s string) bool {
 	return s != ""
 }
 
-func (t tags) get(name string) (value string, ok bool) {
+// Get returns the value of a tag, and whether it is there.
+func (t List) Get(name string) (value string, ok bool) {
 	for i := range t {
-		if t[i].name == name {
-			return t[i].value, true
+		if t[i].Name == name {
+			return t[i].Value, true
 		}
 	}
 	return "", false
 }
 
-// or returns the value of a tag, or what stands for it when it is absent.
-func (t tags) or(name, absent string) string {
-	if value, ok := t.get(name); ok {
+// Or returns the value of a tag, or what stands for it when it is absent.
+func (t List) Or(name, absent string) string {
+	if value, ok := t.Get(name); ok {
 		return value
 	}
 	return absent
 }
 
-// list returns the elements of a value that colons separate, without the blanks
+// Elements returns the elements of a value that colons separate, without the blanks
 // around them.
-func list(value string) []string {
+func Elements(value string) []string {
 	names := strings.Split(value, ":")
 	for i := range names {
-		names[i] = strings.Trim(names[i], blanks)
+		names[i] = strings.Trim(names[i], Blanks)
 	}
 	return names
 }

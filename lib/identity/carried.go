@@ -1,0 +1,135 @@
+package identity
+
+import (
+	"slices"
+
+	"pulse/lib/authres"
+	"pulse/lib/policy"
+)
+
+// proof is what the signature that proves a sender covers of the message.
+type proof struct {
+	unsigned Fields  // that stand in the message and are not covered
+	marks    []*mark // the signature; several where it can't be told which it is
+}
+
+// stamps returns what tells the signature from others, in no order of the sender's.
+func (p *proof) stamps() []string {
+	list := make([]string, len(p.marks))
+	for i := range p.marks {
+		list[i] = p.marks[i].stamp()
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// carried demands that the message carries the signature that the receiver says is
+// good, and finds out what that signs. Where our own check is asked for too, that
+// check has looked at the signature itself.
+func (e *evidence) carried() finding {
+	if e.p.Evidence != policy.ByAuthRes {
+		return finding{}
+	}
+	var worst finding
+	found := false
+	marks := e.marks()
+	for i := range e.results.Results {
+		r := &e.results.Results[i]
+		if r.Method != "dkim" || e.signed(r).flaw.reason != "" {
+			continue
+		}
+		p, f := e.proofOf(r, marks)
+		switch {
+		case f.reason != "":
+			worst = f
+		case !found || p.unsigned.fewer(e.proof.unsigned):
+			e.proof, found = p, true
+		}
+	}
+	if found {
+		return finding{}
+	}
+	return worst
+}
+
+func (e *evidence) marks() (list []mark) {
+	for i := range e.m.Headers {
+		if f := &e.m.Headers[i]; isMark(f) {
+			list = append(list, readMark(f.Value))
+		}
+	}
+	return list
+}
+
+// proofOf looks for the signature that a good dkim result is about. A field that can't
+// be read may be the one: b= is not signed, so anyone who sends the message on can put
+// bytes there that the receiver overlooks. Beside such a field nothing is sure.
+func (e *evidence) proofOf(r *authres.Result, marks []mark) (proof, finding) {
+	p := pointerOf(r)
+	var own, fits []*mark
+	broken := false
+	for i := range marks {
+		m := &marks[i]
+		switch {
+		case m.tags != nil && !p.names(m):
+		case !m.wellFormed():
+			broken = true
+		case p.bare() && !nearby(m.get("d"), e.from.domain):
+			return proof{}, finding{DKIMUnbound, ""}
+		default:
+			own = append(own, m)
+			if p.fits(m) {
+				fits = append(fits, m)
+			}
+		}
+	}
+	switch {
+	case len(own) == 0, p.d == "" && !e.anyAligned(own):
+		return proof{}, finding{SignatureMissing, e.signed(r).domain}
+	case broken:
+		return proof{}, finding{DKIMAmbiguous, "beside the signature stands a DKIM-Signature field that can't be read"}
+	case slices.ContainsFunc(fits, (*mark).partial), len(fits) == 0 && slices.ContainsFunc(own, (*mark).partial):
+		return proof{}, finding{SignaturePartial, e.signed(r).domain}
+	case len(fits) > 1 && e.disagree(fits) && e.failed(fits):
+		return proof{}, finding{DKIMAmbiguous, "two DKIM-Signature fields fit it, and another result says that one is not good"}
+	}
+	return e.together(own, fits), finding{}
+}
+
+// together returns the proof that all signatures that fit give together. If none
+// fits, the receiver speaks of a signature that is not there, and nothing is covered.
+func (e *evidence) together(own, fits []*mark) proof {
+	p := proof{marks: fits}
+	if len(fits) == 0 {
+		return proof{e.header.unsigned(nil), own}
+	}
+	for i := range fits {
+		p.unsigned |= fits[i].unsigned(&e.header)
+	}
+	return p
+}
+
+func (e *evidence) anyAligned(list []*mark) bool {
+	return slices.ContainsFunc(list, func(m *mark) bool {
+		return aligned(m.get("d"), e.from.domain, e.p.DKIMAlignment)
+	})
+}
+
+// disagree reports whether it matters which of the signatures is the good one.
+func (e *evidence) disagree(list []*mark) bool {
+	return slices.ContainsFunc(list, func(m *mark) bool {
+		return m.unsigned(&e.header) != list[0].unsigned(&e.header) || m.stamp() != list[0].stamp()
+	})
+}
+
+// failed reports whether a dkim result other than a pass can be about one of them.
+func (e *evidence) failed(list []*mark) bool {
+	for i := range e.results.Results {
+		r := &e.results.Results[i]
+		p := pointerOf(r)
+		if r.Method == "dkim" && r.Value != "pass" && slices.ContainsFunc(list, func(m *mark) bool { return p.names(m) && p.fits(m) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,77 @@
+package identity
+
+import (
+	"encoding/base64"
+	"mime"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestEncodedDisplayNames(t *testing.T) {
+	for _, c := range []struct {
+		from string
+		ok   bool
+	}{
+		{"=?utf-8?q?M=C3=BCller=2C_J?= <me@example.com>", true},
+		{"=?utf-8?q?me=40example.com?= <me@example.com>", true}, // as Outlook does without encoding
+		{"\"=?UTF-8?B?bWVAZXhhbXBsZS5jb20=?=\" <ME@example.com>", true},
+		{"=?iso-2022-jp?B?GyRCOzNFREJATzobKEI=?= <me@example.com>", true},
+		{"=?iso-2022-jp?Q?=1B$B@<=1B(B?= <me@example.com>", false}, // a raw < begins the address
+		{"=?shift_jis?Q?=83=40=83A?= <me@example.com>", true},
+		{"=?gbk?B?gUA=?= <me@example.com>", true},
+		{"=?x-unknown?q?J=FCrgen?= <me@example.com>", true},
+		{"=?utf-8?x?a=40b?= <me@example.com>", true}, // no encoding that anybody knows
+		{"=?utf-8?q?boss=40corp.example?= <me@example.com>", false},
+		{"=?utf-8?b?Ym9zc0Bjb3JwLmV4YW1wbGU=?= <me@example.com>", false},
+		{"=?utf-8?b?Ym9zc0Bjb3JwLmV4YW1wbGU?= <me@example.com>", false},
+		{"=?utf-8?b?Ym9z*c0Bjb3J*wLmV4YW1wbGU=?= <me@example.com>", false},
+		{"\"=?utf-8?q?boss=40corp.example?=\" <me@example.com>", false},
+		{"=?utf-8?q?me=40example?= =?utf-8?q?.com.evil.example?= <me@example.com>", false},
+		{"=?utf-8*en?q?=3Cboss?= <me@example.com>", false},
+		{"Me =?iso-8859-1?q?=3e?= <me@example.com>", false},
+		{"=?utf-8?q?a=0Ab?= <me@example.com>", false},
+		{"=?utf-8?q?a=C2=9Bb?= <me@example.com>", false},
+		{"=?utf-8?q?a=1B[2K?= <me@example.com>", false},
+		{"=?utf-16?b?AGEAQA==?= <me@example.com>", false},
+		{"=?utf-7?q?a+AEA-b?= <me@example.com>", false},
+		{"=?iso-2022-jp?Q?=1B(Bboss=40corp.example?= <me@example.com>", false},
+		{"=?shift_jis?Q?=B1=40?= <me@example.com>", false}, // half-width: a letter of one byte
+		{"=?gbk?Q?=81=3C?= <me@example.com>", false},
+		{"me@example.com (=?utf-8?q?boss=40corp.example?=)", false},
+		{"<me@example.com> (=?utf-8?q?=3Cboss?=)", false},
+		{"=?=?utf-8?q?=40?= <me@example.com>", false},
+		{"=?a?b =?utf-8?q?=40?= <me@example.com>", false},
+	} {
+		if box, ok := parseMailbox(c.from); ok != c.ok || ok && !strings.EqualFold(box.address, "me@example.com") {
+			t.Errorf("%s: %v, %v", c.from, box, ok)
+		}
+	}
+}
+
+// FuzzEncoded: what the decoder of the standard library makes of a name holds no @,
+// bracket or control that spelled has not seen.
+func FuzzEncoded(f *testing.F) {
+	for _, s := range []string{"a@b", "<", "M\u00fcller", "\u0085", "?=", "=40", "_", "\x1b"} {
+		f.Add(s, "q")
+		f.Add(s, "B")
+	}
+	f.Fuzz(func(t *testing.T, name, how string) {
+		word := "=?utf-8?q?" + name + "?="
+		spelled(name)
+		if how == "B" {
+			word = "=?utf-8?B?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
+		}
+		if how != "B" && strings.Contains(name, "?") {
+			return // it ends the word
+		}
+		text, err := new(mime.WordDecoder).DecodeHeader(word)
+		if err != nil || strings.Contains(text, "=?") {
+			return
+		}
+		odd := strings.ContainsAny(text, "@<>") || strings.IndexFunc(text, unicode.IsControl) >= 0
+		if _, hides := spelled(word); odd && !hides {
+			t.Fatalf("%q is shown as %q", word, text)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package identity
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"pulse/lib/address"
+)
+
+// posted refuses what a user of the receiving server handed in (RFC 3848): a server
+// that checks mail from outside often neither writes verdicts on such mail nor removes
+// them, so the verdict may be that user's, pinned name and all.
+//
+// It reads the topmost Received fields as long as they are of the receiver's own
+// hosts. A sender may forge more of them below, which only harms that sender.
+func (e *evidence) posted() finding {
+	own := hosts{pin: e.results.AuthservID}
+	for i := range e.m.Headers {
+		f := &e.m.Headers[i]
+		name := trimName(f.Name)
+		if address.Equal(name, "authentication-results") {
+			own.below = true
+		}
+		if !address.Equal(name, "received") {
+			continue
+		}
+		by, login := readReceived(f.Value)
+		if !own.begun {
+			own.begun, own.top = true, by
+		} else if !own.wrote(by) {
+			break
+		}
+		if login != "" {
+			return finding{SubmittedWithLogin, login}
+		}
+	}
+	return finding{}
+}
+
+// hosts tells the receiver's hosts from others.
+type hosts struct {
+	pin   string   // the authserv-id
+	top   []string // in the topmost Received field
+	begun bool     // that was seen
+	below bool     // the verdict was seen: what follows is below it
+}
+
+// wrote reports whether a Received field is the receiver's. Above the verdict so is
+// one by a host beside those known, such as the submission server of the same
+// domain, and one that names nobody. Below it only the same hosts count, and those
+// below the authserv-id: a sender in the same domain has servers too.
+func (h *hosts) wrote(by []string) bool {
+	same := func(host string) bool {
+		return within(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
+	}
+	near := func(host string) bool {
+		return beside(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return beside(t, host) })
+	}
+	return slices.ContainsFunc(by, func(host string) bool {
+		return same(host) || loopback(host) || !h.below && near(host)
+	}) || !h.below && len(by) == 0
+}
+
+// beside reports whether two hosts are of one domain of at least two labels.
+func beside(a, b string) bool {
+	_, domain, _ := strings.Cut(a, ".")
+	_, other, _ := strings.Cut(b, ".")
+	return nearby(a, b) || strings.Contains(domain, ".") && address.Equal(domain, other)
+}
+
+func loopback(host string) bool {
+	return address.Equal(host, "localhost") || strings.HasPrefix(host, "127.") || host == "::1" || address.Equal(host, "ipv6:::1")
+}
+
+// readReceived returns the hosts that a Received field (RFC 5321 §4.4) seems to be by,
+// and the words that say that somebody logged in, or called a program on the server
+// itself; empty if none does. It does not tell comments from the rest: the field also
+// holds what the client says in HELO, and that must not hide a login.
+func readReceived(value string) (by []string, login string) {
+	last := ""
+	for word := range words(value) {
+		switch {
+		case address.Equal(last, "by"):
+			by = append(by, strings.TrimRight(word, "."))
+		case address.Equal(last, "with") && loginProtocol(address.Fold(word)),
+			address.Equal(last, "from") && address.Equal(word, "userid"):
+			login = last + " " + word
+		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"):
+			login = word
+		}
+		last = word
+	}
+	return by, login
+}
+
+// words yields what can be a host name, an address or a keyword.
+func words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for start, i := 0, 0; i <= len(s); i++ {
+			if i < len(s) && inWord(s[i]) {
+				continue
+			}
+			if i > start && !yield(s[start:i]) {
+				return
+			}
+			start = i + 1
+		}
+	}
+}
+
+func inWord(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '-' <= c && c <= ':' || c == '_' // - . / 0 to 9 :
+}
+
+func hasPrefix(s, prefix string) bool {
+	return len(s) >= len(prefix) && address.Equal(s[:len(prefix)], prefix)
+}
+
+func hasSuffix(s, suffix string) bool {
+	return len(s) >= len(suffix) && address.Equal(s[len(s)-len(suffix):], suffix)
+}
+
+// loginProtocol reports whether what stands after "with" is a protocol with a login,
+// ESMTPA, LMTPSA, UTF8SMTPA and the like (RFC 3848, RFC 6531 §4.3), or a pipe on the
+// server.
+func loginProtocol(w string) bool {
+	return strings.HasSuffix(w, "mtpa") || strings.HasSuffix(w, "mtpsa") || w == "asmtp" || w == "local" || strings.HasPrefix(w, "local-")
+}

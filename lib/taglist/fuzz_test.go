@@ -1,0 +1,32 @@
+package taglist
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzTags: a list that is accepted is written in one way only.
+func FuzzTags(f *testing.F) {
+	for _, s := range []string{"v=1; a=rsa-sha256", "v=1;;", " a =\r\n\tb = c; ", "a=1; a=2", "=", "a\u00a0=1", "A=1;a=2", "a_1=b=c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		list, err := Parse(s)
+		if err != nil {
+			return
+		}
+		var again strings.Builder
+		seen := map[string]bool{}
+		for _, tag := range list {
+			if seen[tag.Name] || !tagName(tag.Name) || tag.Value != strings.Trim(tag.Value, Blanks) || strings.Contains(tag.Value, ";") {
+				t.Fatalf("%q", tag)
+			}
+			seen[tag.Name] = true
+			again.WriteString(tag.Name + "=" + tag.Value + ";")
+		}
+		other, err := Parse(again.String())
+		if err != nil || len(other) != len(list) {
+			t.Fatalf("%q: %v", again.String(), err)
+		}
+	})
+}
