@@ -126,14 +126,7 @@ type Question struct {
 // there is nothing to ask about it.
 func (d *Desk) Each(ids []string, q Question) error {
 	for _, id := range ids {
-		err := d.Queue.View(func(v queue.View) error {
-			s, err := queue.Find(v, id)
-			if err != nil {
-				return err
-			}
-			return q.May(&s)
-		})
-		if err != nil {
+		if err := d.may(id, q); err != nil {
 			return Unknown(err)
 		}
 	}
@@ -143,6 +136,21 @@ func (d *Desk) Each(ids []string, q Question) error {
 		}
 	}
 	return nil
+}
+
+// may reports whether there is anything to ask about the task that an id names.
+func (d *Desk) may(id string, q Question) error {
+	id, err := queue.Whole(d.Queue, id)
+	if err != nil {
+		return err
+	}
+	return d.Queue.View(func(v queue.View) error {
+		s, err := queue.Find(v, id)
+		if err != nil {
+			return err
+		}
+		return q.May(&s)
+	})
 }
 
 // Ask shows the task that an id names, asks, and records the answer.
