@@ -63,7 +63,7 @@ func (m *mark) stamp() string { return "bh=" + solid(m.get("bh")) + "; t=" + sol
 
 // solid removes all blanks.
 func solid(s string) string {
-	if strings.IndexAny(s, taglist.Blanks) < 0 {
+	if !strings.ContainsAny(s, taglist.Blanks) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
