@@ -78,18 +78,25 @@ func (w *walker) all() error {
 
 // arrived returns what waits and was not come to, the oldest first.
 func (w *walker) arrived() (ids []string, err error) {
+	var all []visit
 	err = w.Queue.View(func(v queue.View) error {
+		all = nil
 		return v.Entries(task.Awaiting, func(e queue.Entry) (bool, error) {
-			stay := visit{e.ID, e.Since.Unix()}
-			if !w.met[stay] {
-				w.met[stay] = true
-				w.of++
-				ids = append(ids, e.ID)
-			}
+			all = append(all, visit{e.ID, e.Since.Unix()})
 			return true, nil
 		})
 	})
-	return ids, err
+	if err != nil {
+		return nil, err
+	}
+	for _, stay := range all {
+		if !w.met[stay] {
+			w.met[stay] = true
+			w.of++
+			ids = append(ids, stay.id)
+		}
+	}
+	return ids, nil
 }
 
 // come shows one task and takes the answer to it.
