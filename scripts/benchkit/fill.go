@@ -35,7 +35,7 @@ func fill(dir string, completed, scheduled int) error {
 		l := audit.Line{
 			Time: w.now, Event: task.Added, Task: id, Kind: task.Ask, To: task.Scheduled, Digest: task.Digest(file),
 			Action: terms.ReadPublic, Sender: owner, Trust: terms.OwnerVerifiedEmail,
-			Source: "imaps://me@imap.example.com/INBOX", UID: uint32(i + 1), MessageID: fmt.Sprintf("<%d@example.com>", i),
+			Source: "imaps://me@imap.example.com/INBOX", UID: uint32(i + 1), MessageID: fmt.Sprintf("<%d@%s.example.com>", i, filepath.Base(dir)), // no two queues have the same log
 		}
 		if err := w.add(l); err != nil {
 			return err
