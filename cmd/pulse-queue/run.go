@@ -146,8 +146,11 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	w.Credential, w.Env = who.Credential, who.Env
 	for _, name := range c.StringSlice("env") {
 		value, ok := os.LookupEnv(name)
-		if !ok || strings.Contains(name, "=") || name == "PULSE_TASK" {
-			return w, fault.Usagef("", "--env: there is no variable %s to pass on", name)
+		switch {
+		case strings.Contains(name, "="): // what stands behind it may be a secret
+			return w, fault.Usagef("export NAME, and then --env NAME", "--env wants the name of a variable alone: its value does not belong into the command line")
+		case !ok || name == "PULSE_TASK":
+			return w, fault.Usagef("", "--env: there is no variable of that name to pass on")
 		}
 		w.Env = append(w.Env, name+"="+value)
 	}
