@@ -1,17 +1,19 @@
 package screen
 
 import (
+	"encoding/json"
 	"strings"
 
 	"pulse/lib/record"
 	"pulse/lib/request"
 )
 
-// args returns the arguments as a person reads them: a text alone as it is; of an
-// object each member under its name, a string as text, all else as JSON. What a
-// string holds is indented, so that no line of it is taken for the next name.
+// args returns the arguments as a person reads them: a text alone as it is, unless it
+// looks like something else; of an object each member under its name, a string as text,
+// all else as JSON. What a string holds is indented, so that no line of it is taken for
+// the next name.
 func args(r *request.Request) string {
-	if text := r.Text(); text != "" && r.OnlyText() {
+	if text := r.Text(); r.OnlyText() && bare(text) {
 		return text
 	}
 	v := r.Args
@@ -33,10 +35,21 @@ func args(r *request.Request) string {
 	return b.String()
 }
 
+// bare reports whether a text alone can be taken for no other args: nothing is seen of
+// blanks, and those begin with a name and a colon, or are JSON.
+func bare(text string) bool {
+	first, _, _ := strings.Cut(text, "\n")
+	name, _, named := strings.Cut(first, ":")
+	named = named && (strings.Trim(name, inWord) == "" || name[0] == '"')
+	return strings.TrimSpace(text) != "" && !named && !json.Valid([]byte(text))
+}
+
+// inWord are the characters of a name that is shown without quotes.
+const inWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
 // plainName returns the name of a member, as a JSON string if it is not a plain word.
 func plainName(name string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-	if name != "" && strings.Trim(name, plain) == "" {
+	if name != "" && strings.Trim(name, inWord) == "" {
 		return name
 	}
 	return string(record.AppendString(nil, name))
