@@ -6,7 +6,7 @@
 //
 // Invariant: once Enforce has returned, what it names in its Level holds for all
 // threads of the process, for all that it starts, and for as long as they live.
-// Caveat: what was opened before stays open, and a file can still be looked at with
+// Caveat: what this process opened before stays open, and a file can still be looked at with
 // stat(2): Landlock guards opening, listing and changing. A stage that makes files can
 // give those modes to whatever it may read and owns.
 package sandbox
@@ -102,6 +102,7 @@ func enforce(p Profile, m Mode, here Level) (Level, error) {
 	if why := here.lacks(p); m == Require && why != "" {
 		return Level{}, fault.Temporaryf("--sandbox=auto goes on without", "sandbox: %s", why)
 	}
+	closeInherited(p)
 	_, _ = time.Now().Zone() // the time zone is read once, and could not be later
 	var got Level
 	if here.Landlock > 0 {

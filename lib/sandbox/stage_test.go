@@ -169,6 +169,32 @@ func TestLeastKernel(t *testing.T) {
 	}
 }
 
+// TestInherited: what a stage was handed besides its standard streams is closed, but for
+// a file that it is to read.
+func TestInherited(t *testing.T) {
+	for name, s := range map[string]struct {
+		profile Profile
+		mode    Mode
+		want    unix.Errno
+	}{
+		"pipe":       {Pipe(), Auto, unix.EBADF},
+		"queue":      {Queue(t.TempDir()), Auto, unix.EBADF},
+		"source":     {Source(true), Auto, unix.EBADF},
+		"a file":     {Source(false, "/dev/fd/3"), Auto, 0},
+		"same file":  {Source(false, "/proc/self/fd/3"), Auto, 0},
+		"unconfined": {Pipe(), Off, 0},
+	} {
+		file, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if got := run(t, order{s.profile, s.mode, newWorld(t)}, file); got.Errno["inherited"] != s.want || got.Stdin != "line" {
+			t.Errorf("%s: %v, %+v", name, got.Errno["inherited"], got)
+		}
+	}
+}
+
 func newWorld(t *testing.T) world {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -206,7 +232,7 @@ func refresh(t *testing.T, w world) world {
 }
 
 // run starts a stage, and returns what it says.
-func run(t *testing.T, o order) (a answer) {
+func run(t *testing.T, o order, handed ...*os.File) (a answer) {
 	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -215,7 +241,7 @@ func run(t *testing.T, o order) (a answer) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "SANDBOX_STAGE="+string(text))
 	cmd.Stdin = strings.NewReader("line\n")
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.ExtraFiles = os.Stderr, handed
 	out, err := cmd.Output()
 	if err == nil {
 		err = json.Unmarshal(out, &a)
@@ -247,7 +273,10 @@ func stage(text []byte) int {
 		os.Stderr.WriteString(err.Error() + "\n")
 		return 1
 	}
+	var handed unix.Stat_t
+	inherited, _ := unix.Fstat(3, &handed).(unix.Errno)
 	a := answer{Level: level.String(), Errno: try(&o.World)}
+	a.Errno["inherited"] = inherited
 	begin <- true
 	for name, e := range <-older {
 		if isRefusal(e) != isRefusal(a.Errno[name]) && name != "create kept" {
