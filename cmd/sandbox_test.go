@@ -175,11 +175,17 @@ func (h *host) begin(t *testing.T) (worker string) {
 		"read worker <started; kill -9 $!; wait $!; rm started; echo $worker"))
 }
 
+// end kills a process and waits until it is gone, or waits for its parent.
+func (h *host) end(t *testing.T, pid string) {
+	t.Helper()
+	h.must(t, "kill -9 "+pid+"; until ! [ -e /proc/"+pid+" ] || grep -q ') Z' /proc/"+pid+"/stat; do :; done")
+}
+
 // TestNothingIsMissed: what a command asks of the kernel after it has confined itself
 // is what its profile keeps: what it wants to know besides, it has looked up before.
 func TestNothingIsMissed(t *testing.T) {
 	h, id := bench(t)
-	h.must(t, "kill -9 "+h.begin(t))
+	h.end(t, h.begin(t))
 	h.must(t, aged)
 	for _, line := range append(confined, "pulse-approve consume bob@partner.example") {
 		line = strings.ReplaceAll(line, "ID", id)
@@ -221,7 +227,7 @@ func TestConfinedHealth(t *testing.T) {
 	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); strings.Contains(out, "nobody runs it") {
 		t.Errorf("show: %s", out)
 	}
-	h.must(t, "kill -9 "+worker)
+	h.end(t, worker)
 	finds("abandoned: task " + id + ` \(ask read_public\) was started [0-9]+d ago, and nobody runs it; pulse-queue run -- CMD\n`)
 	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); !strings.Contains(out, "nobody runs it") {
 		t.Errorf("show: %s", out)
