@@ -78,18 +78,23 @@ func loopback(host string) bool {
 // itself; empty if none does. It does not tell comments from the rest: the field also
 // holds what the client says in HELO, and that must not hide a login.
 func readReceived(value string) (by []string, login string) {
-	last := ""
+	before, last, with := "", "", false
 	for word := range words(value) {
+		with = with || address.Equal(last, "with")
 		switch {
 		case address.Equal(last, "by"):
-			by = append(by, strings.TrimRight(word, "."))
-		case address.Equal(last, "with") && loginProtocol(address.Fold(word)),
+			if !address.Equal(before, "invoked") { // "(qmail 1 invoked by uid 89)" names no host
+				by = append(by, strings.TrimRight(word, "."))
+			}
+		case address.Equal(last, "with") && local(address.Fold(word)),
 			address.Equal(last, "from") && address.Equal(word, "userid"):
 			login = last + " " + word
-		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"):
+		case with && loginProtocol(address.Fold(word)): // "with (AES256-SHA encrypted) ESMTPSA" (qmail)
+			login = "with " + word
+		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"), address.Equal(word, "auth:"), address.Equal(word, "smtp-auth"):
 			login = word
 		}
-		last = word
+		before, last = last, word
 	}
 	return by, login
 }
@@ -121,9 +126,12 @@ func hasSuffix(s, suffix string) bool {
 	return len(s) >= len(suffix) && address.Equal(s[len(s)-len(suffix):], suffix)
 }
 
-// loginProtocol reports whether what stands after "with" is a protocol with a login,
-// ESMTPA, LMTPSA, UTF8SMTPA and the like (RFC 3848, RFC 6531 §4.3), or a pipe on the
-// server.
+// loginProtocol reports whether a word is a protocol with a login: ESMTPA, ESMTPSA,
+// UTF8SMTPA and the like (RFC 3848, RFC 6531 §4.3). LMTPA is not one: users do not
+// submit by LMTP, and Cyrus writes it on all mail, because its MTA logs in to deliver.
 func loginProtocol(w string) bool {
-	return strings.HasSuffix(w, "mtpa") || strings.HasSuffix(w, "mtpsa") || w == "asmtp" || w == "local" || strings.HasPrefix(w, "local-")
+	return (strings.HasSuffix(w, "mtpa") || strings.HasSuffix(w, "mtpsa")) && !strings.Contains(w, "lmtp") || w == "asmtp"
 }
+
+// local reports whether what stands after "with" is a pipe on the server.
+func local(w string) bool { return w == "local" || strings.HasPrefix(w, "local-") }

@@ -13,7 +13,14 @@ func TestReadReceived(t *testing.T) {
 		{"from a.example (a.example [192.0.2.1]) by mx.example.net with ESMTPS id 1", "mx.example.net", ""},
 		{"by 2002:a05:6402:1234:b0:0:0:0 with SMTP id a12", "2002:a05:6402:1234:b0:0:0:0", ""},
 		{"from a\r\n\tby mx.example.net.\r\n\t(Postfix) with\r\n\tESMTPSA id 1", "mx.example.net", "with ESMTPSA"},
-		{"from a by [192.0.2.9] with lmtpa", "192.0.2.9", "with lmtpa"},
+		{"from a by [192.0.2.9] with asmtp", "192.0.2.9", "with asmtp"},
+		{"from mx ([unix socket])\r\n\t by mx.example.net (Cyrus 3.6.1) with LMTPA; date", "mx.example.net", ""},
+		{"from a by b with LMTPSA", "b", ""},
+		{"from a by b with UTF8LMTPSA", "b", ""},
+		{"from unknown (HELO a) (bob@1.2.3.4) by mx with (AES256-SHA encrypted) ESMTPSA; date", "mx", "with ESMTPSA"},
+		{"from a ([1.2.3.4]) (AUTH: LOGIN bob, TLS: TLSv1.3) by mx with esmtp", "mx", "AUTH:"},
+		{"from a (HELO b) (smtp-auth username bob, mechanism login) by mx with SMTP", "mx", "smtp-auth"},
+		{"(qmail 1 invoked by uid 89); date", "", ""},
 		{"by mx.example.net (8.17.1/8.17.1/Submit) id 1", "mx.example.net", "8.17.1/8.17.1/Submit"},
 		{"by mx (Postfix, from userid 0)", "mx", "from userid"},
 		{"from a (a [1.2.3.4]) (Authenticated sender: bob) by mx with ESMTP", "mx", "Authenticated"},
@@ -27,6 +34,29 @@ func TestReadReceived(t *testing.T) {
 		if strings.Join(by, " ") != c.by || login != c.login {
 			t.Errorf("%q: by %q, login %q", c.value, by, login)
 		}
+	}
+}
+
+// A "Received: (qmail 1 invoked by uid 89)" names no host, so it ends the receiver's own
+// run nowhere.
+func TestPostedBelowQmail(t *testing.T) {
+	m := ownersMail()
+	m.Headers = slices.Insert(m.Headers, 0,
+		envelope.Field{Name: "Received", Value: "(qmail 3 invoked by uid 1011); date"},
+		envelope.Field{Name: "Received", Value: "(qmail 2 invoked by alias); date"},
+		envelope.Field{Name: "Received", Value: "from unknown (HELO x) (bob@192.0.2.5)\r\n  by mx.example.net with ESMTPA; date"})
+	if id := Classify(m, testPolicy()); id.Reason != SubmittedWithLogin {
+		t.Fatal(id.Reason)
+	}
+}
+
+// Cyrus logs in to itself to deliver.
+func TestDeliveredByCyrus(t *testing.T) {
+	m := ownersMail()
+	m.Headers = slices.Insert(m.Headers, 0, envelope.Field{Name: "Received",
+		Value: "from mx.example.net ([unix socket])\r\n\t by mx.example.net (Cyrus 3.6.1-Debian-3.6.1-4) with LMTPA;\r\n\t Sat, 21 Nov 2026 06:55:00 +0000"})
+	if id := Classify(m, testPolicy()); !id.Verified {
+		t.Fatal(id.Why)
 	}
 }
 
