@@ -93,7 +93,11 @@ func (e *evidence) proofOf(r *authres.Result, marks []mark) (proof, finding) {
 	case len(fits) > 1 && e.disagree(fits) && e.failed(fits):
 		return proof{}, finding{DKIMAmbiguous, "two DKIM-Signature fields fit it, and another result says that one is not good"}
 	}
-	return e.together(own, fits), finding{}
+	all := e.together(own, fits)
+	if e.passed(all.marks) < len(all.marks) && e.disagree(all.marks) && !e.header.named(&all) {
+		return proof{}, finding{DKIMAmbiguous, "more DKIM-Signature fields fit it than the server calls good, and the name of the task hangs on which it is"}
+	}
+	return all, finding{}
 }
 
 // together returns the proof that all signatures that fit give together. If none
@@ -120,6 +124,21 @@ func (e *evidence) disagree(list []*mark) bool {
 	return slices.ContainsFunc(list, func(m *mark) bool {
 		return m.unsigned(&e.header) != list[0].unsigned(&e.header) || m.stamp() != list[0].stamp()
 	})
+}
+
+// passed returns how many good dkim results can be about one of them. A receiver says
+// nothing at all of a signature beyond its limit, or of one that it can't read. Anyone
+// who sends the mail on can add such a field, and another one each time: it must not
+// give the mail a new id.
+func (e *evidence) passed(list []*mark) (n int) {
+	for i := range e.results.Results {
+		r := &e.results.Results[i]
+		p := pointerOf(r)
+		if r.Method == "dkim" && r.Value == "pass" && slices.ContainsFunc(list, func(m *mark) bool { return p.names(m) && p.fits(m) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // failed reports whether a dkim result other than a pass can be about one of them.

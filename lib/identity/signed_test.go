@@ -189,3 +189,45 @@ func TestSignedMember(t *testing.T) {
 		}
 	}
 }
+
+// A receiver says nothing of a signature beyond its limit or one that it can't read, so
+// whoever sends a mail on can add one that fits the verdict. It made a new id each
+// time, and the mail was run as often.
+func TestAddedSignatureMakesNoNewID(t *testing.T) {
+	p := testPolicy()
+	for _, genuine := range []string{
+		"v=1; a=rsa-sha256; d=example.com; s=s1; t=1; h=from:to:cc:subject:date:message-id; bh=AbCd; b=AbCdEf",
+		"v=1; a=rsa-sha256; d=example.com; s=s1; t=1; h=from:to:cc:subject:date; bh=AbCd; b=AbCdEf",
+	} {
+		m := ownersMail()
+		last := len(m.Headers) - 1
+		m.Headers[last].Value = genuine
+		want := Classify(m, p)
+		if !want.Verified {
+			t.Fatal(want.Why)
+		}
+		for _, added := range []string{
+			"v=1; d=example.com; s=s1; t=2; h=from:to:cc:subject:date; bh=x; b=AbCdX",
+			"v=1; d=example.com; s=s1; t=1; h=from; bh=AbCd; b=AbCdX",
+			"v=1; d=example.com; s=s1; t=3; h=from:to:cc:subject:date:message-id; bh=x; b=AbCdX",
+		} {
+			m.Headers = append(m.Headers[:last+1:last+1], envelope.Field{Name: "DKIM-Signature", Value: added})
+			if id := Classify(m, p); id.Verified && id.Signed != want.Signed {
+				t.Errorf("%s beside %s: %s", added, genuine, id.Signed)
+			}
+		}
+	}
+}
+
+// Where none fits the verdict, the id was made of all signatures of that domain.
+func TestAddedSignatureWhereNoneFits(t *testing.T) {
+	m := ownersMail()
+	m.Headers[0].Value = strings.Replace(m.Headers[0].Value, "header.b=AbCd", "header.b=ZzZz", 1)
+	if id := Classify(m, testPolicy()); !id.Verified {
+		t.Fatal(id.Why)
+	}
+	m.Headers = append(m.Headers, envelope.Field{Name: "DKIM-Signature", Value: "v=1; d=example.com; s=s1; t=2; h=from; bh=x; b=x"})
+	if id := Classify(m, testPolicy()); id.Reason != DKIMAmbiguous {
+		t.Fatal(id.Reason)
+	}
+}
