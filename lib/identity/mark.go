@@ -39,10 +39,21 @@ func readMark(value string) (m mark) {
 func (m *mark) get(tag string) string { return m.tags.Or(tag, "") }
 
 // wellFormed reports whether a verifier could have found the signature good: it has
-// the tags that must be there, and signs From.
+// the tags that must be there, in order, and signs From.
 func (m *mark) wellFormed() bool {
 	return m.get("v") == "1" && address.Domain(m.get("d")) && address.Domain(m.get("s")) &&
-		m.get("b") != "" && m.get("bh") != "" && within(m.agent, m.get("d")) && slices.Contains(m.names, "from")
+		base64Text(m.get("b")) && base64Text(m.get("bh")) && within(m.agent, m.get("d")) && slices.Contains(m.names, "from")
+}
+
+// base64Text reports whether a value is base64 (RFC 6376 §2.10), folded or not. Many
+// decoders overlook other bytes, and b= is not signed: one byte put in there, and the
+// field would no longer begin as header.b says, but another one that somebody added.
+func base64Text(v string) bool {
+	v = solid(v)
+	text := strings.TrimRight(v, "=")
+	return text != "" && len(v)-len(text) <= 2 && strings.IndexFunc(text, func(r rune) bool {
+		return !('a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || r == '+' || r == '/')
+	}) < 0
 }
 
 // partial reports whether it leaves a part of the body unsigned, now or once

@@ -231,3 +231,17 @@ func TestAddedSignatureWhereNoneFits(t *testing.T) {
 		t.Fatal(id.Reason)
 	}
 }
+
+// Bytes that a decoder of base64 overlooks, put into b= of the genuine signature, made a
+// field that was added the one that header.b points to, and that one signs what it likes.
+func TestAddedSignatureTakesNoPointer(t *testing.T) {
+	for _, b := range []string{"!AbCdEf", "=AbCdEf", "A.bCdEf", "AbC-dEf", "(x)AbCdEf", "\"AbCdEf", "=", "AbCdE==="} {
+		m := ownersMail()
+		last := len(m.Headers) - 1
+		m.Headers[last].Value = "v=1; a=rsa-sha256; d=example.com; s=s1; t=1; h=from:subject:date:message-id; bh=AbCd; b=" + b
+		m.Headers = append(m.Headers, envelope.Field{Name: "DKIM-Signature", Value: "v=1; d=example.com; s=s1; h=from:to:cc:subject:date:message-id; bh=AbCd; b=AbCdX"})
+		if id := Classify(m, testPolicy()); id.Verified {
+			t.Errorf("b=%s: verified, unsigned %v", b, id.Unsigned.Names())
+		}
+	}
+}
