@@ -200,7 +200,7 @@ func (in *intake) take(it *item) error {
 	switch {
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)
-	case it.counted() && in.pending[KeyOf(it.Identity.Sender)] >= in.Pending:
+	case it.counted() && in.pending[KeyOf(it.Identity.Sender)] >= in.quota(it):
 		it.receipt.Reason = Quota
 		err = in.refuse(it)
 	default:
@@ -266,6 +266,15 @@ func (in *intake) accept(it *item) error {
 // counted reports whether the record counts against its sender's quota: it came as
 // a message. What this machine's own user submits, and effects, do not.
 func (c *Content) counted() bool { return c.Kind() == task.Ask && c.Message != nil }
+
+// quota returns how many open tasks the sender of a record may have. What could not be
+// checked may be anyone's: it takes half, and leaves the sender the rest.
+func (in *intake) quota(it *item) int {
+	if it.Decision.Reason == decision.Unchecked {
+		return max(1, in.Pending/2)
+	}
+	return in.Pending
+}
 
 // countPending counts the open tasks of those who sent the records.
 func (in *intake) countPending(items []*item) error {
