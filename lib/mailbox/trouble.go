@@ -3,6 +3,7 @@ package mailbox
 import (
 	"cmp"
 	"errors"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/emersion/go-imap/v2"
@@ -157,39 +158,59 @@ func (f *fetcher) suspect(s suspect) error {
 // one that came before. A mailbox of a single message has no other.
 func (f *fetcher) settle() error {
 	if f.messages > 1 {
-		uid, err := f.witness()
-		if err != nil {
+		if err := f.proveWell(); err != nil {
 			return err
-		}
-		left, err := f.fetch([]uint32{uid}, func(*source.Message) error { return nil })
-		if err != nil || len(left) > 0 {
-			return finalError{f.first}
 		}
 	}
 	return f.giveUp()
 }
 
-// witness returns a message that is no suspect: the one that was served last, or one
-// of the newest.
-func (f *fetcher) witness() (uint32, error) {
-	if f.served != 0 {
+// proveWell fails unless the server serves a message that is no suspect. It asks for
+// another one as long as the server only refuses, and keeps the connection.
+func (f *fetcher) proveWell() error {
+	for tried := []uint32{}; len(tried) < maxWitnesses && (len(tried) == 0 || f.guard != nil); {
+		uid, err := f.witness(tried)
+		if err != nil {
+			return err
+		}
+		left, err := f.fetch([]uint32{uid}, func(*source.Message) error { return nil })
+		if err == nil && len(left) == 0 {
+			return nil
+		}
+		if err != nil {
+			if err := f.resume(err); err != nil {
+				return err
+			}
+		}
+		tried = append(tried, uid)
+	}
+	return finalError{f.first}
+}
+
+// witness returns a message that is no suspect and was not tried: the one that was served last, or any
+// one, by lot. The server may die on it too, and a run has one try: the same one each
+// time would stop the mailbox for good.
+func (f *fetcher) witness(tried []uint32) (uint32, error) {
+	if f.served != 0 && len(tried) == 0 {
 		return f.served, nil
 	}
 	if err := f.reopen(); err != nil {
 		return 0, err
 	}
-	first := max(f.messages, maxWitnesses) - maxWitnesses + 1
-	data, err := f.client.UIDSearch(&imap.SearchCriteria{SeqNum: []imap.SeqSet{{{Start: first, Stop: f.messages}}}}, nil).Wait()
+	first := 1 + rand.Uint32N(max(f.messages, maxWitnesses)-maxWitnesses+1)
+	last := min(first+maxWitnesses-1, f.messages)
+	data, err := f.client.UIDSearch(&imap.SearchCriteria{SeqNum: []imap.SeqSet{{{Start: first, Stop: last}}}}, nil).Wait()
 	if err != nil {
 		return 0, err
 	}
 	uids, err := new(plan).uids(data)
-	for _, uid := range uids {
-		if !slices.ContainsFunc(f.suspects, func(s suspect) bool { return s.uid == uid }) {
-			return uid, nil
-		}
+	uids = slices.DeleteFunc(uids, func(uid uint32) bool {
+		return slices.Contains(tried, uid) || slices.ContainsFunc(f.suspects, func(s suspect) bool { return s.uid == uid })
+	})
+	if len(uids) == 0 {
+		return 0, cmp.Or(err, error(finalError{f.first}))
 	}
-	return 0, cmp.Or(err, error(finalError{f.first}))
+	return uids[rand.IntN(len(uids))], nil
 }
 
 // giveUp yields the suspects as messages that can't be had.

@@ -287,3 +287,31 @@ func TestTroubleTimeout(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// Deadly messages before all others, more than one run may connect for: the message that
+// is to prove the server well was always the same one, deadly too, and no run got on.
+func TestTroubleWitnessByLot(t *testing.T) {
+	server := picky{bad: map[int]func(io.Writer, string){}}
+	for uid := 1; uid <= 15; uid++ {
+		if server.uids = append(server.uids, uid); uid <= 8 {
+			server.bad[uid] = hangUp("")
+		}
+	}
+	s := mailbox(t, server.serve(t), "")
+	s.From = Start{Resume: true, Position: Position{UIDValidity: 7, Known: true}}
+	for runs := 0; ; runs++ {
+		err := each(t, context.Background(), s, func(m *source.Message) error {
+			s.From.Position.UID = m.UID
+			return nil
+		})
+		if err == nil {
+			break
+		}
+		if runs == 300 { // half of them get on
+			t.Fatalf("after %d runs at UID %d: %v", runs, s.From.Position.UID, err)
+		}
+	}
+	if s.From.Position.UID != 15 {
+		t.Error(s.From.Position.UID)
+	}
+}
