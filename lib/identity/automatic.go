@@ -14,7 +14,11 @@ func automatic(name []byte, value string) bool {
 	case "auto-submitted":
 		return keyword(value) != "no"
 	case "x-autoreply", "x-autorespond":
-		return keyword(value) != "no"
+		switch keyword(value) {
+		case "no", "false", "":
+			return false
+		}
+		return true
 	case "precedence":
 		switch keyword(value) {
 		case "bulk", "junk", "list", "auto_reply":

@@ -111,5 +111,5 @@ func (p *pointer) names(m *mark) bool {
 
 // fits reports whether the result can be about this very signature of that signer.
 func (p *pointer) fits(m *mark) bool {
-	return (p.s == "" || address.Equal(m.get("s"), p.s)) && (p.b == "" || strings.HasPrefix(solid(m.get("b")), p.b))
+	return (p.s == "" || address.Equal(m.get("s"), p.s)) && (p.b == "" || strings.HasPrefix(solid(m.get("b")), solid(p.b)))
 }
