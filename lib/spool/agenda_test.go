@@ -153,6 +153,22 @@ func TestAgendaIsCompacted(t *testing.T) {
 	whole(t, s)
 }
 
+// TestListOfALongAgenda: no number of tasks makes the agenda too large to be read.
+func TestListOfALongAgenda(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 2)...))
+	if err := os.Truncate(filepath.Join(s.dir, agendaFile), 50_000*agendaWidth); err != nil {
+		t.Fatal(err)
+	}
+	lists, err := s.List([]task.State{task.Scheduled}, every)
+	if err != nil || len(lists[0].IDs) != 2 {
+		t.Fatalf("%v, %v", lists, err)
+	}
+	if ids, err := s.Match(lists[0].IDs[0].String()[:8]); err != nil || len(ids) != 1 {
+		t.Errorf("%v, %v", ids, err)
+	}
+}
+
 // drop rejects the first n tasks that are scheduled.
 func drop(t *testing.T, s *Spool, n int) {
 	t.Helper()
