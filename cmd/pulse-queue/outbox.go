@@ -11,7 +11,6 @@ import (
 	"pulse/lib/proposal"
 	"pulse/lib/queue"
 	"pulse/lib/runner"
-	"pulse/lib/spool"
 	"pulse/lib/workspace"
 )
 
@@ -54,8 +53,9 @@ func outbox(c *cli.Context) error {
 }
 
 // proposers returns the tasks that have an outbox, the oldest first.
-func proposers(s *spool.Spool) (list []string, err error) {
+func proposers(s queue.Store) (list []string, err error) {
 	err = s.View(func(v queue.View) error {
+		list = nil
 		return v.Outboxes(func(parent string) error {
 			list = append(list, parent)
 			return nil

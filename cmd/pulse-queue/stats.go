@@ -53,7 +53,7 @@ func stats(c *cli.Context) error {
 	if err := confineStats(c); err != nil {
 		return err
 	}
-	f := figures{counts: map[task.State]int{}, now: time.Now()}
+	f := figures{now: time.Now()}
 	if err := s.View(f.count); err != nil {
 		return err
 	}
@@ -68,7 +68,9 @@ func stats(c *cli.Context) error {
 	return err
 }
 
+// count makes the figures. It may be called again, and begins anew then.
 func (f *figures) count(v queue.View) (err error) {
+	*f = figures{counts: map[task.State]int{}, now: f.now}
 	for _, st := range task.States {
 		if f.counts[st], err = v.Count(st); err != nil {
 			return err

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// again is a store to which something is committed while it is read: fn runs twice. It
+// holds a start of each kind, a task that waits, and two outboxes.
+type again struct{ queue.Store }
+
+func (s again) View(fn func(queue.View) error) error {
+	_ = fn(view{})
+	return fn(view{})
+}
+
+type view struct{ queue.View }
+
+func (view) Count(task.State) (int, error) { return 1, nil }
+func (view) Refused() (string, int)        { return "", 0 }
+func (view) Held() (*audit.Line, error)    { return nil, nil }
+
+func (view) Open(fn func(queue.Entry) (bool, error)) error {
+	_, err := fn(queue.Entry{State: task.Scheduled})
+	return err
+}
+
+func (view) Starts(now time.Time, fn func(queue.Start)) error {
+	fn(queue.Start{Time: now, Kind: task.Ask, External: true})
+	fn(queue.Start{Time: now, Kind: task.Effect})
+	return nil
+}
+
+func (view) Outboxes(fn func(parent string) error) error {
+	for _, parent := range []string{"a", "b"} {
+		if err := fn(parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestReadAgain: what is read again beside a writer is counted once, and printed once.
+func TestReadAgain(t *testing.T) {
+	f := figures{now: time.Now()}
+	if err := (again{}).View(f.count); err != nil || f.asks != 1 || f.others != 1 || f.effects != 1 || f.counts[task.Scheduled] != 1 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if list, err := proposers(again{}); err != nil || !slices.Equal(list, []string{"a", "b"}) {
+		t.Errorf("%q, %v", list, err)
+	}
+}
