@@ -190,7 +190,7 @@ func (r *lineReader) next() ([]byte, error) {
 		if len(r.buf) > 2*mostLarge {
 			return nil, fmt.Errorf("%s: %w: a line of more than %d bytes", r.name, ErrBroken, 2*mostLarge)
 		}
-		r.size = min(max(4<<10, 4*r.size), chunk)
+		r.size = min(max(4<<10, 4*r.size), max(chunk, len(r.buf))) // a line that goes on is not copied for each chunk
 		b := make([]byte, len(r.buf)+r.size)
 		n, err := r.disk.ReadAt(r.name, r.off, b[copy(b, r.buf):])
 		if err != nil {

@@ -271,3 +271,24 @@ func TestClockGoesBack(t *testing.T) {
 	}
 	whole(t, s)
 }
+
+// endless is a disk whose files have no end, and no newline.
+type endless struct {
+	disk
+	reads int
+}
+
+func (d *endless) ReadAt(_ string, _ int64, b []byte) (int, error) {
+	d.reads++
+	return len(b), nil
+}
+
+// TestEndlessLine: a line that is too long is found out in a few reads: what was read is
+// not copied for each chunk of it.
+func TestEndlessLine(t *testing.T) {
+	d := &endless{}
+	in := lineReader{disk: d, name: "x"}
+	if _, err := in.next(); !errors.Is(err, ErrBroken) || d.reads > 30 {
+		t.Errorf("%d reads, %v", d.reads, err)
+	}
+}
