@@ -27,6 +27,7 @@ type world struct {
 	held  *audit.Line
 	lost  string
 	read  int // lines of the log
+	asked int // where tasks lie
 	fault error
 }
 
@@ -34,7 +35,12 @@ func (w *world) Held() (*audit.Line, error) { return w.held, nil }
 
 func (w *world) Lost() (string, error) { return w.lost, nil }
 
+func (w *world) Lies(st task.State, id string) (bool, error) {
+	return slices.ContainsFunc(w.open, func(e queue.Entry) bool { return e.ID == id && e.State == st }) && !slices.Contains(w.gone, id), nil
+}
+
 func (w *world) State(id string) (st task.State, _ error) {
+	w.asked++
 	for _, e := range w.open {
 		if e.ID == id && !slices.Contains(w.gone, id) {
 			st = e.State
@@ -301,6 +307,18 @@ func TestLogIsReadOnlySoFar(t *testing.T) {
 	}
 	if got := codes(t, w, facts()); got != nil || w.read > 4 {
 		t.Errorf("%v, %d lines were read", got, w.read)
+	}
+}
+
+// TestFilesAreLookedForOnce: of many open tasks, only those are looked for everywhere
+// that do not lie where they should.
+func TestFilesAreLookedForOnce(t *testing.T) {
+	w := &world{gone: []string{id(7)}}
+	for n := range 100 {
+		w.open = append(w.open, entry(n, task.Scheduled, time.Minute))
+	}
+	if got := codes(t, w, facts()); !slices.Equal(got, []Code{Missing}) || w.asked != 1 {
+		t.Errorf("%v, %d were looked for", got, w.asked)
 	}
 }
 

@@ -53,8 +53,9 @@ type Store interface {
 
 // View is a consistent picture of the store.
 type View interface {
-	State(id string) (task.State, error)  // "" where nobody has a file of that id
-	Logged(id string) (task.State, error) // "" where the log has no open task of that id
+	State(id string) (task.State, error)         // "" where nobody has a file of that id
+	Lies(st task.State, id string) (bool, error) // whether it has one in that state, which costs less
+	Logged(id string) (task.State, error)        // "" where the log has no open task of that id
 	Open(fn func(Entry) (more bool, err error)) error
 	Entries(st task.State, fn func(Entry) (more bool, err error)) error // open ones of a state
 	Scan(st task.State, fn func(id string) (more bool, err error)) error

@@ -133,6 +133,15 @@ func (v view) State(id string) (task.State, error) {
 	return logged, err
 }
 
+// Lies reports whether the task has a file in a state.
+func (v view) Lies(st task.State, id string) (bool, error) {
+	_, err := v.disk.Stat(taskFile(st, id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // left returns the state that the log left a task in.
 func (v view) left(id string) (st task.State, err error) {
 	err = v.History(func(l audit.Line) bool {
