@@ -105,7 +105,7 @@ func (t *teller) json(st task.State) error {
 	return nil
 }
 
-// gone tells of a task that has no file: it was refused, or pruned.
+// gone tells of a task that has no file: it was refused, or pruned, or the file is missing.
 func (t *teller) gone(id string) error {
 	last, err := t.v.Pruned(id)
 	if err != nil {
@@ -120,9 +120,9 @@ func (t *teller) gone(id string) error {
 	if l == nil {
 		return fmt.Errorf("%w: %s", queue.ErrUnknown, id)
 	}
-	t.print(screen.Gone(l, last)...)
+	t.print(screen.Gone(l, last, t.logged())...)
 	t.history()
-	t.print(screen.After(l, last, t.where)...)
+	t.print(screen.After(l, last, t.logged(), t.where)...)
 	return nil
 }
 
@@ -177,8 +177,11 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 		m.Expires = t.policy.Limits.ReviewExpires
 	}
 	for i := range t.lines {
-		if t.lines[i].Task == s.Task.ID {
-			m.Last = &t.lines[i]
+		if l := &t.lines[i]; l.Task == s.Task.ID {
+			m.Last = l
+			if l.Event == task.Added { // a later digest is that of a file that was edited
+				m.Digest = l.Digest
+			}
 		}
 	}
 	var err error

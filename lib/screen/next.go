@@ -15,6 +15,7 @@ import (
 type Moment struct {
 	Now     time.Time
 	Last    *audit.Line        // of the log about the task; nil: none
+	Digest  string             // of what was accepted, as the log has it; empty: not known
 	Yes     *approval.Approval // that it has; nil: none
 	Held    string             // the sentence that says the queue is held; empty: it is not
 	Lost    string             // what the queue lacks of what was committed; empty: nothing
@@ -75,8 +76,8 @@ func Next(s *queue.Stored, m *Moment) []string {
 
 func (n *steps) corrupt(id string, m *Moment) {
 	n.say("nothing starts it any more; its file is kept to be looked at: corrupt/%s.json in the queue", id)
-	if m.Last != nil && m.Last.Digest != "" {
-		n.say("sha256sum of what was accepted: %s", audit.Bare(m.Last.Digest))
+	if m.Digest != "" {
+		n.say("sha256sum of what was accepted: %s", audit.Bare(m.Digest))
 	}
 	n.command("pulse-queue verify")
 }
@@ -165,13 +166,17 @@ func Policy(digest string) string {
 	return exact("policy", digest)
 }
 
-// Gone returns the lines about a task that has no file: it was pruned, or refused
-// when it came. l is the last line of the log about it.
-func Gone(l *audit.Line, last task.State) []string {
+// Gone returns the lines about a task that has no file: it was pruned, as last says,
+// refused when it came, or somebody took the file of one that is in a state by the log. l
+// is the last line of the log about it.
+func Gone(l *audit.Line, last, logged task.State) []string {
 	lines := []string{exact("task", l.Task)}
-	if last != "" {
+	switch {
+	case last != "":
 		lines = append(lines, Fact("state", "pruned: its files were removed; it was %s", last))
-	} else {
+	case logged != "":
+		lines = append(lines, Fact("state", "%s, as the log has it, but its file is gone", logged))
+	default:
 		lines = append(lines, Fact("state", "refused at %s (%s): a line in the log is all that is kept", l.Time.Format(time.RFC3339), l.Change.Reason))
 	}
 	lines = append(lines, exact("sender", orNone(l.Sender)), Fact("proven", "%s", l.Trust), exact("action", string(l.Action)))
@@ -182,11 +187,14 @@ func Gone(l *audit.Line, last task.State) []string {
 }
 
 // After returns the next steps of a task that Gone is about.
-func After(l *audit.Line, last task.State, where Where) []string {
+func After(l *audit.Line, last, logged task.State, where Where) []string {
 	n := steps{[]string{"next"}, where}
 	switch {
 	case last != "":
 		n.say("its id stays known: the same mail or proposal is not taken again")
+	case logged != "":
+		n.say("nothing can start it; whoever moved the file, move it back:")
+		n.command("pulse-queue verify")
 	case l.Change.Reason == queue.Quota:
 		n.say("the sender had too much waiting (limits.pending_per_sender); it can be fetched and added again")
 	default:

@@ -54,7 +54,7 @@ func TestNext(t *testing.T) {
 		{task.Rejected, task.Change{}, last(task.Dropped), []string{"r\\x1b[2J\\nnext of sha256:p", "pulse-authorize matrix", "pulse-queue requeue " + id}},
 		{task.Rejected, task.Change{}, last(task.Expired), []string{"nobody answered", "pulse-queue requeue " + id}},
 		{task.Rejected, task.Change{}, last(task.Denied), []string{"a person said no", "pulse-queue requeue " + id}},
-		{task.Corrupt, task.Change{}, &Moment{Last: &audit.Line{Digest: "sha256:d"}}, []string{"corrupt/" + id + ".json", "accepted: d", "pulse-queue verify"}},
+		{task.Corrupt, task.Change{}, &Moment{Digest: "sha256:d", Last: &audit.Line{Digest: "sha256:edited"}}, []string{"corrupt/" + id + ".json", "accepted: d", "pulse-queue verify"}},
 	} {
 		s := &queue.Stored{Task: task.Task{ID: id, State: c.state, Change: c.change}, Record: rec}
 		c.moment.Now = now
