@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -139,7 +140,7 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 	}
 	var known standing
 	if !errors.Is(err, ErrInterrupted) && !errors.Is(err, context.Canceled) && !errors.As(err, &known) {
-		for _, one := range each(err) {
+		for _, one := range slices.Compact(each(err)) { // several may have met the same trouble
 			message(stderr, app.Name, "error", one)
 		}
 		if hint := fault.HintOf(err); hint != "" {
@@ -211,6 +212,22 @@ func message(w io.Writer, name, class, text string) {
 	fmt.Fprintf(w, "%s: %s: %s\n", name, class, escape.Message(text))
 }
 
+// whole makes the errors of an action suggest commands that are told which queue and
+// policy the flags named.
+func whole(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		err := action(c)
+		if err == nil {
+			return nil
+		}
+		hint := fault.HintOf(err)
+		if told := Told(c, hint); told != hint {
+			return &fault.Error{Kind: fault.KindOf(err), Hint: told, Err: err}
+		}
+		return err
+	}
+}
+
 // harden switches off what urfave/cli does on its own.
 func harden(app *cli.App) {
 	app.HideHelp, app.HideVersion, app.HideHelpCommand = true, true, true
@@ -220,6 +237,7 @@ func harden(app *cli.App) {
 	for _, cmd := range app.Commands {
 		cmd.HideHelp, cmd.HideHelpCommand = true, true
 		cmd.OnUsageError = usageError
+		cmd.Action = whole(cmd.Action)
 	}
 	if app.Action == nil {
 		app.Action = func(*cli.Context) error {

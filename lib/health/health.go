@@ -57,7 +57,7 @@ func Look(v queue.View, f *Facts) ([]Finding, error) {
 	if lost, err := v.Lost(); err != nil {
 		return nil, err
 	} else if lost != "" {
-		list = append(list, Finding{Code: Restored, Text: "nothing starts: " + lost, Do: "man 5 pulse-queue, then pulse-queue release --restored"})
+		list = append(list, Finding{Code: Restored, Text: "nothing starts: " + lost, Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue"})
 	}
 	history, err := f.history(v)
 	if err != nil {
