@@ -45,6 +45,10 @@ func checkHealth(c *cli.Context) error {
 	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
 		return err
 	}
+	if names := s.Lacks(); len(names) > 0 && !slices.Contains(accepted, health.Modes) { // the rest can't be read
+		text := "the queue has no directory " + strings.Join(names, ", ")
+		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: cmdline.Where(c).Command("pulse-queue init")}})
+	}
 	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err
 	}
@@ -137,6 +141,7 @@ func examine(s *spool.Spool, f *health.Facts) (list []health.Finding, err error)
 func tell(c *cli.Context, list []health.Finding) error {
 	out := bufio.NewWriter(c.App.Writer)
 	for i := range list {
+		list[i].Do = cmdline.Told(c, list[i].Do)
 		if c.Bool("json") {
 			fmt.Fprintf(out, "%s\n", list[i].Append(nil))
 		} else {

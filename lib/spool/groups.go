@@ -313,6 +313,17 @@ func give(path string, gid int, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
+// Lacks returns the directories that the queue has not, as a copy that left out what was
+// empty.
+func (s *Spool) Lacks() (list []string) {
+	for _, name := range directories() {
+		if _, err := s.disk.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // Modes returns what is not as it was when the queue was made: its directories, and
 // the files that lie in none of them.
 func (s *Spool) Modes() (list []string, err error) {

@@ -270,7 +270,10 @@ func Create(dir string, opt Options) error {
 		return fault.Usagef("name a directory that does not exist yet", "%s: not a directory", dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
-		return sameGroups(dir, &opt) // it is made
+		if err := sameGroups(dir, &opt); err != nil {
+			return err
+		}
+		return refill(dir, &opt) // it is made
 	}
 	if err := onlyOurs(dir); err != nil {
 		return err
@@ -294,6 +297,34 @@ func Create(dir string, opt Options) error {
 		return sameGroups(dir, &opt) // another command was faster
 	}
 	return build(dir, opt)
+}
+
+// refill makes the directories that a queue of this account lacks: a copy may have left
+// out those that were empty.
+func refill(dir string, opt *Options) error {
+	info, err := os.Stat(dir)
+	if err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() || isSnapshot(dir) || Trust(dir) != nil {
+		return err // Open says what is wrong
+	}
+	made := false
+	for _, name := range directories() {
+		path := filepath.Join(dir, name)
+		err := os.Mkdir(path, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil && opt.Approvers.Name != "" {
+			err = give(path, opt.Approvers.ID, sharedDirMode)
+		}
+		if err != nil {
+			return err
+		}
+		made = true
+	}
+	if !made {
+		return nil
+	}
+	return syncParent(filepath.Join(dir, tmpDir))
 }
 
 // build makes the directories, and the file format last.
