@@ -61,6 +61,9 @@ func live(c *cli.Context) ([]approval.Session, error) {
 	if c.String("queue") == "" {
 		return nil, nil
 	}
+	if err := cmdline.There(c.String("queue")); err != nil {
+		return nil, fmt.Errorf("--queue: %w", err)
+	}
 	list, err := spool.ReadSessions(c.String("queue"), c.Context.Done())
 	if err != nil {
 		return nil, fmt.Errorf("--queue: %w", err)

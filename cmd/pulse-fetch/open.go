@@ -91,7 +91,7 @@ func queueThere(c *cli.Context, kind string) error {
 	if dir == "" || kind != "imaps" && kind != "imap" && dir == os.Getenv("PULSE_QUEUE") {
 		return nil
 	}
-	if err := spool.There(dir); err != nil {
+	if err := cmdline.There(dir); err != nil {
 		return fmt.Errorf("--queue: %w", err)
 	}
 	return nil

@@ -1,7 +1,9 @@
 package cmdline
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -9,9 +11,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/runner"
+	"pulse/lib/seen"
 	"pulse/lib/spool"
 )
 
@@ -40,6 +44,9 @@ func Queue(c *cli.Context) (*spool.Spool, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := There(dir); err != nil {
+		return nil, err
+	}
 	s, err := spool.Open(dir)
 	if err != nil {
 		return nil, err
@@ -49,6 +56,27 @@ func Queue(c *cli.Context) (*spool.Spool, error) {
 	}
 	s.Remember(stateDir())
 	return s, nil
+}
+
+// There fails if a path holds no queue. Where this account has seen one, another one is
+// not what to make: it would have everything of the last days done again.
+func There(dir string) error {
+	err := spool.There(dir)
+	if err != nil && !errors.Is(err, fs.ErrPermission) && seen.Known(stateDir(), dir) {
+		return fault.Usagef("findmnt --target "+escape.Shell(nearest(dir))+" (is its volume mounted?); only if it is lost for good: pulse-queue init --queue "+escape.Shell(dir),
+			"%w, and there was one", err)
+	}
+	return err
+}
+
+// nearest returns the directory that is there on the way to a path, nearest to it.
+func nearest(path string) string {
+	for ; filepath.Dir(path) != path; path = filepath.Dir(path) {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+	}
+	return path
 }
 
 // QueueOutside is Queue, and refuses inside a run: a worker proposes, and what

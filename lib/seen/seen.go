@@ -95,6 +95,17 @@ func Forget(dir, queue string) (had bool, err error) {
 	return had, err
 }
 
+// Known reports whether anything is noted of a queue at a path, which need not be there.
+func Known(dir, queue string) bool {
+	paths, _ := names(queue)
+	for _, path := range paths {
+		if info, err := os.Lstat(filepath.Join(dir, fileOf(path))); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // names returns the absolute path of a queue, and the one that it leads to.
 func names(queue string) ([]string, error) {
 	path, err := filepath.Abs(queue)
