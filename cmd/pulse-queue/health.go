@@ -17,7 +17,6 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/health"
 	"pulse/lib/policy"
-	"pulse/lib/queue"
 	"pulse/lib/runner"
 	"pulse/lib/sandbox"
 	"pulse/lib/spool"
@@ -128,10 +127,7 @@ func examine(s *spool.Spool, f *health.Facts) (list []health.Finding, err error)
 		return nil, err
 	}
 	f.Chain = report.Findings
-	err = s.View(func(v queue.View) (err error) {
-		list, err = health.Look(v, f)
-		return err
-	})
+	list, err = health.Look(s, f)
 	if errors.Is(err, spool.ErrBroken) && len(f.Chain) > 0 {
 		return health.Broken(f), nil
 	}

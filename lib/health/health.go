@@ -46,36 +46,60 @@ const (
 	named      = 10                 // findings of one code that name a task
 )
 
+// Queue is what is looked at. Its log may be long, and what stands there never changes,
+// so History is not of one moment with a View, and keeps nobody waiting.
+type Queue interface {
+	View(fn func(queue.View) error) error
+	History(fn func(audit.Line) (more bool)) error // newest first
+}
+
 // Look examines a queue.
-func Look(v queue.View, f *Facts) ([]Finding, error) {
-	list := f.machine()
+func Look(q Queue, f *Facts) ([]Finding, error) {
+	history, err := f.history(q)
+	if err != nil {
+		return nil, err
+	}
+	var list []Finding
+	var later []queue.Entry
+	err = q.View(func(v queue.View) (err error) {
+		list, err = f.stopped(v)
+		if err != nil {
+			return err
+		}
+		list = append(append(f.machine(), list...), history...)
+		open, putOff, err := f.open(v)
+		if err != nil {
+			return err
+		}
+		list, later = append(list, open...), putOff
+		for _, st := range []task.State{task.Failed, task.Corrupt} {
+			ended, err := poison(v, st)
+			if err != nil {
+				return err
+			}
+			list = append(list, ended...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	putOff, err := f.putOff(q, later)
+	return append(list, putOff...), err
+}
+
+// stopped says why nothing starts.
+func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	if text, err := queue.Held(v); err != nil {
 		return nil, err
 	} else if text != "" {
 		list = append(list, Finding{Code: Held, Text: "the queue is " + text, Do: "pulse-queue release"})
 	}
-	if lost, err := v.Lost(); err != nil {
-		return nil, err
-	} else if lost != "" {
+	lost, err := v.Lost()
+	if lost != "" {
 		list = append(list, Finding{Code: Restored, Text: "nothing starts: " + lost, Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue"})
 	}
-	history, err := f.history(v)
-	if err != nil {
-		return nil, err
-	}
-	open, err := f.open(v)
-	if err != nil {
-		return nil, err
-	}
-	list = append(append(list, history...), open...)
-	for _, st := range []task.State{task.Failed, task.Corrupt} {
-		ended, err := poison(v, st)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, ended...)
-	}
-	return list, nil
+	return list, err
 }
 
 // Broken returns what can be said of a queue whose log can't be read.
@@ -151,9 +175,9 @@ type past struct {
 	accounts map[task.Kind]*audit.Line // the newest start of each kind
 }
 
-func (f *Facts) history(v queue.View) (list []Finding, err error) {
+func (f *Facts) history(q Queue) (list []Finding, err error) {
 	p := past{mail: f.Moved, accounts: map[task.Kind]*audit.Line{}}
-	err = v.History(func(l audit.Line) bool {
+	err = q.History(func(l audit.Line) bool {
 		if p.last.IsZero() {
 			p.last = l.Time
 		}

@@ -78,6 +78,11 @@ func (w *world) History(fn func(audit.Line) bool) error {
 	return nil
 }
 
+// shop is the queue of a world.
+type shop struct{ *world }
+
+func (s shop) View(fn func(queue.View) error) error { return fn(s.world) }
+
 func facts() *Facts {
 	return &Facts{
 		Now: now, Made: now.Add(-time.Hour), Owner: 1000, Dead: func(string) bool { return true },
@@ -88,7 +93,7 @@ func facts() *Facts {
 // codes returns the codes of what is found.
 func codes(t *testing.T, w *world, f *Facts) (list []Code) {
 	t.Helper()
-	found, err := Look(w, f)
+	found, err := Look(shop{w}, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +275,7 @@ func TestManyAreCounted(t *testing.T) {
 		w.open = append(w.open, entry(n, task.Awaiting, 3*time.Hour), entry(100+n, task.Scheduled, 3*time.Hour))
 		w.ended[task.Failed] = append(w.ended[task.Failed], id(200+n))
 	}
-	found, err := Look(w, facts())
+	found, err := Look(shop{w}, facts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +298,7 @@ func TestManyAreCounted(t *testing.T) {
 func TestEffectsAreStartedByTheirAction(t *testing.T) {
 	e, other := entry(1, task.Scheduled, 3*time.Hour), entry(2, task.Scheduled, 3*time.Hour)
 	e.Kind, e.Action, other.Kind, other.Action = task.Effect, terms.ExternalSend, task.Effect, terms.Destructive
-	found, err := Look(&world{open: []queue.Entry{e, other}}, facts())
+	found, err := Look(shop{&world{open: []queue.Entry{e, other}}}, facts())
 	if err != nil || len(found) != 2 || found[0].Do != "pulse-queue run --effect external_send -- CMD" || found[1].Do != "pulse-queue run --effect destructive -- CMD" {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -323,7 +328,7 @@ func TestFilesAreLookedForOnce(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	if _, err := Look(&world{fault: errors.New("disk")}, facts()); err == nil {
+	if _, err := Look(shop{&world{fault: errors.New("disk")}}, facts()); err == nil {
 		t.Error("a queue that can't be read is well")
 	}
 }

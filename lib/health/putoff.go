@@ -17,7 +17,7 @@ func mayBePutOff(e *queue.Entry) bool {
 
 // putOff looks in the log for how long the workers of tasks have said that they want to
 // be run later, and nothing else.
-func (f *Facts) putOff(v queue.View, list []queue.Entry) ([]Finding, error) {
+func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 	if f.MaxPutOff == 0 || len(list) == 0 {
 		return nil, nil
 	}
@@ -25,7 +25,7 @@ func (f *Facts) putOff(v queue.View, list []queue.Entry) ([]Finding, error) {
 	for i := range list {
 		left[list[i].ID] = true
 	}
-	err := v.History(func(l audit.Line) bool {
+	err := q.History(func(l audit.Line) bool {
 		switch {
 		case !left[l.Task] || !l.Moves() || l.Event == task.Started || l.Event == task.Restarted:
 		case l.Change.Reason != queue.ReasonLater:

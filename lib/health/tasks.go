@@ -40,12 +40,12 @@ type late struct {
 	n      int
 }
 
-// open looks at the tasks that wait or run.
-func (f *Facts) open(v queue.View) ([]Finding, error) {
+// open looks at the tasks that wait or run, and returns which of them may have been put
+// off.
+func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing some
-	var later []queue.Entry
 	due, order := map[terms.Action]*late{}, []terms.Action{}
-	err := v.Open(func(e queue.Entry) (bool, error) {
+	err = v.Open(func(e queue.Entry) (bool, error) {
 		age := f.Now.Sub(e.Since)
 		gone, err := isGone(v, &e)
 		if err != nil {
@@ -81,15 +81,14 @@ func (f *Facts) open(v queue.View) ([]Finding, error) {
 		return true, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	putOff, err := f.putOff(v, later)
-	list := slices.Concat(waiting.findings(Waiting, listOf(task.Awaiting)), abandoned.findings(Abandoned, listOf(task.Running)),
-		putOff, missing.findings(Missing, "pulse-queue verify"))
+	list = slices.Concat(waiting.findings(Waiting, listOf(task.Awaiting)), abandoned.findings(Abandoned, listOf(task.Running)),
+		missing.findings(Missing, "pulse-queue verify"))
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
-	return list, err
+	return list, later, nil
 }
 
 // isGone reports whether an open task has no file, wherever it may lie. There may be a

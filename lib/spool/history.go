@@ -8,30 +8,47 @@ import (
 )
 
 // History calls fn for the lines of the log, newest first, until it returns false.
-func (v view) History(fn func(audit.Line) bool) error {
-	segments, err := v.log.segments()
+func (v view) History(fn func(audit.Line) bool) error { return v.newestFirst(fn) }
+
+// History is that of a View, for what may read for long: committed lines never change.
+func (s *Spool) History(fn func(audit.Line) bool) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return s.newestFirst(fn)
+}
+
+// newestFirst reads the log back from where it was carried out.
+func (s *Spool) newestFirst(fn func(audit.Line) bool) error {
+	segments, err := s.log.segments()
 	if err != nil {
 		return err
 	}
 	for i := len(segments) - 1; i >= 0; i-- {
-		name := auditDir + "/" + segments[i]
-		st, err := v.disk.Stat(name)
-		if err != nil {
-			return err
+		end := s.log.size
+		switch {
+		case segments[i] > s.log.segment:
+			continue
+		case segments[i] < s.log.segment:
+			st, err := s.disk.Stat(auditDir + "/" + segments[i])
+			if err != nil {
+				return err
+			}
+			end = st.size
 		}
-		if more, err := v.backwards(name, st.size, fn); err != nil || !more {
+		if more, err := s.backwards(auditDir+"/"+segments[i], end, fn); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v view) backwards(name string, end int64, fn func(audit.Line) bool) (more bool, err error) {
+func (s *Spool) backwards(name string, end int64, fn func(audit.Line) bool) (more bool, err error) {
 	var rest []byte // the beginning of what was read: perhaps the end of a line
 	for end > 0 {
 		start := max(0, end-chunk)
 		b := make([]byte, end-start, int(end-start)+len(rest))
-		if _, err := v.disk.ReadAt(name, start, b); err != nil {
+		if _, err := s.disk.ReadAt(name, start, b); err != nil {
 			return false, err
 		}
 		b = append(b, rest...)
