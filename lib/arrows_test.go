@@ -28,7 +28,7 @@ var allowedImpure = map[string]string{
 // owners are the packages that may import a third-party module; the commands may
 // import urfave/cli.
 var owners = map[string][]string{
-	"github.com/urfave/cli/v2":        {"lib/cmdline"},
+	"github.com/urfave/cli/v2":        {"lib/cmdline", "lib/desk"},
 	"github.com/BurntSushi/toml":      {"lib/policy"},
 	"github.com/mattn/go-isatty":      {"lib/tty"},
 	"github.com/emersion/go-imap/v2":  {"lib/mailbox"},
@@ -37,7 +37,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
 	"golang.org/x/text":               {"lib/message"},
 	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/cmdline", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
+	"golang.org/x/sys":                {"lib/cmdline", "lib/desk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},
@@ -110,6 +110,23 @@ func TestRecordStandsAlone(t *testing.T) {
 		for _, imp := range imports(t)["lib/"+name] {
 			if strings.Contains(imp, ".") || strings.HasPrefix(imp, "pulse/") {
 				t.Errorf("lib/%s imports %s", name, imp)
+			}
+		}
+	}
+}
+
+// TestStagesLinkNoApproval: a stage that reads what strangers wrote holds no code that
+// answers for a person, or that runs a worker.
+func TestStagesLinkNoApproval(t *testing.T) {
+	for _, stage := range []string{"pulse-classify", "pulse-authorize", "pulse-fetch"} {
+		out, err := exec.Command("go", "list", "-deps", "pulse/cmd/"+stage).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps := strings.Fields(string(out))
+		for _, name := range []string{"desk", "sshsig", "ledger", "runner"} {
+			if slices.Contains(deps, "pulse/lib/"+name) {
+				t.Errorf("%s links lib/%s", stage, name)
 			}
 		}
 	}

@@ -7,13 +7,14 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
 func yes(c *cli.Context) error {
-	return answer(c, cmdline.Yes, func(*cmdline.Desk) cmdline.Question { return approving() })
+	return answer(c, desk.Yes, func(*desk.Desk) desk.Question { return approving() })
 }
 
 func no(c *cli.Context) error {
@@ -21,12 +22,12 @@ func no(c *cli.Context) error {
 	if reason == "" {
 		return fault.Usagef("pulse-approve no "+c.Args().First()+" --reason 'not wanted'", "no needs --reason")
 	}
-	return answer(c, cmdline.No, func(d *cmdline.Desk) cmdline.Question { return refusing(reason, d.Level) })
+	return answer(c, desk.No, func(d *desk.Desk) desk.Question { return refusing(reason, d.Level) })
 }
 
 // approving is a person's yes to a task that waits.
-func approving() cmdline.Question {
-	return cmdline.Question{
+func approving() desk.Question {
+	return desk.Question{
 		Verb: "approve this", May: awaits,
 		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Approve(tx, shown, yes, time.Now())
@@ -35,8 +36,8 @@ func approving() cmdline.Question {
 }
 
 // refusing is a person's no.
-func refusing(reason string, level approval.Level) cmdline.Question {
-	return cmdline.Question{
+func refusing(reason string, level approval.Level) desk.Question {
+	return desk.Question{
 		Verb: "refuse this", May: awaits,
 		Record: func(tx queue.Tx, shown *queue.Stored) error {
 			return queue.Deny(tx, shown, cmdline.User(), level, reason, time.Now())
@@ -45,13 +46,13 @@ func refusing(reason string, level approval.Level) cmdline.Question {
 }
 
 // answer asks about tasks, one after the other, and records the answers.
-func answer(c *cli.Context, a cmdline.Answer, question func(*cmdline.Desk) cmdline.Question) error {
-	desk, err := cmdline.Sit(c, a)
+func answer(c *cli.Context, a desk.Answer, question func(*desk.Desk) desk.Question) error {
+	d, err := desk.Sit(c, a)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
-	return desk.Each(c.Args().Slice(), question(desk))
+	defer d.Close()
+	return d.Each(c.Args().Slice(), question(d))
 }
 
 func awaits(s *queue.Stored) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // consumer is pulse-approve consume; task is given as a worker has it.
-func (d *desk) consumer(target, task string) *exec.Cmd {
+func (d *world) consumer(target, task string) *exec.Cmd {
 	cmd := d.command("pulse-approve", "consume", target)
 	cmd.Env = append(cmd.Env, "PULSE_TASK="+task)
 	return cmd

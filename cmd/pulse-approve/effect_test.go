@@ -9,7 +9,7 @@ import (
 )
 
 // approved returns a desk with an effect that a person approved.
-func approved(t *testing.T) (d *desk, id string) {
+func approved(t *testing.T) (d *world, id string) {
 	t.Helper()
 	d = newDesk(t)
 	id = d.add(proposal)
@@ -19,13 +19,13 @@ func approved(t *testing.T) (d *desk, id string) {
 	return d, id
 }
 
-func (d *desk) approvals() int {
+func (d *world) approvals() int {
 	list, _ := filepath.Glob(d.path("q/approvals/*"))
 	return len(list)
 }
 
 // send runs the approved effects with a shell script.
-func (d *desk) send(script string) int {
+func (d *world) send(script string) int {
 	d.t.Helper()
 	_, status := d.run("", "pulse-queue", "run", "--effect", "external_send", "--", "sh", "-c", script)
 	return status

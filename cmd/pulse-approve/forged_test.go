@@ -25,7 +25,7 @@ done
 `
 
 // forge writes the forger and returns the command that runs it.
-func (d *desk) forger() string {
+func (d *world) forger() string {
 	d.t.Helper()
 	d.write("forger", forger)
 	if err := os.Chmod(d.path("forger"), 0o700); err != nil {
@@ -35,7 +35,7 @@ func (d *desk) forger() string {
 }
 
 // forged tells how a forgery ended.
-func (d *desk) forged(name string) (status, screen string) {
+func (d *world) forged(name string) (status, screen string) {
 	return strings.TrimSpace(d.read(name + ".status")), d.read(name + ".screen")
 }
 

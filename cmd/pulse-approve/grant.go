@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -24,22 +25,22 @@ func grant(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	desk, err := cmdline.Sit(c, cmdline.Yes)
+	d, err := desk.Sit(c, desk.Yes)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
-	g.Level = desk.Level
-	if desk.Signs() {
+	defer d.Close()
+	g.Level = d.Level
+	if d.Signs() {
 		g.Given, g.Expires = g.Given.Truncate(time.Second), g.Expires.Truncate(time.Second)
 	}
-	if err := desk.Confirm(describe(&g), "grant this once"); err != nil {
+	if err := d.Confirm(describe(&g), "grant this once"); err != nil {
 		return err
 	}
-	if err := desk.Sign(g.Statement, &g.Level, &g.Signer, &g.Signature); err != nil {
+	if err := d.Sign(g.Statement, &g.Level, &g.Signer, &g.Signature); err != nil {
 		return err
 	}
-	return desk.Queue.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
+	return d.Queue.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
 }
 
 // wanted makes the grant that the command line asks for.
@@ -127,13 +128,13 @@ func until(expires time.Time) string {
 }
 
 func revoke(c *cli.Context) error {
-	desk, err := cmdline.Sit(c, cmdline.No)
+	d, err := desk.Sit(c, desk.No)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
+	defer d.Close()
 	id := c.Args().First()
-	list, err := sessions(desk.Queue)
+	list, err := sessions(d.Queue)
 	if err != nil {
 		return err
 	}
@@ -144,11 +145,11 @@ func revoke(c *cli.Context) error {
 			lines = []string{screen.Fact("session", "%s, %s", id, left(s)), "sender   " + escape.ASCII(s.Sender)}
 		}
 	}
-	if err := desk.Confirm(lines, "revoke it"); err != nil {
+	if err := d.Confirm(lines, "revoke it"); err != nil {
 		return err
 	}
-	err = desk.Queue.Update(func(tx queue.Tx) error {
-		return end(tx, id, cmdline.User(), desk.Level, time.Now())
+	err = d.Queue.Update(func(tx queue.Tx) error {
+		return end(tx, id, cmdline.User(), d.Level, time.Now())
 	})
 	if errors.Is(err, queue.ErrNoGrant) || errors.Is(err, queue.ErrNoSession) {
 		return fault.Failedf("pulse-approve grants", "%w", err)
@@ -166,7 +167,7 @@ func consume(c *cli.Context) error {
 		return err
 	}
 	proving := queue.Proving{Require: approval.Level(p.Approval.Require)}
-	if proving.Signed, err = cmdline.SignedHere(c.Context, p); err != nil {
+	if proving.Signed, err = desk.SignedHere(c.Context, p); err != nil {
 		return err
 	}
 	s, err := cmdline.Queue(c)
@@ -174,7 +175,7 @@ func consume(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if proving.Vouch, err = cmdline.VouchAhead(p, s, &cmdline.Rights{UID: nobody}); err != nil {
+	if proving.Vouch, err = desk.VouchAhead(p, s, &desk.Rights{UID: nobody}); err != nil {
 		return err
 	}
 	if err := confineConsume(c, &proving); err != nil {

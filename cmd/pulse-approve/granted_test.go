@@ -17,7 +17,7 @@ func wants(action, text string, targets ...string) string {
 	return strings.Replace(line, `"text":"hi"`, fmt.Sprintf(`"text":%q`, text), 1)
 }
 
-func (d *desk) grants(list ...string) {
+func (d *world) grants(list ...string) {
 	d.t.Helper()
 	for _, args := range list {
 		if status, screen := d.answer(right, append([]string{"grant"}, strings.Fields(args)...)...); status != 0 {
@@ -27,11 +27,11 @@ func (d *desk) grants(list ...string) {
 }
 
 // left returns how many grants there are.
-func (d *desk) left() int {
+func (d *world) left() int {
 	return strings.Count(d.must("", "pulse-approve", "grants", "--json"), "\n")
 }
 
-func (d *desk) starts() int { return strings.Count(d.read("starts"), "\n") }
+func (d *world) starts() int { return strings.Count(d.read("starts"), "\n") }
 
 // TestRunSpendsGrants: which grants start which effects; OWN stands for the effect's id.
 func TestRunSpendsGrants(t *testing.T) {
@@ -93,43 +93,43 @@ func TestRunSpendsGrants(t *testing.T) {
 // something else.
 func TestGrantsAreNoReview(t *testing.T) {
 	for name, c := range map[string]struct {
-		prepare func(d *desk) (id string)
+		prepare func(d *world) (id string)
 		state   string
 	}{
-		"nobody knows the end": {func(d *desk) string {
+		"nobody knows the end": {func(d *world) string {
 			id := d.add(proposal)
 			d.answer(right, "yes", id)
 			d.send("exit 1")
 			return id
 		}, "awaiting_review"},
-		"its approval went bad": {func(d *desk) string {
+		"its approval went bad": {func(d *world) string {
 			id := d.add(proposal)
 			d.answer(right, "yes", id)
 			d.write("q/approvals/"+id+".json", "{}")
 			d.send("exit 0")
 			return id
 		}, "awaiting_review"},
-		"refused": {func(d *desk) string {
+		"refused": {func(d *world) string {
 			id := d.add(proposal)
 			d.answer(right, "no", id, "--reason", "no")
 			return id
 		}, "rejected"},
-		"of an external": {func(d *desk) string {
+		"of an external": {func(d *world) string {
 			d.write("policy.toml", rules+"allowed_external = [\"me@friend.example\"]\n")
 			line := strings.Replace(strings.Replace(proposal, "me@example.com", "me@friend.example", 1), "owner_verified_email", "external_verified", 1)
 			return d.add(line)
 		}, "awaiting_review"},
-		"rejected by the policy of today": {func(d *desk) string {
+		"rejected by the policy of today": {func(d *world) string {
 			id := d.add(proposal)
 			d.write("policy.toml", rules+"[outbound]\nallow = [\"@other.example\"]\n")
 			return id
 		}, "rejected"},
-		"for review by the policy of today": {func(d *desk) string {
+		"for review by the policy of today": {func(d *world) string {
 			id := d.add(proposal)
 			d.write("policy.toml", rules+"[matrix.owner_verified_email]\nqueue_for_review = [\"external_send\"]\n")
 			return id
 		}, "awaiting_review"},
-		"edited": {func(d *desk) string {
+		"edited": {func(d *world) string {
 			id := d.add(proposal)
 			file := "q/awaiting_review/" + id + ".json"
 			d.write(file, strings.Replace(d.read(file), `"hi"`, `"ho"`, 1))

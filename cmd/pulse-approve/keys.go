@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
 	"pulse/lib/task"
@@ -34,7 +34,7 @@ func (s *showing) answer() error {
 			continue
 		}
 		if err != nil {
-			return cmdline.Unanswered(err)
+			return desk.Unanswered(err)
 		}
 		do, known := keys[key]
 		switch {
@@ -53,7 +53,7 @@ func (s *showing) answer() error {
 
 // show shows all pages.
 func (s *showing) show() error {
-	return cmdline.Unanswered(s.Terminal.Show(s.Context(), s.pages, false))
+	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, false))
 }
 
 // key asks what to do.
@@ -116,7 +116,7 @@ func (s *showing) yes() error {
 func (s *showing) no() error {
 	reason, err := s.reasonLine()
 	if err != nil {
-		return cmdline.Unanswered(err)
+		return desk.Unanswered(err)
 	}
 	if reason == "" {
 		return s.tell([]string{"no reason, no answer: nothing was changed"})
@@ -131,7 +131,7 @@ func (s *showing) no() error {
 	return s.undone(err)
 }
 
-func (s *showing) settle(q cmdline.Question) error { return s.Settle(s.task, q) }
+func (s *showing) settle(q desk.Question) error { return s.Settle(s.task, q) }
 
 // undone says why an answer was none. A wrong code changes nothing; if somebody
 // else answered, the walk goes on; if the task is not what was shown for any other

@@ -9,12 +9,13 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	queue, policy, key, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.KeyFlag(), cmdline.SandboxFlag()
+	queue, policy, key, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), desk.KeyFlag(), cmdline.SandboxFlag()
 	taskFlag := &cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}
 	return &cli.App{
 		Name:  "pulse-approve",

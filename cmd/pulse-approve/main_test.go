@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 
 func TestSessions(t *testing.T) { cmdlinetest.Run(t) }
 
-// desk is a queue with its policy, and a directory to work in.
-type desk struct {
+// world is a queue with its policy, and a directory to work in.
+type world struct {
 	t   *testing.T
 	dir string
 }
@@ -28,24 +28,24 @@ type desk struct {
 const rules = `owners = ["me@example.com"]
 `
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T) *world {
 	t.Helper()
-	d := &desk{t, t.TempDir()}
+	d := &world{t, t.TempDir()}
 	d.write("policy.toml", rules)
 	d.must("", "pulse-queue", "init")
 	return d
 }
 
-func (d *desk) path(name string) string { return filepath.Join(d.dir, name) }
+func (d *world) path(name string) string { return filepath.Join(d.dir, name) }
 
-func (d *desk) write(name, text string) {
+func (d *world) write(name, text string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.path(name), []byte(text), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) read(name string) string {
+func (d *world) read(name string) string {
 	b, err := os.ReadFile(d.path(name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		d.t.Fatal(err)
@@ -53,7 +53,7 @@ func (d *desk) read(name string) string {
 	return string(b)
 }
 
-func (d *desk) command(name string, args ...string) *exec.Cmd {
+func (d *world) command(name string, args ...string) *exec.Cmd {
 	d.t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d *desk) command(name string, args ...string) *exec.Cmd {
 }
 
 // run runs a command without a terminal and returns its stdout and exit status.
-func (d *desk) run(stdin, name string, args ...string) (string, int) {
+func (d *world) run(stdin, name string, args ...string) (string, int) {
 	d.t.Helper()
 	cmd := d.command(name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -84,7 +84,7 @@ func (d *desk) run(stdin, name string, args ...string) (string, int) {
 }
 
 // must is run for a command that has to succeed.
-func (d *desk) must(stdin, name string, args ...string) string {
+func (d *world) must(stdin, name string, args ...string) string {
 	d.t.Helper()
 	out, status := d.run(stdin, name, args...)
 	if status != 0 {
@@ -99,7 +99,7 @@ const proposal = `{"request":{"action":"external_send","target":"bob@partner.exa
 	`"reason":"authenticated_owner","why":"","via":"agent","parent":"0123456789abcdef0123456789abcdef"}}` + "\n"
 
 // add takes a record into the queue and returns the id of its task.
-func (d *desk) add(line string) string {
+func (d *world) add(line string) string {
 	d.t.Helper()
 	return d.task(d.must(d.must(line, "pulse-authorize"), "pulse-queue", "add")).ID
 }
@@ -110,7 +110,7 @@ type shown struct {
 	NotBefore                 string `json:"not_before"`
 }
 
-func (d *desk) task(line string) shown {
+func (d *world) task(line string) shown {
 	d.t.Helper()
 	var rec struct{ Task shown }
 	if err := json.Unmarshal([]byte(line), &rec); err != nil {
@@ -119,13 +119,13 @@ func (d *desk) task(line string) shown {
 	return rec.Task
 }
 
-func (d *desk) show(id string) shown {
+func (d *world) show(id string) shown {
 	d.t.Helper()
 	return d.task(d.must("", "pulse-queue", "show", id, "--json"))
 }
 
 // sit starts pulse-approve at a terminal.
-func (d *desk) sit(args ...string) *cmdlinetest.Person {
+func (d *world) sit(args ...string) *cmdlinetest.Person {
 	d.t.Helper()
 	p, err := cmdlinetest.Sit(d.command("pulse-approve", args...))
 	if err != nil {
@@ -136,7 +136,7 @@ func (d *desk) sit(args ...string) *cmdlinetest.Person {
 }
 
 // code waits for the prompt.
-func (d *desk) code(p *cmdlinetest.Person) string {
+func (d *world) code(p *cmdlinetest.Person) string {
 	d.t.Helper()
 	code, err := p.Code()
 	if err != nil {
@@ -146,7 +146,7 @@ func (d *desk) code(p *cmdlinetest.Person) string {
 }
 
 // answer answers the question of a command and returns its exit status and screen.
-func (d *desk) answer(answer func(code string) string, args ...string) (int, string) {
+func (d *world) answer(answer func(code string) string, args ...string) (int, string) {
 	d.t.Helper()
 	p := d.sit(args...)
 	if err := p.Type(answer(d.code(p))); err != nil {

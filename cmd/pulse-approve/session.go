@@ -13,6 +13,7 @@ import (
 	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
@@ -43,17 +44,17 @@ func session(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	desk, err := cmdline.Sit(c, cmdline.Yes)
+	d, err := desk.Sit(c, desk.Yes)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
+	defer d.Close()
 	lines := []string{
 		screen.Fact("session", "for %s, %d messages at most", c.Duration("for"), s.Max),
 		"sender   " + escape.ASCII(s.Sender),
 		screen.Fact("allows", "%s", permitted(p)),
 	}
-	list, err := sessions(desk.Queue)
+	list, err := sessions(d.Queue)
 	if err != nil {
 		return err
 	}
@@ -62,18 +63,18 @@ func session(c *cli.Context) error {
 			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))
 		}
 	}
-	if err := desk.Confirm(lines, "open this session"); err != nil {
+	if err := d.Confirm(lines, "open this session"); err != nil {
 		return err
 	}
-	s.Level, s.Opened = desk.Level, time.Now().UTC()
-	if desk.Signs() { // in whole seconds, and not before the code
+	s.Level, s.Opened = d.Level, time.Now().UTC()
+	if d.Signs() { // in whole seconds, and not before the code
 		s.Opened = s.Opened.Add(time.Second - 1).Truncate(time.Second)
 	}
 	s.Expires = s.Opened.Add(c.Duration("for").Truncate(time.Second))
-	if err := desk.Sign(s.Statement, &s.Level, &s.Signer, &s.Signature); err != nil {
+	if err := d.Sign(s.Statement, &s.Level, &s.Signer, &s.Signature); err != nil {
 		return err
 	}
-	return desk.Queue.Update(func(tx queue.Tx) error { return queue.OpenSession(tx, s) })
+	return d.Queue.Update(func(tx queue.Tx) error { return queue.OpenSession(tx, s) })
 }
 
 // asked makes the session that the command line asks for, without its times.

@@ -10,7 +10,7 @@ import (
 
 // job runs pulse-approve as the job of a shell, which takes it back once it was
 // stopped and the person has typed a line.
-func (d *desk) job(args ...string) *seat {
+func (d *world) job(args ...string) *seat {
 	d.t.Helper()
 	shell := `set -m; pulse-approve "$@"; echo stopped; read -r line; echo "read $line"; fg >/dev/null`
 	p, err := cmdlinetest.Sit(d.command("bash", append([]string{"-c", shell, "bash"}, args...)...))

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/audit"
-	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/escape"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
@@ -19,12 +19,12 @@ import (
 // walk asks a person about everything that waits, the oldest first, one task at a
 // time; what arrives meanwhile comes last.
 func walk(c *cli.Context) error {
-	desk, err := cmdline.Sit(c, cmdline.Yes)
+	d, err := desk.Sit(c, desk.Yes)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
-	w := &walker{Desk: desk, met: map[visit]bool{}}
+	defer d.Close()
+	w := &walker{Desk: d, met: map[visit]bool{}}
 	err = w.all()
 	if len(w.met) == 0 {
 		return err
@@ -37,7 +37,7 @@ func walk(c *cli.Context) error {
 
 // walker is a walk on its way.
 type walker struct {
-	*cmdline.Desk
+	*desk.Desk
 	met               map[visit]bool
 	at, of            int // how many were come to, and how many there are by now
 	approved, refused int

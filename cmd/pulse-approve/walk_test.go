@@ -18,7 +18,7 @@ type seat struct {
 }
 
 // walk starts a walk at a terminal of so many rows and columns.
-func (d *desk) walk(rows, columns uint16, env ...string) *seat {
+func (d *world) walk(rows, columns uint16, env ...string) *seat {
 	d.t.Helper()
 	cmd := d.command("pulse-approve")
 	cmd.Env = append(cmd.Env, env...)
@@ -85,7 +85,7 @@ func saying(text string) string {
 	return strings.Replace(proposal, `"text":"hi"`, `"text":"`+text+`"`, 1)
 }
 
-func (d *desk) states(ids ...string) (states []string) {
+func (d *world) states(ids ...string) (states []string) {
 	for _, id := range ids {
 		states = append(states, d.show(id).State)
 	}
@@ -367,10 +367,10 @@ func TestCameBack(t *testing.T) {
 
 // TestEditedWhileWalked: the walk ends there; nobody's rule changed that file.
 func TestEditedWhileWalked(t *testing.T) {
-	for name, change := range map[string]func(d *desk, file string){
-		"edited":  func(d *desk, file string) { d.write(file, strings.Replace(d.read(file), `"hi"`, `"HI"`, 1)) },
-		"garbled": func(d *desk, file string) { d.write(file, "{}") },
-		"removed": func(d *desk, file string) { d.must("", "rm", d.path(file)) },
+	for name, change := range map[string]func(d *world, file string){
+		"edited":  func(d *world, file string) { d.write(file, strings.Replace(d.read(file), `"hi"`, `"HI"`, 1)) },
+		"garbled": func(d *world, file string) { d.write(file, "{}") },
+		"removed": func(d *world, file string) { d.must("", "rm", d.path(file)) },
 	} {
 		for _, key := range []string{"y", "n"} {
 			d := newDesk(t)

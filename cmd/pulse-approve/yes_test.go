@@ -121,18 +121,18 @@ func TestTypedAheadIsDiscarded(t *testing.T) {
 
 // TestChangedWhileAsked: the yes is for what was shown.
 func TestChangedWhileAsked(t *testing.T) {
-	for name, change := range map[string]func(d *desk, id string){
-		"approved by somebody else": func(d *desk, id string) { d.answer(right, "yes", id) },
-		"refused by somebody else":  func(d *desk, id string) { d.answer(right, "no", id, "--reason", "not now") },
-		"edited": func(d *desk, id string) {
+	for name, change := range map[string]func(d *world, id string){
+		"approved by somebody else": func(d *world, id string) { d.answer(right, "yes", id) },
+		"refused by somebody else":  func(d *world, id string) { d.answer(right, "no", id, "--reason", "not now") },
+		"edited": func(d *world, id string) {
 			name := "q/awaiting_review/" + id + ".json"
 			d.write(name, strings.Replace(d.read(name), `"text":"hi"`, `"text":"HI"`, 1))
 		},
-		"retargeted": func(d *desk, id string) {
+		"retargeted": func(d *world, id string) {
 			name := "q/awaiting_review/" + id + ".json"
 			d.write(name, strings.Replace(d.read(name), "bob@", "eve@", 1))
 		},
-		"removed": func(d *desk, id string) { os.Remove(d.path("q/awaiting_review/" + id + ".json")) },
+		"removed": func(d *world, id string) { os.Remove(d.path("q/awaiting_review/" + id + ".json")) },
 	} {
 		d := newDesk(t)
 		id := d.add(proposal)

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/sandbox"
@@ -28,7 +29,7 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.QueueOutside(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/runner"
@@ -26,7 +27,7 @@ func cancel(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cmdline.RefuseInside(dir); err != nil {
+	if err := desk.RefuseInside(dir); err != nil {
 		return err
 	}
 	s, err := cmdline.Queue(c)
@@ -36,7 +37,7 @@ func cancel(c *cli.Context) error {
 	defer s.Close()
 	id, err := queue.Whole(s, c.Args().First())
 	if err != nil {
-		return cmdline.Unknown(err)
+		return desk.Unknown(err)
 	}
 	var was queue.Stored
 	err = s.Update(func(tx queue.Tx) (err error) {
@@ -47,7 +48,7 @@ func cancel(c *cli.Context) error {
 		return notCancelled(&was)
 	}
 	if err != nil || was.Task.State != task.Running {
-		return cmdline.Unknown(err)
+		return desk.Unknown(err)
 	}
 	if was.Outward() {
 		cmdline.Warn(c, "task %s was running: its effect may have happened", was.Task.ID)

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -29,7 +30,7 @@ func releaseCommand(queueFlag, confined cli.Flag) *cli.Command {
 
 // hold stops every run. Twice is the same as once.
 func hold(c *cli.Context) error {
-	s, err := cmdline.QueueOutside(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func release(c *cli.Context) error {
 	if c.Bool("restored") {
 		return releaseRestored(c)
 	}
-	s, err := cmdline.QueueOutside(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}
@@ -82,27 +83,27 @@ func lift(tx queue.Tx) error {
 
 // releaseRestored asks a person whether a queue that lacks lines is to go on as it is.
 func releaseRestored(c *cli.Context) error {
-	desk, err := cmdline.Sit(c, cmdline.No)
+	d, err := desk.Sit(c, desk.No)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
-	lost, err := lacking(desk.Queue)
+	defer d.Close()
+	lost, err := lacking(d.Queue)
 	if err != nil {
 		return err
 	}
-	if why := desk.Queue.Forgetful(); lost == "" && why != nil {
+	if why := d.Queue.Forgetful(); lost == "" && why != nil {
 		return fault.Failedf("pulse-queue health", "what was committed here is not known: %w", why)
 	}
 	if lost == "" {
 		return fault.Failedf("run it as the account whose run or health says so: sudo -u USER pulse-queue release --restored",
 			"the queue has all that %s saw committed", cmdline.User())
 	}
-	if err := desk.Confirm(restored(c.String("queue"), lost), "let it start tasks as it is"); err != nil {
+	if err := d.Confirm(restored(c.String("queue"), lost), "let it start tasks as it is"); err != nil {
 		return err
 	}
-	err = desk.Queue.Update(func(tx queue.Tx) error {
-		line := audit.Line{Time: time.Now().UTC(), Event: audit.Resumed, By: cmdline.User(), Level: desk.Level}
+	err = d.Queue.Update(func(tx queue.Tx) error {
+		line := audit.Line{Time: time.Now().UTC(), Event: audit.Resumed, By: cmdline.User(), Level: d.Level}
 		if err := tx.Log(line); err != nil {
 			return err
 		}
@@ -111,8 +112,8 @@ func releaseRestored(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if lost, err = lacking(desk.Queue); err == nil && lost != "" {
-		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", desk.Queue.Forgetful())
+	if lost, err = lacking(d.Queue); err == nil && lost != "" {
+		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", d.Queue.Forgetful())
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
@@ -32,7 +33,7 @@ func app() *cli.App {
 			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
 			{
 				Name: "requeue", ArgsUsage: "ID...", Usage: "put tasks that have ended back, once a person said yes to each", Action: requeue,
-				Flags: []cli.Flag{queue, policy, cmdline.KeyFlag(), confined},
+				Flags: []cli.Flag{queue, policy, desk.KeyFlag(), confined},
 			},
 			holdCommand(queue), releaseCommand(queue, confined),
 			{

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/policy"
 	"pulse/lib/proposal"
 	"pulse/lib/queue"
@@ -16,7 +17,7 @@ import (
 
 // outbox prints what workers proposed and nobody has taken yet.
 func outbox(c *cli.Context) error {
-	s, err := cmdline.QueueOutside(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/spool"
@@ -28,7 +29,7 @@ func prune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cmdline.RefuseInside(dir); err != nil {
+	if err := desk.RefuseInside(dir); err != nil {
 		return err
 	}
 	s, err := cmdline.Queue(c)

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approval"
-	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
@@ -14,12 +14,12 @@ import (
 
 // requeue puts tasks that have ended back, once a person said yes to each.
 func requeue(c *cli.Context) error {
-	desk, err := cmdline.Sit(c, cmdline.Yes)
+	d, err := desk.Sit(c, desk.Yes)
 	if err != nil {
 		return err
 	}
-	defer desk.Close()
-	return desk.Each(c.Args().Slice(), cmdline.Question{
+	defer d.Close()
+	return d.Each(c.Args().Slice(), desk.Question{
 		Verb: "do this again", May: ended, Caution: queue.Happened,
 		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Requeue(tx, shown, yes, time.Now())

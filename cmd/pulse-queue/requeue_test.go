@@ -11,15 +11,15 @@ import (
 	"pulse/lib/cmdline/cmdlinetest"
 )
 
-// desk is a queue with one task that has ended.
-type desk struct {
+// world is a queue with one task that has ended.
+type world struct {
 	t       *testing.T
 	dir, id string
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T) *world {
 	t.Helper()
-	d := &desk{t: t, dir: t.TempDir()}
+	d := &world{t: t, dir: t.TempDir()}
 	if err := os.Chmod(d.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) command(name string, args ...string) *exec.Cmd {
+func (d *world) command(name string, args ...string) *exec.Cmd {
 	d.t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *desk) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (d *desk) must(name string, args ...string) string {
+func (d *world) must(name string, args ...string) string {
 	d.t.Helper()
 	out, err := d.command(name, args...).Output()
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *desk) must(name string, args ...string) string {
 }
 
 // requeue asks for the task to be put back, and answers once the code is shown.
-func (d *desk) requeue(answer func(code string) string) (status int, screen string) {
+func (d *world) requeue(answer func(code string) string) (status int, screen string) {
 	d.t.Helper()
 	p, err := cmdlinetest.Sit(d.command("pulse-queue", "requeue", d.id))
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *desk) requeue(answer func(code string) string) (status int, screen stri
 	return status, string(out)
 }
 
-func (d *desk) log() string { return d.must("sh", "-c", "cat q/audit/*; ls q/*") }
+func (d *world) log() string { return d.must("sh", "-c", "cat q/audit/*; ls q/*") }
 
 func right(code string) string { return code + "\n" }
 
@@ -111,10 +111,10 @@ func TestRequeueAnythingElseIsNo(t *testing.T) {
 
 // TestRequeueWhatWasShown: the yes is for the task as it was on the screen.
 func TestRequeueWhatWasShown(t *testing.T) {
-	for name, change := range map[string]func(d *desk){
-		"requeued by somebody else": func(d *desk) { d.requeue(right) },
-		"pruned":                    func(d *desk) { d.must("pulse-queue", "prune", "--older-than", "0") },
-		"edited": func(d *desk) {
+	for name, change := range map[string]func(d *world){
+		"requeued by somebody else": func(d *world) { d.requeue(right) },
+		"pruned":                    func(d *world) { d.must("pulse-queue", "prune", "--older-than", "0") },
+		"edited": func(d *world) {
 			d.must("sh", "-c", `f=q/completed/*.json; sed s/hi/HI/ $f >x && cat x >$(ls $f)`)
 		},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
@@ -99,25 +100,25 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.run.Account = cmdline.Account(c.String("as"))
-	rights, err := cmdline.RightsOf(&sh.worker)
+	rights, err := desk.RightsOf(&sh.worker)
 	if err != nil {
 		return nil, err
 	}
-	if sh.run.Signed, err = cmdline.SignedFor(c.Context, p, rights.UID); err != nil {
+	if sh.run.Signed, err = desk.SignedFor(c.Context, p, rights.UID); err != nil {
 		return nil, err
 	}
 	dir, err := cmdline.QueueDir(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmdline.RefuseInside(dir); err != nil {
+	if err := desk.RefuseInside(dir); err != nil {
 		return nil, err
 	}
 	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
 	if sh.store, err = cmdline.Queue(c); err != nil {
 		return nil, err
 	}
-	if sh.run.Vouch, err = cmdline.VouchFor(p, sh.store, rights); err != nil {
+	if sh.run.Vouch, err = desk.VouchFor(p, sh.store, rights); err != nil {
 		sh.store.Close()
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"pulse/lib/approval"
-	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/health"
 	"pulse/lib/policy"
 	"pulse/lib/spool"
@@ -17,7 +17,7 @@ func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
 	if f.Modes, err = s.Modes(); err != nil {
 		return err
 	}
-	accounts, err := cmdline.LocalAccounts()
+	accounts, err := desk.LocalAccounts()
 	if err != nil {
 		return err
 	}
@@ -34,19 +34,19 @@ func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
 // level finds out whether the level that a policy requires proves anything here, and
 // returns what says so of a worker's account: that is known once the log was read, when
 // nothing can be looked up any more.
-func level(s *spool.Spool, p *policy.Policy, groups spool.Groups, accounts *cmdline.Accounts) func(worker int64) error {
+func level(s *spool.Spool, p *policy.Policy, groups spool.Groups, accounts *desk.Accounts) func(worker int64) error {
 	const nobody = -1
 	switch approval.Level(p.Approval.Require) {
 	case approval.User:
-		whoever := cmdline.Separate(p, s, nil)
+		whoever := desk.Separate(p, s, nil)
 		return func(worker int64) error {
 			if whoever != nil || worker < 0 {
 				return whoever
 			}
-			return cmdline.Apart(s.Owner(), groups.Approvers, accounts.Rights(int(worker)))
+			return desk.Apart(s.Owner(), groups.Approvers, accounts.Rights(int(worker)))
 		}
 	case approval.Signature:
-		root, whoever := cmdline.Guard(p, 0, 0), cmdline.Guard(p, nobody, 0)
+		root, whoever := desk.Guard(p, 0, 0), desk.Guard(p, nobody, 0)
 		return func(worker int64) error {
 			if worker == 0 {
 				return root

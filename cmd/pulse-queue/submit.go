@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/cmdline"
 	"pulse/lib/decision"
+	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/identity"
 	"pulse/lib/queue"
@@ -42,7 +43,7 @@ func submit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.QueueOutside(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}

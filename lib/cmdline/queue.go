@@ -14,7 +14,6 @@ import (
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
-	"pulse/lib/runner"
 	"pulse/lib/seen"
 	"pulse/lib/spool"
 )
@@ -79,19 +78,6 @@ func nearest(path string) string {
 	return path
 }
 
-// QueueOutside is Queue, and refuses inside a run: a worker proposes, and what
-// comes of it others decide.
-func QueueOutside(c *cli.Context) (*spool.Spool, error) {
-	dir, err := QueueDir(c)
-	if err == nil {
-		err = RefuseInside(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return Queue(c)
-}
-
 // PolicyOrDefault loads the policy where one is named, and it must be valid then;
 // else it returns what applies without one.
 func PolicyOrDefault(c *cli.Context) (*policy.Policy, error) {
@@ -99,17 +85,6 @@ func PolicyOrDefault(c *cli.Context) (*policy.Policy, error) {
 		return policy.Default(), nil
 	}
 	return Policy(c)
-}
-
-// RefuseInside fails inside a run of the queue: a worker must not act as the
-// person it works for. A worker that clears its environment is still known by its
-// ancestors, for the runner is its subreaper.
-func RefuseInside(dir string) error {
-	locks := runner.Dir(filepath.Join(dir, spool.Workers))
-	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(locks.Runners()) {
-		return nil
-	}
-	return fault.Refusedf("", "refused inside a run: a worker proposes, and a person decides")
 }
 
 // User returns who runs the command, for the audit log: the real uid and its name. It

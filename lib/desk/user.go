@@ -1,4 +1,4 @@
-package cmdline
+package desk
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"pulse/lib/approval"
+	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/runner"
@@ -39,7 +40,7 @@ func enough(p *policy.Policy, s *spool.Spool, a Answer) error {
 		return fault.Refusedf(fault.HintOf(err), "%s: approval.require is user, and the owner of a file proves nothing here: %w", p.Name, err)
 	}
 	return fault.Refusedf("sudo -u APPROVER pulse-approve",
-		"%s: approval.require is user, and %s is not an approver of the queue but its owner, or root", p.Name, User())
+		"%s: approval.require is user, and %s is not an approver of the queue but its owner, or root", p.Name, cmdline.User())
 }
 
 // Separate returns nil if a worker of these rights can't say yes in a person's name,

@@ -1,4 +1,4 @@
-package cmdline_test
+package desk_test
 
 import (
 	"strings"

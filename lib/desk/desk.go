@@ -1,4 +1,12 @@
-package cmdline
+// Package desk is where a person answers. It shows a task on the terminal, asks for the
+// code, and records the answer with what proves it: at level user the account that
+// wrote the file, at level signature a key (pulse-approve(1), LEVELS). It also says
+// whether these levels prove anything on this machine, and refuses to act inside a run.
+//
+// Invariant: an answer is recorded only for what was shown at this desk, and only if
+// the task is still that. Caveat: at level terminal the proof is a terminal, which
+// another program of the same account can have, too.
+package desk
 
 import (
 	"context"
@@ -9,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approval"
+	"pulse/lib/cmdline"
 	"pulse/lib/decision"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
@@ -34,7 +43,7 @@ type Desk struct {
 // that can be proven of the person is enough for the policy. Inside a run, or
 // without a terminal, it is refused.
 func Sit(c *cli.Context, a Answer) (*Desk, error) {
-	p, err := PolicyOrDefault(c)
+	p, err := cmdline.PolicyOrDefault(c)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +51,7 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := Queue(c)
+	s, err := cmdline.Queue(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +77,9 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 // is open; but not where a yes is signed, by a program that needs more.
 func confineDesk(c *cli.Context, p *policy.Policy, pen *pen) error {
 	if pen != nil {
-		return Unconfined(c, "a yes that is signed starts ssh-keygen")
+		return cmdline.Unconfined(c, "a yes that is signed starts ssh-keygen")
 	}
-	_, err := ConfineToQueue(c, Named(p)...)
+	_, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...)
 	return err
 }
 
@@ -186,7 +195,7 @@ func (d *Desk) Settle(shown *queue.Stored, q Question) error {
 func (d *Desk) Record(shown *queue.Stored, q Question) error {
 	record := q.Record
 	if q.Yes != nil {
-		yes := queue.Yes(shown, User(), d.Level, time.Now())
+		yes := queue.Yes(shown, cmdline.User(), d.Level, time.Now())
 		if err := d.sign(&yes); err != nil {
 			return err
 		}
