@@ -40,7 +40,7 @@ func initQueue(c *cli.Context) error {
 	if opt.Approvers.Name != "" && opt.Workers.Name != "" && opt.Approvers.ID == opt.Workers.ID {
 		return fault.Usagef("groupadd another", "--approver-group and --worker-group are both %s: workers could answer", opt.Approvers.Name)
 	}
-	fresh := spool.There(dir) != nil
+	fresh := spool.There(dir) != nil && !spool.HasLog(dir)
 	if err := spool.Create(dir, opt); err != nil {
 		return err
 	}

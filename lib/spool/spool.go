@@ -244,6 +244,13 @@ func (s *Spool) Close() {
 	}
 }
 
+// HasLog reports whether a directory holds lines of a log, or may: one that lost its file
+// format is not a new queue once it has that again.
+func HasLog(dir string) bool {
+	entries, err := os.ReadDir(filepath.Join(dir, auditDir))
+	return len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+}
+
 // Options are what a queue is made for.
 type Options struct {
 	Unsafe  bool // it takes what --unsafe-allow-all let through
