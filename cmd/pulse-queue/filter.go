@@ -138,7 +138,7 @@ func (f *filter) some(s *spool.Spool, st task.State, ids []queue.ID) (some []que
 // out costs no read of a file.
 func (f *filter) may(e *queue.Entry) bool {
 	switch {
-	case f.kind != "" && e.Kind != f.kind, f.action != "" && e.Action != f.action:
+	case f.kind != "" && e.Kind != f.kind, f.action != "" && !e.Is(f.action):
 		return false
 	case f.sender != "" && f.sender[0] != '@' && e.Sender != queue.KeyOf(f.sender):
 		return false

@@ -40,7 +40,7 @@ func appendEntry(dst []byte, e *queue.Entry) []byte {
 		state = closed
 	}
 	// What is not to start before some time does not start a fraction before it.
-	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n", state, e.ID, e.Digest, e.Action,
+	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n", state, e.ID, e.Digest, queue.Short(e.Action),
 		kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, seconds(e.Since), putOffLetter(e.PutOff), seconds(e.NotBefore.Add(time.Second-1)))
 }
 
@@ -112,7 +112,7 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if err1 != nil || err2 != nil || !task.ValidID(e.ID) {
 		return e, false
 	}
-	e.Digest, e.Action = strings.TrimRight(line[35:67], " "), terms.Action(strings.TrimRight(line[68:84], " "))
+	e.Digest, e.Action = strings.TrimRight(line[35:67], " "), queue.Long(terms.Action(strings.TrimRight(line[68:84], " ")))
 	e.Kind = task.Ask
 	if b[85] == 'e' {
 		e.Kind = task.Effect

@@ -14,6 +14,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/fault"
+	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
@@ -70,7 +71,58 @@ func TestEntryFits(t *testing.T) {
 	}
 }
 
-// open lists what the agenda says.
+// TestActionOfAnyLength: a line of the agenda tells every action from all others,
+// however long they are and however alike they begin.
+func TestActionOfAnyLength(t *testing.T) {
+	words := append([]terms.Action{
+		"code_or_computers", "code_or_computer_use", "code_or_computer_see", "c", terms.Action(strings.Repeat("long_", 40)),
+	}, terms.Actions...)
+	for _, word := range words {
+		l := audit.Line{Time: epoch, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled, Action: word, Sender: "me@example.com"}
+		e := entryOf(&l)
+		line := appendEntry(nil, &e)
+		read, ok := parseEntry(line)
+		if !ok || len(line) != agendaWidth || read.Sender != e.Sender || word.Valid() && read.Action != word {
+			t.Errorf("%s: %q is %+v", word, line, read)
+		}
+		for _, other := range words {
+			if read.Is(other) != (other == word) {
+				t.Errorf("%s is %s: %t", word, other, read.Is(other))
+			}
+		}
+	}
+}
+
+// TestLongActionStarts: a task with an action of more letters than the agenda keeps is
+// started; its file was not edited.
+func TestLongActionStarts(t *testing.T) {
+	was := terms.Actions
+	t.Cleanup(func() { terms.Actions = was })
+	const use, see terms.Action = "code_or_computer_use", "code_or_computer_see"
+	terms.Actions = append(slices.Clone(was), use, see)
+	p := policy.Default()
+	p.Owners, p.DefaultAction = ours.Owners, use
+	p.Matrix[terms.OwnerVerifiedEmail][use] = terms.Allow
+	s := made(t)
+	do(t, s, add(strings.Replace(mail(1, terms.Allow), `"read_public"`, `"`+string(use)+`"`, 1)))
+	if list := agendaOf(t, s); len(list) != 1 || list[0].Action != use || list[0].Is(see) {
+		t.Errorf("%+v", list)
+	}
+	do(t, s, update("start", func(tx queue.Tx, now time.Time) error {
+		run := queue.Run{Policy: p, Max: 1, Now: func() time.Time { return now }}
+		claim, _, err := run.Next(tx, func(string) error { return nil })
+		if claim == nil {
+			t.Errorf("nothing starts: %v", err)
+		}
+		return err
+	}))
+	if running, corrupt := in(t, s, task.Running), in(t, s, task.Corrupt); len(running) != 1 || len(corrupt) > 0 {
+		t.Errorf("%d run, %d are corrupt", len(running), len(corrupt))
+	}
+	whole(t, s)
+}
+
+// agendaOf lists what the agenda says.
 func agendaOf(t *testing.T, s *Spool) (list []queue.Entry) {
 	t.Helper()
 	err := s.View(func(v queue.View) error {

@@ -1,0 +1,37 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"pulse/lib/terms"
+)
+
+// ShortAction is how many letters of an action an index of fixed width keeps.
+const ShortAction = 16
+
+// Short returns an action in ShortAction letters at most. A longer word becomes its
+// first letters, a tilde, which is in no action, and the beginning of its SHA-256.
+func Short(a terms.Action) terms.Action {
+	if len(a) <= ShortAction {
+		return a
+	}
+	sum := sha256.Sum256([]byte(a))
+	return terms.Action(fmt.Sprintf("%s~%x", a[:ShortAction-9], sum[:4]))
+}
+
+// Long returns the action that a short form stands for, or the form itself if no
+// action of this version has it.
+func Long(short terms.Action) terms.Action {
+	if len(short) != ShortAction || short[ShortAction-9] != '~' {
+		return short
+	}
+	if i := slices.IndexFunc(terms.Actions, func(a terms.Action) bool { return Short(a) == short }); i >= 0 {
+		return terms.Actions[i]
+	}
+	return short
+}
+
+// Is reports whether a task is of an action, as far as an index tells.
+func (e *Entry) Is(a terms.Action) bool { return Short(e.Action) == Short(a) }
