@@ -200,11 +200,11 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
 		return m, nil
 	}
-	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}}
+	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}, Blind: true}
 	if s.Kind() == task.Effect {
 		run.Effect = s.Decision.Action
 	}
-	o, err := run.Outlook(t.v, s, m.Yes, t.now)
+	o, err := run.Outlook(t.v, s, t.now)
 	m.Outlook = &o
 	return m, err
 }

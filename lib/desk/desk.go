@@ -239,9 +239,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		if err := origins(v, &shown, &c); err != nil {
 			return err
 		}
-		if c.Today, err = d.today(v, &shown, c.Now); err != nil {
-			return err
-		}
+		c.Today = d.today(&shown)
 		lines = screen.Sheet(&shown, &c)
 		return nil
 	})
@@ -276,13 +274,12 @@ func origin(v queue.View, id string) (*screen.Origin, error) {
 }
 
 // today returns what the policy makes of a task, nil where none was named.
-func (d *Desk) today(v queue.View, s *queue.Stored, now time.Time) (*decision.Decision, error) {
+func (d *Desk) today(s *queue.Stored) *decision.Decision {
 	if !d.named {
-		return nil, nil
+		return nil
 	}
-	run := queue.Run{Policy: d.Policy, Max: d.Policy.Limits.MaxPerRun, World: workspace.World{}}
-	o, err := run.Outlook(v, s, nil, now)
-	return &o.Decision, err
+	made := (&queue.Run{Policy: d.Policy, World: workspace.World{}}).Decide(s)
+	return &made
 }
 
 // Unknown gives the error of a task that nobody knows its hint.

@@ -20,6 +20,9 @@ func TestSignedYesStartsOnce(t *testing.T) {
 		w.allow(`namespaces="pulse-approve"`)
 		id := w.propose("bob@partner.example")
 		w.yes(id, "id")
+		if story := w.must(intake, "", "pulse-queue", "show", id); !strings.Contains(story, "starts it, if the yes to it is proven") {
+			t.Errorf("%v: the owner of the queue can't check it, and is told\n%s", kind, story)
+		}
 		if a := w.approvalOf(id); !strings.Contains(a, `"level":"signature"`) || !strings.Contains(a, `"signer":"me@example.com"`) || !strings.Contains(a, "BEGIN SSH SIGNATURE") {
 			t.Errorf("%v: %s", kind, a)
 		}
@@ -69,6 +72,11 @@ func TestForgedYesStartsNothing(t *testing.T) {
 				continue
 			}
 			w.forge(how, id, saved)
+			story := w.must(intake, "", "pulse-queue", "show", id)
+			unsigned := how == "level terminal" || how == "nobody signed it"
+			if unsigned && !strings.Contains(story, "(approval_not_good):") || strings.Contains(story, "for it starts it:") {
+				t.Errorf("%s: before it starts, the story says\n%s", how, story)
+			}
 			w.send()
 			if got := w.show(id); w.sent() > 1 || how != "the genuine one, for this task" && w.sent() != spent || got.State == "completed" || got.State == "running" {
 				t.Fatalf("%s: sent %d times, %+v", how, w.sent(), got)

@@ -28,7 +28,7 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 	}
 	begun, size := false, 0
 	full, err := each(tx, task.Scheduled, func(e *Entry) (moved bool, err error) {
-		if more || e.Kind != task.Effect || e.Action != terms.WriteLocal || now.Before(e.NotBefore) {
+		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) || now.Before(e.NotBefore) {
 			return false, nil
 		}
 		s, err := tx.Load(task.Scheduled, e.ID)
@@ -48,7 +48,7 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 		if size += len(s.File); size >= maxBatchBytes {
 			more = true // drafts are held in memory until the commit
 		}
-		_, moved, err = r.take(tx, &s, now, nil)
+		_, moved, err = r.dispatch(tx, &s, now, nil)
 		return moved, err
 	})
 	return more || full, err

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/decision"
@@ -16,7 +15,7 @@ import (
 	"pulse/lib/tools"
 )
 
-// ErrNoGrant is the error of a target nobody granted.
+// ErrNoGrant is the error of a target without a grant.
 var ErrNoGrant = errors.New("no grant")
 
 // ErrLost is the error of a queue that lacks what was seen committed: a grant in it may
@@ -42,8 +41,8 @@ func Revoke(tx Tx, id, by string, level approval.Level, now time.Time) error {
 	return fmt.Errorf("%w %s", ErrNoGrant, id)
 }
 
-// Consume spends the grant that fits a target and a task best, once. One that does not
-// prove what is required is passed over, and so is one whose signature was used
+// Consume spends the grant that fits a target and a task best, once. A grant that does
+// not prove what is required is passed over, and so is one whose signature was used
 // already.
 func Consume(tx Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
 	if lost, err := tx.Lost(); err != nil {
@@ -82,11 +81,11 @@ func without(grants []approval.Grant, id string) []approval.Grant {
 }
 
 // grantable are the reasons for which an effect waits for a yes to it, and to nothing
-// else. What waits for a review, or what nobody knows the end of, a person looks at.
+// else. A person looks at what waits for a review, or has an unknown end.
 var grantable = []decision.Reason{decision.EffectPerson, decision.NeedsConfirm, decision.Reason(tools.NeedsPerson)}
 
-// untouched reports whether an effect waits as it was added, for a yes: nobody was
-// asked about it before, and nobody started it.
+// untouched reports whether an effect waits as it was added, for a yes: no person was
+// asked about it before, and it was never started.
 func untouched(s *Stored) bool {
 	return s.Outward() && s.Task.Since.Equal(s.Task.Created) && s.Task.Attempts+s.Task.Restarts == 0 &&
 		slices.Contains(grantable, decision.Reason(s.Task.Reason))
@@ -98,8 +97,8 @@ func confirmable(d decision.Decision) bool {
 	return d.Outcome == terms.Confirm && slices.Contains(grantable, d.Reason)
 }
 
-// recipients returns the targets that each want a grant. One without any wants a grant
-// for any.
+// recipients returns the targets that each want a grant. An effect without a target
+// wants a grant for any.
 func recipients(s *Stored) []string {
 	if list := s.Target(); len(list) > 0 {
 		return list
@@ -108,8 +107,8 @@ func recipients(s *Stored) []string {
 }
 
 // tasks returns the tasks to which a grant may be bound that an effect spends, and
-// whether it has to be bound. A message to a target is what a grant says it is for.
-// Of anything else it says nothing: there it must be for this very effect, whose id is
+// whether it has to be bound. A grant says that it is for a message to a target. It
+// says nothing of other actions: there it must be for this very effect, whose id is
 // made of what it wants.
 func tasks(s *Stored) (ids []string, bound bool) {
 	if s.Decision.Action == terms.ExternalSend {
@@ -142,31 +141,13 @@ func pick(s *Stored, grants []approval.Grant, now time.Time, good func(*approval
 	return picked, nil
 }
 
-// covers returns nil if an approval that is made of grants may be: who can write the
-// queue can have made it of any.
-func covers(s *Stored, d decision.Decision, grants []approval.Grant) error {
-	targets := recipients(s)
-	ids, bound := tasks(s)
-	if !s.Outward() || !confirmable(d) || len(grants) != len(targets) {
-		return fmt.Errorf("%w: grants are no yes to it", ErrNotGood)
-	}
-	for i := range grants {
-		g := &grants[i]
-		switch {
-		case g.Target != "" && !address.Equal(g.Target, targets[i]),
-			g.Task != "" && !slices.Contains(ids, g.Task), g.Task == "" && bound,
-			slices.ContainsFunc(grants[:i], func(other approval.Grant) bool { return other.ID == g.ID }):
-			return fmt.Errorf("%w: it is made of a grant that is not for it", ErrNotGood)
-		}
-	}
-	return nil
-}
-
-// summed makes the approval of an effect that grants are a yes to: of the level of the
-// lowest, good while all are.
+// summed makes the approval of an effect that grants are a yes to: its level is the
+// lowest of theirs, and it is good while all of them are. pick has asked for each who
+// holds it; one of them stands for all.
 func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approval {
 	a := Yes(s, "", approval.Signature, now)
 	a.Grants = grants
+	a.Holder = grants[0].Holder
 	var by []string
 	for i := range grants {
 		g := &grants[i]
@@ -184,8 +165,8 @@ func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approva
 
 // granted looks for the oldest effect that waits for a yes and has one that was given
 // ahead, and claims it: what was granted is spent, the effect approved and started in
-// one Update, so that nothing is approved that does not start. more is as of Next.
-func (r *Run) granted(tx Tx, spent *spent, now time.Time, hold func(string) error) (claim *Claim, more bool, err error) {
+// one Update, so that nothing is approved that does not start. more is as in Next.
+func (r *Run) granted(tx Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
 	if !r.Effect.Outward() {
 		return nil, false, nil
 	}
@@ -197,7 +178,7 @@ func (r *Run) granted(tx Tx, spent *spent, now time.Time, hold func(string) erro
 	good := r.judge(now)
 	looks := 0
 	err = tx.Entries(task.Awaiting, func(e Entry) (bool, error) {
-		if r.looked[e.ID] || !r.due(&e, spent, now) {
+		if r.looked[e.ID] || !r.due(&e, used, now) {
 			return true, nil
 		}
 		if r.looked == nil {
@@ -205,15 +186,15 @@ func (r *Run) granted(tx Tx, spent *spent, now time.Time, hold func(string) erro
 		}
 		r.looked[e.ID] = true
 		looks++
-		claim, err = r.bestow(tx, &e, grants, good, now, hold)
+		claim, err = r.bestow(tx, &e, grants, good, now, lock)
 		more = looks >= maxMoves
 		return claim == nil && !more, err
 	})
 	return claim, more && claim == nil, err
 }
 
-// judge returns what says of a grant whether it proves what is required. It asks once
-// for each.
+// judge returns a function that reports whether a grant proves what is required. It
+// checks each grant once.
 func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
 	known := map[approval.Grant]bool{} // and not by its id, which a forged one may have too
 	return func(g *approval.Grant) (bool, error) {
@@ -230,8 +211,8 @@ func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
 }
 
 // bestow starts an effect that waits, if grants are a yes to it, or drops it if the
-// policy of today rejects it. Any other is left alone.
-func (r *Run) bestow(tx Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error), now time.Time, hold func(string) error) (*Claim, error) {
+// policy of today rejects it. Any other effect is left alone.
+func (r *Run) bestow(tx Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error), now time.Time, lock func(string) error) (*Claim, error) {
 	s, err := tx.Load(task.Awaiting, e.ID)
 	if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" {
 		return nil, nil // verify says so
@@ -243,27 +224,16 @@ func (r *Run) bestow(tx Tx, e *Entry, grants []approval.Grant, good func(*approv
 	if picked == nil || err != nil {
 		return nil, err
 	}
-	w := weighed{decision: r.decide(&s), approval: summed(&s, picked, now)}
-	w.change = task.Change{Since: now, Reason: string(w.decision.Reason)}
-	if w.decision.Outcome == terms.Reject && !w.decision.ForNow() {
-		return nil, tx.Move(aside(&s, w.decision, w.change))
-	}
-	if !confirmable(w.decision) {
+	w, err := r.weigh(tx, &s, summed(&s, picked, now), now)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.rejected():
+		return nil, tx.Move(w.aside(&s))
+	case !w.ok:
 		return nil, nil
 	}
-	if soon, err := r.tooSoon(tx, &s, now); soon || err != nil {
-		return nil, err
-	}
-	if err := hold(s.Task.ID); errors.Is(err, ErrConflict) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	w.spends = r.proving().spends(w.approval.Proofs())
-	if err := spendGrants(tx, &s, w.approval, now); err != nil {
-		return nil, err
-	}
-	return r.start(tx, &s, &w)
+	return r.start(tx, &s, &w, lock)
 }
 
 // spendGrants takes the grants of an approval out of the queue, and approves.

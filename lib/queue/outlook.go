@@ -1,9 +1,9 @@
 package queue
 
 import (
+	"errors"
 	"time"
 
-	"pulse/lib/approval"
 	"pulse/lib/decision"
 	"pulse/lib/task"
 )
@@ -12,35 +12,46 @@ import (
 type Outlook struct {
 	Limit    string // the key of the policy that it waits for; empty: none
 	Starts   bool   // once no limit is in the way; else it is set aside
+	Unproven bool   // it starts if the yes proves what the policy requires, which a Blind run can't tell
 	Decision decision.Decision
-	Reason   string // what else is wrong than the decision: its approval
+	Reason   string // what else is wrong than the decision: its approval, or its session
 }
 
-// Outlook looks at a scheduled task as Next does, and changes nothing.
-func (r *Run) Outlook(v View, s *Stored, a *approval.Approval, now time.Time) (o Outlook, err error) {
-	o.Decision = r.decide(s)
-	o.Starts, o.Reason = r.startable(o.Decision, a, s, now)
-	spent, err := r.spent(v, now)
-	if err != nil {
-		return o, err
+// Outlook weighs a scheduled task as Next does, and changes nothing.
+func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
+	w, err := r.weighScheduled(v, s, now)
+	o = Outlook{Starts: w.ok, Decision: w.decision, Reason: w.reason}
+	if errors.Is(err, errBlind) {
+		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}
-	if spent.day >= r.Policy.Limits.MaxPerDay {
-		o.Limit = "limits.max_per_day"
-		return o, nil
+	if err == nil {
+		o.Limit, err = r.limit(v, s, now)
+	}
+	return o, err
+}
+
+// limit returns the key of the policy that a scheduled task waits for, or the empty
+// string.
+func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
+	used, err := r.usage(v, now)
+	if err != nil {
+		return "", err
+	}
+	if used.day >= r.Policy.Limits.MaxPerDay {
+		return "limits.max_per_day", nil
 	}
 	if soon, err := r.tooSoon(v, s, now); soon || err != nil {
-		o.Limit = "outbound.min_reply_interval"
-		return o, err
+		return "outbound.min_reply_interval", err
 	}
 	err = v.Open(func(e Entry) (bool, error) {
-		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &spent) {
+		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
 			return e.ID != s.Task.ID, nil
 		}
-		o.Limit = "limits.per_sender_per_hour"
-		if spent.hour[e.Sender] < r.Policy.Limits.PerSenderPerHour {
-			o.Limit = "limits.max_per_day, of which external senders get half"
+		key = "limits.per_sender_per_hour"
+		if used.hour[e.Sender] < r.Policy.Limits.PerSenderPerHour {
+			key = "limits.max_per_day, of which external senders get half"
 		}
 		return false, nil
 	})
-	return o, err
+	return key, err
 }

@@ -153,18 +153,6 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestHalf(t *testing.T) {
-	for n, want := range map[int]int{1: 1, 2: 1, 3: 1, 10: 5, 11: 5, 100: 50} {
-		if got := new(spent).half(n); got != want {
-			t.Errorf("half of %d is %d", n, got)
-		}
-	}
-	ours := spent{ours: true} // an owner's task is due
-	if got := ours.half(1); got != 0 {
-		t.Errorf("half of 1 is %d, and the owner waits", got)
-	}
-}
-
 func TestParse(t *testing.T) {
 	id := strings.Repeat("a", 32)
 	file := effect[:len(effect)-1] + `,"task":{"id":"` + id + `","kind":"effect","created":"2026-11-21T07:00:00Z"}}` + "\n"

@@ -3,19 +3,16 @@ package queue
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"pulse/lib/address"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/identity"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
 
-// ErrNoSession is the error of a session nobody knows.
+// ErrNoSession is the error of a session that the queue does not have.
 var ErrNoSession = errors.New("no session")
 
 // ReasonSessionSpent is the reason of a task that waits for a person because the
@@ -90,29 +87,6 @@ func sessions(tx Tx, now time.Time) (map[string]*approval.Session, error) {
 // of a session. An effect has the trust of its ask, which has paid for both.
 func (c *Content) inSession() bool {
 	return c.Kind() == task.Ask && c.Identity.Trust == terms.ApprovedSession
-}
-
-// free reports whether a task starts without a person's yes: it is allowed. An ask
-// of a session that has an approval did not come in within the session, and starts
-// on that approval.
-func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
-	return d.Outcome == terms.Allow && (a == nil || !c.inSession())
-}
-
-// within proves that an ask was sent within a session which a person signed, and
-// returns what its start spends of it. A session that a person ended is not there any
-// more: nothing that did not start before does.
-func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
-	list, err := v.Sessions()
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(list, func(open approval.Session) bool { return open.ID == s.Identity.Session })
-	if i < 0 || !identity.Within(s.Message, s.Identity.Sender, &list[i]) {
-		return nil, fmt.Errorf("%w: there is no session that it was sent within", ErrNotGood)
-	}
-	proofs := []approval.Proof{list[i].Proof(s.Task.ID, restarts)}
-	return p.spends(proofs), p.proven(&list[i], list[i].Holder, proofs, now)
 }
 
 // spend takes a use from the session that an ask was decided on under. If there is

@@ -115,6 +115,8 @@ func (n *steps) outlook(o *queue.Outlook) (verb string) {
 		n.command("pulse-queue stats")
 	}
 	switch {
+	case o.Unproven:
+		return "starts it, if the yes to it is proven, which only that run can check"
 	case o.Starts:
 		return "starts it"
 	case o.Reason != "":

@@ -40,6 +40,7 @@ func TestNext(t *testing.T) {
 		{task.Scheduled, task.Change{NotBefore: now.Add(time.Hour)}, &Moment{}, []string{"not started before 2026-11-21T08:00:00Z"}},
 		{task.Scheduled, task.Change{}, &Moment{Held: "held since" + evil}, []string{"the queue is held since", "pulse-queue release"}},
 		{task.Scheduled, task.Change{}, outlook(queue.Outlook{Starts: true, Limit: "limits.max_per_day"}), []string{"limits.max_per_day", "starts it:"}},
+		{task.Scheduled, task.Change{}, outlook(queue.Outlook{Starts: true, Unproven: true}), []string{"starts it, if the yes to it is proven, which only that run can check:"}},
 		{task.Scheduled, task.Change{}, outlook(queue.Outlook{}), []string{"reject by r", "pulse-authorize matrix", "sets it aside:"}},
 		{task.Scheduled, task.Change{}, outlook(queue.Outlook{Reason: queue.ReasonApproval}), []string{"lets it wait for a person once more (approval_not_good):"}},
 		{task.Awaiting, task.Change{Since: now}, &Moment{Expires: time.Hour}, []string{"rejected at 2026-11-21T08:00:00Z", "pulse-approve yes " + id, "pulse-approve no " + id + " --reason REASON"}},

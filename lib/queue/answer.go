@@ -1,0 +1,61 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/task"
+)
+
+// Yes makes a person's yes to the task that was shown. It is not signed yet.
+func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval.Approval {
+	given := now.UTC().Truncate(time.Second) // a signed statement has whole seconds
+	return approval.Approval{
+		Task: shown.Task.ID, Digest: shown.Task.Digest, Action: shown.Decision.Action, Target: shown.Target(),
+		By: by, Level: level, Nonce: approval.Nonce(), Given: given, Expires: given.Add(approval.Lifetime),
+	}
+}
+
+// Approve records a person's yes to the task that was shown.
+func Approve(tx Tx, shown *Stored, yes approval.Approval, now time.Time) error {
+	s, err := same(tx, shown)
+	if err != nil {
+		return err
+	}
+	change := s.Task.Change // what a person put off stays so
+	change.Since, change.Reason = now.UTC(), ReasonApproved
+	line := s.move(task.Approved, task.Scheduled, change)
+	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
+	return tx.Move(line)
+}
+
+// Deny records a person's no to the task that was shown.
+func Deny(tx Tx, shown *Stored, by string, level approval.Level, reason string, now time.Time) error {
+	s, err := same(tx, shown)
+	if err != nil {
+		return err
+	}
+	change := s.Task.Change
+	change.Since, change.NotBefore, change.Reason = now.UTC(), time.Time{}, reason
+	line := s.move(task.Denied, task.Rejected, change)
+	line.By, line.Level = by, level
+	return tx.Move(line)
+}
+
+// same loads a task again and makes sure that it still is what was shown.
+func same(tx Tx, shown *Stored) (Stored, error) {
+	now, err := tx.State(shown.Task.ID)
+	if err != nil {
+		return Stored{}, err
+	}
+	if now != shown.Task.State {
+		return Stored{}, fmt.Errorf("%w: the task is %s now", ErrConflict, now)
+	}
+	s, err := tx.Load(now, shown.Task.ID)
+	// It may have been answered and started, and wait again: that is another question.
+	if err == nil && (s.Task.Digest != shown.Task.Digest || !s.Task.Since.Equal(shown.Task.Since)) {
+		err = fmt.Errorf("%w: the task is not what was shown any more", ErrConflict)
+	}
+	return s, err
+}

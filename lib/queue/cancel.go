@@ -1,0 +1,29 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pulse/lib/task"
+)
+
+// ErrState is the error of what can't be done to a task in the state it is in.
+var ErrState = errors.New("not in that state")
+
+// Cancel ends a task that is scheduled or running, and returns it as it was. Its file
+// need not be readable. A task in any other state is ErrState.
+func Cancel(tx Tx, id, by string, now time.Time) (Stored, error) {
+	s, err := Find(tx, id)
+	if err != nil && !errors.Is(err, ErrCorrupt) {
+		return s, err
+	}
+	if s.Task.State != task.Scheduled && s.Task.State != task.Running {
+		return s, fmt.Errorf("%w: task %s is %s", ErrState, s.Task.ID, s.Task.State)
+	}
+	change := s.Task.Change
+	change.Since, change.NotBefore, change.Reason = now.UTC(), time.Time{}, ReasonCancelled
+	line := s.move(task.Cancelled, task.Rejected, change)
+	line.By = by
+	return s, tx.Move(line)
+}

@@ -1,0 +1,46 @@
+package queue
+
+import (
+	"errors"
+	"time"
+
+	"pulse/lib/task"
+)
+
+// Expire rejects what has waited for a person longer than limit. more says that it
+// wants to be called again, in another Update.
+func Expire(tx Tx, limit time.Duration, now time.Time) (more bool, err error) {
+	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
+		if now.Sub(e.Since) < limit {
+			return false, nil
+		}
+		s, err := tx.Load(task.Awaiting, e.ID)
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnknown) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		change := s.Task.Change
+		change.Since, change.Reason = now, ReasonExpired
+		return true, tx.Move(s.move(task.Expired, task.Rejected, change))
+	})
+}
+
+// maxMoves is how many tasks one Update moves at most: neither its memory nor the
+// time it keeps the lock grows with the queue.
+const maxMoves = 500
+
+// each calls fn for the open tasks of a state until maxMoves of them moved.
+func each(tx Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
+	moves := 0
+	err = tx.Entries(st, func(e Entry) (bool, error) {
+		moved, err := fn(&e)
+		if moved {
+			moves++
+		}
+		more = moves >= maxMoves
+		return !more, err
+	})
+	return more, err
+}

@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+
+	"pulse/lib/task"
+)
+
+// Find loads the task of a whole id. It returns ErrUnknown if the task has no file,
+// because it was pruned or never existed.
+func Find(v View, id string) (Stored, error) {
+	st, err := v.State(id)
+	if err == nil && st == "" {
+		err = fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
+	if err != nil {
+		return Stored{}, err
+	}
+	return v.Load(st, id)
+}
+
+// LeastPrefix is how many digits of an id are enough.
+const LeastPrefix = 4
+
+// Whole returns the id that begins with prefix, four digits or more, if that is unique
+// among the open tasks or, where no open task matches, among all, including the pruned
+// ones. The latter reads the names of all tasks there are. A whole id is returned as
+// it is, whether the queue knows it or not.
+func Whole(s Store, prefix string) (id string, err error) {
+	switch {
+	case task.ValidID(prefix):
+		return prefix, nil
+	case strings.Trim(prefix, "0123456789abcdef") != "":
+		return "", fmt.Errorf("%w: %s is no id", ErrUnknown, prefix)
+	case len(prefix) < LeastPrefix:
+		return "", fmt.Errorf("%w: %s is too short, want %d digits of an id or more", ErrUnknown, prefix, LeastPrefix)
+	}
+	ids, err := s.Match(prefix)
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", fmt.Errorf("%w: %s", ErrUnknown, prefix)
+	case len(ids) > 1:
+		return "", fmt.Errorf("%s is the beginning of more than one id, such as %s and %s", prefix, ids[0], ids[1])
+	}
+	return ids[0], nil
+}

@@ -1,0 +1,28 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+)
+
+// stopped reports whether nothing may start: a person holds the queue, or it lacks what
+// was committed and no person has accepted that.
+func stopped(v View) (bool, error) {
+	if hold, err := v.Held(); hold != nil || err != nil {
+		return true, err
+	}
+	lost, err := v.Lost()
+	return lost != "", err
+}
+
+// Held returns the sentence that says a queue is held, or the empty string.
+func Held(v View) (string, error) {
+	l, err := v.Held()
+	if l == nil || err != nil {
+		return "", err
+	}
+	if l.Time.IsZero() {
+		return "held by a file made by hand", nil
+	}
+	return fmt.Sprintf("held since %s by %s", l.Time.Format(time.RFC3339), l.By), nil
+}

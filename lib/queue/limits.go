@@ -1,0 +1,60 @@
+package queue
+
+import (
+	"time"
+
+	"pulse/lib/task"
+)
+
+// usage is how many tasks were started lately, as the limits count them.
+type usage struct {
+	day, externalDay int
+	hour             map[Key]int
+	ours             bool // a task that is not an external sender's is due; known where a cap is 1
+}
+
+// usage counts the starts of this kind. A start that lies in the future, because the
+// clock went back, counts: a limit fails closed.
+func (r *Run) usage(v View, now time.Time) (usage, error) {
+	used := usage{hour: map[Key]int{}}
+	err := v.Starts(now, func(st Start) {
+		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
+			return
+		}
+		used.day++
+		if st.External {
+			used.externalDay++
+		}
+		if now.Sub(st.Time) < time.Hour {
+			used.hour[st.Sender]++
+		}
+	})
+	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
+		return used, err
+	}
+	err = v.Entries(task.Scheduled, func(e Entry) (bool, error) {
+		used.ours = !e.External && r.due(&e, &used, now)
+		return !used.ours, nil
+	})
+	return used, err
+}
+
+// half is the share of a cap that external senders may take. Half of one is one, unless
+// a task of anybody else is due.
+func (u *usage) half(n int) int {
+	if n == 1 && u.ours {
+		return 0
+	}
+	return max(1, n/2)
+}
+
+// overLimit reports whether the sender has had its share for now: external senders get
+// half of the caps, also for what is done on their behalf, and a sender of messages
+// gets so many starts an hour.
+func (r *Run) overLimit(e *Entry, used *usage) bool {
+	limits := &r.Policy.Limits
+	if e.External && (r.external >= used.half(r.Max) || used.externalDay >= used.half(limits.MaxPerDay)) {
+		return true
+	}
+	return e.Message && used.hour[e.Sender] >= limits.PerSenderPerHour
+}

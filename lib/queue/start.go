@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulse/lib/address"
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/decision"
+	"pulse/lib/identity"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// weighed is the answer to "may it start?".
+type weighed struct {
+	ok       bool
+	decision decision.Decision  // of this moment
+	approval *approval.Approval // nil: there is none, or none that can be read
+	reason   string             // what else is wrong than the decision: its approval, or its session
+	spends   []approval.Proof   // with the start
+	change   task.Change        // of the transition, whichever it is
+}
+
+// weigh decides on a task again and answers whether it may start: the policy allows
+// it, or leaves it to a person, and a is a yes that proves what the policy requires; a
+// is nil if there is none. Next, grants and Outlook all go by it, and it changes
+// nothing. An error says that nobody can tell.
+func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
+	w.decision, w.approval = r.Decide(s), a
+	p := r.proving()
+	switch d := w.decision; {
+	case s.free(d, a) && s.inSession() && p.Require == approval.Signature:
+		w.reason = ReasonSessionSpent
+		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, now)
+	case s.free(d, a):
+	case d.Outcome == terms.Reject || a == nil:
+		err = ErrNotGood
+	default:
+		w.reason = ReasonApproval
+		w.spends, err = p.approved(s, d, a, now)
+	}
+	if w.ok = err == nil; w.ok {
+		w.reason = ""
+	}
+	w.change = task.Change{
+		Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: cmp.Or(w.reason, string(w.decision.Reason)),
+	}
+	if errors.Is(err, ErrNotGood) {
+		err = nil
+	}
+	return w, err
+}
+
+// weighScheduled weighs a task with the approval that the queue has of it. An approval
+// that can't be read is not a yes.
+func (r *Run) weighScheduled(v View, s *Stored, now time.Time) (w weighed, err error) {
+	a, err := v.Approval(s.Task.ID)
+	unread := errors.Is(err, ErrCorrupt)
+	if err != nil && !unread {
+		return w, err
+	}
+	w, err = r.weigh(v, s, a, now)
+	if unread && !w.ok && w.decision.Outcome != terms.Reject {
+		w.reason = cmp.Or(w.reason, ReasonApproval)
+		w.change.Reason = w.reason
+	}
+	return w, err
+}
+
+// aside returns the line of a task that may not start any more. A task that is rejected
+// because of what a file looks like now waits for a person, who can mend that.
+func (w *weighed) aside(s *Stored) audit.Line {
+	e, to := task.Parked, task.Awaiting
+	if w.rejected() {
+		e, to = task.Dropped, task.Rejected
+	}
+	line := s.move(e, to, w.change)
+	line.Outcome, line.Rule, line.Policy = w.decision.Outcome, w.decision.Rule, w.decision.Policy
+	return line
+}
+
+// rejected reports whether the policy rejects the task for good.
+func (w *weighed) rejected() bool {
+	return w.decision.Outcome == terms.Reject && !w.decision.ForNow()
+}
+
+// Decide decides on a task again, with the policy of this run and the stored record.
+func (r *Run) Decide(s *Stored) decision.Decision {
+	who := s.Identity
+	who.Cap(r.Policy)
+	in := decision.Input{Identity: &who, Request: s.Request, Policy: r.Policy, World: r.World}
+	if s.Message != nil {
+		in.Source, in.Recipients = s.Message.Source, identity.Recipients(s.Message)
+	}
+	return decision.Again(in, s.Decision.Action)
+}
+
+// free reports whether a task starts without a person's yes: it is allowed, and does
+// not reach the outside. An ask of a session that has an approval did not come in
+// within the session, and starts on that approval.
+func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
+	return d.Outcome == terms.Allow && !c.Outward() && (a == nil || !c.inSession())
+}
+
+// within proves that an ask was sent within a session which a person signed, and
+// returns what its start spends of it. A session that a person ended is gone: an ask
+// that did not start before does not start any more.
+func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
+	list, err := v.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list, func(open approval.Session) bool { return open.ID == s.Identity.Session })
+	if i < 0 || !identity.Within(s.Message, s.Identity.Sender, &list[i]) {
+		return nil, fmt.Errorf("%w: there is no session that it was sent within", ErrNotGood)
+	}
+	proofs := []approval.Proof{list[i].Proof(s.Task.ID, restarts)}
+	return p.spends(proofs), p.proven(&list[i], list[i].Holder, proofs, now)
+}
+
+// approved proves that an approval is a yes to the task file as it is, and returns what
+// the start spends of it.
+func (p *Proving) approved(s *Stored, d decision.Decision, a *approval.Approval, now time.Time) ([]approval.Proof, error) {
+	if a.Task != s.Task.ID || a.Action != s.Decision.Action || !slices.Equal(a.Target, s.Target()) {
+		return nil, fmt.Errorf("%w: it was given for another task", ErrNotGood)
+	}
+	if err := a.Good(s.Task.Digest, p.Require, now); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotGood, err)
+	}
+	if len(a.Grants) > 0 {
+		if err := covers(s, d, a.Grants); err != nil {
+			return nil, err
+		}
+	}
+	proofs := a.Proofs()
+	return p.spends(proofs), p.proven(a, a.Holder, proofs, now)
+}
+
+// covers returns nil if an approval can be made of these grants. Anyone who can write
+// the queue can have made it of any.
+func covers(s *Stored, d decision.Decision, grants []approval.Grant) error {
+	targets := recipients(s)
+	ids, bound := tasks(s)
+	if !s.Outward() || !confirmable(d) || len(grants) != len(targets) {
+		return fmt.Errorf("%w: grants are no yes to it", ErrNotGood)
+	}
+	for i := range grants {
+		g := &grants[i]
+		switch {
+		case g.Target != "" && !address.Equal(g.Target, targets[i]),
+			g.Task != "" && !slices.Contains(ids, g.Task), g.Task == "" && bound,
+			slices.ContainsFunc(grants[:i], func(other approval.Grant) bool { return other.ID == g.ID }):
+			return fmt.Errorf("%w: it is made of a grant that is not for it", ErrNotGood)
+		}
+	}
+	return nil
+}
