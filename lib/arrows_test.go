@@ -37,7 +37,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
 	"golang.org/x/text":               {"lib/message"},
 	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/cmdline", "lib/desk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
+	"golang.org/x/sys":                {"lib/cmdline", "lib/desk", "lib/disk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},

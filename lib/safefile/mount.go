@@ -55,6 +55,20 @@ func (m Mount) Same(other Mount) bool {
 	return m.dev == other.dev
 }
 
+// OnGround reports whether an open file lies on the mount of an open directory. It fails if
+// that is a FUSE file system.
+func OnGround(dir, file int) (bool, error) {
+	m, err := MountOf(dir)
+	if err != nil {
+		return false, err
+	}
+	on, err := MountOf(file)
+	if err == nil && m.FUSE {
+		err = ErrFUSE
+	}
+	return err == nil && on.Same(m), err
+}
+
 // stat is os.Stat, or os.Lstat with O_NOFOLLOW, of a file whose owner is to be believed:
 // a FUSE file system that somebody else than root, this user or the owners mounted is
 // ErrFUSE.

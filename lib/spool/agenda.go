@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -132,9 +133,9 @@ const mostLines = 1 << 30
 
 // lines calls fn for the lines of a file of lines of one width; what is left of one
 // at the end is passed over. The slice is good until fn returns.
-func lines(d disk, name string, width int, fn func(off int64, line []byte) (more bool, err error)) error {
-	if st, err := d.Stat(name); err == nil && st.size > mostLines {
-		return &fs.PathError{Op: "read", Path: name, Err: errLarge}
+func lines(d disk.Disk, name string, width int, fn func(off int64, line []byte) (more bool, err error)) error {
+	if st, err := d.Stat(name); err == nil && st.Size > mostLines {
+		return &fs.PathError{Op: "read", Path: name, Err: disk.ErrLarge}
 	}
 	buf := make([]byte, 16*width)
 	for off := int64(0); ; {
@@ -351,7 +352,7 @@ func (s *Spool) compact() (err error) {
 
 // rewrite replaces a file of lines of one width, durably: by what fn makes of each
 // line, or without it. It returns the new size.
-func rewrite(d disk, name string, width int, fn func(line []byte) []byte) (size int64, err error) {
+func rewrite(d disk.Disk, name string, width int, fn func(line []byte) []byte) (size int64, err error) {
 	tmp := tmpDir + "/" + name
 	if err := d.Write(tmp, nil, time.Time{}); err != nil {
 		return 0, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk/disktest"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
@@ -235,7 +236,7 @@ func drop(t *testing.T, s *Spool, n int) {
 // TestStartsAreTrimmed: what is too old to count goes, and a clock that goes back
 // holds nobody up for longer than a day.
 func TestStartsAreTrimmed(t *testing.T) {
-	d := newCrashFS()
+	d := disktest.New()
 	s := spoolOn(d)
 	started := func(n int, at time.Time) {
 		t.Helper()
@@ -334,7 +335,7 @@ func TestWidths(t *testing.T) {
 		agendaFile: {agendaWidth, appendEntry(nil, &e)}, startsFile: {startsWidth, appendStart(nil, &l)},
 		prunedDir: {prunedWidth, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(log).bytes()},
 	} {
-		if sector%c.width != 0 || len(c.line) != c.width {
+		if disktest.Sector%c.width != 0 || len(c.line) != c.width {
 			t.Errorf("%s: a line of %d bytes, and the width is %d", name, len(c.line), c.width)
 		}
 	}
@@ -466,7 +467,7 @@ func TestOlderLayout(t *testing.T) {
 			if err != nil || len(shards) != 1 || len(b) != 12*44 {
 				t.Fatal(shards, len(b), err)
 			}
-			write(t, shards[0], string(b[:sector])+strings.Repeat("\x00", len(b)-sector))
+			write(t, shards[0], string(b[:disktest.Sector])+strings.Repeat("\x00", len(b)-disktest.Sector))
 		}
 		s = opened(t, s.dir)
 		do(t, s, brake(audit.Released))

@@ -41,7 +41,7 @@ func makeBeside(parent, base string) (*beside, error) {
 func lockParent(dir string) (unlock func(), err error) {
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
-		err = new(flock).wait(fd, unix.LOCK_EX)
+		err = flockOf(fd, unix.LOCK_EX)
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "lock", Path: dir, Err: err}
@@ -170,7 +170,7 @@ func read(root int) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if err := new(flock).wait(fd, unix.LOCK_SH); err != nil {
+	if err := flockOf(fd, unix.LOCK_SH); err != nil {
 		return -1, err
 	}
 	var st unix.Stat_t

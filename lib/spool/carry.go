@@ -140,7 +140,7 @@ func (t *tx) single(id string, st task.State) error {
 	}
 	for _, other := range task.States {
 		name := taskFile(other, id)
-		if also, err := t.disk.Stat(name); other == st || err != nil || also.file != is.file {
+		if also, err := t.disk.Stat(name); other == st || err != nil || also.ID != is.ID {
 			continue // a copy made by hand is left to verify
 		}
 		if err := errors.Join(t.disk.Remove(name), t.disk.SyncDir(string(other))); err != nil {

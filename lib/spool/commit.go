@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
 // manyFiles is from how many new files on one syncfs is cheaper than an fsync for
 // each of them.
-const manyFiles = 4
+const manyFiles = disk.Many
 
 // tx is what an Update has staged.
 type tx struct {
 	view
 	lines     []audit.Line
 	states    map[string]task.State // of the tasks looked at or staged
-	tmp       []newFile
+	tmp       []disk.File
 	shards    map[string]bool // files of pruned ids; nil: not looked at yet
 	positions []queue.Position
 	now       time.Time // of the positions
@@ -68,7 +69,7 @@ func (t *tx) State(id string) (st task.State, err error) {
 
 // stage notes a file that the commit will write to tmp.
 func (t *tx) stage(name string, b []byte, mtime time.Time) {
-	t.tmp = append(t.tmp, newFile{tmpDir + "/" + name, b, mtime})
+	t.tmp = append(t.tmp, disk.File{Name: tmpDir + "/" + name, Data: b, Mtime: mtime})
 }
 
 // Add stages a new task file in the state the line leads to.
@@ -210,7 +211,7 @@ func (t *tx) writeTmp() error {
 		return t.disk.SyncAll()
 	}
 	for _, f := range t.tmp {
-		if err := t.disk.SyncFile(f.name); err != nil {
+		if err := t.disk.SyncFile(f.Name); err != nil {
 			return err
 		}
 	}
@@ -221,7 +222,7 @@ func (t *tx) writeTmp() error {
 // next command does.
 func (t *tx) discard() {
 	for _, f := range t.tmp {
-		_ = t.disk.Remove(f.name)
+		_ = t.disk.Remove(f.Name)
 	}
 }
 
@@ -256,7 +257,7 @@ func (s *Spool) apply(lines []audit.Line) error {
 // applier makes the directories say what the log says. Each step may have been
 // taken already, by a command that died.
 type applier struct {
-	disk  disk
+	disk  disk.Disk
 	dirs  map[string]bool
 	wet   []string // files written and not synced
 	moved bool     // a task
@@ -275,7 +276,7 @@ type applier struct {
 	stale map[string]bool
 }
 
-func newApplier(d disk) *applier {
+func newApplier(d disk.Disk) *applier {
 	return &applier{disk: d, dirs: map[string]bool{}, old: map[string]bool{}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/task"
 )
 
@@ -26,9 +27,13 @@ func copied() (files, dirs []string) {
 }
 
 // onlyRead makes s one.
-func (s *Spool) onlyRead() (err error) {
-	if d, ok := s.disk.(*osDisk); ok {
-		if s.reading, err = read(d.dirs[""]); err != nil {
+func (s *Spool) onlyRead() error {
+	if d, ok := s.disk.(*disk.Dir); ok {
+		root, err := d.Fd("")
+		if err == nil {
+			s.reading, err = read(root)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -158,7 +163,7 @@ func (s *Spool) copyLog(root string, buf []byte) error {
 			if err != nil {
 				return err
 			}
-			end = st.size
+			end = st.Size
 		}
 		if err := extend(s.disk, root, name, end, buf); err != nil {
 			return err
@@ -168,7 +173,7 @@ func (s *Spool) copyLog(root string, buf []byte) error {
 }
 
 // extend copies what a file of the copy lacks, up to end.
-func extend(from disk, root, name string, end int64, buf []byte) error {
+func extend(from disk.Disk, root, name string, end int64, buf []byte) error {
 	to, err := os.OpenFile(filepath.Join(root, name), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
@@ -206,11 +211,11 @@ func sealLog(root string) error {
 // link links a file of the queue for copyLinked. Of somebody else's queue root links
 // nothing: what he can't read himself, he could have moved there to be copied.
 func (s *Spool) link(root, dir, name string) error {
-	d, ok := s.disk.(*osDisk)
-	if !ok || d.uid != os.Geteuid() && os.Geteuid() == 0 {
+	d, ok := s.disk.(*disk.Dir)
+	if !ok || d.UID != os.Geteuid() && os.Geteuid() == 0 {
 		return errors.ErrUnsupported
 	}
-	fd, err := d.dir(dir)
+	fd, err := d.Fd(dir)
 	if err != nil {
 		return err
 	}
@@ -224,7 +229,7 @@ func copyLinked(root string) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	_, dirs := copied()
 	buf := make([]byte, chunk)
 	for _, dir := range dirs {
@@ -237,7 +242,7 @@ func copyLinked(root string) error {
 }
 
 // copyTask is copyFile, but for what is no file: verify finds that in the queue.
-func copyTask(from disk, root, name string, buf []byte) error {
+func copyTask(from disk.Disk, root, name string, buf []byte) error {
 	if err := copyFile(from, root, name, buf); err != nil && !notFile(err) {
 		return err
 	}
@@ -246,13 +251,13 @@ func copyTask(from disk, root, name string, buf []byte) error {
 
 // copyFile copies one file with its time, by which tasks are sorted. One that goes
 // meanwhile is fs.ErrNotExist, and nothing of it is left.
-func copyFile(from disk, root, name string, buf []byte) error {
+func copyFile(from disk.Disk, root, name string, buf []byte) error {
 	st, err := from.Stat(name)
 	if err != nil {
 		return err
 	}
 	if dirOf(name) != auditDir && dirOf(name) != prunedDir && name != agendaFile {
-		if err := fits(name, st.size); err != nil {
+		if err := diskOptions.Fits(name, st.Size); err != nil {
 			return err
 		}
 	}
@@ -267,7 +272,7 @@ func copyFile(from disk, root, name string, buf []byte) error {
 	}
 	defer unix.Close(fd)
 	for off := int64(0); err == nil && n > 0; {
-		err = writeAll(fd, buf[:n], off)
+		err = disk.Pwrite(fd, buf[:n], off)
 		if off += int64(n); err == nil && n == len(buf) {
 			n, err = from.ReadAt(name, off, buf)
 		} else {
@@ -277,7 +282,7 @@ func copyFile(from disk, root, name string, buf []byte) error {
 	if err == nil {
 		err = unix.Fchmod(fd, uint32(snapshotFileMode))
 	}
-	ts := unix.NsecToTimespec(st.mtime.UnixNano())
+	ts := unix.NsecToTimespec(st.Mtime.UnixNano())
 	if err == nil {
 		err = unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/audit"
+	"pulse/lib/disk/disktest"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/record"
@@ -20,7 +21,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// The crash tests run every operation of the queue on crashFS and end it at every
+// The crash tests run every operation of the queue on a disk of disktest and end it at every
 // step: by a kill, by an error, by a power cut. Whatever happens, the queue must
 // then be as before the operation or as after it, say so again after the next
 // power cut, and pass Verify.
@@ -31,7 +32,7 @@ type unlocked struct{}
 func (unlocked) take() (func(), error) { return func() {}, nil }
 func (unlocked) try() (func(), error)  { return func() {}, nil }
 
-func spoolOn(d *crashFS) *Spool {
+func spoolOn(d *disktest.FS) *Spool {
 	s := &Spool{dir: "/queue", disk: d, lock: unlocked{}}
 	s.log.disk = d
 	return s
@@ -386,7 +387,7 @@ func dump(s *Spool) (string, error) {
 }
 
 // position returns how far the queue says the mailbox was read.
-func position(d *crashFS) string {
+func position(d *disktest.FS) string {
 	b, err := d.Read(positionFile("imaps://me@t/INBOX"))
 	if err != nil {
 		return ""
@@ -394,38 +395,28 @@ func position(d *crashFS) string {
 	return string(b)
 }
 
-// attempt runs an operation and returns its error, or errDied.
-func attempt(op operation, s *Spool, now time.Time) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(died); !ok {
-				panic(r)
-			}
-			err = errDied
-		}
-	}()
-	return op.do(s, now)
+// attempt runs an operation and returns its error, or disktest.ErrKilled.
+func attempt(op operation, s *Spool, now time.Time) error {
+	return disktest.Run(func() error { return op.do(s, now) })
 }
-
-var errDied = errors.New("killed")
 
 // world is a queue in a test, with what it must say now.
 type world struct {
-	disk  *crashFS
+	disk  *disktest.FS
 	state string // dump of what is acknowledged
 	now   time.Time
 }
 
 func newWorld(ordered, shared bool) *world {
-	d := newCrashFS()
-	d.ordered, d.shared = ordered, shared
+	d := disktest.New()
+	d.Ordered, d.Group = ordered, shared
 	return &world{disk: d, state: "grants [] sessions [] held false\n", now: epoch}
 }
 
 // after returns what the queue says once op is through.
 func (w *world) after(op operation) (*world, error) {
-	next := &world{disk: w.disk.clone(), now: w.now}
-	next.disk.actor = who(op)
+	next := &world{disk: w.disk.Clone(), now: w.now}
+	next.disk.Account = who(op)
 	err := op.do(spoolOn(next.disk), w.now)
 	if err == nil {
 		next.state, err = dump(spoolOn(next.disk))
@@ -436,41 +427,31 @@ func (w *world) after(op operation) (*world, error) {
 
 // interrupted runs op with a fault in its nth step, and then cuts the power if
 // asked to. It returns an error if the queue is neither as before nor as in next.
-func (w *world) interrupted(op operation, next *world, n int, f fate, power bool, r *rand.Rand) (*world, error) {
-	d := w.disk.clone()
-	d.fault = func(k int) fate {
-		if k == n {
-			return f
-		}
-		return fate{}
-	}
-	d.actor = who(op)
+func (w *world) interrupted(op operation, next *world, n int, f disktest.Fate, power bool, r *rand.Rand) (*world, error) {
+	d := w.disk.Clone()
+	d.Fault = disktest.At(n, f)
+	d.Account = who(op)
 	err := attempt(op, spoolOn(d), w.now)
-	d.actor = []int{owner, approver}[r.IntN(2)] // who repairs it
-	for range r.IntN(3) {                       // the repair may be interrupted too
+	d.Account = []int{owner, approver}[r.IntN(2)] // who repairs it
+	for range r.IntN(3) {                         // the repair may be interrupted too
 		if power {
-			d.powerCut(r)
+			d.PowerCut(r)
 		}
-		again, die := d.ops+1+r.IntN(12), r.IntN(2) == 0
-		d.fault = func(k int) fate {
-			if k == again {
-				return fate{err: syscall.EIO, half: true, die: die}
-			}
-			return fate{}
-		}
+		again, die := d.Ops+1+r.IntN(12), r.IntN(2) == 0
+		d.Fault = disktest.At(again, disktest.Fate{Err: syscall.EIO, Half: true, Die: die})
 		attempt(nothing, spoolOn(d), w.now)
 	}
-	d.fault, d.ops = nil, 0
+	d.Fault, d.Ops = nil, 0
 	if power {
-		d.powerCut(r)
+		d.PowerCut(r)
 	}
 	got := &world{disk: d, now: next.now}
 	if got.state, err = settle(d, op, err == nil, w, next); err != nil {
 		return got, err
 	}
 	// The answer must not change with the next power cut.
-	d = d.clone()
-	d.powerCut(r)
+	d = d.Clone()
+	d.PowerCut(r)
 	if again, err := dump(spoolOn(d)); err != nil || again != got.state {
 		return got, fmt.Errorf("after a second power cut (%v):\n%s\nand before it:\n%s", err, again, got.state)
 	}
@@ -478,7 +459,7 @@ func (w *world) interrupted(op operation, next *world, n int, f fate, power bool
 }
 
 // settle lets the next command repair the queue and compares it with before and after.
-func settle(d *crashFS, op operation, acknowledged bool, w, next *world) (string, error) {
+func settle(d *disktest.FS, op operation, acknowledged bool, w, next *world) (string, error) {
 	s := spoolOn(d)
 	if err := nothing.do(s, w.now); err != nil {
 		return "", fmt.Errorf("the next command: %w", err)
@@ -506,25 +487,17 @@ func sound(s *Spool) error {
 		err = errors.New("verify: " + strings.Join(report.Findings, "; "))
 	}
 	where := map[string]string{}
-	for name := range s.disk.(*crashFS).names {
+	s.disk.(*disktest.FS).Each(func(name string, _ int) {
 		dir, id, _ := strings.Cut(name, "/")
 		if !slices.Contains(task.States, task.State(dir)) {
-			continue
+			return
 		}
 		if where[id] != "" {
 			err = errors.Join(err, fmt.Errorf("%s is in %s and in %s", id, where[id], dir))
 		}
 		where[id] = dir
-	}
-	return errors.Join(err, forged(s.disk.(*crashFS)))
-}
-
-var fates = map[string]fate{
-	"killed before": {err: syscall.EINTR, die: true},
-	"killed within": {err: syscall.EINTR, half: true, die: true},
-	"killed after":  {die: true},
-	"EIO":           {err: syscall.EIO},
-	"ENOSPC":        {err: syscall.ENOSPC, half: true},
+	})
+	return errors.Join(err, forged(s.disk.(*disktest.FS)))
 }
 
 // TestCrashEverywhere ends every operation of history in each of its steps.
@@ -567,7 +540,7 @@ func crashEverywhere(w *world, history []operation) (cases int, err error) {
 	seeds, stride := uint64(3), 1
 	if testing.Short() {
 		seeds, stride = 2, 7 // a sample: scripts/test runs all of it without the race detector
-	} else if w.disk.shared {
+	} else if w.disk.Shared() {
 		seeds = 2
 	}
 	for i, op := range history {
@@ -575,23 +548,23 @@ func crashEverywhere(w *world, history []operation) (cases int, err error) {
 		if err != nil {
 			return cases, fmt.Errorf("%d %s: %w", i, op.name, err)
 		}
-		steps := next.disk.ops
-		if w.disk.shared && !ofAnswers(op) {
+		steps := next.disk.Ops
+		if w.disk.Shared() && !ofAnswers(op) {
 			steps = 0 // the other worlds have been there
 		}
 		for n := 1 + i%stride; n <= steps; n += stride {
-			for _, how := range slices.Sorted(maps.Keys(fates)) {
+			for _, how := range slices.Sorted(maps.Keys(disktest.Fates)) {
 				for seed := range seeds {
 					r := rand.New(rand.NewPCG(seed, uint64(n)))
 					cases++
-					if _, err := w.interrupted(op, next, n, fates[how], seed > 0, r); err != nil {
-						return cases, fmt.Errorf("%d %s, step %d of %d %s, seed %d: %w", i, op.name, n, next.disk.ops, how, seed, err)
+					if _, err := w.interrupted(op, next, n, disktest.Fates[how], seed > 0, r); err != nil {
+						return cases, fmt.Errorf("%d %s, step %d of %d %s, seed %d: %w", i, op.name, n, next.disk.Ops, how, seed, err)
 					}
 				}
 			}
 		}
 		w = next
-		w.disk.ops = 0
+		w.disk.Ops = 0
 	}
 	return cases, nil
 }
@@ -599,10 +572,10 @@ func crashEverywhere(w *world, history []operation) (cases int, err error) {
 // TestCrashFindsNaiveWriters is the control: a queue whose syncs do nothing must
 // be caught.
 func TestCrashFindsNaiveWriters(t *testing.T) {
-	for name, lie := range map[string]func(*crashFS){
-		"files not synced":       func(d *crashFS) { d.lieFile = true },
-		"directories not synced": func(d *crashFS) { d.lieDir = true },
-		"syncfs does nothing":    func(d *crashFS) { d.lieAll = true },
+	for name, lie := range map[string]func(*disktest.FS){
+		"files not synced":       func(d *disktest.FS) { d.LieFile = true },
+		"directories not synced": func(d *disktest.FS) { d.LieDir = true },
+		"syncfs does nothing":    func(d *disktest.FS) { d.LieAll = true },
 	} {
 		w := newWorld(false, false)
 		lie(w.disk)
@@ -629,16 +602,16 @@ func TestCrashRandomly(t *testing.T) {
 func randomLife(seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(r.IntN(2) == 0, r.IntN(2) == 0)
-	hows := slices.Sorted(maps.Keys(fates))
+	hows := slices.Sorted(maps.Keys(disktest.Fates))
 	for range 8 {
 		op := history[r.IntN(len(history))]
 		next, err := w.after(op)
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.name, err)
 		}
-		n, how := 1+r.IntN(next.disk.ops+2), hows[r.IntN(len(hows))] // beyond the end: no fault
-		if w, err = w.interrupted(op, next, n, fates[how], r.IntN(2) == 0, r); err != nil {
-			return fmt.Errorf("%s, step %d of %d %s: %w", op.name, n, next.disk.ops, how, err)
+		n, how := 1+r.IntN(next.disk.Ops+2), hows[r.IntN(len(hows))] // beyond the end: no fault
+		if w, err = w.interrupted(op, next, n, disktest.Fates[how], r.IntN(2) == 0, r); err != nil {
+			return fmt.Errorf("%s, step %d of %d %s: %w", op.name, n, next.disk.Ops, how, err)
 		}
 	}
 	return nil

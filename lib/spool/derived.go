@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 )
 
@@ -63,7 +64,7 @@ func (s *Spool) verifyCheckpoint(r *Report) error {
 
 // memDisk is a disk of files in memory, as far as the ledger of starts asks for one.
 type memDisk struct {
-	disk
+	disk.Disk
 	files map[string][]byte
 }
 
@@ -75,7 +76,9 @@ func (m *memDisk) ReadAt(name string, off int64, b []byte) (int, error) {
 	return copy(b, have[min(int(off), len(have)):]), nil
 }
 
-func (m *memDisk) Stat(name string) (stat, error) { return stat{size: int64(len(m.files[name]))}, nil }
+func (m *memDisk) Stat(name string) (disk.Stat, error) {
+	return disk.Stat{Size: int64(len(m.files[name]))}, nil
+}
 
 func (m *memDisk) Write(name string, b []byte, _ time.Time) error {
 	m.files[name] = bytes.Clone(b)

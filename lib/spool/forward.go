@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 )
 
@@ -22,7 +23,7 @@ func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
 		for i, name := range segments {
 			f.end = -1
 			if i == len(segments)-1 {
-				f.end = last.size
+				f.end = last.Size
 			}
 			if mayHold(name, since) {
 				if err := f.segment(name, fn); err != nil {
@@ -43,7 +44,7 @@ func mayHold(segment string, since time.Time) bool {
 
 // forward reads segments, oldest line first.
 type forward struct {
-	disk  disk
+	disk  disk.Disk
 	since time.Time
 	about []byte
 	begin int64 // in the segment

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 
+	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/safefile"
@@ -14,11 +15,11 @@ var errMount = errors.New("it lies on another mount than the queue: whose its fi
 // Ground returns nil if the owner of a file in approvals and grants is who wrote it, by
 // the kernel's word: the queue is on no FUSE file system, and they are on its mount.
 func (s *Spool) Ground() error {
-	d, ok := s.disk.(*osDisk)
+	d, ok := s.disk.(*disk.Dir)
 	if !ok {
 		return nil
 	}
-	return d.ground(s.dir)
+	return ground(d, s.dir)
 }
 
 // Ground is Spool.Ground of the queue in a directory.
@@ -27,38 +28,27 @@ func Ground(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
-	return d.ground(dir)
+	defer d.Close()
+	return ground(d, dir)
 }
 
-func (d *osDisk) ground(path string) error {
-	for _, dir := range []string{"", approvalDir, grantDir} {
-		fd, err := d.dir(dir)
-		if err != nil {
-			return err
-		}
-		if err := d.onGround(fd); err != nil {
-			return fault.Usagef("findmnt -T "+escape.Shell(path+"/"+dir), "%s: %w", path+"/"+dir, err)
-		}
-	}
-	return nil
-}
-
-// onGround returns nil if an open file lies on the mount of the queue, and that is no
-// FUSE file system.
-func (d *osDisk) onGround(fd int) error {
-	queue, err := safefile.MountOf(d.dirs[""])
+func ground(d *disk.Dir, path string) error {
+	root, err := d.Fd("")
 	if err != nil {
 		return err
 	}
-	on, err := safefile.MountOf(fd)
-	switch {
-	case err != nil:
-		return err
-	case queue.FUSE:
-		return safefile.ErrFUSE
-	case !on.Same(queue):
-		return errMount
+	for _, dir := range []string{"", approvalDir, grantDir} {
+		fd, err := d.Fd(dir)
+		if err != nil {
+			return err
+		}
+		same, err := safefile.OnGround(root, fd)
+		if err == nil && !same {
+			err = errMount
+		}
+		if err != nil {
+			return fault.Usagef("findmnt -T "+escape.Shell(path+"/"+dir), "%s: %w", path+"/"+dir, err)
+		}
 	}
 	return nil
 }

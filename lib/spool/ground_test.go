@@ -67,7 +67,7 @@ func TestHeldByMount(t *testing.T) {
 			if c.held {
 				want = person
 			}
-			b, holder, err := s.disk.ReadHeld("approvals/x")
+			b, holder, err := s.disk.ReadOwned("approvals/x")
 			if err != nil || string(b) != "yes" || holder != want {
 				t.Errorf("%q of %d, %v, want %d", b, holder, err, want)
 			}
@@ -91,8 +91,8 @@ func TestQueueOnFUSE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
-	if b, holder, err := d.ReadHeld("x"); !d.shared || err != nil || string(b) != "yes" || holder != 0 {
+	defer d.Close()
+	if b, holder, err := d.ReadOwned("x"); !d.Shared() || err != nil || string(b) != "yes" || holder != 0 {
 		t.Errorf("%q of %d, %v", b, holder, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/record"
@@ -29,7 +30,7 @@ const groupsFile = "groups"
 const (
 	sharedDirMode  = fs.ModeSetgid | 0o770
 	sharedFileMode = 0o660
-	heldFileMode   = 0o640 // of what one account says, and no other can change
+	ownedFileMode  = 0o640 // of what one account says, and no other can change
 )
 
 // Group is a group of the system; the zero Group is none.
@@ -46,22 +47,22 @@ type Groups struct {
 
 // Groups returns what the queue was made for.
 func (s *Spool) Groups() (Groups, error) {
-	d, ok := s.disk.(*osDisk)
+	d, ok := s.disk.(*disk.Dir)
 	if !ok {
 		return Groups{}, nil
 	}
-	restore, err := d.as()
+	restore, err := d.As()
 	if err != nil {
 		return Groups{}, err
 	}
 	defer restore()
-	return readGroups(s.dir, uint32(d.uid))
+	return readGroups(s.dir, uint32(d.UID))
 }
 
 // Owner returns the uid of the account whose queue this is.
 func (s *Spool) Owner() int {
-	if d, ok := s.disk.(*osDisk); ok {
-		return d.uid
+	if d, ok := s.disk.(*disk.Dir); ok {
+		return d.UID
 	}
 	return os.Geteuid()
 }
@@ -276,7 +277,7 @@ func (g *Groups) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	if err := writeSynced(d, groupsFile, g.append(nil)); err != nil {
 		return err
 	}
@@ -292,7 +293,7 @@ func share(dir string, g *Groups) error {
 	for _, name := range []string{groupsFile, lockFile} {
 		mode := fs.FileMode(sharedFileMode)
 		if name == groupsFile {
-			mode = heldFileMode
+			mode = ownedFileMode
 		}
 		if err := give(filepath.Join(dir, name), g.Approvers.ID, mode); err != nil {
 			return err
@@ -327,7 +328,7 @@ func (s *Spool) Lacks() (list []string) {
 // Modes returns what is not as it was when the queue was made: its directories, and
 // the files that lie in none of them.
 func (s *Spool) Modes() (list []string, err error) {
-	d, ok := s.disk.(*osDisk)
+	d, ok := s.disk.(*disk.Dir)
 	if !ok {
 		return nil, nil
 	}
@@ -358,7 +359,7 @@ func (s *Spool) Modes() (list []string, err error) {
 		if gid < 0 {
 			mode &^= fs.ModeSetgid // a parent may hand it on
 		}
-		switch owner := ok && (int(st.Uid) == d.uid || gid >= 0 && !info.IsDir()); {
+		switch owner := ok && (int(st.Uid) == d.UID || gid >= 0 && !info.IsDir()); {
 		case !owner:
 			list = append(list, fmt.Sprintf("%s belongs to uid %d", orSelf(name), st.Uid))
 		case gid >= 0 && int(st.Gid) != gid:

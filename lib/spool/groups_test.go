@@ -89,9 +89,9 @@ func TestUmaskIsNoMatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
-	err = errors.Join(d.WriteAt("audit/2026-11.jsonl", 0, []byte("x")), writeSynced(d, "meta/x", []byte("x")), d.WriteHeld("tmp/x", []byte("x")),
-		d.Rename("tmp/x", "approvals/x"), d.WriteHeld("tmp/y", []byte("x")), os.Link(filepath.Join(dir, "tmp/y"), filepath.Join(dir, "grants/y")))
+	defer d.Close()
+	err = errors.Join(d.WriteAt("audit/2026-11.jsonl", 0, []byte("x")), writeSynced(d, "meta/x", []byte("x")), d.WriteOwned("tmp/x", []byte("x")),
+		d.Rename("tmp/x", "approvals/x"), d.WriteOwned("tmp/y", []byte("x")), os.Link(filepath.Join(dir, "tmp/y"), filepath.Join(dir, "grants/y")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +102,11 @@ func TestUmaskIsNoMatter(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int{"approvals/x": os.Geteuid(), "meta/x": 0, "grants/y": 0} {
-		if b, holder, err := d.ReadHeld(name); err != nil || string(b) != "x" || holder != want {
+		if b, holder, err := d.ReadOwned(name); err != nil || string(b) != "x" || holder != want {
 			t.Errorf("%s: %q of %d, %v", name, b, holder, err)
 		}
 	}
-	if _, _, err := d.ReadHeld("approvals/none"); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := d.ReadOwned("approvals/none"); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	if err := safefile.GuardedGroup(filepath.Join(dir, "meta/x"), uint32(os.Getegid()), uint32(os.Geteuid())); !errors.Is(err, safefile.ErrWritable) {

@@ -11,7 +11,7 @@ import (
 )
 
 // In a queue that has approvers the owner of a file in approvals or grants says who
-// gave the yes, if only he could write it (ReadHeld): the kernel wrote that down, and
+// gave the yes, if only he could write it (ReadOwned): the kernel wrote that down, and
 // nobody can forge it who can write the queue and the log. So
 //
 //   - what a person answers, and he alone, is written as his own, by the command that
@@ -40,7 +40,7 @@ func (a *applier) answer(name string, l *audit.Line, b []byte) error {
 		return a.write(name, b)
 	}
 	tmp := tmpDir + "/answer"
-	if err := a.disk.WriteHeld(tmp, append(b, '\n')); err != nil {
+	if err := a.disk.WriteOwned(tmp, append(b, '\n')); err != nil {
 		return err
 	}
 	if err := a.disk.Rename(tmp, name); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/disk/disktest"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
@@ -36,20 +37,20 @@ func ofAnswers(op operation) bool {
 
 // forged fails if a yes is held by somebody who never gave one, or what is held is not
 // what he wrote.
-func forged(d *crashFS) error {
-	for name, i := range d.names {
-		if i.holder != 0 && i.holder != approver {
-			return fmt.Errorf("%s is held by %d", name, i.holder)
+func forged(d *disktest.FS) (err error) {
+	d.Each(func(name string, owner int) {
+		if owner != 0 && owner != approver {
+			err = fmt.Errorf("%s is held by %d", name, owner)
 		}
-		if dir, _, _ := strings.Cut(name, "/"); i.holder != 0 && dir != approvalDir && dir != grantDir && dir != sessionDir && dir != tmpDir {
-			return fmt.Errorf("%s is held by %d, and anybody's", name, i.holder)
+		if dir, _, _ := strings.Cut(name, "/"); owner != 0 && dir != approvalDir && dir != grantDir && dir != sessionDir && dir != tmpDir {
+			err = fmt.Errorf("%s is held by %d, and anybody's", name, owner)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // holders returns who holds the approvals of the scheduled tasks, by number of tasks.
-func holders(t *testing.T, d *crashFS) map[int]int {
+func holders(t *testing.T, d *disktest.FS) map[int]int {
 	t.Helper()
 	count := map[int]int{}
 	err := spoolOn(d).View(func(v queue.View) error {
@@ -102,11 +103,11 @@ func TestHolder(t *testing.T) {
 				t.Errorf("shared %v, %d %s: %v", shared, i, c.op.name, err)
 			}
 		}
-		for name := range w.disk.names {
+		w.disk.Each(func(name string, _ int) {
 			if strings.HasPrefix(name, approvalDir+"/") {
 				t.Errorf("%s was left", name)
 			}
-		}
+		})
 	}
 }
 
@@ -119,13 +120,13 @@ func TestRedoneIsNobodys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := w.disk.clone()
-		d.actor, d.ops = owner, 0
-		d.fault = func(int) fate { return fate{die: d.names["audit/2026-11.jsonl"] != nil && logged(d, `"approved"`)} }
-		if err := attempt(approve, spoolOn(d), w.now); err != errDied {
+		d := w.disk.Clone()
+		d.Account, d.Ops = owner, 0
+		d.Fault = func(int) disktest.Fate { return disktest.Fate{Die: logged(d, `"approved"`)} }
+		if err := attempt(approve, spoolOn(d), w.now); err != disktest.ErrKilled {
 			t.Fatal(err)
 		}
-		d.fault, d.actor = nil, next
+		d.Fault, d.Account = nil, next
 		if err := nothing.do(spoolOn(d), w.now); err != nil {
 			t.Fatal(err)
 		}
@@ -135,6 +136,7 @@ func TestRedoneIsNobodys(t *testing.T) {
 	}
 }
 
-func logged(d *crashFS, text string) bool {
-	return strings.Contains(string(d.names["audit/2026-11.jsonl"].data), text)
+func logged(d *disktest.FS, text string) bool {
+	b, err := d.Read("audit/2026-11.jsonl")
+	return err == nil && strings.Contains(string(b), text)
 }

@@ -34,7 +34,7 @@ func (s *Spool) newestFirst(fn func(audit.Line) bool) error {
 			if err != nil {
 				return err
 			}
-			end = st.size
+			end = st.Size
 		}
 		if more, err := s.backwards(auditDir+"/"+segments[i], end, fn); err != nil || !more {
 			return err

@@ -84,7 +84,7 @@ func (s *Spool) byAge(st task.State) (all []found, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		all = append(all, found{info.mtime.UnixNano(), queue.IDOf(id)})
+		all = append(all, found{info.Mtime.UnixNano(), queue.IDOf(id)})
 		return err
 	})
 	slices.SortFunc(all, byTime)
@@ -112,7 +112,7 @@ func (s *Spool) correct(from mark, states []task.State, want func(*queue.Entry) 
 		}
 		f := found{l.Time.UnixNano(), id}
 		if info, err := s.disk.Stat(string(l.To) + "/" + l.Task + ".json"); err == nil {
-			f.mtime = info.mtime.UnixNano()
+			f.mtime = info.Mtime.UnixNano()
 		}
 		lists[l.To] = append(lists[l.To], f)
 	}

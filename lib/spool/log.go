@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/task"
 )
 
 // log is the audit log on disk: one file a month, the names sort by time.
 type log struct {
-	disk    disk
+	disk    disk.Disk
 	segment string             // the last one; empty: there is none yet
 	size    int64              // of it, up to which it was carried out
 	head    string             // hash of the last line
@@ -28,7 +29,7 @@ type log struct {
 	last []byte // the last commit that read found, which ends at size
 }
 
-func startOf(d disk) log {
+func startOf(d disk.Disk) log {
 	return log{disk: d, head: audit.Origin, counts: map[task.State]int{}}
 }
 
@@ -55,7 +56,7 @@ func (l *log) load() error {
 // longEnough fails if a file lost what it once held, or is something else by now.
 func (l *log) longEnough(name string, size int64) error {
 	st, err := l.disk.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (st.size < size || st.size > size+mostLarge || st.odd) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (st.Size < size || st.Size > size+mostLarge || st.Odd) {
 		return errNone
 	}
 	return err
@@ -64,7 +65,7 @@ func (l *log) longEnough(name string, size int64) error {
 // segments returns the names of the log's files, oldest first. An empty one is one
 // whose first commit failed.
 func (l *log) segments() ([]string, error) {
-	names, err := list(l.disk, auditDir)
+	names, err := disk.List(l.disk, auditDir)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +73,11 @@ func (l *log) segments() ([]string, error) {
 		if len(n) != len("2006-01.jsonl") || n[7:] != ".jsonl" {
 			return true
 		}
-		var st stat
+		var st disk.Stat
 		if err == nil {
 			st, err = l.disk.Stat(auditDir + "/" + n)
 		}
-		return st.size == 0
+		return st.Size == 0
 	})
 	slices.Sort(names)
 	return names, err
@@ -89,7 +90,7 @@ func (l *log) behind() (bool, error) {
 		return l.lost, err
 	}
 	st, err := l.disk.Stat(auditDir + "/" + segments[len(segments)-1])
-	return l.lost || l.segment != segments[len(segments)-1] || l.size != st.size, err
+	return l.lost || l.segment != segments[len(segments)-1] || l.size != st.Size, err
 }
 
 // ErrBroken is the error of a log whose chain does not hold.
@@ -126,7 +127,7 @@ func (l *log) readSegment(fn func(*audit.Line) error) (torn int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if st.size < l.size {
+	if st.Size < l.size {
 		return 0, fmt.Errorf("%s: %w: it is shorter than it was", l.segment, ErrBroken)
 	}
 	in := lineReader{disk: l.disk, name: name, off: l.size}
@@ -139,7 +140,7 @@ func (l *log) readSegment(fn func(*audit.Line) error) (torn int64, err error) {
 			return 0, err
 		}
 		if line == nil || bytes.IndexByte(line, 0) >= 0 { // a power cut leaves zeros where it comes before a sector
-			return st.size - l.size, nil
+			return st.Size - l.size, nil
 		}
 		parsed, err := audit.Parse(line)
 		if err == nil && parsed.Prev != head {
@@ -165,7 +166,7 @@ func (l *log) readSegment(fn func(*audit.Line) error) (torn int64, err error) {
 
 // lineReader reads a file line by line; its memory is bounded by the longest one.
 type lineReader struct {
-	disk disk
+	disk disk.Disk
 	name string
 	off  int64 // of the end of buf
 	buf  []byte

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
@@ -274,7 +275,7 @@ func TestClockGoesBack(t *testing.T) {
 
 // endless is a disk whose files have no end, and no newline.
 type endless struct {
-	disk
+	disk.Disk
 	reads int
 }
 

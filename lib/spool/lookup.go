@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -91,7 +92,7 @@ func (s *Spool) matchClosed(m *matches, from mark) error {
 }
 
 func (s *Spool) matchPruned(m *matches) error {
-	names, err := list(s.disk, prunedDir)
+	names, err := disk.List(s.disk, prunedDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

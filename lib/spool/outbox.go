@@ -53,7 +53,7 @@ func (v view) Outboxes(fn func(parent string) error) error {
 			return nil
 		}
 		info, err := v.disk.Stat(outboxDir + "/" + name)
-		all = append(all, box{parent, info.mtime})
+		all = append(all, box{parent, info.Mtime})
 		return err
 	})
 	slices.SortFunc(all, func(a, b box) int {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 )
@@ -50,7 +51,7 @@ func readPosition(dir, source string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.close()
+	defer d.Close()
 	return d.Read(positionFile(source))
 }
 
@@ -122,7 +123,7 @@ func (s *Spool) verifyPositions(r *Report) error {
 	for name, p := range r.positions {
 		want[name] = p.Append(nil)
 	}
-	names, err := list(s.disk, positionDir)
+	names, err := disk.List(s.disk, positionDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/task"
 )
 
@@ -66,13 +67,13 @@ func (sh shards) add(l *audit.Line) {
 }
 
 // write replaces the files durably.
-func (sh shards) write(d disk) error {
+func (sh shards) write(d disk.Disk) error {
 	if len(sh) == 0 {
 		return nil
 	}
-	var files []newFile
+	var files []disk.File
 	for name, b := range sh {
-		files = append(files, newFile{name: tmpDir + name[len(prunedDir):], b: b})
+		files = append(files, disk.File{Name: tmpDir + name[len(prunedDir):], Data: b})
 	}
 	if err := errors.Join(d.WriteAll(files), d.SyncAll()); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (sh shards) write(d disk) error {
 var errShard = fmt.Errorf("%w, or a file made from it", ErrBroken)
 
 // findPruned returns where the line of an id stands, or would be written.
-func findPruned(d disk, id string) (off int64, last task.State, err error) {
+func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) {
 	err = lines(d, prunedFile(id), prunedWidth, func(at int64, line []byte) (bool, error) {
 		if !task.ValidID(string(line[:32])) && line[0] != 0 { // zeros are what a power cut left
 			return false, fmt.Errorf("%w: %s: not a line of an id", errShard, prunedFile(id))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -120,7 +121,7 @@ func TestListCorrects(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 6)...), start(""), finish(queue.End{}))
 	writer := opened(t, s.dir)
-	s.disk = &interrupted{disk: s.disk, at: string(task.Completed), fn: func() {
+	s.disk = &interrupted{Disk: s.disk, at: string(task.Completed), fn: func() {
 		do(t, writer, start(""), finish(queue.End{}), start(""), add(mails(20, 2)...))
 	}}
 	s.log.disk = s.disk
@@ -145,13 +146,13 @@ func TestListCorrects(t *testing.T) {
 
 // interrupted is a disk that calls fn when a directory has been read.
 type interrupted struct {
-	disk
+	disk.Disk
 	at string
 	fn func()
 }
 
 func (d *interrupted) Names(dir string, fn func(string) error) error {
-	err := d.disk.Names(dir, fn)
+	err := d.Disk.Names(dir, fn)
 	if run := d.fn; dir == d.at && run != nil {
 		d.fn = nil
 		run()
@@ -165,7 +166,7 @@ func TestSnapshotOfAQueueThatMoves(t *testing.T) {
 		s := original(t)
 		do(t, s, add(mails(1, 6)...), start(""), finish(queue.End{}))
 		writer := opened(t, s.dir)
-		s.disk = &interrupted{disk: s.disk, at: dir, fn: func() {
+		s.disk = &interrupted{Disk: s.disk, at: dir, fn: func() {
 			do(t, writer, start(""), finish(queue.End{Result: []byte("result")}), start(""), add(mails(20, 2)...), prune)
 		}}
 		s.log.disk = s.disk
@@ -195,7 +196,7 @@ func TestVerifyOfAQueueThatMoves(t *testing.T) {
 			do(t, s, add(mails(1, 6)...), start(""), finish(done), prune, start(""), finish(done), start(""))
 			victim := in(t, s, task.Scheduled)[2]
 			writer := opened(t, s.dir)
-			s.disk = &interrupted{disk: s.disk, at: dir, fn: func() {
+			s.disk = &interrupted{Disk: s.disk, at: dir, fn: func() {
 				if edited {
 					write(t, filepath.Join(s.dir, taskFile(task.Scheduled, victim)), "{}\n")
 				}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/task"
@@ -226,7 +227,7 @@ func (s *Spool) moveAside(torn int64) error {
 
 // sweep removes what a command that died left in tmp.
 func (s *Spool) sweep() error {
-	names, err := list(s.disk, tmpDir)
+	names, err := disk.List(s.disk, tmpDir)
 	for _, n := range names {
 		// A directory is none of ours, and in nobody's way.
 		if e := s.disk.Remove(tmpDir + "/" + n); e != nil && !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, unix.EISDIR) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/disk/disktest"
 	"pulse/lib/queue"
 	"pulse/lib/seen"
 )
@@ -19,7 +20,7 @@ import (
 type notes string
 
 // spool is spoolOn with a memory.
-func (dir notes) spool(d *crashFS) (*Spool, error) {
+func (dir notes) spool(d *disktest.FS) (*Spool, error) {
 	s := spoolOn(d)
 	var err error
 	if s.memory.first, err = s.first(); err == nil {
@@ -29,20 +30,20 @@ func (dir notes) spool(d *crashFS) (*Spool, error) {
 }
 
 // run runs an operation on a queue that is told of, and then as fault says.
-func (dir notes) run(op operation, w *world, d *crashFS, fault func(int) fate) error {
+func (dir notes) run(op operation, w *world, d *disktest.FS, fault func(int) disktest.Fate) error {
 	s, err := dir.spool(d)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	d.actor, d.ops, d.fault = who(op), 0, fault
+	d.Account, d.Ops, d.Fault = who(op), 0, fault
 	err = attempt(op, s, w.now)
-	d.fault = nil
+	d.Fault = nil
 	return err
 }
 
 // lacking returns an error if what was noted is not in the queue.
-func (dir notes) lacking(w *world, d *crashFS) error {
+func (dir notes) lacking(w *world, d *disktest.FS) error {
 	s, err := dir.spool(d)
 	if err != nil {
 		return err
@@ -70,21 +71,16 @@ func cutEverywhere(t *testing.T, w *world) (cases int, err error) {
 		if err != nil {
 			return cases, err
 		}
-		next := &world{disk: w.disk.clone(), now: w.now}
-		for n := 1 + i%3; n == 1+i%3 || n <= next.disk.ops; n += 3 {
-			for _, how := range append(slices.Sorted(maps.Keys(fates)), "") {
-				d := w.disk.clone()
+		next := &world{disk: w.disk.Clone(), now: w.now}
+		for n := 1 + i%3; n == 1+i%3 || n <= next.disk.Ops; n += 3 {
+			for _, how := range append(slices.Sorted(maps.Keys(disktest.Fates)), "") {
+				d := w.disk.Clone()
 				if err := dir.restore(before); err != nil {
 					return cases, err
 				}
-				dir.run(op, w, d, func(k int) fate {
-					if k == n {
-						return fates[how]
-					}
-					return fate{}
-				})
-				next.disk.ops = max(next.disk.ops, d.ops)
-				d.powerCut(r)
+				dir.run(op, w, d, disktest.At(n, disktest.Fates[how]))
+				next.disk.Ops = max(next.disk.Ops, d.Ops)
+				d.PowerCut(r)
 				if err := dir.lacking(w, d); err != nil {
 					return cases, fmt.Errorf("%d %s, step %d, %s: %w", i, op.name, n, how, err)
 				}
@@ -94,7 +90,7 @@ func cutEverywhere(t *testing.T, w *world) (cases int, err error) {
 		if err := errors.Join(dir.restore(before), dir.run(op, w, next.disk, nil)); err != nil {
 			return cases, err
 		}
-		next.disk.ops, next.now = 0, w.now.Add(1)
+		next.disk.Ops, next.now = 0, w.now.Add(1)
 		w = next
 	}
 	return cases, nil
@@ -138,7 +134,7 @@ func TestNotesAfterPowerCut(t *testing.T) {
 func TestNotesFindLostLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(false, false)
-	w.disk.lieFile, w.disk.lieAll = true, true
+	w.disk.LieFile, w.disk.LieAll = true, true
 	if cases, err := cutEverywhere(t, w); err == nil || !strings.Contains(err.Error(), "it lacks a line") {
 		t.Errorf("after %d interruptions: %v", cases, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 )
@@ -36,7 +37,7 @@ func ReadSessions(dir string, done <-chan struct{}) (list []approval.Session, er
 // Sessions returns all sessions, those opened first first. One that can't be read
 // is good for nothing, and left out.
 func (v view) Sessions() (all []approval.Session, err error) {
-	names, err := list(v.disk, sessionDir)
+	names, err := disk.List(v.disk, sessionDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a snapshot has none
 	}

@@ -11,10 +11,10 @@ func (s *Spool) Signs() (made, moved time.Time, err error) {
 	}
 	err = s.disk.Names(positionDir, func(name string) error {
 		st, err := s.disk.Stat(positionDir + "/" + name)
-		if st.mtime.After(moved) {
-			moved = st.mtime
+		if st.Mtime.After(moved) {
+			moved = st.Mtime
 		}
 		return err
 	})
-	return st.mtime, moved, err
+	return st.Mtime, moved, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
@@ -191,7 +192,7 @@ func TestReadersAreNotWaitedForForever(t *testing.T) {
 // fullDisk fails every read after some: to the one who copies that looks like a
 // disk that is full.
 type fullDisk struct {
-	disk
+	disk.Disk
 	left int
 }
 
@@ -199,7 +200,7 @@ func (d *fullDisk) ReadAt(name string, off int64, b []byte) (int, error) {
 	if d.left--; d.left < 0 {
 		return 0, &fs.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
 	}
-	return d.disk.ReadAt(name, off, b)
+	return d.Disk.ReadAt(name, off, b)
 }
 
 // TestSnapshotFails: whatever stood there stands there, and nothing else.
@@ -211,7 +212,7 @@ func TestSnapshotFails(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		failed := 0
 		for n := 0; ; n++ {
-			s.disk = &fullDisk{disk: whereof, left: n}
+			s.disk = &fullDisk{Disk: whereof, left: n}
 			s.log.disk = s.disk
 			err := s.Snapshot(dir)
 			s.disk, s.log.disk = whereof, whereof

@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/safefile"
@@ -65,9 +66,6 @@ const Workers = "workers"
 // format is the content of the file of that name.
 const format = "pulse-queue 1\n"
 
-// LockTimeout is how long a command waits for another one's transition.
-const LockTimeout = 60 * time.Second
-
 func directories() []string {
 	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, Workers}
 	for _, s := range task.States {
@@ -83,7 +81,7 @@ type Spool struct {
 	Committed func(*audit.Line) // is told what this Spool changed, once it is durable; may be nil
 
 	dir  string
-	disk disk
+	disk disk.Disk
 	lock locker
 	log  log
 
@@ -156,8 +154,8 @@ func There(dir string) error {
 // check fails if what was opened is no queue of this format, or not to be trusted.
 func (s *Spool) check(snapshot bool) error {
 	dir := s.dir
-	if d, ok := s.disk.(*osDisk); ok && !snapshot { // it may be another one than before
-		if err := trust(dir, uint32(d.uid), uint32(d.gid), d.shared); err != nil {
+	if d, ok := s.disk.(*disk.Dir); ok && !snapshot { // it may be another one than before
+		if err := trust(dir, uint32(d.UID), uint32(d.GID), d.Shared()); err != nil {
 			return err
 		}
 	}
@@ -218,7 +216,7 @@ func open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	_, err = d.Stat(unsafeFile)
-	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: &flock{disk: d}}
+	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: lockOf(d)}
 	s.log = startOf(d)
 	return s, nil
 }
@@ -226,8 +224,8 @@ func open(dir string) (*Spool, error) {
 // Interrupt makes an end of waiting for the queue's lock when done is closed.
 func (s *Spool) Interrupt(done <-chan struct{}) {
 	s.done = done
-	if l, ok := s.lock.(*flock); ok {
-		l.done = done
+	if l, ok := s.lock.(flock); ok {
+		l.Done = done
 	}
 }
 
@@ -236,8 +234,8 @@ func (s *Spool) Close() {
 	if r := s.memory.record; r != nil {
 		r.Close()
 	}
-	if d, ok := s.disk.(*osDisk); ok {
-		d.close()
+	if d, ok := s.disk.(*disk.Dir); ok {
+		d.Close()
 	}
 	if s.snapshot {
 		unix.Close(s.reading)
@@ -295,7 +293,12 @@ func Create(dir string, opt Options) error {
 	if int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
 		return fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner", "%s: somebody else's directory is no queue yet", dir)
 	}
-	unlock, err := (&flock{path: filepath.Join(dir, lockFile)}).take()
+	d, err := openDisk(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	unlock, err := lockOf(d).take()
 	if err != nil {
 		return err
 	}
@@ -348,7 +351,7 @@ func build(dir string, opt Options) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	empty := []string{agendaFile, startsFile}
 	if opt.Unsafe {
 		empty = append(empty, unsafeFile)
@@ -379,21 +382,6 @@ func syncParent(dir string) error {
 	}
 	defer unix.Close(fd)
 	return unix.Fsync(fd)
-}
-
-// writeSynced puts a whole file in place durably: never a part of it.
-func writeSynced(d disk, name string, b []byte) error {
-	tmp := tmpDir + "/" + filepath.Base(name)
-	if err := d.Write(tmp, b, time.Time{}); err != nil {
-		return err
-	}
-	if err := d.SyncFile(tmp); err != nil {
-		return err
-	}
-	if err := d.Rename(tmp, name); err != nil {
-		return err
-	}
-	return d.SyncDir(filepath.Dir("/" + name)[1:])
 }
 
 // onlyOurs refuses to make a queue among other people's files.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk/disktest"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/task"
@@ -576,14 +577,14 @@ func TestSyncsPerCommit(t *testing.T) {
 		{finish(queue.End{Exit: 0, Result: []byte("x")}), 9},
 		{grant("a1"), 4},
 	} {
-		d := newCrashFS()
+		d := disktest.New()
 		s := spoolOn(d)
 		do(t, s, add(mails(1000, 1)...), start(""), finish(queue.End{}), add(mails(1001, 2)...), start(""))
-		d.syncs = 0
+		d.Syncs = 0
 		do(t, s, c.op)
-		t.Logf("%s: %d syncs", c.op.name, d.syncs)
-		if d.syncs > c.most {
-			t.Errorf("%s: %d syncs, want at most %d", c.op.name, d.syncs, c.most)
+		t.Logf("%s: %d syncs", c.op.name, d.Syncs)
+		if d.Syncs > c.most {
+			t.Errorf("%s: %d syncs, want at most %d", c.op.name, d.Syncs, c.most)
 		}
 	}
 }

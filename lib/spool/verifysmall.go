@@ -115,8 +115,8 @@ func (s *Spool) verifySize(r *Report, name string, want int64) error {
 	if errors.Is(err, fs.ErrNotExist) && want == 0 {
 		return nil
 	}
-	if err == nil && st.size != want && !r.Broken {
-		r.findSmall("%s: it has %d bytes, and should have %d", name, st.size, want)
+	if err == nil && st.Size != want && !r.Broken {
+		r.findSmall("%s: it has %d bytes, and should have %d", name, st.Size, want)
 	}
 	return err
 }

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"pulse/lib/approval"
 	"pulse/lib/audit"
+	"pulse/lib/disk"
 	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/task"
@@ -200,17 +199,6 @@ func (v view) Load(st task.State, id string) (queue.Stored, error) {
 	return stored, err
 }
 
-// notFile reports whether something else lies where a file should, or one that is
-// not ours to read. Unlike an I/O error that is no reason to stop.
-func notFile(err error) bool {
-	for _, e := range []error{errOdd, errLarge, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ENXIO} { // ENXIO: a FIFO, a socket
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // object reads a small file that holds one object; a file that is absent is no
 // error and not found, one that can't be what it should be is ErrCorrupt.
 func (v view) object(name string, fn func(record.Value) error) (found bool, err error) {
@@ -221,7 +209,7 @@ func (v view) object(name string, fn func(record.Value) error) (found bool, err 
 // held is object for what somebody said: holder is who alone can have written it, 0 if
 // that is nobody, or root.
 func (v view) held(name string, fn func(record.Value) error) (holder int, found bool, err error) {
-	b, holder, err := v.disk.ReadHeld(name)
+	b, holder, err := v.disk.ReadOwned(name)
 	found, err = parsed(name, b, err, fn)
 	return holder, found, err
 }
@@ -266,7 +254,7 @@ func (v view) Approval(id string) (*approval.Approval, error) {
 // Grants returns all grants, oldest first. One that can't be read is good for
 // nothing, and left out.
 func (v view) Grants() ([]approval.Grant, error) {
-	names, err := list(v.disk, grantDir)
+	names, err := disk.List(v.disk, grantDir)
 	if err != nil {
 		return nil, err
 	}

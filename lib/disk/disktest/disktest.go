@@ -1,6 +1,13 @@
-package spool
+// Package disktest is a disk in memory for crash tests: it can end a process, or fail, at
+// every step, and forgets what was not synced when the power is cut.
+//
+// Invariant: it forgets whatever a disk may forget. A store that passes here with every
+// step ended in every way keeps its promises on a journal and without one. Caveat: it
+// runs one command at a time.
+package disktest
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -10,27 +17,29 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"pulse/lib/disk"
 )
 
-// crashFS is a disk in memory that forgets. What was not synced may be lost when
-// the power goes: names and contents apart, in any combination, a file's last
-// bytes cut off or turned into zeros. A rename is one step where names are ordered, as
-// a journal orders them; elsewhere it is two, of a name that comes and one that goes,
-// and after a power cut a file may have both names or none of them.
-type crashFS struct {
+// FS is a disk in memory that forgets. What was not synced may be lost when the power goes:
+// names and contents apart, in any combination, a file's last bytes cut off or turned into
+// zeros. A rename is one step where names are ordered, as a journal orders them; elsewhere
+// it is two, of a name that comes and one that goes, and after a power cut a file may have
+// both names or neither.
+type FS struct {
+	Ordered bool // names reach the disk in the order of their changes (ext4, xfs)
+	Group   bool // others than the owner may write it, so that Shared is true
+	Account int  // uid of the account that runs the commands
+
+	LieFile, LieDir, LieAll bool // that sync does nothing: a naive writer, for control
+
+	Fault func(n int) Fate // asked before every operation that changes anything; nil: none fails
+	Ops   int              // how many of those there were
+	Syncs int
+
 	names   map[string]*inode // as the system call interface shows them
 	durable map[string]*inode
 	pending []nameOp // changes of names that no sync has covered
-	ordered bool     // names reach the disk in the order of their changes (ext4, xfs)
-
-	lieFile, lieDir, lieAll bool // that sync does nothing: a naive writer, for control
-
-	shared bool // the queue has approvers
-	actor  int  // uid of who runs the commands
-
-	ops   int              // operations so far
-	fault func(n int) fate // asked before every operation; nil: none fails
-	syncs int
 }
 
 type inode struct {
@@ -39,27 +48,57 @@ type inode struct {
 	durable []byte
 	unsaved [][]byte // what data was since the last sync, oldest first
 	clean   bool     // a sync failed since the last write: the next one does nothing
-	holder  int      // who alone could write it; 0: others could
+	owner   int      // the account that alone could write it; 0: others could
 }
 
 type nameOp map[string]*inode // nil: removed
 
-// fate is what becomes of one operation.
-type fate struct {
-	err  error // it fails so
-	half bool  // and a write is half done first
-	die  bool  // the process ends before it returns
+// Fate is what becomes of one operation.
+type Fate struct {
+	Err  error // it fails so
+	Half bool  // and a write is half done first
+	Die  bool  // the process ends before it returns
 }
 
-// died is the panic of a process that was killed.
-type died struct{}
-
-func newCrashFS() *crashFS {
-	return &crashFS{names: map[string]*inode{}, durable: map[string]*inode{}}
+// Fates are those that a store has to stand at every step.
+var Fates = map[string]Fate{
+	"killed before": {Err: syscall.EINTR, Die: true},
+	"killed within": {Err: syscall.EINTR, Half: true, Die: true},
+	"killed after":  {Die: true},
+	"EIO":           {Err: syscall.EIO},
+	"ENOSPC":        {Err: syscall.ENOSPC, Half: true},
 }
 
-// clone copies the disk; the copy has no faults.
-func (d *crashFS) clone() *crashFS {
+// At is a Fault: the nth operation has a fate, and the others have none.
+func At(n int, f Fate) func(int) Fate {
+	return func(k int) Fate {
+		if k == n {
+			return f
+		}
+		return Fate{}
+	}
+}
+
+// ErrKilled is the error of a process that was killed.
+var ErrKilled = errors.New("killed")
+
+// Run runs a command, and returns its error, or ErrKilled.
+func Run(command func() error) (err error) {
+	defer func() {
+		if r := recover(); r == ErrKilled {
+			err = ErrKilled
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	return command()
+}
+
+// New returns an empty disk.
+func New() *FS { return &FS{names: map[string]*inode{}, durable: map[string]*inode{}} }
+
+// Clone copies the disk; the copy has no faults.
+func (d *FS) Clone() *FS {
 	seen := map[*inode]*inode{nil: nil}
 	copied := func(i *inode) *inode {
 		if _, ok := seen[i]; !ok {
@@ -69,9 +108,9 @@ func (d *crashFS) clone() *crashFS {
 		}
 		return seen[i]
 	}
-	c := newCrashFS()
-	c.shared, c.actor = d.shared, d.actor
-	c.ordered, c.lieFile, c.lieDir, c.lieAll = d.ordered, d.lieFile, d.lieDir, d.lieAll
+	c := New()
+	c.Ordered, c.Group, c.Account = d.Ordered, d.Group, d.Account
+	c.LieFile, c.LieDir, c.LieAll = d.LieFile, d.LieDir, d.LieAll
 	for n, i := range d.names {
 		c.names[n] = copied(i)
 	}
@@ -88,11 +127,19 @@ func (d *crashFS) clone() *crashFS {
 	return c
 }
 
-// powerCut leaves what a disk may hold after the power went.
-func (d *crashFS) powerCut(r *rand.Rand) {
+// Each calls fn for each file, whatever its directory, and with the account that alone can
+// have written it, 0 if there is none.
+func (d *FS) Each(fn func(name string, owner int)) {
+	for _, n := range slices.Sorted(maps.Keys(d.names)) {
+		fn(n, d.names[n].owner)
+	}
+}
+
+// PowerCut leaves what a disk may hold after the power went.
+func (d *FS) PowerCut(r *rand.Rand) {
 	keep := r.IntN(len(d.pending) + 1)
 	for i, op := range d.pending {
-		if d.ordered && i < keep || !d.ordered && r.IntN(2) == 0 {
+		if d.Ordered && i < keep || !d.Ordered && r.IntN(2) == 0 {
 			d.put(d.durable, op)
 		}
 	}
@@ -103,8 +150,8 @@ func (d *crashFS) powerCut(r *rand.Rand) {
 	}
 }
 
-// sector is what a disk writes whole or not at all.
-const sector = 512
+// Sector is how many bytes a disk writes whole or not at all.
+const Sector = 512
 
 // forget picks one of the contents the disk may have: writes since the last sync
 // came through in part, and not in their order.
@@ -113,8 +160,8 @@ func (i *inode) forget(r *rand.Rand) {
 	last := r.IntN(len(versions))
 	versions = versions[:last+1]
 	b := make([]byte, len(versions[last]))
-	for off := 0; off < len(b); off += sector {
-		end := min(off+sector, len(b))
+	for off := 0; off < len(b); off += Sector {
+		end := min(off+Sector, len(b))
 		// What a version does not have reads as zeros.
 		if from := versions[r.IntN(last+1)]; r.IntN(2) == 0 {
 			copy(b[off:end], versions[last][off:end])
@@ -128,7 +175,7 @@ func (i *inode) forget(r *rand.Rand) {
 	i.data, i.durable, i.unsaved = b, b, nil
 }
 
-func (d *crashFS) put(m map[string]*inode, op nameOp) {
+func (d *FS) put(m map[string]*inode, op nameOp) {
 	for n, i := range op {
 		if i == nil {
 			delete(m, n)
@@ -139,14 +186,14 @@ func (d *crashFS) put(m map[string]*inode, op nameOp) {
 }
 
 // change makes a change of names visible, and durable some day.
-func (d *crashFS) change(op nameOp) {
+func (d *FS) change(op nameOp) {
 	d.put(d.names, op)
 	d.pending = append(d.pending, op)
 }
 
 // commit makes the pending changes that want asks for durable, and with them, for
 // the same names, what they replaced.
-func (d *crashFS) commit(want func(name string) bool) {
+func (d *FS) commit(want func(name string) bool) {
 	last := -1
 	for i, op := range d.pending {
 		for n := range op {
@@ -159,7 +206,7 @@ func (d *crashFS) commit(want func(name string) bool) {
 	done := map[string]bool{}
 	for i := len(d.pending) - 1; i >= 0; i-- {
 		op := d.pending[i]
-		hit := d.ordered && i <= last
+		hit := d.Ordered && i <= last
 		for n := range op {
 			hit = hit || want(n)
 		}
@@ -196,35 +243,36 @@ func (i *inode) sync() {
 
 // step counts an operation and asks for its fate; do is what it does if it does
 // anything, half what is left of it when it is interrupted.
-func (d *crashFS) step(op, name string, do, half func()) error {
-	d.ops++
-	var f fate
-	if d.fault != nil {
-		f = d.fault(d.ops)
+func (d *FS) step(op, name string, do, half func()) error {
+	d.Ops++
+	var f Fate
+	if d.Fault != nil {
+		f = d.Fault(d.Ops)
 	}
 	switch {
-	case f.half && half != nil:
+	case f.Half && half != nil:
 		half()
-	case f.err == nil:
+	case f.Err == nil:
 		do()
 	}
-	if f.die {
-		panic(died{})
+	if f.Die {
+		panic(ErrKilled)
 	}
-	if f.err != nil {
-		return &fs.PathError{Op: op, Path: name, Err: f.err}
+	if f.Err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: f.Err}
 	}
 	return nil
 }
 
-func (d *crashFS) find(op, name string) (*inode, error) {
+func (d *FS) find(op, name string) (*inode, error) {
 	if i := d.names[name]; i != nil {
 		return i, nil
 	}
 	return nil, &fs.PathError{Op: op, Path: name, Err: syscall.ENOENT}
 }
 
-func (d *crashFS) Read(name string) ([]byte, error) {
+// Read implements disk.Disk.
+func (d *FS) Read(name string) ([]byte, error) {
 	i, err := d.find("read", name)
 	if err != nil {
 		return nil, err
@@ -232,28 +280,32 @@ func (d *crashFS) Read(name string) ([]byte, error) {
 	return slices.Clone(i.data), nil
 }
 
-func (d *crashFS) Shared() bool { return d.shared }
+// Shared implements disk.Disk.
+func (d *FS) Shared() bool { return d.Group }
 
-func (d *crashFS) ReadHeld(name string) ([]byte, int, error) {
+// ReadOwned implements disk.Disk.
+func (d *FS) ReadOwned(name string) ([]byte, int, error) {
 	b, err := d.Read(name)
-	if err != nil || !d.shared {
+	if err != nil || !d.Group {
 		return b, 0, err
 	}
-	return b, d.names[name].holder, nil
+	return b, d.names[name].owner, nil
 }
 
-func (d *crashFS) WriteHeld(name string, b []byte) error {
+// WriteOwned implements disk.Disk.
+func (d *FS) WriteOwned(name string, b []byte) error {
 	b = slices.Clone(b)
-	put := func(b []byte, holder int) {
-		i := &inode{holder: holder}
+	put := func(b []byte, owner int) {
+		i := &inode{owner: owner}
 		d.change(nameOp{name: i})
 		i.set(nil, time.Time{})
 		i.set(b, time.Time{})
 	}
-	return d.step("write", name, func() { put(b, d.actor) }, func() { put(b[:len(b)/2], 0) })
+	return d.step("write", name, func() { put(b, d.Account) }, func() { put(b[:len(b)/2], 0) })
 }
 
-func (d *crashFS) ReadAt(name string, off int64, b []byte) (int, error) {
+// ReadAt implements disk.Disk.
+func (d *FS) ReadAt(name string, off int64, b []byte) (int, error) {
 	i, err := d.find("read", name)
 	if err != nil {
 		return 0, err
@@ -261,7 +313,8 @@ func (d *crashFS) ReadAt(name string, off int64, b []byte) (int, error) {
 	return copy(b, i.data[min(int(off), len(i.data)):]), nil
 }
 
-func (d *crashFS) Names(dir string, fn func(string) error) error {
+// Names implements disk.Disk.
+func (d *FS) Names(dir string, fn func(string) error) error {
 	for _, n := range slices.Sorted(maps.Keys(d.names)) {
 		if base, ok := strings.CutPrefix(n, dir+"/"); ok {
 			if err := fn(base); err != nil {
@@ -272,15 +325,17 @@ func (d *crashFS) Names(dir string, fn func(string) error) error {
 	return nil
 }
 
-func (d *crashFS) Stat(name string) (stat, error) {
+// Stat implements disk.Disk.
+func (d *FS) Stat(name string) (disk.Stat, error) {
 	i, err := d.find("stat", name)
 	if err != nil {
-		return stat{}, err
+		return disk.Stat{}, err
 	}
-	return stat{size: int64(len(i.data)), mtime: i.mtime, file: fileID{ino: uint64(uintptr(unsafe.Pointer(i)))}}, nil
+	return disk.Stat{Size: int64(len(i.data)), Mtime: i.mtime, ID: [2]uint64{1: uint64(uintptr(unsafe.Pointer(i)))}}, nil
 }
 
-func (d *crashFS) Write(name string, b []byte, mtime time.Time) error {
+// Write implements disk.Disk.
+func (d *FS) Write(name string, b []byte, mtime time.Time) error {
 	b = slices.Clone(b)
 	put := func(b []byte) {
 		i := &inode{}
@@ -291,16 +346,18 @@ func (d *crashFS) Write(name string, b []byte, mtime time.Time) error {
 	return d.step("write", name, func() { put(b) }, func() { put(b[:len(b)/2]) })
 }
 
-func (d *crashFS) WriteAll(files []newFile) error {
+// WriteAll implements disk.Disk.
+func (d *FS) WriteAll(files []disk.File) error {
 	for _, f := range files {
-		if err := d.Write(f.name, f.b, f.mtime); err != nil {
+		if err := d.Write(f.Name, f.Data, f.Mtime); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *crashFS) WriteAt(name string, off int64, b []byte) error {
+// WriteAt implements disk.Disk.
+func (d *FS) WriteAt(name string, off int64, b []byte) error {
 	put := func(b []byte) {
 		i := d.names[name]
 		if i == nil {
@@ -313,7 +370,8 @@ func (d *crashFS) WriteAt(name string, off int64, b []byte) error {
 	return d.step("write", name, func() { put(b) }, func() { put(b[:len(b)/2]) })
 }
 
-func (d *crashFS) Truncate(name string, size int64) error {
+// Truncate implements disk.Disk.
+func (d *FS) Truncate(name string, size int64) error {
 	i, err := d.find("truncate", name)
 	if err != nil {
 		return err
@@ -321,7 +379,8 @@ func (d *crashFS) Truncate(name string, size int64) error {
 	return d.step("truncate", name, func() { i.set(slices.Clone(i.data[:size]), i.mtime) }, nil)
 }
 
-func (d *crashFS) Rename(from, to string) error {
+// Rename implements disk.Disk.
+func (d *FS) Rename(from, to string) error {
 	i, err := d.find("rename", from)
 	if err != nil {
 		return err
@@ -329,7 +388,7 @@ func (d *crashFS) Rename(from, to string) error {
 	return d.step("rename", from, func() {
 		switch {
 		case d.names[to] == i: // rename(2): two links of one file stay what they are
-		case d.ordered:
+		case d.Ordered:
 			d.change(nameOp{from: nil, to: i})
 		default:
 			d.change(nameOp{to: i})
@@ -338,7 +397,8 @@ func (d *crashFS) Rename(from, to string) error {
 	}, nil)
 }
 
-func (d *crashFS) Link(from, to string) error {
+// Link implements disk.Disk.
+func (d *FS) Link(from, to string) error {
 	i, err := d.find("link", from)
 	if err != nil {
 		return err
@@ -350,21 +410,23 @@ func (d *crashFS) Link(from, to string) error {
 	}, nil)
 }
 
-func (d *crashFS) Remove(name string) error {
+// Remove implements disk.Disk.
+func (d *FS) Remove(name string) error {
 	if _, err := d.find("remove", name); err != nil {
 		return err
 	}
 	return d.step("remove", name, func() { d.change(nameOp{name: nil}) }, nil)
 }
 
-func (d *crashFS) SyncFile(name string) error {
+// SyncFile implements disk.Disk.
+func (d *FS) SyncFile(name string) error {
 	i, err := d.find("sync", name)
 	if err != nil {
 		return err
 	}
-	d.syncs++
+	d.Syncs++
 	err = d.step("sync", name, func() {
-		if !d.lieFile {
+		if !d.LieFile {
 			i.sync()
 		}
 	}, nil)
@@ -374,19 +436,21 @@ func (d *crashFS) SyncFile(name string) error {
 	return err
 }
 
-func (d *crashFS) SyncDir(dir string) error {
-	d.syncs++
+// SyncDir implements disk.Disk.
+func (d *FS) SyncDir(dir string) error {
+	d.Syncs++
 	return d.step("sync", dir, func() {
-		if !d.lieDir {
+		if !d.LieDir {
 			d.commit(func(name string) bool { return strings.TrimPrefix(path.Dir(name), ".") == dir })
 		}
 	}, nil)
 }
 
-func (d *crashFS) SyncAll() error {
-	d.syncs++
+// SyncAll implements disk.Disk.
+func (d *FS) SyncAll() error {
+	d.Syncs++
 	err := d.step("syncfs", ".", func() {
-		if d.lieAll {
+		if d.LieAll {
 			return
 		}
 		for _, i := range d.names {

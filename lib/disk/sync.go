@@ -1,4 +1,4 @@
-package spool
+package disk
 
 import (
 	"io/fs"
@@ -10,8 +10,8 @@ import (
 const maxWet = 16
 
 // keep keeps the descriptor of a file for SyncFile, unless writing it failed: the name may
-// be another file's by then, and an error of the disk is told to who wrote.
-func (d *osDisk) keep(name string, fd int, err error) error {
+// be another file's by then, and the caller is told of the error.
+func (d *Dir) keep(name string, fd int, err error) error {
 	if err != nil {
 		unix.Close(fd)
 		return &fs.PathError{Op: "write", Path: name, Err: err}
@@ -26,25 +26,26 @@ func (d *osDisk) keep(name string, fd int, err error) error {
 	return nil
 }
 
-func (d *osDisk) drop(name string) {
+func (d *Dir) drop(name string) {
 	if fd, ok := d.wet[name]; ok {
 		unix.Close(fd)
 		delete(d.wet, name)
 	}
 }
 
-func (d *osDisk) dropAll() {
+func (d *Dir) dropAll() {
 	for name := range d.wet {
 		d.drop(name)
 	}
 }
 
-func (d *osDisk) SyncFile(name string) error {
+// SyncFile implements Disk.
+func (d *Dir) SyncFile(name string) error {
 	fd, ok := d.wet[name]
 	if !ok {
 		st, err := d.Stat(name)
-		if err == nil && st.odd {
-			err = &fs.PathError{Op: "sync", Path: name, Err: errOdd}
+		if err == nil && st.Odd {
+			err = &fs.PathError{Op: "sync", Path: name, Err: ErrOdd}
 		}
 		if err != nil {
 			return err
@@ -58,8 +59,9 @@ func (d *osDisk) SyncFile(name string) error {
 	return nil
 }
 
-func (d *osDisk) SyncDir(dir string) error {
-	fd, err := d.dir(dir)
+// SyncDir implements Disk.
+func (d *Dir) SyncDir(dir string) error {
+	fd, err := d.Fd(dir)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,8 @@ func (d *osDisk) SyncDir(dir string) error {
 	return nil
 }
 
-func (d *osDisk) SyncAll() error {
+// SyncAll implements Disk.
+func (d *Dir) SyncAll() error {
 	d.dropAll()
 	if err := unix.Syncfs(d.dirs[""]); err != nil {
 		return &fs.PathError{Op: "syncfs", Path: ".", Err: err}

@@ -1,4 +1,4 @@
-package spool
+package disk
 
 import (
 	"errors"
@@ -8,6 +8,29 @@ import (
 	"testing"
 	"time"
 )
+
+// options are those of a directory that a group may write.
+var options = Options{Tmp: "tmp", Most: func(string) int64 { return 1 << 20 }, Shared: 0o660, Owned: 0o640}
+
+// testDir is a directory that a test opened.
+type testDir struct {
+	*Dir
+	path string
+}
+
+func opened(t *testing.T) testDir {
+	t.Helper()
+	path := t.TempDir()
+	if err := os.Mkdir(filepath.Join(path, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return testDir{d, path}
+}
 
 // TestNamesLeadNowhereElse: a name may come out of a log that somebody forged, and
 // the directories may be links that he made.
@@ -19,11 +42,11 @@ func TestNamesLeadNowhereElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDisk(root)
+	d, err := Open(root, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
+	defer d.Close()
 	for _, name := range []string{
 		"", "/", ".", "..", "../aim/x", "meta/", "/meta", "meta/..", "meta/../../aim/x", "meta/.", "../x", "./x", "meta/deep/x", "link/x", "link/deep/x", "meta/l", "meta//x",
 		filepath.Join(aim, "x"),

@@ -1,4 +1,4 @@
-package spool
+package disk
 
 import (
 	"errors"
@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (d *osDisk) Rename(from, to string) error {
+// Rename implements Disk.
+func (d *Dir) Rename(from, to string) error {
 	ffd, fbase, err := d.at(from)
 	if err != nil {
 		return err
@@ -20,7 +21,7 @@ func (d *osDisk) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	restore, err := d.as()
+	restore, err := d.As()
 	if err != nil {
 		return err
 	}
@@ -44,12 +45,9 @@ func (d *osDisk) Rename(from, to string) error {
 	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 }
 
-// linked is the name of a link that is to replace a file.
-const linked = tmpDir + "/linked"
-
-// Link implements disk. Where a file may have one name only, or this account may not give
+// Link implements Disk. Where a file may have one name only, or this account may not give
 // it another one, it is renamed.
-func (d *osDisk) Link(from, to string) error {
+func (d *Dir) Link(from, to string) error {
 	ffd, fbase, err := d.at(from)
 	if err != nil {
 		return err
@@ -58,7 +56,7 @@ func (d *osDisk) Link(from, to string) error {
 	if err != nil {
 		return err
 	}
-	restore, err := d.as()
+	restore, err := d.As()
 	if err != nil {
 		return err
 	}
@@ -75,16 +73,17 @@ func (d *osDisk) Link(from, to string) error {
 	return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
 }
 
-// relink is Link where there is a file of that name. Nobody sees it gone.
-func (d *osDisk) relink(from, to string) error {
+// relink is Link where there is a file of that name, which it replaces in one step.
+func (d *Dir) relink(from, to string) error {
 	a, err := d.Stat(from)
 	if err != nil {
 		return err
 	}
 	b, err := d.Stat(to)
-	if err != nil || a.file == b.file {
+	if err != nil || a.ID == b.ID {
 		return err
 	}
+	linked := d.opt.Tmp + "/linked"
 	if err := d.Remove(linked); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -94,19 +93,20 @@ func (d *osDisk) relink(from, to string) error {
 	return d.Rename(linked, to)
 }
 
-func (d *osDisk) Remove(name string) error {
+// Remove implements Disk.
+func (d *Dir) Remove(name string) error {
 	fd, base, err := d.at(name)
 	if err != nil {
 		return err
 	}
-	restore, err := d.as()
+	restore, err := d.As()
 	if err != nil {
 		return err
 	}
 	err = unix.Unlinkat(fd, base, 0)
-	if err == unix.EISDIR && !strings.HasPrefix(name, setAside) {
-		// Somebody made it, and may want what is in it.
-		err = unix.Renameat(fd, base, d.dirs[""], setAside+base+"-"+strconv.FormatInt(time.Now().UnixNano(), 10))
+	if aside := d.opt.Tmp + "/aside-"; err == unix.EISDIR && d.opt.Tmp != "" && !strings.HasPrefix(name, aside) {
+		// It is a directory that somebody made, and may want what is in it.
+		err = unix.Renameat(fd, base, d.dirs[""], aside+base+"-"+strconv.FormatInt(time.Now().UnixNano(), 10))
 	}
 	restore()
 	if err != nil {
@@ -117,6 +117,3 @@ func (d *osDisk) Remove(name string) error {
 	d.drop(name)
 	return nil
 }
-
-// setAside is how the names begin of directories that lay where a file belongs.
-const setAside = tmpDir + "/aside-"

@@ -1,0 +1,120 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked is the error of a lock that somebody else has.
+var ErrLocked = errors.New("another command holds the lock")
+
+// Lock is a file whose flock(2) serves all who change something. The kernel gives it back
+// when the process that holds it dies. The file may be replaced while others wait for it.
+type Lock struct {
+	Wait time.Duration   // how long Take waits
+	Done <-chan struct{} // closed: Take waits no longer
+
+	dir  *Dir
+	name string
+}
+
+// Lock returns the lock of a file, which is made when it is taken.
+func (d *Dir) Lock(name string, wait time.Duration) *Lock {
+	return &Lock{Wait: wait, dir: d, name: name}
+}
+
+// Take takes the lock: ErrLocked if it does not get it in time, context.Canceled if Done
+// was closed. unlock gives it back.
+func (l *Lock) Take() (unlock func(), err error) {
+	fd, err := l.file()
+	if err != nil {
+		return nil, err
+	}
+	if err := Flock(fd, unix.LOCK_EX, l.Wait, l.Done); err != nil {
+		return nil, err
+	}
+	if !l.still(fd) {
+		unix.Close(fd)
+		return l.Take()
+	}
+	return func() { unix.Close(fd) }, nil
+}
+
+// Try is Take without waiting.
+func (l *Lock) Try() (unlock func(), err error) {
+	fd, err := l.file()
+	if err != nil {
+		return nil, err
+	}
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || !l.still(fd) {
+		unix.Close(fd)
+		return nil, ErrLocked
+	}
+	return func() { unix.Close(fd) }, nil
+}
+
+// file opens the lock file.
+func (l *Lock) file() (int, error) {
+	fd, err := l.dir.openInPlace(l.name, unix.O_RDWR|unix.O_CREAT)
+	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
+		// A lock that is there can be taken on a disk that can't be written, too.
+		if again, err2 := l.dir.openInPlace(l.name, unix.O_RDONLY); err2 == nil {
+			fd, err = again, nil
+		}
+	}
+	return fd, err
+}
+
+// still reports whether the file that is locked has the name of the lock: another command
+// would lock a file that was put in its place meanwhile.
+func (l *Lock) still(fd int) bool {
+	named, err := l.dir.Stat(l.name)
+	var is unix.Stat_t
+	return err == nil && unix.Fstat(fd, &is) == nil && idOf(&is) == named.ID
+}
+
+// Flock takes the flock(2) of a descriptor, shared or exclusive as how says. It gives up
+// after wait, with ErrLocked, and when done is closed, with context.Canceled; then it
+// closes the descriptor. A flock that waits can't be called off, so it is left to its own
+// goroutine.
+func Flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
+	if unix.Flock(fd, how|unix.LOCK_NB) == nil {
+		return nil
+	}
+	locked := make(chan error, 1)
+	go func() {
+		err := unix.EINTR
+		for err == unix.EINTR {
+			err, _ = unix.Flock(fd, how).(unix.Errno)
+		}
+		if err != 0 {
+			locked <- err
+			return
+		}
+		locked <- nil
+	}()
+	select {
+	case err := <-locked:
+		if err != nil {
+			unix.Close(fd)
+		}
+		return err
+	case <-done:
+		go abandon(fd, locked)
+		return context.Canceled
+	case <-time.After(wait):
+		go abandon(fd, locked)
+		return ErrLocked
+	}
+}
+
+// abandon closes fd after the flock that waits on it has ended: if it were closed before,
+// the flock would still wait, and its number be given to another file.
+func abandon(fd int, locked <-chan error) {
+	if err := <-locked; !errors.Is(err, unix.EBADF) {
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,78 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLockIsTheFileOfItsName: a lock on a file that lost its name keeps nobody out.
+func TestLockIsTheFileOfItsName(t *testing.T) {
+	d := opened(t)
+	name := filepath.Join(d.path, "lock")
+	held := locked(t, name)
+	first := make(chan func(), 1)
+	go func() {
+		unlock, err := d.Lock("lock", time.Minute).Take()
+		if err != nil {
+			t.Error(err)
+		}
+		first <- unlock
+	}()
+	waited(t, name)
+	if err := errors.Join(os.Remove(name), os.WriteFile(name, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(held)
+	unlock := <-first
+	defer unlock()
+	again, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(again)
+	if err := unix.Flock(again, unix.LOCK_EX|unix.LOCK_NB); err != unix.EWOULDBLOCK {
+		t.Errorf("the lock of that name is free: %v", err)
+	}
+}
+
+func locked(t *testing.T, name string) (fd int) {
+	t.Helper()
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// waited returns once somebody waits for the lock of a file: /proc/locks has an arrow in
+// its line.
+func waited(t *testing.T, name string) {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(name, &st); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.Contains(line, "->") && strings.Contains(line, fmt.Sprintf(":%d ", st.Ino)) {
+				return
+			}
+		}
+		runtime.Gosched()
+	}
+}

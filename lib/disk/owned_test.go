@@ -1,0 +1,66 @@
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestWrittenHasNoOwner: anybody who can write the directory can put a file that one account
+// alone could write where that account will write something else. From then on it has no
+// owner.
+func TestWrittenHasNoOwner(t *testing.T) {
+	for what, c := range map[string]struct {
+		at    string
+		write func(d *Dir, at string) error
+	}{
+		"the log, written in place": {"logs/a", func(d *Dir, at string) error { return d.WriteAt(at, 0, []byte("x")) }},
+		"the log, cut back":         {"logs/a", func(d *Dir, at string) error { return d.Truncate(at, 1) }},
+		"made anew":                 {"index", func(d *Dir, at string) error { return d.Write(at, []byte("x"), time.Time{}) }},
+		"in tmp":                    {"tmp/applied", func(d *Dir, at string) error { return d.Write(at, []byte("x"), time.Time{}) }},
+	} {
+		dir := t.TempDir()
+		for _, name := range []string{"", "tmp", "logs", "said"} {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path, fs.ModeSetgid|0o770); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := Open(dir, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		yes := "said/1"
+		if err := d.WriteOwned(yes, []byte("yes\n")); err != nil {
+			t.Fatal(err)
+		}
+		ownedMode := mode(t, dir, yes)
+		if err := d.Rename(yes, c.at); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.write(d, c.at); err != nil {
+			t.Fatal(err)
+		}
+		if got := mode(t, dir, c.at); ownedMode != options.Owned || got != options.Shared {
+			t.Errorf("%s: mode %04o, and %04o once it was written", what, ownedMode, got)
+		}
+		if _, owner, err := d.ReadOwned(c.at); owner != 0 || err != nil {
+			t.Errorf("%s: owned by %d, %v", what, owner, err)
+		}
+	}
+}
+
+func mode(t *testing.T, dir, name string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode().Perm()
+}

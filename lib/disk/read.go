@@ -1,0 +1,99 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Read implements Disk.
+func (d *Dir) Read(name string) ([]byte, error) {
+	st, err := d.Stat(name)
+	if err == nil {
+		err = d.opt.Fits(name, st.Size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, st.Size)
+	n, err := d.ReadAt(name, 0, b)
+	return b[:n], err
+}
+
+// ReadAt implements Disk.
+func (d *Dir) ReadAt(name string, off int64, b []byte) (n int, err error) {
+	fd, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	return pread(fd, name, off, b)
+}
+
+// pread fills b, unless the file ends before.
+func pread(fd int, name string, off int64, b []byte) (n int, err error) {
+	for n < len(b) {
+		k, err := unix.Pread(fd, b[n:], off+int64(n))
+		if err != nil {
+			return n, &fs.PathError{Op: "read", Path: name, Err: err}
+		}
+		if k == 0 {
+			break
+		}
+		n += k
+	}
+	return n, nil
+}
+
+// Names implements Disk.
+func (d *Dir) Names(dir string, fn func(name string) error) error {
+	restore, err := d.As()
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Openat(d.dirs[""], "./"+dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	restore() // fn may want it for itself
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1024) // a directory may hold a million
+		for _, name := range names {
+			if err := fn(name); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Stat implements Disk.
+func (d *Dir) Stat(name string) (Stat, error) {
+	fd, base, err := d.at(name)
+	if err != nil {
+		return Stat{}, err
+	}
+	restore, err := d.As()
+	if err != nil {
+		return Stat{}, err
+	}
+	defer restore()
+	var st unix.Stat_t
+	if err := unix.Fstatat(fd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Stat{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return Stat{st.Size, time.Unix(st.Mtim.Unix()), st.Mode&unix.S_IFMT != unix.S_IFREG, idOf(&st)}, nil
+}
+
+func idOf(st *unix.Stat_t) [2]uint64 { return [2]uint64{st.Dev, st.Ino} }
