@@ -2,7 +2,12 @@
 package lib_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +133,56 @@ func TestStagesLinkNoApproval(t *testing.T) {
 			if slices.Contains(deps, "pulse/lib/"+name) {
 				t.Errorf("%s links lib/%s", stage, name)
 			}
+		}
+	}
+}
+
+// TestLayoutOfQueueHasOwners: spool knows the paths of a queue, and runner those of its
+// locks. What works on a queue asks them, and joins no path itself.
+func TestLayoutOfQueueHasOwners(t *testing.T) {
+	users := map[string]int{"pulse-queue": 0, "pulse-approve": 0, "desk": 0, "health": 0}
+	eachFile(t, func(path string, f *ast.File) {
+		pkg := filepath.Base(filepath.Dir(path))
+		_, user := users[pkg]
+		if user {
+			users[pkg]++
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && user && x.Name == "filepath" && n.Sel.Name == "Join" {
+					t.Errorf("%s joins a path", path)
+				}
+			case *ast.BasicLit:
+				if pkg != "runner" && (strings.Contains(n.Value, ".runner") || strings.Contains(n.Value, ".worker")) {
+					t.Errorf("%s names a lock of package runner: %s", path, n.Value)
+				}
+			}
+			return true
+		})
+	})
+	for pkg, files := range users {
+		if files == 0 {
+			t.Errorf("%s is gone", pkg)
+		}
+	}
+}
+
+// eachFile calls fn for every Go file of the tree, tests excluded.
+func eachFile(t *testing.T, fn func(path string, f *ast.File)) {
+	for _, dir := range []string{".", "../cmd"} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err == nil {
+				fn(path, f)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

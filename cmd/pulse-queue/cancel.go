@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -51,11 +50,11 @@ func cancel(c *cli.Context) error {
 		return desk.Unknown(err)
 	}
 	if was.Outward() {
-		cmdline.Warn(c, "task %s was running: its effect may have happened", was.Task.ID)
+		cmdline.Warn(c, "task %s was running: its effect may have happened", id)
 	}
-	if !runner.Dir(filepath.Join(dir, spool.Workers)).WaitGone(was.Task.ID, patience) {
+	if locks := runner.Dir(spool.Workers(dir)); !locks.WaitGone(id, patience) {
 		cmdline.Warn(c, "task %s is cancelled, and its worker still lives after %s: fuser -k %s ends it",
-			was.Task.ID, patience, filepath.Join(dir, spool.Workers, was.Task.ID+".worker"))
+			id, patience, locks.WorkerFile(id))
 	}
 	return nil
 }

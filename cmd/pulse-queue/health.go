@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -99,7 +98,7 @@ func patiences(c *cli.Context, f *health.Facts) error {
 // gather finds out what lies outside of the queue's content.
 func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
-	f.Dead = runner.Dir(filepath.Join(dir, spool.Workers)).Seen()
+	f.Dead = runner.Dir(spool.Workers(dir)).Seen()
 	if f.Made, f.Moved, err = s.Signs(); err != nil {
 		return err
 	}

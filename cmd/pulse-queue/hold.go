@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +12,7 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
+	"pulse/lib/spool"
 )
 
 func holdCommand(queueFlag cli.Flag) *cli.Command {
@@ -42,7 +42,7 @@ func hold(c *cli.Context) error {
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()})
 	})
 	if err != nil && fault.HintOf(err) == "" {
-		return fault.Temporaryf("touch "+escape.Shell(filepath.Join(c.String("queue"), "hold"))+" holds it too; and this hold may come into effect once there is room", "%w", err)
+		return fault.Temporaryf("touch "+escape.Shell(spool.HoldFile(c.String("queue")))+" holds it too; and this hold may come into effect once there is room", "%w", err)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -114,7 +113,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if err := desk.RefuseInside(dir); err != nil {
 		return nil, err
 	}
-	sh.dir, sh.locks = dir, runner.Dir(filepath.Join(dir, spool.Workers))
+	sh.dir, sh.locks = dir, runner.Dir(spool.Workers(dir))
 	if sh.store, err = cmdline.Queue(c); err != nil {
 		return nil, err
 	}
@@ -214,7 +213,7 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
 	w.Stdin = append(claim.Given().Line(), '\n')
 	w.Lock = locks.Worker
-	gone, stop := runner.Gone(filepath.Join(sh.dir, string(task.Running), id+".json"))
+	gone, stop := runner.Gone(spool.TaskFile(sh.dir, task.Running, id))
 	defer stop()
 	w.Gone = gone
 	end, err := runner.Run(sh.c.Context, &w, locks.Handed)

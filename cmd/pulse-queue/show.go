@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -37,12 +36,12 @@ func show(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	workers := filepath.Join(c.String("queue"), spool.Workers)
-	dead := runner.Dir(workers).Seen()
+	locks := runner.Dir(spool.Workers(c.String("queue")))
+	dead := locks.Seen()
 	if _, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...); err != nil {
 		return err
 	}
-	t := teller{where: cmdline.Where(c), policy: p, now: time.Now(), workers: workers, dead: dead}
+	t := teller{where: cmdline.Where(c), policy: p, now: time.Now(), locks: locks, dead: dead}
 	err = t.read(s, c.Args().First(), c.Bool("json"))
 	if errors.Is(err, queue.ErrUnknown) {
 		return fault.Failedf(t.where.Command("pulse-queue list --all"), "%w", err)

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"pulse/lib/audit"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
+	"pulse/lib/runner"
 	"pulse/lib/screen"
 	"pulse/lib/task"
 	"pulse/lib/workspace"
@@ -19,15 +18,15 @@ import (
 
 // teller tells a task's story.
 type teller struct {
-	v       queue.View
-	id      string
-	out     strings.Builder // bounded by one task
-	policy  *policy.Policy  // nil: none was named
-	now     time.Time
-	where   screen.Where // for the commands that are suggested
-	workers string
-	dead    func(id string) bool // whether nobody runs a task
-	lines   []audit.Line         // about the task, and about what it proposed
+	v      queue.View
+	id     string
+	out    strings.Builder // bounded by one task
+	policy *policy.Policy  // nil: none was named
+	now    time.Time
+	where  screen.Where // for the commands that are suggested
+	locks  runner.Dir
+	dead   func(id string) bool // whether nobody runs a task
+	lines  []audit.Line         // about the task, and about what it proposed
 }
 
 // read reads what there is to tell of the task whose id begins so, or prints its record.
@@ -212,21 +211,16 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 // runner returns the process id of what runs a task; 0: nobody does; below 0: that
 // can't be told, for a snapshot has no locks and another account can't read them.
 func (t *teller) runner(id string) int {
-	if _, err := os.Stat(t.workers); err != nil {
+	if _, err := os.Stat(string(t.locks)); err != nil {
 		return -1
 	}
 	if t.dead(id) {
 		return 0
 	}
-	b, err := os.ReadFile(filepath.Join(t.workers, id+".runner"))
-	if err != nil {
-		return -1
+	if pid, err := t.locks.Runner(id); err == nil {
+		return pid
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid <= 0 {
-		return -1
-	}
-	return pid
+	return -1
 }
 
 // history prints what the audit log says of a task.

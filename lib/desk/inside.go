@@ -2,7 +2,6 @@ package desk
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,7 +28,7 @@ func QueueOutside(c *cli.Context) (*spool.Spool, error) {
 // person it works for. A worker that clears its environment is still known by its
 // ancestors, for the runner is its subreaper.
 func RefuseInside(dir string) error {
-	locks := runner.Dir(filepath.Join(dir, spool.Workers))
+	locks := runner.Dir(spool.Workers(dir))
 	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(locks.Runners()) {
 		return nil
 	}

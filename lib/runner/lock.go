@@ -70,6 +70,9 @@ func (d Dir) open(id, which string, flags int) (*os.File, error) {
 
 func (d Dir) path(id, which string) string { return filepath.Join(string(d), id+"."+which) }
 
+// WorkerFile returns the file that the worker of a task has open, for fuser(1).
+func (d Dir) WorkerFile(id string) string { return d.path(id, "worker") }
+
 // Take takes both locks of a task. It fails with EWOULDBLOCK if anybody owns one
 // of them.
 func (d Dir) Take(id string) (*Locks, error) {
@@ -153,6 +156,16 @@ func named(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
+// read returns what a lock file says, as far as a lock file can be long.
+func (d Dir) read(id, which string) ([]byte, error) {
+	f, err := d.open(id, which, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<10))
+}
+
 func (d Dir) write(id, which, text string) error {
 	f, err := d.open(id, which, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
@@ -232,12 +245,7 @@ func (d Dir) free(id, which string) bool {
 
 // leader returns the worker that was written down, or fs.ErrNotExist if none was.
 func (d Dir) leader(id string) (leader, error) {
-	f, err := d.open(id, "worker", os.O_RDONLY)
-	if err != nil {
-		return leader{}, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	b, err := d.read(id, "worker")
 	if err != nil {
 		return leader{}, err
 	}
@@ -296,6 +304,19 @@ func (d Dir) ids(which string) (list []string) {
 	return list
 }
 
+// Runner returns the process id of the runner that took the task last. Whether it still
+// runs the task, Dead says.
+func (d Dir) Runner(id string) (pid int, err error) {
+	b, err := d.read(id, "runner")
+	if err != nil {
+		return 0, err
+	}
+	if pid, err = strconv.Atoi(strings.TrimSpace(string(b))); err == nil && pid <= 0 {
+		err = errors.New("runner: not a process id")
+	}
+	return pid, err
+}
+
 // Runners returns the process ids of the runners that hold a lock.
 func (d Dir) Runners() []int {
 	var list []int
@@ -303,13 +324,7 @@ func (d Dir) Runners() []int {
 		if d.free(id, "runner") {
 			continue
 		}
-		f, err := d.open(id, "runner", os.O_RDONLY)
-		if err != nil {
-			continue
-		}
-		b, _ := io.ReadAll(io.LimitReader(f, 1<<10))
-		f.Close()
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+		if pid, err := d.Runner(id); err == nil {
 			list = append(list, pid)
 		}
 	}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,9 +38,23 @@ func TestLocks(t *testing.T) {
 	if got := d.Runners(); !slices.Equal(got, []int{os.Getpid()}) {
 		t.Errorf("runners %v", got)
 	}
+	if pid, err := d.Runner(id); pid != os.Getpid() || err != nil {
+		t.Errorf("runner %d, %v", pid, err)
+	}
+	for _, text := range []string{"", "0\n", "-4\n", "7 8\n", strings.Repeat("1", 2<<10)} {
+		if err := os.WriteFile(d.path(id, "runner"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if pid, err := d.Runner(id); err == nil {
+			t.Errorf("%.20q: runner %d", text, pid)
+		}
+	}
 	d.Drop(id, locks)
 	if !d.Dead(id) || len(d.Runners()) > 0 {
 		t.Error("not dead after Drop")
+	}
+	if pid, err := d.Runner(id); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("runner after Drop: %d, %v", pid, err)
 	}
 	if left, _ := os.ReadDir(string(d)); len(left) > 0 {
 		t.Errorf("left: %v", left)

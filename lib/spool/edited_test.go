@@ -73,7 +73,7 @@ func restore(t *testing.T, dir string, was map[string]string) {
 // that the log knows; pulse-queue(5) lists these files.
 func indifferent(name, was string, at int) bool {
 	switch dir, _, _ := strings.Cut(name, "/"); dir {
-	case formatFile, lockFile, draftDir, tmpDir, Workers, unsafeFile, networkFile, groupsFile:
+	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, groupsFile:
 		return true
 	case agendaFile: // a closed line counts no more
 		return at > 0 && at%agendaWidth != 0 && was[at-at%agendaWidth] == closed
@@ -118,7 +118,7 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 	was, said := content(t, s.dir), says(t, s)
 	whole(t, s)
 	for _, dir := range directories() {
-		if dir != tmpDir && dir != Workers && dir != string(task.Corrupt) && dir != string(task.Failed) && dir != draftDir &&
+		if dir != tmpDir && dir != workersDir && dir != string(task.Corrupt) && dir != string(task.Failed) && dir != draftDir &&
 			!slices.ContainsFunc(names(was), func(name string) bool { return strings.HasPrefix(name, dir+"/") }) {
 			t.Errorf("the queue has nothing in %s", dir)
 		}

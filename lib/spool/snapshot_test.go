@@ -75,7 +75,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%s: %s, want %s", st, got, want)
 		}
 	}
-	for _, name := range []string{approvalDir, grantDir, sessionDir, positionDir, Workers, tmpDir, lockFile} {
+	for _, name := range []string{approvalDir, grantDir, sessionDir, positionDir, workersDir, tmpDir, lockFile} {
 		if _, err := os.Lstat(filepath.Join(c.dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("it has %s: %v", name, err)
 		}

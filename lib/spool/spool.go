@@ -58,16 +58,14 @@ const (
 	approvalDir    = "approvals"
 	grantDir       = "grants"
 	positionDir    = "positions"
+	workersDir     = "workers"
 )
-
-// Workers is the directory of a queue that holds the locks of package runner.
-const Workers = "workers"
 
 // format is the content of the file of that name.
 const format = "pulse-queue 1\n"
 
 func directories() []string {
-	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, Workers}
+	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, workersDir}
 	for _, s := range task.States {
 		list = append(list, string(s))
 	}
