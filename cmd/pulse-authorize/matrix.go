@@ -8,10 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
-	"pulse/lib/escape"
-	"pulse/lib/policy"
-	"pulse/lib/sandbox"
-	"pulse/lib/spool"
 	"pulse/lib/terms"
 )
 
@@ -44,91 +40,4 @@ func matrix(c *cli.Context) error {
 
 var short = map[terms.Outcome]string{
 	terms.Allow: "allow", terms.Confirm: "confirm", terms.Review: "review", terms.Reject: "reject",
-}
-
-// check prints what is risky about a valid policy, one line each.
-func check(c *cli.Context) error {
-	p, err := cmdline.Policy(c)
-	if err != nil {
-		return err
-	}
-	for _, r := range risks(p, c.String("queue")) {
-		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
-	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s: valid, %s\n", escape.Line(p.Name), p.Digest)
-	return err
-}
-
-func risks(p *policy.Policy, queue string) []string {
-	var list []string
-	risk := func(when bool, format string, args ...any) {
-		if when {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
-	}
-	senders(p, risk)
-	matrixRisks(p, risk)
-	risk(!p.Outbound.Restricted, "outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
-	risk(p.Approval.Require == "terminal", "approval.require is terminal: a worker under the same uid could answer the prompt itself")
-	risk(p.Approval.Require == "user" && p.Approval.ApproverGroup == "", "approval.approver_group is absent: the queue's owner can make it one of another group that he is in")
-	if p.Approval.Require == "user" && queue != "" {
-		err := spool.Ground(queue)
-		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
-	}
-	risk(p.Evidence != policy.ByAuthRes, "evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
-	for _, pl := range p.Platforms {
-		risk(pl.Trust == terms.OwnerVerifiedEmail, "[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)
-		for _, c := range pl.Chats {
-			risk(c.Enabled && c.OpenGroup, "[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
-		}
-	}
-	toolRisks(p, queue, risk)
-	if lacks := sandbox.Lacks(p.Evidence != policy.ByAuthRes); lacks != "" {
-		risk(true, "%s: what reads mail keeps all rights of its account (--sandbox, in pulse(7))", lacks)
-	}
-	return list
-}
-
-func senders(p *policy.Policy, risk func(bool, string, ...any)) {
-	risk(len(p.Owners) == 0, "owners is empty: nobody is the owner")
-	risk(p.Evidence != policy.ByDKIM && p.AuthservID == "" && len(p.Receivers) == 0, "no authserv_id is pinned: nobody will be verified")
-	risk(p.Recipients == nil, "recipients is absent: mail of the owner to anybody else, seen by this mailbox, counts as a command")
-	risk(p.MaxAge == 0, "max_age is 0: a mail that somebody kept can be replayed at any time")
-	risk(p.DKIMAlignment == policy.Relaxed, "dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
-	risk(p.Evidence == policy.ByAuthRes && p.DKIMAlignment == policy.Any, "dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
-	for _, f := range p.AcceptUnsigned {
-		risk(true, "accept_unsigned has %s: %s", f, unsignedRisk[f])
-	}
-	for _, e := range p.AllowedExternal {
-		risk(e[0] == '@', "allowed_external has %s: everybody with an address there is trusted alike", e)
-	}
-	for _, e := range p.AcceptAutomatic {
-		risk(true, "accept_automatic has %s: two programs that answer each other loop", e)
-	}
-}
-
-// unsignedRisk says what anyone who gets a mail of the owner can do where no
-// signature covers a field.
-var unsignedRisk = map[string]string{
-	"To":         "anyone who gets a mail of the owner can send it on to the agent as if it had been for it",
-	"Cc":         "anyone who gets a mail of the owner can send it on to the agent as if it had been for it",
-	"Date":       "anyone who keeps a mail of the owner can date it anew, and max_age and sessions let it pass",
-	"Subject":    "anyone who gets a mail of the owner can send it on with another subject, and no rule goes by that",
-	"Message-ID": "anyone who gets a mail of the owner can send it on with another one, and no rule goes by that",
-}
-
-func matrixRisks(p *policy.Policy, risk func(bool, string, ...any)) {
-	for _, t := range []terms.Trust{terms.Unknown, terms.OwnerClaim} {
-		for _, a := range terms.Actions {
-			o := p.Matrix[t].Outcome(a)
-			risk(o != terms.Reject, "matrix.%s: %s is %s for senders nobody has proven", t, a, o)
-		}
-	}
-	for _, t := range []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmail} {
-		for _, a := range terms.Actions {
-			outward := a.Outward() || a == terms.ReadPrivate
-			risk(outward && p.Matrix[t].Outcome(a) == terms.Allow, "matrix.%s: %s is allowed on the word of a mail alone", t, a)
-		}
-	}
-	risk(p.DefaultAction != terms.ReadPublic, "default_action is %s: every mail asks for that", p.DefaultAction)
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -63,23 +60,6 @@ func list(c *cli.Context) error {
 // line. They are the same in every listing, and nothing has to be kept for them.
 var listColumns = []int{32, 15, 6, 8, 22, 16, 24, 0}
 
-// table prints columns of given widths, two blanks apart.
-type table struct {
-	out    *bufio.Writer
-	widths []int
-}
-
-// row prints a line; the last cell, which may be in any script, is not padded.
-func (t *table) row(cells ...string) error {
-	for i, cell := range cells {
-		t.out.WriteString(cell)
-		if i < len(cells)-1 {
-			t.out.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(cell))+2))
-		}
-	}
-	return t.out.WriteByte('\n')
-}
-
 // line returns the record of a task; of one that can't be read, its `task` member.
 func line(s *queue.Stored) []byte {
 	if s.Record != nil {
@@ -113,56 +93,4 @@ func subject(s *queue.Stored) string {
 		return s.Request.Text()
 	}
 	return ""
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// cut shortens s to n characters.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
-// count is a number of things in words.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// age is how long ago t was, in one unit: 12s, 5m, 3h, 2d.
-func age(now, t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return span(now.Sub(t))
-}
-
-// ahead is what stands behind the age of a task that waits for a time: +5m.
-func ahead(now, t time.Time) string {
-	if !now.Before(t) {
-		return ""
-	}
-	return "+" + span(t.Sub(now))
-}
-
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -82,13 +81,4 @@ func (n *notice) send() {
 	case end.Exit != 0:
 		cmdline.Warn(n.c, "--notify: %s: %s%s", n.worker.Path, end.How, lastLine(end.Stderr))
 	}
-}
-
-// lastLine returns the last line of what a program said, behind a colon.
-func lastLine(stderr []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		return ": " + cut(last, 200)
-	}
-	return ""
 }

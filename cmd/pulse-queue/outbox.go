@@ -2,17 +2,12 @@ package main
 
 import (
 	"errors"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/cmdline"
 	"pulse/lib/desk"
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
-	"pulse/lib/workspace"
 )
 
 // outbox prints what workers proposed and nobody has taken yet.
@@ -64,29 +59,3 @@ func proposers(s queue.Store) (list []string, err error) {
 	})
 	return list, err
 }
-
-// proposals reads what a worker printed.
-func (sh *shift) proposals(out []byte) *queue.Proposals {
-	list, discarded := proposal.Read(out, len(out) >= runner.MaxResult, opener(sh.policy))
-	return &queue.Proposals{List: list, Discarded: discarded}
-}
-
-// opener reads the files of the workspace, where the policy names one.
-func opener(p *policy.Policy) proposal.Opener {
-	if p.Exec.Workspace == "" {
-		return nil
-	}
-	return func(name string, limit int) ([]byte, error) {
-		f, err := workspace.Open(p.Exec.Workspace, name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err != nil || info.Size() > int64(limit) {
-			return nil, errors.Join(errLarge, err) // a worker can name it in each of many lines
-		}
-		return io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	}
-}
-
-var errLarge = errors.New("it is too large")

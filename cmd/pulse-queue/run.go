@@ -2,9 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
@@ -125,38 +122,6 @@ func newShift(c *cli.Context) (*shift, error) {
 	return sh, nil
 }
 
-func newWorker(c *cli.Context) (runner.Worker, error) {
-	argv := c.Args().Slice()
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return runner.Worker{}, fault.Usagef("an absolute path, for cron's PATH is short: ls -l "+argv[0], "worker: %w", err)
-	}
-	w := runner.Worker{Path: path, Argv: argv}
-	if w.Timeout, err = cmdline.ParseDuration(c.String("timeout")); err != nil || w.Timeout < 0 {
-		return w, fault.Usagef("--timeout 90m, or 1d, or 0 for none", "--timeout: %s is no duration", c.String("timeout"))
-	}
-	who, err := runner.Account(c.String("as"))
-	if err != nil {
-		hint := "getent passwd " + c.String("as")
-		if os.Geteuid() != 0 {
-			hint = "sudo pulse-queue run --as " + c.String("as") + " …"
-		}
-		return w, fault.Usagef(hint, "--as: %w", err)
-	}
-	w.Credential, w.Env = who.Credential, who.Env
-	for _, name := range c.StringSlice("env") {
-		value, ok := os.LookupEnv(name)
-		switch {
-		case strings.Contains(name, "="): // what stands behind it may be a secret
-			return w, fault.Usagef("export NAME, and then --env NAME", "--env wants the name of a variable alone: its value does not belong into the command line")
-		case !ok || name == "PULSE_TASK":
-			return w, fault.Usagef("", "--env: there is no variable of that name to pass on")
-		}
-		w.Env = append(w.Env, name+"="+value)
-	}
-	return w, nil
-}
-
 // prepare puts back what died, rejects what waited too long and carries out what
 // needs no worker.
 func (sh *shift) prepare() error {
@@ -258,15 +223,6 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 		cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
 	}
 	return sh.run.Return(claim, &line)
-}
-
-// detail says how a worker ended, with the last line it wrote to stderr.
-func detail(end runner.End) string {
-	text := " (" + end.How
-	if end.TimedOut {
-		text += ", --timeout"
-	}
-	return text + ")" + lastLine(end.Stderr)
 }
 
 // stopped says at the end of a run that started nothing more whether the queue lacks

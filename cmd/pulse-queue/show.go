@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +15,9 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/runner"
+	"pulse/lib/screen"
 	"pulse/lib/spool"
+	"pulse/lib/task"
 )
 
 func showCommand(queueFlag, policyFlag, confined cli.Flag) *cli.Command {
@@ -58,17 +62,90 @@ func unknown(err error) error {
 	return fault.Failedf("pulse-queue list --all", "%w", err)
 }
 
-// about returns the lines of the log about a task, oldest first.
-func about(s queue.Store, id string) (list []audit.Line, err error) {
-	lines, err := linesAbout(s, time.Time{}, id)
+// teller tells a task's story.
+type teller struct {
+	v      queue.View
+	id     string
+	out    strings.Builder // bounded by one task
+	policy *policy.Policy  // nil: none was named
+	now    time.Time
+	where  screen.Where // for the commands that are suggested
+	locks  runner.Dir
+	dead   func(id string) bool // whether nobody runs a task
+	lines  []audit.Line         // about the task, and about what it proposed
+}
+
+// read reads what there is to tell of the task whose id begins so, or prints its record.
+func (t *teller) read(s queue.Store, prefix string, json bool) error {
+	id, err := whole(s, prefix)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = lines(func(_ []byte, l *audit.Line) error {
-		if l.Task == id || l.Parent == id && l.Event != audit.Noted || l.Grant != nil && l.Grant.Task == id {
-			list = append(list, *l)
+	t.id = id
+	for range 8 { // a task that is moved by hand never is where the log has it
+		if json {
+			return s.View(func(v queue.View) error { return t.look(v, (*teller).json) })
 		}
-		return nil
-	})
-	return list, err
+		if t.lines, err = about(s, id); err != nil {
+			return err
+		}
+		again := false
+		err = s.View(func(v queue.View) error {
+			return t.look(v, func(t *teller, st task.State) error {
+				again = st != t.logged()
+				return t.tell(st)
+			})
+		})
+		if err != nil || !again {
+			return err
+		}
+	}
+	return nil
+}
+
+// look calls fn with the state of the task in v.
+func (t *teller) look(v queue.View, fn func(*teller, task.State) error) error {
+	t.v = v
+	t.out.Reset()
+	st, err := v.State(t.id)
+	if err != nil {
+		return err
+	}
+	return fn(t, st)
+}
+
+// logged returns the state that the lines leave the task in.
+func (t *teller) logged() (st task.State) {
+	for i := range t.lines {
+		if l := &t.lines[i]; l.Task == t.id && l.Moves() {
+			st = l.To
+		}
+	}
+	return st
+}
+
+// tell tells the story of a task in a state.
+func (t *teller) tell(st task.State) error {
+	if st == "" {
+		return t.gone(t.id)
+	}
+	return t.task(st, t.id)
+}
+
+func (t *teller) print(lines ...string) {
+	for _, l := range lines {
+		fmt.Fprintln(&t.out, l)
+	}
+}
+
+func (t *teller) json(st task.State) error {
+	if st == "" {
+		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, t.id)
+	}
+	s, err := t.v.Load(st, t.id)
+	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		return err
+	}
+	t.print(string(line(&s)))
+	return nil
 }

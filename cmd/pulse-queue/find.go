@@ -7,39 +7,22 @@ import (
 	"time"
 
 	"pulse/lib/audit"
-	"pulse/lib/escape"
 	"pulse/lib/queue"
 )
 
-// repeated tells what happened, once where the same happened several times in a row: mail
-// that is refused is refused again each time it is fetched.
-type repeated struct {
-	text        string
-	first, last time.Time
-	times       int
-}
-
-// add notes what happened, and returns the line about what happened before, if that was
-// another thing.
-func (r *repeated) add(at time.Time, text string) (lines []string) {
-	if r.times == 0 || text != r.text {
-		lines = r.end()
-		*r = repeated{text: text, first: at}
+// about returns the lines of the log about a task, oldest first.
+func about(s queue.Store, id string) (list []audit.Line, err error) {
+	lines, err := linesAbout(s, time.Time{}, id)
+	if err != nil {
+		return nil, err
 	}
-	r.last = at
-	r.times++
-	return lines
-}
-
-func (r *repeated) end() []string {
-	if r.times == 0 {
+	err = lines(func(_ []byte, l *audit.Line) error {
+		if l.Task == id || l.Parent == id && l.Event != audit.Noted || l.Grant != nil && l.Grant.Task == id {
+			list = append(list, *l)
+		}
 		return nil
-	}
-	text := r.first.Format(time.RFC3339) + " " + r.text
-	if r.times > 1 {
-		text += fmt.Sprintf(", %d times, the last at %s", r.times, r.last.Format(time.RFC3339))
-	}
-	return []string{"  " + escape.Message(text)}
+	})
+	return list, err
 }
 
 // whole completes the beginning of an id of a task or, where no task has it, of what was

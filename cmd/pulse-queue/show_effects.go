@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"pulse/lib/audit"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
 	"pulse/lib/task"
@@ -49,23 +48,3 @@ func (t *teller) proposed(id string) error {
 		t.where.Command("pulse-queue outbox | pulse-authorize | pulse-queue add")))
 	return err
 }
-
-// noted returns what a note on a task says.
-func (t *teller) noted(l *audit.Line) string {
-	if l.Event != audit.Noted {
-		return ""
-	}
-	st, err := t.v.State(l.Parent)
-	if err != nil || st == "" {
-		return " by task " + l.Parent
-	}
-	s, err := t.v.Load(st, l.Parent)
-	if err != nil || s.Request == nil {
-		return " by task " + l.Parent
-	}
-	text := []rune(proposal.Arg(s.Request.Args, "text"))
-	return " by task " + l.Parent + ": " + string(text[:min(len(text), maxNote)])
-}
-
-// maxNote is how much of a note is told, in characters.
-const maxNote = 200

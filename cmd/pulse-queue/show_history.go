@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/escape"
+	"pulse/lib/proposal"
+	"pulse/lib/task"
+)
+
+// repeated tells what happened, once where the same happened several times in a row: mail
+// that is refused is refused again each time it is fetched.
+type repeated struct {
+	text        string
+	first, last time.Time
+	times       int
+}
+
+// add notes what happened, and returns the line about what happened before, if that was
+// another thing.
+func (r *repeated) add(at time.Time, text string) (lines []string) {
+	if r.times == 0 || text != r.text {
+		lines = r.end()
+		*r = repeated{text: text, first: at}
+	}
+	r.last = at
+	r.times++
+	return lines
+}
+
+func (r *repeated) end() []string {
+	if r.times == 0 {
+		return nil
+	}
+	text := r.first.Format(time.RFC3339) + " " + r.text
+	if r.times > 1 {
+		text += fmt.Sprintf(", %d times, the last at %s", r.times, r.last.Format(time.RFC3339))
+	}
+	return []string{"  " + escape.Message(text)}
+}
+
+// history prints what the audit log says of a task.
+func (t *teller) history() {
+	t.print("history")
+	var h repeated
+	for i := range t.lines {
+		if l := &t.lines[i]; !t.child(l) {
+			t.print(h.add(l.Time, happened(l)+t.noted(l))...)
+		}
+	}
+	t.print(h.end()...)
+}
+
+// happened is a line of the log in words.
+func happened(l *audit.Line) string {
+	text := string(l.Event)
+	if l.To != "" {
+		text += " -> " + string(l.To)
+	}
+	if l.Change.Reason != "" {
+		text += " (" + l.Change.Reason + ")"
+	}
+	switch l.Event {
+	case task.Retried, task.Restored, task.GaveUp, task.Undecided, task.Restarted:
+		text += fmt.Sprintf(", attempts %d, restarts %d", l.Change.Attempts, l.Change.Restarts)
+	case task.Parked, task.Dropped, task.Refused:
+		text += fmt.Sprintf(", %s by %s", l.Outcome, l.Rule)
+	}
+	if g := l.Grant; g != nil && l.Event == audit.Consumed {
+		text += " grant " + g.ID
+	}
+	if !l.Change.NotBefore.IsZero() {
+		text += ", not before " + l.Change.NotBefore.Format(time.RFC3339)
+	}
+	if l.Account != "" {
+		text += " as " + l.Account
+	}
+	if l.By != "" {
+		text += " by " + l.By
+	}
+	if l.Level != "" {
+		text += ", level " + string(l.Level)
+	}
+	if l.Count > 0 {
+		text += fmt.Sprintf(": %d proposals", l.Count)
+	}
+	return text
+}
+
+// noted returns what a note on a task says.
+func (t *teller) noted(l *audit.Line) string {
+	if l.Event != audit.Noted {
+		return ""
+	}
+	st, err := t.v.State(l.Parent)
+	if err != nil || st == "" {
+		return " by task " + l.Parent
+	}
+	s, err := t.v.Load(st, l.Parent)
+	if err != nil || s.Request == nil {
+		return " by task " + l.Parent
+	}
+	text := []rune(proposal.Arg(s.Request.Args, "text"))
+	return " by task " + l.Parent + ": " + string(text[:min(len(text), maxNote)])
+}
+
+// maxNote is how much of a note is told, in characters.
+const maxNote = 200

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/cmdline"
+	"pulse/lib/fault"
+	"pulse/lib/policy"
+	"pulse/lib/proposal"
+	"pulse/lib/queue"
+	"pulse/lib/runner"
+	"pulse/lib/workspace"
+)
+
+// proposals reads what a worker printed.
+func (sh *shift) proposals(out []byte) *queue.Proposals {
+	list, discarded := proposal.Read(out, len(out) >= runner.MaxResult, opener(sh.policy))
+	return &queue.Proposals{List: list, Discarded: discarded}
+}
+
+// opener reads the files of the workspace, where the policy names one.
+func opener(p *policy.Policy) proposal.Opener {
+	if p.Exec.Workspace == "" {
+		return nil
+	}
+	return func(name string, limit int) ([]byte, error) {
+		f, err := workspace.Open(p.Exec.Workspace, name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.Size() > int64(limit) {
+			return nil, errors.Join(errLarge, err) // a worker can name it in each of many lines
+		}
+		return io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	}
+}
+
+var errLarge = errors.New("it is too large")
+
+func newWorker(c *cli.Context) (runner.Worker, error) {
+	argv := c.Args().Slice()
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return runner.Worker{}, fault.Usagef("an absolute path, for cron's PATH is short: ls -l "+argv[0], "worker: %w", err)
+	}
+	w := runner.Worker{Path: path, Argv: argv}
+	if w.Timeout, err = cmdline.ParseDuration(c.String("timeout")); err != nil || w.Timeout < 0 {
+		return w, fault.Usagef("--timeout 90m, or 1d, or 0 for none", "--timeout: %s is no duration", c.String("timeout"))
+	}
+	who, err := runner.Account(c.String("as"))
+	if err != nil {
+		hint := "getent passwd " + c.String("as")
+		if os.Geteuid() != 0 {
+			hint = "sudo pulse-queue run --as " + c.String("as") + " …"
+		}
+		return w, fault.Usagef(hint, "--as: %w", err)
+	}
+	w.Credential, w.Env = who.Credential, who.Env
+	for _, name := range c.StringSlice("env") {
+		value, ok := os.LookupEnv(name)
+		switch {
+		case strings.Contains(name, "="): // what stands behind it may be a secret
+			return w, fault.Usagef("export NAME, and then --env NAME", "--env wants the name of a variable alone: its value does not belong into the command line")
+		case !ok || name == "PULSE_TASK":
+			return w, fault.Usagef("", "--env: there is no variable of that name to pass on")
+		}
+		w.Env = append(w.Env, name+"="+value)
+	}
+	return w, nil
+}
+
+// detail says how a worker ended, with the last line it wrote to stderr.
+func detail(end runner.End) string {
+	text := " (" + end.How
+	if end.TimedOut {
+		text += ", --timeout"
+	}
+	return text + ")" + lastLine(end.Stderr)
+}
+
+// lastLine returns the last line of what a program said, behind a colon.
+func lastLine(stderr []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return ": " + cut(last, 200)
+	}
+	return ""
+}
