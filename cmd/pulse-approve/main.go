@@ -15,38 +15,45 @@ import (
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	queue, policy, key, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), desk.KeyFlag(), cmdline.SandboxFlag()
-	taskFlag := &cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}
+	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
+	key := desk.KeyFlag()
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
 		Flags: []cli.Flag{queue, policy, key, confined}, Action: walk,
-		Commands: []*cli.Command{
-			{
-				Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
-				Flags: []cli.Flag{queue, policy, key, confined},
+		Commands: []*cli.Command{{
+			Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
+			Flags: []cli.Flag{queue, policy, key, confined},
+		}, {
+			Name: "no", ArgsUsage: "ID...", Usage: "refuse tasks, one after the other", Action: no,
+			Flags: []cli.Flag{queue, policy, confined,
+				&cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"},
 			},
-			{
-				Name: "no", ArgsUsage: "ID...", Usage: "refuse tasks, one after the other", Action: no,
-				Flags: []cli.Flag{queue, policy, confined, &cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"}},
+		}, {
+			Name: "grant", ArgsUsage: "[TARGET]", Usage: "say yes ahead, once, to a target", Action: grant,
+			Flags: []cli.Flag{queue, policy, key,
+				&cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}, confined,
+				&cli.BoolFlag{Name: "any", Usage: "to any target"},
+				&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
 			},
-			{
-				Name: "grant", ArgsUsage: "[TARGET]", Usage: "say yes ahead, once, to a target", Action: grant,
-				Flags: []cli.Flag{queue, policy, key, taskFlag, confined,
-					&cli.BoolFlag{Name: "any", Usage: "to any target"},
-					&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
-				},
+		}, {
+			Name: "session", ArgsUsage: "SENDER", Usage: "trust an owner's mail more for a while", Action: session,
+			Flags: []cli.Flag{queue, policy, key, confined,
+				&cli.DurationFlag{Name: "for", Usage: "`D` how long it lives: 1m to 24h"},
+				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"},
 			},
-			sessionCommand(queue, policy, key, confined),
-			{
-				Name: "grants", Usage: "list grants and sessions", Action: grants,
-				Flags: []cli.Flag{queue, confined, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},
+		}, {
+			Name: "grants", Usage: "list grants and sessions", Action: grants,
+			Flags: []cli.Flag{queue, confined, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},
+		}, {
+			Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke,
+			Flags: []cli.Flag{queue, policy, confined},
+		}, {
+			Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
+			Flags: []cli.Flag{queue, policy, confined,
+				&cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"},
+					Usage: "`ID` the task it is for; default: $PULSE_TASK"},
 			},
-			{Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke, Flags: []cli.Flag{queue, policy, confined}},
-			{
-				Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
-				Flags: []cli.Flag{queue, policy, confined, &cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"}, Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
-			},
-		},
+		}},
 	}
 }

@@ -23,16 +23,6 @@ import (
 	"pulse/lib/terms"
 )
 
-func sessionCommand(queueFlag, policyFlag, key, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "session", ArgsUsage: "SENDER", Usage: "trust an owner's mail more for a while", Action: session,
-		Flags: []cli.Flag{queueFlag, policyFlag, key, confined,
-			&cli.DurationFlag{Name: "for", Usage: "`D` how long it lives: 1m to 24h"},
-			&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"},
-		},
-	}
-}
-
 // session opens a session. It begins when the code was typed, not when it was asked
 // for: what was sent before a person said yes is no part of it.
 func session(c *cli.Context) error {

@@ -24,26 +24,36 @@ import (
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	policyFlag := cmdline.PolicyFlag()
+	policy := cmdline.PolicyFlag()
 	return &cli.App{
-		Name:   "pulse-authorize",
-		Usage:  "Decide what the sender of a record may ask for.",
-		Action: authorize,
-		Flags: []cli.Flag{policyFlag, cmdline.MaxRecordFlag(), cmdline.SandboxFlag(),
-			&cli.BoolFlag{Name: "unsafe-allow-all", Usage: "for trials at a terminal: allow everything, check nothing"},
+		Name:  "pulse-authorize",
+		Usage: "Decide what the sender of a record may ask for.", Action: authorize,
+		Flags: []cli.Flag{policy, cmdline.MaxRecordFlag(), cmdline.SandboxFlag(),
+			&cli.BoolFlag{Name: "unsafe-allow-all",
+				Usage: "for trials at a terminal: allow everything, check nothing"},
 		},
-		Commands: []*cli.Command{
-			{Name: "matrix", Usage: "print the policy's answers as a table", Action: matrix, Flags: []cli.Flag{policyFlag}},
-			{Name: "check", Usage: "validate the policy and list what is risky", Action: check, Flags: []cli.Flag{policyFlag, cmdline.QueueFlag()}},
-			toolsCommand(policyFlag),
-			{
-				Name: "init", Usage: "print a policy to start from", Action: initPolicy,
-				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},
-					&cli.StringFlag{Name: "receiver", Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
-				},
+		Commands: []*cli.Command{{
+			Name: "matrix", Usage: "print the policy's answers as a table", Action: matrix,
+			Flags: []cli.Flag{policy},
+		}, {
+			Name: "check", Usage: "validate the policy and list what is risky", Action: check,
+			Flags: []cli.Flag{policy, cmdline.QueueFlag()},
+		}, {
+			Name: "tools", ArgsUsage: "[NAME...]",
+			Usage: "print which of these tools an agent may see", Action: listTools,
+			Flags: []cli.Flag{policy,
+				&cli.StringFlag{Name: "trust",
+					Usage: "`T` of the sender it works for: leave out what only the owner may have used"},
+				&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
 			},
-		},
+		}, {
+			Name: "init", Usage: "print a policy to start from", Action: initPolicy,
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},
+				&cli.StringFlag{Name: "receiver",
+					Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
+			},
+		}},
 	}
 }
 

@@ -16,16 +16,6 @@ import (
 	"pulse/lib/tools"
 )
 
-func toolsCommand(policyFlag cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "tools", ArgsUsage: "[NAME...]", Usage: "print which of these tools an agent may see", Action: listTools,
-		Flags: []cli.Flag{policyFlag,
-			&cli.StringFlag{Name: "trust", Usage: "`T` of the sender it works for: leave out what only the owner may have used"},
-			&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
-		},
-	}
-}
-
 // listTools prints those of the tools named, or of the lines of standard input, that
 // an agent may see, in their order.
 func listTools(c *cli.Context) error {

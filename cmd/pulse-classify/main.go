@@ -25,11 +25,16 @@ func main() { os.Exit(cmdline.Main(app())) }
 func app() *cli.App {
 	maxRecord, confined := cmdline.MaxRecordFlag(), cmdline.SandboxFlag()
 	return &cli.App{
-		Name:     "pulse-classify",
-		Usage:    "Say who sent each message, and how far that is proven.",
-		Flags:    []cli.Flag{cmdline.PolicyFlag(), cmdline.QueueFlag(), maxRecord, confined},
-		Action:   run,
-		Commands: []*cli.Command{suggestCommand(maxRecord, confined)},
+		Name:  "pulse-classify",
+		Usage: "Say who sent each message, and how far that is proven.",
+		Flags: []cli.Flag{cmdline.PolicyFlag(), cmdline.QueueFlag(), maxRecord, confined}, Action: run,
+		Commands: []*cli.Command{{
+			Name: "suggest", Usage: "say which policy fits mail that has come", Action: suggestPolicy,
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address: judge dkim_alignment by mail from there"},
+				maxRecord, confined,
+			},
+		}},
 	}
 }
 

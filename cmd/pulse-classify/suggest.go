@@ -15,16 +15,6 @@ import (
 	"pulse/lib/suggest"
 )
 
-func suggestCommand(maxRecord, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "suggest", Usage: "say which policy fits mail that has come", Action: suggestPolicy,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address: judge dkim_alignment by mail from there"},
-			maxRecord, confined,
-		},
-	}
-}
-
 // suggestPolicy reads records to their end and prints what the policy should say
 // of the servers that received them.
 func suggestPolicy(c *cli.Context) error {

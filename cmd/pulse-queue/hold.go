@@ -15,19 +15,6 @@ import (
 	"pulse/lib/spool"
 )
 
-func holdCommand(queueFlag cli.Flag) *cli.Command {
-	return &cli.Command{Name: "hold", Usage: "stop every run until release", Action: hold, Flags: []cli.Flag{queueFlag}}
-}
-
-func releaseCommand(queueFlag, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "release", Usage: "let runs start tasks again", Action: release,
-		Flags: []cli.Flag{queueFlag, confined,
-			&cli.BoolFlag{Name: "restored", Usage: "also where the queue lacks what was committed here, once a person said yes"},
-		},
-	}
-}
-
 // hold stops every run. Twice is the same as once.
 func hold(c *cli.Context) error {
 	s, err := desk.QueueOutside(c)

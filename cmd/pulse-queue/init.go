@@ -13,18 +13,6 @@ import (
 	"pulse/lib/spool"
 )
 
-func initCommand(queueFlag cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "init", Usage: "make a queue", Action: initQueue,
-		Flags: []cli.Flag{queueFlag,
-			&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
-			&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
-			&cli.StringFlag{Name: "approver-group", Usage: "`GROUP` whose members may answer, under their own accounts"},
-			&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},
-		},
-	}
-}
-
 func initQueue(c *cli.Context) error {
 	dir, err := cmdline.QueueDir(c)
 	if err != nil {

@@ -15,22 +15,6 @@ import (
 	"pulse/lib/task"
 )
 
-func listCommand(queueFlag, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "list", Usage: "list the tasks that wait or run", Action: list,
-		Flags: []cli.Flag{queueFlag, confined,
-			&cli.BoolFlag{Name: "all", Usage: "in every state"},
-			&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
-			&cli.StringFlag{Name: "kind", Usage: "`K` ask or effect"},
-			&cli.StringFlag{Name: "action", Usage: "`A` with this action, such as read_public"},
-			&cli.StringFlag{Name: "sender", Usage: "`ADDR` from this address, or from an @domain"},
-			&cli.StringFlag{Name: "older-than", Usage: "`D` made this long ago or longer, such as 36h or 7d"},
-			&cli.StringFlag{Name: "newer-than", Usage: "`D` made less than this long ago"},
-			&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
-		},
-	}
-}
-
 func list(c *cli.Context) error {
 	now := time.Now()
 	f, err := newFilter(c, now)

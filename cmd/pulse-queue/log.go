@@ -17,19 +17,6 @@ import (
 	"pulse/lib/terms"
 )
 
-func logCommand(queueFlag, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "log", Usage: "print the audit log", Action: showLog,
-		Flags: []cli.Flag{queueFlag, confined,
-			&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
-			&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
-			&cli.StringFlag{Name: "outcome", Usage: "`O` with this decision, such as reject"},
-			&cli.StringFlag{Name: "event", Usage: "`E` of this kind, such as started"},
-			&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log"},
-		},
-	}
-}
-
 // selection is which lines of the log are asked for. An empty field asks for any.
 type selection struct {
 	since   time.Time

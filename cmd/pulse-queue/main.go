@@ -15,48 +15,117 @@ func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
+	notify := &cli.StringFlag{Name: "notify", Usage: "`CMD` start it in the end if tasks came to wait for a person"}
 	return &cli.App{
 		Name:  "pulse-queue",
 		Usage: "Keep tasks in flat files until they are done: lose none, run none twice.",
-		Commands: []*cli.Command{
-			initCommand(queue),
-			{
-				Name: "add", Usage: "take records from stdin, print a receipt for each", Action: add,
-				Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notifyFlag(), confined},
+		Commands: []*cli.Command{{
+			Name: "init", Usage: "make a queue", Action: initQueue,
+			Flags: []cli.Flag{queue,
+				&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
+				&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
+				&cli.StringFlag{Name: "approver-group",
+					Usage: "`GROUP` whose members may answer, under their own accounts"},
+				&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},
 			},
-			listCommand(queue, confined),
-			showCommand(queue, policy, confined),
-			logCommand(queue, confined),
-			runCommand(queue, policy),
-			{Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox, Flags: []cli.Flag{queue, confined}},
-			submitCommand(queue, policy),
-			{Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel, Flags: []cli.Flag{queue}},
-			{
-				Name: "requeue", ArgsUsage: "ID...", Usage: "put tasks that have ended back, once a person said yes to each", Action: requeue,
-				Flags: []cli.Flag{queue, policy, desk.KeyFlag(), confined},
+		}, {
+			Name: "add", Usage: "take records from stdin, print a receipt for each", Action: add,
+			Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notify, confined},
+		}, {
+			Name: "list", Usage: "list the tasks that wait or run", Action: list,
+			Flags: []cli.Flag{queue, confined,
+				&cli.BoolFlag{Name: "all", Usage: "in every state"},
+				&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
+				&cli.StringFlag{Name: "kind", Usage: "`K` ask or effect"},
+				&cli.StringFlag{Name: "action", Usage: "`A` with this action, such as read_public"},
+				&cli.StringFlag{Name: "sender", Usage: "`ADDR` from this address, or from an @domain"},
+				&cli.StringFlag{Name: "older-than", Usage: "`D` made this long ago or longer, such as 36h or 7d"},
+				&cli.StringFlag{Name: "newer-than", Usage: "`D` made less than this long ago"},
+				&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
 			},
-			holdCommand(queue), releaseCommand(queue, confined),
-			{
-				Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,
-				Flags: []cli.Flag{queue, confined, &cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"}},
+		}, {
+			Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: show,
+			Flags: []cli.Flag{queue, policy, confined,
+				&cli.BoolFlag{Name: "json", Usage: "the record instead of text"},
 			},
-			statsCommand(queue, confined),
-			{
-				Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,
-				Flags: []cli.Flag{queue, policy, confined,
-					&cli.StringFlag{Name: "max-silence", Value: "24h", Usage: "`D` how long no mail may come in; 0: for ever; default 24h"},
-					&cli.StringFlag{Name: "max-refused", Value: "7d", Usage: "`D` how long none of it may be taken; 0: for ever; default 7d"},
-					&cli.StringFlag{Name: "max-waiting", Value: "2h", Usage: "`D` how long a task may wait; default 2h"},
-					&cli.StringFlag{Name: "max-putoff", Value: "24h", Usage: "`D` how long workers may put a task off; 0: for ever; default 24h"},
-					&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
-					&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
-				},
+		}, {
+			Name: "log", Usage: "print the audit log", Action: showLog,
+			Flags: []cli.Flag{queue, confined,
+				&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
+				&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
+				&cli.StringFlag{Name: "outcome", Usage: "`O` with this decision, such as reject"},
+				&cli.StringFlag{Name: "event", Usage: "`E` of this kind, such as started"},
+				&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log"},
 			},
-			{
-				Name: "prune", Usage: "remove the files of tasks that ended long ago", Action: prune,
-				Flags: []cli.Flag{queue, &cli.StringFlag{Name: "older-than", Usage: "`D` that ended longer ago than this, such as 30d"}},
+		}, {
+			Name: "run", ArgsUsage: "-- CMD [ARG...]",
+			Usage: "start what is due, one worker after the other", Action: run,
+			Flags: []cli.Flag{queue, policy,
+				&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
+				&cli.IntFlag{Name: "max", Usage: "`N` start at most N; default: max_per_run of the policy"},
+				&cli.StringFlag{Name: "timeout", Value: "1h", Usage: "`D` end a worker after this time; default 1h"},
+				&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},
+				&cli.BoolFlag{Name: "proposals", Usage: "each line that a worker prints is a request of what to do next"},
+				&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
+				notify,
 			},
-			{Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: snapshot, Flags: []cli.Flag{queue}},
-		},
+		}, {
+			Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox,
+			Flags: []cli.Flag{queue, confined},
+		}, {
+			Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
+			Flags: []cli.Flag{queue, policy,
+				&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
+				&cli.StringFlag{Name: "at", Usage: "`TIME` not to be started before, such as 07:30 or +2h"},
+			},
+		}, {
+			Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel,
+			Flags: []cli.Flag{queue},
+		}, {
+			Name: "requeue", ArgsUsage: "ID...",
+			Usage: "put tasks that have ended back, once a person said yes to each", Action: requeue,
+			Flags: []cli.Flag{queue, policy, desk.KeyFlag(), confined},
+		}, {
+			Name: "hold", Usage: "stop every run until release", Action: hold,
+			Flags: []cli.Flag{queue},
+		}, {
+			Name: "release", Usage: "let runs start tasks again", Action: release,
+			Flags: []cli.Flag{queue, confined,
+				&cli.BoolFlag{Name: "restored",
+					Usage: "also where the queue lacks what was committed here, once a person said yes"},
+			},
+		}, {
+			Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,
+			Flags: []cli.Flag{queue, confined,
+				&cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"},
+			},
+		}, {
+			Name: "stats", Usage: "count the tasks", Action: stats,
+			Flags: []cli.Flag{queue, confined,
+				&cli.BoolFlag{Name: "json", Usage: "an object instead of a table"},
+				&cli.StringFlag{Name: "prometheus", Usage: "`FILE` metrics for Prometheus into this file; - is stdout"},
+			},
+		}, {
+			Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,
+			Flags: []cli.Flag{queue, policy, confined,
+				&cli.StringFlag{Name: "max-silence", Value: "24h",
+					Usage: "`D` how long no mail may come in; 0: for ever; default 24h"},
+				&cli.StringFlag{Name: "max-refused", Value: "7d",
+					Usage: "`D` how long none of it may be taken; 0: for ever; default 7d"},
+				&cli.StringFlag{Name: "max-waiting", Value: "2h", Usage: "`D` how long a task may wait; default 2h"},
+				&cli.StringFlag{Name: "max-putoff", Value: "24h",
+					Usage: "`D` how long workers may put a task off; 0: for ever; default 24h"},
+				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
+				&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
+			},
+		}, {
+			Name: "prune", Usage: "remove the files of tasks that ended long ago", Action: prune,
+			Flags: []cli.Flag{queue,
+				&cli.StringFlag{Name: "older-than", Usage: "`D` that ended longer ago than this, such as 30d"},
+			},
+		}, {
+			Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: snapshot,
+			Flags: []cli.Flag{queue},
+		}},
 	}
 }

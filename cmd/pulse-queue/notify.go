@@ -22,10 +22,6 @@ const (
 	noticeIDs  = 100
 )
 
-func notifyFlag() cli.Flag {
-	return &cli.StringFlag{Name: "notify", Usage: "`CMD` start it in the end if tasks came to wait for a person"}
-}
-
 // notice tells a program that tasks came to wait for a person: how many and which,
 // and nothing of what they say.
 type notice struct {

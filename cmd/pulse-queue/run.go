@@ -20,21 +20,6 @@ import (
 	"pulse/lib/workspace"
 )
 
-func runCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "run", ArgsUsage: "-- CMD [ARG...]", Usage: "start what is due, one worker after the other", Action: run,
-		Flags: []cli.Flag{queueFlag, policyFlag,
-			&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
-			&cli.IntFlag{Name: "max", Usage: "`N` start at most N; default: max_per_run of the policy"},
-			&cli.StringFlag{Name: "timeout", Value: "1h", Usage: "`D` end a worker after this time; default 1h"},
-			&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},
-			&cli.BoolFlag{Name: "proposals", Usage: "each line that a worker prints is a request of what to do next"},
-			&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
-			notifyFlag(),
-		},
-	}
-}
-
 // shift is one invocation of run.
 type shift struct {
 	c      *cli.Context

@@ -20,13 +20,6 @@ import (
 	"pulse/lib/task"
 )
 
-func showCommand(queueFlag, policyFlag, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: show,
-		Flags: []cli.Flag{queueFlag, policyFlag, confined, &cli.BoolFlag{Name: "json", Usage: "the record instead of text"}},
-	}
-}
-
 func show(c *cli.Context) error {
 	var p *policy.Policy
 	if c.String("policy") != "" {

@@ -16,16 +16,6 @@ import (
 	"pulse/lib/task"
 )
 
-func statsCommand(queueFlag, confined cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "stats", Usage: "count the tasks", Action: stats,
-		Flags: []cli.Flag{queueFlag, confined,
-			&cli.BoolFlag{Name: "json", Usage: "an object instead of a table"},
-			&cli.StringFlag{Name: "prometheus", Usage: "`FILE` metrics for Prometheus into this file; - is stdout"},
-		},
-	}
-}
-
 // figures are what stats counts.
 type figures struct {
 	counts       map[task.State]int

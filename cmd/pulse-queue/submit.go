@@ -19,16 +19,6 @@ import (
 	"pulse/lib/terms"
 )
 
-func submitCommand(queueFlag, policyFlag cli.Flag) *cli.Command {
-	return &cli.Command{
-		Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
-		Flags: []cli.Flag{queueFlag, policyFlag,
-			&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
-			&cli.StringFlag{Name: "at", Usage: "`TIME` not to be started before, such as 07:30 or +2h"},
-		},
-	}
-}
-
 // submit makes an ask of the person at the keyboard.
 func submit(c *cli.Context) error {
 	action := terms.Action(c.String("action"))
