@@ -11,7 +11,6 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/runner"
-	"pulse/lib/spool"
 	"pulse/lib/task"
 )
 
@@ -22,14 +21,7 @@ const patience = runner.Grace + 5*time.Second
 // cancel ends a task that waits for its turn or runs. The transition is what ends
 // a worker: its runner sees that the task is not running any more.
 func cancel(c *cli.Context) error {
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return err
-	}
-	if err := desk.RefuseInside(dir); err != nil {
-		return err
-	}
-	s, err := cmdline.Queue(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}
@@ -52,7 +44,7 @@ func cancel(c *cli.Context) error {
 	if was.Outward() {
 		cmdline.Warn(c, "task %s was running: its effect may have happened", id)
 	}
-	if locks := runner.Dir(spool.Workers(dir)); !locks.WaitGone(id, patience) {
+	if locks := locks(c); !locks.WaitGone(id, patience) {
 		cmdline.Warn(c, "task %s is cancelled, and its worker still lives after %s: fuser -k %s ends it",
 			id, patience, locks.WorkerFile(id))
 	}

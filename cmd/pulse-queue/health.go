@@ -16,7 +16,6 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/health"
 	"pulse/lib/policy"
-	"pulse/lib/runner"
 	"pulse/lib/sandbox"
 	"pulse/lib/spool"
 )
@@ -47,6 +46,7 @@ func checkHealth(c *cli.Context) error {
 		text := "the queue has no directory " + strings.Join(names, ", ")
 		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: cmdline.Where(c).Command("pulse-queue init")}})
 	}
+	f.Dead = locks(c).Seen()
 	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err
 	}
@@ -98,7 +98,6 @@ func patiences(c *cli.Context, f *health.Facts) error {
 // gather finds out what lies outside of the queue's content.
 func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
-	f.Dead = runner.Dir(spool.Workers(dir)).Seen()
 	if f.Made, f.Moved, err = s.Signs(); err != nil {
 		return err
 	}

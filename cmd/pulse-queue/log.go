@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/cmdline"
+	"pulse/lib/desk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -102,11 +103,8 @@ func (sel *selection) find(s queue.Store) error {
 		return fault.Usagef("pulse-queue list --all", "--task: %s is not the beginning of an id: want %d digits or more", sel.task, queue.LeastPrefix)
 	}
 	id, err := logged(s, sel.task)
-	if errors.Is(err, queue.ErrUnknown) {
-		return unknown(err)
-	}
 	sel.task = id
-	return err
+	return desk.Unknown(err)
 }
 
 func (sel *selection) has(l *audit.Line) bool {

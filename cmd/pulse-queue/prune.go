@@ -25,14 +25,7 @@ func prune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return err
-	}
-	if err := desk.RefuseInside(dir); err != nil {
-		return err
-	}
-	s, err := cmdline.Queue(c)
+	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}

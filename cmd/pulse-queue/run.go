@@ -26,7 +26,6 @@ type shift struct {
 	store  *spool.Spool
 	policy *policy.Policy
 	run    queue.Run
-	dir    string
 	locks  runner.Dir
 	worker runner.Worker
 	notice *notice
@@ -56,6 +55,9 @@ func run(c *cli.Context) error {
 	}
 	return c.Context.Err()
 }
+
+// locks returns the locks of the tasks in the queue that --queue names.
+func locks(c *cli.Context) runner.Dir { return runner.Dir(spool.Workers(c.String("queue"))) }
 
 // newShift checks everything that can be checked before anything is started.
 func newShift(c *cli.Context) (*shift, error) {
@@ -88,15 +90,8 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.run.Signed, err = desk.SignedFor(c.Context, p, rights.UID); err != nil {
 		return nil, err
 	}
-	dir, err := cmdline.QueueDir(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := desk.RefuseInside(dir); err != nil {
-		return nil, err
-	}
-	sh.dir, sh.locks = dir, runner.Dir(spool.Workers(dir))
-	if sh.store, err = cmdline.Queue(c); err != nil {
+	sh.locks = locks(c)
+	if sh.store, err = desk.QueueOutside(c); err != nil {
 		return nil, err
 	}
 	if sh.run.Vouch, err = desk.VouchFor(p, sh.store, rights); err != nil {
@@ -163,7 +158,7 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
 	w.Stdin = append(claim.Given().Line(), '\n')
 	w.Lock = locks.Worker
-	gone, stop := runner.Gone(spool.TaskFile(sh.dir, task.Running, id))
+	gone, stop := runner.Gone(spool.TaskFile(sh.c.String("queue"), task.Running, id))
 	defer stop()
 	w.Gone = gone
 	end, err := runner.Run(sh.c.Context, &w, locks.Handed)

@@ -11,12 +11,11 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/cmdline"
-	"pulse/lib/fault"
+	"pulse/lib/desk"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/runner"
 	"pulse/lib/screen"
-	"pulse/lib/spool"
 	"pulse/lib/task"
 )
 
@@ -33,26 +32,17 @@ func show(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	locks := runner.Dir(spool.Workers(c.String("queue")))
-	dead := locks.Seen()
+	locks := locks(c)
+	dead := locks.Seen() // before what follows takes the right to look
 	if _, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...); err != nil {
 		return err
 	}
 	t := teller{where: cmdline.Where(c), policy: p, now: time.Now(), locks: locks, dead: dead}
-	err = t.read(s, c.Args().First(), c.Bool("json"))
-	if errors.Is(err, queue.ErrUnknown) {
-		return fault.Failedf(t.where.Command("pulse-queue list --all"), "%w", err)
-	}
-	if err != nil {
-		return err
+	if err := t.read(s, c.Args().First(), c.Bool("json")); err != nil {
+		return desk.Unknown(err)
 	}
 	_, err = io.WriteString(c.App.Writer, t.out.String())
 	return err
-}
-
-// unknown says where to look for an id that nobody knows.
-func unknown(err error) error {
-	return fault.Failedf("pulse-queue list --all", "%w", err)
 }
 
 // teller tells a task's story.
