@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Accounts are the accounts and groups of this machine, as its files have them: read
-// at once, for a command that gives the right to read them up.
+// Accounts are the accounts and groups of this machine, as its files have them. They are
+// read at once, because a confined command can't look them up later.
 type Accounts struct {
 	uid     map[string]int // by name
 	primary map[string]int // gid, by name
 	members map[int][]string
 }
 
-// LocalAccounts reads /etc/passwd and /etc/group. One that is not there is empty.
+// LocalAccounts reads /etc/passwd and /etc/group; a missing file counts as empty.
 func LocalAccounts() (*Accounts, error) {
 	a := &Accounts{map[string]int{}, map[string]int{}, map[int][]string{}}
 	err := eachAccount("/etc/passwd", func(f []string) {
@@ -63,17 +63,17 @@ func (a *Accounts) In(uid, gid int) bool {
 	})
 }
 
-// Both returns the names of those who are in both groups, but for an account.
-func (a *Accounts) Both(one, other, but int) (names []string) {
+// Both returns the names of the accounts that are in both groups, except one account.
+func (a *Accounts) Both(one, other, except int) (names []string) {
 	for _, name := range a.members[one] {
-		if u, known := a.uid[name]; known && u != but && a.In(u, other) {
+		if u, known := a.uid[name]; known && u != except && a.In(u, other) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// Rights returns what a worker of an account may do.
+// Rights returns the rights that a worker has under an account.
 func (a *Accounts) Rights(uid int) *Rights {
 	r := &Rights{UID: uid}
 	for gid := range a.members {

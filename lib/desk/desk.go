@@ -34,14 +34,13 @@ type Desk struct {
 	Terminal *tty.Terminal
 	Policy   *policy.Policy
 	Level    approval.Level // what is proven of the person, without a key
-	named    bool           // the policy comes from a file
+	named    bool           // whether the policy comes from a file
 	pen      *pen           // nil: a yes need not be signed
 	c        *cli.Context
 }
 
-// Sit opens the queue and the terminal of a person, and makes sure that the level
-// that can be proven of the person is enough for the policy. Inside a run, or
-// without a terminal, it is refused.
+// Sit opens the queue and the terminal, and makes sure that the level that can be proven
+// of the person is enough for the policy. It refuses inside a run and without a terminal.
 func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	p, err := cmdline.PolicyOrDefault(c)
 	if err != nil {
@@ -55,8 +54,8 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	level := LevelOf(s)
-	if err := errors.Join(s.Writable(), RefuseInside(c.String("queue")), enough(p, s, a)); err != nil {
+	level := levelOf(s)
+	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s, a)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -73,8 +72,8 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	return &Desk{s, t, p, level, c.String("policy") != "", pen, c}, nil
 }
 
-// confineDesk gives up all but the queue and what decisions look at, while the terminal
-// is open; but not where a yes is signed, by a program that needs more.
+// confineDesk gives up all but the queue, the terminal, which is open, and what decisions
+// look at. Where a yes is signed it can't: ssh-keygen needs more.
 func confineDesk(c *cli.Context, p *policy.Policy, pen *pen) error {
 	if pen != nil {
 		return cmdline.Unconfined(c, "a yes that is signed starts ssh-keygen")
@@ -89,7 +88,7 @@ func (d *Desk) Close() {
 	d.Terminal.Close()
 }
 
-// Context ends when the command is to end.
+// Context returns the command's context, which a signal ends.
 func (d *Desk) Context() context.Context { return d.c.Context }
 
 // Confirm shows lines to their end, page by page, and returns nil if a person then
@@ -108,10 +107,7 @@ func (d *Desk) Confirm(lines []string, verb string) error {
 	}
 }
 
-// Code returns nil if a person typed the fresh code.
-func (d *Desk) Code(verb string) error { return Unanswered(d.Terminal.Code(d.Context(), verb)) }
-
-// Unanswered makes it a refusal of the gate that nobody answered.
+// Unanswered turns the error of a terminal that gave no answer into a refusal.
 func Unanswered(err error) error {
 	if err == nil {
 		return nil
@@ -119,20 +115,21 @@ func Unanswered(err error) error {
 	return fault.Refusedf("", "%w", err)
 }
 
-// Question is one about a task.
+// Question is what a person is asked about a task.
 type Question struct {
 	Verb    string                              // completes "type the code to …"
-	May     func(*queue.Stored) error           // whether there is anything to ask
-	Caution func(*queue.Stored) string          // what to be told last; nil or empty: nothing
+	May     func(*queue.Stored) error           // why there is nothing to ask, or nil
+	Caution func(*queue.Stored) string          // a warning after the sheet; nil or empty: none
 	Record  func(queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
 
-	// Yes is Record for a yes, which is signed before where the policy requires it.
+	// Yes records a yes in the place of Record. The yes is signed first where the policy
+	// requires that.
 	Yes func(queue.Tx, *queue.Stored, approval.Approval) error
 }
 
 // Each asks about one task after the other, and ends at the first that was not answered;
-// what was answered before stays so. Nothing is asked while one of them is unknown, or
-// there is nothing to ask about it.
+// the answers before stay. It asks nothing if one of the tasks is unknown, or if there is
+// nothing to ask about it.
 func (d *Desk) Each(ids []string, q Question) error {
 	for _, id := range ids {
 		if err := d.may(id, q); err != nil {
@@ -140,7 +137,7 @@ func (d *Desk) Each(ids []string, q Question) error {
 		}
 	}
 	for _, id := range ids {
-		if err := d.Ask(id, q); err != nil {
+		if err := d.ask(id, q); err != nil {
 			return err
 		}
 	}
@@ -162,8 +159,8 @@ func (d *Desk) may(id string, q Question) error {
 	})
 }
 
-// Ask shows the task that an id names, asks, and records the answer.
-func (d *Desk) Ask(id string, q Question) error {
+// ask shows the task that an id names, asks, and records the answer.
+func (d *Desk) ask(id string, q Question) error {
 	shown, lines, err := d.Look(id)
 	if err != nil {
 		return err
@@ -179,33 +176,34 @@ func (d *Desk) Ask(id string, q Question) error {
 	if err := d.Confirm(lines, q.Verb); err != nil {
 		return err
 	}
-	return d.Record(&shown, q)
+	return d.record(&shown, q)
 }
 
-// Settle asks for the code to an answer to what was shown, and records it.
+// Settle asks for the code that confirms an answer to what was shown, and records the
+// answer.
 func (d *Desk) Settle(shown *queue.Stored, q Question) error {
-	if err := d.Code(q.Verb); err != nil {
-		return err
+	if err := d.Terminal.Code(d.Context(), q.Verb); err != nil {
+		return Unanswered(err)
 	}
-	return d.Record(shown, q)
+	return d.record(shown, q)
 }
 
-// Record records an answer. If the task is not what was shown any more, that is a
-// refusal, and the error holds queue.ErrConflict or why it can't be read.
-func (d *Desk) Record(shown *queue.Stored, q Question) error {
-	record := q.Record
+// record records an answer. It refuses if the task is no longer what was shown; the error
+// wraps queue.ErrConflict or queue.ErrCorrupt then.
+func (d *Desk) record(shown *queue.Stored, q Question) error {
+	write := q.Record
 	if q.Yes != nil {
 		yes := queue.Yes(shown, cmdline.User(), d.Level, time.Now())
 		if err := d.sign(&yes); err != nil {
 			return err
 		}
-		record = func(tx queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
+		write = func(tx queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
 	}
 	err := d.Queue.Update(func(tx queue.Tx) error {
 		if err := unmoved(tx, shown); err != nil {
 			return err
 		}
-		return record(tx, shown)
+		return write(tx, shown)
 	})
 	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
@@ -213,15 +211,16 @@ func (d *Desk) Record(shown *queue.Stored, q Question) error {
 	return err
 }
 
-// unmoved makes sure that a task did not leave its state and come back: its bytes are
-// the same then, and what was shown of it is not.
+// unmoved makes sure that a task did not leave its state and come back. Its bytes are
+// the same after that, but what the sheet said about it is not.
 func unmoved(tx queue.Tx, shown *queue.Stored) error {
 	now, err := tx.Load(shown.Task.State, shown.Task.ID)
 	switch {
-	case errors.Is(err, queue.ErrUnknown): // it is elsewhere: Record says where
+	case errors.Is(err, queue.ErrUnknown): // it moved: what is about to be recorded says where
 		return nil
 	case err == nil && !now.Task.Since.Equal(shown.Task.Since):
-		return fmt.Errorf("%w: the task was answered, and is %s again (%s)", queue.ErrConflict, now.Task.State, now.Task.Reason)
+		return fmt.Errorf("%w: the task was answered, and is %s again (%s)",
+			queue.ErrConflict, now.Task.State, now.Task.Reason)
 	}
 	return err
 }
@@ -246,7 +245,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 	return shown, lines, Unknown(err)
 }
 
-// origins finds the tasks that an effect says it comes from.
+// origins loads the tasks that an effect comes from into c.
 func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
 	who := &s.Identity
 	if !who.Effect() {
@@ -273,7 +272,7 @@ func origin(v queue.View, id string) (*screen.Origin, error) {
 	return o, nil
 }
 
-// today returns what the policy makes of a task, nil where none was named.
+// today returns what the policy decides about a task now; nil where none was named.
 func (d *Desk) today(s *queue.Stored) *decision.Decision {
 	if !d.named {
 		return nil
@@ -282,7 +281,7 @@ func (d *Desk) today(s *queue.Stored) *decision.Decision {
 	return &made
 }
 
-// Unknown gives the error of a task that nobody knows its hint.
+// Unknown adds a hint to queue.ErrUnknown.
 func Unknown(err error) error {
 	if errors.Is(err, queue.ErrUnknown) {
 		return fault.Failedf("pulse-queue list --all", "%w", err)

@@ -11,12 +11,12 @@ import (
 	"pulse/lib/spool"
 )
 
-// QueueOutside is Queue, and refuses inside a run: a worker proposes, and what
-// comes of it others decide.
+// QueueOutside opens the queue as cmdline.Queue does, but not inside a run: a worker
+// proposes, and others decide what becomes of it.
 func QueueOutside(c *cli.Context) (*spool.Spool, error) {
 	dir, err := cmdline.QueueDir(c)
 	if err == nil {
-		err = RefuseInside(dir)
+		err = refuseInside(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -24,10 +24,10 @@ func QueueOutside(c *cli.Context) (*spool.Spool, error) {
 	return cmdline.Queue(c)
 }
 
-// RefuseInside fails inside a run of the queue: a worker must not act as the
+// refuseInside fails inside a run of the queue: a worker must not act as the
 // person it works for. A worker that clears its environment is still known by its
-// ancestors, for the runner is its subreaper.
-func RefuseInside(dir string) error {
+// ancestors, because the runner is its subreaper.
+func refuseInside(dir string) error {
 	locks := runner.Dir(spool.Workers(dir))
 	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(locks.Runners()) {
 		return nil

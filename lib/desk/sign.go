@@ -15,7 +15,7 @@ import (
 	"pulse/lib/sshsig"
 )
 
-// KeyFlag is --key.
+// KeyFlag returns the flag --key.
 func KeyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:    "key",
@@ -28,7 +28,7 @@ func KeyFlag() cli.Flag {
 type Answer int
 
 const (
-	// No takes something back: whoever has a terminal may.
+	// No takes something back: anyone with a terminal may.
 	No Answer = iota
 	// Yes must be of the level that the policy requires.
 	Yes
@@ -40,12 +40,11 @@ type pen struct {
 	key     string
 }
 
-// penFor returns what a person needs to answer, nil if that is nothing but a
-// terminal, or why he can't: before anything is asked.
+// penFor returns what a person signs this answer with; nil if it need not be signed. It
+// fails before anything is asked if the signature could not be made or would not count.
 func penFor(c *cli.Context, p *policy.Policy, a Answer) (*pen, error) {
 	level := approval.Level(p.Approval.Require)
-	switch {
-	case a == No || level != approval.Signature: // what an account proves, the queue says
+	if a == No || level != approval.Signature { // what an account proves, enough checks
 		return nil, nil
 	}
 	tool, err := sshsig.Tool()
@@ -63,11 +62,11 @@ func penFor(c *cli.Context, p *policy.Policy, a Answer) (*pen, error) {
 	if _, err := os.Stat(p.Approval.AllowedSigners); errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Temporaryf(allow(p.Approval.AllowedSigners, key), "approval.allowed_signers: %w", err)
 	}
-	held := &pen{sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, key}
-	return held, usable(&held.signers)
+	with := &pen{sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, key}
+	return with, usable(&with.signers)
 }
 
-// allow says how to make a key count.
+// allow returns the hint how to make a key count.
 func allow(file, key string) string {
 	public := sshsig.Public(key)
 	if public == "" {
@@ -81,9 +80,9 @@ func (d *Desk) sign(a *approval.Approval) error {
 	return d.Sign(a.Statement, &a.Level, &a.Signer, &a.Signature)
 }
 
-// Sign lets the person sign a statement, if the policy requires it, and says who it
-// was. It makes sure that the signature will be taken: nothing is recorded that is
-// good for nothing.
+// Sign lets the person sign a statement, if the policy requires it, and sets the level,
+// the signer and the signature. It verifies the signature first, so that none is recorded
+// that run would not accept.
 func (d *Desk) Sign(statement func() []byte, level *approval.Level, signer, signature *string) error {
 	if d.pen == nil {
 		return nil
@@ -96,14 +95,16 @@ func (d *Desk) Sign(statement func() []byte, level *approval.Level, signer, sign
 	defer terminal.Close()
 	armor, err := sshsig.Sign(d.Context(), s.Tool, d.pen.key, statement(), terminal)
 	if err != nil {
-		return fault.Refusedf("ssh-add -L lists what an agent holds; a token wants its touch", "%w: nothing was changed", err)
+		return fault.Refusedf("ssh-add -L lists what an agent holds; a token wants its touch",
+			"%w: nothing was changed", err)
 	}
 	who, err := s.Principal(d.Context(), armor)
 	if err == nil {
 		err = s.Verify(d.Context(), who, armor, statement())
 	}
 	if errors.Is(err, sshsig.ErrUnknown) || errors.Is(err, sshsig.ErrBad) {
-		return fault.Refusedf(allow(s.File, d.pen.key), "%s does not count: %w: nothing was changed", strings.TrimSuffix(d.pen.key, ".pub"), err)
+		return fault.Refusedf(allow(s.File, d.pen.key), "%s does not count: %w: nothing was changed",
+			strings.TrimSuffix(d.pen.key, ".pub"), err)
 	}
 	if err != nil {
 		return fault.Refusedf("", "%w: nothing was changed", err)
@@ -112,5 +113,6 @@ func (d *Desk) Sign(statement func() []byte, level *approval.Level, signer, sign
 	return nil
 }
 
-// Signs reports whether a yes at this desk is signed: its times are whole seconds then.
+// Signs reports whether a yes at this desk is signed. A signed yes has times in whole
+// seconds.
 func (d *Desk) Signs() bool { return d.pen != nil }

@@ -20,17 +20,18 @@ import (
 	"pulse/lib/sshsig"
 )
 
-// Guard returns nil if nobody but root can change what makes a signed approval good:
-// the policy, the keys that count, the ledger of what was spent, and ssh-keygen. A
-// worker that is root, or the account that starts it (runner), could. It holds for a
-// policy that requires signatures; any other is an error.
+// Guard returns nil if only root can change what makes a signed approval good: the
+// policy, the keys that count, the ledger of what was spent, and ssh-keygen. A worker
+// that is root, or the account that starts it (runner), could change them. A policy that
+// requires no signatures is an error.
 func Guard(p *policy.Policy, worker, runner int) error {
 	if approval.Level(p.Approval.Require) != approval.Signature {
 		return fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s", p.Name, p.Approval.Require)
 	}
 	if worker == 0 || worker == runner {
 		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
-			"approval.require is signature, and the worker would be uid %d, which could write the ledger of signatures", worker)
+			"approval.require is signature, and the worker would be uid %d, which could write the ledger of signatures",
+			worker)
 	}
 	if _, err := guarded(p); err != nil {
 		return err
@@ -38,8 +39,8 @@ func Guard(p *policy.Policy, worker, runner int) error {
 	return guardLedger(p.Approval.Ledger)
 }
 
-// guarded returns the path of ssh-keygen, if nobody but root and owners can change it,
-// the policy and the keys that count.
+// guarded returns the path of ssh-keygen, if only root and owners can change it, the
+// policy and the keys that count.
 func guarded(p *policy.Policy, owners ...uint32) (tool string, err error) {
 	if tool, err = sshsig.Tool(); err != nil {
 		return "", fault.Usagef("apt-get install openssh-client", "%w", err)
@@ -52,14 +53,20 @@ func guarded(p *policy.Policy, owners ...uint32) (tool string, err error) {
 			return "", unusable(err) // as any other that can't be read
 		}
 		if err != nil {
-			return "", fault.Usagef("ls -ld "+f.path+", which root alone may change, and every directory above", "%s: %w", f.what, err)
+			return "", exposed("root", f.what, f.path, err)
 		}
 	}
 	return tool, nil
 }
 
-// guardLedger is Guard of the ledger, which need not be there yet, and which nobody
-// else has to be able to look for.
+// exposed is the error of a file that accounts other than these can change.
+func exposed(accounts, what, path string, err error) error {
+	return fault.Usagef("ls -ld "+path+", which "+accounts+" alone may change, and every directory above",
+		"%s: %w", what, err)
+}
+
+// guardLedger is Guard for the ledger, which may be missing until it is needed, and which
+// other accounts need not be able to see.
 func guardLedger(path string, owners ...uint32) error {
 	err := safefile.Guarded(path, owners...)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,18 +77,18 @@ func guardLedger(path string, owners ...uint32) error {
 	if err == nil || errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
 		return nil
 	}
-	return fault.Usagef("ls -ld "+path+", which root alone may change, and every directory above", "approval.ledger: %w", err)
+	return exposed("root", "approval.ledger", path, err)
 }
 
-// Signed checks signed approvals with ssh-keygen, and spends them in the ledger.
-type Signed struct {
+// signed checks signed approvals with ssh-keygen, and spends them in the ledger.
+type signed struct {
 	ctx     context.Context
 	signers sshsig.Signers
 	ledger  ledger.Ledger
 }
 
-// SignedFor returns what a run needs whose workers are of a uid, or nil for a policy
-// that requires no signatures.
+// SignedFor returns what checks the signatures for a run whose workers have this uid, or
+// nil for a policy that requires none.
 func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed, error) {
 	if approval.Level(p.Approval.Require) != approval.Signature {
 		return nil, nil
@@ -96,13 +103,13 @@ func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed,
 	return signedBy(ctx, p, tool)
 }
 
-func signedBy(ctx context.Context, p *policy.Policy, tool string) (*Signed, error) {
-	s := &Signed{ctx, sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, ledger.Ledger{Path: p.Approval.Ledger}}
-	return s, usable(&s.signers)
+func signedBy(ctx context.Context, p *policy.Policy, tool string) (*signed, error) {
+	signers := sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}
+	return &signed{ctx, signers, ledger.Ledger{Path: p.Approval.Ledger}}, usable(&signers)
 }
 
-// SignedHere is SignedFor for who spends a grant himself: whoever can write the ledger,
-// root or its owner. The policy, the keys and the ledger may be his.
+// SignedHere is SignedFor for an account that spends a grant itself: root or the owner of
+// the ledger. The policy, the keys and the ledger may belong to that account.
 func SignedHere(ctx context.Context, p *policy.Policy) (queue.Signed, error) {
 	if approval.Level(p.Approval.Require) != approval.Signature {
 		return nil, nil
@@ -117,7 +124,8 @@ func SignedHere(ctx context.Context, p *policy.Policy) (queue.Signed, error) {
 	}
 	err = writable(p.Approval.Ledger)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fault.Refusedf("as root: pulse-approve consume TARGET; or leave it to pulse-queue run --effect external_send",
+		return nil, fault.Refusedf(
+			"as root: pulse-approve consume TARGET; or leave it to pulse-queue run --effect external_send",
 			"approval.require is signature, and this account can't write the ledger: %w", err)
 	}
 	if err != nil {
@@ -139,8 +147,8 @@ func writable(path string) error {
 }
 
 // Check implements queue.Signed.
-func (s *Signed) Check(proofs []approval.Proof, now time.Time) error {
-	// What is cheap comes first: who can write the queue can forge thousands.
+func (s *signed) Check(proofs []approval.Proof, now time.Time) error {
+	// The cheap check comes first: an account that can write the queue can forge thousands.
 	if err := notGood(s.ledger.Check(uses(proofs)...)); err != nil {
 		return err
 	}
@@ -163,24 +171,27 @@ func (s *Signed) Check(proofs []approval.Proof, now time.Time) error {
 }
 
 // Spend implements queue.Signed.
-func (s *Signed) Spend(proofs []approval.Proof, now time.Time) error {
+func (s *signed) Spend(proofs []approval.Proof, now time.Time) error {
 	return notGood(s.ledger.Spend(now, uses(proofs)...))
 }
 
 // Return implements queue.Signed.
-func (s *Signed) Return(proofs []approval.Proof, now time.Time) error {
+func (s *signed) Return(proofs []approval.Proof, now time.Time) error {
 	return s.ledger.Return(now, uses(proofs)...)
 }
 
 func uses(proofs []approval.Proof) (list []ledger.Use) {
 	for i := range proofs {
 		p := &proofs[i]
-		list = append(list, ledger.Use{Nonces: p.Nonces, Task: p.Task, Given: p.Given, Expires: p.Expires, Again: p.Again})
+		list = append(list, ledger.Use{
+			Nonces: p.Nonces, Task: p.Task, Given: p.Given, Expires: p.Expires, Again: p.Again,
+		})
 	}
 	return list
 }
 
-// notGood gives what the ledger says no to its class. What it can't say is another.
+// notGood adds queue.ErrNotGood to a no of the ledger; any other error says nothing about
+// the approval.
 func notGood(err error) error {
 	for _, no := range []error{ledger.ErrSpent, ledger.ErrSuperseded, ledger.ErrForgotten} {
 		if errors.Is(err, no) {
@@ -190,8 +201,8 @@ func notGood(err error) error {
 	return err
 }
 
-// usable returns nil if the file of allowed signers says whose keys count. If not, that
-// is no judgement on any signature.
+// usable returns nil if the file of allowed signers can say whose keys count. An error is
+// not a judgement on any signature.
 func usable(s *sshsig.Signers) error {
 	if err := s.Usable(); err != nil {
 		return unusable(err)
@@ -200,6 +211,6 @@ func usable(s *sshsig.Signers) error {
 }
 
 func unusable(err error) error {
-	return fault.Temporaryf("ssh-keygen(1), ALLOWED SIGNERS; one line is: me@example.com namespaces=\"pulse-approve\" ssh-ed25519 AAAA…",
-		"approval.allowed_signers: %w", err)
+	return fault.Temporaryf("ssh-keygen(1), ALLOWED SIGNERS; one line is: "+
+		`me@example.com namespaces="pulse-approve" ssh-ed25519 AAAA…`, "approval.allowed_signers: %w", err)
 }

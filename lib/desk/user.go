@@ -17,35 +17,43 @@ import (
 	"pulse/lib/spool"
 )
 
-// LevelOf is what a command can prove, without a key, of the person who runs it: that
-// he is an approver of the queue and not its owner. Root could be anybody, and so could
-// the owner of a file where the kernel does not vouch for that.
-func LevelOf(s *spool.Spool) approval.Level {
+// levelOf returns what a command can prove, without a key, of the person who runs it:
+// that they are an approver of the queue and not its owner. Root could be anyone, and so
+// could the owner of a file where the kernel does not vouch for that.
+func levelOf(s *spool.Spool) approval.Level {
 	if me := os.Geteuid(); s.Shared() && me != 0 && me != s.Owner() && s.Ground() == nil {
 		return approval.User
 	}
 	return approval.Terminal
 }
 
-// enough fails if the policy requires users, and this is none.
+// enough fails if the policy requires level user for an answer, and this person can't
+// prove it.
 func enough(p *policy.Policy, s *spool.Spool, a Answer) error {
-	if a == No || approval.Level(p.Approval.Require) != approval.User || LevelOf(s) == approval.User {
+	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(s) == approval.User {
 		return nil
 	}
 	if !s.Shared() {
-		return fault.Refusedf("pulse-queue init --approver-group GROUP, of a new queue",
-			"%s: approval.require is user, and the queue has no approver group", p.Name)
+		return fault.Refusedf(noGroupHint, noGroup, p.Name)
 	}
 	if err := s.Ground(); err != nil {
-		return fault.Refusedf(fault.HintOf(err), "%s: approval.require is user, and the owner of a file proves nothing here: %w", p.Name, err)
+		return fault.Refusedf(fault.HintOf(err), "%s: %s: %w", p.Name, noGround, err)
 	}
 	return fault.Refusedf("sudo -u APPROVER pulse-approve",
-		"%s: approval.require is user, and %s is not an approver of the queue but its owner, or root", p.Name, cmdline.User())
+		"%s: approval.require is user, and %s is not an approver of the queue but its owner, or root",
+		p.Name, cmdline.User())
 }
 
-// Separate returns nil if a worker of these rights can't say yes in a person's name,
-// under a policy that requires users: it can't write the queue, or the policy, nor
-// take part in either. It holds for such a policy; any other is an error.
+// What enough and Separate both say of a queue where level user proves nothing.
+const (
+	noGroup     = "%s: approval.require is user, and the queue has no approver group"
+	noGroupHint = "pulse-queue init --approver-group GROUP, of a new queue"
+	noGround    = "approval.require is user, and the owner of a file proves nothing here"
+)
+
+// Separate returns nil if a worker with these rights can't say yes in a person's name:
+// it can write neither the queue nor the policy, nor is it an approver. A nil worker is
+// not looked at. A policy that does not require users is an error.
 func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 	g, err := s.Groups()
 	switch {
@@ -54,13 +62,13 @@ func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 	case err != nil:
 		return err
 	case !s.Shared():
-		return fault.Usagef("pulse-queue init --approver-group GROUP, of a new queue",
-			"%s: approval.require is user, and the queue has no approver group", p.Name)
+		return fault.Usagef(noGroupHint, noGroup, p.Name)
 	case s.Ground() != nil:
-		return fault.Usagef(fault.HintOf(s.Ground()), "approval.require is user, and the owner of a file proves nothing here: %w", s.Ground())
+		return fault.Usagef(fault.HintOf(s.Ground()), "%s: %w", noGround, s.Ground())
 	case p.Approval.ApproverGroup != "" && !isGroup(p.Approval.ApproverGroup, g.Approvers.ID):
 		return fault.Usagef("getent group "+p.Approval.ApproverGroup+", and cat QUEUE/groups: who wrote that?",
-			"approval.approver_group is %s, and the queue's approver group is %s (gid %d)", p.Approval.ApproverGroup, g.Approvers.Name, g.Approvers.ID)
+			"approval.approver_group is %s, and the queue's approver group is %s (gid %d)",
+			p.Approval.ApproverGroup, g.Approvers.Name, g.Approvers.ID)
 	}
 	if worker != nil {
 		if err := Apart(s.Owner(), g.Approvers, worker); err != nil {
@@ -68,12 +76,12 @@ func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
 		}
 	}
 	if err := safefile.Guarded(p.Name, uint32(s.Owner())); err != nil {
-		return fault.Usagef("ls -ld "+p.Name+", which root and the queue's owner alone may change, and every directory above", "policy: %w", err)
+		return exposed("root and the queue's owner", "policy", p.Name, err)
 	}
 	return nil
 }
 
-// Apart is the part of Separate that is about the worker, and looks nothing up.
+// Apart is the part of Separate about the worker. It looks nothing up.
 func Apart(owner int, approvers spool.Group, worker *Rights) error {
 	switch {
 	case worker.UID == 0 || worker.UID == owner:
@@ -81,7 +89,8 @@ func Apart(owner int, approvers spool.Group, worker *Rights) error {
 			"approval.require is user, and the worker would be uid %d, which owns the queue or is root", worker.UID)
 	case slices.Contains(worker.Groups, approvers.ID):
 		return fault.Usagef("gpasswd -d USER "+approvers.Name+", or pulse-queue run --as another USER",
-			"approval.require is user, and the worker, uid %d, would be in the approver group %s", worker.UID, approvers.Name)
+			"approval.require is user, and the worker, uid %d, would be in the approver group %s",
+			worker.UID, approvers.Name)
 	}
 	return nil
 }
@@ -98,8 +107,8 @@ type Rights struct {
 	Groups []int
 }
 
-// RightsOf returns those of a worker, which is this process's own account where it is
-// not started under another one.
+// RightsOf returns the rights of a worker; without an account of its own it has those of
+// this process.
 func RightsOf(w *runner.Worker) (r *Rights, err error) {
 	if c := w.Credential; c != nil {
 		r = &Rights{int(c.Uid), []int{int(c.Gid)}}
@@ -114,8 +123,8 @@ func RightsOf(w *runner.Worker) (r *Rights, err error) {
 	return r, err
 }
 
-// RightsOfUID returns those that an account has when it logs in.
-func RightsOfUID(uid int) (*Rights, error) {
+// rightsOf returns the rights that an account has when it logs in.
+func rightsOf(uid int) (*Rights, error) {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
 		return nil, err
@@ -135,15 +144,15 @@ func RightsOfUID(uid int) (*Rights, error) {
 	return r, nil
 }
 
-// VouchFor returns what says whose yes counts for a run of these workers, or nil for a
-// policy that does not require users: a member of the approver group, as of now, who
-// is neither the queue's owner nor root nor the worker.
+// VouchFor returns a function that fails unless the yes of an account counts for a run of
+// these workers: the account must be in the approver group now, and be neither the queue's
+// owner nor root nor the worker. It returns nil for a policy that does not require users.
 func VouchFor(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
-	return vouchFor(p, s, worker, RightsOfUID)
+	return vouchFor(p, s, worker, rightsOf)
 }
 
-// VouchAhead is VouchFor for a command that gives up the right to look accounts up: it
-// goes by the accounts and groups that the machine's files have now.
+// VouchAhead is VouchFor for a command that gives up the right to look accounts up later:
+// it goes by the accounts and groups that the machine's files have now.
 func VouchAhead(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
 	accounts, err := LocalAccounts()
 	if err != nil {
