@@ -25,7 +25,7 @@ func no(c *cli.Context) error {
 	return answer(c, desk.No, func(d *desk.Desk) desk.Question { return refusing(reason, d.Level) })
 }
 
-// approving is a person's yes to a task that waits.
+// approving is the question whose answer is yes.
 func approving() desk.Question {
 	return desk.Question{
 		Verb: "approve this", May: awaits,
@@ -35,7 +35,7 @@ func approving() desk.Question {
 	}
 }
 
-// refusing is a person's no.
+// refusing is the question whose answer is no.
 func refusing(reason string, level approval.Level) desk.Question {
 	return desk.Question{
 		Verb: "refuse this", May: awaits,
@@ -59,5 +59,6 @@ func awaits(s *queue.Stored) error {
 	if s.Task.State == task.Awaiting {
 		return nil
 	}
-	return fault.Failedf("pulse-queue show "+s.Task.ID, "task %s awaits nobody: it is %s", s.Task.ID, s.Task.State)
+	return fault.Failedf("pulse-queue show "+s.Task.ID,
+		"task %s awaits nobody: it is %s", s.Task.ID, s.Task.State)
 }

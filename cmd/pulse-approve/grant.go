@@ -47,7 +47,8 @@ func grant(c *cli.Context) error {
 func wanted(c *cli.Context) (g approval.Grant, err error) {
 	target := c.Args().First()
 	if (target == "") != c.Bool("any") {
-		return g, fault.Usagef("pulse-approve grant TARGET, or pulse-approve grant --any", "want a target or --any, and not both")
+		return g, fault.Usagef("pulse-approve grant TARGET, or pulse-approve grant --any",
+			"want a target or --any, and not both")
 	}
 	if id := c.String("task"); id != "" && !task.ValidID(id) {
 		return g, fault.Usagef("pulse-queue list", "--task: %s is no task id", id)
@@ -100,7 +101,8 @@ func grants(c *cli.Context) error {
 	tab := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "ID\tTARGET\tTASK\tEXPIRES\tBY")
 	for _, g := range list {
-		fmt.Fprintln(tab, strings.Join([]string{g.ID, orAny(g.Target), orAny(g.Task), until(g.Expires), escape.Line(g.By)}, "\t"))
+		cells := []string{g.ID, orAny(g.Target), orAny(g.Task), until(g.Expires), escape.Line(g.By)}
+		fmt.Fprintln(tab, strings.Join(cells, "\t"))
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -157,7 +159,7 @@ func revoke(c *cli.Context) error {
 	return err
 }
 
-// nobody stands for the worker of a consume: there is none.
+// nobody is the uid of the worker for consume, which has none.
 const nobody = -1
 
 // consume spends a grant for a script that is about to reach a target.
@@ -184,7 +186,8 @@ func consume(c *cli.Context) error {
 	err = s.Update(func(tx queue.Tx) error {
 		g, err := queue.Consume(tx, &proving, c.Args().First(), c.String("task"), time.Now())
 		if err == nil && g.Level == approval.Signature && c.String("policy") == "" {
-			return fault.Usagef("give --policy, or PULSE_POLICY", "the grant is signed, and only a policy says how to verify it")
+			return fault.Usagef("give --policy, or PULSE_POLICY",
+				"the grant is signed, and only a policy says how to verify it")
 		}
 		return err
 	})
@@ -197,7 +200,8 @@ func consume(c *cli.Context) error {
 	return err
 }
 
-// confineConsume gives up all but the queue, but not where a grant is signed.
+// confineConsume gives up all but the queue. Where a grant is signed it can't: ssh-keygen
+// needs more.
 func confineConsume(c *cli.Context, proving *queue.Proving) error {
 	if proving.Signed != nil {
 		return cmdline.Unconfined(c, "a grant that is signed is checked by ssh-keygen")

@@ -17,11 +17,11 @@ type showing struct {
 	pages *screen.Pages
 }
 
-// errStay says that there is no answer yet: the keys are shown again.
+// errStay means that there is no answer yet, and the keys are shown again.
 var errStay = errors.New("no answer yet")
 
-// answer shows the task to its end and takes keys until there is an answer, or
-// none is wanted. After the process was stopped the task is shown again first.
+// answer shows the task to its end and takes keys until it is answered or skipped. If the
+// process was stopped meanwhile, the task is shown again first.
 func (s *showing) answer() error {
 	err := s.show()
 	for err == nil || errors.Is(err, errStay) || errors.Is(err, tty.ErrResumed) {
@@ -51,12 +51,10 @@ func (s *showing) answer() error {
 	return err
 }
 
-// show shows all pages.
 func (s *showing) show() error {
 	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, false))
 }
 
-// key asks what to do.
 func (s *showing) key() (string, error) {
 	if skipped := s.pages.Skipped(); skipped != "" {
 		if err := s.Terminal.Tell(skipped + ": no y before they were shown; b begins again"); err != nil {
@@ -66,7 +64,7 @@ func (s *showing) key() (string, error) {
 	return s.Terminal.Ask(s.Context(), "your answer [y,n,s,b,a,q,?]: ")
 }
 
-// keys are what can be answered. Each returns nil when the task is done with.
+// keys are the answers that can be typed. Each returns nil once the task is settled.
 var keys map[string]func(*showing) error
 
 func init() {
@@ -93,7 +91,6 @@ var help = []string{
 // tell says something and stays.
 func (s *showing) tell(lines []string) error { return stay(s.Terminal.Tell(lines...)) }
 
-// stay is errStay unless something went wrong.
 func stay(err error) error {
 	if err != nil {
 		return err
@@ -133,9 +130,9 @@ func (s *showing) no() error {
 
 func (s *showing) settle(q desk.Question) error { return s.Settle(s.task, q) }
 
-// undone says why an answer was none. A wrong code changes nothing; if somebody
-// else answered, the walk goes on; if the task is not what was shown for any other
-// reason, it ends.
+// undone explains an answer that did not count. A wrong code changes nothing. If another
+// approver answered, the walk goes on; if the task differs from what was shown for any
+// other reason, the walk ends.
 func (s *showing) undone(err error) error {
 	if errors.Is(err, tty.ErrRefused) {
 		return s.tell([]string{"that is not the code: nothing was changed"})
@@ -153,8 +150,8 @@ func (s *showing) undone(err error) error {
 	return s.overtaken(s.task)
 }
 
-// elsewhere reports whether the task went on from where it was shown, by rule: it is
-// in another state, or has come back.
+// elsewhere reports whether the task made a transition after it was shown: it is in
+// another state, or has left this one and come back.
 func (s *showing) elsewhere() (moved bool, err error) {
 	id := s.task.Task.ID
 	err = s.Queue.View(func(v queue.View) error {

@@ -49,7 +49,8 @@ func app() *cli.App {
 			Name: "revoke", ArgsUsage: "G", Usage: "take a grant back, or end a session", Action: revoke,
 			Flags: []cli.Flag{queue, policy, confined},
 		}, {
-			Name: "consume", ArgsUsage: "TARGET", Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
+			Name: "consume", ArgsUsage: "TARGET",
+			Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
 			Flags: []cli.Flag{queue, policy, confined,
 				&cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"},
 					Usage: "`ID` the task it is for; default: $PULSE_TASK"},

@@ -23,8 +23,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// session opens a session. It begins when the code was typed, not when it was asked
-// for: what was sent before a person said yes is no part of it.
+// session opens a session. The session begins when the code was typed, not when it was
+// asked for: mail that was sent before a person said yes must not use it.
 func session(c *cli.Context) error {
 	p, err := cmdline.Policy(c)
 	if err != nil {
@@ -90,7 +90,7 @@ func asked(c *cli.Context, p *policy.Policy) (s approval.Session, err error) {
 	}
 }
 
-// permitted says what the policy allows a session without asking anybody.
+// permitted names the actions that the policy allows in a session without asking.
 func permitted(p *policy.Policy) string {
 	var list []string
 	for _, a := range terms.Actions {
@@ -121,7 +121,8 @@ func writeSessions(out io.Writer, list []approval.Session) error {
 	fmt.Fprintln(tab, "\nSESSION\tSENDER\tLEFT\tEXPIRES\tBY")
 	for i := range list {
 		s := &list[i]
-		fmt.Fprintln(tab, strings.Join([]string{s.ID, escape.ASCII(s.Sender), left(s), until(s.Expires), escape.Line(s.By)}, "\t"))
+		cells := []string{s.ID, escape.ASCII(s.Sender), left(s), until(s.Expires), escape.Line(s.By)}
+		fmt.Fprintln(tab, strings.Join(cells, "\t"))
 	}
 	return tab.Flush()
 }

@@ -35,11 +35,11 @@ func walk(c *cli.Context) error {
 	return err
 }
 
-// walker is a walk on its way.
+// walker is one walk: what it has shown, and how it was answered.
 type walker struct {
 	*desk.Desk
 	met               map[visit]bool
-	at, of            int // how many were come to, and how many there are by now
+	at, of            int // how many were shown, and how many there are by now
 	approved, refused int
 }
 
@@ -50,7 +50,7 @@ type visit struct {
 	since int64
 }
 
-// all comes to each task once. Quitting is no error.
+// all shows each task once. Quitting is not an error.
 func (w *walker) all() error {
 	for {
 		ids, err := w.arrived()
@@ -76,7 +76,7 @@ func (w *walker) all() error {
 	}
 }
 
-// arrived returns what waits and was not come to, the oldest first.
+// arrived returns the waiting tasks that were not shown yet, the oldest first.
 func (w *walker) arrived() (ids []string, err error) {
 	var all []visit
 	err = w.Queue.View(func(v queue.View) error {
@@ -138,13 +138,14 @@ func (w *walker) overtaken(shown *queue.Stored) error {
 	}
 	if now == task.Awaiting {
 		delete(w.met, visit{id, shown.Task.Since.Unix()}) // if that was in this second
-		return w.Terminal.Tell(fmt.Sprintf("%s was answered meanwhile, and waits again: it comes once more", short(id)))
+		return w.Terminal.Tell(short(id) + " was answered meanwhile, and waits again: it comes once more")
 	}
 	by := last.By
 	if by == "" {
 		by = "pulse-queue"
 	}
-	return w.Terminal.Tell(escape.Message(fmt.Sprintf("%s: %s by %s meanwhile; it is %s now", short(id), last.Event, by, now)))
+	text := fmt.Sprintf("%s: %s by %s meanwhile; it is %s now", short(id), last.Event, by, now)
+	return w.Terminal.Tell(escape.Message(text))
 }
 
 // short names a task in the little room of a line.
@@ -163,8 +164,8 @@ func (w *walker) tally() error {
 	return w.Terminal.Tell(fmt.Sprintf("%d approved, %d refused, %d left", w.approved, w.refused, left))
 }
 
-// reasonLine asks why, in one line, and returns it as it goes into the log: escaped,
-// and not longer than a log wants.
+// reasonLine asks why, in one line, and returns the answer as it goes into the log:
+// escaped, and cut at maxReason.
 func (w *walker) reasonLine() (string, error) {
 	line, err := w.Terminal.Ask(w.Context(), "why, in one line, for the log: ")
 	if err != nil {

@@ -35,18 +35,24 @@ func risks(p *policy.Policy, queue string) []string {
 	}
 	senders(p, risk)
 	matrixRisks(p, risk)
-	risk(!p.Outbound.Restricted, "outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
-	risk(p.Approval.Require == "terminal", "approval.require is terminal: a worker under the same uid could answer the prompt itself")
-	risk(p.Approval.Require == "user" && p.Approval.ApproverGroup == "", "approval.approver_group is absent: the queue's owner can make it one of another group that he is in")
+	risk(!p.Outbound.Restricted,
+		"outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
+	risk(p.Approval.Require == "terminal",
+		"approval.require is terminal: a worker under the same uid could answer the prompt itself")
+	risk(p.Approval.Require == "user" && p.Approval.ApproverGroup == "",
+		"approval.approver_group is absent: the queue's owner can make it one of another group that he is in")
 	if p.Approval.Require == "user" && queue != "" {
 		err := spool.Ground(queue)
 		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
 	}
-	risk(p.Evidence != policy.ByAuthRes, "evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
+	risk(p.Evidence != policy.ByAuthRes,
+		"evidence is %s: mail that was fetched without --dkim is not verified", p.Evidence)
 	for _, pl := range p.Platforms {
-		risk(pl.Trust == terms.OwnerVerifiedEmail, "[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)
+		risk(pl.Trust == terms.OwnerVerifiedEmail,
+			"[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)
 		for _, c := range pl.Chats {
-			risk(c.Enabled && c.OpenGroup, "[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
+			risk(c.Enabled && c.OpenGroup,
+				"[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
 		}
 	}
 	toolRisks(p, queue, risk)
@@ -58,11 +64,15 @@ func risks(p *policy.Policy, queue string) []string {
 
 func senders(p *policy.Policy, risk func(bool, string, ...any)) {
 	risk(len(p.Owners) == 0, "owners is empty: nobody is the owner")
-	risk(p.Evidence != policy.ByDKIM && p.AuthservID == "" && len(p.Receivers) == 0, "no authserv_id is pinned: nobody will be verified")
-	risk(p.Recipients == nil, "recipients is absent: mail of the owner to anybody else, seen by this mailbox, counts as a command")
+	risk(p.Evidence != policy.ByDKIM && p.AuthservID == "" && len(p.Receivers) == 0,
+		"no authserv_id is pinned: nobody will be verified")
+	risk(p.Recipients == nil,
+		"recipients is absent: mail of the owner to anybody else, seen by this mailbox, counts as a command")
 	risk(p.MaxAge == 0, "max_age is 0: a mail that somebody kept can be replayed at any time")
-	risk(p.DKIMAlignment == policy.Relaxed, "dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
-	risk(p.Evidence == policy.ByAuthRes && p.DKIMAlignment == policy.Any, "dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
+	risk(p.DKIMAlignment == policy.Relaxed,
+		"dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
+	risk(p.Evidence == policy.ByAuthRes && p.DKIMAlignment == policy.Any,
+		"dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
 	for _, f := range p.AcceptUnsigned {
 		risk(true, "accept_unsigned has %s: %s", f, unsignedRisk[f])
 	}
@@ -94,7 +104,8 @@ func matrixRisks(p *policy.Policy, risk func(bool, string, ...any)) {
 	for _, t := range []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmail} {
 		for _, a := range terms.Actions {
 			outward := a.Outward() || a == terms.ReadPrivate
-			risk(outward && p.Matrix[t].Outcome(a) == terms.Allow, "matrix.%s: %s is allowed on the word of a mail alone", t, a)
+			risk(outward && p.Matrix[t].Outcome(a) == terms.Allow,
+				"matrix.%s: %s is allowed on the word of a mail alone", t, a)
 		}
 	}
 	risk(p.DefaultAction != terms.ReadPublic, "default_action is %s: every mail asks for that", p.DefaultAction)

@@ -56,7 +56,8 @@ const noPin = `# authserv_id = "mx.example.com"`
 
 // pinLines returns the lines of the policy that a preset stands for.
 func pinLines(r *receivers.Receiver) string {
-	known := fmt.Sprintf("# %s: %s.\n# Known from %s; %s by scripts/probe-receiver.\n", r.Name, r.Stamps, r.Basis, r.Checked)
+	known := fmt.Sprintf("# %s: %s.\n# Known from %s; %s by scripts/probe-receiver.\n",
+		r.Name, r.Stamps, r.Basis, r.Checked)
 	if r.Inside != "" {
 		known += "# Mail from inside: it " + r.Inside + ".\n# Whether yours does: scripts/probe-receiver submit.\n"
 	}

@@ -63,7 +63,8 @@ func authorize(c *cli.Context) error {
 	if c.Bool("unsafe-allow-all") {
 		t, err := tty.Open()
 		if err != nil {
-			return fault.Refusedf("leave --unsafe-allow-all out, and say --policy FILE", "--unsafe-allow-all is for trials at a terminal: %w", err)
+			return fault.Refusedf("leave --unsafe-allow-all out, and say --policy FILE",
+				"--unsafe-allow-all is for trials at a terminal: %w", err)
 		}
 		t.Close()
 		decide = decision.AllowAll
@@ -90,7 +91,7 @@ func authorize(c *cli.Context) error {
 	})
 }
 
-// policyFor loads the policy, which only --unsafe-allow-all can do without.
+// policyFor loads the policy. Only --unsafe-allow-all does without one.
 func policyFor(c *cli.Context) (*policy.Policy, error) {
 	if c.Bool("unsafe-allow-all") {
 		return cmdline.PolicyOrDefault(c)
@@ -98,7 +99,6 @@ func policyFor(c *cli.Context) (*policy.Policy, error) {
 	return cmdline.Policy(c)
 }
 
-// input reads what a decision is made of.
 func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
 	in := decision.Input{Policy: p, World: workspace.World{}}
 	if !rec.Has(identity.Member) {
@@ -123,8 +123,8 @@ func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
 	return in, err
 }
 
-// origin reads of the message what the policy goes by. Reading all of it would be
-// most of this stage's work.
+// origin reads only those parts of the message that the policy uses, because reading all
+// of it would be most of this stage's work.
 func origin(rec *record.Record, in *decision.Input) error {
 	source, recipients := decision.Reads(in.Policy)
 	if !source && !recipients {

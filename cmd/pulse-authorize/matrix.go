@@ -11,7 +11,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// matrix prints what the policy in force answers to whom.
+// matrix prints the outcome for each trust level and action.
 func matrix(c *cli.Context) error {
 	p, err := cmdline.Policy(c)
 	if err != nil {
@@ -33,7 +33,8 @@ func matrix(c *cli.Context) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "\nconfirm = %s, review = %s\neffects with %s, %s or %s: never allow, at most confirm\n",
+	_, err = fmt.Fprintf(c.App.Writer, "\nconfirm = %s, review = %s\n"+
+		"effects with %s, %s or %s: never allow, at most confirm\n",
 		terms.Confirm, terms.Review, terms.ExternalSend, terms.Destructive, terms.CodeOrComputer)
 	return err
 }

@@ -16,8 +16,8 @@ import (
 	"pulse/lib/tools"
 )
 
-// listTools prints those of the tools named, or of the lines of standard input, that
-// an agent may see, in their order.
+// listTools prints which of the tools an agent may see, in the order in which the arguments
+// or the lines of standard input name them.
 func listTools(c *cli.Context) error {
 	trust := terms.Trust(c.String("trust"))
 	if c.IsSet("trust") && !trust.Valid() {

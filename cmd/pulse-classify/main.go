@@ -1,5 +1,5 @@
-// Command pulse-classify says who sent each message and how far that is proven:
-// records in, the same records with `identity` out (pulse-classify(1)).
+// Pulse-classify says who sent each message and how far that is proven. See
+// pulse-classify(1).
 package main
 
 import (
@@ -14,7 +14,6 @@ import (
 	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/identity"
-	"pulse/lib/policy"
 	"pulse/lib/record"
 	"pulse/lib/sandbox"
 	"pulse/lib/spool"
@@ -54,14 +53,16 @@ func run(c *cli.Context) error {
 	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), envelope.Member)
 	var value []byte
 	return record.Stage(in, out, identity.Member, func(rec *record.Record) ([]byte, error) {
-		id, err := classify(rec, p, sessions)
-		value = id.Append(value[:0])
+		err := message(rec, func(m *envelope.Message) {
+			id := identity.Classify(m, p, sessions...)
+			value = id.Append(value[:0])
+		})
 		return value, err
 	})
 }
 
-// live returns the sessions of the queue, if one is named: as they are now, for all
-// that is read.
+// live returns the sessions of the queue, if one is named. They are read once, before the
+// input, because a confined process can't open the queue.
 func live(c *cli.Context) ([]approval.Session, error) {
 	if c.String("queue") == "" {
 		return nil, nil
@@ -76,12 +77,6 @@ func live(c *cli.Context) ([]approval.Session, error) {
 	return list, nil
 }
 
-func classify(rec *record.Record, p *policy.Policy, sessions []approval.Session) (id identity.Identity, err error) {
-	err = message(rec, func(m *envelope.Message) { id = identity.Classify(m, p, sessions...) })
-	return id, err
-}
-
-// message hands the record's message to fn.
 func message(rec *record.Record, fn func(*envelope.Message)) error {
 	if !rec.Has(envelope.Member) {
 		_, err := rec.Get(envelope.Member)

@@ -15,8 +15,8 @@ import (
 	"pulse/lib/suggest"
 )
 
-// suggestPolicy reads records to their end and prints what the policy should say
-// of the servers that received them.
+// suggestPolicy reads all records and prints what the policy should say about the servers
+// that received them.
 func suggestPolicy(c *cli.Context) error {
 	owner := c.String("owner")
 	if _, _, err := address.Split(owner); owner != "" && err != nil {
@@ -26,7 +26,8 @@ func suggestPolicy(c *cli.Context) error {
 		return err
 	}
 	survey := suggest.New(owner)
-	in := record.NewReader(cmdline.Stdin(c, 0, func() error { return nil }), "stdin", cmdline.MaxRecord(c), envelope.Member)
+	stdin := cmdline.Stdin(c, 0, func() error { return nil })
+	in := record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), envelope.Member)
 	for {
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {

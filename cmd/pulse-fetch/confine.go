@@ -16,7 +16,7 @@ import (
 	"pulse/lib/source"
 )
 
-// redialer returns what connects to the server again once this process can't.
+// redialer returns a function that connects to the server again once this process can't.
 func redialer(a mailbox.Address) func(context.Context) (net.Conn, error) {
 	d, err := redial.Start(net.JoinHostPort(a.Host, a.Port))
 	if err != nil { // it may never be needed
@@ -25,9 +25,9 @@ func redialer(a mailbox.Address) func(context.Context) (net.Conn, error) {
 	return d.Dial
 }
 
-// confine gives up all but what the source is read from. Of a mailbox on a server that
-// is the connection, once it is open: no other host can be reached then, and nothing of
-// what the server says was read before.
+// confine gives up all but what the source is read from. For a mailbox on a server that is
+// the connection, once it is open and before anything the server says was read: from then
+// on no other host can be reached.
 func confine(c *cli.Context, src source.Source) error {
 	var files []string
 	now := func() error {

@@ -18,7 +18,6 @@ const patience = time.Hour
 // testOnlyResolver stands for DNS in tests.
 var testOnlyResolver dkimcheck.Resolver = dkimcheck.DNS{}
 
-// verifier returns what verifies messages for --dkim.
 func verifier(ctx context.Context) func(*envelope.Message, message.Raw) error {
 	checker := dkimcheck.Checker{Resolver: testOnlyResolver}
 	return func(m *envelope.Message, raw message.Raw) (err error) {
@@ -29,6 +28,7 @@ func verifier(ctx context.Context) func(*envelope.Message, message.Raw) error {
 		case m.Fetched.Sub(m.Received).Abs() >= patience:
 			return nil
 		}
-		return fault.Temporaryf("run again; an hour after it arrived the message goes on unverified", "%s: %w", m.Source, err)
+		return fault.Temporaryf("run again; an hour after it arrived the message goes on unverified",
+			"%s: %w", m.Source, err)
 	}
 }

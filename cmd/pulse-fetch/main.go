@@ -28,15 +28,20 @@ func app() *cli.App {
 		Flags: []cli.Flag{
 			cmdline.QueueFlag(),
 			&cli.IntFlag{Name: "limit", Usage: "`N` at most so many messages; default: 10 without --queue, else all"},
-			&cli.StringFlag{Name: "scope", Value: string(envelope.Snippet), Usage: "`S` how much text: headers, snippet or full; default: snippet"},
+			&cli.StringFlag{Name: "scope", Value: string(envelope.Snippet),
+				Usage: "`S` how much text: headers, snippet or full; default: snippet"},
 			&cli.IntFlag{Name: "max-text", Usage: "`N` characters of text with --scope full; default: 20000"},
 			&cli.BoolFlag{Name: "dkim", Usage: "verify DKIM signatures; asks DNS"},
-			&cli.StringFlag{Name: "search", Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
-			&cli.StringFlag{Name: "password-command", Usage: "`CMD` prints the password or token; run without a shell"},
+			&cli.StringFlag{Name: "search",
+				Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
+			&cli.StringFlag{Name: "password-command",
+				Usage: "`CMD` prints the password or token; run without a shell"},
 			&cli.StringFlag{Name: "password-env", Usage: "`NAME` of the variable with the password"},
 			&cli.StringFlag{Name: "password-file", Usage: "`FILE` with the password, mode 600"},
-			&cli.StringFlag{Name: "webhook-secret-file", Usage: "`FILE` with the secrets of webhook:DIR, one a line, mode 600"},
-			&cli.StringFlag{Name: "auth", Usage: "`M` plain, login, xoauth2 or oauthbearer; default: plain or login, as the server offers"},
+			&cli.StringFlag{Name: "webhook-secret-file",
+				Usage: "`FILE` with the secrets of webhook:DIR, one a line, mode 600"},
+			&cli.StringFlag{Name: "auth",
+				Usage: "`M` plain, login, xoauth2 or oauthbearer; default: plain or login, as the server offers"},
 			&cli.StringFlag{Name: "tls-ca", Usage: "`FILE` certificates to trust besides the system's"},
 			&cli.BoolFlag{Name: "mbox-quoted", Usage: "whatever writes mbox:FILE quotes the From lines in a message"},
 			&cli.BoolFlag{Name: "insecure-loopback", Usage: "imap:// to this machine without TLS"},
@@ -46,8 +51,8 @@ func app() *cli.App {
 	}
 }
 
-// softLimit is from how much memory on the collector works harder, in bytes: what is
-// read is as large as strangers make it, and garbage must not double that.
+// softLimit is the memory, in bytes, above which the collector works harder: a message is
+// as large as a stranger made it, and garbage must not double that.
 const softLimit = 44 << 20
 
 // fetch writes one record for each message of the source.
@@ -65,12 +70,12 @@ func fetch(c *cli.Context) error {
 	defer cancel()
 	err = fetchWithin(ctx, c, opt)
 	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-		return fault.Temporaryf("--timeout D gives a run more time", "%s: out of time after %v", c.Args().First(), timeout)
+		return fault.Temporaryf("--timeout D gives a run more time",
+			"%s: out of time after %v", c.Args().First(), timeout)
 	}
 	return err
 }
 
-// fetchWithin is fetch until the end of ctx.
 func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error {
 	window := opt.Window()
 	if c.Bool("dkim") {
@@ -90,7 +95,6 @@ func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error
 	return out.each(ctx, src)
 }
 
-// textOptions reads --scope and --max-text.
 func textOptions(c *cli.Context) (message.Options, error) {
 	opt := message.Options{Scope: envelope.Scope(c.String("scope")), MaxText: c.Int("max-text")}
 	switch opt.Scope {
@@ -103,7 +107,8 @@ func textOptions(c *cli.Context) (message.Options, error) {
 	case opt.Scope != envelope.Full:
 		return opt, fault.Usagef("--scope full", "--max-text is for --scope full")
 	case opt.MaxText < 1 || opt.MaxText > message.MostMaxText:
-		return opt, fault.Usagef("--max-text 20000", "--max-text %d: want 1 to %d characters", opt.MaxText, message.MostMaxText)
+		return opt, fault.Usagef("--max-text 20000",
+			"--max-text %d: want 1 to %d characters", opt.MaxText, message.MostMaxText)
 	}
 	return opt, nil
 }

@@ -21,14 +21,16 @@ import (
 
 // imapFlags make sense for a mailbox on a server only. --queue is not among them:
 // PULSE_QUEUE may be set for all commands.
-var imapFlags = []string{"search", "password-command", "password-env", "password-file", "auth", "tls-ca", "insecure-loopback"}
+var imapFlags = []string{
+	"search", "password-command", "password-env", "password-file", "auth", "tls-ca", "insecure-loopback",
+}
 
-// kindOf matches what names another kind of source than a file. A file with such
-// a name can be given as ./name.
+// kindOf matches an argument that names a kind of source. A file with such a name can be
+// given as ./name.
 var kindOf = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(.*)$`)
 
-// open returns the source that the arguments name. All its errors but those of the
-// machine are usage errors: nothing was read.
+// open returns the source that the arguments name. Nothing was read when it fails, so its
+// errors are usage errors, except those of the machine.
 func open(ctx context.Context, c *cli.Context, window int64) (source.Source, error) {
 	args := c.Args().Slice()
 	if c.IsSet("limit") && c.Int("limit") < 1 {
@@ -45,7 +47,8 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 		case arg == "":
 			return nil, fault.Usagef("pulse-fetch --help", "a file name is empty")
 		case misspelt(arg):
-			return nil, fault.Usagef("imaps://user@host/MAILBOX, and the password apart", "no file of that name, and no source that pulse-fetch knows")
+			return nil, fault.Usagef("imaps://user@host/MAILBOX, and the password apart",
+				"no file of that name, and no source that pulse-fetch knows")
 		default:
 			continue
 		}
@@ -80,7 +83,8 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	case "webhook":
 		return source.OpenWebhook(rest, c.String("webhook-secret-file"))
 	}
-	return nil, fault.Usagef("imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./NAME",
+	return nil, fault.Usagef(
+		"imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./NAME",
 		"unknown kind of source %s", kind)
 }
 
@@ -97,8 +101,8 @@ func queueThere(c *cli.Context, kind string) error {
 	return nil
 }
 
-// misspelt reports whether an argument is no file and may be a URL, with a password in
-// it, that was not typed right. It is not repeated then.
+// misspelt reports whether an argument is not a file and may be a mistyped URL with a
+// password in it. A message must not repeat it then.
 func misspelt(arg string) bool {
 	_, after, colon := strings.Cut(arg, ":")
 	if !colon || !strings.Contains(after, "@") {
@@ -108,7 +112,7 @@ func misspelt(arg string) bool {
 	return err != nil
 }
 
-// withoutPassword returns an argument as it may be shown.
+// withoutPassword returns what a message may say of an argument.
 func withoutPassword(arg string) string {
 	kind, _, _ := strings.Cut(arg, ":")
 	return kind
@@ -139,12 +143,16 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	if err := plainText(c, a); err != nil {
 		return nil, err
 	}
-	s := &mailbox.Mailbox{Address: a, Plain: c.Bool("insecure-loopback"), Auth: mailbox.Auth(c.String("auth")), Window: window, Now: time.Now()}
+	s := &mailbox.Mailbox{
+		Address: a, Plain: c.Bool("insecure-loopback"), Auth: mailbox.Auth(c.String("auth")),
+		Window: window, Now: time.Now(),
+	}
 	if err := s.Auth.Check(""); err != nil {
 		return nil, err
 	}
 	if s.Search, err = mailbox.ParseSearch(c.String("search")); err != nil {
-		return nil, fault.Usagef("--search 'FROM alice SUBJECT \"two words\" SINCE 2026-01-31'", "--search: %w", err)
+		return nil, fault.Usagef("--search 'FROM alice SUBJECT \"two words\" SINCE 2026-01-31'",
+			"--search: %w", err)
 	}
 	if s.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
 		return nil, err
@@ -152,14 +160,16 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	if s.From, err = start(c, a); err != nil {
 		return nil, err
 	}
-	secret := mailbox.Secret{Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file")}
+	secret := mailbox.Secret{
+		Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file"),
+	}
 	if s.Password, err = secret.Read(ctx, c.App.ErrWriter); err != nil {
 		return nil, err
 	}
 	return s, s.Auth.Check(s.Password)
 }
 
-// plainText refuses to do without TLS anywhere but to this machine.
+// plainText refuses to connect without TLS, except to this machine.
 func plainText(c *cli.Context, a mailbox.Address) error {
 	if !c.Bool("insecure-loopback") {
 		return nil

@@ -16,16 +16,15 @@ import (
 	"pulse/lib/source"
 )
 
-// writer writes records.
 type writer struct {
 	w    *bufio.Writer
 	opt  message.Options
 	live bool // the source may pause after any message
 	line []byte
-	mu   sync.Mutex // held while a record is written
+	mu   sync.Mutex // so that the end of the time cuts no record short
 
 	warn   func(format string, args ...any)
-	verify func(*envelope.Message, message.Raw) error // fills in message.dkim; nil: nobody asked for it
+	verify func(*envelope.Message, message.Raw) error // fills in message.dkim; nil without --dkim
 }
 
 func newWriter(c *cli.Context, opt message.Options, src source.Source) *writer {
@@ -34,8 +33,8 @@ func newWriter(c *cli.Context, opt message.Options, src source.Source) *writer {
 	return &writer{w: bufio.NewWriterSize(c.App.Writer, 64<<10), opt: opt, live: live, warn: warn}
 }
 
-// each writes the records of a source until its end or that of ctx: a read of a pipe
-// or a terminal can't be called back. No record is cut short by that.
+// each writes the records of a source until its end or that of ctx. A read of a pipe or a
+// terminal can't be interrupted, so it is left behind; no record is cut short by that.
 func (w *writer) each(ctx context.Context, src source.Source) error {
 	done := make(chan error, 1)
 	go func() { done <- src.Each(ctx, w.message) }()
@@ -52,8 +51,8 @@ func (w *writer) each(ctx context.Context, src source.Source) error {
 	return err
 }
 
-// parse returns what the source gave. What it could not give has a record all the same,
-// or the mailbox would stop there.
+// parse returns the message that the source gave. A message that it could not give has a
+// record all the same, or the mailbox would stop there.
 func (w *writer) parse(raw *source.Message) envelope.Message {
 	if raw.Unavailable == nil {
 		m := message.Parse(raw.Raw, w.opt)
@@ -66,7 +65,6 @@ func (w *writer) parse(raw *source.Message) envelope.Message {
 	return message.Unavailable(raw.Source, raw.UIDValidity, raw.UID, w.opt.Scope)
 }
 
-// message writes the record of one message.
 func (w *writer) message(raw *source.Message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

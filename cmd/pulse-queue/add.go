@@ -48,11 +48,12 @@ func add(c *cli.Context) error {
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
 		room:  func() error { return s.Room(p.Limits.DiskReserve) },
 	}
-	return in.all(record.NewReader(cmdline.Stdin(c, linger, in.commit), "stdin", cmdline.MaxRecord(c), queue.Members...))
+	stdin := cmdline.Stdin(c, linger, in.commit)
+	return in.all(record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), queue.Members...))
 }
 
-// confineAdd gives up all but the queue. With --notify a program is to be started in
-// the end, and nothing is given up.
+// confineAdd gives up all but the queue. With --notify it gives up nothing, because a
+// program is to be started in the end.
 func confineAdd(c *cli.Context) (sandbox.Level, error) {
 	if c.String("notify") != "" {
 		return sandbox.Level{}, cmdline.Unconfined(c, "--notify starts a program")
@@ -60,17 +61,17 @@ func confineAdd(c *cli.Context) (sandbox.Level, error) {
 	return cmdline.ConfineToQueue(c)
 }
 
-// intake takes records into the queue: one batch while the next one is read.
+// intake commits one batch of records while it reads the next.
 type intake struct {
 	batch *queue.Batch
 	out   *bufio.Writer
 	room  func() error
-	under chan error // a commit that is under way; nil: none
+	under chan error // gets the end of the commit under way; nil: none
 
-	failed bool // a commit did: nothing is tried again
+	failed bool // a commit failed, and no other is tried
 }
 
-// all takes all records. What stood before a bad one is taken.
+// all commits all records, or those before a bad one.
 func (in *intake) all(r *record.Reader) error {
 	for {
 		rec, err := r.Next()
@@ -94,7 +95,7 @@ func (in *intake) all(r *record.Reader) error {
 	}
 }
 
-// commit takes what was read so far, and waits until its receipts are printed.
+// commit commits what was read so far, and waits until the receipts are printed.
 func (in *intake) commit() error {
 	if err := in.begin(); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (in *intake) commit() error {
 	return in.end()
 }
 
-// begin starts to take what was read, after the commit before it.
+// begin starts to commit what was read, once the commit before it has ended.
 func (in *intake) begin() error {
 	if err := in.end(); err != nil {
 		return err

@@ -51,10 +51,11 @@ func cancel(c *cli.Context) error {
 	return nil
 }
 
-// notCancelled says why a task can't be cancelled in the state it is in.
 func notCancelled(s *queue.Stored) error {
 	if s.Task.State == task.Awaiting {
-		return fault.Failedf("pulse-approve no "+s.Task.ID+" --reason 'not wanted'", "task %s awaits a person, who can refuse it", s.Task.ID)
+		return fault.Failedf("pulse-approve no "+s.Task.ID+" --reason 'not wanted'",
+			"task %s awaits a person, who can refuse it", s.Task.ID)
 	}
-	return fault.Failedf("pulse-queue show "+s.Task.ID, "task %s has ended already: it is %s", s.Task.ID, s.Task.State)
+	return fault.Failedf("pulse-queue show "+s.Task.ID,
+		"task %s has ended already: it is %s", s.Task.ID, s.Task.State)
 }

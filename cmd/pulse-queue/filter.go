@@ -17,7 +17,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// filter is which tasks list is asked for. An empty field asks for any.
+// filter says which tasks list prints. An empty field admits all.
 type filter struct {
 	states []task.State
 	kind   task.Kind
@@ -27,7 +27,7 @@ type filter struct {
 	newest, oldest time.Time // made at newest or earlier, after oldest
 }
 
-// oneOf is the usage error of a word that is in no list.
+// oneOf is the usage error of a flag whose value is not in its list.
 func oneOf[T ~string](flag, word string, list []T) error {
 	return fault.Usagef("--"+flag+" is one of "+joined(list), "--%s: there is no %s %s", flag, flag, word)
 }
@@ -44,7 +44,8 @@ func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 	if f.states, err = listed(c); err != nil {
 		return f, err
 	}
-	f.kind, f.action, f.sender = task.Kind(c.String("kind")), terms.Action(c.String("action")), c.String("sender")
+	f.kind, f.action = task.Kind(c.String("kind")), terms.Action(c.String("action"))
+	f.sender = c.String("sender")
 	if kinds := []task.Kind{task.Ask, task.Effect}; f.kind != "" && !slices.Contains(kinds, f.kind) {
 		return f, oneOf("kind", c.String("kind"), kinds)
 	}
@@ -52,7 +53,8 @@ func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 		return f, oneOf("action", c.String("action"), terms.Actions)
 	}
 	if domain, ok := strings.CutPrefix(f.sender, "@"); ok && !address.Domain(domain) {
-		return f, fault.Usagef("--sender me@example.com, or --sender @example.com", "--sender: %s is no domain", f.sender)
+		return f, fault.Usagef("--sender me@example.com, or --sender @example.com",
+			"--sender: %s is no domain", f.sender)
 	}
 	for flag, bound := range map[string]*time.Time{"older-than": &f.newest, "newer-than": &f.oldest} {
 		if !c.IsSet(flag) {
@@ -65,12 +67,12 @@ func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 		*bound = now.Add(-d)
 	}
 	if !f.newest.IsZero() && !f.oldest.Before(f.newest) {
-		return f, fault.Usagef("", "nothing is older than %s and newer than %s", c.String("older-than"), c.String("newer-than"))
+		return f, fault.Usagef("",
+			"nothing is older than %s and newer than %s", c.String("older-than"), c.String("newer-than"))
 	}
 	return f, nil
 }
 
-// listed returns the states asked for.
 func listed(c *cli.Context) ([]task.State, error) {
 	if c.IsSet("state") {
 		if c.Bool("all") {
@@ -91,9 +93,9 @@ func listed(c *cli.Context) ([]task.State, error) {
 	return slices.DeleteFunc(slices.Clone(task.States), func(s task.State) bool { return !s.Open() }), nil
 }
 
-// each calls row for every task that is asked for, oldest first in each state. The
-// tasks are listed as they were at one moment, and read some at a time: nobody waits
-// for what row does.
+// each calls row for every task that the filter admits, oldest first in each state. The
+// tasks are listed as they were at one moment, and read some at a time, so that no other
+// command waits for what row does.
 func (f *filter) each(s *spool.Spool, row func(*queue.Stored) error) error {
 	lists, err := s.List(f.states, f.may)
 	for _, l := range lists {
@@ -134,8 +136,8 @@ func (f *filter) some(s *spool.Spool, st task.State, ids []queue.ID) (some []que
 	return some, left, err
 }
 
-// may reports whether a task can be meant, as far as the agenda tells: what it rules
-// out costs no read of a file.
+// may reports whether the filter may admit a task, by what the agenda says. A task that it
+// rules out costs no read of a file.
 func (f *filter) may(e *queue.Entry) bool {
 	switch {
 	case f.kind != "" && e.Kind != f.kind, f.action != "" && !e.Is(f.action):
@@ -147,9 +149,9 @@ func (f *filter) may(e *queue.Entry) bool {
 	return f.oldest.IsZero() || e.Since.Add(time.Second).After(f.oldest)
 }
 
-// load reads a task, and reports whether it is meant. It may have gone on since it was
-// listed. Of one that can't be read only the agenda knows anything, and it was asked
-// already: what it could not answer counts as no.
+// load reads a task, and reports whether the filter admits it. The task may have made a
+// transition since it was listed. If its file can't be read, only the agenda knows anything
+// about it, and may has asked that; what the agenda could not answer counts as no.
 func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, meant bool, err error) {
 	t, err = v.Load(st, id)
 	if errors.Is(err, queue.ErrUnknown) {
@@ -164,7 +166,7 @@ func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, m
 	return t, err == nil && f.meant(&t), err
 }
 
-// blind reports whether a task is meant whose file can't be read.
+// blind reports whether the filter admits a task whose file can't be read.
 func (f *filter) blind(st task.State) bool {
 	if strings.HasPrefix(f.sender, "@") || !f.newest.IsZero() || !f.oldest.IsZero() {
 		return false
@@ -176,7 +178,8 @@ func (f *filter) meant(s *queue.Stored) bool {
 	switch {
 	case f.kind != "" && s.Task.Kind != f.kind, f.action != "" && s.Decision.Action != f.action:
 		return false
-	case f.sender != "" && !address.Listed([]string{f.sender}, s.Identity.Sender) && !address.Equal(f.sender, s.Identity.Sender):
+	case f.sender != "" && !address.Listed([]string{f.sender}, s.Identity.Sender) &&
+		!address.Equal(f.sender, s.Identity.Sender):
 		return false
 	case !f.newest.IsZero() && s.Task.Created.After(f.newest):
 		return false

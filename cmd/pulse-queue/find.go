@@ -25,18 +25,19 @@ func about(s queue.Store, id string) (list []audit.Line, err error) {
 	return list, err
 }
 
-// whole completes the beginning of an id of a task or, where no task has it, of what was
-// refused.
+// whole completes the beginning of the id of a task or, if no task has it, of a record
+// that was refused.
 func whole(s queue.Store, prefix string) (string, error) {
 	id, err := queue.Whole(s, prefix)
-	if !errors.Is(err, queue.ErrUnknown) || len(prefix) < queue.LeastPrefix || strings.Trim(prefix, "0123456789abcdef") != "" {
+	if !errors.Is(err, queue.ErrUnknown) || len(prefix) < queue.LeastPrefix ||
+		strings.Trim(prefix, "0123456789abcdef") != "" {
 		return id, err
 	}
 	return logged(s, prefix)
 }
 
-// logged completes the beginning of an id that stands in the log: there are lines about
-// tasks that have no file.
+// logged completes the beginning of an id from the log, which has lines about tasks that
+// have no file.
 func logged(s queue.Store, prefix string) (id string, err error) {
 	lines, err := linesAbout(s, time.Time{}, `"`+prefix)
 	if err != nil {

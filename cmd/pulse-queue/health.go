@@ -44,7 +44,8 @@ func checkHealth(c *cli.Context) error {
 	}
 	if names := s.Lacks(); len(names) > 0 && !slices.Contains(accepted, health.Modes) { // the rest can't be read
 		text := "the queue has no directory " + strings.Join(names, ", ")
-		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: cmdline.Where(c).Command("pulse-queue init")}})
+		do := cmdline.Where(c).Command("pulse-queue init")
+		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: do}})
 	}
 	f.Dead = locks(c).Seen()
 	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
@@ -65,7 +66,6 @@ func checkHealth(c *cli.Context) error {
 	return tell(c, list)
 }
 
-// acceptedCodes returns the codes of --accept.
 func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
 	if !c.IsSet("accept") {
 		return nil, nil
@@ -81,7 +81,8 @@ func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
 
 func patiences(c *cli.Context, f *health.Facts) error {
 	for flag, d := range map[string]*time.Duration{
-		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused, "max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
+		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused,
+		"max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
 	} {
 		v, err := cmdline.ParseDuration(c.String(flag))
 		if err == nil && v < 0 {
@@ -95,7 +96,7 @@ func patiences(c *cli.Context, f *health.Facts) error {
 	return nil
 }
 
-// gather finds out what lies outside of the queue's content.
+// gather finds out what the queue's content does not say: its age, its disk, its owner.
 func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
 	if f.Made, f.Moved, err = s.Signs(); err != nil {
@@ -145,6 +146,6 @@ func tell(c *cli.Context, list []health.Finding) error {
 	if err := out.Flush(); err != nil || len(list) == 0 {
 		return err
 	}
-	// The lines say it; who reads them from cron needs no summary.
+	// The lines say it: in a mail from cron a summary would be one line more.
 	return cmdline.Standing(c, fault.Failedf("", "%s", count(len(list), "finding")))
 }

@@ -8,7 +8,7 @@ import (
 	"pulse/lib/spool"
 )
 
-// separation finds out who could say yes in a person's name.
+// separation finds out which accounts could say yes in a person's name.
 func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
 	groups, err := s.Groups()
 	if err != nil {
@@ -31,9 +31,9 @@ func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
 	return nil
 }
 
-// level finds out whether the level that a policy requires proves anything here, and
-// returns what says so of a worker's account: that is known once the log was read, when
-// nothing can be looked up any more.
+// level finds out whether the level that a policy requires proves anything here. It returns
+// a function that says so for the account of a worker: that account is known once the log
+// was read, when nothing can be looked up any more.
 func level(s *spool.Spool, p *policy.Policy, groups spool.Groups, accounts *desk.Accounts) func(worker int64) error {
 	const nobody = -1
 	switch approval.Level(p.Approval.Require) {

@@ -29,12 +29,13 @@ func hold(c *cli.Context) error {
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()})
 	})
 	if err != nil && fault.HintOf(err) == "" {
-		return fault.Temporaryf("touch "+escape.Shell(spool.HoldFile(c.String("queue")))+" holds it too; and this hold may come into effect once there is room", "%w", err)
+		hint := "touch " + escape.Shell(spool.HoldFile(c.String("queue"))) + " holds it too"
+		return fault.Temporaryf(hint+"; and this hold may come into effect once there is room", "%w", err)
 	}
 	return err
 }
 
-// release ends a hold. It does not let a queue go on that lacks lines, and says so.
+// release ends a hold. A queue that lacks lines stays stopped, and release says so.
 func release(c *cli.Context) error {
 	if c.Bool("restored") {
 		return releaseRestored(c)
@@ -55,7 +56,8 @@ func release(c *cli.Context) error {
 		return lift(tx)
 	})
 	if err == nil && lost != "" {
-		cmdline.Warn(c, "still nothing starts: the queue is not as it was: %s (pulse-queue release --restored)", lost)
+		cmdline.Warn(c,
+			"still nothing starts: the queue is not as it was: %s (pulse-queue release --restored)", lost)
 	}
 	return err
 }
@@ -83,7 +85,8 @@ func releaseRestored(c *cli.Context) error {
 		return fault.Failedf("pulse-queue health", "what was committed here is not known: %w", why)
 	}
 	if lost == "" {
-		return fault.Failedf("run it as the account whose run or health says so: sudo -u USER pulse-queue release --restored",
+		return fault.Failedf(
+			"run it as the account whose run or health says so: sudo -u USER pulse-queue release --restored",
 			"the queue has all that %s saw committed", cmdline.User())
 	}
 	if err := d.Confirm(restored(c.String("queue"), lost), "let it start tasks as it is"); err != nil {
@@ -113,11 +116,12 @@ func lacking(s queue.Store) (lost string, err error) {
 	return lost, err
 }
 
-// restored is what a person is shown.
+// restored returns the sheet about a queue that lacks lines.
 func restored(dir, lost string) []string {
 	return []string{
 		"queue    " + escape.ASCII(dir),
 		screen.Fact("restored", "%s", lost),
-		screen.Fact("caution", "%s", "what was started after this copy was made may start once more: compare list with what was sent"),
+		screen.Fact("caution", "%s",
+			"what was started after this copy was made may start once more: compare list with what was sent"),
 	}
 }

@@ -26,7 +26,8 @@ func initQueue(c *cli.Context) error {
 		return err
 	}
 	if opt.Approvers.Name != "" && opt.Workers.Name != "" && opt.Approvers.ID == opt.Workers.ID {
-		return fault.Usagef("groupadd another", "--approver-group and --worker-group are both %s: workers could answer", opt.Approvers.Name)
+		return fault.Usagef("groupadd another",
+			"--approver-group and --worker-group are both %s: workers could answer", opt.Approvers.Name)
 	}
 	fresh := spool.There(dir) != nil && !spool.HasLog(dir)
 	if err := spool.Create(dir, opt); err != nil {
@@ -43,7 +44,8 @@ func initQueue(c *cli.Context) error {
 	if lost, err := lacking(s); err != nil {
 		return err
 	} else if lost != "" {
-		cmdline.Warn(c, "a queue with more in it was here before: nothing starts until pulse-queue release --restored")
+		cmdline.Warn(c,
+			"a queue with more in it was here before: nothing starts until pulse-queue release --restored")
 	}
 	if c.Bool("unsafe") && !s.Unsafe {
 		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
@@ -54,16 +56,17 @@ func initQueue(c *cli.Context) error {
 	return nil
 }
 
-// forget drops what was noted of a queue that was here before. What can't be dropped stops
-// nothing but starts.
+// forget drops what was noted of a queue that was here before. If it can't, the new queue
+// starts nothing until release --restored.
 func forget(c *cli.Context, dir string) {
 	if had, err := cmdline.Forget(dir); had && err == nil {
-		cmdline.Warn(c, "another queue was here before: mail of the last 48 hours that it had done is fetched again, and done again")
+		cmdline.Warn(c,
+			"another queue was here before: mail of the last 48 hours that it had done is fetched again, and done again")
 	}
 }
 
-// group returns the group that a flag names, which whoever makes a queue must be in: he
-// could not give it anything else.
+// group returns the group that a flag names. The account that makes a queue must be in it,
+// or it could not give the group any file.
 func group(c *cli.Context, flag string) (g spool.Group, err error) {
 	name := c.String(flag)
 	if !c.IsSet(flag) {
@@ -82,7 +85,8 @@ func group(c *cli.Context, flag string) (g spool.Group, err error) {
 		return g, err
 	}
 	if os.Geteuid() != 0 && !slices.Contains(append(mine, os.Getegid()), g.ID) {
-		return g, fault.Usagef("as root: usermod -aG "+name+" USER, and log in again", "--%s: %s is not in the group %s", flag, cmdline.User(), name)
+		return g, fault.Usagef("as root: usermod -aG "+name+" USER, and log in again",
+			"--%s: %s is not in the group %s", flag, cmdline.User(), name)
 	}
 	return g, nil
 }

@@ -44,7 +44,7 @@ func list(c *cli.Context) error {
 // line. They are the same in every listing, and nothing has to be kept for them.
 var listColumns = []int{32, 15, 6, 8, 22, 16, 24, 0}
 
-// line returns the record of a task; of one that can't be read, its `task` member.
+// line returns the record of a task, or its `task` member alone if the file can't be read.
 func line(s *queue.Stored) []byte {
 	if s.Record != nil {
 		return s.Line()
@@ -54,10 +54,10 @@ func line(s *queue.Stored) []byte {
 	return o.Bytes()
 }
 
-// cells says what a task is in one line.
 func cells(s *queue.Stored, now time.Time) []string {
 	return []string{
-		s.Task.ID, string(s.Task.State), orDash(string(s.Task.Kind)), age(now, s.Task.Created) + ahead(now, s.Task.NotBefore),
+		s.Task.ID, string(s.Task.State), orDash(string(s.Task.Kind)),
+		age(now, s.Task.Created) + ahead(now, s.Task.NotBefore),
 		orDash(string(s.Identity.Trust)), orDash(escape.ASCII(string(s.Decision.Action))),
 		orDash(cut(escape.ASCII(s.Identity.Sender), 40)), cut(escape.Line(subject(s)), 60),
 	}

@@ -18,7 +18,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// selection is which lines of the log are asked for. An empty field asks for any.
+// selection says which lines log prints. An empty field admits all.
 type selection struct {
 	since   time.Time
 	task    string
@@ -65,11 +65,14 @@ func showLog(c *cli.Context) error {
 }
 
 func newSelection(c *cli.Context, now time.Time) (sel selection, err error) {
-	sel = selection{task: c.String("task"), outcome: terms.Outcome(c.String("outcome")), event: task.Event(c.String("event"))}
+	sel = selection{
+		task: c.String("task"), outcome: terms.Outcome(c.String("outcome")), event: task.Event(c.String("event")),
+	}
 	if sel.outcome != "" && !sel.outcome.Valid() {
 		return sel, oneOf("outcome", c.String("outcome"), terms.Outcomes)
 	}
-	if events := slices.Concat(task.Events, audit.Events); sel.event != "" && !slices.Contains(events, sel.event) {
+	events := slices.Concat(task.Events, audit.Events)
+	if sel.event != "" && !slices.Contains(events, sel.event) {
 		return sel, oneOf("event", c.String("event"), events)
 	}
 	if c.IsSet("since") {
@@ -87,20 +90,21 @@ func since(text string, now time.Time) (time.Time, error) {
 	}
 	d, err := cmdline.ParseDuration(text)
 	if err != nil || d < 0 {
-		return now, fault.Usagef("a time is written 2026-11-21 or 2026-11-21T07:00:00Z, and how long ago 90m, 36h or 7d",
+		return now, fault.Usagef(
+			"a time is written 2026-11-21 or 2026-11-21T07:00:00Z, and how long ago 90m, 36h or 7d",
 			"--since: %s is neither a time nor a duration", text)
 	}
 	return now.Add(-d), nil
 }
 
-// find completes the beginning of an id. It is looked up in the log, for there are
-// lines about tasks that have no file.
+// find completes the beginning of an id in --task.
 func (sel *selection) find(s queue.Store) error {
 	if sel.task == "" || task.ValidID(sel.task) {
 		return nil
 	}
 	if strings.Trim(sel.task, "0123456789abcdef") != "" || len(sel.task) < queue.LeastPrefix {
-		return fault.Usagef("pulse-queue list --all", "--task: %s is not the beginning of an id: want %d digits or more", sel.task, queue.LeastPrefix)
+		return fault.Usagef("pulse-queue list --all",
+			"--task: %s is not the beginning of an id: want %d digits or more", sel.task, queue.LeastPrefix)
 	}
 	id, err := logged(s, sel.task)
 	sel.task = id
@@ -109,13 +113,13 @@ func (sel *selection) find(s queue.Store) error {
 
 func (sel *selection) has(l *audit.Line) bool {
 	about := l.Task == sel.task || l.Grant != nil && l.Grant.Task == sel.task
-	return (sel.task == "" || about) && (sel.outcome == "" || l.Outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
+	return (sel.task == "" || about) &&
+		(sel.outcome == "" || l.Outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
 }
 
-// logColumns are the widths of the columns, as those of list.
+// logColumns are fixed widths, as in listColumns.
 var logColumns = []int{20, 9, 28, 8, 16, 24, 22, 0}
 
-// told is a line of the log in cells.
 func told(l *audit.Line) []string {
 	state := "-"
 	if l.From != "" || l.To != "" {
@@ -126,7 +130,8 @@ func told(l *audit.Line) []string {
 		by = "as " + l.Account
 	}
 	return []string{
-		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state), orDash(escape.ASCII(l.Task[:min(len(l.Task), 8)])),
-		orDash(escape.ASCII(string(l.Action))), orDash(cut(escape.ASCII(l.Sender), 40)), orDash(escape.Line(l.Change.Reason)), orDash(escape.Line(by)),
+		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state),
+		orDash(escape.ASCII(l.Task[:min(len(l.Task), 8)])), orDash(escape.ASCII(string(l.Action))),
+		orDash(cut(escape.ASCII(l.Sender), 40)), orDash(escape.Line(l.Change.Reason)), orDash(escape.Line(by)),
 	}
 }

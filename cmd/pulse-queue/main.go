@@ -15,7 +15,8 @@ func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
-	notify := &cli.StringFlag{Name: "notify", Usage: "`CMD` start it in the end if tasks came to wait for a person"}
+	notify := &cli.StringFlag{Name: "notify",
+		Usage: "`CMD` start it in the end if tasks came to wait for a person"}
 	return &cli.App{
 		Name:  "pulse-queue",
 		Usage: "Keep tasks in flat files until they are done: lose none, run none twice.",

@@ -40,7 +40,8 @@ func (f *figures) metrics() []byte {
 	metric("pulse_oldest_awaiting_seconds", "How long the task that waits longest for a person has waited.")
 	fmt.Fprintf(&b, "pulse_oldest_awaiting_seconds %d\n", int64(f.look.Seconds()))
 	metric("pulse_starts_24h", "Starts of workers within the last 24 hours.")
-	fmt.Fprintf(&b, "pulse_starts_24h{kind=\"ask\"} %d\npulse_starts_24h{kind=\"effect\"} %d\n", f.asks, f.effects)
+	fmt.Fprintf(&b, "pulse_starts_24h{kind=\"ask\"} %d\n", f.asks)
+	fmt.Fprintf(&b, "pulse_starts_24h{kind=\"effect\"} %d\n", f.effects)
 	return b.Bytes()
 }
 
@@ -54,9 +55,9 @@ func confineStats(c *cli.Context) error {
 	return err
 }
 
-// expose writes metrics to stdout or, all at once, into a file that others may
-// read: a collector sees the old ones or the new ones. Nothing is synced, for after
-// a crash there are newer ones.
+// expose writes metrics to stdout or, all at once, into a file that others may read: a
+// collector sees the old ones or the new ones. Nothing is synced, because after a crash
+// the next run of stats writes newer ones.
 func expose(c *cli.Context, metrics []byte) (err error) {
 	name := c.String("prometheus")
 	if name == "-" {

@@ -26,7 +26,7 @@ const (
 // and nothing of what they say.
 type notice struct {
 	c      *cli.Context
-	worker runner.Worker // without a path: nobody wants to know
+	worker runner.Worker // without a path: --notify was not given
 	count  int
 	ids    []string
 }
@@ -40,14 +40,15 @@ func newNotice(c *cli.Context) (*notice, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return n, fault.Usagef("--notify takes one program, without arguments: put them into a script", "--notify: %w", err)
+		return n, fault.Usagef("--notify takes one program, without arguments: put them into a script",
+			"--notify: %w", err)
 	}
 	who, err := runner.Account("")
 	n.worker = runner.Worker{Path: path, Argv: []string{name}, Env: who.Env, Timeout: noticeTime - runner.Grace}
 	return n, err
 }
 
-// hear is told what was committed.
+// hear counts a line that was committed, if a task came to wait by it.
 func (n *notice) hear(l *audit.Line) {
 	if l.To != task.Awaiting {
 		return
@@ -57,9 +58,9 @@ func (n *notice) hear(l *audit.Line) {
 	}
 }
 
-// send starts the program, if there is anything to tell. Whatever becomes of it, the
-// tasks are in the queue, so it is worth a warning and no more. A signal that ends the
-// command does not end the notice.
+// send starts the program, if there is anything to tell. The tasks are in the queue however
+// the program ends, so a failure is only worth a warning. A signal that ends the command
+// does not end the notice.
 func (n *notice) send() {
 	if n.count == 0 || n.worker.Path == "" {
 		return

@@ -16,8 +16,8 @@ import (
 // leastAge guards against 30m where 30d was meant.
 const leastAge = time.Hour
 
-// prunable are the states whose tasks nobody needs any more. What is corrupt waits
-// for a person to look at it.
+// prunable are the states whose tasks are over. A corrupt task waits for a person to look
+// at it.
 var prunable = []task.State{task.Completed, task.Rejected, task.Failed}
 
 func prune(c *cli.Context) error {
@@ -50,13 +50,14 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 		return 0, fault.Usagef("a duration is written 36h or 30d", "--older-than: %w", err)
 	}
 	if d < 0 || d > 0 && d < leastAge {
-		return 0, fault.Usagef("30d is 30 days; 0 is all that has ended", "--older-than %s: want 0, or at least 1h", c.String("older-than"))
+		return 0, fault.Usagef("30d is 30 days; 0 is all that has ended",
+			"--older-than %s: want 0, or at least 1h", c.String("older-than"))
 	}
 	return d, nil
 }
 
-// pruneState prunes the tasks of a state, some in each Update: others get the lock
-// in between.
+// pruneState prunes the tasks of a state, some in each Update, so that other commands get
+// the lock in between.
 func pruneState(c *cli.Context, s *spool.Spool, st task.State, limit time.Duration, now time.Time) (total int, err error) {
 	lists, err := s.List([]task.State{st}, nil)
 	if err != nil {

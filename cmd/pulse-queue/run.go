@@ -65,7 +65,8 @@ func newShift(c *cli.Context) (*shift, error) {
 	if err != nil {
 		return nil, err
 	}
-	sh := &shift{c: c, policy: p, run: queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now, World: workspace.World{}}}
+	sh := &shift{c: c, policy: p}
+	sh.run = queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now, World: workspace.World{}}
 	if c.IsSet("effect") {
 		if sh.run.Effect = terms.Action(c.String("effect")); !sh.run.Effect.Valid() {
 			return nil, fault.Usagef("", "--effect: there is no action %s", sh.run.Effect)
@@ -102,8 +103,8 @@ func newShift(c *cli.Context) (*shift, error) {
 	return sh, nil
 }
 
-// prepare puts back what died, rejects what waited too long and carries out what
-// needs no worker.
+// prepare puts back the tasks whose workers died, rejects those that waited too long and
+// carries out effects that need no worker.
 func (sh *shift) prepare() error {
 	now := time.Now().UTC()
 	return errors.Join(
@@ -116,8 +117,8 @@ func (sh *shift) prepare() error {
 		sh.inTurns(func(tx queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
 }
 
-// inTurns calls fn in one Update after the other while it wants more: others get
-// the lock in between.
+// inTurns calls fn in one Update after the other while it wants more, so that other
+// commands get the lock in between.
 func (sh *shift) inTurns(fn func(queue.Tx) (more bool, err error)) error {
 	for more := true; more; {
 		err := sh.store.Update(func(tx queue.Tx) (err error) {
@@ -151,8 +152,8 @@ func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 	return claim, locks, err
 }
 
-// work runs a worker on a claimed task and records its end. Who cancels the task
-// moves it meanwhile, and then there is nothing to record.
+// work runs a worker on a claimed task and records its end. If the task was cancelled
+// meanwhile, cancel has moved it, and there is nothing to record.
 func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w, id := sh.worker, claim.Task.ID
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
@@ -176,8 +177,8 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	return err
 }
 
-// finish records the end of a worker. What is not recorded counts as dead and would
-// be started again, so no signal and nobody's lock makes an end of it.
+// finish records the end of a worker. An end that is not recorded counts as a death, and the
+// task would be started again; so neither a signal nor another command's lock stops this.
 func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 	sh.store.Interrupt(nil)
 	defer sh.store.Interrupt(sh.c.Context.Done())
@@ -205,9 +206,8 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 	return sh.run.Return(claim, &line)
 }
 
-// stopped says at the end of a run that started nothing more whether the queue lacks
-// lines, or somebody holds it. The latter is no news every minute: from cron, only the
-// status says it.
+// stopped says at the end of a run whether it started nothing more because the queue lacks
+// lines or is held. A hold is not news every minute: from cron, only the status says it.
 func (sh *shift) stopped() error {
 	var held, lost string
 	err := sh.store.View(func(v queue.View) (err error) {

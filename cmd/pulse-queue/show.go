@@ -54,11 +54,11 @@ type teller struct {
 	now    time.Time
 	where  screen.Where // for the commands that are suggested
 	locks  runner.Dir
-	dead   func(id string) bool // whether nobody runs a task
+	dead   func(id string) bool // whether neither a runner nor a worker of a task lives
 	lines  []audit.Line         // about the task, and about what it proposed
 }
 
-// read reads what there is to tell of the task whose id begins so, or prints its record.
+// read collects the story of the task whose id begins with prefix, or its record.
 func (t *teller) read(s queue.Store, prefix string, json bool) error {
 	id, err := whole(s, prefix)
 	if err != nil {
@@ -107,7 +107,6 @@ func (t *teller) logged() (st task.State) {
 	return st
 }
 
-// tell tells the story of a task in a state.
 func (t *teller) tell(st task.State) error {
 	if st == "" {
 		return t.gone(t.id)

@@ -9,11 +9,11 @@ import (
 	"pulse/lib/task"
 )
 
-// child reports whether a line is about a task that came out of the one told of.
+// child reports whether a line is about an effect that this task proposed.
 func (t *teller) child(l *audit.Line) bool { return l.Settles() && l.Parent == t.id }
 
-// proposed tells what came out of a task: where its effects stand, and what nobody
-// has taken yet.
+// proposed tells where the effects of a task stand, and how many proposals wait in its
+// outbox.
 func (t *teller) proposed(id string) error {
 	seen := map[string]bool{}
 	for i := range t.lines {

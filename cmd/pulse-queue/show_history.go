@@ -10,16 +10,15 @@ import (
 	"pulse/lib/task"
 )
 
-// repeated tells what happened, once where the same happened several times in a row: mail
-// that is refused is refused again each time it is fetched.
+// repeated tells what happened, and once if it happened several times in a row: mail that
+// was refused is refused again each time it is fetched.
 type repeated struct {
 	text        string
 	first, last time.Time
 	times       int
 }
 
-// add notes what happened, and returns the line about what happened before, if that was
-// another thing.
+// add notes what happened, and returns the line about what happened before if that differs.
 func (r *repeated) add(at time.Time, text string) (lines []string) {
 	if r.times == 0 || text != r.text {
 		lines = r.end()
@@ -41,7 +40,6 @@ func (r *repeated) end() []string {
 	return []string{"  " + escape.Message(text)}
 }
 
-// history prints what the audit log says of a task.
 func (t *teller) history() {
 	t.print("history")
 	var h repeated
@@ -53,7 +51,7 @@ func (t *teller) history() {
 	t.print(h.end()...)
 }
 
-// happened is a line of the log in words.
+// happened returns a line of the log in words.
 func happened(l *audit.Line) string {
 	text := string(l.Event)
 	if l.To != "" {
@@ -89,7 +87,6 @@ func happened(l *audit.Line) string {
 	return text
 }
 
-// noted returns what a note on a task says.
 func (t *teller) noted(l *audit.Line) string {
 	if l.Event != audit.Noted {
 		return ""

@@ -35,12 +35,13 @@ func (t *teller) gone(id string) error {
 	return nil
 }
 
-// task tells what a task is, what came of it, what happened to it and what next.
+// task tells what a task is, what came of it, what happened to it and what can be done next.
 func (t *teller) task(st task.State, id string) error {
 	s, err := t.v.Load(st, id)
 	switch {
 	case errors.Is(err, queue.ErrCorrupt):
-		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st), screen.Fact("because", "%v", err))
+		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st))
+		t.print(screen.Fact("because", "%v", err))
 	case err != nil:
 		return err
 	default:
@@ -65,7 +66,7 @@ func (t *teller) task(st task.State, id string) error {
 	}
 	result, err := t.v.Result(id)
 	switch {
-	case errors.Is(err, queue.ErrCorrupt): // that is no reason to say nothing of the task
+	case errors.Is(err, queue.ErrCorrupt): // the rest of the task is still worth telling
 		t.print(screen.Fact("result", "%v", err))
 	case err != nil:
 		return err
@@ -118,8 +119,8 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	return m, err
 }
 
-// runner returns the process id of what runs a task; 0: nobody does; below 0: that
-// can't be told, for a snapshot has no locks and another account can't read them.
+// runner returns the process id of the command that runs a task; 0 if none does; -1 if that
+// can't be told, because a snapshot has no locks and other accounts can't read them.
 func (t *teller) runner(id string) int {
 	if _, err := os.Stat(string(t.locks)); err != nil {
 		return -1

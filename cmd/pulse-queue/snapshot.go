@@ -6,7 +6,7 @@ import (
 	"pulse/lib/cmdline"
 )
 
-// snapshot copies the queue for those who may look and not touch.
+// snapshot copies the queue for accounts that may read it and change nothing.
 func snapshot(c *cli.Context) error {
 	s, err := cmdline.Queue(c)
 	if err != nil {

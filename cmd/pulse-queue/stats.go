@@ -55,7 +55,7 @@ func stats(c *cli.Context) error {
 	return err
 }
 
-// count makes the figures. It may be called again, and begins anew then.
+// count makes the figures. It may be called again, and starts over then.
 func (f *figures) count(v queue.View) (err error) {
 	*f = figures{counts: map[task.State]int{}, now: f.now}
 	for _, st := range task.States {
@@ -131,7 +131,8 @@ func (f *figures) table(w io.Writer) error {
 		fmt.Fprintf(tab, "%s\t%d\n", st, f.counts[st])
 	}
 	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", span(f.start), span(f.look))
-	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n", count(f.asks, "ask"), f.others, count(f.effects, "effect"))
+	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n",
+		count(f.asks, "ask"), f.others, count(f.effects, "effect"))
 	if f.day != "" {
 		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)
 	}

@@ -23,7 +23,8 @@ import (
 func submit(c *cli.Context) error {
 	action := terms.Action(c.String("action"))
 	if !action.Valid() {
-		return fault.Usagef("--action is one of "+joined(terms.Actions), "submit needs --action; there is no action %q", string(action))
+		return fault.Usagef("--action is one of "+joined(terms.Actions),
+			"submit needs --action; there is no action %q", string(action))
 	}
 	at, err := notBefore(c, time.Now())
 	if err != nil {
@@ -82,10 +83,10 @@ func notBefore(c *cli.Context, now time.Time) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// lastYear is the last one that the queue can note whole.
+// lastYear is the last year whose times all fit into the agenda.
 const lastYear = 2285
 
-// next returns when a wall clock in now's place shows a time again.
+// next returns when a wall clock in now's time zone shows a time again.
 func next(clock, now time.Time) time.Time {
 	for days := 0; ; days++ {
 		t := time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
@@ -95,8 +96,9 @@ func next(clock, now time.Time) time.Time {
 	}
 }
 
-// submitted builds the record of a submitted ask.
-func submitted(action terms.Action, text string, decide func(decision.Input) decision.Decision) (*record.Record, error) {
+func submitted(
+	action terms.Action, text string, decide func(decision.Input) decision.Decision,
+) (*record.Record, error) {
 	var args, req, all record.Object
 	args.Str("text", text)
 	req.Str("action", string(action))

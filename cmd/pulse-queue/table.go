@@ -32,7 +32,6 @@ func orDash(s string) string {
 	return s
 }
 
-// cut shortens s to n characters.
 func cut(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -40,7 +39,6 @@ func cut(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// count is a number of things in words.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -56,7 +54,7 @@ func age(now, t time.Time) string {
 	return span(now.Sub(t))
 }
 
-// ahead is what stands behind the age of a task that waits for a time: +5m.
+// ahead is how long a task waits until its time, to be put after its age: +5m.
 func ahead(now, t time.Time) string {
 	if !now.Before(t) {
 		return ""

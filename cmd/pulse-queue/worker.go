@@ -18,7 +18,6 @@ import (
 	"pulse/lib/workspace"
 )
 
-// proposals reads what a worker printed.
 func (sh *shift) proposals(out []byte) *queue.Proposals {
 	list, discarded := proposal.Read(out, len(out) >= runner.MaxResult, opener(sh.policy))
 	return &queue.Proposals{List: list, Discarded: discarded}
@@ -48,11 +47,13 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	argv := c.Args().Slice()
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return runner.Worker{}, fault.Usagef("an absolute path, for cron's PATH is short: ls -l "+argv[0], "worker: %w", err)
+		return runner.Worker{}, fault.Usagef("an absolute path, for cron's PATH is short: ls -l "+argv[0],
+			"worker: %w", err)
 	}
 	w := runner.Worker{Path: path, Argv: argv}
 	if w.Timeout, err = cmdline.ParseDuration(c.String("timeout")); err != nil || w.Timeout < 0 {
-		return w, fault.Usagef("--timeout 90m, or 1d, or 0 for none", "--timeout: %s is no duration", c.String("timeout"))
+		return w, fault.Usagef("--timeout 90m, or 1d, or 0 for none",
+			"--timeout: %s is no duration", c.String("timeout"))
 	}
 	who, err := runner.Account(c.String("as"))
 	if err != nil {
@@ -66,8 +67,9 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 	for _, name := range c.StringSlice("env") {
 		value, ok := os.LookupEnv(name)
 		switch {
-		case strings.Contains(name, "="): // what stands behind it may be a secret
-			return w, fault.Usagef("export NAME, and then --env NAME", "--env wants the name of a variable alone: its value does not belong into the command line")
+		case strings.Contains(name, "="): // the value may be a secret
+			return w, fault.Usagef("export NAME, and then --env NAME",
+				"--env wants the name of a variable alone: its value does not belong into the command line")
 		case !ok || name == "PULSE_TASK":
 			return w, fault.Usagef("", "--env: there is no variable of that name to pass on")
 		}
@@ -85,7 +87,7 @@ func detail(end runner.End) string {
 	return text + ")" + lastLine(end.Stderr)
 }
 
-// lastLine returns the last line of what a program said, behind a colon.
+// lastLine returns the last line that a program wrote, after a colon.
 func lastLine(stderr []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
 	if last := lines[len(lines)-1]; last != "" {

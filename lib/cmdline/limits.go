@@ -16,5 +16,6 @@ func enoughFiles() error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastFiles {
 		return nil
 	}
-	return fault.Temporaryf("ulimit -n 256", "only %d files may be open at once: want %d or more", limit.Cur, leastFiles)
+	return fault.Temporaryf("ulimit -n 256",
+		"only %d files may be open at once: want %d or more", limit.Cur, leastFiles)
 }

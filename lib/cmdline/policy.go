@@ -68,7 +68,8 @@ func MaxRecordFlag() cli.Flag {
 		Usage: "`BYTES` the longest line accepted; default 4194304 (4 MiB)",
 		Action: func(c *cli.Context, n int) error {
 			if n < leastMaxRecord || n > mostMaxRecord {
-				return fault.Usagef(c.App.Name+" --help", "--max-record %d: want %d to %d bytes", n, leastMaxRecord, mostMaxRecord)
+				return fault.Usagef(c.App.Name+" --help",
+					"--max-record %d: want %d to %d bytes", n, leastMaxRecord, mostMaxRecord)
 			}
 			return nil
 		},

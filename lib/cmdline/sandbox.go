@@ -63,7 +63,8 @@ func Unconfined(c *cli.Context, why string) error {
 	if sandbox.Mode(c.String("sandbox")) != sandbox.Require {
 		return nil
 	}
-	return fault.Usagef("--sandbox auto", "--sandbox require: %s, and what it starts would be confined with it", why)
+	return fault.Usagef("--sandbox auto",
+		"--sandbox require: %s, and what it starts would be confined with it", why)
 }
 
 // Named returns the files that a policy makes decisions look at: the workspace, the
