@@ -1,8 +1,8 @@
 // Package cmdline is the front door of every command: flags, messages, signals
 // and exit statuses are the same for all (pulse(7)). It wires urfave/cli, and
-// closes what that library leaves open in a pipe: help on stdout after an error,
-// flags behind an argument taken for arguments, unknown subcommands that succeed,
-// a repeated flag whose last value wins.
+// mends what that library does wrong in a pipe: help on stdout after an error, flags
+// after an argument taken for arguments, unknown subcommands that succeed, a repeated
+// flag whose last value wins.
 //
 // Invariant: a command line that is not understood whole runs nothing, prints
 // nothing on stdout and ends with 64. Caveat: an action must return its errors;
@@ -34,15 +34,15 @@ import (
 // Version is the version of all commands.
 const Version = "0.1.0"
 
-// Main runs app with the process's own streams and returns the exit status. A
-// SIGINT, SIGQUIT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Input; the
+// Main runs app with the process's own streams and returns the exit status. A SIGINT,
+// SIGQUIT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Stdin; the
 // process then dies of that signal, so that shells and cron see why.
 func Main(app *cli.App) int {
 	if err := enoughFiles(); err != nil {
 		return report(app, os.Stderr, err)
 	}
 	sandbox.Conceal()
-	unix.Umask(unix.Umask(0) &^ 0o700) // what its owner can't read is no queue
+	unix.Umask(unix.Umask(0) &^ 0o700) // a queue that its owner can't read is useless
 	ctx, cancel := context.WithCancelCause(context.Background())
 	in := newInput(os.Stdin)
 	received := make(chan os.Signal, 1)
@@ -53,7 +53,7 @@ func Main(app *cli.App) int {
 	signal.Notify(received, signals...)
 	go func() {
 		sig := <-received
-		byDefault(signals...) // a second one ends what can't be ended well
+		byDefault(signals...) // a second signal ends a command that the first did not
 		cancel(signalled{sig})
 		in.interrupt(func() { die(sig) })
 	}()
@@ -64,7 +64,7 @@ func Main(app *cli.App) int {
 	return status
 }
 
-// signalled is why the context of the actions ended.
+// signalled is the cause with which a signal cancels the actions' context.
 type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return s.String() }
@@ -80,12 +80,12 @@ func die(sig os.Signal) {
 // the exit status 2.
 func byDefault(signals ...os.Signal) {
 	signal.Reset(signals...)
-	var action [8]uint64 // SIG_DFL; larger than a struct sigaction
-	for _, sig := range signals {
-		if sig == syscall.SIGQUIT {
-			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGQUIT), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
-		}
+	if !slices.Contains(signals, os.Signal(syscall.SIGQUIT)) {
+		return
 	}
+	var action [8]uint64 // SIG_DFL; larger than a struct sigaction
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION,
+		uintptr(syscall.SIGQUIT), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 }
 
 // Run runs app on args (args[0] is the command's name) and returns the exit
@@ -110,8 +110,8 @@ func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdo
 	return report(app, stderr, err)
 }
 
-// answers is standard output. It keeps its first error: an action that did not look at
-// every write has failed all the same.
+// answers is standard output. It keeps its first error, so that an action that does not
+// check every write fails all the same.
 type answers struct {
 	to  io.Writer
 	mu  sync.Mutex
@@ -139,8 +139,8 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 		return 0
 	}
 	var known standing
-	if !errors.Is(err, ErrInterrupted) && !errors.Is(err, context.Canceled) && !errors.As(err, &known) {
-		for _, one := range slices.Compact(each(err)) { // several may have met the same trouble
+	if !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) && !errors.As(err, &known) {
+		for _, one := range slices.Compact(each(err)) { // two joined errors may say the same
 			message(stderr, app.Name, "error", one)
 		}
 		if hint := fault.HintOf(err); hint != "" {
@@ -150,9 +150,8 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 	return int(fault.KindOf(err))
 }
 
-// Standing makes err the kind of error that holds until somebody mends it and is
-// no news to cron every minute: the exit status tells it, and the message is shown
-// at a terminal only.
+// Standing marks an error that holds until a person mends it and is not news to cron every
+// minute: the exit status tells it, and the message is shown at a terminal only.
 func Standing(c *cli.Context, err error) error {
 	if watched(c) {
 		return err
@@ -160,7 +159,7 @@ func Standing(c *cli.Context, err error) error {
 	return standing{err}
 }
 
-// watched reports whether a person sees the command's stderr at once.
+// watched reports whether the command's stderr is a terminal.
 func watched(c *cli.Context) bool {
 	f, ok := c.App.ErrWriter.(*os.File)
 	return ok && tty.Is(f)
@@ -175,20 +174,20 @@ func Warn(c *cli.Context, format string, args ...any) {
 	message(c.App.ErrWriter, c.App.Name, "warning", fmt.Sprintf(format, args...))
 }
 
-// Note prints a line of news on the command's stderr, without a class.
+// Note prints a line on the command's stderr that is neither an error nor a warning.
 func Note(c *cli.Context, format string, args ...any) {
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", c.App.Name, escape.Message(fmt.Sprintf(format, args...)))
 }
 
-// Progress is Note at a terminal, and nothing elsewhere: cron mails what is printed.
+// Progress is Note at a terminal, and prints nothing elsewhere: cron mails what is printed.
 func Progress(c *cli.Context, format string, args ...any) {
 	if watched(c) {
 		Note(c, format, args...)
 	}
 }
 
-// each returns the text of every error that was joined into one (errors.Join). Where
-// else an error has more than one line, that is somebody's file name.
+// each returns the text of every error that was joined into one (errors.Join). It does not
+// split at newlines, because a file name can hold one.
 func each(err error) []string {
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:
@@ -207,13 +206,13 @@ func each(err error) []string {
 	return []string{err.Error()}
 }
 
-// message prints one line, and no text can forge another.
+// message prints one line. The text is escaped, so that it can't forge another.
 func message(w io.Writer, name, class, text string) {
 	fmt.Fprintf(w, "%s: %s: %s\n", name, class, escape.Message(text))
 }
 
-// whole makes the errors of an action suggest commands that are told which queue and
-// policy the flags named.
+// whole adds the queue and the policy that flags named to the commands that the errors of
+// an action suggest.
 func whole(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		err := action(c)
@@ -228,7 +227,7 @@ func whole(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// harden switches off what urfave/cli does on its own.
+// harden switches off what urfave/cli does by itself: help, exits, flags with commas.
 func harden(app *cli.App) {
 	app.HideHelp, app.HideVersion, app.HideHelpCommand = true, true, true
 	app.DisableSliceFlagSeparator = true

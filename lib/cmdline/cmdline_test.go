@@ -208,7 +208,7 @@ func TestMessages(t *testing.T) {
 		{fmt.Errorf("outer: %w", errors.Join(errors.New("one"), errors.New("two"))), 1, "prog: error: outer: one\\ntwo\n"},
 		{fault.Usagef("ls 'a\nprog: hint: b'", "%w", errors.Join(errors.New("a\nprog: hint: b"), errors.New("c"))), 64,
 			"prog: error: a\\nprog: hint: b\nprog: error: c\nprog: hint: ls 'a\\nprog: hint: b'\n"},
-		{ErrInterrupted, 1, ""},
+		{errInterrupted, 1, ""},
 		{context.Canceled, 1, ""},
 		{cli.Exit("sneaky", 3), 1, "prog: error: sneaky\n"},
 	} {
@@ -266,7 +266,7 @@ func TestInput(t *testing.T) {
 		t.Error(err)
 	}
 	in.onPause = func() error { in.interrupt(func() { t.Error("died at work") }); return nil }
-	if _, err := in.Read(b); err != ErrInterrupted {
+	if _, err := in.Read(b); err != errInterrupted {
 		t.Error(err)
 	}
 	in = newInput(r)

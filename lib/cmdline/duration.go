@@ -12,8 +12,8 @@ import (
 	"pulse/lib/fault"
 )
 
-// Age returns the value of a flag that says how long ago, which must be above 0;
-// the flag must be set.
+// Age returns the value of a flag that says how long ago; it must be above 0. The flag must
+// be set.
 func Age(c *cli.Context, flag string) (time.Duration, error) {
 	d, err := ParseDuration(c.String(flag))
 	if err == nil && d <= 0 {

@@ -32,7 +32,8 @@ func writeHelp(w io.Writer, app *cli.App, cmd *cli.Command) error {
 	for _, f := range flags {
 		fmt.Fprintf(tab, "  %s\t%s\n", flagName(f), flagUsage(f))
 	}
-	fmt.Fprintf(tab, "  --help\tprint this and exit\n  --version\tprint the version and exit; with --verbose, also what confines it here\n")
+	fmt.Fprintln(tab, "  --help\tprint this and exit")
+	fmt.Fprintln(tab, "  --version\tprint the version and exit; with --verbose, also what confines it here")
 	if err := tab.Flush(); err != nil {
 		return err
 	}

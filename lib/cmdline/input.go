@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInterrupted is what standard input returns after SIGINT or SIGTERM. The
-// command ends between records and says nothing: who sent the signal knows.
-var ErrInterrupted = errors.New("interrupted")
+// errInterrupted is what standard input returns after a signal. The command ends between
+// records and prints no message: the person who sent the signal knows.
+var errInterrupted = errors.New("interrupted")
 
-// input is standard input. A signal that comes while a read waits ends the
-// process at once, for then nothing is under way; one that comes while the
-// command works ends the input.
+// input is standard input. A signal that comes while a read waits ends the process at
+// once, because nothing is under way then; one that comes while the command works ends
+// the input.
 type input struct {
 	file    *os.File
 	onPause func() error
@@ -50,15 +50,15 @@ func (in *input) Read(p []byte) (int, error) {
 		}
 	}
 	if in.wait(pause) {
-		return 0, ErrInterrupted
+		return 0, errInterrupted
 	}
 	n, err := in.file.Read(p)
 	in.wait(false)
 	return n, err
 }
 
-// wait says whether the command waits for input from now on, and returns whether
-// a signal came before.
+// wait notes whether the command waits for input from now on, and reports whether a signal
+// came before.
 func (in *input) wait(idle bool) (stopped bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Output returns a command's stdout, buffered, for answers of any length. A signal
-// ends a write that nobody reads.
+// Output returns a command's stdout, buffered, for answers of any length. A signal ends a
+// write to a pipe that is full because its reader has stopped.
 func Output(c *cli.Context) *bufio.Writer {
 	return bufio.NewWriterSize(&interruptible{c.Context, c.App.Writer}, 64<<10)
 }

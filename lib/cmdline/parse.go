@@ -140,15 +140,15 @@ func (p *parser) flag(text string, rest []string) (used int, err error) {
 	return used, nil
 }
 
-// plainNumber reports whether a number is written as people write one: urfave/cli
-// takes 010 for 8 and knows 0x5 and 1_000.
+// plainNumber reports whether a number is decimal as people write it: urfave/cli takes 010
+// for 8, and also 0x5 and 1_000.
 func plainNumber(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && strconv.Itoa(n) == s
 }
 
-// lookup finds a flag of the app or of the subcommand; before the subcommand is
-// known, of any, which is enough to know whether it takes a value.
+// lookup finds a flag of the app or of the subcommand. Before the subcommand is known it
+// searches all of them, which is enough to know whether the flag takes a value.
 func (p *parser) lookup(name string) cli.Flag {
 	sets := [][]cli.Flag{p.app.Flags}
 	for _, cmd := range p.app.Commands {
@@ -180,7 +180,7 @@ func (p *parser) commandFlags() []cli.Flag {
 	return p.line.command.Flags
 }
 
-// own returns the flags of what is run: a subcommand's, or the app's.
+// own returns the flags of the subcommand, or of the app if there is none.
 func (p *parser) own() []cli.Flag {
 	if p.line.command == nil {
 		return p.app.Flags
@@ -204,7 +204,7 @@ func (p *parser) checkFlags() error {
 	return nil
 }
 
-// checkOperands holds the number of arguments against ArgsUsage: words, each one
+// checkOperands checks the number of arguments against ArgsUsage: each word stands for one
 // argument, [optional], or repeated...
 func (p *parser) checkOperands() error {
 	usage := p.app.ArgsUsage

@@ -13,14 +13,14 @@ import (
 	"pulse/lib/safefile"
 )
 
-// The bounds of --max-record, in bytes: room for any identity and decision, and
-// a line that still fits into the memory of a small machine.
+// The bounds of --max-record, in bytes: the lower leaves room for any identity and decision,
+// and a line of the upper still fits into the memory of a small machine.
 const (
 	leastMaxRecord = 1 << 10
 	mostMaxRecord  = 64 << 20
 )
 
-// PolicyFlag is --policy. Policy reads it.
+// PolicyFlag returns the flag --policy, which Policy reads.
 func PolicyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:    "policy",
@@ -29,8 +29,8 @@ func PolicyFlag() cli.Flag {
 	}
 }
 
-// Policy loads the policy that --policy or PULSE_POLICY names. Whatever is wrong
-// with it is a usage error: no command decides without one.
+// Policy loads the policy that --policy or PULSE_POLICY names. Every error is a usage error,
+// because no command decides without a policy.
 func Policy(c *cli.Context) (*policy.Policy, error) {
 	path := c.String("policy")
 	if path == "" {
@@ -48,7 +48,7 @@ func Policy(c *cli.Context) (*policy.Policy, error) {
 	return p, nil
 }
 
-// policyHint says what to type about a policy file that can't be read or trusted.
+// policyHint returns what to type about a policy file that can't be read or trusted.
 func policyHint(path string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -59,8 +59,8 @@ func policyHint(path string, err error) string {
 	return "ls -l " + path
 }
 
-// MaxRecordFlag is --max-record, the longest line that is read, in bytes. A value
-// out of bounds is a usage error before the command's action runs.
+// MaxRecordFlag returns the flag --max-record, the longest line that is read, in bytes. A
+// value out of bounds is a usage error before the command's action runs.
 func MaxRecordFlag() cli.Flag {
 	return &cli.IntFlag{
 		Name:  "max-record",

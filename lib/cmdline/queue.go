@@ -18,7 +18,7 @@ import (
 	"pulse/lib/spool"
 )
 
-// QueueFlag is --queue.
+// QueueFlag returns the flag --queue.
 func QueueFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:    "queue",
@@ -31,13 +31,14 @@ func QueueFlag() cli.Flag {
 func QueueDir(c *cli.Context) (string, error) {
 	dir := c.String("queue")
 	if dir == "" {
-		return "", fault.Usagef(c.App.Name+" … --queue ~/pulse", "no queue: neither --queue nor PULSE_QUEUE is set")
+		return "", fault.Usagef(c.App.Name+" … --queue ~/pulse",
+			"no queue: neither --queue nor PULSE_QUEUE is set")
 	}
 	return dir, nil
 }
 
-// Queue opens the queue that --queue or PULSE_QUEUE names, which must be there. A
-// signal ends its waiting for the queue's lock. It is to be called before Confine.
+// Queue opens the queue that --queue or PULSE_QUEUE names, which must exist. A signal ends
+// a wait for the queue's lock. Call it before Confine.
 func Queue(c *cli.Context) (*spool.Spool, error) {
 	dir, err := QueueDir(c)
 	if err != nil {
@@ -57,18 +58,19 @@ func Queue(c *cli.Context) (*spool.Spool, error) {
 	return s, nil
 }
 
-// There fails if a path holds no queue. Where this account has seen one, another one is
-// not what to make: it would have everything of the last days done again.
+// There fails if a path holds no queue. Where this account has seen a queue, the hint is not
+// to make another one, which would do everything of the last days again.
 func There(dir string) error {
 	err := spool.There(dir)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && seen.Known(stateDir(), dir) {
-		return fault.Usagef("findmnt --target "+escape.Shell(nearest(dir))+" (is its volume mounted?); only if it is lost for good: pulse-queue init --queue "+escape.Shell(dir),
-			"%w, and there was one", err)
+		hint := "findmnt --target " + escape.Shell(nearest(dir)) +
+			" (is its volume mounted?); only if it is lost for good: pulse-queue init --queue " + escape.Shell(dir)
+		return fault.Usagef(hint, "%w, and there was one", err)
 	}
 	return err
 }
 
-// nearest returns the directory that is there on the way to a path, nearest to it.
+// nearest returns the longest part of a path that exists.
 func nearest(path string) string {
 	for ; filepath.Dir(path) != path; path = filepath.Dir(path) {
 		if _, err := os.Stat(path); err == nil {
@@ -78,8 +80,7 @@ func nearest(path string) string {
 	return path
 }
 
-// PolicyOrDefault loads the policy where one is named, and it must be valid then;
-// else it returns what applies without one.
+// PolicyOrDefault loads the policy if one is named, and returns the default otherwise.
 func PolicyOrDefault(c *cli.Context) (*policy.Policy, error) {
 	if c.String("policy") == "" {
 		return policy.Default(), nil
@@ -87,8 +88,8 @@ func PolicyOrDefault(c *cli.Context) (*policy.Policy, error) {
 	return Policy(c)
 }
 
-// User returns who runs the command, for the audit log: the real uid and its name. It
-// is looked up once, for a confined command can't.
+// User names the account that runs the command, for the audit log: the real uid and its
+// name. They are looked up once, because a confined command can't look them up.
 var User = sync.OnceValue(func() string {
 	uid := fmt.Sprint(os.Getuid())
 	if u, err := user.LookupId(uid); err == nil {
@@ -97,8 +98,8 @@ var User = sync.OnceValue(func() string {
 	return "uid " + uid
 })
 
-// Account returns in the same form whose a worker is that is started as the named
-// user; empty: as whoever runs the command.
+// Account names, in the same form, the account of a worker that is started as a user; an
+// empty name stands for the account that runs the command.
 func Account(name string) string {
 	if name == "" {
 		return User()

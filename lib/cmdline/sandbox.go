@@ -13,8 +13,8 @@ import (
 	"pulse/lib/workspace"
 )
 
-// SandboxFlag is --sandbox. Another word is a usage error before the command's action
-// runs.
+// SandboxFlag returns the flag --sandbox. A value that is not a mode is a usage error before
+// the command's action runs.
 func SandboxFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:  "sandbox",
@@ -29,10 +29,10 @@ func SandboxFlag() cli.Flag {
 	}
 }
 
-// Confine takes all from this process that the profile does not keep, as --sandbox
-// says, and returns what is in force. A command calls it when its configuration is
-// read and before its input is. Where Run was not called by Main the process is
-// somebody else's, and nothing is done.
+// Confine takes all rights from this process that the profile does not keep, as --sandbox
+// says, and returns what is in force. A command calls it after it has read its
+// configuration and before it reads its input. If Run was not called by Main the process
+// is a test's, and Confine does nothing.
 func Confine(c *cli.Context, p sandbox.Profile) (sandbox.Level, error) {
 	if !own(c) {
 		return sandbox.Level{}, nil
@@ -51,14 +51,14 @@ func Confines(c *cli.Context) bool {
 	return own(c) && sandbox.Mode(c.String("sandbox")) != sandbox.Off && sandbox.Here() != (sandbox.Level{})
 }
 
-// ConfineToQueue is Confine for a command that works on the queue of --queue, and
-// looks at some files besides.
+// ConfineToQueue is Confine for a command that works on the queue of --queue and looks at
+// some files besides.
 func ConfineToQueue(c *cli.Context, files ...string) (sandbox.Level, error) {
 	return Confine(c, sandbox.Queue(c.String("queue"), files...))
 }
 
-// Unconfined says why a command that starts programs is not confined: they would be too.
-// It is an error where --sandbox requires otherwise.
+// Unconfined is called in place of Confine by a command that starts programs, which would be
+// confined with it. It is an error if --sandbox requires confinement; why names the program.
 func Unconfined(c *cli.Context, why string) error {
 	if sandbox.Mode(c.String("sandbox")) != sandbox.Require {
 		return nil
@@ -67,8 +67,8 @@ func Unconfined(c *cli.Context, why string) error {
 		"--sandbox require: %s, and what it starts would be confined with it", why)
 }
 
-// Named returns the files that a policy makes decisions look at: the workspace, the
-// programs that may be started there, and those that they must not be. Without a policy there are none.
+// Named returns the files that decisions under a policy look at: the workspace, the programs
+// that may be started there, and those that they must not be. A nil policy names none.
 func Named(p *policy.Policy) (files []string) {
 	if p == nil {
 		return nil
@@ -85,12 +85,13 @@ func Named(p *policy.Policy) (files []string) {
 	return files
 }
 
-// writeVersion prints the version; verbose, also that of Go and what a confined command
-// has in force here.
+// writeVersion prints the version; with verbose also the version of Go and what confines a
+// command on this machine.
 func writeVersion(w io.Writer, app *cli.App, verbose bool) error {
 	_, err := fmt.Fprintf(w, "%s %s\n", app.Name, Version)
 	if err == nil && verbose {
-		_, err = fmt.Fprintf(w, "%s %s/%s\nsandbox: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, sandbox.Here())
+		_, err = fmt.Fprintf(w, "%s %s/%s\nsandbox: %s\n",
+			runtime.Version(), runtime.GOOS, runtime.GOARCH, sandbox.Here())
 	}
 	return err
 }

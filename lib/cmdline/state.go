@@ -13,11 +13,11 @@ import (
 	"pulse/lib/seen"
 )
 
-// rootState is where root notes what it saw committed to queues.
+// rootState is stateDir for root.
 const rootState = "/var/lib/pulse-seen"
 
-// stateDir returns where this account notes what it saw committed to queues: in
-// $XDG_STATE_HOME or its default. Root believes no environment that may be another
+// stateDir returns the directory where this account notes what it saw committed to queues:
+// in $XDG_STATE_HOME or its default. Root ignores an environment that may be another
 // user's. Without a home the path is empty.
 func stateDir() string {
 	dir := os.Getenv("XDG_STATE_HOME")
@@ -33,13 +33,14 @@ func stateDir() string {
 	return filepath.Join(dir, "pulse")
 }
 
-// Forget drops what this account noted of another queue at a path where it has just made
-// one, and reports whether there was anything. Other accounts keep what they noted.
+// Forget drops what this account noted of an earlier queue at a path where it has just made
+// one, and reports whether it had noted anything. Other accounts keep what they noted.
 func Forget(queue string) (had bool, err error) { return seen.Forget(stateDir(), queue) }
 
-// Restored is the hint about a queue that lacks what was seen committed.
+// Restored returns the hint about a queue that lacks what was seen committed.
 func Restored(c *cli.Context) string {
-	return "man 5 pulse-queue, BACKUP AND RESTORE; then, as " + User() + ": pulse-queue release --restored --queue " + escape.Shell(c.String("queue"))
+	return "man 5 pulse-queue, BACKUP AND RESTORE; then, as " + User() +
+		": pulse-queue release --restored --queue " + escape.Shell(c.String("queue"))
 }
 
 // rootsOwn reports whether an absolute path is root's, or will be once it is made.

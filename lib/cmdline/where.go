@@ -9,17 +9,18 @@ import (
 	"pulse/lib/screen"
 )
 
-// Where returns the queue and the policy that flags named: what a command that is
-// suggested has to be told too. What the environment says, it knows.
+// Where returns the queue and the policy that flags named. A suggested command needs the
+// same flags; what the environment names it finds by itself.
 func Where(c *cli.Context) screen.Where {
 	return screen.Where{Queue: flagged(c, "queue", "PULSE_QUEUE"), Policy: flagged(c, "policy", "PULSE_POLICY")}
 }
 
-// Told returns what a person should type next, told what Where says, if it is a command
-// of this queue: init may make another one.
+// Told adds the flags of Where to a hint that is a command on this queue; init is not one,
+// because it may make another queue.
 func Told(c *cli.Context, hint string) string {
 	command := strings.HasPrefix(hint, "pulse-queue ") || strings.HasPrefix(hint, "pulse-approve ")
-	if !command || strings.HasPrefix(hint, "pulse-queue init") || strings.Contains(hint, "--queue") || strings.Contains(hint, "--help") {
+	if !command || strings.HasPrefix(hint, "pulse-queue init") ||
+		strings.Contains(hint, "--queue") || strings.Contains(hint, "--help") {
 		return hint
 	}
 	return Where(c).Command(hint)
