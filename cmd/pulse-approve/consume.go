@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approval"
+	"pulse/lib/cmdline"
+	"pulse/lib/desk"
+	"pulse/lib/fault"
+	"pulse/lib/queue"
+)
+
+// nobody is the uid of the worker for consume, which has none.
+const nobody = -1
+
+// consume spends a grant for a script that is about to reach a target.
+func consume(c *cli.Context) error {
+	p, err := cmdline.PolicyOrDefault(c)
+	if err != nil {
+		return err
+	}
+	proving := queue.Proving{Require: approval.Level(p.Approval.Require)}
+	if proving.Signed, err = desk.SignedHere(c.Context, p); err != nil {
+		return err
+	}
+	s, err := cmdline.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if proving.Vouch, err = desk.VouchAhead(p, s, &desk.Rights{UID: nobody}); err != nil {
+		return err
+	}
+	if err := confineConsume(c, &proving); err != nil {
+		return err
+	}
+	err = s.Update(func(tx queue.Tx) error {
+		g, err := queue.Consume(tx, &proving, c.Args().First(), c.String("task"), time.Now())
+		if err == nil && g.Level == approval.Signature && c.String("policy") == "" {
+			return fault.Usagef("give --policy, or PULSE_POLICY",
+				"the grant is signed, and only a policy says how to verify it")
+		}
+		return err
+	})
+	if errors.Is(err, queue.ErrNoGrant) {
+		return fault.Refusedf("a person can say yes: pulse-approve grant TARGET", "%w", err)
+	}
+	if errors.Is(err, queue.ErrLost) {
+		return fault.Refusedf(cmdline.Restored(c), "%w", err)
+	}
+	return err
+}
+
+// confineConsume gives up all but the queue. Where a grant is signed it can't: ssh-keygen
+// needs more.
+func confineConsume(c *cli.Context, proving *queue.Proving) error {
+	if proving.Signed != nil {
+		return cmdline.Unconfined(c, "a grant that is signed is checked by ssh-keygen")
+	}
+	_, err := cmdline.ConfineToQueue(c)
+	return err
+}
