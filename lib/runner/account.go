@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// Who is the account that a worker runs under.
+// Who is the account that a worker runs under, with its environment.
 type Who struct {
 	Credential *syscall.Credential // nil: this process's own
 	Env        []string
 }
 
-// passed are the variables of this process that a worker is given. Everything
-// else stays here: a password for pulse-fetch may be among it.
+// passed are the variables of this process that a worker is given. No other is: one may
+// hold a password for pulse-fetch.
 var passed = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
 
 // Account returns the account of a name, or this process's own for "".

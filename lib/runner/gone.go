@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookEvery is how often a file is looked for where inotify(7) can't be had.
+// lookEvery is how often a file is looked for where inotify(7) is not available.
 var lookEvery = time.Second
 
-// inotifyInit is inotify_init1(2), but for tests.
+// inotifyInit is inotify_init1(2), replaced in tests.
 var inotifyInit = unix.InotifyInit1
 
-// Gone returns a channel that closes when no file is at path any more: moved or
-// removed. A missing directory says nothing. stop must be called, and gives back
-// all that watching takes.
+// Gone returns a channel that closes when there is no file at path any more: it was moved
+// or removed. A missing directory does not count. stop must be called, and releases what
+// watching takes.
 func Gone(path string) (gone <-chan struct{}, stop func()) {
 	changes := changesOf(filepath.Dir(path))
 	c, ended := make(chan struct{}), make(chan struct{})
@@ -42,7 +42,7 @@ func missing(path string) bool {
 	return err == nil
 }
 
-// changes are the moments at which a directory may have lost a file.
+// changes tells when a directory may have lost a file.
 type changes interface {
 	wait() bool // false after end
 	end()
@@ -59,7 +59,8 @@ func changesOf(dir string) changes {
 	return ticks{time.NewTicker(lookEvery), make(chan struct{})}
 }
 
-// events come from inotify. What they say doesn't matter, nor whether some got lost.
+// events are changes from inotify. Their content doesn't matter, nor whether some were
+// lost, because the file is looked for after each.
 type events struct{ *os.File }
 
 func (e events) wait() bool {
@@ -69,7 +70,7 @@ func (e events) wait() bool {
 
 func (e events) end() { e.Close() }
 
-// ticks come from a clock.
+// ticks are changes from a clock.
 type ticks struct {
 	*time.Ticker
 	stop chan struct{}

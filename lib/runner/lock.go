@@ -17,11 +17,12 @@ import (
 	"pulse/lib/safefile"
 )
 
-// Dir is the directory of a queue that holds the locks, two files a task.
+// Dir is the directory of a queue that holds the locks, two files a task: ID.runner with
+// the process id of the runner, and ID.worker with the leader of the worker's session.
 //
-// An owner's lock is exclusive. Whoever only asks takes a shared one for an
-// instant, so that the two can be told apart. A lock counts only while its file
-// still has its name.
+// An owner's lock is exclusive. A command that only asks takes a shared one for an
+// instant, so that the two can be told apart. A lock counts only while its file still has
+// its name.
 type Dir string
 
 // Locks are the two locks of a task that is being run.
@@ -33,11 +34,11 @@ type Locks struct {
 	id     string
 }
 
-// probing is how long Take puts up with those who only ask.
+// probing is how long Take tolerates commands that only ask.
 const probing = 5 * time.Second
 
-// as takes on the rights of who owns the queue, where this is root and he is not,
-// until restore is called: a link that he put there leads root nowhere.
+// as gives root the rights of the queue's owner, if that is another account, until restore
+// is called: a link that the owner put there leads root nowhere.
 func (d Dir) as() (restore func(), err error) {
 	if os.Geteuid() != 0 {
 		return func() {}, nil
@@ -57,8 +58,8 @@ func (d Dir) as() (restore func(), err error) {
 	return func() {}, nil
 }
 
-// open opens a lock file. Not to hang on a FIFO; O_NONBLOCK does nothing to a
-// regular file.
+// open opens a lock file. O_NONBLOCK, which does nothing to a regular file, keeps it from
+// hanging on a FIFO.
 func (d Dir) open(id, which string, flags int) (*os.File, error) {
 	restore, err := d.as()
 	if err != nil {
@@ -73,8 +74,7 @@ func (d Dir) path(id, which string) string { return filepath.Join(string(d), id+
 // WorkerFile returns the file that the worker of a task has open, for fuser(1).
 func (d Dir) WorkerFile(id string) string { return d.path(id, "worker") }
 
-// Take takes both locks of a task. It fails with EWOULDBLOCK if anybody owns one
-// of them.
+// Take takes both locks of a task. It fails with EWOULDBLOCK if one of them has an owner.
 func (d Dir) Take(id string) (*Locks, error) {
 	runner, err := d.lock(id, "runner")
 	if err != nil {
@@ -85,12 +85,12 @@ func (d Dir) Take(id string) (*Locks, error) {
 		runner.Close()
 		return nil, err
 	}
-	if !d.over(id, leader.lives) { // it closed what it inherited, and its runner was killed
+	if !d.over(id, leader.lives) { // a worker closed what it inherited, and its runner was killed
 		worker.Close()
 		runner.Close()
 		return nil, &fs.PathError{Op: "lock", Path: d.path(id, "worker"), Err: unix.EWOULDBLOCK}
 	}
-	// The pid is for people, and for Runners; the last worker's is over.
+	// The pid is for people, and for Runners; what the last worker left is out of date.
 	err = errors.Join(d.write(id, "runner", strconv.Itoa(os.Getpid())+"\n"), d.write(id, "worker", ""))
 	if err != nil {
 		worker.Close()
@@ -125,14 +125,14 @@ func (d Dir) lock(id, which string) (*os.File, error) {
 	}
 }
 
-// share lets those who may write the directory see a lock that was just taken, and
-// whose it is: an approver asks whether he is inside a run.
+// share lets the accounts that may write the directory see a lock that was just taken, and
+// whose it is: an approver's command asks whether it is inside a run.
 func (d Dir) share(f *os.File) error {
 	info, err := os.Stat(string(d))
 	if err != nil || info.Mode().Perm()&0o020 == 0 {
 		return err
 	}
-	if err := f.Chmod(0o660); !errors.Is(err, fs.ErrPermission) { // it is somebody else's, and made so
+	if err := f.Chmod(0o660); !errors.Is(err, fs.ErrPermission) { // another account's has this mode already
 		return err
 	}
 	return nil
@@ -175,7 +175,7 @@ func (d Dir) write(id, which, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Handed gives up this process's copy of the worker's lock, once a worker has one,
+// Handed closes this process's copy of the worker's lock once a worker has inherited it,
 // and writes down which process that is.
 func (l *Locks) Handed(pid int) error {
 	defer l.Worker.Close()
@@ -197,9 +197,9 @@ func (d Dir) Drop(id string, l *Locks) {
 	l.runner.Close()
 }
 
-// Dead reports whether neither a runner nor a worker of the task lives: nobody owns
-// a lock, nor is in the session of the worker that was started last (it may have
-// closed its descriptor). Anything that can't be told counts as alive.
+// Dead reports whether neither a runner nor a worker of the task lives: no lock has an
+// owner, and the session of the worker that was started last has no member (a member may
+// have closed its descriptor). What can't be told counts as alive.
 func (d Dir) Dead(id string) bool {
 	return d.free(id, "runner") && d.free(id, "worker") && d.over(id, leader.lives)
 }
@@ -220,14 +220,14 @@ func (d Dir) Seen() (dead func(id string) bool) {
 	}
 }
 
-// over reports whether nobody is left of the session of the worker that was written
-// down, if one was.
+// over reports whether the session of the worker that was written down, if one was, has no
+// member left.
 func (d Dir) over(id string, lives func(leader) bool) bool {
 	l, err := d.leader(id)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !lives(l)
 }
 
-// free reports whether nobody owns a lock.
+// free reports whether a lock has no owner.
 func (d Dir) free(id, which string) bool {
 	for {
 		f, err := d.open(id, which, os.O_RDONLY)
@@ -255,8 +255,7 @@ func (d Dir) leader(id string) (leader, error) {
 	return parseLeader(string(b))
 }
 
-// WaitGone waits until the task is Dead, at most for limit, and reports whether it
-// is.
+// WaitGone waits until the task is Dead, at most for limit, and reports whether it is.
 func (d Dir) WaitGone(id string, limit time.Duration) bool {
 	deadline := time.Now().Add(limit)
 	if !d.await(id, "runner", deadline) || !d.await(id, "worker", deadline) {
@@ -268,8 +267,8 @@ func (d Dir) WaitGone(id string, limit time.Duration) bool {
 	return d.Dead(id)
 }
 
-// await waits until nobody owns a lock. A waiting flock can't be called off, so
-// after the deadline it is left to its own goroutine.
+// await waits until a lock has no owner. A waiting flock can't be interrupted, so after the
+// deadline it is left to its own goroutine.
 func (d Dir) await(id, which string, deadline time.Time) bool {
 	for !d.free(id, which) {
 		f, err := d.open(id, which, os.O_RDONLY)

@@ -20,7 +20,7 @@ type process struct {
 	start   uint64 // clock ticks since boot: with the pid, the name of a process
 }
 
-// dead reports whether the process has ended, and only its parent has not asked yet.
+// dead reports whether the process has ended and only waits for its parent to reap it.
 func (p *process) dead() bool {
 	// The first thread of a process may have ended before the others.
 	return (p.state == 'Z' || p.state == 'X') && p.threads <= 1
@@ -75,8 +75,8 @@ var listsChildren = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// children returns the processes whose parent is pid, zombies too, the oldest
-// first. A list of this process's own misses none that nobody reaps meanwhile.
+// children returns the processes whose parent is pid, zombies too, the oldest first. A list
+// of this process's own children lacks only those that are reaped meanwhile.
 func children(pid int) []int {
 	if !listsChildren() {
 		return scanned(pid)
@@ -117,9 +117,9 @@ func scanned(pid int) []int {
 	return list
 }
 
-// Inside reports whether this process descends from a runner of one of the
-// workers in dir: what a worker starts can't get out of that, for the runner is
-// its subreaper. From a pid namespace with a /proc of its own no runner is seen.
+// Inside reports whether this process descends from one of these runners. What a worker
+// starts can't change that, because the runner is its subreaper. From a pid namespace with
+// a /proc of its own no runner is seen.
 func Inside(runners []int) bool {
 	for pid := self(); pid > 1; {
 		for _, r := range runners {

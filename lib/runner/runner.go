@@ -4,10 +4,10 @@
 // behind are dead and reaped: the caller is the subreaper of all of them
 // (prctl(2)). Whether a worker lives is told by the kernel: two locks, one held by
 // the runner, one inherited by the worker and its children, and the worker's
-// session, whose id stays taken while it has a member. A task of which nothing of
-// that is left has nobody. Caveat: a worker under the same uid can unlock what it
-// inherited, and a process that left the session and closed its descriptors is
-// known to its living runner only.
+// session, whose id stays taken while it has a member. A task that has none of these is
+// not being run. Caveat: a worker under the same uid can unlock what it
+// inherited, and a process that left the session and closed its descriptors is known
+// only to its runner, while that lives.
 package runner
 
 import (
@@ -26,7 +26,7 @@ import (
 // Grace is how long a worker that is asked to end has until SIGKILL.
 const Grace = 10 * time.Second
 
-// grace is Grace, but for tests.
+// grace is Grace, replaced in tests.
 var grace = Grace
 
 // Worker is a command to be started once.
@@ -57,8 +57,8 @@ type End struct {
 // the worker leaves behind when it ends by itself is killed at once. handed is
 // called with its process id once it holds its lock.
 //
-// An error comes with an End where the worker was started: it could not be written
-// down, or it left processes behind that can't be killed.
+// An error comes with an End if the worker was started: it could not be written down, or
+// it left processes behind that can't be killed.
 func Run(ctx context.Context, w *Worker, handed func(pid int) error) (End, error) {
 	cmd := &exec.Cmd{
 		Path: w.Path, Args: w.Argv, Env: w.Env, ExtraFiles: []*os.File{w.Lock},

@@ -11,15 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leader names a worker for as long as anybody of its session lives: its pid, which
-// is the session's id and not given to others before, and when it was started.
+// leader names a worker for as long as its session has a living member: by its pid, which
+// is the session's id and is not given to another process before, and by when it was
+// started.
 type leader struct {
 	pid   int
 	start uint64
 	world string
 }
 
-// world names what pids mean here: this boot, this pid namespace.
+// world names where a pid has a meaning: this boot, this pid namespace.
 func world() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -52,9 +53,9 @@ func parseLeader(s string) (leader, error) {
 	return l, nil
 }
 
-// lives reports whether anybody of the session may live. Of another boot nobody
-// does; what another pid namespace holds can't be seen from here, and only the
-// locks speak for it.
+// lives reports whether the session may have a living member. One from another boot has
+// none. What another pid namespace holds can't be seen from here, so only the locks speak
+// for it.
 func (l leader) lives() bool {
 	if w, err := world(); err != nil || w != l.world {
 		return err != nil
@@ -62,7 +63,7 @@ func (l leader) lives() bool {
 	p, err := look(l.pid)
 	switch {
 	case err == nil && p.start != l.start:
-		return false // the number was given to another one, so nobody has it as a session
+		return false // the number was given to another process, so no session has it
 	case err == nil && !p.dead():
 		return true
 	case errors.Is(err, fs.ErrNotExist):
@@ -92,7 +93,8 @@ func living(sid int) ([]int, error) {
 	return list, err
 }
 
-// awaitSession waits until nobody of a session lives, or the deadline.
+// awaitSession waits until a session has no living member, or until the deadline. It
+// reports whether the session is gone.
 func awaitSession(sid int, deadline time.Time) bool {
 	for {
 		list, err := living(sid)
@@ -121,8 +123,8 @@ func awaitProcess(pid int, limit time.Duration) bool {
 	return err == nil || errors.Is(err, unix.EINTR)
 }
 
-// ask sends a signal to everybody in the session of a worker that has not been
-// reaped, and wakes those that are stopped, so that they get it.
+// ask sends a signal to every process in the session of a worker that has not been reaped,
+// and wakes those that are stopped, so that they get it.
 func ask(worker int, sig unix.Signal) {
 	for _, s := range []unix.Signal{sig, unix.SIGCONT} {
 		_ = kill(-worker, s) // its own group at once: no fork gets away
@@ -141,8 +143,8 @@ func askOther(worker, pid int, sig unix.Signal) {
 		return
 	}
 	defer unix.Close(fd)
-	// Asked after the descriptor was opened: else the number might have gone to a
-	// stranger in between.
+	// The session is checked after the descriptor was opened: the number might have gone to
+	// another process in between.
 	sid, err := unix.Getsid(pid)
 	if err != nil || sid != worker {
 		return

@@ -15,9 +15,9 @@ const (
 	maxStderr = 4 << 10
 )
 
-// drain is how long the end of the output may take once everybody is dead: as long
-// as it takes to read what is in the pipe. A worker can hand its end to somebody
-// who is none of its children, and that must not hold the queue up.
+// drain is how long the end of the output may take once every process is dead: as long as
+// it takes to read what is in the pipe. A worker can hand its end of the pipe to a process
+// that is not its child, and that must not hold the queue up.
 const drain = time.Second
 
 // pipes are the worker's three streams, both ends of each.

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long processes may take to die of SIGKILL. One that we may not
-// signal, such as sudo's, may never do it.
+// patience is how long processes may take to die of SIGKILL. One that this account may not
+// signal, such as sudo's, may never die.
 var patience = 10 * time.Second
 
-// kill is kill(2) and send pidfd_send_signal(2), but for tests.
+// kill is kill(2) and send is pidfd_send_signal(2), replaced in tests.
 var (
 	kill = unix.Kill
 	send = func(_, fd int, sig unix.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
@@ -26,13 +26,13 @@ var testOnlyRound = func(found int) {}
 
 // sweep kills and reaps whatever a worker left behind. As subreaper this process
 // inherits every orphan, however often it forked or changed its session. The error
-// names those that did not die before the deadline; earlier ones, which an earlier
-// sweep named, are let be.
+// names those that did not die before the deadline. Those that an earlier sweep named are
+// left alone.
 //
-// A race against processes that fork and end without end is won by short rounds.
-// So the kernel reaps meanwhile (SIGCHLD is ignored): a list then holds nobody but
-// the living, and zombies can't use up the process ids. And the newest die first:
-// the older ones have forked already.
+// A race against processes that fork and exit without end is won by short rounds. So the
+// kernel reaps meanwhile (SIGCHLD is ignored): a list then holds only living processes, and
+// zombies can't use up the process ids. And the newest die first, because the older ones
+// have forked already.
 func sweep(earlier crowd, deadline time.Time) error {
 	signal.Ignore(unix.SIGCHLD)
 	defer heedChildren()
@@ -61,7 +61,7 @@ func sweep(earlier crowd, deadline time.Time) error {
 	}
 }
 
-// endAll kills and reaps children, the newest first, and names those that live.
+// endAll kills and reaps children, the newest first. The error names those that still live.
 func endAll(pids []int) error {
 	var left []error
 	for _, pid := range slices.Backward(pids) {
@@ -79,9 +79,9 @@ func heedChildren() {
 	signal.Stop(c)
 }
 
-// orphans returns the children of this process that a worker left to it. The
-// others, in this process's own session, were there before: a worker has its own,
-// and no process can get into one that exists.
+// orphans returns the children of this process that a worker left to it. The others, in
+// this process's own session, were there before: a worker has a session of its own, and no
+// process can enter one that exists.
 func orphans() (list, others []int) {
 	own, _ := unix.Getsid(0)
 	for _, pid := range children(os.Getpid()) {
@@ -123,13 +123,13 @@ func childless() bool {
 	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) == unix.ECHILD
 }
 
-// errUnseen is of processes that are not in /proc for long enough to be killed.
+// errUnseen reports processes that exit before they can be killed.
 var errUnseen = errors.New("runner: processes are left that start others and end")
 
-// errAlive is of a process that has been killed and is not dead yet.
+// errAlive reports a process that was sent SIGKILL and still lives.
 var errAlive = errors.New("it does not die of SIGKILL")
 
-// end kills and reaps a child; nil says that it is gone. Since the kernel reaps
+// end kills and reaps a child, and returns nil once it is gone. Because the kernel reaps
 // too, the number may be another process's by now.
 func end(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -153,13 +153,13 @@ func ifExists(err error) error {
 	return err
 }
 
-// reaper reaps what a working worker leaves to this process.
+// reaper reaps the processes that a worker leaves to this one while it runs.
 type reaper struct {
 	died        chan os.Signal
 	stop, ended chan struct{}
 }
 
-// startReaper reaps every orphan but the worker, whose status others wait for.
+// startReaper reaps every orphan except the worker, whose exit status Run waits for.
 func startReaper(worker int) *reaper {
 	r := &reaper{make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})}
 	signal.Notify(r.died, unix.SIGCHLD)
@@ -173,7 +173,7 @@ func (r *reaper) run(worker int) {
 		list, _ := orphans()
 		testOnlyRound(len(list))
 		for _, pid := range list {
-			// Nobody else reaps it, so the number is still its own.
+			// Nothing else reaps it, so the number is still its own.
 			if pid != worker {
 				_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
 			}
@@ -186,7 +186,7 @@ func (r *reaper) run(worker int) {
 	}
 }
 
-// end makes it stop; it has when ended closes.
+// end tells the reaper to stop; it has stopped when ended closes.
 func (r *reaper) end() {
 	signal.Stop(r.died)
 	close(r.stop)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits until the worker has ended, or had to: then its session was asked
-// to, and has had its Grace.
+// watch waits until the worker has ended by itself, or was asked to end and has had its
+// Grace.
 func (w *Worker) watch(ctx context.Context, pid int, ended <-chan struct{}) End {
 	var expired <-chan time.Time
 	if w.Timeout > 0 {
@@ -43,8 +43,8 @@ func causeOf(ctx context.Context) unix.Signal {
 	return unix.SIGTERM
 }
 
-// zombie returns a channel that closes when a child has ended. The child is left
-// to be reaped: till then, nobody else gets its number or its session's.
+// zombie returns a channel that closes when a child has ended. The child is not reaped yet,
+// and until it is, no other process gets its number or its session's.
 func zombie(pid int) <-chan struct{} {
 	c := make(chan struct{})
 	go func() {
