@@ -8,25 +8,25 @@ import (
 	"pulse/lib/record"
 )
 
-// sector is how much of a file a mark fills: it is written in place, and a power cut
-// leaves the old one or the new one.
+// sector is the number of bytes that a mark fills. It is written in place, so a power
+// cut leaves either the old mark or the new one.
 const sector = 512
 
-// Mark is a line of a queue's log.
+// Mark identifies a line of a queue's log.
 type Mark struct {
-	First   string // hash of the log's first line, by which a queue is known
+	First   string // hash of the log's first line, which identifies the queue
 	Segment string // name of the log's file
 	Size    int64  // of that file, up to the end of the line
 	Head    string // hash of the line
 }
 
-// after reports whether a line stands further on in the log.
+// after reports whether the line of m follows that of o in the log.
 func (m *Mark) after(o *Mark) bool {
 	return cmp.Or(cmp.Compare(m.Segment, o.Segment), cmp.Compare(m.Size, o.Size)) > 0
 }
 
-// sector returns the mark as it is written.
-func (m *Mark) sector() []byte {
+// encode returns the mark as it is written: one sector.
+func (m *Mark) encode() []byte {
 	var o record.Object
 	o.Str("first", m.First)
 	o.Str("segment", m.Segment)
@@ -37,7 +37,7 @@ func (m *Mark) sector() []byte {
 	return append(b, '\n')
 }
 
-// decode reads a mark.
+// decode parses what encode returns.
 func decode(b []byte) (*Mark, error) {
 	var m Mark
 	rec, err := record.Parse(b)

@@ -1,10 +1,10 @@
 // Package seen remembers, outside a queue, the last line that this account saw
-// committed to it. A queue that lacks this line was restored from a copy, rolled back,
-// or is another one.
+// committed to it. A queue that lacks this line was restored from a copy, was rolled
+// back, or is a different queue.
 //
-// Invariant: a line is noted only after it was durable in the queue, so a crash never
+// Invariant: a line is noted only after it is durable in the queue, so a crash never
 // leaves a mark that an honest queue lacks. Caveat: marks are not synced. After a power
-// cut an older one may be found, which vouches for less.
+// cut an older mark may be found, which proves less.
 package seen
 
 import (
@@ -23,36 +23,36 @@ import (
 	"pulse/lib/safefile"
 )
 
-// ErrGarbage is the error of a file that holds no mark, but should.
-var ErrGarbage = errors.New("it can't be read as a mark")
+// errGarbage reports a file that should hold a mark and does not.
+var errGarbage = errors.New("it can't be read as a mark")
 
-// Record is what is noted of one queue: by the path that it is opened by, and by the one
-// that this leads to, if there are symbolic links on the way. Other files are looked at
-// only when it is opened, so that a command can note lines after it gave up the right to
-// open files.
+// Record holds what is noted about one queue: under the path by which it was opened, and
+// under the path that this resolves to, if there are symbolic links on the way. Other
+// files are read only in Open, so that a command can note lines after it gave up the
+// right to open files.
 type Record struct {
-	places []*place // the real path is the last one
+	places []*place // the last one is for the real path
 	lacks  []Mark   // noted at other paths; used only while nothing is noted at the real one
 }
 
-// place is the file for a path of a queue.
+// place is the file for one path of a queue.
 type place struct {
 	path     string // the real one
 	f        *os.File
-	readOnly error // why it can't be written; nil: it can
+	readOnly error // why it can't be written; nil if it can
 }
 
-// fileOf returns the name of the file for the queue at a path.
+// fileOf returns the name of the file in which a path of a queue is noted.
 func fileOf(queue string) string {
 	sum := sha256.Sum256([]byte(queue))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Open opens the record of a queue. The directory is made where it is missing. first is
-// the hash of the queue's first line, empty if it has none; has reports whether the queue
-// has a marked line. If the path is new, the queue may have been moved or copied there:
-// what is known of it elsewhere is taken over if it has all of that, and counts as
-// lacking if not.
+// Open opens the record of a queue and creates dir if it is missing. first is the hash of
+// the queue's first line, empty if it has none; has reports whether the queue has a
+// marked line. If nothing is noted at this path yet, the queue may have been moved or
+// copied there. The marks noted at other paths are then taken over if the queue has every
+// one of them; otherwise Marks returns those that it lacks.
 func Open(dir, queue, first string, has func(Mark) (bool, error)) (*Record, error) {
 	paths, err := names(queue)
 	if err == nil {
@@ -72,7 +72,7 @@ func Open(dir, queue, first string, has func(Mark) (bool, error)) (*Record, erro
 	}
 	here, _, err := read(r.places[len(paths)-1].f)
 	if here != nil || err != nil || first == "" {
-		return r, nil // Marks tells of the error
+		return r, nil // Marks returns the error
 	}
 	if err := r.adopt(dir, first, has); err != nil {
 		r.Close()
@@ -81,8 +81,8 @@ func Open(dir, queue, first string, has func(Mark) (bool, error)) (*Record, erro
 	return r, nil
 }
 
-// Forget drops what is noted of a queue at a path, because this account makes another
-// one there. It reports whether there was anything.
+// Forget removes what is noted about the queue at a path, because this account creates
+// another one there. It reports whether anything was noted.
 func Forget(dir, queue string) (had bool, err error) {
 	paths, err := names(queue)
 	for _, path := range paths {
@@ -95,7 +95,8 @@ func Forget(dir, queue string) (had bool, err error) {
 	return had, err
 }
 
-// Known reports whether anything is noted of a queue at a path, which need not be there.
+// Known reports whether anything is noted about a queue at a path; the queue need not
+// exist.
 func Known(dir, queue string) bool {
 	paths, _ := names(queue)
 	for _, path := range paths {
@@ -106,7 +107,8 @@ func Known(dir, queue string) bool {
 	return false
 }
 
-// names returns the absolute path of a queue, and the one that it leads to.
+// names returns the absolute path of a queue and, if it differs, the path that this
+// resolves to.
 func names(queue string) ([]string, error) {
 	path, err := filepath.Abs(queue)
 	if err != nil {
@@ -119,7 +121,7 @@ func names(queue string) ([]string, error) {
 	return []string{path, real}, err
 }
 
-// own makes the directory, and fails if others may write it.
+// own creates the directory, and fails if others may write to it.
 func own(dir string) error {
 	if dir == "" {
 		return errors.New("neither XDG_STATE_HOME nor HOME names a directory")
@@ -130,7 +132,7 @@ func own(dir string) error {
 	return safefile.Own(dir)
 }
 
-// open opens the file for reading, and for writing where that is possible.
+// open opens the file for reading, and for writing if that is possible.
 func (p *place) open(name string) (err error) {
 	const flags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	p.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|flags, 0o600)
@@ -141,7 +143,7 @@ func (p *place) open(name string) (err error) {
 	return err
 }
 
-// adopt takes over what is known of the queue at other paths.
+// adopt takes over what is noted about the queue at other paths.
 func (r *Record) adopt(dir, first string, has func(Mark) (bool, error)) error {
 	list, err := others(dir, first)
 	if err != nil || len(list) == 0 {
@@ -160,25 +162,25 @@ func (r *Record) adopt(dir, first string, has func(Mark) (bool, error)) error {
 			last = o.mark
 		}
 	}
-	if r.lacks != nil || r.places[len(r.places)-1].note(last) != nil { // a copy, or nothing can be noted
+	if r.lacks != nil || r.places[len(r.places)-1].note(last) != nil { // an older copy, or nothing can be noted
 		return nil
 	}
 	for _, o := range list {
 		if _, err := os.Stat(filepath.Join(o.queue, "format")); o.queue != "" && errors.Is(err, fs.ErrNotExist) {
-			os.Remove(o.name) // the queue was moved: what stands there next is another one
+			os.Remove(o.name) // the queue was moved: a later one at that path is another queue
 		}
 	}
 	return nil
 }
 
-// other is the record of a queue at another path.
+// other is what is noted about a queue at another path.
 type other struct {
 	name, queue string
 	mark        Mark
 }
 
-// others returns the records of a queue, by its first line. One that can't be read says
-// nothing about it.
+// others finds what is noted about a queue at any path, by its first line. A file that
+// can't be read is passed over: it says nothing about this queue.
 func others(dir, first string) (list []other, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -198,14 +200,15 @@ func others(dir, first string) (list []other, err error) {
 	return list, nil
 }
 
-// Marks returns the lines that the queue must have: none for a queue that is new here.
+// Marks returns the lines that the queue must have. A queue that this account has not
+// seen before needs none.
 func (r *Record) Marks() (list []Mark, err error) {
 	for i, p := range r.places {
 		m, real, err := read(p.f)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", p.f.Name(), err)
-		case i < len(r.places)-1 && real == p.path: // where the link led before, there is a newer mark
+		case i < len(r.places)-1 && real == p.path: // the link leads where it led before: the real path's mark is newer
 		case m != nil:
 			list = append(list, *m)
 		case i == len(r.places)-1:
@@ -215,18 +218,19 @@ func (r *Record) Marks() (list []Mark, err error) {
 	return list, nil
 }
 
-// read returns what a file holds: no mark if it is empty, or of the zeros that a power
-// cut can leave of a new one. The path follows the mark; it decides nothing.
+// read returns what a file holds. The mark is nil if the file is empty or consists of
+// zeros, which a power cut can leave in a new file. The path follows the mark; nothing is
+// decided by it.
 func read(f *os.File) (m *Mark, queue string, err error) {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, sector+8<<10))
 	if err != nil || len(bytes.Trim(b, "\x00")) == 0 {
 		return nil, "", err
 	}
 	if len(b) < sector {
-		return nil, "", ErrGarbage
+		return nil, "", errGarbage
 	}
 	if m, err = decode(b[:sector]); err != nil {
-		return nil, "", fmt.Errorf("%w: %w", ErrGarbage, err)
+		return nil, "", fmt.Errorf("%w: %w", errGarbage, err)
 	}
 	line, _, _ := bytes.Cut(b[sector:], []byte("\n"))
 	if queue, err = strconv.Unquote(string(line)); err != nil {
@@ -235,7 +239,8 @@ func read(f *os.File) (m *Mark, queue string, err error) {
 	return m, queue, nil
 }
 
-// Note writes that a line is committed and durable. It replaces whatever was noted.
+// Note writes down a line that is committed and durable. It replaces the mark that was
+// noted before.
 func (r *Record) Note(m Mark) (err error) {
 	for _, p := range r.places {
 		err = errors.Join(err, p.note(m))
@@ -247,7 +252,7 @@ func (p *place) note(m Mark) error {
 	if p.readOnly != nil {
 		return p.readOnly
 	}
-	b := append(m.sector(), strconv.Quote(p.path)...)
+	b := append(m.encode(), strconv.Quote(p.path)...)
 	_, err := p.f.WriteAt(append(b, '\n'), 0)
 	return err
 }

@@ -11,12 +11,12 @@ import (
 	"pulse/lib/safefile"
 )
 
-// line returns a mark of a queue; n is where its line stands.
+// line returns a mark of a queue; n is the end of its line in the log.
 func line(first string, n int) Mark {
 	return Mark{First: first, Segment: "2026-11.jsonl", Size: int64(n), Head: "sha256:" + strings.Repeat("a", n)}
 }
 
-// log is a queue whose first n lines are there.
+// log returns the has of a queue that has only its first n lines.
 func log(n int) func(Mark) (bool, error) {
 	return func(m Mark) (bool, error) { return m.Size <= int64(n), nil }
 }
@@ -40,13 +40,13 @@ func marks(t *testing.T, r *Record) []Mark {
 	return list
 }
 
-// home is a state directory that is not there yet, and a place for queues.
+// home returns a state directory that does not exist yet, and a place for queues.
 func home(t *testing.T) (dir, place string) {
 	place = t.TempDir()
 	return filepath.Join(t.TempDir(), "state/pulse"), place
 }
 
-// queueAt makes what a queue is known by at a path.
+// queueAt creates what a queue is recognized by at a path.
 func queueAt(t *testing.T, path string) string {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(filepath.Join(path, "format"), nil, 0o600)); err != nil {
@@ -77,8 +77,8 @@ func TestNote(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a queue that was moved takes its marks along; a copy that has all of
-// them is as good; one that lacks some is told so, whatever path it has.
+// TestElsewhere: a queue that was moved takes its marks along, and a copy that has every
+// marked line counts as the queue. One that lacks some is found out, whatever its path.
 func TestElsewhere(t *testing.T) {
 	dir, place := home(t)
 	q, q2, q3 := queueAt(t, place+"/q"), queueAt(t, place+"/q2"), queueAt(t, place+"/q3")
@@ -99,23 +99,23 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := marks(t, open(t, dir, q, "one", 5)); !slices.Equal(got, []Mark{line("one", 5)}) {
-		t.Errorf("what the copy went on with is none of the queue's: %v", got)
+		t.Errorf("the queue takes over what was noted later of its copy: %v", got)
 	}
 	if err := os.RemoveAll(q2); err != nil {
 		t.Fatal(err)
 	}
 	if got := marks(t, open(t, dir, q3, "one", 6)); len(got) != 1 || got[0] != line("one", 7) {
-		t.Errorf("a third one, of the time before: %v", got)
+		t.Errorf("a third one, copied earlier: %v", got)
 	}
 	if got := marks(t, open(t, dir, q3, "one", 7)); !slices.Equal(got, []Mark{line("one", 7)}) {
 		t.Errorf("a third one: %v", got)
 	}
 	if got := marks(t, open(t, dir, queueAt(t, q2), "new", 0)); got != nil {
-		t.Errorf("a new queue where one was moved away from: %v", got)
+		t.Errorf("a new queue at a path that another was moved from: %v", got)
 	}
 }
 
-// TestLink: a link that leads elsewhere than before must lead to what was there.
+// TestLink: a link that is changed to lead elsewhere must lead to the same queue.
 func TestLink(t *testing.T) {
 	dir, place := home(t)
 	q, q2, link := queueAt(t, place+"/q"), queueAt(t, place+"/q2"), place+"/link"
@@ -144,13 +144,13 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestUnreadable: what can't be read is an error, and is no mark of another queue.
+// TestUnreadable: a file that can't be read is an error, but not for another queue.
 func TestUnreadable(t *testing.T) {
 	dir, place := home(t)
 	q, q2 := queueAt(t, place+"/q"), queueAt(t, place+"/q2")
 	r := open(t, dir, q, "one", 9)
 	m := line("one", 3)
-	whole := string(m.sector()) + "\"x\"\n"
+	whole := string(m.encode()) + "\"x\"\n"
 	for _, text := range []string{
 		"x", strings.Repeat(" ", 600), whole[:300], strings.Replace(whole, "sha256", "\x00ha256", 1),
 		strings.Replace(whole, `"size":3`, `"size":0`, 1), strings.Replace(whole, "first", "worst", 1),
@@ -159,7 +159,7 @@ func TestUnreadable(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, fileOf(q)), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.Marks(); !errors.Is(err, ErrGarbage) {
+		if got, err := r.Marks(); !errors.Is(err, errGarbage) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 		if got := marks(t, open(t, dir, q2, "one", 9)); got != nil {
@@ -170,7 +170,7 @@ func TestUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := marks(t, r); !slices.Equal(got, []Mark{m}) {
-		t.Errorf("it is not mended: %v", got)
+		t.Errorf("Note does not mend the file: %v", got)
 	}
 	for text, want := range map[string][]Mark{whole[:sector]: {m}, whole[:sector] + "\x00\x00": {m}, "": nil, strings.Repeat("\x00", 520): nil} {
 		if err := os.WriteFile(filepath.Join(dir, fileOf(q)), []byte(text), 0o600); err != nil {
@@ -182,7 +182,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestNowhere: a directory that others may write, or that can't be made.
+// TestNowhere: a directory that others may write to, or that can't be made, is refused.
 func TestNowhere(t *testing.T) {
 	dir, place := home(t)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -196,22 +196,22 @@ func TestNowhere(t *testing.T) {
 	}
 	for _, dir := range []string{"", "/dev/null/pulse"} {
 		if _, err := Open(dir, place, "", log(0)); err == nil {
-			t.Errorf("%q is a place for notes", dir)
+			t.Errorf("%q is accepted as a directory for marks", dir)
 		}
 	}
 }
 
-// FuzzDecode: a mark that can be read is written as it was.
+// FuzzDecode: a mark that can be read survives being written and read again.
 func FuzzDecode(f *testing.F) {
 	m := line("one", 3)
-	f.Add(m.sector())
+	f.Add(m.encode())
 	f.Add([]byte(`{"first":"a","segment":"b","size":1,"head":"c","new":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := decode(b)
 		if err != nil {
 			return
 		}
-		again, err := decode(m.sector())
+		again, err := decode(m.encode())
 		if err != nil || *again != *m {
 			t.Errorf("%+v, then %+v, %v", m, again, err)
 		}
