@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// As makes this goroutine use files with the rights of another account until
-// restore is called: root goes into directories that somebody else can fill with
-// links, and what it makes there belongs to him. Only root can do that; the account
-// it is already is a no-op, and so are calls that are nested.
+// As makes this goroutine use files with the rights of another account until restore is
+// called. Root does so in a directory that another user can fill with links: it then
+// reaches nothing that this user can't, and the files that it creates there are theirs.
+// Only root can do that. As does nothing if it is given the account in use already, as
+// in a nested call.
 func As(uid, gid int) (restore func(), err error) {
 	runtime.LockOSThread() // fsuid is the thread's
 	wasUID, wasGID := fsuid(noID), fsgid(noID)
@@ -29,7 +30,7 @@ func As(uid, gid int) (restore func(), err error) {
 	return restore, nil
 }
 
-// noID is no account: setfsuid(2) fails for it, and only says who it is.
+// noID is not an account: setfsuid(2) fails for it, and only returns the current one.
 const noID = -1
 
 func fsuid(id int) (before int) { before, _ = unix.SetfsuidRetUid(id); return before }

@@ -14,15 +14,15 @@ import (
 // maxLinks is how many symbolic links a path may lead through.
 const maxLinks = 40
 
-// Guarded checks that nobody but root and the owners named can change what a path
-// leads to, or put something else in its place: the file, every directory on the way
-// and every symbolic link belong to one of them, and nobody else may write them. In
-// a sticky directory such as /tmp others may write, but not replace. That nothing
-// lies there yet is fs.ErrNotExist, if only they can change that.
+// Guarded checks that only root and the given owners can change what a path leads to, or
+// put something else in its place: the file, every directory on the way and every
+// symbolic link belong to one of them, and no other user may write to them. In a sticky
+// directory such as /tmp others may write, but not replace. The error is
+// fs.ErrNotExist if nothing lies there yet and only they can put something there.
 func Guarded(path string, owners ...uint32) error { return guarded(path, noID, owners) }
 
-// GuardedGroup is Guarded of what the members of a group may write, too: itself, not
-// what leads to it.
+// GuardedGroup is Guarded for a file that the members of a group may write to, too. They
+// must not be able to write to the directories that lead to it.
 func GuardedGroup(path string, gid uint32, owners ...uint32) error {
 	return guarded(path, int64(gid), owners)
 }
@@ -33,7 +33,7 @@ func guarded(path string, gid int64, owners []uint32) error {
 		if err != nil {
 			return err
 		}
-		path = dir + "/" + path // not cleaned: behind a link, .. is elsewhere
+		path = dir + "/" + path // not cleaned: after a link, .. is elsewhere
 	}
 	w := walk{owners: append([]uint32{0}, owners...), group: gid, at: "/", left: parts(path)}
 	for {
@@ -51,12 +51,12 @@ func guarded(path string, gid int64, owners []uint32) error {
 	}
 }
 
-// walk is a way along a path, one name at a time, links resolved.
+// walk follows a path one name at a time and resolves links itself.
 type walk struct {
 	owners []uint32
-	group  int64 // whose members may write the end of it; noID: none
+	group  int64 // whose members may write to the last name; noID for none
 	at     string
-	left   []string
+	left   []string // names still to follow
 	links  int
 }
 
@@ -64,7 +64,7 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// look checks what the walk has come to.
+// look checks the file or directory that the walk has reached.
 func (w *walk) look() error {
 	info, err := stat(w.at, syscall.O_NOFOLLOW, w.owners...)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *walk) owned(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// step goes on by one name. A link is replaced by what it says.
+// step follows one name. If it is a link, the names in it come next.
 func (w *walk) step() error {
 	name := w.left[0]
 	w.left = w.left[1:]
@@ -129,8 +129,8 @@ func (w *walk) step() error {
 	return nil
 }
 
-// absent is the end of a way to nothing: even in a sticky directory anybody could
-// put something there.
+// absent ends a walk whose last name does not exist. The directory must not be writable
+// to others, sticky or not, because they could put something there.
 func (w *walk) absent(missing error) error {
 	if err := w.look(); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestGuarded: nobody on the way to a file may put another one in its place.
+// TestGuarded: no other user may be able to put another file in the place of one,
+// anywhere on the way to it.
 func TestGuarded(t *testing.T) {
 	me := uint32(os.Geteuid())
 	for name, c := range map[string]struct {
@@ -51,7 +52,7 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// relink puts the file elsewhere, and a link in its place.
+// relink moves the file to another place, and puts a link in its old one.
 func relink(at func(string) string, to string) error {
 	real := to
 	if !filepath.IsAbs(to) {
@@ -60,7 +61,7 @@ func relink(at func(string) string, to string) error {
 	return errors.Join(os.Rename(at("b/file"), real), os.Symlink(to, at("b/file")))
 }
 
-// TestGuardedOwners: each part of the way counts, and links do.
+// TestGuardedOwners: the owner of each part of the way counts, links included.
 func TestGuardedOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files away")
@@ -90,8 +91,8 @@ func TestGuardedOwners(t *testing.T) {
 	}
 }
 
-// TestAs: root reaches and makes what the account could, no more, and is itself
-// afterwards.
+// TestAs: root can reach and create only what the account could, and has its own rights
+// again afterwards.
 func TestAs(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to act for another account")
@@ -121,7 +122,7 @@ func TestAs(t *testing.T) {
 			t.Errorf("secret: %v, made: %v, %v", secret, made, err)
 		}
 		if _, err := os.ReadFile(at("secret")); err != nil {
-			t.Errorf("root is not itself any more: %v", err)
+			t.Errorf("root lacks its own rights afterwards: %v", err)
 		}
 	}
 }

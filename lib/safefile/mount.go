@@ -12,16 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrFUSE is the class of a file whose owner is the word of somebody else's program:
-// any user may mount such a file system over a directory of theirs, and it says of each
-// file whose it is.
-var ErrFUSE = errors.New("it lies on a FUSE file system, which says of any file whose it is")
+// ErrFUSE reports a file whose owner can't be believed: any user may mount a FUSE file
+// system over a directory of theirs, and their program says who owns each file in it.
+var ErrFUSE = errors.New("it lies on a FUSE file system, which can claim any owner for a file")
 
-// Mount is where an open file lies.
+// Mount identifies the mount on which an open file lies.
 type Mount struct {
 	FUSE bool
 	dev  uint64
-	id   uint64 // 0: the kernel does not tell (before Linux 5.8)
+	id   uint64 // 0 if the kernel does not tell (before Linux 5.8)
 }
 
 // MountOf returns the mount that a descriptor was opened on.
@@ -46,8 +45,8 @@ func onFUSE(fd int) (bool, error) {
 	return st.Type == unix.FUSE_SUPER_MAGIC, nil
 }
 
-// Same reports whether two files lie on one mount: a bind mount has the device of what
-// it shows, and an id of its own.
+// Same reports whether two files lie on one mount. The id comes first, because a bind
+// mount has the device of what it shows, and an id of its own.
 func (m Mount) Same(other Mount) bool {
 	if m.id != 0 && other.id != 0 {
 		return m.id == other.id
@@ -69,9 +68,9 @@ func OnGround(dir, file int) (bool, error) {
 	return err == nil && on.Same(m), err
 }
 
-// stat is os.Stat, or os.Lstat with O_NOFOLLOW, of a file whose owner is to be believed:
-// a FUSE file system that somebody else than root, this user or the owners mounted is
-// ErrFUSE.
+// stat is os.Stat, or os.Lstat with O_NOFOLLOW. It fails with ErrFUSE if the owner of the
+// file can't be believed: on a FUSE file system that was not mounted by root, this user
+// or one of the owners.
 func stat(path string, flags int, owners ...uint32) (fs.FileInfo, error) {
 	f, err := os.OpenFile(path, unix.O_PATH|flags, 0)
 	if err != nil {
@@ -104,8 +103,9 @@ func believed(f *os.File, owners ...uint32) error {
 	return nil
 }
 
-// mountedBy returns which user mounted a FUSE file system, out of /proc/self/mountinfo
-// (proc_pid_mountinfo(5)). One without user_id, such as virtiofs, only root can mount.
+// mountedBy finds the user that mounted a FUSE file system, in the text of
+// /proc/self/mountinfo (proc_pid_mountinfo(5)). Only root can mount one without user_id,
+// such as virtiofs.
 func mountedBy(table string, id uint64) (uid uint32, ok bool) {
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)

@@ -24,8 +24,8 @@ func TestMountedBy(t *testing.T) {
 	}
 }
 
-// TestFUSE: a file system that says of each file that it is root's is believed by those
-// alone whom who mounted it could deceive anyway.
+// TestFUSE: a file system that claims every file for root is believed only if the user
+// that mounted it is trusted anyway: root, this user or an owner.
 func TestFUSE(t *testing.T) {
 	const a, b = 54321, 54322
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestFUSE(t *testing.T) {
 		}
 		info, err := os.Stat(file)
 		if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != fs.FileMode(0o644) {
-			t.Errorf("the test is none: %v, %v", info, err)
+			t.Errorf("the mount does not claim the file for root: %v, %v", info, err)
 		}
 	}
 }

@@ -1,9 +1,10 @@
-// Package safefile opens files and directories that decide something: a policy, a
-// password, a queue. What others may write is theirs, not the gate's.
+// Package safefile reads files, and checks directories, on which decisions rest: a
+// policy, a password, a queue. It refuses those that another user could have changed.
 //
-// Invariant: what is returned was checked on the open descriptor, so nothing can
-// be swapped between check and use. Caveat: root, and whoever owns a directory
-// further up, can always replace a path.
+// Invariant: the content that Read returns was checked on the open descriptor, so
+// nothing can be swapped between check and use. Caveat: Read and Directory look at one
+// directory only, so root, and the owner of a directory further up, can replace a path;
+// Guarded looks at all of them.
 package safefile
 
 import (
@@ -17,29 +18,28 @@ import (
 	"syscall"
 )
 
-// The classes of a file that can't be trusted.
+// The reasons why a file can't be trusted.
 var (
 	ErrWritable = errors.New("others may write it")
 	ErrReadable = errors.New("others may read it")
 	ErrOwner    = errors.New("it belongs to another user")
 	ErrKind     = errors.New("it is not a regular file")
-	ErrTooLarge = errors.New("it is too large")
+	errTooLarge = errors.New("it is too large")
 )
 
-// Read returns the content of a regular file of at most limit bytes that nobody
-// but its owner (root or this user) may write, in a directory where nobody else
-// may replace it.
+// Read returns the content of a regular file of at most limit bytes. Only its owner, which
+// must be root or this user, may be able to write to it or to replace it in its directory.
 func Read(path string, limit int64) ([]byte, error) {
 	return read(path, limit, 0o022, ErrWritable)
 }
 
-// ReadSecret is Read for a file that nobody else may read either.
+// ReadSecret is Read for a file that other users must not be able to read either.
 func ReadSecret(path string, limit int64) ([]byte, error) {
 	return read(path, limit, 0o077, ErrReadable)
 }
 
 func read(path string, limit int64, forbidden fs.FileMode, class error) ([]byte, error) {
-	// Not to hang on a FIFO; O_NONBLOCK does nothing to a regular file.
+	// O_NONBLOCK: not to hang on a FIFO. It does nothing to a regular file.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -63,13 +63,13 @@ func read(path string, limit int64, forbidden fs.FileMode, class error) ([]byte,
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("%s: %w (%d bytes at most)", path, ErrTooLarge, limit)
+		err = fmt.Errorf("%s: %w (%d bytes at most)", path, errTooLarge, limit)
 	}
 	return b, err
 }
 
-// Directory checks that nobody but root, this user and the owners named may replace
-// a file in a directory. A sticky one of root's such as /tmp passes.
+// Directory checks that only root, this user and the given owners may replace a file in a
+// directory. It accepts a sticky one that belongs to one of them, such as /tmp.
 func Directory(path string, owners ...uint32) error {
 	info, err := stat(path, 0, owners...)
 	if err != nil {
@@ -81,8 +81,8 @@ func Directory(path string, owners ...uint32) error {
 	return check(path, info, 0o022, ErrWritable, owners...)
 }
 
-// Own checks that a directory is root's or this user's and nobody else may write
-// into it, sticky or not.
+// Own checks that a directory belongs to root or this user, and that no other user may
+// write to it, sticky or not.
 func Own(path string) error {
 	info, err := stat(path, 0)
 	if err != nil {

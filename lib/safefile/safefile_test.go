@@ -50,7 +50,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]error{
-		"large": ErrTooLarge, "dir": ErrKind, "fifo": ErrKind, "link": ErrWritable, "loop": syscall.ELOOP, "none": fs.ErrNotExist, "large/x": syscall.ENOTDIR,
+		"large": errTooLarge, "dir": ErrKind, "fifo": ErrKind, "link": ErrWritable, "loop": syscall.ELOOP, "none": fs.ErrNotExist, "large/x": syscall.ENOTDIR,
 	} {
 		if b, err := Read(path(name), 4); !errors.Is(err, want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %q, %v", name, b, err)
@@ -66,7 +66,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		// Somebody else's file that we may read and he alone may write.
+		// The file of another account, which we may read and only its owner may write.
 		t.Skip("needs root, to make a file of another account")
 	}
 	name := filepath.Join(t.TempDir(), "f")

@@ -1,8 +1,8 @@
-// Package fusetest mounts a FUSE file system whose files have whatever owner a test
-// likes: what any user can do with fusermount(1), over a directory of theirs.
+// Package fusetest mounts a FUSE file system whose files have any owner that a test
+// chooses, as every user can with fusermount(1) over a directory of theirs.
 //
-// Invariant: it is gone when the test ends. Caveat: it needs root, speaks as much of
-// the protocol (fuse(4), Linux include/uapi/linux/fuse.h) as a reader asks for, and
+// Invariant: it is unmounted when the test ends. Caveat: it needs root. It speaks only as
+// much of the protocol (fuse(4), Linux include/uapi/linux/fuse.h) as reading needs, and
 // refuses every change.
 package fusetest
 
@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-// File is a file in the only directory.
+// File is a file in the file system's one directory, or this directory itself.
 type File struct {
 	Data     string
-	Mode     uint32 // with the type
+	Mode     uint32 // including the type
 	UID, GID uint32
 }
 
-// Mount mounts files over dir, as a user would whose id is by. The directory itself is
-// files[""]. The test is skipped where that can't be done.
+// Mount mounts files over dir, as the user with the id by would do it. files[""] is the
+// directory itself. Mount skips the test where it can't mount.
 func Mount(t testing.TB, dir string, by uint32, files map[string]File) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -59,9 +59,9 @@ func Mount(t testing.TB, dir string, by uint32, files map[string]File) {
 	})
 }
 
-// unpolled has the kernel ask whether files can be polled, which they can't, before
-// the runtime of Go does: that asks with all its threads waiting for the answer, which
-// is to come from this process.
+// unpolled makes the kernel ask whether files can be polled, and learn that they can't,
+// before the Go runtime polls one. The runtime would ask while all its threads wait for
+// the answer, which has to come from this process.
 func unpolled(t testing.TB, path string) {
 	t.Helper()
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -74,14 +74,14 @@ func unpolled(t testing.TB, path string) {
 	syscall.Select(fd+1, &set, nil, nil, &syscall.Timeval{})
 }
 
-// server answers the kernel. The id of a node is its place in names, from 1.
+// server answers the kernel. The id of a node is its index in names plus 1.
 type server struct {
 	fd    int
 	names []string
 	files map[string]File
 }
 
-// The operations that are answered.
+// The operations that the server knows.
 const (
 	lookup, forget, getattr, open, read, statfs, release = 1, 2, 3, 14, 15, 17, 18
 	initialize, opendir, readdir, releasedir, batch      = 26, 27, 28, 29, 42
