@@ -1,11 +1,11 @@
-// Package redial connects to one host and port for a process that has given up to
-// connect anywhere: a second process of the same program does it, which was started
-// before and hands over the connection.
+// Package redial connects to one host and port on behalf of a process that has given up
+// the right to connect. A second process of the same program, started earlier, connects
+// and hands over the connection.
 //
-// Invariant: what the confined process can ask for is a connection to that address, a
-// bounded number of times, and nothing else. Caveat: the second process is not confined;
-// it reads nothing but the answers of name servers, and has no password: no
-// environment, no open file, no argument but the address.
+// Invariant: the confined process can ask for a connection to that address, a bounded
+// number of times, and for nothing else. Caveat: the second process is not confined. It
+// reads only the answers of name servers and has no password: no environment, no open
+// file, and the address as its only argument.
 package redial
 
 import (
@@ -30,8 +30,8 @@ const (
 	connected   = "connected"
 )
 
-// Main is the main function of a program that uses Start: it is that of the second
-// process, if this is one, else run.
+// Main is the main function of a program that uses Start. It does the work of the second
+// process if this is one; otherwise it calls run.
 func Main(run func() int) int {
 	if len(os.Args) != 3 || os.Args[1] != marker {
 		return run()
@@ -39,14 +39,14 @@ func Main(run func() int) int {
 	sock, err := net.FileConn(os.NewFile(descriptor, "socket"))
 	conn, ok := sock.(*net.UnixConn)
 	if err != nil || !ok {
-		return run() // somebody typed it
+		return run() // there is no socket: a person typed this command line
 	}
 	sandbox.Conceal()
 	serve(conn, os.Args[2])
 	return 0
 }
 
-// serve dials once for each message, until the other end is closed.
+// serve dials once for each message, at most maxDials times, until the other end closes.
 func serve(conn *net.UnixConn, address string) {
 	for range maxDials {
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
@@ -75,10 +75,10 @@ func dial(address string) (*os.File, error) {
 	return conn.(*net.TCPConn).File()
 }
 
-// Dialer is the end of the process that will be confined.
+// Dialer asks the second process for connections.
 type Dialer struct{ conn *net.UnixConn }
 
-// Start starts the second process. It ends with this one.
+// Start starts the second process, which ends with this one.
 func Start(address string) (*Dialer, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -91,7 +91,10 @@ func Start(address string) (*Dialer, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
 	defer ours.Close()
 	defer theirs.Close()
-	cmd := exec.Cmd{Path: exe, Args: []string{os.Args[0], marker, address}, Env: []string{}, ExtraFiles: []*os.File{theirs}}
+	cmd := exec.Cmd{
+		Path: exe, Args: []string{os.Args[0], marker, address},
+		Env: []string{}, ExtraFiles: []*os.File{theirs},
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -103,8 +106,8 @@ func Start(address string) (*Dialer, error) {
 	return &Dialer{conn.(*net.UnixConn)}, nil
 }
 
-// Dial returns a new connection to the address. After an error of ctx there is none any
-// more: an answer may be under way.
+// Dial returns a new connection to the address. Once ctx ended during a call, every later
+// call fails: an answer to that one may still be under way.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = d.conn.Close() })
 	defer stop()
@@ -122,7 +125,7 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	return received(rights[:m])
 }
 
-// received makes a connection of a descriptor that was sent.
+// received turns a descriptor that was sent into a connection.
 func received(rights []byte) (net.Conn, error) {
 	list, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil || len(list) != 1 {

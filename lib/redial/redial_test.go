@@ -13,7 +13,7 @@ import (
 	"pulse/lib/sandbox"
 )
 
-// TestMain makes of this test binary the two processes.
+// TestMain lets this test binary be either of the two processes.
 func TestMain(m *testing.M) {
 	os.Exit(Main(func() int {
 		if address := os.Getenv("REDIAL_CONFINED"); address != "" {
@@ -43,7 +43,7 @@ func listen(t *testing.T) net.Listener {
 	return ln
 }
 
-// hello reads what the listener says.
+// hello dials and reads what the listener says.
 func hello(d *Dialer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -58,7 +58,7 @@ func hello(d *Dialer) error {
 	return nil
 }
 
-// TestDial: so many connections, to that address, and no more.
+// TestDial: maxDials connections to the address succeed, and no more.
 func TestDial(t *testing.T) {
 	d, err := Start(listen(t).Addr().String())
 	if err != nil {
@@ -74,7 +74,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// confined does the same from inside the sandbox, where nothing else can be reached.
+// confined dials from inside the sandbox, where nothing else can be reached.
 func confined(address string) int {
 	d, err := Start(address)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: the reason comes back, and the next try may do better.
+// TestNobodyListens: the reason comes back, and the next call tries again.
 func TestNobodyListens(t *testing.T) {
 	d, err := Start("127.0.0.1:1")
 	if err != nil {
