@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alphabet leaves out what looks alike: 0 o, 1 i l.
+// alphabet leaves out characters that look alike: 0 o, 1 i l.
 const alphabet = "abcdefghjkmnpqrstuvwxyz23456789"
 
-// code returns four random characters; about one in a million guesses hits.
+// code returns four random characters. About one guess in a million is right.
 func code() string {
 	b := make([]byte, 0, 4)
 	var r [1]byte
 	for len(b) < cap(b) {
 		rand.Read(r[:])
-		if int(r[0]) < 256/len(alphabet)*len(alphabet) { // no character is likelier
+		if int(r[0]) < 256/len(alphabet)*len(alphabet) { // else some characters were likelier
 			b = append(b, alphabet[int(r[0])%len(alphabet)])
 		}
 	}
@@ -29,8 +29,8 @@ func code() string {
 }
 
 // Code shows a fresh code and returns nil if a person typed it. verb completes
-// "type the code to …". Another line is ErrRefused, no line ErrEnd. After ErrResumed
-// the caller shows again what the code is for.
+// "type the code to …". It returns ErrRefused for another line, ErrEnd for none, and
+// ErrResumed if the caller has to show again what the code is for.
 func (t *Terminal) Code(ctx context.Context, verb string) error {
 	want := code()
 	got, err := t.Ask(ctx, fmt.Sprintf("\ncode: %s\ntype the code to %s, anything else not to: ", want, verb))
@@ -43,10 +43,11 @@ func (t *Terminal) Code(ctx context.Context, verb string) error {
 	return nil
 }
 
-// Ask throws away what was typed so far, shows a prompt, which must be safe to
-// print, and returns the line that is typed then, without blanks around it. It is
-// from outside. The end of input, also in the middle of a line, is ErrEnd; a process
-// that was stopped is ErrResumed, whatever was typed, until Show has begun again.
+// Ask throws away what was typed so far, shows a prompt, which must be safe to print, and
+// returns the line that is typed then, without blanks around it. The line comes from
+// outside: escape it before you show it. Ask returns ErrEnd at the end of input, even in
+// the middle of a line. Once the process was stopped it returns ErrResumed, whatever was
+// typed, until Show has begun again.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	if err := unix.IoctlSetInt(int(t.file.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoTerminal, err)
@@ -56,7 +57,7 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 	line, err := t.readLine(ctx)
 	if err != nil {
-		_ = t.write("\n") // what follows begins in the first column
+		_ = t.write("\n") // so that what follows begins in the first column
 	}
 	if err != nil && !errors.Is(err, ErrResumed) {
 		err = fmt.Errorf("%w: %w", ErrEnd, err)
@@ -64,17 +65,16 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	return line, err
 }
 
-// maxLine bounds what is read of a line, in bytes: more than the driver of a
-// terminal keeps of one.
+// maxLine is how many bytes of a line are read: more than a terminal's driver keeps.
 const maxLine = 8192
 
 // settling is how long a line is left in the terminal's queue. What was typed to a
-// process that is stopped is there once it goes on, and the signal that says so may be
-// handled later. It is also how long nothing else is noticed.
+// stopped process is there as soon as it continues, while SIGCONT may be handled a little
+// later. It is also the time after which anything else is noticed.
 const settling = 20 * time.Millisecond
 
 // readLine returns the next line, or ErrResumed if the process was stopped since Show
-// began. It reads only what it returns: the rest is for the next flush.
+// began. It reads no more than it returns: the next Ask throws the rest away.
 func (t *Terminal) readLine(ctx context.Context) (string, error) {
 	var line string
 	b := make([]byte, maxLine)

@@ -24,7 +24,7 @@ import (
 	"pulse/lib/tty"
 )
 
-// TestMain runs the tests, or one of the programs that they sit in front of.
+// TestMain runs the tests, or one of the programs that a test starts at a terminal.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && programs[os.Args[1]] != nil {
 		os.Exit(programs[os.Args[1]](os.Args[2:]))
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// programs are started in a session of their own. Standard input is a pipe, the
-// other streams are the terminal; each ends by saying how it went.
+// programs are started in a session of their own. Standard input is a pipe; the other
+// streams are the terminal. Each prints its result at the end.
 var programs = map[string]func(args []string) int{
 	"codes": func(args []string) int {
 		return at(func(ctx context.Context, t *tty.Terminal) error { return codes(ctx, t, args[0]) })
@@ -106,7 +106,7 @@ var programs = map[string]func(args []string) int{
 	},
 }
 
-// codes asks for so many codes and tells of each how it was answered.
+// codes asks for as many codes as n is long, until an answer is not a refusal.
 func codes(ctx context.Context, t *tty.Terminal, n string) (err error) {
 	for range len(n) {
 		if err = t.Code(ctx, "go on"); !errors.Is(err, tty.ErrRefused) {
@@ -128,7 +128,7 @@ func at(fn func(context.Context, *tty.Terminal) error) int {
 	return said(fn(ctx, t))
 }
 
-// said says which error it was, for the screen and as a status.
+// said prints which error it was, and returns the status for it.
 func said(err error) int {
 	for i, known := range []error{nil, tty.ErrNoTerminal, tty.ErrRefused, tty.ErrEnd, tty.ErrQuit} {
 		if err == known || known != nil && errors.Is(err, known) {
@@ -159,8 +159,8 @@ type seat struct {
 	before unix.Termios
 }
 
-// sit starts a program at a new terminal of so many rows and columns; typed was typed
-// before.
+// sit starts a program at a new terminal with the given rows and columns, at which typed
+// was typed before.
 func sit(t *testing.T, rows, columns uint16, typed string, args ...string) *seat {
 	t.Helper()
 	master, tty, err := pty.Open()
@@ -192,7 +192,7 @@ func sit(t *testing.T, rows, columns uint16, typed string, args ...string) *seat
 	return s
 }
 
-// modes returns how the terminal is set; both of its sides have the same.
+// modes returns how the terminal is set, which is the same for both of its sides.
 func (s *seat) modes() (m unix.Termios) {
 	s.t.Helper()
 	s.control(func(fd int) error {
@@ -205,7 +205,7 @@ func (s *seat) modes() (m unix.Termios) {
 	return m
 }
 
-// control does something to our side, which stays one that does not block.
+// control calls fn with our side, which goes on not to block.
 func (s *seat) control(fn func(fd int) error) {
 	s.t.Helper()
 	raw, err := s.master.SyscallConn()
@@ -227,7 +227,7 @@ func (s *seat) sees(pattern string) string {
 	return m[len(m)-1]
 }
 
-// stops stops the program and returns once it does not run any more.
+// stops stops the program and returns once it has stopped.
 func (s *seat) stops() {
 	s.t.Helper()
 	pid := s.cmd.Process.Pid
@@ -258,8 +258,8 @@ func (s *seat) types(keys string) {
 	}
 }
 
-// ends waits for the end, and makes sure that the terminal is as it was, and was
-// given nothing but text.
+// ends waits for the end. It checks that the terminal has the modes it had before, and
+// that only text was sent to it.
 func (s *seat) ends(status int) string {
 	s.t.Helper()
 	got, out := s.Wait()
@@ -286,7 +286,8 @@ func inject(f *os.File, keys string) error {
 	return nil
 }
 
-// other opens the program's side of the terminal once more, as whoever may.
+// other opens the program's side of the terminal once more, as any process may that has
+// the right to.
 func (s *seat) other() *os.File {
 	s.t.Helper()
 	var f *os.File
@@ -300,7 +301,7 @@ func (s *seat) other() *os.File {
 	return f
 }
 
-// able skips a test where this kernel lets nobody but root type into a terminal.
+// able skips a test where this kernel lets only root type into a terminal.
 func able(t *testing.T) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti")

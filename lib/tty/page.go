@@ -16,13 +16,13 @@ var pagerKeys = []string{
 	"  q      quit",
 }
 
-// again is said where something is shown once more.
+// again introduces what is shown a second time.
 const again = "it was stopped meanwhile: nothing was changed, and here is all of it again"
 
-// Show shows pages from the first on until a person has come to the end of the last
-// one. With whole that is not before every page was shown; without, pages may have
-// been skipped. ErrQuit is q. After the process was stopped it begins again, as if
-// nothing had been shown.
+// Show shows pages from the first on until a person has reached the end of the last one.
+// With whole it does not end before every page was shown; without, pages may be skipped.
+// It returns ErrQuit if the person typed q. After the process was stopped it begins
+// again, as if nothing had been shown.
 func (t *Terminal) Show(ctx context.Context, p *screen.Pages, whole bool) error {
 	for {
 		err := t.show(ctx, p, whole)
@@ -66,13 +66,13 @@ func (t *Terminal) Tell(lines ...string) error {
 	return t.Say(screen.Fold(lines, columns)...)
 }
 
-// page shows one page, in the size the terminal has now.
+// page shows the current page, in the size that the terminal has now.
 func (t *Terminal) page(p *screen.Pages) error {
 	p.Fit(t.Size())
 	return t.Say(p.Show(colours())...)
 }
 
-// turn asks where to go.
+// turn asks which page to show next.
 func (t *Terminal) turn(ctx context.Context, p *screen.Pages) error {
 	n, of := p.Number()
 	for {

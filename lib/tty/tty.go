@@ -1,22 +1,22 @@
-// Package tty asks a person, and nobody but a person, at the terminal. The rules
-// of its interface:
+// Package tty asks a person at the terminal, and takes no answer from anywhere else. The
+// rules of its interface:
 //
-//   - Interaction is on /dev/tty, never on standard input, which may be a pipe.
-//   - What is shown is escaped and framed by the caller, and shown page by page to
-//     its end before anything can be answered.
-//   - The last line before the prompt is "code: " and four characters, and typing
-//     these means yes.
+//   - It talks on /dev/tty, never on standard input, which may be a pipe.
+//   - The caller escapes and frames what is shown. It is shown page by page to its end
+//     before anything can be answered.
+//   - The last line before the prompt is "code: " and four characters. Typing these
+//     means yes.
 //   - The code is fresh for each question. What was typed before a prompt was shown
 //     is thrown away. There is no default, no yes flag and no environment variable.
-//   - Anything but the code, the end of input or no terminal at all means no.
-//   - After the process was stopped and goes on (^Z and fg, SIGSTOP and SIGCONT),
-//     nothing is answered before everything was shown again, with another code: it
+//   - Anything except the code means no: another line, the end of input, no terminal.
+//   - After the process was stopped and continued (^Z and fg, SIGSTOP and SIGCONT),
+//     nothing is answered until everything was shown again, with another code: it
 //     is not known what the screen showed meanwhile, and to whom.
-//   - Nothing is sent that moves the cursor, but for the newline: what was shown
-//     can't be painted over, and can be scrolled back to.
+//   - The newline is the only thing sent that moves the cursor. What was shown can't be
+//     painted over, and can be scrolled back to.
 //
-// Lines are read as the terminal's driver edits them, so it works the same over a
-// slow connection.
+// Invariant: Code returns nil only if the code that it has just shown was typed. The
+// terminal's driver edits the lines, so it works the same over a slow connection.
 //
 // Caveat: this guards against accidents and blind injection. A program that runs
 // under the same uid can make a terminal of its own and read the code from it.
@@ -34,7 +34,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reasons why nobody said yes.
+// The reasons for which the answer is not yes.
 var (
 	ErrNoTerminal = errors.New("no terminal: this needs a person")
 	ErrRefused    = errors.New("the code was not typed: nothing was changed")
@@ -47,7 +47,7 @@ var (
 type Terminal struct {
 	file    *os.File
 	resumed chan os.Signal // SIGCONT
-	away    bool           // it was stopped, and nothing was shown since
+	away    bool           // it was stopped, and nothing has been shown since
 }
 
 // Open opens /dev/tty, or fails with ErrNoTerminal.
@@ -75,8 +75,8 @@ func (t *Terminal) Close() error {
 	return t.file.Close()
 }
 
-// Size returns how many rows and columns the terminal has now, 24 and 80 where it
-// does not tell.
+// Size returns how many rows and columns the terminal has now: 24 and 80 if it does not
+// tell.
 func (t *Terminal) Size() (rows, columns int) {
 	rows, columns = 24, 80
 	size, err := unix.IoctlGetWinsize(int(t.file.Fd()), unix.TIOCGWINSZ)
@@ -89,8 +89,8 @@ func (t *Terminal) Size() (rows, columns int) {
 	return rows, columns
 }
 
-// colours reports whether the person wants any (no-color.org), and the terminal has
-// them. It decides nothing else.
+// colours reports whether the terminal has colours and the person wants them
+// (no-color.org). The environment decides nothing else.
 func colours() bool {
 	term := os.Getenv("TERM")
 	return os.Getenv("NO_COLOR") == "" && term != "" && term != "dumb"

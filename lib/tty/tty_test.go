@@ -28,18 +28,18 @@ func TestCodeIsFresh(t *testing.T) {
 			t.Errorf("the code is %q, after %q", code, last)
 		}
 		seen[code] = true
-		if err := s.Answer(last); err != nil { // the one before is good for nothing
+		if err := s.Answer(last); err != nil { // the code of the question before
 			t.Fatal(err)
 		}
 		last = code
 	}
 	s.ends(refused)
-	if len(seen) < questions-2 { // two are alike once in a thousand times
+	if len(seen) < questions-2 { // two codes are equal once in a thousand runs
 		t.Errorf("%d codes for %d questions", len(seen), questions)
 	}
 }
 
-// TestAnswers: the code in a line of its own means yes, and nothing else does.
+// TestAnswers: only the code in a line of its own means yes.
 func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(code string) string
@@ -73,7 +73,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestSignals: what ends the context ends the question, and is no answer.
+// TestSignals: a signal that ends the context ends the question, and is not an answer.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := sit(t, 24, 80, "", "codes", "x")
@@ -91,7 +91,7 @@ func TestSignals(t *testing.T) {
 	s.ends(-1)
 }
 
-// TestHangUp: a terminal that goes away in the middle of a question is no answer.
+// TestHangUp: a terminal that goes away in the middle of a question is not an answer.
 func TestHangUp(t *testing.T) {
 	s := sit(t, 24, 80, "", "codes", "x")
 	s.types(s.sees(codePrompt))
@@ -128,9 +128,9 @@ func TestTypedAhead(t *testing.T) {
 }
 
 // TestInjected: TIOCSTI, the ioctl that types into a terminal. What another process
-// of the session typed before the prompt is thrown away; what is typed blindly then
-// is a refusal. Who can read the screen and type is as good as a person: that is all
-// that level terminal can say.
+// of the session typed before the prompt is thrown away; what it types blindly later
+// is a refusal. A process that can both read the screen and type passes for a person:
+// the level terminal proves no more than that.
 func TestInjected(t *testing.T) {
 	able(t)
 	s := sit(t, 24, 80, "", "attacked", "yes\nab")
@@ -158,8 +158,8 @@ func TestInjected(t *testing.T) {
 	}
 }
 
-// TestNotOurs: a terminal that is not the controlling one is none, and a file that is
-// no terminal neither.
+// TestNotOurs: neither a terminal that is not the controlling one nor a file that is not
+// a terminal counts.
 func TestNotOurs(t *testing.T) {
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -175,7 +175,7 @@ func TestNotOurs(t *testing.T) {
 	}
 }
 
-// TestSize: where a terminal does not tell, it has 24 rows of 80.
+// TestSize: a terminal that does not tell its size has 24 rows of 80 columns.
 func TestSize(t *testing.T) {
 	for size, want := range map[[2]uint16]string{
 		{0, 0}: "24 80", {0, 132}: "24 132", {50, 0}: "50 80", {1, 1}: "1 1", {65535, 65535}: "65535 65535",
@@ -187,7 +187,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestPages: in every size of terminal a text is shown whole before it ends.
+// TestPages: a text is shown whole before it ends, in every size of terminal.
 func TestPages(t *testing.T) {
 	for _, size := range [][2]uint16{{24, 80}, {0, 0}, {1, 1}, {5, 16}, {2, 65535}, {65535, 2}} {
 		s := sit(t, size[0], size[1], "", "show", "60", "whole")
@@ -203,7 +203,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestKeys: of the pager.
+// TestKeys: the keys of the pager do what its help says.
 func TestKeys(t *testing.T) {
 	s := sit(t, 24, 80, "", "show", "100", "whole")
 	turn := func(key, want string) {
@@ -234,7 +234,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
-	// Who may skip comes to the end at once.
+	// A person who may skip pages reaches the end at once.
 	s = sit(t, 24, 80, "", "show", "100", "some")
 	s.sees(pagePrompt)
 	s.types("G\n")
@@ -267,7 +267,7 @@ func TestPagerEnds(t *testing.T) {
 	}
 }
 
-// TestLine: what is typed is from outside, and comes back without blanks around it.
+// TestLine: what is typed comes back as it is, without blanks around it.
 func TestLine(t *testing.T) {
 	s := sit(t, 24, 80, "", "ask")
 	s.sees(`which\? $`)
@@ -277,8 +277,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestStopped: what is typed to a process that is stopped is no answer, not even the
-// code, and once it goes on all is shown again, with another code.
+// TestStopped: what is typed to a stopped process is not an answer, not even the code.
+// When it continues, everything is shown again, with another code.
 func TestStopped(t *testing.T) {
 	for _, typed := range []string{"", "CODE\n", "CO", "\x04", "\n\nno\n"} {
 		s := sit(t, 24, 80, "", "sure", "3")
@@ -293,7 +293,7 @@ func TestStopped(t *testing.T) {
 		s.types(second + "\n")
 		s.ends(yes)
 	}
-	// The code of before is good for nothing.
+	// The code from before it was stopped does not count.
 	s := sit(t, 24, 80, "", "sure", "3")
 	first := s.sees(codePrompt)
 	s.stops()
