@@ -14,9 +14,9 @@ import (
 // maxAllowed bounds the file of allowed signers, in bytes.
 const maxAllowed = 1 << 20
 
-// Usable returns why nobody's signature can be judged by the file of allowed signers:
-// it can't be read, has no line, or one that is none. Who wrote it has to look at it;
-// ssh-keygen would call every signature bad that it comes to after such a line.
+// Usable returns why the file of allowed signers can't judge any signature: it can't be
+// read, has no entry, or has a line that is not an entry. A person has to mend it, because
+// ssh-keygen stops at such a line and calls every signature bad whose key comes later.
 func (s *Signers) Usable() error {
 	f, err := os.Open(s.File)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Signers) Usable() error {
 	return nil
 }
 
-// allowed reads the lines of ssh-keygen(1), ALLOWED SIGNERS: principals, options, a
+// allowed checks the lines as in ssh-keygen(1), ALLOWED SIGNERS: principals, options, a
 // key. It returns the number of the line that is wrong.
 func allowed(text string) (line int, err error) {
 	keys := 0
@@ -52,12 +52,12 @@ func allowed(text string) (line int, err error) {
 		keys++
 	}
 	if keys == 0 {
-		return max(line, 1), errors.New("it allows nobody")
+		return max(line, 1), errors.New("it lists no key")
 	}
 	return 0, nil
 }
 
-// entry reads one line.
+// entry checks one line.
 func entry(line string) error {
 	fields, ok := words(line)
 	if !ok {
@@ -79,8 +79,8 @@ func entry(line string) error {
 	return nil
 }
 
-// isKey reports whether two words are a public key: its type, and in base64 what begins
-// with the same.
+// isKey reports whether two words are a public key: its type, and base64 of bytes that
+// begin with the same type.
 func isKey(fields []string) bool {
 	if len(fields) < 2 {
 		return false
@@ -93,7 +93,7 @@ func isKey(fields []string) bool {
 	return int64(n) < int64(len(blob)-4) && string(blob[4:4+n]) == fields[0]
 }
 
-// optionNames are those of OpenSSH 9; with a value end in =.
+// optionNames are the options of OpenSSH 9. Those that take a value end in =.
 var optionNames = []string{"cert-authority", "namespaces=", "valid-after=", "valid-before="}
 
 func options(list string) error {
@@ -103,14 +103,15 @@ func options(list string) error {
 		if has {
 			name += "="
 		}
-		if !slices.Contains(optionNames, name) || has && (len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"') {
+		quoted := len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"'
+		if !slices.Contains(optionNames, name) || has && !quoted {
 			return errors.New("want a key, or options of ssh-keygen, their values in quotes")
 		}
 	}
 	return nil
 }
 
-// words cuts a line at blanks that are not quoted.
+// words cuts a line at blanks outside quotes, and reports whether every quote is closed.
 func words(line string) (list []string, closed bool) {
 	for _, w := range split(strings.ReplaceAll(line, "\t", " "), ' ') {
 		if w != "" {
@@ -120,7 +121,7 @@ func words(line string) (list []string, closed bool) {
 	return list, strings.Count(strings.ReplaceAll(line, `\"`, ""), `"`)%2 == 0
 }
 
-// split cuts s at a byte that is not quoted.
+// split cuts s at a byte, wherever it stands outside quotes.
 func split(s string, at byte) (list []string) {
 	quoted, from := false, 0
 	for i := 0; i < len(s); i++ {

@@ -49,7 +49,7 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// FuzzAllowed: no panic, and an end.
+// FuzzAllowed: it does not panic, and it ends.
 func FuzzAllowed(f *testing.F) {
 	f.Add("me@example.com namespaces=\"a\\\"b\" " + aKey + "\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// ErrUnsigned is the class of everything that kept a person from signing.
-var ErrUnsigned = errors.New("it was not signed")
+// errUnsigned reports that there is no signature: the person gave up, or ssh-keygen failed.
+var errUnsigned = errors.New("it was not signed")
 
 // Sign lets a person sign a message with a key: a private one, or the public one
-// whose private half an agent or a token holds. terminal is where ssh-keygen asks
-// for a passphrase, a PIN or a touch.
+// whose private half an agent or a token holds. ssh-keygen asks for a passphrase, a PIN
+// or a touch on terminal, which may be nil.
 func Sign(ctx context.Context, tool, key string, message []byte, terminal *os.File) (armor string, err error) {
 	dir, err := os.MkdirTemp("", "pulse-sign-*")
 	if err != nil {
@@ -42,11 +42,11 @@ func Sign(ctx context.Context, tool, key string, message []byte, terminal *os.Fi
 	}
 	cmd.Stderr, cmd.WaitDelay = io.MultiWriter(complaint, shown), time.Second
 	if err := judge(ctx, cmd.Run(), complaint, &bounded{}); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnsigned, unbad(err))
+		return "", fmt.Errorf("%w: %w", errUnsigned, unbad(err))
 	}
 	f, err := os.Open(name + ".sig")
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnsigned, err)
+		return "", fmt.Errorf("%w: %w", errUnsigned, err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxArmor+1))
@@ -54,12 +54,12 @@ func Sign(ctx context.Context, tool, key string, message []byte, terminal *os.Fi
 		err = wellFormed(string(b))
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnsigned, err)
+		return "", fmt.Errorf("%w: %w", errUnsigned, err)
 	}
 	return string(b), nil
 }
 
-// unbad takes the class of a bad signature off: there is none yet.
+// unbad removes ErrBad from an error: there is no signature yet that could be bad.
 func unbad(err error) error {
 	if text, ok := strings.CutPrefix(err.Error(), ErrBad.Error()+": "); ok {
 		return errors.New(text)
@@ -67,8 +67,8 @@ func unbad(err error) error {
 	return err
 }
 
-// Public returns the line of a key's public half ("ssh-ed25519 AAAA…", without the
-// comment), or the empty string where it does not lie beside the private one.
+// Public returns the public half of a key ("ssh-ed25519 AAAA…", without the comment), or
+// the empty string if that does not lie beside the private one.
 func Public(key string) string {
 	for _, name := range []string{strings.TrimSuffix(key, ".pub") + ".pub", key} {
 		f, err := os.Open(name)

@@ -1,12 +1,12 @@
 // Package sshsig signs and verifies with OpenSSH: SSHSIG signatures (PROTOCOL.sshsig)
-// made and checked by ssh-keygen -Y, so that a key may lie in a file, in an agent or
+// made and checked by ssh-keygen -Y. A key may therefore lie in a file, in an agent or
 // on a FIDO token, and pulse never sees one.
 //
 // Invariant: a signature is good only if ssh-keygen said so of exactly these bytes,
-// this namespace and this signer, with the file of allowed signers of that moment.
+// this namespace and this signer, with the file of allowed signers as it was then.
 // No shell is involved, and time and output are bounded. Caveat: it believes the
-// ssh-keygen in PATH and the file it is given; who may replace them is for the
-// caller to check (package safefile).
+// ssh-keygen in PATH and the file that it is given. The caller checks that no other user
+// can replace them (package safefile).
 package sshsig
 
 import (
@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-// Namespace is what signatures are made for: one for a file or a mail is none here.
+// Namespace is what signatures are made for. One made for a file or a mail is not good
+// here.
 const Namespace = "pulse-approve"
 
 // The bounds of a run of ssh-keygen. A person may have to find the token first.
@@ -35,9 +36,9 @@ const (
 )
 
 var (
-	// ErrBad is the class of a signature that is not good.
+	// ErrBad reports a signature that is not good.
 	ErrBad = errors.New("the signature is not good")
-	// ErrUnknown is the class of one whose key allowed_signers does not list (now).
+	// ErrUnknown reports one whose key allowed_signers does not list (now).
 	ErrUnknown = errors.New("allowed_signers has no such key")
 )
 
@@ -50,14 +51,14 @@ func Tool() (string, error) {
 	return path, nil
 }
 
-// Signers are the keys that count, in the form of ssh-keygen(1), ALLOWED SIGNERS.
+// Signers judges signatures by a file of the keys that count.
 type Signers struct {
 	Tool string // path of ssh-keygen
-	File string
+	File string // of the form in ssh-keygen(1), ALLOWED SIGNERS
 }
 
-// Principal returns who made a signature, as the file calls the key. Whether it is
-// good is for Verify.
+// Principal returns the name under which the file lists the key of a signature. Verify
+// tells whether the signature is good.
 func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
 	out, err := s.ask(ctx, armor, nil, "-Y", "find-principals", "-f", s.File, "-s", signatureFD)
 	if errors.Is(err, ErrBad) {
@@ -73,31 +74,32 @@ func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
 	return who, nil
 }
 
-// Verify returns nil if the principal signed the message. An error that is not
-// ErrBad says that it could not be found out.
+// Verify returns nil if the principal signed the message. It returns ErrBad if not, and
+// another error if it could not find out.
 func (s *Signers) Verify(ctx context.Context, principal, armor string, message []byte) error {
 	if !plain(principal) {
 		return fmt.Errorf("%w: its signer has no usable name", ErrBad)
 	}
-	_, err := s.ask(ctx, armor, message, "-Y", "verify", "-f", s.File, "-I", principal, "-n", Namespace, "-s", signatureFD)
+	_, err := s.ask(ctx, armor, message,
+		"-Y", "verify", "-f", s.File, "-I", principal, "-n", Namespace, "-s", signatureFD)
 	return err
 }
 
-// signatureFD is where ssh-keygen reads a signature: a pipe, for nothing of it needs
-// to lie in a file.
+// signatureFD is where ssh-keygen reads a signature: from a pipe, because no part of it
+// needs to lie in a file.
 const signatureFD = "/dev/fd/3"
 
-// ask runs ssh-keygen with a signature. That it says no is ErrBad.
+// ask runs ssh-keygen with a signature. It returns ErrBad if ssh-keygen says no.
 func (s *Signers) ask(ctx context.Context, armor string, stdin []byte, args ...string) ([]byte, error) {
 	if err := wellFormed(armor); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(s.File) // its absence is no judgement on the signature
+	f, err := os.Open(s.File) // if it is missing, that says nothing about the signature
 	if err != nil {
 		return nil, fmt.Errorf("sshsig: %w", err)
 	}
 	f.Close()
-	if _, err := os.Stat(filepath.Dir(signatureFD)); err != nil { // no /proc is none either
+	if _, err := os.Stat(filepath.Dir(signatureFD)); err != nil { // nor does a missing /proc
 		return nil, fmt.Errorf("sshsig: %w", err)
 	}
 	r, w, err := os.Pipe()
@@ -120,7 +122,8 @@ func (s *Signers) ask(ctx context.Context, armor string, stdin []byte, args ...s
 	return out.b, judge(ctx, cmd.Run(), complaint, out)
 }
 
-// judge words the end of ssh-keygen. Only an exit status of its own is a no.
+// judge turns the end of ssh-keygen into an error. Only an exit status of its own means
+// no; a signal or a timeout does not.
 func judge(ctx context.Context, err error, complaint *bounded, out *bounded) error {
 	var exit *exec.ExitError
 	switch {
@@ -136,7 +139,8 @@ func judge(ctx context.Context, err error, complaint *bounded, out *bounded) err
 
 // plain reports whether a principal can be handed on as one word.
 func plain(s string) bool {
-	return s != "" && len(s) <= maxPrincipal && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+	foreign := func(r rune) bool { return r <= ' ' || r > '~' }
+	return s != "" && len(s) <= maxPrincipal && strings.IndexFunc(s, foreign) < 0
 }
 
 const (
@@ -144,14 +148,14 @@ const (
 	armorEnd   = "-----END SSH SIGNATURE-----\n"
 )
 
-// wellFormed keeps from ssh-keygen what it would not have written itself: lines of
-// base64 between the two that frame them.
+// wellFormed refuses a signature that ssh-keygen would not have written: it consists of
+// lines of base64 between a first and a last line. The others never reach ssh-keygen.
 func wellFormed(armor string) error {
 	body, ok := strings.CutPrefix(armor, armorBegin)
 	body, end := strings.CutSuffix(body, armorEnd)
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\n"
 	if !ok || !end || len(armor) > maxArmor || body == "" || strings.Trim(body, alphabet) != "" {
-		return fmt.Errorf("%w: it is no armored SSH signature", ErrBad)
+		return fmt.Errorf("%w: it is not an armored SSH signature", ErrBad)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// keys is a directory with keys, and the file of those that count.
+// keys is a directory with keys, and with the file of those that count.
 type keys struct {
 	t       *testing.T
 	dir     string
@@ -38,7 +38,7 @@ func (k *keys) write(name, text string) {
 	}
 }
 
-// make makes a key and returns its public half.
+// make creates a key and returns its public half.
 func (k *keys) make(name string, args ...string) string {
 	k.t.Helper()
 	out, err := exec.Command(k.signers.Tool, append([]string{"-q", "-N", "", "-C", "", "-f", k.path(name)}, args...)...).CombinedOutput()
@@ -106,7 +106,7 @@ func flip(armor string) string {
 	return string(b)
 }
 
-// TestOptions: the options of allowed_signers hold.
+// TestOptions: ssh-keygen applies the options in allowed_signers.
 func TestOptions(t *testing.T) {
 	k := newKeys(t)
 	public := k.make("id", "-t", "ed25519")
@@ -134,7 +134,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOtherNamespace: what was signed as a file, or a commit, approves nothing.
+// TestOtherNamespace: a signature for a file, or a commit, approves nothing.
 func TestOtherNamespace(t *testing.T) {
 	k := newKeys(t)
 	k.write("allowed_signers", "me@example.com "+k.make("id", "-t", "ed25519")+"\n")
@@ -151,7 +151,7 @@ func TestOtherNamespace(t *testing.T) {
 	}
 }
 
-// TestCannotTell: that the question could not be put is no answer.
+// TestCannotTell: if ssh-keygen can't be asked, the signature is neither good nor bad.
 func TestCannotTell(t *testing.T) {
 	k := newKeys(t)
 	k.write("allowed_signers", "me@example.com "+k.make("id", "-t", "ed25519")+"\n")
@@ -191,16 +191,16 @@ func TestUnsigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"none", "id", "id.pub", "-f", "locked", "."} {
-		if armor, err := Sign(t.Context(), k.signers.Tool, k.path(name), []byte(message), nil); !errors.Is(err, ErrUnsigned) || errors.Is(err, ErrBad) {
+		if armor, err := Sign(t.Context(), k.signers.Tool, k.path(name), []byte(message), nil); !errors.Is(err, errUnsigned) || errors.Is(err, ErrBad) {
 			t.Errorf("%s: %q, %v", name, armor, err)
 		}
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
-		t.Errorf("it left %v, %v", left, err)
+		t.Errorf("files are left over: %v, %v", left, err)
 	}
 }
 
-// TestTooMuch: output is bounded, and what is no signature is not taken for one.
+// TestTooMuch: output is bounded, and only a signature is taken for one.
 func TestTooMuch(t *testing.T) {
 	k := newKeys(t)
 	for name, script := range map[string]string{
@@ -213,14 +213,14 @@ func TestTooMuch(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Sign(t.Context(), k.path("tool"), k.path("id"), []byte(message), nil)
-		if !errors.Is(err, ErrUnsigned) || len(err.Error()) > maxOutput+1000 {
+		if !errors.Is(err, errUnsigned) || len(err.Error()) > maxOutput+1000 {
 			t.Errorf("%s: %.200v", name, err)
 		}
 	}
 }
 
-// FuzzWellFormed: what passes has no line that could end the frame early, no byte
-// that is not base64, and is no longer than a pipe is deep.
+// FuzzWellFormed: what passes fits into a pipe, and is base64 between its first and last
+// line, so that no line can end the frame early.
 func FuzzWellFormed(f *testing.F) {
 	f.Add(armorBegin + "AAAA\n" + armorEnd)
 	f.Add(armorBegin + armorEnd)
