@@ -13,10 +13,10 @@ import (
 	"pulse/lib/safefile"
 )
 
-// foretold fails unless an open directory is what dir leads to by no symbolic links but
-// those of the owners: who may write a directory above the workspace could put a link
-// in its place, and have any other directory taken for it. Each step is taken on an
-// open descriptor, so nobody is faster.
+// foretold fails unless dir leads to an open directory, through symbolic links of the
+// owners only. Without that, a user who may write to a directory above the workspace could
+// put a link in its place and have any other directory taken for it. Each step is taken on
+// an open descriptor, so nothing can be swapped in between.
 func foretold(dir string, self *os.File, owners ...uint32) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -57,8 +57,8 @@ func foretold(dir string, self *os.File, owners ...uint32) error {
 	return sameFile(at, self)
 }
 
-// step opens what a directory has under a name or, if that is a link of one of the
-// owners, returns where it leads.
+// step opens a name in a directory or, if the name is a link of one of the owners,
+// returns where it leads.
 func step(at *os.File, name string, owners []uint32) (next *os.File, to string, err error) {
 	fd, err := unix.Openat(int(at.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -78,13 +78,13 @@ func step(at *os.File, name string, owners []uint32) (next *os.File, to string, 
 		return nil, "", err
 	}
 	if on.FUSE || !slices.Contains(owners, st.Uid) { // a FUSE file system calls any link root's
-		return nil, "", ErrMoved
+		return nil, "", errMoved
 	}
 	to, err = linkText(fd)
 	return nil, to, err
 }
 
-// linkText returns what an open symbolic link says.
+// linkText returns the path in an open symbolic link.
 func linkText(fd int) (string, error) {
 	b := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(fd, "", b)
@@ -94,7 +94,7 @@ func linkText(fd int) (string, error) {
 	return string(b[:max(n, 0)]), err
 }
 
-// sameFile fails with ErrMoved if two descriptors are of two files.
+// sameFile fails with errMoved if two descriptors are not of the same file.
 func sameFile(a, b *os.File) error {
 	x, err := a.Stat()
 	if err != nil {
@@ -102,7 +102,7 @@ func sameFile(a, b *os.File) error {
 	}
 	y, err := b.Stat()
 	if err == nil && !os.SameFile(x, y) {
-		err = ErrMoved
+		err = errMoved
 	}
 	return err
 }

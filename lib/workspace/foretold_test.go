@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Who may write a directory above the workspace can put a link in its place.
-func TestWorkspaceBehindSomebodysLink(t *testing.T) {
+// TestWorkspaceBehindForeignLink: a user who may write to a directory above the workspace
+// can put a link in its place, which must not be followed.
+func TestWorkspaceBehindForeignLink(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"real/ws", "secret"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -35,12 +36,12 @@ func TestWorkspaceBehindSomebodysLink(t *testing.T) {
 		t.Errorf("without a link: %v", err)
 	}
 	for _, name := range []string{"alias", "far/ws"} {
-		if err := foretold(dir+"/"+name, self, me+1); !errors.Is(err, ErrMoved) {
-			t.Errorf("%s, a link of somebody else: %v, want ErrMoved", name, err)
+		if err := foretold(dir+"/"+name, self, me+1); !errors.Is(err, errMoved) {
+			t.Errorf("%s, a link of another user: %v, want errMoved", name, err)
 		}
 	}
-	if err := foretold(dir+"/swapped", self, 0, me); !errors.Is(err, ErrMoved) {
-		t.Errorf("another directory: %v, want ErrMoved", err)
+	if err := foretold(dir+"/swapped", self, 0, me); !errors.Is(err, errMoved) {
+		t.Errorf("another directory: %v, want errMoved", err)
 	}
 	for _, name := range []string{"loop", "absent"} {
 		if err := foretold(dir+"/"+name, self, 0, me); err == nil {

@@ -1,11 +1,11 @@
-// Package workspace reaches the files of an agent, and nothing else by their names:
-// names come from a worker, and the directory may be changed while it is looked at.
+// Package workspace opens and checks files in an agent's workspace, and never reaches one
+// outside. The names come from a worker, and the directory may change meanwhile.
 //
 // Invariant: what is returned or found good was checked on an open descriptor that
 // was reached without leaving the workspace; a path is never resolved twice. It is a
 // directory, or a regular file with this one name, on the workspace's own mount.
-// Caveat: a name that was found good may lead elsewhere a moment later. Who needs the
-// bytes takes them from Open.
+// Caveat: a name that was found good may lead elsewhere a moment later. A caller that
+// needs the content reads it from Open.
 package workspace
 
 import (
@@ -20,16 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The classes of a name that is refused.
+// The reasons why a name is refused.
 var (
-	ErrOutside = errors.New("it is not in the workspace")
-	ErrKind    = errors.New("it is neither a directory nor a regular file")
-	ErrLinked  = errors.New("it has hard links, which may be outside of the workspace")
-	ErrMount   = errors.New("it lies on another mount than the workspace")
-	ErrMoved   = errors.New("a symbolic link on the way to it belongs to somebody else, who could make it lead anywhere")
+	errOutside = errors.New("it is not in the workspace")
+	errKind    = errors.New("it is neither a directory nor a regular file")
+	errLinked  = errors.New("it has hard links, which may be outside of the workspace")
+	errMount   = errors.New("it lies on another mount than the workspace")
+	errMoved   = errors.New("a symbolic link on the way to it belongs to another user, " +
+		"who could make it lead anywhere")
 )
 
-// maxLinks is how many symbolic links a name may end in, one behind the other.
+// maxLinks is how many symbolic links a name may lead through, one after the other.
 const maxLinks = 40
 
 // Open opens a regular file of the workspace dir for reading. name is absolute or
@@ -44,12 +45,12 @@ func Open(dir, name string) (*os.File, error) {
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	// Opening can do something to a device or a FIFO, so look before. What is
-	// opened is checked again.
+	// Opening can do something to a device or a FIFO, so the file is looked at
+	// before. What is opened is checked again.
 	if info, err := w.root.Stat(rel); err != nil {
 		return nil, refused(name, err)
 	} else if !info.Mode().IsRegular() {
-		return nil, refused(name, ErrKind)
+		return nil, refused(name, errKind)
 	}
 	f, err := w.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -62,14 +63,14 @@ func Open(dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-// Check returns nil if name is a file or a directory in the workspace dir, or if it
-// is not there and could be made in a directory that is.
-func Check(dir, name string) error {
+// checkPath returns nil if name is a file or a directory in the workspace dir, or if it
+// does not exist and could be created in a directory that does.
+func checkPath(dir, name string) error {
 	return checked(dir, name, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }, true)
 }
 
-// CheckDir returns nil if name is a directory in the workspace dir.
-func CheckDir(dir, name string) error { return checked(dir, name, fs.FileMode.IsDir, false) }
+// checkDir returns nil if name is a directory in the workspace dir.
+func checkDir(dir, name string) error { return checked(dir, name, fs.FileMode.IsDir, false) }
 
 func checked(dir, name string, kind func(fs.FileMode) bool, absent bool) error {
 	w, err := enter(dir)
@@ -84,7 +85,7 @@ func checked(dir, name string, kind func(fs.FileMode) bool, absent bool) error {
 	return refused(name, err)
 }
 
-// refused is the error of a name; os.Root says that it leads out in its own words.
+// refused adds the name to an error. For a name that leads out, the words are os.Root's.
 func refused(name string, err error) error {
 	if err == nil {
 		return nil
@@ -127,15 +128,15 @@ func enter(dir string) (*inside, error) {
 
 func (w *inside) Close() error { return w.root.Close() }
 
-// rel returns a name relative to the workspace. It is not cleaned: behind a symbolic
-// link, .. is elsewhere.
+// rel returns a name relative to the workspace. It does not clean the name: after a
+// symbolic link, .. is elsewhere.
 func (w *inside) rel(name string) (string, error) {
 	if !filepath.IsAbs(name) {
-		return name, nil // and an empty one is an error of os.Root
+		return name, nil // os.Root refuses an empty one
 	}
 	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(w.dir, "/"))
 	if !ok || rest != "" && rest[0] != '/' {
-		return "", ErrOutside
+		return "", errOutside
 	}
 	if rest = strings.TrimLeft(rest, "/"); rest == "" {
 		rest = "."
@@ -143,7 +144,7 @@ func (w *inside) rel(name string) (string, error) {
 	return rest, nil
 }
 
-// look checks what rel leads to, without opening it for anything.
+// look checks what rel leads to, without opening it for reading or writing.
 func (w *inside) look(rel string, kind func(fs.FileMode) bool, absent bool) error {
 	for range maxLinks {
 		f, err := w.root.OpenFile(rel, unix.O_PATH, 0)
@@ -164,14 +165,14 @@ func (w *inside) look(rel string, kind func(fs.FileMode) bool, absent bool) erro
 		case err != nil:
 			return err
 		case filepath.IsAbs(to):
-			return ErrOutside
+			return errOutside
 		}
 		rel = above(rel) + "/" + to
 	}
 	return syscall.ELOOP
 }
 
-// parent checks the directory in which rel would be made.
+// parent checks the directory in which rel would be created.
 func (w *inside) parent(rel string) error {
 	if base := rel[strings.LastIndexByte(rel, '/')+1:]; base == "" || base == "." || base == ".." {
 		return fs.ErrNotExist
@@ -179,7 +180,7 @@ func (w *inside) parent(rel string) error {
 	return w.look(above(rel), fs.FileMode.IsDir, false)
 }
 
-// above returns what stands before the last name of a path.
+// above returns a path without its last name.
 func above(rel string) string {
 	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
 		return rel[:i]
@@ -187,10 +188,10 @@ func above(rel string) string {
 	return "."
 }
 
-// errLink is a symbolic link where what it leads to was wanted.
+// errLink reports that a symbolic link was opened, instead of what it leads to.
 var errLink = errors.New("it is a symbolic link")
 
-// check checks an open file, whatever its name leads to by now.
+// check checks an open file, whatever its name may lead to by now.
 func (w *inside) check(f *os.File, kind func(fs.FileMode) bool) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -200,21 +201,21 @@ func (w *inside) check(f *os.File, kind func(fs.FileMode) bool) error {
 		return errLink
 	}
 	if !kind(info.Mode()) {
-		return ErrKind
+		return errKind
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || info.Mode().IsRegular() && st.Nlink != 1 {
-		return ErrLinked
+		return errLinked
 	}
 	on, err := mount(f)
 	if err == nil && on != w.mount {
-		err = ErrMount
+		err = errMount
 	}
 	return err
 }
 
-// mount returns the id of the mount that a file was reached by: a bind mount has the
-// device of what it shows, and an id of its own.
+// mount returns the id of the mount through which a file was reached. The device would
+// not do: a bind mount has that of what it shows.
 func mount(f *os.File) (uint64, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st); err != nil {

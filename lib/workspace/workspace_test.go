@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place makes a workspace "in" beside what is not in it.
+// place creates a workspace "in", and beside it files that are outside.
 func place(t *testing.T) (dir string, at func(string) string) {
 	t.Helper()
 	top := t.TempDir()
@@ -46,8 +46,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Every kind of name, for what it is: a file that can be opened, a directory, or one
-// that could be made.
+// TestNames: every kind of name is taken for what it is: a file that can be opened, a
+// directory, or a name that could be created.
 func TestNames(t *testing.T) {
 	dir, at := place(t)
 	l, err := net.Listen("unix", at("in/socket"))
@@ -64,12 +64,12 @@ func TestNames(t *testing.T) {
 		"fifo": no, "tofifo": no, "socket": no, "linked": no, "twice": no, "hard": no, "": no, "a\x00b": no, "/": no, "/etc/passwd": no,
 		at("in2/file"): no, at("out/secret"): no, at("in") + "/../out/secret": no, at("in") + "2/file": no, "/proc/self/cwd/x": no, "~/x": no,
 	} {
-		err := Check(dir, name)
+		err := checkPath(dir, name)
 		if (err == nil) != (want != no) {
-			t.Errorf("Check(%q): %v, want %s", name, err, want)
+			t.Errorf("checkPath(%q): %v, want %s", name, err, want)
 		}
-		if err := CheckDir(dir, name); (err == nil) != (want == directory) {
-			t.Errorf("CheckDir(%q): %v, want %s", name, err, want)
+		if err := checkDir(dir, name); (err == nil) != (want == directory) {
+			t.Errorf("checkDir(%q): %v, want %s", name, err, want)
 		}
 		f, err := Open(dir, name)
 		if (err == nil) != (want == file) {
@@ -88,34 +88,35 @@ func TestNames(t *testing.T) {
 func TestClasses(t *testing.T) {
 	dir, at := place(t)
 	for name, want := range map[string]error{
-		"linked": ErrLinked, "hard": ErrLinked, "fifo": ErrKind, "tofifo": ErrKind, at("out/secret"): ErrOutside, "abs": ErrOutside,
+		"linked": errLinked, "hard": errLinked, "fifo": errKind, "tofifo": errKind, at("out/secret"): errOutside, "abs": errOutside,
 		"loop": syscall.ELOOP, "no/new": fs.ErrNotExist, "file/new": syscall.ENOTDIR,
 	} {
-		if err := Check(dir, name); !errors.Is(err, want) {
+		if err := checkPath(dir, name); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
 	for _, dir := range []string{"", at("none"), at("in/file")} {
-		if err := Check(dir, "x"); err == nil {
+		if err := checkPath(dir, "x"); err == nil {
 			t.Errorf("%q is a workspace", dir)
 		}
 	}
 }
 
-// The workspace itself may be reached by a link, and lie on a slash more.
+// TestWorkspaceByAnotherName: the workspace itself may be reached through a link, and its
+// name may end in a slash.
 func TestWorkspaceByAnotherName(t *testing.T) {
 	dir, at := place(t)
 	must(t, os.Symlink(dir, at("alias")))
 	for _, dir := range []string{at("alias"), dir + "/"} {
 		for _, name := range []string{"file", dir + "/file"} {
-			if err := Check(dir, name); err != nil {
+			if err := checkPath(dir, name); err != nil {
 				t.Errorf("%s: %v", dir, err)
 			}
 		}
 	}
 }
 
-// What is mounted into the workspace is not in it, even if it has the same device.
+// TestMounts: what is mounted into the workspace is not in it, even on the same device.
 func TestMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount")
@@ -128,13 +129,13 @@ func TestMounts(t *testing.T) {
 		t.Cleanup(func() { syscall.Unmount(at(to), syscall.MNT_DETACH) })
 	}
 	for _, name := range []string{"sub/file", "sub/deep", "sub"} {
-		must(t, Check(dir, name))
+		must(t, checkPath(dir, name))
 	}
 	must(t, os.WriteFile(at("out/single"), []byte("outside"), 0o600))
 	bind("out/single", "in/sub/file")
 	bind("out", "in/sub/deep")
 	for _, name := range []string{"sub/file", "link", "sub/deep", "sub/deep/single", "sub/deep/new"} {
-		if err := Check(dir, name); !errors.Is(err, ErrMount) {
+		if err := checkPath(dir, name); !errors.Is(err, errMount) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if f, err := Open(dir, name); err == nil {
@@ -142,15 +143,15 @@ func TestMounts(t *testing.T) {
 			t.Errorf("%s was opened", name)
 		}
 	}
-	must(t, Check(dir, "sub"))
+	must(t, checkPath(dir, "sub"))
 }
 
 // rounds is how often the race is run: enough that a resolver which checks a path
 // and then opens it loses many times.
 const rounds = 20000
 
-// While somebody swaps links, directories and files, nothing outside is ever opened,
-// and a naive reader is fooled all the time: the race is a race.
+// TestRace: while links, directories and files are swapped, nothing outside is ever
+// opened. A naive reader is fooled all the time, which proves that there is a race.
 func TestRace(t *testing.T) {
 	dir, at := place(t)
 	n := rounds
@@ -185,7 +186,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// swap makes dir/race in turn a directory with a file and a link out.
+// swap makes dir/race a directory with a file and a link out, in turn.
 func swap(dir string, stop *atomic.Bool) error {
 	race, link := filepath.Join(dir, "race"), filepath.Join(dir, "to-out")
 	for !stop.Load() {
@@ -196,8 +197,8 @@ func swap(dir string, stop *atomic.Bool) error {
 	return nil
 }
 
-// naive reads a file once its path was found to be inside, and returns 1 if it read
-// what is not.
+// naive reads a file after it found that its path leads inside. It returns 1 if what it
+// read lies outside.
 func naive(dir string) int {
 	path := filepath.Join(dir, "race/secret")
 	real, err := filepath.EvalSymlinks(path)

@@ -17,26 +17,29 @@ import (
 	"pulse/lib/tools"
 )
 
-// MaxProgram bounds the size of a program that is looked at, in bytes.
-const MaxProgram = 1 << 30
+// maxProgram is the size in bytes up to which a program is read.
+const maxProgram = 1 << 30
 
 // Programs are the directories in which interpreters are looked for.
-var Programs = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games"}
+var Programs = []string{
+	"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games",
+}
 
-// World looks at the machine. It reads below exec.workspace, the program of each
-// [[exec.allow]] and what it is a link to, and the directories in Programs with the
-// files in them; a process that confines itself and judges must leave it that. What
-// it may not read is refused.
+// World answers questions about the machine's files. It reads below exec.workspace, the
+// program of each [[exec.allow]] and what it is a link to, and the directories in Programs
+// with the files in them. A process that confines itself must go on being able to read
+// these: what World may not read is refused.
 type World struct{}
 
-// Path is Check.
-func (World) Path(workspace, name string) error { return Check(workspace, name) }
+// Path returns nil if name is a file or a directory in a workspace, or could be created
+// there.
+func (World) Path(workspace, name string) error { return checkPath(workspace, name) }
 
-// Dir is CheckDir.
-func (World) Dir(workspace, name string) error { return CheckDir(workspace, name) }
+// Dir returns nil if name is a directory in a workspace.
+func (World) Dir(workspace, name string) error { return checkDir(workspace, name) }
 
-// Program reads a program. Interpreter is the name of the interpreter that it is a
-// link to, a hard link to or a copy of.
+// Program describes a program. Interpreter is the name of the interpreter that it is, or
+// is a link to, a hard link to or a copy of.
 func (World) Program(path string) (p tools.Program, err error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -55,11 +58,11 @@ func (World) Program(path string) (p tools.Program, err error) {
 	return p, err
 }
 
-// errUnlike is that a file is not the size that is looked for.
+// errUnlike reports that a file does not have the size that is looked for.
 var errUnlike = errors.New("another size")
 
-// hash returns the first two bytes of a regular file and its SHA-256; with like, of
-// one of the same size.
+// hash returns the first two bytes of a regular file and its SHA-256. With like it fails
+// with errUnlike, before it reads, if the file has another size.
 func hash(path string, like fs.FileInfo) (info fs.FileInfo, head, sum string, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -72,13 +75,13 @@ func hash(path string, like fs.FileInfo) (info fs.FileInfo, head, sum string, er
 	switch {
 	case !info.Mode().IsRegular():
 		return nil, "", "", fmt.Errorf("%s: it is not a regular file", path)
-	case info.Size() > MaxProgram:
-		return nil, "", "", fmt.Errorf("%s: it is larger than %d bytes", path, MaxProgram)
+	case info.Size() > maxProgram:
+		return nil, "", "", fmt.Errorf("%s: it is larger than %d bytes", path, maxProgram)
 	case like != nil && like.Size() != info.Size():
 		return nil, "", "", errUnlike
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, MaxProgram)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, maxProgram)); err != nil {
 		return nil, "", "", err
 	}
 	first := make([]byte, 2)
@@ -115,8 +118,8 @@ func alike(info fs.FileInfo, sum string) (string, error) {
 	return "", nil
 }
 
-// same reports whether a file is what info and sum are of, or can't be compared with
-// it: that is no proof that it is not.
+// same reports whether a file is, or is a copy of, the one that info and sum describe. A
+// file that can't be compared counts as the same, because it may be.
 func same(path string, info fs.FileInfo, sum string) bool {
 	it, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (it.Size() != info.Size() || !it.Mode().IsRegular()) {

@@ -17,7 +17,8 @@ func copyFile(t *testing.T, from, to string) {
 	must(t, os.WriteFile(to, b, 0o755))
 }
 
-// An interpreter is one by whatever name: a link, a hard link, a copy, a version.
+// TestPrograms: an interpreter is recognized under any name: as a link, a hard link, a
+// copy or a version.
 func TestPrograms(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -55,7 +56,7 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	must(t, os.Truncate(at("empty"), MaxProgram+1))
+	must(t, os.Truncate(at("empty"), maxProgram+1))
 	if _, err := (World{}).Program(at("empty")); err == nil || !strings.Contains(err.Error(), "larger") {
 		t.Error(err)
 	}
