@@ -10,26 +10,26 @@ import (
 	"pulse/lib/escape"
 )
 
-// maxLabel is how long a label of a domain may be, in bytes (RFC 1035 §2.3.4).
-// What is longer reaches nobody.
+// maxLabel is how long a label of a domain may be, in bytes (RFC 1035 §2.3.4). Mail to a
+// longer one can't be delivered.
 const maxLabel = 63
 
 // maxAlike is how much of an address or a target is looked at, in bytes.
 const maxAlike = 1000
 
-// Alike returns what a person should know about the letters of an address or
+// lookalikes returns what a person should know about the letters of an address or
 // another target before believing that it is what it looks like: names in
 // Punycode decoded, letters of several scripts in one label, letters that look
-// like others. Every line is safe to print. It is no proof of the contrary: l and 1
-// are both Latin.
-func Alike(target string) (notes []string) {
+// like others. Every line is safe to print. No notes do not mean that all is well: l and
+// 1 are both Latin.
+func lookalikes(target string) (notes []string) {
 	if len(target) > maxAlike {
 		notes = append(notes, fmt.Sprintf("%d bytes long: only the first %d were looked at", len(target), maxAlike))
 		target = target[:maxAlike]
 	}
 	var seen []string
 	for label := range strings.FieldsFuncSeq(target, func(r rune) bool { return !inLabel(r) }) {
-		note := alike(label)
+		note := labelNote(label)
 		if note != "" && !slices.Contains(seen, label) {
 			seen, notes = append(seen, label), append(notes, note)
 		}
@@ -41,7 +41,8 @@ func inLabel(r rune) bool {
 	return r == '-' || r == '_' || unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
 
-func alike(label string) string {
+// labelNote returns what there is to know about one label, or nothing.
+func labelNote(label string) string {
 	shown := escape.ASCII(label)
 	if len(label) > 4 && strings.EqualFold(label[:4], "xn--") {
 		text, ok := punycode(label[4:])
@@ -60,8 +61,7 @@ func ascii(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// letters says of which scripts the letters of a label are, and what they look
-// like.
+// letters names the scripts of a label's letters, and says what the label looks like.
 func letters(label string) string {
 	names := scripts(label)
 	text := ": it has no letters"
@@ -117,8 +117,8 @@ func together(names []string) bool {
 	return false
 }
 
-// skeleton returns the ASCII that a text looks like; ok is false where a letter of
-// it looks like none, and for what is ASCII anyway.
+// skeleton returns the ASCII that a text looks like. ok is false if one of its letters
+// does not look like ASCII, and if all of it is ASCII anyway.
 func skeleton(text string) (plain string, ok bool) {
 	var b strings.Builder
 	for _, r := range text {
@@ -144,7 +144,7 @@ var twins = pairs(
 	"ıɑɡɩʋƅ", "iagivb", // Latin beyond ASCII
 )
 
-// pairs makes a table of pairs of texts of one length.
+// pairs makes a table from pairs of texts of the same length.
 func pairs(texts ...string) map[rune]rune {
 	m := map[rune]rune{}
 	for i := 0; i < len(texts); i += 2 {

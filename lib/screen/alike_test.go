@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// The examples of RFC 3492 §7.1, and some that go wrong.
+// TestPunycode: the examples of RFC 3492 §7.1 are decoded; broken ones are refused.
 func TestPunycode(t *testing.T) {
 	for code, want := range map[string]string{
 		"egbpdaj6bu4bxfgehfvwxn":         "\u0644\u064a\u0647\u0645\u0627\u0628\u062a\u0643\u0644\u0645\u0648\u0634\u0639\u0631\u0628\u064a\u061f",
@@ -30,7 +30,7 @@ func TestPunycode(t *testing.T) {
 	}
 }
 
-// FuzzPunycode: no panic, no text that is not UTF-8, and what another decoder says.
+// FuzzPunycode: it does not panic, returns UTF-8, and agrees with another decoder.
 func FuzzPunycode(f *testing.F) {
 	for _, s := range []string{"80ak6aa92e", "bcher-kva", "-", "a-", "99999999", "maana-pta"} {
 		f.Add(s)
@@ -41,7 +41,7 @@ func FuzzPunycode(f *testing.F) {
 			t.Fatalf("%q: %q", s, got)
 		}
 		if !ok || ascii(got) || strings.ContainsAny(s, ".\u3002\uff0e\uff61") {
-			return // the other one refuses what need not have been encoded
+			return // the other one refuses a text that need not have been encoded
 		}
 		if want, err := idna.Punycode.ToUnicode("xn--" + s); err != nil || got != want {
 			t.Fatalf("%q: %q, want %q (%v)", s, got, want, err)
@@ -69,13 +69,13 @@ func TestAlike(t *testing.T) {
 		"bob@xn--1-7sbd.example\u200b":       `xn--1-7sbd stands for \u0430\u04311: letters are Cyrillic; it looks like a61`,
 		strings.Repeat("a", 1001) + "\u0430": "1003 bytes long: only the first 1000 were looked at",
 	} {
-		if got := strings.Join(Alike(target), "|"); got != want {
+		if got := strings.Join(lookalikes(target), "|"); got != want {
 			t.Errorf("%q:\n%s\nwant\n%s", target, got, want)
 		}
 	}
 }
 
-// TestTwins: the table pairs what is not ASCII with what is.
+// TestTwins: the table maps letters beyond ASCII to ASCII ones.
 func TestTwins(t *testing.T) {
 	if len(twins) < 80 {
 		t.Errorf("%d twins", len(twins))
@@ -87,12 +87,12 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// FuzzAlike: whatever a target holds, notes are safe to print and of some size.
+// FuzzAlike: whatever a target holds, its notes are safe to print and bounded.
 func FuzzAlike(f *testing.F) {
 	f.Add("bob@xn--80ak6aa92e.com")
 	f.Add("\x1b[2J\u202e\u0430a\xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, n := range Alike(s) {
+		for _, n := range lookalikes(s) {
 			if strings.IndexFunc(n, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
 				t.Errorf("%q: %q", s, n)
 			}

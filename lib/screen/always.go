@@ -17,29 +17,30 @@ import (
 )
 
 // Always returns what a person may put into the policy so as not to be asked about
-// such a task again, and what that would risk. Nothing is stored. Of what comes
-// from outside only plain addresses get into a line to be pasted.
+// such a task again, and what that would risk. Nothing is stored. Plain addresses are the
+// only content from outside that gets into a line to be pasted.
 func Always(s *queue.Stored, p *policy.Policy) []string {
 	n := steps{lines: []string{"always"}}
 	switch d := &s.Decision; {
 	case s.Kind() == task.Effect && d.Action.Outward():
 		n.narrow(s, p)
 	case s.Kind() == task.Effect:
-		n.say("no line of the policy does: the outcome of %s is that of %s, for whatever its worker wants to do", d.Action, s.Identity.Trust)
+		n.say("no line of the policy does: whatever its worker wants to do, the outcome of %s is that of %s",
+			d.Action, s.Identity.Trust)
 	case s.Task.Reason == string(decision.ActionChanged):
-		n.sort(s)
+		n.actionChanged(s)
 	case d.Reason == decision.IsStale:
-		n.patience(s)
+		n.stale(s)
 	case d.Reason == decision.FieldUnsigned:
 		n.unsigned(s, p)
 	default:
-		n.row(s, p)
+		n.matrixRow(s, p)
 	}
 	n.say("nothing was stored, and this task still wants an answer")
 	return n.lines
 }
 
-// narrow is about effects that reach the outside: all that a policy can do is to
+// narrow is for effects that reach the outside: all that a policy can do is to
 // refuse the others.
 func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
 	n.say("what reaches the outside is asked about each time: no line of the policy changes that")
@@ -49,7 +50,7 @@ func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
 			n.say("nor can outbound.allow list %s: an entry is a plain address or @domain", escape.ASCII(t))
 			return
 		}
-		if Alike(t) != nil {
+		if lookalikes(t) != nil {
 			n.say("look twice at %s: there is a warning about its letters", t)
 		}
 		if !address.Listed(allow, t) {
@@ -63,28 +64,28 @@ func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
 	n.say("to have every other target refused unasked:")
 	n.command("[outbound]")
 	n.command("allow = %s", array(allow))
-	n.say("risk: none but that other targets are refused without a word; these are asked about each time")
+	n.say("risk: other targets are refused without asking; these are still asked about each time")
 }
 
-// sort is about mail that today's rules sort elsewhere.
-func (n *steps) sort(s *queue.Stored) {
+// actionChanged is for mail that asks for another action by today's rules.
+func (n *steps) actionChanged(s *queue.Stored) {
 	var to []string
 	if s.Message != nil {
 		to = identity.Recipients(s.Message)
 	}
 	if len(to) != 1 {
-		n.say("no line of the policy does: it is no mail to one address alone")
+		n.say("no line of the policy does: it is not a mail to one address alone")
 		return
 	}
-	n.say("before all other [[action]] entries, for the first match wins:")
+	n.say("before all other [[action]] entries, because the first match wins:")
 	n.command("[[action]]")
 	n.command("to     = %q", to[0])
 	n.command("action = %q", s.Decision.Action)
 	n.say("risk: all mail that goes to this address alone asks for %s then", s.Decision.Action)
 }
 
-// patience is about mail that was old when it came.
-func (n *steps) patience(s *queue.Stored) {
+// stale is for mail that was old when it came.
+func (n *steps) stale(s *queue.Stored) {
 	var age time.Duration
 	if s.Message != nil {
 		age = s.Message.Fetched.Sub(s.Message.Received)
@@ -94,10 +95,10 @@ func (n *steps) patience(s *queue.Stored) {
 		return
 	}
 	n.command("max_age = \"%dh\"", 24*(int(age/(24*time.Hour))+1))
-	n.say("risk: a copy of a mail that is no older than that, sent again by somebody else, starts a worker unasked")
+	n.say("risk: a copy of a mail that is no older than that, sent again by anyone, starts a worker unasked")
 }
 
-// unsigned is about what nobody signed.
+// unsigned is for mail in which a field that decides is not signed.
 func (n *steps) unsigned(s *queue.Stored, p *policy.Policy) {
 	list := slices.Clone(p.AcceptUnsigned)
 	for _, field := range s.Identity.Unsigned.Names() {
@@ -110,16 +111,16 @@ func (n *steps) unsigned(s *queue.Stored, p *policy.Policy) {
 	n.say("risk: anyone who gets a mail of such a sender can send it on with these fields rewritten, and it counts")
 }
 
-// row is about what the matrix leaves to a person.
-func (n *steps) row(s *queue.Stored, p *policy.Policy) {
+// matrixRow is for what the matrix leaves to a person.
+func (n *steps) matrixRow(s *queue.Stored, p *policy.Policy) {
 	trust, action := s.Identity.Trust, s.Decision.Action
 	row := p.Matrix[trust]
 	if row.Outcome(action) == terms.Reject {
-		n.say("the policy of today rejects it: %s may not ask for %s", trust, action)
+		n.say("today's policy rejects it: %s may not ask for %s", trust, action)
 		return
 	}
 	if row.Outcome(action) == terms.Allow {
-		n.say("the matrix of today allows it; it was asked about for another reason: %s", s.Decision.Reason)
+		n.say("today's matrix allows it; it was asked about for another reason: %s", s.Decision.Reason)
 		return
 	}
 	lists := map[terms.Outcome][]string{terms.Allow: {}, terms.Confirm: {}, terms.Review: {}}
@@ -140,7 +141,7 @@ func (n *steps) row(s *queue.Stored, p *policy.Policy) {
 	n.say("risk: whatever any sender of this level writes starts a worker for %s, unread", action)
 }
 
-// array writes plain words as an array of TOML.
+// array returns plain words as a TOML array.
 func array(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -8,10 +8,10 @@ import (
 	"pulse/lib/request"
 )
 
-// args returns the arguments as a person reads them: a text alone as it is, unless it
-// looks like something else; of an object each member under its name, a string as text,
-// all else as JSON. What a string holds is indented, so that no line of it is taken for
-// the next name.
+// args returns the arguments as a person reads them. A text alone is shown as it is,
+// unless it could be taken for an object. An object is shown member by member under its
+// name: a string as text, anything else as JSON. The lines of a string are indented, so
+// that none of them is taken for the next name.
 func args(r *request.Request) string {
 	if text := r.Text(); r.OnlyText() && bare(text) {
 		return text
@@ -35,8 +35,8 @@ func args(r *request.Request) string {
 	return b.String()
 }
 
-// bare reports whether a text alone can be taken for no other args: nothing is seen of
-// blanks, and those begin with a name and a colon, or are JSON.
+// bare reports whether a text alone can be shown as it is. Blanks would not be seen, and a
+// text that begins with a name and a colon, or is JSON, could be taken for other args.
 func bare(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
 	name, _, named := strings.Cut(first, ":")
@@ -44,7 +44,7 @@ func bare(text string) bool {
 	return strings.TrimSpace(text) != "" && !named && !json.Valid([]byte(text))
 }
 
-// inWord are the characters of a name that is shown without quotes.
+// inWord has the characters of a name that is shown without quotes.
 const inWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 // plainName returns the name of a member, as a JSON string if it is not a plain word.

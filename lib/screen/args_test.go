@@ -8,7 +8,7 @@ import (
 	"pulse/lib/request"
 )
 
-// TestArgs: what is sent can be read, and no string of it passes for another member.
+// TestArgs: what is sent can be read, and no string in it passes for another member.
 func TestArgs(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"text":"one\ntwo"}`: "one|two",

@@ -9,8 +9,8 @@ import (
 	"pulse/lib/request"
 )
 
-// files shows what goes along with a request: text as text, all else by its digest
-// and its first bytes, for nobody could read it.
+// files shows the files of a request: text as text, and anything else by its digest and
+// its first bytes, because a person could not read it.
 func files(list []request.File) (lines []string) {
 	for i := range list {
 		f := &list[i]
@@ -20,11 +20,13 @@ func files(list []request.File) (lines []string) {
 			continue
 		}
 		head := f.Data[:min(len(f.Data), shownBytes)]
-		lines = append(lines, Fact("warning", "this file is no text, and can't be shown here: pulse-queue show ID --json has it"))
-		lines = append(lines, Quote("content", fmt.Sprintf("base64 of the first %d bytes: %s", len(head), base64.StdEncoding.EncodeToString(head)))...)
+		lines = append(lines,
+			Fact("warning", "this file is not text, and can't be shown here: pulse-queue show ID --json has it"))
+		lines = append(lines, Quote("content", fmt.Sprintf("base64 of the first %d bytes: %s",
+			len(head), base64.StdEncoding.EncodeToString(head)))...)
 	}
 	return lines
 }
 
-// shownBytes is how much of a file that is no text is shown.
+// shownBytes is how much of a file is shown that is not text.
 const shownBytes = 96

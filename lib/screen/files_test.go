@@ -7,7 +7,7 @@ import (
 	"pulse/lib/request"
 )
 
-// TestFiles: what goes along is shown whole if it can be read, and named if not.
+// TestFiles: a file is shown whole if it is text, and only its beginning if not.
 func TestFiles(t *testing.T) {
 	lines := files([]request.File{
 		{Name: "report.txt", Data: []byte("first\n\nlast \x1b[2J\u202e\n")},
@@ -17,7 +17,7 @@ func TestFiles(t *testing.T) {
 	text := strings.Join(lines, "\n")
 	for _, want := range []string{
 		"file     report.txt", "20 bytes, sha256:", Gutter + "first\n" + Gutter + "\n" + Gutter + `last \x1b[2J\u202e`,
-		`file     code: k7pd\n\x1b[2J.png`, "1006 bytes, sha256:", "this file is no text, and can't be shown here",
+		`file     code: k7pd\n\x1b[2J.png`, "1006 bytes, sha256:", "this file is not text, and can't be shown here",
 		"base64 of the first 96 bytes: iVBORwD/", "file     empty", "0 bytes, sha256:e3b0c442",
 	} {
 		if !strings.Contains(text, want) {

@@ -11,15 +11,15 @@ import (
 // row is a line, or a part of one, as wide as a terminal.
 type row struct {
 	text  string
-	from  int  // offset of what it shows in the whole text, a newline behind each line
+	from  int  // offset of what it shows in the whole text, with a newline after each line
 	name  int  // how many bytes are a name in the first column
 	alarm bool // it belongs to a line that warns
 }
 
 // Fold breaks lines that are wider than a terminal of so many columns, before the
-// terminal does it: what would go on in the first column, where our names stand,
-// goes on behind the gutter, or indented. Whatever is not ASCII counts as two
-// columns wide, which is never too little.
+// terminal does it. The terminal would continue a line in the first column, where our
+// names stand; Fold continues it after the gutter, or indented. A character that is not
+// ASCII counts as two columns wide, which is never too little.
 func Fold(lines []string, columns int) []string {
 	var folded []string
 	for _, r := range fold(lines, columns) {
@@ -50,7 +50,7 @@ func fold(lines []string, columns int) (rows []row) {
 }
 
 // alarms reports whether a line of ours says what a person must not overlook.
-// Content can't begin so: it stands behind the gutter.
+// Content can't begin so: it stands after the gutter.
 func alarms(l string) bool {
 	for _, begin := range []string{"warning ", "caution ", "proven   NOT "} {
 		if strings.HasPrefix(l, begin) {
@@ -61,19 +61,19 @@ func alarms(l string) bool {
 }
 
 // The colours (ECMA-48 §8.3.117). They are the only sequences that reach a terminal,
-// and no content holds one: package escape sees to that.
+// and package escape removes them from content.
 const (
-	bold, inverse, plain = "\x1b[1m", "\x1b[7m", "\x1b[0m"
+	bold, inverse, reset = "\x1b[1m", "\x1b[7m", "\x1b[0m"
 )
 
 // paint returns the row with our names bold and our warnings inverse.
 func (r *row) paint() string {
 	switch {
 	case r.alarm:
-		return inverse + r.text + plain
+		return inverse + r.text + reset
 	case r.name > 0:
 		n := min(r.name, len(r.text))
-		return bold + r.text[:n] + plain + r.text[n:]
+		return bold + r.text[:n] + reset + r.text[n:]
 	}
 	return r.text
 }
@@ -81,8 +81,8 @@ func (r *row) paint() string {
 // indent is as wide as a name.
 const indent = "         "
 
-// fitting returns how many bytes of l to put into so many columns: all, or as many
-// as fit, but up to the last blank where that leaves the row well filled. A mark
+// fitting returns how many bytes of l to put into so many columns: all of them, or those
+// up to the last blank if that leaves the row well filled, or as many as fit. A mark
 // stays with its letter: at the beginning of a row it would sit on the gutter.
 func fitting(l string, columns int) int {
 	used, whole, blank := 0, 0, 0

@@ -15,7 +15,7 @@ import (
 )
 
 // whole is a record with every member that a page names. SEEN stands for a text that
-// a person is shown, HIDDEN for one that nobody is, ID for the id of a task.
+// people are shown, HIDDEN for one that they are not, ID for the id of a task.
 const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN","digest":"HIDDEN","received":"2026-11-21T06:55:00Z",` +
 	`"fetched":"2026-11-21T07:00:02Z","size":5321,"headers":[["From","HIDDEN"],["X-HIDDEN","HIDDEN"]],"from":"SEEN","subject":"SEEN","text":"SEEN\nSEEN",` +
 	`"scope":"snippet","truncated":true,"attachments":[{"name":"SEEN","type":"SEEN","size":3},{"name":"SEEN","type":"SEEN","size":0}],"defects":["HIDDEN"],` +
@@ -29,9 +29,9 @@ const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN",
 	`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":"SEEN","reason":"SEEN","why":"SEEN","policy":"HIDDEN"},` +
 	`"extra":{"HIDDEN":"HIDDEN"},"task":{"id":"3ID","kind":"effect","created":"2026-11-21T07:00:00Z"}}`
 
-// TestWorkerGetsWhatPeopleSee: a canary in each text of a record, in a member of every
-// object that nobody knows, and in each header field: what a worker reads holds those
-// that are on the screen, and no other.
+// TestWorkerGetsWhatPeopleSee: there is a canary in each text of a record, in an unknown
+// member of every object, and in each header field. A worker reads those that are on the
+// screen, and no others.
 func TestWorkerGetsWhatPeopleSee(t *testing.T) {
 	canaries := 0
 	file := regexp.MustCompile("SEEN|HIDDEN").ReplaceAllStringFunc(strings.NewReplacer(
@@ -71,7 +71,7 @@ func TestWorkerGetsWhatPeopleSee(t *testing.T) {
 	}
 }
 
-// notWords are what the screen says in its own words.
+// notWords are texts that the screen says in words of its own.
 var notWords = []string{"snippet", "agent"}
 
 func aFile(name, data string) []byte {
@@ -79,8 +79,8 @@ func aFile(name, data string) []byte {
 	return list[1 : len(list)-1]
 }
 
-// strange adds to each object of a record a member that no page names, except in args,
-// where anything has a meaning.
+// strange adds a member that no page names to each object of a record, except in args,
+// where any member has a meaning.
 func strange(t *testing.T, file string) string {
 	t.Helper()
 	added := strings.ReplaceAll(file, "{", `{"HIDDEN-name":{"HIDDEN":["HIDDEN"]},`)
@@ -92,7 +92,7 @@ func strange(t *testing.T, file string) string {
 	return added
 }
 
-// texts returns every string of a JSON value, names of members left out.
+// texts returns every string of a JSON value, except the names of members.
 func texts(v any) (list []string) {
 	switch v := v.(type) {
 	case string:

@@ -15,7 +15,7 @@ import (
 	"pulse/lib/task"
 )
 
-// attacked is a task with attacks in every field, or why it is none.
+// attacked returns a task with the attack in every field, or why it can't be a task.
 func attacked(a escapetest.Attack) (*queue.Stored, error) {
 	member := `,"task":{"id":"33333333333333333333333333333333","kind":"effect","created":"2026-11-21T07:00:00Z"}}`
 	file := strings.TrimSuffix(escapetest.Effect(a), "}\n") + member
@@ -23,8 +23,8 @@ func attacked(a escapetest.Attack) (*queue.Stored, error) {
 	return s, s.Parse([]byte(file + "\n"))
 }
 
-// TestWide: however wide characters are, by the table of another library, no line of a
-// page is wider than the terminal, and none is when a title is put in front of it.
+// TestWide: no line of a page is wider than the terminal, by the widths of characters in
+// another library's table, and none is when a title is put in front of it.
 func TestWide(t *testing.T) {
 	for _, columns := range []int{16, 40, 80, 133} {
 		var all []string
@@ -59,7 +59,7 @@ func widest(t *testing.T, lines []string) int {
 	return n
 }
 
-// TestEveryCharacterIsAtMostTwoWide: by the same table. Fold counts on it.
+// TestEveryCharacterIsAtMostTwoWide: Fold relies on that, and the same table confirms it.
 func TestEveryCharacterIsAtMostTwoWide(t *testing.T) {
 	var lines []string
 	for r := rune(' '); r <= utf8.MaxRune; r++ {
@@ -87,13 +87,14 @@ func TestMarksStay(t *testing.T) {
 	}
 }
 
-// names are ours that may begin a line of a sheet, and a blank for what goes on.
+// names are the names of ours that may begin a line of a sheet, and a blank for one that
+// continues.
 var names = strings.Fields("task kind state sender proven action target decision rule because age expires attempts digest behalf proposed " +
 	"warning since again caution message from subject text files tool args also")
 
-// FuzzSheet: whatever a record holds, every line of every page is as wide as the
-// terminal at most, is safe, and begins with a name of ours, an indent or the gutter;
-// what has a name is there as often as we wrote it.
+// FuzzSheet: whatever a record holds, every line of every page fits the terminal, is safe
+// to print, and begins with a name of ours, an indent or the gutter. Each name occurs as
+// often as we wrote it.
 func FuzzSheet(f *testing.F) {
 	for _, a := range escapetest.Records() {
 		f.Add(a.Text, 80)
@@ -107,7 +108,7 @@ func FuzzSheet(f *testing.F) {
 		if len(text) > 4000 {
 			t.Skip("more than is worth its time: what is longer is folded and paged alike")
 		}
-		var same string // what a record makes of what is not UTF-8
+		var same string // with what a record has in place of bytes that are not UTF-8
 		if err := json.Unmarshal(quoted, &same); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +152,7 @@ func known(name string) bool {
 	return false
 }
 
-// atMost is how wide a line may be.
+// atMost returns an upper bound of how wide a line is.
 func atMost(l string) (n int) {
 	for _, r := range l {
 		if n++; r >= utf8.RuneSelf {

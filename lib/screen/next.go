@@ -14,15 +14,15 @@ import (
 // Moment is what the next steps of a task depend on besides the task.
 type Moment struct {
 	Now     time.Time
-	Last    *audit.Line        // of the log about the task; nil: none
-	Digest  string             // of what was accepted, as the log has it; empty: not known
-	Yes     *approval.Approval // that it has; nil: none
-	Held    string             // the sentence that says the queue is held; empty: it is not
-	Lost    string             // what the queue lacks of what was committed; empty: nothing
-	Runner  int                // process id of what runs it; 0: nobody does; below 0: not known
+	Last    *audit.Line        // the log's last line about the task; nil if there is none
+	Digest  string             // of what was accepted, as the log has it; empty if not known
+	Yes     *approval.Approval // the task's approval; nil if there is none
+	Held    string             // the sentence that says the queue is held; empty if it is not
+	Lost    string             // what the queue lacks of what was committed; empty if nothing
+	Runner  int                // process id of the runner; 0 if there is none, below 0 if not known
 	Expires time.Duration      // how long an answer may take
-	Outlook *queue.Outlook     // of a scheduled task; nil: there is no policy to ask
-	Where   Where              // what suggested commands have to be told
+	Outlook *queue.Outlook     // for a scheduled task; nil if there is no policy to ask
+	Where   Where              // the flags that suggested commands need
 }
 
 // steps collects sentences and the commands that belong to each.
@@ -40,7 +40,7 @@ func (s *steps) command(format string, args ...any) {
 }
 
 // Next returns the lines that say what a task waits for and what to type to change
-// that. What comes from outside is in none of them but for words of rules.
+// that. The words of rules are the only content from outside in them.
 func Next(s *queue.Stored, m *Moment) []string {
 	n := steps{[]string{"next"}, m.Where}
 	id := s.Task.ID
@@ -55,7 +55,7 @@ func Next(s *queue.Stored, m *Moment) []string {
 	case s.Task.State == task.Awaiting:
 		n.awaiting(s, m)
 	case s.Task.State == task.Running && m.Runner == 0:
-		n.say("nobody runs it any more: the next run puts it back")
+		n.say("nothing runs it any more: the next run puts it back")
 	case s.Task.State == task.Running:
 		if m.Runner > 0 {
 			n.say("process %d runs it", m.Runner)
@@ -108,7 +108,7 @@ func (n *steps) scheduled(s *queue.Stored, m *Moment) {
 	n.command("pulse-queue cancel %s", s.Task.ID)
 }
 
-// outlook says what the policy of today makes of it, and what a run will do.
+// outlook says what today's policy makes of the task. It returns what a run will do.
 func (n *steps) outlook(o *queue.Outlook) (verb string) {
 	if o.Limit != "" {
 		n.say("it waits for a limit of the policy: %s", o.Limit)
@@ -122,7 +122,7 @@ func (n *steps) outlook(o *queue.Outlook) (verb string) {
 	case o.Reason != "":
 		return "lets it wait for a person once more (" + o.Reason + ")"
 	}
-	n.say("the policy of today does not let it start: %s by %s: %s", o.Decision.Outcome, o.Decision.Rule, o.Decision.Why)
+	n.say("today's policy does not let it start: %s by %s: %s", o.Decision.Outcome, o.Decision.Rule, o.Decision.Why)
 	n.command("pulse-authorize matrix")
 	return "sets it aside"
 }
@@ -151,9 +151,9 @@ func (n *steps) rejected(id string, m *Moment) {
 		n.command("pulse-authorize matrix")
 		n.say("once the policy allows it:")
 	case task.Expired:
-		n.say("nobody answered in time; to have it start all the same:")
+		n.say("it expired without an answer; to have it start all the same:")
 	case task.Denied:
-		n.say("a person said no, and that sticks to it if it comes again; to change one's mind:")
+		n.say("a person said no, and that holds if it comes again; to change that:")
 	default:
 		n.say("to put it back:")
 	}
@@ -168,9 +168,9 @@ func Policy(digest string) string {
 	return exact("policy", digest)
 }
 
-// Gone returns the lines about a task that has no file: it was pruned, as last says,
-// refused when it came, or somebody took the file of one that is in a state by the log. l
-// is the last line of the log about it.
+// Gone returns the lines about a task that has no file. It was pruned if last names a
+// state. If logged does, its file was removed by hand. Otherwise the task was refused when
+// it came. l is the log's last line about it.
 func Gone(l *audit.Line, last, logged task.State) []string {
 	lines := []string{exact("task", l.Task)}
 	switch {
@@ -179,23 +179,25 @@ func Gone(l *audit.Line, last, logged task.State) []string {
 	case logged != "":
 		lines = append(lines, Fact("state", "%s, as the log has it, but its file is gone", logged))
 	default:
-		lines = append(lines, Fact("state", "refused at %s (%s): a line in the log is all that is kept", l.Time.Format(time.RFC3339), l.Change.Reason))
+		lines = append(lines, Fact("state", "refused at %s (%s): a line in the log is all that is kept",
+			l.Time.Format(time.RFC3339), l.Change.Reason))
 	}
-	lines = append(lines, exact("sender", orNone(l.Sender)), Fact("proven", "%s", l.Trust), exact("action", string(l.Action)))
+	lines = append(lines,
+		exact("sender", orNone(l.Sender)), Fact("proven", "%s", l.Trust), exact("action", string(l.Action)))
 	if l.Rule != "" {
 		lines = append(lines, Fact("decision", "%s by %s", l.Outcome, l.Rule), Policy(l.Policy))
 	}
 	return lines
 }
 
-// After returns the next steps of a task that Gone is about.
+// After returns the next steps for a task that Gone describes.
 func After(l *audit.Line, last, logged task.State, where Where) []string {
 	n := steps{[]string{"next"}, where}
 	switch {
 	case last != "":
 		n.say("its id stays known: the same mail or proposal is not taken again")
 	case logged != "":
-		n.say("nothing can start it; whoever moved the file, move it back:")
+		n.say("nothing can start it; if you moved its file, move it back:")
 		n.command("pulse-queue verify")
 	case l.Change.Reason == queue.Quota:
 		n.say("the sender had too much waiting (limits.pending_per_sender); it can be fetched and added again")

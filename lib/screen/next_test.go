@@ -13,8 +13,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// TestNext: whatever state a task is in, there is something to say about it, and
-// what is said is safe to print.
+// TestNext: there is something to say about a task in any state, and what is said is safe
+// to print.
 func TestNext(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	id := strings.Repeat("a", 32)
@@ -47,13 +47,13 @@ func TestNext(t *testing.T) {
 		{task.Awaiting, task.Change{}, last(task.Parked), []string{"the policy wants a person to look: r"}},
 		{task.Awaiting, task.Change{Reason: queue.ReasonUnknownEffect}, &Moment{}, []string{"look outside first"}},
 		{task.Running, task.Change{}, &Moment{Runner: 42}, []string{"process 42 runs it", "pulse-queue cancel " + id}},
-		{task.Running, task.Change{}, &Moment{}, []string{"nobody runs it any more"}},
+		{task.Running, task.Change{}, &Moment{}, []string{"nothing runs it any more"}},
 		{task.Running, task.Change{}, &Moment{Runner: -1}, []string{"pulse-queue cancel " + id}},
 		{task.Completed, task.Change{}, &Moment{}, []string{"it is done", "pulse-queue requeue " + id}},
 		{task.Failed, task.Change{}, &Moment{}, []string{"mended", "pulse-queue requeue " + id}},
 		{task.Rejected, task.Change{}, &Moment{}, []string{"put it back", "pulse-queue requeue " + id}},
 		{task.Rejected, task.Change{}, last(task.Dropped), []string{"r\\x1b[2J\\nnext of sha256:p", "pulse-authorize matrix", "pulse-queue requeue " + id}},
-		{task.Rejected, task.Change{}, last(task.Expired), []string{"nobody answered", "pulse-queue requeue " + id}},
+		{task.Rejected, task.Change{}, last(task.Expired), []string{"it expired without an answer", "pulse-queue requeue " + id}},
 		{task.Rejected, task.Change{}, last(task.Denied), []string{"a person said no", "pulse-queue requeue " + id}},
 		{task.Corrupt, task.Change{}, &Moment{Digest: "sha256:d", Last: &audit.Line{Digest: "sha256:edited"}}, []string{"corrupt/" + id + ".json", "accepted: d", "pulse-queue verify"}},
 	} {

@@ -6,23 +6,23 @@ import (
 	"sort"
 )
 
-// Reserved is how many rows stay free below the last page: for a blank, the code
+// reserved is how many rows stay free below the last page: for a blank, the code
 // and a prompt that needs two.
-const Reserved = 4
+const reserved = 4
 
-// leastRows is the height below which a terminal is taken to lie.
-const leastRows = Reserved + 1
+// leastRows is the smallest height that is believed of a terminal.
+const leastRows = reserved + 1
 
 // Pages shows lines as the pages of a terminal, and keeps account of what was
-// shown. The terminal may change its size between any two pages: a place is an
+// shown. The terminal may change its size between any two pages, so a place is an
 // offset into the text, not the number of a page.
 type Pages struct {
 	lines         []string
 	rows          []row
-	tops          []int // of each page: the index of its first row
+	tops          []int // the index of each page's first row
 	height, width int
 	place         int // offset of what is to be shown next
-	end           int // offset behind the last line
+	end           int // offset after the last line
 	shown         spans
 }
 
@@ -35,8 +35,8 @@ func NewPages(lines []string) *Pages {
 	return p
 }
 
-// Fit lays the pages out for a terminal of so many rows and columns. A page leaves
-// one row to a prompt, the last one Reserved.
+// Fit lays the pages out for a terminal of so many rows and columns. A page leaves one row
+// free for a prompt; the last one leaves as many as the question needs.
 func (p *Pages) Fit(rows, columns int) {
 	rows = max(rows, leastRows)
 	if rows == p.height && columns == p.width {
@@ -45,11 +45,11 @@ func (p *Pages) Fit(rows, columns int) {
 	p.height, p.width = rows, columns
 	p.rows = fold(p.lines, columns)
 	p.tops = []int{0}
-	page, last := rows-1, rows-Reserved
+	page, last := rows-1, rows-reserved
 	for top := 0; len(p.rows)-top > last; p.tops = append(p.tops, top) {
 		if left := len(p.rows) - top; left > page+last {
 			top += page
-		} else { // what two pages hold is shared out, so that the last one says something
+		} else { // what is left fills less than two pages: share it, so that the last is not nearly empty
 			top += max((left+1)/2, left-last)
 		}
 	}
@@ -86,28 +86,29 @@ func (p *Pages) Show(colour bool) (lines []string) {
 	return lines
 }
 
-// Number returns which page is shown, from 1, and how many there are.
+// Number returns the number of the page that is shown, from 1, and how many there are.
 func (p *Pages) Number() (page, of int) { return p.current() + 1, len(p.tops) }
 
 // Last reports whether the page that is shown is the last one.
 func (p *Pages) Last() bool { return p.current() == len(p.tops)-1 }
 
-// Turn goes so many pages on, or back, as far as there are any.
+// Turn goes forward by so many pages, or back if pages is negative, as far as there are
+// any.
 func (p *Pages) Turn(pages int) {
 	p.place = p.offset(min(max(p.current()+pages, 0), len(p.tops)-1))
 }
 
-// First goes to the first page, End to the last.
+// First goes to the first page.
 func (p *Pages) First() { p.place = 0 }
 
-// Forget counts no page as shown any more.
+// Forget makes every page count as not shown.
 func (p *Pages) Forget() { p.shown = nil }
 
-// End goes to the last page. It does not make those before it shown.
+// End goes to the last page. Those before it do not count as shown.
 func (p *Pages) End() { p.Turn(len(p.tops)) }
 
-// Unshown goes to the first page of which something was not shown; false if all
-// was.
+// Unshown goes to the first page of which something was not shown. It reports whether
+// there is one.
 func (p *Pages) Unshown() bool {
 	at := p.shown.gap()
 	if at < p.end {
@@ -116,7 +117,7 @@ func (p *Pages) Unshown() bool {
 	return at < p.end
 }
 
-// Skipped says in words which pages were not shown; empty if all were.
+// Skipped says in words which pages were not shown. It is empty if all were.
 func (p *Pages) Skipped() string {
 	var list []int
 	for i := range p.tops {
@@ -136,7 +137,7 @@ func (p *Pages) Skipped() string {
 	}
 }
 
-// spans are parts of a text, by offsets, in order, none touching another.
+// spans are parts of a text as pairs of offsets. They are sorted, and none touches another.
 type spans [][2]int
 
 func (s *spans) add(from, to int) {
@@ -157,7 +158,7 @@ func (s spans) holds(from, to int) bool {
 	return slices.ContainsFunc(s, func(part [2]int) bool { return part[0] <= from && to <= part[1] })
 }
 
-// gap returns the first offset that no part holds.
+// gap returns the first offset that is in none of the parts.
 func (s spans) gap() int {
 	if len(s) == 0 || s[0][0] > 0 {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// text returns so many lines of content.
+// text returns n lines of content.
 func text(n int) (lines []string) {
 	for i := range n {
 		lines = append(lines, fmt.Sprintf("%sline %d", Gutter, i+1))
@@ -14,7 +14,7 @@ func text(n int) (lines []string) {
 	return lines
 }
 
-// read turns all pages from the first and returns how many rows each has.
+// read turns all pages from the first on, and returns how many rows each has.
 func read(p *Pages, rows, columns int) (sizes []int, all []string) {
 	p.First()
 	for {
@@ -80,7 +80,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestResize: whatever happens to the window between two pages, nothing is missed.
+// TestResize: nothing is missed, whatever happens to the window between two pages.
 func TestResize(t *testing.T) {
 	lines := append(text(10), Gutter+strings.Repeat("0123456789", 300), "digest   x")
 	p := NewPages(lines)
@@ -119,8 +119,8 @@ func TestPaint(t *testing.T) {
 	}
 }
 
-// FuzzPages: however one turns and resizes, the account of what was shown is true:
-// nothing counts as shown of which a row never was.
+// FuzzPages: the account of what was shown is true, however pages are turned and the
+// terminal is resized: a page counts as shown only if each of its rows was.
 func FuzzPages(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07"), uint(50), uint(100))
 	f.Fuzz(func(t *testing.T, moves []byte, lines, width uint) {

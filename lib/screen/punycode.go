@@ -13,12 +13,12 @@ const (
 	firstBias        = 72
 )
 
-// maxDelta is what an encoder can need at most for a label of maxLabel letters; a
-// sum above it is refused before it overflows.
+// maxDelta is the most that an encoder can need for a label of maxLabel letters. A larger
+// sum is refused before it overflows.
 const maxDelta = utf8.MaxRune * (maxLabel + 1)
 
-// punycode decodes what stands behind "xn--" in a label of a domain, at most
-// maxLabel bytes (RFC 3492 §6.2). ok is false for what no encoder writes.
+// punycode decodes what follows "xn--" in a label of a domain, at most maxLabel bytes
+// (RFC 3492 §6.2). ok is false for a text that no encoder writes.
 func punycode(s string) (text string, ok bool) {
 	at := strings.LastIndexByte(s, '-')
 	if at == 0 || len(s) > maxLabel || !ascii(s) {
@@ -66,7 +66,7 @@ func delta(s string, bias int) (delta int, rest string, ok bool) {
 	return 0, "", false
 }
 
-// digit is the value of a letter or figure, in whatever case; below 0: it is none.
+// digit returns the value of a letter in either case or a figure, -1 for anything else.
 func digit(c byte) int {
 	switch {
 	case 'a' <= c|0x20 && c|0x20 <= 'z':
@@ -77,7 +77,7 @@ func digit(c byte) int {
 	return -1
 }
 
-// adapt is RFC 3492 §6.1.
+// adapt returns the bias for the next number (RFC 3492 §6.1).
 func adapt(delta, room int, first bool) (bias int) {
 	if first {
 		delta /= damp

@@ -1,11 +1,11 @@
-// Package screen says what a task is, in lines for a person: what pulse-approve
-// asks about and pulse-queue show prints. It renders the bytes that will be used,
-// never a summary somebody made of them.
+// Package screen describes a task in lines for a person: those that pulse-approve shows
+// before it asks, and those that pulse-queue show prints. It renders the bytes that will
+// be used, never a summary of them.
 //
-// Invariant: every line is safe to print (package escape), and whatever came from
-// outside and has more than one line stands behind a gutter, so that it can't
-// pass for a line of ours. Caveat: in a text, letters that look alike are not told
-// apart; addresses and targets are shown in ASCII, and Alike warns of their letters.
+// Invariant: every line is safe to print (package escape). Content from outside that may
+// have several lines stands after a gutter, so that it can't pass for a line of ours.
+// Caveat: in a text, letters that look alike are not told apart. Addresses and targets
+// are shown in ASCII, with a warning about letters that look like others.
 package screen
 
 import (
@@ -25,12 +25,12 @@ import (
 // Gutter stands before every line of content.
 const Gutter = "  | "
 
-// Fact is one line: a name and what it is.
+// Fact returns one line: a name and what is said about it.
 func Fact(name, format string, args ...any) string {
 	return fmt.Sprintf("%-8s %s", name, escape.Message(fmt.Sprintf(format, args...)))
 }
 
-// exact is a line whose value a person must be able to compare.
+// exact is Fact for a value that a person must be able to compare: it is in ASCII.
 func exact(name, value string) string {
 	return fmt.Sprintf("%-8s %s", name, escape.ASCII(value))
 }
@@ -54,7 +54,8 @@ func Task(s *queue.Stored, now time.Time) []string {
 		Fact("attempts", "%d, restarts %d", s.Task.Attempts, s.Task.Restarts),
 		exact("digest", s.Task.Digest))
 	if s.Task.Reason == queue.ReasonUnknownEffect {
-		lines = append(lines, Fact("caution", "it was started before and died: it may have happened already; look before you say yes"))
+		lines = append(lines, Fact("caution",
+			"it was started before and died: it may have happened already; look before you say yes"))
 	}
 	return append(lines, content(s.Given())...)
 }
@@ -105,7 +106,7 @@ func message(m *envelope.Shown) (lines []string) {
 	return append(lines, Quote("files", attachments(m.Attachments))...)
 }
 
-// attachments names each in a line of its own, whatever its name holds.
+// attachments describes each attachment in a line of its own, whatever its name holds.
 func attachments(list []envelope.Attachment) string {
 	var b strings.Builder
 	for _, a := range list {
@@ -123,7 +124,7 @@ func pretty(v record.Value) string {
 	return b.String()
 }
 
-// Quote returns content behind the gutter, under its name; nothing for no content.
+// Quote returns content after the gutter, under its name, or nothing if it is blank.
 func Quote(name, text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil

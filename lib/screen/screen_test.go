@@ -20,8 +20,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// FuzzFold: no line is too wide, nothing gets lost, and nothing that was broken
-// goes on in the first column.
+// FuzzFold: no line is too wide, nothing gets lost, and a broken line does not continue
+// in the first column.
 func FuzzFold(f *testing.F) {
 	f.Add(Gutter+strings.Repeat(" ", 100)+"code: abcd", 80)
 	f.Add("世界\u0301\xff", 0)

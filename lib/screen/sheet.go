@@ -17,31 +17,31 @@ import (
 type Case struct {
 	Now     time.Time
 	Expires time.Duration      // how long an answer may take
-	Root    *Origin            // of an effect: the ask it all began with
-	Parent  *Origin            // of an effect: the task that proposed it; nil: the root did
-	Today   *decision.Decision // what the policy of today says; nil: none was named
+	Root    *Origin            // for an effect, the ask that it all began with
+	Parent  *Origin            // for an effect, the task that proposed it; nil if the root did
+	Today   *decision.Decision // what today's policy says; nil if no policy was named
 }
 
-// Origin is a task that another one says it comes from.
+// Origin is a task that another one names as its origin.
 type Origin struct {
 	ID     string
-	Stored *queue.Stored // nil: the queue does not have it
+	Stored *queue.Stored // nil if the queue does not have it
 }
 
-// Sheet returns all that a person is to read before an answer: who asks, what for,
-// the exact targets, everything a worker will be given, and by which rule it is
-// asked. What the person must not overlook stands first and last.
+// Sheet returns all that a person has to read before an answer: who asks, what for,
+// the exact targets, everything that a worker will be given, and the rule that asks. What
+// the person must not overlook stands first and last.
 func Sheet(s *queue.Stored, c *Case) []string {
 	lines := []string{exact("task", s.Task.ID), Fact("kind", "%s", kinds[s.Task.Kind])}
 	lines = append(lines, sender(s)...)
 	lines = append(lines, c.origin(s)...)
-	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, Words(s.Decision.Action, s.Task.Kind)))
+	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
 	lines = append(lines, targets(s)...)
 	body := content(s.Given())
 	lines = append(lines, body...)
 	lines = append(lines, c.why(s)...)
 	lines = append(lines,
-		Fact("age", "%s, made %s; attempts %d, restarts %d", Span(c.Now.Sub(s.Task.Created)),
+		Fact("age", "%s, made %s; attempts %d, restarts %d", span(c.Now.Sub(s.Task.Created)),
 			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
 	if s.Task.State == task.Awaiting {
 		lines = append(lines, c.expires(s))
@@ -71,10 +71,10 @@ func sender(s *queue.Stored) []string {
 	case s.Identity.Trust == terms.Unknown && s.Identity.Verified:
 		words, proven = "yes, but a stranger: the sender is on no list", true
 	case !proven:
-		words = "NOT proven: anybody can have written this"
+		words = "NOT proven: anyone may have written this"
 	}
 	if s.Identity.Stale && proven {
-		words += "; OLD: it may be a copy that somebody sent again"
+		words += "; OLD: it may be a copy, sent again by another person"
 	}
 	if unsigned := s.Identity.Unsigned.Names(); len(unsigned) > 0 && proven {
 		words += "; NOT SIGNED, so anyone may have written it: " + strings.Join(unsigned, ", ")
@@ -96,10 +96,10 @@ var trusts = map[terms.Trust]string{
 	terms.System:             "yes, an account of this machine",
 }
 
-// warned returns a line and what there is to know about the letters in it.
+// warned returns a line, followed by warnings about the letters of its value.
 func warned(line, value string) []string {
 	lines := []string{line}
-	for _, note := range Alike(value) {
+	for _, note := range lookalikes(value) {
 		lines = append(lines, Fact("warning", "%s", note))
 	}
 	return lines
@@ -112,8 +112,8 @@ func targets(s *queue.Stored) (lines []string) {
 	return lines
 }
 
-// Words says in words what an action is.
-func Words(a terms.Action, kind task.Kind) string {
+// meaning returns what an action means, in words.
+func meaning(a terms.Action, kind task.Kind) string {
 	if kind == task.Effect {
 		return effects[a]
 	}
@@ -121,7 +121,7 @@ func Words(a terms.Action, kind task.Kind) string {
 }
 
 var effects = map[terms.Action]string{
-	terms.ReadPublic:     "read what anybody may read",
+	terms.ReadPublic:     "read what is public",
 	terms.ReadPrivate:    "read what is private",
 	terms.WriteLocal:     "write on this machine",
 	terms.ExternalSend:   "send this out; it can't be called back",
@@ -130,7 +130,7 @@ var effects = map[terms.Action]string{
 }
 
 var asks = map[terms.Action]string{
-	terms.ReadPublic:     "an agent reads this, and may read what anybody may read",
+	terms.ReadPublic:     "an agent reads this, and may read what is public",
 	terms.ReadPrivate:    "an agent reads this, and may read what is private",
 	terms.WriteLocal:     "an agent reads this, and may write on this machine",
 	terms.ExternalSend:   "an agent reads this, and may propose to send",
@@ -138,8 +138,8 @@ var asks = map[terms.Action]string{
 	terms.CodeOrComputer: "an agent reads this, and may propose to run programs",
 }
 
-// origin says on whose behalf an effect is: by the tasks of this queue, for the
-// record has only the word of whoever wrote it.
+// origin says on whose behalf an effect is proposed. It goes by the tasks of this queue,
+// because the record holds only the claim of the program that wrote it.
 func (c *Case) origin(s *queue.Stored) (lines []string) {
 	if c.Root == nil {
 		return nil
@@ -152,7 +152,8 @@ func (c *Case) origin(s *queue.Stored) (lines []string) {
 	case root == nil:
 		lines = append(lines, Fact("warning", "that task is not in this queue: whose wish it was can't be checked"))
 	case root.Record == nil:
-		lines = append(lines, Fact("warning", "the file of that task can't be read: whose wish it was can't be checked"))
+		lines = append(lines,
+			Fact("warning", "the file of that task can't be read: whose wish it was can't be checked"))
 	case !address.Equal(root.Identity.Sender, s.Identity.Sender):
 		lines = append(lines, Fact("warning", "that task came from another sender than this effect names"))
 	}
@@ -179,9 +180,10 @@ func (c *Case) why(s *queue.Stored) []string {
 	if s.Task.State != task.Awaiting || slices.Contains(known, s.Task.Reason) {
 		return lines
 	}
-	since := "the policy of a later day wants a person to look (" + s.Task.Reason + ")"
+	since := "a later policy wants a person to look (" + s.Task.Reason + ")"
 	if s.Task.Reason == queue.ReasonApproval {
-		since = "it had a yes that was not good any more when it was to start: too old, of too low a level, or for other bytes"
+		since = "it had a yes that was not good any more when it was to start: " +
+			"too old, of too low a level, or for other bytes"
 	}
 	return append(lines, Fact("since", "%s", since))
 }
@@ -191,10 +193,10 @@ func (c *Case) expires(s *queue.Stored) string {
 	if !c.Now.Before(at) {
 		return Fact("expires", "now: the next run rejects it unless it is answered (limits.review_expires)")
 	}
-	return Fact("expires", "in %s, %s: without an answer it is rejected", Span(at.Sub(c.Now)), at.Format(time.RFC3339))
+	return Fact("expires", "in %s, %s: without an answer it is rejected", span(at.Sub(c.Now)), at.Format(time.RFC3339))
 }
 
-// again repeats the head below a long content: what is read last is ours.
+// again repeats the head below a long content, so that what is read last is ours.
 func again(s *queue.Stored) string {
 	text := string(s.Decision.Action)
 	if t := s.Target(); len(t) > 0 {
@@ -208,7 +210,8 @@ func again(s *queue.Stored) string {
 
 func (c *Case) cautions(s *queue.Stored) (lines []string) {
 	if d := c.Today; d != nil && d.Outcome == terms.Reject {
-		lines = append(lines, Fact("caution", "the policy of today rejects it by %s: %s; a yes does not start it", d.Rule, d.Why))
+		lines = append(lines,
+			Fact("caution", "today's policy rejects it by %s: %s; a yes does not start it", d.Rule, d.Why))
 	}
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		lines = append(lines, Fact("caution", "effect_unknown: it was started before and MAY HAVE HAPPENED; "+
@@ -217,8 +220,8 @@ func (c *Case) cautions(s *queue.Stored) (lines []string) {
 	return lines
 }
 
-// Span is a duration in the unit that a person would use, rounded down.
-func Span(d time.Duration) string {
+// span returns a duration in the unit that a person would use, rounded down.
+func span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)

@@ -67,10 +67,10 @@ func TestSheet(t *testing.T) {
 		"of the same sender": {effect("effect_needs_person"), &Case{Now: now, Root: &Origin{ID: root.ID, Stored: &same}},
 			[]string{"from ME@example.com", "expires  now: "}, []string{"another sender", "can't be checked", "proposed"}},
 		"of nobody known": {effect("effect_unknown"), &Case{Now: now, Expires: time.Hour, Root: &Origin{ID: root.ID}, Today: &decision.Decision{Outcome: terms.Reject, Rule: "r\x1b", Why: "w"}},
-			[]string{"warning  that task is not in this queue", "caution  effect_unknown: ", "MAY HAVE HAPPENED", `caution  the policy of today rejects it by r\x1b: w; a yes does not start it`}, []string{"since  "}},
+			[]string{"warning  that task is not in this queue", "caution  effect_unknown: ", "MAY HAVE HAPPENED", `caution  today's policy rejects it by r\x1b: w; a yes does not start it`}, []string{"since  "}},
 		"after a yes":  {effect("approval_not_good"), week, []string{"since    it had a yes that was not good any more"}, nil},
-		"after a rule": {effect("action_changed"), week, []string{"since    the policy of a later day wants a person to look (action_changed)"}, nil},
-		"unproven":     {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anybody can have written this (owner_claim_unverified, r): w"}, nil},
+		"after a rule": {effect("action_changed"), week, []string{"since    a later policy wants a person to look (action_changed)"}, nil},
+		"unproven":     {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anyone may have written this (owner_claim_unverified, r): w"}, nil},
 		"unknown":      {ask(t, terms.Unknown, "false", "true", "r"), week, []string{"proven   NOT proven"}, []string{"OLD"}},
 		"a stranger":   {ask(t, terms.Unknown, "true", "false", "r"), week, []string{"proven   yes, but a stranger"}, nil},
 		"resent": {ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Cc"]`, "false", "field_unsigned"), week,
@@ -118,7 +118,7 @@ func TestAlways(t *testing.T) {
 		"listed":      {effect, shut, "outbound.allow has these targets already"},
 		"no address":  {odd, open, `nor can outbound.allow list x"]\u2028`},
 		"a row":       {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), open, "    [matrix.external_verified]\n    allow = [\"read_public\", \"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = [\"read_private\", \"external_send\", \"destructive\", \"code_or_computer\"]\n  risk: "},
-		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "the policy of today rejects it"},
+		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "today's policy rejects it"},
 		"old":         {stale, open, `max_age = "96h"`},
 		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To"]`},
 		"sorted":      {changed, open, "to     = \"agent+write@example.com\"\n    action = \"write_local\""},
@@ -134,7 +134,7 @@ func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Hour: "0s", 59 * time.Second: "59s", time.Minute: "1m", 119 * time.Minute: "1h", 47 * time.Hour: "47h", 48 * time.Hour: "2d",
 	} {
-		if got := Span(d); got != want {
+		if got := span(d); got != want {
 			t.Errorf("%s is %s", d, got)
 		}
 	}

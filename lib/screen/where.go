@@ -2,20 +2,21 @@ package screen
 
 import "strings"
 
-// Where is what a command that is suggested has to be told of the queue and the policy:
-// what the command that suggests it was told by flags. Empty: the environment says it.
+// Where is the queue and the policy that the flags of a command named. The commands that
+// it suggests need the same flags. An empty one was not named by a flag, so the environment
+// names it to those commands, too.
 type Where struct {
 	Queue, Policy string
 }
 
 // judges are the commands that look at a policy.
 var judges = []string{
-	"pulse-queue run", "pulse-queue requeue", "pulse-queue show", "pulse-queue add", "pulse-approve yes", "pulse-approve no",
-	"pulse-authorize", "pulse-authorize matrix",
+	"pulse-queue run", "pulse-queue requeue", "pulse-queue show", "pulse-queue add",
+	"pulse-approve yes", "pulse-approve no", "pulse-authorize", "pulse-authorize matrix",
 }
 
 // Command returns a command, or several joined by pipes, with the flags that it needs
-// behind the name of each and of its subcommand.
+// after the name of each and of its subcommand.
 func (w Where) Command(text string) string {
 	var list []string
 	for _, one := range strings.Split(text, " | ") {
