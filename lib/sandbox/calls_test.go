@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// data is what a filter sees of a call: struct seccomp_data, of which the machine of
-// golang.org/x/net/bpf reads each word with its most significant byte first.
+// data returns what a filter sees of a call: struct seccomp_data. The machine of
+// golang.org/x/net/bpf reads each word of it with its most significant byte first.
 func data(number, architecture uint32, args ...uint64) []byte {
 	words := []uint32{number, architecture, 0, 0}
 	for i := range 6 {
@@ -28,7 +28,8 @@ func data(number, architecture uint32, args ...uint64) []byte {
 	return b
 }
 
-// filter returns what the filter of a profile answers, as the kernel would be told.
+// filter returns a function that gives the answer of a profile's filter, as the kernel
+// would get it.
 func filter(t *testing.T, p Profile, pid int) func(name string, args ...uint64) uint32 {
 	t.Helper()
 	program, err := assemble(p, pid)
@@ -61,7 +62,7 @@ func filter(t *testing.T, p Profile, pid int) func(name string, args ...uint64) 
 				t.Fatalf("there is no call %s", name)
 			}
 		}
-		// The machine stops at a verdict and gives back how long a packet is let be.
+		// The machine returns what it takes for the length of a packet: the verdict.
 		verdict, err := vm.Run(data(n, id, args...))
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +124,7 @@ func TestVerdicts(t *testing.T) {
 		{"kill", []uint64{pid, 15}, allowed, allowed},
 		{"kill", []uint64{high | pid, 15}, eperm, eperm},
 		{"kill", []uint64{1, 9}, eperm, eperm},
-		{"kill", []uint64{1<<64 - 1, 9}, eperm, eperm}, // everybody
+		{"kill", []uint64{1<<64 - 1, 9}, eperm, eperm}, // all processes
 		{"kill", []uint64{0, 9}, eperm, eperm},         // the process group
 		{"tgkill", []uint64{pid, 4712, 23}, allowed, allowed},
 		{"tgkill", []uint64{1, 1, 9}, eperm, eperm},
@@ -157,8 +158,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestWriting: who makes files changes them by descriptor, to what a queue and metrics
-// are made of.
+// TestWriting: a stage that makes files can change them by descriptor, and give them only
+// the modes that a queue and metrics need.
 func TestWriting(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -184,9 +185,9 @@ func TestWriting(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreNoCalls: an argument that is allowed, and is the number of another
-// call, is not judged as that call. A process has such an id in a container.
-func TestArgumentsAreNoCalls(t *testing.T) {
+// TestArgumentsAreNotCalls: an allowed argument that is the number of another call is not
+// judged as that call. In a container a process can have such an id.
+func TestArgumentsAreNotCalls(t *testing.T) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestArgumentsAreNoCalls(t *testing.T) {
 	}
 }
 
-// TestGaps: what is not in the tables of any architecture is in a gap, and nothing else.
+// TestGaps: the gaps of every architecture hold exactly what is not in its table.
 func TestGaps(t *testing.T) {
 	for _, info := range []*arch.Info{arch.X86_64, arch.AARCH64} {
 		within := func(n uint32) bool {
@@ -222,8 +223,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestNever: every call that no profile keeps is refused, whatever its arguments, and
-// is the name of one.
+// TestNever: every name in never is that of a call, and is refused whatever its arguments.
 func TestNever(t *testing.T) {
 	info, err := arch.GetInfo("")
 	if err != nil {

@@ -17,7 +17,7 @@ const newest = 11
 // without which no queue works.
 const least = 2
 
-// What may be done below what a profile keeps. Nothing may be executed.
+// The rights that a profile gives on the files that it keeps. Nothing may be executed.
 const (
 	readFile landlock.AccessFSSet = ll.AccessFSReadFile
 	readDir  landlock.AccessFSSet = readFile | ll.AccessFSReadDir
@@ -25,7 +25,7 @@ const (
 		ll.AccessFSMakeDir | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir | ll.AccessFSRefer
 )
 
-// landlockHere returns the version of Landlock that is used here, 0 for none.
+// landlockHere returns the version of Landlock that is used here, 0 if there is none.
 func landlockHere() int {
 	v, err := ll.LandlockGetABIVersion()
 	if err != nil || v < least || !everyThread() {
@@ -55,9 +55,9 @@ func restrictFiles(p Profile) error {
 	return landlock.V11.BestEffort().Restrict(rules...)
 }
 
-// reading returns the rule that lets a path be read. One that is not there needs none,
-// and neither does a pipe that is open already and has a name below /proc, such as
-// /dev/stdin: Landlock does not guard those, and takes no rule for them.
+// reading returns the rule that lets a path be read. A path that does not exist needs
+// none. Neither does a pipe that is open already and has a name below /proc, such as
+// /dev/stdin: Landlock does not guard pipes, and takes no rule for them.
 func reading(path string) (rule landlock.Rule, ok bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// others are attempts on what a stage does not hold: the mode, the owner, the times and
-// the attributes of files, how another process runs, and what is shared by name.
+// others are attempts on what no descriptor of a stage stands for: the mode, the owner,
+// the times and the attributes of files, how another process runs, and what is shared by
+// name.
 var others = map[string]func(w *world) error{
 	"chmod":     func(w *world) error { return unix.Fchmodat(unix.AT_FDCWD, w.file(), 0o666, 0) },
 	"fchmodat2": func(w *world) error { return call(unix.SYS_FCHMODAT2, cwd, text(w.file()), 0o666, 0) },
@@ -50,7 +51,7 @@ var others = map[string]func(w *world) error{
 		return err
 	},
 
-	// What is read is not changed, and what is written not for everybody.
+	// A file that is read is not changed, and one that is written is not opened to everyone.
 	"chmod what is read": func(w *world) error { return read(w, func(fd int) error { return unix.Fchmod(fd, 0o777) }) },
 	"chown what is read": func(w *world) error {
 		return read(w, func(fd int) error { return unix.Fchown(fd, os.Getuid(), os.Getgid()) })
@@ -120,7 +121,7 @@ var others = map[string]func(w *world) error{
 	},
 	"read a posix queue": func(w *world) error { return call(unix.SYS_MQ_TIMEDRECEIVE, 1<<20, zeros(), 0, 0, 0) },
 
-	// What the runtime asks of itself.
+	// What the runtime asks about its own process.
 	"own limits":   func(w *world) error { var l unix.Rlimit; return unix.Getrlimit(unix.RLIMIT_NOFILE, &l) },
 	"own affinity": func(w *world) error { var set unix.CPUSet; return unix.SchedGetaffinity(0, &set) },
 }
@@ -132,17 +133,17 @@ func (w *world) file() string { return filepath.Join(w.Other, "file") }
 // cwd stands for AT_FDCWD.
 const cwd = ^uintptr(99)
 
-// text is a string as the kernel reads it.
+// text returns the address of a string as the kernel reads it.
 func text(s string) uintptr {
 	p, _ := unix.BytePtrFromString(s)
 	kept = append(kept, p)
 	return uintptr(unsafe.Pointer(p))
 }
 
-// kept is what calls were given by address.
+// kept keeps alive what calls were given by address.
 var kept []*byte
 
-// zeros is an argument of nothing.
+// zeros returns the address of zeros.
 func zeros() uintptr {
 	b := make([]byte, 64)
 	kept = append(kept, &b[0])
@@ -160,8 +161,8 @@ func setxattrat(w *world) error {
 	return call(unix.SYS_SETXATTRAT, cwd, text(w.file()), 0, text("user.pulse"), uintptr(unsafe.Pointer(&args[0])), 16)
 }
 
-// looked gives fn a descriptor that only stands for a file, which Landlock lets anybody
-// have.
+// looked gives fn a descriptor that only stands for a file (O_PATH). Landlock does not
+// refuse one.
 func looked(name string, fn func(fd int) error) error {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -171,7 +172,7 @@ func looked(name string, fn func(fd int) error) error {
 	return fn(fd)
 }
 
-// read gives fn a file that is open for reading: a kept one, or else standard input.
+// read gives fn a file that is open for reading: a kept one, or standard input.
 func read(w *world, fn func(fd int) error) error {
 	f, err := os.Open(filepath.Join(w.Kept, "file"))
 	if err != nil {
@@ -199,7 +200,7 @@ func affinity(pid int) error {
 	return unix.SchedSetaffinity(pid, &set)
 }
 
-// ipc makes an object of System V that nobody else knows of, and removes it.
+// ipc makes a private System V object, and removes it.
 func ipc(get, control, flags uintptr) error {
 	third := uintptr(0)
 	if get == unix.SYS_SEMGET {

@@ -7,8 +7,8 @@ import (
 	"pulse/lib/fault"
 )
 
-// TestRequire: what the kernel can't keep of a profile is a temporary error, before
-// anything is done.
+// TestRequire: a kernel that can't enforce a profile completely is a temporary error,
+// before anything is done.
 func TestRequire(t *testing.T) {
 	for _, c := range []struct {
 		here    Level
@@ -41,9 +41,9 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%s, want %s", l, want)
 		}
 	}
-	for _, m := range Modes {
+	for _, m := range modes {
 		if !m.Valid() {
-			t.Errorf("%s is no mode", m)
+			t.Errorf("%s is not a mode", m)
 		}
 	}
 	for _, m := range []Mode{"", "AUTO", "on", "none"} {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The answers of the filter. A call that is refused fails with EPERM; one that the
-// filter can't judge does not exist, and callers know to do without; one by the
+// The answers of the filter. A call that is refused fails with EPERM. One that the filter
+// can't judge fails as if it did not exist, and callers know how to do without. One by the
 // numbers of another architecture is an attack.
 const (
 	refuse  = seccomp.ActionErrno | seccomp.Action(unix.EPERM)
@@ -30,8 +30,9 @@ const (
 	offArch   = 4
 )
 
-// seccompHere reports whether there are filters here, and for this architecture. Those
-// of 32 bits have many calls twice, or behind another one such as ipc(2).
+// seccompHere reports whether the kernel has filters, and they know this architecture.
+// Those of 32 bits do not count: they have many calls twice, or as part of another one
+// such as ipc(2).
 func seccompHere() bool {
 	_, err := arch.GetInfo("")
 	return err == nil && strconv.IntSize == 64 && seccomp.Supported()
@@ -44,26 +45,28 @@ func restrictCalls(p Profile) error {
 		return err
 	}
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	// The flag below takes both to all threads; the first call must be of the same one.
+	// TSYNC takes both to all threads; the thread that sets the filter must be the one that
+	// called prctl.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&filter)))
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&filter)))
 	if errno != 0 {
 		return errno
 	}
-	if thread != 0 { // one that has a filter of its own
+	if thread != 0 { // this thread has a filter of its own
 		return unix.EBUSY
 	}
 	return nil
 }
 
-// assemble returns the filter. The library's own lets the calls of another
+// assemble returns the filter. The library's own would let the calls of another
 // architecture pass (int 0x80), and all that its tables do not have, so both are judged
-// before. It also loads the number of the call only once, and takes what an argument
-// left in its place for it: so each group is a filter of its own, which begins anew.
+// first. It also loads the number of the call only once, and then takes a loaded argument
+// for the number. So each group is a filter of its own, which loads the number again.
 func assemble(p Profile, pid int) ([]unix.SockFilter, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -87,7 +90,7 @@ func assemble(p Profile, pid int) ([]unix.SockFilter, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, rest[:len(rest)-1]...) // without the answer for all other calls
+		list = append(list, rest[:len(rest)-1]...) // without its last answer, for all other calls
 	}
 	raw, err := bpf.Assemble(append(list, bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}))
 	if err != nil {
@@ -103,8 +106,8 @@ func assemble(p Profile, pid int) ([]unix.SockFilter, error) {
 // gap is a range of numbers that no call in the library's table has.
 type gap struct{ first, last uint32 }
 
-// gaps returns all of them; the last one is what came after the table was made, and on
-// x86-64 the calls of x32.
+// gaps returns all of them. In the last one are calls that are newer than the table, and
+// on x86-64 those of x32.
 func gaps(info *arch.Info) (list []gap) {
 	next := uint32(0)
 	for _, n := range slices.Sorted(maps.Keys(info.SyscallNumbers)) {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain makes a stage of this test binary: TestStages starts it again.
+// TestMain lets this test binary be a stage: TestStages starts it again.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("SANDBOX_STAGE"); text != "" {
 		os.Exit(stage([]byte(text)))
@@ -35,12 +35,12 @@ type order struct {
 // world is what a stage tries to reach.
 type world struct {
 	Kept, Other string // directories, each with a file
-	TCP, Unix   string // addresses that are listened to
+	TCP, Unix   string // addresses on which the test listens
 	Parent      int
 }
 
-// answer is what a stage says: the level in force, the errno of each attempt, empty for
-// none, and what it read from its standard input.
+// answer is what a stage says: the level in force, the error of each attempt, empty if it
+// succeeded, and what it read from its standard input.
 type answer struct {
 	Level string
 	Errno map[string]unix.Errno
@@ -89,7 +89,7 @@ var attempts = map[string]func(w *world) error{
 	"namespace":   func(w *world) error { return call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER) },
 	"bpf":         func(w *world) error { return call(unix.SYS_BPF, 99, 0, 0) },
 
-	// What the runtime needs goes on.
+	// What the runtime needs still works.
 	"thread":     func(w *world) error { return threads() },
 	"memory":     func(w *world) error { _ = make([]byte, 64<<20); runtime.GC(); return nil },
 	"random":     func(w *world) error { _, err := unix.Getrandom(make([]byte, 8), 0); return err },
@@ -98,7 +98,7 @@ var attempts = map[string]func(w *world) error{
 	"null":       func(w *world) error { return call(unix.SYS_GETPID) },
 }
 
-// always are the attempts that every profile lets pass.
+// always are the attempts that succeed under every profile.
 var always = []string{"thread", "memory", "random", "timer", "own signal", "null", "own limits", "own affinity"}
 
 // byLandlock are the attempts that only Landlock refuses.
@@ -140,7 +140,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestControl: a stage that is not confined may do what the others may not.
+// TestControl: a stage that is not confined can do what the others can't.
 func TestControl(t *testing.T) {
 	got := run(t, order{Pipe(), Off, newWorld(t)})
 	if got.Level != "none" {
@@ -158,7 +158,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestLeastKernel: a kernel that has only one of the two confines as far as it goes.
+// TestLeastKernel: a kernel that has only one of the two confines as far as that goes.
 func TestLeastKernel(t *testing.T) {
 	w := newWorld(t)
 	os.Setenv("SANDBOX_HERE", "seccomp")
@@ -169,8 +169,8 @@ func TestLeastKernel(t *testing.T) {
 	}
 }
 
-// TestInherited: what a stage was handed besides its standard streams is closed, but for
-// a file that it is to read.
+// TestInherited: a stage closes what it was handed, except its standard streams and a file
+// that it has to read.
 func TestInherited(t *testing.T) {
 	for name, s := range map[string]struct {
 		profile Profile
@@ -213,7 +213,7 @@ func newWorld(t *testing.T) world {
 	return refresh(t, world{TCP: tcp.Addr().String(), Unix: local.Addr().String(), Parent: os.Getpid(), Kept: t.TempDir(), Other: t.TempDir()})
 }
 
-// refresh puts back what a stage may have changed.
+// refresh restores what a stage may have changed.
 func refresh(t *testing.T, w world) world {
 	t.Helper()
 	for _, dir := range []string{w.Kept, w.Other} {
@@ -252,7 +252,7 @@ func run(t *testing.T, o order, handed ...*os.File) (a answer) {
 	return a
 }
 
-// stage confines itself and tries everything: from a thread that was there before, too.
+// stage confines itself and tries everything, also from a thread that existed before.
 func stage(text []byte) int {
 	var o order
 	if err := json.Unmarshal(text, &o); err != nil {
@@ -298,15 +298,15 @@ func try(w *world) map[string]unix.Errno {
 		var e unix.Errno
 		err := attempt(w)
 		if err != nil && !errors.As(err, &e) {
-			e = unix.EIO // of a kind that is no refusal
+			e = unix.EIO // which does not count as a refusal
 		}
 		m[name] = e
 	}
 	return m
 }
 
-// isRefusal reports whether the sandbox gave this error: seccomp EPERM, Landlock EACCES,
-// or EXDEV for a link out of what it guards.
+// isRefusal reports whether the sandbox gives this error: EPERM is seccomp's, EACCES is
+// Landlock's, and so is EXDEV, for a link out of what it guards.
 func isRefusal(e unix.Errno) bool { return e == unix.EPERM || e == unix.EACCES || e == unix.EXDEV }
 
 func openAndClose(name string, flag int) error {
@@ -345,7 +345,7 @@ func listen() error {
 	return err
 }
 
-// socket makes one as the net package does.
+// socket makes a socket as the net package does.
 func socket(family, kind, protocol int) error {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err == nil {
@@ -354,7 +354,7 @@ func socket(family, kind, protocol int) error {
 	return err
 }
 
-// call makes a call. A child that comes of one ends at once.
+// call makes a system call. If that makes a child, the child ends at once.
 func call(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -368,7 +368,7 @@ func call(number uintptr, args ...uintptr) error {
 	return nil
 }
 
-// threads makes new ones.
+// threads makes new threads.
 func threads() error {
 	done := make(chan bool)
 	for range 8 {
