@@ -12,13 +12,13 @@ import (
 	"pulse/lib/fault"
 )
 
-// Files are files that hold one message each, in the order given.
+// Files reads files that hold one message each, in the order given.
 type Files struct {
 	Paths  []string
 	Window int64 // bytes of the body that are wanted, message.Options.Window
 }
 
-// OpenFiles checks that all the files are there before the first is read.
+// OpenFiles checks that all the files exist before the first is read.
 func OpenFiles(paths []string, window int64) (*Files, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -32,10 +32,12 @@ func OpenFiles(paths []string, window int64) (*Files, error) {
 	return &Files{paths, window}, nil
 }
 
-// unexpanded says why a path is not there that a shell was to complete.
+// unexpanded returns the hint for a path that does not exist. A shell may have left it as
+// it was typed.
 func unexpanded(path string) string {
 	if strings.HasPrefix(path, "~") || strings.HasPrefix(path, "$") {
-		return "a shell makes a home directory of ~ at the beginning of a word only: mbox:$HOME/box; and cron of nothing"
+		return "a shell replaces ~ by the home directory only at the beginning of a word: mbox:$HOME/box; " +
+			"cron replaces nothing"
 	}
 	return "ls -l " + path
 }
@@ -77,8 +79,8 @@ func (rd *reader) file(path string, m *Message) error {
 	return err
 }
 
-// openQuietly opens a file for reading and leaves its access time alone where the
-// kernel lets us: mail readers tell new mail by it.
+// openQuietly opens a file for reading. It leaves the access time alone where the kernel
+// allows that, because mail readers tell new mail by it.
 func openQuietly(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOATIME, 0)
 	if errors.Is(err, syscall.EPERM) {
@@ -87,7 +89,7 @@ func openQuietly(path string) (*os.File, error) {
 	return f, err
 }
 
-// Stdin is one message on standard input.
+// Stdin reads one message on standard input.
 type Stdin struct {
 	Reader io.Reader
 	Window int64

@@ -31,7 +31,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// collect returns the bytes of every message and the error behind them.
+// collect returns the bytes of every message, and the error at the end.
 func collect(s Source) (list []string, err error) {
 	err = s.Each(context.Background(), func(m *Message) error {
 		list = append(list, string(m.Header)+string(m.Body))
@@ -40,8 +40,8 @@ func collect(s Source) (list []string, err error) {
 	return list, err
 }
 
-// maildir makes a Maildir with the files, each a minute younger than the one
-// before; their names are their texts.
+// maildir makes a Maildir with files whose texts are their names, each a minute younger
+// than the one before.
 func maildir(t *testing.T, files ...string) string {
 	dir := t.TempDir()
 	for _, sub := range []string{"new", "cur", "tmp"} {
@@ -59,7 +59,7 @@ func maildir(t *testing.T, files ...string) string {
 	return dir
 }
 
-// state is all that reading could change of a directory: names, times, modes.
+// state returns what reading could change in a directory: names, times, modes.
 func state(t *testing.T, dir string) (list []string) {
 	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -95,7 +95,7 @@ func TestMaildir(t *testing.T) {
 	}
 }
 
-// A mail reader that moves and removes mail while it is read.
+// TestMaildirInUse: a mail reader may move and remove mail while it is read.
 func TestMaildirInUse(t *testing.T) {
 	dir := maildir(t, "new/1", "new/2", "new/3", "new/4")
 	s, err := OpenMaildir(dir, 100, 0)
@@ -136,7 +136,8 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// However large a file is, only so much of it is kept, and its size is known.
+// TestBeginnings: a bounded part of a file is kept, however large it is, and its size is
+// known.
 func TestBeginnings(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
@@ -259,8 +260,8 @@ func TestFromDate(t *testing.T) {
 	}
 }
 
-// FuzzMbox: an mbox of any messages gives them back, however they are quoted; any
-// bytes give messages that are no longer than they are, and no more than keeps.
+// FuzzMbox: an mbox of any messages gives them back, however they are quoted. Any bytes
+// give messages that together are not longer, and are kept only up to the limit.
 func FuzzMbox(f *testing.F) {
 	f.Add([]byte("A: b\n\nbody\n"), []byte("C: d\n\nFrom x\n>From y\n"))
 	f.Add([]byte("From a\n\n\nFrom b\n"), []byte(""))
@@ -300,8 +301,8 @@ func FuzzMbox(f *testing.F) {
 	})
 }
 
-// quotable makes a message that an mbox can hold: a header whose lines are no From
-// lines, and a line end at the end.
+// quotable makes bytes into a message that an mbox can hold: no line of its header is a
+// From_ line, and it ends with a line end.
 func quotable(b []byte) []byte {
 	return slices.Concat([]byte("A: b\n\n"), b, []byte("\n"))
 }

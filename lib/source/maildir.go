@@ -15,16 +15,16 @@ import (
 	"pulse/lib/fault"
 )
 
-// Maildir is the messages in new and cur of a Maildir. Received is the file's
+// Maildir reads the messages in new and cur of a Maildir. Received is the file's
 // modification time, which delivery sets and mail readers keep.
 type Maildir struct {
 	Dir    string
 	Window int64 // bytes of the body that are wanted
-	Limit  int   // the newest so many; 0 is all
+	Limit  int   // read only so many, the newest ones; 0 for all
 }
 
-// OpenMaildir checks that dir is a Maildir. With a slash at its end it is the same
-// one, and its messages have the same source.
+// OpenMaildir checks that dir is a Maildir. A slash at its end makes no difference to the
+// source of its messages.
 func OpenMaildir(dir string, window int64, limit int) (*Maildir, error) {
 	if bare := strings.TrimRight(dir, "/"); bare != "" {
 		dir = bare
@@ -47,9 +47,9 @@ type mailfile struct {
 	received  time.Time
 }
 
-// Each implements Source. A file that is gone from both directories, or that may
-// not be read, holds up none of the others: it is skipped and reported at the end,
-// and the error is Temporary.
+// Each implements Source. A file that is gone from both directories, or that may not be
+// read, does not hold up the others: it is skipped and reported at the end, as a temporary
+// error.
 func (s *Maildir) Each(ctx context.Context, yield func(*Message) error) error {
 	files, err := s.list()
 	if err != nil {
@@ -82,7 +82,8 @@ func (s *Maildir) Each(ctx context.Context, yield func(*Message) error) error {
 		}
 	}
 	if shut != "" {
-		return fault.Temporaryf("ls -l "+filepath.Join(s.Dir, shut), "maildir:%s: no permission to read %s", s.Dir, shut)
+		return fault.Temporaryf("ls -l "+filepath.Join(s.Dir, shut),
+			"maildir:%s: no permission to read %s", s.Dir, shut)
 	}
 	if gone > 0 {
 		return fault.Temporaryf("", "maildir:%s: %d messages were removed while others were read", s.Dir, gone)
@@ -104,7 +105,7 @@ func (s *Maildir) list() ([]mailfile, error) {
 			}
 			info, err := e.Info()
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // moved from new to cur while we look: found there
+				continue // moved from new to cur meanwhile, and found there
 			}
 			if err != nil {
 				return nil, err
@@ -118,7 +119,7 @@ func (s *Maildir) list() ([]mailfile, error) {
 	return slices.CompactFunc(files, func(a, b mailfile) bool { return unique(a.name) == unique(b.name) }), nil
 }
 
-// unique returns the part of a file name that stays when flags change.
+// unique returns the part of a file name that stays the same when flags change.
 func unique(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	return name

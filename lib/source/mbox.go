@@ -16,17 +16,17 @@ import (
 	"pulse/lib/message"
 )
 
-// Mbox is the messages of an mbox file (RFC 4155), in the order of the file, which
-// is the order of delivery. Quoted ">From " lines are restored as mboxrd has them.
-// Many writers quote none (Dovecot's delivery agent), and then a body can hold a whole
-// message with a verdict in it: each has the defect mbox unless Quoted is set.
+// Mbox reads the messages of an mbox file (RFC 4155), in the order of the file, which is
+// the order of delivery. Quoted ">From " lines are restored as in mboxrd. Many writers
+// quote none (Dovecot's delivery agent). A body can then hold a whole message with a
+// verdict in it, so each message has the defect mbox unless Quoted is set.
 type Mbox struct {
 	Path   string
 	Window int64 // bytes of the body that are wanted
-	Quoted bool  // whatever writes the file quotes each From_ line in a message
+	Quoted bool  // the program that writes the file quotes each From_ line in a message
 }
 
-// OpenMbox checks that the file is there.
+// OpenMbox checks that the file exists.
 func OpenMbox(path string, window int64, quoted bool) (*Mbox, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -67,7 +67,7 @@ func (s *Mbox) Each(ctx context.Context, yield func(*Message) error) error {
 	}
 }
 
-// errNotMbox is a file that does not begin as an mbox does.
+// errNotMbox reports a file that does not begin like an mbox.
 var errNotMbox = errors.New("not an mbox: the first line does not begin with \"From \"")
 
 // mboxReader splits a stream. It keeps limit bytes of a message and counts the
@@ -150,8 +150,7 @@ func (b *mboxReader) keepFrom(piece []byte) {
 	b.begin = piece[len(piece)-1] == '\n'
 }
 
-// take adds a piece to the message, or ends it at a From_ line: one that stands
-// behind a blank line.
+// take adds a piece to the message, or ends it at a From_ line that follows a blank line.
 func (b *mboxReader) take(piece []byte) {
 	whole := piece[len(piece)-1] == '\n'
 	begin := b.begin
@@ -178,12 +177,13 @@ func (b *mboxReader) keep(piece []byte) {
 	b.size += int64(len(piece))
 	piece = piece[:min(int64(len(piece)), b.limit-int64(len(b.buf)))]
 	if n := len(b.buf) + len(piece); n > cap(b.buf) && n > 1<<20 {
-		b.buf = append(make([]byte, 0, b.limit), b.buf...) // at once: doubling would hold the message twice
+		// All of it at once: doubling would hold the message twice.
+		b.buf = append(make([]byte, 0, b.limit), b.buf...)
 	}
 	b.buf = append(b.buf, piece...)
 }
 
-// fromDates are the dates that programs write at the end of a From_ line. One
+// fromDates are the forms of date that programs write at the end of a From_ line. A date
 // without a zone is taken for UTC.
 var fromDates = []string{
 	"Mon Jan 2 15:04:05 2006", "Mon Jan 2 15:04:05 2006 -0700", "Mon Jan 2 15:04:05 -0700 2006",

@@ -1,11 +1,10 @@
 // Package source reads raw messages from where they lie on this machine: a Maildir,
-// an mbox, files, standard input, a spool of webhook requests. It understands no
-// message; lib/message does. What all sources have in common is here as well;
-// lib/mailbox is the one on a server.
+// an mbox, files, standard input, a spool of webhook requests. lib/message parses them.
+// Source is the interface of all of them; lib/mailbox has the source on a server.
 //
 // Invariant: it only reads. Nothing is written, renamed or flagged anywhere. Memory
-// is bounded by one message. Caveat: when a message came is what the file or the
-// From_ line says, and whoever may write there may say anything.
+// is bounded by one message. Caveat: the time at which a message came is that of its file
+// or in its From_ line, which anyone who may write there can set.
 package source
 
 import (
@@ -17,26 +16,26 @@ import (
 	"pulse/lib/message"
 )
 
-// Message is one message as its source has it. The bytes are valid until the
-// function that was handed it returns.
+// Message is one message as its source has it. Its bytes are valid only during the call
+// of yield that gets it.
 type Message struct {
 	message.Raw
 	Source           string          // as message.source in the record
 	UID, UIDValidity uint32          // IMAP only (RFC 9051 §2.3.1.1)
-	Received         time.Time       // zero where the source does not know
+	Received         time.Time       // zero if the source does not know
 	Hook             *Hook           // requests only
-	Defect           envelope.Defect // what its source alone makes of it, or empty
-	Unavailable      error           // why the source can't give it: then there are no bytes
+	Defect           envelope.Defect // a defect that follows from the source alone, or empty
+	Unavailable      error           // why the source can't give it; there are no bytes then
 }
 
-// Source yields its messages, oldest first. An error of yield ends Each and is
-// returned as it is; so does the end of ctx.
+// Source yields its messages, oldest first. Each ends, and returns the error as it is, when
+// yield fails or ctx ends.
 type Source interface {
 	Each(ctx context.Context, yield func(*Message) error) error
 }
 
-// beginning is how many bytes of a message file are read for a body window: more
-// header than is kept, so that message.Parse sees that it is too much.
+// beginning returns how many bytes of a message file are read for a body window: more
+// header than is kept, so that message.Parse sees that it is too long.
 func beginning(window int64) int64 { return message.MaxHeader + 2 + window }
 
 // reader reads one message after the other into the same memory.
@@ -45,9 +44,9 @@ type reader struct {
 	buf    []byte
 }
 
-// read reads the beginning of r, which holds size bytes; -1 means unknown, and
-// then r is read on, up to message.MaxMessage, to learn it. Of a message that is
-// too large only the header is of use.
+// read reads the beginning of r, which holds size bytes. If size is -1, it is unknown, and
+// r is read further, up to message.MaxMessage, to find it out. If the message is too large,
+// only its header is read: nothing else of it is used.
 func (rd *reader) read(r io.Reader, size int64) (message.Raw, error) {
 	limit := beginning(rd.window)
 	if size > message.MaxMessage {
@@ -72,7 +71,7 @@ func (rd *reader) read(r io.Reader, size int64) (message.Raw, error) {
 	return message.Raw{Header: rd.buf, Size: size, Partial: got < size}, nil
 }
 
-// grow makes room for n bytes and forgets what was there.
+// grow makes room for n bytes and drops what was there.
 func (rd *reader) grow(n int) {
 	if cap(rd.buf) < n {
 		rd.buf = nil // free it first: there is room for one large message, not two
@@ -87,7 +86,7 @@ func (rd *reader) fill(r io.Reader, n int) error {
 		if len(rd.buf) == cap(rd.buf) {
 			size := max(64<<10, 4*cap(rd.buf))
 			if size > 1<<20 {
-				size = n // at once: doubling would hold the message twice
+				size = n // all of it at once: doubling would hold the message twice
 			}
 			rd.buf = append(make([]byte, 0, min(size, n)), rd.buf...)
 		}

@@ -21,23 +21,23 @@ import (
 	"pulse/lib/webhook"
 )
 
-// Webhook is a spool of HTTP requests, one a file, as a web server received them:
-// lib/webhook reads them. A file's modification time is when it came. Whoever can
-// write the directory is the web server; what counts is the signature.
+// Webhook reads a spool of HTTP requests, one a file, as a web server received them. A
+// file's modification time is when the request came. Any program that can write to the
+// directory passes for the web server: only the signature counts (lib/webhook).
 type Webhook struct {
 	Dir  string
 	Keys webhook.Keys
 }
 
-// Hook is what a request has beside the text that its Raw renders.
+// Hook is what a request has besides the text, which is in Raw.
 type Hook struct {
 	ID, Digest string
-	Size       int64 // of the body, or of the file where that is over its bounds
+	Size       int64 // of the body, or of the whole file if that is over its bounds
 	Verdict    envelope.Webhook
 }
 
-// OpenWebhook checks that dir is a directory that not everybody may write, and
-// reads the secrets.
+// OpenWebhook reads the secrets, and checks that dir is a directory to which not everyone
+// may write.
 func OpenWebhook(dir, secrets string) (*Webhook, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -48,7 +48,8 @@ func OpenWebhook(dir, secrets string) (*Webhook, error) {
 	case info.Mode().Perm()&0o002 != 0:
 		return nil, fault.Usagef("chmod o-w "+dir, "%s: %w", dir, safefile.ErrWritable)
 	case secrets == "":
-		return nil, fault.Usagef("--webhook-secret-file FILE", "no secret: without one no request could be verified")
+		return nil, fault.Usagef("--webhook-secret-file FILE",
+			"no secret: without one no request could be verified")
 	}
 	b, err := safefile.ReadSecret(secrets, webhook.MaxKeyFile)
 	if err != nil {
@@ -61,15 +62,16 @@ func OpenWebhook(dir, secrets string) (*Webhook, error) {
 	return &Webhook{dir, keys}, nil
 }
 
-// SecretError is the error of a file with a secret that could not be read, and what to
-// type. A name that leads nowhere is not repeated unless its directory is there: it may
-// be the secret itself, typed in place of a name.
+// SecretError returns the error for a file with a secret that could not be read, with what
+// to type. A name that leads nowhere is not repeated unless its directory exists, because
+// it may be the secret itself, typed in place of a name.
 func SecretError(flag, path string, err error) error {
 	switch {
 	case errors.Is(err, safefile.ErrReadable):
 		return fault.Usagef("chmod 600 "+path, "%s: %w", flag, err)
 	case !isThere(path) && !inDirectory(path):
-		return fault.Usagef(flag+" wants the name of a FILE; to make one: (umask 077; cat >./NAME)", "%s: %w", flag, syscall.ENOENT)
+		return fault.Usagef(flag+" wants the name of a FILE; to make one: (umask 077; cat >./NAME)",
+			"%s: %w", flag, syscall.ENOENT)
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.Usagef("(umask 077; cat >"+path+")", "%s: %w", flag, err)
 	}
@@ -92,12 +94,12 @@ type spooled struct {
 	received time.Time
 }
 
-// errOdd is the error of a name in the spool that is no file. It holds up no other.
+// errOdd reports a name in the spool that is not a file. It does not hold up the others.
 var errOdd = errors.New("it is not a regular file")
 
-// Each implements Source: by time, then name. A file that is gone again was removed
-// by who keeps the spool. What is no file, or may not be read, is skipped and
-// reported at the end: somebody has to look.
+// Each implements Source, by time, then name. A file that is gone again was removed by the
+// program that keeps the spool. What is not a file, or may not be read, is skipped and
+// reported at the end, because a person has to look.
 func (s *Webhook) Each(ctx context.Context, yield func(*Message) error) error {
 	files, odd, err := s.list()
 	if err != nil {
@@ -124,14 +126,15 @@ func (s *Webhook) Each(ctx context.Context, yield func(*Message) error) error {
 		}
 	}
 	if odd != "" {
-		return fault.Failedf("ls -l "+filepath.Join(s.Dir, odd), "webhook:%s: %s is not a file that can be read", s.Dir, odd)
+		return fault.Failedf("ls -l "+filepath.Join(s.Dir, odd),
+			"webhook:%s: %s is not a file that can be read", s.Dir, odd)
 	}
 	return nil
 }
 
-// list returns the requests in the spool, oldest first, and the first name of what
-// is none. A writer makes a file under a name that begins with a dot or ends with
-// .tmp, and renames it.
+// list returns the requests in the spool, oldest first, and the first name that is not a
+// regular file. Names that begin with a dot or end with .tmp are passed over: under such a
+// name a writer makes a file, before it renames it.
 func (s *Webhook) list() (files []spooled, odd string, err error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
@@ -158,12 +161,11 @@ func (s *Webhook) list() (files []spooled, odd string, err error) {
 	return files, odd, nil
 }
 
-// maxRequest is more than a request may hold: what is longer is cut here, and so
-// refused there.
+// maxRequest is more than a request may hold, so lib/webhook refuses one that is cut here.
 const maxRequest = webhook.MaxHeader + webhook.MaxBody + 8
 
-// read reads a file into buf, and its time. What was put in its place since it was
-// listed is not followed and not waited for.
+// read reads a file into buf, and returns its time. If a link or a FIFO was put in its
+// place since it was listed, read neither follows it nor waits for it.
 func (s *Webhook) read(name string, buf []byte) (b []byte, received time.Time, err error) {
 	path := filepath.Join(s.Dir, name)
 	flags := os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -187,12 +189,14 @@ func (s *Webhook) read(name string, buf []byte) (b []byte, received time.Time, e
 	return rd.buf, info.ModTime(), err
 }
 
-// message makes a message of a request: its body is rendered as that of a mail of
-// the same type would be, and nothing of its header is handed on.
+// message turns a request into a message. Its body is rendered like that of a mail of the
+// same type. Its header is not handed on.
 func (s *Webhook) message(b []byte, received time.Time) *Message {
 	r := webhook.Read(b)
 	m := &Message{Source: policy.WebhookPrefix + s.Dir, Received: received}
-	m.Hook = &Hook{ID: r.MessageID(), Digest: r.Digest(), Size: int64(len(r.Body)), Verdict: r.Verify(s.Keys, received)}
+	m.Hook = &Hook{
+		ID: r.MessageID(), Digest: r.Digest(), Size: int64(len(r.Body)), Verdict: r.Verify(s.Keys, received),
+	}
 	if r.Body == nil {
 		m.Hook.Size = int64(len(b))
 	}
@@ -204,13 +208,14 @@ func (s *Webhook) message(b []byte, received time.Time) *Message {
 	return m
 }
 
-// rendered returns as which type a body is read. Whatever programs write as text is
-// text; a type of parts, or one nobody knows, is listed and not read.
+// rendered returns the type as which a body is read. What programs write as text is read
+// as text. A multipart body, or one of an unknown type, is listed and not read.
 func rendered(kind string) string {
 	switch {
 	case kind == "text/html":
 		return "text/html; charset=utf-8"
-	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"),
+	case kind == "", strings.HasPrefix(kind, "text/"),
+		strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"),
 		kind == "application/json", kind == "application/xml", kind == "application/x-www-form-urlencoded":
 		return "text/plain; charset=utf-8"
 	}

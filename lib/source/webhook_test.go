@@ -16,8 +16,8 @@ import (
 	"pulse/lib/webhook"
 )
 
-// hookSpool makes a spool with the files, each a minute younger than the one
-// before, and its secrets.
+// hookSpool makes a spool, with its secrets and with files that are each a minute younger
+// than the one before.
 func hookSpool(t *testing.T, files map[string]string, order ...string) *Webhook {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "spool")
@@ -73,8 +73,8 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// What is no file holds up no request, is not followed or waited for, and is not
-// passed over in silence.
+// TestWebhookOdd: what is not a file does not hold up requests, is neither followed nor
+// waited for, and is reported.
 func TestWebhookOdd(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"a link":      func(path string) error { return os.Symlink("/etc/passwd", path) },
@@ -121,12 +121,13 @@ func TestOpenWebhook(t *testing.T) {
 			t.Errorf("%s: %v", c.name, c.err)
 		}
 		if f := (*fault.Error)(nil); c.err != nil && (!errors.As(c.err, &f) || f.Kind != fault.Usage) {
-			t.Errorf("%s: %v is no usage error", c.name, c.err)
+			t.Errorf("%s: %v is not a usage error", c.name, c.err)
 		}
 	}
 }
 
-// The whole request counts, however little of its text was asked for.
+// TestWebhookResultIsInTheVerdict: the whole request is verified, however little of its
+// text was asked for.
 func TestWebhookResultIsInTheVerdict(t *testing.T) {
 	s := hookSpool(t, map[string]string{"r": signedRequest + "\n"}, "r")
 	if err := s.Each(t.Context(), func(m *Message) error {

@@ -15,17 +15,17 @@ import (
 	"pulse/lib/envelope"
 )
 
-// Tolerance is how far the signed timestamp may lie from when the request came.
-const Tolerance = 5 * time.Minute
+// tolerance is how far the signed timestamp may be from the time when the request came.
+const tolerance = 5 * time.Minute
 
-// The bounds of secrets: as many as a rotation needs, and as long as the
-// specification has them. maxSignatures is of one request.
+// The bounds of secrets: as many as a rotation needs, and as long as the specification
+// allows.
 const (
 	maxKeys       = 16
-	leastKey      = 24 // bytes
-	mostKey       = 64 // of Standard Webhooks, bytes
-	mostPlain     = 256
-	maxSignatures = 32
+	leastKey      = 24  // bytes
+	mostKey       = 64  // bytes, for Standard Webhooks
+	mostPlain     = 256 // bytes, for X-Pulse-Signature
+	maxSignatures = 32  // in one request
 )
 
 // MaxKeyFile is more than a file of secrets can need, in bytes.
@@ -34,14 +34,14 @@ const MaxKeyFile = 8 << 10
 // prefix marks a secret of Standard Webhooks.
 const prefix = "whsec_"
 
-// Keys are the secrets of one sender. One of a scheme is never tried for the other:
-// what is signed under one could be read as something else under the other.
+// Keys are the secrets of one sender. A secret of one scheme is never tried for the other,
+// because what is signed under one could be read as something else under the other.
 type Keys struct {
 	standard, plain [][]byte
 }
 
-// ParseKeys reads secrets, one a line: whsec_ and base64 of 24 to 64 bytes for
-// Standard Webhooks; anything else, of 24 to 256 printable characters, is for
+// ParseKeys reads secrets, one a line. whsec_ and base64 of 24 to 64 bytes is a secret of
+// Standard Webhooks. Any other line, of 24 to 256 printable characters, is a secret of
 // X-Pulse-Signature, and its characters are the key. No error shows a secret.
 func ParseKeys(b []byte) (Keys, error) {
 	var k Keys
@@ -77,7 +77,8 @@ func (k *Keys) add(line string) error {
 	}
 	switch {
 	case strings.HasPrefix(line, "whsk_") || strings.HasPrefix(line, "whpk_"):
-		return errors.New("a key for signatures of version v1a, which are not read: ask the sender for one that begins with " + prefix)
+		return errors.New("a key for signatures of version v1a, which are not read: " +
+			"ask the sender for one that begins with " + prefix)
 	case len(line) < leastKey || len(line) > mostPlain || !visible(line):
 		return fmt.Errorf("want %d to %d printable characters without a blank", leastKey, mostPlain)
 	}
@@ -89,9 +90,9 @@ func visible(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Verify says what the request's signature is worth. received is when it came, to
-// the second: not now, so that what was kept gets the same answer later. A request
-// with signatures of both schemes is judged by Standard Webhooks alone.
+// Verify judges the request's signature. received is when the request came, to the second,
+// and not the time now, so that a request that was kept gets the same answer later. If it
+// has signatures of both schemes, only that of Standard Webhooks counts.
 func (r *Request) Verify(k Keys, received time.Time) envelope.Webhook {
 	w := envelope.Webhook{Result: envelope.WebhookNone, Type: clipType(r.Type)}
 	switch {
@@ -107,7 +108,7 @@ func (r *Request) Verify(k Keys, received time.Time) envelope.Webhook {
 	return w
 }
 
-// maxType bounds what is repeated of Content-Type, in bytes.
+// maxType is how long a Content-Type may be to be repeated, in bytes.
 const maxType = 127
 
 func clipType(s string) string {
@@ -117,7 +118,7 @@ func clipType(s string) string {
 	return s
 }
 
-// verifyStandard tries every secret on every signature of version v1, and takes as
+// verifyStandard tries every secret on every signature of version v1. It takes equally
 // long whichever of them is good.
 func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received time.Time) {
 	at, ok := timestamp(r.timestamp)
@@ -136,7 +137,8 @@ func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received ti
 	w.Timestamp = at
 	good := false
 	for _, key := range keys {
-		want := []byte("v1," + base64.StdEncoding.EncodeToString(sum(key, r.ID, ".", r.timestamp, ".", string(r.Body))))
+		mac := sum(key, r.ID, ".", r.timestamp, ".", string(r.Body))
+		want := []byte("v1," + base64.StdEncoding.EncodeToString(mac))
 		for _, s := range signatures {
 			match := hmac.Equal(want, []byte(s))
 			good = good || match
@@ -145,7 +147,7 @@ func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received ti
 	switch off := at.Sub(received.Truncate(time.Second)); {
 	case !good:
 		w.Result, w.Why = fail("webhook-signature", len(keys))
-	case off.Abs() > Tolerance:
+	case off.Abs() > tolerance:
 		w.Result, w.Why = envelope.WebhookLate, fmt.Sprintf("it was signed %v before it came", -off)
 		if off > 0 {
 			w.Why = fmt.Sprintf("it was signed %v after it came", off)
@@ -155,7 +157,7 @@ func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received ti
 	}
 }
 
-// verifyPlain compares one signature over the body alone.
+// verifyPlain judges the one signature of X-Pulse-Signature, over the body alone.
 func (r *Request) verifyPlain(w *envelope.Webhook, keys [][]byte) {
 	got, err := hex.DecodeString(r.plain)
 	if err != nil || len(got) != sha256.Size {
@@ -188,8 +190,8 @@ func sum(key []byte, pieces ...string) []byte {
 	return h.Sum(nil)
 }
 
-// timestamp reads seconds since 1970: digits alone, the first of them not 0, and no
-// more than a year below 10000 needs.
+// timestamp parses seconds since 1970: only digits, the first of them not 0, and not more
+// of them than a year before 10000 needs.
 func timestamp(s string) (time.Time, bool) {
 	if s == "" || s[0] == '0' || len(s) > 11 || strings.Trim(s, "0123456789") != "" {
 		return time.Time{}, false
@@ -198,9 +200,9 @@ func timestamp(s string) (time.Time, bool) {
 	return time.Unix(n, 0).UTC(), err == nil
 }
 
-// MessageID is what names the request's task: what is signed of it, for whatever is
-// not can be changed by who sends it again. That is the id of Standard Webhooks, and
-// for X-Pulse-Signature the digest of the body.
+// MessageID returns the id by which the request's task is named. It is signed, because
+// anyone who sends the request again can change the rest: the id of Standard Webhooks, or
+// the digest of the body for X-Pulse-Signature.
 func (r *Request) MessageID() string {
 	if r.ID == "" || r.signature == "" {
 		return r.digest

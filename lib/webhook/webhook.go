@@ -3,10 +3,10 @@
 // webhook-timestamp, webhook-signature), or X-Pulse-Signature, a hexadecimal
 // HMAC-SHA256 of the body.
 //
-// Invariant: nothing passes but what somebody signed who has a secret of that very
-// scheme; any bytes give an answer, in linear time. Caveat: of the header only the
-// id and the timestamp of Standard Webhooks are signed. All else in it is whoever's
-// word, and is not handed on.
+// Invariant: a request passes only if it was signed with a secret of the same scheme. Any
+// bytes give an answer, in linear time. Caveat: the id and the timestamp of Standard
+// Webhooks are the only parts of the header that are signed. Anyone can have written the
+// rest, so it is not handed on.
 package webhook
 
 import (
@@ -18,21 +18,21 @@ import (
 
 // The bounds of a request.
 const (
-	MaxHeader = 64 << 10 // bytes up to the blank line
-	MaxBody   = 1 << 20  // bytes behind it
+	MaxHeader = 64 << 10 // bytes before the blank line
+	MaxBody   = 1 << 20  // bytes after it
 	maxFields = 200
 	maxID     = 256 // bytes
 )
 
-// Request is a request as far as it was understood.
+// Request is a request as far as Read understood it.
 type Request struct {
-	ID   string // webhook-id, or empty if there is none that may be used
+	ID   string // webhook-id; empty if it is missing or can't be used
 	Type string // of the content, in lower case and without parameters; may be empty
 	Body []byte
 
 	timestamp, signature, plain string // values of the fields
 	digest                      string
-	flaw                        string // why it can't be verified, for people; else empty
+	flaw                        string // why it can't be verified, for people; empty if it can
 }
 
 // Read reads a request: a request line, which may be missing, header fields, a
@@ -56,7 +56,7 @@ func Read(b []byte) *Request {
 	return r
 }
 
-// Digest is that of the body, or of all there is where no body was found.
+// Digest returns the digest of the body, or of the whole request if no body was found.
 func (r *Request) Digest() string { return r.digest }
 
 func digest(b []byte) string {
@@ -64,14 +64,14 @@ func digest(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// reject keeps the first flaw.
+// reject notes a flaw, unless there is one already.
 func (r *Request) reject(flaw string) {
 	if r.flaw == "" {
 		r.flaw = flaw
 	}
 }
 
-// split cuts b behind the blank line; head keeps the line end before it.
+// split cuts b after the blank line. head keeps the line end before it.
 func split(b []byte) (head, body []byte, ok bool) {
 	for i := 0; i <= MaxHeader; {
 		n := bytes.IndexByte(b[i:min(len(b), MaxHeader+2)], '\n')
@@ -86,9 +86,9 @@ func split(b []byte) (head, body []byte, ok bool) {
 	return nil, nil, false
 }
 
-// fields reads the header (RFC 9112 §5). A name that is no token, a blank before
-// the colon, folding, a control character, and a field of ours that is empty or
-// stands there twice are flaws: servers differ in what they make of them.
+// fields reads the header (RFC 9112 §5). The flaws are a name that is not a token, a blank
+// before the colon, folding, a control character, and a field of ours that is empty or
+// stands there twice. Servers differ in what they make of each of these.
 func (r *Request) fields(head []byte) {
 	known := map[string]*string{
 		"webhook-id": &r.ID, "webhook-timestamp": &r.timestamp, "webhook-signature": &r.signature,
@@ -108,7 +108,7 @@ func (r *Request) fields(head []byte) {
 			r.reject("the header has over 200 fields")
 			return
 		case !found || !token(name) || control(value):
-			r.reject("a line of the header is no field")
+			r.reject("a line of the header is not a field")
 		case dst != nil && (value == "" || *dst != ""):
 			r.reject(lower(name) + " is empty, or stands there twice")
 		case dst != nil:
@@ -123,26 +123,28 @@ func (r *Request) fields(head []byte) {
 	r.Type = lower(strings.TrimRight(kind, " \t"))
 }
 
-// requestLine reports whether a line is one (RFC 9112 §3).
+// requestLine reports whether a line is a request line (RFC 9112 §3).
 func requestLine(line string) bool {
 	words := strings.Split(line, " ")
-	return len(words) == 3 && token(words[0]) && words[1] != "" && strings.HasPrefix(words[2], "HTTP/") && !control(line)
+	return len(words) == 3 && token(words[0]) && words[1] != "" &&
+		strings.HasPrefix(words[2], "HTTP/") && !control(line)
 }
 
-// token reports whether s is one (RFC 9110 §5.6.2).
+// token reports whether s is a token (RFC 9110 §5.6.2).
 func token(s string) bool {
 	return s != "" && only(s, "!#$%&'*+-.^_`|~")
 }
 
-// validID keeps full stops out, which the specification wants: the signed content
-// is id, timestamp and body with one between each, and must be readable in one way.
+// validID reports whether s can be the id of a request. As the specification wants, it has
+// no full stop: the signed content is id, timestamp and body with a full stop between each,
+// and there must be one way to read it.
 func validID(s string) bool { return len(s) <= maxID && only(s, "-_:+=/") }
 
-// only reports whether s has nothing but letters and digits of ASCII and others.
+// only reports whether s consists of ASCII letters, digits and the bytes in others.
 func only(s, others string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(others, c) >= 0) {
+	for _, c := range []byte(s) {
+		alnum := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !alnum && strings.IndexByte(others, c) < 0 {
 			return false
 		}
 	}
@@ -154,7 +156,7 @@ func control(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// lower folds ASCII only.
+// lower returns s with the capital letters of ASCII in lower case.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -11,8 +11,8 @@ import (
 	"pulse/lib/envelope"
 )
 
-// The example that the reference implementations of Standard Webhooks 1.0.0 are
-// tested with.
+// The example with which the reference implementations of Standard Webhooks 1.0.0 are
+// tested.
 const (
 	specSecret    = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	specID        = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -32,8 +32,8 @@ func keys(t testing.TB, lines ...string) Keys {
 	return k
 }
 
-// standard returns a request with the fields of Standard Webhooks; an empty value
-// leaves its field out.
+// standard returns a request with the fields of Standard Webhooks, except those whose value
+// is empty.
 func standard(id, at, signature, body string) string {
 	var b strings.Builder
 	for _, f := range [][2]string{{"webhook-id", id}, {"Webhook-Timestamp", at}, {"WEBHOOK-SIGNATURE", signature}} {
@@ -131,8 +131,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// What was signed under one scheme is nothing under the other, even where a sender
-// was given one secret for both.
+// TestSchemesAreApart: a signature of one scheme is not good under the other, even if a
+// sender has the same secret for both.
 func TestSchemesAreApart(t *testing.T) {
 	key, err := base64.StdEncoding.DecodeString(specSecret[len(prefix):])
 	if err != nil {
@@ -150,8 +150,8 @@ func TestSchemesAreApart(t *testing.T) {
 	}
 }
 
-// A task is named by what is signed: the id of Standard Webhooks, the body of the
-// other, whatever else the sender of a copy puts in.
+// TestMessageID: a task is named by what is signed, the id of Standard Webhooks or the body
+// of the other scheme, whatever else the sender of a copy puts in.
 func TestMessageID(t *testing.T) {
 	id := func(request string) string { return Read([]byte(request)).MessageID() }
 	if got := id(standard(specID, "1", specSignature, specBody)); got != specID {
@@ -193,8 +193,8 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
-// FuzzRead: any bytes give an answer. What passes is signed with the secret, and
-// stops to pass under another or when a byte of its body changes.
+// FuzzRead: any bytes give an answer. What passes is signed with the secret, and does not
+// pass with another secret or when a byte of its body changes.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(standard(specID, fmt.Sprint(specTime), specSignature, specBody)), int64(specTime))
 	f.Add([]byte("POST / HTTP/1.1\nX-Pulse-Signature: "+plainSignature("a")+"\n\na"), int64(0))
