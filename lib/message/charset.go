@@ -10,10 +10,9 @@ import (
 	"pulse/lib/envelope"
 )
 
-// decodeCharset returns a reader of UTF-8. Text in a charset that nobody knows is
-// read as ASCII, other bytes becoming U+FFFD; so are UTF-7 and those that browsers
-// refuse too, which could hide anything. ISO 8859-1 means Windows-1252 (Encoding
-// §4.2).
+// decodeCharset returns a reader of UTF-8. Text in an unknown charset is read as ASCII, and
+// other bytes become U+FFFD. UTF-7 and the charsets that browsers refuse count as unknown,
+// because they could hide anything. ISO 8859-1 means Windows-1252 (Encoding §4.2).
 func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 	switch name = asciiLower(strings.Trim(name, " \t\"'")); name {
 	case "", "utf-8", "utf8", "us-ascii", "ascii":
@@ -21,7 +20,7 @@ func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 	case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "l1":
 		name = "windows-1252"
 	case "iso-2022-kr", "csiso2022kr", "iso-2022-cn", "iso-2022-cn-ext", "replacement":
-		name = "" // known to nobody
+		name = "" // unknown
 	}
 	decoded, err := charset.Reader(name, r)
 	if err != nil {
@@ -31,11 +30,11 @@ func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 	return decoded
 }
 
-// replaced passes text on and notes whether U+FFFD stands in it: what a charset's
-// decoder writes where it can't read.
+// replaced passes text on and notes whether it has U+FFFD, which a charset's decoder writes
+// for what it can't read.
 type replaced struct {
 	r    io.Reader
-	n    int // bytes of it just seen
+	n    int // bytes of a U+FFFD that were just read
 	seen bool
 }
 
@@ -58,7 +57,7 @@ func (s *replaced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// asciiReader makes bytes over 127 invalid in UTF-8 too: 0xFF never occurs there.
+// asciiReader replaces bytes over 127 by 0xFF, which is never valid in UTF-8.
 type asciiReader struct{ r io.Reader }
 
 func (a asciiReader) Read(b []byte) (int, error) {
@@ -71,8 +70,8 @@ func (a asciiReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// shown returns the first field of that name decoded for people (RFC 2047), on one
-// line, at most maxShown characters.
+// shown returns the first field of that name, decoded for people (RFC 2047), on one line of
+// at most maxShown characters.
 func (p *parser) shown(fields []envelope.Field, lower string) string {
 	f := find(fields, lower)
 	if f == nil {
@@ -81,8 +80,8 @@ func (p *parser) shown(fields []envelope.Field, lower string) string {
 	return p.decodeWords(f.Value, maxShown)
 }
 
-// decodeWords decodes encoded words in a value to one line of at most limit
-// characters. No more than maxValue bytes are looked at: the decoder is quadratic.
+// decodeWords decodes encoded words in a value to one line of at most limit characters. It
+// reads at most maxValue bytes, because the decoder is quadratic.
 func (p *parser) decodeWords(value string, limit int) string {
 	value = strings.TrimLeft(unfold(value), " \t")
 	value = value[:min(len(value), maxValue)]

@@ -12,9 +12,9 @@ import (
 // errFull ends the extraction: there is as much text as was asked for.
 var errFull = errors.New("message: enough text")
 
-// collector takes text and keeps at most limit characters. Line ends become LF,
-// other controls and characters that draw nothing are dropped, blank lines at both
-// ends too. Of characters that draw nothing and yet are needed, a run becomes one.
+// collector takes text and keeps at most limit characters. Line ends become LF. Other
+// controls, characters that draw nothing, and blank lines at both ends are dropped. Some
+// characters draw nothing and yet are needed: the first one of a run is kept.
 type collector struct {
 	b       []byte
 	n       int // characters in b
@@ -24,10 +24,10 @@ type collector struct {
 	cr      bool // the last rune was a CR
 	invalid bool // a byte was not UTF-8
 	control bool // a control or a tag character was dropped
-	mark    rune // the last character, if it is one of marks
+	mark    rune // the last character, if marks is true of it
 }
 
-// rune adds a character; errFull says that it did not fit.
+// rune adds a character. It returns errFull if the character does not fit.
 func (c *collector) rune(r rune) error {
 	if r == '\n' && c.cr {
 		c.cr = false
@@ -60,8 +60,8 @@ func (c *collector) rune(r rune) error {
 	return nil
 }
 
-// blank keeps a blank back until something follows; at the beginning of the text
-// and, but for indentation, of a line it is nothing.
+// blank keeps a blank back until a character follows. Line ends at the beginning of the
+// text, and blanks at the end of a line, are dropped.
 func (c *collector) blank(r byte) error {
 	if r == '\n' {
 		for n := len(c.blanks); n > 0 && c.blanks[n-1] != '\n'; n-- {
@@ -105,19 +105,19 @@ func (c *collector) readFrom(r io.Reader) error {
 	}
 }
 
-// repeated reports whether r is one of marks right behind another: a run of them
-// shows nothing, and can spell out a message.
+// repeated reports whether r is a mark directly after another: a run of them shows nothing,
+// and can spell out a message.
 func (c *collector) repeated(r rune) bool {
 	last := c.mark
 	if c.mark = 0; !marks(r) {
 		return false
 	}
 	c.mark = r
-	return last != 0 && (last != 0xfe0f || r != 0x200d) // that is an emoji
+	return last != 0 && (last != 0xfe0f || r != 0x200d) // these two make up an emoji
 }
 
-// marks are the characters that draw nothing and that scripts and emoji need: the
-// two joiners, those of direction, and the emoji selector.
+// marks reports whether r draws nothing and yet scripts or emoji need it: the two joiners,
+// those for direction, and the emoji selector.
 func marks(r rune) bool {
 	return 0x200c <= r && r <= 0x200f || 0x202a <= r && r <= 0x202e || r == 0xfe0f
 }
@@ -131,8 +131,8 @@ func invisible(r rune) bool {
 	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5,
 		r == 0x200b, r == 0x3164, r == 0xfeff, r == 0xffa0:
 		return true
-	case 0x180b <= r && r <= 0x180f, 0x2060 <= r && r <= 0x206f, 0xfe00 <= r && r <= 0xfe0e, 0xfff0 <= r && r <= 0xfffb,
-		0x1bca0 <= r && r <= 0x1bca3, 0x1d173 <= r && r <= 0x1d17a:
+	case 0x180b <= r && r <= 0x180f, 0x2060 <= r && r <= 0x206f, 0xfe00 <= r && r <= 0xfe0e,
+		0xfff0 <= r && r <= 0xfffb, 0x1bca0 <= r && r <= 0x1bca3, 0x1d173 <= r && r <= 0x1d17a:
 		return true
 	}
 	return 0xe0000 <= r && r <= 0xe0fff

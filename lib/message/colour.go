@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// colour is a colour as far as it matters: can text in it be told from what lies
-// behind it.
+// colour is a colour, as precise as it must be to tell whether text in it can be read on a
+// background.
 type colour struct {
 	known   bool
 	clear   bool // transparent
@@ -27,8 +27,8 @@ func (c colour) looksLike(back colour) bool {
 	return c.clear || near(c.r, back.r) && near(c.g, back.g) && near(c.b, back.b)
 }
 
-// names has the colours that are used to hide text, and some to show it.
-var names = map[string]colour{
+// colourNames has the colours that are used to hide text, and some that show it.
+var colourNames = map[string]colour{
 	"aliceblue": white, "honeydew": white, "oldlace": white, "linen": white, "lavenderblush": white,
 	"lightyellow": white, "lightcyan": white, "cornsilk": white, "beige": white,
 	"black": black, "white": white, "transparent": {known: true, clear: true},
@@ -53,11 +53,11 @@ func anyColour(value string) colour {
 	return colour{}
 }
 
-// parseColour reads a name, #rgb, #rrggbb (with alpha or without the #), rgb() or
-// rgba(). What it can't read is unknown, and text in it is shown.
+// parseColour reads a name, #rgb, #rrggbb (with alpha or without the #), rgb(), rgba(),
+// hsl() or hsla(). Any other colour is unknown, and text in it is shown.
 func parseColour(value string) colour {
 	value = asciiLower(strings.TrimSpace(value))
-	if c, ok := names[value]; ok {
+	if c, ok := colourNames[value]; ok {
 		return c
 	}
 	if args, ok := strings.CutPrefix(value, "rgb"); ok {
@@ -68,7 +68,7 @@ func parseColour(value string) colour {
 	}
 	hex := strings.TrimPrefix(value, "#")
 	if hex == "" || len(hex) > 8 {
-		return colour{} // an error of strconv would cost memory for every element
+		return colour{} // strconv's error would cost memory for every element
 	}
 	n, err := strconv.ParseUint(hex, 16, 32)
 	if err != nil {
@@ -101,11 +101,12 @@ func arguments(args string) []string {
 	if !strings.HasPrefix(args, "(") || !strings.HasSuffix(args, ")") {
 		return nil
 	}
-	return strings.FieldsFunc(args[1:len(args)-1], func(r rune) bool { return r == ',' || r == '/' || asciiSpace(r) })
+	separator := func(r rune) bool { return r == ',' || r == '/' || asciiSpace(r) }
+	return strings.FieldsFunc(args[1:len(args)-1], separator)
 }
 
-// lightness reads what follows "hsl", of which only white, black and what is
-// transparent matter.
+// lightness reads what follows "hsl". It knows only white, black and transparent, which
+// are enough to hide text.
 func lightness(args string) colour {
 	fields := arguments(args)
 	if len(fields) < 3 {

@@ -13,9 +13,9 @@ import (
 	"pulse/lib/message/messagetest"
 )
 
-// TestCorpus parses testdata/broken/NN-name.eml, --scope full. NN-name.want says
-// why the mail is there, then after a blank line what is expected of it. In all of
-// them HIDDEN is what must never be text, and SEEN what must be.
+// TestCorpus parses testdata/broken/NN-name.eml with --scope full. NN-name.want says why
+// the mail is there and, after a blank line, what the result must be. In all of them HIDDEN
+// must never be part of the text, and SEEN must be.
 func TestCorpus(t *testing.T) {
 	paths, err := filepath.Glob("testdata/broken/*.eml")
 	if err != nil || len(paths) < 110 {
@@ -59,7 +59,7 @@ func attached(m envelope.Message) (all string) {
 	return all
 }
 
-// answer is what is expected of a mail, a line for each fact.
+// answer returns what a .want file says about a mail, a line for each fact.
 func answer(m envelope.Message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fields %d\ndefects", len(m.Headers))

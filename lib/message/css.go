@@ -2,12 +2,12 @@ package message
 
 import "strings"
 
-// plainCSS returns css in lower case and without what could look like structure
-// and is none (CSS Syntax §4): comments, escapes, what stands in strings and
-// addresses, and the comment signs that old pages put around a sheet.
+// plainCSS returns css in lower case, without anything that only looks like structure (CSS
+// Syntax §4): comments, escapes, the content of strings and addresses, and the comment
+// signs that old pages put around a sheet.
 func plainCSS(css string) string {
 	if !strings.ContainsFunc(css, special) {
-		return css // most attributes are plain, and many
+		return css // there are many attributes, and most are plain
 	}
 	var b strings.Builder
 	b.Grow(len(css))
@@ -45,12 +45,12 @@ func plainCSS(css string) string {
 	return b.String()
 }
 
-// special reports whether r keeps CSS from being plain as it is.
+// special reports whether CSS with r may not be plain.
 func special(r rune) bool {
 	return r > 127 || !nameByte(byte(r)) && r != ' ' && r != ':' && r != ';' && r != '#'
 }
 
-// upTo returns how many bytes of s end with end: all, if it is not there.
+// upTo returns the length of s up to and including end, or of all of s if it has no end.
 func upTo(s, end string) int {
 	if i := strings.Index(s, end); i >= 0 {
 		return i + len(end)
@@ -66,8 +66,8 @@ func quoted(s string) bool {
 	return s != "" && (s[0] == '"' || s[0] == '\'')
 }
 
-// stringEnd returns the length of the string that s begins with, quotes included;
-// a line end ends one too (CSS Syntax §4.3.5).
+// stringEnd returns the length of the string that s begins with, including its quotes. A
+// line end ends a string, too (CSS Syntax §4.3.5).
 func stringEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -82,7 +82,7 @@ func stringEnd(s string) int {
 	return len(s)
 }
 
-// writeWord writes what a name may hold.
+// writeWord writes those bytes of s that a name may have.
 func writeWord(b *strings.Builder, s string) {
 	for i := 0; i < len(s); i++ {
 		if c := lowerByte(s[i]); nameByte(c) {
@@ -95,9 +95,9 @@ func nameByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c > 127
 }
 
-// cssEscape decodes what stands after a backslash: up to six hex digits and a
-// blank, or any character (CSS Syntax §4.3.7). What is no part of a name becomes
-// an underscore: an escape is never structure.
+// cssEscape decodes what follows a backslash: up to six hex digits and a blank, or any
+// character (CSS Syntax §4.3.7). A character that a name may not have becomes an
+// underscore, because an escape is never structure.
 func cssEscape(s string) (r rune, n int) {
 	for n < len(s) && n < 6 && unhex(s[n]) < 16 {
 		r = r<<4 | rune(unhex(s[n]))

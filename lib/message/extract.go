@@ -7,7 +7,7 @@ import (
 	"pulse/lib/envelope"
 )
 
-// extract adds the text of a readable part; errFull says that it did not fit.
+// extract adds the text of a readable part. It returns errFull if it did not fit.
 func (p *parser) extract(out *collector, pt *part) error {
 	if pt.kind != "text/html" {
 		d := p.decoded(pt)
@@ -30,11 +30,11 @@ func (p *parser) extract(out *collector, pt *part) error {
 	return err
 }
 
-// decoded is the text of a part as UTF-8.
+// decoded reads the text of a part as UTF-8.
 type decoded struct {
 	io.Reader
-	transfer *pieces   // what undoes the transfer encoding, or nil
-	charset  *replaced // what comes out of the charset's decoder, or nil
+	transfer *pieces   // undoes the transfer encoding, or nil
+	charset  *replaced // reads from the charset's decoder, or nil
 }
 
 func (p *parser) decoded(pt *part) *decoded {
@@ -58,7 +58,8 @@ func (p *parser) decoded(pt *part) *decoded {
 	return &d
 }
 
-// judge names what did not decode. The end of a cut part is nobody's fault.
+// judge adds a defect if something did not decode. A cut part is not judged, because its
+// last characters may be cut, too.
 func (p *parser) judge(pt *part, d *decoded) {
 	if !pt.cut && (d.transfer != nil && d.transfer.broken || d.charset != nil && d.charset.seen) {
 		p.add(envelope.BrokenEncoding)

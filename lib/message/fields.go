@@ -1,8 +1,8 @@
 package message
 
-// Fields splits raw the way Parse does and returns the header fields as they
-// came, bytes and folding, each with the CRLF at its end, and the body as far as
-// it was fetched. Of a header over MaxHeader it is the beginning.
+// Fields splits raw as Parse does. It returns the header fields as they came, in their
+// bytes and folding, each with the CRLF at its end, and the body as far as it was fetched.
+// A header over MaxHeader is cut there.
 func Fields(raw Raw) (fields []string, body []byte) {
 	head, _, rest := splitHeader(raw.Header)
 	var p parser

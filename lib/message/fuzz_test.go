@@ -32,11 +32,11 @@ func seeds(f *testing.F) {
 	}
 }
 
-// check holds a message against what every later stage relies on.
+// check checks what every later stage relies on in a message.
 func check(t *testing.T, raw []byte, opt Options) envelope.Message {
 	t.Helper()
 	m := Parse(Raw{Header: raw, Size: int64(len(raw))}, opt)
-	if len(m.Headers) > MaxFields || len([]rune(m.Text)) > opt.limit() || len(m.Attachments) > MaxParts {
+	if len(m.Headers) > maxFields || len([]rune(m.Text)) > opt.limit() || len(m.Attachments) > maxParts {
 		t.Fatalf("over a bound: %d fields, %d bytes of text, %d attachments", len(m.Headers), len(m.Text), len(m.Attachments))
 	}
 	for _, s := range []string{m.Text, m.From, m.Subject} {
@@ -68,8 +68,8 @@ func check(t *testing.T, raw []byte, opt Options) envelope.Message {
 	return m
 }
 
-// Any header gives a record that every stage accepts; line ends do not change what
-// it says; every byte of a header without a defect stands in its fields.
+// FuzzHeader: any header gives a record that every stage accepts. Line ends do not change
+// it. Every byte of a header without a defect stands in its fields.
 func FuzzHeader(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -91,8 +91,8 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// Where lines end with CRLF, any LF or CR besides is a defect that bars; elsewhere one
-// kind of line end is none.
+// FuzzLineEnds: where lines end with CRLF, any other LF or CR is a defect that bars.
+// Elsewhere a single kind of line end is not a defect.
 func FuzzLineEnds(f *testing.F) {
 	seeds(f)
 	for _, s := range []string{"A: b\r\n\r\nbody\r\n", "A: b\r\n\nbody", "A: b\n\r\n", "A: b\rC: d\r\n", "A: b\r\n\r\n\r", "A: b\r\r\n\r\n"} {
@@ -113,7 +113,7 @@ func FuzzLineEnds(f *testing.F) {
 	})
 }
 
-// rebuilt and squeezed write a header without the blanks behind its colons.
+// rebuilt and squeezed return a header without the blanks after its colons.
 func rebuilt(fields []envelope.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
@@ -127,21 +127,20 @@ func squeezed(s string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(s, "\n"), " ", "")
 }
 
-// Any message gives bounded, printable text, the same for snippet and full as far
-// as the snippet goes.
+// FuzzText: any message gives bounded, printable text. The full text begins with the
+// snippet.
 func FuzzText(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		full := check(t, raw, Options{Scope: envelope.Full})
 		snippet := check(t, raw, Options{Scope: envelope.Snippet})
-		if len(raw) < SnippetWindow && !strings.HasPrefix(full.Text, snippet.Text) {
+		if len(raw) < snippetWindow && !strings.HasPrefix(full.Text, snippet.Text) {
 			t.Fatalf("full text\n%q\ndoes not begin with the snippet\n%q", full.Text, snippet.Text)
 		}
 	})
 }
 
-// No markup and no attribute of HTML survives: a marker that stands in one never
-// reaches the text.
+// FuzzHTML: no markup and no attribute survives. A marker in one never reaches the text.
 func FuzzHTML(f *testing.F) {
 	f.Add("<p>a</p>", "x")
 	f.Add("<div style='display:none'>", "</span>")
@@ -159,7 +158,7 @@ func FuzzHTML(f *testing.F) {
 			"<p class=h>" + inside + marker + "</p><style>.h{display:none}</style>",
 			before + "<div style='display:none'><p>" + inside + marker + "</span></b>" + marker,
 		} {
-			out := collector{limit: DefaultMaxText}
+			out := collector{limit: defaultMaxText}
 			sheet, err := readSheet(strings.NewReader(page))
 			if err != nil {
 				t.Fatal(err)
@@ -177,8 +176,8 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// No style sheet keeps one that follows from hiding, and none costs more than its
-// bounds.
+// FuzzSheet: no style sheet prevents a later one from hiding text, and none costs more than
+// its bounds.
 func FuzzSheet(f *testing.F) {
 	for _, css := range []string{
 		".a{content:\"{\"}", `.a{b:\7b`, "@media (min-width:1px){.a{", "@import url(a;b);", "<!-- .a{} -->", ".a{.b{.c{", "/*", "a:url(",
@@ -201,7 +200,7 @@ func FuzzSheet(f *testing.F) {
 		if sheet.n > maxRules || len(sheet.rules) > maxRules {
 			t.Fatalf("%d rules", sheet.n)
 		}
-		out := collector{limit: DefaultMaxText}
+		out := collector{limit: defaultMaxText}
 		if err := readHTML(&out, strings.NewReader(page), sheet); err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +210,8 @@ func FuzzSheet(f *testing.F) {
 	})
 }
 
-// What the standard decoders accept, ours read alike; what they refuse, ours bound.
+// FuzzTransfer: our decoders read what the standard ones accept in the same way, and their
+// output is bounded for what those refuse.
 func FuzzTransfer(f *testing.F) {
 	f.Add([]byte("aGVsbG8="))
 	f.Add([]byte("a=3Db=\r\nc"))

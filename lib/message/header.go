@@ -9,8 +9,8 @@ import (
 )
 
 // splitHeader cuts b before and after the blank line that ends the header (RFC 5322
-// §2.1); head does not keep a leading mbox "From " line, which some tools leave in saved
-// messages. Lines end with CRLF or LF.
+// §2.1). Lines end with CRLF or LF. head does not have the mbox "From " line that some
+// tools leave at the beginning of saved messages.
 func splitHeader(b []byte) (head, blank, body []byte) {
 	if FromLine(b) {
 		i := bytes.IndexByte(b, '\n') + 1
@@ -32,16 +32,16 @@ func splitHeader(b []byte) (head, blank, body []byte) {
 	return b, nil, nil
 }
 
-// mixed reports whether some lines of a header end with CRLF and some with LF. One
-// reader takes both, another only the first, and where the header ends they then differ.
+// mixed reports whether some lines of a header end with CRLF and some with LF. Some readers
+// take both and some only CRLF, so they differ in where the header ends.
 func mixed(head, blank []byte) bool {
 	lf, crlf := []byte("\n"), []byte("\r\n")
 	strict := bytes.Count(head, crlf) + bytes.Count(blank, crlf)
 	return strict > 0 && strict < bytes.Count(head, lf)+bytes.Count(blank, lf)
 }
 
-// stray reports whether a LF or CR is no part of a CRLF. A CR where what was fetched was
-// cut may be.
+// stray reports whether an LF or CR is not part of a CRLF. A CR at the end of what was
+// fetched may be.
 func (r *Raw) stray() bool {
 	head, body := r.Header, r.Body
 	if len(head) > MaxHeader {
@@ -68,15 +68,15 @@ func stray(b []byte) bool {
 	return bytes.Count(b, []byte{'\r'}) != lines
 }
 
-// FromLine reports whether b begins with the "From " line of an mbox. "From : x" is a
-// field, and one that a spoofer would like to see dropped.
+// FromLine reports whether b begins with the "From " line of an mbox. "From : x" is a field
+// instead, one that a spoofer would like to see dropped.
 func FromLine(b []byte) bool {
 	rest, ok := bytes.CutPrefix(b, []byte("From "))
 	return ok && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t"), []byte(":"))
 }
 
-// headerBlock returns head with CRLF line ends, cut behind the last line that fits
-// into MaxHeader.
+// headerBlock returns head with CRLF line ends, cut after the last line that fits into
+// MaxHeader.
 func (p *parser) headerBlock(head []byte) string {
 	if len(head) == 0 {
 		return ""
@@ -95,15 +95,15 @@ func (p *parser) headerBlock(head []byte) string {
 	return string(block)
 }
 
-// fields splits a block whose lines all end with CRLF. Names stay untrimmed, so
-// that "From : x" remains another name than "From: x" for who looks.
+// fields splits a block whose lines all end with CRLF. It does not trim names, so that a
+// caller can tell "From : x" from "From: x".
 func (p *parser) fields(block string) []envelope.Field {
 	list := make([]envelope.Field, 0, 32)
 	for len(block) > 0 {
 		end := fieldEnd(block)
 		raw := block[:end-2]
 		block = block[end:]
-		if len(list) == MaxFields {
+		if len(list) == maxFields {
 			p.add(envelope.TooManyFields)
 			break
 		}
@@ -129,7 +129,7 @@ func fieldEnd(block string) int {
 	}
 }
 
-// field splits one field, folding included and the last line end not.
+// field splits one field, which has its folding but not the line end.
 func (p *parser) field(raw string) (envelope.Field, bool) {
 	if hasControl(raw) {
 		p.add(envelope.ControlInHeader)
@@ -149,8 +149,8 @@ func (p *parser) field(raw string) (envelope.Field, bool) {
 	return envelope.Field{Name: name, Value: strings.TrimPrefix(value, " ")}, true
 }
 
-// plainName reports whether name is a field name (RFC 5322 §3.6.8), perhaps with
-// the blanks before the colon that §4.5 allowed once.
+// plainName reports whether name is a field name (RFC 5322 §3.6.8). It may end with blanks,
+// which the obsolete syntax has before the colon (§4.5).
 func plainName(name string) bool {
 	name = strings.TrimRight(name, " \t")
 	for i := 0; i < len(name); i++ {
@@ -161,7 +161,7 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// hasControl reports whether s holds a control other than HTAB and the CRLF of its
+// hasControl reports whether s has a control character other than HTAB and the CRLF of its
 // folding.
 func hasControl(s string) bool {
 	for i := 0; i < len(s); i++ {
@@ -186,8 +186,8 @@ func validUTF8(s string) string {
 	return string(b)
 }
 
-// find returns the first field whose trimmed name is lower, in ASCII whatever its
-// case, or nil.
+// find returns the first field whose trimmed name is lower, with ASCII letters in any case,
+// or nil.
 func find(fields []envelope.Field, lower string) *envelope.Field {
 	for i := range fields {
 		if name := strings.TrimRight(fields[i].Name, " \t"); equalFold(name, lower) {
@@ -197,7 +197,7 @@ func find(fields []envelope.Field, lower string) *envelope.Field {
 	return nil
 }
 
-// equalFold reports whether s is lower, ASCII letters in any case. Unicode folding
+// equalFold reports whether s is lower, with ASCII letters in any case. Unicode folding
 // would take U+212A for a k.
 func equalFold(s, lower string) bool {
 	if len(s) != len(lower) {

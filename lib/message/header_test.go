@@ -12,7 +12,7 @@ func parse(raw string, scope envelope.Scope) envelope.Message {
 	return Parse(Raw{Header: []byte(raw), Size: int64(len(raw))}, Options{Scope: scope})
 }
 
-// list makes fields of names and values.
+// list returns fields with the given names and values.
 func list(s ...string) []envelope.Field {
 	fields := []envelope.Field{}
 	for i := 0; i < len(s); i += 2 {
@@ -73,8 +73,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// Over IMAP each line ends with CRLF, in the header and in what there is of the body;
-// a CR where it was cut is no defect.
+// TestStrayLineEnds: over IMAP each line must end with CRLF, in the header and in as much
+// of the body as there is. A CR where the body was cut is not a defect.
 func TestStrayLineEnds(t *testing.T) {
 	long := "A: " + strings.Repeat("x", MaxHeader)
 	for _, tt := range []struct {
@@ -97,7 +97,7 @@ func TestStrayLineEnds(t *testing.T) {
 	}
 }
 
-// The largest header that is kept whole, and one byte more.
+// TestHeaderBound: the largest header is kept whole, and one with a byte more is cut.
 func TestHeaderBound(t *testing.T) {
 	for over := range 2 {
 		raw := "A: " + strings.Repeat("x", MaxHeader-len("A: \r\n")+over) + "\n\n"
@@ -109,19 +109,18 @@ func TestHeaderBound(t *testing.T) {
 }
 
 func TestTooManyFields(t *testing.T) {
-	m := parse(strings.Repeat("A: b\n", MaxFields), envelope.Headers)
-	if len(m.Headers) != MaxFields || len(m.Defects) != 0 {
+	m := parse(strings.Repeat("A: b\n", maxFields), envelope.Headers)
+	if len(m.Headers) != maxFields || len(m.Defects) != 0 {
 		t.Errorf("%d fields, defects %q", len(m.Headers), m.Defects)
 	}
-	m = parse(strings.Repeat("A: b\n", MaxFields+1), envelope.Headers)
-	if len(m.Headers) != MaxFields || m.Unverifiable() != envelope.TooManyFields {
+	m = parse(strings.Repeat("A: b\n", maxFields+1), envelope.Headers)
+	if len(m.Headers) != maxFields || m.Unverifiable() != envelope.TooManyFields {
 		t.Errorf("%d fields, defects %q", len(m.Headers), m.Defects)
 	}
 }
 
-// The same message has the same digest whichever way it came: with LF from a
-// Maildir, with CRLF and split by a server, behind a From_ line, and whatever
-// scope was asked for.
+// TestDigest: a message has the same digest however it came: with LF from a Maildir, with
+// CRLF and split from a server, after a From_ line, and for any scope.
 func TestDigest(t *testing.T) {
 	lf := "From: a\nSubject: b\n c\n\nbody\n"
 	crlf := strings.ReplaceAll(lf, "\n", "\r\n")

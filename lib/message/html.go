@@ -9,16 +9,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The bounds of HTML: how much of a message is looked at, how large one tag may be
-// (data: URIs are), and how many elements may be open; those opened deeper are
-// treated as hidden.
+// The bounds of HTML.
 const (
-	maxHTML = 8 << 20
-	maxTag  = 4 << 20
-	maxOpen = 256
+	maxHTML = 8 << 20 // bytes of a message
+	maxTag  = 4 << 20 // bytes of one tag: data: URIs are large
+	maxOpen = 256     // open elements; those that are nested deeper count as hidden
 )
 
-// budget reads at most left bytes; errFull says that there are more.
+// budget reads at most left bytes. It returns errFull if there are more.
 type budget struct {
 	r    io.Reader
 	left int64
@@ -33,8 +31,8 @@ func (b *budget) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readHTML adds the text that a person would see, given what the page's style
-// sheets say (none is fetched, nothing is run).
+// readHTML adds the text that a person would see, given the page's own style sheets. None
+// is fetched, and nothing is run.
 func readHTML(out *collector, r io.Reader, s *sheet) error {
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxTag)
@@ -47,7 +45,7 @@ func readHTML(out *collector, r io.Reader, s *sheet) error {
 			case errors.Is(err, io.EOF):
 				return nil
 			case errors.Is(err, html.ErrBufferExceeded):
-				return errFull // what follows is not looked at
+				return errFull // what follows is not read
 			default:
 				return err
 			}
@@ -71,17 +69,17 @@ func readHTML(out *collector, r io.Reader, s *sheet) error {
 type page struct {
 	out   *collector
 	open  []element
-	path  []step // the same elements, in short: end tags search it
+	path  []step // the same elements in short, for end tags to search
 	over  int    // elements opened beyond maxOpen
 	sheet *sheet
 	gap   bool // white space is due before the next word
 }
 
-// element is an open element with what its text inherits.
+// element is an open element with the properties that its text inherits.
 type element struct {
 	tag       atom.Atom
 	name      string // of an element that has no atom
-	hidden    bool   // for good; what follows a child can undo
+	hidden    bool   // for good; a child can undo those below
 	unseen    bool   // visibility: hidden
 	tiny      bool   // too small to read
 	pre       bool
@@ -92,7 +90,7 @@ func (e *element) seen() bool {
 	return !e.hidden && !e.unseen && !e.tiny && !e.ink.looksLike(e.back)
 }
 
-// step is what a search for the element that an end tag closes looks at.
+// step is an open element as the search for what an end tag closes sees it.
 type step struct {
 	tag     atom.Atom
 	barrier bool
@@ -103,7 +101,7 @@ func (p *page) push(el element) {
 	p.path = append(p.path, step{el.tag, barrier(el.tag)})
 }
 
-// cut closes all elements but the first n.
+// cut closes all elements except the first n.
 func (p *page) cut(n int) { p.open, p.path = p.open[:n], p.path[:n] }
 
 func (p *page) top() element {
@@ -113,7 +111,7 @@ func (p *page) top() element {
 	return p.open[len(p.open)-1]
 }
 
-// never is what a page shows no text of, or none without running something.
+// never has the elements whose text a page does not show, or not without running something.
 var never = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Title: true, atom.Template: true,
 	atom.Noscript: true, atom.Iframe: true, atom.Noembed: true, atom.Noframes: true,
@@ -122,14 +120,14 @@ var never = map[atom.Atom]bool{
 	atom.Textarea: true, atom.Select: true, atom.Datalist: true, atom.Dialog: true,
 }
 
-// void elements have no end tag (HTML §13.1.2).
+// void has the elements without an end tag (HTML §13.1.2).
 var void = map[atom.Atom]bool{
 	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true,
 	atom.Hr: true, atom.Img: true, atom.Input: true, atom.Link: true, atom.Meta: true,
 	atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
 }
 
-// lines is how many line ends stand around an element's text.
+// lines has the elements whose text has line ends around it, and how many.
 var lines = map[atom.Atom]int{
 	atom.P: 2, atom.H1: 2, atom.H2: 2, atom.H3: 2, atom.H4: 2, atom.H5: 2, atom.H6: 2,
 	atom.Blockquote: 2, atom.Pre: 2, atom.Ul: 1, atom.Ol: 1, atom.Dl: 1, atom.Li: 1,
@@ -147,8 +145,8 @@ func named(name []byte) (atom.Atom, string) {
 	return 0, string(name)
 }
 
-// start opens an element, or acts on one that has no content; closed says that its
-// tag ends with a slash.
+// start opens an element, or acts on one that has no content. closed says that its tag ends
+// with a slash.
 func (p *page) start(z *html.Tokenizer, closed bool) error {
 	name, more := z.TagName()
 	tag, own := named(name)
@@ -192,7 +190,7 @@ func (p *page) before(tag atom.Atom) error {
 	return p.breaks(lines[tag])
 }
 
-// breaks makes sure that n line ends stand at the end of the text.
+// breaks makes sure that the text ends with n line ends.
 func (p *page) breaks(n int) error {
 	if n == 0 {
 		return nil
@@ -221,7 +219,8 @@ func (p *page) write(s string) error {
 	return nil
 }
 
-// implied closes what the start of tag closes by itself (HTML §13.1.2.4).
+// implied closes the elements that the start of tag closes without an end tag (HTML
+// §13.1.2.4).
 func (p *page) implied(tag atom.Atom) {
 	top := p.top().tag
 	switch {
@@ -238,13 +237,13 @@ func (p *page) implied(tag atom.Atom) {
 	}
 }
 
-// barrier stops the search for what an end tag closes: a stray </span> does not
-// end a hidden <span> around a <div> (HTML §13.2.4.2).
+// barrier reports whether an element stops the search for what an end tag closes. A stray
+// </span> in a <div> does not end a hidden <span> around that (HTML §13.2.4.2).
 func barrier(tag atom.Atom) bool {
 	return lines[tag] > 0 || tag == atom.Td || tag == atom.Th
 }
 
-// end closes an element and all that is open inside.
+// end closes an element and all elements that are open inside it.
 func (p *page) end(name []byte) error {
 	tag, own := named(name)
 	if p.over > 0 {
@@ -291,13 +290,13 @@ func (p *page) text(b []byte) error {
 	return nil
 }
 
-// lineStart reports whether nothing stands on the current line yet.
+// lineStart reports whether the current line is still empty.
 func (p *page) lineStart() bool {
 	n := len(p.out.blanks)
 	return p.out.n == 0 && n == 0 || n > 0 && p.out.blanks[n-1] == '\n'
 }
 
-// asciiSpace is what HTML collapses; a no-break space is not.
+// asciiSpace reports whether HTML collapses r. It does not collapse a no-break space.
 func asciiSpace(r rune) bool {
 	return r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\f'
 }

@@ -1,12 +1,12 @@
-// Package message turns the raw bytes of one message into what a record says of
-// it: header fields as they came, text that is safe to read, defects (RFC 5322,
+// Package message turns the raw bytes of one message into the members of a record that
+// describe it: header fields as they came, text that is safe to read, defects (RFC 5322,
 // RFC 2045 to 2047; pulse-record(5)).
 //
-// Invariant: any bytes give a message, in bounded memory and linear time; what
-// was cut, guessed or could not be read has a name among its defects, or the text
-// is called truncated. Nothing here decides whether a sender is believed. Caveat: hidden HTML is found as a person would
-// find it in common mail clients, by inline styles and simple style sheets; there
-// are tricks left, and text is never safe to obey.
+// Invariant: any bytes give a message, in bounded memory and linear time. Whatever was
+// cut, guessed or unreadable has a name among its defects, or the text counts as
+// truncated. Nothing here decides whether a sender is believed. Caveat: text that common
+// mail clients would hide is left out, by inline styles and simple style sheets. There are
+// tricks left, and text is never safe to obey.
 package message
 
 import (
@@ -21,42 +21,42 @@ import (
 
 // The bounds of what is read of a message.
 const (
-	MaxHeader  = 256 << 10 // bytes of the header block, line ends counted as two
+	MaxHeader  = 256 << 10 // bytes of the header block; a line end counts as two
 	MaxMessage = 25 << 20  // bytes of the whole message
-	MaxFields  = 1000      // header fields
-	MaxDepth   = 20        // nested multiparts
-	MaxParts   = 200       // parts in all
+	maxFields  = 1000      // header fields
+	maxDepth   = 20        // nested multiparts
+	maxParts   = 200       // parts in all
 )
 
 // The bounds of what is emitted, in characters (Unicode code points).
 const (
-	SnippetText    = 1000
-	DefaultMaxText = 20_000
-	MostMaxText    = 200_000 // a record of this much stays under record.DefaultMax
+	snippetText    = 1000
+	defaultMaxText = 20_000
+	MostMaxText    = 200_000 // a record with so much text stays under record.DefaultMax
 	maxShown       = 1000    // of From and Subject, decoded for people
 	maxName        = 255     // of an attachment's name and type
-	maxValue       = 8 << 10 // bytes of a Content-Type, or of a field with encoded words, that are looked at
-	maxBoundary    = 70      // of a boundary (RFC 2046 §5.1.1); a longer one is named and used
+	maxValue       = 8 << 10 // bytes that are read of a Content-Type, or of a field with encoded words
+	maxBoundary    = 70      // of a boundary (RFC 2046 §5.1.1); a longer one is a defect, and is used
 )
 
-// SnippetWindow is how many bytes of the body the snippet scope looks at. All
-// sources cut there, so that the same message gives the same snippet.
-const SnippetWindow = 64 << 10
+// snippetWindow is how many bytes of the body the snippet scope reads. All sources cut
+// there, so that the same message gives the same snippet.
+const snippetWindow = 64 << 10
 
-// Raw is a message as its source gave it. Servers often estimate Size; only one of
-// more than twice what came is a defect.
+// Raw is a message as its source gave it. Servers often estimate Size, so it is a defect
+// only if it is more than twice what came.
 type Raw struct {
 	Header  []byte // the header block; what follows its blank line is body
 	Body    []byte // more of the body, if the source keeps it apart
-	Size    int64  // bytes of the whole message, by the source's own account
+	Size    int64  // bytes of the whole message, as the source says
 	Partial bool   // Body is only the beginning
-	CRLF    bool   // the source ends each line so, and nothing else is a line end
+	CRLF    bool   // the source ends each line with CRLF, and nothing else is a line end
 }
 
 // Options says how much text is wanted.
 type Options struct {
 	Scope   envelope.Scope
-	MaxText int // characters for scope full; 0 is DefaultMaxText
+	MaxText int // characters for scope full; 0 for 20,000
 }
 
 // Window returns how many bytes of the body a source must give for the scope. One
@@ -68,21 +68,21 @@ func (o Options) Window() int64 {
 	case envelope.Full:
 		return MaxMessage + 1
 	}
-	return SnippetWindow
+	return snippetWindow
 }
 
 func (o Options) limit() int {
 	switch {
 	case o.Scope == envelope.Snippet:
-		return SnippetText
+		return snippetText
 	case o.MaxText > 0:
 		return o.MaxText
 	}
-	return DefaultMaxText
+	return defaultMaxText
 }
 
-// Parse fills all of a message that its bytes tell; Source, UID, Received and
-// Fetched are the caller's.
+// Parse returns the message that the bytes describe. The caller sets Source, UID, Received
+// and Fetched.
 func Parse(raw Raw, opt Options) envelope.Message {
 	p := parser{limit: opt.limit(), partial: raw.Partial}
 	head, blank, rest := splitHeader(raw.Header)
@@ -117,19 +117,21 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	return m
 }
 
-// Unavailable returns what a record says of a message that the source names and can't
-// give. Its digest is over where it lies, or two of them would be one task. That text
-// does not end with CRLF as every header block does, so no message has its digest.
+// Unavailable returns what a record says about a message that the source names and can't
+// give. Its digest is over its place, because otherwise two of them would be one task. The
+// digested text does not end with CRLF as every header block does, so no message has its
+// digest.
 func Unavailable(source string, validity, uid uint32, scope envelope.Scope) envelope.Message {
 	m := envelope.Message{
 		Digest:  digest(fmt.Sprintf("%s: %d %d %s", envelope.Unavailable, validity, uid, source)),
-		Headers: []envelope.Field{}, Scope: scope, Truncated: true, Defects: []envelope.Defect{envelope.Unavailable},
+		Headers: []envelope.Field{}, Scope: scope, Truncated: true,
+		Defects: []envelope.Defect{envelope.Unavailable},
 	}
 	m.ID = m.Digest
 	return m
 }
 
-// join returns a followed by b and copies only if both hold something.
+// join returns a followed by b, and copies only if neither is empty.
 func join(a, b []byte) []byte {
 	switch {
 	case len(a) == 0:
@@ -140,8 +142,8 @@ func join(a, b []byte) []byte {
 	return slices.Concat(a, b)
 }
 
-// digest is over the header block with CRLF line ends and without the blank line,
-// so that IMAP, Maildir and mbox give one message the same digest.
+// digest returns the digest of a header block that has CRLF line ends and no blank line.
+// So IMAP, Maildir and mbox give a message the same digest.
 func digest(block string) string {
 	sum := sha256.Sum256([]byte(block))
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -161,7 +163,7 @@ type parser struct {
 	limit       int  // characters of text
 	partial     bool // the body is not whole
 	parts       int
-	html        int64 // bytes of HTML that may still be read
+	html        int64 // how many bytes of HTML may still be read
 	attachments []envelope.Attachment
 	defects     []envelope.Defect
 }

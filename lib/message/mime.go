@@ -20,7 +20,7 @@ type part struct {
 	cut      bool // the body is not whole
 }
 
-// texts are the readable parts found below one part, in order.
+// texts are the readable parts below one part, in order.
 type texts struct {
 	parts []part
 	plain bool // one of them is not HTML
@@ -38,7 +38,7 @@ func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 		if full = p.extract(&out, &found.parts[i]) == errFull; full {
 			break
 		}
-		_ = out.rune('\n') // where it does not fit, neither does what follows
+		_ = out.rune('\n') // if it does not fit, what follows does not fit either
 	}
 	if out.invalid {
 		p.add(envelope.InvalidUTF8)
@@ -73,8 +73,8 @@ func (p *parser) part(fields []envelope.Field, body []byte) part {
 	return pt
 }
 
-// only returns the first field of that name. That there is another is a defect:
-// readers differ in which they believe.
+// only returns the first field of that name. A second one is a defect, because readers
+// differ in which they believe.
 func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
 	f := find(fields, lower)
 	for i := range fields {
@@ -85,8 +85,9 @@ func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
 	return f
 }
 
-// mediaType parses a value like Content-Type's. What mime can't parse is read as
-// far as possible: mail that names a boundary badly is still read by its reader.
+// mediaType parses a value like that of Content-Type. It reads a value that package mime
+// can't parse as far as possible, because mail readers show a mail with a malformed
+// boundary, too.
 func (p *parser) mediaType(value string) (string, map[string]string) {
 	value = unfold(value)
 	if len(value) > maxValue {
@@ -111,7 +112,8 @@ func (p *parser) mediaType(value string) (string, map[string]string) {
 	return kind, params
 }
 
-// comment returns s without a comment at its end, legal and unknown to mime.
+// comment returns s without a comment at its end. Comments are legal, but package mime does
+// not know them.
 func comment(s string) string {
 	s, _, _ = strings.Cut(s, " (")
 	return s
@@ -119,15 +121,15 @@ func comment(s string) string {
 
 // walk finds the readable parts below pt and lists the others as attachments.
 func (p *parser) walk(pt part, depth int) texts {
-	if p.parts++; p.parts > MaxParts {
+	if p.parts++; p.parts > maxParts {
 		p.add(envelope.TooManyParts)
 		return texts{}
 	}
 	multipart := strings.HasPrefix(pt.kind, "multipart/")
 	switch {
 	case multipart && pt.params["boundary"] == "":
-		p.add(envelope.MalformedMIME) // the whole is shown as text
-	case multipart && depth > MaxDepth:
+		p.add(envelope.MalformedMIME) // all of it is shown as text
+	case multipart && depth > maxDepth:
 		p.add(envelope.TooDeep)
 		return texts{}
 	case multipart:
@@ -139,9 +141,9 @@ func (p *parser) walk(pt part, depth int) texts {
 	return texts{[]part{pt}, pt.kind != "text/html"}
 }
 
-// multipart walks the parts of a multipart. Of alternatives the first with plain
-// text is taken, else the first with any (RFC 2046 §5.1.4 would take the last:
-// the richest, and the easiest to hide something in). Of related parts it is the
+// multipart walks the parts of a multipart. Among alternatives it takes the first with
+// plain text, or else the first with any text. (RFC 2046 §5.1.4 would take the last, which
+// is the richest, and the easiest to hide something in.) Among related parts it takes the
 // root, the only one that a reader shows (RFC 2387 §3).
 func (p *parser) multipart(pt part, depth int) texts {
 	var all texts
@@ -167,7 +169,7 @@ func (p *parser) multipart(pt part, depth int) texts {
 			all.parts = append(all.parts, t.parts...)
 			all.plain = all.plain || t.plain
 		}
-		return p.parts <= MaxParts
+		return p.parts <= maxParts
 	})
 	if !found {
 		p.add(envelope.MalformedMIME)
@@ -178,8 +180,8 @@ func (p *parser) multipart(pt part, depth int) texts {
 	return all
 }
 
-// split yields the parts between the boundary lines (RFC 2046 §5.1.1) and reports
-// whether there was one.
+// split yields the parts between the boundary lines (RFC 2046 §5.1.1), and reports whether
+// there was such a line.
 func (p *parser) split(pt part, yield func(part) bool) (found bool) {
 	delimiter := []byte("--" + pt.params["boundary"])
 	rest, begin := pt.body, -1
@@ -207,8 +209,8 @@ func (p *parser) split(pt part, yield func(part) bool) (found bool) {
 	return found
 }
 
-// boundary finds the next line that begins with delimiter: where it begins, where
-// the next line begins, and whether it is the closing one.
+// boundary finds the next boundary line. It returns where that begins, where the next line
+// begins, and whether it is the closing one.
 func boundary(b []byte, pos int, delimiter []byte) (at, next int, last bool) {
 	for {
 		i := bytes.Index(b[pos:], delimiter)
@@ -232,14 +234,14 @@ func boundary(b []byte, pos int, delimiter []byte) (at, next int, last bool) {
 	}
 }
 
-// trimEOL removes the line end that belongs to the boundary behind it.
+// trimEOL removes the line end at the end of b, which belongs to the boundary after it.
 func trimEOL(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
 }
 
-// child reads the entity between two boundaries of a multipart. Its header is
-// bounded like the message's; defects in it do not matter to what the message's
-// header says.
+// child reads the entity between two boundaries of a multipart. Its header is bounded like
+// that of the message. The defects of this header are dropped, because they do not matter
+// to what the message's header says.
 func (p *parser) child(b []byte, multipart string, cut bool) part {
 	head, _, body := splitHeader(b)
 	if len(head) > 0 && len(body) == 0 && !bytes.Contains(head, []byte{':'}) {

@@ -2,16 +2,16 @@ package message
 
 import "strings"
 
-// dynamic are the pseudo-classes of a moment and the pseudo-elements: what they
-// hide is not the text, or not now.
+// dynamic has the pseudo-classes that apply only at times, and the pseudo-elements. They do
+// not hide the text, or not always.
 var dynamic = []string{
 	"::", ":before", ":after", ":hover", ":active", ":focus", ":visited", ":checked", ":target",
 	":first-l", ":disabled", ":empty", ":placeholder", ":selection",
 }
 
-// selector reads the last compound of a selector (Selectors §3): the key to file it
-// under and what an element needs besides. It is not ok for one that hides nothing
-// of what is on a page.
+// selector reads the last compound of a selector (Selectors §3). It returns the key under
+// which the rule is kept, and what else an element must have. ok is false for a selector
+// that can't hide a page's text.
 func selector(sel string) (key string, r rule, ok bool) {
 	for _, d := range dynamic {
 		if strings.Contains(sel, d) {
@@ -43,13 +43,13 @@ func selector(sel string) (key string, r rule, ok bool) {
 	return key, r, len(key) > 1
 }
 
-// partly reports whether a selector says more than its rule keeps.
+// partly reports whether a selector has conditions that its rule does not keep.
 func (r *rule) partly(sel string) bool {
 	return strings.ContainsAny(strings.TrimSpace(sel), " \t\r\n\f>+~:[")
 }
 
-// attributeSelectors writes those for class and id as the dot and the hash that
-// they stand for, and leaves out others.
+// attributeSelectors replaces those for class and id by the dot and the hash that they
+// stand for, and leaves out the others.
 func attributeSelectors(sel string) string {
 	for {
 		before, rest, ok := strings.Cut(sel, "[")
@@ -69,12 +69,12 @@ func attributeSelectors(sel string) string {
 	}
 }
 
-// screenWidth is the window, in CSS pixels, for which a page is read: that of a
-// common mail reader on a desk. Newsletters hold a text for each kind of screen and
-// hide all but one.
+// screenWidth is the width of the window for which a page is read, in CSS pixels: that of a
+// common mail reader on a desk. Newsletters have a text for each kind of screen and hide
+// all except one.
 const screenWidth = 1024
 
-// holds reports whether the rules in a block with this prelude hold.
+// holds reports whether the rules in a block with this prelude apply.
 func holds(prelude string) bool {
 	name, condition, _ := strings.Cut(prelude, " ")
 	name, more, _ := strings.Cut(name, "(") // "@media(min-width:1px)"
@@ -90,7 +90,7 @@ func holds(prelude string) bool {
 	return name == "@layer" || name == "@container" || name == "@scope" || !strings.HasPrefix(name, "@")
 }
 
-// screen reports whether one of a list of media queries is true of the window.
+// screen reports whether one of a list of media queries is true for the window.
 func screen(list string) bool {
 	for _, query := range strings.Split(list, ",") {
 		if query = strings.TrimSpace(query); matches(query) {
@@ -119,8 +119,8 @@ func matches(query string) bool {
 	return true
 }
 
-// fits reports whether the window has a media feature. One that is not known holds:
-// it may hide something.
+// fits reports whether the window has a media feature. An unknown one counts as present,
+// because the rules under it may hide something.
 func fits(feature string) bool {
 	if strings.Contains(feature, "prefers-color-scheme") {
 		return !strings.Contains(feature, "dark")

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The bounds of style sheets. A page whose sheets break one has no text, and an
-// element beyond one is hidden: what is not read of them could hide anything.
+// The bounds of style sheets. A page whose sheets exceed one has no text, and an element
+// that exceeds one is hidden, because the rules that are not applied could hide anything.
 const (
 	maxSheet    = 256 << 10 // bytes, in all
 	maxSelector = 1000      // bytes
@@ -18,29 +18,30 @@ const (
 	maxAlike    = 32        // rules for one class, id or element
 	maxNested   = 8         // blocks in blocks
 	maxClasses  = 50        // of an element
-	maxWork     = 2_000_000 // rules and their classes held against elements
+	maxWork     = 2_000_000 // comparisons of rules and their classes with elements
 )
 
-// sheet is what a page's own style sheets say: of a selector the last element, with
-// its classes and its id. Where it says more, only what hides is taken from it.
+// sheet is what a page's own style sheets say. It keeps the last element of a selector,
+// with its classes and its id. If a selector has more conditions, only a rule that hides is
+// kept.
 type sheet struct {
 	rules map[string][]rule // by "#id", ".class", "element" or "*"
 	n     int               // rules
 	size  int               // bytes read
-	work  int               // done in matching
-	over  bool              // more than was read
+	work  int               // comparisons made
+	over  bool              // a bound is exceeded
 }
 
-// rule is what holds for an element of that name with all the classes; an empty
-// name is any.
+// rule applies to an element with that name and all the classes. An empty name stands for
+// any.
 type rule struct {
 	name    string
 	classes []string
 	style   style
 }
 
-// readSheet reads all style elements of a page, for they hold for what stands
-// before them too. It returns nil if they are more than the bounds allow.
+// readSheet reads all style elements of a page first, because they also apply to what
+// stands before them. It returns nil if they exceed the bounds.
 func readSheet(r io.Reader) (*sheet, error) {
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxTag)
@@ -76,7 +77,7 @@ func (s *sheet) whole() *sheet {
 	return s
 }
 
-// forScreen reports whether a style element's sheet holds for a common screen.
+// forScreen reports whether a style element's sheet applies to a common screen.
 func forScreen(z *html.Tokenizer, more bool) bool {
 	for more {
 		var name, value []byte
@@ -109,7 +110,7 @@ func (s *sheet) parse(css string, depth int) {
 		end := blockEnd(rest)
 		block := rest[:end]
 		css = rest[min(end+1, len(rest)):]
-		// What ends with a semicolon is a statement like @import, or a declaration.
+		// A statement like @import, or a declaration, ends with a semicolon.
 		prelude = strings.Trim(prelude[strings.LastIndexByte(prelude, ';')+1:], "} \t\r\n\f")
 		if !strings.HasPrefix(prelude, "@") {
 			s.selectors(prelude, parseStyle(block))
@@ -120,7 +121,7 @@ func (s *sheet) parse(css string, depth int) {
 	}
 }
 
-// blockEnd returns where the brace that closes the block stands.
+// blockEnd returns the position of the brace that closes the block.
 func blockEnd(css string) int {
 	depth := 0
 	for i := 0; i < len(css); i++ {
@@ -207,7 +208,7 @@ func (s *sheet) apply(key, name string, classes []string, el *element) {
 	}
 }
 
-// within reports whether all holds every one of some.
+// within reports whether all has every element of some.
 func within(some, all []string) bool {
 	for _, c := range some {
 		if !slices.Contains(all, c) {

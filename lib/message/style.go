@@ -9,13 +9,13 @@ import (
 
 // style is what declarations say about whether text can be seen.
 type style struct {
-	hidden     bool // display: none and everything else that a child can't undo
+	hidden     bool // display: none, and anything else that a child can't undo
 	visibility string
 	size       string // font-size
 	ink, back  colour
 }
 
-// The attributes that matter to whether text can be seen.
+// The attributes that decide whether text can be seen.
 const (
 	hiddenAttr = iota
 	popoverAttr
@@ -30,8 +30,8 @@ const (
 
 var attrNames = [attrs]string{"hidden", "popover", "class", "id", "style", "color", "text", "bgcolor"}
 
-// attributes applies what the tag's attributes and the style sheet say to el. Of
-// two attributes of one name the first counts (HTML §13.2.5.33).
+// attributes applies the tag's attributes and the style sheet to el. If an attribute occurs
+// twice, the first one counts (HTML §13.2.5.33).
 func (p *page) attributes(el *element, z *html.Tokenizer, more bool) {
 	var attr [attrs]string
 	var there [attrs]bool
@@ -78,7 +78,7 @@ func (e *element) apply(s style) {
 	}
 }
 
-// merge adds what a later rule for the same elements says.
+// merge adds the style of a later rule for the same elements.
 func (s *style) merge(later style) {
 	s.hidden = s.hidden || later.hidden
 	if later.visibility != "" {
@@ -104,7 +104,7 @@ func parseStyle(css string) style {
 		decl, css, _ = strings.Cut(css, ";")
 		name, value, _ := strings.Cut(decl, ":")
 		name = strings.TrimSpace(name)
-		value, _, _ = strings.Cut(value, "!") // "! important" is one too
+		value, _, _ = strings.Cut(value, "!") // "! important" counts, too
 		value = strings.TrimSpace(value)
 		switch name {
 		case "visibility":
@@ -135,7 +135,7 @@ func parseStyle(css string) style {
 	return s
 }
 
-// hides reports whether one declaration makes an element and all in it unseen.
+// hides reports whether one declaration hides an element and everything in it.
 func hides(name, value string) bool {
 	n, unit, ok := number(value)
 	value = strings.ReplaceAll(value, " ", "")
@@ -153,16 +153,18 @@ func hides(name, value string) bool {
 	case "clip":
 		return strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px")
 	case "clip-path":
-		return strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") || strings.HasPrefix(value, "circle(0")
+		return strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") ||
+			strings.HasPrefix(value, "circle(0")
 	case "transform":
-		return strings.Contains(value, "scale(0") || strings.Contains(value, "(-9") || strings.Contains(value, "matrix(0,0,0,0")
+		return strings.Contains(value, "scale(0") || strings.Contains(value, "(-9") ||
+			strings.Contains(value, "matrix(0,0,0,0")
 	case "filter":
 		return strings.HasPrefix(value, "opacity(0") || strings.HasPrefix(value, "alpha(opacity=0")
 	}
 	return false
 }
 
-// away reports whether a declaration moves text off the screen, whatever way.
+// away reports whether a declaration moves text off the screen, in any direction.
 func away(name, value string) bool {
 	switch name {
 	case "text-indent", "left", "right", "top", "bottom", "inset", "margin", "margin-left", "margin-top":
@@ -178,8 +180,8 @@ func away(name, value string) bool {
 	return false
 }
 
-// far reports whether a length is at most em, if it is relative to the font, or at
-// most px; a per cent of the window is ten pixels.
+// far reports whether a length is at most em, if it is relative to the font, or at most px
+// otherwise. One per cent of the window counts as ten pixels.
 func far(n float64, unit string, em, px float64) bool {
 	switch unit {
 	case "em", "rem", "ex", "ch":
@@ -190,8 +192,8 @@ func far(n float64, unit string, em, px float64) bool {
 	return n <= px
 }
 
-// tiny reports whether a font size can't be read; a relative size of what is tiny
-// already is tiny.
+// tiny reports whether a font size can't be read. A size that is relative to a tiny one is
+// tiny.
 func tiny(size string, was bool) bool {
 	n, unit, ok := number(size)
 	switch {
@@ -207,7 +209,7 @@ func tiny(size string, was bool) bool {
 	return n < 3
 }
 
-// number splits "1.5px" and reports whether it begins with a number.
+// number splits a value such as "1.5px". ok reports whether it begins with a number.
 func number(value string) (n float64, unit string, ok bool) {
 	i := 0
 	for i < len(value) && strings.IndexByte("+-.0123456789", value[i]) >= 0 {

@@ -41,7 +41,7 @@ func TestHTML(t *testing.T) {
 		"a\u200bb\U000e0041\u2060c\ufeff":               "abc",
 		"":                                              "",
 
-		// What a reader does not see.
+		// Text that a reader does not see.
 		"<p hidden>x</p>seen":                                                          seen,
 		"<p style='display:none'>x</p>seen":                                            seen,
 		"<p style='DISPLAY : NONE !important'>x</p>seen":                               seen,
@@ -129,7 +129,7 @@ func TestHTML(t *testing.T) {
 func TestMIME(t *testing.T) {
 	const multi = "Content-Type: multipart/mixed; boundary=b\n\n"
 	nested := ""
-	for i := range MaxDepth + 1 {
+	for i := range maxDepth + 1 {
 		nested += fmt.Sprintf("Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n", i, i)
 	}
 	for _, tt := range []struct {
@@ -183,7 +183,7 @@ func TestMIME(t *testing.T) {
 		{"no type at all", "Content-Type: nonsense\n\na", "", []envelope.Attachment{{Type: "nonsense", Size: 1}}, nil},
 		{"part without header", multi + "--b\na\n--b--\n", "a", nil, nil},
 		{"too deep", nested, "", nil, []envelope.Defect{envelope.MalformedMIME, envelope.TooDeep}},
-		{"too many parts", multi + strings.Repeat("--b\n\na\n", MaxParts+10) + "--b--\n", strings.TrimSpace(strings.Repeat("a\n", MaxParts-1)), nil,
+		{"too many parts", multi + strings.Repeat("--b\n\na\n", maxParts+10) + "--b--\n", strings.TrimSpace(strings.Repeat("a\n", maxParts-1)), nil,
 			[]envelope.Defect{envelope.TooManyParts}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func without(list []envelope.Defect, d envelope.Defect) (kept []envelope.Defect)
 	return kept
 }
 
-// Where text is cut, and that it says so.
+// TestTruncated: text is cut where it should be, and counts as truncated.
 func TestTruncated(t *testing.T) {
 	for _, tt := range []struct {
 		body      string
@@ -220,11 +220,11 @@ func TestTruncated(t *testing.T) {
 		n         int
 		truncated bool
 	}{
-		{strings.Repeat("ä", SnippetText), Options{Scope: envelope.Snippet}, false, SnippetText, false},
-		{strings.Repeat("ä", SnippetText) + "\n\n", Options{Scope: envelope.Snippet}, false, SnippetText, false},
-		{strings.Repeat("ä", SnippetText+1), Options{Scope: envelope.Snippet}, false, SnippetText, true},
-		{strings.Repeat(" ", SnippetWindow) + "x", Options{Scope: envelope.Snippet}, false, 0, true},
-		{strings.Repeat("x", DefaultMaxText+1), Options{Scope: envelope.Full}, false, DefaultMaxText, true},
+		{strings.Repeat("ä", snippetText), Options{Scope: envelope.Snippet}, false, snippetText, false},
+		{strings.Repeat("ä", snippetText) + "\n\n", Options{Scope: envelope.Snippet}, false, snippetText, false},
+		{strings.Repeat("ä", snippetText+1), Options{Scope: envelope.Snippet}, false, snippetText, true},
+		{strings.Repeat(" ", snippetWindow) + "x", Options{Scope: envelope.Snippet}, false, 0, true},
+		{strings.Repeat("x", defaultMaxText+1), Options{Scope: envelope.Full}, false, defaultMaxText, true},
 		{strings.Repeat("x", 10), Options{Scope: envelope.Full, MaxText: 5}, false, 5, true},
 		{"short", Options{Scope: envelope.Snippet}, true, 5, true},
 		{"short", Options{Scope: envelope.Headers}, false, 0, true},
@@ -254,7 +254,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A cut body is not a broken one: the snippet window ends anywhere.
+// TestCutIsNotBroken: a cut body is not broken, because the snippet window ends anywhere.
 func TestCutIsNotBroken(t *testing.T) {
 	body := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("hello ", 40_000)))
 	m := parse("Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Transfer-Encoding: base64\n\n"+body+"\n--b--\n", envelope.Snippet)

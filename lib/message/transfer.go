@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// pieces is what the decoders have in common: they decode b a piece at a time.
+// pieces is what the decoders have in common: they decode b one piece at a time.
 type pieces struct {
 	b      []byte // still encoded
 	out    []byte // decoded and not yet read
 	broken bool   // something did not decode
 }
 
-// read hands out what fill decodes.
+// read returns what fill decodes.
 func (s *pieces) read(p []byte, fill func()) (int, error) {
 	for len(s.out) == 0 {
 		if len(s.b) == 0 {
@@ -26,9 +26,9 @@ func (s *pieces) read(p []byte, fill func()) (int, error) {
 	return n, nil
 }
 
-// base64Reader decodes base64 as mail has it (RFC 2045 §6.8): line ends and other
-// foreign characters are skipped, and padding may stand in the middle. Broken are
-// characters that are neither base64 nor blanks, and a cut end.
+// base64Reader decodes base64 as it occurs in mail (RFC 2045 §6.8): it skips line ends and
+// other foreign characters, and padding may stand in the middle. It is broken if it has
+// characters that are neither base64 nor blanks, or if its end is cut.
 type base64Reader struct {
 	pieces
 	buf [3 << 10]byte
@@ -36,7 +36,7 @@ type base64Reader struct {
 
 func (r *base64Reader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
 
-// fill decodes the next run of quanta, up to padding or what fits.
+// fill decodes the next run of quanta, up to padding or as many as fit.
 func (r *base64Reader) fill() {
 	var in [4 << 10]byte
 	n, i, padded := 0, 0, false
@@ -66,9 +66,8 @@ func isBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }
 
-// quotedReader decodes quoted-printable (RFC 2045 §6.7). What does not decode
-// passes as it is, as most readers show it. Broken is an equals sign without two
-// hex digits.
+// quotedReader decodes quoted-printable (RFC 2045 §6.7). An equals sign without two hex
+// digits makes it broken, and passes as it is, because most readers show it so.
 type quotedReader struct {
 	pieces
 	buf []byte
@@ -76,7 +75,7 @@ type quotedReader struct {
 
 func (r *quotedReader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
 
-// longLine is where a line without end is decoded in pieces.
+// longLine is the length beyond which a line is decoded in pieces.
 const longLine = 4 << 10
 
 // fill decodes the next line.
@@ -89,7 +88,7 @@ func (r *quotedReader) fill() {
 	case len(r.b) > longLine:
 		n = bytes.LastIndexByte(r.b[:longLine], '=')
 		if n < longLine-2 {
-			n = longLine // no escape is cut in two
+			n = longLine // this does not cut an escape in two
 		}
 		line = r.b[:n]
 	default:
@@ -97,7 +96,7 @@ func (r *quotedReader) fill() {
 	}
 	r.b = r.b[n:]
 	if end != nil || len(r.b) == 0 {
-		line = bytes.TrimRight(line, " \t\r\n") // added on the way
+		line = bytes.TrimRight(line, " \t\r\n") // blanks at the end were added on the way
 		if bytes.HasSuffix(line, []byte("=")) { // a soft line break
 			line, end = line[:len(line)-1], nil
 		}

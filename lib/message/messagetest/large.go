@@ -1,7 +1,7 @@
-// Package messagetest makes the broken mails that are too large to keep as files;
-// the others lie in lib/message/testdata/broken.
+// Package messagetest makes the broken mails that are too large to keep as files. The
+// others lie in lib/message/testdata/broken.
 //
-// Invariant: the same mails each time. Caveat: some are over a megabyte.
+// Invariant: it makes the same mails each time. Caveat: some are over a megabyte.
 package messagetest
 
 import (
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Mail is a message and what is expected of it with 50 characters of text.
+// Mail is a message and what Parse should return for it, with 50 characters of text.
 type Mail struct {
 	Name      string
 	Raw       []byte
-	Defects   string // in the order found, with blanks between
+	Defects   string // in the order in which they are found, with blanks between
 	Text      string
 	Truncated bool
 }
@@ -24,7 +24,7 @@ const (
 	page   = header + "Content-Type: text/html\n\n"
 )
 
-// Large returns mails that break a bound.
+// Large returns mails that exceed a bound.
 func Large() []Mail {
 	x50 := strings.Repeat("x", 50)
 	return []Mail{
@@ -57,7 +57,7 @@ func Large() []Mail {
 	}
 }
 
-// nested is a message of so many multiparts in one another.
+// nested returns a message of n multiparts, each inside the one before.
 func nested(n int) string {
 	var b strings.Builder
 	b.WriteString(header)
