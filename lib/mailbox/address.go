@@ -10,11 +10,11 @@ import (
 	"pulse/lib/fault"
 )
 
-// Address is where a mailbox is: imaps://user@host[:port]/MAILBOX (RFC 5092, less
-// all it has beyond that).
+// Address says where a mailbox is: imaps://user@host[:port]/MAILBOX, which is part of what
+// RFC 5092 allows.
 type Address struct {
 	User, Host, Port, Mailbox string
-	TLS                       bool // imaps; else it begins without, and STARTTLS follows
+	TLS                       bool // imaps; otherwise STARTTLS follows
 }
 
 const addressHint = "pulse-fetch imaps://you%40example.com@imap.example.com/INBOX"
@@ -23,11 +23,12 @@ const addressHint = "pulse-fetch imaps://you%40example.com@imap.example.com/INBO
 // repeat a password.
 func ParseAddress(s string) (Address, error) {
 	u, err := url.Parse(s)
-	if err != nil { // url.Error repeats the URL, and what stands in it
+	if err != nil { // url.Error repeats the URL, and any password in it
 		return Address{}, fault.Usagef(addressHint, "not a URL that can be read")
 	}
 	if _, has := u.User.Password(); has {
-		return Address{}, fault.Usagef("pulse-fetch --password-file FILE", "a password does not belong into the URL: other users see the command line")
+		return Address{}, fault.Usagef("pulse-fetch --password-file FILE",
+			"a password does not belong in the URL: other users see the command line")
 	}
 	a := Address{
 		User: u.User.Username(), Host: lowerHost(u.Hostname()), Port: u.Port(),
@@ -69,8 +70,8 @@ func validPort(s string) bool {
 	return err == nil && n > 0
 }
 
-// String returns the URL as it stands in message.source: without what is default,
-// so that one mailbox has one name.
+// String returns the URL as it stands in message.source. It leaves out the default port, so
+// that one mailbox has one name.
 func (a Address) String() string {
 	u := url.URL{Scheme: "imaps", User: url.User(a.User), Host: a.Host, Path: "/" + a.Mailbox}
 	standard := "993"
@@ -86,7 +87,7 @@ func (a Address) String() string {
 	return u.String()
 }
 
-// Loopback checks that the host can only be this machine: nobody listens there.
+// Loopback checks that the host can only be this machine, where others can't listen in.
 func (a Address) Loopback() error {
 	if ip := net.ParseIP(a.Host); a.Host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
@@ -94,7 +95,7 @@ func (a Address) Loopback() error {
 	return fmt.Errorf("%s is not this machine", a.Host)
 }
 
-// lowerHost folds ASCII only.
+// lowerHost returns s with the capital letters of ASCII in lower case.
 func lowerHost(s string) string {
 	b := []byte(s)
 	for i, c := range b {

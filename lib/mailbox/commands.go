@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxCommand bounds one line of a command and each of its literals.
+// maxCommand is how long a line of a command, and each of its literals, may be, in bytes.
 const maxCommand = 64 << 10
 
 // commands checks what goes to the server, one line after the other.
@@ -17,11 +17,11 @@ type commands struct {
 	literal  int64  // bytes of a literal that are still to come
 	verb     string // of the command that a literal interrupts
 	exchange bool   // an AUTHENTICATE was sent: its answers follow
-	only     string // the one verb that is allowed; empty: all that allowed has
+	only     string // the one verb that is allowed; empty for all that allowed has
 }
 
-// check takes the next bytes and returns those that may leave; sent is told of
-// each command among them, and of each answer in an exchange, without tag and verb.
+// check takes the next bytes and returns those that may leave. It calls sent for each
+// command among them, and for each answer in a SASL exchange, with no tag and no verb.
 func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, err error) {
 	for len(b) > 0 {
 		if c.literal > 0 {
@@ -37,7 +37,7 @@ func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, e
 		c.line = append(c.line, b[:i]...)
 		b = b[i:]
 		if len(c.line) > maxCommand {
-			return nil, fmt.Errorf("%w: longer than %d bytes", ErrCommand, maxCommand)
+			return nil, fmt.Errorf("%w: longer than %d bytes", errCommand, maxCommand)
 		}
 		if c.line[len(c.line)-1] != '\n' {
 			break
@@ -51,8 +51,8 @@ func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, e
 	return ready, nil
 }
 
-// onWire returns a line as it must be sent. The library writes an empty answer as
-// it would an empty first one, "=" (RFC 9051 §6.2.2), which is no base64 here.
+// onWire returns a line as it must be sent. The library writes an empty answer like an
+// empty initial response, "=" (RFC 9051 §6.2.2), which is not base64 in an answer.
 func (c *commands) onWire() []byte {
 	if c.exchange && string(c.line) == "=\r\n" {
 		return c.line[1:]
@@ -60,12 +60,12 @@ func (c *commands) onWire() []byte {
 	return c.line
 }
 
-// whole checks a line: a command, what follows a literal of one, or an answer of a
+// whole checks a line. It is a command, or what follows a literal in one, or an answer in a
 // SASL exchange, which is base64 and so can't be a command.
 func (c *commands) whole(line string, sent func(tag, verb string)) error {
 	line, ok := strings.CutSuffix(line, "\r\n")
 	if !ok {
-		return fmt.Errorf("%w: a line without CRLF", ErrCommand)
+		return fmt.Errorf("%w: a line without CRLF", errCommand)
 	}
 	if c.exchange && saslAnswer.MatchString(line) {
 		sent("", "")
@@ -75,7 +75,7 @@ func (c *commands) whole(line string, sent func(tag, verb string)) error {
 	if c.verb = ""; verb == "" {
 		tag, v, args := splitCommand(line)
 		if !allowed(v, args) || c.only != "" && v != c.only {
-			return fmt.Errorf("%w: %s", ErrCommand, v) // never the arguments: a password
+			return fmt.Errorf("%w: %s", errCommand, v) // never the arguments: one may be a password
 		}
 		verb, c.exchange = v, v == "AUTHENTICATE"
 		sent(tag, verb)
@@ -86,10 +86,11 @@ func (c *commands) whole(line string, sent func(tag, verb string)) error {
 var (
 	saslAnswer     = regexp.MustCompile(`^(\*|[A-Za-z0-9+/]*={0,2})$`)
 	literalAtEnd   = regexp.MustCompile(`\{([0-9]{1,5})\+?\}$`)
-	fetchArguments = regexp.MustCompile(`^[0-9,:]+ \(((UID|INTERNALDATE|RFC822\.SIZE|BODY\.PEEK\[(HEADER|TEXT)\]<0\.[0-9]+>) ?)+\)$`)
+	fetchArguments = regexp.MustCompile(`^[0-9,:]+ \(` +
+		`((UID|INTERNALDATE|RFC822\.SIZE|BODY\.PEEK\[(HEADER|TEXT)\]<0\.[0-9]+>) ?)+\)$`)
 )
 
-// announced notes the literal that a line ends with (RFC 9051 §4.3).
+// announced notes the literal that the end of a line announces (RFC 9051 §4.3).
 func (c *commands) announced(line, verb string) error {
 	m := literalAtEnd.FindStringSubmatch(line)
 	if m == nil {
@@ -97,13 +98,13 @@ func (c *commands) announced(line, verb string) error {
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	if err != nil || n > maxCommand {
-		return fmt.Errorf("%w: %s with a literal of %s bytes", ErrCommand, verb, m[1])
+		return fmt.Errorf("%w: %s with a literal of %s bytes", errCommand, verb, m[1])
 	}
 	c.literal, c.verb = n, verb
 	return nil
 }
 
-// splitCommand returns tag, verb ("UID FETCH" is one) and arguments.
+// splitCommand returns the tag, the verb ("UID FETCH" is one) and the arguments.
 func splitCommand(line string) (tag, verb, args string) {
 	tag, rest, _ := strings.Cut(line, " ")
 	verb, args, _ = strings.Cut(rest, " ")
@@ -114,7 +115,7 @@ func splitCommand(line string) (tag, verb, args string) {
 	return tag, verb, args
 }
 
-// allowed is the whole list of what pulse-fetch may say to a server.
+// allowed reports whether pulse-fetch may send a command to a server. There are no others.
 func allowed(verb, args string) bool {
 	switch verb {
 	case "CAPABILITY", "NOOP", "LOGOUT", "STARTTLS":

@@ -61,7 +61,7 @@ func TestCommands(t *testing.T) {
 				ready, err = c.check([]byte(tt.in[i:min(i+size, len(tt.in))]), func(string, string) {})
 				out = append(out, ready...)
 			}
-			if (err == nil) != tt.ok || err != nil && !errors.Is(err, ErrCommand) {
+			if (err == nil) != tt.ok || err != nil && !errors.Is(err, errCommand) {
 				t.Errorf("%.60q in pieces of %d: %v", tt.in, size, err)
 			}
 			if err == nil && string(out) != tt.in {
@@ -74,8 +74,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A command that is refused leaves no byte behind, and those before it are not
-// held back by the one that is not whole yet.
+// TestCommandsLeaveWhole: no byte of a refused command leaves, and a command that is not
+// whole yet does not hold back those before it.
 func TestCommandsLeaveWhole(t *testing.T) {
 	var c commands
 	var tags []string

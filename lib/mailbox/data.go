@@ -72,8 +72,8 @@ func (r *responses) literalCR(c byte) error {
 	return nil
 }
 
-// literalLF stands before the bytes of a literal. A large one is a body section of
-// a FETCH that was asked for, which is streamed; any other is kept in memory.
+// literalLF reads the LF before the bytes of a literal. A body section of a FETCH that was
+// asked for may be large, because it is streamed. The library keeps any other in memory.
 func (r *responses) literalLF(c byte) error {
 	if c != '\n' {
 		return broken("a malformed literal")
@@ -88,21 +88,21 @@ func (r *responses) literalLF(c byte) error {
 	r.n += r.size
 	r.chatted += r.size
 	if r.n > r.line {
-		return broken("a literal of %d bytes that nobody asked for", r.size)
+		return broken("a literal of %d bytes that was not asked for", r.size)
 	}
 	r.state, r.skip = (*responses).data, r.size
 	return nil
 }
 
-// found follows the numbers of a search result. The parser keeps them sorted, and
-// moves those behind each one that comes late: time that a server could waste.
+// found follows the numbers in a search result. The parser keeps them sorted: if a number
+// is out of order, it moves those that belong after it. A server could waste time so.
 type found struct {
 	number, most int64
 	count, moved int64 // numbers
 }
 
-// maxMoved is how many numbers may be moved so: some seconds of work, and no limit
-// for any result of 40,000.
+// maxMoved is how many numbers may be moved so. That takes some seconds, and a result of up
+// to 40,000 numbers never reaches it.
 const maxMoved = 1 << 30
 
 func (f *found) read(c byte) error {

@@ -11,8 +11,8 @@ import (
 	"pulse/lib/fault"
 )
 
-// dial connects; TLS is done here and not by the library, so that the guard stands
-// above it. Only Plain goes without, and never leaves this machine.
+// dial connects. TLS is done here and not by the library, so that the guard stands above
+// it. Only Plain does without TLS, and never leaves this machine.
 func (s *Mailbox) dial(ctx context.Context, again bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits().dial)
 	defer cancel()
@@ -45,7 +45,7 @@ func (a Address) Dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.Host, a.Port))
 }
 
-// secure does the TLS handshake. A server must prove its name, always.
+// secure does the TLS handshake. The server must always prove its name.
 func (s *Mailbox) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	secure := tls.Client(conn, &tls.Config{
 		ServerName: s.Address.Host,
@@ -60,7 +60,7 @@ func (s *Mailbox) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// loopbackOnly refuses a connection that left this machine, whatever the name said.
+// loopbackOnly refuses a connection that leaves this machine, whatever the host is called.
 func loopbackOnly(conn net.Conn) (net.Conn, error) {
 	if addr, ok := conn.RemoteAddr().(*net.TCPAddr); ok && addr.IP.IsLoopback() {
 		return conn, nil
@@ -69,7 +69,7 @@ func loopbackOnly(conn net.Conn) (net.Conn, error) {
 	return nil, fault.Usagef("use imaps://", "%s is not this machine", conn.RemoteAddr())
 }
 
-// handshakeError tells a certificate that is not trusted, which stays so, from a
+// handshakeError tells a certificate that is not trusted, and will not be next time, from a
 // network that fails.
 func handshakeError(err error) error {
 	var cert *tls.CertificateVerificationError
@@ -84,18 +84,19 @@ func handshakeError(err error) error {
 	case errors.As(err, &cert):
 		return fault.Failedf("", "TLS: %w", err)
 	case errors.As(err, &record):
-		return fault.Temporaryf("imaps:// is for a port that begins with TLS, imap:// for one with STARTTLS", "TLS: the server sends something else")
+		return fault.Temporaryf("imaps:// is for a port that begins with TLS, imap:// for one with STARTTLS",
+			"TLS: the server sends something else")
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.Temporaryf("", "TLS: %w", ErrStalled)
+		return fault.Temporaryf("", "TLS: %w", errStalled)
 	}
 	return fault.Temporaryf("", "TLS: %w", err)
 }
 
 // startTLS asks for TLS on a connection that begins without (RFC 9051 §6.2.1). What
 // is said before is believed as little as possible: the answer to STARTTLS decides
-// whether there is TLS, and nothing else is kept. One byte is read at a time, so
-// that what somebody sends behind that answer, in the clear, meets the handshake,
-// which fails of it, and can't be taken for the server's later.
+// whether there is TLS, and nothing else is kept. One byte is read at a time. So what an
+// attacker sends in the clear after that answer makes the handshake fail, and can't be
+// taken for the server's words later.
 func (s *Mailbox) startTLS(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	l := s.limits()
 	l.chatter = 64 << 10
@@ -104,13 +105,13 @@ func (s *Mailbox) startTLS(ctx context.Context, conn net.Conn) (net.Conn, error)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err := askTLS(g)
 	if !stop() {
-		err = ErrStalled
+		err = errStalled
 	}
 	if err != nil {
 		conn.Close()
 		return nil, noTLS(g, err)
 	}
-	conn.SetDeadline(time.Time{}) // the guard's; from here on ctx is one
+	conn.SetDeadline(time.Time{}) // removes the guard's; from here on ctx bounds the time
 	secure, err := s.secure(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func askTLS(g *guard) error {
 	case status == "BYE":
 		return errParted
 	case status != "OK":
-		return fault.Failedf(hint, "the server begins with %s, and not by asking who we are", status)
+		return fault.Failedf(hint, "the server begins with %s instead of asking who we are", status)
 	}
 	if _, err := g.Write([]byte("S1 STARTTLS\r\n")); err != nil {
 		return err
@@ -142,8 +143,7 @@ func askTLS(g *guard) error {
 
 var errParted = fault.Temporaryf("", "the server ends the session before TLS")
 
-// noTLS names the reason why there is no TLS, without a word of what was said in
-// the clear.
+// noTLS names the reason why there is no TLS. It repeats nothing that was said in the clear.
 func noTLS(g *guard, err error) error {
 	var classed *fault.Error
 	switch {
@@ -157,16 +157,16 @@ func noTLS(g *guard, err error) error {
 	return fault.Temporaryf("", "before TLS: %w", err)
 }
 
-// byteReader reads no further than it must.
+// byteReader reads one byte at a time.
 type byteReader struct{ net.Conn }
 
 func (r byteReader) Read(p []byte) (int, error) { return r.Conn.Read(p[:min(1, len(p))]) }
 
-// greeted is a connection on which the greeting was read already. The library waits
-// for one; this one names no capabilities, so that they are asked for anew.
+// greeted is a connection on which the greeting was read already. The library waits for a
+// greeting, so it gets one that names no capabilities: it asks for them again, under TLS.
 type greeted struct {
 	net.Conn
-	greeting string // what of it is still to be read
+	greeting string // the part that is still to be read
 }
 
 func newGreeted(conn net.Conn) *greeted {

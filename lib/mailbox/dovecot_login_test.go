@@ -11,8 +11,8 @@ import (
 	"pulse/lib/mailbox/dovecottest"
 )
 
-// Every way to log in works with a real server, over TLS and with STARTTLS; what it
-// refuses stays refused, and the error holds no piece of the secret.
+// TestDovecotLogin: every way to log in works with a real server, over TLS and with
+// STARTTLS. A refusal is final, and the error holds no piece of the secret.
 func TestDovecotLogin(t *testing.T) {
 	srv := dovecottest.Start(t)
 	srv.Deliver(t, "1700000001.M1.test", []byte("From: a@example.com\n\nbody\n"))
@@ -23,20 +23,20 @@ func TestDovecotLogin(t *testing.T) {
 		secret string
 		ok     bool
 	}{
-		{AuthAny, dovecottest.Password, true},
-		{AuthPlain, dovecottest.Password, true},
-		{AuthLogin, dovecottest.Password, true},
-		{AuthXOAuth2, good, true},
-		{AuthOAuthBearer, good, true},
-		{AuthPlain, "not-" + dovecottest.Password, false},
-		{AuthLogin, "not-" + dovecottest.Password, false},
-		{AuthXOAuth2, old, false},
-		{AuthOAuthBearer, old, false},
-		{AuthXOAuth2, forged, false},
-		{AuthOAuthBearer, forged, false},
-		{AuthOAuthBearer, "x", false},
-		{AuthPlain, good, false},
-		{AuthXOAuth2, dovecottest.Password, false},
+		{authAny, dovecottest.Password, true},
+		{authPlain, dovecottest.Password, true},
+		{authLogin, dovecottest.Password, true},
+		{authXOAuth2, good, true},
+		{authOAuthBearer, good, true},
+		{authPlain, "not-" + dovecottest.Password, false},
+		{authLogin, "not-" + dovecottest.Password, false},
+		{authXOAuth2, old, false},
+		{authOAuthBearer, old, false},
+		{authXOAuth2, forged, false},
+		{authOAuthBearer, forged, false},
+		{authOAuthBearer, "x", false},
+		{authPlain, good, false},
+		{authXOAuth2, dovecottest.Password, false},
 	} {
 		for _, tls := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s %v, TLS at once %v", tt.auth, tt.ok, tls), func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"pulse/lib/source"
 )
 
-// A real server, with mail in new and cur: nothing about it changes, not even that
-// new mail is new (\Recent), whatever is read and however.
+// TestDovecot: a real server has mail in new and cur, and nothing about that changes, not
+// even that new mail is new (\Recent), however it is read.
 func TestDovecot(t *testing.T) {
 	srv := dovecottest.Start(t)
 	const n = 250 // more than one FETCH asks for
@@ -32,7 +32,7 @@ func TestDovecot(t *testing.T) {
 	s.Now = time.Now()
 	var uids []uint32
 	var validity uint32
-	for _, auth := range []Auth{AuthPlain, AuthLogin} {
+	for _, auth := range []Auth{authPlain, authLogin} {
 		for _, window := range []int64{0, 10, 1 << 20} {
 			s.Auth, s.Window, s.From = auth, window, Start{Limit: 2 * n}
 			uids = nil
@@ -84,8 +84,8 @@ func TestDovecot(t *testing.T) {
 	}
 }
 
-// The same message has the same header by way of IMAP, of the Maildir behind it
-// and of an mbox, so that it gets the same digest.
+// TestSameByAllWays: a message has the same header through IMAP, from the Maildir that the
+// server reads and from an mbox, so that it gets the same digest.
 func TestSameByAllWays(t *testing.T) {
 	srv := dovecottest.Start(t)
 	text := "From: Me <me@example.com>\nSubject: a\n b\n\tc\nX-Long: " + strings.Repeat("y ", 2000) + "\n\n>From here\nbody\n"
@@ -117,8 +117,8 @@ func TestSameByAllWays(t *testing.T) {
 	}
 }
 
-// A real server that can't read one of its files: whether it refuses the message or
-// ends the connection, the others come, and this one is named.
+// TestDovecotUnavailable: a real server can't read one of its files. Whether it refuses the
+// message or ends the connection, the others come, and this one is named.
 func TestDovecotUnavailable(t *testing.T) {
 	srv := dovecottest.Start(t)
 	for i := 1; i <= 5; i++ {
@@ -132,7 +132,7 @@ func TestDovecotUnavailable(t *testing.T) {
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.Window = 100 // another than it may have in its cache
+	s.Window = 100 // not one that the server may have in its cache
 	got, err := outcome(t, s)
 	if err != nil || got != "1 2 3! 4 5" {
 		t.Errorf("%s: %v", got, err)

@@ -12,8 +12,8 @@ import (
 	"pulse/lib/fault"
 )
 
-// explain names the reason for an error of the library, which says of a closed
-// connection only that it is closed.
+// explain names the reason for an error of the library. The library itself says of a
+// closed connection only that it is closed.
 func (s *Mailbox) explain(ctx context.Context, g *guard, err error) error {
 	var classed *fault.Error
 	var refused *imap.Error
@@ -27,13 +27,14 @@ func (s *Mailbox) explain(ctx context.Context, g *guard, err error) error {
 	switch {
 	case errors.As(cause, &classed):
 		return fmt.Errorf("%s: %w", s.Address, cause)
-	case errors.Is(cause, ErrReadWrite), errors.Is(cause, ErrCommand):
+	case errors.Is(cause, errReadWrite), errors.Is(cause, errCommand):
 		return fault.Failedf("", "%s: %w", s.Address, cause)
 	case errors.As(cause, &refused):
 		return fault.Temporaryf("", "%s: the server says %s: %s", s.Address, refused.Type, s.silent(refused.Text))
 	case g.farewell() != "" && g.Err() == nil:
 		return fault.Temporaryf("", "%s: the server ends the session: %s", s.Address, s.silent(g.farewell()))
-	case errors.Is(cause, io.EOF), strings.HasSuffix(cause.Error(), io.ErrUnexpectedEOF.Error()): // the library wraps it as text
+	case errors.Is(cause, io.EOF),
+		strings.HasSuffix(cause.Error(), io.ErrUnexpectedEOF.Error()): // the library wraps it as text
 		return fault.Temporaryf("", "%s: the server ends the connection", s.Address)
 	}
 	if text := cause.Error(); s.silent(text) != text {

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	maxReconnects = 9  // of one run; one message costs three at most
+	maxReconnects = 9  // in one run; one message costs three at most
 	maxSuspects   = 10 // in a row
-	maxWitnesses  = 10 // messages that are looked at to find one that may be served
+	maxWitnesses  = 10 // messages that are tried to find one that the server serves
 )
 
-// trouble is what a run knows of messages on which the server fails: it refuses them,
+// failures is what a run knows about messages on which the server fails: it refuses them,
 // ends the connection, falls silent, or answers with what can't be read. Such a message
-// is given up only once the server has served another one after it failed: a server
-// that is ill fails on all of them, and then none may be passed by.
-type trouble struct {
+// is given up only once the server has served another one after it failed. A server that
+// is ill fails on all messages, and then none of them may be skipped.
+type failures struct {
 	served     uint32    // UID that was served last
-	suspects   []suspect // it failed on them twice, ascending; not yielded yet
-	first      error     // why it failed for the first time
+	suspects   []suspect // messages on which the server failed twice, ascending; not yielded yet
+	first      error     // why the server failed for the first time
 	reconnects int
-	worn       bool // it has connected as often as it may
+	exhausted  bool // the run has connected as often as it may
 }
 
 // suspect is a message on which the server failed twice, and why.
@@ -35,8 +35,8 @@ type suspect struct {
 	why error
 }
 
-// some fetches messages, all at once. If the server fails it asks for one alone at a
-// time, until the one is found on which it fails.
+// some fetches messages, all at once. If the server fails, it asks for one at a time, until
+// it has found the one on which the server fails.
 func (f *fetcher) some(uids []uint32) error {
 	for len(uids) > 0 {
 		if len(uids) > 1 {
@@ -62,7 +62,7 @@ func (f *fetcher) some(uids []uint32) error {
 }
 
 // alone fetches one message after the other, each at most twice. Once the server has
-// failed on one twice it returns the others.
+// failed on one twice, it returns those that are left.
 func (f *fetcher) alone(uids []uint32) (rest []uint32, err error) {
 	for i, uid := range uids {
 		failed, err := f.attempt(uid)
@@ -90,12 +90,12 @@ func (f *fetcher) attempt(uid uint32) (failed, err error) {
 	}
 	failed = f.why(err)
 	if err = f.resume(err); err == nil && len(left) == 0 {
-		err = finalError{f.first} // the message is out, and what followed it is no message's doing
+		err = finalError{f.first} // the message came, so the failure after it is not about a message
 	}
 	return failed, err
 }
 
-// expungeIssued is said of a message that was removed meanwhile (RFC 5530 §3).
+// expungeIssued is the code for a message that was removed meanwhile (RFC 5530 §3).
 const expungeIssued imap.ResponseCode = "EXPUNGEISSUED"
 
 func gone(err error) bool {
@@ -103,15 +103,16 @@ func gone(err error) bool {
 	return errors.As(err, &refused) && refused.Code == expungeIssued
 }
 
-// resume takes an error of a FETCH that may be about one message: it closes the
-// connection if that is of no use any more. Other errors end the run.
+// resume takes an error of a FETCH. If it may be about one message, resume returns nil, and
+// closes the connection if that can't be used any more. Other errors end the run.
 func (f *fetcher) resume(err error) error {
 	var ours finalError
 	why := f.why(err)
 	switch {
 	case errors.As(err, &ours):
 		return err
-	case f.ctx.Err() != nil, errors.Is(why, ErrReadWrite), errors.Is(why, ErrCommand), errors.Is(why, ErrReplaced):
+	case f.ctx.Err() != nil,
+		errors.Is(why, errReadWrite), errors.Is(why, errCommand), errors.Is(why, errReplaced):
 		return finalError{why}
 	case errors.Is(why, errFlood):
 		return finalError{cmp.Or(f.first, why)}
@@ -124,20 +125,20 @@ func (f *fetcher) resume(err error) error {
 	return nil
 }
 
-// reopen connects again if there is no connection. UIDs must still mean what they did.
-// Its errors are final.
+// reopen connects again if there is no connection. The UIDs must still mean what they meant
+// before. Its errors are final.
 func (f *fetcher) reopen() error {
 	if f.guard != nil {
 		return nil
 	}
 	if f.reconnects == maxReconnects {
-		f.worn = true
+		f.exhausted = true
 		return finalError{f.first}
 	}
 	f.reconnects++
 	box, err := f.open()
 	if err == nil && box.UIDValidity != f.validity {
-		err = ErrReplaced
+		err = errReplaced
 	}
 	if err != nil {
 		return finalError{f.why(err)}
@@ -145,7 +146,7 @@ func (f *fetcher) reopen() error {
 	return nil
 }
 
-// suspect notes one more. Many in a row are settled before there are more.
+// suspect notes one more message. If there are many in a row, it settles them first.
 func (f *fetcher) suspect(s suspect) error {
 	f.suspects = append(f.suspects, s)
 	if len(f.suspects) < maxSuspects {
@@ -154,8 +155,8 @@ func (f *fetcher) suspect(s suspect) error {
 	return f.settle()
 }
 
-// settle gives up the suspects that no other message has followed if the server serves
-// one that came before. A mailbox of a single message has no other.
+// settle gives up the suspects after which no other message came, if the server serves one
+// that is not a suspect. In a mailbox with a single message there is none to ask for.
 func (f *fetcher) settle() error {
 	if f.messages > 1 {
 		if err := f.proveWell(); err != nil {
@@ -165,8 +166,8 @@ func (f *fetcher) settle() error {
 	return f.giveUp()
 }
 
-// proveWell fails unless the server serves a message that is no suspect. It asks for
-// another one as long as the server only refuses, and keeps the connection.
+// proveWell fails unless the server serves a message that is not a suspect. It asks for
+// another one as long as the server only refuses and keeps the connection.
 func (f *fetcher) proveWell() error {
 	for tried := []uint32{}; len(tried) < maxWitnesses && (len(tried) == 0 || f.guard != nil); {
 		uid, err := f.witness(tried)
@@ -187,9 +188,9 @@ func (f *fetcher) proveWell() error {
 	return finalError{f.first}
 }
 
-// witness returns a message that is no suspect and was not tried: the one that was served last, or any
-// one, by lot. The server may die on it too, and a run has one try: the same one each
-// time would stop the mailbox for good.
+// witness returns a message that is not a suspect and was not tried: the one that was
+// served last, or a random one. The server may die on it, too, and a run has only one try.
+// If it were the same message each time, no run would ever get further.
 func (f *fetcher) witness(tried []uint32) (uint32, error) {
 	if f.served != 0 && len(tried) == 0 {
 		return f.served, nil
@@ -199,13 +200,15 @@ func (f *fetcher) witness(tried []uint32) (uint32, error) {
 	}
 	first := 1 + rand.Uint32N(max(f.messages, maxWitnesses)-maxWitnesses+1)
 	last := min(first+maxWitnesses-1, f.messages)
-	data, err := f.client.UIDSearch(&imap.SearchCriteria{SeqNum: []imap.SeqSet{{{Start: first, Stop: last}}}}, nil).Wait()
+	criteria := imap.SearchCriteria{SeqNum: []imap.SeqSet{{{Start: first, Stop: last}}}}
+	data, err := f.client.UIDSearch(&criteria, nil).Wait()
 	if err != nil {
 		return 0, err
 	}
 	uids, err := new(plan).uids(data)
 	uids = slices.DeleteFunc(uids, func(uid uint32) bool {
-		return slices.Contains(tried, uid) || slices.ContainsFunc(f.suspects, func(s suspect) bool { return s.uid == uid })
+		suspected := slices.ContainsFunc(f.suspects, func(s suspect) bool { return s.uid == uid })
+		return suspected || slices.Contains(tried, uid)
 	})
 	if len(uids) == 0 {
 		return 0, cmp.Or(err, error(finalError{f.first}))
@@ -213,10 +216,12 @@ func (f *fetcher) witness(tried []uint32) (uint32, error) {
 	return uids[rand.IntN(len(uids))], nil
 }
 
-// giveUp yields the suspects as messages that can't be had.
+// giveUp yields the suspects as messages that are unavailable.
 func (f *fetcher) giveUp() error {
 	for _, s := range f.suspects {
-		m := &source.Message{Source: f.Address.String(), UID: s.uid, UIDValidity: f.validity, Unavailable: s.why}
+		m := &source.Message{
+			Source: f.Address.String(), UID: s.uid, UIDValidity: f.validity, Unavailable: s.why,
+		}
 		if err := f.emit(m); err != nil {
 			return err
 		}

@@ -16,10 +16,11 @@ import (
 	"pulse/lib/source"
 )
 
-// picky is a server that fails on some of its messages. It answers what it is asked.
+// picky is a server that fails on some of its messages. It answers each search and fetch
+// as asked.
 type picky struct {
 	uids     []int
-	bad      map[int]func(w io.Writer, tag string) // in place of the message; what it says ends the answer
+	bad      map[int]func(w io.Writer, tag string) // answers in place of the message, and ends the answer
 	validity func() int
 	conns    atomic.Int64
 	fetches  atomic.Int64
@@ -43,7 +44,7 @@ func (p *picky) serve(t *testing.T) string {
 	})
 }
 
-// tap takes out the lines that it answers itself, one a read.
+// tap removes the lines that answer has answered. Each read has one line.
 type tap struct {
 	net.Conn
 	answer func(line string) bool
@@ -110,7 +111,7 @@ func within(set string, uid int) bool {
 	return false
 }
 
-// outcome returns the UIDs that come, with ! those that can't be had.
+// outcome returns the UIDs that come. Those of unavailable messages have a !.
 func outcome(t *testing.T, s *Mailbox) (string, error) {
 	t.Helper()
 	var list []string
@@ -128,10 +129,11 @@ func outcome(t *testing.T, s *Mailbox) (string, error) {
 	return strings.Join(list, " "), err
 }
 
-// One message never stops a mailbox: the server fails on it twice, alone, and then
-// serves another; so it is yielded as one that can't be had, in its place, and the rest
-// goes on. A server that fails on all is ill, and nothing is passed by.
-func TestTrouble(t *testing.T) {
+// TestFailures: one message never stops a mailbox. If the server fails on it twice when it
+// is asked for it alone, and then serves another, the message is yielded in its place as
+// unavailable, and the run continues. A server that fails on all messages is ill, and none
+// is skipped.
+func TestFailures(t *testing.T) {
 	no, dies := say("TAG NO [SERVERBUG] \x1b[2Jinternal error secret-of-the-test\r\n"), hangUp("")
 	all := func(fail func(io.Writer, string), uids ...int) map[int]func(io.Writer, string) {
 		m := map[int]func(io.Writer, string){}
@@ -152,7 +154,7 @@ func TestTrouble(t *testing.T) {
 		server *picky
 		from   Start
 		want   string
-		says   string // by the error; empty: none
+		says   string // what the error says; empty if there is none
 		conns  int    // at most
 	}{
 		{"refused", &picky{uids: upTo(4), bad: all(no, 2)}, Start{}, "1 2! 3 4", "", 1},
@@ -208,8 +210,9 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// More deadly messages than one run may connect for: each run gets further.
-func TestTroubleOfManyRuns(t *testing.T) {
+// TestFailuresOfManyRuns: if there are more deadly messages than one run may connect for,
+// each run gets further.
+func TestFailuresOfManyRuns(t *testing.T) {
 	server := picky{bad: map[int]func(io.Writer, string){}}
 	for uid := 1; uid <= 40; uid++ {
 		if server.uids = append(server.uids, uid); uid%3 != 0 {
@@ -244,9 +247,9 @@ func TestTroubleOfManyRuns(t *testing.T) {
 	}
 }
 
-// A server that refuses some and dies on others, and serves one that proves it well,
-// gets no more connections for that.
-func TestTroubleConnections(t *testing.T) {
+// TestFailuresConnections: a server that refuses some messages, dies on others and serves
+// one as a proof costs no more connections for that proof.
+func TestFailuresConnections(t *testing.T) {
 	server := picky{uids: []int{1}, bad: map[int]func(io.Writer, string){}}
 	for uid := 2; uid <= 400; uid++ {
 		server.uids = append(server.uids, uid)
@@ -262,8 +265,9 @@ func TestTroubleConnections(t *testing.T) {
 	}
 }
 
-// Messages on which the server falls silent leave the run time to get past them.
-func TestTroubleSilence(t *testing.T) {
+// TestFailuresSilence: messages on which the server falls silent leave the run time to get
+// past them.
+func TestFailuresSilence(t *testing.T) {
 	server := picky{uids: []int{1, 2, 3, 4, 5}, bad: map[int]func(io.Writer, string){2: silence, 3: silence, 4: silence}}
 	s := mailbox(t, server.serve(t), "")
 	l := defaultLimits
@@ -276,8 +280,8 @@ func TestTroubleSilence(t *testing.T) {
 	}
 }
 
-// The end of the run ends the trouble, too.
-func TestTroubleTimeout(t *testing.T) {
+// TestFailuresTimeout: the end of ctx ends a run that fails, too.
+func TestFailuresTimeout(t *testing.T) {
 	server := picky{uids: []int{1, 2, 3}, bad: map[int]func(io.Writer, string){2: silence}}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -288,9 +292,10 @@ func TestTroubleTimeout(t *testing.T) {
 	}
 }
 
-// Deadly messages before all others, more than one run may connect for: the message that
-// is to prove the server well was always the same one, deadly too, and no run got on.
-func TestTroubleWitnessByLot(t *testing.T) {
+// TestFailuresRandomWitness: the first messages are deadly, more of them than one run may
+// connect for. If the witness were the same message each time, and deadly, too, no run
+// would get any further.
+func TestFailuresRandomWitness(t *testing.T) {
 	server := picky{bad: map[int]func(io.Writer, string){}}
 	for uid := 1; uid <= 15; uid++ {
 		if server.uids = append(server.uids, uid); uid <= 8 {

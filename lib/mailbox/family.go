@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// runFamily runs a command and ends what it leaves behind in this session: that knows
-// the password, and may hold the pipe open. What it has put into a session of its own
-// lives on, as the agent of gpg has to. started is called once it runs.
+// runFamily runs a command, and then ends the processes that it leaves in this session:
+// they know the password, and may hold the pipe open. A process in a session of its own
+// lives on, as gpg's agent has to. started is called after the start, even a failed one.
 //
-// The command stays in the group of this process, or it could ask nothing at a terminal.
-// It dies with this process, too, should that be killed.
+// The command stays in the process group of this process, because otherwise it could not
+// ask at a terminal. It also dies with this process, if that is killed.
 func runFamily(cmd *exec.Cmd, started func()) error {
-	runtime.LockOSThread() // the death signal is about the thread that starts it
+	runtime.LockOSThread() // the death signal comes when the thread that starts the command ends
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if len(orphans()) == 0 { // else what comes may be the child of another
+	if len(orphans()) == 0 { // otherwise an orphan may not be the command's
 		adopt(true)
 		defer adopt(false)
 		defer endOrphans()
@@ -32,7 +32,7 @@ func runFamily(cmd *exec.Cmd, started func()) error {
 	return cmd.Wait()
 }
 
-// adopt makes this process the parent of what its children leave behind, or no more.
+// adopt makes this process the parent of what its children leave, or stops that.
 func adopt(on bool) {
 	const setChildSubreaper = 36
 	var how uintptr
@@ -42,7 +42,7 @@ func adopt(on bool) {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, how, 0) // it can't fail
 }
 
-// endOrphans kills and reaps the orphans, and then theirs.
+// endOrphans kills and reaps the orphans, and then the orphans that they leave.
 func endOrphans() {
 	for more := true; more; {
 		more = false
@@ -55,11 +55,11 @@ func endOrphans() {
 	}
 }
 
-// orphans returns the children of the first thread in this session. What is adopted
-// becomes its child.
+// orphans returns those children of the first thread that are in this session. Adopted
+// processes become its children.
 func orphans() (list []int) {
 	self := strconv.Itoa(os.Getpid())
-	b, _ := os.ReadFile("/proc/" + self + "/task/" + self + "/children") // not everywhere: then there are none
+	b, _ := os.ReadFile("/proc/" + self + "/task/" + self + "/children") // where this file is missing, there are none
 	for _, word := range strings.Fields(string(b)) {
 		if pid, err := strconv.Atoi(word); err == nil && session(pid) == session(0) {
 			list = append(list, pid)

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/emersion/go-imap/v2"
@@ -12,20 +11,21 @@ import (
 	"pulse/lib/source"
 )
 
-// fetch asks for one batch, hands what comes to use, and returns what did not come.
+// fetch asks for one batch, calls use with each message, and returns the UIDs of those that
+// did not come.
 func (f *fetcher) fetch(uids []uint32, use func(*source.Message) error) (left []uint32, err error) {
 	if err := f.reopen(); err != nil {
 		return uids, err
 	}
 	var set imap.UIDSet
-	asked := asked{missing: make(map[uint32]bool, len(uids))}
+	want := expected{missing: make(map[uint32]bool, len(uids))}
 	for _, uid := range uids {
 		set.AddNum(imap.UID(uid))
-		asked.missing[uid] = true
+		want.missing[uid] = true
 	}
-	err = f.answer(f.client.Fetch(set, f.items()), &asked, use)
+	err = f.answer(f.client.Fetch(set, f.items()), &want, use)
 	for _, uid := range uids {
-		if asked.missing[uid] {
+		if want.missing[uid] {
 			left = append(left, uid)
 		}
 	}
@@ -33,19 +33,19 @@ func (f *fetcher) fetch(uids []uint32, use func(*source.Message) error) (left []
 }
 
 // answer reads the answer to a FETCH.
-func (f *fetcher) answer(cmd *imapclient.FetchCommand, asked *asked, use func(*source.Message) error) error {
+func (f *fetcher) answer(cmd *imapclient.FetchCommand, want *expected, use func(*source.Message) error) error {
 	for msg := cmd.Next(); msg != nil; msg = cmd.Next() {
 		m, err := f.read(msg)
 		if err == nil {
-			err = asked.take(m.UID)
+			err = want.take(m.UID)
 		}
 		if err == nil {
 			err = use(m)
 		}
 		if err != nil {
-			f.guard.fail(err) // or Close would wait for all the rest
+			f.guard.fail(err) // otherwise Close would wait for all the rest
 			var cut cutError
-			if !errors.As(err, &cut) { // the library reads a cut literal twice, and at once
+			if !errors.As(err, &cut) { // the library would read a cut literal twice, at the same time
 				_ = cmd.Close() // err is why
 			}
 			return err
@@ -54,27 +54,28 @@ func (f *fetcher) answer(cmd *imapclient.FetchCommand, asked *asked, use func(*s
 	return cmd.Close()
 }
 
-// asked is what one FETCH asks for.
-type asked struct {
+// expected is what one FETCH asks for.
+type expected struct {
 	missing map[uint32]bool
 	last    uint32 // UID that came last
 }
 
-// take notes a message that came. Messages must come in ascending order, or a queue
-// that records how far it came would pass one by.
-func (a *asked) take(uid uint32) error {
+// take notes a message that came. Messages must come in ascending order. Otherwise a queue
+// that records how far it has read would miss one.
+func (e *expected) take(uid uint32) error {
 	switch {
-	case !a.missing[uid]:
+	case !e.missing[uid]:
 		return broken("UID %d, which was not asked for", uid)
-	case uid <= a.last:
-		return broken("UID %d after UID %d", uid, a.last)
+	case uid <= e.last:
+		return broken("UID %d after UID %d", uid, e.last)
 	}
-	delete(a.missing, uid)
-	a.last = uid
+	delete(e.missing, uid)
+	e.last = uid
 	return nil
 }
 
-// items asks for one byte more of the header than is kept, to see that it is more.
+// items returns what to ask for. It includes more of the header than is kept, which shows
+// whether the header is too long.
 func (f *fetcher) items() *imap.FetchOptions {
 	o := &imap.FetchOptions{UID: true, InternalDate: true, RFC822Size: true}
 	section := func(what imap.PartSpecifier, size int64) {
@@ -89,12 +90,12 @@ func (f *fetcher) items() *imap.FetchOptions {
 	return o
 }
 
-// headerWindow holds the largest header block, its blank line, and thereby shows
-// that there is more.
+// headerWindow is the largest header block and its blank line. A longer header fills it
+// without a blank line, which shows that there is more.
 const headerWindow = message.MaxHeader + 2
 
-// hand yields a message if it is wanted, and before it those that the server could not
-// serve, now that it serves again.
+// hand yields a message if it is wanted. Before that it yields those that the server could
+// not serve, because it serves again.
 func (f *fetcher) hand(m *source.Message) error {
 	f.served = m.UID
 	if err := f.giveUp(); err != nil {
@@ -114,7 +115,7 @@ func (f *fetcher) emit(m *source.Message) error {
 	return nil
 }
 
-// read collects the items of one message. All must be there, once.
+// read collects the items of one message. Each must come exactly once.
 func (f *fetcher) read(msg *imapclient.FetchMessageData) (*source.Message, error) {
 	m := &source.Message{Source: f.Address.String(), UIDValidity: f.validity}
 	size := int64(-1)
@@ -141,7 +142,8 @@ func (f *fetcher) read(msg *imapclient.FetchMessageData) (*source.Message, error
 			}
 		}
 	}
-	if m.UID == 0 || m.Received.IsZero() || size < 0 || !seen[imap.PartSpecifierHeader] || f.Window > 0 && !seen[imap.PartSpecifierText] {
+	if m.UID == 0 || m.Received.IsZero() || size < 0 || !seen[imap.PartSpecifierHeader] ||
+		f.Window > 0 && !seen[imap.PartSpecifierText] {
 		return nil, broken("a message with parts missing")
 	}
 	if f.Window == 0 {
@@ -153,7 +155,7 @@ func (f *fetcher) read(msg *imapclient.FetchMessageData) (*source.Message, error
 	return m, nil
 }
 
-// section reads a literal into the memory of the message before.
+// section reads a literal into the memory of the previous message.
 func (f *fetcher) section(item *imapclient.FetchItemDataBodySection) (err error) {
 	if len(item.Section.Part) > 0 || len(item.Section.HeaderFields)+len(item.Section.HeaderFieldsNot) > 0 {
 		return broken("a part of a message that was not asked for")
@@ -172,13 +174,13 @@ func (f *fetcher) section(item *imapclient.FetchItemDataBodySection) (err error)
 	return err
 }
 
-// cutError is a literal that ended too early.
+// cutError reports a literal that ended too early.
 type cutError struct{ error }
 
 func (e cutError) Unwrap() error { return e.error }
 
-// readLiteral reads a literal, which must be as long as announced and no longer
-// than asked for. NIL is an empty one.
+// readLiteral reads a literal, which must be as long as announced, and not longer than
+// asked for. NIL counts as an empty one.
 func readLiteral(buf []byte, lit imap.LiteralReader, window int64) ([]byte, error) {
 	if lit == nil {
 		return buf[:0], nil
@@ -191,7 +193,7 @@ func readLiteral(buf []byte, lit imap.LiteralReader, window int64) ([]byte, erro
 	}
 	buf = buf[:lit.Size()]
 	if n, err := io.ReadFull(lit, buf); err != nil {
-		return buf[:0], cutError{fmt.Errorf("%w: a literal of %d bytes that ends after %d", ErrProtocol, lit.Size(), n)}
+		return buf[:0], cutError{broken("a literal of %d bytes that ends after %d", lit.Size(), n)}
 	}
 	if n, _ := lit.Read(make([]byte, 1)); n != 0 {
 		return buf[:0], broken("a literal longer than announced")
@@ -199,8 +201,8 @@ func readLiteral(buf []byte, lit imap.LiteralReader, window int64) ([]byte, erro
 	return buf, nil
 }
 
-// unasked takes FETCH data that answers nothing we asked. Flags come so when
-// somebody else changes them; a body never does.
+// unasked takes FETCH data that is not an answer. Flags come in this way when another
+// client changes them; a body never does.
 func (g *guard) unasked(msg *imapclient.FetchMessageData) {
 	for item := msg.Next(); item != nil; item = msg.Next() {
 		if _, ok := item.(imapclient.FetchItemDataBodySection); ok {

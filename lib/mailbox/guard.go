@@ -13,29 +13,29 @@ import (
 	"pulse/lib/message"
 )
 
-// The classes of what a guard ends a connection for.
+// The reasons for which a guard ends a connection.
 var (
-	ErrProtocol  = errors.New("the server breaks the IMAP protocol")
-	ErrStalled   = errors.New("the server keeps us waiting")
-	ErrReadWrite = errors.New("the server opens the mailbox read-write")
-	ErrReplaced  = errors.New("the mailbox was replaced while it was read")
-	ErrCommand   = errors.New("a command that pulse-fetch must not send (this is a bug)")
+	errProtocol  = errors.New("the server breaks the IMAP protocol")
+	errStalled   = errors.New("the server keeps us waiting")
+	errReadWrite = errors.New("the server opens the mailbox read-write")
+	errReplaced  = errors.New("the mailbox was replaced while it was read")
+	errCommand   = errors.New("a command that pulse-fetch must not send (this is a bug)")
 )
 
-// errFlood is the ErrProtocol of a server that says more than any message makes it say.
-var errFlood = fmt.Errorf("%w", ErrProtocol)
+// errFlood is an errProtocol: the server says more than any message could make it say.
+var errFlood = fmt.Errorf("%w", errProtocol)
 
-// limits are what a server may cost. Bytes, but for depth and the three times.
+// limits bound what a server may cost. Those that are not times or depth are in bytes.
 type limits struct {
 	dial    time.Duration // connecting and the TLS handshake, together
 	idle    time.Duration // without a byte while a command waits
-	command time.Duration // of waiting for one command, beside what pace allows
+	command time.Duration // of waiting for one command, besides what pace allows
 	pace    int64         // bytes that earn a command another second
-	line    int64         // of a response, its short literals included
+	line    int64         // of a response, including its short literals
 	search  int64         // of a SEARCH response, which names every match
 	depth   int           // of parentheses
 	literal int64         // of a body section
-	chatter int64         // of all that is no body section, for one command
+	chatter int64         // of everything except body sections, for one command
 }
 
 var defaultLimits = limits{
@@ -50,19 +50,18 @@ var defaultLimits = limits{
 	chatter: 9 << 20,
 }
 
-// guard stands on an IMAP connection, above TLS and below the IMAP library. It
-// lets only reading commands out (RFC 9051 §6), each as a whole line, and passes
-// responses in only as far as it has found them bounded: the library's parser
-// recurses, buffers and waits without limit. It reads responses more strictly than
-// that parser does, so that both always agree where a literal begins; where they
-// could differ, the connection ends.
+// guard stands on an IMAP connection, above TLS and below the IMAP library. It lets only
+// reading commands out (RFC 9051 §6), each as a whole line. It lets responses in only as
+// far as it has found them bounded, because the library's parser recurses, buffers and
+// waits without limit. It reads responses more strictly than that parser, so that both
+// always agree where a literal begins. Where they could differ, the connection ends.
 type guard struct {
 	net.Conn
 	limits limits
 
 	in   responses // the reading side
 	buf  []byte
-	rest []byte // of buf: checked, not yet handed on
+	rest []byte // the part of buf that is checked and not yet handed on
 	next error  // ends the connection once rest is handed on
 
 	sending sync.Mutex // guards out
@@ -71,7 +70,7 @@ type guard struct {
 	mu       sync.Mutex        // guards what follows
 	err      error             // why the guard ended the connection
 	pending  map[string]string // commands in flight: tag -> verb
-	since    time.Time         // the last command was sent, or the connection begun
+	since    time.Time         // when the last command was sent, or the connection began
 	waited   time.Duration     // by the commands in flight
 	received int64             // for them
 	status   string            // of the last answer
@@ -96,7 +95,7 @@ func (g *guard) Err() error {
 	return g.err
 }
 
-// fail ends the connection; the first reason stays.
+// fail ends the connection, and returns the first reason for which it was ended.
 func (g *guard) fail(err error) error {
 	g.mu.Lock()
 	if g.err == nil {
@@ -108,8 +107,8 @@ func (g *guard) fail(err error) error {
 	return err
 }
 
-// Read implements net.Conn. It gives only bytes that were checked, and none once
-// the connection has ended for a reason.
+// Read implements net.Conn. It returns only bytes that were checked, and none once the
+// guard has ended the connection.
 func (g *guard) Read(p []byte) (int, error) {
 	if err := g.Err(); err != nil {
 		return 0, err
@@ -140,7 +139,7 @@ func (g *guard) fill() error {
 		return nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return g.fail(fmt.Errorf("%w: nothing for %v", ErrStalled, g.limits.idle))
+		return g.fail(fmt.Errorf("%w: nothing for %v", errStalled, g.limits.idle))
 	}
 	if err == nil || err == io.EOF {
 		// A plain EOF would look like the end of a literal to the library.
@@ -149,8 +148,8 @@ func (g *guard) fill() error {
 	return err
 }
 
-// arm sets the time by which the next bytes must be here. Only a server that owes
-// an answer must hurry; while the pipe behind us is full, nothing is late.
+// arm sets the time by which the next bytes must be here. Only a server that owes an answer
+// must hurry. While we wait for the next program in the pipe, nothing is late.
 func (g *guard) arm() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,13 +159,13 @@ func (g *guard) arm() error {
 	}
 	budget := g.limits.command + time.Duration(g.received/g.limits.pace)*time.Second - g.waited
 	if budget <= 0 {
-		return fmt.Errorf("%w: %d bytes in %v", ErrStalled, g.received, g.waited.Round(time.Second))
+		return fmt.Errorf("%w: %d bytes in %v", errStalled, g.received, g.waited.Round(time.Second))
 	}
 	g.Conn.SetReadDeadline(time.Now().Add(min(g.limits.idle, budget)))
 	return nil
 }
 
-// account notes how long a read waited while a command was in flight.
+// account adds up the bytes, and the time that reads wait while a command is in flight.
 func (g *guard) account(begin time.Time, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,7 +199,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sent notes a command in flight, or our part of a login.
+// sent notes that a command is in flight, or that our part of a login was sent.
 func (g *guard) sent(tag, verb string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,12 +223,12 @@ func (g *guard) answered(tag, status, code string) error {
 	case !ok:
 		return broken("an answer to no command")
 	case verb == "AUTHENTICATE" && g.owed: // the library would wait for ever
-		return broken("the end of a login in the midst of it")
+		return broken("the end of a login in the middle of it")
 	}
 	delete(g.pending, tag)
 	g.waited, g.received, g.status = 0, 0, status
 	if verb == "EXAMINE" && status == "OK" && code != "READ-ONLY" {
-		return ErrReadWrite
+		return errReadWrite
 	}
 	return nil
 }
@@ -248,8 +247,8 @@ func (g *guard) asked() error {
 	return nil
 }
 
-// await reads on until no command is in flight, and returns how the last one was
-// answered: OK, NO, BAD, or what the greeting was. The library does not need it.
+// await reads until no command is in flight, and returns how the last one was answered:
+// OK, NO, BAD, or what the greeting was. Only startTLS uses it; the library does not.
 func (g *guard) await() (status string, err error) {
 	for {
 		g.mu.Lock()
@@ -264,8 +263,8 @@ func (g *guard) await() (status string, err error) {
 	}
 }
 
-// busy reports whether such a command is in flight: only during a UID FETCH may a
-// body come, only during EXAMINE a UIDVALIDITY.
+// busy reports whether such a command is in flight. A body may come only during a UID
+// FETCH, a UIDVALIDITY only during EXAMINE.
 func (g *guard) busy(verb string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -301,7 +300,8 @@ func (g *guard) farewell() string {
 	return g.bye
 }
 
-// hurry leaves the server little time from now on: nothing it owes us matters.
+// hurry leaves the server little time from now on, because nothing that it still owes us
+// matters.
 func (g *guard) hurry() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"pulse/lib/source"
 )
 
-// script is what a fake server says to each verb. TAG stands for the command's
-// tag. A verb that is not there gets what an honest server with one message says.
+// script is what a fake server answers to each verb. TAG stands for the command's tag. To
+// any other verb it gives the answer of an honest server.
 type script map[string]func(w io.Writer, tag string)
 
 func say(text string) func(io.Writer, string) {
@@ -34,14 +34,14 @@ func endless(begin, text string) func(io.Writer, string) {
 	}
 }
 
-// esearch is a search result of the newer kind (RFC 4731).
+// esearch answers with a search result of the newer kind (RFC 4731).
 func esearch(set string) func(io.Writer, string) {
 	return func(w io.Writer, tag string) {
 		fmt.Fprintf(w, "* ESEARCH (TAG %q) UID ALL %s\r\n%s OK\r\n", tag, set, tag)
 	}
 }
 
-// fetched is an honest FETCH response.
+// fetched returns an honest FETCH response.
 func fetched(uid int) string {
 	return fmt.Sprintf("* %d FETCH (UID %d INTERNALDATE \"21-Nov-2026 11:00:00 +0000\" RFC822.SIZE 12 BODY[HEADER]<0> {8}\r\nA: b\r\n\r\n BODY[TEXT]<0> {4}\r\nbody)\r\n", uid, uid)
 }
@@ -56,8 +56,8 @@ var honest = script{
 	"LOGOUT":     say("* BYE bye\r\nTAG OK\r\n"),
 }
 
-// serve plays a script for one connection and returns where, and a counter of the
-// bytes the server could send.
+// serve plays a script for one connection. It returns the server's address, and a counter
+// of the bytes that the server could send.
 func serve(t *testing.T, s script) (addr string, sent *atomic.Int64) {
 	t.Helper()
 	sent = new(atomic.Int64)
@@ -67,8 +67,8 @@ func serve(t *testing.T, s script) (addr string, sent *atomic.Int64) {
 	}), sent
 }
 
-// read answers what is read from r. With a LINE in the script that is told every line,
-// and answers all.
+// read answers what is read from r. If the script has a LINE, that gets every line, and
+// gives all answers.
 func (s script) read(r io.Reader, w io.Writer) {
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		if line := s["LINE"]; line != nil {
@@ -108,7 +108,7 @@ func (c counted) Write(b []byte) (int, error) {
 
 var silence = say("")
 
-// inTurn answers each time as the next of its arguments does, and then as the last.
+// inTurn answers each time like its next argument, and in the end always like the last.
 func inTurn(answers ...func(io.Writer, string)) func(io.Writer, string) {
 	return func(w io.Writer, tag string) {
 		answers[0](w, tag)
@@ -116,7 +116,7 @@ func inTurn(answers ...func(io.Writer, string)) func(io.Writer, string) {
 	}
 }
 
-// examined is what an honest server says to EXAMINE, but for the UIDVALIDITY.
+// examined returns an honest server's answer to EXAMINE, with any UIDVALIDITY.
 func examined(validity string) string {
 	return "* 3 EXISTS\r\n* OK [UIDVALIDITY " + validity + "] x\r\nTAG OK [READ-ONLY] done\r\n"
 }
@@ -128,8 +128,8 @@ func TestHonestScript(t *testing.T) {
 	}
 }
 
-// Every misbehaviour ends soon, with an error of the right class that says what it
-// was, and whatever was yielded before is whole.
+// TestHostile: a run with a misbehaving server ends soon, with an error of the right class
+// that says what was wrong. What was yielded before is whole.
 func TestHostile(t *testing.T) {
 	deep := strings.Repeat("(", 100_000)
 	one := fetched(1)
@@ -142,7 +142,7 @@ func TestHostile(t *testing.T) {
 		{"endless atom", script{"EXAMINE": endless("* ", "x")}, 0, fault.Temporary, "type"},
 		{"endless text", script{"GREETING": endless("* OK ", "x")}, 0, fault.Temporary, "more than"},
 		{"endless search", script{"SEARCH": endless("* SEARCH", " 1")}, 0, fault.Temporary, "more than"},
-		{"endless responses", script{"SEARCH": endless("", "* 1 EXISTS\r\n")}, 0, fault.Temporary, "nobody asked"},
+		{"endless responses", script{"SEARCH": endless("", "* 1 EXISTS\r\n")}, 0, fault.Temporary, "not asked"},
 		{"endless flags", script{"FETCH": endless("* 1 FETCH (FLAGS (", "a ")}, 0, fault.Temporary, "more than"},
 		{"endless fetches without a body", script{"FETCH": endless("", "* 1 FETCH (UID 1 FLAGS ())\r\n")}, 0, fault.Temporary, "parts missing"},
 		{"endless unasked messages", script{"FETCH": endless("", fetched(9))}, 0, fault.Temporary, "not asked for"},
@@ -173,7 +173,7 @@ func TestHostile(t *testing.T) {
 		}}, 1, fault.Temporary, "ends after 2"},
 		{"literal longer than asked for", with("FETCH", strings.Replace(one, "BODY[TEXT]<0> {4}\r\nbody", "BODY[TEXT]<0> {70000}\r\n"+strings.Repeat("x", 70000), 1)), 0, fault.Temporary, "at most 65536"},
 		{"huge literal announced", with("FETCH", one+strings.Split(fetched(2), "BODY[TEXT]")[0]+"BODY[TEXT]<0> {9999999999}\r\n"), 1, fault.Temporary, "literal"},
-		{"huge literal unasked", with("EXAMINE", "* 1 FETCH (BODY[] {26214400}\r\n"), 0, fault.Temporary, "nobody asked"},
+		{"huge literal unasked", with("EXAMINE", "* 1 FETCH (BODY[] {26214400}\r\n"), 0, fault.Temporary, "not asked"},
 		{"all UIDs there are", script{"SEARCH": esearch("1:4294967295")}, 0, fault.Temporary, "finds UIDs"},
 		{"UID 0", with("SEARCH", "* SEARCH 0 1\r\nTAG OK\r\n"), 0, fault.Temporary, "finds UIDs"},
 		{"a message vanished", with("FETCH", one+fetched(3)+"TAG OK\r\n"), 2, fault.Temporary, "1 messages vanished"},
@@ -205,7 +205,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// misbehaviour is a script, and how it must end.
+// misbehaviour is a script, and how a run with it must end.
 type misbehaviour struct {
 	name   string
 	script script
@@ -214,9 +214,9 @@ type misbehaviour struct {
 	says   string
 }
 
-func (m misbehaviour) play(t *testing.T) { m.playTo(t, AuthAny) }
+func (m misbehaviour) play(t *testing.T) { m.playTo(t, authAny) }
 
-// playTo is play for one who logs in so.
+// playTo is play for a client that logs in in this way.
 func (m misbehaviour) playTo(t *testing.T, auth Auth) {
 	addr, sent := serve(t, m.script)
 	s := mailbox(t, addr, "")
@@ -251,7 +251,7 @@ func (m misbehaviour) playTo(t *testing.T, auth Auth) {
 	}
 }
 
-// A server that sends a byte now and then is never silent, and yet must end.
+// TestDrip: a server that sends a byte now and then is never silent, and yet the run ends.
 func TestDrip(t *testing.T) {
 	tick := make(chan struct{})
 	addr, _ := serve(t, script{"FETCH": func(w io.Writer, tag string) {
@@ -286,7 +286,7 @@ func TestDrip(t *testing.T) {
 	}
 }
 
-// The whole run has an end, however lively the server is.
+// TestTimeout: the time of the whole run is bounded, however lively the server is.
 func TestTimeout(t *testing.T) {
 	addr, _ := serve(t, script{"SEARCH": silence})
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -297,7 +297,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// UIDVALIDITY is looked at again at the end: what was yielded may mean other UIDs.
+// TestReplaced: UIDVALIDITY is compared again at the end, because the UIDs of what was
+// yielded may mean other messages.
 func TestReplaced(t *testing.T) {
 	n := 6
 	addr, _ := serve(t, script{"EXAMINE": func(w io.Writer, tag string) {
@@ -310,7 +311,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// A slow reader behind the pipe is not a slow server.
+// TestSlowReader: a slow reader of the pipe does not count as a slow server.
 func TestSlowReader(t *testing.T) {
 	addr, _ := serve(t, nil)
 	s := mailbox(t, addr, "")

@@ -13,37 +13,38 @@ import (
 	"pulse/lib/fault"
 )
 
-// Auth is how the password or token is sent.
+// Auth says how the password or token is sent.
 type Auth string
 
-// The ways to log in. AuthAny takes PLAIN where the server offers it, else LOGIN.
+// The ways to log in. authAny takes PLAIN if the server offers it, otherwise LOGIN.
 const (
-	AuthAny         Auth = ""
-	AuthPlain       Auth = "plain"       // SASL PLAIN, RFC 4616
-	AuthLogin       Auth = "login"       // the LOGIN command, RFC 9051 §6.2.3
-	AuthXOAuth2     Auth = "xoauth2"     // SASL XOAUTH2, of Google and Microsoft
-	AuthOAuthBearer Auth = "oauthbearer" // SASL OAUTHBEARER, RFC 7628
+	authAny         Auth = ""
+	authPlain       Auth = "plain"       // SASL PLAIN, RFC 4616
+	authLogin       Auth = "login"       // the LOGIN command, RFC 9051 §6.2.3
+	authXOAuth2     Auth = "xoauth2"     // SASL XOAUTH2, of Google and Microsoft
+	authOAuthBearer Auth = "oauthbearer" // SASL OAUTHBEARER, RFC 7628
 )
 
-// token is what an OAuth access token is made of (RFC 6750 §2.1).
+// token matches an OAuth access token (RFC 6750 §2.1).
 var token = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// Check checks that there is such a way to log in, and that it can send the secret.
+// Check checks that a is one of the ways to log in, and that it can send the secret.
 // Its errors are usage errors.
 func (a Auth) Check(secret string) error {
 	switch a {
-	case AuthAny, AuthPlain, AuthLogin:
+	case authAny, authPlain, authLogin:
 		return nil
-	case AuthXOAuth2, AuthOAuthBearer:
+	case authXOAuth2, authOAuthBearer:
 		if secret != "" && !token.MatchString(secret) {
-			return fault.Usagef("the password command must print the access token and nothing else", "--auth %s: that is no OAuth token", a)
+			return fault.Usagef("the password command must print the access token and nothing else",
+				"--auth %s: that is not an OAuth token", a)
 		}
 		return nil
 	}
 	return fault.Usagef("--auth plain", "--auth %s: want plain, login, xoauth2 or oauthbearer", a)
 }
 
-// login greets the server and proves who we are.
+// login waits for the server's greeting and logs in.
 func (s *Mailbox) login(c *imapclient.Client) error {
 	if err := c.WaitGreeting(); err != nil {
 		return err
@@ -61,9 +62,9 @@ func (s *Mailbox) login(c *imapclient.Client) error {
 	}
 	var oauth *bearer
 	switch how {
-	case AuthLogin:
+	case authLogin:
 		err = c.Login(s.Address.User, s.Password).Wait()
-	case AuthPlain:
+	case authPlain:
 		err = c.Authenticate(sasl.NewPlainClient("", s.Address.User, s.Password))
 	default:
 		oauth = newBearer(how, s.Address, s.Password)
@@ -72,25 +73,26 @@ func (s *Mailbox) login(c *imapclient.Client) error {
 	return s.loginError(err, caps, oauth)
 }
 
-// choose settles how to log in with what a server offers.
+// choose returns the way to log in, given what the server offers.
 func (a Auth) choose(caps imap.CapSet) (Auth, error) {
 	password := !caps.Has(imap.CapLoginDisabled)
 	switch {
-	case a == AuthAny && caps.Has(imap.AuthCap("PLAIN")):
-		return AuthPlain, nil
-	case (a == AuthAny || a == AuthLogin) && password:
-		return AuthLogin, nil
-	case a == AuthAny || a == AuthLogin:
+	case a == authAny && caps.Has(imap.AuthCap("PLAIN")):
+		return authPlain, nil
+	case (a == authAny || a == authLogin) && password:
+		return authLogin, nil
+	case a == authAny || a == authLogin:
 		return a, fault.Failedf(tokenHint(caps), "the server allows no LOGIN")
 	case !caps.Has(imap.AuthCap(strings.ToUpper(string(a)))):
-		return a, fault.Failedf("leave --auth out for what the server offers", "the server does not offer AUTH=%s", strings.ToUpper(string(a)))
+		return a, fault.Failedf("leave --auth out for what the server offers",
+			"the server does not offer AUTH=%s", strings.ToUpper(string(a)))
 	}
 	return a, nil
 }
 
-// tokenHint says how to go on where a password is of no use.
+// tokenHint says how to log in with a token, if the server offers that.
 func tokenHint(caps imap.CapSet) string {
-	for _, a := range []Auth{AuthXOAuth2, AuthOAuthBearer} {
+	for _, a := range []Auth{authXOAuth2, authOAuthBearer} {
 		if caps.Has(imap.AuthCap(strings.ToUpper(string(a)))) {
 			return "--auth " + string(a) + " logs in with an OAuth token in place of a password"
 		}
@@ -98,13 +100,15 @@ func tokenHint(caps imap.CapSet) string {
 	return ""
 }
 
-// loginError makes a refused login a failure, for it would be refused again.
+// loginError makes a refused login a failure, because it would be refused again.
 func (s *Mailbox) loginError(err error, caps imap.CapSet, oauth *bearer) error {
 	var refused *imap.Error
-	if !errors.As(err, &refused) || refused.Code == imap.ResponseCodeUnavailable || refused.Code == imap.ResponseCodeLimit {
+	if !errors.As(err, &refused) ||
+		refused.Code == imap.ResponseCodeUnavailable || refused.Code == imap.ResponseCodeLimit {
 		return err
 	}
-	hint, said := "check user name and password; many providers want a password made for this program", refused.Text
+	hint := "check user name and password; many providers want a password made for this program"
+	said := refused.Text
 	switch {
 	case oauth != nil:
 		hint = "get a new token; it must be for IMAP and for this user"
@@ -117,8 +121,8 @@ func (s *Mailbox) loginError(err error, caps imap.CapSet, oauth *bearer) error {
 	return fault.Failedf(hint, "%s refuses the login of %s: %s", s.Address.Host, s.Address.User, s.silent(said))
 }
 
-// bearer is the client's side of XOAUTH2 and OAUTHBEARER: it sends a token, and
-// takes what a server says of one that it refuses.
+// bearer is the client's side of XOAUTH2 and OAUTHBEARER. It sends a token, and takes the
+// reason if the server refuses it.
 type bearer struct {
 	name, first, agree string
 	refused            bool
@@ -126,7 +130,7 @@ type bearer struct {
 }
 
 func newBearer(how Auth, a Address, token string) *bearer {
-	if how == AuthXOAuth2 {
+	if how == authXOAuth2 {
 		return &bearer{name: "XOAUTH2", first: "user=" + a.User + "\x01auth=Bearer " + token + "\x01\x01"}
 	}
 	user := strings.NewReplacer("=", "=3D", ",", "=2C").Replace(a.User) // RFC 5801 §4
@@ -137,8 +141,8 @@ func newBearer(how Auth, a Address, token string) *bearer {
 // Start implements sasl.Client.
 func (b *bearer) Start() (mech string, first []byte, err error) { return b.name, []byte(b.first), nil }
 
-// Next implements sasl.Client. There is one challenge at most, the reason for a
-// refusal, and it must be answered before the server says NO.
+// Next implements sasl.Client. There is at most one challenge, the reason for a refusal. It
+// must be answered before the server says NO.
 func (b *bearer) Next(challenge []byte) ([]byte, error) {
 	if b.refused {
 		return nil, broken("a login without end")
@@ -153,14 +157,15 @@ func (s *Mailbox) secrets() []string {
 	list := []string{s.Password, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.Password)}
 	for _, first := range []string{
 		s.Password, "\x00" + s.Address.User + "\x00" + s.Password,
-		newBearer(AuthXOAuth2, s.Address, s.Password).first, newBearer(AuthOAuthBearer, s.Address, s.Password).first,
+		newBearer(authXOAuth2, s.Address, s.Password).first,
+		newBearer(authOAuthBearer, s.Address, s.Password).first,
 	} {
 		list = append(list, base64.StdEncoding.EncodeToString([]byte(first)))
 	}
 	return list
 }
 
-// silent returns what the server says, or the library of it, as it may be shown:
-// short, and without any piece of the secret, for a server may well repeat what it
-// did not understand.
+// silent returns what the server, or the library, says in a form that may be shown: short,
+// and without any piece of the secret, because a server may repeat what it did not
+// understand.
 func (s *Mailbox) silent(text string) string { return redact(text, s.secrets()) }

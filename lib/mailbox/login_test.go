@@ -18,10 +18,10 @@ func TestAuthCheck(t *testing.T) {
 		secret string
 		ok     bool
 	}{
-		{AuthAny, "any thing\x01", true}, {AuthPlain, "p w", true}, {AuthLogin, "ü", true}, {AuthXOAuth2, "", true},
-		{AuthXOAuth2, "ya29.a0-_~+/==", true}, {AuthOAuthBearer, "a.b.c", true},
-		{AuthXOAuth2, "Bearer abc", false}, {AuthXOAuth2, "abc\x01auth=x", false}, {AuthOAuthBearer, "a=b", false},
-		{AuthOAuthBearer, `{"access_token":"a"}`, false}, {"PLAIN", "", false}, {"cram-md5", "", false},
+		{authAny, "any thing\x01", true}, {authPlain, "p w", true}, {authLogin, "ü", true}, {authXOAuth2, "", true},
+		{authXOAuth2, "ya29.a0-_~+/==", true}, {authOAuthBearer, "a.b.c", true},
+		{authXOAuth2, "Bearer abc", false}, {authXOAuth2, "abc\x01auth=x", false}, {authOAuthBearer, "a=b", false},
+		{authOAuthBearer, `{"access_token":"a"}`, false}, {"PLAIN", "", false}, {"cram-md5", "", false},
 	} {
 		err := tt.auth.Check(tt.secret)
 		if (err == nil) != tt.ok || err != nil && (fault.KindOf(err) != fault.Usage || tt.secret != "" && strings.Contains(err.Error(), tt.secret)) {
@@ -37,16 +37,16 @@ func TestChoose(t *testing.T) {
 		want Auth
 		hint string // where it fails
 	}{
-		{AuthAny, "AUTH=PLAIN LOGINDISABLED", AuthPlain, ""},
-		{AuthAny, "AUTH=XOAUTH2", AuthLogin, ""},
-		{AuthAny, "LOGINDISABLED AUTH=XOAUTH2", "", "--auth xoauth2"},
-		{AuthAny, "LOGINDISABLED AUTH=OAUTHBEARER", "", "--auth oauthbearer"},
-		{AuthLogin, "AUTH=PLAIN", AuthLogin, ""},
-		{AuthLogin, "AUTH=PLAIN LOGINDISABLED AUTH=XOAUTH2", "", "--auth xoauth2"},
-		{AuthPlain, "AUTH=XOAUTH2", "", "leave --auth out"},
-		{AuthXOAuth2, "AUTH=XOAUTH2 AUTH=PLAIN", AuthXOAuth2, ""},
-		{AuthXOAuth2, "AUTH=OAUTHBEARER AUTH=PLAIN", "", "leave --auth out"},
-		{AuthOAuthBearer, "AUTH=OAUTHBEARER", AuthOAuthBearer, ""},
+		{authAny, "AUTH=PLAIN LOGINDISABLED", authPlain, ""},
+		{authAny, "AUTH=XOAUTH2", authLogin, ""},
+		{authAny, "LOGINDISABLED AUTH=XOAUTH2", "", "--auth xoauth2"},
+		{authAny, "LOGINDISABLED AUTH=OAUTHBEARER", "", "--auth oauthbearer"},
+		{authLogin, "AUTH=PLAIN", authLogin, ""},
+		{authLogin, "AUTH=PLAIN LOGINDISABLED AUTH=XOAUTH2", "", "--auth xoauth2"},
+		{authPlain, "AUTH=XOAUTH2", "", "leave --auth out"},
+		{authXOAuth2, "AUTH=XOAUTH2 AUTH=PLAIN", authXOAuth2, ""},
+		{authXOAuth2, "AUTH=OAUTHBEARER AUTH=PLAIN", "", "leave --auth out"},
+		{authOAuthBearer, "AUTH=OAUTHBEARER", authOAuthBearer, ""},
 	} {
 		caps := imap.CapSet{}
 		for _, c := range strings.Fields(tt.caps) {
@@ -59,13 +59,13 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// What is sent is what RFC 7628 §3.1 and Google's description have; a name can't
+// TestBearer: what is sent is as in RFC 7628 §3.1 and Google's description. A name can't
 // break out of its field.
 func TestBearer(t *testing.T) {
 	a := Address{User: "a=b,c@example.com", Host: "h", Port: "993"}
 	for how, want := range map[Auth]string{
-		AuthXOAuth2:     "XOAUTH2 user=a=b,c@example.com\x01auth=Bearer tok\x01\x01",
-		AuthOAuthBearer: "OAUTHBEARER n,a=a=3Db=2Cc@example.com,\x01host=h\x01port=993\x01auth=Bearer tok\x01\x01",
+		authXOAuth2:     "XOAUTH2 user=a=b,c@example.com\x01auth=Bearer tok\x01\x01",
+		authOAuthBearer: "OAUTHBEARER n,a=a=3Db=2Cc@example.com,\x01host=h\x01port=993\x01auth=Bearer tok\x01\x01",
 	} {
 		if name, first, err := newBearer(how, a, "tok").Start(); err != nil || name+" "+string(first) != want {
 			t.Errorf("%s %q, %v", name, first, err)
@@ -73,8 +73,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// The whole exchange, byte for byte: with and without a first response, the refusal
-// is answered as each mechanism wants it, and its reason is shown.
+// TestBearerRefused: the whole exchange is right byte for byte, with and without an initial
+// response. The refusal is answered as each mechanism wants it, and its reason is shown.
 func TestBearerRefused(t *testing.T) {
 	const token, reason = "ya29.token-of-the-test", `{"status":"401","scope":"https://mail.example/"}`
 	challenge := "+ " + base64.StdEncoding.EncodeToString([]byte(reason)) + "\r\n"
@@ -83,8 +83,8 @@ func TestBearerRefused(t *testing.T) {
 		caps   string
 		answer string // to the challenge
 	}{
-		{AuthXOAuth2, "AUTH=XOAUTH2 SASL-IR", ""}, {AuthXOAuth2, "AUTH=XOAUTH2", ""},
-		{AuthOAuthBearer, "AUTH=OAUTHBEARER SASL-IR", "AQ=="}, {AuthOAuthBearer, "AUTH=OAUTHBEARER", "AQ=="},
+		{authXOAuth2, "AUTH=XOAUTH2 SASL-IR", ""}, {authXOAuth2, "AUTH=XOAUTH2", ""},
+		{authOAuthBearer, "AUTH=OAUTHBEARER SASL-IR", "AQ=="}, {authOAuthBearer, "AUTH=OAUTHBEARER", "AQ=="},
 	} {
 		var heard []string
 		said := 0
@@ -124,22 +124,22 @@ func TestBearerRefused(t *testing.T) {
 	}
 }
 
-// A server that wants an answer again and again gets one.
+// TestBearerEndless: a server that asks again and again gets one answer.
 func TestBearerEndless(t *testing.T) {
 	for _, tt := range []misbehaviour{
 		{"challenges", script{"AUTHENTICATE": endless("", "+ eA==\r\n")}, 0, fault.Temporary, ""},
 		{"empty challenges", script{"AUTHENTICATE": endless("", "+ \r\n")}, 0, fault.Temporary, ""},
 		{"rubbish", script{"AUTHENTICATE": say("+ !!!\r\n")}, 0, fault.Temporary, ""},
 		{"silence", script{"AUTHENTICATE": silence}, 0, fault.Temporary, "waiting"},
-		{"OK to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG OK in\r\n")}, 0, fault.Temporary, "in the midst"},
-		{"NO to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG NO out\r\n")}, 0, fault.Temporary, "in the midst"},
+		{"OK to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG OK in\r\n")}, 0, fault.Temporary, "in the middle"},
+		{"NO to a challenge", script{"AUTHENTICATE": say("+ eA==\r\nTAG NO out\r\n")}, 0, fault.Temporary, "in the middle"},
 		{"not offered", script{"GREETING": say("* OK [CAPABILITY IMAP4rev1 AUTH=PLAIN] hi\r\n")}, 0, fault.Failed, "does not offer AUTH=XOAUTH2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.script["GREETING"] == nil {
 				tt.script["GREETING"] = say("* OK [CAPABILITY IMAP4rev1 AUTH=XOAUTH2 SASL-IR] hi\r\n")
 			}
-			tt.playTo(t, AuthXOAuth2)
+			tt.playTo(t, authXOAuth2)
 		})
 	}
 }
@@ -170,7 +170,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// FuzzRedact: no piece of the secret that is long enough to matter stays.
+// FuzzRedact: no piece of the secret stays that is longer than chance allows.
 func FuzzRedact(f *testing.F) {
 	f.Add("login me ", "correct horse battery", "x")
 	f.Add("\xff", "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc", "…")

@@ -1,11 +1,11 @@
 // Package mailbox reads a mailbox over IMAP without changing anything: no flag, not
 // even \Recent.
 //
-// Invariant: a guard on the connection lets no other commands out than the few that
-// read, and passes no response in that could exhaust the library behind it. Neither
-// password nor token leaves but over TLS, or to this machine, and no error repeats
-// one. Memory is bounded by one message. Caveat: what a server says of dates, sizes
-// and UIDs is believed as far as it agrees with itself.
+// Invariant: a guard on the connection lets out only the few commands that read, and lets
+// in no response that could exhaust the library that parses it. A password or token
+// leaves only over TLS, or to this machine, and no error repeats one. Memory is bounded by
+// one message. Caveat: what a server says about dates, sizes and UIDs is believed as long
+// as the server does not contradict itself.
 package mailbox
 
 import (
@@ -27,20 +27,21 @@ import (
 // and read with BODY.PEEK; no flag changes, not even \Recent.
 type Mailbox struct {
 	Address  Address
-	Plain    bool // without TLS, to this machine alone; not with Address.TLS
+	Plain    bool // without TLS, and only to this machine; not with Address.TLS
 	Auth     Auth
-	Password string         // or an OAuth token, as Auth has it
-	RootCAs  *x509.CertPool // nil: those of the system
+	Password string         // or an OAuth token, depending on Auth
+	RootCAs  *x509.CertPool // nil for those of the system
 	Window   int64          // bytes of the body that are wanted
-	Search   Search         // what the server is asked for besides
+	Search   Search         // a further condition on the messages, which the server applies
 	From     Start
 	Now      time.Time
 
 	// Connected is called once there is a connection, before anything is read from it.
-	// Its error ends the run. nil: nothing.
+	// Its error ends the run. It may be nil.
 	Connected func() error
 
-	// Redial connects to Address again in the same run; nil: as the first time.
+	// Redial connects to Address again in the same run. If it is nil, Mailbox connects as
+	// it did the first time.
 	Redial func(context.Context) (net.Conn, error)
 
 	testOnlyLimits *limits
@@ -50,8 +51,8 @@ type Mailbox struct {
 // nothing, few enough that the command line stays short.
 const batch = 200
 
-// Each implements source.Source. Messages that vanish while they are fetched are counted
-// and make the error Temporary once all others were yielded. One on which the server
+// Each implements source.Source. If messages vanish while they are fetched, the error is
+// temporary and counts them, after all others were yielded. A message on which the server
 // fails is yielded with Unavailable set.
 func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) error {
 	f := fetcher{Mailbox: s, ctx: ctx, yield: yield}
@@ -74,18 +75,18 @@ func (s *Mailbox) limits() limits {
 	return defaultLimits
 }
 
-// finalError is an error that is returned as it is: one of the function that takes the
-// messages, or one that was explained already.
+// finalError is an error that Each returns as it is: yield returned it, or it was explained
+// already.
 type finalError struct{ error }
 
 // fetcher is one run, over one connection as long as the server keeps it.
 type fetcher struct {
 	*Mailbox
-	ctx    context.Context
-	guard  *guard // nil: not connected
-	client *imapclient.Client
-	parted func() bool // ends the watch over ctx
-	yield  func(*source.Message) error
+	ctx     context.Context
+	guard   *guard // nil if not connected
+	client  *imapclient.Client
+	unwatch func() bool // ends the watch over ctx
+	yield   func(*source.Message) error
 
 	validity uint32
 	messages uint32 // in the mailbox
@@ -95,7 +96,7 @@ type fetcher struct {
 	header   []byte
 	body     []byte
 
-	trouble
+	failures
 }
 
 // open connects, logs in and opens the mailbox.
@@ -105,11 +106,11 @@ func (f *fetcher) open() (*imap.SelectData, error) {
 		return nil, err
 	}
 	l := f.limits()
-	if f.reconnects > 0 { // or some messages on which it falls silent use up the time of a run
+	if f.reconnects > 0 { // else a few messages on which it falls silent use up the time of a run
 		l.idle /= 3
 	}
 	g := newGuard(conn, l)
-	f.guard, f.parted = g, context.AfterFunc(f.ctx, func() { conn.Close() })
+	f.guard, f.unwatch = g, context.AfterFunc(f.ctx, func() { conn.Close() })
 	f.client = imapclient.New(g, &imapclient.Options{
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: g.unasked},
 	})
@@ -128,11 +129,11 @@ func (f *fetcher) close() {
 		return
 	}
 	f.client.Close()
-	f.parted()
+	f.unwatch()
 	f.guard = nil
 }
 
-// why explains an error of the connection as it is now, which may be none.
+// why explains an error, by the connection as it is now if there is one.
 func (f *fetcher) why(err error) error {
 	if f.guard == nil {
 		return f.explain(f.ctx, &guard{}, err)
@@ -151,8 +152,8 @@ func (f *fetcher) run() error {
 		return err
 	}
 	err = f.all(uids)
-	if len(f.suspects) > 0 && (err == nil || f.worn) {
-		f.reconnects = min(f.reconnects, maxReconnects-1) // one more, to make an end
+	if len(f.suspects) > 0 && (err == nil || f.exhausted) {
+		f.reconnects = min(f.reconnects, maxReconnects-1) // one more, to settle what is left
 		err = cmp.Or(f.settle(), err)
 	}
 	if err != nil {
@@ -180,12 +181,13 @@ func (f *fetcher) enough() bool {
 	return f.From.Limit > 0 && f.emitted+len(f.suspects) >= f.From.Limit
 }
 
-// examine opens the mailbox; the guard sees to it that it is read-only.
+// examine opens the mailbox. The guard makes sure that it is read-only.
 func (f *fetcher) examine() (*imap.SelectData, error) {
 	box, err := f.client.Select(f.Address.Mailbox, &imap.SelectOptions{ReadOnly: true}).Wait()
 	var refused *imap.Error
-	if errors.As(err, &refused) && refused.Code != imap.ResponseCodeUnavailable && refused.Code != imap.ResponseCodeInUse {
-		return nil, fault.Failedf("the part behind the host names the mailbox, for example /INBOX",
+	if errors.As(err, &refused) &&
+		refused.Code != imap.ResponseCodeUnavailable && refused.Code != imap.ResponseCodeInUse {
+		return nil, fault.Failedf("the part after the host names the mailbox, for example /INBOX",
 			"the server does not open the mailbox: %s", f.silent(refused.Text))
 	}
 	if err == nil && box.UIDValidity == 0 {
@@ -207,7 +209,7 @@ func (f *fetcher) search(box *imap.SelectData) ([]uint32, error) {
 	return f.plan.uids(data)
 }
 
-// finish makes sure that all UIDs meant what they meant at the beginning.
+// finish makes sure that the UIDs still mean what they meant at the beginning.
 func (f *fetcher) finish() error {
 	if err := f.reopen(); err != nil {
 		return err
@@ -217,12 +219,12 @@ func (f *fetcher) finish() error {
 		return err
 	}
 	if box.UIDValidity != f.validity {
-		return fault.Temporaryf("run again", "%w", ErrReplaced)
+		return fault.Temporaryf("run again", "%w", errReplaced)
 	}
 	f.guard.hurry()
-	_ = f.client.Logout().Wait() // whatever it answers, all is read
+	_ = f.client.Logout().Wait() // all is read, whatever the server answers
 	if n := len(f.vanished); n > 0 {
-		return fault.Temporaryf("run again; the next run goes on behind them",
+		return fault.Temporaryf("run again; the next run goes on after them",
 			"%d messages vanished while they were fetched, the first is UID %d", n, f.vanished[0])
 	}
 	return nil

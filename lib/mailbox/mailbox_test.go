@@ -19,7 +19,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// mailbox returns the INBOX of a server, as pulse-fetch would prepare it.
+// mailbox returns a server's INBOX, as pulse-fetch would prepare it.
 func mailbox(t *testing.T, addr, ca string) *Mailbox {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
@@ -39,7 +39,7 @@ func mailbox(t *testing.T, addr, ca string) *Mailbox {
 	return s
 }
 
-// all returns the bodies that come, and the error behind them.
+// all returns the bodies that come, and the error at the end.
 func all(t *testing.T, s source.Source) (bodies []string, err error) {
 	t.Helper()
 	err = each(t, context.Background(), s, func(m *source.Message) error {
@@ -47,19 +47,19 @@ func all(t *testing.T, s source.Source) (bodies []string, err error) {
 		return nil
 	})
 	if errors.Is(err, errStuck) {
-		return nil, err // and bodies is still being written to
+		return nil, err // bodies is still being written to
 	}
 	return bodies, err
 }
 
-// patience is how long a run, and a server that the tests play, may take: many times
-// what any needs.
+// patience is how long a run, and a fake server, may take: many times what any of them
+// needs.
 const patience = 30 * time.Second
 
 var errStuck = errors.New("the run does not end, not even with its context")
 
-// each is s.Each with an end: a run that is stuck fails its test and says where every
-// goroutine is, and the other tests go on.
+// each is s.Each with a bound on its time. A run that is stuck fails its test and prints
+// where every goroutine is, and the other tests continue.
 func each(t *testing.T, ctx context.Context, s source.Source, yield func(*source.Message) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -85,7 +85,7 @@ func must(t *testing.T, s source.Source) []string {
 	return bodies
 }
 
-// fill delivers messages 1 to n, one an hour, the last an hour before now.
+// fill delivers messages 1 to n, an hour apart, the last an hour before now.
 func fill(t *testing.T, srv *imaptest.Server, n int) {
 	for i := 1; i <= n; i++ {
 		srv.Append(t, "INBOX", fmt.Sprintf("From: a@example.com\nSubject: number %d\n\nbody %d\n", i, i), now.Add(-time.Duration(n-i+1)*time.Hour))
@@ -174,7 +174,7 @@ func TestIMAPEmpty(t *testing.T) {
 	}
 }
 
-// More messages than one FETCH asks for, in order.
+// TestIMAPBatches: more messages than one FETCH asks for come in order.
 func TestIMAPBatches(t *testing.T) {
 	srv := imaptest.Start(t, false)
 	fill(t, srv, 2*batch+1)
@@ -185,8 +185,8 @@ func TestIMAPBatches(t *testing.T) {
 	}
 }
 
-// The windows: a body is cut and says so, a header that is too large ends there,
-// and no body at all is asked for when only headers are wanted.
+// TestIMAPWindow: a body is cut at the window and marked as partial, a header that is too
+// large is cut, and no body is asked for when only headers are wanted.
 func TestIMAPWindow(t *testing.T) {
 	srv := imaptest.Start(t, false)
 	srv.Append(t, "INBOX", "A: b\n\n"+strings.Repeat("x", 100), now)
@@ -210,7 +210,7 @@ func TestIMAPWindow(t *testing.T) {
 	}
 }
 
-// What is refused stays so, and is no reason to try again; what fails now is.
+// TestIMAPRefusals: a refusal is final, and not a reason to try again. A failure is.
 func TestIMAPRefusals(t *testing.T) {
 	srv := imaptest.Start(t, false)
 	plain := imaptest.Start(t, true)
@@ -220,7 +220,7 @@ func TestIMAPRefusals(t *testing.T) {
 		kind   fault.Kind
 	}{
 		{"wrong password", func(s *Mailbox) { s.Password = "hunter2-wrong" }, fault.Failed},
-		{"wrong password, LOGIN", func(s *Mailbox) { s.Password, s.Auth = "hunter2-wrong", AuthLogin }, fault.Failed},
+		{"wrong password, LOGIN", func(s *Mailbox) { s.Password, s.Auth = "hunter2-wrong", authLogin }, fault.Failed},
 		{"no such mailbox", func(s *Mailbox) { s.Address.Mailbox = "Nothing/There" }, fault.Failed},
 		{"untrusted certificate", func(s *Mailbox) { s.RootCAs = x509.NewCertPool() }, fault.Failed},
 		{"certificate for another name", func(s *Mailbox) { s.Address.Host = "localhost" }, fault.Failed},
@@ -244,7 +244,7 @@ func TestIMAPRefusals(t *testing.T) {
 func TestIMAPPlain(t *testing.T) {
 	srv := imaptest.Start(t, true)
 	fill(t, srv, 3)
-	for _, auth := range []Auth{AuthAny, AuthPlain, AuthLogin} {
+	for _, auth := range []Auth{authAny, authPlain, authLogin} {
 		s := mailbox(t, srv.Addr, "")
 		s.Auth = auth
 		if got := must(t, s); !slices.Equal(got, bodies(1, 3)) {
@@ -253,7 +253,7 @@ func TestIMAPPlain(t *testing.T) {
 	}
 }
 
-// The function that takes messages can stop at any one, and its error comes back.
+// TestIMAPStop: yield can stop a run at any message, and its error comes back.
 func TestIMAPStop(t *testing.T) {
 	srv := imaptest.Start(t, false)
 	fill(t, srv, 50)

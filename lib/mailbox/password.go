@@ -16,19 +16,19 @@ import (
 	"pulse/lib/source"
 )
 
-// maxPassword bounds what is read of a password or token, in bytes: tokens of large
+// maxPassword is how long a password or token may be, in bytes: tokens of large
 // organisations fill many kilobytes.
 const maxPassword = 16 << 10
 
-// Secret names where a password comes from. Exactly one field is set.
+// Secret says where a password or token comes from. Exactly one field is set.
 type Secret struct {
 	Command, Env, File string
 }
 
 // Read returns the password or token: the first line of what the command prints, the
-// variable holds, or the file contains. Whatever is wrong is a usage error, but for
-// the end of ctx, which is a temporary one; none shows the password. What the command
-// says on its standard error goes to stderr.
+// variable holds, or the file contains. The end of ctx is a temporary error, any other
+// error a usage error. No error shows the password. What the command writes to its
+// standard error goes to stderr.
 func (s Secret) Read(ctx context.Context, stderr io.Writer) (string, error) {
 	noCore()
 	text, err := s.text(ctx, stderr)
@@ -46,7 +46,8 @@ func (s Secret) Read(ctx context.Context, stderr io.Writer) (string, error) {
 	return line, nil
 }
 
-// origin says where the password comes from. The command may hold secrets too.
+// origin says where the password comes from. It does not name the command, which may hold
+// secrets, too.
 func (s Secret) origin() string {
 	switch {
 	case s.Command != "":
@@ -66,7 +67,8 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 	}
 	switch {
 	case set == 0:
-		return "", fault.Usagef("--password-command 'pass show mail', --password-file FILE or --password-env NAME", "no password")
+		return "", fault.Usagef("--password-command 'pass show mail', --password-file FILE or --password-env NAME",
+			"no password")
 	case set > 1:
 		return "", fault.Usagef("", "give one of --password-command, --password-env and --password-file")
 	case s.Command != "":
@@ -79,7 +81,7 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 		return v, nil
 	}
 	b, err := safefile.ReadSecret(s.File, maxPassword)
-	if err == nil { // nor may others put another file in its place, further up
+	if err == nil { // others must not be able to replace a directory further up either
 		err = safefile.Guarded(s.File, uint32(os.Geteuid()))
 	}
 	if err != nil {
@@ -88,18 +90,18 @@ func (s Secret) text(ctx context.Context, stderr io.Writer) (string, error) {
 	return string(b), nil
 }
 
-// unset is the error of a variable that is not set. A name is repeated only if no
-// password looks like it: somebody may have typed that in its place.
+// unset returns the error for a variable that is not set. It repeats the name only if that
+// does not look like a password, which may have been typed in its place.
 func unset(name string) error {
 	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
-		return fault.Usagef("--password-env wants the NAME of a variable; to set it: read -rs PASSWORD && export PASSWORD",
+		return fault.Usagef(
+			"--password-env wants the NAME of a variable; to set it: read -rs PASSWORD && export PASSWORD",
 			"--password-env: there is no variable of that name")
 	}
 	return fault.Usagef("export "+name, "--password-env %s: the variable is not set", name)
 }
 
-// run starts the command without a shell and reads the beginning of what it
-// prints.
+// run starts the command without a shell, and returns the beginning of what it prints.
 func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	argv, err := splitWords(s.Command)
 	if err != nil {
@@ -114,7 +116,7 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	cmd.WaitDelay = linger
 	out := make(chan string, 1)
 	go func() {
-		b, _ := io.ReadAll(io.LimitReader(r, maxPassword+1)) // what came before an end by force counts
+		b, _ := io.ReadAll(io.LimitReader(r, maxPassword+1)) // after an error, what came before it counts
 		r.Close()
 		out <- string(b)
 	}()
@@ -128,18 +130,18 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 		return "", fault.Usagef("run it by hand", "--password-command: prints more than %d bytes", maxPassword)
 	case cmd.Process == nil:
 		return "", fault.Usagef("it wants a COMMAND that prints the password, such as 'pass show mail'",
-			"--password-command: its first word is no program that can be started: %w", bare(err))
+			"--password-command: its first word is not a program that can be started: %w", bare(err))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return "", fault.Usagef("run it by hand", "--password-command %s: %w", argv[0], err)
 	}
 	return text, nil
 }
 
-// linger is how long something that the command has left in another session may keep
-// its output open.
+// linger is how long a process that the command has left in another session may keep its
+// output open.
 const linger = time.Second
 
-// bare returns an error without the name that it is about: that may be the password.
+// bare returns an error without the name of a file, which may be the password.
 func bare(err error) error {
 	var path *fs.PathError
 	var program *exec.Error
@@ -152,12 +154,12 @@ func bare(err error) error {
 	return err
 }
 
-// noCore keeps this process and what it starts from leaving the secret in a core
+// noCore keeps this process, and those that it starts, from leaving the secret in a core
 // file.
 func noCore() { _ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
 
-// splitWords splits a command as a shell would, but for everything a shell expands:
-// blanks separate, quotes and backslashes keep together.
+// splitWords splits a command as a shell would, without expanding anything: blanks
+// separate words, quotes and backslashes keep them together.
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder

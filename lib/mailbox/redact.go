@@ -3,13 +3,13 @@ package mailbox
 import "strings"
 
 const (
-	maxSaid  = 300 // bytes that are shown of what a server says
+	maxSaid  = 300 // bytes of a server's text that are shown
 	maxShown = 7   // bytes of a secret that may stand in it by chance
 )
 
-// redact returns the beginning of text without what it has in common with a secret:
-// the whole of a short one, and any piece of more than maxShown bytes, in whatever
-// case.
+// redact returns the beginning of text without what it has in common with a secret: a
+// short secret as a whole, and any piece of a longer one that has more than maxShown bytes,
+// in upper or lower case.
 func redact(text string, secrets []string) string {
 	cut := len(text) > maxSaid
 	if cut {
@@ -36,8 +36,8 @@ func redact(text string, secrets []string) string {
 	return b.String()
 }
 
-// common returns how many bytes at the beginning of text are a piece of the secret,
-// or 0 if that is no more than chance.
+// common returns how many bytes at the beginning of text are a piece of the secret, or 0 if
+// there are so few that it may be chance.
 func common(text, secret string) int {
 	least := min(len(secret), maxShown+1)
 	if least == 0 || len(text) < least || !strings.Contains(secret, text[:least]) {

@@ -6,31 +6,31 @@ import (
 )
 
 // responses checks the server's bytes, one response after the other (RFC 9051
-// §2.2.2, §9). It keeps the beginning of a line and numbers, never the content.
+// §2.2.2, §9). It keeps numbers and the beginning of a line, never the content.
 type responses struct {
 	*limits
 	done   func(tag, status, code string) error
-	asked  func() error           // by a continuation request
-	busy   func(verb string) bool // is such a command in flight
-	parted func(text string)
+	asked  func() error           // called for a continuation request
+	busy   func(verb string) bool // reports whether such a command is in flight
+	parted func(text string)      // called for a BYE
 
 	state   func(*responses, byte) error
 	words   []byte // the first words of the line: tag, type, or tag, number, type
-	code    []byte // of a status response, as far as it matters
+	code    []byte // the beginning of a status response's code
 	greeted bool
 	parting bool   // this is a BYE
 	bye     []byte // its text
 	kind    responseKind
 	depth   int
 	size    int64 // of the literal being announced
-	digits  int   // read of it
+	digits  int   // of size, so far
 	skip    int64 // bytes of a literal that are still to come
 	n       int64 // bytes of this response outside body sections
 	chatted int64 // the same since the last tagged answer
-	found   found // by a search, since then
+	found   found // numbers of search results, since then
 }
 
-// responseKind says which bound holds for a data response.
+// responseKind says which bound applies to a data response.
 type responseKind int
 
 const (
@@ -43,15 +43,15 @@ const (
 	maxWords = 80  // bytes of tag, number and type together
 	maxCode  = 32  // bytes of a response code that are looked at
 	maxBye   = 200 // bytes of a server's parting words that are kept
-	overhead = 100 // bytes of chatter that a response counts for besides its own
+	overhead = 100 // bytes of chatter that a response counts as, besides its own
 )
 
 func broken(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", errProtocol, fmt.Sprintf(format, args...))
 }
 
-// check takes the next bytes. With an error it returns how many of them, up to the
-// end of a response, came before what is wrong.
+// check takes the next bytes. With an error it returns how many of them belong to the whole
+// responses before the one that is wrong.
 func (r *responses) check(b []byte) (whole int, err error) {
 	if r.state == nil {
 		r.state = (*responses).first
@@ -67,10 +67,10 @@ func (r *responses) check(b []byte) (whole int, err error) {
 		i++
 		r.n++
 		if r.chatted++; r.chatted > r.chatter {
-			return whole, fmt.Errorf("%w: more than %d bytes that nobody asked for", errFlood, r.chatter)
+			return whole, fmt.Errorf("%w: more than %d bytes that were not asked for", errFlood, r.chatter)
 		}
 		if limit := r.bound(); r.n > limit {
-			class := ErrProtocol
+			class := errProtocol
 			if r.kind == searchData {
 				class = errFlood
 			}
@@ -93,8 +93,8 @@ func (r *responses) bound() int64 {
 	return r.line
 }
 
-// first reads tag, number and type. What stands between them is one space, as the
-// grammar has it, so that no two readers see different types.
+// first reads tag, number and type. Exactly one space stands between them, as in the
+// grammar, so that no two readers see different types.
 func (r *responses) first(c byte) error {
 	switch {
 	case len(r.words) == 0 && c == '+':
@@ -124,7 +124,7 @@ func (r *responses) first(c byte) error {
 	return r.typed(words, c)
 }
 
-// typed knows the type of the response; c is what stands behind it.
+// typed goes on by the type of the response. c is the byte after it.
 func (r *responses) typed(words []string, c byte) error {
 	kind := upper(words[len(words)-1])
 	switch {
@@ -134,7 +134,7 @@ func (r *responses) typed(words []string, c byte) error {
 	case isStatus(kind): // the parser takes "* 1 OK" for a status
 		return broken("a status with a number")
 	case words[0] != "*":
-		return broken("a tagged response that is no status")
+		return broken("a tagged response that is not a status")
 	case len(words) == 3 && kind == "FETCH":
 		r.kind, r.state = fetchData, (*responses).data
 	case len(words) == 2 && kind == "SEARCH":
@@ -148,7 +148,7 @@ func (r *responses) typed(words []string, c byte) error {
 	return nil
 }
 
-// codeBegin stands behind the type of a status response.
+// codeBegin reads the first byte after the type of a status response.
 func (r *responses) codeBegin(c byte) error {
 	if c == '[' {
 		r.state = (*responses).codeText
@@ -158,8 +158,8 @@ func (r *responses) codeBegin(c byte) error {
 	return r.text(c)
 }
 
-// codeText reads a response code. It must end on its line: the parser would look
-// for its end further on.
+// codeText reads a response code. The code must end on its line, because the parser would
+// look for its end further on.
 func (r *responses) codeText(c byte) error {
 	switch c {
 	case ']':
@@ -174,7 +174,7 @@ func (r *responses) codeText(c byte) error {
 	return nil
 }
 
-// text reads text for people: only the line end means anything.
+// text reads text for people, in which only the line end has a meaning.
 func (r *responses) text(c byte) error {
 	switch {
 	case c == '\r':
@@ -216,9 +216,9 @@ func (r *responses) status(tag, status, code string) error {
 		r.chatted, r.found = 0, found{}
 		return r.done(tag, status, code)
 	case code == "READ-WRITE":
-		return ErrReadWrite
+		return errReadWrite
 	case strings.HasPrefix(code, "UIDVALIDITY") && r.greeted && !r.busy("EXAMINE"):
-		return ErrReplaced
+		return errReplaced
 	case status == "BYE":
 		r.parted(string(r.bye))
 	}
@@ -237,15 +237,17 @@ func isStatus(word string) bool {
 	return false
 }
 
-// isWord is what tags, numbers and types are made of: less than the grammar's
-// atoms, but all that servers send.
+// isWord reports whether tags, numbers and types may have a byte. The grammar's atoms have
+// more, but servers send only these.
 func isWord(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_'
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '-' || c == '.' || c == '_'
 }
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// upper folds ASCII only: U+017F would become an S.
+// upper returns s with the small letters of ASCII in upper case. No other letter changes:
+// U+017F would become an S.
 func upper(s string) string {
 	b := []byte(s)
 	for i, c := range b {

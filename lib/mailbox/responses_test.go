@@ -13,8 +13,8 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 )
 
-// testResponses returns a checker with a UID FETCH in flight, small bounds and
-// every tag known.
+// testResponses returns a checker that has a UID FETCH in flight and small bounds, and knows
+// every tag.
 func testResponses(tags *[]string) *responses {
 	l := limits{line: 200, search: 400, depth: 5, literal: 1000, chatter: 2000}
 	return &responses{
@@ -88,7 +88,7 @@ func TestResponses(t *testing.T) {
 				if (err == nil) != tt.ok {
 					t.Errorf("in pieces of %d: %v", size, err)
 				}
-				if err != nil && !errors.Is(err, ErrProtocol) && !errors.Is(err, ErrReadWrite) && !errors.Is(err, ErrReplaced) {
+				if err != nil && !errors.Is(err, errProtocol) && !errors.Is(err, errReadWrite) && !errors.Is(err, errReplaced) {
 					t.Errorf("class of %v", err)
 				}
 			}
@@ -107,7 +107,7 @@ func TestStatusIsReported(t *testing.T) {
 	}
 }
 
-// scripted is a connection that reads from a string and swallows writes.
+// scripted is a connection that reads from a string and drops what is written.
 type scripted struct {
 	net.Conn
 	r      io.Reader
@@ -132,9 +132,9 @@ func (s *scripted) Close() error                     { s.closed.Store(true); ret
 func (s *scripted) SetReadDeadline(time.Time) error  { return nil }
 func (s *scripted) SetWriteDeadline(time.Time) error { return nil }
 
-// What the guard lets pass leaves the library alive, whatever it is: no panic, no
-// hang, and each literal that it hands out lies within the bound. The library is
-// fed with a FETCH in flight, as the guard believes.
+// FuzzGuard: the library survives whatever the guard lets pass. It does not panic or hang,
+// and each literal that it returns is within the bound. A FETCH is in flight, for the guard
+// and for the library.
 func FuzzGuard(f *testing.F) {
 	for _, s := range []string{
 		"* 1 FETCH (UID 1 INTERNALDATE \"17-Jul-1996 02:44:25 -0700\" RFC822.SIZE 3 BODY[HEADER]<0> {3}\r\nabc BODY[TEXT]<0> \"x\")\r\nT1 OK done\r\n",
@@ -185,9 +185,9 @@ func drain(t *testing.T, m *imapclient.FetchMessageData, bound int64) bool {
 	return true
 }
 
-// FuzzAgreement holds the guard's view against the parser's: if the guard finds a
-// literal, nothing of its content may reach the parser as a response. Content is a
-// response that the library would report.
+// FuzzAgreement compares the guard's view with the parser's. If the guard finds a literal,
+// the parser must not read its content as a response. The content is a response that the
+// library would report.
 func FuzzAgreement(f *testing.F) {
 	f.Add([]byte("* 1 FETCH (BODY[] "), []byte(")\r\n"))
 	f.Add([]byte("* 5 OK "), []byte("\r\n"))
@@ -202,7 +202,7 @@ func FuzzAgreement(f *testing.F) {
 		r := testResponses(&tags)
 		r.line, r.literal, r.chatter = 1<<12, 1<<12, 1<<14
 		if _, err := r.check([]byte(string(before) + "{15}\r\n")); err != nil || r.skip != int64(len(hidden)) {
-			return // no literal, says the guard
+			return // the guard finds no literal
 		}
 		exists := false
 		stream := "* OK [CAPABILITY IMAP4rev1] hi\r\n" + string(before) + "{15}\r\n" + hidden + string(after)
@@ -214,7 +214,7 @@ func FuzzAgreement(f *testing.F) {
 		<-c.Closed()
 		c.Close()
 		if exists && !strings.Contains(string(before)+string(after), "77") {
-			t.Fatalf("the parser reads what the guard takes for a literal behind %q", before)
+			t.Fatalf("the parser reads what the guard takes for a literal after %q", before)
 		}
 	})
 }

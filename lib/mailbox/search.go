@@ -9,7 +9,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 )
 
-// Search narrows down on the server what is fetched. The zero value is everything.
+// Search narrows down on the server what is fetched. The zero value narrows down nothing.
 type Search struct {
 	criteria imap.SearchCriteria
 	set      bool
@@ -17,7 +17,7 @@ type Search struct {
 
 func (s Search) empty() bool { return !s.set }
 
-// maxSearchDepth bounds NOT, OR and parentheses inside each other.
+// maxSearchDepth is how deep NOT, OR and parentheses may be nested.
 const maxSearchDepth = 16
 
 // ParseSearch parses IMAP search keys (RFC 9051 §6.4.4): FROM, TO, CC, BCC,
@@ -25,7 +25,8 @@ const maxSearchDepth = 16
 // ON, SENTSINCE, SENTBEFORE, SENTON and a date, 2-Jan-2006 or 2006-01-02; LARGER,
 // SMALLER and bytes; KEYWORD, UNKEYWORD and a flag; ANSWERED, DELETED, DRAFT,
 // FLAGGED, SEEN and the same with UN; ALL; NOT key; OR key key; (keys). Strings
-// are words or "quoted". Numbers and UIDs are not among them: they are pulse's own.
+// are words or "quoted". Sequence numbers and UIDs can't be searched for, because pulse
+// chooses these itself.
 func ParseSearch(s string) (Search, error) {
 	words, err := searchWords(s)
 	if err != nil {
@@ -74,7 +75,7 @@ func searchWords(s string) ([]searchWord, error) {
 	return words, nil
 }
 
-// quotedWord reads up to the closing quote and returns how long that was.
+// quotedWord reads up to the closing quote. n is how many bytes it read.
 func quotedWord(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -106,7 +107,7 @@ func (p *searchParser) next(what string) (string, error) {
 	return w, nil
 }
 
-// searchFlags are the keys without a value, and their opposites.
+// searchFlags are the keys without a value. With UN before them they mean the opposite.
 var searchFlags = map[string]imap.Flag{
 	"ANSWERED": imap.FlagAnswered, "DELETED": imap.FlagDeleted, "DRAFT": imap.FlagDraft,
 	"FLAGGED": imap.FlagFlagged, "SEEN": imap.FlagSeen,
@@ -148,8 +149,8 @@ func (p *searchParser) key(c *imap.SearchCriteria) error {
 	return err
 }
 
-// and adds what b asks for to a. And of the library forgets SMALLER where only one
-// of both has it.
+// and adds to a what b asks for. The library's And forgets SMALLER if only one of them has
+// it.
 func and(a, b *imap.SearchCriteria) {
 	smaller := a.Smaller
 	a.And(b)
@@ -158,7 +159,7 @@ func and(a, b *imap.SearchCriteria) {
 	}
 }
 
-// compound parses what holds other keys.
+// compound parses a key that holds other keys.
 func (p *searchParser) compound(key string, c *imap.SearchCriteria) error {
 	var a, b imap.SearchCriteria
 	switch key {
@@ -225,7 +226,7 @@ func (p *searchParser) valued(key, typed string) (c imap.SearchCriteria, err err
 
 func keyword(key, v string) (c imap.SearchCriteria, err error) {
 	if strings.Trim(v, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789$-_.") != "" {
-		return c, fmt.Errorf("search: %s %q is no flag", key, v)
+		return c, fmt.Errorf("search: %s %q is not a flag", key, v)
 	}
 	if key == "KEYWORD" {
 		c.Flag = []imap.Flag{imap.Flag(v)}
@@ -238,7 +239,7 @@ func keyword(key, v string) (c imap.SearchCriteria, err error) {
 func sized(key, v string) (c imap.SearchCriteria, err error) {
 	n, err := strconv.ParseUint(v, 10, 32)
 	if err != nil || n == 0 {
-		return c, fmt.Errorf("search: %s %q is no number of bytes", key, v)
+		return c, fmt.Errorf("search: %s %q is not a number of bytes", key, v)
 	}
 	if key == "LARGER" {
 		c.Larger = int64(n)
@@ -254,7 +255,7 @@ func dated(key, v string) (c imap.SearchCriteria, err error) {
 		t, err = time.Parse(time.DateOnly, v)
 	}
 	if err != nil {
-		return c, fmt.Errorf("search: %s %q is no date: want 2-Jan-2006 or 2006-01-02", key, v)
+		return c, fmt.Errorf("search: %s %q is not a date: want 2-Jan-2006 or 2006-01-02", key, v)
 	}
 	next := t.AddDate(0, 0, 1)
 	switch key {

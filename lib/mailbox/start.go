@@ -7,8 +7,8 @@ import (
 	"github.com/emersion/go-imap/v2"
 )
 
-// Position is how far a mailbox was read: the UID recorded last, of which UIDs,
-// and when that message was received.
+// Position says how far a mailbox was read: the UID that was recorded last, the
+// UIDVALIDITY that it belongs to, and when that message was received.
 type Position struct {
 	UIDValidity, UID uint32
 	Received         time.Time
@@ -17,24 +17,24 @@ type Position struct {
 
 // Start says which messages of a mailbox are wanted.
 type Start struct {
-	Resume   bool     // those above Position; else the newest
+	Resume   bool     // those after Position; otherwise the newest
 	Position Position // with Resume
-	Limit    int      // with Resume the oldest so many, 0 is all; else the newest, 0 is 10
+	Limit    int      // how many: with Resume of the oldest, 0 for all; otherwise of the newest, 0 for 10
 }
 
 const (
 	newest   = 10             // without Resume
 	firstRun = 48 * time.Hour // how far back the first run with Resume goes
-	maxUIDs  = 4_000_000      // of one search, so that a server can't name them all
+	maxUIDs  = 4_000_000      // in one search result, so that a server can't name them all
 )
 
 // plan is what a Start means for a mailbox as it is now.
 type plan struct {
 	nothing  bool
 	criteria imap.SearchCriteria
-	above    uint32    // only UIDs above
+	above    uint32    // only UIDs above this one
 	since    time.Time // only messages received then or later
-	newest   int       // only so many of the newest; 0 is all
+	newest   int       // only so many of the newest; 0 for all
 }
 
 func (s Start) plan(box *imap.SelectData, search Search, now time.Time) plan {
@@ -45,7 +45,7 @@ func (s Start) plan(box *imap.SelectData, search Search, now time.Time) plan {
 		if s.Limit > 0 {
 			p.newest = s.Limit
 		}
-		if search.empty() { // by number: a large mailbox need not name all it has
+		if search.empty() { // by number, so that a large mailbox need not name all its messages
 			first := uint32(max(1, int64(box.NumMessages)-int64(p.newest)+1))
 			p.criteria.SeqNum = []imap.SeqSet{{{Start: first, Stop: box.NumMessages}}}
 		}
@@ -62,15 +62,15 @@ func (s Start) plan(box *imap.SelectData, search Search, now time.Time) plan {
 	return p
 }
 
-// from wants what was received since t. SINCE knows days only, and those of the
-// server's zone (RFC 9051 §6.4.4): a day more is asked for, and take looks closer.
+// from asks for what was received since t. SINCE knows only days, in the server's time zone
+// (RFC 9051 §6.4.4), so a day more is asked for, and hand compares the times.
 func (p *plan) from(t time.Time) {
 	p.since = t.Truncate(time.Second) // INTERNALDATE has no fractions
 	p.criteria.Since = t.UTC().Add(-24 * time.Hour)
 }
 
-// uids returns the UIDs that a search found, ascending. "5000:*" finds the last
-// message however low its UID; those are left out.
+// uids returns the UIDs that a search found, ascending. It leaves out the last message if
+// that is not above: "5000:*" finds it however low its UID is.
 func (p *plan) uids(data *imap.SearchData) ([]uint32, error) {
 	set, _ := data.All.(imap.UIDSet)
 	var list []uint32

@@ -22,7 +22,7 @@ import (
 	"pulse/lib/source"
 )
 
-// listen serves one connection, for as long as patience, and returns where.
+// listen serves connections, each no longer than patience, and returns the address.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 			if err != nil {
 				return
 			}
-			conn.SetDeadline(time.Now().Add(patience)) // or the cleanup waits for a peer that does nothing
+			conn.SetDeadline(time.Now().Add(patience)) // else the cleanup waits for a peer that does nothing
 			serve(conn)
 			conn.Close()
 		}
@@ -46,7 +46,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return ln.Addr().String()
 }
 
-// trusting returns a mailbox with STARTTLS that trusts a certificate.
+// trusting returns a mailbox that uses STARTTLS and trusts a certificate.
 func trusting(t *testing.T, addr string, cert tls.Certificate) *Mailbox {
 	t.Helper()
 	s := mailbox(t, addr, "")
@@ -62,8 +62,8 @@ func trusting(t *testing.T, addr string, cert tls.Certificate) *Mailbox {
 	return s
 }
 
-// begin says what it is told in the clear, then does the handshake and plays an
-// honest server; heard is what came before TLS.
+// begin sends the given greeting and answer in the clear, then does the handshake and plays
+// an honest server. heard collects what came before TLS.
 func begin(t *testing.T, cert tls.Certificate, greeting, answer string, heard *strings.Builder, inside script) func(net.Conn) {
 	return func(conn net.Conn) {
 		io.WriteString(conn, greeting)
@@ -81,8 +81,8 @@ func begin(t *testing.T, cert tls.Certificate, greeting, answer string, heard *s
 	}
 }
 
-// STARTTLS: an honest server is read, and whatever a network can do before TLS ends
-// the run before the password leaves.
+// TestStartTLS: an honest server is read. Whatever an attacker on the network does before
+// TLS, the run ends before the password leaves.
 func TestStartTLS(t *testing.T) {
 	cert, _ := imaptest.Certificate(t)
 	const hello = "* OK [CAPABILITY IMAP4rev1 STARTTLS LOGINDISABLED] hi\r\n"
@@ -105,8 +105,8 @@ func TestStartTLS(t *testing.T) {
 		{"silence after STARTTLS", hello, "", 0, fault.Temporary, "before TLS"},
 		{"endless greeting", "* OK " + strings.Repeat("x", 100_000), "", 0, fault.Temporary, "more than"},
 		{"deep greeting", "* 1 FETCH (BODYSTRUCTURE " + strings.Repeat("(", 100), "", 0, fault.Temporary, "nested"},
-		{"endless alerts", hello, strings.Repeat("* OK [ALERT] buy this\r\n", 100_000) + "TAG OK\r\n", 0, fault.Temporary, "nobody asked"},
-		{"a body in the clear", hello, "* 1 FETCH (BODY[] {900000}\r\n", 0, fault.Temporary, "nobody asked"},
+		{"endless alerts", hello, strings.Repeat("* OK [ALERT] buy this\r\n", 100_000) + "TAG OK\r\n", 0, fault.Temporary, "not asked"},
+		{"a body in the clear", hello, "* 1 FETCH (BODY[] {900000}\r\n", 0, fault.Temporary, "not asked"},
 
 		{"a response behind the OK", hello, "TAG OK go\r\n* OK [CAPABILITY IMAP4rev1 AUTH=PLAIN] injected\r\n", 0, fault.Temporary, "something else"},
 		{"a whole session behind the OK", hello, "TAG OK go\r\nT1 OK in\r\n" + fetched(1), 0, fault.Temporary, "something else"},
@@ -142,7 +142,7 @@ func TestStartTLS(t *testing.T) {
 	}
 }
 
-// Inside TLS after STARTTLS the first thing that is asked for is what the server can.
+// TestStartTLSAsksAnew: after STARTTLS the capabilities are asked for first, inside TLS.
 func TestStartTLSAsksAnew(t *testing.T) {
 	cert, _ := imaptest.Certificate(t)
 	var heard strings.Builder
@@ -158,7 +158,7 @@ func TestStartTLSAsksAnew(t *testing.T) {
 	}
 }
 
-// On a connection in the clear nothing but STARTTLS leaves.
+// TestOnlyStartTLS: only STARTTLS leaves on a connection in the clear.
 func TestOnlyStartTLS(t *testing.T) {
 	for _, in := range []string{"T1 NOOP\r\n", "T1 LOGIN a b\r\n", "T1 CAPABILITY\r\n", "S1 STARTTLS\r\nT1 NOOP\r\n"} {
 		c := commands{only: "STARTTLS"}
@@ -168,7 +168,7 @@ func TestOnlyStartTLS(t *testing.T) {
 	}
 }
 
-// certificate makes one that signs itself.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -187,8 +187,8 @@ func certificate(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// A server that can't prove its name, or speaks an older TLS, or none, gets nothing,
-// whether TLS begins at once or after STARTTLS.
+// TestTLSRefused: a server that can't prove its name, or speaks an older TLS or none, gets
+// no command, whether TLS begins at once or after STARTTLS.
 func TestTLSRefused(t *testing.T) {
 	good := certificate(t, func(*x509.Certificate) {})
 	for _, tt := range []struct {
@@ -255,7 +255,7 @@ func TestTLSRefused(t *testing.T) {
 	}
 }
 
-// The end of the run ends a connection that is still in the clear.
+// TestStartTLSCancelled: the end of the run ends a connection that is still in the clear.
 func TestStartTLSCancelled(t *testing.T) {
 	cert, _ := imaptest.Certificate(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,8 +12,7 @@ import (
 	"pulse/lib/fault"
 )
 
-// steps are what a server says in a run, in order, and how many messages are out
-// when it begins to say it.
+// steps are the answers of a server in a run, in order.
 var steps = []string{"GREETING", "CAPABILITY", "LOGIN", "EXAMINE", "SEARCH", "FETCH"}
 
 // hangUp says a text and ends the connection.
@@ -24,47 +23,47 @@ func hangUp(text string) func(io.Writer, string) {
 	}
 }
 
-// Whatever goes wrong at whichever step, nothing comes out, the run ends, and it is
-// worth another try or is not.
+// TestEveryStep: whatever goes wrong at any step, no message comes out, the run ends, and
+// the error says whether another try may help.
 func TestEveryStep(t *testing.T) {
-	// Capabilities are asked for at their step only if nobody told them before.
+	// Capabilities are asked for at their step only if the greeting did not name them.
 	silent := script{"GREETING": say("* OK hi\r\n")}
 	for i, step := range steps {
 		for name, what := range map[string]func(io.Writer, string){
-			"silence":                   silence,
-			"silence in a response":     say("* 1 FET"),
-			"silence behind a response": say("* 1 EXISTS\r\n"),
-			"end":                       hangUp(""),
-			"end in a line":             hangUp("* OK wa"),
-			"BYE":                       hangUp("* BYE \x1b[2Jgoing down\r\n"),
-			"BYE and silence":           say("* BYE going down\r\n"),
-			"BAD":                       say("TAG BAD \x1b]0;owned\x07 \u202e what\r\n"),
-			"NO":                        say("TAG NO \x1b[31mno\r\n"),
-			"PREAUTH":                   say("* PREAUTH again\r\n* PREAUTH again\r\n"),
-			"compressed":                say("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x4c\x4a\x06\x00"),
-			"NUL":                       say("\x00\x00\r\n"),
-			"NUL in a type":             say("* O\x00K\r\n"),
-			"bare LF":                   say("* OK\nTAG OK\n"),
-			"bare CR":                   say("* OK\rTAG OK\r"),
-			"8-bit":                     say("* \xff\xfe OK\r\n"),
-			"deep":                      say("* 1 FETCH (BODYSTRUCTURE " + strings.Repeat("(", 50_000)),
-			"deep in other data":        say("* THREAD " + strings.Repeat("(", 50_000)),
-			"a number too large":        say("* 99999999999 EXISTS\r\n"),
-			"a huge literal":            say("* LIST () \"/\" {4294967295}\r\n"),
-			"a literal beyond numbers":  say("* LIST () \"/\" {18446744073709551617}\r\n"),
-			"endless line":              endless("* OK ", "x"),
-			"endless alerts":            endless("", "* OK [ALERT] your mailbox is full\r\n"),
-			"endless continuations":     endless("", "+ go on\r\n"),
-			"endless empty literals":    endless("* LIST (", "{0}\r\n "),
-			"endless byes":              endless("", "* BYE bye\r\n"),
-			"endless quoted string":     endless("* LIST () \"", "x"),
-			"endless capabilities":      endless("* CAPABILITY", " A=B"),
-			"endless numbers":           endless("* SEARCH", " 4294967295"),
-			"endless expunges":          endless("", "* 1 EXPUNGE\r\n"),
-			"endless flags":             endless("* FLAGS (", "a "),
-			"another type":              say("* SURPRISE 5\r\n"),
-			"an answer to no command":   say("T99 OK done\r\n"),
-			"read-write":                say("* OK [READ-WRITE] surprise\r\n"),
+			"silence":                  silence,
+			"silence in a response":    say("* 1 FET"),
+			"silence after a response": say("* 1 EXISTS\r\n"),
+			"end":                      hangUp(""),
+			"end in a line":            hangUp("* OK wa"),
+			"BYE":                      hangUp("* BYE \x1b[2Jgoing down\r\n"),
+			"BYE and silence":          say("* BYE going down\r\n"),
+			"BAD":                      say("TAG BAD \x1b]0;owned\x07 \u202e what\r\n"),
+			"NO":                       say("TAG NO \x1b[31mno\r\n"),
+			"PREAUTH":                  say("* PREAUTH again\r\n* PREAUTH again\r\n"),
+			"compressed":               say("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x4c\x4a\x06\x00"),
+			"NUL":                      say("\x00\x00\r\n"),
+			"NUL in a type":            say("* O\x00K\r\n"),
+			"bare LF":                  say("* OK\nTAG OK\n"),
+			"bare CR":                  say("* OK\rTAG OK\r"),
+			"8-bit":                    say("* \xff\xfe OK\r\n"),
+			"deep":                     say("* 1 FETCH (BODYSTRUCTURE " + strings.Repeat("(", 50_000)),
+			"deep in other data":       say("* THREAD " + strings.Repeat("(", 50_000)),
+			"a number too large":       say("* 99999999999 EXISTS\r\n"),
+			"a huge literal":           say("* LIST () \"/\" {4294967295}\r\n"),
+			"a literal beyond numbers": say("* LIST () \"/\" {18446744073709551617}\r\n"),
+			"endless line":             endless("* OK ", "x"),
+			"endless alerts":           endless("", "* OK [ALERT] your mailbox is full\r\n"),
+			"endless continuations":    endless("", "+ go on\r\n"),
+			"endless empty literals":   endless("* LIST (", "{0}\r\n "),
+			"endless byes":             endless("", "* BYE bye\r\n"),
+			"endless quoted string":    endless("* LIST () \"", "x"),
+			"endless capabilities":     endless("* CAPABILITY", " A=B"),
+			"endless numbers":          endless("* SEARCH", " 4294967295"),
+			"endless expunges":         endless("", "* 1 EXPUNGE\r\n"),
+			"endless flags":            endless("* FLAGS (", "a "),
+			"another type":             say("* SURPRISE 5\r\n"),
+			"an answer to no command":  say("T99 OK done\r\n"),
+			"read-write":               say("* OK [READ-WRITE] surprise\r\n"),
 		} {
 			t.Run(step+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -93,7 +92,7 @@ func TestEveryStep(t *testing.T) {
 	}
 }
 
-// numbers is a search result.
+// numbers returns the numbers of a search result.
 func numbers(first, last, step int) string {
 	b := []byte("* SEARCH")
 	for i := first; (last-i)*step >= 0; i += step {
@@ -102,7 +101,7 @@ func numbers(first, last, step int) string {
 	return string(b) + "\r\n"
 }
 
-// What servers may say that is odd, wrong or a lie.
+// TestOddities: servers may say what is odd, wrong or a lie.
 func TestOddities(t *testing.T) {
 	one, two, three := fetched(1), fetched(2), fetched(3)
 	with := func(verb, text string) script { return script{verb: say(text)} }

@@ -186,8 +186,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// A password command that takes too long is cut short, also if what it has started
-// goes on, and that is no reason to believe that it is wrong.
+// TestSecretTimeout: a password command that takes too long is cut short, even if a process
+// that it has started goes on. That is temporary: the command need not be wrong.
 func TestSecretTimeout(t *testing.T) {
 	for _, command := range []string{"sleep 1000", "sh -c 'echo hunter2; sleep 20; :'", "sh -c 'trap : TERM INT; read x </dev/zero'"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -203,8 +203,8 @@ func TestSecretTimeout(t *testing.T) {
 	}
 }
 
-// What a password command starts ends with it, however it ends; what it puts into a
-// session of its own, as an agent, lives on.
+// TestSecretFamily: what a password command starts ends with it, however it ends. A process
+// in a session of its own, such as an agent, lives on.
 func TestSecretFamily(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
@@ -251,8 +251,8 @@ func TestSecretFamily(t *testing.T) {
 	}
 }
 
-// A file is believed only if nobody else may read it or put another in its place,
-// whatever the way to it, and reading it can't hang.
+// TestSecretFile: a file is used only if no other user may read it, or put another one in
+// its place anywhere on the way to it. Reading it can't hang.
 func TestSecretFile(t *testing.T) {
 	base := t.TempDir()
 	if err := os.Chmod(base, 0o700); err != nil {
@@ -302,7 +302,7 @@ func relink(from, to string) error {
 	return errors.Join(os.Rename(from, to), os.Symlink(to, from))
 }
 
-// What a password command says to people reaches them.
+// TestSecretStderr: what a password command writes to its standard error reaches the user.
 func TestSecretStderr(t *testing.T) {
 	var stderr bytes.Buffer
 	if _, err := (Secret{Command: "sh -c 'echo locked >&2; exit 3'"}).Read(context.Background(), &stderr); err == nil || stderr.String() != "locked\n" {

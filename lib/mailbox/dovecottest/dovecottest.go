@@ -1,7 +1,8 @@
 // Package dovecottest runs a private Dovecot for tests: IMAP on loopback, over TLS and
-// with STARTTLS, one user with a password and OAuth tokens, one Maildir. It needs no
-// network and no configuration of the machine; whoever runs the tests must have
-// Debian's dovecot-imapd (2.3).
+// with STARTTLS, one user with a password and OAuth tokens, one Maildir.
+//
+// Invariant: a server ends with its test, and needs no network and no configuration of the
+// machine. Caveat: Debian's dovecot-imapd (2.3) must be installed, or the test fails.
 package dovecottest
 
 import (
@@ -41,19 +42,22 @@ type Server struct {
 	uid     int
 }
 
-// nobody is the user that mail belongs to when the tests run as root: Dovecot
-// refuses mail of uid 0.
+// nobody is the uid that owns the mail when the tests run as root, because Dovecot refuses
+// mail of uid 0.
 const nobody = 65534
 
 // Start starts a server and stops it when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	path := binary(t)
-	// Sockets lie in it, and their paths must stay under 108 bytes.
+	// A short path: sockets lie in this directory, and theirs must stay under 108 bytes.
 	dir, err := os.MkdirTemp("/tmp", "pulse-dc")
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &Server{Addr: freeAddr(t), Clear: freeAddr(t), CA: filepath.Join(dir, "ca.pem"), Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid()}
+	s := &Server{
+		Addr: freeAddr(t), Clear: freeAddr(t), CA: filepath.Join(dir, "ca.pem"),
+		Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid(),
+	}
 	if s.uid == 0 {
 		s.uid = nobody
 	}
@@ -103,7 +107,7 @@ func (s *Server) Deliver(t testing.TB, name string, message []byte) {
 	s.own(t)
 }
 
-// own gives the mail to the user under whom it is read.
+// own gives the mail to the user as which Dovecot reads it.
 func (s *Server) own(t testing.TB) {
 	if os.Getuid() != 0 {
 		return
@@ -139,8 +143,8 @@ func (s *Server) config(t testing.TB) string {
 	}
 	_, port, _ := net.SplitHostPort(s.Addr)
 	_, clear, _ := net.SplitHostPort(s.Clear)
-	return strings.NewReplacer("@DIR@", s.dir, "@PORT@", port, "@CLEAR@", clear, "@UID@", fmt.Sprint(s.uid), "@INTERNAL@", internal,
-		"@LOGIN@", login, "@PASSWORD@", Password).Replace(config)
+	return strings.NewReplacer("@DIR@", s.dir, "@PORT@", port, "@CLEAR@", clear, "@UID@", fmt.Sprint(s.uid),
+		"@INTERNAL@", internal, "@LOGIN@", login, "@PASSWORD@", Password).Replace(config)
 }
 
 const config = `
@@ -208,7 +212,7 @@ func (s *Server) run(t testing.TB, path, conf string) {
 		said = append(said, lines.Text())
 		if strings.Contains(lines.Text(), "starting up") {
 			late.Stop()
-			go func() { // or Dovecot would block once the pipe is full
+			go func() { // otherwise Dovecot would block once the pipe is full
 				for lines.Scan() {
 				}
 			}()
@@ -225,7 +229,7 @@ func (s *Server) run(t testing.TB, path, conf string) {
 	t.Fatalf("dovecot did not start:\n%s", strings.Join(said, "\n"))
 }
 
-// certificate makes a key for 127.0.0.1 that signs itself.
+// certificate writes a self-signed certificate for 127.0.0.1, and its key.
 func certificate(t testing.TB, certFile, keyFile string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)

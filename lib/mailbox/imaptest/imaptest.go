@@ -1,6 +1,9 @@
 // Package imaptest runs go-imap's in-memory server for tests: IMAP over TLS on
-// loopback, one user. It does not enforce EXAMINE, so that a fetch that forgets
-// PEEK really sets \Seen here: it is the stricter witness of both servers.
+// loopback, one user.
+//
+// Invariant: a server ends with its test. Caveat: it does not enforce EXAMINE. A fetch
+// that forgets PEEK really sets \Seen here, so this server is a stricter witness than
+// Dovecot.
 package imaptest
 
 import (
@@ -39,8 +42,8 @@ type Server struct {
 	user *imapmemserver.User
 }
 
-// Start starts a server with an empty INBOX and stops it when the test ends. With
-// plain set it speaks without TLS.
+// Start starts a server with an empty INBOX and stops it when the test ends. If plain is
+// set, the server speaks without TLS.
 func Start(t testing.TB, plain bool) *Server {
 	t.Helper()
 	cert, pemBytes := Certificate(t)
@@ -57,7 +60,7 @@ func Start(t testing.TB, plain bool) *Server {
 		},
 		Caps:         imap.CapSet{imap.CapIMAP4rev1: {}},
 		InsecureAuth: plain,
-		Logger:       log.New(io.Discard, "", 0), // a guard ends connections
+		Logger:       log.New(io.Discard, "", 0), // which would report each connection that a guard ends
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,11 +83,12 @@ func (s *Server) Create(t testing.TB, mailbox string) {
 	}
 }
 
-// Append delivers a message that was received then.
+// Append delivers a message that was received at the given time.
 func (s *Server) Append(t testing.TB, mailbox, message string, received time.Time) {
 	t.Helper()
 	message = strings.ReplaceAll(strings.ReplaceAll(message, "\r\n", "\n"), "\n", "\r\n")
-	if _, err := s.user.Append(mailbox, literal{strings.NewReader(message)}, &imap.AppendOptions{Time: received}); err != nil {
+	options := &imap.AppendOptions{Time: received}
+	if _, err := s.user.Append(mailbox, literal{strings.NewReader(message)}, options); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,8 +107,8 @@ func (s *Server) Unseen(t testing.TB, mailbox string) int {
 	return int(*data.NumUnseen)
 }
 
-// Certificate makes a key for 127.0.0.1 that signs itself, and its certificate in
-// PEM form.
+// Certificate returns a self-signed certificate for 127.0.0.1 with its key, and the
+// certificate in PEM form.
 func Certificate(t testing.TB) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
