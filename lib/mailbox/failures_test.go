@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 		{"refuses all", &picky{uids: upTo(50), bad: all(no, upTo(50)...)}, Start{Limit: 50}, "", "internal error", 1},
 		{"dies on all", &picky{uids: upTo(50), bad: all(dies, upTo(50)...)}, Start{Limit: 50}, "", "ends the connection", 1 + maxReconnects + 1},
 		{"falls ill", &picky{uids: upTo(4), bad: map[int]func(io.Writer, string){1: inTurn(hangUp(fetched(1)), dies), 2: dies, 3: dies, 4: dies}}, Start{}, "1", "ends the connection", 1 + maxReconnects + 1},
-		{"another mailbox behind the same name", &picky{uids: upTo(4), bad: all(dies, 2), validity: func() int { moved++; return 6 + moved }}, Start{}, "1", "replaced", 2},
+		{"another mailbox under the same name", &picky{uids: upTo(4), bad: all(dies, 2), validity: func() int { moved++; return 6 + moved }}, Start{}, "1", "replaced", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mailbox(t, tt.server.serve(t), "")

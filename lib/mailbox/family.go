@@ -59,7 +59,8 @@ func endOrphans() {
 // processes become its children.
 func orphans() (list []int) {
 	self := strconv.Itoa(os.Getpid())
-	b, _ := os.ReadFile("/proc/" + self + "/task/" + self + "/children") // where this file is missing, there are none
+	// Without CONFIG_PROC_CHILDREN there is no such file, and no orphan is found.
+	b, _ := os.ReadFile("/proc/" + self + "/task/" + self + "/children")
 	for _, word := range strings.Fields(string(b)) {
 		if pid, err := strconv.Atoi(word); err == nil && session(pid) == session(0) {
 			list = append(list, pid)

@@ -33,7 +33,9 @@ func (f *fetcher) fetch(uids []uint32, use func(*source.Message) error) (left []
 }
 
 // answer reads the answer to a FETCH.
-func (f *fetcher) answer(cmd *imapclient.FetchCommand, want *expected, use func(*source.Message) error) error {
+func (f *fetcher) answer(
+	cmd *imapclient.FetchCommand, want *expected, use func(*source.Message) error,
+) error {
 	for msg := cmd.Next(); msg != nil; msg = cmd.Next() {
 		m, err := f.read(msg)
 		if err == nil {

@@ -158,7 +158,7 @@ func TestHostile(t *testing.T) {
 		{"mailbox refused", with("EXAMINE", "TAG NO [NONEXISTENT] no\r\n"), 0, fault.Failed, "does not open"},
 		{"mailbox busy", with("EXAMINE", "TAG NO [INUSE] wait\r\n"), 0, fault.Temporary, "wait"},
 
-		{"UID behind the literal", with("FETCH", "* 1 FETCH (BODY[HEADER]<0> {3}\r\na:b BODY[TEXT]<0> {0}\r\n UID 1)\r\nTAG OK\r\n"), 0, fault.Temporary, "not asked for"},
+		{"UID after the literal", with("FETCH", "* 1 FETCH (BODY[HEADER]<0> {3}\r\na:b BODY[TEXT]<0> {0}\r\n UID 1)\r\nTAG OK\r\n"), 0, fault.Temporary, "not asked for"},
 		{"the same UID twice", with("FETCH", one+one+"TAG OK\r\n"), 1, fault.Temporary, "twice"},
 		{"a foreign UID", with("FETCH", one+fetched(9)+"TAG OK\r\n"), 1, fault.Temporary, "not asked for"},
 		{"out of order", script{"FETCH": inTurn(say(fetched(2)+one+"TAG OK\r\n"), hangUp(""))}, 1, fault.Temporary, "UID 1 after UID 2"},

@@ -135,7 +135,8 @@ func newBearer(how Auth, a Address, token string) *bearer {
 	}
 	user := strings.NewReplacer("=", "=3D", ",", "=2C").Replace(a.User) // RFC 5801 §4
 	return &bearer{name: "OAUTHBEARER", agree: "\x01",                  // RFC 7628 §3.2.3
-		first: "n,a=" + user + ",\x01host=" + a.Host + "\x01port=" + a.Port + "\x01auth=Bearer " + token + "\x01\x01"}
+		first: "n,a=" + user + ",\x01host=" + a.Host + "\x01port=" + a.Port +
+			"\x01auth=Bearer " + token + "\x01\x01"}
 }
 
 // Start implements sasl.Client.

@@ -108,9 +108,9 @@ func TestStartTLS(t *testing.T) {
 		{"endless alerts", hello, strings.Repeat("* OK [ALERT] buy this\r\n", 100_000) + "TAG OK\r\n", 0, fault.Temporary, "not asked"},
 		{"a body in the clear", hello, "* 1 FETCH (BODY[] {900000}\r\n", 0, fault.Temporary, "not asked"},
 
-		{"a response behind the OK", hello, "TAG OK go\r\n* OK [CAPABILITY IMAP4rev1 AUTH=PLAIN] injected\r\n", 0, fault.Temporary, "something else"},
-		{"a whole session behind the OK", hello, "TAG OK go\r\nT1 OK in\r\n" + fetched(1), 0, fault.Temporary, "something else"},
-		{"half a line behind the OK", hello, "TAG OK go\r\n* ", 0, fault.Temporary, "something else"},
+		{"a response after the OK", hello, "TAG OK go\r\n* OK [CAPABILITY IMAP4rev1 AUTH=PLAIN] injected\r\n", 0, fault.Temporary, "something else"},
+		{"a whole session after the OK", hello, "TAG OK go\r\nT1 OK in\r\n" + fetched(1), 0, fault.Temporary, "something else"},
+		{"half a line after the OK", hello, "TAG OK go\r\n* ", 0, fault.Temporary, "something else"},
 		{"an answer too many", hello, "TAG OK go\r\nTAG OK go\r\n", 0, fault.Temporary, "something else"},
 		{"an answer before the question", "* OK hi\r\nS1 OK go\r\n", "S1 OK go\r\n", 0, fault.Temporary, ""},
 	} {

@@ -271,9 +271,9 @@ func TestSecretFile(t *testing.T) {
 		"a link into an open dir": func() error {
 			return errors.Join(os.Mkdir(at("o"), 0o700), os.Chmod(at("o"), 0o777), relink(at("d/file"), at("o/real")))
 		},
-		"a link to a link to nothing": func() error { return errors.Join(os.Remove(at("d/file")), os.Symlink("file", at("d/file"))) },
-		"":                            func() error { return nil },
-		"a link that nobody can move": func() error { return relink(at("d/file"), at("real")) },
+		"a link to a link to nothing":  func() error { return errors.Join(os.Remove(at("d/file")), os.Symlink("file", at("d/file"))) },
+		"":                             func() error { return nil },
+		"a link that only we can move": func() error { return relink(at("d/file"), at("real")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, clean := range []string{"d", "o", "real"} {
@@ -284,7 +284,7 @@ func TestSecretFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := (Secret{File: at("d/file")}).Read(context.Background(), io.Discard)
-			if name == "" || name == "a link that nobody can move" {
+			if name == "" || name == "a link that only we can move" {
 				if err != nil || got != "hunter2" {
 					t.Errorf("%q, %v", got, err)
 				}

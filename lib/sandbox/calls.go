@@ -45,7 +45,8 @@ var never = []string{
 	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
 	// other namespaces, other users; setfsuid stays, because root acts with the rights of a
 	// queue's owner
-	"unshare", "setns", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "capset",
+	"unshare", "setns", "capset",
+	"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
 	// the machine
 	"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
 	"reboot", "acct", "syslog", "vhangup", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
@@ -59,7 +60,9 @@ var ioctls = []uint64{unix.TCGETS, unix.TIOCGWINSZ, unix.TCFLSH}
 
 // fcntls has the commands that the runtime needs. Others make a descriptor send signals
 // to any process.
-var fcntls = []uint64{unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL}
+var fcntls = []uint64{
+	unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
+}
 
 // fileModes has the modes that a stage gives to a file that it made: in a queue that has
 // approvers, for an approver's answer (pulse-queue(5)), and for metrics.
@@ -131,7 +134,8 @@ func unless(name string, argument uint32, values ...uint64) seccomp.NameWithCond
 
 // async refuses O_ASYNC: input to a terminal would send a signal to every process there.
 var async = seccomp.NameWithConditions{Name: "fcntl", Conditions: seccomp.ArgumentConditions{
-	{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETFL}, {Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_ASYNC},
+	{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETFL},
+	{Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_ASYNC},
 }}
 
 // here returns the names that the architecture has.

@@ -122,7 +122,8 @@ func (n *steps) outlook(o *queue.Outlook) (verb string) {
 	case o.Reason != "":
 		return "lets it wait for a person once more (" + o.Reason + ")"
 	}
-	n.say("today's policy does not let it start: %s by %s: %s", o.Decision.Outcome, o.Decision.Rule, o.Decision.Why)
+	d := &o.Decision
+	n.say("today's policy does not let it start: %s by %s: %s", d.Outcome, d.Rule, d.Why)
 	n.command("pulse-authorize matrix")
 	return "sets it aside"
 }

@@ -66,7 +66,7 @@ func TestSheet(t *testing.T) {
 		}, []string{"caution", "since  "}},
 		"of the same sender": {effect("effect_needs_person"), &Case{Now: now, Root: &Origin{ID: root.ID, Stored: &same}},
 			[]string{"from ME@example.com", "expires  now: "}, []string{"another sender", "can't be checked", "proposed"}},
-		"of nobody known": {effect("effect_unknown"), &Case{Now: now, Expires: time.Hour, Root: &Origin{ID: root.ID}, Today: &decision.Decision{Outcome: terms.Reject, Rule: "r\x1b", Why: "w"}},
+		"of an unknown task": {effect("effect_unknown"), &Case{Now: now, Expires: time.Hour, Root: &Origin{ID: root.ID}, Today: &decision.Decision{Outcome: terms.Reject, Rule: "r\x1b", Why: "w"}},
 			[]string{"warning  that task is not in this queue", "caution  effect_unknown: ", "MAY HAVE HAPPENED", `caution  today's policy rejects it by r\x1b: w; a yes does not start it`}, []string{"since  "}},
 		"after a yes":  {effect("approval_not_good"), week, []string{"since    it had a yes that was not good any more"}, nil},
 		"after a rule": {effect("action_changed"), week, []string{"since    a later policy wants a person to look (action_changed)"}, nil},

@@ -208,7 +208,8 @@ func (r *Record) Marks() (list []Mark, err error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", p.f.Name(), err)
-		case i < len(r.places)-1 && real == p.path: // the link leads where it led before: the real path's mark is newer
+		case i < len(r.places)-1 && real == p.path:
+			// The link leads where it led before, and the real path's mark is newer.
 		case m != nil:
 			list = append(list, *m)
 		case i == len(r.places)-1:

@@ -169,7 +169,7 @@ func TestCannotTell(t *testing.T) {
 		"no file":        {t.Context(), Signers{k.signers.Tool, k.path("none")}},
 		"no tool":        {t.Context(), Signers{k.path("none"), k.signers.File}},
 		"it was killed":  {t.Context(), Signers{k.path("killed"), k.signers.File}},
-		"nobody waits":   {over, k.signers},
+		"already over":   {over, k.signers},
 		"not executable": {t.Context(), Signers{k.signers.File, k.signers.File}},
 	} {
 		if err := c.s.Verify(c.ctx, "me@example.com", armor, []byte(message)); err == nil || errors.Is(err, ErrBad) {

@@ -32,7 +32,8 @@ func Mount(t testing.TB, dir string, by uint32, files map[string]File) {
 	if err != nil {
 		t.Skip("needs /dev/fuse: ", err)
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,allow_other", fd, files[""].Mode&syscall.S_IFMT, by, by)
+	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,allow_other",
+		fd, files[""].Mode&syscall.S_IFMT, by, by)
 	if err := syscall.Mount("pulse", dir, "fuse", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		t.Fatal(err)
 	}
