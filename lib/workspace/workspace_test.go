@@ -186,7 +186,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// swap makes dir/race a directory with a file and a link out, in turn.
+// swap makes dir/race by turns a directory with a file in it, and a link that leads out.
 func swap(dir string, stop *atomic.Bool) error {
 	race, link := filepath.Join(dir, "race"), filepath.Join(dir, "to-out")
 	for !stop.Load() {
