@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bothWays runs a test with inotify and where it can't be had.
+// bothWays runs a test with inotify and without it.
 func bothWays(t *testing.T, test func(*testing.T)) {
 	t.Run("inotify", test)
 	t.Run("clock", func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestGoneBefore(t *testing.T) {
 	})
 }
 
-// TestGoneIsStopped: nothing is left of a watch that saw nothing, and a directory
-// that can't be seen is no news of its files.
+// TestGoneIsStopped: nothing is left of a watch that saw nothing. A directory that can't be
+// seen does not mean that its files are gone.
 func TestGoneIsStopped(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "task.json")
@@ -104,7 +104,7 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// watches returns how many descriptors of inotify this process has.
+// watches returns how many inotify descriptors this process has.
 func watches(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")

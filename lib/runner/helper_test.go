@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// TestMain is also the processes that the tests start.
+// TestMain lets this test binary be the processes that the tests start, too.
 func TestMain(m *testing.M) {
 	f := strings.Fields(os.Getenv("RUNNER_TEST"))
 	if len(f) == 0 {
@@ -37,7 +37,7 @@ func init() {
 	}
 }
 
-// helper is a worker that is one of the helpers.
+// helper returns a worker that is one of the helpers.
 func helper(t *testing.T, args string) *Worker {
 	t.Helper()
 	w, _ := sh(t, "")
@@ -45,7 +45,7 @@ func helper(t *testing.T, args string) *Worker {
 	return w
 }
 
-// told says that it is ready, and then which signal it got.
+// told says that it is ready, and later which signal it got.
 func told(args []string) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c)
@@ -55,13 +55,13 @@ func told(args []string) {
 	for got == syscall.SIGURG || got == syscall.SIGCONT {
 		got = <-c
 	}
-	for parent == os.Getppid() { // its parent, which handles none, dies of it first
+	for parent == os.Getppid() { // its parent handles no signal, and dies of it first
 		runtime.Gosched()
 	}
 	fmt.Println(got)
 }
 
-// session has a process in another process group of its session.
+// session starts a process in another process group of its session.
 func session(args []string) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "RUNNER_TEST=told "+args[0])
@@ -79,8 +79,8 @@ func ready(fifo string) {
 	}
 }
 
-// runAs is a runner: of a shell script, in a directory of locks. It says when the
-// worker is written down.
+// runAs is the runner of a shell script, with a directory of locks. It says when the worker
+// is written down.
 func runAs(args []string) {
 	locks, err := Dir(args[0]).Take(id)
 	if err != nil {
@@ -95,7 +95,7 @@ func runAs(args []string) {
 	panic(err)
 }
 
-// fifo makes a FIFO that can be read and written.
+// fifo makes a FIFO and opens it for reading and writing.
 func fifo(t *testing.T) *os.File {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "fifo")
@@ -110,13 +110,13 @@ func fifo(t *testing.T) *os.File {
 	return f
 }
 
-// chain starts chains of processes, each of which starts the next one and ends, as
-// fast as it can: nothing but system calls. They begin when this process has ended.
-// A chain ends by itself, and then says so.
+// chain starts chains of processes, each of which starts the next one and ends, as fast as
+// possible, with only system calls. They begin when this process has ended. A chain that
+// comes to its own end says so.
 //
 //go:norace
 func chain(setsid, double bool, links, chains int) {
-	var begin [2]int // nobody writes there
+	var begin [2]int // nothing is written to this pipe: it ends with this process
 	if syscall.Pipe(begin[:]) != nil {
 		exit()
 	}
@@ -144,7 +144,7 @@ func chain(setsid, double bool, links, chains int) {
 	exit()
 }
 
-// leave goes on as a child of this process, which ends.
+// leave continues as a child of this process, which ends.
 //
 //go:norace
 func leave() {

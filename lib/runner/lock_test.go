@@ -61,8 +61,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestWorkerOutlivesItsRunner: the lock a worker inherited speaks for it, and for
-// its children, until the last of them is gone.
+// TestWorkerOutlivesItsRunner: the lock that a worker inherited counts for it, and for its
+// children, until the last of them is gone.
 func TestWorkerOutlivesItsRunner(t *testing.T) {
 	d := Dir(t.TempDir())
 	locks, err := d.Take(id)
@@ -105,8 +105,7 @@ func TestWorkerOutlivesItsRunner(t *testing.T) {
 	}
 }
 
-// TestWorkerUnlocks: a worker can give up what it inherited; then the runner's
-// lock speaks for it.
+// TestWorkerUnlocks: a worker can give up what it inherited. Then the runner's lock counts.
 func TestWorkerUnlocks(t *testing.T) {
 	d := Dir(t.TempDir())
 	locks, err := d.Take(id)
@@ -137,8 +136,8 @@ func TestWorkerUnlocks(t *testing.T) {
 	d.Drop(id, locks)
 }
 
-// TestTakeAmongProbers: those who only ask can't make it fail, and it lets nobody
-// in besides an owner.
+// TestTakeAmongProbers: processes that only ask can't make Take fail, and while a lock has
+// an owner, no other gets it.
 func TestTakeAmongProbers(t *testing.T) {
 	d := Dir(t.TempDir())
 	var probers, takers sync.WaitGroup
@@ -162,7 +161,7 @@ func TestTakeAmongProbers(t *testing.T) {
 			for range 50 {
 				locks, err := d.Take(id)
 				if errors.Is(err, unix.EWOULDBLOCK) {
-					continue // of a rival: below there is none
+					continue // a rival has it; below there is none
 				}
 				if err != nil {
 					t.Error(err)
@@ -194,7 +193,7 @@ func TestTakeAmongProbers(t *testing.T) {
 	}
 }
 
-// TestLockWithoutItsName: a lock on a file that was removed is nobody's.
+// TestLockWithoutItsName: a lock on a file that was removed does not count.
 func TestLockWithoutItsName(t *testing.T) {
 	d := Dir(t.TempDir())
 	old, err := d.Take(id)
@@ -235,7 +234,7 @@ func TestWaitGone(t *testing.T) {
 	}
 }
 
-// TestWorkerCantWriteItsLock: the record in it is the runner's.
+// TestWorkerCantWriteItsLock: only the runner can write what the lock file says.
 func TestWorkerCantWriteItsLock(t *testing.T) {
 	w, locks := sh(t, `echo 1 >&3`)
 	end, err := Run(context.Background(), w, locks.Handed)
@@ -247,7 +246,7 @@ func TestWorkerCantWriteItsLock(t *testing.T) {
 	}
 }
 
-// TestSeen: what was looked up before holds of the worker that was there then; the locks
+// TestSeen: what was found out before applies to the worker that was there then. The locks
 // are asked again.
 func TestSeen(t *testing.T) {
 	d := Dir(filepath.Join(t.TempDir(), "[q]", "workers")) // no pattern

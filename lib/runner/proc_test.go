@@ -19,7 +19,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestParentOfAnOddName: a name may look like the fields behind it.
+// TestParentOfAnOddName: a process name may look like the fields after it.
 func TestParentOfAnOddName(t *testing.T) {
 	name := filepath.Join(t.TempDir(), ") S 1 (x) R 2")
 	cat, err := exec.LookPath("cat")

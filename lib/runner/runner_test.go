@@ -19,7 +19,7 @@ import (
 
 const id = "0123456789abcdef0123456789abcdef"
 
-// sh is a worker that runs a shell script in a directory of its own.
+// sh returns a worker that runs a shell script in a directory of its own.
 func sh(t *testing.T, script string) (*Worker, *Locks) {
 	t.Helper()
 	locks, err := Dir(t.TempDir()).Take(id)
@@ -34,7 +34,7 @@ func sh(t *testing.T, script string) (*Worker, *Locks) {
 	}, locks
 }
 
-// unnoted is what is done with the pid of a worker nobody looks for.
+// unnoted drops the pid of a worker that no test looks for.
 func unnoted(int) error { return nil }
 
 // run runs a worker that must end by itself.
@@ -98,7 +98,7 @@ func TestWorkerThatDoesNotRead(t *testing.T) {
 }
 
 func TestWorkerInheritsNothing(t *testing.T) {
-	// A descriptor such as flock(1) leaves open for what it starts.
+	// A descriptor like the one that flock(1) leaves open for what it starts.
 	leak, err := syscall.Dup(1)
 	if err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ func gone(t *testing.T, w *Worker, file string) {
 // await is a shell loop that waits until files are there.
 const await = `await() { for f; do until [ -s $f ]; do :; done; done; }` + "\n"
 
-// TestNothingIsLeftRunning: whatever a worker leaves behind is dead when Run
-// returns, in other sessions and after a double fork too.
+// TestNothingIsLeftRunning: every process that a worker leaves is dead when Run returns,
+// even in another session or after a double fork.
 func TestNothingIsLeftRunning(t *testing.T) {
 	w, _ := sh(t, await+`
 		sleep 1000 & echo $! >plain
@@ -225,7 +225,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestOutputHandedOn: somebody who is no child of the worker holds its output open.
+// TestOutputHandedOn: a process that is not a child of the worker holds its output open.
 func TestOutputHandedOn(t *testing.T) {
 	w, _ := sh(t, await+`echo $$ >pid; echo out; await taken`)
 	var holder *os.File

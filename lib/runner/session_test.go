@@ -19,12 +19,12 @@ import (
 type orphanage struct {
 	d      Dir
 	worker int
-	script *os.File // what it writes: started
-	end    *os.File // what it waits for
+	script *os.File // to which it writes: started
+	end    *os.File // for which it waits
 }
 
 // orphaned starts a runner and its worker, a shell script that must write a word to
-// $started, and kills the runner. The worker is this process's child then.
+// $started, and kills the runner. The worker then is a child of this process.
 func orphaned(t *testing.T, script string) (o orphanage, word string) {
 	t.Helper()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -57,8 +57,8 @@ func orphaned(t *testing.T, script string) (o orphanage, word string) {
 	return o, strings.TrimSpace(word)
 }
 
-// TestWorkerClosesItsLock: sudo and closefrom do, and if the runner is killed then
-// no lock speaks for the worker.
+// TestWorkerClosesItsLock: sudo and closefrom do that. If the runner is killed, there is no
+// lock for the worker any more, but it counts as alive.
 func TestWorkerClosesItsLock(t *testing.T) {
 	o, _ := orphaned(t, `exec 3>&-; echo x >$started; read x <$end`)
 	if !o.d.free(id, "runner") || !o.d.free(id, "worker") {
@@ -82,7 +82,7 @@ func TestWorkerClosesItsLock(t *testing.T) {
 	}
 }
 
-// TestSessionWithoutItsLeader: the worker's child is still at work.
+// TestSessionWithoutItsLeader: the worker has ended, and its child still works.
 func TestSessionWithoutItsLeader(t *testing.T) {
 	o, word := orphaned(t, `exec 3>&-; sh -c 'echo $$ >'$started'; read x <'$end & read y <$end`)
 	var child int

@@ -23,9 +23,9 @@ func peak(t *testing.T) *atomic.Int64 {
 	return &most
 }
 
-// TestForkChain: each process starts the next one and ends. That a chain does not
-// come to its own end says that the sweep was faster. Of 50 on a busy machine all
-// may, which is logged; but each of them is gone when Run returns.
+// TestForkChain: each process starts the next one and ends. If a chain does not come to its
+// own end, the sweep was faster. On a busy machine all of 50 chains may come to their end,
+// which is logged, but each of them is gone when Run returns.
 func TestForkChain(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -47,8 +47,8 @@ func TestForkChain(t *testing.T) {
 	}
 }
 
-// TestOrphansOfAWorkingWorker: they don't stay zombies until it ends, which keeps
-// its own status.
+// TestOrphansOfAWorkingWorker: orphans do not stay zombies until the worker ends. The
+// worker's own status is not lost.
 func TestOrphansOfAWorkingWorker(t *testing.T) {
 	w, _ := sh(t, `
 		for i in 1 2 3 4 5 6 7 8 9; do (setsid sh -c 'echo $$ >>pids' &); done
@@ -62,8 +62,8 @@ func TestOrphansOfAWorkingWorker(t *testing.T) {
 	gone(t, w, "pids")
 }
 
-// TestOthersChildren: a child of this process that no worker left to it is not
-// touched, neither alive nor dead.
+// TestOthersChildren: a child of this process that no worker left is neither killed nor
+// reaped.
 func TestOthersChildren(t *testing.T) {
 	alive, dead := exec.Command("cat"), exec.Command("sh", "-c", "exit 9")
 	stdin, err := alive.StdinPipe()
@@ -82,8 +82,8 @@ func TestOthersChildren(t *testing.T) {
 	}
 }
 
-// TestNoListsOfChildren: a kernel without them shows a chain too late to break it,
-// but nothing is left all the same.
+// TestNoListsOfChildren: a kernel without such lists shows a chain too late to break it, but
+// nothing is left all the same.
 func TestNoListsOfChildren(t *testing.T) {
 	defer func(f func() bool) { listsChildren = f }(listsChildren)
 	listsChildren = func() bool { return false }
@@ -91,7 +91,7 @@ func TestNoListsOfChildren(t *testing.T) {
 	TestNothingIsLeftRunning(t)
 }
 
-// TestNotOursToKill: what may not be signalled, such as a child of sudo, is named,
+// TestNotOursToKill: a process that may not be signalled, such as a child of sudo, is named
 // and does not hold the queue up.
 func TestNotOursToKill(t *testing.T) {
 	defer func(d time.Duration) { patience = d }(patience)

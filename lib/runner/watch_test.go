@@ -14,8 +14,8 @@ type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return s.String() }
 
-// TestTheSignalGoesOn: to the whole session, and who gets it has time to end well
-// even if the worker itself has not.
+// TestTheSignalGoesOn: the signal goes to the whole session. Each process that gets it has
+// time to end, even if the worker itself does not end.
 func TestTheSignalGoesOn(t *testing.T) {
 	for sent, want := range map[os.Signal]string{
 		syscall.SIGINT: "interrupt\n", syscall.SIGTERM: "terminated\n", syscall.SIGHUP: "hangup\n", nil: "terminated\n",
