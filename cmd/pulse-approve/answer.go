@@ -29,7 +29,7 @@ func no(c *cli.Context) error {
 func approving() desk.Question {
 	return desk.Question{
 		Verb: "approve this", May: awaits,
-		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
+		Yes: func(tx *queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Approve(tx, shown, yes, time.Now())
 		},
 	}
@@ -39,7 +39,7 @@ func approving() desk.Question {
 func refusing(reason string, level approval.Level) desk.Question {
 	return desk.Question{
 		Verb: "refuse this", May: awaits,
-		Record: func(tx queue.Tx, shown *queue.Stored) error {
+		Record: func(tx *queue.Tx, shown *queue.Stored) error {
 			return queue.Deny(tx, shown, cmdline.User(), level, reason, time.Now())
 		},
 	}

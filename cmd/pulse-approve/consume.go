@@ -37,7 +37,7 @@ func consume(c *cli.Context) error {
 	if err := confineConsume(c, &proving); err != nil {
 		return err
 	}
-	err = s.Update(func(tx queue.Tx) error {
+	err = queue.Update(s, func(tx *queue.Tx) error {
 		g, err := queue.Consume(tx, &proving, c.Args().First(), c.String("task"), time.Now())
 		if err == nil && g.Level == approval.Signature && c.String("policy") == "" {
 			return fault.Usagef("give --policy, or PULSE_POLICY",

@@ -40,7 +40,7 @@ func grant(c *cli.Context) error {
 	if err := d.Sign(g.Statement, &g.Level, &g.Signer, &g.Signature); err != nil {
 		return err
 	}
-	return d.Queue.Update(func(tx queue.Tx) error { return queue.Grant(tx, g) })
+	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.Grant(tx, g) })
 }
 
 // wanted makes the grant that the command line asks for.
@@ -87,8 +87,8 @@ func grants(c *cli.Context) error {
 	var list []approval.Grant
 	var open []approval.Session
 	err = s.View(func(v queue.View) (err error) {
-		if list, err = v.Grants(); err == nil {
-			open, err = v.Sessions()
+		if list, err = queue.GrantsOf(v); err == nil {
+			open, err = queue.SessionsOf(v)
 		}
 		return err
 	})
@@ -150,7 +150,7 @@ func revoke(c *cli.Context) error {
 	if err := d.Confirm(lines, "revoke it"); err != nil {
 		return err
 	}
-	err = d.Queue.Update(func(tx queue.Tx) error {
+	err = queue.Update(d.Queue, func(tx *queue.Tx) error {
 		return end(tx, id, cmdline.User(), d.Level, time.Now())
 	})
 	if errors.Is(err, queue.ErrNoGrant) || errors.Is(err, queue.ErrNoSession) {

@@ -155,12 +155,12 @@ func (s *showing) undone(err error) error {
 func (s *showing) elsewhere() (moved bool, err error) {
 	id := s.task.Task.ID
 	err = s.Queue.View(func(v queue.View) error {
-		now, err := v.State(id)
+		now, err := v.Where(id)
 		if err != nil || now != task.Awaiting {
 			moved = now != ""
 			return err
 		}
-		t, err := v.Load(now, id)
+		t, err := queue.Load(v, now, id)
 		moved = err == nil && !t.Task.Since.Equal(s.task.Task.Since)
 		return nil
 	})

@@ -64,7 +64,7 @@ func session(c *cli.Context) error {
 	if err := d.Sign(s.Statement, &s.Level, &s.Signer, &s.Signature); err != nil {
 		return err
 	}
-	return d.Queue.Update(func(tx queue.Tx) error { return queue.OpenSession(tx, s) })
+	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.OpenSession(tx, s) })
 }
 
 // asked makes the session that the command line asks for, without its times.
@@ -106,7 +106,7 @@ func permitted(p *policy.Policy) string {
 
 func sessions(s *spool.Spool) (list []approval.Session, err error) {
 	err = s.View(func(v queue.View) error {
-		list, err = v.Sessions()
+		list, err = queue.SessionsOf(v)
 		return err
 	})
 	return list, err

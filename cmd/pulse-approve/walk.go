@@ -81,7 +81,7 @@ func (w *walker) arrived() (ids []string, err error) {
 	var all []visit
 	err = w.Queue.View(func(v queue.View) error {
 		all = nil
-		return v.Entries(task.Awaiting, func(e queue.Entry) (bool, error) {
+		return v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
 			all = append(all, visit{e.ID, e.Since.Unix()})
 			return true, nil
 		})
@@ -123,10 +123,10 @@ func (w *walker) overtaken(shown *queue.Stored) error {
 	var now task.State
 	var last audit.Line
 	err := w.Queue.View(func(v queue.View) (err error) {
-		if now, err = v.State(id); err != nil {
+		if now, err = v.Where(id); err != nil {
 			return err
 		}
-		return v.History(func(l audit.Line) bool {
+		return v.Back(func(l audit.Line) bool {
 			if l.Task == id {
 				last = l
 			}
@@ -154,9 +154,9 @@ func short(id string) string { return "task " + id[:min(len(id), 12)] }
 // tally is the last line of a walk.
 func (w *walker) tally() error {
 	left := 0
-	err := w.Queue.View(func(v queue.View) (err error) {
-		left, err = v.Count(task.Awaiting)
-		return err
+	err := w.Queue.View(func(v queue.View) error {
+		left = v.Counts().Tasks[task.Awaiting]
+		return nil
 	})
 	if err != nil {
 		return err

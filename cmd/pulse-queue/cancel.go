@@ -31,7 +31,7 @@ func cancel(c *cli.Context) error {
 		return desk.Unknown(err)
 	}
 	var was queue.Stored
-	err = s.Update(func(tx queue.Tx) (err error) {
+	err = queue.Update(s, func(tx *queue.Tx) (err error) {
 		was, err = queue.Cancel(tx, id, cmdline.User(), time.Now())
 		return err
 	})

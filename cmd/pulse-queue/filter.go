@@ -153,12 +153,12 @@ func (f *filter) may(e *queue.Entry) bool {
 // transition since it was listed. If its file can't be read, only the agenda knows anything
 // about it, and may has asked that; what the agenda could not answer counts as no.
 func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, meant bool, err error) {
-	t, err = v.Load(st, id)
+	t, err = queue.Load(v, st, id)
 	if errors.Is(err, queue.ErrUnknown) {
-		if st, err = v.State(id); err != nil || !slices.Contains(f.states, st) {
+		if st, err = v.Where(id); err != nil || !slices.Contains(f.states, st) {
 			return t, false, err // it was pruned, is not asked for, or was removed by hand: verify says so
 		}
-		t, err = v.Load(st, id)
+		t, err = queue.Load(v, st, id)
 	}
 	if errors.Is(err, queue.ErrCorrupt) {
 		return t, f.blind(st), nil

@@ -16,6 +16,7 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/health"
 	"pulse/lib/policy"
+	"pulse/lib/queue"
 	"pulse/lib/sandbox"
 	"pulse/lib/spool"
 )
@@ -99,7 +100,14 @@ func patiences(c *cli.Context, f *health.Facts) error {
 // gather finds out what the queue's content does not say: its age, its disk, its owner.
 func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
-	if f.Made, f.Moved, err = s.Signs(); err != nil {
+	if f.Made, err = s.Made(); err != nil {
+		return err
+	}
+	err = s.View(func(v queue.View) (err error) {
+		f.Moved, err = queue.LastRead(v)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	info, err := os.Stat(dir)

@@ -22,8 +22,8 @@ func hold(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	err = s.Update(func(tx queue.Tx) error {
-		if held, err := tx.Held(); held != nil || err != nil {
+	err = queue.Update(s, func(tx *queue.Tx) error {
+		if held, err := queue.Holding(tx); held != nil || err != nil {
 			return err
 		}
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()})
@@ -49,7 +49,7 @@ func release(c *cli.Context) error {
 		return err
 	}
 	lost := ""
-	err = s.Update(func(tx queue.Tx) (err error) {
+	err = queue.Update(s, func(tx *queue.Tx) (err error) {
 		if lost, err = tx.Lost(); err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func release(c *cli.Context) error {
 }
 
 // lift ends a hold, if there is one.
-func lift(tx queue.Tx) error {
-	if held, err := tx.Held(); held == nil || err != nil {
+func lift(tx *queue.Tx) error {
+	if held, err := queue.Holding(tx); held == nil || err != nil {
 		return err
 	}
 	return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Released, By: cmdline.User()})
@@ -92,7 +92,7 @@ func releaseRestored(c *cli.Context) error {
 	if err := d.Confirm(restored(c.String("queue"), lost), "let it start tasks as it is"); err != nil {
 		return err
 	}
-	err = d.Queue.Update(func(tx queue.Tx) error {
+	err = queue.Update(d.Queue, func(tx *queue.Tx) error {
 		line := audit.Line{Time: time.Now().UTC(), Event: audit.Resumed, By: cmdline.User(), Level: d.Level}
 		if err := tx.Log(line); err != nil {
 			return err

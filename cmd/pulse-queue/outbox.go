@@ -31,10 +31,10 @@ func outbox(c *cli.Context) error {
 	for _, parent := range parents {
 		var file []byte
 		err := s.View(func(v queue.View) (err error) {
-			file, err = v.Outbox(parent)
+			file, err = queue.OutboxOf(v, parent)
 			return err
 		})
-		if _, broken := queue.Outbox(file); errors.Is(broken, queue.ErrOutbox) {
+		if _, broken := queue.ReadOutbox(file); errors.Is(broken, queue.ErrOutbox) {
 			cmdline.Warn(c, "task %s: %v: pulse-queue verify says more", parent, broken)
 			continue
 		}
@@ -51,11 +51,8 @@ func outbox(c *cli.Context) error {
 // proposers returns the tasks that have an outbox, the oldest first.
 func proposers(s queue.Store) (list []string, err error) {
 	err = s.View(func(v queue.View) error {
-		list = nil
-		return v.Outboxes(func(parent string) error {
-			list = append(list, parent)
-			return nil
-		})
+		list, err = queue.Proposers(v)
+		return err
 	})
 	return list, err
 }

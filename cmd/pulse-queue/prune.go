@@ -65,7 +65,7 @@ func pruneState(c *cli.Context, s *spool.Spool, st task.State, limit time.Durati
 	}
 	for ids := lists[0].IDs; err == nil && len(ids) > 0 && c.Context.Err() == nil; {
 		n := 0
-		err = s.Update(func(tx queue.Tx) (err error) {
+		err = queue.Update(s, func(tx *queue.Tx) (err error) {
 			n, ids, err = queue.Prune(tx, st, ids, limit, cmdline.User(), now)
 			return err
 		})

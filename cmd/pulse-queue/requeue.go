@@ -21,7 +21,7 @@ func requeue(c *cli.Context) error {
 	defer d.Close()
 	return d.Each(c.Args().Slice(), desk.Question{
 		Verb: "do this again", May: ended, Caution: queue.Happened,
-		Yes: func(tx queue.Tx, shown *queue.Stored, yes approval.Approval) error {
+		Yes: func(tx *queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Requeue(tx, shown, yes, time.Now())
 		},
 	})

@@ -108,20 +108,20 @@ func newShift(c *cli.Context) (*shift, error) {
 func (sh *shift) prepare() error {
 	now := time.Now().UTC()
 	return errors.Join(
-		sh.inTurns(func(tx queue.Tx) (bool, error) {
+		sh.inTurns(func(tx *queue.Tx) (bool, error) {
 			return queue.Reap(tx, &sh.policy.Limits, now, sh.locks.Dead)
 		}),
-		sh.inTurns(func(tx queue.Tx) (bool, error) {
+		sh.inTurns(func(tx *queue.Tx) (bool, error) {
 			return queue.Expire(tx, sh.policy.Limits.ReviewExpires, now)
 		}),
-		sh.inTurns(func(tx queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
+		sh.inTurns(func(tx *queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
 }
 
 // inTurns calls fn in one Update after the other while it wants more, so that other
 // commands get the lock in between.
-func (sh *shift) inTurns(fn func(queue.Tx) (more bool, err error)) error {
+func (sh *shift) inTurns(fn func(*queue.Tx) (more bool, err error)) error {
 	for more := true; more; {
-		err := sh.store.Update(func(tx queue.Tx) (err error) {
+		err := queue.Update(sh.store, func(tx *queue.Tx) (err error) {
 			more, err = fn(tx)
 			return err
 		})
@@ -135,7 +135,7 @@ func (sh *shift) inTurns(fn func(queue.Tx) (more bool, err error)) error {
 // claim takes the next task and its locks.
 func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 	id := ""
-	err = sh.inTurns(func(tx queue.Tx) (more bool, err error) {
+	err = sh.inTurns(func(tx *queue.Tx) (more bool, err error) {
 		claim, more, err = sh.run.Next(tx, func(next string) (err error) {
 			id = next
 			locks, err = sh.locks.Take(next)
@@ -189,7 +189,7 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 	var line audit.Line
 	err := spool.ErrLocked
 	for errors.Is(err, spool.ErrLocked) {
-		err = sh.store.Update(func(tx queue.Tx) (err error) {
+		err = queue.Update(sh.store, func(tx *queue.Tx) (err error) {
 			line, err = queue.Finish(tx, claim, last, &sh.policy.Limits, time.Now())
 			return err
 		})

@@ -90,7 +90,7 @@ func (t *teller) read(s queue.Store, prefix string, json bool) error {
 func (t *teller) look(v queue.View, fn func(*teller, task.State) error) error {
 	t.v = v
 	t.out.Reset()
-	st, err := v.State(t.id)
+	st, err := v.Where(t.id)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (t *teller) json(st task.State) error {
 	if st == "" {
 		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, t.id)
 	}
-	s, err := t.v.Load(st, t.id)
+	s, err := queue.Load(t.v, st, t.id)
 	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return err
 	}

@@ -22,7 +22,7 @@ func (t *teller) proposed(id string) error {
 			continue
 		}
 		seen[l.Task] = true
-		st, err := t.v.State(l.Task)
+		st, err := t.v.Where(l.Task)
 		if err != nil {
 			return err
 		}
@@ -35,11 +35,11 @@ func (t *teller) proposed(id string) error {
 		}
 		t.print(screen.Fact("effect", "%s %s: %s", l.Task, l.Action, stands))
 	}
-	file, err := t.v.Outbox(id)
+	file, err := queue.OutboxOf(t.v, id)
 	if err != nil || len(file) == 0 {
 		return err
 	}
-	list, err := queue.Outbox(file)
+	list, err := queue.ReadOutbox(file)
 	if errors.Is(err, queue.ErrOutbox) {
 		t.print(screen.Fact("outbox", "it can't be read: %s", t.where.Command("pulse-queue verify")))
 		return nil

@@ -7,6 +7,7 @@ import (
 	"pulse/lib/audit"
 	"pulse/lib/escape"
 	"pulse/lib/proposal"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
@@ -91,11 +92,11 @@ func (t *teller) noted(l *audit.Line) string {
 	if l.Event != audit.Noted {
 		return ""
 	}
-	st, err := t.v.State(l.Parent)
+	st, err := t.v.Where(l.Parent)
 	if err != nil || st == "" {
 		return " by task " + l.Parent
 	}
-	s, err := t.v.Load(st, l.Parent)
+	s, err := queue.Load(t.v, st, l.Parent)
 	if err != nil || s.Request == nil {
 		return " by task " + l.Parent
 	}

@@ -16,7 +16,7 @@ import (
 
 // gone tells of a task that has no file: it was refused, or pruned, or the file is missing.
 func (t *teller) gone(id string) error {
-	last, err := t.v.Pruned(id)
+	last, err := queue.PrunedOf(t.v, id)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (t *teller) gone(id string) error {
 
 // task tells what a task is, what came of it, what happened to it and what can be done next.
 func (t *teller) task(st task.State, id string) error {
-	s, err := t.v.Load(st, id)
+	s, err := queue.Load(t.v, st, id)
 	switch {
 	case errors.Is(err, queue.ErrCorrupt):
 		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st))
@@ -64,7 +64,7 @@ func (t *teller) task(st task.State, id string) error {
 	if a := m.Yes; a != nil {
 		t.print(screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
 	}
-	result, err := t.v.Result(id)
+	result, err := queue.ResultOf(t.v, id)
 	switch {
 	case errors.Is(err, queue.ErrCorrupt): // the rest of the task is still worth telling
 		t.print(screen.Fact("result", "%v", err))
@@ -101,7 +101,7 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if m.Lost, err = t.v.Lost(); err != nil {
 		return m, err
 	}
-	if m.Yes, err = t.v.Approval(s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
+	if m.Yes, err = queue.ApprovalOf(t.v, s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return m, err
 	}
 	if s.Task.State == task.Running {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -21,11 +20,13 @@ func (s again) View(fn func(queue.View) error) error {
 
 type view struct{ queue.View }
 
-func (view) Count(task.State) (int, error) { return 1, nil }
-func (view) Refused() (string, int)        { return "", 0 }
-func (view) Held() (*audit.Line, error)    { return nil, nil }
+func (view) Counts() queue.Counts {
+	return queue.Counts{Tasks: map[task.State]int{task.Scheduled: 1}}
+}
 
-func (view) Open(fn func(queue.Entry) (bool, error)) error {
+func (view) Get(queue.Shelf, string) (queue.Item, error) { return queue.Item{}, queue.ErrUnknown }
+
+func (view) Open(_ task.State, fn func(queue.Entry) (bool, error)) error {
 	_, err := fn(queue.Entry{State: task.Scheduled})
 	return err
 }
@@ -36,9 +37,9 @@ func (view) Starts(now time.Time, fn func(queue.Start)) error {
 	return nil
 }
 
-func (view) Outboxes(fn func(parent string) error) error {
+func (view) Each(_ queue.Shelf, fn func(string, time.Time) (bool, error)) error {
 	for _, parent := range []string{"a", "b"} {
-		if err := fn(parent); err != nil {
+		if _, err := fn(parent, time.Time{}); err != nil {
 			return err
 		}
 	}

@@ -57,17 +57,12 @@ func stats(c *cli.Context) error {
 
 // count makes the figures. It may be called again, and starts over then.
 func (f *figures) count(v queue.View) (err error) {
-	*f = figures{counts: map[task.State]int{}, now: f.now}
-	for _, st := range task.States {
-		if f.counts[st], err = v.Count(st); err != nil {
-			return err
-		}
-	}
-	f.day, f.refused = v.Refused()
+	counts := v.Counts()
+	*f = figures{counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now}
 	if f.held, err = queue.Held(v); err != nil {
 		return err
 	}
-	if err := v.Open(f.wait); err != nil {
+	if err := v.Open("", f.wait); err != nil {
 		return err
 	}
 	return v.Starts(f.now, func(st queue.Start) {

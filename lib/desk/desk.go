@@ -120,11 +120,11 @@ type Question struct {
 	Verb    string                              // completes "type the code to …"
 	May     func(*queue.Stored) error           // why there is nothing to ask, or nil
 	Caution func(*queue.Stored) string          // a warning after the sheet; nil or empty: none
-	Record  func(queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
+	Record  func(*queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
 
 	// Yes records a yes in the place of Record. The yes is signed first where the policy
 	// requires that.
-	Yes func(queue.Tx, *queue.Stored, approval.Approval) error
+	Yes func(*queue.Tx, *queue.Stored, approval.Approval) error
 }
 
 // Each asks about one task after the other, and ends at the first that was not answered;
@@ -197,9 +197,9 @@ func (d *Desk) record(shown *queue.Stored, q Question) error {
 		if err := d.sign(&yes); err != nil {
 			return err
 		}
-		write = func(tx queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
+		write = func(tx *queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
 	}
-	err := d.Queue.Update(func(tx queue.Tx) error {
+	err := queue.Update(d.Queue, func(tx *queue.Tx) error {
 		if err := unmoved(tx, shown); err != nil {
 			return err
 		}
@@ -213,8 +213,8 @@ func (d *Desk) record(shown *queue.Stored, q Question) error {
 
 // unmoved makes sure that a task did not leave its state and come back. Its bytes are
 // the same after that, but what the sheet said about it is not.
-func unmoved(tx queue.Tx, shown *queue.Stored) error {
-	now, err := tx.Load(shown.Task.State, shown.Task.ID)
+func unmoved(tx *queue.Tx, shown *queue.Stored) error {
+	now, err := queue.Load(tx, shown.Task.State, shown.Task.ID)
 	switch {
 	case errors.Is(err, queue.ErrUnknown): // it moved: what is about to be recorded says where
 		return nil
@@ -260,11 +260,11 @@ func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
 
 func origin(v queue.View, id string) (*screen.Origin, error) {
 	o := &screen.Origin{ID: id}
-	st, err := v.State(id)
+	st, err := v.Where(id)
 	if err != nil || st == "" {
 		return o, err
 	}
-	s, err := v.Load(st, id)
+	s, err := queue.Load(v, st, id)
 	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return o, err
 	}

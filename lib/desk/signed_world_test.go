@@ -325,7 +325,7 @@ func TestForger(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = s.Update(func(tx queue.Tx) error {
+	err = queue.Update(s, func(tx *queue.Tx) error {
 		shown, err := queue.Find(tx, os.Getenv("TASK"))
 		if err != nil {
 			return err

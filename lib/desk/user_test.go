@@ -171,7 +171,7 @@ func (w *three) claim(now time.Time) (claim *queue.Claim) {
 	run := queue.Run{Policy: p, Effect: terms.ExternalSend, Max: 1, Now: func() time.Time { return now }}
 	run.Vouch, err = desk.VouchFor(p, s, &desk.Rights{UID: int(w.worker.uid)})
 	w.do(err)
-	w.do(s.Update(func(tx queue.Tx) error {
+	w.do(queue.Update(s, func(tx *queue.Tx) error {
 		claim, _, err = run.Next(tx, func(string) error { return nil })
 		return err
 	}))

@@ -31,15 +31,21 @@ type world struct {
 	fault error
 }
 
-func (w *world) Held() (*audit.Line, error) { return w.held, nil }
+func (w *world) Get(s queue.Shelf, key string) (item queue.Item, err error) {
+	if s != queue.Hold || w.held == nil {
+		return item, queue.ErrUnknown
+	}
+	item.Bytes = w.held.Append(nil)
+	return item, nil
+}
 
 func (w *world) Lost() (string, error) { return w.lost, nil }
 
-func (w *world) Lies(st task.State, id string) (bool, error) {
-	return slices.ContainsFunc(w.open, func(e queue.Entry) bool { return e.ID == id && e.State == st }) && !slices.Contains(w.gone, id), nil
+func (w *world) Has(s queue.Shelf, id string) (bool, error) {
+	return slices.ContainsFunc(w.open, func(e queue.Entry) bool { return e.ID == id && queue.On(e.State) == s }) && !slices.Contains(w.gone, id), nil
 }
 
-func (w *world) State(id string) (st task.State, _ error) {
+func (w *world) Where(id string) (st task.State, _ error) {
 	w.asked++
 	for _, e := range w.open {
 		if e.ID == id && !slices.Contains(w.gone, id) {
@@ -49,9 +55,15 @@ func (w *world) State(id string) (st task.State, _ error) {
 	return st, nil
 }
 
-func (w *world) Count(st task.State) (int, error) { return len(w.ended[st]), nil }
+func (w *world) Counts() queue.Counts {
+	c := queue.Counts{Tasks: map[task.State]int{}}
+	for st, ids := range w.ended {
+		c.Tasks[st] = len(ids)
+	}
+	return c
+}
 
-func (w *world) Open(fn func(queue.Entry) (bool, error)) error {
+func (w *world) Open(_ task.State, fn func(queue.Entry) (bool, error)) error {
 	for _, e := range w.open {
 		if more, err := fn(e); err != nil || !more {
 			return err
@@ -60,9 +72,9 @@ func (w *world) Open(fn func(queue.Entry) (bool, error)) error {
 	return w.fault
 }
 
-func (w *world) Scan(st task.State, fn func(string) (bool, error)) error {
-	for _, id := range w.ended[st] {
-		if more, err := fn(id); err != nil || !more {
+func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {
+	for _, id := range w.ended[task.State(s)] {
+		if more, err := fn(id, now); err != nil || !more {
 			return err
 		}
 	}

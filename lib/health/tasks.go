@@ -45,7 +45,7 @@ type late struct {
 func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing some
 	due, order := map[terms.Action]*late{}, []terms.Action{}
-	err = v.Open(func(e queue.Entry) (bool, error) {
+	err = v.Open("", func(e queue.Entry) (bool, error) {
 		age := f.Now.Sub(e.Since)
 		gone, err := isGone(v, &e)
 		if err != nil {
@@ -94,10 +94,10 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 // isGone reports whether an open task has no file, wherever it may lie. There may be a
 // hundred thousand of them, and almost all lie where they should: nothing else is asked.
 func isGone(v queue.View, e *queue.Entry) (bool, error) {
-	if there, err := v.Lies(e.State, e.ID); there || err != nil {
+	if there, err := v.Has(queue.On(e.State), e.ID); there || err != nil {
 		return false, err
 	}
-	st, err := v.State(e.ID)
+	st, err := v.Where(e.ID)
 	return st == "", err
 }
 
@@ -145,12 +145,12 @@ func poison(v queue.View, st task.State) ([]Finding, error) {
 	if st == task.Corrupt {
 		code, text = Corrupt, "task %s can't be read"
 	}
-	n, err := v.Count(st)
-	if err != nil || n == 0 {
-		return nil, err
+	n := v.Counts().Tasks[st]
+	if n == 0 {
+		return nil, nil
 	}
 	var s some
-	err = v.Scan(st, func(id string) (bool, error) {
+	err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
 		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id})
 		return s.all < named, nil
 	})

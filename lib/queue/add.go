@@ -131,7 +131,7 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 	if len(items) == 0 {
 		return nil
 	}
-	if err := b.Store.Update(func(tx Tx) error { return b.stage(tx, items) }); err != nil {
+	if err := Update(b.Store, func(tx *Tx) error { return b.stage(tx, items) }); err != nil {
 		return err
 	}
 	var line []byte
@@ -144,7 +144,7 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 	return nil
 }
 
-func (b *Batch) stage(tx Tx, items []*item) error {
+func (b *Batch) stage(tx *Tx, items []*item) error {
 	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}, settled: map[string]bool{}}
 	var err error
 	if in.sessions, err = sessions(tx, in.now); err != nil {
@@ -178,7 +178,7 @@ func (b *Batch) stage(tx Tx, items []*item) error {
 // intake is one Update's worth of records.
 type intake struct {
 	*Batch
-	tx      Tx
+	tx      *Tx
 	now     time.Time
 	seen    map[string]task.Task // taken in this Update
 	pending map[Key]int          // open tasks of the senders in this batch
@@ -216,17 +216,17 @@ func (in *intake) known(it *item) (bool, error) {
 		it.receipt = t
 		return true, nil
 	}
-	st, err := in.tx.State(it.id)
+	st, err := in.tx.Where(it.id)
 	if err != nil {
 		return false, err
 	}
 	if st == "" {
-		last, err := in.tx.Pruned(it.id)
+		last, err := PrunedOf(in.tx, it.id)
 		it.receipt = task.Task{ID: it.id, Kind: it.Kind(), State: last}
 		it.receipt.Reason = string(task.Pruned)
 		return last != "", err
 	}
-	stored, err := in.tx.Load(st, it.id)
+	stored, err := Load(in.tx, st, it.id)
 	if errors.Is(err, ErrCorrupt) {
 		err = nil // it is known all the same, and must not be taken twice
 	}
@@ -287,7 +287,7 @@ func (in *intake) countPending(items []*item) error {
 	if len(in.pending) == 0 {
 		return nil
 	}
-	return in.tx.Open(func(e Entry) (bool, error) {
+	return in.tx.Open("", func(e Entry) (bool, error) {
 		if n, ok := in.pending[e.Sender]; ok && e.Message {
 			in.pending[e.Sender] = n + 1
 		}

@@ -18,7 +18,7 @@ func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval
 }
 
 // Approve records a person's yes to the task that was shown.
-func Approve(tx Tx, shown *Stored, yes approval.Approval, now time.Time) error {
+func Approve(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func Approve(tx Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 }
 
 // Deny records a person's no to the task that was shown.
-func Deny(tx Tx, shown *Stored, by string, level approval.Level, reason string, now time.Time) error {
+func Deny(tx *Tx, shown *Stored, by string, level approval.Level, reason string, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
 		return err
@@ -44,15 +44,15 @@ func Deny(tx Tx, shown *Stored, by string, level approval.Level, reason string, 
 }
 
 // same loads a task again and makes sure that it still is what was shown.
-func same(tx Tx, shown *Stored) (Stored, error) {
-	now, err := tx.State(shown.Task.ID)
+func same(tx *Tx, shown *Stored) (Stored, error) {
+	now, err := tx.Where(shown.Task.ID)
 	if err != nil {
 		return Stored{}, err
 	}
 	if now != shown.Task.State {
 		return Stored{}, fmt.Errorf("%w: the task is %s now", ErrConflict, now)
 	}
-	s, err := tx.Load(now, shown.Task.ID)
+	s, err := Load(tx, now, shown.Task.ID)
 	// It may have been answered and started, and wait again: that is another question.
 	if err == nil && (s.Task.Digest != shown.Task.Digest || !s.Task.Since.Equal(shown.Task.Since)) {
 		err = fmt.Errorf("%w: the task is not what was shown any more", ErrConflict)

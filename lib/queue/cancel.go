@@ -13,7 +13,7 @@ var ErrState = errors.New("not in that state")
 
 // Cancel ends a task that is scheduled or running, and returns it as it was. Its file
 // need not be readable. A task in any other state is ErrState.
-func Cancel(tx Tx, id, by string, now time.Time) (Stored, error) {
+func Cancel(tx *Tx, id, by string, now time.Time) (Stored, error) {
 	s, err := Find(tx, id)
 	if err != nil && !errors.Is(err, ErrCorrupt) {
 		return s, err

@@ -22,7 +22,7 @@ func (c *Content) own() bool {
 // Chores carries out the scheduled effects on the queue itself: drafts, notes and
 // closes. Each is decided on again before. more says that it wants to be called
 // again, in another Update.
-func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
+func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
 	}
@@ -31,7 +31,7 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) || now.Before(e.NotBefore) {
 			return false, nil
 		}
-		s, err := tx.Load(task.Scheduled, e.ID)
+		s, err := Load(tx, task.Scheduled, e.ID)
 		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
 			return false, nil // a run comes across it, or verify
 		}
@@ -55,7 +55,7 @@ func (r *Run) Chores(tx Tx, now time.Time) (more bool, err error) {
 }
 
 // carry carries out an effect on the queue itself, if it still fits.
-func (r *Run) carry(tx Tx, s *Stored, w *weighed) error {
+func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 	if err := r.proving().spend(w.spends, w.change.Since); err != nil {
 		return err
 	}
@@ -68,9 +68,7 @@ func (r *Run) carry(tx Tx, s *Stored, w *weighed) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.Keep(s.Task.ID, draft); err != nil {
-			return err
-		}
+		tx.Stage(Drafts, s.Task.ID, draft)
 		line.Result = task.Digest(draft)
 		return tx.Move(line)
 	}
@@ -92,7 +90,7 @@ func (r *Run) carry(tx Tx, s *Stored, w *weighed) error {
 		}
 		return tx.Move(line)
 	}
-	logged, err := tx.Logged(subject.Task.ID)
+	logged, err := logged(tx, subject.Task.ID)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ type Claim struct {
 // stopped looking, and wants to be called in another Update. lock is called before the
 // task is claimed; if another run has it already, lock must fail with ErrConflict, and
 // the task is left alone.
-func (r *Run) Next(tx Tx, lock func(id string) error) (claim *Claim, more bool, err error) {
+func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
 	}
@@ -74,7 +74,7 @@ func (r *Run) Next(tx Tx, lock func(id string) error) (claim *Claim, more bool, 
 		return r.count(claim), more, err
 	}
 	aside := 0
-	err = tx.Entries(task.Scheduled, func(e Entry) (bool, error) {
+	err = tx.Open(task.Scheduled, func(e Entry) (bool, error) {
 		if !r.due(&e, &used, now) {
 			return true, nil
 		}
@@ -127,8 +127,8 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 }
 
 // consider claims one task, or moves it to where it belongs now, or leaves it.
-func (r *Run) consider(tx Tx, e *Entry, now time.Time, lock func(string) error) (claim *Claim, moved bool, err error) {
-	s, err := tx.Load(task.Scheduled, e.ID)
+func (r *Run) consider(tx *Tx, e *Entry, now time.Time, lock func(string) error) (claim *Claim, moved bool, err error) {
+	s, err := Load(tx, task.Scheduled, e.ID)
 	if errors.Is(err, ErrUnknown) {
 		return nil, false, nil // removed by hand: verify says so
 	}
@@ -155,7 +155,7 @@ func reasonBroken(s *Stored, e *Entry, err error) string {
 }
 
 // dispatch starts a scheduled task or carries it out, if it may start, or sets it aside.
-func (r *Run) dispatch(tx Tx, s *Stored, now time.Time, lock func(string) error) (claim *Claim, moved bool, err error) {
+func (r *Run) dispatch(tx *Tx, s *Stored, now time.Time, lock func(string) error) (claim *Claim, moved bool, err error) {
 	w, err := r.weighScheduled(tx, s, now)
 	switch {
 	case err != nil:
@@ -172,7 +172,7 @@ func (r *Run) dispatch(tx Tx, s *Stored, now time.Time, lock func(string) error)
 // start claims a task that may start: nil if the last message to its target is too
 // recent, or if another run has it. What was signed is spent before the task moves:
 // whatever happens after that, it is not a yes to another start.
-func (r *Run) start(tx Tx, s *Stored, w *weighed, lock func(string) error) (*Claim, error) {
+func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Claim, error) {
 	if soon, err := r.tooSoon(tx, s, w.change.Since); soon || err != nil {
 		return nil, err
 	}

@@ -9,12 +9,12 @@ import (
 
 // Expire rejects what has waited for a person longer than limit. more says that it
 // wants to be called again, in another Update.
-func Expire(tx Tx, limit time.Duration, now time.Time) (more bool, err error) {
+func Expire(tx *Tx, limit time.Duration, now time.Time) (more bool, err error) {
 	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
 		if now.Sub(e.Since) < limit {
 			return false, nil
 		}
-		s, err := tx.Load(task.Awaiting, e.ID)
+		s, err := Load(tx, task.Awaiting, e.ID)
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnknown) {
 			return false, nil
 		}
@@ -32,9 +32,9 @@ func Expire(tx Tx, limit time.Duration, now time.Time) (more bool, err error) {
 const maxMoves = 500
 
 // each calls fn for the open tasks of a state until maxMoves of them moved.
-func each(tx Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
+func each(tx *Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
 	moves := 0
-	err = tx.Entries(st, func(e Entry) (bool, error) {
+	err = tx.Open(st, func(e Entry) (bool, error) {
 		moved, err := fn(&e)
 		if moved {
 			moves++

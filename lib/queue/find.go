@@ -10,14 +10,14 @@ import (
 // Find loads the task of a whole id. It returns ErrUnknown if the task has no file,
 // because it was pruned or never existed.
 func Find(v View, id string) (Stored, error) {
-	st, err := v.State(id)
+	st, err := v.Where(id)
 	if err == nil && st == "" {
 		err = fmt.Errorf("%w: %s", ErrUnknown, id)
 	}
 	if err != nil {
 		return Stored{}, err
 	}
-	return v.Load(st, id)
+	return Load(v, st, id)
 }
 
 // LeastPrefix is how many digits of an id are enough.

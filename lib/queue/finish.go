@@ -24,7 +24,7 @@ type End struct {
 }
 
 // Finish records the end of a claimed task.
-func Finish(tx Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (audit.Line, error) {
+func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (audit.Line, error) {
 	change := task.Change{Since: now.UTC(), Attempts: c.Task.Attempts + 1, Restarts: c.Task.Restarts}
 	e, to := verdict(c, end, limits, &change)
 	line := c.move(e, to, change)
@@ -32,9 +32,7 @@ func Finish(tx Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (aud
 		line.Approval = c.Approval
 	}
 	if len(end.Result) > 0 {
-		if err := tx.Keep(c.Task.ID, end.Result); err != nil {
-			return line, err
-		}
+		tx.Stage(Results, c.Task.ID, end.Result)
 		line.Result = task.Digest(end.Result)
 	}
 	if e != task.Finished || end.Proposals == nil {
@@ -89,12 +87,12 @@ func backoff(attempts int) time.Duration {
 // kernel knows of neither runner nor worker any more; it is asked while the store
 // is locked, and a start holds the task before it is visible as running. more says
 // that it wants to be called again, in another Update.
-func Reap(tx Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) (more bool, err error) {
+func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) (more bool, err error) {
 	return each(tx, task.Running, func(e *Entry) (bool, error) {
 		if !dead(e.ID) {
 			return false, nil
 		}
-		s, err := tx.Load(task.Running, e.ID)
+		s, err := Load(tx, task.Running, e.ID)
 		if errors.Is(err, ErrUnknown) {
 			return false, nil
 		}
@@ -104,7 +102,7 @@ func Reap(tx Tx, limits *policy.Limits, now time.Time, dead func(id string) bool
 		if err != nil {
 			return false, err
 		}
-		a, err := tx.Approval(e.ID)
+		a, err := ApprovalOf(tx, e.ID)
 		if errors.Is(err, ErrCorrupt) {
 			a, err = nil, nil
 		}

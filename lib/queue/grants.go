@@ -23,13 +23,13 @@ var ErrNoGrant = errors.New("no grant")
 var ErrLost = errors.New("the queue is not as it was")
 
 // Grant records a person's yes given ahead.
-func Grant(tx Tx, g approval.Grant) error {
+func Grant(tx *Tx, g approval.Grant) error {
 	return tx.Log(audit.Line{Time: g.Given, Event: audit.Granted, By: g.By, Level: g.Level, Grant: &g})
 }
 
 // Revoke takes a grant back.
-func Revoke(tx Tx, id, by string, level approval.Level, now time.Time) error {
-	grants, err := tx.Grants()
+func Revoke(tx *Tx, id, by string, level approval.Level, now time.Time) error {
+	grants, err := GrantsOf(tx)
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,13 @@ func Revoke(tx Tx, id, by string, level approval.Level, now time.Time) error {
 // Consume spends the grant that fits a target and a task best, once. A grant that does
 // not prove what is required is passed over, and so is one whose signature was used
 // already.
-func Consume(tx Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
+func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
 	if lost, err := tx.Lost(); err != nil {
 		return approval.Grant{}, err
 	} else if lost != "" {
 		return approval.Grant{}, fmt.Errorf("%w: %s", ErrLost, lost)
 	}
-	grants, err := tx.Grants()
+	grants, err := GrantsOf(tx)
 	if err != nil {
 		return approval.Grant{}, err
 	}
@@ -166,18 +166,18 @@ func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approva
 // granted looks for the oldest effect that waits for a yes and has one that was given
 // ahead, and claims it: what was granted is spent, the effect approved and started in
 // one Update, so that nothing is approved that does not start. more is as in Next.
-func (r *Run) granted(tx Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
+func (r *Run) granted(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
 	if !r.Effect.Outward() {
 		return nil, false, nil
 	}
-	grants, err := tx.Grants()
+	grants, err := GrantsOf(tx)
 	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool { return !now.Before(g.Expires) || !g.Suffices(r.proving().Require) })
 	if err != nil || len(grants) == 0 {
 		return nil, false, err
 	}
 	good := r.judge(now)
 	looks := 0
-	err = tx.Entries(task.Awaiting, func(e Entry) (bool, error) {
+	err = tx.Open(task.Awaiting, func(e Entry) (bool, error) {
 		if r.looked[e.ID] || !r.due(&e, used, now) {
 			return true, nil
 		}
@@ -212,8 +212,8 @@ func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
 
 // bestow starts an effect that waits, if grants are a yes to it, or drops it if the
 // policy of today rejects it. Any other effect is left alone.
-func (r *Run) bestow(tx Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error), now time.Time, lock func(string) error) (*Claim, error) {
-	s, err := tx.Load(task.Awaiting, e.ID)
+func (r *Run) bestow(tx *Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error), now time.Time, lock func(string) error) (*Claim, error) {
+	s, err := Load(tx, task.Awaiting, e.ID)
 	if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" {
 		return nil, nil // verify says so
 	}
@@ -237,7 +237,7 @@ func (r *Run) bestow(tx Tx, e *Entry, grants []approval.Grant, good func(*approv
 }
 
 // spendGrants takes the grants of an approval out of the queue, and approves.
-func spendGrants(tx Tx, s *Stored, a *approval.Approval, now time.Time) error {
+func spendGrants(tx *Tx, s *Stored, a *approval.Approval, now time.Time) error {
 	for i := range a.Grants {
 		if err := tx.Log(audit.Line{Time: now, Event: audit.Consumed, Task: s.Task.ID, Grant: &a.Grants[i]}); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 // stopped reports whether nothing may start: a person holds the queue, or it lacks what
 // was committed and no person has accepted that.
 func stopped(v View) (bool, error) {
-	if hold, err := v.Held(); hold != nil || err != nil {
+	if hold, err := Holding(v); hold != nil || err != nil {
 		return true, err
 	}
 	lost, err := v.Lost()
@@ -17,7 +17,7 @@ func stopped(v View) (bool, error) {
 
 // Held returns the sentence that says a queue is held, or the empty string.
 func Held(v View) (string, error) {
-	l, err := v.Held()
+	l, err := Holding(v)
 	if l == nil || err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 		return false, nil
 	}
 	restored := map[string]bool{}
-	err = v.History(func(l audit.Line) bool {
+	err = v.Back(func(l audit.Line) bool {
 		switch l.Event {
 		case task.Restored:
 			restored[l.Task] = true

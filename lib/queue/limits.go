@@ -32,7 +32,7 @@ func (r *Run) usage(v View, now time.Time) (usage, error) {
 	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
 		return used, err
 	}
-	err = v.Entries(task.Scheduled, func(e Entry) (bool, error) {
+	err = v.Open(task.Scheduled, func(e Entry) (bool, error) {
 		used.ours = !e.External && r.due(&e, &used, now)
 		return !used.ours, nil
 	})

@@ -35,8 +35,8 @@ func EachProposed(file []byte, fn func(id string, line []byte) error) error {
 	return nil
 }
 
-// Outbox says what the lines of an outbox are.
-func Outbox(file []byte) (list []audit.Proposed, err error) {
+// ReadOutbox returns what the lines of an outbox are.
+func ReadOutbox(file []byte) (list []audit.Proposed, err error) {
 	err = EachProposed(file, func(id string, line []byte) error {
 		list = append(list, audit.Proposed{ID: id, Digest: audit.Hash(line)})
 		return nil
@@ -64,7 +64,7 @@ func (in *intake) settle(it *item) error {
 	if !it.Identity.Effect() || in.settled[once] {
 		return nil
 	}
-	file, err := in.tx.Outbox(it.Identity.Parent)
+	file, err := OutboxOf(in.tx, it.Identity.Parent)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
 	if soon, err := r.tooSoon(v, s, now); soon || err != nil {
 		return "outbound.min_reply_interval", err
 	}
-	err = v.Open(func(e Entry) (bool, error) {
+	err = v.Open("", func(e Entry) (bool, error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
 			return e.ID != s.Task.ID, nil
 		}

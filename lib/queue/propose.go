@@ -28,7 +28,7 @@ type Proposals struct {
 // propose holds what a worker wants against what is going on, and stages what is
 // left as its task's outbox, with the line of its end. What was there and is not
 // taken yet stays.
-func (c *Claim) propose(tx Tx, p *Proposals, limits *policy.Limits, line *audit.Line) error {
+func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit.Line) error {
 	v := vetting{tx: tx, claim: c, line: line, discarded: p.Discarded, same: map[string]int{}}
 	if err := v.begin(); err != nil {
 		return err
@@ -38,11 +38,11 @@ func (c *Claim) propose(tx Tx, p *Proposals, limits *policy.Limits, line *audit.
 		return err
 	}
 	v.share(len(fit))
-	old, err := tx.Outbox(c.Task.ID)
+	old, err := OutboxOf(tx, c.Task.ID)
 	if err != nil {
 		return err
 	}
-	if _, err := Outbox(old); err == nil { // what can't be read, verify has told of
+	if _, err := ReadOutbox(old); err == nil { // what can't be read, verify has told of
 		v.file = old
 	}
 	for _, one := range fit {
@@ -58,16 +58,14 @@ func (c *Claim) propose(tx Tx, p *Proposals, limits *policy.Limits, line *audit.
 	if len(v.file) == 0 {
 		return nil
 	}
-	line.Proposed, err = Outbox(v.file)
-	if err != nil {
-		return err
-	}
-	return tx.Propose(c.Task.ID, v.file)
+	line.Proposed, err = ReadOutbox(v.file)
+	tx.Stage(Outbox, c.Task.ID, v.file)
+	return err
 }
 
 // vetting is the look at one worker's proposals.
 type vetting struct {
-	tx        Tx
+	tx        *Tx
 	claim     *Claim
 	root      *Stored // nil: it was pruned
 	rootID    string
@@ -93,11 +91,11 @@ func (v *vetting) begin() error {
 
 // anywhere loads a task in whatever state it is; nil if it is gone, or can't be read.
 func anywhere(view View, id string) (*Stored, error) {
-	st, err := view.State(id)
+	st, err := view.Where(id)
 	if err != nil || st == "" {
 		return nil, err
 	}
-	s, err := view.Load(st, id)
+	s, err := Load(view, st, id)
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ func newDesk(t *testing.T) *desk {
 	return &desk{t, s, time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), p}
 }
 
-func (d *desk) update(fn func(tx queue.Tx) error) {
+func (d *desk) update(fn func(tx *queue.Tx) error) {
 	d.t.Helper()
 	d.now = d.now.Add(time.Second)
 	if err := d.store.Update(fn); err != nil {
@@ -125,7 +125,7 @@ func (d *desk) work(effect terms.Action, out ...string) (end audit.Line, discard
 	d.t.Helper()
 	run := queue.Run{Policy: d.p, Effect: effect, Max: 1, Now: func() time.Time { return d.now }}
 	var claim *queue.Claim
-	d.update(func(tx queue.Tx) (err error) {
+	d.update(func(tx *queue.Tx) (err error) {
 		claim, _, err = run.Next(tx, func(string) error { return nil })
 		return err
 	})
@@ -133,7 +133,7 @@ func (d *desk) work(effect terms.Action, out ...string) (end audit.Line, discard
 		d.t.Fatal("nothing to start")
 	}
 	list, discarded := proposal.Read([]byte(strings.Join(out, "\n")), false, nil)
-	d.update(func(tx queue.Tx) (err error) {
+	d.update(func(tx *queue.Tx) (err error) {
 		end, err = queue.Finish(tx, claim, queue.End{Proposals: &queue.Proposals{List: list, Discarded: discarded}}, &d.p.Limits, d.now)
 		return err
 	})
@@ -171,7 +171,7 @@ func (d *desk) take() (ids []string, states []task.State) {
 func (d *desk) chores() {
 	d.t.Helper()
 	for more := true; more; {
-		d.update(func(tx queue.Tx) (err error) {
+		d.update(func(tx *queue.Tx) (err error) {
 			run := queue.Run{Policy: d.p, Max: 1, Now: func() time.Time { return d.now }}
 			more, err = run.Chores(tx, d.now)
 			return err
@@ -277,7 +277,7 @@ func TestEqualProposals(t *testing.T) {
 		t.Fatalf("%v, %v", ids, states)
 	}
 	shown := d.find(ids[0])
-	d.update(func(tx queue.Tx) error { return queue.Deny(tx, &shown, "me", "terminal", "no", d.now) })
+	d.update(func(tx *queue.Tx) error { return queue.Deny(tx, &shown, "me", "terminal", "no", d.now) })
 	d.chores()
 	d.work(terms.ReadPublic, `{"target":["bob@x.example"], "action":"external_send"}`)
 	again, states := d.take()
@@ -364,14 +364,14 @@ func TestInterval(t *testing.T) {
 	ids, _ := d.take()
 	for _, id := range []string{ids[0], ids[2]} {
 		shown := d.find(id)
-		d.update(func(tx queue.Tx) error {
+		d.update(func(tx *queue.Tx) error {
 			return queue.Approve(tx, &shown, queue.Yes(&shown, "me", "terminal", d.now), d.now)
 		})
 	}
 	next := func() (claim *queue.Claim) {
 		t.Helper()
 		run := queue.Run{Policy: d.p, Effect: terms.ExternalSend, Max: 9, Now: func() time.Time { return d.now }}
-		d.update(func(tx queue.Tx) (err error) {
+		d.update(func(tx *queue.Tx) (err error) {
 			claim, _, err = run.Next(tx, func(string) error { return nil })
 			return err
 		})
@@ -379,7 +379,7 @@ func TestInterval(t *testing.T) {
 	}
 	end := func(c *queue.Claim, exit int) {
 		t.Helper()
-		d.update(func(tx queue.Tx) error {
+		d.update(func(tx *queue.Tx) error {
 			_, err := queue.Finish(tx, c, queue.End{Exit: exit}, &d.p.Limits, d.now)
 			return err
 		})
@@ -415,7 +415,7 @@ func TestOwnToolsStartNoWorker(t *testing.T) {
 	d.work("", `{"action":"external_send","target":"bob@x.example"}`)
 	ids, _ := d.take()
 	run := queue.Run{Policy: d.p, Effect: terms.WriteLocal, Max: 9, Now: func() time.Time { return d.now }}
-	d.update(func(tx queue.Tx) error {
+	d.update(func(tx *queue.Tx) error {
 		claim, _, err := run.Next(tx, func(string) error { return nil })
 		if claim != nil {
 			t.Errorf("a worker is started for %s", claim.Line())
@@ -433,12 +433,12 @@ func TestFilesTravel(t *testing.T) {
 	d.add(fmt.Sprintf(ask, 1))
 	run := queue.Run{Policy: d.p, Max: 1, Now: func() time.Time { return d.now }}
 	var claim *queue.Claim
-	d.update(func(tx queue.Tx) (err error) {
+	d.update(func(tx *queue.Tx) (err error) {
 		claim, _, err = run.Next(tx, func(string) error { return nil })
 		return err
 	})
 	p := proposal.Proposal{Action: terms.ExternalSend, Target: []string{"bob@x.example"}, Files: []request.File{{Name: "r.txt", Data: []byte("v1")}}}
-	d.update(func(tx queue.Tx) error {
+	d.update(func(tx *queue.Tx) error {
 		_, err := queue.Finish(tx, claim, queue.End{Proposals: &queue.Proposals{List: []proposal.Proposal{p}, Discarded: proposal.Discarded{}}}, &d.p.Limits, d.now)
 		return err
 	})

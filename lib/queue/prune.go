@@ -12,9 +12,9 @@ import (
 // to. A file that can't be read is left to verify. Ids must be in the order of Listed:
 // the first task made less than limit ago ends it. A limit of 0 removes all of them,
 // whatever the clock says.
-func Prune(tx Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time) (pruned int, left []ID, err error) {
+func Prune(tx *Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time) (pruned int, left []ID, err error) {
 	for i, id := range ids[:min(len(ids), maxMoves)] {
-		s, err := tx.Load(st, id.String())
+		s, err := Load(tx, st, id.String())
 		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
 			continue
 		}

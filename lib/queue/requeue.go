@@ -18,7 +18,7 @@ func Requeueable(s *Stored) error {
 
 // Requeue puts the task that was shown back to scheduled, as if it had never been
 // started, with the approval of these bytes: a person's yes to doing it (again).
-func Requeue(tx Tx, shown *Stored, yes approval.Approval, now time.Time) error {
+func Requeue(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
 		return err

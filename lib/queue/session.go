@@ -28,7 +28,7 @@ const (
 
 // OpenSession records a session that a person opened. A sender has one at a time:
 // the one before ends, unless it expired and is only kept.
-func OpenSession(tx Tx, s approval.Session) error {
+func OpenSession(tx *Tx, s approval.Session) error {
 	live, err := sessions(tx, s.Opened)
 	if err != nil {
 		return err
@@ -44,8 +44,8 @@ func OpenSession(tx Tx, s approval.Session) error {
 }
 
 // EndSession ends a session.
-func EndSession(tx Tx, id, by string, level approval.Level, now time.Time) error {
-	list, err := tx.Sessions()
+func EndSession(tx *Tx, id, by string, level approval.Level, now time.Time) error {
+	list, err := SessionsOf(tx)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func end(s *approval.Session, reason, by string, level approval.Level, now time.
 }
 
 // sessions returns those that something needs, by id, and ends the others.
-func sessions(tx Tx, now time.Time) (map[string]*approval.Session, error) {
-	list, err := tx.Sessions()
+func sessions(tx *Tx, now time.Time) (map[string]*approval.Session, error) {
+	list, err := SessionsOf(tx)
 	if err != nil {
 		return nil, err
 	}

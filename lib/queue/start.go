@@ -59,7 +59,7 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 // weighScheduled weighs a task with the approval that the queue has of it. An approval
 // that can't be read is not a yes.
 func (r *Run) weighScheduled(v View, s *Stored, now time.Time) (w weighed, err error) {
-	a, err := v.Approval(s.Task.ID)
+	a, err := ApprovalOf(v, s.Task.ID)
 	unread := errors.Is(err, ErrCorrupt)
 	if err != nil && !unread {
 		return w, err
@@ -111,7 +111,7 @@ func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
 // returns what its start spends of it. A session that a person ended is gone: an ask
 // that did not start before does not start any more.
 func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
-	list, err := v.Sessions()
+	list, err := SessionsOf(v)
 	if err != nil {
 		return nil, err
 	}

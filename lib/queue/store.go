@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"pulse/lib/address"
-	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/task"
 	"pulse/lib/terms"
@@ -29,51 +28,42 @@ var (
 	ErrCorrupt  = errors.New("the task file can't be read")
 )
 
-// MaxRefusals is how many policy rejections of one day get a line of their own in
-// the audit log; the others are counted.
-const MaxRefusals = 1000
-
-// Store keeps tasks. It promises:
+// Store keeps a log and what its lines changed (Changes). It promises:
 //
 //   - Update is all or nothing, and durable when it returns nil; after an error or
-//     a crash the store is as before or as after, nothing in between.
-//   - Add fails for an id that is known in any state; Move is a compare-and-swap.
+//     a crash the store is as before or as after, nothing in between. It fails if the
+//     log has a task elsewhere than the line that moves it says.
 //   - What fn reads, in View and in Update, is one moment's picture. In View, fn may
 //     be called again, and only its last run counts.
-//   - Open and Scan are oldest first. What Open, Count, Starts and Update cost does
-//     not grow with what is closed, and their memory with nothing.
+//   - What Open, Counts, Starts and Update cost does not grow with what is closed, and
+//     their memory with nothing.
 //   - No reader keeps anybody waiting; so fn is brief, and what reads for long is List
 //     and Match, or comes after the View, as Lines.
 type Store interface {
 	View(fn func(View) error) error
-	Update(fn func(Tx) error) error
+	Update(fn func(View) (*Commit, error)) error // use Update, the function
 	List(states []task.State, want func(*Entry) bool) ([]Listed, error)
 	Match(prefix string) (ids []string, err error) // two at most, of open tasks first
 }
 
 // View is a consistent picture of the store.
 type View interface {
-	State(id string) (task.State, error)         // "" where nobody has a file of that id
-	Lies(st task.State, id string) (bool, error) // whether it has one in that state, which costs less
-	Logged(id string) (task.State, error)        // "" where the log has no open task of that id
-	Open(fn func(Entry) (more bool, err error)) error
-	Entries(st task.State, fn func(Entry) (more bool, err error)) error // open ones of a state
-	Scan(st task.State, fn func(id string) (more bool, err error)) error
-	Count(st task.State) (int, error)
-	Load(st task.State, id string) (Stored, error) // ErrUnknown, ErrCorrupt
-	Approval(id string) (*approval.Approval, error)
-	Grants() ([]approval.Grant, error)
-	Sessions() ([]approval.Session, error) // those that were not ended
-	Held() (*audit.Line, error)
-	Lost() (string, error)                         // what the store lacks of what was seen committed; "": nothing
-	Result(id string) ([]byte, error)              // ErrCorrupt
-	Outbox(parent string) ([]byte, error)          // nothing where there is none
-	Outboxes(fn func(parent string) error) error   // of those that hold something, oldest first
-	Starts(now time.Time, fn func(Start)) error    // of the last Window at least
-	Pruned(id string) (last task.State, err error) // "" where it never was
-	History(fn func(audit.Line) (more bool)) error // newest first
+	Where(id string) (task.State, error)                                            // "" where no state has a file of that id
+	Has(s Shelf, key string) (bool, error)                                          // costs less than Where and Get
+	Get(s Shelf, key string) (Item, error)                                          // ErrUnknown, ErrCorrupt
+	Each(s Shelf, fn func(key string, made time.Time) (more bool, err error)) error // oldest first
+	Open(st task.State, fn func(Entry) (more bool, err error)) error                // of a state, "" for all; oldest first
+	Starts(now time.Time, fn func(Start)) error                                     // of the last Window at least
+	Counts() Counts
 	Lines(since time.Time, about string) (Lines, error)
-	Refused() (day string, n int)
+	Back(fn func(audit.Line) (more bool)) error // newest first
+	Lost() (string, error)                      // what the store lacks of what was seen committed; "": nothing
+}
+
+// Item is a thing on a shelf.
+type Item struct {
+	Bytes  []byte
+	Writer int // the account that alone can have written it; 0: none, or root
 }
 
 // Lines calls fn for lines of the audit log, oldest first, until it returns an
@@ -81,19 +71,6 @@ type View interface {
 // without its newline, good until fn returns. It may be called after the View in
 // which it was made, and reads what the log held then.
 type Lines func(fn func(raw []byte, l *audit.Line) error) error
-
-// Tx is a View in which changes can be staged. State shows what is staged; all
-// else is the picture from before.
-type Tx interface {
-	View
-	Add(file []byte, line audit.Line) error
-	Move(line audit.Line) error
-	Keep(id string, result []byte) error    // with the Move staged next
-	Propose(id string, outbox []byte) error // with the Move staged next, whose Proposed says the same
-	Log(line audit.Line) error
-	Refuse(line audit.Line) error
-	Position(p Position, now time.Time)
-}
 
 // Entry is what can be said of an open task without reading its file.
 type Entry struct {
@@ -121,6 +98,18 @@ type Start struct {
 // Window is how far back starts count against a limit.
 const Window = 24 * time.Hour
 
+// EntryOf returns what a line of the log makes of its task.
+func EntryOf(l *audit.Line) Entry {
+	bare := audit.Bare(l.Digest)
+	message := l.Kind == task.Ask && (l.Source != "" || l.MessageID != "")
+	return Entry{
+		ID: l.Task, State: l.To, Digest: bare[:min(len(bare), 32)], Action: l.Action, Kind: l.Kind,
+		External: l.Trust == terms.ExternalVerified, Message: message,
+		PutOff: !l.Change.NotBefore.IsZero() && (l.Event == task.Added || l.Event == task.Approved),
+		Sender: KeyOf(l.Sender), Since: l.Time, NotBefore: l.Change.NotBefore,
+	}
+}
+
 // Key stands for a sender: 16 hex digits of the SHA-256 of the folded address.
 type Key string
 
@@ -132,3 +121,11 @@ func KeyOf(sender string) Key {
 
 // Position is how far a source was read.
 type Position = audit.Position
+
+// Report is what a store finds when it compares itself with its log.
+type Report struct {
+	Head     string // hash of the last line
+	Knows    bool   // the head that was asked for stands in the chain
+	Findings []string
+	Broken   bool // the log can't be carried out
+}

@@ -79,18 +79,6 @@ const latest = 9_999_999_999
 // seconds is t in whole seconds of ten digits.
 func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), latest) }
 
-// entryOf returns what a line of the log makes of its task.
-func entryOf(l *audit.Line) queue.Entry {
-	bare := audit.Bare(l.Digest)
-	message := l.Kind == task.Ask && (l.Source != "" || l.MessageID != "")
-	return queue.Entry{
-		ID: l.Task, State: l.To, Digest: bare[:min(len(bare), 32)], Action: l.Action, Kind: l.Kind,
-		External: l.Trust == terms.ExternalVerified, Message: message,
-		PutOff: !l.Change.NotBefore.IsZero() && (l.Event == task.Added || l.Event == task.Approved),
-		Sender: queue.KeyOf(l.Sender), Since: l.Time, NotBefore: l.Change.NotBefore,
-	}
-}
-
 // parseEntry reads a line; one that is closed, or that a power cut tore, is not ok.
 func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if len(b) != agendaWidth || b[agendaWidth-1] != '\n' {
@@ -161,15 +149,13 @@ func lines(d disk.Disk, name string, width int, fn func(off int64, line []byte) 
 	}
 }
 
-// Open calls fn for the open tasks, oldest first, until it returns false.
-func (v view) Open(fn func(queue.Entry) (more bool, err error)) error {
-	return v.entries(func([]byte) bool { return true }, fn)
-}
-
-// Entries calls fn for the open tasks of a state, oldest first, until it returns
-// false.
-func (v view) Entries(st task.State, fn func(queue.Entry) (more bool, err error)) error {
-	left, letter := v.log.counts[st], lettered[st]
+// Open calls fn for the open tasks of a state, or for all, oldest first, until it
+// returns false.
+func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
+	if st == "" {
+		return v.entries(func([]byte) bool { return true }, fn)
+	}
+	left, letter := v.log.counts.Tasks[st], lettered[st]
 	if left == 0 || letter == 0 {
 		return nil
 	}
@@ -224,7 +210,7 @@ func (s *Spool) schedule(log []audit.Line) error {
 		}
 	}
 	for id, off := range at {
-		e := entryOf(last[id])
+		e := queue.EntryOf(last[id])
 		if _, again := entered[id]; again {
 			e.State = ""
 		}
@@ -236,7 +222,7 @@ func (s *Spool) schedule(log []audit.Line) error {
 	for i := range log {
 		id := log[i].Task
 		if n, ok := entered[id]; ok && n == i && last[id].To.Open() {
-			e := entryOf(last[id])
+			e := queue.EntryOf(last[id])
 			added = appendEntry(added, &e)
 		}
 	}
@@ -288,17 +274,6 @@ func (s *Spool) entered(at map[string]int64, id string) (byte, error) {
 	return b[0], nil
 }
 
-// Logged returns the state that the log has left an open task in, "" for any other.
-func (v view) Logged(id string) (st task.State, err error) {
-	err = v.Open(func(e queue.Entry) (bool, error) {
-		if e.ID == id {
-			st = e.State
-		}
-		return st == "", nil
-	})
-	return st, err
-}
-
 // places finds the tasks of some lines in the agenda.
 func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
 	at, want := map[string]int64{}, map[string]bool{}
@@ -333,7 +308,7 @@ const slack = 1024
 
 // compact writes the agenda anew once most of it is closed.
 func (s *Spool) compact() (err error) {
-	open := int64(s.log.counts[task.Scheduled] + s.log.counts[task.Awaiting] + s.log.counts[task.Running])
+	open := int64(s.log.counts.Tasks[task.Scheduled] + s.log.counts.Tasks[task.Awaiting] + s.log.counts.Tasks[task.Running])
 	if all := s.log.agenda / agendaWidth; all-open <= max(slack, open) {
 		return nil
 	}

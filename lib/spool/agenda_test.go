@@ -66,7 +66,7 @@ func TestEntryFits(t *testing.T) {
 		Digest: "sha256:" + long, Action: terms.Action(long), Sender: long, Source: long,
 		Change: task.Change{NotBefore: time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)},
 	}
-	e := entryOf(&l)
+	e := queue.EntryOf(&l)
 	if line := appendEntry(nil, &e); len(line) != agendaWidth || line[agendaWidth-1] != '\n' {
 		t.Errorf("%d bytes: %q", len(line), line)
 	}
@@ -80,7 +80,7 @@ func TestActionOfAnyLength(t *testing.T) {
 	}, terms.Actions...)
 	for _, word := range words {
 		l := audit.Line{Time: epoch, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled, Action: word, Sender: "me@example.com"}
-		e := entryOf(&l)
+		e := queue.EntryOf(&l)
 		line := appendEntry(nil, &e)
 		read, ok := parseEntry(line)
 		if !ok || len(line) != agendaWidth || read.Sender != e.Sender || word.Valid() && read.Action != word {
@@ -109,7 +109,7 @@ func TestLongActionStarts(t *testing.T) {
 	if list := agendaOf(t, s); len(list) != 1 || list[0].Action != use || list[0].Is(see) {
 		t.Errorf("%+v", list)
 	}
-	do(t, s, update("start", func(tx queue.Tx, now time.Time) error {
+	do(t, s, update("start", func(tx *queue.Tx, now time.Time) error {
 		run := queue.Run{Policy: p, Max: 1, Now: func() time.Time { return now }}
 		claim, _, err := run.Next(tx, func(string) error { return nil })
 		if claim == nil {
@@ -127,7 +127,7 @@ func TestLongActionStarts(t *testing.T) {
 func agendaOf(t *testing.T, s *Spool) (list []queue.Entry) {
 	t.Helper()
 	err := s.View(func(v queue.View) error {
-		return v.Open(func(e queue.Entry) (bool, error) {
+		return v.Open("", func(e queue.Entry) (bool, error) {
 			list = append(list, e)
 			return true, nil
 		})
@@ -225,8 +225,8 @@ func TestListOfALongAgenda(t *testing.T) {
 // drop rejects the first n tasks that are scheduled.
 func drop(t *testing.T, s *Spool, n int) {
 	t.Helper()
-	do(t, s, update("drop", func(tx queue.Tx, now time.Time) error {
-		return tx.Open(func(e queue.Entry) (bool, error) {
+	do(t, s, update("drop", func(tx *queue.Tx, now time.Time) error {
+		return tx.Open("", func(e queue.Entry) (bool, error) {
 			n--
 			return n > 0, tx.Move(audit.Line{Time: now, Event: task.Cancelled, Task: e.ID, From: e.State, To: task.Rejected})
 		})
@@ -244,7 +244,7 @@ func TestStartsAreTrimmed(t *testing.T) {
 		for range n {
 			log = append(log, audit.Line{Time: at, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", Kind: task.Ask})
 		}
-		if _, err := s.record(log); err != nil {
+		if err := s.noteStarts(log); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestStartsAreTrimmed(t *testing.T) {
 	back := epoch.Add(queue.Window + 2*time.Second)
 	started(1, back)
 	n := 0
-	err := view{s}.Starts(epoch, func(st queue.Start) {
+	err := view{s, false}.Starts(epoch, func(st queue.Start) {
 		n++
 		if st.Time.After(back) {
 			t.Errorf("a start at %s, and it is %s", st.Time, back)
@@ -278,7 +278,7 @@ func TestStartsInTheFuture(t *testing.T) {
 		t.Helper()
 		for run := (queue.Run{Policy: ours, Max: 100, Now: func() time.Time { return at }}); ; n++ {
 			var claim *queue.Claim
-			err := s.Update(func(tx queue.Tx) (err error) {
+			err := queue.Update(s, func(tx *queue.Tx) (err error) {
 				claim, _, err = run.Next(tx, func(string) error { return nil })
 				return err
 			})
@@ -327,7 +327,7 @@ func TestRedoKeepsResults(t *testing.T) {
 // leaves it or its predecessor.
 func TestWidths(t *testing.T) {
 	l := audit.Line{Time: epoch, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled}
-	e := entryOf(&l)
+	e := queue.EntryOf(&l)
 	for name, c := range map[string]struct {
 		width int
 		line  []byte
@@ -358,7 +358,7 @@ func TestStartsOutOfTime(t *testing.T) {
 		once.Limits.MaxPerDay = 1
 		for _, now := range []time.Time{at, at.Add(time.Hour)} {
 			run := queue.Run{Policy: &once, Max: 1, Now: func() time.Time { return now }}
-			err := s.Update(func(tx queue.Tx) error {
+			err := queue.Update(s, func(tx *queue.Tx) error {
 				claim, _, err := run.Next(tx, func(string) error { return nil })
 				if claim != nil {
 					t.Errorf("%s: a second start", now)

@@ -1,56 +1,102 @@
 package spool
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
 	"slices"
+	"time"
 
-	"pulse/lib/audit"
+	"pulse/lib/disk"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
-// move puts the task file into the state, from wherever it lies.
-func (a *applier) move(l *audit.Line) error {
-	from := l.From
-	if from == "" {
-		from = tmpDir
+// carrier makes files say what lines of the log change.
+type carrier struct {
+	disk  disk.Disk
+	fresh bool // this command wrote the lines: nothing was carried out yet
+
+	dirs map[string]bool     // directories whose names changed
+	wet  []string            // files written and not synced
+	old  map[string]bool     // names that go once the new ones of their files are durable
+	less map[string][]string // effects that leave an outbox, by its file
+}
+
+func newCarrier(d disk.Disk, fresh bool) *carrier {
+	return &carrier{disk: d, fresh: fresh, dirs: map[string]bool{}, old: map[string]bool{}, less: map[string][]string{}}
+}
+
+// change carries out one change.
+func (c *carrier) change(to *queue.Change) error {
+	name := fileOf(to.Shelf, to.Key)
+	st := task.State(to.Shelf)
+	switch {
+	case to.Shelf == queue.Pruned:
+		return c.prune(to)
+	case to.Shelf == queue.Spent || to.Shelf == queue.Approvals:
+		return c.approval(to, name)
+	case slices.Contains(task.States, st) && to.Gone():
+		return errors.Join(c.remove(name), c.alone(to.Key, ""))
+	case slices.Contains(task.States, st):
+		return c.move(to, st)
+	case to.Less != "":
+		c.less[name] = append(c.less[name], to.Less)
+		return nil
+	case to.Digest != "" || to.Lines != nil:
+		return c.keep(to, name)
+	case to.Gone():
+		return c.remove(name)
+	case to.Shelf == queue.Positions: // its readers take no lock: it is whole whenever the power fails
+		return writeSynced(c.disk, name, withNewline(to.Bytes))
 	}
-	to := taskFile(l.To, l.Task)
-	err := a.carry(taskFile(from, l.Task), to)
+	return c.write(name, to)
+}
+
+func withNewline(b []byte) []byte { return append(slices.Clip(b), '\n') }
+
+// move puts a task file into the state, from wherever it lies.
+func (c *carrier) move(to *queue.Change, st task.State) error {
+	from, name := stagedFile(to.Shelf, to.Key), taskFile(st, to.Key)
+	if to.From != "" {
+		from = fileOf(to.From, to.Key)
+	}
+	err := c.carry(from, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = a.disk.Stat(to); err == nil { // it was moved before
-			a.dirs[string(l.To)] = true
-			delete(a.old, to)
-		} else if err = a.find(l); errors.Is(err, fs.ErrNotExist) {
+		if _, err = c.disk.Stat(name); err == nil { // it was moved before
+			c.dirs[string(st)] = true
+			delete(c.old, name)
+		} else if err = c.find(to.Key, name); errors.Is(err, fs.ErrNotExist) {
 			return nil // removed by hand: verify says so
 		}
 	}
-	if err != nil || !a.unsynced {
+	if err != nil {
 		return err
 	}
-	return a.alone(l.Task, l.To)
+	return c.alone(to.Key, st)
 }
 
-func taskFile(st task.State, id string) string { return string(st) + "/" + id + ".json" }
-
-// find is move of a task that lies elsewhere than the line says.
-func (a *applier) find(l *audit.Line) (err error) {
+// find is carry of a task file that lies elsewhere than the line says.
+func (c *carrier) find(id, name string) (err error) {
 	for _, st := range append([]task.State{tmpDir}, task.States...) {
-		if err = a.carry(taskFile(st, l.Task), taskFile(l.To, l.Task)); !errors.Is(err, fs.ErrNotExist) {
+		if err = c.carry(taskFile(st, id), name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return err
 }
 
-// alone takes all names of a task file away but that of a state, if any: a power cut may
-// have left it more than one.
-func (a *applier) alone(id string, st task.State) error {
+// alone takes away all names of a task file except that of a state, if any: a power
+// cut may have left it more than one. One that this command wrote has no other.
+func (c *carrier) alone(id string, st task.State) error {
+	if c.fresh {
+		return nil
+	}
 	for _, other := range task.States {
 		name := taskFile(other, id)
-		if _, err := a.disk.Stat(name); err == nil && other != st {
-			a.old[name] = true
+		if _, err := c.disk.Stat(name); err == nil && other != st {
+			c.old[name] = true
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -58,94 +104,196 @@ func (a *applier) alone(id string, st task.State) error {
 	return nil
 }
 
-// carry gives a file another name. Its old one goes when that is durable: a rename may
-// reach the disk by halves, and then the file could have lost both.
-func (a *applier) carry(from, to string) error {
-	a.dirs[dirOf(to)] = true
-	if err := a.disk.Link(from, to); err != nil {
+// keep puts what was staged in its place. What lies in tmp may be of an attempt that was
+// never committed, and torn.
+func (c *carrier) keep(to *queue.Change, name string) error {
+	staged := stagedFile(to.Shelf, to.Key)
+	b, err := c.disk.Read(staged)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !isStaged(to, b) {
+		c.dirs[parentOf(name)] = true
+		return nil // it was kept before
+	}
+	if err != nil {
 		return err
 	}
-	delete(a.old, to)
+	return c.carry(staged, name)
+}
+
+// isStaged reports whether this is what a change says was staged.
+func isStaged(to *queue.Change, b []byte) bool {
+	if to.Lines == nil {
+		return task.Digest(b) == to.Digest
+	}
+	lines, err := queue.ReadOutbox(b)
+	return err == nil && slices.Equal(lines, to.Lines)
+}
+
+// approval changes a task's approval, or what was spent of it. Only a queue that has
+// approvers keeps that: see answer.
+func (c *carrier) approval(to *queue.Change, name string) error {
+	spent := fileOf(queue.Spent, to.Key)
+	keeps := c.disk.Shared() && c.fresh
+	switch {
+	case to.From != "":
+		yes := fileOf(queue.Approvals, to.Key)
+		// What was approved in this very commit, by grants, is nobody's and need not come back.
+		if keeps && !slices.Contains(c.wet, yes) {
+			if err := c.rename(yes, spent); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		}
+		return errors.Join(c.remove(yes), c.remove(spent))
+	case to.Shelf == queue.Spent && !c.disk.Shared():
+		return nil
+	case to.Gone():
+		return c.remove(name)
+	case keeps && c.says(name, to.Bytes):
+		return nil
+	case keeps && c.says(spent, to.Bytes):
+		return c.rename(spent, name)
+	}
+	return c.write(name, to)
+}
+
+// says reports whether a file holds this object, and nothing else.
+func (c *carrier) says(name string, b []byte) bool {
+	have, err := c.disk.Read(name)
+	return err == nil && bytes.Equal(have, withNewline(b))
+}
+
+// write replaces a file. In a queue that has approvers the owner of a file in approvals
+// or grants says whose yes it is, if they alone could write it (ReadOwned): the kernel
+// wrote that down, and it can't be forged by anyone who can write the queue and the
+// log. So
+//
+//   - what a person answers, and they alone, is written as their own, by the command
+//     that they answered and never by one that carries out what the log says after a
+//     crash: else a line forged in the log would be the yes of whoever comes next,
+//   - what holds this yes already is not written again, and is moved aside while an
+//     effect runs, because it may have to come back.
+//
+// What is done again after a crash is nobody's yes, and a person is asked anew.
+func (c *carrier) write(name string, to *queue.Change) (err error) {
+	tmp := tmpDir + "/applied"
+	if to.Answer && c.fresh && c.disk.Shared() {
+		tmp = tmpDir + "/answer"
+		err = c.disk.WriteOwned(tmp, withNewline(to.Bytes))
+	} else {
+		err = c.disk.Write(tmp, withNewline(to.Bytes), time.Time{})
+	}
+	if err == nil {
+		err = c.disk.Rename(tmp, name)
+	}
+	if err == nil {
+		c.wrote(name)
+	}
+	return err
+}
+
+// wrote notes a file that has to be synced, and its directory.
+func (c *carrier) wrote(name string) {
+	c.wet = append(c.wet, name)
+	c.dirs[parentOf(name)] = true
+}
+
+func (c *carrier) remove(name string) error {
+	err := c.disk.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	c.dirs[parentOf(name)] = true
+	return err
+}
+
+// carry gives a file another name. Its old one goes when that is durable: a rename may
+// reach the disk by halves, and then the file could have lost both.
+func (c *carrier) carry(from, to string) error {
+	c.dirs[parentOf(to)] = true
+	if err := c.disk.Link(from, to); err != nil {
+		return err
+	}
+	delete(c.old, to)
 	if from != to {
-		a.old[from] = true
+		c.old[from] = true
 	}
 	return nil
 }
 
 // rename is carry of what may be lost, and is not missed then.
-func (a *applier) rename(from, to string) error {
-	a.dirs[dirOf(from)], a.dirs[dirOf(to)] = true, true
-	return a.disk.Rename(from, to)
+func (c *carrier) rename(from, to string) error {
+	c.dirs[parentOf(from)], c.dirs[parentOf(to)] = true, true
+	return c.disk.Rename(from, to)
+}
+
+// takeOut takes out of the outboxes what has a receipt now. It makes what is left
+// from what is there, so that has to be whole whenever the power fails: it is synced
+// before it gets its name. All of it may have been done before.
+func (c *carrier) takeOut() error {
+	for name, effects := range c.less {
+		b, err := c.disk.Read(name)
+		if errors.Is(err, fs.ErrNotExist) || notFile(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rest, had, err := queue.Without(b, effects...)
+		switch {
+		case err != nil || !had: // what can't be read is left to verify
+			continue
+		case len(rest) == 0:
+			err = c.remove(name)
+		default:
+			c.dirs[parentOf(name)] = true
+			err = writeSynced(c.disk, name, rest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sync makes durable what was carried out, and then takes the old names away.
-func (a *applier) sync() error {
-	if err := a.syncFiles(); err != nil {
+func (c *carrier) sync() error {
+	if err := c.syncFiles(); err != nil {
 		return err
 	}
-	if err := a.syncDirs(); err != nil {
+	if err := c.syncDirs(); err != nil {
 		return err
 	}
-	if _, err := a.leave(); err != nil {
-		return err
+	for name := range c.old {
+		if err := c.remove(name); err != nil {
+			return err
+		}
 	}
-	return a.syncDirs()
+	return c.syncDirs()
 }
 
-func (a *applier) syncFiles() error {
-	if len(a.wet) >= manyFiles {
-		clear(a.dirs)
-		return a.disk.SyncAll()
+func (c *carrier) syncFiles() error {
+	if len(c.wet) >= disk.Many {
+		clear(c.dirs)
+		return c.disk.SyncAll()
 	}
-	for _, name := range a.wet {
+	for _, name := range c.wet {
 		// A line further on may have removed it again.
-		if err := a.disk.SyncFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.disk.SyncFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *applier) syncDirs() error {
-	for _, d := range slices.Sorted(maps.Keys(a.dirs)) {
+func (c *carrier) syncDirs() error {
+	for _, d := range slices.Sorted(maps.Keys(c.dirs)) {
 		if d == tmpDir { // what lies there is either moved or thrown away
 			continue
 		}
-		if err := a.disk.SyncDir(d); err != nil {
+		if err := c.disk.SyncDir(d); err != nil {
 			return err
 		}
 	}
-	clear(a.dirs)
-	return nil
-}
-
-// leave takes the old names away. The new ones are durable.
-func (a *applier) leave() (changed bool, err error) {
-	for name := range a.old {
-		if err := a.remove(name); err != nil {
-			return false, err
-		}
-	}
-	changed = len(a.old) > 0
-	clear(a.old)
-	return changed, nil
-}
-
-// single takes the other names of a task file away, if it has any: an older pulse left them
-// where a rename reached the disk by halves.
-func (t *tx) single(id string, st task.State) error {
-	is, err := t.disk.Stat(taskFile(st, id))
-	if err != nil {
-		return err
-	}
-	for _, other := range task.States {
-		name := taskFile(other, id)
-		if also, err := t.disk.Stat(name); other == st || err != nil || also.ID != is.ID {
-			continue // a copy made by hand is left to verify
-		}
-		if err := errors.Join(t.disk.Remove(name), t.disk.SyncDir(string(other))); err != nil {
-			return err
-		}
-	}
+	clear(c.dirs)
 	return nil
 }

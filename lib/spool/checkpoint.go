@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"pulse/lib/audit"
 	"pulse/lib/record"
@@ -37,10 +36,10 @@ func (l *log) bytes() []byte {
 	o.Int("layout", layout)
 	o.Int("agenda", l.agenda)
 	o.Int("starts", l.starts)
-	o.StrIf("day", l.Day)
-	o.Int("refused", int64(l.Refused))
+	o.StrIf("day", l.counts.Day)
+	o.Int("refused", int64(l.counts.Refused))
 	for _, st := range task.States {
-		o.Int(string(st), int64(l.counts[st]))
+		o.Int(string(st), int64(l.counts.Tasks[st]))
 	}
 	o.Str("sum", sum(o.Bytes()))
 	b := o.Bytes()
@@ -118,14 +117,14 @@ func (l *log) field(name string, v record.Value) error {
 	case "starts":
 		return v.Into(&l.starts)
 	case "day":
-		return v.Into(&l.Day)
+		return v.Into(&l.counts.Day)
 	case "refused":
-		return v.Into(&l.Refused)
+		return v.Into(&l.counts.Refused)
 	}
 	if st := task.State(name); slices.Contains(task.States, st) {
 		var n int
 		err := v.Into(&n)
-		l.counts[st] = n
+		l.counts.Tasks[st] = n
 		return err
 	}
 	return nil
@@ -148,28 +147,4 @@ func (l *log) lineBefore(end int64) ([]byte, error) {
 			return line[i+1:], nil
 		}
 	}
-}
-
-// count reckons a line in.
-func (l *log) count(line *audit.Line) {
-	if line.Event == task.Refused {
-		l.refuse(line.Time)
-	}
-	if !line.Moves() {
-		return
-	}
-	if line.From != "" {
-		l.counts[line.From]--
-	}
-	if line.To != "" {
-		l.counts[line.To]++
-	}
-}
-
-// refuse counts a refusal of a day.
-func (l *log) refuse(t time.Time) {
-	if day := t.UTC().Format(time.DateOnly); l.Day != day {
-		l.Day, l.Refused = day, 0
-	}
-	l.Refused++
 }

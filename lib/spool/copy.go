@@ -256,7 +256,7 @@ func copyFile(from disk.Disk, root, name string, buf []byte) error {
 	if err != nil {
 		return err
 	}
-	if dirOf(name) != auditDir && dirOf(name) != prunedDir && name != agendaFile {
+	if parentOf(name) != auditDir && parentOf(name) != prunedDir && name != agendaFile {
 		if err := diskOptions.Fits(name, st.Size); err != nil {
 			return err
 		}

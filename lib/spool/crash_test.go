@@ -87,24 +87,24 @@ func add(lines ...string) operation {
 }
 
 // update is an operation of one Update.
-func update(name string, fn func(tx queue.Tx, now time.Time) error) operation {
+func update(name string, fn func(tx *queue.Tx, now time.Time) error) operation {
 	return operation{name, func(s *Spool, now time.Time) error {
-		return s.Update(func(tx queue.Tx) error { return fn(tx, now) })
+		return queue.Update(s, func(tx *queue.Tx) error { return fn(tx, now) })
 	}, false}
 }
 
 // first loads the oldest task of a state.
 func first(v queue.View, st task.State) (s queue.Stored, found bool, err error) {
-	err = v.Scan(st, func(id string) (bool, error) {
+	err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
 		found = true
-		s, err = v.Load(st, id)
+		s, err = queue.Load(v, st, id)
 		return false, err
 	})
 	return s, found, err
 }
 
 func start(effect terms.Action) operation {
-	return update("start "+string(effect), func(tx queue.Tx, now time.Time) error {
+	return update("start "+string(effect), func(tx *queue.Tx, now time.Time) error {
 		run := queue.Run{Policy: ours, Effect: effect, Max: 1, Now: func() time.Time { return now }}
 		_, _, err := run.Next(tx, func(string) error { return nil })
 		return err
@@ -112,7 +112,7 @@ func start(effect terms.Action) operation {
 }
 
 func finish(end queue.End) operation {
-	return update(fmt.Sprintf("finish %d", end.Exit), func(tx queue.Tx, now time.Time) error {
+	return update(fmt.Sprintf("finish %d", end.Exit), func(tx *queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Running)
 		if !found || err != nil {
 			return err
@@ -129,10 +129,10 @@ func finish(end queue.End) operation {
 // startedOn returns the approval that a run which started a task still knows, though
 // it was spent.
 func startedOn(v queue.View, id string) (a *approval.Approval, err error) {
-	if a, err = v.Approval(id); a != nil || err != nil {
+	if a, err = queue.ApprovalOf(v, id); a != nil || err != nil {
 		return a, err
 	}
-	err = v.History(func(l audit.Line) bool {
+	err = v.Back(func(l audit.Line) bool {
 		if l.Task == id && l.Event != task.Started {
 			a = l.Approval
 			return false
@@ -150,21 +150,21 @@ func lasting(s *queue.Stored, now time.Time) approval.Approval {
 }
 
 var (
-	approve = update("approve", func(tx queue.Tx, now time.Time) error {
+	approve = update("approve", func(tx *queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Awaiting)
 		if !found || err != nil {
 			return err
 		}
 		return queue.Approve(tx, &s, lasting(&s, now), now)
 	})
-	deny = update("deny", func(tx queue.Tx, now time.Time) error {
+	deny = update("deny", func(tx *queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Awaiting)
 		if !found || err != nil {
 			return err
 		}
 		return queue.Deny(tx, &s, "me", approval.Terminal, "not wanted", now)
 	})
-	reap = update("reap and expire", func(tx queue.Tx, now time.Time) error {
+	reap = update("reap and expire", func(tx *queue.Tx, now time.Time) error {
 		limits := &ours.Limits
 		if _, err := queue.Reap(tx, limits, now, func(string) bool { return true }); err != nil {
 			return err
@@ -172,14 +172,14 @@ var (
 		_, err := queue.Expire(tx, time.Hour, now)
 		return err
 	})
-	consume = update("consume", func(tx queue.Tx, now time.Time) error {
+	consume = update("consume", func(tx *queue.Tx, now time.Time) error {
 		_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal}, "bob@partner.example", "", now)
 		if errors.Is(err, queue.ErrNoGrant) {
 			return nil
 		}
 		return err
 	})
-	cancel = update("cancel", func(tx queue.Tx, now time.Time) error {
+	cancel = update("cancel", func(tx *queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Running)
 		if !found && err == nil {
 			s, found, err = first(tx, task.Scheduled)
@@ -190,22 +190,22 @@ var (
 		_, err = queue.Cancel(tx, s.Task.ID, "me", now)
 		return err
 	})
-	cancelAll = update("cancel all", func(tx queue.Tx, now time.Time) error {
-		return tx.Scan(task.Scheduled, func(id string) (bool, error) {
+	cancelAll = update("cancel all", func(tx *queue.Tx, now time.Time) error {
+		return tx.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
 			_, err := queue.Cancel(tx, id, "me", now)
 			return true, err
 		})
 	})
-	requeue = update("requeue", func(tx queue.Tx, now time.Time) error {
+	requeue = update("requeue", func(tx *queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Rejected)
 		if !found || err != nil {
 			return err
 		}
 		return queue.Requeue(tx, &s, lasting(&s, now), now)
 	})
-	prune = update("prune", func(tx queue.Tx, now time.Time) error {
+	prune = update("prune", func(tx *queue.Tx, now time.Time) error {
 		for _, st := range []task.State{task.Completed, task.Rejected, task.Failed} {
-			err := tx.Scan(st, func(id string) (bool, error) {
+			err := tx.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
 				return true, tx.Move(audit.Line{Time: now, Event: task.Pruned, Task: id, From: st})
 			})
 			if err != nil {
@@ -214,18 +214,18 @@ var (
 		}
 		return nil
 	})
-	nothing = update("nothing", func(queue.Tx, time.Time) error { return nil })
+	nothing = update("nothing", func(*queue.Tx, time.Time) error { return nil })
 	refuse  = add(mail(900, terms.Reject), mail(901, terms.Reject))
 )
 
 func grant(id string) operation {
-	return update("grant", func(tx queue.Tx, now time.Time) error {
+	return update("grant", func(tx *queue.Tx, now time.Time) error {
 		return queue.Grant(tx, approval.Grant{ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(9999 * time.Hour)})
 	})
 }
 
 func session(id string, uses int, d time.Duration) operation {
-	return update("session", func(tx queue.Tx, now time.Time) error {
+	return update("session", func(tx *queue.Tx, now time.Time) error {
 		return queue.OpenSession(tx, approval.Session{
 			ID: id, Sender: "me@example.com", Max: uses, Left: uses, By: "me", Level: approval.Terminal, Opened: now, Expires: now.Add(d),
 		})
@@ -233,8 +233,8 @@ func session(id string, uses int, d time.Duration) operation {
 }
 
 // endSession ends the session that was opened first.
-var endSession = update("end session", func(tx queue.Tx, now time.Time) error {
-	list, err := tx.Sessions()
+var endSession = update("end session", func(tx *queue.Tx, now time.Time) error {
+	list, err := queue.SessionsOf(tx)
 	if len(list) == 0 || err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func sessionMail(uid int, id string) string {
 }
 
 func brake(e task.Event) operation {
-	return update(string(e), func(tx queue.Tx, now time.Time) error {
+	return update(string(e), func(tx *queue.Tx, now time.Time) error {
 		return tx.Log(audit.Line{Time: now, Event: e, By: "me"})
 	})
 }
@@ -329,9 +329,9 @@ var history = []operation{
 func dump(s *Spool) (string, error) {
 	var b strings.Builder
 	err := s.View(func(v queue.View) error {
-		err := v.History(func(l audit.Line) bool {
+		err := v.Back(func(l audit.Line) bool {
 			if l.Event == task.Pruned {
-				was, err := v.Pruned(l.Task)
+				was, err := queue.PrunedOf(v, l.Task)
 				fmt.Fprintf(&b, "pruned %s %s %v\n", l.Task, was, err)
 			}
 			return true
@@ -340,19 +340,19 @@ func dump(s *Spool) (string, error) {
 			return err
 		}
 		for _, st := range task.States {
-			err := v.Scan(st, func(id string) (bool, error) {
-				t, err := v.Load(st, id)
+			err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+				t, err := queue.Load(v, st, id)
 				if err != nil {
 					return false, err
 				}
-				a, err := v.Approval(id)
+				a, err := queue.ApprovalOf(v, id)
 				if err != nil {
 					return false, err
 				}
 				if a != nil {
 					a.Nonce, a.Holder = "", 0 // TestCrashHolders has an eye on who holds it
 				}
-				result, err := v.Result(id)
+				result, err := queue.ResultOf(v, id)
 				fmt.Fprintf(&b, "%s %s approval %+v result %q\n", st, t.Line(), a, result)
 				return true, err
 			})
@@ -360,26 +360,26 @@ func dump(s *Spool) (string, error) {
 				return err
 			}
 		}
-		err = v.Outboxes(func(parent string) error {
-			file, err := v.Outbox(parent)
+		err = outboxes(v, func(parent string) error {
+			file, err := queue.OutboxOf(v, parent)
 			fmt.Fprintf(&b, "outbox %s %s\n", parent, file)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		grants, err := v.Grants()
+		grants, err := queue.GrantsOf(v)
 		if err != nil {
 			return err
 		}
 		for i := range grants {
 			grants[i].Holder = 0
 		}
-		sessions, err := v.Sessions()
+		sessions, err := queue.SessionsOf(v)
 		if err != nil {
 			return err
 		}
-		held, err := v.Held()
+		held, err := queue.Holding(v)
 		fmt.Fprintf(&b, "grants %+v sessions %+v held %v\n", grants, sessions, held != nil)
 		return err
 	})
@@ -388,7 +388,7 @@ func dump(s *Spool) (string, error) {
 
 // position returns how far the queue says the mailbox was read.
 func position(d *disktest.FS) string {
-	b, err := d.Read(positionFile("imaps://me@t/INBOX"))
+	b, err := d.Read(fileOf(queue.Positions, queue.PositionKey("imaps://me@t/INBOX")))
 	if err != nil {
 		return ""
 	}

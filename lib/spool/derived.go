@@ -20,15 +20,14 @@ func derived() *Spool {
 }
 
 // derive reckons a line in.
-func (r *Report) derive(l *audit.Line) error {
-	r.derived.log.count(l)
-	_, err := r.derived.record([]audit.Line{*l})
-	return err
+func (r *verifier) derive(l *audit.Line) error {
+	r.derived.log.counts.Count(l)
+	return r.derived.noteStarts([]audit.Line{*l})
 }
 
 // verifyStarts checks that the limits are reckoned from what was started.
-func (s *Spool) verifyStarts(r *Report) error {
-	got, err := s.disk.Read(startsFile)
+func (r *verifier) verifyStarts() error {
+	got, err := r.disk.Read(startsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !notFile(err) {
 		return err
 	}
@@ -40,21 +39,21 @@ func (s *Spool) verifyStarts(r *Report) error {
 
 // verifyCheckpoint checks the counts, and that nothing else stands there. What is
 // refused beyond queue.MaxRefusals a day is nowhere else.
-func (s *Spool) verifyCheckpoint(r *Report) error {
+func (r *verifier) verifyCheckpoint() error {
 	if r.Broken {
 		return nil // and there is none
 	}
-	got, err := s.disk.Read(checkpointFile)
-	if errors.Is(err, fs.ErrNotExist) && s.log.segment == "" {
+	got, err := r.disk.Read(checkpointFile)
+	if errors.Is(err, fs.ErrNotExist) && r.log.segment == "" {
 		return nil
 	}
 	if err != nil && !notFile(err) {
 		return err
 	}
 	want := r.derived.log
-	want.segment, want.size, want.head, want.agenda = s.log.segment, s.log.size, r.Head, s.log.agenda
-	if want.Refused >= queue.MaxRefusals && want.Day == s.log.Day {
-		want.Refused = max(want.Refused, s.log.Refused)
+	want.segment, want.size, want.head, want.agenda = r.log.segment, r.log.size, r.Head, r.log.agenda
+	if want.counts.Refused >= queue.MaxRefusals && want.counts.Day == r.log.counts.Day {
+		want.counts.Refused = max(want.counts.Refused, r.log.counts.Refused)
 	}
 	if err != nil || !bytes.Equal(bytes.TrimRight(got, " \n"), bytes.TrimRight(want.bytes(), " \n")) {
 		r.findSmall("%s: it is not what the log makes of it", checkpointFile)

@@ -29,7 +29,7 @@ func most(name string) int64 {
 	case agendaFile, startsFile: // they grow with the queue
 		return mostLines
 	}
-	switch dirOf(name) {
+	switch parentOf(name) {
 	case metaDir, resultDir, grantDir, sessionDir, positionDir, "":
 		return mostSmall
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pulse/lib/disk/disktest"
 	"pulse/lib/queue"
@@ -54,8 +55,8 @@ func holders(t *testing.T, d *disktest.FS) map[int]int {
 	t.Helper()
 	count := map[int]int{}
 	err := spoolOn(d).View(func(v queue.View) error {
-		return v.Scan(task.Scheduled, func(id string) (bool, error) {
-			a, err := v.Approval(id)
+		return v.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
+			a, err := queue.ApprovalOf(v, id)
 			if a != nil {
 				count[a.Holder]++
 			}

@@ -7,10 +7,10 @@ import (
 	"pulse/lib/audit"
 )
 
-// History calls fn for the lines of the log, newest first, until it returns false.
-func (v view) History(fn func(audit.Line) bool) error { return v.newestFirst(fn) }
+// Back calls fn for the lines of the log, newest first, until it returns false.
+func (v view) Back(fn func(audit.Line) bool) error { return v.newestFirst(fn) }
 
-// History is that of a View, for what may read for long: committed lines never change.
+// History is Back for what may read for long: committed lines never change.
 func (s *Spool) History(fn func(audit.Line) bool) error {
 	if err := s.settle(); err != nil {
 		return err

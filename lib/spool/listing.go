@@ -106,7 +106,7 @@ func (s *Spool) correct(from mark, states []task.State, want func(*queue.Entry) 
 	}
 	for i := range lines {
 		l := &lines[i]
-		id, e := queue.IDOf(l.Task), entryOf(l)
+		id, e := queue.IDOf(l.Task), queue.EntryOf(l)
 		if last[id] != i || !slices.Contains(states, l.To) || l.To.Open() && !want(&e) {
 			continue
 		}

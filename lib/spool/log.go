@@ -9,28 +9,27 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
 // log is the audit log on disk: one file a month, the names sort by time.
 type log struct {
 	disk    disk.Disk
-	segment string             // the last one; empty: there is none yet
-	size    int64              // of it, up to which it was carried out
-	head    string             // hash of the last line
-	counts  map[task.State]int // tasks that these lines leave in each state
-	layout  int                // of the files below
-	agenda  int64              // size of the agenda by then
-	starts  int64              // and of the ledger of starts
-	Day     string             // of the counter below
-	Refused int                // policy rejections of that day, listed or only counted
+	segment string       // the last one; empty: there is none yet
+	size    int64        // of it, up to which it was carried out
+	head    string       // hash of the last line
+	counts  queue.Counts // what these lines leave
+	layout  int          // of the files below
+	agenda  int64        // size of the agenda by then
+	starts  int64        // and of the ledger of starts
 
 	lost bool   // there was no checkpoint: everything is read again
 	last []byte // the last commit that read found, which ends at size
 }
 
 func startOf(d disk.Disk) log {
-	return log{disk: d, head: audit.Origin, counts: map[task.State]int{}}
+	return log{disk: d, head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}}
 }
 
 // load reads the checkpoint. Where there is none, or the agenda is not what it was,
@@ -248,7 +247,7 @@ func (l *log) append(lines []audit.Line) error {
 	}
 	l.segment, l.size, l.head = segment, size+int64(len(b)), head
 	for i := range lines {
-		l.count(&lines[i])
+		l.counts.Count(&lines[i])
 	}
 	return nil
 }

@@ -238,7 +238,7 @@ func TestEmptySegment(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	s := made(t)
 	long := func(n int) operation {
-		return update("long", func(tx queue.Tx, now time.Time) error {
+		return update("long", func(tx *queue.Tx, now time.Time) error {
 			return tx.Log(audit.Line{Time: now, Event: audit.Held, By: strings.Repeat("x", n)})
 		})
 	}
@@ -248,7 +248,7 @@ func TestLongLines(t *testing.T) {
 	}
 	var events []string
 	err := s.View(func(v queue.View) error {
-		return v.History(func(l audit.Line) bool {
+		return v.Back(func(l audit.Line) bool {
 			events = append(events, string(l.Event))
 			return true
 		})

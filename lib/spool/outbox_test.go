@@ -16,7 +16,7 @@ import (
 // propose ends a worker well, which proposes to send something, to read, to note
 // something on its own task and, if there is one, to close what awaits a person.
 func propose(n int) operation {
-	return update("propose", func(tx queue.Tx, now time.Time) error {
+	return update("propose", func(tx *queue.Tx, now time.Time) error {
 		s, found, err := first(tx, task.Running)
 		if !found || err != nil {
 			return err
@@ -39,8 +39,8 @@ func propose(n int) operation {
 var take = operation{"take", func(s *Spool, now time.Time) error {
 	var lines []string
 	err := s.View(func(v queue.View) error {
-		return v.Outboxes(func(parent string) error {
-			file, err := v.Outbox(parent)
+		return outboxes(v, func(parent string) error {
+			file, err := queue.OutboxOf(v, parent)
 			for line := range strings.Lines(string(file)) {
 				lines = append(lines, decided(line))
 			}
@@ -63,7 +63,7 @@ func decided(line string) string {
 	return strings.TrimSuffix(line, "}\n") + fmt.Sprintf(`,"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`, action, outcome)
 }
 
-var chores = update("chores", func(tx queue.Tx, now time.Time) error {
+var chores = update("chores", func(tx *queue.Tx, now time.Time) error {
 	run := queue.Run{Policy: ours, Max: 1, Now: func() time.Time { return now }}
 	_, err := run.Chores(tx, now)
 	return err
@@ -87,8 +87,8 @@ func TestOutboxLives(t *testing.T) {
 	ids := func() (list []string) {
 		t.Helper()
 		err := s.View(func(v queue.View) error {
-			return v.Outboxes(func(parent string) error {
-				file, err := v.Outbox(parent)
+			return outboxes(v, func(parent string) error {
+				file, err := queue.OutboxOf(v, parent)
 				queue.EachProposed(file, func(id string, line []byte) error {
 					if _, err := record.Parse(line); err != nil {
 						t.Errorf("%s: %v", line, err)
@@ -113,8 +113,8 @@ func TestOutboxLives(t *testing.T) {
 	}
 	var line string
 	s.View(func(v queue.View) error {
-		return v.Outboxes(func(parent string) error {
-			file, err := v.Outbox(parent)
+		return outboxes(v, func(parent string) error {
+			file, err := queue.OutboxOf(v, parent)
 			line, _, _ = strings.Cut(string(file), "\n")
 			return err
 		})
@@ -141,9 +141,9 @@ func TestOutboxThatIsBroken(t *testing.T) {
 	}
 	parent := ""
 	s.View(func(v queue.View) error {
-		return v.Outboxes(func(id string) error { parent = id; return nil })
+		return outboxes(v, func(id string) error { parent = id; return nil })
 	})
-	if err := w.disk.Write(outboxFile(parent), []byte("garbage\n"), time.Time{}); err != nil {
+	if err := w.disk.Write(fileOf(queue.Outbox, parent), []byte("garbage\n"), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := sound(s); err == nil {
@@ -155,4 +155,15 @@ func TestOutboxThatIsBroken(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// outboxes calls fn for the tasks that have an outbox.
+func outboxes(v queue.View, fn func(parent string) error) error {
+	list, err := queue.Proposers(v)
+	for _, parent := range list {
+		if err == nil {
+			err = fn(parent)
+		}
+	}
+	return err
 }

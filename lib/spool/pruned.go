@@ -7,12 +7,12 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
-// prunedDir keeps the ids of tasks whose files were removed, so that none of them
+// pruned keeps the ids of tasks whose files were removed, so that none of them
 // is taken again: a file for each first three digits, a line for each id.
-const prunedDir = "pruned"
 
 // prunedWidth is the width of a line: the id and the state it had.
 const prunedWidth = 64
@@ -21,39 +21,23 @@ func appendPruned(dst []byte, id string, last task.State) []byte {
 	return fmt.Appendf(dst, "%s %-30s\n", id, last)
 }
 
-func prunedFile(id string) string { return prunedDir + "/" + id[:3] }
+func prunedFile(id string) string { return fileOf(queue.Pruned, id) }
 
-// Pruned returns the last state of a task that was pruned.
-func (v view) Pruned(id string) (last task.State, err error) {
-	if !task.ValidID(id) {
-		return "", nil
-	}
-	_, last, err = findPruned(v.disk, id)
-	return last, v.hint(err)
-}
-
-// Pruned is that of the view; where few or none were pruned it opens no file.
-func (t *tx) Pruned(id string) (last task.State, err error) {
-	if t.shards == nil {
-		t.shards = map[string]bool{}
-		err := t.disk.Names(prunedDir, func(name string) error {
-			t.shards[name] = true
-			return nil
-		})
-		if err != nil {
-			return "", err
+// pruned gets the last state of a task that was pruned.
+func (v view) pruned(id string) (item queue.Item, err error) {
+	var last task.State
+	if task.ValidID(id) {
+		_, last, err = findPruned(v.disk, id)
+		if errors.Is(err, errShard) && v.locked {
+			if err = v.anew(); err == nil {
+				_, last, err = findPruned(v.disk, id)
+			}
 		}
 	}
-	if !task.ValidID(id) || !t.shards[id[:3]] {
-		return "", nil
+	if err == nil && last == "" {
+		err = fmt.Errorf("%w: %s was not pruned", queue.ErrUnknown, id)
 	}
-	last, err = t.view.Pruned(id)
-	if errors.Is(err, errShard) {
-		if err = t.anew(); err == nil {
-			last, err = t.view.Pruned(id)
-		}
-	}
-	return last, err
+	return queue.Item{Bytes: []byte(last)}, v.hint(err)
 }
 
 // shards are the files of pruned ids, made of lines of the log.
@@ -109,30 +93,14 @@ func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) 
 	return off, last, err
 }
 
-// prune removes what is kept of a task, once its id is on the list. A line that is
-// there already is written again: the sync that was to follow may have failed.
-func (a *applier) prune(l *audit.Line) error {
-	off, _, err := findPruned(a.disk, l.Task)
+// prune puts an id on the list. A line that is there already is written again: the
+// sync that was to follow may have failed.
+func (c *carrier) prune(to *queue.Change) error {
+	off, _, err := findPruned(c.disk, to.Key)
 	if err != nil {
 		return err
 	}
-	name := prunedFile(l.Task)
-	if err := a.disk.WriteAt(name, off, appendPruned(nil, l.Task, l.From)); err != nil {
-		return err
-	}
-	a.wrote(name)
-	if a.unsynced {
-		if err := a.alone(l.Task, ""); err != nil {
-			return err
-		}
-	}
-	for _, file := range []string{
-		string(l.From) + "/" + l.Task + ".json", metaDir + "/" + l.Task + ".json",
-		resultDir + "/" + l.Task, approvalFile(l.Task),
-	} {
-		if err := a.remove(file); err != nil {
-			return err
-		}
-	}
-	return nil
+	name := prunedFile(to.Key)
+	c.wrote(name)
+	return c.disk.WriteAt(name, off, appendPruned(nil, to.Key, task.State(to.Bytes)))
 }

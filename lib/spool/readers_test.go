@@ -51,12 +51,12 @@ func TestViewBeginsAnew(t *testing.T) {
 	do(t, s, add(mails(1, 3)...))
 	writer := opened(t, s.dir)
 	runs, counted := 0, 0
-	err := s.View(func(v queue.View) (err error) {
+	err := s.View(func(v queue.View) error {
 		if runs++; runs <= 2 {
 			do(t, writer, add(mails(10*runs, 1)...))
 		}
-		counted, err = v.Count(task.Scheduled)
-		return err
+		counted = v.Counts().Tasks[task.Scheduled]
+		return nil
 	})
 	if err != nil || runs != 3 || counted != 5 {
 		t.Errorf("%d runs, %d tasks, %v", runs, counted, err)
@@ -215,6 +215,6 @@ func TestVerifyOfAQueueThatMoves(t *testing.T) {
 	}
 }
 
-var held = update("hold", func(tx queue.Tx, now time.Time) error {
+var held = update("hold", func(tx *queue.Tx, now time.Time) error {
 	return tx.Log(audit.Line{Time: now, Event: audit.Held, By: "me"})
 })

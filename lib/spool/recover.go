@@ -13,7 +13,6 @@ import (
 	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
-	"pulse/lib/task"
 )
 
 // recover brings the directories up to the log. The exclusive lock is held, so
@@ -62,8 +61,9 @@ func (s *Spool) hint(err error) error {
 	return err
 }
 
-// replay carries out what the log holds behind the checkpoint. It reads it twice:
-// the last commit has to be durable before any file is moved for it.
+// replay carries out what the log holds after the checkpoint. It reads it twice: the
+// last commit has to be durable before anything is changed for it. All others were
+// carried out before the next one began, and only the indexes have to learn of them.
 func (s *Spool) replay() error {
 	// The command that died may not have come to its syncs; what is trusted from
 	// here on has to be on the disk first.
@@ -75,31 +75,24 @@ func (s *Spool) replay() error {
 			return err
 		}
 	}
-	begin, pruned := s.log, shards{}
-	torn, err := s.log.read(func(l *audit.Line) error {
-		pruned.add(l)
-		return nil
-	})
+	last, torn, err := s.lastCommit()
 	if err != nil {
 		return s.hint(err)
 	}
-	if err := s.log.rewrite(); err != nil {
+	err = s.reindex()
+	if err == nil {
+		err = s.apply(last, false)
+	}
+	if err == nil {
+		err = s.compact()
+	}
+	if err == nil {
+		err = s.disk.SyncAll()
+	}
+	if err != nil {
 		return err
 	}
-	if begin.lost {
-		if err := pruned.write(s.disk); err != nil {
-			return err
-		}
-	}
-	// All but the last commit were carried out before the next one was begun.
-	from := place{s.log.segment, s.log.size - int64(len(s.log.last))}
-	if !begin.lost {
-		from = place{begin.segment, begin.size}
-	}
-	s.log = begin
-	if err := s.again(from); err != nil {
-		return err
-	}
+	s.log.lost = false
 	if torn > 0 {
 		if err := s.moveAside(torn); err != nil {
 			return err
@@ -108,17 +101,52 @@ func (s *Spool) replay() error {
 	return s.log.checkpoint()
 }
 
-// forget removes the checkpoint, for what it vouches for is about to be written anew.
-func (s *Spool) forget() error {
-	if err := s.disk.Remove(checkpointFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// lastCommit makes the last commit durable, and returns it, and the size of what
+// follows it. Where there is no checkpoint it writes the ids that were pruned.
+func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
+	ahead, pruned := s.log, shards{}
+	torn, err = ahead.read(func(l *audit.Line) error {
+		if len(last) > 0 && !last[len(last)-1].More {
+			last = last[:0]
+		}
+		last = append(last, *l)
+		pruned.add(l)
+		return nil
+	})
+	if err == nil {
+		err = ahead.rewrite()
 	}
-	return s.disk.SyncDir("")
+	if err == nil && s.log.lost {
+		err = pruned.write(s.disk)
+	}
+	return last, torn, err
 }
 
-// again carries out what the log holds, some lines at a time. Before from it is the
-// agenda and the counts only that have to be made.
-func (s *Spool) again(from place) error {
+// reindex brings the indexes and the counts up to the log, some lines at a time.
+func (s *Spool) reindex() error {
+	if err := s.cutIndexes(); err != nil {
+		return err
+	}
+	var batch []audit.Line
+	_, err := s.log.read(func(l *audit.Line) (err error) {
+		s.log.counts.Count(l)
+		if batch = append(batch, *l); len(batch) == redone {
+			err = s.index(batch)
+			batch = batch[:0]
+		}
+		return err
+	})
+	if err == nil {
+		err = s.index(batch)
+	}
+	return err
+}
+
+// redone is how many lines are put into the indexes at a time; a variable for tests.
+var redone = 4096
+
+// cutIndexes cuts off what the checkpoint does not know of.
+func (s *Spool) cutIndexes() error {
 	for name, size := range map[string]int64{agendaFile: s.log.agenda, startsFile: s.log.starts} {
 		err := s.disk.Truncate(name, size)
 		if errors.Is(err, fs.ErrNotExist) || notFile(err) {
@@ -128,84 +156,15 @@ func (s *Spool) again(from place) error {
 			return err
 		}
 	}
-	a := newApplier(s.disk)
-	a.unsynced, a.stale, a.shared = true, map[string]bool{}, s.disk.Shared()
-	var batch []audit.Line
-	files := false // whether those of batch may want to be moved
-	flush := func() error {
-		err := s.redo(a, batch, files)
-		batch = batch[:0]
-		return err
-	}
-	_, err := s.log.read(func(l *audit.Line) (err error) {
-		s.log.count(l)
-		carried := s.log.segment > from.name || s.log.segment == from.name && s.log.size >= from.off
-		if carried != files || len(batch) == redone {
-			err = flush()
-			files = carried
-		}
-		batch = append(batch, *l)
-		return err
-	})
-	if err == nil {
-		err = flush()
-	}
-	for id := range a.stale {
-		if err == nil {
-			err = a.remove(resultDir + "/" + id)
-		}
-	}
-	if err == nil {
-		err = s.disk.SyncAll()
-	}
-	if err == nil {
-		var left bool
-		if left, err = a.leave(); left && err == nil {
-			err = s.disk.SyncAll()
-		}
-	}
-	if err == nil {
-		err = s.compact()
-	}
-	s.log.lost = err != nil && s.log.lost
-	return err
+	return nil
 }
 
-// redone is how many lines are carried out at a time; a variable for tests.
-var redone = 4096
-
-// redo carries out lines that may have been carried out before, in part. What a
-// task's last line says is what holds; of its results, the last one.
-func (s *Spool) redo(a *applier, batch []audit.Line, files bool) error {
-	if err := s.schedule(batch); err != nil {
+// forget removes the checkpoint, for what it vouches for is about to be written anew.
+func (s *Spool) forget() error {
+	if err := s.disk.Remove(checkpointFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, err := s.record(batch); err != nil || !files {
-		return err
-	}
-	last, end := map[string]*audit.Line{}, map[string]*audit.Line{}
-	for i := range batch {
-		l := &batch[i]
-		if l.Moves() {
-			last[l.Task] = l
-		}
-		if l.From == task.Running {
-			end[l.Task] = l
-		}
-	}
-	for i := range batch {
-		l := &batch[i]
-		var err error
-		if final := last[l.Task]; final == nil || final == l || !l.Moves() {
-			err = a.line(l)
-		} else if err = errors.Join(a.outbox(l), a.read(l)); err == nil && end[l.Task] == l {
-			err = a.result(l)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return a.settle()
+	return s.disk.SyncDir("")
 }
 
 // moveAside takes half a commit out of the end of the log and records that.
@@ -237,7 +196,8 @@ func (s *Spool) sweep() error {
 	return err
 }
 
-func dirOf(name string) string {
+// parentOf returns the directory of a file; "" is the queue itself.
+func parentOf(name string) string {
 	if dir := path.Dir(name); dir != "." {
 		return dir
 	}

@@ -101,18 +101,18 @@ func (s *Spool) lacking(marks []seen.Mark) (string, error) {
 
 // note notes the end of what was committed. If the queue lacks what was noted before,
 // that stays, until a person accepts it: which is a line of the log, too.
-func (t *tx) note() {
-	m := &t.memory
+func (s *Spool) note(lines []audit.Line) {
+	m := &s.memory
 	if m.record == nil {
 		return
 	}
-	accepted := slices.ContainsFunc(t.lines, func(l audit.Line) bool { return l.Event == audit.Resumed })
-	lost, err := t.Lost()
+	accepted := slices.ContainsFunc(lines, func(l audit.Line) bool { return l.Event == audit.Resumed })
+	lost, err := view{s, true}.Lost()
 	if err == nil && m.first == "" {
-		m.first, err = t.first()
+		m.first, err = s.first()
 	}
 	if err == nil && (lost == "" || accepted) {
-		l := &t.Spool.log
+		l := &s.log
 		err = m.record.Note(seen.Mark{First: m.first, Segment: l.segment, Size: l.size, Head: l.head})
 	}
 	if err != nil {

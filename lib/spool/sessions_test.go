@@ -61,7 +61,7 @@ func TestSessionIsCountedDown(t *testing.T) {
 	}
 	s.View(func(v queue.View) error {
 		for i, id := range in(t, s, task.Awaiting) {
-			stored, err := v.Load(task.Awaiting, id)
+			stored, err := queue.Load(v, task.Awaiting, id)
 			if want := i != 3; err != nil || (stored.Task.Reason == queue.ReasonSessionSpent) != want {
 				t.Errorf("%d: %s, %v", i, stored.Task.Reason, err)
 			}
@@ -100,7 +100,7 @@ func TestExpiredSessionGoes(t *testing.T) {
 		t.Error(left)
 	}
 	s.View(func(v queue.View) error {
-		return v.History(func(l audit.Line) bool {
+		return v.Back(func(l audit.Line) bool {
 			if l.Event == audit.SessionEnded {
 				if l.Change.Reason != queue.EndExpired || l.By != "" {
 					t.Errorf("%+v", l)
@@ -116,7 +116,7 @@ func TestExpiredSessionGoes(t *testing.T) {
 func TestVerifyFindsSessionsByHand(t *testing.T) {
 	forged := approval.Session{ID: "f", Sender: "me@example.com", Max: 9, Left: 9, Opened: epoch, Expires: epoch.Add(time.Hour)}
 	line := func(e task.Event, s approval.Session) operation {
-		return update("forge", func(tx queue.Tx, now time.Time) error {
+		return update("forge", func(tx *queue.Tx, now time.Time) error {
 			return tx.Log(audit.Line{Time: now, Event: e, Session: &s})
 		})
 	}
@@ -149,7 +149,7 @@ func TestUsesAreNoRefusals(t *testing.T) {
 	do(t, s, session("b1", 5, 9999*time.Hour), add(sessionMail(1, "b1"), sessionMail(2, "b1")), refuse)
 	refused := func() (n int) {
 		t.Helper()
-		if err := s.View(func(v queue.View) error { _, n = v.Refused(); return nil }); err != nil {
+		if err := s.View(func(v queue.View) error { n = v.Counts().Refused; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -172,7 +172,7 @@ func TestCommittedIsTold(t *testing.T) {
 	var told []string
 	s.Committed = func(l *audit.Line) { told = append(told, string(l.Event)+" "+string(l.To)) }
 	do(t, s, add(mails(1, 2)...), add(mails(1, 2)...), add(effect(1)))
-	failed := s.Update(func(tx queue.Tx) error {
+	failed := queue.Update(s, func(tx *queue.Tx) error {
 		if err := tx.Log(audit.Line{Time: epoch, Event: audit.Held}); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func TestYesToSpentSession(t *testing.T) {
 		if waiting := in(t, s, task.Awaiting); len(waiting) != 1 {
 			t.Fatalf("%v wait", waiting)
 		}
-		do(t, s, update("approve for a day", func(tx queue.Tx, now time.Time) error {
+		do(t, s, update("approve for a day", func(tx *queue.Tx, now time.Time) error {
 			shown, _, err := first(tx, task.Awaiting)
 			if err != nil {
 				return err
@@ -218,7 +218,7 @@ func TestYesToSpentSession(t *testing.T) {
 // that is opened then ends one that is live, and no other.
 func TestSignedSessionIsKept(t *testing.T) {
 	open := func(id string) operation {
-		return update("open "+id, func(tx queue.Tx, now time.Time) error {
+		return update("open "+id, func(tx *queue.Tx, now time.Time) error {
 			return queue.OpenSession(tx, approval.Session{
 				ID: id, Sender: "me@example.com", Max: 1, Left: 1, Level: approval.Signature,
 				Signer: "me", Signature: "armor", Opened: now, Expires: now.Add(time.Hour),

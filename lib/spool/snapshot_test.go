@@ -80,7 +80,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("it has %s: %v", name, err)
 		}
 	}
-	err = c.Update(func(queue.Tx) error { t.Error("a snapshot was opened for changes"); return nil })
+	err = queue.Update(c, func(*queue.Tx) error { t.Error("a snapshot was opened for changes"); return nil })
 	if err == nil || fault.KindOf(err) != fault.Usage {
 		t.Error(err)
 	}
@@ -156,9 +156,9 @@ func TestSnapshotReplacedWhileRead(t *testing.T) {
 	}
 	err := old.View(func(v queue.View) error {
 		n := 0
-		err := v.Scan(task.Scheduled, func(id string) (bool, error) {
+		err := v.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
 			n++
-			_, err := v.Load(task.Scheduled, id)
+			_, err := queue.Load(v, task.Scheduled, id)
 			return true, err
 		})
 		if n != 3 {

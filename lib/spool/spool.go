@@ -39,12 +39,13 @@ import (
 	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
+	"pulse/lib/queue"
 	"pulse/lib/safefile"
 	"pulse/lib/task"
 )
 
-// The files and directories of a queue besides the states, and besides agendaFile,
-// startsFile, prunedDir, sessionDir, outboxDir and draftDir, which stand where they are kept.
+// The files and directories of a queue besides the shelves of package queue, and
+// besides agendaFile and startsFile, which stand where they are kept.
 const (
 	formatFile     = "format"
 	unsafeFile     = "unsafe"
@@ -53,12 +54,17 @@ const (
 	checkpointFile = "checkpoint"
 	tmpDir         = "tmp"
 	auditDir       = "audit"
-	metaDir        = "meta"
-	resultDir      = "results"
-	approvalDir    = "approvals"
-	grantDir       = "grants"
-	positionDir    = "positions"
 	workersDir     = "workers"
+
+	metaDir     = string(queue.Meta)
+	resultDir   = string(queue.Results)
+	approvalDir = string(queue.Approvals)
+	grantDir    = string(queue.Grants)
+	sessionDir  = string(queue.Sessions)
+	positionDir = string(queue.Positions)
+	prunedDir   = string(queue.Pruned)
+	outboxDir   = string(queue.Outbox)
+	draftDir    = string(queue.Drafts)
 )
 
 // format is the content of the file of that name.
@@ -398,4 +404,10 @@ func onlyOurs(dir string) error {
 		}
 	}
 	return nil
+}
+
+// Made returns when the queue was made.
+func (s *Spool) Made() (time.Time, error) {
+	st, err := s.disk.Stat(formatFile)
+	return st.Mtime, err
 }

@@ -51,7 +51,7 @@ func do(t *testing.T, s *Spool, ops ...operation) {
 func in(t *testing.T, s *Spool, st task.State) (ids []string) {
 	t.Helper()
 	err := s.View(func(v queue.View) error {
-		return v.Scan(st, func(id string) (bool, error) {
+		return v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
 			ids = append(ids, id)
 			return true, nil
 		})
@@ -175,18 +175,16 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 	do(t, s, add(mails(1, 2)...))
 	before := says(t, s)
 	failed := errors.New("fn failed")
-	err := s.Update(func(tx queue.Tx) error {
+	err := queue.Update(s, func(tx *queue.Tx) error {
 		id := in(t, opened2(t, s), task.Scheduled)[0]
 		err := tx.Move(audit.Line{Time: epoch, Event: task.Started, Task: id, From: task.Scheduled, To: task.Running})
 		if err != nil {
 			t.Error(err)
 		}
-		if st, err := tx.State(id); st != task.Running || err != nil {
+		if st, err := tx.Where(id); st != task.Running || err != nil {
 			t.Errorf("a staged move shows %s, %v", st, err)
 		}
-		if err := tx.Keep(id, []byte("x")); err != nil {
-			t.Error(err)
-		}
+		tx.Stage(queue.Results, id, []byte("x"))
 		return failed
 	})
 	if !errors.Is(err, failed) || says(t, s) != before {
@@ -210,7 +208,7 @@ func TestCompareAndSwap(t *testing.T) {
 	do(t, s, add(mails(1, 1)...))
 	id := in(t, s, task.Scheduled)[0]
 	move := func(e task.Event, from, to task.State) error {
-		return s.Update(func(tx queue.Tx) error {
+		return queue.Update(s, func(tx *queue.Tx) error {
 			return tx.Move(audit.Line{Time: epoch, Event: e, Task: id, From: from, To: to})
 		})
 	}
@@ -226,13 +224,13 @@ func TestCompareAndSwap(t *testing.T) {
 	if err := move(task.Started, task.Scheduled, task.Running); !errors.Is(err, queue.ErrConflict) {
 		t.Errorf("twice: %v", err)
 	}
-	err := s.Update(func(tx queue.Tx) error {
+	err := queue.Update(s, func(tx *queue.Tx) error {
 		return tx.Add([]byte("{}\n"), audit.Line{Time: epoch, Event: task.Added, Task: id, To: task.Scheduled})
 	})
 	if !errors.Is(err, queue.ErrConflict) {
 		t.Errorf("added again while it runs: %v", err)
 	}
-	err = s.Update(func(tx queue.Tx) error {
+	err = queue.Update(s, func(tx *queue.Tx) error {
 		return tx.Log(audit.Line{Time: epoch, Event: task.Started, Task: id, From: task.Running, To: task.Completed})
 	})
 	if err == nil {
@@ -293,9 +291,9 @@ func TestViewIsConsistent(t *testing.T) {
 		err := s.View(func(v queue.View) error {
 			seen = map[string]int{}
 			for _, st := range task.States {
-				err := v.Scan(st, func(id string) (bool, error) {
+				err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
 					seen[id]++
-					_, err := v.Load(st, id)
+					_, err := queue.Load(v, st, id)
 					return true, err
 				})
 				if err != nil {
@@ -390,7 +388,7 @@ func TestOneCorruptFileStopsNobody(t *testing.T) {
 		t.Errorf("an effect whose approval can't be read: %v", got)
 	}
 	s.View(func(v queue.View) error {
-		grants, err := v.Grants()
+		grants, err := queue.GrantsOf(v)
 		if err != nil || len(grants) != 1 || grants[0].ID != "a2" {
 			t.Errorf("%v, %v", grants, err)
 		}
@@ -540,10 +538,10 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	var refused, limited int
 	s.View(func(v queue.View) error {
-		if day, n := v.Refused(); day != "2026-11-21" || n != 3*490 {
-			t.Errorf("%d refused on %s", n, day)
+		if c := v.Counts(); c.Day != "2026-11-21" || c.Refused != 3*490 {
+			t.Errorf("%d refused on %s", c.Refused, c.Day)
 		}
-		return v.History(func(l audit.Line) bool {
+		return v.Back(func(l audit.Line) bool {
 			switch l.Event {
 			case task.Refused:
 				refused++
@@ -602,10 +600,10 @@ func TestResultIsOfTheLastAttempt(t *testing.T) {
 		}
 	}
 	s.View(func(v queue.View) error {
-		if st, err := v.State(id); st != task.Completed || err != nil {
+		if st, err := v.Where(id); st != task.Completed || err != nil {
 			t.Error(st, err)
 		}
-		if b, err := v.Result(id); len(b) > 0 || err != nil {
+		if b, err := queue.ResultOf(v, id); len(b) > 0 || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
 		return nil
@@ -619,7 +617,7 @@ func TestGrantIsSpentOnce(t *testing.T) {
 	for range 20 {
 		consumer := opened(t, s.dir)
 		go func() {
-			won <- consumer.Update(func(tx queue.Tx) error {
+			won <- queue.Update(consumer, func(tx *queue.Tx) error {
 				_, err := queue.Consume(tx, &queue.Proving{Require: "terminal"}, "bob@partner.example", "", epoch)
 				return err
 			})
@@ -643,7 +641,7 @@ func TestStateOfNoID(t *testing.T) {
 	s := made(t)
 	for _, id := range []string{"", "../meta/x", "..", strings.Repeat("A", 32), "a\x00b"} {
 		s.View(func(v queue.View) error {
-			if st, err := v.State(id); st != "" || err != nil {
+			if st, err := v.Where(id); st != "" || err != nil {
 				t.Errorf("%q: %s, %v", id, st, err)
 			}
 			return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ const startsWidth = 64
 const startsKept = 64 << 10
 
 func appendStart(dst []byte, l *audit.Line) []byte {
-	e := entryOf(l)
+	e := queue.EntryOf(l)
 	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n", seconds(l.Time), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
 }
 
@@ -55,7 +54,7 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 			return false, fault.Failedf("rm "+escape.Shell(filepath.Join(v.dir, startsFile))+", and the next command makes it anew from the audit log",
 				"%s: byte %d: not a line of a start: the limits can't be reckoned", startsFile, off)
 		}
-		if seconds(st.Time) == latest {
+		if seconds(st.Time) == latest && now.After(st.Time) {
 			st.Time = now // or later: no line holds more
 		}
 		fn(st)
@@ -64,42 +63,26 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 	return err
 }
 
-// Starts is that of the view, after those in the future were set to now: the clock
-// went back, and they must not count until it has caught up.
-func (t *tx) Starts(now time.Time, fn func(queue.Start)) error {
-	back := seconds(t.startAt(t.Spool.log.starts/startsWidth-1).Time) > seconds(now)
-	if back && !slices.ContainsFunc(t.lines, func(l audit.Line) bool { return l.Event == audit.ClockBack }) {
-		t.lines = append(t.lines, audit.Line{Time: now, Event: audit.ClockBack})
-	}
-	return t.view.Starts(now, func(st queue.Start) {
-		if st.Time.After(now) {
-			st.Time = now
-		}
-		fn(st)
-	})
-}
-
-// record brings the ledger up to lines of the log that it does not know yet.
-func (s *Spool) record(log []audit.Line) (changed bool, err error) {
-	for i := range log {
-		l := &log[i]
+// noteStarts brings the file up to lines of the log that it does not know yet.
+func (s *Spool) noteStarts(lines []audit.Line) error {
+	for i := range lines {
+		l := &lines[i]
 		if l.Event != task.Started && l.Event != audit.ClockBack {
 			continue
 		}
-		changed = true
 		if err := s.trim(l.Time); err != nil {
-			return false, err
+			return err
 		}
 		if l.Event != task.Started {
 			continue
 		}
 		line := appendStart(nil, l)
 		if err := s.disk.WriteAt(startsFile, s.log.starts, line); err != nil {
-			return false, err
+			return err
 		}
 		s.log.starts += int64(len(line))
 	}
-	return changed, nil
+	return nil
 }
 
 // trim drops starts that are too old to count, once they are the better half. After

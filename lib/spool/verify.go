@@ -13,31 +13,28 @@ import (
 	"pulse/lib/task"
 )
 
-// Report is what Verify found.
-type Report struct {
-	Head     string // hash of the last line
-	Knows    bool   // the head that was asked for stands in the chain
-	Findings []string
-	Broken   bool // the log can't be carried out
+// verifier reads the log, keeps what its lines changed (queue.Changes), and compares
+// that with the files.
+type verifier struct {
+	*Spool
+	queue.Report
+	want string // a head that should stand in the chain; empty: any
 
-	segment string          // up to where the log was read: its file,
-	size    int64           // so many bytes of it,
-	lineNo  int             // so many lines
-	touched map[string]bool // tasks that lines read since their files were looked at speak of
-	files   []finding       // what is wrong with the files of tasks
-	small   []string        // and with all others
+	segment string // up to where the log was read: its file,
+	size    int64  // so many bytes of it,
+	lineNo  int    // so many lines
 
-	want      string
-	lines     int64 // that moved a task
-	tasks     map[taskID]left
-	approvals map[string]*approval.Approval // that are good, as the log has it
-	spent     map[string]*approval.Approval // by the start of a task that runs
-	grants    map[string]approval.Grant
-	sessions  map[string]approval.Session
-	pending   pending
-	positions map[string]queue.Position // by the name of the file
-	hold      []byte                    // what the file holds; nil: the queue is not held
-	derived   *Spool                    // counts and starts, as a queue in memory has them
+	tasks    map[taskID]left
+	moves    int64                        // lines that moved a task
+	small    map[string][]byte            // what other files hold, by name
+	may      map[string][]byte            // and those that need not be there
+	outboxes map[string]map[string]string // parent, effect, digest of the line
+	sessions map[string]approval.Session
+	derived  *Spool // counts and starts, as a queue in memory has them
+
+	touched  map[string]bool // tasks that lines read since their files were looked at speak of
+	files    []finding       // what is wrong with the files of tasks
+	fewFiles []string        // and with all others
 }
 
 type taskID [16]byte
@@ -63,22 +60,22 @@ type finding struct {
 	text  string
 }
 
-// find notes what is wrong with the log.
-func (r *Report) find(format string, args ...any) {
-	r.Findings = append(r.Findings, fmt.Sprintf(format, args...))
+// find notes what is wrong with the log where it was read up to.
+func (r *verifier) find(format string, args ...any) {
+	r.Findings = append(r.Findings, fmt.Sprintf("audit/%s:%d: ", r.segment, r.lineNo)+fmt.Sprintf(format, args...))
 }
 
 // findFile notes what is wrong with a file.
-func (r *Report) findFile(about, format string, args ...any) {
+func (r *verifier) findFile(about, format string, args ...any) {
 	r.files = append(r.files, finding{about, fmt.Sprintf(format, args...)})
 }
 
-// findSmall notes what is wrong with a file that is no task's.
-func (r *Report) findSmall(format string, args ...any) {
-	r.small = append(r.small, fmt.Sprintf(format, args...))
+// findSmall notes what is wrong with a file that is not a task's.
+func (r *verifier) findSmall(format string, args ...any) {
+	r.fewFiles = append(r.fewFiles, fmt.Sprintf(format, args...))
 }
 
-func (r *Report) reached(head string) {
+func (r *verifier) reached(head string) {
 	r.Head = head
 	r.Knows = r.Knows || audit.Bare(head) == audit.Bare(r.want)
 }
@@ -87,61 +84,68 @@ func (r *Report) reached(head string) {
 // once its head, and every file against what the log says of it. It takes some 400
 // bytes of memory a task, and keeps nobody waiting: what was committed while it read
 // the files is looked at again.
-func (s *Spool) Verify(head string) (*Report, error) { return s.verify(head, true) }
-
-// VerifyChain checks the chain alone.
-func (s *Spool) VerifyChain() (*Report, error) { return s.verify("", false) }
-
-func (s *Spool) verify(head string, files bool) (*Report, error) {
-	r := newReport(head)
-	edited := s.editedCheckpoint()
-	err := s.settle() // the repair of what a crash left comes first
-	r.Broken = errors.Is(err, ErrBroken)
-	if err != nil && !r.Broken {
-		return r, err
-	}
-	broken := err
-	if err := s.readOn(r); err != nil {
-		return r, err
-	}
-	if r.Broken {
-		r.find("%v", broken)
-	}
-	switch {
-	case !files:
-		err = nil
-	case r.Broken: // nothing is committed any more
-		err = errors.Join(s.verifyFiles(r), s.verifySmall(r))
-	default:
-		err = s.verifyFiles(r)
-		for range 3 { // the longer it took, the more there is to look at again
-			if err == nil {
-				err = errors.Join(s.settle(), s.verifyAgain(r))
-			}
-		}
-		if err == nil {
-			err = s.View(func(queue.View) error { return errors.Join(s.verifyAgain(r), s.verifySmall(r)) })
-		}
-	}
-	if edited {
-		r.find("%s: it was edited, and is made anew", checkpointFile)
-	}
-	r.Findings = append(r.Findings, r.small...)
-	for _, f := range r.files {
-		r.Findings = append(r.Findings, f.text)
-	}
-	return r, err
+func (s *Spool) Verify(head string) (*queue.Report, error) {
+	r := s.verifier(head)
+	return &r.Report, r.verify(true)
 }
 
-func newReport(head string) *Report {
-	r := &Report{
-		want: head, Knows: head == "", tasks: map[taskID]left{},
-		approvals: map[string]*approval.Approval{}, spent: map[string]*approval.Approval{}, grants: map[string]approval.Grant{},
-		sessions: map[string]approval.Session{}, pending: pending{}, positions: map[string]queue.Position{},
-		derived: derived(),
+// VerifyChain checks the chain alone.
+func (s *Spool) VerifyChain() (*queue.Report, error) {
+	r := s.verifier("")
+	return &r.Report, r.verify(false)
+}
+
+func (s *Spool) verifier(head string) *verifier {
+	r := &verifier{
+		Spool: s, want: head, Report: queue.Report{Knows: head == ""}, tasks: map[taskID]left{}, small: map[string][]byte{}, may: map[string][]byte{},
+		outboxes: map[string]map[string]string{}, sessions: map[string]approval.Session{}, derived: derived(),
 	}
 	r.reached(audit.Origin)
 	return r
+}
+
+func (r *verifier) verify(files bool) error {
+	edited := r.editedCheckpoint()
+	broken := r.settle() // the repair of what a crash left comes first
+	r.Broken = errors.Is(broken, ErrBroken)
+	if broken != nil && !r.Broken {
+		return broken
+	}
+	if err := r.readOn(); err != nil {
+		return err
+	}
+	if r.Broken {
+		r.Findings = append(r.Findings, broken.Error())
+	}
+	var err error
+	if files {
+		err = r.verifyFiles()
+	}
+	if edited {
+		r.Findings = append(r.Findings, checkpointFile+": it was edited, and is made anew")
+	}
+	r.Findings = append(r.Findings, r.fewFiles...)
+	for _, f := range r.files {
+		r.Findings = append(r.Findings, f.text)
+	}
+	return err
+}
+
+// verifyFiles checks the files, and again what was committed meanwhile.
+func (r *verifier) verifyFiles() error {
+	err := r.verifyTasks()
+	if r.Broken { // nothing is committed any more
+		return errors.Join(err, r.verifySmall())
+	}
+	for range 3 { // the longer it took, the more there is to look at again
+		if err == nil {
+			err = errors.Join(r.settle(), r.verifyAgain())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.View(func(queue.View) error { return errors.Join(r.verifyAgain(), r.verifySmall()) })
 }
 
 // editedCheckpoint reports whether somebody edited the checkpoint. What two readings
@@ -156,33 +160,33 @@ func (s *Spool) editedCheckpoint() bool {
 }
 
 // readOn reads the log on to where it was carried out; one that is broken, to its end.
-func (s *Spool) readOn(r *Report) error {
-	segments, err := s.log.segments()
+func (r *verifier) readOn() error {
+	segments, err := r.log.segments()
 	if err != nil {
 		return err
 	}
 	for _, name := range segments {
-		if name < r.segment || !r.Broken && name > s.log.segment {
+		if name < r.segment || !r.Broken && name > r.log.segment {
 			continue
 		}
 		if name != r.segment {
 			r.segment, r.size, r.lineNo = name, 0, 0
 		}
 		end := int64(-1)
-		if !r.Broken && name == s.log.segment {
-			end = s.log.size
+		if !r.Broken && name == r.log.segment {
+			end = r.log.size
 		}
-		if err := s.verifySegment(r, end); err != nil {
+		if err := r.readSegment(end); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// verifySegment reads a segment from where the report stands to end; below 0, to where
+// readSegment reads a segment from where the report stands to end; below 0, to where
 // it ends.
-func (s *Spool) verifySegment(r *Report, end int64) error {
-	in := lineReader{disk: s.disk, name: auditDir + "/" + r.segment, off: r.size}
+func (r *verifier) readSegment(end int64) error {
+	in := lineReader{disk: r.disk, name: auditDir + "/" + r.segment, off: r.size}
 	for end < 0 || r.size < end {
 		line, err := in.next()
 		if err != nil {
@@ -194,7 +198,7 @@ func (s *Spool) verifySegment(r *Report, end int64) error {
 		r.lineNo++
 		l, err := audit.Parse(line)
 		if err != nil || line == nil {
-			r.find("audit/%s:%d: not a whole line of the log", r.segment, r.lineNo)
+			r.find("not a whole line of the log")
 			return nil
 		}
 		r.size += int64(len(line)) + 1
@@ -205,72 +209,136 @@ func (s *Spool) verifySegment(r *Report, end int64) error {
 	return nil
 }
 
-// line reckons a line of the log in.
-func (r *Report) line(line []byte, l *audit.Line) error {
-	name, n := r.segment, r.lineNo
+// line checks a line of the log, and keeps what it changes.
+func (r *verifier) line(line []byte, l *audit.Line) error {
 	if l.Prev != r.Head {
-		r.find("audit/%s:%d: the chain is broken: a line before this one was changed, moved or removed", name, n)
+		r.find("the chain is broken: a line before this one was changed, moved or removed")
 	}
 	r.reached(audit.Hash(line))
-	r.granted(l, name, n)
-	r.session(l, name, n)
-	r.pending.line(l)
-	r.read(l)
-	switch l.Event {
-	case audit.Held:
-		r.hold = append(bytes.Clone(line), '\n')
-	case audit.Released:
-		r.hold = nil
-	}
-	if err := r.derive(l); err != nil {
-		return err
-	}
+	r.checkGrant(l)
+	r.checkSession(l)
 	if l.Moves() {
-		r.moved(l, name, n)
+		r.checkMove(l)
 	}
-	return nil
+	for _, c := range queue.Changes(l) {
+		r.change(l, &c)
+	}
+	return r.derive(l)
 }
 
-// moved follows a task. A file moved by hand is found even after it moved on by
+// checkMove checks a transition. A file moved by hand is found even after it moved on by
 // itself; and a task file never changes, so what it was when added is what holds.
-func (r *Report) moved(l *audit.Line, segment string, n int) {
+func (r *verifier) checkMove(l *audit.Line) {
 	was, known := r.tasks[idOf(l.Task)]
 	if l.From != was.state || task.Legal(l.Event, l.From, l.To) != nil {
-		r.find("audit/%s:%d: task %s was %s from %q, and the log had it in %q", segment, n, l.Task, l.Event, l.From, was.state)
+		r.find("task %s was %s from %q, and the log had it in %q", l.Task, l.Event, l.From, was.state)
 	}
-	now := left{digest: was.digest, state: l.To, was: l.From, entered: was.entered}
-	if l.To.Open() {
-		e := entryOf(l)
-		now.entry = short(appendEntry(nil, &e))
+	if digest := "sha256:" + hex.EncodeToString(was.digest[:]); known && l.Digest != "" && l.Digest != digest {
+		r.find("task %s had been edited when it was %s", l.Task, l.Event)
 	}
-	if r.lines++; l.To.Open() && !l.From.Open() {
-		now.entered = r.lines
-	}
-	if !known {
-		hex.Decode(now.digest[:], []byte(audit.Bare(l.Digest)))
-	} else if was := "sha256:" + hex.EncodeToString(was.digest[:]); l.Digest != "" && l.Digest != was {
-		r.find("audit/%s:%d: task %s had been edited when it was %s", segment, n, l.Task, l.Event)
-	}
-	if meta := metaOf(l); meta != nil {
-		now.meta = short(append(meta, '\n'))
-	}
-	if bare := audit.Bare(l.Result); len(bare) >= 16 && l.Event != task.Carried {
-		hex.Decode(now.result[:], []byte(bare[:16]))
-	} else if l.From != task.Running && l.To != "" {
-		now.result = was.result
-	}
-	r.tasks[idOf(l.Task)] = now
+	r.moves++
 	if r.touched != nil {
 		r.touched[l.Task] = true
 	}
-	delete(r.spent, l.Task)
-	if a := r.approvals[l.Task]; a != nil && l.Event == task.Started && l.Approval == nil {
-		r.spent[l.Task] = a
+}
+
+// checkGrant checks that a grant which goes had been given.
+func (r *verifier) checkGrant(l *audit.Line) {
+	if l.Grant == nil || l.Event == audit.Granted {
+		return
 	}
-	delete(r.approvals, l.Task)
-	if l.Approval != nil {
-		r.approvals[l.Task] = l.Approval
+	if _, given := r.small[fileOf(queue.Grants, l.Grant.ID)]; !given {
+		r.find("grant %s was %s, and nobody had given it", l.Grant.ID, l.Event)
 	}
+}
+
+// checkSession checks that each use of a session takes one of what was left, and changes
+// nothing else.
+func (r *verifier) checkSession(l *audit.Line) {
+	if l.Session == nil {
+		return
+	}
+	was, known := r.sessions[l.Session.ID]
+	if l.Event == audit.SessionUsed {
+		was.Left--
+	}
+	if opened := l.Event == audit.SessionOpened; opened == known || known && was != *l.Session {
+		r.find("session %s was not what it was before this %s", l.Session.ID, l.Event)
+	}
+	r.sessions[l.Session.ID] = *l.Session
+	if l.Event == audit.SessionEnded || l.Session.UsedUp() {
+		delete(r.sessions, l.Session.ID)
+	}
+}
+
+// change keeps what a change makes of a file.
+func (r *verifier) change(l *audit.Line, c *queue.Change) {
+	name := fileOf(c.Shelf, c.Key)
+	switch {
+	case c.Shelf == queue.Drafts: // people may do with them what they like
+	case c.Shelf == queue.Outbox:
+		r.outbox(c)
+	case byTask(c.Shelf) && c.Shelf != queue.Approvals && c.Shelf != queue.Spent:
+		t := r.tasks[idOf(c.Key)]
+		r.task(&t, l, c)
+		r.tasks[idOf(c.Key)] = t
+	case c.From != "":
+		if yes := fileOf(c.From, c.Key); r.small[yes] != nil {
+			r.may[name] = r.small[yes] // only a queue that has approvers keeps it
+			delete(r.small, yes)
+		}
+	case c.Gone():
+		delete(r.small, name)
+		delete(r.may, name)
+	default:
+		r.small[name] = c.Bytes
+	}
+}
+
+// task keeps what a change makes of a task.
+func (r *verifier) task(t *left, l *audit.Line, c *queue.Change) {
+	switch {
+	case c.Shelf == queue.Pruned:
+		t.was = task.State(c.Bytes)
+	case c.Shelf == queue.Meta:
+		if t.meta = [8]byte{}; !c.Gone() {
+			t.meta = short(withNewline(c.Bytes))
+		}
+	case c.Shelf == queue.Results:
+		t.result = [8]byte{}
+		if bare := audit.Bare(c.Digest); len(bare) >= 16 {
+			hex.Decode(t.result[:], []byte(bare[:16]))
+		}
+	case c.Gone():
+		t.state = ""
+	default:
+		t.state = task.State(c.Shelf)
+		if c.From == "" && t.digest == [32]byte{} {
+			hex.Decode(t.digest[:], []byte(audit.Bare(c.Digest)))
+		}
+		if l.To.Open() && !l.From.Open() {
+			t.entered = r.moves
+		}
+		if l.To.Open() {
+			e := queue.EntryOf(l)
+			t.entry = short(appendEntry(nil, &e))
+		}
+	}
+}
+
+// outbox keeps what a change makes of an outbox.
+func (r *verifier) outbox(c *queue.Change) {
+	if c.Less != "" {
+		if delete(r.outboxes[c.Key], c.Less); len(r.outboxes[c.Key]) == 0 {
+			delete(r.outboxes, c.Key)
+		}
+		return
+	}
+	all := map[string]string{}
+	for _, one := range c.Lines {
+		all[one.ID] = one.Digest
+	}
+	r.outboxes[c.Key] = all
 }
 
 // short is the beginning of a digest.
@@ -278,19 +346,4 @@ func short(b []byte) (sum [8]byte) {
 	whole := sha256.Sum256(b)
 	copy(sum[:], whole[:])
 	return sum
-}
-
-// granted follows the grants.
-func (r *Report) granted(l *audit.Line, segment string, n int) {
-	if l.Grant == nil {
-		return
-	}
-	if l.Event == audit.Granted {
-		r.grants[l.Grant.ID] = *l.Grant
-		return
-	}
-	if _, ok := r.grants[l.Grant.ID]; !ok {
-		r.find("audit/%s:%d: grant %s was %s, and nobody had given it", segment, n, l.Grant.ID, l.Event)
-	}
-	delete(r.grants, l.Grant.ID)
 }

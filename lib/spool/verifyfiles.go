@@ -12,20 +12,20 @@ import (
 	"pulse/lib/task"
 )
 
-// verifyFiles checks the files of all tasks, and the ids of those that were pruned. From
+// verifyTasks checks the files of all tasks, and the ids of those that were pruned. From
 // here on the report notes which tasks the log speaks of again.
-func (s *Spool) verifyFiles(r *Report) error {
+func (r *verifier) verifyTasks() error {
 	r.touched = map[string]bool{}
 	known := map[taskID]bool{}
-	err := s.disk.Names(prunedDir, func(name string) error { return s.verifyShard(r, prunedDir+"/"+name, known) })
+	err := r.disk.Names(prunedDir, func(name string) error { return r.verifyShard(prunedDir+"/"+name, known) })
 	for i := range besides {
 		if err == nil {
-			err = s.disk.Names(besides[i].dir, func(name string) error { return s.verifyBeside(r, &besides[i], name) })
+			err = r.disk.Names(besides[i].dir, func(name string) error { return r.verifyBeside(&besides[i], name) })
 		}
 	}
 	for _, st := range task.States {
 		if err == nil {
-			err = s.disk.Names(string(st), func(name string) error { return s.verifyTask(r, st, name) })
+			err = r.disk.Names(string(st), func(name string) error { return r.verifyTask(st, name) })
 		}
 	}
 	for id := range r.tasks {
@@ -35,7 +35,7 @@ func (s *Spool) verifyFiles(r *Report) error {
 }
 
 // complete checks that nothing is missing of a task whose files were looked at.
-func (r *Report) complete(id string, known map[taskID]bool) {
+func (r *verifier) complete(id string, known map[taskID]bool) {
 	logged := r.tasks[idOf(id)]
 	if logged.state == "" && !known[idOf(id)] {
 		r.findFile(id, "pruned: it lacks task %s", id)
@@ -51,8 +51,8 @@ func (r *Report) complete(id string, known map[taskID]bool) {
 }
 
 // verifyAgain reads the log on, and looks again at the tasks that it speaks of.
-func (s *Spool) verifyAgain(r *Report) error {
-	if err := s.readOn(r); err != nil {
+func (r *verifier) verifyAgain() error {
+	if err := r.readOn(); err != nil {
 		return err
 	}
 	shards := map[string]bool{}
@@ -64,32 +64,32 @@ func (s *Spool) verifyAgain(r *Report) error {
 	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
 	known := map[taskID]bool{}
 	for name := range shards {
-		if err := s.verifyShard(r, name, known); err != nil {
+		if err := r.verifyShard(name, known); err != nil {
 			return err
 		}
 	}
 	for id := range r.touched {
-		if err := s.verifyOne(r, id); err != nil {
+		if err := r.verifyOne(id); err != nil {
 			return err
 		}
 		r.complete(id, known)
 	}
-	if s.still(s.at()) { // otherwise they are looked at once more
+	if r.still(r.at()) { // otherwise they are looked at once more
 		r.touched = map[string]bool{}
 	}
 	return nil
 }
 
 // verifyOne checks the files of one task, wherever they may lie.
-func (s *Spool) verifyOne(r *Report, id string) error {
+func (r *verifier) verifyOne(id string) error {
 	r.see(id, 0)
 	for _, st := range task.States {
-		if err := s.verifyTask(r, st, id+".json"); err != nil {
+		if err := r.verifyTask(st, id+".json"); err != nil {
 			return err
 		}
 	}
 	for i := range besides {
-		if err := s.verifyBeside(r, &besides[i], id+besides[i].suffix); err != nil {
+		if err := r.verifyBeside(&besides[i], id+besides[i].suffix); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ const (
 )
 
 // see notes that a file of a task is there, or with 0 that none is yet.
-func (r *Report) see(id string, what uint8) {
+func (r *verifier) see(id string, what uint8) {
 	logged, known := r.tasks[idOf(id)]
 	if !known {
 		return
@@ -129,13 +129,13 @@ type besideKind struct {
 
 // verifyBeside checks a file that lies beside a task: whether it should be there, and
 // what it holds.
-func (s *Spool) verifyBeside(r *Report, kind *besideKind, name string) error {
+func (r *verifier) verifyBeside(kind *besideKind, name string) error {
 	id, named := strings.CutSuffix(name, kind.suffix)
 	if !named || !task.ValidID(id) {
 		r.findFile("", "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
 		return nil
 	}
-	b, err := s.disk.Read(kind.dir + "/" + name)
+	b, err := r.disk.Read(kind.dir + "/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // complete says so
 	}
@@ -151,8 +151,8 @@ func (s *Spool) verifyBeside(r *Report, kind *besideKind, name string) error {
 }
 
 // verifyShard checks a file of ids that were pruned: all of them were, in these states.
-func (s *Spool) verifyShard(r *Report, name string, known map[taskID]bool) error {
-	b, err := s.disk.Read(name)
+func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
+	b, err := r.disk.Read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -181,13 +181,13 @@ func (s *Spool) verifyShard(r *Report, name string, known map[taskID]bool) error
 }
 
 // verifyTask checks a file of a state.
-func (s *Spool) verifyTask(r *Report, st task.State, name string) error {
+func (r *verifier) verifyTask(st task.State, name string) error {
 	id, named := strings.CutSuffix(name, ".json")
 	if !named || !task.ValidID(id) {
 		r.findFile("", "%s/%s: the log knows nothing of it", st, name)
 		return nil
 	}
-	b, err := s.disk.Read(string(st) + "/" + name)
+	b, err := r.disk.Read(string(st) + "/" + name)
 	logged, known := r.tasks[idOf(id)]
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

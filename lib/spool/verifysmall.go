@@ -4,52 +4,35 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"slices"
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"strings"
 )
 
 // verifySmall checks all that is read in little time: what is not a file of a task. It
 // may be done again.
-func (s *Spool) verifySmall(r *Report) error {
-	r.small = nil
-	return errors.Join(
-		s.verifyYes(r), s.verifyHold(r), s.verifyPositions(r), s.verifyOutbox(r),
-		s.verifyAgenda(r), s.verifyStarts(r), s.verifyCheckpoint(r))
+func (r *verifier) verifySmall() error {
+	r.fewFiles = nil
+	return errors.Join(r.verifyFew(), r.verifyHold(), r.verifyOutboxes(), r.verifyAgenda(), r.verifyStarts(), r.verifyCheckpoint())
 }
 
-// verifyYes checks that approvals, grants and sessions are those of the log: none that
-// nobody gave, and none gone.
-func (s *Spool) verifyYes(r *Report) error {
-	want, maybe := map[string][]byte{}, map[string][]byte{}
-	for id, a := range r.approvals {
-		want[approvalFile(id)] = a.Append(nil)
-	}
-	for id, a := range r.spent { // only a queue that has approvers keeps it
-		maybe[spentFile(id)] = a.Append(nil)
-	}
-	for id, g := range r.grants {
-		want[grantFile(id)] = g.Append(nil)
-	}
-	for id, session := range r.sessions {
-		want[sessionFile(id)] = session.Append(nil)
-	}
-	return s.verifyFew(r, []string{approvalDir, grantDir, sessionDir}, want, maybe)
-}
+// few are the shelves whose files are compared byte for byte.
+var few = []queue.Shelf{queue.Approvals, queue.Grants, queue.Sessions, queue.Positions}
 
-// verifyFew checks that directories hold files that say what they must, or may, and
-// nothing else. A snapshot has none of these directories.
-func (s *Spool) verifyFew(r *Report, dirs []string, want, maybe map[string][]byte) error {
-	for _, dir := range dirs {
-		err := s.disk.Names(dir, func(name string) error {
+// verifyFew checks that these hold files that say what they must, or may, and nothing
+// else. A snapshot has none of these directories.
+func (r *verifier) verifyFew() error {
+	seen := map[string]bool{holdFile: true}
+	for _, shelf := range few {
+		dir := dirOf(shelf)
+		err := r.disk.Names(dir, func(name string) error {
 			name = dir + "/" + name
-			b, err := s.disk.Read(name)
+			b, err := r.disk.Read(name)
 			if err != nil && !notFile(err) {
 				return err
 			}
-			logged, ok := want[name]
-			if !ok {
-				logged = maybe[name]
-			}
-			if delete(want, name); err != nil || logged == nil || !bytes.Equal(b, append(slices.Clip(logged), '\n')) {
+			if seen[name] = true; err != nil || !r.says(name, b) {
 				r.findSmall("%s: the log knows nothing of it, or says something else", name)
 			}
 			return nil
@@ -58,35 +41,52 @@ func (s *Spool) verifyFew(r *Report, dirs []string, want, maybe map[string][]byt
 			return err
 		}
 	}
-	for name := range want {
-		if !s.snapshot {
+	for name := range r.small {
+		if !r.snapshot && !seen[name] {
 			r.findSmall("%s: it is gone", name)
 		}
 	}
 	return nil
 }
 
+// says reports whether the log says, or may say, that a file holds this. The position of
+// a source that was not read further since older versions, which did not log it, has the
+// form of one.
+func (r *verifier) says(name string, b []byte) bool {
+	logged, ok := r.small[name]
+	if !ok {
+		logged, ok = r.may[name]
+	}
+	if rec, err := record.Parse(b); !ok && err == nil && parentOf(name) == positionDir {
+		if p, err := audit.DecodePosition(rec.Value()); err == nil && fileOf(queue.Positions, queue.PositionKey(p.Source)) == name {
+			logged, ok = p.Append(nil), true
+		}
+	}
+	return ok && bytes.Equal(b, withNewline(logged))
+}
+
 // verifyHold checks that a queue that the log has held is. A file made by hand holds
 // one, too.
-func (s *Spool) verifyHold(r *Report) error {
-	b, err := s.disk.Read(holdFile)
+func (r *verifier) verifyHold() error {
+	logged := r.small[holdFile]
+	b, err := r.disk.Read(holdFile)
 	switch {
-	case r.hold == nil && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
+	case logged == nil && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		r.findSmall("%s: it is gone: the log has the queue held", holdFile)
 	case err != nil && !notFile(err):
 		return err
-	case err != nil || !bytes.Equal(b, r.hold):
+	case err != nil || !bytes.Equal(b, withNewline(logged)):
 		r.findSmall("%s: the log says something else", holdFile)
 	}
 	return nil
 }
 
 // verifyAgenda checks that the agenda holds what is open, in its order, and nothing else.
-func (s *Spool) verifyAgenda(r *Report) error {
+func (r *verifier) verifyAgenda() error {
 	listed, last := map[taskID]bool{}, int64(0)
-	err := lines(s.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
+	err := lines(r.disk, agendaFile, agendaWidth, func(off int64, line []byte) (bool, error) {
 		if line[0] == closed {
 			return true, nil
 		}
@@ -106,17 +106,50 @@ func (s *Spool) verifyAgenda(r *Report) error {
 			r.findSmall("%s: it lacks task %x", agendaFile, id)
 		}
 	}
-	return errors.Join(err, s.verifySize(r, agendaFile, s.log.agenda))
+	return errors.Join(err, r.verifySize(agendaFile, r.log.agenda))
 }
 
 // verifySize checks the size of a file: what stands behind it counts, too.
-func (s *Spool) verifySize(r *Report, name string, want int64) error {
-	st, err := s.disk.Stat(name)
+func (r *verifier) verifySize(name string, want int64) error {
+	st, err := r.disk.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && want == 0 {
 		return nil
 	}
 	if err == nil && st.Size != want && !r.Broken {
 		r.findSmall("%s: it has %d bytes, and should have %d", name, st.Size, want)
+	}
+	return err
+}
+
+// verifyOutboxes checks that the outboxes hold what was proposed and not taken yet,
+// and nothing else.
+func (r *verifier) verifyOutboxes() error {
+	seen := map[string]bool{}
+	err := r.disk.Names(outboxDir, func(name string) error {
+		b, err := r.disk.Read(outboxDir + "/" + name)
+		if err != nil && !notFile(err) {
+			return err
+		}
+		parent, named := strings.CutSuffix(name, ".jsonl")
+		logged := r.outboxes[parent]
+		list, err := queue.ReadOutbox(b)
+		same := named && err == nil && len(list) == len(logged) && len(list) > 0
+		for _, one := range list {
+			same = same && logged[one.ID] == one.Digest
+		}
+		if !same {
+			r.findSmall("%s/%s: the log says something else of it", outboxDir, name)
+		}
+		seen[parent] = true
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // a snapshot has none
+	}
+	for parent := range r.outboxes {
+		if !r.snapshot && !seen[parent] {
+			r.findSmall("%s/%s.jsonl: it is gone", outboxDir, parent)
+		}
 	}
 	return err
 }

@@ -9,16 +9,16 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/approval"
 	"pulse/lib/audit"
-	"pulse/lib/disk"
 	"pulse/lib/queue"
-	"pulse/lib/record"
 	"pulse/lib/task"
 )
 
 // view reads the queue.
-type view struct{ *Spool }
+type view struct {
+	*Spool
+	locked bool // by this command: what it finds broken it may mend
+}
 
 // patience is how long View tries without the lock.
 const patience = 250 * time.Millisecond
@@ -34,7 +34,7 @@ func (s *Spool) View(fn func(queue.View) error) error {
 			return err
 		}
 		at := s.at()
-		err := fn(view{s})
+		err := fn(view{s, false})
 		if s.snapshot || s.still(at) {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *Spool) View(fn func(queue.View) error) error {
 	if err := s.recover(); err != nil {
 		return err
 	}
-	return fn(view{s})
+	return fn(view{s, true})
 }
 
 // mark is a place in the log, and what else the checkpoint says of it: the sizes of the
@@ -60,7 +60,7 @@ type mark struct {
 
 func (s *Spool) at() mark {
 	l := &s.log
-	return mark{l.segment, l.head, l.Day, l.size, l.agenda, l.starts, l.Refused}
+	return mark{l.segment, l.head, l.counts.Day, l.size, l.agenda, l.starts, l.counts.Refused}
 }
 
 // still reports whether nothing was committed since at, nor is about to be.
@@ -108,42 +108,40 @@ func (s *Spool) settle() error {
 	}
 }
 
-// State returns where the task lies; an empty state is a task nobody knows.
-func (v view) State(id string) (task.State, error) {
+// Where returns the state in which the task has a file.
+func (v view) Where(id string) (task.State, error) {
 	if !task.ValidID(id) {
 		return "", nil
 	}
 	var all []task.State
 	for _, st := range task.States {
-		_, err := v.disk.Stat(taskFile(st, id))
-		if err == nil {
-			all = append(all, st)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		there, err := v.Has(queue.On(st), id)
+		if err != nil {
 			return "", err
 		}
+		if there {
+			all = append(all, st)
+		}
 	}
-	if len(all) < 2 {
-		return cmp.Or(append(all, "")...), nil
+	st := cmp.Or(append(all, "")...)
+	if len(all) > 1 {
+		left, err := v.left(id)
+		if err != nil {
+			return "", err
+		}
+		if slices.Contains(all, left) {
+			st = left
+		}
 	}
-	logged, err := v.left(id)
-	if err == nil && !slices.Contains(all, logged) {
-		logged = all[0]
+	if st == "" || !v.locked {
+		return st, nil
 	}
-	return logged, err
-}
-
-// Lies reports whether the task has a file in a state.
-func (v view) Lies(st task.State, id string) (bool, error) {
-	_, err := v.disk.Stat(taskFile(st, id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return st, v.single(id, st)
 }
 
 // left returns the state that the log left a task in.
 func (v view) left(id string) (st task.State, err error) {
-	err = v.History(func(l audit.Line) bool {
+	err = v.Back(func(l audit.Line) bool {
 		if l.Task == id && l.Moves() {
 			st = l.To
 			return false
@@ -153,158 +151,92 @@ func (v view) left(id string) (st task.State, err error) {
 	return st, err
 }
 
-// Scan calls fn for the tasks of a state, oldest first, until it returns false. Of
-// open tasks the agenda knows the order; of others it is made here, which takes 24
-// bytes of memory for each.
-func (v view) Scan(st task.State, fn func(id string) (more bool, err error)) error {
-	if st.Open() {
-		return v.Entries(st, func(e queue.Entry) (bool, error) { return fn(e.ID) })
+// single takes the other names of a task file away, if it has any: an older pulse left
+// them where a rename reached the disk by halves.
+func (s *Spool) single(id string, st task.State) error {
+	is, err := s.disk.Stat(taskFile(st, id))
+	if err != nil {
+		return err
 	}
-	list, err := v.byAge(st)
-	for _, f := range list {
-		if more, err := fn(f.id.String()); err != nil || !more {
+	for _, other := range task.States {
+		name := taskFile(other, id)
+		also, err := s.disk.Stat(name)
+		if other == st || err != nil || also.ID != is.ID {
+			continue // a copy made by hand is left to verify
+		}
+		if err := errors.Join(s.disk.Remove(name), s.disk.SyncDir(string(other))); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
-// Count returns how many tasks the log has left in a state.
-func (v view) Count(st task.State) (int, error) { return v.log.counts[st], nil }
-
-// Load reads a task. A file that can't be what it should be gives ErrCorrupt and
-// the little that is known.
-func (v view) Load(st task.State, id string) (queue.Stored, error) {
-	stored := queue.Stored{Task: task.Task{ID: id, State: st}}
-	b, err := v.disk.Read(string(st) + "/" + id + ".json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return stored, fmt.Errorf("%w: %s", queue.ErrUnknown, id)
-	}
-	if notFile(err) {
-		return stored, fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
-	}
-	if err != nil {
-		return stored, err
-	}
-	if err := stored.Parse(b); err != nil {
-		return stored, err
-	}
-	found, err := v.object(metaDir+"/"+id+".json", func(val record.Value) (err error) {
-		stored.Task.Change, err = task.DecodeChange(val)
-		return err
-	})
-	if err == nil && !found { // nothing happened to it since it was added
-		stored.Task.Change = stored.First()
-	}
-	return stored, err
-}
-
-// object reads a small file that holds one object; a file that is absent is no
-// error and not found, one that can't be what it should be is ErrCorrupt.
-func (v view) object(name string, fn func(record.Value) error) (found bool, err error) {
-	b, err := v.disk.Read(name)
-	return parsed(name, b, err, fn)
-}
-
-// held is object for what somebody said: holder is who alone can have written it, 0 if
-// that is nobody, or root.
-func (v view) held(name string, fn func(record.Value) error) (holder int, found bool, err error) {
-	b, holder, err := v.disk.ReadOwned(name)
-	found, err = parsed(name, b, err, fn)
-	return holder, found, err
-}
-
-// parsed is object of what reading a file gave.
-func parsed(name string, b []byte, err error, fn func(record.Value) error) (found bool, _ error) {
+// Has reports whether a thing has a file.
+func (v view) Has(s queue.Shelf, key string) (bool, error) {
+	_, err := v.disk.Stat(fileOf(s, key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil && !notFile(err) {
-		return false, err
-	}
-	if err == nil {
-		var rec *record.Record
-		if rec, err = record.Parse(b); err == nil {
-			err = fn(rec.Value())
-		}
-	}
-	if err != nil {
-		return true, fmt.Errorf("%w: %s: %w", queue.ErrCorrupt, name, err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
-// Approval returns the task's approval, or nil. One that can't be read, or that is
-// for another task, is ErrCorrupt.
-func (v view) Approval(id string) (*approval.Approval, error) {
-	var a approval.Approval
-	holder, found, err := v.held(approvalFile(id), func(val record.Value) (err error) {
-		if a, err = approval.Decode(val); err == nil && a.Task != id {
-			err = fmt.Errorf("it is for task %s", a.Task)
-		}
-		return err
-	})
-	if !found || err != nil {
-		return nil, err
+// Get reads a thing. What lies where its file should and is not one, or not one that
+// this account may read, is ErrCorrupt: unlike an I/O error that is no reason to stop.
+func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
+	switch s {
+	case queue.Pruned:
+		return v.pruned(key)
+	case queue.Approvals, queue.Grants:
+		item.Bytes, item.Writer, err = v.disk.ReadOwned(fileOf(s, key))
+	default:
+		item.Bytes, err = v.disk.Read(fileOf(s, key))
 	}
-	a.Holder = holder
-	return &a, nil
-}
-
-// Grants returns all grants, oldest first. One that can't be read is good for
-// nothing, and left out.
-func (v view) Grants() ([]approval.Grant, error) {
-	names, err := disk.List(v.disk, grantDir)
-	if err != nil {
-		return nil, err
-	}
-	var grants []approval.Grant
-	for _, name := range names {
-		var g approval.Grant
-		holder, _, err := v.held(grantDir+"/"+name, func(val record.Value) (err error) {
-			g, err = approval.DecodeGrant(val)
-			return err
-		})
-		g.Holder = holder
-		if errors.Is(err, queue.ErrCorrupt) || err == nil && g.ID+".json" != name {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		grants = append(grants, g)
-	}
-	slices.SortFunc(grants, func(a, b approval.Grant) int { return a.Given.Compare(b.Given) })
-	return grants, nil
-}
-
-// Held returns the line of the hold that stops every run, or nil.
-func (v view) Held() (*audit.Line, error) {
-	b, err := v.disk.Read(holdFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil && !notFile(err) {
-		return nil, err
-	}
-	l, err := audit.Parse(b)
-	if err != nil {
-		l = audit.Line{} // made by hand: it holds all the same
-	}
-	return &l, nil
-}
-
-// Result returns what the task's worker printed, or nothing.
-func (v view) Result(id string) ([]byte, error) {
-	b, err := v.disk.Read(resultDir + "/" + id)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return item, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
 	}
 	if notFile(err) {
 		err = fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
 	}
-	return b, err
+	return item, err
 }
 
-// Refused returns how many records the policy rejected on the last day it did.
-func (v view) Refused() (day string, n int) { return v.log.Day, v.log.Refused }
+// Each calls fn for the keys of a shelf, oldest first, until it returns false. The order
+// of open tasks is that of the agenda. A shelf that a snapshot does not have is empty.
+func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
+	if st := task.State(s); st.Open() {
+		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
+	}
+	type file struct {
+		key  string
+		made time.Time
+	}
+	var all []file
+	err := v.disk.Names(dirOf(s), func(name string) error {
+		key, ok := keyOf(s, name)
+		if !ok {
+			return nil
+		}
+		st, err := v.disk.Stat(fileOf(s, key))
+		if err == nil {
+			all = append(all, file{key, st.Mtime})
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	})
+	if err != nil && !(v.snapshot && errors.Is(err, fs.ErrNotExist)) {
+		return err
+	}
+	slices.SortFunc(all, func(a, b file) int {
+		return cmp.Or(a.made.Compare(b.made), cmp.Compare(a.key, b.key))
+	})
+	for _, f := range all {
+		if more, err := fn(f.key, f.made); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// Counts returns how many tasks the log has left in each state, and what was refused.
+func (v view) Counts() queue.Counts { return v.log.counts }

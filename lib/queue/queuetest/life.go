@@ -1,0 +1,373 @@
+package queuetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/policy"
+	"pulse/lib/proposal"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// Operation is one command's worth of changes.
+type Operation struct {
+	Name string
+	Do   func(s queue.Store, now time.Time) error
+}
+
+// Epoch is when these lives begin.
+var Epoch = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+
+// Source is the mailbox of Mail.
+const Source = "imaps://me@t/INBOX"
+
+const member = `"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,` +
+	`"automatic":false,"reason":"authenticated_owner","why":""%s},"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`
+
+// Policy is the policy of these lives.
+var Policy = func() *policy.Policy {
+	p := policy.Default()
+	p.Owners = []string{"me@example.com"}
+	return p
+}()
+
+// Mail is an authorized mail with a UID.
+func Mail(uid int, outcome terms.Outcome) string {
+	return fmt.Sprintf(`{"message":{"source":%q,"uid":%d,"uidvalidity":7,"id":"<%d@t>","received":"2026-11-21T06:00:00Z"},`,
+		Source, uid, uid) + fmt.Sprintf(member, "", "read_public", outcome)
+}
+
+// Mails are n mails that are allowed, from a UID on.
+func Mails(from, n int) []string {
+	var list []string
+	for i := range n {
+		list = append(list, Mail(from+i, terms.Allow))
+	}
+	return list
+}
+
+// Effect is something an agent wants to send, and has to be approved.
+func Effect(n int) string {
+	return fmt.Sprintf(`{"request":{"action":"external_send","target":"bob@partner.example","args":{"n":%d}},`, n) +
+		fmt.Sprintf(member, `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`, "external_send", terms.Confirm)
+}
+
+// SessionMail is a mail that was classified under a session.
+func SessionMail(uid int, id string) string {
+	return strings.Replace(Mail(uid, terms.Allow), `"trust":"owner_verified_email"`, `"trust":"approved_session","session":"`+id+`"`, 1)
+}
+
+// Add takes records into the queue.
+func Add(lines ...string) Operation {
+	return Operation{fmt.Sprintf("add %d", len(lines)), func(s queue.Store, now time.Time) error {
+		b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
+		for _, l := range lines {
+			rec, err := record.Parse([]byte(l), queue.Members...)
+			if err == nil {
+				err = b.Put(rec)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return b.Commit(func([]byte) error { return nil })
+	}}
+}
+
+// Update is an operation of one Update.
+func Update(name string, fn func(tx *queue.Tx, now time.Time) error) Operation {
+	return Operation{name, func(s queue.Store, now time.Time) error {
+		return queue.Update(s, func(tx *queue.Tx) error { return fn(tx, now) })
+	}}
+}
+
+// First loads the oldest task of a state.
+func First(v queue.View, st task.State) (s queue.Stored, found bool, err error) {
+	err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+		found = true
+		s, err = queue.Load(v, st, id)
+		return false, err
+	})
+	return s, found, err
+}
+
+// onFirst is an operation on the oldest task of a state, if there is one.
+func onFirst(name string, st task.State, fn func(tx *queue.Tx, s *queue.Stored, now time.Time) error) Operation {
+	return Update(name, func(tx *queue.Tx, now time.Time) error {
+		s, found, err := First(tx, st)
+		if !found || err != nil {
+			return err
+		}
+		return fn(tx, &s, now)
+	})
+}
+
+// Start starts the oldest task: an ask, or an effect with this action.
+func Start(effect terms.Action) Operation {
+	return Update("start "+string(effect), func(tx *queue.Tx, now time.Time) error {
+		run := queue.Run{Policy: Policy, Effect: effect, Max: 1, Now: func() time.Time { return now }}
+		_, _, err := run.Next(tx, func(string) error { return nil })
+		return err
+	})
+}
+
+// Finish ends the worker that was started first.
+func Finish(end queue.End) Operation {
+	return onFirst(fmt.Sprintf("finish %d", end.Exit), task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		a, err := startedOn(tx, s.Task.ID)
+		if err != nil {
+			return err
+		}
+		_, err = queue.Finish(tx, &queue.Claim{Stored: *s, Approval: a}, end, &Policy.Limits, now)
+		return err
+	})
+}
+
+// startedOn returns the approval that a run which started a task still knows, though
+// it was spent.
+func startedOn(v queue.View, id string) (a *approval.Approval, err error) {
+	if a, err = queue.ApprovalOf(v, id); a != nil || err != nil {
+		return a, err
+	}
+	err = v.Back(func(l audit.Line) bool {
+		if l.Task == id && l.Event != task.Started {
+			a = l.Approval
+			return false
+		}
+		return true
+	})
+	return a, err
+}
+
+// lasting is a yes that is still good when the clock has ticked a few times.
+func lasting(s *queue.Stored, now time.Time) approval.Approval {
+	yes := queue.Yes(s, "me", approval.Terminal, now)
+	yes.Expires = now.Add(9999 * time.Hour)
+	return yes
+}
+
+// Operations on the oldest tasks of a state.
+var (
+	Approve = onFirst("approve", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		return queue.Approve(tx, s, lasting(s, now), now)
+	})
+	Deny = onFirst("deny", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		return queue.Deny(tx, s, "me", approval.Terminal, "not wanted", now)
+	})
+	Requeue = onFirst("requeue", task.Rejected, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		return queue.Requeue(tx, s, lasting(s, now), now)
+	})
+	Reap = Update("reap and expire", func(tx *queue.Tx, now time.Time) error {
+		if _, err := queue.Reap(tx, &Policy.Limits, now, func(string) bool { return true }); err != nil {
+			return err
+		}
+		_, err := queue.Expire(tx, time.Hour, now)
+		return err
+	})
+	Consume = Update("consume", func(tx *queue.Tx, now time.Time) error {
+		_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal}, "bob@partner.example", "", now)
+		if errors.Is(err, queue.ErrNoGrant) {
+			return nil
+		}
+		return err
+	})
+	Cancel = Update("cancel", func(tx *queue.Tx, now time.Time) error {
+		s, found, err := First(tx, task.Running)
+		if !found && err == nil {
+			s, found, err = First(tx, task.Scheduled)
+		}
+		if !found || err != nil {
+			return err
+		}
+		_, err = queue.Cancel(tx, s.Task.ID, "me", now)
+		return err
+	})
+	CancelAll = Update("cancel all", func(tx *queue.Tx, now time.Time) error {
+		return tx.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
+			_, err := queue.Cancel(tx, id, "me", now)
+			return true, err
+		})
+	})
+	Prune = Update("prune", func(tx *queue.Tx, now time.Time) error {
+		for _, st := range []task.State{task.Completed, task.Rejected, task.Failed} {
+			err := tx.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+				return true, tx.Move(audit.Line{Time: now, Event: task.Pruned, Task: id, From: st})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	Chores = Update("chores", func(tx *queue.Tx, now time.Time) error {
+		run := queue.Run{Policy: Policy, Max: 1, Now: func() time.Time { return now }}
+		_, err := run.Chores(tx, now)
+		return err
+	})
+	Nothing = Update("nothing", func(*queue.Tx, time.Time) error { return nil })
+	Refuse  = Add(Mail(900, terms.Reject), Mail(901, terms.Reject))
+)
+
+// Grant gives a yes ahead.
+func Grant(id string) Operation {
+	return Update("grant", func(tx *queue.Tx, now time.Time) error {
+		return queue.Grant(tx, approval.Grant{ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(9999 * time.Hour)})
+	})
+}
+
+// Session opens a session.
+func Session(id string, uses int, d time.Duration) Operation {
+	return Update("session", func(tx *queue.Tx, now time.Time) error {
+		return queue.OpenSession(tx, approval.Session{
+			ID: id, Sender: "me@example.com", Max: uses, Left: uses, By: "me", Level: approval.Terminal, Opened: now, Expires: now.Add(d),
+		})
+	})
+}
+
+// EndSession ends the session that was opened first.
+var EndSession = Update("end session", func(tx *queue.Tx, now time.Time) error {
+	list, err := queue.SessionsOf(tx)
+	if len(list) == 0 || err != nil {
+		return err
+	}
+	return queue.EndSession(tx, list[0].ID, "me", approval.Terminal, now)
+})
+
+// Brake holds or releases the queue.
+func Brake(e task.Event) Operation {
+	return Update(string(e), func(tx *queue.Tx, now time.Time) error {
+		return tx.Log(audit.Line{Time: now, Event: e, By: "me"})
+	})
+}
+
+// Propose ends a worker well, which proposes to send something, to read, to note
+// something on its own task and to close it, which is not legal.
+func Propose(n int) Operation {
+	return onFirst("propose", task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		out := fmt.Sprintf(`{"action":"external_send","target":"bob%d@partner.example","args":{"text":"hi"}}`+"\n", n) +
+			`{"action":"read_public","args":{"q":"news"}}` + "\n" +
+			`{"action":"read_public","args":{"q":"news"}}` + "\n" +
+			`{"action":"write_local","tool":"task.note","args":{"task":"` + s.Task.ID + `","text":"seen"}}` + "\n" +
+			`{"action":"write_local","tool":"task.close","args":{"task":"` + s.Task.ID + `"}}` + "\n" +
+			"no proposal\n"
+		list, discarded := proposal.Read([]byte(out), false, nil)
+		end := queue.End{Result: []byte(out), Proposals: &queue.Proposals{List: list, Discarded: discarded}}
+		_, err := queue.Finish(tx, &queue.Claim{Stored: *s}, end, &Policy.Limits, now)
+		return err
+	})
+}
+
+// Proposed calls fn for the lines of all outboxes.
+func Proposed(s queue.Store, fn func(line string)) error {
+	var all strings.Builder
+	err := s.View(func(v queue.View) error {
+		all.Reset()
+		parents, err := queue.Proposers(v)
+		for _, parent := range parents {
+			var file []byte
+			if err == nil {
+				file, err = queue.OutboxOf(v, parent)
+			}
+			all.Write(file)
+		}
+		return err
+	})
+	for line := range strings.Lines(all.String()) {
+		fn(line)
+	}
+	return err
+}
+
+// Take decides on all that was proposed and adds it: reads are rejected, so that
+// every kind of receipt is there.
+var Take = Operation{"take", func(s queue.Store, now time.Time) error {
+	var lines []string
+	err := Proposed(s, func(line string) { lines = append(lines, Decided(line)) })
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	return Add(lines...).Do(s, now)
+}}
+
+// Decided is a line of an outbox with a decision.
+func Decided(line string) string {
+	action, outcome := terms.WriteLocal, terms.Allow
+	if strings.Contains(line, `"action":"external_send"`) {
+		action, outcome = terms.ExternalSend, terms.Confirm
+	} else if strings.Contains(line, `"action":"read_public"`) {
+		action, outcome = terms.ReadPublic, terms.Reject
+	}
+	return strings.TrimSuffix(line, "}\n") + fmt.Sprintf(`,"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`, action, outcome)
+}
+
+// Life is a life with everything in it, across the turn of a month.
+var Life = []Operation{
+	Add(Mails(1, 1)...),
+	Add(Mails(1, 6)...), // the first one is known
+	Refuse,
+	Start(""),
+	Finish(queue.End{Exit: 0, Result: []byte("done\n")}),
+	Start(""),
+	Finish(queue.End{Exit: 1, Result: []byte("half\n")}),
+	Add(Effect(1), Effect(2)),
+	Approve,
+	Start(terms.ExternalSend),
+	Finish(queue.End{Exit: 75}),
+	Start(terms.ExternalSend),
+	Finish(queue.End{Exit: 1}),
+	Approve,
+	Start(terms.ExternalSend),
+	Reap,
+	Deny,
+	Grant("a1"),
+	Grant("a2"),
+	Consume,
+	Brake(audit.Held),
+	Brake(audit.Released),
+	Start(""),
+	Finish(queue.End{Exit: 0}),
+	Add(Mail(50, terms.Review), Effect(3), Mail(51, terms.Allow)),
+	Start(""),
+	Start(""),
+	Start(""),
+	Reap,
+	Consume,
+	Cancel,
+	Start(""),
+	Cancel,
+	Requeue,
+	Prune,
+	Add(Mails(1, 6)...), // those that were pruned are known
+	Prune,
+	Session("b1", 3, 9999*time.Hour),
+	Add(SessionMail(60, "b1")),
+	Add(SessionMail(60, "b1"), SessionMail(61, "b1"), SessionMail(62, "b1"), SessionMail(63, "b1")), // one is known, one too many
+	Session("b2", 5, 9999*time.Hour),
+	Session("b3", 1, 9999*time.Hour), // and b2 ends
+	Add(SessionMail(64, "b2"), SessionMail(65, "b3")),
+	Session("b4", 9, time.Hour),
+	Add(SessionMail(66, "b4")), // too late
+	Session("b5", 9, 9999*time.Hour),
+	EndSession,
+	Start(""),
+	Cancel,
+	Add(Mails(70, 2)...),
+	Start(""),
+	Propose(1),
+	Take,
+	Chores, // a draft and a note
+	Chores, // a close
+	Start(""),
+	Propose(2),
+	Prune,
+	Take,
+	Take,
+	Chores,
+}

@@ -1,0 +1,336 @@
+// Package queuetest holds what every store of package queue must pass, and a store in
+// memory: the life of a queue with everything in it (Life), the story that a store
+// tells of it (Dump), and Check, which interrupts that life in each of its steps.
+//
+// Invariant: Memory is the simplest store that keeps the promises of queue.Store. It
+// holds nothing but the log and what queue.Changes makes of it, so that a store which
+// tells another story than Memory is wrong. Caveat: it is for tests; nothing is durable.
+package queuetest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// Memory is a store in memory.
+type Memory struct {
+	mu sync.Mutex
+	kept
+
+	// Fail is asked before each step of a View or an Update, by the name of the method
+	// or, where a line is carried out, of its event; may be nil.
+	Fail func(step string) error
+}
+
+// kept is what a store keeps; Update works on a copy of it.
+type kept struct {
+	lines  []audit.Line
+	head   string
+	counts queue.Counts
+	open   []queue.Entry
+	starts []queue.Start
+	things map[queue.Shelf]map[string]thing
+}
+
+type thing struct {
+	bytes []byte
+	made  time.Time
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory {
+	return &Memory{kept: kept{head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, things: map[queue.Shelf]map[string]thing{}}}
+}
+
+func (k *kept) clone() kept {
+	c := kept{slices.Clone(k.lines), k.head, k.counts, slices.Clone(k.open), slices.Clone(k.starts), map[queue.Shelf]map[string]thing{}}
+	c.counts.Tasks = maps.Clone(k.counts.Tasks)
+	for s, m := range k.things {
+		c.things[s] = maps.Clone(m)
+	}
+	return c
+}
+
+func (m *Memory) fail(step string) error {
+	if m.Fail == nil {
+		return nil
+	}
+	return m.Fail(step)
+}
+
+// View implements queue.Store.
+func (m *Memory) View(fn func(queue.View) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fn(view{m})
+}
+
+// Update implements queue.Store.
+func (m *Memory) Update(fn func(queue.View) (*queue.Commit, error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, err := fn(view{m})
+	if err != nil {
+		return err
+	}
+	next := m.clone()
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		l.Prev, l.More = next.head, i < len(c.Lines)-1
+		if err := m.fail(string(l.Event)); err != nil {
+			return err
+		}
+		if err := next.carryOut(l, c.Blobs); err != nil {
+			return err
+		}
+	}
+	next.counts.Refused += c.Unlisted
+	m.kept = next
+	return nil
+}
+
+// carryOut makes everything say what a line says.
+func (k *kept) carryOut(l *audit.Line, blobs []queue.Blob) error {
+	k.lines, k.head = append(k.lines, *l), audit.Hash(l.Append(nil))
+	k.counts.Count(l)
+	k.index(l)
+	for _, c := range queue.Changes(l) {
+		if err := k.change(l, &c, blobs); err != nil {
+			return fmt.Errorf("%s %s: %w", l.Event, c.Shelf, err)
+		}
+	}
+	return nil
+}
+
+// index keeps what is open and what was started.
+func (k *kept) index(l *audit.Line) {
+	at := slices.IndexFunc(k.open, func(e queue.Entry) bool { return e.ID == l.Task })
+	switch {
+	case l.Moves() && at >= 0 && l.To.Open():
+		k.open[at] = queue.EntryOf(l)
+	case l.Moves() && at >= 0:
+		k.open = slices.Delete(k.open, at, at+1)
+	case l.To.Open():
+		k.open = append(k.open, queue.EntryOf(l))
+	}
+	switch l.Event {
+	case task.Started:
+		e := queue.EntryOf(l)
+		k.starts = append(k.starts, queue.Start{Time: l.Time, Kind: e.Kind, External: e.External, Sender: e.Sender})
+	case audit.ClockBack:
+		for i := range k.starts {
+			if k.starts[i].Time.After(l.Time) {
+				k.starts[i].Time = l.Time
+			}
+		}
+	}
+}
+
+func (k *kept) change(l *audit.Line, c *queue.Change, blobs []queue.Blob) error {
+	shelf := k.shelf(c.Shelf)
+	switch was, there := shelf[c.Key]; {
+	case c.From != "":
+		from := k.shelf(c.From)
+		if moved, ok := from[c.Key]; ok {
+			shelf[c.Key] = moved
+		}
+		delete(from, c.Key)
+	case c.Bytes != nil:
+		shelf[c.Key] = thing{c.Bytes, l.Time}
+	case c.Digest != "" || c.Lines != nil:
+		i := slices.IndexFunc(blobs, func(b queue.Blob) bool { return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes) })
+		if i < 0 {
+			return errors.New("nothing was staged that the line has a digest of")
+		}
+		made := blobs[i].Made
+		if made.IsZero() {
+			made = l.Time
+		}
+		shelf[c.Key] = thing{blobs[i].Bytes, made}
+	case c.Less != "" && there:
+		rest, had, err := queue.Without(was.bytes, c.Less)
+		if had {
+			shelf[c.Key] = thing{rest, was.made}
+		}
+		if had && len(rest) == 0 {
+			delete(shelf, c.Key)
+		}
+		return err
+	case c.Gone():
+		delete(shelf, c.Key)
+	}
+	return nil
+}
+
+// is reports whether these bytes are those that a change was staged with.
+func is(c *queue.Change, b []byte) bool {
+	if c.Lines == nil {
+		return task.Digest(b) == c.Digest
+	}
+	lines, err := queue.ReadOutbox(b)
+	return err == nil && slices.Equal(lines, c.Lines)
+}
+
+func (k *kept) shelf(s queue.Shelf) map[string]thing {
+	if k.things[s] == nil {
+		k.things[s] = map[string]thing{}
+	}
+	return k.things[s]
+}
+
+// List implements queue.Store.
+func (m *Memory) List(states []task.State, want func(*queue.Entry) bool) (all []queue.Listed, err error) {
+	err = m.View(func(v queue.View) error {
+		for _, st := range states {
+			l := queue.Listed{State: st}
+			if st.Open() {
+				err = v.Open(st, func(e queue.Entry) (bool, error) {
+					if want(&e) {
+						l.IDs = append(l.IDs, queue.IDOf(e.ID))
+					}
+					return true, nil
+				})
+			} else {
+				err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+					l.IDs = append(l.IDs, queue.IDOf(id))
+					return true, nil
+				})
+			}
+			all = append(all, l)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Match implements queue.Store.
+func (m *Memory) Match(prefix string) (ids []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	begins := func(keys map[string]thing) {
+		for _, id := range slices.Sorted(maps.Keys(keys)) {
+			if strings.HasPrefix(id, prefix) && len(ids) < 2 && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	for _, open := range []bool{true, false} {
+		for _, st := range task.States {
+			if st.Open() == open {
+				begins(m.things[queue.On(st)])
+			}
+		}
+		if open && len(ids) > 0 {
+			return ids, nil
+		}
+	}
+	begins(m.things[queue.Pruned])
+	return ids, nil
+}
+
+type view struct{ m *Memory }
+
+func (v view) Where(id string) (task.State, error) {
+	for _, st := range task.States {
+		if _, ok := v.m.things[queue.On(st)][id]; ok {
+			return st, v.m.fail("Where")
+		}
+	}
+	return "", v.m.fail("Where")
+}
+
+func (v view) Has(s queue.Shelf, key string) (bool, error) {
+	_, ok := v.m.things[s][key]
+	return ok, v.m.fail("Has")
+}
+
+func (v view) Get(s queue.Shelf, key string) (queue.Item, error) {
+	t, ok := v.m.things[s][key]
+	if err := v.m.fail("Get"); err != nil {
+		return queue.Item{}, err
+	}
+	if !ok {
+		return queue.Item{}, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
+	}
+	return queue.Item{Bytes: bytes.Clone(t.bytes)}, nil
+}
+
+func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {
+	if err := v.m.fail("Each"); err != nil {
+		return err
+	}
+	shelf := v.m.things[s]
+	for _, key := range slices.SortedFunc(maps.Keys(shelf), func(a, b string) int {
+		return cmp.Or(shelf[a].made.Compare(shelf[b].made), cmp.Compare(a, b))
+	}) {
+		if more, err := fn(key, shelf[key].made); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v view) Open(st task.State, fn func(queue.Entry) (bool, error)) error {
+	if err := v.m.fail("Open"); err != nil {
+		return err
+	}
+	for _, e := range v.m.open {
+		if st != "" && e.State != st {
+			continue
+		}
+		if more, err := fn(e); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
+	for _, st := range v.m.starts {
+		fn(st)
+	}
+	return v.m.fail("Starts")
+}
+
+func (v view) Counts() queue.Counts { return v.m.clone().counts }
+
+func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
+	lines := v.m.clone().lines
+	return func(fn func([]byte, *audit.Line) error) error {
+		for i := range lines {
+			raw := lines[i].Append(nil)
+			if lines[i].Time.Before(since) || !bytes.Contains(raw, []byte(about)) {
+				continue
+			}
+			if err := fn(raw, &lines[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, v.m.fail("Lines")
+}
+
+func (v view) Back(fn func(audit.Line) bool) error {
+	for _, l := range slices.Backward(v.m.lines) {
+		if !fn(l) {
+			break
+		}
+	}
+	return v.m.fail("Back")
+}
+
+func (v view) Lost() (string, error) { return "", v.m.fail("Lost") }

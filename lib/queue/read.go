@@ -1,0 +1,200 @@
+package queue
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/record"
+	"pulse/lib/task"
+)
+
+// Load reads a task. A file that can't be what it should be gives ErrCorrupt and
+// the little that is known.
+func Load(v View, st task.State, id string) (Stored, error) {
+	stored := Stored{Task: task.Task{ID: id, State: st}}
+	file, err := v.Get(On(st), id)
+	if err == nil {
+		err = stored.Parse(file.Bytes)
+	}
+	if err != nil {
+		return stored, err
+	}
+	_, found, err := get(v, Meta, id, func(val record.Value) (err error) {
+		stored.Task.Change, err = task.DecodeChange(val)
+		return err
+	})
+	if err == nil && !found { // nothing happened to it since it was added
+		stored.Task.Change = stored.First()
+	}
+	return stored, err
+}
+
+// get decodes the object that lies on a shelf. One that is absent is not an error, and
+// not found; one that can't be what it should be is ErrCorrupt.
+func get(v View, s Shelf, key string, decode func(record.Value) error) (writer int, found bool, err error) {
+	item, err := v.Get(s, key)
+	if errors.Is(err, ErrUnknown) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, errors.Is(err, ErrCorrupt), err
+	}
+	rec, err := record.Parse(item.Bytes)
+	if err == nil {
+		err = decode(rec.Value())
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s/%s: %w", ErrCorrupt, s, key, err)
+	}
+	return item.Writer, true, err
+}
+
+// ApprovalOf returns a task's approval, or nil. One that can't be read, or that is for
+// another task, is ErrCorrupt.
+func ApprovalOf(v View, id string) (*approval.Approval, error) {
+	var a approval.Approval
+	writer, found, err := get(v, Approvals, id, func(val record.Value) (err error) {
+		if a, err = approval.Decode(val); err == nil && a.Task != id {
+			err = fmt.Errorf("it is for task %s", a.Task)
+		}
+		return err
+	})
+	if !found || err != nil {
+		return nil, err
+	}
+	a.Holder = writer
+	return &a, nil
+}
+
+// all decodes what lies on a shelf. What can't be read is good for nothing, and left
+// out.
+func all[T any](v View, s Shelf, decode func(record.Value) (T, error), add func(key string, writer int, one T)) error {
+	return v.Each(s, func(key string, _ time.Time) (bool, error) {
+		var one T
+		writer, found, err := get(v, s, key, func(val record.Value) (err error) {
+			one, err = decode(val)
+			return err
+		})
+		if errors.Is(err, ErrCorrupt) {
+			return true, nil
+		}
+		if found && err == nil {
+			add(key, writer, one)
+		}
+		return true, err
+	})
+}
+
+// GrantsOf returns all grants, those given first first.
+func GrantsOf(v View) (grants []approval.Grant, err error) {
+	err = all(v, Grants, approval.DecodeGrant, func(key string, writer int, g approval.Grant) {
+		if g.Holder = writer; g.ID == key {
+			grants = append(grants, g)
+		}
+	})
+	slices.SortFunc(grants, func(a, b approval.Grant) int { return a.Given.Compare(b.Given) })
+	return grants, err
+}
+
+// SessionsOf returns the sessions that were not ended, those opened first first.
+func SessionsOf(v View) (sessions []approval.Session, err error) {
+	err = all(v, Sessions, approval.DecodeSession, func(key string, _ int, s approval.Session) {
+		if s.ID == key {
+			sessions = append(sessions, s)
+		}
+	})
+	slices.SortFunc(sessions, func(a, b approval.Session) int {
+		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
+	})
+	return sessions, err
+}
+
+// Holding returns the line of the hold that stops every run, or nil. A hold that can't
+// be read, for it was made by hand, holds all the same.
+func Holding(v View) (*audit.Line, error) {
+	item, err := v.Get(Hold, "")
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return nil, nil
+	case err != nil && !errors.Is(err, ErrCorrupt):
+		return nil, err
+	}
+	l, err := audit.Parse(item.Bytes)
+	if err != nil {
+		l = audit.Line{}
+	}
+	return &l, nil
+}
+
+// ResultOf returns what a task's worker printed, or nothing.
+func ResultOf(v View, id string) ([]byte, error) {
+	item, err := v.Get(Results, id)
+	if errors.Is(err, ErrUnknown) {
+		return nil, nil
+	}
+	return item.Bytes, err
+}
+
+// OutboxOf returns what a task's worker proposed and is not taken yet: nothing, if
+// that can't be read.
+func OutboxOf(v View, parent string) ([]byte, error) {
+	item, err := v.Get(Outbox, parent)
+	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+		return nil, nil
+	}
+	return item.Bytes, err
+}
+
+// PrunedOf returns the last state of a task that was pruned, "" if it never was.
+func PrunedOf(v View, id string) (last task.State, err error) {
+	item, err := v.Get(Pruned, id)
+	if errors.Is(err, ErrUnknown) {
+		err = nil
+	}
+	return task.State(item.Bytes), err
+}
+
+// PositionOf returns how far a source was read.
+func PositionOf(v View, source string) (p Position, known bool, err error) {
+	_, known, err = get(v, Positions, PositionKey(source), func(val record.Value) (err error) {
+		if p, err = audit.DecodePosition(val); err == nil && p.Source != source {
+			err = errors.New("it is for another source")
+		}
+		return err
+	})
+	return p, known, err
+}
+
+// LastRead returns when a source's position was last moved; zero if none ever was.
+func LastRead(v View) (last time.Time, err error) {
+	err = v.Each(Positions, func(_ string, made time.Time) (bool, error) {
+		last = made // oldest first
+		return true, nil
+	})
+	return last, err
+}
+
+// Proposers returns the tasks that have an outbox, the oldest outbox first.
+func Proposers(v View) (list []string, err error) {
+	err = v.Each(Outbox, func(parent string, _ time.Time) (bool, error) {
+		list = append(list, parent)
+		return true, nil
+	})
+	return list, err
+}
+
+// logged returns the state that the log has left an open task in, "" for any other.
+func logged(v View, id string) (st task.State, err error) {
+	err = v.Open("", func(e Entry) (bool, error) {
+		if e.ID == id {
+			st = e.State
+		}
+		return st == "", nil
+	})
+	return st, err
+}

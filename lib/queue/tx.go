@@ -1,0 +1,200 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/task"
+)
+
+// Commit is what an Update changes: lines of the log, what was staged with them, and
+// how many rejections of this day are only counted.
+type Commit struct {
+	Lines    []audit.Line
+	Blobs    []Blob
+	Unlisted int
+}
+
+// Blob is something staged, of which a line has the digest only.
+type Blob struct {
+	Shelf Shelf
+	Key   string
+	Bytes []byte
+	Made  time.Time // of a task: what keeps their order; zero: now
+}
+
+// Tx is a View in which changes can be staged. Where and Starts show what is staged;
+// all else is the picture from before.
+type Tx struct {
+	View
+	commit    Commit
+	states    map[string]task.State // of the tasks looked at or staged
+	refused   int                   // staged, of day
+	day       string
+	positions []Position
+	read      time.Time // when these were staged
+}
+
+// Update runs fn on a store that nobody else changes meanwhile, and then carries out
+// what it staged: all of it, durably, or nothing if fn or the commit fails.
+func Update(s Store, fn func(*Tx) error) error {
+	return s.Update(func(v View) (*Commit, error) {
+		tx := &Tx{View: v, states: map[string]task.State{}}
+		if err := fn(tx); err != nil {
+			return nil, err
+		}
+		if err := tx.readFurther(); err != nil {
+			return nil, err
+		}
+		return &tx.commit, nil
+	})
+}
+
+// Where returns the task's state, staged changes included.
+func (t *Tx) Where(id string) (st task.State, err error) {
+	st, ok := t.states[id]
+	if !ok {
+		if st, err = t.View.Where(id); err == nil {
+			t.states[id] = st // nobody else can change it now
+		}
+	}
+	return st, err
+}
+
+// Starts calls fn for the starts that count. Those that lie in the future count from
+// now on, and the log says so: the clock went back, and they must not count until it
+// has caught up.
+func (t *Tx) Starts(now time.Time, fn func(Start)) error {
+	var last time.Time
+	err := t.View.Starts(now, func(st Start) {
+		if last = st.Time; st.Time.After(now) {
+			st.Time = now
+		}
+		fn(st)
+	})
+	noted := slices.ContainsFunc(t.commit.Lines, func(l audit.Line) bool { return l.Event == audit.ClockBack })
+	if err == nil && last.Unix() > now.Unix() && !noted {
+		t.log(audit.Line{Time: now, Event: audit.ClockBack})
+	}
+	return err
+}
+
+// Add stages a new task file in the state the line leads to. It fails if the id is
+// known in any state.
+func (t *Tx) Add(file []byte, line audit.Line) error {
+	if err := t.legal(&line); err != nil {
+		return err
+	}
+	made := line.Time.Add(time.Duration(len(t.commit.Lines))) // a nanosecond apart keeps the order
+	t.commit.Blobs = append(t.commit.Blobs, Blob{On(line.To), line.Task, file, made})
+	t.log(line)
+	return nil
+}
+
+// Move stages a transition. It is a compare-and-swap: the task must be in the state
+// that the line names.
+func (t *Tx) Move(line audit.Line) error {
+	if err := t.legal(&line); err != nil {
+		return err
+	}
+	t.log(line)
+	return nil
+}
+
+func (t *Tx) legal(line *audit.Line) error {
+	st, err := t.Where(line.Task)
+	if err != nil {
+		return err
+	}
+	if st != line.From {
+		return fmt.Errorf("%w: %s is in %q, not in %q", ErrConflict, line.Task, st, line.From)
+	}
+	return task.Legal(line.Event, line.From, line.To)
+}
+
+// Stage stages what the next line has a digest of.
+func (t *Tx) Stage(s Shelf, key string, b []byte) {
+	t.commit.Blobs = append(t.commit.Blobs, Blob{Shelf: s, Key: key, Bytes: b})
+}
+
+// Log stages a line that moves no task.
+func (t *Tx) Log(line audit.Line) error {
+	if line.Moves() {
+		return fmt.Errorf("queue: %s moves a task", line.Event)
+	}
+	t.log(line)
+	return nil
+}
+
+func (t *Tx) log(line audit.Line) {
+	if line.Moves() {
+		t.states[line.Task] = line.To
+	}
+	t.commit.Lines = append(t.commit.Lines, line)
+}
+
+// MaxRefusals is how many policy rejections of one day get a line of their own in
+// the audit log; the others are counted.
+const MaxRefusals = 1000
+
+// Refuse counts a rejection of the day, and stages its line unless the day has had
+// its share of them.
+func (t *Tx) Refuse(line audit.Line) error {
+	before := t.Counts()
+	if day := line.Time.UTC().Format(time.DateOnly); day != t.day {
+		t.day, t.refused, t.commit.Unlisted = day, 0, 0
+	}
+	if t.refused++; before.Day == t.day {
+		before.Refused += t.refused
+	} else {
+		before.Refused = t.refused
+	}
+	switch n := before.Refused; {
+	case n <= MaxRefusals:
+		return t.Log(line)
+	case n == MaxRefusals+1:
+		t.log(audit.Line{Time: line.Time, Event: audit.Limited})
+	}
+	t.commit.Unlisted++
+	return nil
+}
+
+// Position stages how far a source was read.
+func (t *Tx) Position(p Position, now time.Time) {
+	t.positions, t.read = append(t.positions, p), now
+}
+
+// readFurther puts the sources that were read further into the last line that is
+// staged, or into one of its own: so the log says what the store has of them.
+func (t *Tx) readFurther() error {
+	var further []Position
+	for _, p := range t.positions {
+		old, known, err := PositionOf(t, p.Source)
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		if !known || err != nil || !backwards(&old, &p) {
+			further = append(further, p)
+		}
+	}
+	if len(further) == 0 {
+		return nil
+	}
+	if len(t.commit.Lines) == 0 {
+		t.log(audit.Line{Time: t.read, Event: audit.Read})
+	}
+	t.commit.Lines[len(t.commit.Lines)-1].Positions = further
+	return nil
+}
+
+// backwards reports whether p does not lie after old: a replayed record must not set a
+// source back. UIDs of another UIDVALIDITY can't be compared, but times can.
+func backwards(old, p *Position) bool {
+	if old.UIDValidity == p.UIDValidity {
+		return old.UID >= p.UID
+	}
+	return p.Received.Before(old.Received)
+}

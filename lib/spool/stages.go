@@ -1,0 +1,61 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+)
+
+// ReadPosition returns how far a source was read into the queue in dir, for fetch. It
+// takes no lock and writes nothing: the file is replaced whole.
+func ReadPosition(dir, source string) (p queue.Position, known bool, err error) {
+	if err := Trust(dir); err != nil {
+		return p, false, err
+	}
+	d, err := openDisk(dir)
+	if err != nil {
+		return p, false, err
+	}
+	defer d.Close()
+	name := fileOf(queue.Positions, queue.PositionKey(source))
+	b, err := d.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, false, nil
+	}
+	var rec *record.Record
+	if err == nil {
+		rec, err = record.Parse(b)
+	}
+	if err == nil {
+		p, err = audit.DecodePosition(rec.Value())
+	}
+	if err == nil && p.Source != source {
+		err = errors.New("it is for another source")
+	}
+	if err != nil {
+		return queue.Position{}, false, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	}
+	return p, true, nil
+}
+
+// ReadSessions returns the sessions of the queue in dir, for classify: those that
+// expired and were not looked at since among them. done ends the wait for its lock.
+func ReadSessions(dir string, done <-chan struct{}) (list []approval.Session, err error) {
+	s, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	s.Interrupt(done)
+	err = s.View(func(v queue.View) error {
+		list, err = queue.SessionsOf(v)
+		return err
+	})
+	return list, err
+}
