@@ -15,6 +15,7 @@ import (
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/health"
+	"pulse/lib/journal"
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/sandbox"
@@ -127,7 +128,7 @@ func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err err
 // examine checks the chain first: with a broken log nothing else may be readable.
 func examine(s *spool.Spool, f *health.Facts) (list []health.Finding, err error) {
 	report, err := s.VerifyChain()
-	if errors.Is(err, spool.ErrBroken) {
+	if errors.Is(err, journal.ErrBroken) {
 		report.Findings, err = append(report.Findings, err.Error()), nil
 	}
 	if err != nil {
@@ -135,7 +136,7 @@ func examine(s *spool.Spool, f *health.Facts) (list []health.Finding, err error)
 	}
 	f.Chain = report.Findings
 	list, err = health.Look(s, f)
-	if errors.Is(err, spool.ErrBroken) && len(f.Chain) > 0 {
+	if errors.Is(err, journal.ErrBroken) && len(f.Chain) > 0 {
 		return health.Broken(f), nil
 	}
 	return list, err

@@ -333,7 +333,7 @@ func TestWidths(t *testing.T) {
 		line  []byte
 	}{
 		agendaFile: {agendaWidth, appendEntry(nil, &e)}, startsFile: {startsWidth, appendStart(nil, &l)},
-		prunedDir: {prunedWidth, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(log).bytes()},
+		prunedDir: {prunedWidth, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(progress).bytes()},
 	} {
 		if disktest.Sector%c.width != 0 || len(c.line) != c.width {
 			t.Errorf("%s: a line of %d bytes, and the width is %d", name, len(c.line), c.width)

@@ -9,6 +9,9 @@ import (
 	"slices"
 
 	"pulse/lib/audit"
+	"pulse/lib/disk"
+	"pulse/lib/journal"
+	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/task"
 )
@@ -22,17 +25,33 @@ const checkpointSize = 512
 // made anew from the log.
 const layout = 2
 
+// progress is how far the log was carried out, and what that left. A checkpoint says it.
+type progress struct {
+	journal.Log
+	disk   disk.Disk
+	counts queue.Counts
+	layout int   // of the files below
+	agenda int64 // size of the agenda by then
+	starts int64 // and of the starts
+	lost   bool  // there was no checkpoint: everything is read again
+}
+
+// begin is the progress before the first line.
+func begin(d disk.Disk) progress {
+	return progress{Log: journal.New(d), disk: d, counts: queue.Counts{Tasks: map[task.State]int{}}}
+}
+
 // checkpoint says how far the log was carried out durably, and how many tasks that
 // leaves in each state. It is never synced itself: an older one only means that
 // more is done again, which changes nothing.
-func (l *log) checkpoint() error { return l.disk.WriteAt(checkpointFile, 0, l.bytes()) }
+func (l *progress) checkpoint() error { return l.disk.WriteAt(checkpointFile, 0, l.bytes()) }
 
 // bytes returns what the checkpoint holds.
-func (l *log) bytes() []byte {
+func (l *progress) bytes() []byte {
 	var o record.Object
-	o.Str("segment", l.segment)
-	o.Int("size", l.size)
-	o.Str("head", l.head)
+	o.Str("segment", l.Segment)
+	o.Int("size", l.Size)
+	o.Str("head", l.Head)
 	o.Int("layout", layout)
 	o.Int("agenda", l.agenda)
 	o.Int("starts", l.starts)
@@ -68,7 +87,7 @@ var errNone = errors.New("there is no checkpoint")
 
 // loadCheckpoint reads the checkpoint. The log was synced before it was written, so
 // it names a line of the log: if not, somebody cut or changed one of them.
-func (l *log) loadCheckpoint(segments []string) error {
+func (l *progress) loadCheckpoint(segments []string) error {
 	b, err := l.disk.Read(checkpointFile)
 	if errors.Is(err, fs.ErrNotExist) || notFile(err) {
 		return errNone
@@ -80,36 +99,36 @@ func (l *log) loadCheckpoint(segments []string) error {
 	if err == nil {
 		err = rec.Value().Each(l.field)
 	}
-	if err != nil || l.layout != layout || l.size < 0 || l.agenda < 0 || l.agenda%agendaWidth != 0 || l.starts < 0 || l.starts%startsWidth != 0 {
+	if err != nil || l.layout != layout || l.Size < 0 || l.agenda < 0 || l.agenda%agendaWidth != 0 || l.starts < 0 || l.starts%startsWidth != 0 {
 		return errNone
 	}
 	if !summed(b) {
 		return errEdited
 	}
-	if l.segment == "" && len(segments) > 0 {
+	if l.Segment == "" && len(segments) > 0 {
 		return errNone // of the time before the first line
 	}
-	if l.segment != "" && !slices.Contains(segments, l.segment) {
-		return fmt.Errorf("%w: the checkpoint speaks of audit/%s, which is not there", ErrBroken, l.segment)
+	if l.Segment != "" && !slices.Contains(segments, l.Segment) {
+		return fmt.Errorf("%w: the checkpoint speaks of audit/%s, which is not there", journal.ErrBroken, l.Segment)
 	}
-	if l.segment == "" {
+	if l.Segment == "" {
 		return nil
 	}
-	line, err := l.lineBefore(l.size)
-	if err == nil && audit.Hash(line) != l.head {
-		err = fmt.Errorf("%w: audit/%s: byte %d is not where the checkpoint says it was", ErrBroken, l.segment, l.size)
+	line, err := l.LineBefore(l.Segment, l.Size)
+	if err == nil && audit.Hash(line) != l.Head {
+		err = fmt.Errorf("%w: audit/%s: byte %d is not where the checkpoint says it was", journal.ErrBroken, l.Segment, l.Size)
 	}
 	return err
 }
 
-func (l *log) field(name string, v record.Value) error {
+func (l *progress) field(name string, v record.Value) error {
 	switch name {
 	case "segment":
-		return v.Into(&l.segment)
+		return v.Into(&l.Segment)
 	case "size":
-		return v.Into(&l.size)
+		return v.Into(&l.Size)
 	case "head":
-		return v.Into(&l.head)
+		return v.Into(&l.Head)
 	case "layout":
 		return v.Into(&l.layout)
 	case "agenda":
@@ -130,21 +149,41 @@ func (l *log) field(name string, v record.Value) error {
 	return nil
 }
 
-// lineBefore returns the line of the segment that ends at end, without its newline.
-func (l *log) lineBefore(end int64) ([]byte, error) {
-	for back := int64(4 << 10); ; back *= 4 {
-		start := max(0, end-back)
-		b := make([]byte, end-start)
-		n, err := l.disk.ReadAt(auditDir+"/"+l.segment, start, b)
-		if err != nil {
-			return nil, err
-		}
-		line, whole := bytes.CutSuffix(b[:n], []byte("\n"))
-		if n < len(b) || !whole {
-			return nil, fmt.Errorf("%w: audit/%s is shorter than it was", ErrBroken, l.segment)
-		}
-		if i := bytes.LastIndexByte(line, '\n'); i >= 0 || start == 0 {
-			return line[i+1:], nil
-		}
+// load reads the checkpoint. Where there is none, or the agenda is not what it was,
+// the log is read from its beginning.
+func (l *progress) load() error {
+	segments, err := l.Segments()
+	if err != nil {
+		return err
 	}
+	*l = begin(l.disk)
+	err = l.loadCheckpoint(segments)
+	if err == nil {
+		err = errors.Join(l.longEnough(agendaFile, l.agenda), l.longEnough(startsFile, l.starts))
+	}
+	if !errors.Is(err, errNone) {
+		return err
+	}
+	*l = begin(l.disk)
+	l.lost = len(segments) > 0
+	return nil
+}
+
+// longEnough fails if a file lost what it once held, or is something else by now.
+func (l *progress) longEnough(name string, size int64) error {
+	st, err := l.disk.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (st.Size < size || st.Size > size+mostLarge || st.Odd) {
+		return errNone
+	}
+	return err
+}
+
+// behind reports whether lines stand in the log that were not carried out.
+func (l *progress) behind() (bool, error) {
+	segments, err := l.Segments()
+	if err != nil || len(segments) == 0 {
+		return l.lost, err
+	}
+	st, err := l.disk.Stat(auditDir + "/" + segments[len(segments)-1])
+	return l.lost || l.Segment != segments[len(segments)-1] || l.Size != st.Size, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -40,6 +41,9 @@ func (s *Spool) commit(c *queue.Commit) error {
 		if err := s.append(c); err != nil {
 			return err
 		}
+		for i := range c.Lines {
+			s.log.counts.Count(&c.Lines[i])
+		}
 		if err := s.apply(c.Lines, true); err != nil {
 			return err
 		}
@@ -66,9 +70,9 @@ func (s *Spool) append(c *queue.Commit) error {
 	}
 	err := s.stage(files)
 	if err == nil {
-		err = s.log.append(c.Lines)
+		err = s.log.Append(c.Lines)
 	}
-	if err != nil && !errors.Is(err, errUncut) { // else the lines may come back, and need the files
+	if err != nil && !errors.Is(err, journal.ErrUncut) { // else the lines may come back, and need the files
 		for _, f := range files {
 			_ = s.disk.Remove(f.Name) // or the next command does
 		}

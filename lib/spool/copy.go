@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
+	"pulse/lib/journal"
 	"pulse/lib/task"
 )
 
@@ -40,6 +41,9 @@ func (s *Spool) onlyRead() error {
 	s.snapshot = true
 	return nil
 }
+
+// chunk is how much is copied at a time, and how much of the log is read.
+const chunk = 256 << 10
 
 // linkedName is where the files of a snapshot are until they are copied.
 const linkedName = "linked"
@@ -148,17 +152,17 @@ func (s *Spool) replace(root, dir, name string, buf []byte) error {
 
 // copyLog adds to the copy of the log what it lacks. What was committed never changes.
 func (s *Spool) copyLog(root string, buf []byte) error {
-	segments, err := s.log.segments()
+	segments, err := s.log.Segments()
 	if err != nil {
 		return err
 	}
 	for _, segment := range segments {
-		if segment > s.log.segment {
+		if segment > s.log.Segment {
 			continue
 		}
 		name := auditDir + "/" + segment
-		end := s.log.size
-		if segment != s.log.segment {
+		end := s.log.Size
+		if segment != s.log.Segment {
 			st, err := s.disk.Stat(name)
 			if err != nil {
 				return err
@@ -186,7 +190,7 @@ func extend(from disk.Disk, root, name string, end int64, buf []byte) error {
 	for off := info.Size(); off < end; {
 		n, err := from.ReadAt(name, off, buf[:min(int64(len(buf)), end-off)])
 		if err == nil && n == 0 {
-			err = fmt.Errorf("%w: %s is shorter than it was", ErrBroken, name)
+			err = fmt.Errorf("%w: %s is shorter than it was", journal.ErrBroken, name)
 		}
 		if err == nil {
 			_, err = to.WriteAt(buf[:n], off)

@@ -34,7 +34,7 @@ func (unlocked) try() (func(), error)  { return func() {}, nil }
 
 func spoolOn(d *disktest.FS) *Spool {
 	s := &Spool{dir: "/queue", disk: d, lock: unlocked{}}
-	s.log.disk = d
+	s.log = begin(d)
 	return s
 }
 

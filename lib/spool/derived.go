@@ -15,7 +15,7 @@ import (
 // line by line. Verify makes it of the lines that it reads anyway.
 func derived() *Spool {
 	s := &Spool{disk: &memDisk{files: map[string][]byte{}}}
-	s.log = startOf(s.disk)
+	s.log = begin(s.disk)
 	return s
 }
 
@@ -44,14 +44,14 @@ func (r *verifier) verifyCheckpoint() error {
 		return nil // and there is none
 	}
 	got, err := r.disk.Read(checkpointFile)
-	if errors.Is(err, fs.ErrNotExist) && r.log.segment == "" {
+	if errors.Is(err, fs.ErrNotExist) && r.log.Segment == "" {
 		return nil
 	}
 	if err != nil && !notFile(err) {
 		return err
 	}
 	want := r.derived.log
-	want.segment, want.size, want.head, want.agenda = r.log.segment, r.log.size, r.Head, r.log.agenda
+	want.Segment, want.Size, want.Head, want.agenda = r.log.Segment, r.log.Size, r.Head, r.log.agenda
 	if want.counts.Refused >= queue.MaxRefusals && want.counts.Day == r.log.counts.Day {
 		want.counts.Refused = max(want.counts.Refused, r.log.counts.Refused)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
@@ -116,7 +117,7 @@ func TestLinesAfterTheView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lines(count); !errors.Is(err, ErrBroken) {
+	if err := lines(count); !errors.Is(err, journal.ErrBroken) {
 		t.Errorf("a broken line: %v", err)
 	}
 }

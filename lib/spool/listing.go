@@ -171,27 +171,5 @@ func onlyOnce(lists map[task.State][]found) {
 
 // between calls fn for the lines from one place in the log to another.
 func (s *Spool) between(from, to mark, fn func(*audit.Line) error) error {
-	if from == to {
-		return nil
-	}
-	segments, err := s.log.segments()
-	if err != nil {
-		return err
-	}
-	for _, name := range segments {
-		if name < from.segment || name > to.segment {
-			continue
-		}
-		f := forward{disk: s.disk, end: -1}
-		if name == from.segment {
-			f.begin = from.size
-		}
-		if name == to.segment {
-			f.end = to.size
-		}
-		if err := f.segment(name, func(_ []byte, l *audit.Line) error { return fn(l) }); err != nil {
-			return s.hint(err)
-		}
-	}
-	return nil
+	return s.hint(s.log.Between(from.Mark, to.Mark, fn))
 }

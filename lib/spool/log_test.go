@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"pulse/lib/audit"
-	"pulse/lib/disk"
 	"pulse/lib/fault"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -84,10 +84,10 @@ func TestCheckpointAheadOfTheLog(t *testing.T) {
 	} {
 		write(t, name, resummed(content))
 		again := opened(t, s.dir)
-		if err := again.View(func(queue.View) error { return nil }); !errors.Is(err, ErrBroken) {
+		if err := again.View(func(queue.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
 			t.Errorf("%s: View: %v", what, err)
 		}
-		if err := nothing.do(again, epoch); !errors.Is(err, ErrBroken) {
+		if err := nothing.do(again, epoch); !errors.Is(err, journal.ErrBroken) {
 			t.Errorf("%s: Update: %v", what, err)
 		}
 		if report, err := again.Verify(""); err == nil && len(report.Findings) == 0 {
@@ -195,7 +195,7 @@ func TestBrokenLogStopsTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := nothing.do(s, epoch)
-	if !errors.Is(err, ErrBroken) || fault.KindOf(err) != fault.Failed || !strings.Contains(fault.HintOf(err), "verify") {
+	if !errors.Is(err, journal.ErrBroken) || fault.KindOf(err) != fault.Failed || !strings.Contains(fault.HintOf(err), "verify") {
 		t.Errorf("%v, hint %q", err, fault.HintOf(err))
 	}
 	report, err := s.Verify("")
@@ -210,7 +210,7 @@ func TestCutLogStopsTheQueue(t *testing.T) {
 	if err := os.Truncate(segment(s.dir), 10); err != nil {
 		t.Fatal(err)
 	}
-	if err := nothing.do(s, epoch); !errors.Is(err, ErrBroken) {
+	if err := nothing.do(s, epoch); !errors.Is(err, journal.ErrBroken) {
 		t.Error(err)
 	}
 }
@@ -271,25 +271,4 @@ func TestClockGoesBack(t *testing.T) {
 		t.Error(list)
 	}
 	whole(t, s)
-}
-
-// endless is a disk whose files have no end, and no newline.
-type endless struct {
-	disk.Disk
-	reads int
-}
-
-func (d *endless) ReadAt(_ string, _ int64, b []byte) (int, error) {
-	d.reads++
-	return len(b), nil
-}
-
-// TestEndlessLine: a line that is too long is found out in a few reads: what was read is
-// not copied for each chunk of it.
-func TestEndlessLine(t *testing.T) {
-	d := &endless{}
-	in := lineReader{disk: d, name: "x"}
-	if _, err := in.next(); !errors.Is(err, ErrBroken) || d.reads > 30 {
-		t.Errorf("%d reads, %v", d.reads, err)
-	}
 }

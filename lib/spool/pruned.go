@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -72,7 +73,7 @@ func (sh shards) write(d disk.Disk) error {
 
 // errShard is the error of ids that can't be read: they are not taken for ids that
 // were never there, but made anew from the log.
-var errShard = fmt.Errorf("%w, or a file made from it", ErrBroken)
+var errShard = fmt.Errorf("%w, or a file made from it", journal.ErrBroken)
 
 // findPruned returns where the line of an id stands, or would be written.
 func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) {

@@ -124,7 +124,7 @@ func TestListCorrects(t *testing.T) {
 	s.disk = &interrupted{Disk: s.disk, at: string(task.Completed), fn: func() {
 		do(t, writer, start(""), finish(queue.End{}), start(""), add(mails(20, 2)...))
 	}}
-	s.log.disk = s.disk
+	s.log = begin(s.disk)
 	lists, err := s.List([]task.State{task.Scheduled, task.Running, task.Completed, task.Failed}, every)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSnapshotOfAQueueThatMoves(t *testing.T) {
 		s.disk = &interrupted{Disk: s.disk, at: dir, fn: func() {
 			do(t, writer, start(""), finish(queue.End{Result: []byte("result")}), start(""), add(mails(20, 2)...), prune)
 		}}
-		s.log.disk = s.disk
+		s.log = begin(s.disk)
 		at := filepath.Join(filepath.Dir(s.dir), "copy")
 		if err := s.Snapshot(at); err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestVerifyOfAQueueThatMoves(t *testing.T) {
 				}
 				do(t, writer, finish(done), prune, start(""), add(mails(20, 2)...), held)
 			}}
-			s.log.disk = s.disk
+			s.log = begin(s.disk)
 			report, err := s.Verify("")
 			if err != nil || !edited && len(report.Findings) > 0 {
 				t.Errorf("%s: %v %q", dir, err, report.Findings)

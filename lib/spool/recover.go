@@ -13,6 +13,7 @@ import (
 	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
+	"pulse/lib/journal"
 )
 
 // recover brings the directories up to the log. The exclusive lock is held, so
@@ -55,7 +56,7 @@ func (s *Spool) load() error { return s.hint(s.log.load()) }
 
 // hint says what to do about a broken log.
 func (s *Spool) hint(err error) error {
-	if errors.Is(err, ErrBroken) {
+	if errors.Is(err, journal.ErrBroken) {
 		return fault.Failedf("pulse-queue verify --queue "+escape.Shell(s.dir), "%w", err)
 	}
 	return err
@@ -105,7 +106,7 @@ func (s *Spool) replay() error {
 // follows it. Where there is no checkpoint it writes the ids that were pruned.
 func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
 	ahead, pruned := s.log, shards{}
-	torn, err = ahead.read(func(l *audit.Line) error {
+	torn, err = ahead.Read(func(l *audit.Line) error {
 		if len(last) > 0 && !last[len(last)-1].More {
 			last = last[:0]
 		}
@@ -114,7 +115,7 @@ func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
 		return nil
 	})
 	if err == nil {
-		err = ahead.rewrite()
+		err = ahead.Rewrite()
 	}
 	if err == nil && s.log.lost {
 		err = pruned.write(s.disk)
@@ -128,7 +129,7 @@ func (s *Spool) reindex() error {
 		return err
 	}
 	var batch []audit.Line
-	_, err := s.log.read(func(l *audit.Line) (err error) {
+	_, err := s.log.Read(func(l *audit.Line) (err error) {
 		s.log.counts.Count(l)
 		if batch = append(batch, *l); len(batch) == redone {
 			err = s.index(batch)
@@ -169,19 +170,19 @@ func (s *Spool) forget() error {
 
 // moveAside takes half a commit out of the end of the log and records that.
 func (s *Spool) moveAside(torn int64) error {
-	name := auditDir + "/" + s.log.segment
+	name := auditDir + "/" + s.log.Segment
 	b := make([]byte, torn)
-	if _, err := s.disk.ReadAt(name, s.log.size, b); err != nil {
+	if _, err := s.disk.ReadAt(name, s.log.Size, b); err != nil {
 		return err
 	}
 	now := time.Now()
 	if err := writeSynced(s.disk, fmt.Sprintf("%s/torn-%d", auditDir, now.UnixNano()), b); err != nil {
 		return err
 	}
-	if err := s.disk.Truncate(name, s.log.size); err != nil {
+	if err := s.disk.Truncate(name, s.log.Size); err != nil {
 		return err
 	}
-	return s.log.append([]audit.Line{{Time: now, Event: audit.Repaired}})
+	return s.log.Append([]audit.Line{{Time: now, Event: audit.Repaired}})
 }
 
 // sweep removes what a command that died left in tmp.

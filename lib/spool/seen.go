@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pulse/lib/audit"
+	"pulse/lib/journal"
 	"pulse/lib/seen"
 )
 
@@ -40,12 +41,12 @@ func (s *Spool) Forgetful() error {
 
 // first returns the hash of the log's first line, which no other queue has.
 func (s *Spool) first() (string, error) {
-	segments, err := s.log.segments()
+	segments, err := s.log.Segments()
 	if err != nil || len(segments) == 0 {
 		return "", err
 	}
-	in := lineReader{disk: s.disk, name: auditDir + "/" + segments[0]}
-	line, err := in.next()
+	in := s.log.NewReader(segments[0], 0)
+	line, err := in.Next()
 	if err != nil || line == nil {
 		return "", err
 	}
@@ -54,9 +55,8 @@ func (s *Spool) first() (string, error) {
 
 // has reports whether a line stands in the log. It reads that line alone.
 func (s *Spool) has(m seen.Mark) (bool, error) {
-	l := log{disk: s.disk, segment: m.Segment}
-	line, err := l.lineBefore(m.Size)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, ErrBroken) || notFile(err) {
+	line, err := s.log.LineBefore(m.Segment, m.Size)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, journal.ErrBroken) || notFile(err) {
 		return false, nil
 	}
 	return err == nil && audit.Hash(line) == m.Head, err
@@ -113,7 +113,7 @@ func (s *Spool) note(lines []audit.Line) {
 	}
 	if err == nil && (lost == "" || accepted) {
 		l := &s.log
-		err = m.record.Note(seen.Mark{First: m.first, Segment: l.segment, Size: l.size, Head: l.head})
+		err = m.record.Note(seen.Mark{First: m.first, Segment: l.Segment, Size: l.Size, Head: l.Head})
 	}
 	if err != nil {
 		m.failed = err // it is committed all the same

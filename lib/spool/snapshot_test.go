@@ -213,9 +213,9 @@ func TestSnapshotFails(t *testing.T) {
 		failed := 0
 		for n := 0; ; n++ {
 			s.disk = &fullDisk{Disk: whereof, left: n}
-			s.log.disk = s.disk
+			s.log = begin(s.disk)
 			err := s.Snapshot(dir)
-			s.disk, s.log.disk = whereof, whereof
+			s.disk, s.log = whereof, begin(whereof)
 			if err == nil {
 				break
 			}

@@ -39,6 +39,7 @@ import (
 	"pulse/lib/disk"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/safefile"
 	"pulse/lib/task"
@@ -53,8 +54,9 @@ const (
 	lockFile       = "lock"
 	checkpointFile = "checkpoint"
 	tmpDir         = "tmp"
-	auditDir       = "audit"
-	workersDir     = "workers"
+	auditDir       = journal.Dir
+
+	workersDir = "workers"
 
 	metaDir     = string(queue.Meta)
 	resultDir   = string(queue.Results)
@@ -87,7 +89,7 @@ type Spool struct {
 	dir  string
 	disk disk.Disk
 	lock locker
-	log  log
+	log  progress
 
 	memory memory // of what was committed, outside the queue
 
@@ -221,7 +223,7 @@ func open(dir string) (*Spool, error) {
 	}
 	_, err = d.Stat(unsafeFile)
 	s := &Spool{Unsafe: err == nil, dir: dir, disk: d, lock: lockOf(d)}
-	s.log = startOf(d)
+	s.log = begin(d)
 	return s, nil
 }
 

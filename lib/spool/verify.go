@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/approval"
 	"pulse/lib/audit"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -107,7 +108,7 @@ func (s *Spool) verifier(head string) *verifier {
 func (r *verifier) verify(files bool) error {
 	edited := r.editedCheckpoint()
 	broken := r.settle() // the repair of what a crash left comes first
-	r.Broken = errors.Is(broken, ErrBroken)
+	r.Broken = errors.Is(broken, journal.ErrBroken)
 	if broken != nil && !r.Broken {
 		return broken
 	}
@@ -152,7 +153,7 @@ func (r *verifier) verifyFiles() error {
 // agree on is not half written.
 func (s *Spool) editedCheckpoint() bool {
 	first, err := s.disk.Read(checkpointFile)
-	if l := startOf(s.disk); err != nil || !errors.Is(l.loadCheckpoint(nil), errEdited) {
+	if l := begin(s.disk); err != nil || !errors.Is(l.loadCheckpoint(nil), errEdited) {
 		return false
 	}
 	second, err := s.disk.Read(checkpointFile)
@@ -161,20 +162,20 @@ func (s *Spool) editedCheckpoint() bool {
 
 // readOn reads the log on to where it was carried out; one that is broken, to its end.
 func (r *verifier) readOn() error {
-	segments, err := r.log.segments()
+	segments, err := r.log.Segments()
 	if err != nil {
 		return err
 	}
 	for _, name := range segments {
-		if name < r.segment || !r.Broken && name > r.log.segment {
+		if name < r.segment || !r.Broken && name > r.log.Segment {
 			continue
 		}
 		if name != r.segment {
 			r.segment, r.size, r.lineNo = name, 0, 0
 		}
 		end := int64(-1)
-		if !r.Broken && name == r.log.segment {
-			end = r.log.size
+		if !r.Broken && name == r.log.Segment {
+			end = r.log.Size
 		}
 		if err := r.readSegment(end); err != nil {
 			return err
@@ -186,13 +187,13 @@ func (r *verifier) readOn() error {
 // readSegment reads a segment from where the report stands to end; below 0, to where
 // it ends.
 func (r *verifier) readSegment(end int64) error {
-	in := lineReader{disk: r.disk, name: auditDir + "/" + r.segment, off: r.size}
+	in := r.log.NewReader(r.segment, r.size)
 	for end < 0 || r.size < end {
-		line, err := in.next()
+		line, err := in.Next()
 		if err != nil {
 			return err
 		}
-		if line == nil && len(in.buf) == 0 {
+		if line == nil && !in.Torn() {
 			return nil
 		}
 		r.lineNo++

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulse/lib/audit"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
 	"pulse/lib/task"
 )
@@ -53,14 +54,15 @@ func (s *Spool) View(fn func(queue.View) error) error {
 // mark is a place in the log, and what else the checkpoint says of it: the sizes of the
 // indexes, and what was refused.
 type mark struct {
-	segment, head, day   string
-	size, agenda, starts int64
-	refused              int
+	journal.Mark
+	day            string
+	agenda, starts int64
+	refused        int
 }
 
 func (s *Spool) at() mark {
 	l := &s.log
-	return mark{l.segment, l.head, l.counts.Day, l.size, l.agenda, l.starts, l.counts.Refused}
+	return mark{l.Mark, l.counts.Day, l.agenda, l.starts, l.counts.Refused}
 }
 
 // still reports whether nothing was committed since at, nor is about to be.
@@ -240,3 +242,20 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 
 // Counts returns how many tasks the log has left in each state, and what was refused.
 func (v view) Counts() queue.Counts { return v.log.counts }
+
+// Lines returns a reader of the log as it is now, which may be used after the View.
+func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
+	lines, err := v.log.Lines(since, about)
+	return func(fn func([]byte, *audit.Line) error) error { return v.hint(lines(fn)) }, err
+}
+
+// Back calls fn for the lines of the log, newest first, until it returns false.
+func (v view) Back(fn func(audit.Line) bool) error { return v.log.Back(fn) }
+
+// History is Back for what may read for long: committed lines never change.
+func (s *Spool) History(fn func(audit.Line) bool) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return s.log.Back(fn)
+}

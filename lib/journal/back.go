@@ -1,4 +1,4 @@
-package spool
+package journal
 
 import (
 	"bytes"
@@ -7,48 +7,38 @@ import (
 	"pulse/lib/audit"
 )
 
-// Back calls fn for the lines of the log, newest first, until it returns false.
-func (v view) Back(fn func(audit.Line) bool) error { return v.newestFirst(fn) }
-
-// History is Back for what may read for long: committed lines never change.
-func (s *Spool) History(fn func(audit.Line) bool) error {
-	if err := s.settle(); err != nil {
-		return err
-	}
-	return s.newestFirst(fn)
-}
-
-// newestFirst reads the log back from where it was carried out.
-func (s *Spool) newestFirst(fn func(audit.Line) bool) error {
-	segments, err := s.log.segments()
+// Back calls fn for the lines of the log before its mark, newest first, until it returns
+// false.
+func (l *Log) Back(fn func(audit.Line) bool) error {
+	segments, err := l.Segments()
 	if err != nil {
 		return err
 	}
 	for i := len(segments) - 1; i >= 0; i-- {
-		end := s.log.size
+		end := l.Size
 		switch {
-		case segments[i] > s.log.segment:
+		case segments[i] > l.Segment:
 			continue
-		case segments[i] < s.log.segment:
-			st, err := s.disk.Stat(auditDir + "/" + segments[i])
+		case segments[i] < l.Segment:
+			st, err := l.disk.Stat(Dir + "/" + segments[i])
 			if err != nil {
 				return err
 			}
 			end = st.Size
 		}
-		if more, err := s.backwards(auditDir+"/"+segments[i], end, fn); err != nil || !more {
+		if more, err := l.backwards(Dir+"/"+segments[i], end, fn); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Spool) backwards(name string, end int64, fn func(audit.Line) bool) (more bool, err error) {
+func (l *Log) backwards(name string, end int64, fn func(audit.Line) bool) (more bool, err error) {
 	var rest []byte // the beginning of what was read: perhaps the end of a line
 	for end > 0 {
 		start := max(0, end-chunk)
 		b := make([]byte, end-start, int(end-start)+len(rest))
-		if _, err := s.disk.ReadAt(name, start, b); err != nil {
+		if _, err := l.disk.ReadAt(name, start, b); err != nil {
 			return false, err
 		}
 		b = append(b, rest...)
@@ -69,11 +59,11 @@ func eachBackwards(b []byte, fn func(audit.Line) bool) (more bool, err error) {
 	for len(b) > 0 {
 		b = bytes.TrimSuffix(b, []byte("\n"))
 		i := bytes.LastIndexByte(b, '\n') + 1
-		l, err := audit.Parse(b[i:])
+		line, err := audit.Parse(b[i:])
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrBroken, err)
 		}
-		if !fn(l) {
+		if !fn(line) {
 			return false, nil
 		}
 		b = b[:i]

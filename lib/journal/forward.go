@@ -1,4 +1,4 @@
-package spool
+package journal
 
 import (
 	"bytes"
@@ -7,18 +7,18 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
-	"pulse/lib/queue"
 )
 
-// Lines returns a reader of the log as it is now. Committed lines never change, so
-// it needs no lock: what reads slowly may read on after the View.
-func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
-	segments, err := v.log.segments()
+// Lines returns a reader of the lines of a time and later that hold a text, oldest
+// first, as the log is now. Committed lines never change, so it needs no lock: a slow
+// reader may read on while others append.
+func (l *Log) Lines(since time.Time, about string) (func(fn func([]byte, *audit.Line) error) error, error) {
+	segments, err := l.Segments()
 	if err != nil || len(segments) == 0 {
 		return func(func([]byte, *audit.Line) error) error { return nil }, err
 	}
-	last, err := v.disk.Stat(auditDir + "/" + segments[len(segments)-1])
-	f := forward{disk: v.disk, since: since, about: []byte(about)}
+	last, err := l.disk.Stat(Dir + "/" + segments[len(segments)-1])
+	f := forward{disk: l.disk, since: since, about: []byte(about)}
 	return func(fn func([]byte, *audit.Line) error) error {
 		for i, name := range segments {
 			f.end = -1
@@ -27,12 +27,39 @@ func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
 			}
 			if mayHold(name, since) {
 				if err := f.segment(name, fn); err != nil {
-					return v.hint(err)
+					return err
 				}
 			}
 		}
 		return nil
 	}, err
+}
+
+// Between calls fn for the lines from one place in the log to another.
+func (l *Log) Between(from, to Mark, fn func(*audit.Line) error) error {
+	if from == to {
+		return nil
+	}
+	segments, err := l.Segments()
+	if err != nil {
+		return err
+	}
+	for _, name := range segments {
+		if name < from.Segment || name > to.Segment {
+			continue
+		}
+		f := forward{disk: l.disk, end: -1}
+		if name == from.Segment {
+			f.begin = from.Size
+		}
+		if name == to.Segment {
+			f.end = to.Size
+		}
+		if err := f.segment(name, func(_ []byte, line *audit.Line) error { return fn(line) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayHold reports whether a segment may have lines of a time or later. A commit
@@ -52,9 +79,9 @@ type forward struct {
 }
 
 func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error {
-	in := lineReader{disk: f.disk, name: auditDir + "/" + name, off: f.begin}
+	in := Reader{disk: f.disk, name: Dir + "/" + name, off: f.begin}
 	for off := f.begin; f.end < 0 || off < f.end; {
-		raw, err := in.next()
+		raw, err := in.Next()
 		if err != nil || raw == nil {
 			return err
 		}

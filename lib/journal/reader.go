@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+
+	"pulse/lib/disk"
+)
+
+// Reader reads a file line by line; its memory is bounded by the longest one.
+type Reader struct {
+	disk disk.Disk
+	name string
+	off  int64 // of the end of buf
+	buf  []byte
+	size int // of the last read
+	eof  bool
+}
+
+// maxLine is the most that a line takes, in bytes: a record has 64 MiB at most.
+const maxLine = 130 << 20
+
+// chunk is how much of the log is read at a time, at most.
+const chunk = 256 << 10
+
+// Next returns the next whole line without its newline, good until it is called
+// again; nil at the end, even if half a line stands there.
+func (r *Reader) Next() ([]byte, error) {
+	for {
+		if line, rest, whole := bytes.Cut(r.buf, []byte("\n")); whole {
+			r.buf = rest
+			return line, nil
+		}
+		if r.eof {
+			return nil, nil
+		}
+		if len(r.buf) > maxLine {
+			return nil, fmt.Errorf("%s: %w: a line of more than %d bytes", r.name, ErrBroken, maxLine)
+		}
+		r.size = min(max(4<<10, 4*r.size), max(chunk, len(r.buf))) // a line that goes on is not copied for each chunk
+		b := make([]byte, len(r.buf)+r.size)
+		n, err := r.disk.ReadAt(r.name, r.off, b[copy(b, r.buf):])
+		if err != nil {
+			return nil, err
+		}
+		r.buf, r.off, r.eof = b[:len(r.buf)+n], r.off+int64(n), n < r.size
+	}
+}
+
+// Torn reports, once Next returned nil, whether half a line stands at the end.
+func (r *Reader) Torn() bool { return len(r.buf) > 0 }
+
+// NewReader returns a reader of a segment from an offset on.
+func (l *Log) NewReader(segment string, off int64) *Reader {
+	return &Reader{disk: l.disk, name: Dir + "/" + segment, off: off}
+}
+
+// LineBefore returns the line of the segment that ends at end, without its newline.
+func (l *Log) LineBefore(segment string, end int64) ([]byte, error) {
+	for back := int64(4 << 10); ; back *= 4 {
+		start := max(0, end-back)
+		b := make([]byte, end-start)
+		n, err := l.disk.ReadAt(Dir+"/"+segment, start, b)
+		if err != nil {
+			return nil, err
+		}
+		line, whole := bytes.CutSuffix(b[:n], []byte("\n"))
+		if n < len(b) || !whole {
+			return nil, fmt.Errorf("%w: audit/%s is shorter than it was", ErrBroken, segment)
+		}
+		if i := bytes.LastIndexByte(line, '\n'); i >= 0 || start == 0 {
+			return line[i+1:], nil
+		}
+	}
+}

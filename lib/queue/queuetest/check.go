@@ -1,0 +1,268 @@
+package queuetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/task"
+)
+
+// Medium is what a store keeps a queue on, and how that fails.
+type Medium interface {
+	// Run runs an operation as one command, which opens the store and may be killed
+	// (ErrKilled). r chooses the account of the command, where that matters.
+	Run(op *Operation, now time.Time, r *rand.Rand) error
+	Clone() Medium
+	Interrupt(step int, how string) // ends the step-th change from now on so; "" ends none
+	Steps() int                     // changes since then
+	PowerCut(r *rand.Rand)          // what was not made durable may be lost
+	Sound() error                   // whether all is as the log has it, by whatever the store knows of itself
+}
+
+// ErrKilled is the error of a command that was killed.
+var ErrKilled = errors.New("killed")
+
+// Hows are the ways in which a change may end: what a Medium is told.
+var Hows = []string{"EIO", "ENOSPC", "killed after", "killed before", "killed within"}
+
+// World is a queue in a test, with what it must say now.
+type World struct {
+	Medium
+	State string // Dump of what is acknowledged
+	Now   time.Time
+}
+
+// NewWorld returns a world with a new queue.
+func NewWorld(m Medium) (*World, error) {
+	w := &World{Medium: m, Now: Epoch}
+	err := w.settle()
+	return w, err
+}
+
+// settle runs the next command, and notes what the queue says.
+func (w *World) settle() error {
+	read := Operation{"read", func(s queue.Store, _ time.Time) (err error) {
+		w.State, err = Dump(s)
+		return err
+	}}
+	if err := w.Run(&Nothing, w.Now, nil); err != nil {
+		return fmt.Errorf("the next command: %w", err)
+	}
+	return w.Run(&read, w.Now, nil)
+}
+
+// After returns the world in which an operation is done.
+func (w *World) After(op Operation) (*World, error) {
+	next := &World{Medium: w.Clone(), Now: w.Now}
+	next.Interrupt(0, "")
+	if err := next.Run(&op, w.Now, nil); err != nil {
+		return next, err
+	}
+	done := &World{Medium: next.Clone(), Now: w.Now.Add(31 * time.Hour)}
+	err := done.settle()
+	next.State, next.Now = done.State, done.Now // and its Steps are those of op
+	return next, err
+}
+
+// Interrupted runs op, ends its nth step so, and then cuts the power if asked to. It
+// returns an error if the queue is neither as before nor as in next.
+func (w *World) Interrupted(op Operation, next *World, n int, how string, power bool, r *rand.Rand) (*World, error) {
+	got := &World{Medium: w.Clone(), Now: next.Now}
+	got.Interrupt(n, how)
+	acknowledged := got.Run(&op, w.Now, nil) == nil
+	for range r.IntN(3) { // the repair may be interrupted too
+		if power {
+			got.PowerCut(r)
+		}
+		got.Interrupt(1+r.IntN(12), Hows[r.IntN(len(Hows))])
+		_ = got.Run(&Nothing, w.Now, r)
+	}
+	got.Interrupt(0, "")
+	if power {
+		got.PowerCut(r)
+	}
+	switch err := got.settle(); {
+	case err != nil:
+		return got, err
+	case got.State != next.State && acknowledged:
+		return got, fmt.Errorf("acknowledged, and lost. It says:\n%s\nit must say:\n%s", got.State, next.State)
+	case got.State != next.State && got.State != w.State:
+		return got, fmt.Errorf("neither before nor after. It says:\n%s\nbefore:\n%s\nafter:\n%s", got.State, w.State, next.State)
+	}
+	if err := got.Sound(); err != nil {
+		return got, err
+	}
+	// The answer must not change with the next power cut.
+	again := &World{Medium: got.Clone(), Now: w.Now}
+	again.PowerCut(r)
+	if err := again.settle(); err != nil || again.State != got.State {
+		return got, fmt.Errorf("after a second power cut (%w):\n%s\nand before it:\n%s", err, again.State, got.State)
+	}
+	return got, nil
+}
+
+// Sample says how many of the steps of a life are interrupted.
+type Sample struct {
+	Stride int    // each step, or each second …
+	Seeds  uint64 // so many times in each way; with a power cut except the first time
+
+	Worth func(op *Operation) bool // whether an operation is; nil: all are
+}
+
+// Everywhere ends the operations of a life in their steps, in all ways.
+func Everywhere(w *World, life []Operation, sample Sample) (cases int, err error) {
+	for i, op := range life {
+		next, err := w.After(op)
+		if err != nil {
+			return cases, fmt.Errorf("%d %s: %w", i, op.Name, err)
+		}
+		steps := next.Steps()
+		if sample.Worth != nil && !sample.Worth(&op) {
+			steps = 0
+		}
+		for n := 1 + i%sample.Stride; n <= steps; n += sample.Stride {
+			for _, how := range Hows {
+				for seed := range sample.Seeds {
+					cases++
+					r := rand.New(rand.NewPCG(seed, uint64(n)))
+					if _, err := w.Interrupted(op, next, n, how, seed > 0, r); err != nil {
+						return cases, fmt.Errorf("%d %s, step %d of %d %s, seed %d: %w", i, op.Name, n, steps, how, seed, err)
+					}
+				}
+			}
+		}
+		w = next
+	}
+	return cases, nil
+}
+
+// Randomly lets a random life go on after every interruption.
+func Randomly(w *World, r *rand.Rand) error {
+	for range 8 {
+		op := Life[r.IntN(len(Life))]
+		next, err := w.After(op)
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.Name, err)
+		}
+		n, how := 1+r.IntN(next.Steps()+2), Hows[r.IntN(len(Hows))] // beyond the end: no interruption
+		if w, err = w.Interrupted(op, next, n, how, r.IntN(2) == 0, r); err != nil {
+			return fmt.Errorf("%s, step %d of %d %s: %w", op.Name, n, next.Steps(), how, err)
+		}
+	}
+	return nil
+}
+
+// Same lives a life on a store and on Memory, and compares what they say after each
+// operation.
+func Same(s queue.Store, life []Operation) error {
+	memory := NewMemory()
+	for i, op := range life {
+		now := Epoch.Add(time.Duration(i) * 31 * time.Hour)
+		if err, want := op.Do(s, now), op.Do(memory, now); (err == nil) != (want == nil) {
+			return fmt.Errorf("%d %s: %v, want %v", i, op.Name, err, want)
+		}
+		got, err := Dump(s)
+		if err != nil {
+			return fmt.Errorf("%d %s: %w", i, op.Name, err)
+		}
+		if want, err := Dump(memory); err != nil || got != want {
+			return fmt.Errorf("%d %s: it says:\n%s\nit must say:\n%s %w", i, op.Name, got, want, err)
+		}
+	}
+	return nil
+}
+
+// Dump is everything a queue says, except what is random.
+func Dump(s queue.Store) (string, error) {
+	var b strings.Builder
+	err := s.View(func(v queue.View) error {
+		b.Reset()
+		return errors.Join(dumpLog(&b, v), dumpTasks(&b, v), dumpRest(&b, v))
+	})
+	return b.String(), err
+}
+
+func dumpLog(b *strings.Builder, v queue.View) error {
+	lines, err := v.Lines(time.Time{}, "")
+	if err != nil {
+		return err
+	}
+	n := map[task.Event]int{}
+	var pruned []string
+	err = lines(func(_ []byte, l *audit.Line) error {
+		if n[l.Event]++; l.Event == task.Pruned {
+			pruned = append(pruned, l.Task)
+		}
+		return nil
+	})
+	delete(n, audit.Repaired)
+	for _, id := range pruned {
+		was, e := queue.PrunedOf(v, id)
+		err = errors.Join(err, e)
+		fmt.Fprintf(b, "pruned %s %s\n", id, was)
+	}
+	fmt.Fprintf(b, "log %v\n", n)
+	return err
+}
+
+func dumpTasks(b *strings.Builder, v queue.View) error {
+	for _, st := range task.States {
+		err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+			t, err := queue.Load(v, st, id)
+			if err != nil {
+				return false, err
+			}
+			a, err := queue.ApprovalOf(v, id)
+			if err != nil {
+				return false, err
+			}
+			if a != nil {
+				a.Nonce, a.Holder = "", 0
+			}
+			result, err := queue.ResultOf(v, id)
+			fmt.Fprintf(b, "%s %s approval %+v result %q\n", st, t.Line(), a, result)
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return v.Open("", func(e queue.Entry) (bool, error) {
+		fmt.Fprintf(b, "open %s %s\n", e.ID, e.State)
+		return true, nil
+	})
+}
+
+func dumpRest(b *strings.Builder, v queue.View) error {
+	parents, err := queue.Proposers(v)
+	slices.Sort(parents)
+	for _, parent := range parents {
+		file, e := queue.OutboxOf(v, parent)
+		err = errors.Join(err, e)
+		fmt.Fprintf(b, "outbox %s %s\n", parent, file)
+	}
+	grants, e := queue.GrantsOf(v)
+	err = errors.Join(err, e)
+	for i := range grants {
+		grants[i].Holder = 0
+	}
+	sessions, e := queue.SessionsOf(v)
+	err = errors.Join(err, e)
+	held, e := queue.Holding(v)
+	err = errors.Join(err, e)
+	position, _, e := queue.PositionOf(v, Source)
+	err = errors.Join(err, e)
+	counts := v.Counts()
+	fmt.Fprintf(b, "grants %+v sessions %+v held %v position %+v\n", grants, sessions, held != nil, position)
+	for _, st := range task.States {
+		fmt.Fprintf(b, "%s %d\n", st, counts.Tasks[st])
+	}
+	fmt.Fprintf(b, "refused %s %d\n", counts.Day, counts.Refused)
+	return err
+}
