@@ -1,34 +1,44 @@
-package queue
+package queue_test
 
 import (
 	"errors"
 	"testing"
 	"time"
 
+	"pulse/lib/queue"
 	"pulse/lib/task"
 )
 
+// cancel cancels a task, and returns it as it was.
+func cancel(s *shelf, id string) (was queue.Stored, err error) {
+	err = s.update(func(tx *queue.Tx) error {
+		was, err = queue.Cancel(tx, id, "me (uid 1)", now)
+		return err
+	})
+	return was, err
+}
+
 func TestCancel(t *testing.T) {
 	for st, want := range map[task.State]error{
-		task.Scheduled: nil, task.Running: nil, task.Awaiting: ErrState, task.Completed: ErrState,
-		task.Rejected: ErrState, task.Failed: ErrState, task.Corrupt: ErrState,
+		task.Scheduled: nil, task.Running: nil, task.Awaiting: queue.ErrState, task.Completed: queue.ErrState,
+		task.Rejected: queue.ErrState, task.Failed: queue.ErrState, task.Corrupt: queue.ErrState,
 	} {
 		one := stored(1, st, time.Hour, time.Minute)
 		one.Task.Attempts, one.Task.NotBefore = 2, now.Add(time.Hour)
-		s := newShelf(one)
-		was, err := Cancel(s, one.Task.ID, "me (uid 1)", now)
+		s := newShelf(t, one)
+		was, err := cancel(s, one.Task.ID)
 		if !errors.Is(err, want) || was.Task.State != st {
 			t.Errorf("%s: %v, it was %s", st, err, was.Task.State)
 		}
-		if (len(s.moved) == 1) != (want == nil) {
-			t.Fatalf("%s: %+v", st, s.moved)
+		if (len(s.lines()) == 1) != (want == nil) {
+			t.Fatalf("%s: %+v", st, s.lines())
 		}
 		if want != nil {
 			continue
 		}
-		l := s.moved[0]
+		l := s.lines()[0]
 		if l.To != task.Rejected || l.By != "me (uid 1)" || l.Approval != nil || l.Change.Attempts != 2 ||
-			l.Change.Reason != ReasonCancelled || !l.Change.NotBefore.IsZero() {
+			l.Change.Reason != queue.ReasonCancelled || !l.Change.NotBefore.IsZero() {
 			t.Errorf("%s: %+v", st, l)
 		}
 	}
@@ -36,10 +46,16 @@ func TestCancel(t *testing.T) {
 
 // TestCancelWhatCannotBeRead: to stop something one need not understand it.
 func TestCancelWhatCannotBeRead(t *testing.T) {
-	one := stored(1, task.Running, 0, 0)
-	s := newShelf(one)
-	s.bad[one.Task.ID] = ErrCorrupt
-	if _, err := Cancel(s, one.Task.ID, "me", now); err != nil || len(s.moved) != 1 {
-		t.Error(err, s.moved)
+	for what, item := range map[queue.Shelf]string{queue.On(task.Running): "{", queue.Meta: "{"} {
+		one := stored(1, task.Running, 0, 0)
+		s := newShelf(t, one)
+		s.Lay(what, one.Task.ID, queue.Item{Bytes: []byte(item)})
+		if _, err := cancel(s, one.Task.ID); err != nil || len(s.lines()) != 1 {
+			t.Error(what, err, s.lines())
+		}
+	}
+	s := newShelf(t)
+	if _, err := cancel(s, stored(1, task.Running, 0, 0).Task.ID); !errors.Is(err, queue.ErrUnknown) {
+		t.Error(err)
 	}
 }

@@ -1,93 +1,204 @@
-package queue
+package queue_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/identity"
 	"pulse/lib/policy"
 	"pulse/lib/proposal"
-	"pulse/lib/record"
-	"pulse/lib/request"
+	"pulse/lib/queue"
 	"pulse/lib/task"
-	"pulse/lib/terms"
 )
 
 // errBroken is what a store says that failed on the way.
 var errBroken = errors.New("the store failed")
 
-// failing is a shelf that fails at one step, so that nothing after it may be done.
-type failing struct {
-	*shelf
-	step string // move, log, logged, keep
-}
-
-func (f *failing) at(step string) error {
-	if f.step == step {
-		return errBroken
-	}
-	return nil
-}
-
-func (f *failing) Held() (*audit.Line, error)                  { return nil, nil }
-func (f *failing) Lost() (string, error)                       { return "", nil }
-func (f *failing) Approval(string) (*approval.Approval, error) { return nil, nil }
-func (f *failing) Keep(string, []byte) error                   { return f.at("keep") }
-func (f *failing) Log(audit.Line) error                        { return f.at("log") }
-func (f *failing) Logged(id string) (task.State, error) {
-	return f.tasks[id].Task.State, f.at("logged")
-}
-
-func (f *failing) Entries(st task.State, fn func(Entry) (bool, error)) error {
-	for _, id := range f.in(st) {
-		s := f.tasks[id.String()]
-		e := Entry{ID: id.String(), State: st, Digest: audit.Bare(s.Task.Digest), Action: s.Decision.Action, Kind: s.Task.Kind}
-		if more, err := fn(e); err != nil || !more {
-			return err
+// failAt makes the nth step from now fail, and returns a pointer to whether it did.
+func (s *shelf) failAt(n int) *bool {
+	failed := new(bool)
+	s.Fail = func(string) error {
+		if n--; n == -1 {
+			*failed = true
+			return errBroken
 		}
+		return nil
 	}
-	return nil
+	return failed
 }
 
-// Move fails for what is not the effect itself.
-func (f *failing) Move(l audit.Line) error {
-	if l.Event != task.Carried {
-		if err := f.at("move"); err != nil {
-			return err
+// failOn makes every step of a name fail.
+func (s *shelf) failOn(name string) {
+	s.Fail = func(step string) error {
+		if step == name {
+			return errBroken
 		}
+		return nil
 	}
-	return f.shelf.Move(l)
 }
 
-// TestChoresFail: an effect on the queue is completed only if what it wanted was done.
+// chore is an effect on the queue itself, which came out of a root.
+func chore(n int, root, tool, subject string) *queue.Stored {
+	return effect(stored(n, task.Scheduled, time.Minute, time.Minute), root,
+		fmt.Sprintf(`{"action":"write_local","tool":%q,"args":{"task":%q,"text":"seen"}}`, tool, subject))
+}
+
+// chores carries out what there is once.
+func (s *shelf) chores() (more bool, err error) {
+	err = s.update(func(tx *queue.Tx) error {
+		more, err = (&queue.Run{Policy: policy.Default()}).Chores(tx, now)
+		return err
+	})
+	return more, err
+}
+
+// TestChoresFail: an effect on the queue is completed only if what it wanted was done,
+// whichever step fails; and a step that fails is told of.
 func TestChoresFail(t *testing.T) {
-	for tool, steps := range map[string][]string{
-		proposal.Close: {"", "move", "logged"}, proposal.Note: {"", "log"}, proposal.Draft: {"", "keep"},
-	} {
-		for _, step := range steps {
+	for _, tool := range []string{proposal.Close, proposal.Note, proposal.Draft} {
+		steps := 0
+		for failed := true; failed; steps++ {
 			subject := stored(1, task.Scheduled, time.Hour, time.Hour)
-			chore := stored(2, task.Scheduled, time.Minute, time.Minute)
-			chore.Task.Kind, chore.Decision.Action = task.Effect, terms.WriteLocal
-			chore.Identity = identity.Identity{Trust: terms.System, Via: identity.ViaAgent, Root: subject.Task.ID}
-			wish, err := request.Decode(record.Value(fmt.Sprintf(`{"action":"write_local","tool":%q,"args":{"task":%q}}`, tool, subject.Task.ID)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			chore.Request = &wish
-			f := &failing{newShelf(subject, chore), step}
-			_, err = (&Run{Policy: policy.Default()}).Chores(f, now)
-			got, moved := f.tasks[chore.Task.ID].Task, f.tasks[subject.Task.ID].Task.State != task.Scheduled
-			if step == "" {
-				if err != nil || got.State != task.Completed || moved != (tool == proposal.Close) {
-					t.Errorf("%s: %v, it is %s (%s)", tool, err, got.State, got.Reason)
+			one := chore(2, subject.Task.ID, tool, subject.Task.ID)
+			s := newShelf(t, subject, one)
+			broke := s.failAt(steps)
+			_, err := s.chores()
+			s.Fail, failed = nil, *broke
+			state, moved := s.find(one.Task.ID).Task.State, s.find(subject.Task.ID).Task.State != task.Scheduled
+			if failed {
+				if !errors.Is(err, errBroken) || state != task.Scheduled || moved || len(s.lines()) > 0 {
+					t.Errorf("%s, when step %d fails: %v, it is %s", tool, steps, err, state)
 				}
-			} else if !errors.Is(err, errBroken) || got.State != task.Scheduled {
-				t.Errorf("%s, when %s fails: %v, it is %s", tool, step, err, got.State)
+			} else if err != nil || state != task.Completed || moved != (tool == proposal.Close) {
+				t.Errorf("%s: %v, it is %s", tool, err, state)
 			}
+		}
+		if steps < 8 {
+			t.Errorf("%s: only %d steps can fail", tool, steps)
+		}
+	}
+}
+
+// TestChoresThatDoNotFit are rejected, and change nothing else.
+func TestChoresThatDoNotFit(t *testing.T) {
+	root := fmt.Sprintf("%032x", 1)
+	for name, c := range map[string]struct {
+		tool    string
+		subject string
+		lay     func(s *shelf, subject *queue.Stored)
+		why     string
+	}{
+		"a note on nothing":           {proposal.Note, fmt.Sprintf("%032x", 77), nil, string(proposal.NotItsTask)},
+		"a note on another's":         {proposal.Note, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
+		"a note on itself":            {proposal.Note, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
+		"a close of another's":        {proposal.Close, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
+		"a close of itself":           {proposal.Close, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
+		"a close of what is not read": {proposal.Close, root, func(s *shelf, r *queue.Stored) { s.Lay(queue.On(task.Scheduled), root, queue.Item{Bytes: []byte("{")}) }, string(proposal.NotItsTask)},
+		"a close of what was moved by hand": {proposal.Close, root, func(s *shelf, r *queue.Stored) {
+			s.Lay(queue.On(task.Scheduled), root, queue.Item{})
+			s.Lay(queue.On(task.Awaiting), root, queue.Item{Bytes: r.File})
+		}, string(proposal.NotLegal)},
+		"a close of what was moved by hand to its end": {proposal.Close, root, func(s *shelf, r *queue.Stored) {
+			s.Lay(queue.On(task.Scheduled), root, queue.Item{})
+			s.Lay(queue.On(task.Completed), root, queue.Item{Bytes: r.File})
+		}, string(proposal.NotLegal)},
+	} {
+		subject, other := stored(1, task.Scheduled, time.Hour, time.Hour), stored(3, task.Scheduled, time.Hour, time.Hour)
+		one := chore(2, root, c.tool, c.subject)
+		s := newShelf(t, subject, other, one)
+		if c.lay != nil {
+			c.lay(s, subject)
+		}
+		_, err := s.chores()
+		if lines := s.lines(); err != nil || len(lines) != 1 || lines[0].Event != task.Dropped || lines[0].Change.Reason != c.why {
+			t.Errorf("%s: %v, %+v", name, err, lines)
+		}
+	}
+}
+
+// TestChoresInTurns: a close comes first in its Update, for what it closes may be
+// another of these; and neither many nor large ones are taken at once.
+func TestChoresInTurns(t *testing.T) {
+	root := stored(1, task.Running, time.Hour, time.Hour)
+	draft := chore(2, root.Task.ID, proposal.Draft, "")
+	closes := chore(3, root.Task.ID, proposal.Close, draft.Task.ID)
+	s := newShelf(t, root, closes, draft)
+	more, err := s.chores()
+	if !more || err != nil || s.find(draft.Task.ID).Task.Reason != queue.ReasonClosed || s.find(closes.Task.ID).Task.State != task.Completed {
+		t.Errorf("%t, %v, %+v", more, err, s.lines())
+	}
+	if more, err = s.chores(); more || err != nil || len(s.lines()) != 2 {
+		t.Errorf("%t, %v, %+v", more, err, s.lines())
+	}
+
+	s = newShelf(t, root, draft, closes) // the draft is written, and can't be closed in the same Update
+	if more, err = s.chores(); !more || err != nil || len(s.lines()) != 1 || s.lines()[0].Task != draft.Task.ID {
+		t.Errorf("%t, %v, %+v", more, err, s.lines())
+	}
+	if more, err = s.chores(); !more || err != nil || s.find(closes.Task.ID).Task.Reason != string(proposal.NotLegal) {
+		t.Errorf("%t, %v, %+v", more, err, s.lines())
+	}
+
+	many := []*queue.Stored{root}
+	for i := range queue.MaxMoves + 1 {
+		many = append(many, chore(10+i, root.Task.ID, proposal.Note, root.Task.ID))
+	}
+	s = newShelf(t, many...)
+	for _, want := range []int{2 * queue.MaxMoves, 2 * (queue.MaxMoves + 1)} {
+		if more, err = s.chores(); err != nil || more != (want == 2*queue.MaxMoves) || len(s.lines()) != want {
+			t.Errorf("%t, %v, %d lines", more, err, len(s.lines()))
+		}
+	}
+
+	large := []*queue.Stored{root}
+	for i := range 6 {
+		one := chore(10+i, root.Task.ID, proposal.Draft, "")
+		one.Identity.Why = string(bytes.Repeat([]byte("x"), 3<<20))
+		large = append(large, one)
+	}
+	s = newShelf(t, large...)
+	for want := 3; want <= 6; want += 3 {
+		if more, err = s.chores(); err != nil || !more || len(s.lines()) != want {
+			t.Errorf("%t, %v, %d lines", more, err, len(s.lines()))
+		}
+	}
+}
+
+// TestChoresLeave what is no effect on the queue, can't be read, is edited or put off;
+// and while the queue is held or lacks lines, all of it.
+func TestChoresLeave(t *testing.T) {
+	root := stored(1, task.Running, time.Hour, time.Hour)
+	id := root.Task.ID
+	for name, lay := range map[string]func(s *shelf, one *queue.Stored){
+		"as it is": func(*shelf, *queue.Stored) {},
+		"gone":     func(s *shelf, one *queue.Stored) { s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{}) },
+		"not readable": func(s *shelf, one *queue.Stored) {
+			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: []byte("{")})
+		},
+		"edited": func(s *shelf, one *queue.Stored) {
+			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: append(one.File, '\n')})
+		},
+		"held":    func(s *shelf, _ *queue.Stored) { s.Lay(queue.Hold, "", queue.Item{Bytes: []byte{}}) },
+		"put off": func(s *shelf, one *queue.Stored) { one.Task.NotBefore = now.Add(time.Second) },
+		"for a worker": func(s *shelf, one *queue.Stored) {
+			*one = *effect(stored(2, task.Scheduled, 0, 0), id, `{"action":"write_local","tool":"files.write"}`)
+		},
+		"an ask": func(s *shelf, one *queue.Stored) {
+			*one = *stored(2, task.Scheduled, 0, 0)
+			one.Request, one.Decision.Action = chore(2, id, proposal.Draft, "").Request, "write_local"
+		},
+	} {
+		one := chore(2, id, proposal.Draft, "")
+		if name == "put off" || name == "for a worker" || name == "an ask" {
+			lay(nil, one)
+			lay = func(*shelf, *queue.Stored) {}
+		}
+		s := newShelf(t, root, one)
+		lay(s, one)
+		if more, err := s.chores(); more || err != nil || (len(s.lines()) == 0) == (name == "as it is") {
+			t.Errorf("%s: %t, %v, %+v", name, more, err, s.lines())
 		}
 	}
 }

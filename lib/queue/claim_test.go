@@ -9,6 +9,8 @@ import (
 	"pulse/lib/terms"
 )
 
+var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+
 func TestDue(t *testing.T) {
 	ask := Entry{Kind: task.Ask, Action: terms.ReadPublic, Message: true, Sender: KeyOf("me@example.com"), Since: now}
 	later := func(since, notBefore time.Duration) Entry {

@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +12,9 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/proposal"
 	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
 	"pulse/lib/record"
 	"pulse/lib/request"
-	"pulse/lib/spool"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
@@ -23,31 +22,21 @@ import (
 // desk is a queue with a clock and a policy.
 type desk struct {
 	t     *testing.T
-	store *spool.Spool
+	store *queuetest.Memory
 	now   time.Time
 	p     *policy.Policy
 }
 
 func newDesk(t *testing.T) *desk {
-	dir := filepath.Join(t.TempDir(), "q")
-	err := spool.Create(dir, spool.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := spool.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
 	p := policy.Default()
 	p.Owners, p.Tools.Profile = []string{"me@example.com"}, "full"
-	return &desk{t, s, time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), p}
+	return &desk{t, queuetest.NewMemory(), now, p}
 }
 
 func (d *desk) update(fn func(tx *queue.Tx) error) {
 	d.t.Helper()
 	d.now = d.now.Add(time.Second)
-	if err := d.store.Update(fn); err != nil {
+	if err := queue.Update(d.store, fn); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -143,15 +132,7 @@ func (d *desk) work(effect terms.Action, out ...string) (end audit.Line, discard
 // outbox returns the lines of all outboxes.
 func (d *desk) outbox() (lines []string) {
 	d.t.Helper()
-	err := d.store.View(func(v queue.View) error {
-		return v.Outboxes(func(parent string) error {
-			file, err := v.Outbox(parent)
-			for line := range strings.Lines(string(file)) {
-				lines = append(lines, strings.TrimSuffix(line, "\n"))
-			}
-			return err
-		})
-	})
+	err := queuetest.Proposed(d.store, func(line string) { lines = append(lines, strings.TrimSuffix(line, "\n")) })
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -191,14 +172,6 @@ func (d *desk) find(id string) (s queue.Stored) {
 	return s
 }
 
-func (d *desk) verify() {
-	d.t.Helper()
-	report, err := d.store.Verify("")
-	if err != nil || len(report.Findings) > 0 {
-		d.t.Fatal(err, report.Findings)
-	}
-}
-
 // TestTrustIsInherited: an effect is asked for by whom its root is, at most.
 func TestTrustIsInherited(t *testing.T) {
 	d := newDesk(t)
@@ -215,7 +188,6 @@ func TestTrustIsInherited(t *testing.T) {
 	if who.Sender != "me@example.com" || who.Trust != terms.OwnerVerifiedEmail || who.Root != root || who.Parent != first[0] || who.Depth != 2 {
 		t.Errorf("%+v", who)
 	}
-	d.verify()
 }
 
 // TestBudget: however a root's effects propose on, there are never more than
@@ -248,7 +220,6 @@ func TestBudget(t *testing.T) {
 	if total > queue.MaxBudget || total < queue.MaxBudget*9/10 {
 		t.Errorf("%d effects, the budget is %d", total, queue.MaxBudget)
 	}
-	d.verify()
 }
 
 // TestEvidence: it names the message it all began with, or nothing.
@@ -287,7 +258,6 @@ func TestEqualProposals(t *testing.T) {
 	if left := d.outbox(); len(left) != 0 {
 		t.Errorf("%v", left)
 	}
-	d.verify()
 }
 
 // TestCloseAndNote: an effect ends what came out of the same root and has not begun,
@@ -324,7 +294,6 @@ func TestCloseAndNote(t *testing.T) {
 	if s := d.find(other); s.Task.State != task.Scheduled {
 		t.Errorf("%+v", s.Task)
 	}
-	d.verify()
 }
 
 // TestManyCloses: beyond max_closes_per_run a person looks at all of them.
@@ -351,7 +320,6 @@ func TestManyCloses(t *testing.T) {
 				t.Errorf("%d closes: %v", n, states)
 			}
 		}
-		d.verify()
 	}
 }
 
@@ -405,7 +373,6 @@ func TestInterval(t *testing.T) {
 	if c := next(); c == nil || c.Task.ID != ids[0] {
 		t.Error("it does not start after 10 minutes")
 	}
-	d.verify()
 }
 
 // TestOwnToolsStartNoWorker: a run of that action carries them out itself.

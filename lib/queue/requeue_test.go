@@ -1,4 +1,4 @@
-package queue
+package queue_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/approval"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
@@ -14,37 +15,63 @@ func TestRequeue(t *testing.T) {
 	for _, st := range task.States {
 		one := outward(stored(1, st, time.Hour, time.Minute))
 		one.Task.Attempts, one.Task.Restarts, one.Task.NotBefore = 3, 2, now.Add(time.Hour)
-		s := newShelf(one)
-		may := Requeueable(&one) == nil
-		err := Requeue(s, &one, Yes(&one, "me (uid 1)", approval.Terminal, now), now)
+		s := newShelf(t, one)
+		may := queue.Requeueable(one) == nil
+		err := s.update(func(tx *queue.Tx) error {
+			return queue.Requeue(tx, one, queue.Yes(one, "me (uid 1)", approval.Terminal, now), now)
+		})
 		if may != (err == nil) || may != (st == task.Completed || st == task.Rejected || st == task.Failed) {
 			t.Errorf("%s: may %t, %v", st, may, err)
 		}
 		if err != nil {
 			continue
 		}
-		l := s.moved[0]
+		l := s.lines()[0]
 		a := l.Approval
-		if l.To != task.Scheduled || l.Change != (task.Change{Since: now, Reason: ReasonRequeued}) || l.By != "me (uid 1)" || l.Level != approval.Terminal {
+		if l.To != task.Scheduled || l.Change != (task.Change{Since: now, Reason: queue.ReasonRequeued}) || l.By != "me (uid 1)" || l.Level != approval.Terminal {
 			t.Errorf("%s: %+v", st, l)
 		}
-		if a.Task != one.Task.ID || a.Action != terms.ExternalSend || len(a.Target) != 1 || a.Good("sha256:d", approval.Terminal, now) != nil ||
-			a.Good("sha256:d", approval.Terminal, now.Add(approval.Lifetime)) == nil {
+		digest := one.Task.Digest
+		if a.Task != one.Task.ID || a.Action != terms.ExternalSend || len(a.Target) != 1 || a.Good(digest, approval.Terminal, now) != nil ||
+			a.Good(digest, approval.Terminal, now.Add(approval.Lifetime)) == nil {
 			t.Errorf("%s: %+v", st, a)
 		}
 	}
 }
 
-// TestRequeueWhatWasShown: other bytes, or another state, want another yes.
-func TestRequeueWhatWasShown(t *testing.T) {
-	shown := stored(1, task.Failed, time.Hour, time.Minute)
-	edited, moved := shown, shown
-	edited.Task.Digest = "sha256:other"
-	moved.Task.State = task.Rejected
-	for what, is := range map[string]Stored{"edited": edited, "moved": moved} {
-		s := newShelf(is)
-		if err := Requeue(s, &shown, Yes(&shown, "me", approval.Terminal, now), now); !errors.Is(err, ErrConflict) || len(s.moved) > 0 {
-			t.Errorf("%s: %v, %+v", what, err, s.moved)
+// TestAnswerWhatWasShown: other bytes, another state, or another question at another
+// time want another yes or no.
+func TestAnswerWhatWasShown(t *testing.T) {
+	for _, st := range []task.State{task.Awaiting, task.Failed} {
+		for what, change := range map[string]func(*queue.Stored){
+			"as shown": func(*queue.Stored) {},
+			"edited":   func(s *queue.Stored) { s.Decision.Why = "edited" },
+			"moved":    func(s *queue.Stored) { s.Task.State = task.Rejected },
+			"again":    func(s *queue.Stored) { s.Task.Since = now },
+		} {
+			shown, is := stored(1, st, time.Hour, time.Minute), stored(1, st, time.Hour, time.Minute)
+			newShelf(t, shown)
+			change(is)
+			for answer, give := range map[string]func(tx *queue.Tx) error{
+				"requeue": func(tx *queue.Tx) error {
+					return queue.Requeue(tx, shown, queue.Yes(shown, "me", approval.Terminal, now), now)
+				},
+				"approve": func(tx *queue.Tx) error {
+					return queue.Approve(tx, shown, queue.Yes(shown, "me", approval.Terminal, now), now)
+				},
+				"deny": func(tx *queue.Tx) error { return queue.Deny(tx, shown, "me", approval.Terminal, "no", now) },
+			} {
+				s := newShelf(t, is)
+				err := s.update(give)
+				switch fits := (answer == "requeue") == (st == task.Failed); {
+				case what == "as shown" && fits && (err != nil || len(s.lines()) != 1):
+					t.Errorf("%s, %s: %v", what, answer, err)
+				case what != "as shown" && !errors.Is(err, queue.ErrConflict), what != "as shown" && len(s.lines()) > 0:
+					t.Errorf("%s, %s: %v, %+v", what, answer, err, s.lines())
+				case !fits && (err == nil || len(s.lines()) > 0):
+					t.Errorf("%s of what is %s: %v", answer, st, err)
+				}
+			}
 		}
 	}
 }
@@ -55,9 +82,9 @@ func TestHappened(t *testing.T) {
 	died := stored(1, task.Rejected, 0, 0)
 	died.Task.Restarts = 1
 	cancelled := stored(1, task.Rejected, 0, 0)
-	cancelled.Task.Reason = ReasonCancelled
+	cancelled.Task.Reason = queue.ReasonCancelled
 	for what, c := range map[string]struct {
-		s    Stored
+		s    *queue.Stored
 		want bool
 	}{
 		"done":          {stored(1, task.Completed, 0, 0), true},
@@ -66,7 +93,7 @@ func TestHappened(t *testing.T) {
 		"cancelled":     {cancelled, true},
 		"never started": {stored(1, task.Rejected, 0, 0), false},
 	} {
-		if got := Happened(&c.s); (got != "") != c.want {
+		if got := queue.Happened(c.s); (got != "") != c.want {
 			t.Errorf("%s: %q", what, got)
 		}
 	}

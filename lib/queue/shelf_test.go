@@ -1,84 +1,104 @@
-package queue
+package queue_test
 
 import (
 	"fmt"
+	"testing"
 	"time"
 
 	"pulse/lib/audit"
 	"pulse/lib/identity"
+	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/record"
 	"pulse/lib/request"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
 
-// shelf is a Tx that holds some tasks and collects the moves.
-type shelf struct {
-	Tx
-	order []string
-	tasks map[string]Stored
-	bad   map[string]error // of Load
-	moved []audit.Line
-	loads int
-}
-
-func (s *shelf) State(id string) (task.State, error) { return s.tasks[id].Task.State, nil }
-
-func (s *shelf) Load(st task.State, id string) (Stored, error) {
-	s.loads++
-	t, ok := s.tasks[id]
-	if !ok || t.Task.State != st {
-		return Stored{}, ErrUnknown
-	}
-	return t, s.bad[id]
-}
-
-// in lists what was in a state, with what is gone since.
-func (s *shelf) in(st task.State) (ids []ID) {
-	for _, id := range s.order {
-		if t, ok := s.tasks[id]; !ok || t.Task.State == st {
-			ids = append(ids, IDOf(id))
-		}
-	}
-	return ids
-}
-
-func (s *shelf) Move(l audit.Line) error {
-	if err := task.Legal(l.Event, l.From, l.To); err != nil {
-		return err
-	}
-	t := s.tasks[l.Task]
-	if t.Task.State != l.From {
-		return ErrConflict
-	}
-	t.Task.State, t.Task.Change = l.To, l.Change
-	s.tasks[l.Task] = t
-	s.moved = append(s.moved, l)
-	return nil
-}
-
 // now is the time of these tests.
-var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+var now = queuetest.Epoch
+
+// shelf is a store in which tasks were laid before the test begins.
+type shelf struct {
+	*queuetest.Memory
+	t    testing.TB
+	laid int // lines
+}
+
+// newShelf lays tasks in a new store, and fills in what a store knows of them.
+func newShelf(t testing.TB, list ...*queue.Stored) *shelf {
+	t.Helper()
+	s := &shelf{queuetest.NewMemory(), t, len(list)}
+	for _, one := range list {
+		put, err := s.Put(*one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*one = put
+	}
+	return s
+}
+
+// update runs fn in an Update and returns its error.
+func (s *shelf) update(fn func(tx *queue.Tx) error) error { return queue.Update(s.Memory, fn) }
+
+// view runs fn in a View, which must not fail.
+func (s *shelf) view(fn func(v queue.View) error) {
+	s.t.Helper()
+	if err := s.View(fn); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// lines are those that came after the tasks were laid.
+func (s *shelf) lines() []audit.Line { return s.Log()[s.laid:] }
+
+// find loads a task.
+func (s *shelf) find(id string) (one queue.Stored) {
+	s.t.Helper()
+	s.view(func(v queue.View) (err error) {
+		one, err = queue.Find(v, id)
+		return err
+	})
+	return one
+}
 
 // stored is a task with the nth id, made and moved last so long ago.
-func stored(n int, st task.State, made, moved time.Duration) Stored {
-	var s Stored
-	s.Task = task.Task{ID: fmt.Sprintf("%032x", n), State: st, Kind: task.Ask, Created: now.Add(-made), Digest: "sha256:d"}
+func stored(n int, st task.State, made, moved time.Duration) *queue.Stored {
+	var s queue.Stored
+	s.Task = task.Task{ID: fmt.Sprintf("%032x", n), State: st, Kind: task.Ask, Created: now.Add(-made)}
 	s.Task.Since = now.Add(-moved)
-	s.Decision.Action = terms.ReadPublic
-	return s
+	s.Identity.Trust = terms.System
+	s.Decision.Action, s.Decision.Outcome = terms.ReadPublic, terms.Allow
+	return &s
 }
 
-func outward(s Stored) Stored {
-	s.Identity.Via, s.Decision.Action = identity.ViaAgent, terms.ExternalSend
-	s.Request = &request.Request{Action: terms.ExternalSend, Target: []string{"bob@partner.example"}}
-	return s
-}
-
-func newShelf(list ...Stored) *shelf {
-	s := &shelf{tasks: map[string]Stored{}, bad: map[string]error{}}
-	for _, t := range list {
-		s.order = append(s.order, t.Task.ID)
-		s.tasks[t.Task.ID] = t
+// effect makes a task an effect that wants what a request says.
+func effect(s *queue.Stored, root, wish string) *queue.Stored {
+	r, err := request.Decode(record.Value(wish))
+	if err != nil {
+		panic(err)
 	}
+	s.Request, s.Decision.Action, s.Task.Kind = &r, r.Action, task.Effect
+	s.Identity.Via, s.Identity.Parent, s.Identity.Root = identity.ViaAgent, root, root
 	return s
+}
+
+// outward makes a task a message to Bob.
+func outward(s *queue.Stored) *queue.Stored {
+	s.Decision.Outcome = terms.Confirm
+	return effect(s, fmt.Sprintf("%032x", 0xa5c), `{"action":"external_send","target":["bob@partner.example"]}`)
+}
+
+// everything is what a store has of ids in these states.
+func (s *shelf) everything(states ...task.State) (ids []queue.ID) {
+	s.t.Helper()
+	all, err := s.List(states, func(*queue.Entry) bool { return true })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, l := range all {
+		ids = append(ids, l.IDs...)
+	}
+	return ids
 }

@@ -1,4 +1,4 @@
-package queue
+package queue_test
 
 import (
 	"cmp"
@@ -12,57 +12,45 @@ import (
 	"pulse/lib/decision"
 	"pulse/lib/envelope"
 	"pulse/lib/policy"
+	"pulse/lib/queue"
 	"pulse/lib/task"
 	"pulse/lib/terms"
 )
 
-// bench is a shelf with all that a start depends on.
-type bench struct {
-	*shelf
-	yes      *approval.Approval
-	yesErr   error
-	grants   []approval.Grant
-	sessions []approval.Session
-	starts   []Start
-	sent     []audit.Line // newest first
-	logged   int
-}
-
-func (b *bench) Held() (*audit.Line, error)                  { return nil, nil }
-func (b *bench) Lost() (string, error)                       { return "", nil }
-func (b *bench) Approval(string) (*approval.Approval, error) { return b.yes, b.yesErr }
-func (b *bench) Grants() ([]approval.Grant, error)           { return b.grants, nil }
-func (b *bench) Sessions() ([]approval.Session, error)       { return b.sessions, nil }
-func (b *bench) Log(audit.Line) error                        { b.logged++; return nil }
-
-func (b *bench) Starts(_ time.Time, fn func(Start)) error {
-	for _, st := range b.starts {
-		fn(st)
+// answer lays a yes to a task, as its holder wrote it.
+func (s *shelf) answer(id string, a *approval.Approval) {
+	if a != nil {
+		s.Lay(queue.Approvals, id, queue.Item{Bytes: a.Append(nil), Writer: a.Holder})
 	}
-	return nil
 }
 
-func (b *bench) History(fn func(audit.Line) bool) error {
-	for _, l := range b.sent {
-		if !fn(l) {
-			break
-		}
+// started adds starts to the log.
+func (s *shelf) started(lines ...audit.Line) {
+	s.t.Helper()
+	s.laid += len(lines)
+	err := s.Update(func(queue.View) (*queue.Commit, error) { return &queue.Commit{Lines: lines}, nil })
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return nil
 }
 
-func (b *bench) Entries(st task.State, fn func(Entry) (bool, error)) error {
-	for _, id := range b.in(st) {
-		s := b.tasks[id.String()]
-		e := Entry{ID: id.String(), State: st, Digest: audit.Bare(s.Task.Digest), Action: s.Decision.Action, Kind: s.Kind(), Since: s.Task.Since}
-		if more, err := fn(e); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+// next claims what a run would start.
+func (s *shelf) next(run *queue.Run) (claim *queue.Claim, err error) {
+	err = s.update(func(tx *queue.Tx) error {
+		claim, _, err = run.Next(tx, func(string) error { return nil })
+		return err
+	})
+	return claim, err
 }
 
-func (b *bench) Open(fn func(Entry) (bool, error)) error { return b.Entries(task.Scheduled, fn) }
+// outlook says what a run would make of a task.
+func (s *shelf) outlook(run *queue.Run, one *queue.Stored) (o queue.Outlook, err error) {
+	err = s.View(func(v queue.View) error {
+		o, err = run.Outlook(v, one, now)
+		return err
+	})
+	return o, err
+}
 
 // keys takes "good" for a signature, and fails if it is broken.
 type keys struct {
@@ -73,7 +61,7 @@ type keys struct {
 func (k *keys) Check(proofs []approval.Proof, _ time.Time) error {
 	for i := range proofs {
 		if k.broken == nil && proofs[i].Signature != "good" {
-			return fmt.Errorf("%w: it is not of that key", ErrNotGood)
+			return fmt.Errorf("%w: it is not of that key", queue.ErrNotGood)
 		}
 	}
 	return k.broken
@@ -84,9 +72,9 @@ func (k *keys) Return([]approval.Proof, time.Time) error         { return nil }
 
 const sessionID = "00000000000000aa"
 
-// subjects are tasks that a run may come across.
-func subjects() map[string]Stored {
-	made := func(trust terms.Trust, a terms.Action) Stored {
+// subjects are tasks that a run may come across, as a store has them.
+func subjects(t *testing.T) map[string]*queue.Stored {
+	made := func(trust terms.Trust, a terms.Action) *queue.Stored {
 		s := stored(1, task.Scheduled, time.Hour, time.Hour)
 		s.Identity.Trust, s.Identity.Sender, s.Decision.Action = trust, "me@example.com", a
 		return s
@@ -95,7 +83,7 @@ func subjects() map[string]Stored {
 	within.Identity.Session = sessionID
 	at := now.Add(-30 * time.Minute)
 	within.Message = &envelope.Message{Received: at, Fetched: at, Headers: []envelope.Field{{Name: "Date", Value: at.Format(time.RFC1123Z)}}}
-	return map[string]Stored{
+	all := map[string]*queue.Stored{
 		"an ask that is allowed":  made(terms.System, terms.ReadPublic),
 		"an ask for a person":     made(terms.OwnerVerifiedEmail, terms.Destructive),
 		"an ask that is rejected": made(terms.Unknown, terms.ReadPublic),
@@ -103,6 +91,10 @@ func subjects() map[string]Stored {
 		"an effect":               outward(made(terms.OwnerVerifiedEmail, terms.ExternalSend)),
 		"an effect of a stranger": outward(made(terms.Unknown, terms.ExternalSend)),
 	}
+	for _, s := range all {
+		newShelf(t, s)
+	}
+	return all
 }
 
 // granted is a grant as a person gives it.
@@ -113,10 +105,13 @@ func granted(id, target, signature string) approval.Grant {
 	}
 }
 
+// cantBeRead is an approval that is no JSON.
+const cantBeRead = "that can't be read"
+
 // approvals are what may lie in the queue as the yes to a task.
-func approvals(s *Stored) map[string]*approval.Approval {
+func approvals(s *queue.Stored) map[string]*approval.Approval {
 	yes := func(change func(*approval.Approval)) *approval.Approval {
-		a := Yes(s, "me", approval.Signature, now.Add(-time.Minute))
+		a := queue.Yes(s, "me", approval.Signature, now.Add(-time.Minute))
 		a.Signer, a.Signature, a.Holder = "me", "good", 7
 		change(&a)
 		return &a
@@ -143,6 +138,7 @@ func approvals(s *Stored) map[string]*approval.Approval {
 		"of a grant signed badly": of(granted(bob.ID, bob.Target, "bad")),
 		"of a grant for another":  of(granted(bob.ID, "eve@partner.example", "good")),
 		"of two grants":           of(bob, bob),
+		cantBeRead:                nil,
 	}
 }
 
@@ -161,30 +157,34 @@ func sessionsOf() map[string][]approval.Session {
 func TestOutlookIsWhatNextDoes(t *testing.T) {
 	broken := errors.New("the file of keys is being edited")
 	answers := map[string]int{}
-	for _, require := range []approval.Level{approval.Terminal, approval.User, approval.Signature} {
-		for _, perDay := range []int{100, 3} {
-			for checker, signed := range map[string]*keys{"no checker": nil, "a checker": {}, "a broken checker": {broken: broken}} {
-				for what, s := range subjects() {
-					for yes, a := range approvals(&s) {
-						for session, open := range sessionsOf() {
-							for _, unread := range []error{nil, ErrCorrupt} {
-								name := fmt.Sprintf("%s, %d a day, %s: %s with an approval %s (%v), session %s", require, perDay, checker, what, yes, unread, session)
-								b := &bench{shelf: newShelf(s), yes: a, yesErr: unread, sessions: open, starts: make([]Start, 3)}
-								for i := range b.starts {
-									b.starts[i] = Start{Time: now.Add(-2 * time.Hour), Kind: s.Kind()}
-								}
-								if unread != nil {
-									b.yes = nil
-								}
-								answers[compare(t, name, b, s, require, perDay, signed)]++
+	for what, s := range subjects(t) {
+		lately := make([]audit.Line, 3)
+		for i := range lately {
+			lately[i] = audit.Line{Time: now.Add(-2 * time.Hour), Event: task.Started, Kind: s.Kind()}
+		}
+		for yes, a := range approvals(s) {
+			for session, open := range sessionsOf() {
+				for _, require := range []approval.Level{approval.Terminal, approval.User, approval.Signature} {
+					for _, perDay := range []int{100, 3} {
+						for checker, signed := range map[string]*keys{"no checker": nil, "a checker": {}, "a broken checker": {broken: broken}} {
+							name := fmt.Sprintf("%s, %d a day, %s: %s with an approval %s, session %s", require, perDay, checker, what, yes, session)
+							b := newShelf(t, s)
+							b.started(lately...)
+							b.answer(s.Task.ID, a)
+							if yes == cantBeRead {
+								b.Lay(queue.Approvals, s.Task.ID, queue.Item{Bytes: []byte("{")})
 							}
+							for _, one := range open {
+								b.Lay(queue.Sessions, one.ID, queue.Item{Bytes: one.Append(nil), Writer: one.Holder})
+							}
+							answers[compare(t, name, b, s, require, perDay, signed)]++
 						}
 					}
 				}
 			}
 		}
 	}
-	for _, want := range []string{"starts", "limit", "error", ReasonApproval, ReasonSessionSpent, string(decision.NotPermitted), string(decision.NeedsConfirm)} {
+	for _, want := range []string{"starts", "limit", "error", queue.ReasonApproval, queue.ReasonSessionSpent, string(decision.NotPermitted), string(decision.NeedsConfirm)} {
 		if answers[want] == 0 {
 			t.Errorf("no case ends in %s: %v", want, answers)
 		}
@@ -192,11 +192,11 @@ func TestOutlookIsWhatNextDoes(t *testing.T) {
 }
 
 // compare asks Outlook and then Next, and returns what came of it in one word.
-func compare(t *testing.T, name string, b *bench, s Stored, require approval.Level, perDay int, signed *keys) (answer string) {
+func compare(t *testing.T, name string, b *shelf, s *queue.Stored, require approval.Level, perDay int, signed *keys) (answer string) {
 	t.Helper()
 	p := policy.Default()
 	p.Owners, p.Approval.Require, p.Limits.MaxPerDay = []string{"me@example.com"}, string(require), perDay
-	run := Run{Policy: p, Max: 10, Now: func() time.Time { return now }}
+	run := queue.Run{Policy: p, Max: 10, Now: func() time.Time { return now }}
 	if signed != nil {
 		run.Signed = signed
 		run.Vouch = func(uid int) error {
@@ -209,11 +209,11 @@ func compare(t *testing.T, name string, b *bench, s Stored, require approval.Lev
 	if s.Kind() == task.Effect {
 		run.Effect = s.Decision.Action
 	}
-	o, err := run.Outlook(b, &s, now)
+	o, err := b.outlook(&run, s)
 	blind := run
 	blind.Signed, blind.Vouch, blind.Blind = nil, nil, true
-	dim, dimErr := blind.Outlook(b, &s, now)
-	if len(b.moved)+b.logged > 0 || signed != nil && signed.spent > 0 {
+	dim, dimErr := b.outlook(&blind, s)
+	if len(b.lines()) > 0 || signed != nil && signed.spent > 0 {
 		t.Fatalf("%s: the outlook changed something", name)
 	}
 	switch {
@@ -224,31 +224,32 @@ func compare(t *testing.T, name string, b *bench, s Stored, require approval.Lev
 	case !dim.Unproven && err == nil && (dim.Starts != o.Starts || dim.Reason != o.Reason || dim.Limit != o.Limit):
 		t.Errorf("%s: blind: %+v, with eyes %+v", name, dim, o)
 	}
-	claim, _, nextErr := run.Next(b, func(string) error { return nil })
+	claim, nextErr := b.next(&run)
+	lines := b.lines()
 	if signed != nil {
 		defer func() { signed.spent = 0 }()
 	}
 	switch {
 	case perDay == 3:
-		if nextErr != nil || claim != nil || len(b.moved) > 0 || err == nil && o.Limit != "limits.max_per_day" {
-			t.Errorf("%s: %+v; but %+v, %v", name, o, b.moved, nextErr)
+		if nextErr != nil || claim != nil || len(lines) > 0 || err == nil && o.Limit != "limits.max_per_day" {
+			t.Errorf("%s: %+v; but %+v, %v", name, o, lines, nextErr)
 		}
 		return "limit"
 	case err != nil:
-		if !errors.Is(nextErr, err) || claim != nil || len(b.moved) > 0 {
-			t.Errorf("%s: %v; but %v, %+v", name, err, nextErr, b.moved)
+		if !errors.Is(nextErr, err) || claim != nil || len(lines) > 0 {
+			t.Errorf("%s: %v; but %v, %+v", name, err, nextErr, lines)
 		}
 		return "error"
-	case nextErr != nil || (claim != nil) != o.Starts || o.Limit != "" || o.Unproven || len(b.moved) != 1:
-		t.Errorf("%s: %+v; but claimed %t, %+v, %v", name, o, claim != nil, b.moved, nextErr)
+	case nextErr != nil || (claim != nil) != o.Starts || o.Limit != "" || o.Unproven || len(lines) != 1:
+		t.Errorf("%s: %+v; but claimed %t, %+v, %v", name, o, claim != nil, lines, nextErr)
 		return ""
 	case o.Starts:
-		if (require == approval.Signature && len(claim.spent) > 0) != (signed != nil && signed.spent > 0) || o.Reason != "" {
-			t.Errorf("%s: %+v, spent %+v", name, o, claim.spent)
+		if (require == approval.Signature && len(claim.Spent()) > 0) != (signed != nil && signed.spent > 0) || o.Reason != "" {
+			t.Errorf("%s: %+v, spent %+v", name, o, claim.Spent())
 		}
 		return "starts"
 	}
-	l := &b.moved[0]
+	l := &lines[0]
 	if want := cmp.Or(o.Reason, string(o.Decision.Reason)); l.Change.Reason != want || l.Outcome != o.Decision.Outcome || l.To == task.Running {
 		t.Errorf("%s: %+v; but it is %s (%s)", name, o, l.To, l.Change.Reason)
 	}
@@ -258,15 +259,16 @@ func compare(t *testing.T, name string, b *bench, s Stored, require approval.Lev
 // TestOutlookOfABadSignature: an approval of level signature that was not signed well
 // starts nothing, and Outlook says so.
 func TestOutlookOfABadSignature(t *testing.T) {
-	s := subjects()["an effect"]
+	s := subjects(t)["an effect"]
 	p := policy.Default()
 	p.Owners, p.Approval.Require = []string{"me@example.com"}, string(approval.Signature)
-	for yes, want := range map[string]Outlook{
-		"signed well": {Starts: true}, "signed badly": {Reason: ReasonApproval}, "not signed": {Reason: ReasonApproval},
-		"of a grant": {Starts: true}, "of a grant for another": {Reason: ReasonApproval},
+	for yes, want := range map[string]queue.Outlook{
+		"signed well": {Starts: true}, "signed badly": {Reason: queue.ReasonApproval}, "not signed": {Reason: queue.ReasonApproval},
+		"of a grant": {Starts: true}, "of a grant for another": {Reason: queue.ReasonApproval},
 	} {
-		run := Run{Policy: p, Max: 10, Effect: terms.ExternalSend, Signed: &keys{}}
-		o, err := run.Outlook(&bench{shelf: newShelf(s), yes: approvals(&s)[yes]}, &s, now)
+		b := newShelf(t, s)
+		b.answer(s.Task.ID, approvals(s)[yes])
+		o, err := b.outlook(&queue.Run{Policy: p, Max: 10, Effect: terms.ExternalSend, Signed: &keys{}}, s)
 		if err != nil || o.Starts != want.Starts || o.Reason != want.Reason {
 			t.Errorf("%s: %+v, %v", yes, o, err)
 		}
@@ -275,17 +277,18 @@ func TestOutlookOfABadSignature(t *testing.T) {
 
 // TestOutlookTooSoon: the target that had a message lately is the limit.
 func TestOutlookTooSoon(t *testing.T) {
-	s := subjects()["an effect"]
-	b := &bench{shelf: newShelf(s), yes: approvals(&s)["signed well"]}
-	b.sent = []audit.Line{{Time: now.Add(-time.Minute), Event: task.Started, Target: s.Target()}}
-	run := Run{Policy: policy.Default(), Max: 10, Effect: terms.ExternalSend, Now: func() time.Time { return now }}
+	s := subjects(t)["an effect"]
+	b := newShelf(t, s)
+	b.answer(s.Task.ID, approvals(s)["signed well"])
+	b.started(audit.Line{Time: now.Add(-time.Minute), Event: task.Started, Target: s.Target()})
+	run := queue.Run{Policy: policy.Default(), Max: 10, Effect: terms.ExternalSend, Now: func() time.Time { return now }}
 	run.Policy.Owners = []string{"me@example.com"}
-	o, err := run.Outlook(b, &s, now)
+	o, err := b.outlook(&run, s)
 	if err != nil || !o.Starts || o.Limit != "outbound.min_reply_interval" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if claim, _, err := run.Next(b, func(string) error { return nil }); claim != nil || err != nil || len(b.moved) > 0 {
-		t.Errorf("%+v, %v", b.moved, err)
+	if claim, err := b.next(&run); claim != nil || err != nil || len(b.lines()) > 0 {
+		t.Errorf("%+v, %v", b.lines(), err)
 	}
 }
 
@@ -295,44 +298,46 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 	bob := granted("00000000000000b1", "bob@partner.example", "good")
 	for _, c := range []struct {
 		name   string
-		change func(*approval.Grant, *Stored)
+		change func(*approval.Grant, *queue.Stored)
 		levels string // at which it starts
 	}{
-		{"good", func(*approval.Grant, *Stored) {}, "terminal user signature "},
-		{"signed badly", func(g *approval.Grant, _ *Stored) { g.Signature = "bad" }, "terminal user "},
-		{"of nobody", func(g *approval.Grant, _ *Stored) { g.Holder = 0 }, "terminal signature "},
-		{"of a user who is gone", func(g *approval.Grant, _ *Stored) { g.Holder = 8 }, "terminal signature "},
-		{"of level terminal", func(g *approval.Grant, _ *Stored) { g.Level = approval.Terminal }, "terminal "},
-		{"for another", func(g *approval.Grant, _ *Stored) { g.Target = "eve@partner.example" }, ""},
-		{"expired", func(g *approval.Grant, _ *Stored) { g.Expires = now }, ""},
-		{"a review", func(_ *approval.Grant, s *Stored) { s.Identity.Trust = terms.ExternalVerified }, ""},
-		{"asked about before", func(_ *approval.Grant, s *Stored) { s.Task.Since = now }, ""},
+		{"good", func(*approval.Grant, *queue.Stored) {}, "terminal user signature "},
+		{"signed badly", func(g *approval.Grant, _ *queue.Stored) { g.Signature = "bad" }, "terminal user "},
+		{"of nobody", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 0 }, "terminal signature "},
+		{"of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 8 }, "terminal signature "},
+		{"of level terminal", func(g *approval.Grant, _ *queue.Stored) { g.Level = approval.Terminal }, "terminal "},
+		{"for another", func(g *approval.Grant, _ *queue.Stored) { g.Target = "eve@partner.example" }, ""},
+		{"expired", func(g *approval.Grant, _ *queue.Stored) { g.Expires = now }, ""},
+		{"a review", func(_ *approval.Grant, s *queue.Stored) { s.Identity.Trust = terms.ExternalVerified }, ""},
+		{"asked about before", func(_ *approval.Grant, s *queue.Stored) { s.Task.Since = now }, ""},
 	} {
 		levels := ""
 		for _, require := range []approval.Level{approval.Terminal, approval.User, approval.Signature} {
-			s := subjects()["an effect"]
+			s := subjects(t)["an effect"]
 			s.Task.State, s.Task.Reason = task.Awaiting, string(decision.NeedsConfirm)
 			g, p := bob, policy.Default()
-			c.change(&g, &s)
+			c.change(&g, s)
 			p.Owners, p.AllowedExternal, p.Approval.Require = []string{"me@example.com"}, []string{"me@example.com"}, string(require)
-			b, signed := &bench{shelf: newShelf(s), grants: []approval.Grant{g}}, &keys{}
-			run := Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }, Vouch: func(uid int) error {
+			b, signed := newShelf(t, s), &keys{}
+			b.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
+			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }, Vouch: func(uid int) error {
 				if uid != 7 {
 					return errors.New("no approver")
 				}
 				return nil
 			}}
-			claim, _, err := run.Next(b, func(string) error { return nil })
-			if err != nil || claim == nil && len(b.moved)+b.logged+signed.spent > 0 {
-				t.Errorf("%s, %s: %v, %+v", c.name, require, err, b.moved)
+			claim, err := b.next(&run)
+			lines := b.lines()
+			if err != nil || claim == nil && len(lines)+signed.spent > 0 {
+				t.Errorf("%s, %s: %v, %+v", c.name, require, err, lines)
 			}
 			if claim == nil {
 				continue
 			}
 			levels += string(require) + " "
-			if len(b.moved) != 2 || b.moved[0].Event != task.Approved || b.moved[1].Event != task.Started || b.logged != 1 ||
+			if len(lines) != 3 || lines[0].Event != audit.Consumed || lines[1].Event != task.Approved || lines[2].Event != task.Started ||
 				(signed.spent == 1) != (require == approval.Signature) {
-				t.Errorf("%s, %s: %+v, spent %d", c.name, require, b.moved, signed.spent)
+				t.Errorf("%s, %s: %+v, spent %d", c.name, require, lines, signed.spent)
 			}
 		}
 		if levels != c.levels {

@@ -44,8 +44,9 @@ type kept struct {
 }
 
 type thing struct {
-	bytes []byte
-	made  time.Time
+	bytes  []byte
+	made   time.Time
+	writer int
 }
 
 // NewMemory returns an empty store.
@@ -147,7 +148,7 @@ func (k *kept) change(l *audit.Line, c *queue.Change, blobs []queue.Blob) error 
 		}
 		delete(from, c.Key)
 	case c.Bytes != nil:
-		shelf[c.Key] = thing{c.Bytes, l.Time}
+		shelf[c.Key] = thing{bytes: c.Bytes, made: l.Time}
 	case c.Digest != "" || c.Lines != nil:
 		i := slices.IndexFunc(blobs, func(b queue.Blob) bool { return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes) })
 		if i < 0 {
@@ -157,11 +158,11 @@ func (k *kept) change(l *audit.Line, c *queue.Change, blobs []queue.Blob) error 
 		if made.IsZero() {
 			made = l.Time
 		}
-		shelf[c.Key] = thing{blobs[i].Bytes, made}
+		shelf[c.Key] = thing{bytes: blobs[i].Bytes, made: made}
 	case c.Less != "" && there:
 		rest, had, err := queue.Without(was.bytes, c.Less)
 		if had {
-			shelf[c.Key] = thing{rest, was.made}
+			shelf[c.Key] = thing{bytes: rest, made: was.made}
 		}
 		if had && len(rest) == 0 {
 			delete(shelf, c.Key)
@@ -266,7 +267,7 @@ func (v view) Get(s queue.Shelf, key string) (queue.Item, error) {
 	if !ok {
 		return queue.Item{}, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
 	}
-	return queue.Item{Bytes: bytes.Clone(t.bytes)}, nil
+	return queue.Item{Bytes: bytes.Clone(t.bytes), Writer: t.writer}, nil
 }
 
 func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {

@@ -1,0 +1,77 @@
+package queuetest
+
+import (
+	"cmp"
+	"time"
+
+	"pulse/lib/audit"
+	"pulse/lib/decision"
+	"pulse/lib/envelope"
+	"pulse/lib/identity"
+	"pulse/lib/queue"
+	"pulse/lib/record"
+	"pulse/lib/request"
+	"pulse/lib/task"
+)
+
+// Put lays a task in the state that it says it is in, whatever would have led there,
+// and returns it as it is loaded: its file is made of its content.
+func (m *Memory) Put(s queue.Stored) (queue.Stored, error) {
+	file := File(&s)
+	put := queue.Stored{Task: s.Task}
+	if err := put.Parse(file); err != nil {
+		return put, err
+	}
+	if put.Task.Since.IsZero() {
+		put.Task.Since = put.Task.Created
+	}
+	l := audit.Line{
+		Time: put.Task.Since, Event: "put", Task: put.Task.ID, To: put.Task.State, Digest: put.Task.Digest, Change: put.Task.Change,
+		Kind: put.Kind(), Action: put.Decision.Action, Sender: put.Identity.Sender, Trust: put.Identity.Trust,
+	}
+	if put.Message != nil {
+		l.Source, l.MessageID = put.Message.Source, cmp.Or(put.Message.ID, put.Message.Digest)
+	}
+	blob := queue.Blob{Shelf: queue.On(l.To), Key: l.Task, Bytes: file, Made: put.Task.Created}
+	return put, m.Update(func(queue.View) (*queue.Commit, error) {
+		return &queue.Commit{Lines: []audit.Line{l}, Blobs: []queue.Blob{blob}}, nil
+	})
+}
+
+// File returns a task file with the content of a task.
+func File(s *queue.Stored) []byte {
+	var o record.Object
+	if s.Message != nil {
+		o.Raw(envelope.Member, s.Message.Append(nil))
+	}
+	if s.Request != nil {
+		o.Raw(request.Member, s.Request.Append(nil))
+	}
+	o.Raw(identity.Member, s.Identity.Append(nil))
+	o.Raw(decision.Member, s.Decision.Append(nil))
+	o.Raw(task.Member, s.Task.AppendFixed(nil))
+	return append(o.Bytes(), '\n')
+}
+
+// Lay lays a thing on a shelf by hand, or takes it away if it has no bytes: the log
+// says nothing of it.
+func (m *Memory) Lay(s queue.Shelf, key string, item queue.Item) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if item.Bytes == nil {
+		delete(m.shelf(s), key)
+		return
+	}
+	t := thing{item.Bytes, m.shelf(s)[key].made, item.Writer}
+	if t.made.IsZero() {
+		t.made = time.Unix(0, int64(len(m.shelf(s)))) // in the order in which they were laid
+	}
+	m.shelf(s)[key] = t
+}
+
+// Log returns the lines of the log, oldest first.
+func (m *Memory) Log() []audit.Line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clone().lines
+}
