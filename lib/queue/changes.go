@@ -75,9 +75,9 @@ func Changes(l *audit.Line) []Change {
 			Change{Shelf: Results, Key: l.Task}, Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
 	case l.Moves():
 		return taskChanges(list, l)
-	case l.Event == audit.Granted:
+	case l.Grant != nil && l.Event == audit.Granted:
 		return append(list, Change{Shelf: Grants, Key: l.Grant.ID, Bytes: l.Grant.Append(nil), Answer: true})
-	case l.Event == audit.Revoked, l.Event == audit.Consumed:
+	case l.Grant != nil && (l.Event == audit.Revoked || l.Event == audit.Consumed):
 		return append(list, Change{Shelf: Grants, Key: l.Grant.ID})
 	case l.Session != nil:
 		return append(list, sessionChange(l))

@@ -1,0 +1,363 @@
+package queue_test
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/task"
+)
+
+const (
+	one   = "11111111111111111111111111111111"
+	two   = "22222222222222222222222222222222"
+	hash  = "sha256:f11e"
+	other = "sha256:0ff0"
+)
+
+// show says what a line changes in one text: `shelf < from`, `=` bytes, `!` those of a
+// person, `# ` digest, `[` lines, `- ` an effect, and `gone`. The key is left out where it
+// is the task's.
+func show(l *audit.Line) string {
+	var all []string
+	for _, c := range queue.Changes(l) {
+		s := string(c.Shelf)
+		if c.Key != l.Task {
+			s += "/" + c.Key
+		}
+		switch {
+		case c.From != "":
+			s += " < " + string(c.From)
+		case c.Bytes != nil:
+			s += " ="
+		case c.Digest != "":
+			s += " # " + c.Digest
+		case c.Lines != nil:
+			s += fmt.Sprintf(" [%d]", len(c.Lines))
+		case c.Less != "":
+			s += " - " + c.Less
+		}
+		if c.Gone() {
+			s += " gone"
+		}
+		if c.Answer {
+			s += "!"
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, ", ")
+}
+
+// transitions are what the line of each legal one changes, with nothing else in it.
+var transitions = map[string]string{
+	"added >scheduled":                   "scheduled # sha256:f11e",
+	"added >awaiting_review":             "awaiting_review # sha256:f11e",
+	"refused >":                          "",
+	"approved awaiting_review>scheduled": "scheduled < awaiting_review, meta =, approvals gone, spent gone",
+	"denied awaiting_review>rejected":    "rejected < awaiting_review, meta =, approvals gone, spent gone",
+	"started scheduled>running":          "running < scheduled, meta =, spent < approvals",
+	"finished running>completed":         "completed < running, results gone, meta =, approvals gone, spent gone",
+	"retried running>scheduled":          "scheduled < running, results gone, meta =, approvals gone, spent gone",
+	"gave_up running>failed":             "failed < running, results gone, meta =, approvals gone, spent gone",
+	"restarted running>scheduled":        "scheduled < running, results gone, meta =, approvals gone, spent gone",
+	"undecided running>awaiting_review":  "awaiting_review < running, results gone, meta =, approvals gone, spent gone",
+	"restored running>scheduled":         "scheduled < running, results gone, meta =, approvals gone, spent gone",
+	"parked scheduled>awaiting_review":   "awaiting_review < scheduled, meta =, approvals gone, spent gone",
+	"dropped scheduled>rejected":         "rejected < scheduled, meta =, approvals gone, spent gone",
+	"dropped awaiting_review>rejected":   "rejected < awaiting_review, meta =, approvals gone, spent gone",
+	"expired awaiting_review>rejected":   "rejected < awaiting_review, meta =, approvals gone, spent gone",
+	"cancelled scheduled>rejected":       "rejected < scheduled, meta =, approvals gone, spent gone",
+	"cancelled running>rejected":         "rejected < running, results gone, meta =, approvals gone, spent gone",
+	"closed scheduled>rejected":          "rejected < scheduled, meta =, approvals gone, spent gone",
+	"closed awaiting_review>rejected":    "rejected < awaiting_review, meta =, approvals gone, spent gone",
+	"carried_out scheduled>completed":    "completed < scheduled, meta =, approvals gone, spent gone",
+	"requeued failed>scheduled":          "scheduled < failed, meta =, approvals gone, spent gone",
+	"requeued rejected>scheduled":        "scheduled < rejected, meta =, approvals gone, spent gone",
+	"requeued completed>scheduled":       "scheduled < completed, meta =, approvals gone, spent gone",
+	"pruned completed>":                  "pruned =, completed gone, meta gone, results gone, approvals gone, spent gone",
+	"pruned rejected>":                   "pruned =, rejected gone, meta gone, results gone, approvals gone, spent gone",
+	"pruned failed>":                     "pruned =, failed gone, meta gone, results gone, approvals gone, spent gone",
+	"broke scheduled>corrupt":            "corrupt < scheduled, meta =, approvals gone, spent gone",
+	"broke awaiting_review>corrupt":      "corrupt < awaiting_review, meta =, approvals gone, spent gone",
+	"broke running>corrupt":              "corrupt < running, results gone, meta =, approvals gone, spent gone",
+	"broke completed>corrupt":            "corrupt < completed, meta =, approvals gone, spent gone",
+	"broke rejected>corrupt":             "corrupt < rejected, meta =, approvals gone, spent gone",
+	"broke failed>corrupt":               "corrupt < failed, meta =, approvals gone, spent gone",
+}
+
+// legal returns a line of each legal transition of a task.
+func legal() (lines []audit.Line) {
+	states := append([]task.State{""}, task.States...)
+	for _, e := range task.Events {
+		for _, from := range states {
+			for _, to := range states {
+				if task.Legal(e, from, to) == nil {
+					lines = append(lines, audit.Line{Time: now, Event: e, Task: one, From: from, To: to, Digest: hash})
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// TestTransitions: each legal one, and each event of a task, changes what is said here.
+func TestTransitions(t *testing.T) {
+	seen := map[string]bool{}
+	for _, l := range legal() {
+		name := fmt.Sprintf("%s %s>%s", l.Event, l.From, l.To)
+		if seen[name] = true; show(&l) != transitions[name] {
+			t.Errorf("%q: %q,", name, show(&l))
+		}
+	}
+	for name := range transitions {
+		if !seen[name] {
+			t.Errorf("%q is not legal", name)
+		}
+	}
+}
+
+// TestTaskIsInOnePlace: a legal transition leaves its file on the shelf of the state
+// that it leads to, and nowhere else; and the last state of what was pruned is known.
+func TestTaskIsInOnePlace(t *testing.T) {
+	for _, l := range legal() {
+		lies := map[queue.Shelf]string{}
+		if l.From != "" {
+			lies[queue.On(l.From)] = "file"
+		}
+		for _, c := range queue.Changes(&l) {
+			switch {
+			case c.From != "":
+				lies[c.Shelf] = lies[c.From]
+				delete(lies, c.From)
+			case c.Gone():
+				delete(lies, c.Shelf)
+			case c.Digest == l.Digest:
+				lies[c.Shelf] = "file"
+			default:
+				lies[c.Shelf] = string(c.Bytes)
+			}
+		}
+		for _, st := range task.States {
+			if want := map[bool]string{true: "file"}[st == l.To]; lies[queue.On(st)] != want {
+				t.Errorf("%s from %q to %q: %v", l.Event, l.From, l.To, lies)
+			}
+		}
+		if want := map[bool]task.State{true: l.From}[l.Event == task.Pruned]; lies[queue.Pruned] != string(want) {
+			t.Errorf("%s from %q: %v", l.Event, l.From, lies)
+		}
+	}
+}
+
+// yes is an approval, made of grants or not.
+func yes(grants ...approval.Grant) *approval.Approval {
+	return &approval.Approval{Task: one, By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour), Grants: grants}
+}
+
+// given, opened are a grant and a session.
+func given() *approval.Grant {
+	return &approval.Grant{ID: "a1", Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour)}
+}
+
+func opened(left int, level approval.Level) *approval.Session {
+	return &approval.Session{ID: "b1", Sender: "me@example.com", Max: 3, Left: left, By: "me", Level: level, Opened: now, Expires: now.Add(time.Hour)}
+}
+
+// special are lines with more in them, and those of the other events.
+var special = []struct {
+	line audit.Line
+	want string
+}{
+	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Change: task.Change{NotBefore: now}},
+		"scheduled # sha256:f11e, meta =, approvals gone, spent gone"},
+	{audit.Line{Event: task.Added, Task: one, To: task.Awaiting, Digest: hash, Change: task.Change{Reason: queue.ReasonSessionSpent}},
+		"awaiting_review # sha256:f11e, meta =, approvals gone, spent gone"},
+	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: two}, "outbox/" + two + " - " + one + ", scheduled # sha256:f11e"},
+	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: "somebody"}, "scheduled # sha256:f11e"},
+	{audit.Line{Event: task.Refused, Task: one, Parent: two}, "outbox/" + two + " - " + one},
+	{audit.Line{Event: audit.Settled, Task: one, Parent: two}, "outbox/" + two + " - " + one},
+	{audit.Line{Event: audit.Noted, Task: one, Parent: two}, ""},
+	{audit.Line{Event: task.Approved, Task: one, From: task.Awaiting, To: task.Scheduled, Approval: yes()},
+		"scheduled < awaiting_review, meta =, approvals =!, spent gone"},
+	{audit.Line{Event: task.Approved, Task: one, From: task.Awaiting, To: task.Scheduled, Approval: yes(*given())},
+		"scheduled < awaiting_review, meta =, approvals =, spent gone"},
+	{audit.Line{Event: task.Requeued, Task: one, From: task.Failed, To: task.Scheduled, Approval: yes()},
+		"scheduled < failed, meta =, approvals =!, spent gone"},
+	{audit.Line{Event: task.Restored, Task: one, From: task.Running, To: task.Scheduled, Approval: yes()},
+		"scheduled < running, results gone, meta =, approvals =, spent gone"},
+	{audit.Line{Event: task.Started, Task: one, From: task.Scheduled, To: task.Running, Approval: yes()},
+		"running < scheduled, meta =, approvals =, spent gone"},
+	{audit.Line{Event: task.Finished, Task: one, From: task.Running, To: task.Completed, Result: other},
+		"completed < running, results # sha256:0ff0, meta =, approvals gone, spent gone"},
+	{audit.Line{Event: task.Finished, Task: one, From: task.Running, To: task.Completed, Proposed: []audit.Proposed{{ID: two, Digest: other}}},
+		"outbox [1], completed < running, results gone, meta =, approvals gone, spent gone"},
+	{audit.Line{Event: task.Carried, Task: one, From: task.Scheduled, To: task.Completed, Result: other},
+		"completed < scheduled, drafts # sha256:0ff0, meta =, approvals gone, spent gone"},
+	{audit.Line{Event: audit.Granted, Grant: given()}, "grants/a1 =!"},
+	{audit.Line{Event: audit.Revoked, Grant: given()}, "grants/a1 gone"},
+	{audit.Line{Event: audit.Consumed, Task: one, Grant: given()}, "grants/a1 gone"},
+	{audit.Line{Event: audit.Granted}, ""},
+	{audit.Line{Event: audit.Revoked}, ""},
+	{audit.Line{Event: audit.Consumed}, ""},
+	{audit.Line{Event: audit.SessionOpened, Session: opened(3, approval.Terminal)}, "sessions/b1 =!"},
+	{audit.Line{Event: audit.SessionUsed, Task: one, Session: opened(2, approval.Terminal)}, "sessions/b1 ="},
+	{audit.Line{Event: audit.SessionUsed, Task: one, Session: opened(0, approval.Terminal)}, "sessions/b1 gone"},
+	{audit.Line{Event: audit.SessionUsed, Task: one, Session: opened(0, approval.Signature)}, "sessions/b1 ="},
+	{audit.Line{Event: audit.SessionEnded, Session: opened(2, approval.Signature)}, "sessions/b1 gone"},
+	{audit.Line{Event: audit.SessionEnded}, ""},
+	{audit.Line{Event: audit.Held, By: "me"}, "hold ="},
+	{audit.Line{Event: audit.Released, By: "me"}, "hold gone"},
+	{audit.Line{Event: audit.Read, Positions: []audit.Position{{Source: "s"}, {Source: "r"}}},
+		"positions/" + queue.PositionKey("s") + " =, positions/" + queue.PositionKey("r") + " ="},
+	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: two, Positions: []audit.Position{{Source: "s"}}},
+		"outbox/" + two + " - " + one + ", positions/" + queue.PositionKey("s") + " =, scheduled # sha256:f11e"},
+	{audit.Line{Event: audit.ClockBack}, ""},
+	{audit.Line{Event: audit.Discarded, Task: one, Count: 3}, ""},
+	{audit.Line{Event: audit.Limited}, ""},
+	{audit.Line{Event: audit.Repaired}, ""},
+	{audit.Line{Event: audit.Resumed, By: "me"}, ""},
+}
+
+// TestChanges: an event that is not of a task changes what is said here.
+func TestChanges(t *testing.T) {
+	seen := map[task.Event]bool{}
+	for _, c := range special {
+		c.line.Time = now
+		if seen[c.line.Event] = true; show(&c.line) != c.want {
+			t.Errorf("%s\nchanges %q,\nwant    %q", c.line.Append(nil), show(&c.line), c.want)
+		}
+	}
+	for _, e := range audit.Events {
+		if !seen[e] {
+			t.Errorf("%s is an event, and nothing here says what it changes", e)
+		}
+	}
+}
+
+// TestChangesHold what they say they do: the bytes are those of the line's own parts.
+func TestChangesHold(t *testing.T) {
+	back := audit.Line{Event: task.Retried, Task: one, From: task.Running, To: task.Scheduled, Approval: yes()}
+	back.Change = task.Change{Attempts: 2, NotBefore: now.Add(time.Hour), Reason: "r"}
+	lines := []audit.Line{back, {Event: task.Pruned, Task: one, From: task.Failed}}
+	for _, c := range special {
+		lines = append(lines, c.line)
+	}
+	for _, l := range lines {
+		l.Time = now
+		for _, c := range queue.Changes(&l) {
+			var want []byte
+			switch change := l.Change; c.Shelf {
+			case queue.Meta:
+				change.Since = now
+				want = change.Append(nil)
+			case queue.Approvals:
+				if l.Approval != nil {
+					want = l.Approval.Append(nil)
+				}
+			case queue.Pruned:
+				want = []byte(l.From)
+			case queue.Hold:
+				want = l.Append(nil)
+			case queue.Grants:
+				want = l.Grant.Append(nil)
+			case queue.Sessions:
+				want = l.Session.Append(nil)
+			case queue.Positions:
+				at := slices.IndexFunc(l.Positions, func(p audit.Position) bool { return queue.PositionKey(p.Source) == c.Key })
+				want = l.Positions[at].Append(nil)
+			}
+			if c.Bytes != nil && !bytes.Equal(c.Bytes, want) {
+				t.Errorf("%s: %s, want %s", c.Shelf, c.Bytes, want)
+			}
+		}
+	}
+}
+
+// same makes sure that a line changes the same each time, as it was committed and as it
+// is read from the log, and is not changed itself.
+func same(t *testing.T, l *audit.Line) []queue.Change {
+	t.Helper()
+	raw := l.Append(nil)
+	list := queue.Changes(l)
+	read, err := audit.Parse(raw)
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	if again := queue.Changes(l); !reflect.DeepEqual(again, list) || !bytes.Equal(l.Append(nil), raw) {
+		t.Errorf("%s changes %+v and then %+v", raw, list, again)
+	}
+	if again := queue.Changes(&read); !reflect.DeepEqual(again, list) {
+		t.Errorf("%s changes %+v, and once it was written %+v", raw, list, again)
+	}
+	return list
+}
+
+func TestChangesArePure(t *testing.T) {
+	for _, l := range legal() {
+		l.Approval, l.Result, l.Parent = yes(), other, two
+		same(t, &l)
+	}
+	for _, c := range special {
+		c.line.Time = now
+		same(t, &c.line)
+	}
+	s := queuetest.NewMemory()
+	for _, op := range queuetest.Life {
+		if err := op.Do(s, now); err != nil {
+			t.Fatal(op.Name, err)
+		}
+	}
+	for _, l := range s.Log() {
+		same(t, &l)
+	}
+}
+
+// FuzzChanges: any line that can be read changes something or nothing, the same each
+// time; and no two things that contradict each other, if its transition is legal.
+func FuzzChanges(f *testing.F) {
+	for _, l := range legal() {
+		f.Add(l.Append(nil))
+	}
+	for _, c := range special {
+		f.Add(c.line.Append(nil))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		l, err := audit.Parse(raw)
+		if err != nil {
+			return
+		}
+		list := queue.Changes(&l)
+		if again := queue.Changes(&l); !reflect.DeepEqual(again, list) {
+			t.Errorf("%+v and then %+v", list, again)
+		}
+		transition := l.Moves() || slices.Contains(task.Events, l.Event)
+		if transition && task.Legal(l.Event, l.From, l.To) != nil {
+			return
+		}
+		type place struct{ shelf, key string }
+		said := map[place]bool{}
+		for _, c := range list {
+			if said[place{string(c.Shelf), c.Key}] && c.Shelf != queue.Positions || c.From == c.Shelf {
+				t.Errorf("%s/%s twice: %+v", c.Shelf, c.Key, list)
+			}
+			said[place{string(c.Shelf), c.Key}] = true
+			said[place{string(c.From), c.Key}] = c.From != ""
+			n := 0
+			for _, is := range []bool{c.From != "", c.Bytes != nil, c.Digest != "", c.Lines != nil, c.Less != ""} {
+				if is {
+					n++
+				}
+			}
+			if n > 1 || c.Gone() != (n == 0) || c.Answer && c.Bytes == nil {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+}
