@@ -1,0 +1,426 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/approval"
+	"pulse/lib/audit"
+	"pulse/lib/policy"
+	"pulse/lib/proposal"
+	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/task"
+	"pulse/lib/terms"
+)
+
+// TestExpire: what has waited for a person so long is rejected, what can't be read is
+// left, and many are taken in turns.
+func TestExpire(t *testing.T) {
+	const limit = time.Hour
+	list := []*queue.Stored{
+		stored(1, task.Awaiting, 9*time.Hour, limit),
+		stored(2, task.Awaiting, 9*time.Hour, limit-1*time.Second),
+		stored(3, task.Scheduled, 9*time.Hour, 9*time.Hour),
+		stored(4, task.Awaiting, 9*time.Hour, 2*limit),
+		stored(5, task.Awaiting, 9*time.Hour, 2*limit),
+		stored(6, task.Awaiting, 9*time.Hour, 2*limit),
+	}
+	list[0].Task.Attempts = 2
+	s := newShelf(t, list...)
+	s.Lay(queue.On(task.Awaiting), list[3].Task.ID, queue.Item{Bytes: []byte("{")})
+	s.Lay(queue.On(task.Awaiting), list[4].Task.ID, queue.Item{})
+	expire := func() (more bool, err error) {
+		err = s.update(func(tx *queue.Tx) error {
+			more, err = queue.Expire(tx, limit, now)
+			return err
+		})
+		return more, err
+	}
+	if more, err := expire(); more || err != nil {
+		t.Error(more, err)
+	}
+	lines := s.lines()
+	if len(lines) != 2 || lines[0].Task != list[0].Task.ID || lines[1].Task != list[5].Task.ID {
+		t.Fatalf("%+v", lines)
+	}
+	if l := lines[0]; l.Event != task.Expired || l.To != task.Rejected || l.Change != (task.Change{Since: now, Attempts: 2, Reason: queue.ReasonExpired}) {
+		t.Errorf("%+v", l)
+	}
+
+	list = nil
+	for i := range queue.MaxMoves + 1 {
+		list = append(list, stored(i, task.Awaiting, 9*time.Hour, 9*time.Hour))
+	}
+	s = newShelf(t, list...)
+	s.failOn("Get")
+	if _, err := expire(); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	s.Fail = nil
+	for want := queue.MaxMoves; want <= queue.MaxMoves+1; want++ {
+		if more, err := expire(); more != (want == queue.MaxMoves) || err != nil || len(s.lines()) != want {
+			t.Errorf("%t, %v, %d", more, err, len(s.lines()))
+		}
+	}
+}
+
+// TestReap: what ran under a runner that died comes back, except what it can't be known
+// of; and what still runs is left alone.
+func TestReap(t *testing.T) {
+	ask := func(restarts int) *queue.Stored {
+		s := stored(1, task.Running, time.Hour, time.Hour)
+		s.Task.Attempts, s.Task.Restarts = 1, restarts
+		return s
+	}
+	max := policy.Default().Limits.MaxRestarts
+	bad := queue.Item{Bytes: []byte("{")}
+	for name, c := range map[string]struct {
+		s     *queue.Stored
+		alive bool
+		lay   func(s *shelf, id string)
+		event task.Event // "": none
+		why   string
+		yes   bool // it comes back with its approval
+	}{
+		"an ask":            {ask(0), false, nil, task.Restarted, queue.ReasonDied, false},
+		"the last time":     {ask(max), false, nil, task.GaveUp, queue.ReasonDied, false},
+		"one time before":   {ask(max - 1), false, nil, task.Restarted, queue.ReasonDied, false},
+		"it still runs":     {ask(0), true, nil, "", "", false},
+		"an effect":         {outward(ask(0)), false, nil, task.Undecided, queue.ReasonUnknownEffect, false},
+		"gone":              {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, queue.Item{}) }, "", "", false},
+		"not readable":      {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, queue.ReasonCorrupt, false},
+		"meta not readable": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Meta, id, bad) }, task.Broke, queue.ReasonCorrupt, false},
+		"edited": {ask(0), false, func(s *shelf, id string) {
+			s.Lay(queue.On(task.Running), id, queue.Item{Bytes: append(s.find(id).File, '\n')})
+		}, task.Broke, queue.ReasonEdited, false},
+		"with an approval": {ask(0), false, func(s *shelf, id string) { a := yes(); a.Task = id; s.answer(id, a) }, task.Restarted, queue.ReasonDied, true},
+		"with no approval": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Approvals, id, bad) }, task.Restarted, queue.ReasonDied, false},
+		"with a spent one": {outward(ask(0)), false, func(s *shelf, id string) {
+			a := yes()
+			a.Task = id
+			s.Lay(queue.Spent, id, queue.Item{Bytes: a.Append(nil)})
+		}, task.Undecided, queue.ReasonUnknownEffect, false},
+		"an effect not read": {outward(ask(0)), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, queue.ReasonCorrupt, false},
+	} {
+		s := newShelf(t, c.s)
+		if c.lay != nil {
+			c.lay(s, c.s.Task.ID)
+		}
+		reap := func() (more bool, err error) {
+			err = s.update(func(tx *queue.Tx) error {
+				more, err = queue.Reap(tx, &policy.Default().Limits, now, func(id string) bool { return !c.alive && id == c.s.Task.ID })
+				return err
+			})
+			return more, err
+		}
+		for n := 0; ; n++ {
+			broke := s.failAt(n)
+			more, err := reap()
+			if s.Fail = nil; !*broke {
+				if more || err != nil {
+					t.Errorf("%s: %t, %v", name, more, err)
+				}
+				break
+			}
+			if !errors.Is(err, errBroken) || len(s.lines()) > 0 {
+				t.Errorf("%s, when step %d fails: %v, %+v", name, n, err, s.lines())
+			}
+		}
+		lines := s.lines()
+		if c.event == "" {
+			if len(lines) > 0 {
+				t.Errorf("%s: %+v", name, lines)
+			}
+			continue
+		}
+		if len(lines) != 1 || lines[0].Event != c.event || lines[0].Change.Reason != c.why || (lines[0].Approval != nil) != c.yes {
+			t.Errorf("%s: %+v", name, lines)
+		} else if l := lines[0]; c.event != task.Broke && (l.Change.Restarts != c.s.Task.Restarts+1 || l.Change.Attempts != 1) {
+			t.Errorf("%s: %+v", name, l.Change)
+		}
+	}
+}
+
+// TestFinish: what the end of a worker makes of an ask and of an effect, with its
+// approval and what was printed.
+func TestFinish(t *testing.T) {
+	limits := &policy.Default().Limits
+	ask := func(attempts int) *queue.Stored {
+		s := stored(1, task.Running, time.Hour, time.Hour)
+		s.Task.Attempts, s.Task.Restarts = attempts, 1
+		return s
+	}
+	last := limits.MaxAttempts - 1
+	for name, c := range map[string]struct {
+		s     *queue.Stored
+		exit  int
+		event task.Event
+		yes   bool // the approval is there again
+		wait  time.Duration
+	}{
+		"an ask is done":             {ask(0), 0, task.Finished, false, 0},
+		"an ask fails":               {ask(0), 1, task.Retried, true, time.Minute},
+		"an ask fails again":         {ask(1), 1, task.Retried, true, 2 * time.Minute},
+		"an ask fails for good":      {ask(last), 1, task.GaveUp, false, 0},
+		"an ask is killed":           {ask(0), -1, task.Retried, true, time.Minute},
+		"an ask wants to wait":       {ask(0), 75, task.Retried, true, time.Minute},
+		"an ask wants to wait again": {ask(9), 75, task.Retried, true, time.Hour},
+		"an effect is done":          {outward(ask(0)), 0, task.Finished, false, 0},
+		"an effect fails":            {outward(ask(0)), 1, task.Undecided, false, 0},
+		"an effect is killed":        {outward(ask(0)), -1, task.Undecided, false, 0},
+		"an effect did not happen":   {outward(ask(0)), 75, task.Restored, true, time.Minute},
+	} {
+		for _, out := range []string{"", "printed\n"} {
+			s := newShelf(t, c.s)
+			s.Lay(queue.Results, c.s.Task.ID, queue.Item{Bytes: []byte("of the worker before")})
+			a := yes()
+			a.Task = c.s.Task.ID
+			var end audit.Line
+			err := s.update(func(tx *queue.Tx) (err error) {
+				end, err = queue.Finish(tx, &queue.Claim{Stored: *c.s, Approval: a}, queue.End{Exit: c.exit, Result: []byte(out)}, limits, now)
+				return err
+			})
+			lines := s.lines()
+			if err != nil || len(lines) != 1 || lines[0].Event != c.event || end.Event != c.event || (lines[0].Approval != nil) != c.yes {
+				t.Errorf("%s: %v, %+v", name, err, lines)
+				continue
+			}
+			want := task.Change{Since: now, Attempts: c.s.Task.Attempts + 1, Restarts: 1, Reason: end.Change.Reason}
+			if c.wait > 0 {
+				want.NotBefore = now.Add(c.wait)
+			}
+			if is := s.find(c.s.Task.ID).Task; is.Change != want || is.State != end.To || is.Reason == "" {
+				t.Errorf("%s: %+v, want %+v", name, is.Change, want)
+			}
+			s.view(func(v queue.View) error {
+				printed, err := queue.ResultOf(v, c.s.Task.ID)
+				if string(printed) != out {
+					t.Errorf("%s: %q is what it printed, want %q", name, printed, out)
+				}
+				return err
+			})
+			said := queue.Complaint(&end)
+			if hint := map[task.Event]string{task.GaveUp: "failed: worker_failed after", task.Undecided: "it awaits a person"}[c.event]; hint != "" && !strings.Contains(said, hint) {
+				t.Errorf("%s: %q", name, said)
+			} else if c.wait > 0 && !strings.HasSuffix(said, "again at "+now.Add(c.wait).Format(time.RFC3339)) {
+				t.Errorf("%s: %q", name, said)
+			}
+		}
+	}
+}
+
+// TestFinishFails: if a step fails, nothing is finished; and a task that is not running
+// any more, because a person cancelled it, is not finished.
+func TestFinishFails(t *testing.T) {
+	one := stored(1, task.Running, time.Hour, time.Hour)
+	list, discarded := proposal.Read([]byte(`{"action":"external_send","target":"bob@x.example"}`+"\nno proposal\n"), false, nil)
+	end := queue.End{Result: []byte("x"), Proposals: &queue.Proposals{List: list, Discarded: discarded}}
+	finish := func(s *shelf) error {
+		return s.update(func(tx *queue.Tx) error {
+			_, err := queue.Finish(tx, &queue.Claim{Stored: *one}, end, &policy.Default().Limits, now)
+			return err
+		})
+	}
+	s := newShelf(t, one)
+	n := 0
+	for ; ; n++ {
+		broke := s.failAt(n)
+		if err := finish(s); !*broke {
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		} else if !errors.Is(err, errBroken) || len(s.lines()) > 0 {
+			t.Errorf("step %d: %v, %+v", n, err, s.lines())
+		}
+	}
+	if want := []task.Event{task.Finished, audit.Discarded}; n < 4 || !slices.Equal(s.events(), want) {
+		t.Errorf("%d steps, %v", n, s.events())
+	}
+	s = newShelf(t, one)
+	if _, err := cancel(s, one.Task.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := finish(s); !errors.Is(err, queue.ErrConflict) || s.find(one.Task.ID).Task.State != task.Rejected {
+		t.Error(err)
+	}
+}
+
+// TestOutboxOfTwoRuns: what a run before proposed and nobody took yet stays, unless it
+// can't be read.
+func TestOutboxOfTwoRuns(t *testing.T) {
+	before := `{"task":{"id":"` + two + `","kind":"effect"}}` + "\n"
+	for lies, want := range map[string]int{"": 1, before: 2, "{": 1, before[:20]: 1, before + "x": 1} {
+		one := stored(1, task.Running, time.Hour, time.Hour)
+		s := newShelf(t, one)
+		if lies != "" {
+			s.Lay(queue.Outbox, one.Task.ID, queue.Item{Bytes: []byte(lies)})
+		}
+		list, discarded := proposal.Read([]byte(`{"action":"read_public"}`), false, nil)
+		var end audit.Line
+		err := s.update(func(tx *queue.Tx) (err error) {
+			end, err = queue.Finish(tx, &queue.Claim{Stored: *one}, queue.End{Proposals: &queue.Proposals{List: list, Discarded: discarded}}, &policy.Default().Limits, now)
+			return err
+		})
+		if err != nil || len(end.Proposed) != want || want == 2 && end.Proposed[0].ID != two {
+			t.Errorf("%q: %v, %+v", lies, err, end.Proposed)
+		}
+		s.view(func(v queue.View) error {
+			file, err := queue.OutboxOf(v, one.Task.ID)
+			if listed, _ := queue.ReadOutbox(file); !slices.Equal(listed, end.Proposed) {
+				t.Errorf("%q: %s", lies, file)
+			}
+			return err
+		})
+	}
+}
+
+// FuzzOutbox: an outbox that can be read is its lines, and taking one out leaves the
+// others as they were.
+func FuzzOutbox(f *testing.F) {
+	line := func(id string) string { return `{"task":{"id":"` + id + `"}}` + "\n" }
+	f.Add([]byte(line(one) + line(two)))
+	f.Add([]byte(line(one) + line(one)))
+	f.Add([]byte(line("x") + line(two)))
+	f.Add([]byte(line(one)[:40]))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		list, err := queue.ReadOutbox(file)
+		if err != nil {
+			if !errors.Is(err, queue.ErrOutbox) {
+				t.Error(err)
+			}
+			return
+		}
+		for _, p := range list {
+			rest, had, err := queue.Without(file, p.ID)
+			if err != nil || !had {
+				t.Fatalf("%s is not in it: %v", p.ID, err)
+			}
+			left, err := queue.ReadOutbox(rest)
+			want := slices.DeleteFunc(slices.Clone(list), func(other audit.Proposed) bool { return other.ID == p.ID })
+			if err != nil || !slices.Equal(left, want) {
+				t.Errorf("%v without %s is %v, %v", list, p.ID, left, err)
+			}
+		}
+		if rest, had, err := queue.Without(file, "none"); had || err != nil || string(rest) != string(file) {
+			t.Errorf("%q, %t, %v", rest, had, err)
+		}
+	})
+}
+
+// TestNextInTurns: what may not start any more is set aside, so many in one Update, and
+// what another run has is left alone.
+func TestNextInTurns(t *testing.T) {
+	var list []*queue.Stored
+	for i := range queue.MaxMoves + 1 {
+		one := stored(i, task.Scheduled, time.Hour, time.Hour)
+		one.Identity.Trust = terms.Unknown
+		list = append(list, one)
+	}
+	taken, free := stored(9001, task.Scheduled, time.Hour, time.Hour), stored(9002, task.Scheduled, time.Hour, time.Hour)
+	s := newShelf(t, append(list, taken, free)...)
+	run := queue.Run{Policy: queuetest.Policy, Max: 1, Now: func() time.Time { return now }, Account: "worker"}
+	lock := func(id string) error {
+		if id == taken.Task.ID {
+			return fmt.Errorf("%w: another run", queue.ErrConflict)
+		}
+		return nil
+	}
+	var started []string
+	for _, want := range []bool{true, false, false} {
+		err := s.update(func(tx *queue.Tx) error {
+			claim, more, err := run.Next(tx, lock)
+			if claim != nil {
+				started = append(started, claim.Task.ID)
+			}
+			if more != want {
+				t.Errorf("more is %t", more)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if !slices.Equal(started, []string{free.Task.ID}) || len(s.lines()) != queue.MaxMoves+2 || s.find(list[0].Task.ID).Task.State != task.Rejected {
+		t.Errorf("%v, %d lines", started, len(s.lines()))
+	}
+	if l := s.lines()[queue.MaxMoves+1]; l.Event != task.Started || l.Account != "worker" {
+		t.Errorf("%+v", l)
+	}
+	s = newShelf(t, free)
+	run.Max = 2
+	err := s.update(func(tx *queue.Tx) error {
+		_, _, err := run.Next(tx, func(string) error { return errBroken })
+		return err
+	})
+	if !errors.Is(err, errBroken) || len(s.lines()) > 0 {
+		t.Errorf("%v, %+v", err, s.lines())
+	}
+}
+
+// TestNextOfBrokenFiles: a file that is not what was accepted starts nothing, and lies
+// aside.
+func TestNextOfBrokenFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		lay func(s *shelf, one *queue.Stored)
+		why string // "": it is left to verify
+	}{
+		"gone": {func(s *shelf, one *queue.Stored) { s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{}) }, ""},
+		"broken": {func(s *shelf, one *queue.Stored) {
+			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: []byte("{")})
+		}, queue.ReasonCorrupt},
+		"edited": {func(s *shelf, one *queue.Stored) {
+			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: append(one.File, '\n')})
+		}, queue.ReasonEdited},
+	} {
+		one := stored(1, task.Scheduled, time.Hour, time.Hour)
+		s := newShelf(t, one)
+		c.lay(s, one)
+		claim, err := s.next(&queue.Run{Policy: queuetest.Policy, Max: 1, Now: func() time.Time { return now }})
+		if claim != nil || err != nil || (len(s.lines()) == 1 && s.lines()[0].Event == task.Broke && s.lines()[0].Change.Reason == c.why) != (c.why != "") {
+			t.Errorf("%s: %v, %+v", name, err, s.lines())
+		}
+	}
+}
+
+// TestReturn: what a start spent is given back if its task is scheduled again.
+func TestReturn(t *testing.T) {
+	one := subjects(t)["an effect"]
+	s := newShelf(t, one)
+	s.answer(one.Task.ID, approvals(one)["signed well"])
+	p := policy.Default()
+	p.Owners, p.Approval.Require = []string{"me@example.com"}, string(approval.Signature)
+	signed := &returning{}
+	run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }}
+	claim, err := s.next(&run)
+	if claim == nil || err != nil || signed.spent != 1 {
+		t.Fatal(err, signed.spent)
+	}
+	for to, want := range map[task.State]int{task.Completed: 0, task.Awaiting: 0, task.Scheduled: 1} {
+		signed.returned = 0
+		if err := run.Return(claim, &audit.Line{To: to}); err != nil || signed.returned != want {
+			t.Errorf("%s: %v, %d", to, err, signed.returned)
+		}
+	}
+	signed.returned = 0
+	if err := run.Return(&queue.Claim{}, &audit.Line{To: task.Scheduled}); err != nil || signed.returned != 0 {
+		t.Error(err, signed.returned)
+	}
+}
+
+// returning counts what is given back.
+type returning struct {
+	keys
+	returned int
+}
+
+func (r *returning) Return(proofs []approval.Proof, _ time.Time) error {
+	r.returned += len(proofs)
+	return nil
+}
