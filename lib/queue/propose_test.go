@@ -22,7 +22,7 @@ import (
 // desk is a queue with a clock and a policy.
 type desk struct {
 	t     *testing.T
-	store *queuetest.Memory
+	store *recorder
 	now   time.Time
 	p     *policy.Policy
 }
@@ -30,7 +30,9 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	p := policy.Default()
 	p.Owners, p.Tools.Profile = []string{"me@example.com"}, "full"
-	return &desk{t, queuetest.NewMemory(), now, p}
+	store := &recorder{Memory: queuetest.NewMemory()}
+	t.Cleanup(func() { store.check(t) })
+	return &desk{t, store, now, p}
 }
 
 func (d *desk) update(fn func(tx *queue.Tx) error) {

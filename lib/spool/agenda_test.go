@@ -348,7 +348,7 @@ func TestStartsOutOfTime(t *testing.T) {
 		s := made(t)
 		do(t, s, add(mails(1, 4)...))
 		at := time.Date(year, 12, 31, 23, 59, 59, 0, time.UTC)
-		if err := start("").do(s, at); err != nil {
+		if err := start("").Do(s, at); err != nil {
 			t.Fatal(err)
 		}
 		if got := startsOf(t, s); len(got) != 1 {
@@ -370,7 +370,7 @@ func TestStartsOutOfTime(t *testing.T) {
 			}
 		}
 		// The clock is right again.
-		if err := errors.Join(start("").do(s, epoch), start("").do(s, epoch.Add(time.Hour))); err != nil {
+		if err := errors.Join(start("").Do(s, epoch), start("").Do(s, epoch.Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
 		if got := startsOf(t, s); len(got) != 3 {
@@ -393,7 +393,7 @@ func TestStartsThatCannotBeRead(t *testing.T) {
 		spoilt := bytes.Clone(b)
 		spoilt[i] ^= 0x80
 		write(t, name, string(spoilt))
-		if err := start("").do(s, epoch); fault.KindOf(err) != fault.Failed || !strings.Contains(fault.HintOf(err), "rm "+name) {
+		if err := start("").Do(s, epoch); fault.KindOf(err) != fault.Failed || !strings.Contains(fault.HintOf(err), "rm "+name) {
 			t.Errorf("byte %d: %v", i, err)
 		}
 	}

@@ -228,8 +228,8 @@ func TestLargeFiles(t *testing.T) {
 			began := time.Now()
 			s := opened(t, s.dir)
 			for _, op := range []operation{brake(audit.Held), brake(audit.Released), add(mails(100, 1)...), start(""), nothing} {
-				if err := op.do(s, epoch); err != nil {
-					t.Errorf("%s, %s: %s: %v", name, what, op.name, err)
+				if err := op.Do(s, epoch); err != nil {
+					t.Errorf("%s, %s: %s: %v", name, what, op.Name, err)
 				}
 			}
 			if _, err := s.Verify(""); err != nil {

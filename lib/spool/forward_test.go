@@ -49,11 +49,9 @@ func TestLines(t *testing.T) {
 	long := strings.Repeat("x", chunk)
 	for i, at := range []time.Time{epoch, jan, mar, feb, epoch, mar.Add(time.Hour)} {
 		for _, by := range []string{fmt.Sprintf("%da", i), fmt.Sprintf("%db", i)} {
-			do(t, s, operation{by, func(s *Spool, _ time.Time) error {
-				return queue.Update(s, func(tx *queue.Tx) error {
-					return tx.Log(audit.Line{Time: at, Event: audit.Held, By: by, Sender: long[:i*chunk/6]})
-				})
-			}, false})
+			do(t, s, update(by, func(tx *queue.Tx, _ time.Time) error {
+				return tx.Log(audit.Line{Time: at, Event: audit.Held, By: by, Sender: long[:i*chunk/6]})
+			}))
 		}
 	}
 	if names, _ := filepath.Glob(s.dir + "/audit/*"); len(names) != 3 {

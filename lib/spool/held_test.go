@@ -20,9 +20,9 @@ const (
 	approver = 7
 )
 
-// who runs an operation.
-func who(op operation) int {
-	switch op.name {
+// accountOf returns the account that runs an operation.
+func accountOf(op operation) int {
+	switch op.Name {
 	case "approve", "requeue", "grant", "session":
 		return approver
 	}
@@ -31,9 +31,9 @@ func who(op operation) int {
 
 // ofAnswers reports whether an operation does something else in a queue that has
 // approvers: it carries lines with a yes out, or with the end of one.
-func ofAnswers(op operation) bool {
-	return who(op) == approver || strings.HasPrefix(op.name, "start "+string(terms.ExternalSend)) ||
-		slices.Contains([]string{"finish 75", "finish 1", "reap and expire", "consume", "cancel", "prune", "deny", "end session"}, op.name)
+func ofAnswers(op *operation) bool {
+	return accountOf(*op) == approver || strings.HasPrefix(op.Name, "start "+string(terms.ExternalSend)) ||
+		slices.Contains([]string{"finish 75", "finish 1", "reap and expire", "consume", "cancel", "prune", "deny", "end session"}, op.Name)
 }
 
 // forged fails if a yes is held by somebody who never gave one, or what is held is not
@@ -73,7 +73,7 @@ func holders(t *testing.T, d *disktest.FS) map[int]int {
 // out that nothing happened; in a queue without approvers it is nobody's.
 func TestHolder(t *testing.T) {
 	for _, shared := range []bool{true, false} {
-		w := newWorld(true, shared)
+		w := newWorld(t, true, shared)
 		for i, c := range []struct {
 			op   operation
 			want map[int]int
@@ -88,23 +88,19 @@ func TestHolder(t *testing.T) {
 			{start(terms.ExternalSend), nil},
 			{finish(queue.End{Exit: 1}), nil},
 		} {
-			next, err := w.after(c.op)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w = next
+			w = w.after(t, c.op)
 			want := c.want
 			if !shared && want != nil {
 				want = map[int]int{0: 1}
 			}
-			if got := holders(t, w.disk); fmt.Sprint(got) != fmt.Sprint(want) && len(got)+len(want) > 0 {
-				t.Errorf("shared %v, %d %s: %v, want %v", shared, i, c.op.name, got, want)
+			if got := holders(t, w.disk()); fmt.Sprint(got) != fmt.Sprint(want) && len(got)+len(want) > 0 {
+				t.Errorf("shared %v, %d %s: %v, want %v", shared, i, c.op.Name, got, want)
 			}
-			if err := sound(spoolOn(w.disk)); err != nil {
-				t.Errorf("shared %v, %d %s: %v", shared, i, c.op.name, err)
+			if err := sound(spoolOn(w.disk())); err != nil {
+				t.Errorf("shared %v, %d %s: %v", shared, i, c.op.Name, err)
 			}
 		}
-		w.disk.Each(func(name string, _ int) {
+		w.disk().Each(func(name string, _ int) {
 			if strings.HasPrefix(name, approvalDir+"/") {
 				t.Errorf("%s was left", name)
 			}
@@ -116,19 +112,16 @@ func TestHolder(t *testing.T) {
 // wrote there. That makes it no yes of theirs.
 func TestRedoneIsNobodys(t *testing.T) {
 	for _, next := range []int{owner, approver} {
-		w := newWorld(true, true)
-		w, err := w.after(add(effect(1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := w.disk.Clone()
+		w := newWorld(t, true, true)
+		w = w.after(t, add(effect(1)))
+		d := w.disk().Clone()
 		d.Account, d.Ops = owner, 0
 		d.Fault = func(int) disktest.Fate { return disktest.Fate{Die: logged(d, `"approved"`)} }
-		if err := attempt(approve, spoolOn(d), w.now); err != disktest.ErrKilled {
+		if err := attempt(approve, spoolOn(d), w.Now); err != disktest.ErrKilled {
 			t.Fatal(err)
 		}
 		d.Fault, d.Account = nil, next
-		if err := nothing.do(spoolOn(d), w.now); err != nil {
+		if err := nothing.Do(spoolOn(d), w.Now); err != nil {
 			t.Fatal(err)
 		}
 		if got := holders(t, d); got[0] != 1 || len(got) != 1 {

@@ -22,8 +22,8 @@ func lived(t *testing.T) *Spool {
 	s := made(t)
 	now := epoch
 	for _, op := range history {
-		if err := op.do(s, now); err != nil {
-			t.Fatalf("%s: %v", op.name, err)
+		if err := op.Do(s, now); err != nil {
+			t.Fatalf("%s: %v", op.Name, err)
 		}
 		now = now.Add(60 * time.Hour)
 	}
@@ -87,7 +87,7 @@ func TestCheckpointAheadOfTheLog(t *testing.T) {
 		if err := again.View(func(queue.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
 			t.Errorf("%s: View: %v", what, err)
 		}
-		if err := nothing.do(again, epoch); !errors.Is(err, journal.ErrBroken) {
+		if err := nothing.Do(again, epoch); !errors.Is(err, journal.ErrBroken) {
 			t.Errorf("%s: Update: %v", what, err)
 		}
 		if report, err := again.Verify(""); err == nil && len(report.Findings) == 0 {
@@ -194,7 +194,7 @@ func TestBrokenLogStopsTheQueue(t *testing.T) {
 	if err := errors.Join(edit(s.dir, "me@example.com", "it@example.com"), os.Remove(s.dir+"/checkpoint")); err != nil {
 		t.Fatal(err)
 	}
-	err := nothing.do(s, epoch)
+	err := nothing.Do(s, epoch)
 	if !errors.Is(err, journal.ErrBroken) || fault.KindOf(err) != fault.Failed || !strings.Contains(fault.HintOf(err), "verify") {
 		t.Errorf("%v, hint %q", err, fault.HintOf(err))
 	}
@@ -210,7 +210,7 @@ func TestCutLogStopsTheQueue(t *testing.T) {
 	if err := os.Truncate(segment(s.dir), 10); err != nil {
 		t.Fatal(err)
 	}
-	if err := nothing.do(s, epoch); !errors.Is(err, journal.ErrBroken) {
+	if err := nothing.Do(s, epoch); !errors.Is(err, journal.ErrBroken) {
 		t.Error(err)
 	}
 }
@@ -221,7 +221,7 @@ func TestEmptySegment(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 1)...))
 	write(t, s.dir+"/audit/2026-12.jsonl", "")
-	if err := add(mails(2, 1)...).do(s, epoch.AddDate(0, 2, 0)); err != nil {
+	if err := add(mails(2, 1)...).Do(s, epoch.AddDate(0, 2, 0)); err != nil {
 		t.Fatal(err)
 	}
 	want := says(t, s)
@@ -263,7 +263,7 @@ func TestLongLines(t *testing.T) {
 func TestClockGoesBack(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 1)...))
-	if err := add(mails(2, 1)...).do(s, epoch.AddDate(-30, 0, 0)); err != nil {
+	if err := add(mails(2, 1)...).Do(s, epoch.AddDate(-30, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	do(t, s, add(mails(3, 1)...))

@@ -45,7 +45,7 @@ func TestInterruptedWait(t *testing.T) {
 	close(done)
 	other := opened(t, s.dir)
 	other.Interrupt(done)
-	if err := nothing.do(other, epoch); !errors.Is(err, context.Canceled) {
+	if err := nothing.Do(other, epoch); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pulse/lib/disk/disktest"
 	"pulse/lib/queue"
@@ -30,26 +31,26 @@ func (dir notes) spool(d *disktest.FS) (*Spool, error) {
 }
 
 // run runs an operation on a queue that is told of, and then as fault says.
-func (dir notes) run(op operation, w *world, d *disktest.FS, fault func(int) disktest.Fate) error {
+func (dir notes) run(op operation, now time.Time, d *disktest.FS, fault func(int) disktest.Fate) error {
 	s, err := dir.spool(d)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	d.Account, d.Ops, d.Fault = who(op), 0, fault
-	err = attempt(op, s, w.now)
+	d.Account, d.Ops, d.Fault = accountOf(op), 0, fault
+	err = attempt(op, s, now)
 	d.Fault = nil
 	return err
 }
 
 // lacking returns an error if what was noted is not in the queue.
-func (dir notes) lacking(w *world, d *disktest.FS) error {
+func (dir notes) lacking(now time.Time, d *disktest.FS) error {
 	s, err := dir.spool(d)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := nothing.do(s, w.now); err != nil {
+	if err := nothing.Do(s, now); err != nil {
 		return err
 	}
 	return s.View(func(v queue.View) error {
@@ -63,7 +64,8 @@ func (dir notes) lacking(w *world, d *disktest.FS) error {
 
 // cutEverywhere interrupts the operations of history, and cuts the power after it: the
 // notes must never speak of a line that the queue lacks.
-func cutEverywhere(t *testing.T, w *world) (cases int, err error) {
+func cutEverywhere(t *testing.T, disk *disktest.FS) (cases int, err error) {
+	now := epoch
 	dir := notes(filepath.Join(t.TempDir(), "pulse"))
 	r := rand.New(rand.NewPCG(1, 1))
 	for i, op := range history[:20] {
@@ -71,27 +73,26 @@ func cutEverywhere(t *testing.T, w *world) (cases int, err error) {
 		if err != nil {
 			return cases, err
 		}
-		next := &world{disk: w.disk.Clone(), now: w.now}
-		for n := 1 + i%3; n == 1+i%3 || n <= next.disk.Ops; n += 3 {
+		next := disk.Clone()
+		for n := 1 + i%3; n == 1+i%3 || n <= next.Ops; n += 3 {
 			for _, how := range append(slices.Sorted(maps.Keys(disktest.Fates)), "") {
-				d := w.disk.Clone()
+				d := disk.Clone()
 				if err := dir.restore(before); err != nil {
 					return cases, err
 				}
-				dir.run(op, w, d, disktest.At(n, disktest.Fates[how]))
-				next.disk.Ops = max(next.disk.Ops, d.Ops)
+				dir.run(op, now, d, disktest.At(n, disktest.Fates[how]))
+				next.Ops = max(next.Ops, d.Ops)
 				d.PowerCut(r)
-				if err := dir.lacking(w, d); err != nil {
-					return cases, fmt.Errorf("%d %s, step %d, %s: %w", i, op.name, n, how, err)
+				if err := dir.lacking(now, d); err != nil {
+					return cases, fmt.Errorf("%d %s, step %d, %s: %w", i, op.Name, n, how, err)
 				}
 				cases++
 			}
 		}
-		if err := errors.Join(dir.restore(before), dir.run(op, w, next.disk, nil)); err != nil {
+		if err := errors.Join(dir.restore(before), dir.run(op, now, next, nil)); err != nil {
 			return cases, err
 		}
-		next.disk.Ops, next.now = 0, w.now.Add(1)
-		w = next
+		next.Ops, disk, now = 0, next, now.Add(1)
 	}
 	return cases, nil
 }
@@ -123,7 +124,7 @@ func (dir notes) restore(all map[string][]byte) error {
 func TestNotesAfterPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, ordered := range []bool{true, false} {
-		cases, err := cutEverywhere(t, newWorld(ordered, false))
+		cases, err := cutEverywhere(t, newWorld(t, ordered, false).disk())
 		if err != nil || cases < 500 {
 			t.Errorf("after %d interruptions: %v", cases, err)
 		}
@@ -133,8 +134,8 @@ func TestNotesAfterPowerCut(t *testing.T) {
 // TestNotesFindLostLines is the control: a disk that loses what it said was synced.
 func TestNotesFindLostLines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(false, false)
-	w.disk.LieFile, w.disk.LieAll = true, true
+	w := newWorld(t, false, false).disk()
+	w.LieFile, w.LieAll = true, true
 	if cases, err := cutEverywhere(t, w); err == nil || !strings.Contains(err.Error(), "it lacks a line") {
 		t.Errorf("after %d interruptions: %v", cases, err)
 	}

@@ -93,7 +93,7 @@ func TestExpiredSessionGoes(t *testing.T) {
 	if left := sessionsLeft(t, s.dir); len(left) != 1 {
 		t.Error(left)
 	}
-	if err := add(mails(2, 1)...).do(s, epoch.Add(time.Hour)); err != nil {
+	if err := add(mails(2, 1)...).Do(s, epoch.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if left := sessionsLeft(t, s.dir); len(left) != 0 {
@@ -199,7 +199,7 @@ func TestYesToSpentSession(t *testing.T) {
 			}
 			return queue.Approve(tx, &shown, queue.Yes(&shown, "me", approval.Terminal, now), now)
 		}))
-		if err := start("").do(s, epoch.Add(late)); err != nil {
+		if err := start("").Do(s, epoch.Add(late)); err != nil {
 			t.Fatal(err)
 		}
 		if got := in(t, s, want); len(got) != 1 {
@@ -208,7 +208,7 @@ func TestYesToSpentSession(t *testing.T) {
 	}
 	s := made(t)
 	do(t, s, session("b1", 1, time.Hour), add(sessionMail(1, "b1")))
-	if err := start("").do(s, epoch.Add(999*time.Hour)); err != nil || len(in(t, s, task.Running)) != 1 {
+	if err := start("").Do(s, epoch.Add(999*time.Hour)); err != nil || len(in(t, s, task.Running)) != 1 {
 		t.Errorf("what was taken within it does not stay so: %v", err)
 	}
 }
@@ -242,7 +242,7 @@ func TestSignedSessionIsKept(t *testing.T) {
 		{add(mails(5, 1)...), time.Hour + approval.Kept + time.Minute, "b3"},
 		{add(mails(6, 1)...), 99 * time.Hour, ""},
 	} {
-		if err := c.op.do(s, epoch.Add(c.at)); err != nil {
+		if err := c.op.Do(s, epoch.Add(c.at)); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(slices.Sorted(maps.Keys(sessionsLeft(t, s.dir))), " "); got != c.want {

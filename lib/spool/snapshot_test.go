@@ -109,7 +109,7 @@ func TestSnapshotWhileOthersWork(t *testing.T) {
 				if i%2 == 1 {
 					op = reap
 				}
-				if err := op.do(runner, epoch.Add(time.Duration(i)*time.Minute)); err != nil {
+				if err := op.Do(runner, epoch.Add(time.Duration(i)*time.Minute)); err != nil {
 					done <- err
 					return
 				}

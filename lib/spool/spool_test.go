@@ -41,8 +41,8 @@ func opened(t *testing.T, dir string) *Spool {
 func do(t *testing.T, s *Spool, ops ...operation) {
 	t.Helper()
 	for _, op := range ops {
-		if err := op.do(s, epoch); err != nil {
-			t.Fatalf("%s: %v", op.name, err)
+		if err := op.Do(s, epoch); err != nil {
+			t.Fatalf("%s: %v", op.Name, err)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestScanIsOldestFirst(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 40)...))
 	later := add(mails(41, 3)...)
-	if err := later.do(s, epoch.Add(time.Second)); err != nil {
+	if err := later.Do(s, epoch.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	var want []string
@@ -279,7 +279,7 @@ func TestViewIsConsistent(t *testing.T) {
 				if i%2 == 1 {
 					op = reap
 				}
-				if err := op.do(mover, epoch.Add(time.Duration(i)*time.Minute)); err != nil {
+				if err := op.Do(mover, epoch.Add(time.Duration(i)*time.Minute)); err != nil {
 					done <- err
 					return
 				}
@@ -338,7 +338,7 @@ func TestConcurrentAddsTakeEachRecordOnce(t *testing.T) {
 	done := make(chan error)
 	for range 8 {
 		adder := opened(t, s.dir)
-		go func() { done <- add(mails(1, 10)...).do(adder, epoch) }()
+		go func() { done <- add(mails(1, 10)...).Do(adder, epoch) }()
 	}
 	for range 8 {
 		if err := <-done; err != nil {
@@ -354,7 +354,7 @@ func TestConcurrentAddsTakeEachRecordOnce(t *testing.T) {
 func TestOneCorruptFileStopsNobody(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 8)...), start(""), reap)
-	if err := add(effect(1)).do(s, epoch.Add(time.Second)); err != nil {
+	if err := add(effect(1)).Do(s, epoch.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	do(t, s, approve, grant("a1"), grant("a2"))
@@ -580,9 +580,9 @@ func TestSyncsPerCommit(t *testing.T) {
 		do(t, s, add(mails(1000, 1)...), start(""), finish(queue.End{}), add(mails(1001, 2)...), start(""))
 		d.Syncs = 0
 		do(t, s, c.op)
-		t.Logf("%s: %d syncs", c.op.name, d.Syncs)
+		t.Logf("%s: %d syncs", c.op.Name, d.Syncs)
 		if d.Syncs > c.most {
-			t.Errorf("%s: %d syncs, want at most %d", c.op.name, d.Syncs, c.most)
+			t.Errorf("%s: %d syncs, want at most %d", c.op.Name, d.Syncs, c.most)
 		}
 	}
 }
@@ -595,7 +595,7 @@ func TestResultIsOfTheLastAttempt(t *testing.T) {
 	id := in(t, s, task.Scheduled)[0]
 	later := epoch.Add(time.Hour)
 	for _, op := range []operation{start(""), finish(queue.End{Exit: 0})} {
-		if err := op.do(s, later); err != nil {
+		if err := op.Do(s, later); err != nil {
 			t.Fatal(err)
 		}
 	}

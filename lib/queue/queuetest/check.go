@@ -172,10 +172,21 @@ func Same(s queue.Store, life []Operation) error {
 			return fmt.Errorf("%d %s: %w", i, op.Name, err)
 		}
 		if want, err := Dump(memory); err != nil || got != want {
-			return fmt.Errorf("%d %s: it says:\n%s\nit must say:\n%s %w", i, op.Name, got, want, err)
+			return errors.Join(err, fmt.Errorf("%d %s: %s", i, op.Name, differ(got, want)))
 		}
 	}
 	return nil
+}
+
+// differ returns the first lines that are not the same.
+func differ(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("it says\n%s\nand must say\n%s", a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("it says %d lines, and must say %d", len(a), len(b))
 }
 
 // Dump is everything a queue says, except what is random.

@@ -274,6 +274,9 @@ func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) erro
 	if err := v.m.fail("Each"); err != nil {
 		return err
 	}
+	if st := task.State(s); st.Open() { // oldest first is as they were taken
+		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
+	}
 	shelf := v.m.things[s]
 	for _, key := range slices.SortedFunc(maps.Keys(shelf), func(a, b string) int {
 		return cmp.Or(shelf[a].made.Compare(shelf[b].made), cmp.Compare(a, b))
