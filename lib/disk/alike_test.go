@@ -83,6 +83,7 @@ func random(r *rand.Rand) step {
 		}},
 		{"rename " + x + " " + y, func(d disk.Disk) error { return d.Rename(x, y) }},
 		{"link " + x + " " + y, func(d disk.Disk) error { return d.Link(x, y) }},
+		{"make " + x + " like " + y, func(d disk.Disk) error { return d.Like(x, y) }},
 		{"remove " + x, func(d disk.Disk) error { return d.Remove(x) }},
 		{"sync " + x, func(d disk.Disk) error { return d.SyncFile(x) }},
 		{"sync all", func(d disk.Disk) error { return errors.Join(d.SyncDir("a"), d.SyncAll()) }},

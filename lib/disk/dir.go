@@ -32,6 +32,7 @@ type Options struct {
 	Most   func(name string) int64 // how many bytes a file has at most that is read whole
 	Shared fs.FileMode             // of a file where the directory's group may write; 0: the group counts for nothing
 	Owned  fs.FileMode             // of a file that only its owner can write, in such a directory
+	Search bool                    // the right to search the directory is enough; SyncDir may then lack the right
 }
 
 // Fits returns ErrLarge if a file is larger than what is read whole.
@@ -45,6 +46,9 @@ func (o *Options) Fits(name string, size int64) error {
 // Open opens a directory.
 func Open(dir string, opt Options) (*Dir, error) {
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == unix.EACCES && opt.Search {
+		fd, err = unix.Open(dir, unix.O_DIRECTORY|unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}

@@ -14,8 +14,8 @@ var ErrLocked = errors.New("another command holds the lock")
 // Lock is a file whose flock(2) serves all who change something. The kernel gives it back
 // when the process that holds it dies. The file may be replaced while others wait for it.
 type Lock struct {
-	Wait time.Duration   // how long Take waits
-	Done <-chan struct{} // closed: Take waits no longer
+	Wait time.Duration   // how long Take and Share wait; 0: as long as it takes
+	Done <-chan struct{} // closed: they wait no longer
 
 	dir  *Dir
 	name string
@@ -28,17 +28,24 @@ func (d *Dir) Lock(name string, wait time.Duration) *Lock {
 
 // Take takes the lock: ErrLocked if it does not get it in time, context.Canceled if Done
 // was closed. unlock gives it back.
-func (l *Lock) Take() (unlock func(), err error) {
-	fd, err := l.file()
+func (l *Lock) Take() (unlock func(), err error) { return l.take(l.file, unix.LOCK_EX) }
+
+// Share takes the lock together with others who share it. The file is not made.
+func (l *Lock) Share() (unlock func(), err error) {
+	return l.take(func() (int, error) { return l.dir.openInPlace(l.name, unix.O_RDONLY) }, unix.LOCK_SH)
+}
+
+func (l *Lock) take(open func() (int, error), how int) (unlock func(), err error) {
+	fd, err := open()
 	if err != nil {
 		return nil, err
 	}
-	if err := Flock(fd, unix.LOCK_EX, l.Wait, l.Done); err != nil {
+	if err := Flock(fd, how, l.Wait, l.Done); err != nil {
 		return nil, err
 	}
 	if !l.still(fd) {
 		unix.Close(fd)
-		return l.Take()
+		return l.take(open, how)
 	}
 	return func() { unix.Close(fd) }, nil
 }
@@ -77,9 +84,9 @@ func (l *Lock) still(fd int) bool {
 }
 
 // Flock takes the flock(2) of a descriptor, shared or exclusive as how says. It gives up
-// after wait, with ErrLocked, and when done is closed, with context.Canceled; then it
-// closes the descriptor. A flock that waits can't be called off, so it is left to its own
-// goroutine.
+// after wait, if that is not 0, with ErrLocked, and when done is closed, with
+// context.Canceled; then it closes the descriptor. A flock that waits can't be called off,
+// so it is left to its own goroutine.
 func Flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
 	if unix.Flock(fd, how|unix.LOCK_NB) == nil {
 		return nil
@@ -96,6 +103,10 @@ func Flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
 		}
 		locked <- nil
 	}()
+	var late <-chan time.Time
+	if wait > 0 {
+		late = time.After(wait)
+	}
 	select {
 	case err := <-locked:
 		if err != nil {
@@ -105,7 +116,7 @@ func Flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
 	case <-done:
 		go abandon(fd, locked)
 		return context.Canceled
-	case <-time.After(wait):
+	case <-late:
 		go abandon(fd, locked)
 		return ErrLocked
 	}

@@ -1,8 +1,10 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,4 +77,62 @@ func waited(t *testing.T, name string) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// TestLockIsGivenUp: a lock that somebody has is waited for as long as was said.
+func TestLockIsGivenUp(t *testing.T) {
+	d := opened(t)
+	unlock, err := d.Lock("lock", 0).Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Lock("lock", 0).Try(); !errors.Is(err, ErrLocked) {
+		t.Errorf("tried: %v", err)
+	}
+	for what, take := range map[string]func(*Lock) (func(), error){"taken": (*Lock).Take, "shared": (*Lock).Share} {
+		if _, err := take(d.Lock("lock", time.Nanosecond)); !errors.Is(err, ErrLocked) {
+			t.Errorf("%s in time: %v", what, err)
+		}
+		done := make(chan struct{})
+		close(done)
+		l := d.Lock("lock", 0)
+		l.Done = done
+		if _, err := take(l); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, and called off: %v", what, err)
+		}
+	}
+	unlock()
+	if unlock, err = d.Lock("lock", 0).Take(); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
+
+// TestShare: those who share a lock keep out the others alone, and make no file.
+func TestShare(t *testing.T) {
+	d := opened(t)
+	if _, err := d.Lock("lock", 0).Share(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is none: %v", err)
+	}
+	if err := d.WriteAt("lock", 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	one, err := d.Lock("lock", 0).Share()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := d.Lock("lock", 0).Share()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one()
+	if _, err := d.Lock("lock", 0).Try(); !errors.Is(err, ErrLocked) {
+		t.Errorf("one shares it: %v", err)
+	}
+	two()
+	unlock, err := d.Lock("lock", 0).Try()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }

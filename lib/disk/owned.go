@@ -114,3 +114,23 @@ func (d *Dir) ReadOwned(name string) (b []byte, owner int, err error) {
 	}
 	return b[:n], owner, nil
 }
+
+// Like implements Disk.
+func (d *Dir) Like(name, other string) error {
+	dirfd, base, err := d.at(other)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(dirfd, base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "stat", Path: other, Err: err}
+	}
+	fd, err := d.open(name, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	if err = unix.Fchown(fd, int(st.Uid), int(st.Gid)); err == nil {
+		err = unix.Fchmod(fd, st.Mode&0o7777)
+	}
+	return d.keep(name, fd, err)
+}

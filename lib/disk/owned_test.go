@@ -1,9 +1,11 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -63,4 +65,29 @@ func mode(t *testing.T, dir, name string) fs.FileMode {
 		t.Fatal(err)
 	}
 	return info.Mode().Perm()
+}
+
+// TestLike: a file that takes the place of another one is for the same accounts.
+func TestLike(t *testing.T) {
+	d := opened(t)
+	if err := errors.Join(d.WriteAt("was", 0, nil), d.WriteAt("is", 0, nil), os.Chmod(filepath.Join(d.path, "was"), 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	uid, gid := os.Geteuid(), os.Getegid()
+	if uid == 0 {
+		uid, gid = 1234, 5678
+		if err := os.Chown(filepath.Join(d.path, "was"), uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(d.Like("is", "was"), d.SyncFile("is")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(d.path, "is"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); info.Mode() != 0o640 || int(st.Uid) != uid || int(st.Gid) != gid {
+		t.Errorf("mode %v of %d:%d", info.Mode(), st.Uid, st.Gid)
+	}
 }

@@ -65,7 +65,10 @@ func (d *Dir) SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Fsync(fd); err != nil {
+	if err = unix.Fsync(fd); err == unix.EBADF && d.opt.Search {
+		err = unix.EACCES // it was opened to be searched
+	}
+	if err != nil {
 		return &fs.PathError{Op: "sync", Path: dir, Err: err}
 	}
 	return nil

@@ -379,6 +379,18 @@ func (d *FS) Truncate(name string, size int64) error {
 	return d.step("truncate", name, func() { i.set(slices.Clone(i.data[:size]), i.mtime) }, nil)
 }
 
+// Like implements disk.Disk. All files are alike here.
+func (d *FS) Like(name, other string) error {
+	_, err := d.find("chmod", name)
+	if err == nil {
+		_, err = d.find("stat", other)
+	}
+	if err != nil {
+		return err
+	}
+	return d.step("chmod", name, func() {}, nil)
+}
+
 // Rename implements disk.Disk.
 func (d *FS) Rename(from, to string) error {
 	i, err := d.find("rename", from)
