@@ -1,14 +1,6 @@
 package ledger
 
-import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
-	"time"
-)
+import "time"
 
 // compactFrom is the size from which on it is worth to leave out what is old, in
 // bytes.
@@ -50,80 +42,4 @@ func (list entries) compact(now time.Time) entries {
 		return nil
 	}
 	return small
-}
-
-// compacted replaces f by a smaller file, if that is worth it, and returns the one to
-// go on with.
-func (l Ledger) compacted(f *os.File, list entries, whole int64, now time.Time) (*os.File, entries, int64, error) {
-	small := list.compact(now)
-	if small == nil {
-		return f, list, whole, nil
-	}
-	next, size, err := l.replace(f, small)
-	switch {
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
-		return f, list, whole, nil // its directory is not ours to write
-	case err != nil:
-		return f, nil, 0, fmt.Errorf("ledger: %w", err)
-	}
-	f.Close()
-	return next, small, size, nil
-}
-
-// replace puts a file of these entries in the place of f, durably, and returns it,
-// locked, and its size. f stays locked, so nobody goes by it meanwhile: who waits for
-// its lock looks again (open).
-func (l Ledger) replace(f *os.File, small entries) (next *os.File, size int64, err error) {
-	var b []byte
-	for i := range small {
-		b = small[i].Append(b)
-	}
-	next, err = l.write(f, b)
-	return next, int64(len(b)), err
-}
-
-// write writes bytes to a file beside f, with its owner and mode, syncs and locks it,
-// and gives it the name.
-func (l Ledger) write(f *os.File, b []byte) (next *os.File, err error) {
-	name := l.Path + ".new"
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if next, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			next.Close()
-			os.Remove(name)
-		}
-	}()
-	if err := like(next, f); err != nil {
-		return next, err
-	}
-	if _, err = next.Write(b); err == nil {
-		err = next.Sync()
-	}
-	if err == nil {
-		err = flock(next, syscall.LOCK_EX)
-	}
-	if err == nil {
-		err = os.Rename(name, l.Path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(l.Path))
-	}
-	return next, err
-}
-
-// like gives a file the owner and the mode of another one.
-func like(next, f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		err = next.Chown(int(st.Uid), int(st.Gid))
-	}
-	return errors.Join(err, next.Chmod(info.Mode().Perm()))
 }

@@ -39,6 +39,14 @@ func (e *Entry) Append(dst []byte) []byte {
 	return append(dst, '\n')
 }
 
+// bytes returns the lines.
+func (list entries) bytes() (b []byte) {
+	for i := range list {
+		b = list[i].Append(b)
+	}
+	return b
+}
+
 // Parse reads the file's bytes and returns how many of them are whole lines. What
 // follows, half a line or the zeros that a power cut leaves, was never acknowledged.
 // Anything else that is no entry is an error: it may have been one.

@@ -26,7 +26,7 @@ func (u *Use) task() string {
 type state struct {
 	floor  time.Time // what expires until then is not known any more
 	nonces map[string]holding
-	spent  map[string][]*Entry // by task
+	starts map[string][]*Entry // by task
 }
 
 // holding is who has a nonce: a task, and how often.
@@ -36,7 +36,7 @@ type holding struct {
 }
 
 func (list entries) state() *state {
-	st := &state{nonces: make(map[string]holding, len(list)), spent: map[string][]*Entry{}}
+	st := &state{nonces: make(map[string]holding, len(list)), starts: map[string][]*Entry{}}
 	for i := range list {
 		st.add(&list[i])
 	}
@@ -53,7 +53,7 @@ func (st *state) add(e *Entry) {
 		return
 	case Spent:
 		h = holding{e.Task, h.times + 1}
-		st.spent[e.Task] = append(st.spent[e.Task], e)
+		st.starts[e.Task] = append(st.starts[e.Task], e)
 	case Returned:
 		h = holding{e.Task, max(0, h.times-1)}
 	}
@@ -66,7 +66,7 @@ func (st *state) superseded(u *Use) error {
 	if u.Given.IsZero() {
 		return nil
 	}
-	for _, e := range st.spent[u.task()] {
+	for _, e := range st.starts[u.task()] {
 		if !slices.Contains(u.Nonces, e.Nonce) && u.Given.Truncate(time.Second).Before(e.Time) {
 			return fmt.Errorf("%w, at %s", ErrSuperseded, e.Time.Format(time.RFC3339))
 		}
@@ -96,6 +96,30 @@ func (st *state) spend(u *Use) (nonce string, err error) {
 		return "", ErrSpent
 	}
 	return nonce, nil
+}
+
+// spent returns the entries that make uses.
+func (st *state) spent(uses []Use, now time.Time) (list []Entry, err error) {
+	for i := range uses {
+		n, err := st.spend(&uses[i])
+		if err != nil {
+			return nil, err
+		}
+		e := &Entry{now, Spent, n, uses[i].task(), uses[i].Expires}
+		st.add(e) // no nonce is for two of them
+		list = append(list, *e)
+	}
+	return list, nil
+}
+
+// returned returns the entries that give uses back.
+func (st *state) returned(uses []Use, now time.Time) (list []Entry, err error) {
+	for i := range uses {
+		if n := st.held(&uses[i]); n != "" {
+			list = append(list, Entry{now, Returned, n, uses[i].task(), uses[i].Expires})
+		}
+	}
+	return list, nil
 }
 
 // held returns the nonce of a use that its task has spent; empty: none.
