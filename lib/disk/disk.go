@@ -29,7 +29,7 @@ type Disk interface {
 	WriteAll(files []File) error                            // Write for each
 	WriteAt(name string, off int64, b []byte) error         // creates; off is not beyond the end
 	Truncate(name string, size int64) error
-	Like(name, other string) error // name gets the owner, the group and the mode of other
+	Like(name, other string) error // name gets the owner, the group and the permissions of other
 	Rename(from, to string) error  // on some file systems two steps, which reach the disk in any order
 	Link(from, to string) error    // to becomes a name of the file, and is one of no other
 	Remove(name string) error

@@ -115,8 +115,14 @@ func (d *Dir) ReadOwned(name string) (b []byte, owner int, err error) {
 	return b[:n], owner, nil
 }
 
-// Like implements Disk.
+// Like implements Disk. In a directory of another account root has that account's rights for
+// all of it: other may be a link to a file of root's.
 func (d *Dir) Like(name, other string) error {
+	restore, err := d.As()
+	if err != nil {
+		return err
+	}
+	defer restore()
 	dirfd, base, err := d.at(other)
 	if err != nil {
 		return err
@@ -130,7 +136,7 @@ func (d *Dir) Like(name, other string) error {
 		return err
 	}
 	if err = unix.Fchown(fd, int(st.Uid), int(st.Gid)); err == nil {
-		err = unix.Fchmod(fd, st.Mode&0o7777)
+		err = unix.Fchmod(fd, st.Mode&0o777)
 	}
 	return d.keep(name, fd, err)
 }

@@ -91,3 +91,34 @@ func TestLike(t *testing.T) {
 		t.Errorf("mode %v of %d:%d", info.Mode(), st.Uid, st.Gid)
 	}
 }
+
+// TestLikeALink: in a directory of another account root makes nothing root's.
+func TestLikeALink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be another account")
+	}
+	path := t.TempDir()
+	suid := filepath.Join(path, "was")
+	err := errors.Join(os.WriteFile(suid, nil, 0o600), os.Chmod(suid, 0o755|os.ModeSetuid), os.Chown(path, 1234, 5678))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Write("is", nil, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Like("is", "was"); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+	info, err := os.Stat(filepath.Join(path, "is"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || info.Mode() != 0o600 {
+		t.Errorf("mode %v of %d", info.Mode(), st.Uid)
+	}
+}
