@@ -34,8 +34,8 @@ func automatic(name []byte, value string) bool {
 	return false
 }
 
-// keyword returns what stands before the parameters (RFC 3834 §5), without comments
-// and in lower case. Anything odder is no keyword that a caller knows.
+// keyword returns the text before the parameters (RFC 3834 §5), without comments
+// and in lower case. A malformed value matches none of the callers' keywords.
 func keyword(v string) string {
 	v, _, _ = strings.Cut(uncommented(v), ";")
 	return address.Fold(strings.Trim(v, " \t\r\n"))
@@ -47,8 +47,8 @@ func nullPath(v string) bool {
 	return ok && strings.HasPrefix(strings.TrimLeft(path, " \t\r\n"), ">")
 }
 
-// uncommented makes a blank of every comment (RFC 5322 §3.2.2). One without an end
-// takes the rest with it.
+// uncommented replaces every comment (RFC 5322 §3.2.2) with a blank. A comment
+// without an end reaches to the end of the value.
 func uncommented(v string) string {
 	if strings.IndexByte(v, '(') < 0 {
 		return v

@@ -9,11 +9,12 @@ import (
 
 // proof is what the signature that proves a sender covers of the message.
 type proof struct {
-	unsigned Fields  // that stand in the message and are not covered
-	marks    []*mark // the signature; several where it can't be told which it is
+	unsigned Fields  // fields that stand in the message and are not covered
+	marks    []*mark // the signature; several if nothing tells which of them it is
 }
 
-// stamps returns what tells the signature from others, in no order of the sender's.
+// stamps returns what tells the signature from others. The list is sorted, so that
+// the order of the fields, which the sender chooses, makes no difference.
 func (p *proof) stamps() []string {
 	list := make([]string, len(p.marks))
 	for i := range p.marks {
@@ -23,9 +24,10 @@ func (p *proof) stamps() []string {
 	return slices.Compact(list)
 }
 
-// carried demands that the message carries the signature that the receiver says is
-// good, and finds out what that signs. Where our own check is asked for too, that
-// check has looked at the signature itself.
+// carried demands that the message carries the signature that the receiver calls
+// good, and records in e.proof what that signature covers. Where the policy asks for
+// pulse's own check, carried has nothing to do, because that check has looked at the
+// signature itself.
 func (e *evidence) carried() finding {
 	if e.p.Evidence != policy.ByAuthRes {
 		return finding{}
@@ -61,9 +63,9 @@ func (e *evidence) marks() (list []mark) {
 	return list
 }
 
-// proofOf looks for the signature that a good dkim result is about. A field that can't
-// be read may be the one: b= is not signed, so anyone who sends the message on can put
-// bytes there that the receiver overlooks. Beside such a field nothing is sure.
+// proofOf looks for the signature that a good dkim result is about. It may be a field
+// that can't be read: b= is not signed, so anyone who sends the message on can put
+// bytes there that the receiver overlooks. Beside such a field nothing is certain.
 func (e *evidence) proofOf(r *authres.Result, marks []mark) (proof, finding) {
 	p := pointerOf(r)
 	var own, fits []*mark
@@ -75,7 +77,7 @@ func (e *evidence) proofOf(r *authres.Result, marks []mark) (proof, finding) {
 		case !m.wellFormed():
 			broken = true
 		case p.bare() && !nearby(m.get("d"), e.from.domain):
-			return proof{}, finding{DKIMUnbound, ""}
+			return proof{}, finding{dkimUnbound, ""}
 		default:
 			own = append(own, m)
 			if p.fits(m) {
@@ -85,23 +87,24 @@ func (e *evidence) proofOf(r *authres.Result, marks []mark) (proof, finding) {
 	}
 	switch {
 	case len(own) == 0, p.d == "" && !e.anyAligned(own):
-		return proof{}, finding{SignatureMissing, e.signed(r).domain}
+		return proof{}, finding{signatureMissing, e.signed(r).domain}
 	case broken:
-		return proof{}, finding{DKIMAmbiguous, "beside the signature stands a DKIM-Signature field that can't be read"}
+		return proof{}, finding{dkimAmbiguous, "beside the signature stands a DKIM-Signature field that can't be read"}
 	case slices.ContainsFunc(fits, (*mark).partial), len(fits) == 0 && slices.ContainsFunc(own, (*mark).partial):
-		return proof{}, finding{SignaturePartial, e.signed(r).domain}
+		return proof{}, finding{signaturePartial, e.signed(r).domain}
 	case len(fits) > 1 && e.disagree(fits) && e.failed(fits):
-		return proof{}, finding{DKIMAmbiguous, "two DKIM-Signature fields fit it, and another result says that one is not good"}
+		return proof{}, finding{dkimAmbiguous, "two DKIM-Signature fields fit it, and another result says that one is not good"}
 	}
 	all := e.together(own, fits)
 	if e.passed(all.marks) < len(all.marks) && e.disagree(all.marks) && !e.header.named(&all) {
-		return proof{}, finding{DKIMAmbiguous, "more DKIM-Signature fields fit it than the server calls good, and the name of the task hangs on which it is"}
+		return proof{}, finding{dkimAmbiguous,
+			"more DKIM-Signature fields fit it than the server calls good, and the name of the task hangs on which it is"}
 	}
 	return all, finding{}
 }
 
-// together returns the proof that all signatures that fit give together. If none
-// fits, the receiver speaks of a signature that is not there, and nothing is covered.
+// together returns what is covered by every signature that fits. If none fits, the
+// receiver speaks of a signature that is not there, and nothing is covered.
 func (e *evidence) together(own, fits []*mark) proof {
 	p := proof{marks: fits}
 	if len(fits) == 0 {
@@ -126,29 +129,34 @@ func (e *evidence) disagree(list []*mark) bool {
 	})
 }
 
-// passed returns how many good dkim results can be about one of them. A receiver says
-// nothing at all of a signature beyond its limit, or of one that it can't read. Anyone
-// who sends the mail on can add such a field, and another one each time: it must not
-// give the mail a new id.
+// passed counts the good dkim results that can be about a signature in the list. A
+// receiver is silent about a signature beyond its limit or one that it can't read.
+// Anyone who sends the mail on can add such a field, a different one each time. It
+// must not give the mail a new id.
 func (e *evidence) passed(list []*mark) (n int) {
 	for i := range e.results.Results {
 		r := &e.results.Results[i]
-		p := pointerOf(r)
-		if r.Method == "dkim" && r.Value == "pass" && slices.ContainsFunc(list, func(m *mark) bool { return p.names(m) && p.fits(m) }) {
+		if r.Method == "dkim" && r.Value == "pass" && isAbout(r, list) {
 			n++
 		}
 	}
 	return n
 }
 
-// failed reports whether a dkim result other than a pass can be about one of them.
+// failed reports whether a dkim result other than a pass can be about a signature in
+// the list.
 func (e *evidence) failed(list []*mark) bool {
 	for i := range e.results.Results {
 		r := &e.results.Results[i]
-		p := pointerOf(r)
-		if r.Method == "dkim" && r.Value != "pass" && slices.ContainsFunc(list, func(m *mark) bool { return p.names(m) && p.fits(m) }) {
+		if r.Method == "dkim" && r.Value != "pass" && isAbout(r, list) {
 			return true
 		}
 	}
 	return false
+}
+
+// isAbout reports whether a dkim result can be about a signature in the list.
+func isAbout(r *authres.Result, list []*mark) bool {
+	p := pointerOf(r)
+	return slices.ContainsFunc(list, func(m *mark) bool { return p.names(m) && p.fits(m) })
 }

@@ -9,10 +9,10 @@ import (
 	"pulse/lib/address"
 )
 
-// spelled returns a display name or a comment as people may see it: every encoded word
-// (RFC 2047) decoded, also where the standard has none, inside quotes. hides tells that
-// one of them holds an @, an angle bracket or a control, or may: it is read as
-// leniently as any mail program reads it. Letters other than ASCII may come out wrong.
+// spelled returns a display name or a comment as people may see it. Every encoded word
+// (RFC 2047) is decoded, also inside quotes, where the standard allows none, and as
+// leniently as in any mail program. hides reports whether an encoded word holds, or may
+// hold, an @, an angle bracket or a control. Letters other than ASCII may come out wrong.
 func spelled(s string) (shown string, hides bool) {
 	if !strings.Contains(s, "=?") {
 		return s, false
@@ -62,8 +62,8 @@ func encodedWord(s string) (before string, w encoded, after string, ok bool) {
 	}
 }
 
-// unbase64 skips bytes outside the alphabet, and decodes as much as it can of a cut
-// end.
+// unbase64 skips bytes outside the alphabet, and decodes as much of an incomplete end
+// as it can.
 func unbase64(s string) []byte {
 	s = strings.Map(func(r rune) rune {
 		if r == '+' || r == '/' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z' {
@@ -92,8 +92,8 @@ func unquoted(s string) []byte {
 	return []byte(strings.ReplaceAll(string(b), "_", " "))
 }
 
-// ascii returns the bytes that stand for ASCII, and UTF-8 whole. In nearly all charsets
-// in use a byte below 0x80 is one, whatever stands around it.
+// ascii returns the bytes that stand for ASCII, or all of the text if it is UTF-8. In
+// nearly all charsets in use a byte below 0x80 is ASCII, whatever surrounds it.
 func (w *encoded) ascii() string {
 	switch {
 	case strings.Contains(w.charset, "utf-7"):
@@ -112,8 +112,8 @@ func (w *encoded) ascii() string {
 	return b.String()
 }
 
-// trails reports whether an @ after this byte can be the second half of a letter. No
-// charset has a bracket or a control there.
+// trails reports whether an @ after the byte lead can be the second half of a letter.
+// In no charset can a bracket or a control be one.
 func trails(charset string, lead byte) bool {
 	switch charset {
 	case "shift_jis", "sjis", "x-sjis", "windows-31j", "cp932":
@@ -124,7 +124,7 @@ func trails(charset string, lead byte) bool {
 	return false
 }
 
-// shifted returns what stands in ASCII in a text that changes its charset by escape
+// shifted returns the ASCII parts of a text that changes its charset by escape
 // sequences (ISO-2022-JP, RFC 1468).
 func shifted(text []byte) string {
 	var b strings.Builder

@@ -21,7 +21,7 @@ func TestEncodedDisplayNames(t *testing.T) {
 		{"=?shift_jis?Q?=83=40=83A?= <me@example.com>", true},
 		{"=?gbk?B?gUA=?= <me@example.com>", true},
 		{"=?x-unknown?q?J=FCrgen?= <me@example.com>", true},
-		{"=?utf-8?x?a=40b?= <me@example.com>", true}, // no encoding that anybody knows
+		{"=?utf-8?x?a=40b?= <me@example.com>", true}, // no encoding that any reader knows
 		{"=?utf-8?q?boss=40corp.example?= <me@example.com>", false},
 		{"=?utf-8?b?Ym9zc0Bjb3JwLmV4YW1wbGU=?= <me@example.com>", false},
 		{"=?utf-8?b?Ym9zc0Bjb3JwLmV4YW1wbGU?= <me@example.com>", false},
@@ -49,8 +49,8 @@ func TestEncodedDisplayNames(t *testing.T) {
 	}
 }
 
-// FuzzEncoded: what the decoder of the standard library makes of a name holds no @,
-// bracket or control that spelled has not seen.
+// FuzzEncoded: if the standard library's decoder finds an @, a bracket or a control in
+// a name, spelled has seen it too.
 func FuzzEncoded(f *testing.F) {
 	for _, s := range []string{"a@b", "<", "M\u00fcller", "\u0085", "?=", "=40", "_", "\x1b"} {
 		f.Add(s, "q")

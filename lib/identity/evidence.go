@@ -11,8 +11,8 @@ import (
 	"pulse/lib/policy"
 )
 
-// selected returns the one Authentication-Results field that counts. Of a field
-// that can't be used at least the id is kept, if it was read.
+// selected returns the one Authentication-Results field that counts. If the field
+// can't be used, the result holds its id alone, so far as that was read.
 func selected(m *envelope.Message, p *policy.Policy) (authres.Field, finding) {
 	pin, pinned := p.Pin(m.Source)
 	field, err := authres.First(m.Fields, pin)
@@ -21,30 +21,31 @@ func selected(m *envelope.Message, p *policy.Policy) (authres.Field, finding) {
 	}
 	switch {
 	case !pinned:
-		return field, finding{NoPin, m.Source}
+		return field, finding{noPin, m.Source}
 	case err != nil:
 		return field, unusable(err, field.AuthservID)
 	}
 	return field, finding{}
 }
 
-// unusable words an error of authres.First. A class unknown here is malformed.
+// unusable returns the finding for an error of authres.First. A class of error that it
+// does not know becomes authres_malformed.
 func unusable(err error, id string) finding {
 	switch {
 	case errors.Is(err, authres.ErrNone):
-		return finding{reason: NoAuthRes}
+		return finding{reason: noAuthRes}
 	case errors.Is(err, authres.ErrName):
-		return finding{reason: AuthResName}
+		return finding{reason: authResName}
 	case errors.Is(err, authres.ErrPin):
-		return finding{AuthservIDMismatch, id}
+		return finding{authservIDMismatch, id}
 	case errors.Is(err, authres.ErrVersion):
-		return finding{reason: AuthResVersion}
+		return finding{reason: authResVersion}
 	case errors.Is(err, authres.ErrComment):
-		return finding{reason: AuthResComment}
+		return finding{reason: authResComment}
 	case errors.Is(err, authres.ErrBounds):
-		return finding{reason: AuthResBounds}
+		return finding{reason: authResBounds}
 	}
-	return finding{AuthResMalformed, strings.TrimPrefix(err.Error(), authres.ErrMalformed.Error()+": ")}
+	return finding{authResMalformed, strings.TrimPrefix(err.Error(), authres.ErrMalformed.Error()+": ")}
 }
 
 // receiver demands what the receiving server must have said.
@@ -56,14 +57,14 @@ func (e *evidence) receiver() finding {
 }
 
 func (e *evidence) usable() finding {
-	if e.unusable.reason == NoAuthRes && e.internal() {
-		return finding{SelfSent, e.from.domain}
+	if e.unusable.reason == noAuthRes && e.internal() {
+		return finding{selfSent, e.from.domain}
 	}
 	return e.unusable
 }
 
-// internal reports whether an owner wrote to his own domain, as far as the header
-// says: such mail often gets no verdict. It changes the advice and nothing else.
+// internal reports whether the header says that an owner wrote to the owner's own
+// domain. Such mail often gets no verdict. This changes the advice and nothing else.
 func (e *evidence) internal() bool {
 	list, _ := e.header.recipients()
 	return isOwner(e.p, e.from.address) && slices.ContainsFunc(list, func(to string) bool {
@@ -72,7 +73,7 @@ func (e *evidence) internal() bool {
 	})
 }
 
-// only returns the only result of a method, or nil, and how many there are.
+// only counts the results of a method, and returns the result if there is exactly one.
 func (e *evidence) only(method string) (only *authres.Result, n int) {
 	for i := range e.results.Results {
 		if r := &e.results.Results[i]; r.Method == method {
@@ -86,24 +87,24 @@ func (e *evidence) only(method string) (only *authres.Result, n int) {
 	return only, 1
 }
 
-// dmarc demands one dmarc result, a pass, about the domain of From (RFC 7489
-// §11.1). Two of them are one too many, whatever they say: the receiver writes
-// one, so the other is somebody else's.
+// dmarc demands exactly one dmarc result, a pass, about the domain of From (RFC 7489
+// §11.1). With two of them nothing is proven, whatever they say: the receiver writes
+// one, so another author wrote the other.
 func (e *evidence) dmarc() finding {
 	r, n := e.only("dmarc")
 	switch {
 	case n == 0:
-		return finding{reason: NoDMARC}
+		return finding{reason: noDMARC}
 	case n > 1:
-		return finding{reason: SeveralDMARC}
+		return finding{reason: severalDMARC}
 	}
 	switch r.Value {
 	case "pass":
 		return e.bound(r)
 	case "none", "bestguesspass":
-		return finding{DMARCNone, r.Value}
+		return finding{dmarcNone, r.Value}
 	case "temperror", "permerror":
-		return finding{DMARCError, r.Value}
+		return finding{dmarcError, r.Value}
 	}
 	return finding{DMARCFail, r.Value}
 }
@@ -113,11 +114,11 @@ func (e *evidence) bound(r *authres.Result) finding {
 	from, n := r.Prop("header", "from")
 	switch {
 	case n != 1:
-		return finding{reason: DMARCUnbound}
+		return finding{reason: dmarcUnbound}
 	case strings.IndexByte(from, '@') >= 0:
-		return finding{DMARCAddress, from}
+		return finding{dmarcAddress, from}
 	case !address.Equal(from, e.from.domain):
-		return finding{DMARCOtherDomain, from}
+		return finding{dmarcOtherDomain, from}
 	}
 	return finding{}
 }
@@ -125,13 +126,13 @@ func (e *evidence) bound(r *authres.Result) finding {
 // dkim demands one dkim=pass that is aligned with From.
 func (e *evidence) dkim() finding {
 	if e.signature.value == "" {
-		return finding{reason: NoDKIM}
+		return finding{reason: noDKIM}
 	}
 	return e.signature.flaw
 }
 
-// understood returns what the field says, verified or not, for people and tools
-// that ask why.
+// understood returns what the field says, verified or not, so that people and tools
+// can find out why.
 func (e *evidence) understood() Auth {
 	a := Auth{
 		AuthservID: clip(e.results.AuthservID),

@@ -7,7 +7,7 @@ import (
 	"pulse/lib/record"
 )
 
-// Fields is a set of those header fields that may stand in a message once.
+// Fields is a set of the header fields that may appear once in a message.
 type Fields uint8
 
 // add puts a field into the set.
@@ -31,8 +31,8 @@ func (f Fields) Names() []string {
 	return names
 }
 
-// decode reads an array of names. A name that is not in the list is an error: a
-// stage that does not know the word must not guess.
+// decode reads an array of names. A name that is not in the list is an error, because
+// a stage that does not know the word must not guess.
 func (f *Fields) decode(v record.Value) error {
 	return v.Elements(func(_ int, v record.Value) error {
 		name, err := v.String()

@@ -18,10 +18,10 @@ import (
 	"pulse/lib/record"
 )
 
-// TestFixtures classifies testdata/NN-name.eml, under NN-name.policy or else
-// policy.toml; NN-name.dkim, if it is there, is the message's dkim member.
-// NN-name.want has lines "member value" that must hold; NN-name.note
-// says why. Each reason of the closed list has a fixture.
+// TestFixtures classifies testdata/NN-name.eml under NN-name.policy, or else under
+// policy.toml. NN-name.dkim, if it is there, is the message's dkim member.
+// NN-name.want has lines "member value" that must hold, and NN-name.note says why.
+// Each reason of the closed list has a fixture.
 func TestFixtures(t *testing.T) {
 	seen := map[identity.Reason]bool{}
 	for _, path := range fixtures(t) {
@@ -130,13 +130,13 @@ func read(t testing.TB, path string) []byte {
 	return b
 }
 
-// TestFigures holds the two numbers that the fixtures are there for: no forged
-// message is verified, and of the shapes of legitimate mail that carry the pinned
-// id, dkim and dmarc at least 97 % are.
+// TestFigures holds the two numbers that the fixtures are there for. No forged message
+// is verified. At least 97 % of the shapes of legitimate mail that carry the pinned id,
+// dkim and dmarc are.
 //
-// testdata/genuine.txt names the fixtures whose From tells who wrote them.
-// Whatever it does not name is forged, or lacks the proof that its policy demands;
-// so a forgery that nobody marked is still held to be one.
+// testdata/genuine.txt names the fixtures whose From tells who wrote them. A fixture
+// that it does not name counts as forged, or as lacking the proof that its policy
+// demands. So a forgery that was not marked still counts as one.
 func TestFigures(t *testing.T) {
 	kinds := genuine(t)
 	var forged, fooled, shapes, proven, carry, verified int
@@ -202,10 +202,10 @@ func genuine(t *testing.T) map[string]string {
 	return kinds
 }
 
-// carries reports, by a reading as naive as can be, whether the first field of
-// results names the pinned server, a DKIM pass for the domain of From or a part of
-// it, and a DMARC pass about that domain. It must not share a line with the
-// parser that it measures.
+// carries reports whether the first field of results names the pinned server, a DKIM
+// pass for the domain of From or a part of it, and a DMARC pass about that domain. It
+// reads as naively as possible, and must not share a line with the parser that it
+// measures.
 func carries(m *envelope.Message, p *policy.Policy) bool {
 	var from, results string
 	for name, value := range m.Fields {
@@ -242,7 +242,7 @@ func squeeze(s string) string {
 	}, s))
 }
 
-// TestNoStrayFixtureFiles finds a .want, .policy or .dkim that no .eml belongs to.
+// TestNoStrayFixtureFiles finds a .want, .policy or .dkim that belongs to no .eml.
 func TestNoStrayFixtureFiles(t *testing.T) {
 	entries, err := os.ReadDir("testdata")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"pulse/lib/address"
 )
 
-// stale reports whether the message is too old to be acted on unseen: received or
-// dated more than max_age from when it was fetched, or not dated at all. A Date as
-// far in the future counts too, for it would keep a replay fresh for as long.
+// stale reports whether the message is too old to be acted on unseen. It is if it has
+// no date, or was received or dated more than max_age from when it was fetched. A Date
+// that far in the future counts too, because it would keep a replay fresh for as long.
 func (e *evidence) stale() bool {
 	limit := e.p.MaxAge
 	if limit == 0 {
@@ -22,7 +22,8 @@ func (e *evidence) stale() bool {
 	return !ok || apart(e.m.Fetched, date) > limit
 }
 
-// date returns when the message says it was written, if it says so once and in order.
+// date returns when the message says that it was written; ok is false unless exactly
+// one well-formed Date field says so.
 func (e *evidence) date() (time.Time, bool) {
 	if e.header.count[slotDate] != 1 {
 		return time.Time{}, false
@@ -35,8 +36,8 @@ func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }
 // maxDate bounds the length of a Date without its comment, in bytes.
 const maxDate = 64
 
-// parseDate reads a Date field (RFC 5322 §3.3) as programs write it, with one
-// comment at the end at most, and of the obsolete zones those for UTC alone: the
+// parseDate reads a Date field (RFC 5322 §3.3) as programs write it. It accepts a
+// comment at the end. The only obsolete zones it knows are those for UTC, because the
 // others were never used consistently (§4.3).
 func parseDate(v string) (time.Time, bool) {
 	v, _, _ = strings.Cut(v, "(")

@@ -79,7 +79,7 @@ func TestParseDate(t *testing.T) {
 	}
 }
 
-// FuzzDate: the standard library reads no other time where it reads one.
+// FuzzDate: if the standard library reads a time too, it reads the same one.
 func FuzzDate(f *testing.F) {
 	for _, c := range dates {
 		f.Add(c.in)

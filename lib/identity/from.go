@@ -11,7 +11,7 @@ import (
 // mailbox is one plain address, byte for byte as it stands in the field.
 type mailbox struct{ address, local, domain string }
 
-// parseMailbox reads a field value that must be one mailbox, whole (RFC 5322
+// parseMailbox reads a field value, all of which must be one mailbox (RFC 5322
 // §3.4):
 //
 //	[display name] <local@domain> [comment]    or    local@domain [comment]
@@ -20,12 +20,13 @@ type mailbox struct{ address, local, domain string }
 // disagree about whose address a field holds. Groups, routes, domain literals,
 // quoted local parts, encoded words in the address, non-ASCII in the address and
 // blanks inside the angle brackets are refused. A display name is atoms, dots,
-// quoted strings and letters of any script. Comments are kept for "me@example.com
-// (Me)", which mail(1) writes, and may hold no brackets, quotes or backslashes.
-// Neither may hold < or >, and no @ either, unless the display name is nothing but
-// the address once more, as Outlook writes it: so the first < and the first > are the
-// only ones. Encoded words are held to the same, and to no controls, as people see
-// them decoded.
+// quoted strings and letters of any script. Comments are accepted because mail(1)
+// writes "me@example.com (Me)"; they may not hold brackets, quotes or backslashes.
+//
+// Neither a display name nor a comment may hold < or >, so the first < and the first >
+// are the only ones. Neither may hold an @, except that a display name may be the
+// address once more and nothing else, as Outlook writes it. Encoded words, decoded as
+// people see them, obey the same rules and may not hold controls.
 func parseMailbox(v string) (mailbox, bool) {
 	name, rest, angle := strings.Cut(v, "<")
 	if !angle {
@@ -65,8 +66,9 @@ func parseBare(v string) (mailbox, bool) {
 	return plain(v[start:end])
 }
 
-// plain splits an address. An encoded word would pass for a local part, for = and
-// ? are letters of atoms (RFC 2047 §5 forbids it there; some readers decode it).
+// plain splits an address. It refuses an encoded word, which would otherwise pass as a
+// local part, because = and ? may stand in atoms. RFC 2047 §5 forbids one there, but
+// some readers decode it.
 func plain(addr string) (mailbox, bool) {
 	local, domain, err := address.Split(addr)
 	if err != nil || strings.Contains(addr, "=?") {
@@ -75,8 +77,8 @@ func plain(addr string) (mailbox, bool) {
 	return mailbox{addr, local, domain}, true
 }
 
-// phrase reports whether s is blanks, folding and simple comments, and if words
-// is set, words of a display name.
+// phrase reports whether s holds only blanks, folding, simple comments and, if words
+// is set, the words of a display name.
 func phrase(s string, words bool) bool {
 	for i := 0; i < len(s); {
 		n := 0
@@ -119,9 +121,9 @@ func enclosed(s string, end byte) int {
 	return 0
 }
 
-// text returns the length of the character or the folding that s begins with, or
-// 0 for a control and for what is not UTF-8. U+FFFD is text: a name in some old
-// charset is no reason to doubt the address.
+// text returns the length of the character or the folding that s begins with, or 0
+// for a control and for bytes that are not UTF-8. U+FFFD is text, because a name in
+// some old charset is not a reason to doubt the address.
 func text(s string) int {
 	switch c := s[0]; {
 	case c == '\r':
@@ -144,8 +146,8 @@ func atom(c byte) bool {
 	return graph(c) && strings.IndexByte(`()<>[]:;@\,"`, c) < 0
 }
 
-// suspect guesses for the sentence to people why parseMailbox refused v. Nothing
-// is decided by it.
+// suspect guesses why parseMailbox refused v. The guess is shown to people, and
+// nothing is decided by it.
 func suspect(v string) string {
 	has := func(chars string) bool { return strings.ContainsAny(v, chars) }
 	_, hides := spelled(v)

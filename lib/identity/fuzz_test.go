@@ -11,9 +11,9 @@ import (
 	"pulse/lib/terms"
 )
 
-// FuzzClassify: whatever fields surround it, a message is verified only if the
-// very first Authentication-Results field begins with the pinned id, and the
-// sender stands in its only From.
+// FuzzClassify: whatever other fields are there, a message is verified only if the
+// very first Authentication-Results field begins with the pinned id, and the sender
+// stands in the only From.
 func FuzzClassify(f *testing.F) {
 	good, signature := ownersMail().Headers[0].Value, ownersMail().Headers[7]
 	if id := Classify(ownersMail(), testPolicy()); signature.Name != "DKIM-Signature" || !id.Verified {
@@ -45,7 +45,7 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
-// from and firstResults are the naive readings that the fuzzer holds Classify to.
+// from and firstResults read naively; the fuzzer compares Classify with them.
 func from(m *envelope.Message) (values []string) {
 	for name, value := range m.Fields {
 		if sameName(name, "from") {

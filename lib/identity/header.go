@@ -4,11 +4,10 @@ import (
 	"pulse/lib/envelope"
 )
 
-// slot is a header field that may stand in a message once (RFC 5322 §3.6).
+// slot is a header field that may appear once in a message (RFC 5322 §3.6).
 type slot int
 
-// The slots. A signature that covers one instance of such a field says nothing of
-// another.
+// A signature that covers one instance of such a field says nothing about a second.
 const (
 	slotFrom slot = iota
 	slotTo
@@ -23,12 +22,13 @@ func (s slot) String() string {
 	return [...]string{"From", "To", "Cc", "Subject", "Date", "Message-ID"}[s]
 }
 
-// folded are their names in lower case, as h= of a signature is compared.
+// folded holds the names of the slots in lower case, for comparison with h= of a
+// signature.
 var folded = [slots]string{"from", "to", "cc", "subject", "date", "message-id"}
 
 // header is what one pass over the fields found.
 type header struct {
-	value     [slots]string // of the last one
+	value     [slots]string // of the last field of that name
 	count     [slots]int
 	odd       [slots]bool // a name has blanks or other stray bytes around it
 	automatic bool
@@ -37,8 +37,8 @@ type header struct {
 // longestName is the length of the longest name that collect knows.
 const longestName = len("auto-submitted")
 
-// collect files the fields by their trimmed names, so that "From " counts as a
-// From: some readers take it for one and some don't (RFC 5322 §4.5).
+// collect sorts the fields by their trimmed names. So "From " counts as a From,
+// because some readers take it for one and some don't (RFC 5322 §4.5).
 func collect(m *envelope.Message) (h header) {
 	for i := range m.Headers {
 		f := &m.Headers[i]
@@ -105,13 +105,13 @@ func lower(c byte) byte {
 func (h *header) sender() (mailbox, finding) {
 	switch {
 	case h.count[slotFrom] == 0:
-		return mailbox{}, finding{reason: NoFrom}
+		return mailbox{}, finding{reason: noFrom}
 	case h.count[slotFrom] > 1:
-		return mailbox{}, finding{reason: SeveralFrom}
+		return mailbox{}, finding{reason: severalFrom}
 	}
 	box, ok := parseMailbox(h.value[slotFrom])
 	if !ok {
-		return mailbox{}, finding{MalformedFrom, suspect(h.value[slotFrom])}
+		return mailbox{}, finding{malformedFrom, suspect(h.value[slotFrom])}
 	}
 	return box, finding{}
 }

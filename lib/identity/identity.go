@@ -1,9 +1,9 @@
 // Package identity decides who sent a message and how far that is proven: header
 // fields and policy in, the `identity` member out (pulse-classify(1)).
 //
-// Invariant: a message is verified only if every check below passed; the bytes
-// compared are the bytes that Identity.Sender shows; text and subject are never
-// looked at. One pass over the header, linear in its length.
+// Invariant: a message is verified only if it passes every check below. The bytes
+// compared are the bytes that Identity.Sender shows. Text and subject are never
+// looked at. The header is read in one pass, linear in its length.
 //
 // Caveat: it believes the server whose authserv-id the policy pins. A receiver
 // that lets forged Authentication-Results fields with its own id stand first can
@@ -27,7 +27,7 @@ type evidence struct {
 	p      *policy.Policy
 	header header
 	from   mailbox // zero unless there is exactly one plain From
-	flaw   finding // of From
+	flaw   finding // what is wrong with From
 
 	results   authres.Field // zero unless the field that counts was understood
 	unusable  finding       // why it was not
@@ -35,17 +35,16 @@ type evidence struct {
 	proof     proof         // what the signature covers, once it is known to prove the sender
 }
 
-// finding is what a check found wrong: nothing when reason is empty. detail goes
-// into the sentence for people.
+// finding is what a check found wrong. An empty reason means nothing was. detail
+// goes into the sentence for people.
 type finding struct {
 	reason Reason
 	detail string
 }
 
-// checks, in the order in which they are reported: first what is wrong with the
-// message itself, then with what the receiver says of it, with what we found out
-// ourselves, and last to whom it went.
-// So not_addressed means that nothing else was wrong.
+// checks are in the order in which they are reported: the message itself, what the
+// receiver says of it, what pulse itself found out, and last the recipients. So
+// not_addressed means that nothing else was wrong.
 var checks = [...]func(*evidence) finding{
 	(*evidence).intact,
 	(*evidence).author,
@@ -56,8 +55,8 @@ var checks = [...]func(*evidence) finding{
 	(*evidence).addressed,
 }
 
-// Classify returns the identity of a message under a policy, and under sessions
-// that a person opened.
+// Classify returns the identity of a message under a policy and the sessions that
+// an approver opened.
 func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
 	if isRequest(m) {
 		return request(m, p)
@@ -99,7 +98,7 @@ func gather(m *envelope.Message, p *policy.Policy) *evidence {
 	return e
 }
 
-// first returns the first finding of the checks.
+// first runs the checks until one finds something, and returns that.
 func first(e *evidence, checks ...func(*evidence) finding) finding {
 	for _, check := range checks {
 		if f := check(e); f.reason != "" {
@@ -133,15 +132,15 @@ func provenAs(t terms.Trust) Reason {
 	case terms.ApprovedSession:
 		return ApprovedSession
 	case terms.ExternalVerified:
-		return AuthenticatedExternal
+		return authenticatedExternal
 	}
-	return AuthenticatedUnlisted
+	return authenticatedUnlisted
 }
 
-// Cap lowers a stored identity to what a later policy still grants: an owner who
-// is no owner any more, or an external who is no longer listed, is unknown. It
-// never raises. A task of pulse-queue submit keeps its level; an effect, which
-// carries trust and sender of the ask it began with, follows that sender.
+// Cap lowers a stored identity to what a later policy still grants. An owner or an
+// external sender that the policy no longer lists becomes unknown. Cap never raises.
+// A task of pulse-queue submit keeps its level. An effect carries trust and sender of
+// the ask it began with, and follows that sender.
 func (id *Identity) Cap(p *policy.Policy) {
 	listed := true
 	switch id.Trust {
@@ -158,7 +157,7 @@ func (id *Identity) Cap(p *policy.Policy) {
 	}
 }
 
-// intact refuses a message whose header may not be what was sent.
+// intact refuses a message whose header may differ from what was sent.
 func (e *evidence) intact() finding {
 	if d := e.m.Unverifiable(); d != "" {
 		return finding{Defective, string(d)}
@@ -169,15 +168,15 @@ func (e *evidence) intact() finding {
 // author reports what is wrong with From (RFC 5322 §3.6.2).
 func (e *evidence) author() finding { return e.flaw }
 
-// single demands that no field which signers and readers take for unique stands
-// there twice (RFC 5322 §3.6): which one counts is up to whoever reads.
+// single demands that no field which signers and readers take for unique appears
+// twice (RFC 5322 §3.6), because each reader chooses for itself which one counts.
 func (e *evidence) single() finding {
 	for s := range slots {
 		switch {
 		case e.header.odd[s]:
-			return finding{OddFieldName, s.String()}
+			return finding{oddFieldName, s.String()}
 		case e.header.count[s] > 1:
-			return finding{DuplicateField, s.String()}
+			return finding{duplicateField, s.String()}
 		}
 	}
 	return finding{}

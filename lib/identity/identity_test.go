@@ -47,7 +47,7 @@ func TestClassifyKeepsNothingBetweenMessages(t *testing.T) {
 	}
 }
 
-// TestClassifyLooksAtNoText: what people see of a message decides nothing.
+// TestClassifyLooksAtNoText: the text and subject that people see decide nothing.
 func TestClassifyLooksAtNoText(t *testing.T) {
 	m := ownersMail()
 	before := Classify(m, testPolicy())
@@ -57,7 +57,7 @@ func TestClassifyLooksAtNoText(t *testing.T) {
 	}
 }
 
-// TestDefects: each defect that is not harmless bars, unknown ones too.
+// TestDefects: each defect that is not harmless bars verification, an unknown one too.
 func TestDefects(t *testing.T) {
 	for d, want := range map[envelope.Defect]bool{
 		envelope.InvalidUTF8: true, envelope.BrokenEncoding: true,
@@ -114,7 +114,7 @@ func TestExplanations(t *testing.T) {
 		seen[r] = true
 	}
 	if Reason("x").Advice() != "" {
-		t.Error("advice for a word that is no reason")
+		t.Error("advice for a word that is not a reason")
 	}
 	for _, f := range flaws[1:] {
 		if !seen[f] {
@@ -127,7 +127,7 @@ func TestHostileTextIsShortInTheRecord(t *testing.T) {
 	m := ownersMail()
 	m.Headers[0].Value = strings.Repeat("a", 60000) + "; dmarc=pass"
 	id := Classify(m, testPolicy())
-	if n := len(id.Append(nil)); n > 2000 || id.Reason != AuthservIDMismatch {
+	if n := len(id.Append(nil)); n > 2000 || id.Reason != authservIDMismatch {
 		t.Errorf("%d bytes, %s", n, id.Reason)
 	}
 }
@@ -145,7 +145,7 @@ func BenchmarkClassify(b *testing.B) {
 	}
 }
 
-// BenchmarkHugeHeader is a header block of 1 MB that wants to be slow.
+// BenchmarkHugeHeader reads a header block of 1 MB made to be slow.
 func BenchmarkHugeHeader(b *testing.B) {
 	m, p := ownersMail(), testPolicy()
 	p.Recipients = []string{"agent@example.com"}

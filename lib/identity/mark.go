@@ -10,8 +10,8 @@ import (
 	"pulse/lib/taglist"
 )
 
-// mark is a DKIM-Signature field (RFC 6376 §3.5). Nothing is verified here: it is
-// what the receiver's verdict must point to.
+// mark is a DKIM-Signature field (RFC 6376 §3.5), which the receiver's verdict must
+// point to. Nothing is verified here.
 type mark struct {
 	tags  taglist.List // nil: it can't be read
 	agent string       // domain of i=
@@ -21,7 +21,7 @@ type mark struct {
 const markName = "dkim-signature"
 
 // isMark reports whether a field is a DKIM-Signature. Blanks around the name do not
-// matter: a verifier may overlook them, and so they are none in the hash (§3.4.2).
+// matter, because a verifier may overlook them: the hash ignores them too (§3.4.2).
 func isMark(f *envelope.Field) bool { return address.Equal(trimName(f.Name), markName) }
 
 func readMark(value string) (m mark) {
@@ -38,16 +38,16 @@ func readMark(value string) (m mark) {
 // get returns the value of a tag, or nothing.
 func (m *mark) get(tag string) string { return m.tags.Or(tag, "") }
 
-// wellFormed reports whether a verifier could have found the signature good: it has
-// the tags that must be there, in order, and signs From.
+// wellFormed reports whether a verifier could have found the signature good: every
+// required tag is there and well formed, and From is signed.
 func (m *mark) wellFormed() bool {
 	return m.get("v") == "1" && address.Domain(m.get("d")) && address.Domain(m.get("s")) &&
 		base64Text(m.get("b")) && base64Text(m.get("bh")) && within(m.agent, m.get("d")) && slices.Contains(m.names, "from")
 }
 
 // base64Text reports whether a value is base64 (RFC 6376 §2.10), folded or not. Many
-// decoders overlook other bytes, and b= is not signed: one byte put in there, and the
-// field would no longer begin as header.b says, but another one that somebody added.
+// decoders overlook other bytes, and b= is not signed. With one such byte put into the
+// genuine field, header.b would no longer match it, but a field that an attacker added.
 func base64Text(v string) bool {
 	v = solid(v)
 	text := strings.TrimRight(v, "=")
@@ -56,20 +56,19 @@ func base64Text(v string) bool {
 	}) < 0
 }
 
-// partial reports whether it leaves a part of the body unsigned, now or once
-// somebody has written on: it does with l=, however long.
+// partial reports whether the signature leaves a part of the body unsigned. With l=,
+// however large, it does, because anyone can append to the body.
 func (m *mark) partial() bool {
 	_, ok := m.tags.Get("l")
 	return ok
 }
 
-// unsigned returns which fields of the header it does not cover. As each of them
-// stands there once, to be named once is to be signed whole.
+// unsigned returns the fields of the header that the signature does not cover.
 func (m *mark) unsigned(h *header) Fields { return h.unsigned(m.names) }
 
 // stamp returns what tells the signature from that of another message with the same
-// fields: the hash of the body, and when it was made. Both are signed, as every tag
-// but b= is (RFC 6376 §3.7), and equal in two signatures by one server.
+// fields: the hash of the body, and when the signature was made. Both are signed, like
+// every tag except b= (RFC 6376 §3.7), and are equal in two signatures by one server.
 func (m *mark) stamp() string { return "bh=" + solid(m.get("bh")) + "; t=" + solid(m.get("t")) }
 
 // solid removes all blanks.
@@ -85,8 +84,8 @@ func solid(s string) string {
 	}, s)
 }
 
-// pointer is what a dkim result says of the signature it is about: domain, domain of
-// i=, selector, and how b= begins (RFC 8601 §2.7.1, RFC 6008).
+// pointer holds what a dkim result says of the signature it is about: domain, domain
+// of i=, selector, and the first characters of b= (RFC 8601 §2.7.1, RFC 6008).
 type pointer struct{ d, agent, s, b string }
 
 func pointerOf(r *authres.Result) (p pointer) {
@@ -98,7 +97,7 @@ func pointerOf(r *authres.Result) (p pointer) {
 	return p
 }
 
-// bare reports whether no domain is named.
+// bare reports whether the result names no domain.
 func (p *pointer) bare() bool { return p.d == "" && p.agent == "" }
 
 // names reports whether the result is about a signature of this signer.

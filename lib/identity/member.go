@@ -7,15 +7,15 @@ import (
 	"pulse/lib/terms"
 )
 
-// Member is the name of the member in a record.
+// Member is the name of the member that pulse-classify owns in a record.
 const Member = "identity"
 
-// Via says how a record came in when not by a message.
+// Via says how a record came in if it was not by a message.
 type Via string
 
 // The values of identity.via.
 const (
-	ViaMessage Via = ""       // a message somebody sent; not written
+	ViaMessage Via = ""       // a message that arrived; left out of the record
 	ViaAgent   Via = "agent"  // a worker proposed it: an effect
 	ViaSubmit  Via = "submit" // pulse-queue submit
 )
@@ -31,16 +31,16 @@ type Identity struct {
 	Why       string // one sentence for people
 	Auth      Auth
 	Session   string // trust approved_session: the id of the session
-	Signed    string // messages named by what is signed of them: "sha256:" of these fields, else empty
-	Unsigned  Fields // messages: what the signature that proves the sender does not cover
+	Signed    string // messages whose id is made of the signed fields: "sha256:" of those, else empty
+	Unsigned  Fields // messages: fields that the signature proving the sender does not cover
 
 	Via     Via
 	Parent  string // effects: the task that proposed it
-	Root    string // effects: the ask it all began with
+	Root    string // effects: the ask that the chain of proposals began with
 	Ordinal int    // effects: 0 for the first of equal requests of one root
 	Depth   int    // effects: how many proposals lie between it and the root, itself included
 	Budget  int    // effects: how many more may come out of it
-	Bulk    bool   // effects: one of more closes than limits.max_closes_per_run
+	Bulk    bool   // effects: its run proposed more closes than limits.max_closes_per_run
 }
 
 // Auth is what the receiver said, as far as it was understood.
@@ -48,8 +48,8 @@ type Auth struct {
 	AuthservID, DKIM, DKIMDomain, SPF, DMARC, HeaderFrom string
 }
 
-// Effect reports whether the record is what an agent wants to do, rather than
-// what somebody asks of it.
+// Effect reports whether the record is an effect, which an agent wants to do, and not
+// an ask, which a sender wants of the agent.
 func (id *Identity) Effect() bool { return id.Via == ViaAgent }
 
 // Append appends the member's value.
@@ -67,7 +67,7 @@ func (id *Identity) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
-// AppendShown appends the member's value as a worker is given it: who asks, and not
+// AppendShown appends the member's value as a worker is given it: the sender without
 // the evidence.
 func (id *Identity) AppendShown(dst []byte) []byte {
 	var o record.Object
@@ -112,8 +112,8 @@ func (a *Auth) bytes() []byte {
 	return o.Bytes()
 }
 
-// Decode reads the member. A trust level or a via that is not in the list is an
-// error: a stage that does not know the word must not guess.
+// Decode reads the member. A trust level or a via that is not in the list is an error,
+// because a stage that does not know the word must not guess.
 func Decode(v record.Value) (Identity, error) {
 	var id Identity
 	err := v.Each(func(name string, v record.Value) error {

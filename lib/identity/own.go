@@ -10,16 +10,17 @@ import (
 	"pulse/lib/terms"
 )
 
-// equipped demands the check that the policy builds on.
+// equipped demands that the record holds the DKIM check that the policy relies on.
 func (e *evidence) equipped() finding {
 	if e.p.Evidence != policy.ByAuthRes && e.m.DKIM == nil {
-		return finding{EvidenceMissing, string(e.p.Evidence)}
+		return finding{evidenceMissing, string(e.p.Evidence)}
 	}
 	return finding{}
 }
 
-// own demands, of our own check, a DKIM signature aligned with From that is good
-// and covers what it must, and a DMARC record: as much as a dmarc=pass by DKIM.
+// own demands that pulse's own check found a DMARC record, and a good DKIM signature
+// that is aligned with From and covers what it must. That proves as much as a
+// dmarc=pass by DKIM.
 func (e *evidence) own() finding {
 	if e.p.Evidence == policy.ByAuthRes {
 		return finding{}
@@ -31,7 +32,7 @@ func (e *evidence) own() finding {
 	case !address.Equal(d.From, e.from.domain):
 		return finding{SignatureBad, "the check was made for " + d.From}
 	case len(d.Signatures) == 0:
-		return finding{reason: SignatureNone}
+		return finding{reason: signatureNone}
 	}
 	if f := e.nearest(); f.reason != "" {
 		return f
@@ -40,14 +41,14 @@ func (e *evidence) own() finding {
 	case envelope.DMARCFound:
 		return finding{}
 	case envelope.DMARCNone:
-		return finding{reason: DMARCRecordNone}
+		return finding{reason: dmarcRecordNone}
 	}
 	return finding{DMARCRecordError, string(d.DMARC.Result)}
 }
 
-// Unchecked returns the trust level that a listed sender would have had if all that is
-// missing is an answer of DNS; else unknown. An outage, or a DMARC record that is broken
-// for a while, is so no reason to lose a message.
+// Unchecked returns the trust level that a listed sender would have had if only an
+// answer of DNS is missing; else unknown. So no message is lost through an outage, or
+// through a DMARC record that is broken for a while.
 func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
 	if id.Verified || id.Reason != SignatureTempError && id.Reason != DMARCRecordError {
 		return terms.Unknown
@@ -55,11 +56,12 @@ func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
 	return trust(p, id.Sender, true)
 }
 
-// ownFlaws are the flaws of a signature that we checked, as flaws.
-var ownFlaws = []Reason{"", SignatureOtherUser, SignatureTempError, SignatureBad, SignatureNotAligned}
+// ownFlaws ranks the flaws of a signature that pulse itself checked, as flaws does.
+var ownFlaws = []Reason{"", signatureOtherUser, SignatureTempError, SignatureBad, SignatureNotAligned}
 
-// nearest returns the flaw of the signature that proves most, and of those without
-// one, takes that which covers most.
+// nearest returns the flaw of the signature that proves most, and sets e.proof to what
+// that signature covers. Among signatures without a flaw it takes the one that covers
+// most.
 func (e *evidence) nearest() (best finding) {
 	least := len(ownFlaws)
 	for i := range e.m.DKIM.Signatures {
@@ -75,8 +77,8 @@ func (e *evidence) nearest() (best finding) {
 	return best
 }
 
-// nthMark returns the field that a signature of message.dkim was read from: they
-// stand in the order of the header (pulse-record(5)).
+// nthMark returns the field that the nth signature of message.dkim was read from. They
+// stand there in the order of the header (pulse-record(5)).
 func (e *evidence) nthMark(n int) []*mark {
 	for i := range e.m.Headers {
 		f := &e.m.Headers[i]
@@ -107,14 +109,14 @@ func (e *evidence) proves(s *envelope.Signature) finding {
 	case missing != "":
 		return finding{SignatureBad, missing + " is not signed"}
 	case s.User != "" && !address.Equal(s.User, e.from.local):
-		return finding{SignatureOtherUser, s.User}
+		return finding{signatureOtherUser, s.User}
 	}
 	return finding{}
 }
 
-// ownAlignment is the policy's, tightened by the domain's own word (adkim=s, RFC
-// 7489 §6.3). Any is for receivers that leave out the domain they compared; we
-// know it, and nobody else has compared it.
+// ownAlignment returns the policy's alignment, tightened by what the domain asks for
+// (adkim=s, RFC 7489 §6.3). Any counts as strict here. It is for receivers that compare
+// the domain and leave it out; here the domain is known and no receiver has compared it.
 func (e *evidence) ownAlignment() policy.Alignment {
 	if e.p.DKIMAlignment == policy.Relaxed && !e.m.DKIM.DMARC.Strict {
 		return policy.Relaxed
@@ -122,7 +124,7 @@ func (e *evidence) ownAlignment() policy.Alignment {
 	return policy.Strict
 }
 
-// voucher names who proved the sender.
+// voucher names the server or signature that proved the sender.
 func (e *evidence) voucher() string {
 	switch e.p.Evidence {
 	case policy.ByDKIM:

@@ -12,11 +12,11 @@ import (
 )
 
 // platform returns the identity of a message on a chat platform that the policy
-// declares: its server vouches for the sender's number, so nothing of the header
-// is looked at. What the platform says of names never counts.
+// declares. The platform's server vouches for the sender's number, so the header is
+// not looked at. What the platform says about names never counts.
 func platform(m *envelope.Message, p *policy.Policy, pl *policy.Platform) Identity {
 	id := Identity{Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
-	found := finding{reason: PlatformNoSender}
+	found := finding{reason: platformNoSender}
 	if s := m.Sender; s != nil && s.ID != 0 {
 		id.Sender = platformSender(pl.Source, s.ID)
 		id.Verified, id.Automatic = !s.Bot, s.Bot
@@ -29,20 +29,20 @@ func platform(m *envelope.Message, p *policy.Policy, pl *policy.Platform) Identi
 	return id
 }
 
-// late is stale for a message without a Date.
+// late is what stale is, for a message without a Date field.
 func late(m *envelope.Message, limit time.Duration) bool {
 	return limit != 0 && (m.Fetched.IsZero() || m.Received.IsZero() || apart(m.Fetched, m.Received) > limit)
 }
 
-// platformSender names a sender the way identity.sender does: source and number.
+// platformSender returns a sender as identity.sender names it: source and number.
 func platformSender(source string, id int64) string { return fmt.Sprintf("%s:%d", source, id) }
 
-// member decides how far a sender is trusted. An owner always passes; everybody
-// else is held to the rules of the chat.
+// member decides how far a sender is trusted. An owner always passes; any other sender
+// is subject to the rules of the chat.
 func member(pl *policy.Platform, s *envelope.Sender) (terms.Trust, finding) {
 	switch {
 	case s.Bot:
-		return terms.Unknown, finding{reason: PlatformBot}
+		return terms.Unknown, finding{reason: platformBot}
 	case slices.Contains(pl.OwnerIDs, s.ID):
 		return terms.OwnerVerifiedEmail, finding{reason: AuthenticatedOwner}
 	}
@@ -51,16 +51,16 @@ func member(pl *policy.Platform, s *envelope.Sender) (terms.Trust, finding) {
 		chat := chatOf(pl, s.Chat)
 		switch {
 		case chat == nil || !chat.Enabled:
-			return terms.Unknown, finding{PlatformChat, fmt.Sprint(s.Chat)}
+			return terms.Unknown, finding{platformChat, fmt.Sprint(s.Chat)}
 		case chat.RequireMention && !s.Mentioned:
-			return terms.Unknown, finding{reason: PlatformNotMentioned}
+			return terms.Unknown, finding{reason: platformNotMentioned}
 		}
 		listed = listed || chat.OpenGroup || slices.Contains(chat.AllowedSenders, s.ID)
 	}
 	if !listed {
-		return terms.Unknown, finding{reason: AuthenticatedUnlisted}
+		return terms.Unknown, finding{reason: authenticatedUnlisted}
 	}
-	return terms.ExternalVerified, finding{reason: AuthenticatedExternal}
+	return terms.ExternalVerified, finding{reason: authenticatedExternal}
 }
 
 func chatOf(pl *policy.Platform, id int64) *policy.Chat {
@@ -72,8 +72,8 @@ func chatOf(pl *policy.Platform, id int64) *policy.Chat {
 	return nil
 }
 
-// onPlatform reports whether a sender that platform named still is what trust
-// says under the policy; ok is false for a sender no platform named.
+// onPlatform reports whether a sender named by platform is still worth the trust t under
+// the policy. ok is false for a sender that no platform of the policy names.
 func onPlatform(p *policy.Policy, sender string, t terms.Trust) (still, ok bool) {
 	for i := range p.Platforms {
 		pl := &p.Platforms[i]
@@ -91,7 +91,7 @@ func onPlatform(p *policy.Policy, sender string, t terms.Trust) (still, ok bool)
 		if t != terms.ExternalVerified {
 			return false, true
 		}
-		// The chat is not known here any more: any in which he may ask will do.
+		// The chat is no longer known here. Any chat in which the sender may ask will do.
 		return slices.ContainsFunc(pl.AllowedIDs, is) || slices.ContainsFunc(pl.Chats, func(c policy.Chat) bool {
 			return c.Enabled && (c.OpenGroup || slices.ContainsFunc(c.AllowedSenders, is))
 		}), true

@@ -8,12 +8,13 @@ import (
 	"pulse/lib/address"
 )
 
-// posted refuses what a user of the receiving server handed in (RFC 3848): a server
-// that checks mail from outside often neither writes verdicts on such mail nor removes
-// them, so the verdict may be that user's, pinned name and all.
+// posted refuses what a user of the receiving server submitted (RFC 3848). A server
+// that checks mail from outside often neither writes verdicts on submitted mail nor
+// removes those it finds there. So that user may have written the verdict, and the
+// pinned name in it.
 //
-// It reads the topmost Received fields as long as they are of the receiver's own
-// hosts. A sender may forge more of them below, which only harms that sender.
+// It reads the topmost Received fields for as long as the receiver's own hosts wrote
+// them. A sender may forge more of them below, which only harms that sender.
 func (e *evidence) posted() finding {
 	own := hosts{pin: e.results.AuthservID}
 	for i := range e.m.Headers {
@@ -32,7 +33,7 @@ func (e *evidence) posted() finding {
 			break
 		}
 		if login != "" {
-			return finding{SubmittedWithLogin, login}
+			return finding{submittedWithLogin, login}
 		}
 	}
 	return finding{}
@@ -41,15 +42,16 @@ func (e *evidence) posted() finding {
 // hosts tells the receiver's hosts from others.
 type hosts struct {
 	pin   string   // the authserv-id
-	top   []string // in the topmost Received field
-	begun bool     // that was seen
+	top   []string // hosts in the topmost Received field
+	begun bool     // the topmost Received field was seen
 	below bool     // the verdict was seen: what follows is below it
 }
 
-// wrote reports whether a Received field is the receiver's. Above the verdict so is
-// one by a host beside those known, such as the submission server of the same
-// domain, and one that names nobody. Below it only the same hosts count, and those
-// below the authserv-id: a sender in the same domain has servers too.
+// wrote reports whether the receiver wrote a Received field, which names the hosts by.
+// The known hosts, and names below the authserv-id, always count. Above the verdict so
+// do a host in the same domain, such as its submission server, and a field that names
+// no host. Below the verdict these don't, because a sender in the same domain has
+// servers too.
 func (h *hosts) wrote(by []string) bool {
 	same := func(host string) bool {
 		return within(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
@@ -62,7 +64,7 @@ func (h *hosts) wrote(by []string) bool {
 	}) || !h.below && len(by) == 0
 }
 
-// beside reports whether two hosts are of one domain of at least two labels.
+// beside reports whether two hosts belong to one domain of at least two labels.
 func beside(a, b string) bool {
 	_, domain, _ := strings.Cut(a, ".")
 	_, other, _ := strings.Cut(b, ".")
@@ -73,10 +75,10 @@ func loopback(host string) bool {
 	return address.Equal(host, "localhost") || strings.HasPrefix(host, "127.") || host == "::1" || address.Equal(host, "ipv6:::1")
 }
 
-// readReceived returns the hosts that a Received field (RFC 5321 §4.4) seems to be by,
-// and the words that say that somebody logged in, or called a program on the server
-// itself; empty if none does. It does not tell comments from the rest: the field also
-// holds what the client says in HELO, and that must not hide a login.
+// readReceived returns the hosts that a Received field (RFC 5321 §4.4) seems to be by.
+// login holds the words that say that a user logged in, or called a program on the
+// server itself; it is empty if no word does. Comments count like the rest: the field
+// also holds what the client says in HELO, and that must not hide a login.
 func readReceived(value string) (by []string, login string) {
 	before, last, with := "", "", false
 	for word := range words(value) {
@@ -99,7 +101,7 @@ func readReceived(value string) (by []string, login string) {
 	return by, login
 }
 
-// words yields what can be a host name, an address or a keyword.
+// words yields everything that can be a host name, an address or a keyword.
 func words(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for start, i := 0, 0; i <= len(s); i++ {
@@ -133,5 +135,5 @@ func loginProtocol(w string) bool {
 	return (strings.HasSuffix(w, "mtpa") || strings.HasSuffix(w, "mtpsa")) && !strings.Contains(w, "lmtp") || w == "asmtp"
 }
 
-// local reports whether what stands after "with" is a pipe on the server.
+// local reports whether the word after "with" stands for a pipe on the server.
 func local(w string) bool { return w == "local" || strings.HasPrefix(w, "local-") }

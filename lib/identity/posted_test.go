@@ -37,15 +37,15 @@ func TestReadReceived(t *testing.T) {
 	}
 }
 
-// A "Received: (qmail 1 invoked by uid 89)" names no host, so it ends the receiver's own
-// run nowhere.
+// "Received: (qmail 1 invoked by uid 89)" names no host, so the receiver's own fields
+// do not end there.
 func TestPostedBelowQmail(t *testing.T) {
 	m := ownersMail()
 	m.Headers = slices.Insert(m.Headers, 0,
 		envelope.Field{Name: "Received", Value: "(qmail 3 invoked by uid 1011); date"},
 		envelope.Field{Name: "Received", Value: "(qmail 2 invoked by alias); date"},
 		envelope.Field{Name: "Received", Value: "from unknown (HELO x) (bob@192.0.2.5)\r\n  by mx.example.net with ESMTPA; date"})
-	if id := Classify(m, testPolicy()); id.Reason != SubmittedWithLogin {
+	if id := Classify(m, testPolicy()); id.Reason != submittedWithLogin {
 		t.Fatal(id.Reason)
 	}
 }
@@ -60,8 +60,7 @@ func TestDeliveredByCyrus(t *testing.T) {
 	}
 }
 
-// FuzzReceived: nothing that stands before it in the field of the receiving server
-// hides a login.
+// FuzzReceived: no text before a login in the receiving server's field hides it.
 func FuzzReceived(f *testing.F) {
 	for _, s := range []string{"", "from x", "from x (by y with SMTP", "from \" by z", "from (", "with", "by", "\u202e", "from x by y; with"} {
 		f.Add(s)
@@ -73,14 +72,14 @@ func FuzzReceived(f *testing.F) {
 		}
 		m := ownersMail()
 		m.Headers = slices.Insert(m.Headers, 0, envelope.Field{Name: "Received", Value: before + " by mx.example.net with ESMTPSA id 1"})
-		if id := Classify(m, testPolicy()); id.Reason != SubmittedWithLogin {
+		if id := Classify(m, testPolicy()); id.Reason != submittedWithLogin {
 			t.Fatalf("%q: %s", before, id.Reason)
 		}
 	})
 }
 
-// FuzzMark: whatever stands beside it, a verified message carries a signature that
-// could be good, and what that does not sign is told.
+// FuzzMark: whatever other fields are there, a verified message carries a signature
+// that could be good, and identity.unsigned says what it does not cover.
 func FuzzMark(f *testing.F) {
 	for _, s := range []string{"", "v=1; d=example.com; s=s1; h=from; bh=x; b=AbCdE", "v=1; d=example.org; s=x; h=to; bh=y; b=z", "v=1; l=0; d=example.com; s=s1; h=from:to; bh=x; b=AbCd", ";;", "b"} {
 		f.Add(s, false)

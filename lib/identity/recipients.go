@@ -7,9 +7,9 @@ import (
 	"pulse/lib/envelope"
 )
 
-// Recipients returns every address of To and Cc, as they stand there, or nil if
-// there is none, or if one of the fields stands there twice or can't be read whole
-// as a list of plain mailboxes. A request has none.
+// Recipients returns every address of To and Cc, as it stands there. It returns nil if
+// there is none, or if one of the fields appears twice or is not, as a whole, a list of
+// plain mailboxes. An HTTP request has no recipients.
 func Recipients(m *envelope.Message) []string {
 	if isRequest(m) {
 		return nil
@@ -19,7 +19,7 @@ func Recipients(m *envelope.Message) []string {
 	return list
 }
 
-// recipients reads To and Cc; the finding is why there is nothing to return.
+// recipients reads To and Cc; the finding says why there is nothing to return.
 func (h *header) recipients() ([]string, finding) {
 	var list []string
 	for _, s := range [...]slot{slotTo, slotCc} {
@@ -27,15 +27,15 @@ func (h *header) recipients() ([]string, finding) {
 		case h.count[s] == 0:
 			continue
 		case h.count[s] > 1 || h.odd[s]:
-			return nil, finding{NotAddressed, "more than one " + s.String() + " field"}
+			return nil, finding{notAddressed, "more than one " + s.String() + " field"}
 		}
 		var ok bool
 		if list, ok = appendMailboxes(list, h.value[s]); !ok {
-			return nil, finding{NotAddressed, s.String() + " is not a list of plain addresses"}
+			return nil, finding{notAddressed, s.String() + " is not a list of plain addresses"}
 		}
 	}
 	if len(list) == 0 {
-		return nil, finding{NotAddressed, "there is neither To nor Cc"}
+		return nil, finding{notAddressed, "there is neither To nor Cc"}
 	}
 	return list, finding{}
 }
@@ -81,9 +81,9 @@ func element(v string) (end int, ok bool) {
 	return len(v), true
 }
 
-// addressed demands that the message went to nobody but the policy's recipients.
-// One that also goes to others is a conversation, and one to somebody else that
-// was handed on whole is nobody's command to us.
+// addressed demands that the message went to the policy's recipients alone. A message
+// that also went to others is a conversation. One that was written to others and then
+// forwarded whole is not a command to the agent.
 func (e *evidence) addressed() finding {
 	if e.p.Recipients == nil {
 		return finding{}
@@ -92,7 +92,7 @@ func (e *evidence) addressed() finding {
 	for _, to := range list {
 		ours := func(r string) bool { return address.Equal(r, to) }
 		if !slices.ContainsFunc(e.p.Recipients, ours) {
-			return finding{NotAddressed, "it goes to " + to}
+			return finding{notAddressed, "it goes to " + to}
 		}
 	}
 	return f

@@ -8,8 +8,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// session returns the session that a message belongs to, or nil. Only what an owner
-// provably sent, lately and by hand, can belong to one.
+// session returns the session that a message belongs to, or nil. Only mail that an
+// owner provably sent, lately and by hand, can belong to one.
 func (e *evidence) session(id *Identity, sessions []approval.Session) *approval.Session {
 	if len(sessions) == 0 || id.Trust != terms.OwnerVerifiedEmail || id.Stale || id.Automatic || e.undated() {
 		return nil
@@ -27,14 +27,14 @@ func (e *evidence) session(id *Identity, sessions []approval.Session) *approval.
 	return nil
 }
 
-// undated reports whether Date may be anybody's: no replay is to be moved into a
-// session.
+// undated reports whether anyone could have changed Date, which would move a replay
+// into a session.
 func (e *evidence) undated() bool {
 	return e.proof.unsigned.has(slotDate) && !slices.Contains(e.p.AcceptUnsigned, slotDate.String())
 }
 
-// Within reports whether a message of a sender lies in a session, wherever it was used
-// for it: what is asked again where an ask starts.
+// Within reports whether a message of a sender lies in a session. It is asked again
+// where an ask starts, and does not ask whether the session was used for the message.
 func Within(m *envelope.Message, sender string, s *approval.Session) bool {
 	if m == nil {
 		return false

@@ -35,8 +35,8 @@ func set(m *envelope.Message, name, value string) {
 	}
 }
 
-// TestApprovedSession: in a session is what would be the owner's without one, and
-// nothing else changes for what is not.
+// TestApprovedSession: a message in a session would be the owner's without one, and a
+// session changes nothing for any other message.
 func TestApprovedSession(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*envelope.Message, *policy.Policy, *approval.Session)
@@ -115,7 +115,7 @@ func TestApprovedSession(t *testing.T) {
 	}
 }
 
-// TestSessionOfSeveral: the first that covers the message is named.
+// TestSessionOfSeveral: the record names the first session that covers the message.
 func TestSessionOfSeveral(t *testing.T) {
 	m := fresh()
 	past, used, good := sessionOf(m), sessionOf(m), sessionOf(m)

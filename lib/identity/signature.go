@@ -9,20 +9,20 @@ import (
 	"pulse/lib/policy"
 )
 
-// signature is what a dkim result says of one signature (RFC 6376, RFC 8601
+// signature holds what a dkim result says about one signature (RFC 6376, RFC 8601
 // §2.7.1).
 type signature struct {
 	value  string  // pass, fail, …; empty: there is no dkim result
-	domain string  // of the signer: header.d, else that of header.i
+	domain string  // of the signer: header.d, else the domain of header.i
 	flaw   finding // why it proves nothing
 }
 
-// flaws of a signature, from the one closest to a proof on: the closest is
-// reported. No reason is no flaw.
-var flaws = []Reason{"", DKIMOtherUser, DKIMAmbiguous, DKIMNotAligned, DKIMUnbound, DKIMFail}
+// flaws ranks what can be wrong with a signature: the one closest to a proof comes
+// first, and is the one reported. The empty reason means that the signature has no flaw.
+var flaws = []Reason{"", dkimOtherUser, dkimAmbiguous, dkimNotAligned, dkimUnbound, dkimFail}
 
-// closest returns the signature that proves most; mail may bear several, and one
-// that is good suffices.
+// closest returns the signature that proves most. Mail may bear several, and a single
+// good one suffices.
 func (e *evidence) closest() (best signature) {
 	least := len(flaws)
 	for i := range e.results.Results {
@@ -38,9 +38,9 @@ func (e *evidence) closest() (best signature) {
 	return best
 }
 
-// signed judges one dkim result. header.i has its say even where header.d decides
-// the domain: it must lie within d (RFC 6376 §3.5), and a user it names must be
-// the sender, or one tenant of a domain could speak for another.
+// signed judges one dkim result. header.i counts even where header.d decides the
+// domain. It must lie within d (RFC 6376 §3.5), and a user that it names must be the
+// sender, or one tenant of a domain could speak for another.
 func (e *evidence) signed(r *authres.Result) signature {
 	d, nd := r.Prop("header", "d")
 	i, ni := r.Prop("header", "i")
@@ -52,38 +52,38 @@ func (e *evidence) signed(r *authres.Result) signature {
 	}
 	switch {
 	case r.Value != "pass":
-		s.flaw = finding{DKIMFail, r.Value}
+		s.flaw = finding{dkimFail, r.Value}
 	case nd > 1 || ni > 1 || nfrom > 1:
-		s.flaw = finding{DKIMAmbiguous, "a property stands there twice"}
+		s.flaw = finding{dkimAmbiguous, "a property appears twice"}
 	case commented(r):
-		s.flaw = finding{DKIMAmbiguous, "a comment stands behind the domain and may be a part of it"}
+		s.flaw = finding{dkimAmbiguous, "a comment follows the domain and may be a part of it"}
 	case ni == 1 && (!plain || strings.IndexByte(domain, '@') >= 0):
-		s.flaw = finding{DKIMAmbiguous, "header.i is not user@domain"}
+		s.flaw = finding{dkimAmbiguous, "header.i is not user@domain"}
 	case nd == 1 && ni == 1 && !within(domain, d):
-		s.flaw = finding{DKIMAmbiguous, "header.i lies outside header.d"}
+		s.flaw = finding{dkimAmbiguous, "header.i lies outside header.d"}
 	case nd == 0 && ni == 0:
 		if e.p.DKIMAlignment != policy.Any {
-			s.flaw = finding{reason: DKIMUnbound}
+			s.flaw = finding{reason: dkimUnbound}
 		}
 	case !aligned(s.domain, e.from.domain, e.p.DKIMAlignment):
-		s.flaw = finding{DKIMNotAligned, s.domain}
+		s.flaw = finding{dkimNotAligned, s.domain}
 	case user != "" && !(address.Equal(user, e.from.local) && address.Equal(domain, e.from.domain)):
-		s.flaw = finding{DKIMOtherUser, i}
+		s.flaw = finding{dkimOtherUser, i}
 	}
 	return s
 }
 
-// commented reports whether a comment stands behind header.d or header.i.
+// commented reports whether a comment follows header.d or header.i.
 func commented(r *authres.Result) bool {
 	return slices.ContainsFunc(r.Props, func(p authres.Prop) bool {
 		return p.Comment && p.Type == "header" && (p.Name == "d" || p.Name == "i")
 	})
 }
 
-// aligned compares the domain of a signature with that of From. Relaxed takes
-// parent and child as well, and a parent of one label is nobody's domain. There is
-// no list of public suffixes here: co.example would do for its tenants, which is
-// why strict is the default.
+// aligned compares the domain of a signature with that of From. Relaxed accepts parent
+// and child as well, except a parent of one label, which is a top-level domain. There
+// is no list of public suffixes here, so co.example would count for all its tenants.
+// That is why strict is the default.
 func aligned(signer, from string, how policy.Alignment) bool {
 	switch how {
 	case policy.Any:

@@ -36,7 +36,7 @@ func TestAligned(t *testing.T) {
 	}
 }
 
-// TestSignatures: what dkim results prove for me@example.com under strict.
+// TestSignatures: what dkim results prove for me@example.com under strict alignment.
 func TestSignatures(t *testing.T) {
 	for results, want := range map[string]Reason{
 		"dkim=pass header.d=example.com":                                                   AuthenticatedOwner,
@@ -45,22 +45,22 @@ func TestSignatures(t *testing.T) {
 		"dkim=pass header.i=@sub.example.com header.d=example.com":                         AuthenticatedOwner,
 		"dkim=fail header.d=example.com; dkim=pass header.d=example.com":                   AuthenticatedOwner,
 		"dkim=pass header.i=x@example.com; dkim=pass header.d=example.com":                 AuthenticatedOwner,
-		"dkim=pass header.i=@example.com header.d=sub.example.com":                         DKIMAmbiguous,
-		"dkim=pass header.i=@sub.example.com":                                              DKIMNotAligned,
-		"dkim=pass header.i=example.com":                                                   DKIMAmbiguous,
-		"dkim=pass header.i=me@x@example.com":                                              DKIMAmbiguous,
-		"dkim=pass header.i=@example.com header.i=@example.com":                            DKIMAmbiguous,
-		"dkim=pass header.d=example.com header.from=a.example header.from=b.example":       DKIMAmbiguous,
-		"dkim=pass header.i=me2@example.com":                                               DKIMOtherUser,
-		"dkim=pass header.i=\"me\"@example.com":                                            DKIMOtherUser,
-		"dkim=pass smtp.d=example.com":                                                     DKIMUnbound,
-		"dkim=pass d=example.com":                                                          DKIMUnbound,
-		"dkim=none":                                                                        DKIMFail,
-		"dkim=policy header.d=example.com":                                                 DKIMFail,
-		"dkim=fail header.d=example.com; dkim=pass header.d=evil.example":                  DKIMNotAligned,
-		"dkim=pass header.d=evil.example; dkim=pass header.i=mallory@example.com":          DKIMOtherUser,
-		"dkim-adsp=pass header.d=example.com":                                              NoDKIM,
-		"x-dkim=pass header.d=example.com; arc=pass header.d=example.com; domainkeys=pass": NoDKIM,
+		"dkim=pass header.i=@example.com header.d=sub.example.com":                         dkimAmbiguous,
+		"dkim=pass header.i=@sub.example.com":                                              dkimNotAligned,
+		"dkim=pass header.i=example.com":                                                   dkimAmbiguous,
+		"dkim=pass header.i=me@x@example.com":                                              dkimAmbiguous,
+		"dkim=pass header.i=@example.com header.i=@example.com":                            dkimAmbiguous,
+		"dkim=pass header.d=example.com header.from=a.example header.from=b.example":       dkimAmbiguous,
+		"dkim=pass header.i=me2@example.com":                                               dkimOtherUser,
+		"dkim=pass header.i=\"me\"@example.com":                                            dkimOtherUser,
+		"dkim=pass smtp.d=example.com":                                                     dkimUnbound,
+		"dkim=pass d=example.com":                                                          dkimUnbound,
+		"dkim=none":                                                                        dkimFail,
+		"dkim=policy header.d=example.com":                                                 dkimFail,
+		"dkim=fail header.d=example.com; dkim=pass header.d=evil.example":                  dkimNotAligned,
+		"dkim=pass header.d=evil.example; dkim=pass header.i=mallory@example.com":          dkimOtherUser,
+		"dkim-adsp=pass header.d=example.com":                                              noDKIM,
+		"x-dkim=pass header.d=example.com; arc=pass header.d=example.com; domainkeys=pass": noDKIM,
 	} {
 		m := ownersMail()
 		m.Headers[0].Value = "mx.example.net; " + results + "; dmarc=pass header.from=example.com"

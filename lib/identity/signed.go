@@ -10,10 +10,9 @@ import (
 	"pulse/lib/envelope"
 )
 
-// Author returns the domain of From, or why there is no doubtless one: the
-// message has a defect, From is not one plain mailbox, or a field that may stand
-// there once does so twice. What can't be verified for this reason is not worth a
-// look at its signatures.
+// Author returns the domain of From, or why it is in doubt: the message has a defect,
+// From is not one plain mailbox, or a field that may appear once appears twice. The
+// signatures of such a message need not be checked, because it can't be verified.
 func Author(m *envelope.Message) (domain, why string) {
 	e := evidence{m: m, header: collect(m)}
 	e.from, e.flaw = e.header.sender()
@@ -24,13 +23,14 @@ func Author(m *envelope.Message) (domain, why string) {
 	return e.from.domain, ""
 }
 
-// Near reports whether a signature of the domain signer could count for a sender
-// at from: it is the same, its parent or its child (dkim_alignment "relaxed").
+// Near reports whether a signature by the domain signer could count for a sender at
+// from: both are the same, or one is the parent of the other (dkim_alignment "relaxed").
 func Near(signer, from string) bool { return nearby(signer, from) }
 
-// Uncovered returns which of From, Subject and Date stands in the message and not
-// among the names, which are in lower case; empty if none. Without these our own
-// check takes no signature for one; the others may be unsigned, and are told so.
+// Uncovered returns the first of From, Subject and Date that stands in the message and
+// not among the names, which are in lower case; empty if there is none. pulse's own
+// check accepts no signature that leaves one of these out. Other fields may be unsigned,
+// and are reported in identity.unsigned.
 func Uncovered(m *envelope.Message, names []string) string {
 	h := collect(m)
 	return h.uncovered(names)
@@ -45,9 +45,9 @@ func (h *header) uncovered(names []string) string {
 	return ""
 }
 
-// unsigned returns which fields other than From stand in the message and not among
-// the names, which are in lower case. As each of them stands there once, to be named
-// once is to be signed whole.
+// unsigned returns the fields other than From that stand in the message and not among
+// the names, which are in lower case. Each field stands there once, so one mention in
+// h= covers it.
 func (h *header) unsigned(names []string) (f Fields) {
 	for s := slotTo; s < slots; s++ {
 		if h.count[s] > 0 && !slices.Contains(names, folded[s]) {
@@ -57,19 +57,19 @@ func (h *header) unsigned(names []string) (f Fields) {
 	return f
 }
 
-// named reports whether the Message-ID can name the task: it is signed, and no blank
-// in it may be changed on the way.
+// named reports whether the task can be named after the Message-ID: it is signed, and
+// holds no blank, which could be changed on the way.
 func (h *header) named(p *proof) bool {
 	id := strings.Trim(h.value[slotMessageID], " \t\r\n")
 	return h.count[slotMessageID] == 1 && !p.unsigned.has(slotMessageID) && id != "" && !strings.ContainsAny(id, " \t\r\n")
 }
 
-// signed returns a digest of From, To, Cc, Subject, Date and Message-ID, those that
-// are there and signed, after relaxed canonicalization (RFC 6376 §3.4.2). No other
-// field has a part in it: so it stays the same when somebody sends the message on
-// with something added, dropped, respaced or rewritten that may be changed without
-// breaking the signature. Where no Message-ID is signed, what tells the signature
-// from another takes its place, or two mails of one second would be one.
+// signed returns a digest of From, To, Cc, Subject, Date and Message-ID, as far as they
+// are there and signed, after relaxed canonicalization (RFC 6376 §3.4.2). No other field
+// goes into it. So it stays the same if the message is sent on with a change that does
+// not break the signature, whether added, dropped, respaced or rewritten. Where no
+// Message-ID is signed, the stamps of the signature take its place, or two mails of one
+// second would be one.
 func (h *header) signed(p *proof) string {
 	sum := sha256.New()
 	for s := range slots {
@@ -85,8 +85,8 @@ func (h *header) signed(p *proof) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// relaxed unfolds a value and makes every run of blanks one space; those at the
-// ends go. The result holds no CRLF.
+// relaxed unfolds a value, makes every run of blanks one space, and removes the blanks
+// at the ends. The result holds no CRLF.
 func relaxed(value string) string {
 	return strings.Join(strings.FieldsFunc(value, func(r rune) bool {
 		return r == ' ' || r == '\t' || r == '\r' || r == '\n'

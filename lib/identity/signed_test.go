@@ -9,7 +9,7 @@ import (
 	"pulse/lib/policy"
 )
 
-// fields makes a message of lines "Name: value".
+// fields returns a message with the header lines "Name: value".
 func fields(lines ...string) *envelope.Message {
 	m := &envelope.Message{}
 	for _, line := range lines {
@@ -28,8 +28,8 @@ func digestOf(lines ...string) string {
 	return h.signed(&proof{})
 }
 
-// TestSignedDigest: what a signature in relaxed canonicalization lets pass makes no
-// difference, and everything else does.
+// TestSignedDigest: a change that relaxed canonicalization permits makes no difference
+// to the digest, and every other change does.
 func TestSignedDigest(t *testing.T) {
 	want := digestOf(signedFields...)
 	with := func(i int, line string) []string {
@@ -79,8 +79,8 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// Every field that stands there, except From, is unsigned unless h= names it; one that
-// does not stand there is not.
+// Every field in the message, except From, is unsigned unless h= names it. A field that
+// is absent is not unsigned.
 func TestUnsigned(t *testing.T) {
 	h := collect(fields(signedFields...))
 	for names, want := range map[string]string{
@@ -99,8 +99,8 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// TestNamesOfMail: what somebody who sends a mail on may change makes no other name of
-// it, and two mails by one sender have two names, however little is signed.
+// TestNamesOfMail: a change that anyone can make when sending a mail on does not change
+// its name, and two mails by one sender have two names, however little is signed.
 func TestNamesOfMail(t *testing.T) {
 	const results = "Authentication-Results: mx.example.net; dkim=pass header.d=example.com header.s=s1; dmarc=pass header.from=example.com"
 	name := func(names, rest string, lines ...string) (Fields, string) {
@@ -169,8 +169,8 @@ func TestAuthor(t *testing.T) {
 	}
 }
 
-// TestSignedMember: the digest stands for a proof by our own check; under the
-// receiver's word alone a Message-ID that is signed is enough.
+// TestSignedMember: a proof by pulse's own check has the digest. Under the receiver's
+// verdict alone a signed Message-ID is enough.
 func TestSignedMember(t *testing.T) {
 	for evidence, want := range map[string]bool{"authres": false, "dkim": true, "both": true} {
 		p, err := policy.Parse("p", []byte("authserv_id = \"mx.example.net\"\nowners = [\"me@example.com\"]\nevidence = \""+evidence+"\"\n"))
@@ -190,9 +190,9 @@ func TestSignedMember(t *testing.T) {
 	}
 }
 
-// A receiver says nothing of a signature beyond its limit or one that it can't read, so
-// whoever sends a mail on can add one that fits the verdict. It made a new id each
-// time, and the mail was run as often.
+// A receiver is silent about a signature beyond its limit or one that it can't read, so
+// anyone who sends a mail on can add one that fits the verdict. Each addition made a new
+// id, and the mail was run again.
 func TestAddedSignatureMakesNoNewID(t *testing.T) {
 	p := testPolicy()
 	for _, genuine := range []string{
@@ -219,7 +219,7 @@ func TestAddedSignatureMakesNoNewID(t *testing.T) {
 	}
 }
 
-// Where none fits the verdict, the id was made of all signatures of that domain.
+// Where no signature fits the verdict, the id was made of all signatures of that domain.
 func TestAddedSignatureWhereNoneFits(t *testing.T) {
 	m := ownersMail()
 	m.Headers[0].Value = strings.Replace(m.Headers[0].Value, "header.b=AbCd", "header.b=ZzZz", 1)
@@ -227,13 +227,13 @@ func TestAddedSignatureWhereNoneFits(t *testing.T) {
 		t.Fatal(id.Why)
 	}
 	m.Headers = append(m.Headers, envelope.Field{Name: "DKIM-Signature", Value: "v=1; d=example.com; s=s1; t=2; h=from; bh=x; b=x"})
-	if id := Classify(m, testPolicy()); id.Reason != DKIMAmbiguous {
+	if id := Classify(m, testPolicy()); id.Reason != dkimAmbiguous {
 		t.Fatal(id.Reason)
 	}
 }
 
-// Bytes that a decoder of base64 overlooks, put into b= of the genuine signature, made a
-// field that was added the one that header.b points to, and that one signs what it likes.
+// An attacker could put bytes that base64 decoders overlook into b= of the genuine
+// signature. Then header.b pointed to an added field, whose h= the attacker chose.
 func TestAddedSignatureTakesNoPointer(t *testing.T) {
 	for _, b := range []string{"!AbCdEf", "=AbCdEf", "A.bCdEf", "AbC-dEf", "(x)AbCdEf", "\"AbCdEf", "=", "AbCdE==="} {
 		m := ownersMail()

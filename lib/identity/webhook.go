@@ -8,31 +8,30 @@ import (
 	"pulse/lib/terms"
 )
 
-// request returns the identity of an HTTP request: its sender is the source, proven
-// by a signature with that source's secret, and trusted as the policy says. Nothing
-// of a header is looked at, for anybody could write From and
-// Authentication-Results into one.
+// request returns the identity of an HTTP request. Its sender is the source, proven by
+// a signature with that source's secret, and trusted as the policy says. The header is
+// not looked at, because anyone could write From and Authentication-Results into one.
 func request(m *envelope.Message, p *policy.Policy) Identity {
 	id := Identity{Sender: m.Source, Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
 	found := signed(m)
 	if found.reason == "" {
 		id.Verified = true
-		found = finding{WebhookUndeclared, m.Source}
+		found = finding{webhookUndeclared, m.Source}
 		if pl := p.Platform(m.Source); pl != nil {
-			id.Trust, found = pl.Trust, finding{WebhookSigned, m.Source}
+			id.Trust, found = pl.Trust, finding{webhookSigned, m.Source}
 		}
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
 	return id
 }
 
-// isRequest reports whether a message is an HTTP request: by its source or by what
-// pulse-fetch found, so that no slip of either lets it pass for mail.
+// isRequest reports whether a message is an HTTP request. Either its source or what
+// pulse-fetch found suffices, so that an error in one of them can't let it pass for mail.
 func isRequest(m *envelope.Message) bool {
 	return m.Webhook != nil || strings.HasPrefix(m.Source, policy.WebhookPrefix)
 }
 
-// signed reports what keeps the signature of a request from proving it.
+// signed reports why the signature of a request does not prove it.
 func signed(m *envelope.Message) finding {
 	if d := m.Unverifiable(); d != "" {
 		return finding{Defective, string(d)}
@@ -40,15 +39,15 @@ func signed(m *envelope.Message) finding {
 	w := m.Webhook
 	switch {
 	case w == nil || !strings.HasPrefix(m.Source, policy.WebhookPrefix):
-		return finding{reason: WebhookUnchecked}
+		return finding{reason: webhookUnchecked}
 	case w.Result == envelope.WebhookPass:
 		return finding{}
 	case w.Result == envelope.WebhookNone:
-		return finding{reason: WebhookUnsigned}
+		return finding{reason: webhookUnsigned}
 	case w.Result == envelope.WebhookFail:
-		return finding{WebhookSignature, w.Why}
+		return finding{webhookSignature, w.Why}
 	case w.Result == envelope.WebhookLate:
-		return finding{WebhookTime, w.Why}
+		return finding{webhookTime, w.Why}
 	}
-	return finding{WebhookMalformed, w.Why}
+	return finding{webhookMalformed, w.Why}
 }

@@ -19,7 +19,7 @@ source = "webhook:/spool/me"
 trust  = "owner_verified_email"
 `
 
-// mailHeader is a header that proves the owner, in mail.
+// mailHeader is a header that would prove the owner if it stood in mail.
 var mailHeader = []envelope.Field{
 	{Name: "Authentication-Results", Value: "mx.example.com; dkim=pass header.d=example.com; dmarc=pass header.from=example.com"},
 	{Name: "DKIM-Signature", Value: "v=1; d=example.com; s=s1; h=from:to:date; bh=AbCd; b=AbCdEf"},
@@ -40,18 +40,18 @@ func TestWebhook(t *testing.T) {
 		reason       Reason
 		verified     bool
 	}{
-		{"declared", "webhook:/spool/ci", &envelope.Webhook{Result: "pass"}, "", terms.ExternalVerified, WebhookSigned, true},
-		{"declared, the owner's", "webhook:/spool/me", &envelope.Webhook{Result: "pass"}, "", terms.OwnerVerifiedEmail, WebhookSigned, true},
-		{"not declared", "webhook:/spool/me/", &envelope.Webhook{Result: "pass"}, "", terms.Unknown, WebhookUndeclared, true},
-		{"no signature", "webhook:/spool/me", &envelope.Webhook{Result: "none"}, "", terms.Unknown, WebhookUnsigned, false},
-		{"a wrong one", "webhook:/spool/me", &envelope.Webhook{Result: "fail"}, "", terms.Unknown, WebhookSignature, false},
-		{"late", "webhook:/spool/me", &envelope.Webhook{Result: "late"}, "", terms.Unknown, WebhookTime, false},
-		{"malformed", "webhook:/spool/me", &envelope.Webhook{Result: "malformed"}, "", terms.Unknown, WebhookMalformed, false},
-		{"a word of a later version", "webhook:/spool/me", &envelope.Webhook{Result: "passed"}, "", terms.Unknown, WebhookMalformed, false},
-		{"no result", "webhook:/spool/me", &envelope.Webhook{}, "", terms.Unknown, WebhookMalformed, false},
-		{"nobody looked", "webhook:/spool/me", nil, "", terms.Unknown, WebhookUnchecked, false},
+		{"declared", "webhook:/spool/ci", &envelope.Webhook{Result: "pass"}, "", terms.ExternalVerified, webhookSigned, true},
+		{"declared, the owner's", "webhook:/spool/me", &envelope.Webhook{Result: "pass"}, "", terms.OwnerVerifiedEmail, webhookSigned, true},
+		{"not declared", "webhook:/spool/me/", &envelope.Webhook{Result: "pass"}, "", terms.Unknown, webhookUndeclared, true},
+		{"no signature", "webhook:/spool/me", &envelope.Webhook{Result: "none"}, "", terms.Unknown, webhookUnsigned, false},
+		{"a wrong one", "webhook:/spool/me", &envelope.Webhook{Result: "fail"}, "", terms.Unknown, webhookSignature, false},
+		{"late", "webhook:/spool/me", &envelope.Webhook{Result: "late"}, "", terms.Unknown, webhookTime, false},
+		{"malformed", "webhook:/spool/me", &envelope.Webhook{Result: "malformed"}, "", terms.Unknown, webhookMalformed, false},
+		{"a word of a later version", "webhook:/spool/me", &envelope.Webhook{Result: "passed"}, "", terms.Unknown, webhookMalformed, false},
+		{"no result", "webhook:/spool/me", &envelope.Webhook{}, "", terms.Unknown, webhookMalformed, false},
+		{"nobody looked", "webhook:/spool/me", nil, "", terms.Unknown, webhookUnchecked, false},
 		{"a defect", "webhook:/spool/me", &envelope.Webhook{Result: "pass"}, envelope.TooDeep, terms.Unknown, Defective, false},
-		{"of no spool", "imaps://me@imap.example.com/INBOX", &envelope.Webhook{Result: "pass"}, "", terms.Unknown, WebhookUnchecked, false},
+		{"of no spool", "imaps://me@imap.example.com/INBOX", &envelope.Webhook{Result: "pass"}, "", terms.Unknown, webhookUnchecked, false},
 	} {
 		m := &envelope.Message{Source: c.source, Webhook: c.hook, Fetched: now, Received: now, Headers: mailHeader,
 			Sender: &envelope.Sender{ID: 7}}
