@@ -114,16 +114,16 @@ var attacks = []struct {
 	{"version 01", "a.example 01; dmarc=pass", ErrVersion},
 	{"method version 2", "a.example; dmarc/2=pass", ErrVersion},
 
-	{"length", "a.example; dmarc=pass (" + strings.Repeat("x", MaxLen) + ")", ErrBounds},
-	{"results", "a.example" + strings.Repeat("; x=y", MaxResults+1), ErrBounds},
-	{"properties", "a.example; x=y" + strings.Repeat(" a.b=c", MaxProps+1), ErrBounds},
-	{"depth", "a.example" + strings.Repeat("(", MaxDepth+1) + strings.Repeat(")", MaxDepth+1) + "; x=y", ErrBounds},
+	{"length", "a.example; dmarc=pass (" + strings.Repeat("x", maxLen) + ")", ErrBounds},
+	{"results", "a.example" + strings.Repeat("; x=y", maxResults+1), ErrBounds},
+	{"properties", "a.example; x=y" + strings.Repeat(" a.b=c", maxProps+1), ErrBounds},
+	{"depth", "a.example" + strings.Repeat("(", maxDepth+1) + strings.Repeat(")", maxDepth+1) + "; x=y", ErrBounds},
 }
 
 func TestAttacks(t *testing.T) {
 	for _, tt := range attacks {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := Parse(tt.in)
+			f, err := parseValue(tt.in)
 			if !errors.Is(err, tt.want) {
 				t.Errorf("got %v, %v; want %v", f, err, tt.want)
 			}
@@ -134,15 +134,15 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// Each of these must be accepted: one more is what TestAttacks refuses.
+// Each of these is at a bound and must be accepted. TestAttacks refuses one more.
 func TestBounds(t *testing.T) {
 	for name, in := range map[string]string{
-		"length":     "a.example; x=y (" + strings.Repeat("x", MaxLen-17) + ")",
-		"results":    "a.example" + strings.Repeat("; x=y", MaxResults),
-		"properties": "a.example; x=y" + strings.Repeat(" a.b=c", MaxProps),
-		"depth":      "a.example" + strings.Repeat("(", MaxDepth) + strings.Repeat(")", MaxDepth) + "; x=y",
+		"length":     "a.example; x=y (" + strings.Repeat("x", maxLen-17) + ")",
+		"results":    "a.example" + strings.Repeat("; x=y", maxResults),
+		"properties": "a.example; x=y" + strings.Repeat(" a.b=c", maxProps),
+		"depth":      "a.example" + strings.Repeat("(", maxDepth) + strings.Repeat(")", maxDepth) + "; x=y",
 	} {
-		if _, err := Parse(in); err != nil {
+		if _, err := parseValue(in); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -219,17 +219,17 @@ func TestPinError(t *testing.T) {
 	}
 }
 
-// The longest hostile field takes milliseconds. One that made the parser step
-// back for each byte would take seconds, so a busy machine does not matter.
+// The longest hostile field takes milliseconds. A parser that stepped back for each
+// byte would take seconds, so a busy machine does not matter.
 func TestLinear(t *testing.T) {
 	for name, unit := range map[string]string{
 		"parentheses": "()", "open": "(", "quotes": `""`, "blanks": " ", "folds": "\r\n ", "semicolons": ";",
 		"equals": "=", "pairs": `\"`, "results": ";a=b", "values": " a.b=c", "runes": "Ж", "comment quotes": `("")`,
 	} {
 		for _, head := range []string{"", "a; b=c ", `a; b=c d="`, "a; b=c (", "a;"} {
-			in := head + strings.Repeat(unit, (MaxLen-len(head))/len(unit))
+			in := head + strings.Repeat(unit, (maxLen-len(head))/len(unit))
 			start := time.Now()
-			Parse(in)
+			parseValue(in)
 			if d := time.Since(start); d > 250*time.Millisecond {
 				t.Errorf("%s after %q: %v for %d bytes", name, head, d, len(in))
 			}

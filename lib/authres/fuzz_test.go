@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// format writes a field that Parse reads back equal. Every value is quoted, so
-// that none of Parse's liberties is needed.
+// format writes a field that parse reads back equal. Every value is quoted, so that
+// parse need not be liberal.
 func format(f Field) string {
 	var b strings.Builder
 	b.WriteString(f.AuthservID)
@@ -53,7 +53,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		got, err := Parse(in)
+		got, err := parseValue(in)
 		if err != nil {
 			if !reflect.DeepEqual(got, Field{}) {
 				t.Fatalf("%v beside %v", got, err)
@@ -61,34 +61,34 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, r := range got.Results {
-			if len(r.Props) > MaxProps || r.Method == "" || r.Method != lower(r.Method) {
+			if len(r.Props) > maxProps || r.Method == "" || r.Method != lower(r.Method) {
 				t.Fatalf("result %v", r)
 			}
 		}
-		if len(got.Results) > MaxResults {
+		if len(got.Results) > maxResults {
 			t.Fatalf("%d results", len(got.Results))
 		}
 		text := format(got)
-		if len(text) > MaxLen { // quoting made it longer than Parse may read
+		if len(text) > maxLen { // quoting made it longer than parse may read
 			return
 		}
-		again, err := Parse(text)
+		again, err := parseValue(text)
 		if err != nil || !reflect.DeepEqual(got, again) {
 			t.Fatalf("%q\ngot   %v\ntext  %q\nagain %v, %v", in, got, text, again, err)
 		}
 	})
 }
 
-// An echo is how a receiver writes text of the sender's choice into a comment and
-// into a property.
+// echo is how a receiver writes text that the sender chose into a comment and into a
+// property.
 type echo struct{ comment, prop func(string) string }
 
-// The ways in which receivers are known to echo, and in which Parse lets nobody
-// escape. The text of the first is a mailbox as SMTP allows it (RFC 5321
-// §4.1.2), which a receiver may write without a further thought; those that
-// take any text quote it. Not here, because no reading could tell the text
-// from the receiver's: any text bare (mox's helo, were it not checked before), a
-// mailbox with its quotes removed, any text in quotes without an escape.
+// echoes are the ways in which receivers are known to echo, and from which no text of
+// a sender may break out. The first echoes a mailbox as SMTP allows it (RFC 5321
+// §4.1.2), which a receiver may write as it is; those that take any text quote it.
+// Three ways are absent, because no reading could tell the text from the receiver's:
+// any text bare (mox's helo, if mox did not check it), a mailbox with its quotes
+// removed, and any text in quotes without an escape.
 var echoes = []echo{
 	{mailbox, mailbox},         // Gmail, Mail.ru, Exim, mox
 	{escapeComment, quote},     // RFC 5322
@@ -132,8 +132,8 @@ func hostname(s string) string {
 	}, s) + ".evil.example"
 }
 
-// The genuine fields: no result in them is a pass. %[n]c is text n in a
-// comment, %[n]p in a property.
+// genuine holds fields in which no result is a pass. %[n]c is text n in a comment,
+// %[n]p in a property.
 var genuine = []string{
 	"mx.example; spf=fail (domain of %1c does not designate 192.0.2.1) smtp.mailfrom=%1p smtp.helo=%2p; dkim=fail (bad signature) header.d=%3p header.s=%4p header.i=%5p header.b=\"a/b\"; dmarc=fail (p=NONE dis=NONE) header.from=victim.example",
 	"mx.example (%2c); iprev=fail (%6c [192.0.2.1]) smtp.remote-ip=192.0.2.1; dmarc=fail (From %7c, d=%3c) header.from=victim.example reason=\"no pass\"; dkim=none; spf=softfail (helo %2c, mail %1c) smtp.mailfrom=%1p",
@@ -152,7 +152,7 @@ func fill(field string, texts [7]string, ways [7]echo) string {
 	return strings.NewReplacer(pairs...).Replace(field)
 }
 
-// outline is a field without what a sender may choose: values of properties.
+// outline returns a field without the values of properties, which a sender may choose.
 func outline(f Field) string {
 	var b strings.Builder
 	for _, r := range f.Results {
@@ -168,8 +168,8 @@ func outline(f Field) string {
 	return b.String()
 }
 
-// FuzzEcho: whatever a sender gets echoed into a genuine field, either the field
-// is refused or it says what the receiver meant it to say.
+// FuzzEcho: whatever text of a sender is echoed into a genuine field, the field is
+// refused or says what the receiver meant.
 func FuzzEcho(f *testing.F) {
 	for i, s := range echoAttacks {
 		for w := range len(echoes) {
@@ -190,12 +190,12 @@ func checkEcho(t *testing.T, texts [7]string, ways uint64, which uint8) {
 		plain[k] = echoes[4]
 		chosen[k] = echoes[ways>>(4*k)&15%uint64(len(echoes))]
 	}
-	honest, err := Parse(fill(field, [7]string{"a", "b", "c", "d", "e", "f", "g"}, plain))
+	honest, err := parseValue(fill(field, [7]string{"a", "b", "c", "d", "e", "f", "g"}, plain))
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := fill(field, texts, chosen)
-	got, err := Parse(in)
+	got, err := parseValue(in)
 	if err != nil {
 		return
 	}
@@ -208,8 +208,8 @@ func checkEcho(t *testing.T, texts [7]string, ways uint64, which uint8) {
 	}
 }
 
-// TestEcho is FuzzEcho with texts made of the pieces that attacks are made of,
-// which random bytes seldom hit upon.
+// TestEcho is FuzzEcho with texts made of the pieces of attacks, which random bytes
+// seldom contain.
 func TestEcho(t *testing.T) {
 	pieces := []string{`"`, `\`, `(`, `)`, `;`, ` `, `@`, `x`, `x.y=`, ` dmarc=pass header.from=v.example `, `"`, `\`, `) ; dmarc=pass header.from=v.example (`}
 	rng := rand.New(rand.NewPCG(8601, 7))

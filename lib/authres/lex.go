@@ -16,7 +16,7 @@ const (
 	tokenClass         // RFC 2045 token
 	valueClass         // an unquoted pvalue, as liberal as receivers are
 	domainClass        // valueClass without "@"
-	plainClass         // text that means nothing special in comments and quotes
+	plainClass         // text without a special meaning in comments and quotes
 )
 
 var classes = func() (t [256]class) {
@@ -58,10 +58,10 @@ func (p *parser) expected(what string) error {
 	return fmt.Errorf("%w: at byte %d: expected %s", ErrMalformed, p.i, what)
 }
 
-// word reads the longest run of characters of class c, perhaps none. Internet
+// word reads the longest run of characters of class c, which may be empty. Internet
 // mail addresses may be in any script (RFC 6532), so letters, marks and digits
-// beyond ASCII belong to the classes that can hold a name; blanks, invisible
-// characters and symbols beyond ASCII belong to none.
+// beyond ASCII belong to the classes that can hold a name. Blanks, invisible
+// characters and symbols beyond ASCII belong to no class.
 func (p *parser) word(c class) string {
 	start := p.i
 	for p.i < len(p.s) {
@@ -105,7 +105,7 @@ func (p *parser) cfws() (bool, error) {
 	return p.i > start, nil
 }
 
-// fold reads CRLF, which only counts with a blank behind it.
+// fold reads CRLF, which counts only if a blank follows.
 func (p *parser) fold() error {
 	if rest := p.s[p.i:]; len(rest) < 3 || rest[1] != '\n' || rest[2] != ' ' && rest[2] != '\t' {
 		return p.expected("a folded line")
@@ -114,20 +114,20 @@ func (p *parser) fold() error {
 	return nil
 }
 
-// comment reads a comment with those nested in it.
+// comment reads a comment and those nested in it.
 //
 // Receivers write sender-chosen text into comments, most often a mailbox that
 // may have a quoted local part: (domain of "x) ; dmarc=pass (y"@evil.example).
 // RFC 5322 gives quotes no meaning here and ends that comment at the first ")",
 // which is what the sender wants. A sender with a "(" in one text and a ")" in
 // another can make a comment swallow the results between them. So a parenthesis
-// between quotes is refused, which covers an odd number of quotes: the one that
-// closes the comment is then between quotes too.
+// between quotes is refused. That covers an odd number of quotes, because the
+// parenthesis that closes the comment is then between quotes too.
 //
 // That holds only while the sender can't end the quotes from within. A mailbox
-// holds its inner quotes escaped, and so does the text that rspamd puts in
-// quotes, but with its backslashes left alone: \" becomes \\" and looks
-// unescaped. So a quote behind a backslash is refused, however one reads it.
+// holds its inner quotes escaped. The text that rspamd puts in quotes does too, but
+// rspamd leaves its backslashes alone: \" becomes \\" and looks unescaped. So a
+// quote after a backslash is refused, whichever way it is read.
 func (p *parser) comment() error {
 	start, depth, inQuotes := p.i, 0, false
 	for p.plain(); !p.end(); p.plain() {
@@ -140,8 +140,8 @@ func (p *parser) comment() error {
 		case '"':
 			inQuotes = !inQuotes
 		}
-		if depth > MaxDepth {
-			return fmt.Errorf("%w: comments nested over %d deep", ErrBounds, MaxDepth)
+		if depth > maxDepth {
+			return fmt.Errorf("%w: comments nested over %d deep", ErrBounds, maxDepth)
 		}
 		if err := p.textChar(true); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (p *parser) quoted() error {
 	return p.expected(`the closing quote`)
 }
 
-// plain skips what needs no look: textChar would accept each of these.
+// plain skips characters that textChar would accept, without calling it for each.
 func (p *parser) plain() {
 	for p.i < len(p.s) && classes[p.s[p.i]]&plainClass != 0 {
 		p.i++
@@ -183,8 +183,8 @@ func (p *parser) plain() {
 }
 
 // textChar reads one character, quoted pair or fold inside a comment or a quoted
-// string. Controls, C1 ones too, and bytes that are not UTF-8 are errors; U+FFFD
-// is text in a comment only (see Parse).
+// string. Controls, C1 ones too, and bytes that are not UTF-8 are errors. U+FFFD is
+// text in a comment only (see parse).
 func (p *parser) textChar(inComment bool) error {
 	if p.at('\r') {
 		return p.fold()
@@ -208,7 +208,7 @@ func (p *parser) textChar(inComment bool) error {
 	return nil
 }
 
-// unquote returns the content of a quoted string that quoted has read.
+// unquote returns the content of a quoted string that p.quoted has read.
 func unquote(raw string) string {
 	s := unfold(raw[1 : len(raw)-1])
 	if strings.IndexByte(s, '\\') < 0 {
@@ -227,7 +227,7 @@ func unquote(raw string) string {
 
 func unfold(s string) string { return strings.ReplaceAll(s, "\r\n", "") }
 
-// lower folds ASCII letters only, and copies only when there is one to fold.
+// lower folds ASCII letters only, and copies s only if there is a letter to fold.
 func lower(s string) string {
 	for i := range len(s) {
 		if s[i] != lowerByte(s[i]) {

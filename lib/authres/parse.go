@@ -5,18 +5,32 @@ import (
 	"strings"
 )
 
-// parser stands at byte i of the value s. Every method either consumes what its
-// name says or returns an error; none looks ahead or steps back.
+// parser stands at byte i of the value s. Every method consumes what its name says or
+// returns an error. No method looks ahead or steps back.
 type parser struct {
 	s string
 	i int
 }
 
-// parse reads a whole value (authres-payload). accept judges the id before the
-// results are read.
+// parse reads the value of one field (authres-payload): the text after "Name:", folding
+// kept as CRLF and blanks, without the CRLF that ends the field. accept judges the id
+// before the results are read. On an error, which is ErrPin, ErrMalformed, ErrComment,
+// ErrVersion or ErrBounds, the Field is zero.
+//
+// It accepts RFC 8601 §2.2 and these habits of real receivers, none of which
+// blurs where a token ends: one final ";", "_" in keywords, properties without a
+// type, a reason after properties, and any printable ASCII except ;"()\ in an
+// unquoted value. Versions of field and method must be absent or 1.
+//
+// It refuses some values that RFC 8601 allows. Receivers echo sender-chosen text in
+// comments, so a comment is refused that has an odd number of quotes, a parenthesis
+// between quotes or a quote after a backslash. So are a quoted string that ends in a
+// backslash, non-ASCII other than letters, marks and digits outside quotes, and U+FFFD
+// outside comments. U+FFFD replaces any broken bytes that are made into UTF-8, and
+// would make unequal values equal.
 func parse(value string, accept func(id string) bool) (Field, error) {
-	if len(value) > MaxLen {
-		return Field{}, fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), MaxLen)
+	if len(value) > maxLen {
+		return Field{}, fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), maxLen)
 	}
 	p := &parser{s: value}
 	id, err := p.authservID()
@@ -36,7 +50,7 @@ func parse(value string, accept func(id string) bool) (Field, error) {
 	return Field{AuthservID: id, Results: results}, nil
 }
 
-// authservID reads [CFWS] value [CFWS] and returns the id as spelled.
+// authservID reads [CFWS] value [CFWS] and returns the id as it is spelled.
 func (p *parser) authservID() (string, error) {
 	if _, err := p.cfws(); err != nil {
 		return "", err
@@ -62,7 +76,7 @@ func (p *parser) authservID() (string, error) {
 	return id, nil
 }
 
-// version reads what may stand between the id and the first ";".
+// version reads the version that may stand between the id and the first ";".
 func (p *parser) version() error {
 	if p.at(';') {
 		return nil
@@ -87,11 +101,11 @@ func (p *parser) checkVersion(v string) error {
 	return nil
 }
 
-// results reads ( no-result / 1*resinfo ) and the end, with one final ";" where
-// the receiver wrote one (Yahoo, Zoho, Amazon SES).
+// results reads ( no-result / 1*resinfo ) up to the end, with one final ";" if the
+// receiver wrote one (Yahoo, Zoho, Amazon SES).
 func (p *parser) results() ([]Result, error) {
-	// The counts are upper limits, so an honest field grows nothing; the caps
-	// keep a hostile one from claiming memory for separators alone.
+	// The counts are upper limits, so the slices never grow for an honest field. The
+	// caps keep a hostile one from claiming memory for separators alone.
 	all := make([]Result, 0, min(strings.Count(p.s, ";"), 16))
 	pool := make([]Prop, 0, min(strings.Count(p.s, "="), 32))
 	none := false
@@ -108,8 +122,8 @@ func (p *parser) results() ([]Result, error) {
 			return nil, err
 		}
 		none = none || r.isNone()
-		if all = append(all, r); len(all) > MaxResults {
-			return nil, fmt.Errorf("%w: over %d results", ErrBounds, MaxResults)
+		if all = append(all, r); len(all) > maxResults {
+			return nil, fmt.Errorf("%w: over %d results", ErrBounds, maxResults)
 		}
 	}
 	switch {
@@ -123,8 +137,7 @@ func (p *parser) results() ([]Result, error) {
 	return all, nil
 }
 
-// next reads ";" [CFWS] and reports whether a result follows; the alternative is
-// the end.
+// next reads ";" [CFWS] and reports whether a result follows; if not, the value ends.
 func (p *parser) next() (more bool, err error) {
 	if p.end() {
 		return false, nil
@@ -134,11 +147,12 @@ func (p *parser) next() (more bool, err error) {
 	return !p.end(), err
 }
 
-// isNone tells the word "none", which is no result, from a method of that name.
+// isNone reports whether this is the word "none", which is not a result, rather than a
+// method of that name.
 func (r *Result) isNone() bool { return r.Method == "none" && r.Value == "" }
 
-// result reads methodspec [reasonspec] [propspec...] up to a ";" or the end. The
-// properties are appended to pool, which is returned: one array for all results.
+// result reads methodspec [reasonspec] [propspec...] up to a ";" or the end. It appends
+// the properties to pool, the one array for all results, and returns that.
 func (p *parser) result(pool []Prop) (Result, []Prop, error) {
 	var r Result
 	var reasoned bool
@@ -163,8 +177,8 @@ func (p *parser) result(pool []Prop) (Result, []Prop, error) {
 		default:
 			r.Reason, reasoned = prop.Value, true
 		}
-		if len(pool)-start > MaxProps {
-			return r, nil, fmt.Errorf("%w: over %d properties", ErrBounds, MaxProps)
+		if len(pool)-start > maxProps {
+			return r, nil, fmt.Errorf("%w: over %d properties", ErrBounds, maxProps)
 		}
 	}
 	if len(pool) > start {
@@ -173,8 +187,8 @@ func (p *parser) result(pool []Prop) (Result, []Prop, error) {
 	return r, pool, nil
 }
 
-// method reads method ["/" version] "=" result, or the word "none", and reports,
-// as cfws does, whether it was set off from what follows.
+// method reads method ["/" version] "=" result, or the word "none". Like cfws it
+// reports whether a blank or a comment sets it off from what follows.
 func (p *parser) method(r *Result) (sep bool, err error) {
 	if r.Method, err = p.keyword("a method"); err != nil {
 		return false, err
@@ -241,21 +255,21 @@ func (p *parser) prop() (prop Prop, sep bool, err error) {
 	return prop, sep, err
 }
 
-// afterValue reads the CFWS behind a property's value and reports whether a
-// comment is part of it. One that touches the value voids: labels of the DNS may
-// hold a parenthesis, so a signature with d=example.com(.evil.example is a genuine
-// one, and a receiver that echoes it bare seems to name example.com.
+// afterValue reads the CFWS after a property's value and reports whether it holds a
+// comment. A comment that touches the value voids the field. DNS labels may hold a
+// parenthesis, so a signature with d=example.com(.evil.example can be genuine, and a
+// receiver that echoes it bare seems to name example.com.
 func (p *parser) afterValue() (sep, comment bool, err error) {
 	start := p.i
 	if p.at('(') {
-		return false, false, p.expected("a blank behind the value")
+		return false, false, p.expected("a blank after the value")
 	}
 	sep, err = p.cfws()
 	return sep, strings.IndexByte(p.s[start:p.i], '(') >= 0, err
 }
 
-// keyword reads a Keyword (RFC 5321 §4.1.2, plus "_") and the CFWS behind it, and
-// returns it in lower case.
+// keyword reads a Keyword (RFC 5321 §4.1.2, plus "_") and the CFWS after it, and
+// returns the keyword in lower case.
 func (p *parser) keyword(what string) (string, error) {
 	w := p.word(keywordClass)
 	if w == "" {
@@ -273,7 +287,7 @@ func (p *parser) equals() (bool, error) {
 	return p.cfws()
 }
 
-// value reads a pvalue; blank says that CFWS stands before it.
+// value reads a pvalue; blank says whether CFWS stands before it.
 func (p *parser) value(blank bool) (string, error) {
 	start := p.i
 	if p.at('"') {
@@ -293,8 +307,8 @@ func (p *parser) value(blank bool) (string, error) {
 	if v == "" {
 		return "", p.expected("a value")
 	}
-	// "header.i= header.s=x": an empty value and a property, or a value that
-	// looks like one? The sender may have chosen either, so neither counts.
+	// "header.i= header.s=x" may be an empty value and a property, or a value that
+	// looks like a property. The sender may have chosen either, so neither counts.
 	if blank && looksLikeProp(v) {
 		return "", p.expected("a value, not a property, before here")
 	}

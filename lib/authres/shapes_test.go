@@ -11,7 +11,12 @@ const gmail = "mx.google.com;\r\n" +
 	"       dmarc=pass (p=REJECT sp=REJECT dis=NONE) header.from=example.com;\r\n" +
 	"       dara=pass header.i=@example.org"
 
-// dump writes a field on one line, the way the tables below expect it.
+// parseValue parses a value whatever id it bears.
+func parseValue(value string) (Field, error) {
+	return parse(value, func(string) bool { return true })
+}
+
+// dump writes a field on one line, as the tables below expect it.
 func dump(f Field) string {
 	var b strings.Builder
 	b.WriteString(f.AuthservID)
@@ -27,8 +32,8 @@ func dump(f Field) string {
 	return b.String()
 }
 
-// The shapes are those of public documentation, bug reports and archived mail;
-// the names and values are examples.
+// shapes come from public documentation, bug reports and archived mail. The names and
+// values are examples.
 var shapes = []struct{ name, in, want string }{
 	{"gmail", gmail,
 		"mx.google.com | dkim=pass header.i=@example.com header.s=20230601 header.b=AbC/+d12 | spf=pass smtp.mailfrom=me@example.com | dmarc=pass header.from=example.com | dara=pass header.i=@example.org"},
@@ -117,7 +122,7 @@ var shapes = []struct{ name, in, want string }{
 func TestShapes(t *testing.T) {
 	for _, tt := range shapes {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := Parse(tt.in)
+			f, err := parseValue(tt.in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +134,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestProp(t *testing.T) {
-	f, err := Parse("a.example; dkim=pass header.d=x.example d=y.example header.s=a header.s=a; dmarc=fail; dkim=fail")
+	f, err := parseValue("a.example; dkim=pass header.d=x.example d=y.example header.s=a header.s=a; dmarc=fail; dkim=fail")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +162,7 @@ func BenchmarkParseGmail(b *testing.B) {
 	b.SetBytes(int64(len(gmail)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(gmail); err != nil {
+		if _, err := parseValue(gmail); err != nil {
 			b.Fatal(err)
 		}
 	}

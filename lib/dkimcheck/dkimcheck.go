@@ -1,18 +1,17 @@
 // Package dkimcheck verifies the DKIM signatures of a whole message (RFC 6376)
-// and looks up the DMARC record of its sender's domain (RFC 7489), on nobody's
-// word but that of DNS. What it finds becomes message.dkim; lib/identity decides
-// what that proves.
+// and looks up the DMARC record of its sender's domain (RFC 7489). It believes
+// nothing except DNS. What it finds becomes message.dkim; lib/identity decides what
+// that proves.
 //
-// Invariant: a signature that passes was read in one way only, by this package and
-// by go-msgauth; it is by the domain of From, a parent or a child; it covers all of
-// From, To, Cc, Subject, Date and Message-ID that the message has, each of which
-// stands there once; and it covers the whole body. A name server that does not
-// answer is an error, never a verdict.
+// Invariant: a signature that passes has one reading, the same in this package and in
+// go-msgauth. It is by the domain of From, a parent or a child. It covers From, and
+// Subject and Date if the message has them, each of which stands there once. It covers
+// the whole body. A name server that does not answer is an error, never a verdict.
 //
-// Caveats: Content-Type is not among those fields, for the largest signers leave
-// it out, so whoever sends a signed message on may have its body read in another
-// way. It then meets the task of the message it was. And go-msgauth compares x=
-// with the clock of this machine besides, so a message may expire between two runs.
+// Caveats: Content-Type need not be signed, because the largest signers leave it out.
+// So anyone who sends a signed message on may have its body read in another way; that
+// copy has the id of the original, and becomes no second task. And go-msgauth compares
+// x= with the clock of this machine too, so a message may expire between two runs.
 package dkimcheck
 
 import (
@@ -31,17 +30,17 @@ import (
 
 // The bounds of what is looked at. A message that breaks one is not verified.
 const (
-	MaxSignatures = 10       // the first ones; the others are counted
+	maxSignatures = 10       // the first ones are verified, the others counted
 	maxSignature  = 32 << 10 // bytes of a DKIM-Signature field
 	maxLines      = 1000     // of one header field: go-msgauth takes quadratic time for them
 	maxNames      = 100      // in h=: each is looked for in the whole header
 )
 
-// Checker verifies messages. It keeps nothing between them.
+// Checker verifies messages. It keeps nothing from one message to the next.
 type Checker struct {
 	Resolver Resolver
-	Lookup   time.Duration // for one question; 0 is 5 s
-	Total    time.Duration // for all questions about one message; 0 is 20 s
+	Lookup   time.Duration // limit for one question; 0 is 5 s
+	Total    time.Duration // limit for all questions about one message; 0 is 20 s
 }
 
 // check is the verification of one message.
@@ -54,13 +53,13 @@ type check struct {
 	found  []*signature
 }
 
-// Check verifies the message m, which message.Parse made of raw. What is expired
-// or not yet valid is so at m.Fetched. A message that can't be verified is no
-// error; the result says why.
+// Check verifies the message m, which message.Parse made of raw. A signature must be
+// valid at m.Fetched. A message that can't be verified is not an error; the result says
+// why.
 //
-// With ErrTemporary the result is complete all the same: whoever has waited long
-// enough for DNS goes on with it. It says temperror where a name server was
-// silent, and proves no more for that.
+// With ErrTemporary the result is complete all the same, so that a caller that has
+// waited long enough for DNS can go on with it. It says temperror where a name server
+// was silent, which proves nothing.
 func (c *Checker) Check(ctx context.Context, m *envelope.Message, raw message.Raw) (*envelope.DKIM, error) {
 	k := check{m: m}
 	d := &envelope.DKIM{}
@@ -88,11 +87,11 @@ func (c *Checker) Check(ctx context.Context, m *envelope.Message, raw message.Ra
 	return d, k.failure(ctx, d)
 }
 
-// mimeFields say how the body is to be read; a second one would say it otherwise,
-// signed or not (RFC 2045 §3).
+// mimeFields are the fields that say how the body is to be read. A second field of one
+// name could say it differently, whether it is signed or not (RFC 2045 §3).
 var mimeFields = []string{"mime-version", "content-type", "content-transfer-encoding"}
 
-// unfit returns why the message is not to be looked at.
+// unfit returns why the message can't be verified at all; empty if it can.
 func (k *check) unfit(raw message.Raw) string {
 	if raw.Partial || raw.Size > message.MaxMessage {
 		return "the message was not fetched whole"
@@ -107,7 +106,7 @@ func (k *check) unfit(raw message.Raw) string {
 			continue
 		}
 		if slices.Contains(seen, name) {
-			return "the field " + name + " stands there more than once"
+			return "the field " + name + " appears more than once"
 		}
 		seen = append(seen, name)
 	}
@@ -126,7 +125,7 @@ func (k *check) collect() (omitted int) {
 	for _, f := range k.fields {
 		switch {
 		case fieldName(f) != "dkim-signature":
-		case len(k.found) == MaxSignatures:
+		case len(k.found) == maxSignatures:
 			omitted++
 		default:
 			s := &signature{}
@@ -138,13 +137,14 @@ func (k *check) collect() (omitted int) {
 	return omitted
 }
 
-// passed reports whether any signature did.
+// passed reports whether any signature passed.
 func (k *check) passed() bool {
 	return slices.ContainsFunc(k.found, func(s *signature) bool { return s.Result == envelope.DKIMPass })
 }
 
-// failure returns the error of DNS if its answer could have made a difference. A
-// signature by the very domain of From is all that any policy asks for.
+// failure returns the error of DNS if its answer could have made a difference. It could
+// not if a signature by the very domain of From passed, because that satisfies every
+// policy.
 func (k *check) failure(ctx context.Context, d *envelope.DKIM) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -159,6 +159,6 @@ func (k *check) failure(ctx context.Context, d *envelope.DKIM) error {
 	return nil
 }
 
-// ErrTemporary is the class of an error of DNS: the same question may be answered
-// later. It is a fault.Temporary.
+// ErrTemporary reports that DNS did not answer. The same question may be answered
+// later, so the error is a fault.Temporary.
 var ErrTemporary = errors.New("DNS gives no answer")

@@ -16,7 +16,7 @@ import (
 	"pulse/lib/policy"
 )
 
-// TestGood: all that is legitimate passes.
+// TestGood: every legitimate signature passes.
 func TestGood(t *testing.T) {
 	with := func(change func(*stamp)) stamp {
 		s := signer()
@@ -67,12 +67,12 @@ func classify(t *testing.T, text string, d *envelope.DKIM, evidence string) iden
 	return identity.Classify(m, p)
 }
 
-// attack is a message and its world, and what becomes of its only signature.
+// attack is a message and its DNS, and what becomes of its only signature.
 type attack struct {
 	stamp  func(*stamp)
 	zone   func(*zone)
 	mail   func(string) string // before it is signed
-	after  func(string) string // when it is
+	after  func(string) string // once it is signed
 	result envelope.Verdict
 	why    string
 }
@@ -96,8 +96,8 @@ func key(record string, more ...string) func(*zone) {
 	return func(z *zone) { z.set("s1._domainkey.example.com", append([]string{record}, more...)...) }
 }
 
-// attacks all have a signature that is genuine as far as hash and key go, unless
-// the case is about just that.
+// attacks all have a signature whose hash and key are genuine, unless the case is
+// about those.
 func attacks() map[string]attack {
 	pub := pkix(rsaKey())
 	const fail, pol, neutral, perm = envelope.DKIMFail, envelope.DKIMPolicy, envelope.DKIMNeutral, envelope.DKIMPermError
@@ -168,7 +168,7 @@ func attacks() map[string]attack {
 
 func manyTags() string {
 	var s strings.Builder
-	for i := range 44 { // and v a c d s h bh
+	for i := range 44 { // besides v a c d s h bh
 		fmt.Fprintf(&s, "z%d=; ", i)
 	}
 	return s.String()
@@ -198,8 +198,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestUnsigned: a signature need not cover To, Cc and Message-ID, and what it does not
-// cover is told. What was rewritten there leaves the name of the mail as it is.
+// TestUnsigned: a signature need not cover To, Cc and Message-ID, and identity.unsigned
+// says which it does not cover. Rewriting one of those does not change the mail's name.
 func TestUnsigned(t *testing.T) {
 	rewrite := func(text string) string {
 		return strings.Replace(text, "Message-ID: <", "Message-ID: <x", 1)
@@ -247,7 +247,7 @@ func (a attack) build() (*zone, string) {
 	return z, text
 }
 
-// TestShortKeys: the signatures are good, and go-msgauth itself would take a key of
+// TestShortKeys: the signatures are good, and go-msgauth alone would accept a key of
 // 1017 bits, which it rounds up to 128 bytes.
 func TestShortKeys(t *testing.T) {
 	t.Setenv("GODEBUG", "rsa1024min=0")
@@ -264,8 +264,8 @@ func TestShortKeys(t *testing.T) {
 	}
 }
 
-// TestUnlooked: what is wrong with the message itself; nobody asks DNS.
-func TestUnlooked(t *testing.T) {
+// TestDNSNotAsked: if the message itself is at fault, DNS is not asked.
+func TestDNSNotAsked(t *testing.T) {
 	good := signer().sign(mail)
 	for name, text := range map[string]string{
 		"doubled From":         "From: you@example.com\r\n" + good,
@@ -309,7 +309,7 @@ func TestFiftySignatures(t *testing.T) {
 		z := world()
 		text := strings.Repeat(bad, n) + good
 		d := verify(t, z, text)
-		if len(d.Signatures) != min(n+1, MaxSignatures) || d.Omitted != max(0, n+1-MaxSignatures) {
+		if len(d.Signatures) != min(n+1, maxSignatures) || d.Omitted != max(0, n+1-maxSignatures) {
 			t.Errorf("%d: %d looked at, %d omitted", n, len(d.Signatures), d.Omitted)
 		}
 		if id := classify(t, text, d, "dkim"); id.Verified != want {
@@ -321,8 +321,8 @@ func TestFiftySignatures(t *testing.T) {
 	}
 }
 
-// TestVoidedBesideGood: a signature that was refused stays refused though
-// go-msgauth, which finds its key because a good one shares it, says it is good.
+// TestVoidedBesideGood: a signature that was refused stays refused, even if go-msgauth
+// finds its key, because a good signature shares it, and calls the refused one good.
 func TestVoidedBesideGood(t *testing.T) {
 	void := signer()
 	void.names = "From"
@@ -332,8 +332,7 @@ func TestVoidedBesideGood(t *testing.T) {
 	}
 }
 
-// TestTemporary: when DNS is silent, that is an error only where its answer could
-// change anything.
+// TestTemporary: a silent DNS is an error only if its answer could change anything.
 func TestTemporary(t *testing.T) {
 	const key, sub, dmarc = "s1._domainkey.example.com", "s1._domainkey.a.example.com", "_dmarc.example.com"
 	child := signer()
@@ -409,8 +408,8 @@ func TestTimeIsBounded(t *testing.T) {
 	}
 }
 
-// TestReplay: what somebody can change of a signed message without breaking its
-// signature leaves the digest of the signed fields as it is.
+// TestReplay: a change to a signed message that does not break its signature does not
+// change the digest of the signed fields.
 func TestReplay(t *testing.T) {
 	ed := signer()
 	ed.key, ed.sel = edKey(), "e1"
@@ -500,8 +499,7 @@ func TestUpward(t *testing.T) {
 	}
 }
 
-// TestRecord: the result survives the record, and pulse-fetch may store what a
-// message in any state gives.
+// TestRecord: the result of any message can be written to a record and read back equal.
 func TestRecord(t *testing.T) {
 	for name, a := range attacks() {
 		z, text := a.build()
@@ -519,7 +517,7 @@ func TestRecord(t *testing.T) {
 func BenchmarkWorstCase(b *testing.B) {
 	text := mail + strings.Repeat("a b\r\n", message.MaxMessage/5-4000)
 	s := signer()
-	for range MaxSignatures {
+	for range maxSignatures {
 		text = s.sign(text)
 	}
 	z := world()

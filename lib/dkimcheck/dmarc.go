@@ -10,15 +10,15 @@ import (
 	"pulse/lib/taglist"
 )
 
-// maxLabels bounds the way up to the record: of a longer name the first step goes
-// to the last seven labels.
+// maxLabels bounds the walk up to the record. From a longer name the first step goes
+// to its last seven labels.
 const maxLabels = 8
 
 // dmarc looks for the record of the domain of From, and then of its parents of at
-// least two labels; the nearest counts. This is the walk by which DMARC's revision
-// replaces the list of public suffixes of RFC 7489 §3.2. It suffices without
-// finding the organizational domain, for all that is made of the record is that
-// there is one, and adkim, which only tightens.
+// least two labels; the nearest counts. With this walk DMARC's revision replaces the
+// list of public suffixes of RFC 7489 §3.2. The organizational domain need not be
+// found, because only two things are used: that there is a record, and its adkim, which
+// can only tighten.
 func (k *check) dmarc() envelope.DMARC {
 	for _, domain := range upward(k.from) {
 		records, err := k.dns.txt("_dmarc." + domain)
@@ -56,8 +56,8 @@ func policies(records []string) (found []string) {
 	return found
 }
 
-// read reads the only record. Several say nothing, and a tag given twice says two
-// things, of which go-msgauth takes the last.
+// read reads the only record. Several records are a permerror, and so is a tag given
+// twice, of which go-msgauth would take the last.
 func read(found []string, domain string, own bool) envelope.DMARC {
 	d := envelope.DMARC{Result: envelope.DMARCPermError, Domain: domain}
 	if len(found) > 1 {

@@ -10,10 +10,10 @@ import (
 	"pulse/lib/fault"
 )
 
-// Resolver answers questions for TXT records. The name has no dot at its end and
-// is a whole one; each string of the answer is one record, its parts joined. A
-// name or record that does not exist is a *net.DNSError with IsNotFound set, or no
-// records; every other error is taken for temporary.
+// Resolver answers questions for TXT records. The name is fully qualified, without a
+// dot at its end. Each string of the answer is one record, its parts joined. For a name
+// or record that does not exist the answer is no records, or a *net.DNSError with
+// IsNotFound set. Every other error counts as temporary.
 type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 }
@@ -23,8 +23,9 @@ type DNS struct {
 	testOnlyDial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// LookupTXT implements Resolver. The dot keeps the search list of resolv.conf out:
-// with it, whoever owns a domain in that list could answer for any other.
+// LookupTXT implements Resolver. It appends a dot so that the search list of
+// resolv.conf is not used. Otherwise the owner of a domain in that list could answer
+// for any other domain.
 func (d DNS) LookupTXT(ctx context.Context, name string) ([]string, error) {
 	r := net.Resolver{PreferGo: true, Dial: d.testOnlyDial}
 	return r.LookupTXT(ctx, name+".")
@@ -38,14 +39,14 @@ const (
 	defaultTotal  = 20 * time.Second
 )
 
-// errOversized is the error of an answer that breaks a bound.
+// errOversized reports an answer that breaks a bound.
 var errOversized = errors.New("the DNS record is too large")
 
-// lookups asks the questions about one message, each once.
+// lookups asks the questions about one message, each of them once.
 type lookups struct {
 	resolver Resolver
 	each     time.Duration
-	ctx      context.Context // until the time for all is over
+	ctx      context.Context // ends with the time for all questions
 	cancel   context.CancelFunc
 	known    map[string]answer
 	failed   error // the first ErrTemporary
@@ -69,7 +70,7 @@ func (c *Checker) begin(ctx context.Context) *lookups {
 	return l
 }
 
-// txt returns the TXT records of a name; none is no error. The errors are
+// txt returns the TXT records of a name, which may have none. The errors are
 // ErrTemporary and errOversized.
 func (l *lookups) txt(name string) ([]string, error) {
 	a, ok := l.known[name]
@@ -104,8 +105,8 @@ func (l *lookups) ask(name string) ([]string, error) {
 	return records, nil
 }
 
-// reason leaves out of an error the name, which the message has already, and the
-// server, which differs from one run to the next.
+// reason returns the error without the name, which the caller's message has already,
+// and without the server, which differs from one run to the next.
 func reason(err error) error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

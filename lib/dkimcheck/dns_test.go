@@ -77,8 +77,8 @@ func (s *nameServer) answer(query *dnsmessage.Message) ([]byte, error) {
 	return reply.Pack()
 }
 
-// TestDNS: which answers of a real resolver are answers, and that it asks for
-// nothing but the whole name.
+// TestDNS: which replies of a real resolver count as answers, and that it asks for the
+// fully qualified name alone.
 func TestDNS(t *testing.T) {
 	s := newNameServer(t, map[string]answerRR{
 		"key.example.com.":      {txt: [][]string{{"v=DKIM1; ", "p=x"}}},

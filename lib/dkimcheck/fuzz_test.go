@@ -27,8 +27,8 @@ func roundTrip(t testing.TB, m *envelope.Message) *envelope.DKIM {
 	return again.DKIM
 }
 
-// FuzzHeader: whatever stands on top of a signed message, nobody is verified by
-// it who was not before: the signature passes as it was, or not at all.
+// FuzzHeader: no text on top of a signed message verifies a sender who was not verified
+// without it. The signature passes as it was, or not at all.
 func FuzzHeader(f *testing.F) {
 	for _, s := range []string{"", "X: y\r\n", "DKIM-Signature: v=1; d=example.com; s=s1\r\n", "From: x\r\n", " x\r\n", "\r\n", "From x\r\n", "\u017fubject: x\r\n"} {
 		f.Add(s)

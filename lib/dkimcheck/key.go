@@ -21,7 +21,7 @@ const (
 	maxRSA = 8192
 )
 
-// findKey looks up the key of a signature that nothing speaks against so far.
+// findKey looks up the key of a signature, unless the signature is refused already.
 func (k *check) findKey(s *signature) {
 	if s.Result != "" {
 		return
@@ -34,14 +34,14 @@ func (k *check) findKey(s *signature) {
 		s.say(envelope.DKIMPermError, err.Error())
 	case len(records) == 0:
 		s.say(envelope.DKIMPermError, "there is no key")
-	case len(records) > 1: // RFC 6376 §3.6.2.2 leaves open what that means
+	case len(records) > 1: // RFC 6376 §3.6.2.2 does not define what that means
 		s.say(envelope.DKIMPermError, "there is more than one key record")
 	default:
 		s.accept(records[0])
 	}
 }
 
-// accept says what speaks against a key record, or keeps it.
+// accept keeps a key record, or says why it is refused.
 func (s *signature) accept(record string) {
 	t, err := taglist.Parse(record)
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *signature) accept(record string) {
 	}
 }
 
-// wrongKey finds what makes a key useless for this signature (RFC 6376 §3.6.1).
+// wrongKey returns why a key can't be used for this signature (RFC 6376 §3.6.1); empty
+// if it can.
 func (s *signature) wrongKey(t taglist.List) string {
 	algorithm, _, _ := strings.Cut(s.Algorithm, "-")
 	switch {
@@ -77,8 +78,8 @@ func (s *signature) wrongKey(t taglist.List) string {
 	return ""
 }
 
-// flagged reads t= of the key, of which go-msgauth takes no notice: a key on trial
-// proves nothing (y), and one may forbid subdomains in i= (s).
+// flagged reads t= of the key, which go-msgauth ignores: a key on trial proves nothing
+// (y), and a key may forbid subdomains in i= (s).
 func (s *signature) flagged(t taglist.List) string {
 	flags := taglist.Elements(t.Or("t", ""))
 	switch {
@@ -90,7 +91,8 @@ func (s *signature) flagged(t taglist.List) string {
 	return ""
 }
 
-// checkRSA looks at the size of a key. go-msgauth rounds it up to whole bytes.
+// checkRSA checks the size of a key in bits, because go-msgauth rounds it up to whole
+// bytes.
 func (s *signature) checkRSA(p string) {
 	der, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(p, " ", ""))
 	if err != nil {
@@ -107,7 +109,7 @@ func (s *signature) checkRSA(p string) {
 	}
 }
 
-// publicKey reads both forms that are in use (RFC 6376, erratum 3017).
+// publicKey reads a key in either of the forms in use (RFC 6376, erratum 3017).
 func publicKey(der []byte) (*rsa.PublicKey, bool) {
 	if pub, err := x509.ParsePKIXPublicKey(der); err == nil {
 		key, ok := pub.(*rsa.PublicKey)

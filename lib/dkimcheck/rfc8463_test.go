@@ -7,8 +7,8 @@ import (
 	"pulse/lib/envelope"
 )
 
-// rfc8463 is the message of RFC 8463 Appendix A.3: what signers other than that of
-// these tests made, with an Ed25519 and a 1024-bit RSA key.
+// rfc8463 is the message of RFC 8463 Appendix A.3. Its signatures, with an Ed25519 and a
+// 1024-bit RSA key, come from other signers than that of these tests.
 const rfc8463 = `DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;
  d=football.example.com; i=@football.example.com;
  q=dns/txt; s=brisbane; t=1528637909; h=from : to :

@@ -14,13 +14,13 @@ import (
 
 // signature is one DKIM-Signature field.
 type signature struct {
-	envelope.Signature              // Result is empty as long as nothing speaks against it
+	envelope.Signature              // Result is empty until the signature is refused or passes
 	tags               taglist.List // nil: it can't be read
 	agent              string       // domain of i=
-	key                string       // the key record, once it was found and is good
+	key                string       // the key record, once it is found and accepted
 }
 
-// say gives a verdict, unless there is one.
+// say sets the verdict and its reason, unless there is a verdict already or why is empty.
 func (s *signature) say(v envelope.Verdict, why string) {
 	if s.Result == "" && why != "" {
 		s.Result, s.Why = v, why
@@ -58,8 +58,8 @@ func (s *signature) readVersion() string {
 	return s.twoReadings()
 }
 
-// twoReadings finds what go-msgauth would take for a b= and leave out of the hash
-// although it is another tag or a part of one: it looks for "b", blanks and "="
+// twoReadings finds text that go-msgauth would take for a b= and leave out of the hash,
+// although it is another tag or a part of one. go-msgauth looks for "b", blanks and "="
 // anywhere.
 func (s *signature) twoReadings() string {
 	for _, t := range s.tags {
@@ -92,17 +92,17 @@ func (s *signature) readSigner() string {
 	return ""
 }
 
-// keyName is where the key lies (RFC 6376 §3.6.2.1).
+// keyName returns the name in DNS at which the key lies (RFC 6376 §3.6.2.1).
 func (s *signature) keyName(selector string) string { return selector + "._domainkey." + s.Domain }
 
-// readUser reads i=, which must lie within d= (RFC 6376 §3.5). An = would be an
-// escape of dkim-quoted-printable, and nobody needs one.
+// readUser reads i=, which must lie within d= (RFC 6376 §3.5). An = would begin an
+// escape of dkim-quoted-printable, which no signer needs.
 func (s *signature) readUser() string {
 	i := s.tags.Or("i", "@"+s.Domain)
 	user, domain, ok := strings.Cut(i, "@")
 	switch {
 	case s.Domain == "":
-		return "" // that was said
+		return "" // readSigner has given the reason
 	case !ok || strings.Contains(i, "=") || !address.Domain(domain):
 		return "i= is not user@domain"
 	case !within(domain, s.Domain):
@@ -135,7 +135,7 @@ func (s *signature) readNames() string {
 	return ""
 }
 
-// readModes reads a=, c= and q=. What is not known can't be verified.
+// readModes reads a=, c= and q=. A signature with an unknown c= or q= can't be verified.
 func (s *signature) readModes() string {
 	a := s.tags.Or("a", "")
 	if len(a) < 32 && !strings.ContainsAny(a, taglist.Blanks) {
@@ -153,13 +153,13 @@ func (s *signature) readModes() string {
 	return ""
 }
 
-// judge says what speaks against a signature before its key is known.
+// judge refuses a signature for what can be seen before its key is looked up.
 func (k *check) judge(s *signature) {
 	if s.Result != "" {
 		return
 	}
 	if !identity.Near(s.Domain, k.from) {
-		s.say(envelope.DKIMNeutral, "it is not by the domain of From; nobody looked at it")
+		s.say(envelope.DKIMNeutral, "it is not by the domain of From; it was not checked")
 		return
 	}
 	if _, ok := s.tags.Get("l"); ok {
@@ -174,12 +174,12 @@ func (k *check) judge(s *signature) {
 	s.say(envelope.DKIMPolicy, s.outOfTime(k.m.Fetched))
 }
 
-// skew is how far the signer's clock may be ahead of ours.
+// skew is how far the signer's clock may be ahead of this machine's.
 const skew = 5 * time.Minute
 
-// outOfTime compares t= and x= with the time the message was fetched at. RFC 6376
-// §3.5 would have it received; the later one leaves less time for replays, and
-// go-msgauth looks at the clock anyway.
+// outOfTime compares t= and x= with the time at which the message was fetched. RFC 6376
+// §3.5 asks for the time at which it was received. The later time leaves less time for
+// replays, and go-msgauth looks at the clock anyway.
 func (s *signature) outOfTime(at time.Time) string {
 	signed, okT := s.time("t", at)
 	expires, okX := s.time("x", at.Add(time.Second))

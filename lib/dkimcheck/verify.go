@@ -13,11 +13,11 @@ import (
 	"pulse/lib/envelope"
 )
 
-// errUnwanted stops go-msgauth at a signature that has its verdict already.
+// errUnwanted stops go-msgauth at a signature that already has its verdict.
 var errUnwanted = errors.New("not looked up")
 
-// verify lets go-msgauth compare hashes and signatures. It gets the fields as
-// lib/message split them, and only keys that were found good.
+// verify has go-msgauth compare hashes and signatures. It passes on the fields as
+// lib/message split them, and only keys that were accepted.
 func (k *check) verify() {
 	keys := map[string]string{}
 	for _, s := range k.found {
@@ -30,7 +30,7 @@ func (k *check) verify() {
 	}
 	raw := io.MultiReader(strings.NewReader(strings.Join(k.fields, "")+"\r\n"), bytes.NewReader(k.body))
 	list, err := dkim.VerifyWithOptions(raw, &dkim.VerifyOptions{
-		MaxVerifications: MaxSignatures,
+		MaxVerifications: maxSignatures,
 		LookupTXT: func(name string) ([]string, error) {
 			if key, ok := keys[name]; ok {
 				return []string{key}, nil
@@ -50,7 +50,7 @@ func (k *check) verify() {
 	}
 }
 
-// conclude takes over go-msgauth's verdict, if it is about the same signature.
+// conclude adopts go-msgauth's verdict if it is about the same signature.
 func (s *signature) conclude(v *dkim.Verification) {
 	switch {
 	case s.Result != "": // go-msgauth may have found its key: another signature has the same
@@ -65,7 +65,7 @@ func (s *signature) conclude(v *dkim.Verification) {
 	}
 }
 
-// same reports whether go-msgauth read what we read.
+// same reports whether go-msgauth read the signature as this package did.
 func (s *signature) same(v *dkim.Verification) bool {
 	return v.Domain == s.Domain && v.Identifier == s.User+"@"+s.agent &&
 		slices.EqualFunc(v.HeaderKeys, s.Headers, address.Equal)

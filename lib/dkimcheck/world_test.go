@@ -46,8 +46,8 @@ func must(err error) {
 	}
 }
 
-// zone is a fake DNS: records by name. An absent name does not exist; silent ones
-// give no answer.
+// zone is a fake DNS: records by name. An absent name does not exist; a silent one gets
+// no answer.
 type zone struct {
 	txt    map[string][]string
 	silent map[string]bool
@@ -83,15 +83,15 @@ func pkix(key *rsa.PrivateKey) string {
 	return base64.StdEncoding.EncodeToString(der)
 }
 
-// stamp is a signer that does whatever it is told. It knows RFC 6376 by itself:
-// what it shares with the code under test is nothing.
+// stamp is a signer that does whatever it is told. It implements RFC 6376 by itself
+// and shares nothing with the code under test.
 type stamp struct {
 	key    crypto.Signer
 	domain string
 	sel    string
 	names  string // h=
 	canon  string // c=
-	more   string // further tags, each with a semicolon behind it
+	more   string // further tags, each with a semicolon after it
 	algo   string // a=, if not that of the key
 }
 

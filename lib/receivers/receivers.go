@@ -1,6 +1,6 @@
-// Package receivers is what is known of the servers that receive people's mail:
-// whether their word can be pinned, under which authserv-id, and what they write.
-// The data stand in table.go and nowhere else.
+// Package receivers holds what is known about the servers that receive people's mail:
+// whether their verdict can be pinned, under which authserv-id, and what they write.
+// All the data stand in table.go.
 //
 // Invariant: a preset has an authserv-id, or says why it can't have one, or belongs
 // to software whose operator chooses the id; never two of these. Caveat: nothing
@@ -14,25 +14,25 @@ import (
 	"strings"
 )
 
-// Unchecked is the Checked of a preset against which nobody has run
-// scripts/probe-receiver.
-const Unchecked = "unchecked"
+// unchecked is the value of Checked until scripts/probe-receiver was run against the
+// receiver.
+const unchecked = "unchecked"
 
-// Receiver is a preset. All its texts are one line of printable ASCII.
+// Receiver is a preset. Each of its texts is one line of printable ASCII.
 type Receiver struct {
 	Name       string   // what pulse-authorize init --receiver is given
 	AuthservID string   // byte for byte as it is written; empty if there is no one id
-	Unpinnable string   // why its word can't be used; empty if it can
+	Unpinnable string   // why its verdict can't be used; empty if it can
 	Stamps     string   // what its field holds
 	Strips     string   // which forgeries it is known to remove
-	Inside     string   // what it leaves undone on mail of its own users, as set up by default; empty: nothing known
-	Checked    string   // when scripts/probe-receiver was last run against it: 2026-11-21, or Unchecked
+	Inside     string   // what its default setup leaves undone on mail of its own users; empty if nothing is known
+	Checked    string   // when scripts/probe-receiver was last run against it: 2026-11-21, or unchecked
 	Basis      string   // where Stamps and Unpinnable are known from
 	IMAP       []string // hosts at which its mail is read, lower case
 }
 
-// Yours reports whether the receiver is software that writes the id its operator
-// chose, so that no preset can know it.
+// Yours reports whether the receiver is software that writes an id chosen by its
+// operator, which no preset can know.
 func (r *Receiver) Yours() bool { return r.AuthservID == "" && r.Unpinnable == "" }
 
 // All returns the presets, sorted by name.
@@ -52,8 +52,8 @@ func ByName(name string) (Receiver, bool) {
 	return find(func(r *Receiver) bool { return r.Name == name })
 }
 
-// BySource returns the preset of the receiver whose IMAP server a message.source
-// names: imaps://user@host[:port]/MAILBOX.
+// BySource returns the preset of the receiver whose IMAP server is named in a
+// message.source, imaps://user@host[:port]/MAILBOX.
 func BySource(source string) (Receiver, bool) {
 	scheme, rest, _ := strings.Cut(source, "://")
 	if scheme != "imaps" && scheme != "imap" {

@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		if r.AuthservID != "" && (!address.Domain(r.AuthservID) || r.Unpinnable != "") {
 			t.Errorf("%s: authserv-id %q, and unpinnable %q", r.Name, r.AuthservID, r.Unpinnable)
 		}
-		if r.Checked != Unchecked {
+		if r.Checked != unchecked {
 			if _, err := time.Parse(time.DateOnly, r.Checked); err != nil {
 				t.Errorf("%s: checked: %v", r.Name, err)
 			}

@@ -1,8 +1,8 @@
 // Package taglist reads the tag-lists of DKIM and DMARC (RFC 6376 §3.2).
 //
-// Invariant: a list in hand holds each name once, printable ASCII and folding only,
-// and no more than 50 tags. Caveat: what a tag means, and which must be there, is
-// the caller's to know.
+// Invariant: a parsed list holds each name once, printable ASCII and folding only,
+// and no more than 50 tags. Caveat: it does not know what a tag means or which tags
+// must be there; the caller does.
 package taglist
 
 import (
@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Blanks is folding white space (RFC 6376 §2.8): CRLF only before SP or HTAB,
-// which Parse sees to.
+// Blanks holds the bytes of folding white space (RFC 6376 §2.8). Parse makes sure that
+// CRLF stands only before SP or HTAB.
 const Blanks = " \t\r\n"
 
-// Tag is one name=value. The value has no blanks at its ends.
+// Tag is one name=value. The value does not begin or end with blanks.
 type Tag struct{ Name, Value string }
 
 // List is a tag-list in the order of the text.
@@ -31,9 +31,8 @@ var (
 	errTagMany  = errors.New("it has more than 50 tags")
 )
 
-// Parse reads a tag-list. It is narrower than go-msgauth,
-// which takes every blank that Unicode knows for one. Empty tags, as in ";;", are
-// skipped by both.
+// Parse reads a tag-list. It is narrower than go-msgauth, which accepts every blank
+// that Unicode knows. Both skip empty tags, as in ";;".
 func Parse(s string) (List, error) {
 	if !tagBytes(s) {
 		return nil, errTagByte
@@ -59,7 +58,7 @@ func Parse(s string) (List, error) {
 	return list, nil
 }
 
-// tagBytes demands printable ASCII and folding.
+// tagBytes reports whether s is printable ASCII and folding.
 func tagBytes(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -75,7 +74,7 @@ func tagBytes(s string) bool {
 	return true
 }
 
-// tagName checks ALPHA *( ALPHA / DIGIT / "_" ).
+// tagName reports whether s is ALPHA *( ALPHA / DIGIT / "_" ).
 func tagName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -97,7 +96,7 @@ func (t List) Get(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Or returns the value of a tag, or what stands for it when it is absent.
+// Or returns the value of a tag, or absent if the tag is not there.
 func (t List) Or(name, absent string) string {
 	if value, ok := t.Get(name); ok {
 		return value
@@ -105,7 +104,7 @@ func (t List) Or(name, absent string) string {
 	return absent
 }
 
-// Elements returns the elements of a value that colons separate, without the blanks
+// Elements splits a value at its colons and returns the elements without the blanks
 // around them.
 func Elements(value string) []string {
 	names := strings.Split(value, ":")
