@@ -4,12 +4,11 @@ import (
 	"pulse/lib/record"
 )
 
-// DKIM is `message.dkim`: what pulse-fetch --dkim found out itself about the
-// signatures of a message (RFC 6376) and the DMARC record of its sender's domain
-// (RFC 7489).
+// DKIM is `message.dkim`: what pulse-fetch --dkim found out about the signatures of a
+// message (RFC 6376) and the DMARC record of its sender's domain (RFC 7489).
 type DKIM struct {
-	From       string      // domain of From that signatures were compared with; empty: none was looked at
-	Why        string      // why none was looked at; else empty
+	From       string      // domain of From that signatures were compared with; empty: no signature was looked at
+	Why        string      // why no signature was looked at; else empty
 	Signatures []Signature // in the order of the header, as many as were looked at
 	Omitted    int         // how many more there are
 	DMARC      DMARC       // zero unless a signature passed
@@ -18,11 +17,11 @@ type DKIM struct {
 // Verdict is what became of a signature, in the words of RFC 8601 §2.7.1.
 type Verdict string
 
-// The verdicts. Anything but Pass proves nothing.
+// The verdicts. Only DKIMPass proves anything.
 const (
 	DKIMPass      Verdict = "pass"      // good, and From, Subject and Date are signed
 	DKIMFail      Verdict = "fail"      // header or body is not what was signed
-	DKIMPolicy    Verdict = "policy"    // not accepted here, good or not
+	DKIMPolicy    Verdict = "policy"    // not accepted here, whether good or not
 	DKIMNeutral   Verdict = "neutral"   // can't be read, or is not by the sender's domain
 	DKIMTempError Verdict = "temperror" // DNS gave no answer
 	DKIMPermError Verdict = "permerror" // there is no key, or none that can be used
@@ -35,7 +34,7 @@ type Signature struct {
 	Selector  string // s=
 	Algorithm string // a=
 	Result    Verdict
-	Why       string   // what is wrong with it, for people
+	Why       string   // what is wrong with the signature, for people
 	Headers   []string // h= in lower case
 }
 
@@ -47,13 +46,13 @@ const (
 	DMARCFound     DMARCResult = "found"
 	DMARCNone      DMARCResult = "none"
 	DMARCTempError DMARCResult = "temperror" // DNS gave no answer
-	DMARCPermError DMARCResult = "permerror" // it can't be read, or there are several
+	DMARCPermError DMARCResult = "permerror" // the record can't be read, or there are several
 )
 
 // DMARC is the record that applies to the domain of From.
 type DMARC struct {
 	Result DMARCResult
-	Domain string // where it was found: that domain or a parent
+	Domain string // where the record was found: that domain or a parent
 	Policy string // none, quarantine or reject, as it applies to the domain of From
 	Strict bool   // adkim=s: only that very domain may sign for it
 }
@@ -104,7 +103,7 @@ func (d *DMARC) bytes() []byte {
 	return o.Bytes()
 }
 
-// decode keeps unknown verdicts: none but pass proves anything.
+// decode keeps unknown verdicts, because only pass proves anything.
 func (d *DKIM) decode(v record.Value) error {
 	return v.Each(func(name string, v record.Value) error {
 		switch name {

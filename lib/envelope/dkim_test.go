@@ -39,7 +39,7 @@ func TestDKIMRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzDKIM: what is read is written and read again without a change.
+// FuzzDKIM: a member that was read can be written and read again without a change.
 func FuzzDKIM(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"signatures":[]}`, `{"signatures":null}`, `[]`, `{"omitted":-1,"dmarc":{}}`, `{"dmarc":{"strict":"yes"}}`,

@@ -1,11 +1,11 @@
-// Package envelope is the `message` member of a record: what arrived, all of it
-// untrusted (pulse-record(5)). pulse-fetch writes it, every later stage reads it,
-// and this is the only place that knows its member names.
+// Package envelope holds the `message` member of a record: what arrived, all of it
+// untrusted (pulse-record(5)). pulse-fetch writes it, and every later stage reads it.
+// No other package knows its member names.
 //
-// Invariant: what Append writes, Decode accepts and gives back unchanged. Header
+// Invariant: Decode accepts what Append writes, and returns it unchanged. Header
 // fields stand in the order received, name and value as they came, so that a
 // forgery stays visible. Caveat: Decode leaves out Text, From and Subject, which
-// no decision may look at; Show decodes those for people and workers.
+// no decision may look at. Show decodes those for people and workers.
 package envelope
 
 import (
@@ -24,14 +24,14 @@ type Field struct {
 	Name, Value string
 }
 
-// Attachment is a part that was not emitted.
+// Attachment describes a part that was not emitted.
 type Attachment struct {
 	Name, Type string
 	Size       int64 // decoded bytes, as far as they were fetched
 }
 
-// Sender is who sent a message on a chat platform, by the platform's own account:
-// its server vouches for the numbers, where a mail's header is anybody's word.
+// Sender is the sender of a message on a chat platform, as the platform says. Its
+// server vouches for the numbers, whereas anyone can write a mail's header.
 type Sender struct {
 	ID        int64
 	Chat      int64 // 0, or ID itself: a conversation of two
@@ -56,7 +56,7 @@ type Message struct {
 	UIDValidity uint32    // IMAP only, else 0
 	ID          string    // Message-ID field, or Digest
 	Digest      string    // sha256: of the raw header block
-	Received    time.Time // by the source's own account; UTC
+	Received    time.Time // as the source says; UTC
 	Fetched     time.Time // UTC
 	Size        int64     // of the whole message, bytes
 	Headers     []Field
@@ -64,7 +64,7 @@ type Message struct {
 	Subject     string // decoded, for people
 	Text        string
 	Scope       Scope
-	Truncated   bool // Text is not all the text there is
+	Truncated   bool // Text is only the beginning of the text
 	Attachments []Attachment
 	Defects     []Defect
 	Sender      *Sender  // chat platforms only
@@ -242,7 +242,8 @@ func (m *Message) decodeHeaders(v record.Value) error {
 	return v.Pairs(func(name, value string) { m.Headers = append(m.Headers, Field{name, value}) })
 }
 
-// decodeDefects keeps unknown words: a defect of a later version still bars.
+// decodeDefects keeps unknown words, so that a defect of a later version still bars
+// verification.
 func (m *Message) decodeDefects(v record.Value) error {
 	return v.Elements(func(_ int, v record.Value) error {
 		s, err := v.String()

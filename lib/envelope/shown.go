@@ -6,8 +6,8 @@ import (
 	"pulse/lib/record"
 )
 
-// Shown is what people are shown of a message, and all that a worker is given of
-// it: no header fields, and nothing of how its sender was proven.
+// Shown is the part of a message that people are shown. A worker is given the same
+// part and nothing more: no header fields, and no evidence about its sender.
 type Shown struct {
 	Source, ID          string
 	Received            time.Time
@@ -18,7 +18,7 @@ type Shown struct {
 	Sender              *Sender // chat platforms only
 }
 
-// Show reads that part of the member.
+// Show decodes the part of the member that is shown.
 func Show(v record.Value) (Shown, error) {
 	var s Shown
 	return s, v.Each(s.field)
@@ -68,7 +68,7 @@ func (s *Shown) attachment(_ int, v record.Value) error {
 	return err
 }
 
-// Append appends the member's value as a worker is given it.
+// Append appends the member's value as workers are given it.
 func (s *Shown) Append(dst []byte) []byte {
 	var o record.Object
 	o.Str("source", s.Source)

@@ -7,8 +7,8 @@ import (
 	"pulse/lib/record"
 )
 
-// FuzzShown: no panic; what a worker is given is a member that reads as the same, and
-// gives the same bytes again.
+// FuzzShown: no panic; the member that a worker is given reads back equal, and is
+// written as the same bytes again.
 func FuzzShown(f *testing.F) {
 	f.Add([]byte(`{"source":"s","id":"<a@b>","received":"2026-11-21T07:00:00.5+02:00","from":"f","subject":"\ud83d\ude00\u202e","text":"a\u0000\r\n","scope":"full",` +
 		`"truncated":true,"attachments":[{"name":"n","type":"t","size":7,"x":{}}],"sender":{"id":1,"chat":-2,"bot":true,"x":[]},"headers":[["a","b"]],"x":null}`))

@@ -6,26 +6,26 @@ import (
 	"pulse/lib/record"
 )
 
-// Webhook is `message.webhook`: what pulse-fetch found of the signature of a
-// request. It holds the secret and sees the bytes; later stages do neither.
+// Webhook is `message.webhook`: what pulse-fetch found out about the signature of a
+// request. pulse-fetch holds the secret and sees the bytes; later stages do neither.
 type Webhook struct {
 	Result    WebhookResult
 	Why       string        // what is wrong, for people; else empty
 	Scheme    WebhookScheme // of the signature that was looked at, or empty
 	Timestamp time.Time     // as it was signed; zero where the scheme has none or Result is malformed
-	Type      string        // of the content, in lower case, by the sender's unsigned word; may be empty
+	Type      string        // of the content, in lower case; the sender says so, unsigned; may be empty
 }
 
 // WebhookResult is what became of a request's signature.
 type WebhookResult string
 
-// The results. Anything but WebhookPass proves nothing.
+// The results. Only WebhookPass proves anything.
 const (
 	WebhookPass      WebhookResult = "pass"
-	WebhookNone      WebhookResult = "none"      // it bears no signature
-	WebhookFail      WebhookResult = "fail"      // no secret makes the signature it bears
-	WebhookLate      WebhookResult = "late"      // good, but made at another time than it came
-	WebhookMalformed WebhookResult = "malformed" // it can't be read
+	WebhookNone      WebhookResult = "none"      // the request bears no signature
+	WebhookFail      WebhookResult = "fail"      // no secret makes the signature that it bears
+	WebhookLate      WebhookResult = "late"      // good, but signed at another time than it arrived
+	WebhookMalformed WebhookResult = "malformed" // the request can't be read
 )
 
 // WebhookScheme is how a request is signed.
@@ -49,7 +49,7 @@ func (w *Webhook) bytes() []byte {
 	return o.Bytes()
 }
 
-// field keeps unknown results: none but pass proves anything.
+// field keeps unknown results, because only pass proves anything.
 func (w *Webhook) field(name string, v record.Value) error {
 	switch name {
 	case "result":

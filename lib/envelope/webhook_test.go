@@ -21,7 +21,7 @@ func TestWebhookRoundTrip(t *testing.T) {
 	}
 }
 
-// A later version's result is kept as it is; of the wrong type it is an error.
+// A later version's result is kept as it is; a result of the wrong type is an error.
 func TestWebhookDecode(t *testing.T) {
 	m, err := decodeMessage([]byte(`{"message":{"webhook":{"result":"PASS","new":[1]}}}`))
 	if err != nil || m.Webhook.Result == WebhookPass || m.Webhook.Result != "PASS" {
@@ -29,7 +29,7 @@ func TestWebhookDecode(t *testing.T) {
 	}
 	for _, bad := range []string{`true`, `{"result":true}`, `{"result":"pass","result":"pass"}`, `{"timestamp":1}`} {
 		if _, err := decodeMessage([]byte(`{"message":{"webhook":` + bad + `}}`)); err == nil {
-			t.Errorf("%s is taken", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
