@@ -3,11 +3,11 @@ package policy
 import "strings"
 
 // Interpreter reports whether a program with this base name runs other programs, or
-// what an argument or its input says, so that listing it would list everything. A
-// version behind the name (python3.11) does not matter.
+// commands from its arguments or input. To list such a program would be to list every
+// program. A version after the name (python3.11) does not matter.
 //
-// The list can't be complete: programs grow options. Who has to be sure leaves
-// exec.mode at deny.
+// The list can't be complete, because programs grow options. If you have to be certain,
+// leave exec.mode at deny.
 func Interpreter(base string) bool {
 	base = strings.ToLower(base)
 	if _, tool, ok := strings.Cut(base, "-linux-gnu-"); ok {
@@ -18,8 +18,9 @@ func Interpreter(base string) bool {
 		strings.HasPrefix(base, "ld-") || strings.HasPrefix(base, "ld.so")
 }
 
-// versioned returns what stands before the version of a name that has more behind it,
-// such as perl5.36-x86_64-linux-gnu; nothing if that is too short to mean anything.
+// versioned returns the part of a name before its version, for names that go on after
+// the version, such as perl5.36-x86_64-linux-gnu. It returns nothing if that part is too
+// short to mean anything.
 func versioned(base string) string {
 	i := strings.IndexAny(base, "0123456789")
 	if i < 3 {

@@ -7,15 +7,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// known reports whether the file type has the key, byte for byte. The library
-// would take Owners for owners, and where both stand, either.
+// known reports whether the file type has the key, byte for byte. The library would
+// take Owners for owners, or either of them if both are there.
 func known(key toml.Key) bool {
 	_, ok := typeOf(key)
 	return ok
 }
 
-// isMap reports whether the key is a table with keys of the user's choice. The
-// library leaves such a map as it is when the value is something else.
+// isMap reports whether the key is a table whose keys the user chooses. If its value is
+// something else, the library silently leaves such a map empty.
 func isMap(key toml.Key) bool {
 	t, ok := typeOf(key)
 	return ok && t.Kind() == reflect.Map
@@ -54,9 +54,8 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 
 func path(key toml.Key) string { return strings.Join(key, ".") }
 
-// index finds the lines on which keys and tables stand: the library keeps them to
-// itself. It is used for messages only; a line inside a multi-line string may
-// mislead it.
+// index finds the lines on which keys and tables stand, because the library does not
+// tell. It serves messages only; a line inside a multi-line string may mislead it.
 func index(text string) map[string][]int {
 	lines := map[string][]int{}
 	table := ""

@@ -14,11 +14,11 @@ import (
 	"pulse/lib/terms"
 )
 
-// ErrInvalid is the class of every error of Parse.
-var ErrInvalid = errors.New("invalid policy")
+// errInvalid is the sentinel of every error of Parse.
+var errInvalid = errors.New("invalid policy")
 
-// file is the policy file as TOML sees it. A pointer or nil tells an absent key
-// from an empty one.
+// file is the policy file as TOML sees it. A nil pointer or slice means that the key is
+// absent, which is not the same as empty.
 type file struct {
 	AuthservID      *string           `toml:"authserv_id"`
 	Owners          []string          `toml:"owners"`
@@ -113,7 +113,7 @@ type chatTable struct {
 	AllowedSenders []int64 `toml:"allowed_senders"`
 }
 
-// Parse decodes and validates a policy file's bytes; name stands for the file in
+// Parse decodes and validates the bytes of a policy file. name stands for the file in
 // errors.
 func Parse(name string, b []byte) (*Policy, error) {
 	var f file
@@ -136,14 +136,14 @@ func Parse(name string, b []byte) (*Policy, error) {
 	return p, v.err
 }
 
-// validator turns the file into a policy; the first error stays.
+// validator turns the file into a policy and keeps the first error.
 type validator struct {
 	name  string
 	lines map[string][]int
 	err   error
 }
 
-// fail makes the error of the nth value of a key.
+// fail reports an error in the nth value of a key.
 func (v *validator) fail(key string, nth int, format string, args ...any) error {
 	where := v.name
 	if lines := v.lines[key]; len(lines) > 0 {
@@ -158,9 +158,9 @@ func (v *validator) fail(key string, nth int, format string, args ...any) error 
 
 type invalid struct{ error }
 
-func (e *invalid) Is(target error) bool { return target == ErrInvalid }
+func (e *invalid) Is(target error) bool { return target == errInvalid }
 
-// broken words an error of the TOML library as name:line: message.
+// broken returns an error of the TOML library in the form name:line: message.
 func (v *validator) broken(err error) error {
 	var p toml.ParseError
 	if errors.As(err, &p) {
@@ -188,7 +188,7 @@ func (v *validator) fill(p *Policy, f *file) {
 	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth)
 	for i := range f.AcceptUnsigned {
 		var word string
-		oneOf(v, &word, "accept_unsigned", &f.AcceptUnsigned[i], UnsignedFields...)
+		oneOf(v, &word, "accept_unsigned", &f.AcceptUnsigned[i], unsignedFields...)
 	}
 	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
@@ -408,7 +408,8 @@ func (v *validator) platforms(p *Policy, list []platformTable) {
 		out := Platform{Source: t.Source, OwnerIDs: t.OwnerIDs, AllowedIDs: t.AllowedIDs}
 		v.platform(&out, &t, i)
 		for _, c := range t.Chat {
-			out.Chats = append(out.Chats, Chat{c.ID, c.Enabled == nil || *c.Enabled, c.OpenGroup, c.RequireMention, c.AllowedSenders})
+			enabled := c.Enabled == nil || *c.Enabled
+			out.Chats = append(out.Chats, Chat{c.ID, enabled, c.OpenGroup, c.RequireMention, c.AllowedSenders})
 		}
 		p.Platforms = append(p.Platforms, out)
 	}

@@ -6,9 +6,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// platform checks the nth [[platform]], and fills in what webhooks have of their
-// own. Ids are numbers a platform gives out, and none gives out 0: it is what a
-// missing one is read as.
+// platform checks the nth [[platform]], and fills in what only webhooks have. Ids are
+// numbers that a platform assigns. No platform assigns 0, and a missing id is read as 0.
 func (v *validator) platform(p *Platform, t *platformTable, nth int) {
 	v.ids("owner_ids", t.OwnerIDs, nth)
 	v.ids("allowed_ids", t.AllowedIDs, nth)
@@ -45,8 +44,8 @@ func (v *validator) actions(p *Platform, t *platformTable, nth int) {
 	}
 }
 
-// webhook keeps the two kinds of platform apart: a request has no sender's number,
-// and who writes in a chat is trusted for his.
+// webhook keeps the two kinds of platform apart. A request has no sender's number, and
+// a sender in a chat is trusted for that number.
 func (v *validator) webhook(p *Platform, t *platformTable, nth int) {
 	switch {
 	case p.Source == WebhookPrefix || p.Source+":" == WebhookPrefix:

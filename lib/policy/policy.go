@@ -1,9 +1,9 @@
-// Package policy is the policy file, decoded and validated (pulse-policy(5)). It
-// decides nothing.
+// Package policy decodes and validates the policy file (pulse-policy(5)). It decides
+// nothing.
 //
-// Invariant: a Policy in hand is valid; a file with an unknown key, a wrong type
-// or a value out of range gives none, and the error names file and line. Caveat:
-// keys are matched byte for byte, though the TOML library would fold case.
+// Invariant: a Policy that Parse returns is valid. For a file with an unknown key, a
+// wrong type or a value out of range there is no Policy, and the error names file and
+// line. Caveat: keys are matched byte for byte, though the TOML library would fold case.
 package policy
 
 import (
@@ -35,16 +35,16 @@ type Evidence string
 // The values of evidence.
 const (
 	ByAuthRes Evidence = "authres" // the receiver's Authentication-Results
-	ByDKIM    Evidence = "dkim"    // our own verification
+	ByDKIM    Evidence = "dkim"    // pulse's own verification
 	ByBoth    Evidence = "both"
 )
 
-// UnsignedFields are the header fields that identity.unsigned can name.
-var UnsignedFields = []string{"To", "Cc", "Subject", "Date", "Message-ID"}
+// unsignedFields are the header fields that identity.unsigned can name.
+var unsignedFields = []string{"To", "Cc", "Subject", "Date", "Message-ID"}
 
 // Policy is a valid policy file.
 type Policy struct {
-	Name   string // of the file, for messages
+	Name   string // name of the file, for messages
 	Digest string // "sha256:" and the hex digest of the file's bytes
 
 	AuthservID      string
@@ -56,7 +56,7 @@ type Policy struct {
 	MaxAge          time.Duration // 0: not checked
 	DKIMAlignment   Alignment
 	Evidence        Evidence
-	AcceptUnsigned  []string // of UnsignedFields: believed although no signature covers them
+	AcceptUnsigned  []string // of unsignedFields: believed although no signature covers them
 	DefaultAction   terms.Action
 	ActionRules     []ActionRule
 	Matrix          map[terms.Trust]Row // all trust levels
@@ -81,7 +81,7 @@ type ActionRule struct {
 	Action terms.Action
 }
 
-// Row is a row of the matrix; an action it does not name is rejected.
+// Row is a row of the matrix. An action that it does not name is rejected.
 type Row map[terms.Action]terms.Outcome
 
 // Limits is [limits].
@@ -131,22 +131,22 @@ type Program struct {
 // Approval is [approval].
 type Approval struct {
 	Require        string // terminal, user or signature
-	AllowedSigners string // absolute; set where Require is signature
-	Ledger         string // absolute: of the signatures that were spent
-	ApproverGroup  string // that a queue must have where Require is user; empty: any
+	AllowedSigners string // absolute path; set where Require is signature
+	Ledger         string // absolute path of the ledger of spent signatures
+	ApproverGroup  string // the group that a queue must have where Require is user; empty: any
 }
 
-// Platform is a source whose sender ids its server vouches for, or a spool of
-// requests, each of which its signature vouches for.
+// Platform is a source whose server vouches for sender ids, or a spool of HTTP
+// requests, each of which is vouched for by its signature.
 type Platform struct {
 	Source               string
 	OwnerIDs, AllowedIDs []int64
 	Chats                []Chat
-	Trust                terms.Trust    // webhooks only: of whoever has the secret
-	Actions              []terms.Action // what may be asked for; nil: whatever the matrix lets
+	Trust                terms.Trust    // webhooks only: the trust in a holder of the secret
+	Actions              []terms.Action // what may be asked for; nil: whatever the matrix allows
 }
 
-// WebhookPrefix begins message.source of HTTP requests, and platform.source of theirs.
+// WebhookPrefix begins message.source of HTTP requests, and platform.source for them.
 const WebhookPrefix = "webhook:"
 
 // Webhook reports whether the platform is a spool of requests.
@@ -156,13 +156,13 @@ func (pl *Platform) Webhook() bool { return strings.HasPrefix(pl.Source, Webhook
 type Chat struct {
 	ID             int64
 	Enabled        bool
-	OpenGroup      bool    // everybody in it may ask, as a listed external
+	OpenGroup      bool    // every member may ask, as a listed external sender
 	RequireMention bool    // only messages that address the agent count
-	AllowedSenders []int64 // who may ask in it, besides the platform's allowed_ids
+	AllowedSenders []int64 // senders that may ask in it, besides the platform's allowed_ids
 }
 
-// Default returns what applies where a policy file is silent. It names no owner
-// and no receiver, so nobody is verified under it.
+// Default returns the policy that applies where a policy file is silent. It names no
+// owner and no receiver, so no sender is verified under it.
 func Default() *Policy {
 	return &Policy{
 		MaxAge:        48 * time.Hour,
@@ -207,7 +207,7 @@ func defaultMatrix() map[terms.Trust]Row {
 	}
 }
 
-// Outcome returns what the row says of an action.
+// Outcome returns the row's outcome for an action.
 func (r Row) Outcome(a terms.Action) terms.Outcome {
 	if o, ok := r[a]; ok {
 		return o
@@ -226,7 +226,7 @@ func (p *Policy) Pin(source string) (id string, ok bool) {
 	return p.AuthservID, len(p.Receivers) == 0 && p.AuthservID != ""
 }
 
-// Platform returns the platform that a source is declared to be, or nil.
+// Platform returns the [[platform]] that declares a source, or nil.
 func (p *Policy) Platform(source string) *Platform {
 	for i := range p.Platforms {
 		if p.Platforms[i].Source == source {
@@ -236,12 +236,12 @@ func (p *Policy) Platform(source string) *Platform {
 	return nil
 }
 
-// ByRecipient reports whether an [[action]] goes by To and Cc.
+// ByRecipient reports whether any [[action]] depends on To and Cc.
 func (p *Policy) ByRecipient() bool {
 	return slices.ContainsFunc(p.ActionRules, func(r ActionRule) bool { return r.To != "" })
 }
 
-// Relies reports whether what the policy decides hangs on a header field.
+// Relies reports whether decisions under the policy depend on a header field.
 func (p *Policy) Relies(field string) bool {
 	switch field {
 	case "To", "Cc":
@@ -264,7 +264,7 @@ func Match(pattern, s string) bool {
 		case i < len(pattern) && pattern[i] == s[j]:
 			i++
 			j++
-		case star >= 0: // let the last star take one byte more
+		case star >= 0: // let the last star match one more byte
 			mark++
 			i, j = star+1, mark
 		default:

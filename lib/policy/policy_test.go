@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 		{"[exec]\nmode = \"allow\"", "p:2: exec.mode: allow is none of deny, allowlist, full"},
 	} {
 		_, err := Parse("p", []byte(c.text))
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) || !errors.Is(err, ErrInvalid) {
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || !errors.Is(err, errInvalid) {
 			t.Errorf("%q:\n got %v\nwant %s…", c.text, err, c.want)
 		}
 	}

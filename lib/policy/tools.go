@@ -16,8 +16,8 @@ var (
 	levels   = []string{"open", "owner_only", "approval_required"}
 )
 
-// ToolName reports whether s is the name of a tool: a to z, digits and ._-:/, so
-// that no two names differ by case alone.
+// ToolName reports whether s is the name of a tool: a to z, digits and ._-:/. There are
+// no capitals, so that no two names differ by case alone.
 func ToolName(s string) bool {
 	return s != "" && len(s) <= maxTool && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789._-:/") == ""
 }
@@ -59,8 +59,8 @@ func (v *validator) toolGlobs(key string, list ...string) {
 	}
 }
 
-// programs checks every [[exec.allow]]. Whatever can start another program, or runs
-// what an argument says, would make an allowlist of one an allowlist of all.
+// programs checks every [[exec.allow]]. A listed program that starts others, or runs
+// commands from its arguments, would make an allowlist of one an allowlist of all.
 func (v *validator) programs(p *Policy, list []programTable) {
 	const key = "exec.allow"
 	for i, t := range list {
@@ -69,15 +69,17 @@ func (v *validator) programs(p *Policy, list []programTable) {
 		case !isPath(t.Program):
 			v.fail(key, i, "program %s: want an absolute path, without . and ..", t.Program)
 		case Interpreter(filepath.Base(t.Program)):
-			v.fail(key, i, "program %s: an interpreter or wrapper runs whatever its arguments say; name the program itself, or set exec.mode", t.Program)
+			v.fail(key, i, "program %s: an interpreter or wrapper runs whatever its arguments say; "+
+				"name the program itself, or set exec.mode", t.Program)
 		case len(t.SHA256) != 64 || strings.Trim(t.SHA256, "0123456789abcdef") != "":
-			v.fail(key, i, "sha256 of %s: want 64 hex digits in lower case, as of sha256sum", t.Program)
+			v.fail(key, i, "sha256 of %s: want 64 hex digits in lower case, as sha256sum prints them", t.Program)
 		case filepath.Base(t.Program) == "git":
 			v.git(key, i, t.Args)
 		}
 		for _, glob := range t.Args {
 			if strings.Contains(glob, "**") || strings.IndexFunc(glob, isControl) >= 0 {
-				v.fail(key, i, "args of %s: %s: want a glob in which * stands for anything but a slash, without controls", t.Program, glob)
+				v.fail(key, i, "args of %s: %s: want a glob in which * stands for anything but a slash, without controls",
+					t.Program, glob)
 			}
 		}
 		if t.Dir != nil {
@@ -91,8 +93,9 @@ func (v *validator) programs(p *Policy, list []programTable) {
 	}
 }
 
-// git refuses what makes git start something else: an option before the subcommand
-// (-c, -C, --exec-path), an option that is left open, and one that names a program.
+// git refuses arguments that can make git start another program: an option before the
+// subcommand (-c, -C, --exec-path), an option with a glob in its name, and an option
+// that names a program.
 func (v *validator) git(key string, nth int, args []string) {
 	if len(args) == 0 || args[0] == "" || strings.ContainsAny(args[0], "*-") || runsPrograms[args[0]] {
 		v.fail(key, nth, "args of git: the first has to be a subcommand, written out, that starts no other program")
@@ -106,15 +109,15 @@ func (v *validator) git(key string, nth int, args []string) {
 	}
 }
 
-// runsPrograms are git's subcommands, besides those with a hyphen, that run what
-// their arguments or settings say.
+// runsPrograms are the subcommands of git, besides those with a hyphen, that run
+// programs named in their arguments or settings.
 var runsPrograms = map[string]bool{
 	"bisect": true, "config": true, "difftool": true, "mergetool": true, "rebase": true, "submodule": true,
 	"clone": true, "fetch": true, "pull": true, "push": true, "archive": true, "grep": true, "hook": true, "maintenance": true,
 }
 
-// gitOption reports whether an option of a subcommand names a program, or may be the
-// beginning of the name of one: git takes options that are cut short.
+// gitOption reports whether an option of a subcommand names a program, or may be short
+// for one that does, because git accepts abbreviated options.
 func gitOption(name string) bool {
 	if !strings.HasPrefix(name, "--") {
 		return strings.HasPrefix(name, "-c") || strings.HasPrefix(name, "-x") || strings.HasPrefix(name, "-O")

@@ -61,7 +61,7 @@ func TestProgramsRefused(t *testing.T) {
 	}
 }
 
-// What runs whatever it is told is refused by name, with any version behind it.
+// A program that runs other programs is refused by name, with any version after it.
 func TestInterpreters(t *testing.T) {
 	for _, name := range strings.Fields(`sh bash dash zsh BASH bash-static env xargs nice timeout sudo doas su ssh find awk mawk perl perl5.36.0
 		python python3 python3.11 ruby3.1 node node22 nodejs lua5.4 tclsh8.6 tar rsync vim vim.basic less man make docker systemd-run gdb strace
@@ -76,7 +76,7 @@ func TestInterpreters(t *testing.T) {
 	}
 	for _, name := range strings.Fields("ls cat cp date report git shred showme enveloper pythonic sha256sum b2sum v4l2-ctl x86_64-linux-gnu-readelf") {
 		if Interpreter(name) {
-			t.Errorf("%s is taken for one", name)
+			t.Errorf("%s counts as an interpreter", name)
 		}
 	}
 }

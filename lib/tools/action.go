@@ -11,15 +11,15 @@ import (
 type Binding struct {
 	Tool   string // a glob
 	Action terms.Action
-	Only   bool // this action, and no stronger one either: what carries it out goes by the tool
+	Only   bool // not a stronger action either, because the worker goes by the tool
 }
 
-// Bindings are those that no policy loosens. A tool that neither they nor tools.action
-// of the policy bind may do anything, and so counts as running code.
+// Bindings are the bindings that no policy can loosen. A tool without a binding, here or
+// in tools.action of the policy, may do anything, and so counts as running code.
 var Bindings = []Binding{
 	{"calendar.read", terms.ReadPrivate, false},
 	{"draft", terms.WriteLocal, false},
-	{Exec, terms.CodeOrComputer, true},
+	{execTool, terms.CodeOrComputer, true},
 	{"fs.edit", terms.WriteLocal, false},
 	{"fs.list", terms.ReadPrivate, false},
 	{"fs.read", terms.ReadPrivate, false},
@@ -34,11 +34,11 @@ var Bindings = []Binding{
 	{"web.search", terms.ReadPublic, false},
 }
 
-// Draft is the tool that leaves a mail to be sent by a person: its targets are judged as
-// if it were sent.
+// Draft is the tool that writes a mail for a person to send. Its targets are judged as
+// if the mail were sent.
 const Draft = "mail.draft"
 
-// builtinAction returns the binding of a tool that no policy loosens, or nil.
+// builtinAction returns the tool's binding in Bindings, or nil.
 func builtinAction(tool string) *Binding {
 	for i := range Bindings {
 		if policy.Match(Bindings[i].Tool, tool) {
@@ -48,8 +48,8 @@ func builtinAction(tool string) *Binding {
 	return nil
 }
 
-// Action returns the weakest action that a request naming a tool may have: of all
-// bindings that match, the strongest.
+// Action returns the weakest action that a request naming a tool may have: the strongest
+// among all bindings that match.
 func Action(p *policy.Policy, tool string) terms.Action {
 	strongest := -1
 	if b := builtinAction(tool); b != nil {
@@ -66,8 +66,8 @@ func Action(p *policy.Policy, tool string) terms.Action {
 	return terms.Actions[strongest]
 }
 
-// fits reports whether a request that names the tool may have the action: none that is
-// weaker than what the tool does, or it would need nobody's yes.
+// fits reports whether a request that names the tool may have the action. An action
+// weaker than what the tool does is refused, or it could start without a person's yes.
 func fits(p *policy.Policy, tool string, action terms.Action) bool {
 	if b := builtinAction(tool); b != nil && b.Only && action != b.Action {
 		return false
@@ -77,8 +77,8 @@ func fits(p *policy.Policy, tool string, action terms.Action) bool {
 
 func strength(a terms.Action) int { return slices.Index(terms.Actions, a) }
 
-// Looser returns the built-in bindings that an entry of tools.action is weaker than, and
-// so does not change.
+// Looser returns the built-in bindings that an entry of tools.action can't change,
+// because the entry is weaker.
 func Looser(glob string, action terms.Action) (kept []Binding) {
 	for _, b := range Bindings {
 		if policy.Match(glob, b.Tool) && strength(action) < strength(b.Action) {

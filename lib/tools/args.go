@@ -17,7 +17,7 @@ func has(args record.Value, name string) bool {
 	return found
 }
 
-// each walks through args; nothing but an object has members.
+// each calls fn for each member of args. Anything other than an object has none.
 func each(args record.Value, fn func(name string, v record.Value) error) error {
 	if args == "" || args[0] != '{' {
 		return nil

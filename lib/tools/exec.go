@@ -11,8 +11,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// call is the args of exec: all that there is to a start, for there is no environment
-// and no standard input in it.
+// call holds the args of exec. They describe the start completely, because it has
+// neither an environment nor standard input.
 type call struct {
 	argv []string
 	dir  string
@@ -20,8 +20,8 @@ type call struct {
 
 var errCall = errors.New("not a call")
 
-// decodeCall reads the args of exec. Nothing else may be in them, or who carries it
-// out might make something of it.
+// decodeCall reads the args of exec. It refuses any other member, because the worker
+// might act on it.
 func decodeCall(args record.Value) (c call, err error) {
 	err = each(args, func(name string, v record.Value) error {
 		switch name {
@@ -39,20 +39,20 @@ func decodeCall(args record.Value) (c call, err error) {
 	return c, err
 }
 
-// judgeExec judges the start of a program, in a mode that is not deny. That it passes
-// does not start it: code_or_computer always needs a person.
+// judgeExec judges the start of a program where exec.mode is not deny. Passing does not
+// start the program, because code_or_computer always needs a person.
 func judgeExec(p *policy.Policy, r *request.Request, world World) Verdict {
 	if r.Action != terms.CodeOrComputer {
-		return reject("exec", BadArguments, "exec is %s, and never %s", terms.CodeOrComputer, r.Action)
+		return reject("exec", badArguments, "exec is %s, and never %s", terms.CodeOrComputer, r.Action)
 	}
 	c, err := decodeCall(r.Args)
 	if err != nil {
-		return reject("exec", BadArguments, "exec needs the args argv and dir, and nothing else")
+		return reject("exec", badArguments, "exec needs the args argv and dir, and nothing else")
 	}
 	if p.Exec.Mode == "full" {
 		return pass
 	}
-	v := reject("exec.allow", ExecNotListed, "no [[exec.allow]] has this program with these arguments")
+	v := reject("exec.allow", execNotListed, "no [[exec.allow]] has this program with these arguments")
 	for i := range p.Exec.Allow {
 		a := &p.Exec.Allow[i]
 		if c.argv[0] != a.Path || !matchArgs(a.Args, c.argv[1:]) {
@@ -65,39 +65,40 @@ func judgeExec(p *policy.Policy, r *request.Request, world World) Verdict {
 	return v
 }
 
-// judgeProgram judges what a matching [[exec.allow]] binds besides the arguments.
+// judgeProgram judges a call by what a matching [[exec.allow]] demands besides the
+// arguments.
 func judgeProgram(p *policy.Policy, a *policy.Program, c *call, world World) Verdict {
 	const rule = "exec.allow"
 	if a.Dir != "" && c.dir != a.Dir {
-		return reject(rule, ExecNotListed, "%s may be started in %s only", a.Path, a.Dir)
+		return reject(rule, execNotListed, "%s may be started in %s only", a.Path, a.Dir)
 	}
-	if a.Dir == "" { // then there is a workspace, or the policy were not valid
+	if a.Dir == "" { // a valid policy has a workspace then
 		if err := world.Dir(p.Exec.Workspace, c.dir); err != nil {
-			return reject(rule, PathRefused, "%v", err)
+			return reject(rule, pathRefused, "%v", err)
 		}
 	}
 	file, err := world.Program(a.Path)
 	switch {
 	case err != nil:
-		return reject(rule, ProgramRefused, "%v", err)
+		return reject(rule, programRefused, "%v", err)
 	case file.Interpreter != "":
-		return reject(rule, ProgramRefused, "%s is %s: it runs whatever its arguments say", a.Path, file.Interpreter)
+		return reject(rule, programRefused, "%s is %s: it runs whatever its arguments say", a.Path, file.Interpreter)
 	case file.SHA256 != a.SHA256:
-		return reject(rule, ProgramRefused, "%s is not the file whose sha256 the policy has", a.Path)
+		return reject(rule, programRefused, "%s is not the file whose sha256 the policy has", a.Path)
 	}
 	return pass
 }
 
-// matchArgs reports whether arguments match globs, one by one.
+// matchArgs reports whether each argument matches its glob.
 func matchArgs(globs, args []string) bool {
-	return slices.EqualFunc(globs, args, MatchArg)
+	return slices.EqualFunc(globs, args, matchArg)
 }
 
-// MatchArg reports whether an argument matches a glob, in which * stands for any bytes
-// but a slash. What a program might take for more than a value must be in the glob as
-// well: an argument that begins with -, + or @ matches only a glob that begins alike,
-// and one that goes up by .. only itself.
-func MatchArg(glob, arg string) bool {
+// matchArg reports whether an argument matches a glob, in which * stands for any bytes
+// except a slash. If a program might take the argument for more than a value, the glob
+// must say so too. An argument that begins with -, + or @ matches only a glob that begins
+// with the same byte, and one that goes up by .. matches only a glob without a star.
+func matchArg(glob, arg string) bool {
 	if !strings.Contains(glob, "*") {
 		return glob == arg
 	}

@@ -9,29 +9,29 @@ import (
 	"pulse/lib/terms"
 )
 
-// Reason is why a tool may not do what it should: a closed list in
-// pulse-authorize(1).
+// Reason says why a tool may not do what the request asks. pulse-authorize(1) has the
+// closed list.
 type Reason string
 
 // The reasons.
 const (
 	NeedsPerson    Reason = "tool_needs_person"
-	NotAllowed     Reason = "tool_not_allowed"
-	NotOwner       Reason = "tool_owner_only"
-	BadArguments   Reason = "tool_bad_arguments"
-	NoWorkspace    Reason = "no_workspace"
-	PathRefused    Reason = "path_refused"
-	ExecDenied     Reason = "exec_denied"
-	ExecNotListed  Reason = "exec_not_listed"
-	ProgramRefused Reason = "program_refused"
+	notAllowed     Reason = "tool_not_allowed"
+	notOwner       Reason = "tool_owner_only"
+	badArguments   Reason = "tool_bad_arguments"
+	noWorkspace    Reason = "no_workspace"
+	pathRefused    Reason = "path_refused"
+	execDenied     Reason = "exec_denied"
+	execNotListed  Reason = "exec_not_listed"
+	programRefused Reason = "program_refused"
 )
 
-// OfTheWorld reports whether what was found on the machine is the reason, and not the
-// policy or the request: it may be otherwise the next time.
-func (r Reason) OfTheWorld() bool { return r == PathRefused || r == ProgramRefused }
+// OfTheWorld reports whether the reason lies in the state of the machine, and not in the
+// policy or the request. The next judgement may differ.
+func (r Reason) OfTheWorld() bool { return r == pathRefused || r == programRefused }
 
-// World is what is judged besides policy and request. What it can't tell is an error,
-// and an error is a no.
+// World looks at the machine, which is judged besides policy and request. If it can't
+// tell, it returns an error, and an error rejects.
 type World interface {
 	// Path returns nil if name is a file or a directory inside the workspace, or
 	// could be made there.
@@ -45,13 +45,13 @@ type World interface {
 // Program is a file that can be started.
 type Program struct {
 	SHA256      string // in hex
-	Interpreter string // what it is, under whatever name it lies there, or empty
+	Interpreter string // what interpreter or wrapper it is, under any name; empty if none
 	Script      bool   // another program reads it
 }
 
-// Verdict is what the rules for tools make of a request.
+// Verdict is the judgement on a request by the rules for tools.
 type Verdict struct {
-	Outcome terms.Outcome // Allow: they leave it to the matrix; else Confirm or Reject
+	Outcome terms.Outcome // Allow: the matrix decides; else Confirm or Reject
 	Rule    string
 	Reason  Reason
 	Why     string
@@ -65,17 +65,16 @@ func reject(rule string, r Reason, format string, args ...any) Verdict {
 
 func (v Verdict) rejects() bool { return v.Outcome == terms.Reject }
 
-// Judge judges the request of an effect whose chain began with a sender of this
-// trust. A request without a tool passes, but for one to run code that has an argv:
-// that is exec, whatever it calls itself. world may be nil, and then what needs it is
-// rejected.
+// Judge judges the request of an effect whose chain began with a sender of this trust.
+// A request without a tool passes, except a request to run code that has an argv, which
+// is exec whatever it is called. If world is nil, a request that needs it is rejected.
 func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World) Verdict {
 	if r == nil {
 		return pass
 	}
 	tool := r.Tool
 	if tool == "" && r.Action == terms.CodeOrComputer && has(r.Args, "argv") {
-		tool = Exec
+		tool = execTool
 	}
 	if tool == "" {
 		return pass
@@ -88,23 +87,27 @@ func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World)
 	}
 	owner, person := Level(p, tool)
 	if owner && !Owner(trust) {
-		return reject("tools.level", NotOwner, "only the owner may have %s used, and %s is not proven to be that", tool, trust)
+		return reject("tools.level", notOwner,
+			"only the owner may have %s used, and %s is not proven to be that", tool, trust)
 	}
-	if tool != Exec && !fits(p, tool, r.Action) {
-		return reject("tools.action", NotAllowed, "%s is a tool for %s, and not for %s", tool, Action(p, tool), r.Action)
+	if tool != execTool && !fits(p, tool, r.Action) {
+		return reject("tools.action", notAllowed,
+			"%s is a tool for %s, and not for %s", tool, Action(p, tool), r.Action)
 	}
-	if tool == Exec {
+	if tool == execTool {
 		if v := judgeExec(p, r, world); v.rejects() {
 			return v
 		}
 	} else if r.Action == terms.CodeOrComputer && has(r.Args, "argv") {
-		return reject("tools", BadArguments, "%s has an argv, and to start a program the tool is %s", tool, Exec)
+		return reject("tools", badArguments,
+			"%s has an argv, and to start a program the tool is %s", tool, execTool)
 	}
 	if v := judgePaths(p, tool, r.Args, world); v.rejects() {
 		return v
 	}
 	if person {
-		return Verdict{terms.Confirm, "tools.level", NeedsPerson, fmt.Sprintf("what is done through %s needs a person's yes", tool)}
+		return Verdict{terms.Confirm, "tools.level", NeedsPerson,
+			fmt.Sprintf("what is done through %s needs a person's yes", tool)}
 	}
 	return pass
 }
@@ -114,48 +117,50 @@ func seen(p *policy.Policy, tool string, action terms.Action) Verdict {
 	visible, rule := Visible(p, tool)
 	if rule == "builtin" && action != terms.WriteLocal {
 		if visible, rule = listed(p, tool); !visible {
-			return reject(rule, NotAllowed, "%s without %s is no tool that the agent may use", tool, terms.WriteLocal)
+			return reject(rule, notAllowed, "%s without %s is not a tool that the agent may use", tool, terms.WriteLocal)
 		}
 	}
 	switch {
 	case visible:
 		return pass
 	case rule == "exec.mode":
-		return reject(rule, ExecDenied, "exec.mode is deny: no programs")
+		return reject(rule, execDenied, "exec.mode is deny: no programs")
 	case rule == "tools":
-		return reject(rule, NotAllowed, "%s is not the name of a tool: lower case, digits and ._-:/", tool)
+		return reject(rule, notAllowed, "%s is not the name of a tool: lower case, digits and ._-:/", tool)
 	case rule == "tools.deny":
-		return reject(rule, NotAllowed, "tools.deny has %s", tool)
+		return reject(rule, notAllowed, "tools.deny has %s", tool)
 	}
-	return reject(rule, NotAllowed, "neither the profile %s nor tools.allow has %s", p.Tools.Profile, tool)
+	return reject(rule, notAllowed, "neither the profile %s nor tools.allow has %s", p.Tools.Profile, tool)
 }
 
-// maxPaths bounds the paths of one request: they are looked at while the queue is locked.
+// maxPaths bounds the paths of one request, because they are looked at while the queue is
+// locked.
 const maxPaths = 100
 
-// judgePaths judges the args that are paths. A tool that has such args must name at
-// least one of them, or nobody knows what it touches.
+// judgePaths judges the args that are paths. A request for a tool that has such args
+// must give at least one path, or what it touches is unknown.
 func judgePaths(p *policy.Policy, tool string, args record.Value, world World) Verdict {
 	declared, rule := paths(p, tool)
 	if len(declared) == 0 {
 		return pass
 	}
 	if p.Exec.Workspace == "" {
-		return reject("exec.workspace", NoWorkspace, "%s uses paths, and there is no workspace", tool)
+		return reject("exec.workspace", noWorkspace, "%s uses paths, and there is no workspace", tool)
 	}
 	given, ok := values(args, declared)
 	if !ok || len(given) == 0 || len(given) > maxPaths {
-		return reject(rule, BadArguments, "%s needs a path, or a list of at most %d paths, in its args %s", tool, maxPaths, list(declared))
+		return reject(rule, badArguments,
+			"%s needs a path, or a list of at most %d paths, in its args %s", tool, maxPaths, list(declared))
 	}
 	for _, name := range given {
 		if err := world.Path(p.Exec.Workspace, name); err != nil {
-			return reject(rule, PathRefused, "%v", err)
+			return reject(rule, pathRefused, "%v", err)
 		}
 	}
 	return pass
 }
 
-// blind is the world to who can't look at it.
+// blind is the World of a caller that can't look at the machine.
 type blind struct{}
 
 var errBlind = fmt.Errorf("nothing here can look at files")

@@ -1,9 +1,9 @@
 // Package tools judges what an effect that names a tool may do: the tool itself, its
 // level, the program it would start and the paths it would touch (pulse-policy(5)).
 //
-// Invariant: a judgement can only tighten what the matrix says; what a rule can't be
-// checked against is rejected. Caveat: it judges the request, not the worker that
-// carries it out, which has to use these bytes and no others.
+// Invariant: a judgement can only tighten what the matrix says. A request that can't be
+// checked against a rule is rejected. Caveat: it judges the request, not the worker that
+// carries it out, which has to use exactly the bytes of the request.
 package tools
 
 import (
@@ -14,17 +14,17 @@ import (
 	"pulse/lib/terms"
 )
 
-// Exec is the tool that starts programs.
-const Exec = "exec"
+// execTool is the tool that starts programs.
+const execTool = "exec"
 
-// The levels of a tool. All that match it apply.
+// The levels of a tool. Every level whose glob matches the tool applies.
 const (
 	open      = "open"
 	ownerOnly = "owner_only"
 	approval  = "approval_required"
 )
 
-// Profile is what agents may see unless the policy denies it.
+// Profile is a set of tools that agents may see unless the policy denies them.
 type Profile struct {
 	Name  string
 	Tools []string // globs
@@ -35,9 +35,9 @@ var minimal = []string{"fs.list", "fs.read", "fs.search"}
 var standard = append(minimal[:len(minimal):len(minimal)],
 	"fs.edit", "fs.write", "calendar.read", "mail.draft", "mail.read", "mail.search", "mail.send", "web.fetch", "web.search")
 
-var coding = append(standard[:len(standard):len(standard)], "fs.*", Exec)
+var coding = append(standard[:len(standard):len(standard)], "fs.*", execTool)
 
-// Profiles lists the profiles, each with the tools of the one before.
+// Profiles lists the profiles. Each includes the tools of the one before it.
 var Profiles = []Profile{{"minimal", minimal}, {"standard", standard}, {"coding", coding}, {"full", []string{"*"}}}
 
 // builtin are the tools that pulse-queue carries out itself, as write_local. Every
@@ -54,8 +54,8 @@ func match(list []string, tool string) (glob string, ok bool) {
 	return "", false
 }
 
-// Visible reports whether an agent may see a tool, and by which rule. A tool that
-// only somebody more trusted may use is visible all the same; see Level.
+// Visible reports whether an agent may see a tool, and by which rule. A tool is visible
+// even if only a more trusted sender may have it used; see Level.
 func Visible(p *policy.Policy, tool string) (visible bool, rule string) {
 	if !policy.ToolName(tool) {
 		return false, "tools"
@@ -63,7 +63,7 @@ func Visible(p *policy.Policy, tool string) (visible bool, rule string) {
 	if _, ok := match(p.Tools.Deny, tool); ok {
 		return false, "tools.deny"
 	}
-	if tool == Exec && p.Exec.Mode == "deny" {
+	if tool == execTool && p.Exec.Mode == "deny" {
 		return false, "exec.mode"
 	}
 	if _, ok := match(builtin, tool); ok {
@@ -72,7 +72,7 @@ func Visible(p *policy.Policy, tool string) (visible bool, rule string) {
 	return listed(p, tool)
 }
 
-// listed reports whether allow or the profile has a tool.
+// listed reports whether tools.allow or the profile has a tool, and which.
 func listed(p *policy.Policy, tool string) (ok bool, rule string) {
 	if _, ok := match(p.Tools.Allow, tool); ok {
 		return true, "tools.allow"
@@ -85,8 +85,8 @@ func listed(p *policy.Policy, tool string) (ok bool, rule string) {
 	return ok, "tools.profile"
 }
 
-// Level returns what a tool demands: a sender that is the owner, a person's yes, or
-// neither. Of several globs that match, each can only add to it.
+// Level returns what a tool demands: the owner as sender, a person's yes, both or
+// neither. Every glob that matches can only add a demand.
 func Level(p *policy.Policy, tool string) (owner, person bool) {
 	for glob, level := range p.Tools.Level {
 		if policy.Match(glob, tool) {
@@ -97,7 +97,7 @@ func Level(p *policy.Policy, tool string) (owner, person bool) {
 	return owner, person
 }
 
-// LevelName returns the level that is shown of a tool: the strictest.
+// LevelName returns the level that is shown for a tool: the strictest.
 func LevelName(p *policy.Policy, tool string) string {
 	switch owner, person := Level(p, tool); {
 	case person:
@@ -108,13 +108,13 @@ func LevelName(p *policy.Policy, tool string) string {
 	return open
 }
 
-// Owner reports whether a trust level is enough for what is owner_only.
+// Owner reports whether a trust level suffices for a tool that is owner_only.
 func Owner(t terms.Trust) bool {
 	return t == terms.OwnerVerifiedEmail || t == terms.ApprovedSession || t == terms.System
 }
 
-// paths returns the args of a tool that are paths in the workspace, and whether the
-// tool has any. Those of every rule that matches count.
+// paths returns the args of a tool that are paths in the workspace, those of every rule
+// that matches, and the last such rule.
 func paths(p *policy.Policy, tool string) (args []string, rule string) {
 	for _, glob := range slices.Sorted(maps.Keys(p.Tools.Paths)) {
 		if policy.Match(glob, tool) {

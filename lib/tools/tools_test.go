@@ -14,7 +14,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// world is a made-up machine: paths below ok are inside, programs have the sum "1".
+// world is a fake machine: paths below ok are inside, programs have the sum "1".
 type world struct {
 	program Program
 	err     error
@@ -66,8 +66,8 @@ func wish(t testing.TB, action terms.Action, tool, args string) *request.Request
 	return &r
 }
 
-// Deny beats allow, allow adds to the profile, and what pulse-queue does itself is
-// there unless it is denied.
+// Deny beats allow, allow adds to the profile, and the tools that pulse-queue carries
+// out itself are there unless they are denied.
 func TestVisible(t *testing.T) {
 	for _, c := range []struct{ policy, seen, unseen string }{
 		{`profile = "minimal"`, "fs.read fs.list task.close task.note draft", "fs.write web.fetch exec mail.send draft.x drafts"},
@@ -96,7 +96,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// Each profile has the tools of the one before.
+// Each profile includes the tools of the one before it.
 func TestProfilesGrow(t *testing.T) {
 	for i := 1; i < len(Profiles); i++ {
 		for _, tool := range Profiles[i-1].Tools {
@@ -115,10 +115,10 @@ func TestLevels(t *testing.T) {
 		want  Reason
 	}{
 		{"web.fetch", terms.ExternalVerified, ""}, {"mail.read", terms.ExternalVerified, ""},
-		{"mail.draft", terms.System, NeedsPerson}, {"fs.read", terms.ExternalVerified, NotOwner}, {"fs.read", terms.OwnerClaim, NotOwner},
-		{"fs.read", terms.Unknown, NotOwner}, {"fs.read", "root", NotOwner}, {"fs.read", terms.OwnerVerifiedEmail, ""},
+		{"mail.draft", terms.System, NeedsPerson}, {"fs.read", terms.ExternalVerified, notOwner}, {"fs.read", terms.OwnerClaim, notOwner},
+		{"fs.read", terms.Unknown, notOwner}, {"fs.read", "root", notOwner}, {"fs.read", terms.OwnerVerifiedEmail, ""},
 		{"fs.read", terms.ApprovedSession, ""}, {"fs.read", terms.System, ""},
-		{"fs.write", terms.ExternalVerified, NotOwner}, {"fs.write", terms.System, NeedsPerson}, // every glob counts
+		{"fs.write", terms.ExternalVerified, notOwner}, {"fs.write", terms.System, NeedsPerson}, // every glob counts
 	} {
 		v := Judge(p, wish(t, terms.WriteLocal, c.tool, `{"path":"ok"}`), c.trust, &world{})
 		if v.Reason != c.want || (c.want == "") != (v.Outcome == terms.Allow) || c.want == NeedsPerson && v.Outcome != terms.Confirm {
@@ -135,7 +135,7 @@ func TestBuiltin(t *testing.T) {
 		want   Reason
 	}{
 		{"task.close", terms.WriteLocal, ""}, {"task.note", terms.WriteLocal, ""}, {"draft", terms.WriteLocal, ""},
-		{"task.close", terms.Destructive, NotAllowed}, {"draft", terms.ExternalSend, NotAllowed}, {"task.close", terms.ReadPublic, NotAllowed},
+		{"task.close", terms.Destructive, notAllowed}, {"draft", terms.ExternalSend, notAllowed}, {"task.close", terms.ReadPublic, notAllowed},
 	} {
 		if v := Judge(p, wish(t, c.action, c.tool, ""), terms.ExternalVerified, nil); v.Reason != c.want {
 			t.Errorf("%s %s: %+v", c.tool, c.action, v)
@@ -151,25 +151,25 @@ func TestPaths(t *testing.T) {
 		asked      string
 	}{
 		{"fs.read", `{"path":"ok/a"}`, "", "ok/a"}, {"fs.read", `{"path":["ok/a","ok/b"]}`, "", "ok/a ok/b"},
-		{"fs.read", `{"path":"../x"}`, PathRefused, "../x"}, {"fs.read", `{"path":["ok","x"]}`, PathRefused, "ok x"},
-		{"fs.read", `{"p\u0061th":"x"}`, PathRefused, "x"}, {"fs.read", `{"file":"ok"}`, BadArguments, ""}, {"fs.read", `{}`, BadArguments, ""},
-		{"fs.read", `["ok"]`, BadArguments, ""}, {"fs.read", `"ok"`, BadArguments, ""}, {"fs.read", `{"path":7}`, BadArguments, ""},
-		{"fs.read", `{"path":null}`, BadArguments, ""}, {"fs.read", `{"path":{"a":"ok"}}`, BadArguments, ""}, {"fs.read", `{"path":[]}`, BadArguments, ""},
-		{"fs.read", `{"path":[["ok"]]}`, BadArguments, ""}, {"fs.read", `{"path":"ok","other":"/etc/passwd"}`, "", "ok"},
-		{"fs.move", `{"from":"ok/a","to":"ok/b"}`, "", "ok/a ok/b"}, {"fs.move", `{"from":"ok/a","to":"x"}`, PathRefused, "ok/a x"},
-		{"fs.move", `{"from":"ok/a","log":"x"}`, PathRefused, "ok/a x"}, {"fs.move", `{"path":"ok"}`, BadArguments, ""},
-		{"mcp.read", `{"file":"x"}`, PathRefused, "x"}, {"web.fetch", `{"path":"/etc/passwd"}`, "", ""},
+		{"fs.read", `{"path":"../x"}`, pathRefused, "../x"}, {"fs.read", `{"path":["ok","x"]}`, pathRefused, "ok x"},
+		{"fs.read", `{"p\u0061th":"x"}`, pathRefused, "x"}, {"fs.read", `{"file":"ok"}`, badArguments, ""}, {"fs.read", `{}`, badArguments, ""},
+		{"fs.read", `["ok"]`, badArguments, ""}, {"fs.read", `"ok"`, badArguments, ""}, {"fs.read", `{"path":7}`, badArguments, ""},
+		{"fs.read", `{"path":null}`, badArguments, ""}, {"fs.read", `{"path":{"a":"ok"}}`, badArguments, ""}, {"fs.read", `{"path":[]}`, badArguments, ""},
+		{"fs.read", `{"path":[["ok"]]}`, badArguments, ""}, {"fs.read", `{"path":"ok","other":"/etc/passwd"}`, "", "ok"},
+		{"fs.move", `{"from":"ok/a","to":"ok/b"}`, "", "ok/a ok/b"}, {"fs.move", `{"from":"ok/a","to":"x"}`, pathRefused, "ok/a x"},
+		{"fs.move", `{"from":"ok/a","log":"x"}`, pathRefused, "ok/a x"}, {"fs.move", `{"path":"ok"}`, badArguments, ""},
+		{"mcp.read", `{"file":"x"}`, pathRefused, "x"}, {"web.fetch", `{"path":"/etc/passwd"}`, "", ""},
 	} {
 		w := &world{}
 		v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, w)
 		if v.Reason != c.want || strings.Join(w.asked, " ") != c.asked {
 			t.Errorf("%s %s: %+v, asked %q", c.tool, c.args, v, w.asked)
 		}
-		if v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, nil); c.asked != "" && v.Reason != PathRefused {
+		if v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, nil); c.asked != "" && v.Reason != pathRefused {
 			t.Errorf("blind: %s %s: %+v", c.tool, c.args, v)
 		}
 	}
-	if v := Judge(policy.Default(), wish(t, terms.WriteLocal, "fs.read", `{"path":"ok"}`), terms.System, &world{}); v.Reason != NoWorkspace {
+	if v := Judge(policy.Default(), wish(t, terms.WriteLocal, "fs.read", `{"path":"ok"}`), terms.System, &world{}); v.Reason != noWorkspace {
 		t.Errorf("%+v", v)
 	}
 }
@@ -202,40 +202,40 @@ func TestExec(t *testing.T) {
 		world  World
 		want   Reason
 	}{
-		{allowlist, terms.CodeOrComputer, Exec, call, good, ""},
+		{allowlist, terms.CodeOrComputer, execTool, call, good, ""},
 		{allowlist, terms.CodeOrComputer, "", call, good, ""},
-		{allowlist, terms.CodeOrComputer, Exec, `{"argv":["/opt/report"],"dir":"/srv/reports"}`, good, ""},
-		{allowlist, terms.CodeOrComputer, Exec, `{"argv":["/opt/report"],"dir":"/srv/reports/"}`, good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, `{"argv":["/opt/report"],"dir":"ok"}`, good, ExecNotListed},
-		{allowlist, terms.ReadPublic, Exec, call, good, BadArguments},
-		{allowlist, terms.WriteLocal, Exec, call, good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `"ok"`, `"x"`, 1), good, PathRefused},
-		{allowlist, terms.CodeOrComputer, Exec, call, nil, PathRefused},
-		{allowlist, terms.CodeOrComputer, Exec, call, &world{program: Program{SHA256: strings.Repeat("2", 64)}}, ProgramRefused},
-		{allowlist, terms.CodeOrComputer, Exec, call, &world{program: Program{SHA256: sum, Interpreter: "sh"}}, ProgramRefused},
-		{allowlist, terms.CodeOrComputer, Exec, call, &world{err: errOutside}, ProgramRefused},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, "/opt/report", "report", 1), good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, "/opt/report", "/opt/./report", 1), good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `"--for","bob"`, `"--for bob"`, 1), good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `"bob"`, `"--exec=x"`, 1), good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `reports/a.txt`, `reports/../a.txt`, 1), good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `a.txt"`, `a.txt","more"`, 1), good, ExecNotListed},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `,"dir":"ok"`, ``, 1), good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `"dir"`, `"env":{"LD_PRELOAD":"x"},"dir"`, 1), good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, strings.Replace(call, `bob`, `b\u0000ob`, 1), good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, `{"argv":"/opt/report","dir":"ok"}`, good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, `{"argv":[],"dir":"ok"}`, good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, `{}`, good, BadArguments},
-		{allowlist, terms.CodeOrComputer, Exec, `[]`, good, BadArguments},
-		{allowlist, terms.CodeOrComputer, "", `{"text":"press the button"}`, good, ""}, // no program: a person is asked
-		{allowlist, terms.CodeOrComputer, "shell", call, good, NotAllowed},
-		{"[tools]\nprofile = \"full\"", terms.CodeOrComputer, Exec, call, good, ExecDenied},
-		{"", terms.CodeOrComputer, "", call, good, ExecDenied},
-		{"[tools]\nallow = [\"exec\"]", terms.CodeOrComputer, Exec, call, good, ExecDenied},
-		{"[exec]\nmode = \"full\"", terms.CodeOrComputer, Exec, call, good, NotAllowed}, // not in the profile standard
-		{full, terms.CodeOrComputer, Exec, `{"argv":["/bin/sh","-c","x"],"dir":"/"}`, nil, ""},
-		{full, terms.CodeOrComputer, Exec, `{"argv":["/bin/sh","-c","x"],"dir":"/","env":{}}`, nil, BadArguments},
-		{full, terms.ExternalSend, Exec, call, nil, BadArguments},
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":["/opt/report"],"dir":"/srv/reports"}`, good, ""},
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":["/opt/report"],"dir":"/srv/reports/"}`, good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":["/opt/report"],"dir":"ok"}`, good, execNotListed},
+		{allowlist, terms.ReadPublic, execTool, call, good, badArguments},
+		{allowlist, terms.WriteLocal, execTool, call, good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"ok"`, `"x"`, 1), good, pathRefused},
+		{allowlist, terms.CodeOrComputer, execTool, call, nil, pathRefused},
+		{allowlist, terms.CodeOrComputer, execTool, call, &world{program: Program{SHA256: strings.Repeat("2", 64)}}, programRefused},
+		{allowlist, terms.CodeOrComputer, execTool, call, &world{program: Program{SHA256: sum, Interpreter: "sh"}}, programRefused},
+		{allowlist, terms.CodeOrComputer, execTool, call, &world{err: errOutside}, programRefused},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, "/opt/report", "report", 1), good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, "/opt/report", "/opt/./report", 1), good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"--for","bob"`, `"--for bob"`, 1), good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"bob"`, `"--exec=x"`, 1), good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `reports/a.txt`, `reports/../a.txt`, 1), good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `a.txt"`, `a.txt","more"`, 1), good, execNotListed},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `,"dir":"ok"`, ``, 1), good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"dir"`, `"env":{"LD_PRELOAD":"x"},"dir"`, 1), good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `bob`, `b\u0000ob`, 1), good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":"/opt/report","dir":"ok"}`, good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":[],"dir":"ok"}`, good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, `{}`, good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, `[]`, good, badArguments},
+		{allowlist, terms.CodeOrComputer, "", `{"text":"press the button"}`, good, ""}, // there is no program to start, so a person is asked
+		{allowlist, terms.CodeOrComputer, "shell", call, good, notAllowed},
+		{"[tools]\nprofile = \"full\"", terms.CodeOrComputer, execTool, call, good, execDenied},
+		{"", terms.CodeOrComputer, "", call, good, execDenied},
+		{"[tools]\nallow = [\"exec\"]", terms.CodeOrComputer, execTool, call, good, execDenied},
+		{"[exec]\nmode = \"full\"", terms.CodeOrComputer, execTool, call, good, notAllowed}, // not in the profile standard
+		{full, terms.CodeOrComputer, execTool, `{"argv":["/bin/sh","-c","x"],"dir":"/"}`, nil, ""},
+		{full, terms.CodeOrComputer, execTool, `{"argv":["/bin/sh","-c","x"],"dir":"/","env":{}}`, nil, badArguments},
+		{full, terms.ExternalSend, execTool, call, nil, badArguments},
 	} {
 		v := Judge(parse(t, c.policy), wish(t, c.action, c.tool, c.args), terms.System, c.world)
 		if v.Reason != c.want || (c.want == "") != (v.Outcome == terms.Allow) || c.want != "" && (v.Rule == "" || v.Why == "") {
@@ -259,20 +259,21 @@ func TestMatchArg(t *testing.T) {
 		{"*", "..", false}, {"..", "..", true}, {"../a", "../a", true}, {"../*", "../a", false}, {"--out=*", "--out=x", true}, {"--out=*", "--out=..", false},
 		{"--out=*", "--out=/etc/passwd", false}, {"*", "a..b", true}, {"*:*", "x:..", false}, {"reports/*.txt", "reports/a.txt", true}, {"/a/*", "/a/b", true}, {"*a", "/a", false},
 	} {
-		if got := MatchArg(c.glob, c.arg); got != c.want {
-			t.Errorf("MatchArg(%q, %q) = %v", c.glob, c.arg, got)
+		if got := matchArg(c.glob, c.arg); got != c.want {
+			t.Errorf("matchArg(%q, %q) = %v", c.glob, c.arg, got)
 		}
 	}
 }
 
-// FuzzMatchArg: a glob is the regular expression it looks like, less what the rules
-// on the beginning, slashes and .. take away; without a star it is equality.
+// FuzzMatchArg: a glob matches what the regular expression it looks like matches, minus
+// what the rules about the first byte, slashes and .. refuse. Without a star it matches
+// only itself.
 func FuzzMatchArg(f *testing.F) {
 	for _, s := range [][2]string{{"*", "-x"}, {"a*b/c*", "aab/c"}, {"*..*", "x..y"}, {"-*", "--exec=/bin/sh"}, {"", ""}, {"***", "@"}} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, glob, arg string) {
-		got := MatchArg(glob, arg)
+		got := matchArg(glob, arg)
 		if !strings.Contains(glob, "*") {
 			if got != (glob == arg) {
 				t.Fatalf("%q %q: %v", glob, arg, got)
@@ -300,8 +301,8 @@ func validUTF8(list ...string) bool {
 	return !slices.ContainsFunc(list, func(s string) bool { return strings.ToValidUTF8(s, "?") != s })
 }
 
-// FuzzJudge: no arguments, whatever they are, start a program that is not listed, or
-// touch a path that was not looked at.
+// FuzzJudge: no arguments can start a program that is not listed, or touch a path that
+// was not looked at.
 func FuzzJudge(f *testing.F) {
 	f.Add("exec", "code_or_computer", `{"argv":["/opt/report","--for","x","reports/y.txt"],"dir":"ok"}`)
 	f.Add("exec", "code_or_computer", `{"argv":["/bin/sh"],"dir":"ok"}`)
@@ -327,7 +328,7 @@ func FuzzJudge(f *testing.F) {
 		if got.rejects() {
 			return
 		}
-		if c, err := decodeCall(r.Args); tool == Exec && (err != nil || c.argv[0] != "/opt/report" || r.Action != terms.CodeOrComputer) {
+		if c, err := decodeCall(r.Args); tool == execTool && (err != nil || c.argv[0] != "/opt/report" || r.Action != terms.CodeOrComputer) {
 			t.Fatalf("%s: %+v", args, got)
 		}
 		if strings.HasPrefix(tool, "fs.") && (len(w.asked) == 0 || slices.ContainsFunc(w.asked, func(s string) bool { return !strings.HasPrefix(s, "ok") })) {
