@@ -1,9 +1,9 @@
 // Package decision answers what a record's sender may ask for: identity, request
 // and policy in, one of four outcomes out (pulse-authorize(1)).
 //
-// Invariant: the answer depends on nothing but its input, and never on text; a
-// word it does not know is rejected; an effect that reaches the outside is never
-// simply allowed. Caveat: it believes the identity it is given.
+// Invariant: the answer depends on its input alone, and never on text. A word that it
+// does not know is rejected. An effect that reaches the outside is never simply
+// allowed. Caveat: it believes the identity that it is given.
 package decision
 
 import (
@@ -19,29 +19,28 @@ import (
 	"pulse/lib/tools"
 )
 
-// Reason is why the outcome is what it is: a closed list in pulse-authorize(1), with
-// those of package tools.
+// Reason says why the outcome is what it is. pulse-authorize(1) has the closed list,
+// which includes the reasons of package tools.
 type Reason string
 
 // The reasons.
 const (
-	Allowed          Reason = "allowed"
+	allowed          Reason = "allowed"
 	NeedsConfirm     Reason = "needs_confirmation"
-	NeedsReview      Reason = "needs_review"
-	NotPermitted     Reason = "not_permitted"
-	UnknownAction    Reason = "unknown_action"
-	IsAutomatic      Reason = "automatic"
+	needsReview      Reason = "needs_review"
+	notPermitted     Reason = "not_permitted"
+	unknownAction    Reason = "unknown_action"
+	isAutomatic      Reason = "automatic"
 	IsStale          Reason = "stale"
 	FieldUnsigned    Reason = "field_unsigned"
 	Unchecked        Reason = "unchecked"
 	EffectPerson     Reason = "effect_needs_person"
-	ToolPerson       Reason = Reason(tools.NeedsPerson)
-	NoTarget         Reason = "no_target"
-	TargetNotAllowed Reason = "target_not_allowed"
-	SourceNotAllowed Reason = "source_not_allowed"
+	noTarget         Reason = "no_target"
+	targetNotAllowed Reason = "target_not_allowed"
+	sourceNotAllowed Reason = "source_not_allowed"
 	Unsafe           Reason = "unsafe"
 	ActionChanged    Reason = "action_changed"
-	TooManyCloses    Reason = "too_many_closes"
+	tooManyCloses    Reason = "too_many_closes"
 )
 
 // Decision is the `decision` member.
@@ -61,12 +60,12 @@ type Input struct {
 	Source     string           // of the message, or empty
 	Recipients []string         // every To and Cc address, nil if they can't be read
 	Policy     *policy.Policy
-	Action     terms.Action // what was asked for, where that is settled; else it is worked out
-	World      tools.World  // what effects are judged by besides; nil: what needs it is rejected
+	Action     terms.Action // the action of a task that was accepted; empty: it is worked out
+	World      tools.World  // the machine that effects are judged by; nil: an effect that needs it is rejected
 }
 
-// Reads reports what of a message a decision under the policy may go by: a caller who
-// leaves out what is not named here gets the same answer.
+// Reads reports which parts of a message a decision under the policy depends on. A
+// caller that leaves out a part not named here gets the same answer.
 func Reads(p *policy.Policy) (source, recipients bool) {
 	for i := range p.ActionRules {
 		r := &p.ActionRules[i]
@@ -78,11 +77,11 @@ func Reads(p *policy.Policy) (source, recipients bool) {
 	return source, recipients
 }
 
-// Decide decides.
+// Decide returns the decision on a record: on an ask, or on an effect.
 func Decide(in Input) Decision {
 	d := Decision{Action: action(in), Policy: in.Policy.Digest}
 	if !d.Action.Valid() {
-		return d.set(terms.Reject, "action", UnknownAction, "there is no action %s", d.Action)
+		return d.set(terms.Reject, "action", unknownAction, "there is no action %s", d.Action)
 	}
 	if in.Identity.Effect() {
 		return effect(d, in)
@@ -95,8 +94,8 @@ func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, arg
 	return d
 }
 
-// maxWhy bounds Why, in bytes: what it quotes of a request can be as long as that, and
-// the record has to stay shorter than what a stage reads.
+// maxWhy bounds Why, in bytes. Why quotes the request, which can be nearly as long as a
+// record, and with both in it the record must not be longer than a stage reads.
 const maxWhy = 1000
 
 func clip(why string) string {
@@ -106,8 +105,8 @@ func clip(why string) string {
 	return strings.ToValidUTF8(why[:maxWhy], "") + "…"
 }
 
-// action returns what is asked for: the request's word, else what the envelope
-// says, and never what the text says.
+// action returns the action that is asked for: the request's, else the one that the
+// envelope's fields give. The text is never looked at.
 func action(in Input) terms.Action {
 	if in.Action != "" {
 		return in.Action
@@ -131,37 +130,42 @@ func row(d Decision, in Input) Decision {
 	rule := fmt.Sprintf("matrix.%s.%s", trust, o)
 	switch o {
 	case terms.Allow:
-		return d.set(o, rule, Allowed, "%s may ask for %s", trust, d.Action)
+		return d.set(o, rule, allowed, "%s may ask for %s", trust, d.Action)
 	case terms.Confirm:
 		return d.set(o, rule, NeedsConfirm, "%s may ask for %s once a person confirms it", trust, d.Action)
 	case terms.Review:
-		return d.set(o, rule, NeedsReview, "%s from %s waits until a person has read it", d.Action, trust)
+		return d.set(o, rule, needsReview, "%s from %s waits until a person has read it", d.Action, trust)
 	}
-	return d.set(terms.Reject, rule, NotPermitted, "%s may not ask for %s", trust, d.Action)
+	return d.set(terms.Reject, rule, notPermitted, "%s may not ask for %s", trust, d.Action)
 }
 
-// ask decides on what somebody wants of the agent.
+// ask decides on an ask, which a sender wants of the agent.
 func ask(d Decision, in Input) Decision {
 	if in.Identity.Automatic && !address.Listed(in.Policy.AcceptAutomatic, in.Identity.Sender) {
-		return d.set(terms.Reject, "accept_automatic", IsAutomatic, "a program sent it, and accept_automatic does not list the sender")
+		return d.set(terms.Reject, "accept_automatic", isAutomatic,
+			"a program sent it, and accept_automatic does not list the sender")
 	}
 	if pl := in.Policy.Platform(in.Source); pl != nil && !pl.May(d.Action) {
-		return d.set(terms.Reject, "platform.actions", SourceNotAllowed, "platform.actions of %s does not list %s", pl.Source, d.Action)
+		return d.set(terms.Reject, "platform.actions", sourceNotAllowed,
+			"platform.actions of %s does not list %s", pl.Source, d.Action)
 	}
 	d = row(d, in)
 	field := rests(in)
 	switch {
 	case field != "" && (d.Outcome == terms.Allow || d.Outcome == terms.Confirm):
-		return d.set(terms.Review, "accept_unsigned", FieldUnsigned, "the policy goes by %s, and no signature covers it: anyone may have written it, so a person has to look at it", field)
+		return d.set(terms.Review, "accept_unsigned", FieldUnsigned,
+			"the policy goes by %s, and no signature covers it: anyone may have written it, so a person has to look at it",
+			field)
 	case d.Outcome == terms.Allow && in.Identity.Stale:
 		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
 	case d.Outcome == terms.Reject && in.Policy.Matrix[in.Identity.Unchecked(in.Policy)].Outcome(d.Action) != terms.Reject:
-		return d.set(terms.Review, "evidence", Unchecked, "the sender is listed and could not be checked, so a person has to look at it")
+		return d.set(terms.Review, "evidence", Unchecked,
+			"the sender is listed and could not be checked, so a person has to look at it")
 	}
 	return d
 }
 
-// rests returns a field that the policy goes by and that nobody signed, unless
+// rests returns a field that the policy relies on and that no signature covers, unless
 // accept_unsigned takes that risk.
 func rests(in Input) string {
 	for _, field := range in.Identity.Unsigned.Names() {
@@ -172,22 +176,24 @@ func rests(in Input) string {
 	return ""
 }
 
-// effect decides on what an agent wants to do. The row of the parent's trust comes
-// first; what follows can only tighten.
+// effect decides on an effect, which an agent wants to do. The row of the parent's
+// trust comes first; every check after it can only tighten.
 func effect(d Decision, in Input) Decision {
 	if d = row(d, in); d.Outcome == terms.Reject {
 		return d
 	}
 	if d.Action == terms.ExternalSend {
 		if in.Identity.Automatic {
-			return d.set(terms.Reject, "effect.automatic", IsAutomatic, "it began with what a program sent, and programs get no answer")
+			return d.set(terms.Reject, "effect.automatic", isAutomatic,
+				"it began with what a program sent, and programs get no answer")
 		}
 		if in.Request == nil || len(in.Request.Target) == 0 {
-			return d.set(terms.Reject, "outbound", NoTarget, "it names no target, and a target is the whole envelope")
+			return d.set(terms.Reject, "outbound", noTarget,
+				"it names no target, and a target is the whole envelope")
 		}
 	}
 	if t, ok := outside(in); ok && (d.Action.Outward() || in.Request.Tool == tools.Draft) {
-		return d.set(terms.Reject, "outbound.allow", TargetNotAllowed, "%s is not among the allowed targets", t)
+		return d.set(terms.Reject, "outbound.allow", targetNotAllowed, "%s is not among the allowed targets", t)
 	}
 	v := tools.Judge(in.Policy, in.Request, in.Identity.Trust, in.World)
 	if v.Outcome == terms.Reject {
@@ -198,17 +204,19 @@ func effect(d Decision, in Input) Decision {
 	case d.Outcome != terms.Allow:
 		return d
 	case d.Action.Outward():
-		return d.set(terms.Confirm, "effect."+string(d.Action), EffectPerson, "an effect that reaches the outside needs a person's yes")
+		return d.set(terms.Confirm, "effect."+string(d.Action), EffectPerson,
+			"an effect that reaches the outside needs a person's yes")
 	case v.Outcome != terms.Allow:
 		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
 	case in.Identity.Bulk:
-		return d.set(terms.Review, "limits.max_closes_per_run", TooManyCloses, "one worker wants to close more tasks than max_closes_per_run, so a person looks at all of them")
+		return d.set(terms.Review, "limits.max_closes_per_run", tooManyCloses,
+			"one worker wants to close more tasks than max_closes_per_run, so a person looks at all of them")
 	}
 	return d
 }
 
-// withTool applies the row to what the tool of the request does, too: a file that is
-// read as write_local is read.
+// withTool applies the row to the action of the request's tool too: a file that is
+// read under the name of write_local is still read.
 func withTool(d Decision, in Input) Decision {
 	if in.Request == nil || in.Request.Tool == "" {
 		return d
@@ -223,8 +231,8 @@ func withTool(d Decision, in Input) Decision {
 	return does
 }
 
-// ForNow reports whether d is a rejection because of what the machine looked like: a
-// program was changed, a file is gone. It may be otherwise the next time.
+// ForNow reports whether d is a rejection because of the state of the machine: a program
+// was changed, a file is gone. The next decision may differ.
 func (d *Decision) ForNow() bool {
 	return d.Outcome == terms.Reject && tools.Reason(d.Reason).OfTheWorld()
 }
@@ -242,15 +250,16 @@ func outside(in Input) (target string, found bool) {
 	return "", false
 }
 
-// Again decides again on a record that was decided on before, with the policy of
-// today. What was accepted as one action is never started as another: where the
-// rules of today would make something else of it, a person has to look.
+// Again decides with today's policy on a record that was decided on before. A task that
+// was accepted as one action is never started as another. If today's rules give it
+// another action, a person has to look.
 func Again(in Input, settled terms.Action) Decision {
 	today := action(in)
 	in.Action = settled
 	d := Decide(in)
 	if today != settled && d.Outcome == terms.Allow {
-		return d.set(terms.Review, "action", ActionChanged, "it was accepted as %s, and the policy makes it %s now", settled, today)
+		return d.set(terms.Review, "action", ActionChanged,
+			"it was accepted as %s, and the policy makes it %s now", settled, today)
 	}
 	return d
 }

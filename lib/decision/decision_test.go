@@ -13,8 +13,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// matrix is SPEC's table, one row a trust level, in the order of terms.Actions:
-// Allow, Confirm, queue for reView, Reject.
+// matrix is the table of pulse-authorize(1), one row for each trust level, in the order
+// of terms.Actions: Allow, Confirm, queue for reView, Reject.
 var matrix = map[terms.Trust]string{
 	terms.Unknown:            "RRRRRR",
 	terms.OwnerClaim:         "RRRRRR",
@@ -26,8 +26,8 @@ var matrix = map[terms.Trust]string{
 
 var letters = map[byte]terms.Outcome{'A': terms.Allow, 'C': terms.Confirm, 'V': terms.Review, 'R': terms.Reject}
 
-// TestDefaultMatrix goes through every trust level, action, kind, and every mark an
-// identity can have, under every kind of outbound.allow.
+// TestDefaultMatrix goes through every trust level, action and kind, and every mark that
+// an identity can have, under every kind of outbound.allow.
 func TestDefaultMatrix(t *testing.T) {
 	cases := 0
 	for trust, row := range matrix {
@@ -85,7 +85,7 @@ func TestUnknownActionIsRejected(t *testing.T) {
 		for _, via := range []identity.Via{identity.ViaMessage, identity.ViaAgent, identity.ViaSubmit} {
 			who := identity.Identity{Trust: terms.System, Via: via}
 			d := Decide(Input{Identity: &who, Request: &request.Request{Action: a}, Policy: policy.Default()})
-			if d.Outcome != terms.Reject || d.Reason != UnknownAction {
+			if d.Outcome != terms.Reject || d.Reason != unknownAction {
 				t.Errorf("%q: %+v", a, d)
 			}
 		}
@@ -120,17 +120,17 @@ func TestTargets(t *testing.T) {
 		want   Reason
 	}{
 		{nil, []string{"anybody@anywhere.example"}, NeedsConfirm},
-		{nil, nil, NoTarget},
-		{[]string{}, []string{"bob@x.example"}, TargetNotAllowed},
+		{nil, nil, noTarget},
+		{[]string{}, []string{"bob@x.example"}, targetNotAllowed},
 		{[]string{"bob@x.example"}, []string{"BOB@X.example"}, NeedsConfirm},
 		{[]string{"@x.example"}, []string{"bob@x.example", "eve@x.example"}, NeedsConfirm},
-		{[]string{"@x.example"}, []string{"bob@x.example", "eve@y.example"}, TargetNotAllowed},
-		{[]string{"@x.example"}, []string{"bob@y.example@x.example"}, TargetNotAllowed},
-		{[]string{"@x.example"}, []string{"bob@sub.x.example"}, TargetNotAllowed},
-		{[]string{"@x.example"}, []string{"\"a@y.example\"@x.example"}, TargetNotAllowed},
-		{[]string{"@x.example"}, []string{"bob@x.example, eve@y.example"}, TargetNotAllowed},
-		{[]string{"@x.example"}, []string{"https://x.example/hook"}, TargetNotAllowed},
-		{[]string{"bob@x.example"}, []string{"bo\u212a@x.example"}, TargetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@x.example", "eve@y.example"}, targetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@y.example@x.example"}, targetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@sub.x.example"}, targetNotAllowed},
+		{[]string{"@x.example"}, []string{"\"a@y.example\"@x.example"}, targetNotAllowed},
+		{[]string{"@x.example"}, []string{"bob@x.example, eve@y.example"}, targetNotAllowed},
+		{[]string{"@x.example"}, []string{"https://x.example/hook"}, targetNotAllowed},
+		{[]string{"bob@x.example"}, []string{"bo\u212a@x.example"}, targetNotAllowed},
 	} {
 		p := policy.Default()
 		p.Outbound.Restricted, p.Outbound.Allow = c.allow != nil, c.allow
@@ -157,38 +157,38 @@ func TestTools(t *testing.T) {
 		want   terms.Outcome
 		reason Reason
 	}{
-		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.draft", "", terms.Allow, Allowed},
-		{terms.OwnerVerifiedEmail, terms.WriteLocal, "task.close", "", terms.Allow, Allowed},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.draft", "", terms.Allow, allowed},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "task.close", "", terms.Allow, allowed},
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
 		{terms.OwnerVerifiedEmail, terms.ExternalSend, "cfg_set", "", terms.Reject, "tool_not_allowed"},
-		{terms.OwnerVerifiedEmail, terms.ReadPrivate, "cfg_set", "", terms.Reject, NotPermitted},
+		{terms.OwnerVerifiedEmail, terms.ReadPrivate, "cfg_set", "", terms.Reject, notPermitted},
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "fs.write", `{"path":"x"}`, terms.Reject, "no_workspace"},
 		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "exec", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
 		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
-		{terms.ExternalVerified, terms.WriteLocal, "mail.draft", "", terms.Review, NeedsReview},
+		{terms.ExternalVerified, terms.WriteLocal, "mail.draft", "", terms.Review, needsReview},
 		{terms.ExternalVerified, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
 		{terms.System, terms.ExternalSend, "mail.send", "", terms.Confirm, EffectPerson},
-		{terms.System, terms.ReadPublic, "web.fetch", "", terms.Allow, Allowed},
+		{terms.System, terms.ReadPublic, "web.fetch", "", terms.Allow, allowed},
 		{terms.OwnerVerifiedEmail, terms.ReadPublic, "mail.read", "", terms.Reject, "tool_not_allowed"},
-		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.read", "", terms.Reject, NotPermitted}, // it reads what is private all the same
-		{terms.OwnerVerifiedEmail, terms.WriteLocal, "web.fetch", "", terms.Allow, Allowed},
-		{terms.ApprovedSession, terms.WriteLocal, "mail.read", "", terms.Allow, Allowed},
-		{terms.ExternalVerified, terms.Destructive, "mail.read", "", terms.Review, NeedsReview},
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.read", "", terms.Reject, notPermitted}, // it still reads what is private
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "web.fetch", "", terms.Allow, allowed},
+		{terms.ApprovedSession, terms.WriteLocal, "mail.read", "", terms.Allow, allowed},
+		{terms.ExternalVerified, terms.Destructive, "mail.read", "", terms.Review, needsReview},
 	} {
 		who := identity.Identity{Trust: c.trust, Via: identity.ViaAgent}
 		in := Input{Identity: &who, Policy: policy.Default(), Request: &request.Request{Action: c.action, Tool: c.tool, Args: c.args, Target: []string{"a@x.example"}}}
 		if d := Decide(in); d.Outcome != c.want || d.Reason != c.reason {
 			t.Errorf("%s %s %s: %+v", c.trust, c.action, c.tool, d)
 		}
-		in.Identity.Via = identity.ViaSubmit // an ask that names a tool is no use of it
+		in.Identity.Via = identity.ViaSubmit // an ask that names a tool does not use it
 		if d := Decide(in); d.Reason == "tool_not_allowed" || d.Reason == "exec_denied" {
 			t.Errorf("%s %s %s as an ask: %+v", c.trust, c.action, c.tool, d)
 		}
 	}
 }
 
-// A tool that nobody said anything about is worth as much as running code; what is only
-// drafted may go nowhere else than what is sent.
+// A tool without a binding counts as running code. A draft may go only to the targets to
+// which mail may be sent.
 func TestToolsAreBound(t *testing.T) {
 	full := "[tools]\nprofile = \"full\"\n"
 	for _, c := range []struct {
@@ -201,11 +201,11 @@ func TestToolsAreBound(t *testing.T) {
 		{full, terms.ReadPublic, "pay.now", terms.Reject, "tool_not_allowed"},
 		{full, terms.ExternalSend, "pay.now", terms.Reject, "tool_not_allowed"},
 		{full, terms.CodeOrComputer, "pay.now", terms.Confirm, NeedsConfirm},
-		{full + "[tools.action]\n\"pay.*\" = \"read_public\"", terms.ReadPublic, "pay.now", terms.Allow, Allowed},
+		{full + "[tools.action]\n\"pay.*\" = \"read_public\"", terms.ReadPublic, "pay.now", terms.Allow, allowed},
 		{full + "[tools.action]\n\"mail.*\" = \"read_public\"", terms.ReadPublic, "mail.send", terms.Reject, "tool_not_allowed"},
-		{"[outbound]\nallow = [\"a@x.example\"]", terms.WriteLocal, "mail.draft", terms.Allow, Allowed},
-		{"[outbound]\nallow = [\"b@x.example\"]", terms.WriteLocal, "mail.draft", terms.Reject, TargetNotAllowed},
-		{"[outbound]\nallow = []", terms.WriteLocal, "draft", terms.Allow, Allowed},
+		{"[outbound]\nallow = [\"a@x.example\"]", terms.WriteLocal, "mail.draft", terms.Allow, allowed},
+		{"[outbound]\nallow = [\"b@x.example\"]", terms.WriteLocal, "mail.draft", terms.Reject, targetNotAllowed},
+		{"[outbound]\nallow = []", terms.WriteLocal, "draft", terms.Allow, allowed},
 	} {
 		p, err := policy.Parse("p", []byte(c.policy))
 		if err != nil {
@@ -226,7 +226,7 @@ func TestForNow(t *testing.T) {
 		want    bool
 	}{
 		{terms.Reject, "path_refused", true}, {terms.Reject, "program_refused", true}, {terms.Reject, "exec_denied", false},
-		{terms.Reject, NotPermitted, false}, {terms.Review, "path_refused", false},
+		{terms.Reject, notPermitted, false}, {terms.Review, "path_refused", false},
 	} {
 		d := Decision{Outcome: c.outcome, Reason: c.reason}
 		if d.ForNow() != c.want {
@@ -259,7 +259,7 @@ func TestActionRules(t *testing.T) {
 		if d := Decide(in); d.Action != c.want {
 			t.Errorf("%+v: %s", c, d.Action)
 		}
-		in.Request = &request.Request{Action: terms.ReadPublic} // an explicit wish comes first
+		in.Request = &request.Request{Action: terms.ReadPublic} // an explicit request comes first
 		if d := Decide(in); d.Action != terms.ReadPublic {
 			t.Errorf("%+v with a request: %s", c, d.Action)
 		}
@@ -267,7 +267,7 @@ func TestActionRules(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	d := Decision{terms.ReadPublic, terms.Allow, "rule", Allowed, "why\n\x1b", "sha256:x"}
+	d := Decision{terms.ReadPublic, terms.Allow, "rule", allowed, "why\n\x1b", "sha256:x"}
 	if got, err := Decode(record.Value(d.Append(nil))); err != nil || got != d {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -278,7 +278,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A reason quotes what a worker wrote, and must not make the record longer than a stage
+// Why quotes text that a worker wrote, and must not make the record longer than a stage
 // reads.
 func TestWhyIsBounded(t *testing.T) {
 	p := policy.Default()
@@ -287,7 +287,7 @@ func TestWhyIsBounded(t *testing.T) {
 	for n := range 8 {
 		req := &request.Request{Action: terms.Destructive, Target: []string{strings.Repeat("x", n) + strings.Repeat("\U0001f4a3", 1<<16)}}
 		d := Decide(Input{Identity: &who, Request: req, Policy: p})
-		if d.Reason != TargetNotAllowed || len(d.Why) > maxWhy+len("…") || !utf8.ValidString(d.Why) {
+		if d.Reason != targetNotAllowed || len(d.Why) > maxWhy+len("…") || !utf8.ValidString(d.Why) {
 			t.Errorf("%s, %d bytes: %q", d.Reason, len(d.Why), d.Why)
 		}
 	}

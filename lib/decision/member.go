@@ -6,7 +6,7 @@ import (
 	"pulse/lib/record"
 )
 
-// Member is the name of the member in a record.
+// Member is the name of the member that pulse-authorize owns in a record.
 const Member = "decision"
 
 // Append appends the member's value.
@@ -17,7 +17,8 @@ func (d *Decision) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
-// AppendShown appends the member's value as a worker is given it.
+// AppendShown appends the member's value as workers are given it, without the digest of
+// the policy.
 func (d *Decision) AppendShown(dst []byte) []byte {
 	var o record.Object
 	d.add(&o)

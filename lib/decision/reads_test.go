@@ -10,8 +10,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// TestReads: under any policy, what Reads does not name changes nothing. A rule that
-// goes by a message, and that Reads forgets, is a rule that pulse-authorize skips.
+// TestReads: under any policy, a part of the message that Reads does not name changes
+// nothing. pulse-authorize would skip a rule about a part that Reads forgets.
 func TestReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	differ := 0

@@ -9,8 +9,8 @@ import (
 	"pulse/lib/terms"
 )
 
-// platform.actions bounds what may be asked for, however it is asked, and is asked
-// again before each start. It says nothing of effects.
+// platform.actions bounds what may be asked for, in whatever form. It is checked again
+// before each start, and does not apply to effects.
 func TestSourceActions(t *testing.T) {
 	p := policy.Default()
 	p.Platforms = []policy.Platform{
@@ -25,15 +25,15 @@ func TestSourceActions(t *testing.T) {
 		request *request.Request
 		want    Reason
 	}{
-		{"webhook:/a", nil, SourceNotAllowed},
-		{"webhook:/a", read, Allowed},
-		{"webhook:/a", &request.Request{Action: terms.Destructive}, SourceNotAllowed},
-		{"webhook:/b", nil, Allowed},
+		{"webhook:/a", nil, sourceNotAllowed},
+		{"webhook:/a", read, allowed},
+		{"webhook:/a", &request.Request{Action: terms.Destructive}, sourceNotAllowed},
+		{"webhook:/b", nil, allowed},
 		{"webhook:/b", &request.Request{Action: terms.Destructive}, NeedsConfirm},
-		{"webhook:/a/", nil, Allowed}, // another source: its trust is another matter
+		{"webhook:/a/", nil, allowed}, // another source, to which the platform does not apply
 	} {
 		d := Decide(Input{Identity: who, Request: c.request, Source: c.source, Policy: p})
-		if d.Reason != c.want || (d.Outcome == terms.Reject) != (c.want == SourceNotAllowed) {
+		if d.Reason != c.want || (d.Outcome == terms.Reject) != (c.want == sourceNotAllowed) {
 			t.Errorf("%s %+v: %+v, want %s", c.source, c.request, d, c.want)
 		}
 	}

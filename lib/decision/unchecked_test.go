@@ -8,9 +8,9 @@ import (
 	"pulse/lib/terms"
 )
 
-// TestUnchecked: a sender who is listed and could not be checked is never rejected for
-// that, and never allowed anything either. What the sender may not ask for when proven
-// is rejected as ever.
+// TestUnchecked: a listed sender who could not be checked is never rejected for that
+// reason, and never allowed anything either. What the sender may not ask for even when
+// proven is still rejected.
 func TestUnchecked(t *testing.T) {
 	p := policy.Default()
 	p.Owners, p.AllowedExternal = []string{"me@example.com"}, []string{"friend@partner.example", "@supplier.example"}
@@ -26,13 +26,13 @@ func TestUnchecked(t *testing.T) {
 		{p, "ME@example.com", identity.DMARCRecordError, Unchecked},
 		{p, "friend@partner.example", identity.SignatureTempError, Unchecked},
 		{p, "anybody@supplier.example", identity.DMARCRecordError, Unchecked},
-		{p, "stranger@evil.example", identity.SignatureTempError, NotPermitted},
-		{p, "", identity.SignatureTempError, NotPermitted},
-		{p, "me@example.com", identity.SignatureBad, NotPermitted},
-		{p, "me@example.com", identity.Defective, NotPermitted},
-		{p, "me@example.com", identity.DMARCFail, NotPermitted},
-		{p, "me@example.com", identity.NoLongerListed, NotPermitted},
-		{&narrow, "me@example.com", identity.SignatureTempError, NotPermitted},
+		{p, "stranger@evil.example", identity.SignatureTempError, notPermitted},
+		{p, "", identity.SignatureTempError, notPermitted},
+		{p, "me@example.com", identity.SignatureBad, notPermitted},
+		{p, "me@example.com", identity.Defective, notPermitted},
+		{p, "me@example.com", identity.DMARCFail, notPermitted},
+		{p, "me@example.com", identity.NoLongerListed, notPermitted},
+		{&narrow, "me@example.com", identity.SignatureTempError, notPermitted},
 	} {
 		who := identity.Identity{Sender: c.sender, Trust: terms.Unknown, Reason: c.reason}
 		d := Decide(Input{Identity: &who, Policy: c.policy})

@@ -25,8 +25,8 @@ func unsigned(t *testing.T, fields ...string) *identity.Identity {
 	return &id
 }
 
-// What the policy goes by and nobody signed is never done unseen, and never on a yes
-// that does not know of it.
+// If the policy relies on a field that no signature covers, nothing is done unseen, nor
+// on a yes that does not know about the field.
 func TestUnsigned(t *testing.T) {
 	plain := func(p *policy.Policy) { p.MaxAge = 0 }
 	for name, c := range map[string]struct {
@@ -34,20 +34,20 @@ func TestUnsigned(t *testing.T) {
 		fields []string
 		want   Reason // for read_public
 	}{
-		"nothing":                   {plain, nil, Allowed},
-		"nobody goes by it":         {plain, []string{"To", "Cc", "Subject", "Date", "Message-ID"}, Allowed},
+		"nothing":                   {plain, nil, allowed},
+		"nobody goes by it":         {plain, []string{"To", "Cc", "Subject", "Date", "Message-ID"}, allowed},
 		"max_age":                   {func(*policy.Policy) {}, []string{"Date"}, FieldUnsigned},
-		"max_age, and To":           {func(*policy.Policy) {}, []string{"To"}, Allowed},
-		"max_age, accepted":         {func(p *policy.Policy) { p.AcceptUnsigned = []string{"Date"} }, []string{"Date"}, Allowed},
+		"max_age, and To":           {func(*policy.Policy) {}, []string{"To"}, allowed},
+		"max_age, accepted":         {func(p *policy.Policy) { p.AcceptUnsigned = []string{"Date"} }, []string{"Date"}, allowed},
 		"max_age, another accepted": {func(p *policy.Policy) { p.AcceptUnsigned = []string{"To", "Cc"} }, []string{"To", "Date"}, FieldUnsigned},
 		"recipients":                {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"To"}, FieldUnsigned},
 		"recipients, Cc":            {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"Cc"}, FieldUnsigned},
-		"recipients, Date":          {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"Date", "Subject"}, Allowed},
+		"recipients, Date":          {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"Date", "Subject"}, allowed},
 		"recipients, one accepted":  {func(p *policy.Policy) { plain(p); p.Recipients, p.AcceptUnsigned = []string{"a@b.c"}, []string{"To"} }, []string{"To", "Cc"}, FieldUnsigned},
 		"recipients, both accepted": {func(p *policy.Policy) {
 			plain(p)
 			p.Recipients, p.AcceptUnsigned = []string{"a@b.c"}, []string{"Cc", "To"}
-		}, []string{"To", "Cc"}, Allowed},
+		}, []string{"To", "Cc"}, allowed},
 		"an action by recipient": {func(p *policy.Policy) {
 			plain(p)
 			p.ActionRules = []policy.ActionRule{{To: "agent+send@example.com", Action: terms.ExternalSend}}
@@ -55,7 +55,7 @@ func TestUnsigned(t *testing.T) {
 		"an action by source": {func(p *policy.Policy) {
 			plain(p)
 			p.ActionRules = []policy.ActionRule{{Source: "mbox:*", Action: terms.ReadPublic}}
-		}, []string{"To"}, Allowed},
+		}, []string{"To"}, allowed},
 		"an action by both, further": {func(p *policy.Policy) {
 			plain(p)
 			p.ActionRules = []policy.ActionRule{{Source: "x", Action: terms.ReadPublic}, {To: "a@b.c", Source: "y", Action: terms.ReadPublic}}
