@@ -11,7 +11,7 @@ import (
 	"pulse/lib/identity"
 )
 
-// source is one receiver, as far as the name of a source tells: an IMAP account,
+// source stands for one receiver, as far as the name of a source tells: an IMAP account,
 // a Maildir, an mbox, or all single files together.
 type source struct {
 	name      string // pattern for [[receiver]]
@@ -19,11 +19,11 @@ type source struct {
 	mails     int
 	firsts    []*first
 	uncounted int   // mails beyond maxFirsts
-	signed    tally // of the mails that pulse-fetch --dkim checked
-	ownSigned tally // of these, the owner's
+	signed    tally // mails that pulse-fetch --dkim checked
+	ownSigned tally // the owner's among these
 }
 
-// kind is what the first Authentication-Results field of a message is.
+// kind tells what the first Authentication-Results field of a message looks like.
 type kind int
 
 const (
@@ -38,28 +38,28 @@ func (k kind) String() string {
 	return [...]string{"", "(no such field)", "(odd field name)", "(no authserv-id)", "(can't be read)"}[k]
 }
 
-// first is what is counted of all mails with the same first field.
+// first holds the counts for all mails with the same first field.
 type first struct {
 	kind    kind
-	id      string // of byID
+	id      string // if kind is byID
 	mails   int
 	domains []string // different domains of From
 	more    bool     // domains is full
 	top     int      // mails with the field above every Received field
 	several int      // mails with more than one Authentication-Results field
 	all     tally
-	own     tally // of all, the owner's
+	own     tally // the owner's among all
 }
 
-// tally is what became of some mails.
+// tally counts how many mails are verified, and why the others are not.
 type tally struct {
 	mails    int
 	verified [len(alignments)]int
 	reasons  map[identity.Reason]int // why not, under strict
-	signers  map[string]int          // domains that signed what only relaxed verifies
+	signers  map[string]int          // domains that signed mail which only relaxed verifies
 }
 
-// results are what a message is under each of some policies.
+// results holds the identity of a message under each of the policies.
 type results [len(alignments)]identity.Identity
 
 func (t *tally) add(m *envelope.Message, found *results) {
@@ -85,8 +85,8 @@ func (t *tally) add(m *envelope.Message, found *results) {
 	}
 }
 
-// signer returns which domain signed a message that is verified under relaxed
-// alignment only.
+// signer returns the domain that signed a message which is verified only under relaxed
+// alignment.
 func signer(m *envelope.Message, strict *identity.Identity) string {
 	if strict.Reason != identity.SignatureNotAligned {
 		return address.Fold(strict.Auth.DKIMDomain)
@@ -99,8 +99,8 @@ func signer(m *envelope.Message, strict *identity.Identity) string {
 	return ""
 }
 
-// account returns the pattern of all sources that share a receiver: the mailboxes
-// of an IMAP account, and single files, which are samples.
+// account returns the pattern of all sources that share the receiver of source: the
+// mailboxes of an IMAP account, or all single files, which are samples.
 func account(source string) string {
 	if strings.HasPrefix(source, "file:") {
 		return "file:*"
@@ -129,7 +129,7 @@ func (s *source) first(k kind, id string) *first {
 	return f
 }
 
-// count counts who the message says it is from, and where its fields stand.
+// count counts the domain that the message says it is from, and where its fields stand.
 func (f *first) count(m *envelope.Message, sender string) {
 	f.mails++
 	f.place(m)
@@ -146,9 +146,9 @@ func (f *first) count(m *envelope.Message, sender string) {
 
 const fieldName = "authentication-results"
 
-// place counts where the fields stand. A server puts its Received field on top of
-// what it was sent (RFC 5321 section 4.4), so what stands above them all is not
-// the sender's.
+// place counts where the fields stand. A server puts its Received field on top of the
+// message that it was sent (RFC 5321 §4.4), so the sender did not write what stands
+// above all of them.
 func (f *first) place(m *envelope.Message) {
 	fields, received, top := 0, 0, false
 	for i := range m.Headers {
@@ -168,7 +168,8 @@ func (f *first) place(m *envelope.Message) {
 	}
 }
 
-// firstField says what stands where the receiver's word should.
+// firstField returns the kind and the id of the first Authentication-Results field,
+// where the receiver's verdict should stand.
 func firstField(m *envelope.Message) (kind, string) {
 	_, err := authres.First(m.Fields, "")
 	var other *authres.PinError

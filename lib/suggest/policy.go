@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// policy writes the lines that follow from the verdicts.
+// policy writes the lines of the policy that follow from the verdicts.
 func (p *page) policy(s *Survey, verdicts []verdict) {
 	p.text("")
 	p.text("== the policy, as far as this mail tells")
@@ -39,8 +39,9 @@ func (p *page) policy(s *Survey, verdicts []verdict) {
 	}
 }
 
-// pins writes authserv_id, or a table for each source if there are several. What
-// only numbers speak for is left to a person to uncomment: they can be forged.
+// pins writes authserv_id, or a table for each source if there are several. An id that
+// only numbers speak for is left for a person to uncomment, because numbers can be
+// forged.
 func (p *page) pins(verdicts []verdict) {
 	for _, v := range verdicts {
 		if v.pin == "" {
@@ -60,7 +61,8 @@ func (p *page) pins(verdicts []verdict) {
 	}
 }
 
-// worth adds up what the pins would verify: the owner's mail, if there is any.
+// worth adds up the mail that the pins would verify: the owner's alone if there is an
+// owner.
 func worth(s *Survey, verdicts []verdict) (sum tally) {
 	for _, v := range verdicts {
 		if v.pin == "" {
@@ -75,7 +77,7 @@ func worth(s *Survey, verdicts []verdict) (sum tally) {
 	return sum
 }
 
-// tried adds up what our own check verified.
+// tried adds up the mail that pulse's own check verified.
 func tried(s *Survey, verdicts []verdict) (sum tally) {
 	for _, v := range verdicts {
 		sum.merge(v.src.tried(s))
@@ -96,9 +98,9 @@ func (t *tally) merge(other *tally) {
 	}
 }
 
-// alignment writes dkim_alignment where strict is not enough. It is only set when
-// the owner's own mail asks for it, on a word that is sure, and none of that is
-// verified without: a single forger who signs as a neighbour in the owner's domain
+// alignment writes dkim_alignment where strict is not enough. It sets relaxed only if
+// the evidence is sure, most of the owner's own mail needs it, and none of that mail is
+// verified under strict. A single forger who signs as a neighbour in the owner's domain
 // must not loosen it.
 func (p *page) alignment(s *Survey, t tally, sure bool) {
 	strict, relaxed, loose := t.verified[0], t.verified[1], t.verified[2]
@@ -106,7 +108,8 @@ func (p *page) alignment(s *Survey, t tally, sure bool) {
 		p.text("There is no mail From %s to judge dkim_alignment by: send one from there.", quote(s.owner))
 	}
 	if relaxed > strict {
-		p.text("%s are signed by a parent or subdomain of the domain of From: %s. Only if that is yours, too:", plural(relaxed-strict, "mail"), t.signedBy())
+		p.text("%s are signed by a parent or subdomain of the domain of From: %s. Only if that is yours, too:",
+			plural(relaxed-strict, "mail"), t.signedBy())
 		set := sure && s.owner != "" && strict == 0 && relaxed*2 > t.mails
 		p.line("%sdkim_alignment = \"relaxed\"", map[bool]string{false: "# "}[set])
 	}
@@ -114,7 +117,8 @@ func (p *page) alignment(s *Survey, t tally, sure bool) {
 		p.text("What counts is your own mail: see with --owner you@example.com.")
 	}
 	if loose > relaxed {
-		p.text("dkim_alignment = \"any\" would verify %s more, by signatures of other domains or of none that is named.", plural(loose-relaxed, "mail"))
+		p.text("dkim_alignment = \"any\" would verify %s more, by signatures of other domains or of none that is named.",
+			plural(loose-relaxed, "mail"))
 	}
 }
 
@@ -126,7 +130,7 @@ func (t *tally) signedBy() string {
 	return strings.Join(list, ", ")
 }
 
-// toml returns a basic string (TOML 1.0), in ASCII.
+// toml returns s as a basic string of TOML 1.0, in ASCII.
 func toml(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -15,8 +15,8 @@ import (
 // maxRows is how many first fields of a source are listed.
 const maxRows = 8
 
-// Report returns what was found, as the comments of a policy file, and the lines
-// that the policy should have. Appended to owners it is a policy.
+// Report returns the findings, as the comments of a policy file, and the lines that the
+// policy should have. Appended to a line with owners it is a policy.
 func (s *Survey) Report() string {
 	var p page
 	if s.mails == 0 {
@@ -60,7 +60,7 @@ func (p *page) source(s *Survey, v *verdict) {
 	p.caution(v)
 }
 
-// caution says what the numbers do not.
+// caution writes what the numbers do not say.
 func (p *page) caution(v *verdict) {
 	switch below := v.lead.mails - v.lead.top; {
 	case v.vouched() != "":
@@ -78,7 +78,7 @@ func (p *page) caution(v *verdict) {
 	}
 }
 
-// firsts prints the table of first fields, the most frequent on top.
+// firsts writes the table of first fields, the most frequent on top.
 func (p *page) firsts(src *source) {
 	rows := slices.SortedStableFunc(slices.Values(src.firsts), func(a, b *first) int { return cmp.Compare(b.mails, a.mails) })
 	const row = "# %7s %12s %7s %8s %5s   %s\n"
@@ -112,7 +112,7 @@ func (f *first) domainCount() string {
 	return fmt.Sprint(len(f.domains))
 }
 
-// examples names some of the domains.
+// examples returns some of the domains.
 func (f *first) examples() string {
 	var list []string
 	for _, d := range f.domains[:min(3, len(f.domains))] {
@@ -124,8 +124,8 @@ func (f *first) examples() string {
 	return strings.Join(list, ", ")
 }
 
-// reasons prints why mail with the leading first field is not verified: the
-// owner's, if there is any.
+// reasons writes why mail with the leading first field is not verified: the owner's
+// alone, if there is any.
 func (p *page) reasons(v *verdict) {
 	t := &v.lead.all
 	if v.lead.own.mails > 0 {
@@ -148,7 +148,7 @@ func (p *page) list(t *tally, title string) {
 	p.text("")
 }
 
-// checked reports on our own check, if pulse-fetch --dkim made one.
+// checked reports on pulse's own check, if pulse-fetch --dkim made one.
 func (p *page) checked(s *Survey, v *verdict) {
 	t := v.src.tried(s)
 	if t.mails == 0 {
@@ -162,8 +162,8 @@ func (p *page) checked(s *Survey, v *verdict) {
 	p.list(t, "Why not, under strict, by our own check:")
 }
 
-// tried returns the tally of our own check that matters: the owner's mail, if
-// there is any.
+// tried returns the tally of pulse's own check that matters: the owner's mail, if there
+// is any, else all mail.
 func (s *source) tried(survey *Survey) *tally {
 	if survey.owner != "" && s.ownSigned.mails > 0 {
 		return &s.ownSigned
@@ -183,7 +183,7 @@ func (p *page) String() string { return p.b.String() }
 // text writes comment lines, broken at blanks.
 func (p *page) text(format string, args ...any) { p.wrap("# ", "# ", fmt.Sprintf(format, args...)) }
 
-// wrap writes lines that begin with lead, and from the second on with next.
+// wrap writes text in lines. The first begins with lead, the others with next.
 func (p *page) wrap(lead, next, text string) {
 	const width = 78
 	line := lead
@@ -204,7 +204,7 @@ func (p *page) wrap(lead, next, text string) {
 // line writes a line of the policy.
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
 
-// quote makes what came from outside safe to stand in a comment.
+// quote makes text from outside safe to stand in a comment.
 func quote(s string) string { return escape.ASCII(s) }
 
 func plural(n int, what string) string {

@@ -1,16 +1,16 @@
-// Package suggest finds out from mail that has already come what the policy should
-// say about the server that received it: which authserv-id to pin, if any, and
+// Package suggest reads mail that has already arrived, and finds out what the policy
+// should say about the server that received it: which authserv-id to pin, if any, and
 // whether the default alignment of DKIM fits (pulse-classify(1)).
 //
-// Invariant: what it counts as verified is what identity.Classify verifies under
-// the policy it prints; what it prints is a valid policy file in which everything
-// that came out of mail is escaped and, but for a pinned id, stands in comments;
-// memory is bounded, however many mails and ids there are.
+// Invariant: it counts a mail as verified if identity.Classify verifies it under the
+// policy that it prints. What it prints is a valid policy file. Everything in it that
+// came out of mail is escaped and, except a pinned id, stands in comments. Memory is
+// bounded, however many mails and ids there are.
 //
-// Caveat: mail is the witness, and anyone can send mail. Numbers alone never make
-// it set a pin, only name one: a sender can flood a mailbox. It sets one that
-// stands where no sender can put it, above every Received field, or that a preset
-// knows of the IMAP server.
+// Caveat: mail is the only witness, and anyone can send mail. A sender can flood a
+// mailbox, so numbers alone never make it set a pin, only name one. It sets a pin if
+// the id stands where no sender can put it, above every Received field, or if a preset
+// has the id for that IMAP server.
 package suggest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"pulse/lib/policy"
 )
 
-// Bounds on what is remembered; what exceeds one is counted without its name.
+// Bounds on what is remembered. Anything beyond one is counted without its name.
 const (
 	maxSources = 64 // of a survey
 	maxFirsts  = 32 // different first fields of a source
@@ -31,24 +31,24 @@ const (
 	maxName    = 253
 )
 
-// alignments in the order of the columns. Our own check knows no third: it always
-// compares the domains.
+// alignments are in the order of the columns. Under evidence = "dkim" the third means
+// strict, because pulse's own check always compares the domains.
 var alignments = [...]policy.Alignment{policy.Strict, policy.Relaxed, policy.Any}
 
-// policies are those under which a message is tried, one for each alignment.
+// policies are the policies under which a message is tried, one for each alignment.
 type policies [len(alignments)]*policy.Policy
 
 // Survey counts messages. Use New.
 type Survey struct {
 	owner           string
-	authres, signed policies // by the receiver's word, by our own check
+	authres, signed policies // by the receiver's verdict, by pulse's own check
 	sources         []*source
 	mails           int
 	unnamed         int // mails of sources beyond maxSources
 }
 
-// New returns an empty survey. owner is an address, or empty: then all mail is
-// taken for mail that should be verified.
+// New returns an empty survey. owner is an address. If it is empty, all mail counts as
+// mail that should be verified.
 func New(owner string) *Survey {
 	s := &Survey{owner: owner}
 	s.authres.fill(policy.ByAuthRes)
@@ -63,7 +63,7 @@ func (p *policies) fill(e policy.Evidence) {
 	}
 }
 
-// Add counts a message. It keeps nothing of m.
+// Add counts a message. It keeps no reference to m.
 func (s *Survey) Add(m *envelope.Message) {
 	if m.Webhook != nil {
 		return // a request: no server vouches for it
@@ -92,8 +92,8 @@ func (s *Survey) Add(m *envelope.Message) {
 	f.count(m, s.judge(m, &s.authres, &f.all, &f.own))
 }
 
-// judge classifies the message under each policy, counts what comes of it, and
-// returns the sender.
+// judge classifies the message under each policy, counts the results, and returns the
+// sender.
 func (s *Survey) judge(m *envelope.Message, ps *policies, all, own *tally) string {
 	var found results
 	for i, p := range ps {

@@ -11,12 +11,12 @@ import (
 	"pulse/lib/receivers"
 )
 
-// unusable is the policy where the receiver's word is of no use.
+// unusable is the policy where the receiver's verdict is of no use.
 const unusable = `evidence = "dkim"`
 
 const inbox = "imaps://me@imap.example.net/INBOX"
 
-// mail makes a message whose header begins with the fields given as "Name: value". It
+// mail returns a message whose header begins with the fields, given as "Name: value". It
 // is signed by the domain that they name, if any, else by that of From.
 func mail(source, from string, fields ...string) *envelope.Message {
 	m := &envelope.Message{Source: source}
@@ -34,7 +34,7 @@ func mail(source, from string, fields ...string) *envelope.Message {
 
 const received = "Received: from a by mx.example.net; Sat, 21 Nov 2026 06:55:00 +0000"
 
-// stamped is mail as a receiver with an id of its own leaves it.
+// stamped returns mail as a receiver with an id of its own leaves it.
 func stamped(id, local, domain, signer string) *envelope.Message {
 	return mail(inbox, local+"@"+domain, verdictOf(id, domain, signer), received)
 }
@@ -43,8 +43,7 @@ func verdictOf(id, domain, signer string) string {
 	return fmt.Sprintf("Authentication-Results: %s; dkim=pass header.d=%s; spf=pass smtp.mailfrom=%s; dmarc=pass header.from=%s", id, signer, domain, domain)
 }
 
-// sent is mail in which the field stands where a sender puts it, and some servers
-// do, too.
+// sent moves the field to where a sender can put it, as some servers do, too.
 func sent(list []*envelope.Message) (below []*envelope.Message) {
 	for _, m := range list {
 		c := *m
@@ -54,7 +53,7 @@ func sent(list []*envelope.Message) (below []*envelope.Message) {
 	return below
 }
 
-// usual is n mails from n domains that id vouches for.
+// usual returns n mails from n domains that id vouches for.
 func usual(n int, id string) (list []*envelope.Message) {
 	for i := range n {
 		d := fmt.Sprintf("sender%d.example", i)
@@ -220,7 +219,7 @@ func moved(source string, list []*envelope.Message) []*envelope.Message {
 	return out
 }
 
-// What the printed policy verifies is what was counted.
+// The printed policy verifies exactly the mails that were counted.
 func TestCountsAreTrue(t *testing.T) {
 	s := New("")
 	for _, m := range usual(12, "mx.example.net") {
@@ -276,8 +275,8 @@ func TestBounds(t *testing.T) {
 	valid(t, s.Report())
 }
 
-// FuzzReport: whatever mail holds, the report is a policy with no other keys than
-// ours, in printable ASCII, and pins nothing that senders say, however many.
+// FuzzReport: whatever mail holds, the report is a policy in printable ASCII with no
+// keys other than the known ones, and pins nothing that senders say, however many.
 func FuzzReport(f *testing.F) {
 	f.Add(inbox, "mx.example.net; dmarc=pass header.from=example.com; dkim=pass header.d=example.com", "me@example.com", "me@example.com")
 	f.Add("maildir:\u202e\"\\\x01", "\"a\\\" \u202e\"; dmarc=pass", "a@\u212a.example", "")

@@ -7,21 +7,21 @@ import (
 	"pulse/lib/receivers"
 )
 
-// How much mail must speak for an id. The second pair is for ids that something
-// besides numbers speaks for.
+// How much mail must speak for an id. The second pair is for ids that are vouched for by
+// more than numbers.
 const (
 	enoughMails, enoughDomains = 10, 3
 	fewMails, fewDomains       = 3, 1
 	enoughPercent              = 90 // of the mails of a source
 )
 
-// verdict is what to do about the receiver of a source.
+// verdict says what to do about the receiver of a source.
 type verdict struct {
 	src      *source
 	lead     *first
-	pin      string // to be pinned, if a person agrees or something vouches for it; or empty
-	unusable bool   // it never can be: the receiver's word is of no use
-	why      string // there is no pin
+	pin      string // the id to pin, if a person agrees or it is vouched for; or empty
+	unusable bool   // no id can ever be pinned: the receiver's verdict is of no use
+	why      string // why there is no pin
 }
 
 // verdict judges the first field that most mails of the source share.
@@ -43,8 +43,8 @@ func (s *source) lead() *first {
 	return lead
 }
 
-// refusal says why the leading id must not be pinned, and whether more mail could
-// not change that.
+// refusal returns why the leading id must not be pinned; empty if it may be. unusable
+// means that more mail could not change that.
 func (v *verdict) refusal() (unusable bool, why string) {
 	settled := v.lead.mails >= enoughMails
 	switch v.lead.kind {
@@ -68,7 +68,7 @@ func (v *verdict) refusal() (unusable bool, why string) {
 	return false, v.scarce()
 }
 
-// useless says why nothing is verified on the word of an id.
+// useless returns why no mail is verified by the verdict of an id.
 func (v *verdict) useless() string {
 	if v.lead.several*2 > v.lead.mails {
 		return "this server spreads what it found over several fields (iCloud, Proton, OpenDKIM with OpenDMARC), and only the first counts: a later one can't be told from one that the sender wrote"
@@ -79,7 +79,8 @@ func (v *verdict) useless() string {
 	return "nothing is verified on its word; the reasons are above"
 }
 
-// scarce says what is missing before so few mails prove anything.
+// scarce returns how much mail is missing before the numbers prove anything; empty if
+// there is enough.
 func (v *verdict) scarce() string {
 	mails, domains := enoughMails, enoughDomains
 	if v.vouched() != "" {
@@ -92,7 +93,8 @@ func (v *verdict) scarce() string {
 		v.lead.mails, len(v.lead.domains), mails, domains)
 }
 
-// vouched says what besides numbers speaks for the leading id, if anything does.
+// vouched returns what, besides numbers, speaks for the leading id; empty if nothing
+// does.
 func (v *verdict) vouched() string {
 	if v.lead.top == v.lead.mails {
 		return "It always stands above every Received field, where no sender can put it."
@@ -103,14 +105,14 @@ func (v *verdict) vouched() string {
 	return ""
 }
 
-// unstamped is how many mails carry no field because the owner sent them to
-// himself.
+// unstamped returns how many mails carry no field because the owner sent them to the
+// owner's own mailbox.
 func (v *verdict) unstamped() int { return v.src.kind(none).own.mails }
 
-// bare is how many mails carry no field.
+// bare returns how many mails carry no field.
 func (v *verdict) bare() int { return v.src.kind(none).mails }
 
-// kind returns what is counted of a kind other than byID.
+// kind returns the counts for a kind other than byID.
 func (s *source) kind(k kind) *first {
 	for _, f := range s.firsts {
 		if f.kind == k {
@@ -120,8 +122,8 @@ func (s *source) kind(k kind) *first {
 	return new(first)
 }
 
-// strangers is how many mails of the source begin with something else than the
-// leading id, and not with nothing.
+// strangers returns how many mails of the source have a first field other than the
+// leading one. Mails without a field do not count.
 func (v *verdict) strangers() int {
 	n := v.src.uncounted
 	for _, f := range v.src.firsts {

@@ -7,7 +7,7 @@ import (
 	"pulse/lib/envelope"
 )
 
-// A request is no mail, and says nothing of a server that receives mail.
+// An HTTP request is not mail, and says nothing about a server that receives mail.
 func TestRequestsAreNotCounted(t *testing.T) {
 	s := New("")
 	s.Add(&envelope.Message{Source: "webhook:/spool", Webhook: &envelope.Webhook{Result: envelope.WebhookPass}})
