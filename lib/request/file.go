@@ -10,12 +10,13 @@ import (
 	"pulse/lib/record"
 )
 
-// ErrFile is the error of a file that a request names and does not carry whole.
-var ErrFile = errors.New("a file is an object of name, size, digest and data, which agree")
+// errFile reports a file that a request names and does not carry whole.
+var errFile = errors.New("a file is an object of name, size, digest and data, which agree")
 
-// File goes along with a request: a copy, so that nobody changes it later.
+// File is a file that goes along with a request. It is a copy, so that nothing can
+// change it later.
 type File struct {
-	Name string // as whoever asks calls it
+	Name string // as the requester calls it
 	Data []byte
 }
 
@@ -43,8 +44,8 @@ func AppendFiles(dst []byte, files []File) []byte {
 	return append(dst, ']')
 }
 
-// decodeFiles reads what AppendFiles wrote. What a person is shown of a file, and
-// what a sender may look at, is then the same as what it sends.
+// decodeFiles reads what AppendFiles wrote. It checks name, size, digest and data against
+// each other, so that a person is shown exactly the file that is sent.
 func decodeFiles(v record.Value) (files []File, err error) {
 	err = v.Elements(func(i int, v record.Value) error {
 		f, err := decodeFile(v)
@@ -71,14 +72,14 @@ func decodeFile(v record.Value) (f File, err error) {
 		case "data":
 			return v.Into(&data)
 		}
-		return ErrFile
+		return errFile
 	})
 	if err != nil {
-		return f, fmt.Errorf("%w: %w", ErrFile, err)
+		return f, fmt.Errorf("%w: %w", errFile, err)
 	}
 	f.Data, err = base64.StdEncoding.DecodeString(data)
 	if err != nil || base64.StdEncoding.EncodeToString(f.Data) != data || f.Name == "" || len(f.Data) != size || f.Digest() != digest {
-		return f, ErrFile
+		return f, errFile
 	}
 	return f, nil
 }

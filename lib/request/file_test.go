@@ -18,8 +18,8 @@ func TestFilesRoundTrip(t *testing.T) {
 	}
 }
 
-// A file that says something else of itself than it holds would be shown as one
-// thing and sent as another.
+// A file whose size or digest does not fit its data would be shown as one thing and sent
+// as another.
 func TestFilesThatAreNotCarriedWhole(t *testing.T) {
 	good := string(AppendFiles(nil, []File{{"a", []byte("hello")}}))
 	for name, bad := range map[string]string{
@@ -39,7 +39,7 @@ func TestFilesThatAreNotCarriedWhole(t *testing.T) {
 		}
 		if r, err := Decode(record.Value(`{"action":"external_send","files":` + bad + `}`)); err == nil {
 			t.Errorf("%s: %q", name, r.Files)
-		} else if name != "no array" && !errors.Is(err, ErrFile) {
+		} else if name != "no array" && !errors.Is(err, errFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

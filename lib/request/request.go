@@ -1,9 +1,9 @@
-// Package request is the `request` member of a record: an explicit wish, from a
+// Package request holds the `request` member of a record: an explicit wish, from a
 // worker, a chat platform or pulse-queue submit. Mail has none.
 //
-// Invariant: two requests that ask for the same have the same canonical form, so
-// that a refusal sticks to a proposal that comes again. Caveat: args and files are
-// data for the tool; nothing here understands them.
+// Invariant: two requests for the same thing have the same canonical form, so that a
+// refusal sticks to a repeated proposal. Caveat: args and files are data for the tool;
+// nothing here understands them.
 package request
 
 import (
@@ -18,31 +18,31 @@ import (
 	"pulse/lib/terms"
 )
 
-// Member is the name of the member in a record.
+// Member is the name of the member in a record. Outbox, submit and platforms write it.
 const Member = "request"
 
-// MaxTargets bounds the targets of one request.
-const MaxTargets = 100
+// maxTargets bounds the targets of one request.
+const maxTargets = 100
 
-// The errors of a request that can't be right.
+// The errors of a malformed request.
 var (
-	ErrTarget = errors.New("a target is one line without controls, not empty")
-	ErrMany   = fmt.Errorf("more than %d targets", MaxTargets)
+	errTarget = errors.New("a target is one line without controls, not empty")
+	errMany   = fmt.Errorf("more than %d targets", maxTargets)
 )
 
 // Request is the `request` member.
 type Request struct {
-	Action   terms.Action // as asked for: may be no action at all
+	Action   terms.Action // as asked for; it may not be a known action
 	Target   []string     // the complete envelope of an effect
 	Tool     string
 	Args     record.Value // any JSON, or empty
 	Evidence record.Value // any JSON, or empty
 	Files    []File
-	raw      record.Value
+	raw      record.Value // the member as it came
 }
 
-// Members are those that have a meaning.
-var Members = []string{"action", "target", "tool", "args", "evidence", "files"}
+// members lists the members of a request that have a meaning.
+var members = []string{"action", "target", "tool", "args", "evidence", "files"}
 
 // Decode reads the member.
 func Decode(v record.Value) (Request, error) {
@@ -68,7 +68,7 @@ func Decode(v record.Value) (Request, error) {
 	return r, err
 }
 
-// decodeTarget takes a string or an array of strings.
+// decodeTarget reads a string or an array of strings.
 func (r *Request) decodeTarget(v record.Value) (err error) {
 	if v[0] == '[' {
 		err = v.Into(&r.Target)
@@ -79,18 +79,18 @@ func (r *Request) decodeTarget(v record.Value) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(r.Target) > MaxTargets {
-		return ErrMany
+	if len(r.Target) > maxTargets {
+		return errMany
 	}
 	for _, t := range r.Target {
 		if t == "" || strings.IndexFunc(t, func(c rune) bool { return c < ' ' || c == 0x7f }) >= 0 {
-			return ErrTarget
+			return errTarget
 		}
 	}
 	return nil
 }
 
-// Text returns args.text, the words of a submitted ask, or the empty string.
+// Text returns args.text, which is the text of a submitted ask, or the empty string.
 func (r *Request) Text() string {
 	var text string
 	if r.Args != "" && r.Args[0] == '{' {
@@ -116,13 +116,13 @@ func (r *Request) OnlyText() bool {
 	return only
 }
 
-// Append appends the member's value as a worker is given it: what has a meaning, as
-// it was written. A member that nobody knows is shown to nobody, so a sender must not
-// find one, such as a bcc.
+// Append appends the member's value as a worker is given it: the members that have a
+// meaning, as they were written. An unknown member, such as a bcc, is not shown to the
+// approver, so the worker must not find one either.
 func (r *Request) Append(dst []byte) []byte {
 	var o record.Object
 	_ = r.raw.Each(func(name string, v record.Value) error {
-		if slices.Contains(Members, name) {
+		if slices.Contains(members, name) {
 			o.Raw(name, []byte(v))
 		}
 		return nil
@@ -130,8 +130,8 @@ func (r *Request) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
-// Canonical returns the member with names sorted, blanks dropped, a single target
-// as an array and numbers as they were written: equal wishes give equal bytes.
+// Canonical returns the member with names sorted, blanks dropped, a single target as an
+// array and numbers as they were written, so that equal wishes give equal bytes.
 func (r *Request) Canonical() ([]byte, error) {
 	var m map[string]any
 	d := json.NewDecoder(strings.NewReader(string(r.raw)))

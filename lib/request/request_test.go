@@ -54,15 +54,15 @@ func TestCanonicalDiffersForOtherWishes(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	hundred := strings.TrimSuffix(strings.Repeat(`"a@x.example",`, MaxTargets), ",")
+	hundred := strings.TrimSuffix(strings.Repeat(`"a@x.example",`, maxTargets), ",")
 	for _, c := range []struct {
 		target string
 		n      int
 		err    error
 	}{
 		{`"bob@x.example"`, 1, nil}, {`["a","b"]`, 2, nil}, {`[]`, 0, nil}, {"[" + hundred + "]", 100, nil},
-		{"[" + hundred + `,"b"]`, 0, ErrMany}, {`""`, 0, ErrTarget}, {`["a",""]`, 0, ErrTarget}, {`"a\nb"`, 0, ErrTarget},
-		{`"a\u0000"`, 0, ErrTarget}, {`"a\u007f"`, 0, ErrTarget}, {`7`, 0, record.ErrType}, {`null`, 0, record.ErrType},
+		{"[" + hundred + `,"b"]`, 0, errMany}, {`""`, 0, errTarget}, {`["a",""]`, 0, errTarget}, {`"a\nb"`, 0, errTarget},
+		{`"a\u0000"`, 0, errTarget}, {`"a\u007f"`, 0, errTarget}, {`7`, 0, record.ErrType}, {`null`, 0, record.ErrType},
 		{`{"a":1}`, 0, record.ErrType}, {`["a",7]`, 0, record.ErrType}, {`[["a"]]`, 0, record.ErrType},
 	} {
 		r, err := Decode(record.Value(`{"target":` + c.target + `}`))
@@ -72,7 +72,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestWhatIsShown: a member that nobody knows is in nothing that is made of a request.
+// TestWhatIsShown: an unknown member appears nowhere in what is made from a request.
 func TestWhatIsShown(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"args":{"text":"hi"}}`:                `hi true {"args":{"text":"hi"}}`,
@@ -92,8 +92,8 @@ func TestWhatIsShown(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: no panic; the canonical form is a request, its own canonical form,
-// and says the same as what it was made of.
+// FuzzCanonical: no panic; the canonical form is a request, is its own canonical form,
+// and means the same as the request it was made from.
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(`{"action":"external_send","target":"bob@x.example","tool":"","args":{"text":"hi","n":[1e400,-0,"\ud83d\ude00"]}}`))
 	f.Add([]byte(`{"target":["a","b"],"\u0061ction":"x","":{"":[]}}`))
