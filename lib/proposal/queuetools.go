@@ -5,25 +5,22 @@ import (
 	"pulse/lib/terms"
 )
 
-// Draft returns the proposal's harmless companion: the same message, to be written
-// down for a person and not sent.
+// Draft returns the proposal's harmless companion: the same message, written as a draft
+// for a person and not sent.
 func (p *Proposal) Draft() Proposal {
 	d := *p
 	d.Action, d.Tool = terms.WriteLocal, Draft
 	return d
 }
 
-// Tool is the name of a tool that pulse-queue itself carries out.
-type Tool = string
-
-// Those tools.
+// The tools that pulse-queue itself carries out.
 const (
-	Draft Tool = "draft"      // writes the request into drafts/
-	Close Tool = "task.close" // ends a task that has not begun: args.task
-	Note  Tool = "task.note"  // writes args.text on a task: args.task
+	Draft = "draft"      // writes the request into drafts/
+	Close = "task.close" // ends a task that has not begun: args.task
+	Note  = "task.note"  // writes args.text on a task: args.task
 )
 
-// Own reports whether a tool is one that pulse-queue carries out.
+// Own reports whether pulse-queue itself carries out a tool.
 func Own(tool string) bool { return tool == Draft || tool == Close || tool == Note }
 
 // Subject returns the task that a task.close or task.note is about.
@@ -36,7 +33,7 @@ func Arg(args record.Value, name string) (s string) {
 	}
 	_ = args.Each(func(n string, v record.Value) error {
 		if n == name {
-			_ = v.Into(&s) // what is no string names nothing
+			_ = v.Into(&s) // another type counts as absent
 		}
 		return nil
 	})
