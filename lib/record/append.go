@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Object builds one JSON object. The zero value is ready; Bytes closes it. Names
-// must be plain ASCII and are given once.
+// Object builds one JSON object. The zero value is ready to use; Bytes closes the
+// object. Names must be plain ASCII, and each may be given once.
 type Object struct {
 	b []byte
 }
@@ -54,8 +54,8 @@ func (o *Object) Bool(name string, v bool) {
 	o.b = strconv.AppendBool(o.b, v)
 }
 
-// Time adds a time as RFC 3339 in UTC, with fractions of a second when it has
-// any, and nothing for the zero time.
+// Time adds a time as RFC 3339 in UTC, with fractions of a second if it has any. It adds
+// nothing for the zero time.
 func (o *Object) Time(name string, t time.Time) {
 	if t.IsZero() {
 		return
@@ -66,7 +66,7 @@ func (o *Object) Time(name string, t time.Time) {
 	o.b = append(o.b, '"')
 }
 
-// Strs adds an array of strings, an empty one for none.
+// Strs adds an array of strings, which is empty if list is.
 func (o *Object) Strs(name string, list []string) {
 	o.name(name)
 	o.b = append(o.b, '[')
@@ -85,7 +85,7 @@ func (o *Object) Raw(name string, json []byte) {
 	o.b = append(o.b, json...)
 }
 
-// Bytes returns the object. It is valid until Reset.
+// Bytes returns the object. The bytes are valid until Reset.
 func (o *Object) Bytes() []byte {
 	if len(o.b) == 0 {
 		return []byte("{}")
@@ -95,10 +95,10 @@ func (o *Object) Bytes() []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD. DEL, the C1 controls and what reorders or hides text (bidi, zero-width
-// and other format characters, line separators) are escaped too, so that a record
-// can be printed.
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD. So
+// that a record can be printed, it also escapes DEL, the C1 controls and characters
+// that reorder or hide text (bidi, zero-width and other format characters, line
+// separators).
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

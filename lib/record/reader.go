@@ -18,8 +18,8 @@ type Reader struct {
 	name  string
 	max   int
 	buf   []byte
-	start int // of the first unread byte in buf
-	seen  int // bytes from start on that hold no newline
+	start int // where the first unread byte stands in buf
+	seen  int // bytes from start on that are known to hold no newline
 	line  int
 	scan  scanner
 	rec   Record
@@ -32,9 +32,9 @@ func NewReader(r io.Reader, name string, max int, reads ...string) *Reader {
 	return &Reader{r: r, name: name, max: max, scan: scanner{reads: reads}}
 }
 
-// Next returns the next record, io.EOF at the end, an *Error for a bad record, or
-// what the input's Read returned. After an error it returns the same error again:
-// nothing is read behind a bad record. Blank lines are skipped.
+// Next returns the next record. It returns io.EOF at the end, a *lineError for a bad
+// record, or the error of the input's Read. After an error it returns the same error
+// again, because nothing is read after a bad record. Blank lines are skipped.
 func (r *Reader) Next() (*Record, error) {
 	for r.err == nil {
 		line, err := r.nextLine()
@@ -47,7 +47,7 @@ func (r *Reader) Next() (*Record, error) {
 			continue
 		}
 		if err := r.scan.line(line, &r.rec); err != nil {
-			r.err = &Error{r.name, r.line, err}
+			r.err = &lineError{r.name, r.line, err}
 			break
 		}
 		r.rec.name, r.rec.line = r.name, r.line
@@ -60,8 +60,8 @@ func blank(line []byte) bool {
 	return len(bytes.Trim(line, " \t\r")) == 0
 }
 
-// nextLine returns the next line without its newline. The last one needs none:
-// no proper prefix of an object is an object, so a cut line can't pass for whole.
+// nextLine returns the next line without its newline. The last line needs no newline: no
+// proper prefix of an object is an object, so an incomplete line can't pass for whole.
 func (r *Reader) nextLine() ([]byte, error) {
 	for {
 		rest := r.buf[r.start:]
@@ -89,12 +89,12 @@ func (r *Reader) nextLine() ([]byte, error) {
 
 func (r *Reader) bounded(line []byte) ([]byte, error) {
 	if len(line) > r.max {
-		return nil, &Error{r.name, r.line + 1, fmt.Errorf("%w of %d bytes (--max-record)", ErrTooLong, r.max)}
+		return nil, &lineError{r.name, r.line + 1, fmt.Errorf("%w of %d bytes (--max-record)", errTooLong, r.max)}
 	}
 	return line, nil
 }
 
-// fill reads more bytes behind the unread ones, making room first.
+// fill makes room and reads more bytes after the unread ones.
 func (r *Reader) fill() error {
 	if r.start > 0 {
 		n := copy(r.buf, r.buf[r.start:])

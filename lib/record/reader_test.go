@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// readAll returns the records as lines, and the error that ended them.
+// readAll returns the records as lines, and the error at which they ended.
 func readAll(r *Reader) (got []string, err error) {
 	for {
 		rec, err := r.Next()
@@ -62,8 +62,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderStopsForGood: an input that fails gives its error, again and again,
-// and the line it cut is no record.
+// TestReaderStopsForGood: an input that fails gives its error again and again, and the
+// line that it left incomplete is not a record.
 func TestReaderStopsForGood(t *testing.T) {
 	broken := errors.New("broken")
 	r := NewReader(io.MultiReader(strings.NewReader("{}\n{}"), iotest.ErrReader(broken), strings.NewReader("\n{}\n")), "stdin", DefaultMax)
@@ -76,7 +76,7 @@ func TestReaderStopsForGood(t *testing.T) {
 	}
 }
 
-// idle is an input that never gives anything and never ends.
+// idle is an input that never gives a byte and never ends.
 type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
@@ -87,7 +87,7 @@ func TestReaderGivesUpOnAnIdleInput(t *testing.T) {
 	}
 }
 
-// endless is one line without end, and counts what was taken of it.
+// endless is one line without end, and counts the bytes that were read from it.
 type endless struct{ n int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -102,7 +102,7 @@ func TestReaderMemoryIsBounded(t *testing.T) {
 	const limit = 1 << 20
 	in := &endless{}
 	r := NewReader(in, "stdin", limit)
-	if _, err := r.Next(); !errors.Is(err, ErrTooLong) {
+	if _, err := r.Next(); !errors.Is(err, errTooLong) {
 		t.Fatal(err)
 	}
 	if in.n > 2*limit || cap(r.buf) > limit+1 {
@@ -110,8 +110,8 @@ func TestReaderMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzReader: however the input is cut into reads, the records are those of a
-// naive reading, up to the first bad line.
+// FuzzReader: however the input is split into reads, the records are those of a naive
+// reading, up to the first bad line.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("{}\n\n{\"a\":1}\n{\"a\":1,\"a\":2}\n{}"), 3)
 	f.Add([]byte(strings.Repeat("{\"a\":\"x\"}\n", 20)), 7)
@@ -124,7 +124,7 @@ func FuzzReader(f *testing.F) {
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Fatalf("%q, want %q", got, want)
 		}
-		var e *Error
+		var e *lineError
 		if errors.As(err, &e) != (bad > 0) || e != nil && e.Line != bad {
 			t.Fatalf("%v, want line %d", err, bad)
 		}
@@ -149,7 +149,7 @@ func naive(in []byte, limit int) (records []string, bad int) {
 	return records, 0
 }
 
-// chunked gives n bytes a read, at least one.
+// chunked gives n bytes at each read, at least one.
 type chunked struct {
 	b []byte
 	n int
@@ -168,7 +168,7 @@ func stageTo(w io.Writer, r io.Reader, member func(*Record) ([]byte, error)) err
 	return Stage(NewReader(r, "stdin", DefaultMax), bufio.NewWriterSize(w, 1<<10), "own", member)
 }
 
-// writes keeps every Write apart.
+// writes keeps the bytes of each Write apart.
 type writes [][]byte
 
 func (w *writes) Write(p []byte) (int, error) {
@@ -176,7 +176,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestStageWritesWholeLines: whoever is killed between two writes leaves no half
+// TestStageWritesWholeLines: a process that is killed between two writes leaves no half
 // of a line, even where a line is longer than the buffer.
 func TestStageWritesWholeLines(t *testing.T) {
 	var in strings.Builder
@@ -201,14 +201,14 @@ func TestStageWritesWholeLines(t *testing.T) {
 	}
 }
 
-// TestStagePrefix: after a bad record, or one that the stage can't judge, what
-// came before is out and nothing else.
+// TestStagePrefix: at a bad record, or one that the stage can't judge, the records before
+// it have been written and nothing else.
 func TestStagePrefix(t *testing.T) {
 	refuse := errors.New("refused")
 	for in, want := range map[string]error{
-		"{}\n{\"n\":1}\n{\"n\":1\n{}\n":   ErrSyntax,
+		"{}\n{\"n\":1}\n{\"n\":1\n{}\n":   errSyntax,
 		"{}\n{\"n\":1}\n{\"no\":1}\n{}\n": refuse,
-		"{}\n{\"n\":1}\n[]":               ErrNotObject,
+		"{}\n{\"n\":1}\n[]":               errNotObject,
 	} {
 		var out bytes.Buffer
 		err := stageTo(&out, strings.NewReader(in), func(rec *Record) ([]byte, error) {

@@ -1,12 +1,12 @@
 // Package record reads and writes pulse's records: JSON Lines, one object a line
-// (pulse-record(5)). It knows the shape of a line and nothing of what it means.
+// (pulse-record(5)). It knows the shape of a line and not what it means.
 //
-// Invariant: a stage replaces the one member it owns and hands every other byte
-// of the object on as it came, unknown members included; a line that could be
-// read in two ways (a duplicate name, invalid UTF-8, two types) is bad, and
-// nothing is read after it. Memory is bounded by the longest line, never by the
-// input. Caveat: names inside a member that the stage does not read may repeat;
-// the stage that reads that member will refuse it.
+// Invariant: a stage replaces the one member that it owns and hands every other byte
+// of the object on as it came, unknown members included. A line that could be read in
+// two ways (a duplicate name, invalid UTF-8, two types) is bad, and nothing is read
+// after it. Memory is bounded by the longest line, never by the input. Caveat: names
+// may repeat inside a member that the stage does not read; the stage that reads that
+// member will refuse it.
 package record
 
 import (
@@ -17,12 +17,12 @@ import (
 type Record struct {
 	raw     []byte // from { to }
 	members []member
-	name    string // of the input, for messages
+	name    string // name of the input, for messages
 	line    int
 }
 
-// Parse scans one line: the object and blanks around it. reads names the members
-// inside which duplicate names are errors too. The record keeps b.
+// Parse scans one line: the object and any blanks around it. reads names the members
+// inside which duplicate names are errors too. The record refers to b.
 func Parse(b []byte, reads ...string) (*Record, error) {
 	s := scanner{reads: reads}
 	rec := &Record{}
@@ -34,7 +34,7 @@ func (s *scanner) line(b []byte, rec *Record) error {
 	s.b, s.depth, s.names, s.top = b, 0, s.names[:0], rec.members[:0]
 	begin := s.space(0)
 	if begin >= len(b) || b[begin] != '{' {
-		return ErrNotObject
+		return errNotObject
 	}
 	end, err := s.object(begin, false)
 	if err != nil {
@@ -64,9 +64,8 @@ func (r *Record) find(name string) int {
 // Has reports whether the record has the member.
 func (r *Record) Has(name string) bool { return r.find(name) >= 0 }
 
-// Get returns a copy of the member's value; it stays valid. The member must be
-// among those the reader was told the stage reads, or duplicate names inside it
-// have gone unnoticed.
+// Get returns a copy of the member's value, which stays valid. The member must be one
+// that was named in reads, or duplicate names inside it have gone unnoticed.
 func (r *Record) Get(name string) (Value, error) {
 	i := r.find(name)
 	if i < 0 {
@@ -75,11 +74,12 @@ func (r *Record) Get(name string) (Value, error) {
 	return Value(r.raw[r.members[i].value:r.members[i].end]), nil
 }
 
-// Value returns a copy of the whole record. What Get says of duplicate names holds
-// here for every member.
+// Value returns a copy of the whole record. As with Get, duplicate names go unnoticed
+// inside members that were not named in reads.
 func (r *Record) Value() Value { return Value(r.raw) }
 
-// Decode hands the member's value to fn; its error becomes the record's.
+// Decode calls fn with the member's value. An error of fn is returned as an error of
+// this record, with the path to the member.
 func (r *Record) Decode(name string, fn func(Value) error) error {
 	v, err := r.Get(name)
 	if err != nil {
@@ -91,12 +91,12 @@ func (r *Record) Decode(name string, fn func(Value) error) error {
 	return nil
 }
 
-// Bad makes err the error of this record: it names the input and the line.
+// Bad returns err as an error of this record, which names the input and the line.
 func (r *Record) Bad(err error) error {
 	if r.name == "" {
 		return err
 	}
-	return &Error{r.name, r.line, err}
+	return &lineError{r.name, r.line, err}
 }
 
 // AppendReplaced appends the line with the member's value replaced, without the
@@ -116,8 +116,9 @@ func (r *Record) AppendWithout(dst []byte, name string) []byte {
 	return append(dst, '}')
 }
 
-// AppendMember appends an object, which has members but none of that name, with one
-// more at its end: what AppendReplaced does for a line that was checked before.
+// AppendMember appends object with one more member at its end. The object must be valid
+// and have members, but none of that name. It is AppendReplaced for a line that was
+// checked before.
 func AppendMember(dst, object []byte, name string, value []byte) []byte {
 	dst = append(append(dst, object[:len(object)-1]...), ',')
 	dst = append(AppendString(dst, name), ':')
@@ -133,7 +134,7 @@ func (r *Record) appendOpen(dst []byte, name string) (_ []byte, empty bool) {
 		return append(dst, r.raw[:last]...), len(r.members) == 0
 	case len(r.members) == 1:
 		return append(dst, '{'), true
-	case i == 0: // with the comma behind it
+	case i == 0: // with the comma after it
 		dst = append(dst, '{')
 		return append(dst, r.raw[r.members[1].start:last]...), false
 	default: // with the comma before it
@@ -142,12 +143,12 @@ func (r *Record) appendOpen(dst []byte, name string) (_ []byte, empty bool) {
 	}
 }
 
-// Error is a bad record: which input, which line (from 1), and why.
-type Error struct {
+// lineError reports a bad record: which input, which line (from 1), and why.
+type lineError struct {
 	Name string
 	Line int
 	Err  error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
-func (e *Error) Unwrap() error { return e.Err }
+func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
+func (e *lineError) Unwrap() error { return e.Err }

@@ -12,44 +12,44 @@ import (
 
 // The classes of a bad record. A stage stops at the first one.
 var (
-	ErrSyntax    = errors.New("not valid JSON")
-	ErrUTF8      = errors.New("not valid UTF-8")
-	ErrDuplicate = errors.New("duplicate member name")
-	ErrNotObject = errors.New("not a JSON object")
+	errSyntax    = errors.New("not valid JSON")
+	errUTF8      = errors.New("not valid UTF-8")
+	errDuplicate = errors.New("duplicate member name")
+	errNotObject = errors.New("not a JSON object")
 	ErrType      = errors.New("wrong type")
 	ErrMissing   = errors.New("missing member")
-	ErrTooLong   = errors.New("longer than the limit")
-	ErrTooDeep   = errors.New("nested too deeply")
+	errTooLong   = errors.New("longer than the limit")
+	errTooDeep   = errors.New("nested too deeply")
 )
 
-// MaxDepth bounds the nesting of a record, its own braces included.
-const MaxDepth = 256
+// maxDepth bounds the nesting of a record, its own braces included.
+const maxDepth = 256
 
-// manyNames is where the search for a duplicate changes from a walk over the
-// names before to a map, so that a huge object costs linear time.
+// manyNames is the number of names from which on duplicates are looked for in a map and
+// no longer in a list, so that a huge object costs linear time.
 const manyNames = 24
 
-// scanner validates one JSON text in a single pass (RFC 8259, and as I-JSON
-// demands: UTF-8 and no unpaired surrogates).
+// scanner validates one JSON text in a single pass (RFC 8259). As I-JSON demands, the
+// text must be UTF-8 without unpaired surrogates.
 type scanner struct {
 	b     []byte
 	reads []string // members inside which names must be unique
 	depth int
-	names [][]byte // names of the objects being scanned, innermost last
+	names [][]byte // names of the objects that are being scanned, innermost last
 	top   []member // members of the outermost object
 }
 
-// member is where one member of the outermost object stands.
+// member tells where one member of the outermost object stands.
 type member struct {
 	name              []byte // unescaped
-	start, value, end int    // opening quote of the name, begin and end of the value
+	start, value, end int    // opening quote of the name; start and end of the value
 }
 
 func (s *scanner) syntax(i int, want string) error {
 	if i >= len(s.b) {
-		return fmt.Errorf("%w: ends early, want %s", ErrSyntax, want)
+		return fmt.Errorf("%w: ends early, want %s", errSyntax, want)
 	}
-	return fmt.Errorf("%w: column %d: want %s", ErrSyntax, i+1, want)
+	return fmt.Errorf("%w: column %d: want %s", errSyntax, i+1, want)
 }
 
 func (s *scanner) space(i int) int {
@@ -59,8 +59,8 @@ func (s *scanner) space(i int) int {
 	return i
 }
 
-// value scans the value that begins at i and returns where it ends. With unique
-// set, a duplicate name anywhere inside is an error.
+// value scans the value that begins at i and returns where it ends. If unique is set, a
+// duplicate name anywhere inside is an error.
 func (s *scanner) value(i int, unique bool) (int, error) {
 	if i >= len(s.b) {
 		return i, s.syntax(i, "a value")
@@ -128,9 +128,9 @@ func (s *scanner) number(i int) (end int, err error) {
 	return i, nil
 }
 
-// plain returns the first index at or after i whose byte needs a closer look: a
-// quote, a backslash, a control or a byte of a longer UTF-8 sequence. It looks
-// at eight bytes at a time.
+// plain returns the first index at or after i whose byte needs a closer look: a quote,
+// a backslash, a control or a byte of a longer UTF-8 sequence. It reads eight bytes at
+// a time, and may stop at a byte that turns out to be plain.
 func plain(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(b) {
@@ -138,8 +138,8 @@ func plain(b []byte, i int) int {
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		special := (w - ones*0x20) | w | (quote - ones) | (slash - ones)
 		if special &= highs; special != 0 {
-			// A borrow can only raise a false alarm above a true one, and the
-			// lowest alarm is what counts.
+			// A borrow can raise a false alarm only above a true one, and only
+			// the lowest alarm counts.
 			return i + bits.TrailingZeros64(special)/8
 		}
 		i += 8
@@ -172,11 +172,11 @@ func (s *scanner) str(i int) (int, error) {
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRune(s.b[i:])
 			if r == utf8.RuneError && n == 1 {
-				return i, fmt.Errorf("%w: column %d", ErrUTF8, i+1)
+				return i, fmt.Errorf("%w: column %d", errUTF8, i+1)
 			}
 			i += n
 		default:
-			i++ // plain gave a false alarm
+			i++ // a false alarm of plain
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (s *scanner) escape(i int) (int, error) {
 			return 12, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: column %d: unpaired surrogate", ErrUTF8, i+1)
+	return 0, fmt.Errorf("%w: column %d: unpaired surrogate", errUTF8, i+1)
 }
 
 func hex4[T []byte | string](b T, i int) (r rune, ok bool) {
@@ -229,8 +229,8 @@ func hex4[T []byte | string](b T, i int) (r rune, ok bool) {
 }
 
 func (s *scanner) array(i int, unique bool) (_ int, err error) {
-	if s.depth++; s.depth > MaxDepth {
-		return i, ErrTooDeep
+	if s.depth++; s.depth > maxDepth {
+		return i, errTooDeep
 	}
 	defer func() { s.depth-- }()
 	if i = s.space(i + 1); i < len(s.b) && s.b[i] == ']' {
@@ -250,11 +250,11 @@ func (s *scanner) array(i int, unique bool) (_ int, err error) {
 	}
 }
 
-// object scans the object that begins at i. The outermost one leaves its members
-// in s.top and asks for unique names in those that the stage reads.
+// object scans the object that begins at i. For the outermost object it keeps the
+// members in s.top, and demands unique names inside those that the stage reads.
 func (s *scanner) object(i int, unique bool) (_ int, err error) {
-	if s.depth++; s.depth > MaxDepth {
-		return i, ErrTooDeep
+	if s.depth++; s.depth > maxDepth {
+		return i, errTooDeep
 	}
 	outermost := s.depth == 1
 	names := nameSet{first: len(s.names)}
@@ -268,7 +268,7 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 			return i, err
 		}
 		if (unique || outermost) && !s.add(&names, m.name) {
-			return i, fmt.Errorf("%w: column %d", ErrDuplicate, m.start+1)
+			return i, fmt.Errorf("%w: column %d", errDuplicate, m.start+1)
 		}
 		m.value = i
 		if i, err = s.value(i, unique || outermost && slices.Contains(s.reads, string(m.name))); err != nil {
@@ -287,7 +287,7 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 	}
 }
 
-// name scans a member's name and colon; it returns where the value begins.
+// name scans a member's name and colon, and returns where the value begins.
 func (s *scanner) name(i int, m *member) (int, error) {
 	if i >= len(s.b) || s.b[i] != '"' {
 		return i, s.syntax(i, "a member name")
@@ -306,8 +306,8 @@ func (s *scanner) name(i int, m *member) (int, error) {
 	return s.space(i + 1), nil
 }
 
-// nameSet is the set of names of one object: a run at the end of s.names, and a
-// map beside it once the run is long.
+// nameSet is the set of names of one object: a run at the end of s.names, and also a
+// map once the run is long.
 type nameSet struct {
 	first int
 	many  map[string]bool

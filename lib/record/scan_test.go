@@ -14,7 +14,7 @@ import (
 
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// many is n members with different names, then one more.
+// many returns n members with different names, then more.
 func many(n int, more string) string {
 	var b strings.Builder
 	for i := range n {
@@ -34,82 +34,82 @@ var lines = []struct {
 	{`{"":""}`, nil},
 	{`{"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"}`, nil},
 	{`{"a":"é😀` + "\x7f\u0085\ufffd\ufffe" + `"}`, nil},
-	{`{"a":` + nested(MaxDepth-1) + `}`, nil},
+	{`{"a":` + nested(maxDepth-1) + `}`, nil},
 	{many(100, `"x":1`), nil},
 
-	{``, ErrNotObject},
-	{`null`, ErrNotObject},
-	{`[{}]`, ErrNotObject},
-	{"\xef\xbb\xbf{}", ErrNotObject}, // a byte order mark
-	{"\u00a0{}", ErrNotObject},
+	{``, errNotObject},
+	{`null`, errNotObject},
+	{`[{}]`, errNotObject},
+	{"\xef\xbb\xbf{}", errNotObject}, // a byte order mark
+	{"\u00a0{}", errNotObject},
 
-	{`{`, ErrSyntax},
-	{`{"a"`, ErrSyntax},
-	{`{"a":`, ErrSyntax},
-	{`{"a":1`, ErrSyntax},
-	{`{"a":1,`, ErrSyntax},
-	{`{"a":1,}`, ErrSyntax},
-	{`{,}`, ErrSyntax},
-	{`{a:1}`, ErrSyntax},
-	{`{'a':1}`, ErrSyntax},
-	{`{"a" 1}`, ErrSyntax},
-	{`{"a":1 "b":2}`, ErrSyntax},
-	{`{"a":[1,]}`, ErrSyntax},
-	{`{"a":[1 2]}`, ErrSyntax},
-	{`{"a":[}`, ErrSyntax},
-	{`{"a":01}`, ErrSyntax},
-	{`{"a":+1}`, ErrSyntax},
-	{`{"a":1.}`, ErrSyntax},
-	{`{"a":.5}`, ErrSyntax},
-	{`{"a":-}`, ErrSyntax},
-	{`{"a":1e}`, ErrSyntax},
-	{`{"a":1e+}`, ErrSyntax},
-	{`{"a":0x10}`, ErrSyntax},
-	{`{"a":NaN}`, ErrSyntax},
-	{`{"a":True}`, ErrSyntax},
-	{`{"a":tru}`, ErrSyntax},
-	{`{"a":nul`, ErrSyntax},
-	{`{"a":truefalse}`, ErrSyntax},
-	{`{"a":"x}`, ErrSyntax},
-	{`{"a":"\x"}`, ErrSyntax},
-	{`{"a":"\u12"}`, ErrSyntax},
-	{`{"a":"\u12g4"}`, ErrSyntax},
-	{`{"a":"\`, ErrSyntax},
-	{"{\"a\":\"\x00\"}", ErrSyntax},
-	{"{\"a\":\"1234567\x1f\"}", ErrSyntax},
-	{"{\"a\":\"\t\"}", ErrSyntax},
-	{"{\v}", ErrSyntax},
-	{`{}{}`, ErrSyntax},
-	{`{} x`, ErrSyntax},
-	{`{}//`, ErrSyntax},
-	{"{}\x00", ErrSyntax},
+	{`{`, errSyntax},
+	{`{"a"`, errSyntax},
+	{`{"a":`, errSyntax},
+	{`{"a":1`, errSyntax},
+	{`{"a":1,`, errSyntax},
+	{`{"a":1,}`, errSyntax},
+	{`{,}`, errSyntax},
+	{`{a:1}`, errSyntax},
+	{`{'a':1}`, errSyntax},
+	{`{"a" 1}`, errSyntax},
+	{`{"a":1 "b":2}`, errSyntax},
+	{`{"a":[1,]}`, errSyntax},
+	{`{"a":[1 2]}`, errSyntax},
+	{`{"a":[}`, errSyntax},
+	{`{"a":01}`, errSyntax},
+	{`{"a":+1}`, errSyntax},
+	{`{"a":1.}`, errSyntax},
+	{`{"a":.5}`, errSyntax},
+	{`{"a":-}`, errSyntax},
+	{`{"a":1e}`, errSyntax},
+	{`{"a":1e+}`, errSyntax},
+	{`{"a":0x10}`, errSyntax},
+	{`{"a":NaN}`, errSyntax},
+	{`{"a":True}`, errSyntax},
+	{`{"a":tru}`, errSyntax},
+	{`{"a":nul`, errSyntax},
+	{`{"a":truefalse}`, errSyntax},
+	{`{"a":"x}`, errSyntax},
+	{`{"a":"\x"}`, errSyntax},
+	{`{"a":"\u12"}`, errSyntax},
+	{`{"a":"\u12g4"}`, errSyntax},
+	{`{"a":"\`, errSyntax},
+	{"{\"a\":\"\x00\"}", errSyntax},
+	{"{\"a\":\"1234567\x1f\"}", errSyntax},
+	{"{\"a\":\"\t\"}", errSyntax},
+	{"{\v}", errSyntax},
+	{`{}{}`, errSyntax},
+	{`{} x`, errSyntax},
+	{`{}//`, errSyntax},
+	{"{}\x00", errSyntax},
 
-	{"{\"a\":\"\xff\"}", ErrUTF8},
-	{"{\"\xc3\":1}", ErrUTF8},
-	{"{\"a\":\"\xc0\x80\"}", ErrUTF8},     // overlong NUL
-	{"{\"a\":\"\xed\xa0\x80\"}", ErrUTF8}, // a surrogate
-	{"{\"a\":\"\xf4\x90\x80\x80\"}", ErrUTF8},
-	{`{"a":"\ud800"}`, ErrUTF8},
-	{`{"a":"\udc00\ud800"}`, ErrUTF8},
-	{`{"a":"\ud800\u0041"}`, ErrUTF8},
-	{`{"a":"\ud800\n"}`, ErrUTF8},
+	{"{\"a\":\"\xff\"}", errUTF8},
+	{"{\"\xc3\":1}", errUTF8},
+	{"{\"a\":\"\xc0\x80\"}", errUTF8},     // overlong NUL
+	{"{\"a\":\"\xed\xa0\x80\"}", errUTF8}, // a surrogate
+	{"{\"a\":\"\xf4\x90\x80\x80\"}", errUTF8},
+	{`{"a":"\ud800"}`, errUTF8},
+	{`{"a":"\udc00\ud800"}`, errUTF8},
+	{`{"a":"\ud800\u0041"}`, errUTF8},
+	{`{"a":"\ud800\n"}`, errUTF8},
 
-	{`{"a":` + nested(MaxDepth) + `}`, ErrTooDeep},
-	{`{"a":` + strings.Repeat(`{"a":`, 100_000), ErrTooDeep},
+	{`{"a":` + nested(maxDepth) + `}`, errTooDeep},
+	{`{"a":` + strings.Repeat(`{"a":`, 100_000), errTooDeep},
 
-	{`{"a":1,"a":2}`, ErrDuplicate},
-	{`{"a":1,"b":2,"\u0061":3}`, ErrDuplicate},
-	{`{"\u00e9":1,"é":2}`, ErrDuplicate},
-	{`{"":1,"":2}`, ErrDuplicate},
-	{many(100, `"n7":1`), ErrDuplicate},
-	{many(100, `"\u006e99":1`), ErrDuplicate},
-	{`{"read":{"x":1,"x":2}}`, ErrDuplicate},
-	{`{"read":[[{"y":{"x":1,"\u0078":2}}]]}`, ErrDuplicate},
-	{`{"\u0072ead":{"x":1,"x":2}}`, ErrDuplicate},
-	{`{"read":` + many(100, `"n0":1`) + `}`, ErrDuplicate},
+	{`{"a":1,"a":2}`, errDuplicate},
+	{`{"a":1,"b":2,"\u0061":3}`, errDuplicate},
+	{`{"\u00e9":1,"é":2}`, errDuplicate},
+	{`{"":1,"":2}`, errDuplicate},
+	{many(100, `"n7":1`), errDuplicate},
+	{many(100, `"\u006e99":1`), errDuplicate},
+	{`{"read":{"x":1,"x":2}}`, errDuplicate},
+	{`{"read":[[{"y":{"x":1,"\u0078":2}}]]}`, errDuplicate},
+	{`{"\u0072ead":{"x":1,"x":2}}`, errDuplicate},
+	{`{"read":` + many(100, `"n0":1`) + `}`, errDuplicate},
 	{`{"read":{"x":{"x":{"x":1}},"y":{"x":2}}}`, nil},
 	{`{"read":[{"x":1},{"x":1}]}`, nil},
-	{`{"other":{"x":1,"x":2}}`, nil}, // not read here: not our business
+	{`{"other":{"x":1,"x":2}}`, nil}, // not read here, so it may repeat
 	{`{"other":{"read":{"x":1,"x":2}}}`, nil},
 	{`{"read":1,"Read":2,"read ":3}`, nil},
 }
@@ -123,8 +123,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestEveryByteInEveryPlace: plain looks at eight bytes at a time; wherever a
-// special one stands, and whatever stands around it, it must be seen.
+// TestEveryByteInEveryPlace: plain reads eight bytes at a time. It must see a special
+// byte wherever it stands, and whatever surrounds it.
 func TestEveryByteInEveryPlace(t *testing.T) {
 	for pos := range 20 {
 		for c := range 256 {
@@ -140,10 +140,10 @@ func TestEveryByteInEveryPlace(t *testing.T) {
 	}
 }
 
-// oracle says what jsontext thinks of a line: a record by our rules or not.
+// oracle reports whether jsontext accepts a line as a record by pulse's rules.
 func oracle(b []byte, reads ...string) bool {
 	trimmed := bytes.TrimLeft(b, " \t\r\n")
-	if !bytes.HasPrefix(trimmed, []byte("{")) || deepest(b) > MaxDepth {
+	if !bytes.HasPrefix(trimmed, []byte("{")) || deepest(b) > maxDepth {
 		return false
 	}
 	if !jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true)) {
@@ -208,7 +208,7 @@ func checkReplaced(t *testing.T, rec *Record) {
 	out := rec.AppendReplaced(nil, "own", value)
 	check(t, out, append(kept, slices.Concat([]byte(`"own":`), value)))
 	check(t, rec.AppendWithout(nil, "own"), kept)
-	// Blanks around a member that goes go with it; what is left stays as it is.
+	// Blanks around a member are removed with it; everything else stays as it is.
 	second := replaced(t, out, value)
 	if third := replaced(t, second, value); !bytes.Equal(third, second) {
 		t.Fatalf("%q became %q", second, third)
@@ -282,7 +282,7 @@ func TestHugeObjectIsLinear(t *testing.T) {
 	}
 }
 
-// sample is a record of 3 kB like those of real mail.
+// sample returns a record of 3 kB like those of real mail.
 func sample() []byte {
 	var b strings.Builder
 	b.WriteString(`{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":42,"headers":[`)

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// Stage copies records from r to w and replaces in each the member owned by what
-// member returns (valid until its next call). It stops at the first bad record
-// and at the first error of member; what came before is written out, whole, and
-// nothing after it.
+// Stage copies records from r to w. In each it replaces the member named owned by the
+// result of member, which need be valid only until the next call. It stops at the first
+// bad record and at the first error of member. Every record before that one is written
+// out whole, and nothing after it.
 func Stage(r *Reader, w *bufio.Writer, owned string, member func(*Record) ([]byte, error)) error {
 	var line []byte
 	for {
@@ -27,8 +27,8 @@ func Stage(r *Reader, w *bufio.Writer, owned string, member func(*Record) ([]byt
 	}
 }
 
-// WriteLine writes a line, newline included, so that w passes on whole lines
-// only: whoever is killed between two writes leaves no half of one.
+// WriteLine writes a line, newline included, so that w passes on only whole lines. A
+// process that is killed between two writes leaves no half of a line.
 func WriteLine(w *bufio.Writer, line []byte) error {
 	if len(line) > w.Available() {
 		if err := w.Flush(); err != nil {

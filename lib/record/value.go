@@ -12,7 +12,7 @@ import (
 // decode without validating again.
 type Value string
 
-// typed is an error about the type of a value; inside adds the path to it.
+// typed returns an error about the type of a value. inside adds the path to it.
 func (v Value) typed(want string) error { return fmt.Errorf("%w, want %s", ErrType, want) }
 
 // pathError is an error at a path inside a record ("message.headers[3]").
@@ -36,8 +36,8 @@ func inside(name string, err error) error {
 	return &pathError{name, err}
 }
 
-// Each calls fn for every member of an object, in order. An error of fn ends the
-// walk and comes back with the member's name.
+// Each calls fn for every member of an object, in order. An error of fn ends the walk
+// and is returned with the member's name.
 func (v Value) Each(fn func(name string, v Value) error) error {
 	if v[0] != '{' {
 		return v.typed("an object")
@@ -71,8 +71,8 @@ func (v Value) Elements(fn func(i int, v Value) error) error {
 	return nil
 }
 
-// Pairs calls fn for every element of an array whose elements are arrays of two
-// strings: a list that is as long as a mail's header is walked in one go.
+// Pairs calls fn for every element of an array whose elements are arrays of two strings.
+// It walks the list once, because a mail's header makes a long one.
 func (v Value) Pairs(fn func(a, b string)) error {
 	if v[0] != '[' {
 		return v.typed("an array")
@@ -93,7 +93,7 @@ func (v Value) Pairs(fn func(a, b string)) error {
 	return nil
 }
 
-// pairString returns the string behind the byte before, and where it ends.
+// pairString returns the string that follows the byte before, and where it ends.
 func (v Value) pairString(i int, before byte) (s string, end int, ok bool) {
 	if i = skipSpace(v, i); v[i] != before {
 		return "", i, false
@@ -114,8 +114,8 @@ func (v Value) String() (string, error) {
 }
 
 // Into decodes v into dst: a *string, *bool, *int, *int64, *uint32, *uint64,
-// *[]string or *time.Time (RFC 3339). No type is converted into another, and
-// null is none of them.
+// *[]string or *time.Time (RFC 3339). No type is converted into another, and null
+// fits no type.
 func (v Value) Into(dst any) (err error) {
 	switch d := dst.(type) {
 	case *string:
@@ -181,7 +181,7 @@ func (v Value) time() (time.Time, error) {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, s)
-	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // in UTC it must be one too
+	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // RFC 3339 must be able to write it in UTC, too
 		return time.Time{}, v.typed("a time (RFC 3339)")
 	}
 	return t, nil
@@ -194,7 +194,7 @@ func skipSpace(v Value, i int) int {
 	return i
 }
 
-// skipComma goes from the end of a value to the next one or the closing bracket.
+// skipComma goes from the end of a value to the next value or to the closing bracket.
 func skipComma(v Value, i int) int {
 	if i = skipSpace(v, i); v[i] == ',' {
 		i = skipSpace(v, i+1)
@@ -228,8 +228,8 @@ func skip(v Value, i int) int {
 	}
 }
 
-// skipString returns where the string whose opening quote is at i ends: at the
-// first quote behind an even number of backslashes.
+// skipString returns where the string whose opening quote is at i ends. It ends at the
+// first quote after an even number of backslashes.
 func skipString(v Value, i int) int {
 	for end := i + 1; ; end++ {
 		end += strings.IndexByte(string(v[end:]), '"')
@@ -243,7 +243,7 @@ func skipString(v Value, i int) int {
 	}
 }
 
-// unquote resolves the escapes of a valid string's inside.
+// unquote resolves the escapes in the text between the quotes of a valid string.
 func unquote(s string) string {
 	i := strings.IndexByte(s, '\\')
 	if i < 0 {

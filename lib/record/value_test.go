@@ -145,7 +145,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// FuzzValue: what the methods of Value decode is what the json package decodes.
+// FuzzValue: the methods of Value decode what the json package decodes.
 func FuzzValue(f *testing.F) {
 	for _, c := range lines {
 		if len(c.in) < 4096 && c.want == nil {
@@ -238,7 +238,7 @@ func compareArray(t *testing.T, v Value) {
 	comparePairs(t, v, want)
 }
 
-// comparePairs holds the fast walk to the slow one.
+// comparePairs compares the fast walk with the slow one.
 func comparePairs(t *testing.T, v Value, raw []jsontext.Value) {
 	t.Helper()
 	var want, got []string
@@ -285,8 +285,8 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// FuzzAppendString: what is written is read back, is valid JSON, and holds no
-// control that a terminal would obey.
+// FuzzAppendString: the result reads back equal, is valid JSON, and holds no control
+// that a terminal would obey.
 func FuzzAppendString(f *testing.F) {
 	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1b\x7f", "é😀\u0085\u009b\u2028\ufffd", "\xff\xc3", "\xed\xa0\x80"} {
 		f.Add(s)
