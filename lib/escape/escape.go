@@ -1,11 +1,11 @@
 // Package escape makes hostile text safe to show. Everything in pulse that prints
-// what came from outside, error messages included, prints it through here.
+// text from outside, error messages included, prints it through this package.
 //
-// Invariant: the result holds no byte that moves a cursor, starts an escape
-// sequence or changes a line, and no character that reorders, hides or draws
-// nothing; different texts give different results. Caveat: letters of other
-// scripts stay readable, so look-alikes do too; use ASCII where a person must
-// compare exactly.
+// Invariant: the result holds no byte that moves a cursor, starts an escape sequence
+// or begins a line, and no character that reorders text, hides text or is invisible.
+// Different texts give different results, except through Message and Text, where text
+// from outside can look escaped already. Caveat: letters of other scripts stay
+// readable, so look-alikes do too; use ASCII where a person must compare exactly.
 package escape
 
 import (
@@ -19,8 +19,8 @@ import (
 // Vietnamese, Hebrew and Thai, too few to paint over the lines around it.
 const maxMarks = 3
 
-// Line returns s as one safe line: newlines and tabs are escaped too, and a
-// backslash is doubled, so that no two texts look the same.
+// Line returns s as one safe line. Newlines and tabs are escaped too, and a backslash is
+// doubled, so that no two texts look the same.
 func Line(s string) string {
 	if plainASCII(s) {
 		return s
@@ -28,8 +28,8 @@ func Line(s string) string {
 	return render(s, shown)
 }
 
-// ASCII returns s as one safe line of ASCII: what a person must compare exactly,
-// such as an address.
+// ASCII returns s as one safe line of ASCII, for text that a person must compare
+// exactly, such as an address.
 func ASCII(s string) string {
 	if plainASCII(s) {
 		return s
@@ -37,7 +37,7 @@ func ASCII(s string) string {
 	return render(s, func(r rune) bool { return r < utf8.RuneSelf && shown(r) })
 }
 
-// Message returns s as one safe line in which backslashes stay single: for error
+// Message returns s as one safe line in which backslashes stay single. It is for error
 // messages, which people read and never compare.
 func Message(s string) string {
 	parts := strings.Split(s, `\`)
@@ -57,7 +57,7 @@ func Text(s string) []string {
 	return lines
 }
 
-// Shell returns s as one word of a shell, to be typed as it stands.
+// Shell returns s quoted as one word of a shell, to be typed as it stands.
 func Shell(s string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,"
 	if s != "" && strings.Trim(s, safe) == "" {
@@ -77,7 +77,7 @@ func plainASCII(s string) bool {
 
 func render(s string, show func(rune) bool) string {
 	var b strings.Builder
-	marks := maxMarks // a mark at the beginning would sit on what stands before
+	marks := maxMarks // a mark at the beginning would sit on the text before s
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		mark := Joins(r)
@@ -103,8 +103,8 @@ func render(s string, show func(rune) bool) string {
 }
 
 // Joins reports whether a terminal draws r on the character before it: a combining
-// mark, or a vowel or final consonant of Hangul, which wcwidth(3) gives no column
-// either. A line that begins with one changes what stands before it.
+// mark, or a vowel or final consonant of Hangul, for which wcwidth(3) counts no column
+// either. A line that begins with one changes the text before it.
 func Joins(r rune) bool { return unicode.In(r, unicode.M, jamo) }
 
 // jamo are the Hangul_Syllable_Types V and T.
@@ -130,15 +130,16 @@ func code(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// shown reports whether a terminal draws r in one place and leaves the rest alone.
+// shown reports whether a terminal draws r visibly and in its own place.
 func shown(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.Is(invisible, r)
 }
 
-// invisible lists what unicode.IsPrint lets through and a reader can't see: the
+// invisible lists characters that unicode.IsPrint accepts and a reader can't see: the
 // Default_Ignorable_Code_Points (UAX 44 §5.3) that are letters or marks, and blanks
-// that are letters or symbols. Controls, format characters (bidi, zero-width, tags), separators,
-// private use and unassigned are not printable in the first place.
+// that are letters or symbols. unicode.IsPrint itself refuses controls, format
+// characters (bidi, zero-width, tags), separators, private use and unassigned code
+// points.
 var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // combining grapheme joiner

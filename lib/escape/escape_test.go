@@ -62,9 +62,9 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestEveryCharacter: of all code points there are, none that moves a cursor,
-// reorders, hides or draws nothing is shown, wherever it stands, and what is not
-// assigned to anything yet counts as one that does.
+// TestEveryCharacter: no code point that moves a cursor, reorders or hides text, or is
+// invisible is shown, wherever it stands. An unassigned code point counts as one of
+// these.
 func TestEveryCharacter(t *testing.T) {
 	n := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -81,8 +81,8 @@ func TestEveryCharacter(t *testing.T) {
 	}
 }
 
-// FuzzLine: nothing that moves a cursor, reorders or hides survives, the result
-// is its own kind of stable, and no two texts look alike.
+// FuzzLine: no character that moves a cursor, reorders or hides text survives, no two
+// texts look alike in Line, and Message changes nothing the second time.
 func FuzzLine(f *testing.F) {
 	for _, s := range []string{"a", "\x1b[0m", "\u202e", "\xff", `\x1b`, "e\u0301\u0301\u0301\u0301", "\U000e0041"} {
 		f.Add(s, `\x1b[0m`)

@@ -1,9 +1,9 @@
-// Package escapetest has the texts that an attacker would like a person to see, and
-// says of what a command printed whether one of them got through.
+// Package escapetest holds texts that an attacker would like a person to see, and finds
+// out whether one of them got through to the output of a command.
 //
 // Invariant: it shares no code with package escape, so the two can disagree. Caveat:
-// it judges characters, not meaning: that a line is ours and not the attacker's is for
-// the test that knows the frame.
+// it judges characters, not meaning. Only a test that knows the frame can tell whether
+// a line is pulse's or the attacker's.
 package escapetest
 
 import (
@@ -15,13 +15,13 @@ import (
 	"unicode/utf8"
 )
 
-// Attack is one way to deceive who looks at a terminal.
+// Attack is one way to deceive a person at a terminal.
 type Attack struct {
 	Name, Text string
 }
 
-// Attacks are those that records, arguments, files and programs may hold. Some are
-// not UTF-8, which no record can be; none holds a NUL, which no argument can.
+// Attacks are the attacks that records, arguments, files and programs may hold. Some are
+// not UTF-8, which a record always is. None holds a NUL, which no argument can hold.
 var Attacks = []Attack{
 	{"clear the screen", "\x1b[2J\x1b[Hfine"},
 	{"rewrite the line", "\r\x1b[2Ktarget   good@example.com"},
@@ -63,7 +63,7 @@ var Attacks = []Attack{
 	{"escaped already", `\x1b[2J\u202e\\`},
 }
 
-// Records are the attacks that a record can hold.
+// Records returns the attacks that a record can hold.
 func Records() (list []Attack) {
 	for _, a := range Attacks {
 		if utf8.ValidString(a.Text) {
@@ -73,7 +73,7 @@ func Records() (list []Attack) {
 	return list
 }
 
-// FileName returns the attack as the name of a file, of 200 bytes at most.
+// FileName returns the attack as the name of a file, at most 200 bytes long.
 func (a *Attack) FileName() string {
 	name := strings.ReplaceAll(a.Text, "/", "_")
 	return "f" + name[:min(len(name), 199)]
@@ -90,10 +90,10 @@ func (a *Attack) OneLine() string {
 	return cmp.Or(line, "x")
 }
 
-// mostMarks is how many marks in a row a reader can still tell apart.
+// mostMarks is how many marks on one character a reader can still tell apart.
 const mostMarks = 3
 
-// Wrong says what a text holds that no terminal should be given; empty: nothing.
+// Wrong describes what a text holds that no terminal should be given; empty if nothing.
 // Lines end with a newline.
 func Wrong(text string) string {
 	if !utf8.ValidString(text) {
@@ -118,19 +118,18 @@ func Wrong(text string) string {
 	return ""
 }
 
-// ours are the sequences that pulse sends to a terminal (ECMA-48 §8.3.117): bold,
+// ours matches the sequences that pulse sends to a terminal (ECMA-48 §8.3.117): bold,
 // inverse and neither.
 var ours = regexp.MustCompile(`\x1b\[[017]m`)
 
-// Shown returns what reached a terminal without what the driver makes of newlines
-// and without our colours.
+// Shown returns what reached a terminal, without the carriage returns that the driver
+// adds to newlines and without pulse's own colours.
 func Shown(screen []byte) string {
 	return ours.ReplaceAllString(strings.ReplaceAll(string(screen), "\r\n", "\n"), "")
 }
 
-// RawControl returns the first byte below a blank, besides newlines, with what
-// stands around it; empty: there is none. It is what JSON, which is data, must not
-// hold either.
+// RawControl returns the first byte below a blank, newlines excepted, with the text
+// around it; empty if there is none. JSON, which is data, must not hold one either.
 func RawControl(text string) string {
 	for i := 0; i < len(text); i++ {
 		if text[i] < ' ' && text[i] != '\n' {
@@ -140,7 +139,7 @@ func RawControl(text string) string {
 	return ""
 }
 
-// Harmful says what is wrong with a character on a terminal; empty: nothing.
+// Harmful describes what is wrong with a character on a terminal; empty if nothing.
 func Harmful(r rune) string {
 	switch {
 	case r < ' ' || r >= 0x7f && r < 0xa0:
@@ -161,8 +160,8 @@ func Harmful(r rune) string {
 	return ""
 }
 
-// joins reports whether r has no column of its own: marks, and what ends a syllable
-// of Hangul.
+// joins reports whether r has no column of its own: marks, and vowels and final
+// consonants of Hangul.
 func joins(r rune) bool {
 	return unicode.Is(unicode.M, r) || r >= 0x1160 && r <= 0x11ff || r >= 0xd7b0 && r <= 0xd7fb
 }
