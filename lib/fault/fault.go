@@ -1,11 +1,10 @@
-// Package fault says what kind of failure an error is and what a person should
-// type next. Any package may class an error; only the front door of a command
-// turns the class into an exit status, so that one table (pulse(7)) is true for
-// all of them.
+// Package fault says what kind of failure an error is and what a person should type
+// next. Any package may give an error a class. Only lib/cmdline turns the class into an
+// exit status, so that one table (pulse(7)) is true for all commands.
 //
-// Invariant: an error keeps the class it was given first, however often it is
-// wrapped. Caveat: an unclassed error is Failed, unless it carries an errno that
-// says the machine, not the input, was at fault.
+// Invariant: an error that is wrapped with %w keeps its class, unless the wrapper gives
+// it another one. Caveat: an error without a class is Failed, unless it carries an errno
+// that says that the machine, not the input, was at fault.
 package fault
 
 import (
@@ -37,22 +36,22 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Usagef, Temporaryf and Refusedf make a classed error; the hint may be empty.
+// Usagef returns a Usage error with a hint, which may be empty.
 func Usagef(hint, format string, args ...any) error {
 	return &Error{Usage, hint, fmt.Errorf(format, args...)}
 }
 
-// Temporaryf makes a Temporary error. See Usagef.
+// Temporaryf returns a Temporary error with a hint, which may be empty.
 func Temporaryf(hint, format string, args ...any) error {
 	return &Error{Temporary, hint, fmt.Errorf(format, args...)}
 }
 
-// Refusedf makes a Refused error. See Usagef.
+// Refusedf returns a Refused error with a hint, which may be empty.
 func Refusedf(hint, format string, args ...any) error {
 	return &Error{Refused, hint, fmt.Errorf(format, args...)}
 }
 
-// Failedf makes a Failed error with a hint. See Usagef.
+// Failedf returns a Failed error with a hint, which may be empty.
 func Failedf(hint, format string, args ...any) error {
 	return &Error{Failed, hint, fmt.Errorf(format, args...)}
 }
@@ -78,7 +77,7 @@ func HintOf(err error) string {
 	return ""
 }
 
-// machine reports whether err is the machine's doing: disk, descriptors, memory.
+// machine reports whether the machine is at fault: disk, descriptors, memory.
 func machine(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE,
