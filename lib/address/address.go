@@ -1,8 +1,8 @@
-// Package address compares mail addresses and entries of address lists, the way
-// the whole gate does it: ASCII letters fold, nothing else does.
+// Package address compares mail addresses and entries of address lists, the same way
+// everywhere in the gate: ASCII letters fold, and no other characters do.
 //
-// Invariant: two addresses are equal only if their bytes are, but for A-Z and
-// a-z. Caveat: it does not parse header fields; identity does.
+// Invariant: two addresses are equal only if their bytes are, except that A-Z equal
+// a-z. Caveat: it does not parse header fields; package identity does.
 package address
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ErrInvalid is the error of an address that is not plain.
+// ErrInvalid reports an address that is not plain.
 var ErrInvalid = errors.New("not a plain address local@domain")
 
 // Fold returns s with A-Z in lower case. Unlike strings.ToLower it leaves every
@@ -44,9 +44,9 @@ func Equal(a, b string) bool {
 	return true
 }
 
-// Split splits a plain address at its only @ (RFC 5322 dot-atom on the left, a
-// host name of at least one label on the right; 254 bytes at most). Quoted local
-// parts, domain literals and anything but ASCII are ErrInvalid.
+// Split splits a plain address at its only @: an RFC 5322 dot-atom on the left, a host
+// name of at least one label on the right, at most 254 bytes in all. Quoted local parts,
+// domain literals and characters other than ASCII are ErrInvalid.
 func Split(addr string) (local, domain string, err error) {
 	at := strings.IndexByte(addr, '@')
 	if at < 0 || len(addr) > 254 || !dotAtom(addr[:at]) || !Domain(addr[at+1:]) {
@@ -55,7 +55,8 @@ func Split(addr string) (local, domain string, err error) {
 	return addr[:at], addr[at+1:], nil
 }
 
-// dotAtom checks RFC 5322 §3.2.3, and 64 bytes (RFC 5321 §4.5.3.1.1).
+// dotAtom reports whether s is a dot-atom (RFC 5322 §3.2.3) of at most 64 bytes (RFC
+// 5321 §4.5.3.1.1).
 func dotAtom(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -80,7 +81,7 @@ func alnum(c byte) bool {
 }
 
 // Domain reports whether s is a host name: labels of letters, digits, hyphens and
-// underscores, no dot at the end.
+// underscores, without a dot at the end.
 func Domain(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false
@@ -98,7 +99,7 @@ func Domain(s string) bool {
 	return true
 }
 
-// Listed reports whether an entry of list is addr, or "@" and its domain.
+// Listed reports whether list has addr, or "@" followed by its domain.
 func Listed(list []string, addr string) bool {
 	_, domain, err := Split(addr)
 	if err != nil {

@@ -1,13 +1,14 @@
-// Package terms is the vocabulary of the gate: how far a sender is proven, what
-// may be asked for and what is answered. The words are those of records, policy
-// files and the command line.
+// Package terms is the vocabulary of the gate: how far a sender is proven, what may be
+// asked for and what the gate answers. The words are those of records, policy files and
+// the command line.
 //
-// Invariant: a word that is not in a list here is never taken for one that is.
+// Invariant: Valid accepts only the words in the lists here, byte for byte. Caveat: the
+// types are strings, so a decoder has to call Valid before it relies on a word.
 package terms
 
 import "slices"
 
-// Trust is how far the sender of a record is proven.
+// Trust says how far the sender of a record is proven.
 type Trust string
 
 // The trust levels, from none to most.
@@ -45,8 +46,8 @@ var Actions = []Action{ReadPublic, ReadPrivate, WriteLocal, ExternalSend, Destru
 // Valid reports whether a is one of the actions.
 func (a Action) Valid() bool { return slices.Contains(Actions, a) }
 
-// Outward reports whether an effect with this action reaches the world outside
-// and can't be taken back: it needs a person's yes, spent before it starts.
+// Outward reports whether an effect with this action reaches the outside and can't be
+// taken back. Such an effect needs a person's yes, which is spent before it starts.
 func (a Action) Outward() bool {
 	return a == ExternalSend || a == Destructive || a == CodeOrComputer
 }
