@@ -1,10 +1,11 @@
-// Package approval is what a person said yes to: an approval of one task, or a
-// grant for a target. It does no I/O; the queue keeps both.
+// Package approval holds what a person said yes to: an approval of one task, or, given
+// ahead, a grant for a target or a session for an owner's mail. It does no I/O; the
+// queue keeps all three.
 //
-// Invariant: an approval is good for the bytes that were shown and for nothing
-// else; both are one-shot and expire. Caveat: at level terminal nothing here
-// proves that a person was there (pulse-approve(1)); at level signature it is the
-// signature over Statement that does, and others have to verify it.
+// Invariant: an approval is good for the bytes that were shown and for nothing else.
+// Approvals and grants can be used once, and all three expire. Caveat: at level terminal
+// nothing here proves that a person was there (pulse-approve(1)). At level signature the
+// signature over Statement proves it, and the caller has to verify that.
 package approval
 
 import (
@@ -18,17 +19,18 @@ import (
 	"pulse/lib/terms"
 )
 
-// Level is how hard an approval is to forge.
+// Level says how hard an approval is to forge.
 type Level string
 
 // The levels.
 const (
-	Terminal  Level = "terminal"  // somebody typed a fresh code at a terminal
-	User      Level = "user"      // under a uid the worker does not have
-	Signature Level = "signature" // with a key the worker can't use
+	Terminal  Level = "terminal"  // a fresh code was typed at a terminal
+	User      Level = "user"      // under a uid that the worker does not have
+	Signature Level = "signature" // with a key that the worker can't use
 )
 
-// Lifetime is how long an approval or a grant is good unless said otherwise.
+// Lifetime is how long an approval or a grant is good by default. A signed approval is
+// never good for longer.
 const Lifetime = 24 * time.Hour
 
 // Approval is a person's yes to one task.
@@ -43,17 +45,18 @@ type Approval struct {
 	Expires      time.Time
 	Signer       string  // at level signature: whose key, in the words of allowed_signers
 	Signature    string  // over the Statement: SSHSIG, armored
-	Grants       []Grant // given ahead, and spent on it: then it bears no signature of its own
+	Grants       []Grant // grants that were spent on it; then it bears no signature of its own
 
-	// Holder is the uid of the account that alone can have written the file, as the
-	// queue found it, and no part of what is written; 0: nobody, or root.
+	// Holder is the uid of the only account that can have written the file, as the
+	// queue found it; 0 if there is no such account, or if it is root. It is not
+	// written to the file.
 	Holder int
 }
 
-// levels are from easy to hard to forge.
+// levels are in order, from easy to hard to forge.
 var levels = []Level{Terminal, User, Signature}
 
-// suffices reports whether a level is the one that is required or a higher one.
+// suffices reports whether a level is the required one or a higher one.
 func (l Level) suffices(require Level) bool {
 	return slices.Contains(levels, l) && slices.Contains(levels, require) &&
 		slices.Index(levels, l) >= slices.Index(levels, require)
@@ -63,8 +66,8 @@ func (l Level) suffices(require Level) bool {
 // at a higher one.
 func (a *Approval) Suffices(require Level) bool { return a.Level.suffices(require) }
 
-// Good returns why the approval can't be used for a task with this digest at this
-// time under a policy that requires a level, or nil.
+// Good returns nil if the approval can be used at the time now, under a policy that
+// requires a level, for the task with the digest. Else the error says why not.
 func (a *Approval) Good(digest string, require Level, now time.Time) error {
 	switch {
 	case !a.Level.suffices(require):

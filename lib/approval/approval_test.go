@@ -17,7 +17,7 @@ func grant(id, target, task string) Grant {
 
 func TestMatchTakesTheMostSpecific(t *testing.T) {
 	all := []Grant{grant("both", "bob@x.example", "t"), grant("target", "bob@x.example", ""), grant("task", "", "t"), grant("any", "", "")}
-	// In whatever order they lie there.
+	// The order of the list makes no difference.
 	for i := range 24 {
 		left := slices.Clone(all)
 		for j, k := 0, i; j < 4; j++ {
@@ -32,7 +32,7 @@ func TestMatchTakesTheMostSpecific(t *testing.T) {
 			left = slices.DeleteFunc(left, func(g Grant) bool { return g.ID == want })
 		}
 		if g, ok := Match(left, "bob@x.example", now, "t"); ok {
-			t.Errorf("%+v out of nothing", g)
+			t.Errorf("%+v, and there was no grant", g)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestGood(t *testing.T) {
 	}
 	a.Level = Signature
 	if a.Good("d", "retina", now) == nil {
-		t.Error("good for a requirement nobody knows")
+		t.Error("good for a requirement that does not exist")
 	}
 }
 

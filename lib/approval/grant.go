@@ -22,11 +22,11 @@ type Grant struct {
 	Signer    string // as in an approval
 	Signature string // over the Statement
 
-	Holder int // as of an approval
+	Holder int // as in an approval
 }
 
-// Suffices reports whether it was given at the level that a policy requires, or at a
-// higher one.
+// Suffices reports whether the grant was given at the level that a policy requires, or
+// at a higher one.
 func (g *Grant) Suffices(require Level) bool { return g.Level.suffices(require) }
 
 // Append appends the grant as an object.
@@ -82,9 +82,9 @@ func DecodeGrant(v record.Value) (Grant, error) {
 }
 
 // Match returns the grant to spend on a target for a task, the most specific first:
-// (target, task), (target, -), (any, task), (any, -). One that is bound to a task is
-// never spent without it; one that expired, never. Of several tasks that it may be
-// for, those named first count first.
+// (target, task), (target, -), (any, task), (any, -). A grant that is bound to a task is
+// never spent without it, and one that expired is never spent. If several tasks are
+// given, an earlier one takes precedence.
 func Match(grants []Grant, target string, now time.Time, tasks ...string) (Grant, bool) {
 	best, rank := Grant{}, -1
 	for i := range grants {
@@ -100,7 +100,7 @@ func Match(grants []Grant, target string, now time.Time, tasks ...string) (Grant
 	return best, rank >= 0
 }
 
-// rank says how well a grant fits, 0 best; below 0: not at all.
+// rank returns how well a grant fits: 0 is best, and below 0 it does not fit.
 func (g *Grant) rank(target string, tasks []string) int {
 	bound := len(tasks)
 	if g.Task != "" {
@@ -115,7 +115,7 @@ func (g *Grant) rank(target string, tasks []string) int {
 	return bound
 }
 
-// appendGrants appends a list of them.
+// appendGrants returns a list of grants as an array.
 func appendGrants(list []Grant) []byte {
 	b := []byte{'['}
 	for i := range list {

@@ -17,8 +17,8 @@ func signedGrant() Grant {
 	}
 }
 
-// TestAheadStatements: what is signed, byte for byte; and that no part of it may be
-// another, nor one kind of yes pass for another kind.
+// TestAheadStatements holds the bytes that are signed. No part of them can change under
+// a signature, and no kind of yes passes for another kind.
 func TestAheadStatements(t *testing.T) {
 	g, s := signedGrant(), opened()
 	s.ID = id
@@ -116,15 +116,15 @@ func TestAheadSound(t *testing.T) {
 	}
 	a.Grants = []Grant{signedGrant(), {}}
 	if a.Sound(now) == nil {
-		t.Error("an approval is made of a grant that nobody signed")
+		t.Error("an approval is made of a grant without a signature")
 	}
 	if a.Grants = a.Grants[:1]; a.Sound(now) != nil {
 		t.Error("an approval that is made of grants needs a signature of its own")
 	}
 }
 
-// TestProofs: what a ledger spends: one nonce for a grant, one of as many as there are
-// uses for a session, and never one for the other.
+// TestProofs: the ledger spends the one nonce of a grant, or one of a session's nonces,
+// of which there are as many as uses. No nonce of one kind passes for the other.
 func TestProofs(t *testing.T) {
 	g, s := signedGrant(), opened()
 	s.ID, s.Max = id, MostUses
@@ -149,7 +149,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestAheadRoundTrip: signatures survive being written, and an approval its grants.
+// TestAheadRoundTrip: signatures are read back, and so are the grants of an approval.
 func TestAheadRoundTrip(t *testing.T) {
 	g, s := signedGrant(), opened()
 	s.Signer, s.Signature = "me@example.com", "a\nb\n"
@@ -171,8 +171,8 @@ func TestAheadRoundTrip(t *testing.T) {
 	}
 }
 
-// TestMatchSeveralTasks: an effect's own id before that of the ask it began with, and
-// the target before both.
+// TestMatchSeveralTasks: an effect's own id takes precedence over that of the ask it
+// began with, and the target takes precedence over both.
 func TestMatchSeveralTasks(t *testing.T) {
 	all := []Grant{grant("6", "", ""), grant("5", "", "root"), grant("4", "", "own"), grant("3", "x@x.example", ""), grant("2", "x@x.example", "root"), grant("1", "x@x.example", "own")}
 	for n := len(all); n > 0; n-- {

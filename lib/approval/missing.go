@@ -6,8 +6,9 @@ import (
 	"pulse/lib/address"
 )
 
-// Missing says why Match finds nothing, in words that follow "no grant for this
-// target" and repeat nothing of what was asked; empty where there never was one.
+// Missing returns why Match finds nothing, in words that follow "no grant for this
+// target" and repeat nothing of the request. It returns nothing if there never was a
+// grant.
 func Missing(grants []Grant, target, task string, now time.Time) string {
 	why := ""
 	for _, g := range grants {

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Proof is what a yes of level signature is proven with, and what a ledger of such
-// proofs spends of it.
+// Proof holds what proves a yes of level signature, and what the ledger of spent
+// signatures has to record about it.
 type Proof struct {
 	Statement []byte
 	Signer    string
 	Signature string
 
-	Nonces  []string  // a use takes one of them
-	Task    string    // what it is used for; empty: the ledger need not know
-	Given   time.Time // not zero: worth nothing once the task was started later than that
-	Expires time.Time // from when on it is never worth anything again
-	Again   int       // how often the same task may take its use once more, after a crash
+	Nonces  []string  // each use spends one of them
+	Task    string    // the task that it is used for; empty: the ledger need not know
+	Given   time.Time // unless zero, worthless once the task was started later than this
+	Expires time.Time // worthless for ever from then on
+	Again   int       // how many more times the same task may use its nonce, after crashes
 }
 
-// Proofs returns what has to be proven for one use of the approval.
+// Proofs returns everything that has to be proven for one use of the approval.
 func (a *Approval) Proofs() []Proof {
 	if len(a.Grants) == 0 {
 		return []Proof{{
@@ -34,7 +34,7 @@ func (a *Approval) Proofs() []Proof {
 	return all
 }
 
-// Proof returns what has to be proven to spend the grant on a task, if any.
+// Proof returns what has to be proven to spend the grant. task may be empty.
 func (g *Grant) Proof(task string) Proof {
 	return Proof{
 		Statement: g.Statement(), Signer: g.Signer, Signature: g.Signature,
@@ -42,9 +42,9 @@ func (g *Grant) Proof(task string) Proof {
 	}
 }
 
-// Proof returns what has to be proven to start an ask within the session. Each use
-// has a nonce of its own: the id, and its number in two hex digits. An ask that is
-// started again, as often as it may be after crashes, needs no other one.
+// Proof returns what has to be proven to start an ask within the session. Each use has
+// its own nonce: the id, followed by the number of the use in two hex digits. An ask
+// that is started again after a crash, at most restarts times, needs no new nonce.
 func (s *Session) Proof(task string, restarts int) Proof {
 	p := Proof{
 		Statement: s.Statement(), Signer: s.Signer, Signature: s.Signature,

@@ -15,35 +15,36 @@ const (
 	MostUses     = 100
 )
 
-// Kept is how long a session that was signed is kept after it expired: it is proven
-// anew where an ask starts, and what came in within it may start until then.
+// Kept is how long a signed session is kept after it expired. The session is proven
+// again where an ask starts, and mail that arrived within the session may start until
+// then.
 const Kept = 24 * time.Hour
 
-// Session is a person's yes given ahead to an owner's mail: while it lives, it
+// Session is a person's yes given ahead to an owner's mail. While it lives, such mail
 // counts as terms.ApprovedSession.
 type Session struct {
 	ID      string
 	Sender  string // an owner, as the policy spells the address
 	Max     int    // how many messages may use it
-	Left    int    // how many more
+	Left    int    // how many more messages may use it
 	By      string
 	Level   Level
 	Opened  time.Time
-	Expires time.Time // from when on it is worth nothing
+	Expires time.Time // it is worthless from then on
 
 	Signer    string // as in an approval
 	Signature string // over the Statement
 
-	Holder int // as of an approval
+	Holder int // as in an approval
 }
 
-// Live reports whether a message may use the session now. A clock that went back
-// behind the opening is no reason to trust anybody.
+// Live reports whether a message may use the session now. It may not if the clock shows
+// a time before the opening, because a clock that was set back is not a reason to trust.
 func (s *Session) Live(now time.Time) bool {
 	return s.Left > 0 && !now.Before(s.Opened) && now.Before(s.Expires)
 }
 
-// Over returns from when on nothing needs the session any more.
+// Over returns the time from which on the session is no longer needed.
 func (s *Session) Over() time.Time {
 	if s.Level == Signature {
 		return s.Expires.Add(Kept)
@@ -51,22 +52,23 @@ func (s *Session) Over() time.Time {
 	return s.Expires
 }
 
-// UsedUp reports whether nothing needs the session any more, for it has no use left.
+// UsedUp reports whether the session is no longer needed because it has no use left. A
+// signed session still is, because it is proven again where an ask starts.
 func (s *Session) UsedUp() bool { return s.Left == 0 && s.Level != Signature }
 
-// Suffices reports whether it was opened at the level that a policy requires, or at
-// a higher one.
+// Suffices reports whether the session was opened at the level that a policy requires,
+// or at a higher one.
 func (s *Session) Suffices(require Level) bool { return s.Level.suffices(require) }
 
-// Covers reports whether a message may use the session: one is left, and it lies
-// within.
+// Covers reports whether a message may use the session: a use is left, and the message
+// lies within the session.
 func (s *Session) Covers(sender string, date, received, fetched time.Time) bool {
 	return s.Left > 0 && s.Within(sender, date, received, fetched)
 }
 
-// Within reports whether a message belongs to the session, by the sender, who must
-// be proven, and by what the message and its server say of the time: it was dated
-// and received between opening and expiry, and neither after it was fetched. It
+// Within reports whether a message belongs to the session. The sender, who must be
+// proven, is the session's. By the message's own Date and by its server the message was
+// dated and received between opening and expiry, and not after it was fetched. Within
 // asks no clock, so that a saved record gets the same answer later.
 func (s *Session) Within(sender string, date, received, fetched time.Time) bool {
 	inside := func(t time.Time) bool {
@@ -91,7 +93,7 @@ func (s *Session) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
-// DecodeSession reads what Append wrote. One without an id, a sender or bounds is
+// DecodeSession reads what Append wrote. A session without an id, a sender or bounds is
 // an error.
 func DecodeSession(v record.Value) (Session, error) {
 	var s Session

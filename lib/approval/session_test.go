@@ -99,8 +99,8 @@ func TestDecodeSessionRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeSession: no panic; what was read has bounds, can be written, and is read
-// again as the same.
+// FuzzDecodeSession: no panic; a session that was read has bounds, and is written and
+// read back equal.
 func FuzzDecodeSession(f *testing.F) {
 	good := opened()
 	f.Add(string(good.Append(nil)))

@@ -9,16 +9,17 @@ import (
 	"pulse/lib/record"
 )
 
-// StatementVersion is the version of the form of a statement.
-const StatementVersion = 1
+// statementVersion is the version of the form of a statement.
+const statementVersion = 1
 
 // Statement returns the bytes that a person signs: one JSON object, its members in
-// this order, without blanks and without a newline, times in UTC and whole seconds.
-// Two approvals that differ in anything a start depends on have different ones; who
-// typed the code and the level are not in it, for the signature says more.
+// this order, without blanks and without a newline, times in UTC and whole seconds. Two
+// approvals that differ in anything that a start depends on have different statements.
+// The level and the name of the approver are not in it, because the signature proves
+// more than they do.
 func (a *Approval) Statement() []byte {
 	var o record.Object
-	o.Int("pulse-approve", StatementVersion)
+	o.Int("pulse-approve", statementVersion)
 	o.Str("task", a.Task)
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
@@ -28,11 +29,11 @@ func (a *Approval) Statement() []byte {
 	return o.Bytes()
 }
 
-// Statement returns the bytes that a person signs who gives a grant, as for an
-// approval. Its first member keeps one from being taken for the other.
+// Statement returns the bytes that a person signs to give a grant, in the form of an
+// approval's. The first member keeps each from being taken for the other.
 func (g *Grant) Statement() []byte {
 	var o record.Object
-	o.Int("pulse-grant", StatementVersion)
+	o.Int("pulse-grant", statementVersion)
 	o.Str("id", g.ID)
 	o.Bool("any", g.Target == "")
 	o.StrIf("target", g.Target)
@@ -45,11 +46,11 @@ func (g *Grant) Statement() []byte {
 	return o.Bytes()
 }
 
-// Statement returns the bytes that a person signs who opens a session. What is left
-// of it is not among them: the ledger counts.
+// Statement returns the bytes that a person signs to open a session. How many uses are
+// left is not among them, because the ledger counts those.
 func (s *Session) Statement() []byte {
 	var o record.Object
-	o.Int("pulse-session", StatementVersion)
+	o.Int("pulse-session", statementVersion)
 	o.Str("id", s.ID)
 	o.Str("sender", s.Sender)
 	o.Int("max", int64(s.Max))
@@ -68,9 +69,9 @@ const (
 	maxNonce = 64
 )
 
-// Sound returns why an approval can't be one that was signed, whoever signed it, or
-// that is not good now; nil if the signature is worth looking at. One made of grants
-// is what they are.
+// Sound returns nil if the signature is worth verifying. Else the error says why the
+// approval can't be a signed one, or why it is not good now. An approval made of grants
+// is sound if every grant is.
 func (a *Approval) Sound(now time.Time) error {
 	if len(a.Grants) == 0 {
 		if a.Expires.Sub(a.Given) > Lifetime {
@@ -86,13 +87,13 @@ func (a *Approval) Sound(now time.Time) error {
 	return nil
 }
 
-// Sound is that of an approval.
+// Sound does for a grant what Approval.Sound does.
 func (g *Grant) Sound(now time.Time) error {
 	return sound("grant", g.Level, g.Signer, g.Signature, g.ID, g.Given, g.Expires, now)
 }
 
-// Sound is that of an approval: it is for starting what came in within the session,
-// and so until Kept is over.
+// Sound does for a session what Approval.Sound does. The session is good until Kept has
+// passed, because mail that arrived within it may start until then.
 func (s *Session) Sound(now time.Time) error {
 	if s.Expires.Nanosecond() != 0 {
 		return errors.New("session: its times are not in whole seconds")

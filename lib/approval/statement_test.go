@@ -16,7 +16,7 @@ func signed() Approval {
 	}
 }
 
-// TestStatement holds the bytes: what was signed yesterday must verify tomorrow.
+// TestStatement holds the bytes: a signature of yesterday must verify tomorrow.
 func TestStatement(t *testing.T) {
 	base := signed()
 	const golden = `{"pulse-approve":1,"task":"0123456789abcdef0123456789abcdef","digest":"sha256:ab","action":"external_send",` +
@@ -32,7 +32,7 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// TestStatementsDiffer: what a start depends on can't be changed under a signature.
+// TestStatementsDiffer: nothing that a start depends on can be changed under a signature.
 func TestStatementsDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for name, change := range map[string]func(*Approval){
