@@ -2,5 +2,8 @@ package audit
 
 import "pulse/lib/task"
 
-// Events lists the events that are not of a task, sorted.
-var Events = []task.Event{ClockBack, Consumed, Discarded, Granted, Held, Limited, Noted, Read, Released, Repaired, Revoked, SessionEnded, SessionOpened, SessionUsed, Settled}
+// Events lists the events that are not transitions of a task, sorted.
+var Events = []task.Event{
+	ClockBack, Consumed, Discarded, Granted, Held, Limited, Noted, Read, Released, Repaired, Revoked,
+	SessionEnded, SessionOpened, SessionUsed, Settled,
+}

@@ -1,10 +1,11 @@
-// Package audit is the hash-chained log of everything a queue did: one JSON line
-// for each transition, with the SHA-256 of the line before (pulse-queue(5)).
+// Package audit holds the lines of the log of everything that a queue did: one JSON line
+// for each transition, with the SHA-256 of the line before (pulse-queue(5)). It does no
+// I/O.
 //
-// Invariant: lines are only ever appended, whole; a line that was changed, moved
-// or removed breaks the chain after it. Because the queue writes a line before it
-// moves a file, the log is also what a crash is repaired from. Caveat: a chain
-// shows tampering only to somebody who kept an earlier head.
+// Invariant: a line that was changed, moved or removed breaks the hash chain after it.
+// The queue writes a line before it moves a file, so it can also repair a crash from
+// the log. Caveat: the chain shows tampering with the end of the log only to a reader
+// who kept an earlier head.
 package audit
 
 import (
@@ -19,7 +20,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// Events that are not of a task.
+// The events that are not transitions of a task.
 const (
 	Granted   task.Event = "granted"
 	Revoked   task.Event = "revoked"
@@ -28,20 +29,20 @@ const (
 	Released  task.Event = "released"
 	Repaired  task.Event = "repaired"   // a torn tail was moved aside
 	Settled   task.Event = "settled"    // a proposal was known already
-	Discarded task.Event = "discarded"  // proposals that were none, or not the worker's to make
+	Discarded task.Event = "discarded"  // lines that were not proposals, or not allowed to the worker
 	Noted     task.Event = "noted"      // an agent wrote a note on a task
-	Limited   task.Event = "limited"    // from here on refusals of this day are counted, not listed
+	Limited   task.Event = "limited"    // further refusals of this day are counted, not listed
 	Read      task.Event = "read"       // a source was read further, and nothing else changed
-	ClockBack task.Event = "clock_back" // starts that lay in the future count from now
+	ClockBack task.Event = "clock_back" // starts that lay in the future count from this line on
 
 	SessionOpened task.Event = "session_opened"
-	SessionUsed   task.Event = "session_used" // by the task that is added next
+	SessionUsed   task.Event = "session_used" // by the task that is added in the same commit
 	SessionEnded  task.Event = "session_ended"
 
 	Resumed task.Event = "resumed" // a person accepted that the queue lacks lines
 )
 
-// Line is one line of the log. What an event has nothing to say about is left out.
+// Line is one line of the log. A member that an event does not use is left out.
 type Line struct {
 	Time  time.Time
 	Event task.Event
@@ -54,9 +55,9 @@ type Line struct {
 
 	Result string // digest of what the worker printed
 
-	Proposed []Proposed // what the worker wants next and is not taken yet: all of its outbox
+	Proposed []Proposed // the worker's proposals that have no receipt yet: all of its outbox
 	Parent   string     // the task that proposed this one, or wrote the note
-	Count    int        // of what was discarded
+	Count    int        // how many lines were discarded
 	Target   []string   // of a message that is about to be sent
 
 	Action    terms.Action
@@ -69,22 +70,22 @@ type Line struct {
 	UID       uint32
 	MessageID string
 
-	Sandbox  string // what confined the add that took it
-	Account  string // under which the worker is started
-	By       string
+	Sandbox  string // how the add that accepted the task was confined
+	Account  string // the account under which the worker is started
+	By       string // the person
 	Level    approval.Level
 	Approval *approval.Approval // the task's approval from now on; nil: it has none
 	Grant    *approval.Grant
 	Session  *approval.Session // as it is from now on
 
-	Positions []Position // how far sources were read, where they were read further
+	Positions []Position // of the sources that were read further
 
-	More bool   // the next line belongs to it: both were committed, or neither
+	More bool   // the next line belongs to this one: both were committed, or neither
 	Prev string // "sha256:" and the digest of the line before, newline excluded
 }
 
-// Moves reports whether the line is a transition of a task that has a file, or
-// gets one.
+// Moves reports whether the line is a transition of a task that has a file before or
+// after it.
 func (l *Line) Moves() bool { return l.Task != "" && (l.From != "" || l.To != "") }
 
 // Origin is the Prev of the first line.
@@ -93,7 +94,7 @@ const Origin = "sha256:000000000000000000000000000000000000000000000000000000000
 // Bare returns a digest without "sha256:", as sha256sum prints it.
 func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 
-// Hash returns what the next line's Prev must be; line has no newline.
+// Hash returns the value that the next line's Prev must have; line has no newline.
 func Hash(line []byte) string {
 	sum := sha256.Sum256(line)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -155,7 +156,7 @@ func (l *Line) appendWho(o *record.Object) {
 	}
 }
 
-// members are those of a line that may hold objects.
+// members are the members of a line that may hold objects.
 var members = []string{"approval", "grant", "session", "proposed", "positions"}
 
 // Parse reads a line.

@@ -16,7 +16,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 7, 0, 0, 5, time.UTC)
 
-// full is a line that has everything, hostile text included.
+// full returns a line that has every member, with hostile text in it.
 func full() Line {
 	nasty := "\"\\\n\r\t\x00\x1b[2J\u202e\U0001f600 {\"prev\":\"x\"}"
 	return Line{
@@ -71,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: no panic; what was read can be written, and is read again as the same.
+// FuzzParse: no panic; a line that was read is written and read back equal.
 func FuzzParse(f *testing.F) {
 	l := full()
 	f.Add(l.Append(nil))
@@ -84,7 +84,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if l.Approval != nil && l.Approval.Target == nil {
-			l.Approval.Target = []string{} // none is written as an empty list
+			l.Approval.Target = []string{} // no target is written as an empty list
 		}
 		if l.To == "" { // only a transition changes a task
 			l.Change = task.Change{Since: l.Change.Since, Reason: l.Change.Reason}

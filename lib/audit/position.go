@@ -6,14 +6,14 @@ import (
 	"pulse/lib/record"
 )
 
-// Position is how far a source was read.
+// Position says how far a source was read.
 type Position struct {
 	Source           string
 	UIDValidity, UID uint32
 	Received         time.Time
 }
 
-// Append appends it as an object.
+// Append appends the position as an object.
 func (p *Position) Append(dst []byte) []byte {
 	var o record.Object
 	o.Str("source", p.Source)

@@ -4,7 +4,7 @@ import "pulse/lib/record"
 
 // Proposed is one line of a task's outbox.
 type Proposed struct {
-	ID     string // of the effect it becomes
+	ID     string // of the effect that it becomes
 	Digest string // of the line without its newline
 }
 
@@ -53,6 +53,6 @@ func decodeProposed(v record.Value) (list []Proposed, err error) {
 	return list, err
 }
 
-// Settles reports whether the line is the receipt of a proposal: it need not be
-// taken again.
+// Settles reports whether the line is the receipt of a proposal, which then need not be
+// added again.
 func (l *Line) Settles() bool { return l.Parent != "" && l.Event != Noted }

@@ -1,9 +1,9 @@
-// Package task is what pulse-queue keeps: what a task is, what it is called, which
-// state may follow which and what the audit log says of it. It does no I/O.
+// Package task says what pulse-queue keeps: what a task is, how it is named, which state
+// may follow which, and by which event of the audit log. It does no I/O.
 //
-// Invariant: one id is one task in one state; no state is left but by a transition
-// of the table in this package, and every transition is one audit line. Caveat:
-// the store decides when a transition is durable; see Store.
+// Invariant: one id is one task in one state. A task leaves a state only by a transition
+// of the table in this package, and every transition is one audit line. Caveat: the
+// store decides when a transition is durable; see queue.Store.
 package task
 
 import (
@@ -22,7 +22,8 @@ import (
 // Member is the name of the member in a record.
 const Member = "task"
 
-// Kind tells what somebody wants of the agent from what the agent wants to do.
+// Kind tells asks, which a sender wants of the agent, from effects, which the agent
+// wants to do.
 type Kind string
 
 // The kinds. Neither is ever taken for the other.
@@ -31,7 +32,7 @@ const (
 	Effect Kind = "effect"
 )
 
-// State is where a task stands; it is the name of a directory.
+// State says where a task stands. It is also the name of a directory of the queue.
 type State string
 
 // The states.
@@ -61,12 +62,13 @@ type Task struct {
 	Change
 }
 
-// Change is what changes while a task file does not: it lies beside it.
+// Change is the part of a task that changes. A task file never does, so this part lies
+// beside it.
 type Change struct {
 	Since     time.Time // of the last transition; zero before the first
 	Attempts  int       // starts that ended by themselves
 	Restarts  int       // starts that died
-	NotBefore time.Time // not to be started earlier; zero: at once
+	NotBefore time.Time // the earliest time for a start; zero: at once
 	Reason    string    // of the last transition
 }
 
@@ -82,8 +84,8 @@ func (t *Task) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
-// AppendFixed appends the part of the member that never changes; it is what a
-// task file holds.
+// AppendFixed appends the part of the member that never changes. A task file holds this
+// part alone.
 func (t *Task) AppendFixed(dst []byte) []byte {
 	var o record.Object
 	o.Str("id", t.ID)
@@ -165,8 +167,8 @@ func ValidID(s string) bool {
 	return len(s) == idLength && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// id hashes fields as netstrings ("4:mail,"), so that no two lists of fields run
-// together.
+// id hashes fields as netstrings ("4:mail,"), so that different lists of fields never
+// give the same bytes.
 func id(fields ...string) string {
 	h := sha256.New()
 	for _, f := range fields {
@@ -175,8 +177,9 @@ func id(fields ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:idLength]
 }
 
-// MailID names the task of a mail. Whether the sender was proven is part of it,
-// so a forged message can't take a genuine one's place. sender is folded.
+// MailID returns the id of a mail's task. Whether the sender was proven is part of it,
+// so a forged message can't take a genuine one's place. sender must be folded
+// (address.Fold).
 func MailID(verified bool, sender, messageID string) string {
 	proof := "unverified"
 	if verified {
@@ -185,23 +188,23 @@ func MailID(verified bool, sender, messageID string) string {
 	return id("mail", proof, sender, messageID)
 }
 
-// SignedMailID names the task of a mail whose sender was proven by our own DKIM
-// check, by the digest of the fields that are signed: whoever sends the message on
-// can't change them, and whatever he can change leaves the name as it is.
+// SignedMailID returns the id of a mail's task from the digest of its signed fields. It
+// is for mail whose sender was proven by a signature over them. Anyone who sends the
+// message on can't change those fields, and no other change gives the mail a new id.
 func SignedMailID(sender, digest string) string { return id("mail", "signed", sender, digest) }
 
-// MessageID names the task of a message on a platform whose server gives out the
-// message ids.
+// MessageID returns the id of the task of a message on a platform whose server assigns
+// the message ids.
 func MessageID(source, messageID string) string { return id("message", source, messageID) }
 
-// EffectID names the task of an effect by the ask it all began with and what it
-// wants, so that a refusal sticks to the same proposal. ordinal tells equal
-// requests of one root apart.
+// EffectID returns the id of an effect's task from the root ask and the canonical
+// request, so that a refusal sticks to a repeated proposal. ordinal tells equal requests
+// of one root apart.
 func EffectID(root string, canonical []byte, ordinal int) string {
 	return id("effect", root, string(canonical), strconv.Itoa(ordinal))
 }
 
-// RandomID names a submitted task.
+// RandomID returns a random id, for a submitted task.
 func RandomID() string {
 	var b [idLength / 2]byte
 	rand.Read(b[:])

@@ -13,7 +13,7 @@ import (
 	"pulse/lib/record"
 )
 
-// TestTable holds what must be true of any table, whatever events there are.
+// TestTable checks what must be true of any table of transitions.
 func TestTable(t *testing.T) {
 	all := append([]State{none}, States...)
 	for e := range table {
@@ -45,7 +45,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestEveryStateHasAWayInAndOut: no task is stuck, and none but the corrupt ends.
+// TestEveryStateHasAWayInAndOut: no task is stuck in a state, except a corrupt one.
 func TestEveryStateHasAWayInAndOut(t *testing.T) {
 	for _, st := range States {
 		in, out := false, false
@@ -59,14 +59,14 @@ func TestEveryStateHasAWayInAndOut(t *testing.T) {
 	}
 }
 
-// TestCompletedIsNeverStarted: only a person, by requeue, makes a completed task
-// start again.
+// TestCompletedIsNeverStarted: a completed task can start again only after a person
+// requeues it.
 func TestCompletedIsNeverStarted(t *testing.T) {
 	reached := map[State]bool{Completed: true}
 	for range States {
 		for e, row := range table {
 			for _, from := range row.from {
-				if reached[from] && e != Requeued && e != Pruned { // a pruned id is taken for good
+				if reached[from] && e != Requeued && e != Pruned { // a pruned id stays taken for ever
 					for _, to := range row.to {
 						reached[to] = true
 					}
@@ -84,7 +84,7 @@ func TestIDs(t *testing.T) {
 	if got, want := MailID(true, "me@example.com", "<a@b>"), hex.EncodeToString(sum[:])[:32]; got != want {
 		t.Errorf("%s, want the netstrings' %s", got, want)
 	}
-	// No two lists of fields run together, and no kind passes for another.
+	// Different lists of fields give different ids, and no kind passes for another.
 	seen := map[string]string{}
 	for _, fields := range [][]string{
 		{"mail", "verified", "a", "b"}, {"mail", "unverified", "a", "b"}, {"mail", "verified", "ab", ""},

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Event is why a task changed its state, as the audit log names it.
+// Event says why a task changed its state, in the word of the audit log.
 type Event string
 
 // The events of a task.
@@ -17,17 +17,17 @@ const (
 	Denied    Event = "denied"      // a person said no
 	Started   Event = "started"     // its worker is about to be started
 	Finished  Event = "finished"    // the worker ended well
-	Retried   Event = "retried"     // the worker asked for another attempt, or failed and has one left
+	Retried   Event = "retried"     // the worker asked for another attempt, or failed with one left
 	GaveUp    Event = "gave_up"     // no attempt or restart is left
 	Restarted Event = "restarted"   // worker and runner died
-	Undecided Event = "undecided"   // an effect died: nobody knows whether it happened
-	Restored  Event = "restored"    // an effect says nothing happened: its approval is good again
-	Parked    Event = "parked"      // the policy of today wants a person to look
-	Dropped   Event = "dropped"     // the policy of today rejects it
-	Expired   Event = "expired"     // nobody answered in time
+	Undecided Event = "undecided"   // an effect died: it is not known whether it happened
+	Restored  Event = "restored"    // an effect says that nothing happened: its approval is good again
+	Parked    Event = "parked"      // today's policy wants a person to look
+	Dropped   Event = "dropped"     // today's policy rejects it
+	Expired   Event = "expired"     // no person answered in time
 	Cancelled Event = "cancelled"   // by a person
-	Closed    Event = "closed"      // by an agent, within what it was asked for
-	Carried   Event = "carried_out" // an effect on the queue itself: nobody was started for it
+	Closed    Event = "closed"      // by an agent, within the chain of its own ask
+	Carried   Event = "carried_out" // an effect on the queue itself, for which no worker was started
 	Requeued  Event = "requeued"    // by a person
 	Pruned    Event = "pruned"      // its files were removed; its id stays known
 	Broke     Event = "broke"       // its file can't be read
@@ -36,7 +36,7 @@ const (
 // none is the state of a task that has no file.
 const none State = ""
 
-// table says which state an event leads to, and from where.
+// table says from which states an event leads to which.
 var table = map[Event]struct {
 	from []State
 	to   []State
@@ -63,7 +63,7 @@ var table = map[Event]struct {
 	Broke:     {[]State{Scheduled, Awaiting, Running, Completed, Rejected, Failed}, []State{Corrupt}},
 }
 
-// ErrIllegal is the error of a transition that is not in the table.
+// ErrIllegal reports a transition that is not in the table.
 var ErrIllegal = errors.New("no such transition")
 
 // Legal returns nil if the event may lead from one state to the other.
