@@ -1,10 +1,10 @@
-// Package health says what about a queue needs somebody: findings, each with the
-// next command to type.
+// Package health finds out what about a queue needs a person's attention. Each finding
+// has the next command to type.
 //
 // Invariant: a finding names ids, actions, times and accounts, never what a message
-// says; of many alike it names a few and counts the rest. Caveat: it sees what the
-// queue and its log show; that a mailbox is empty and that nobody fetches look the
-// same.
+// says. If many findings are alike, a few are named and the rest are counted. Caveat:
+// it sees only what the queue and its log show. An empty mailbox and a pulse-fetch that
+// no longer runs look the same.
 package health
 
 import (
@@ -18,36 +18,36 @@ type Code string
 // The codes.
 const (
 	Silent       Code = "silent"        // no mail for too long
-	Refused      Code = "refused"       // no message was taken for too long, whatever came
+	Refused      Code = "refused"       // no message was accepted for too long, though some may have come
 	Waiting      Code = "waiting"       // a person has not answered
-	Overdue      Code = "overdue"       // nobody starts what is due
-	Abandoned    Code = "abandoned"     // running, and nobody runs it
-	PutOff       Code = "putoff"        // its worker has wanted to be run later for too long
+	Overdue      Code = "overdue"       // a due task is not started
+	Abandoned    Code = "abandoned"     // a task is in state running, and no runner has it
+	PutOff       Code = "putoff"        // its worker has asked to be run later for too long
 	Missing      Code = "missing"       // its file is gone
 	Failed       Code = "failed"        // no attempt or restart is left
 	Corrupt      Code = "corrupt"       // a file can't be read as a task
 	Held         Code = "held"          // nothing starts until release
-	Restored     Code = "restored"      // it lacks what was committed: nothing starts
-	Unwatched    Code = "unwatched"     // that would not be noticed
+	Restored     Code = "restored"      // the log lacks lines that were committed: nothing starts
+	Unwatched    Code = "unwatched"     // lines that the log lacks would not be noticed
 	DiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
 	InodesLow    Code = "inodes_low"    // less than one in a hundred is free
 	NotDurable   Code = "not_durable"   // a reboot takes the queue
 	Clock        Code = "clock"         // the log is ahead of the clock
 	ChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
 	NotSeparated Code = "not_separated" // workers could say yes themselves
-	Forgeable    Code = "forgeable"     // what the policy requires of a yes proves nothing here
+	Forgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
 	Modes        Code = "modes"         // directories are not as they were made
-	NoSandbox    Code = "no_sandbox"    // this kernel can't confine what reads mail
+	NoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
 )
 
-// Codes lists all of them.
+// Codes lists all codes.
 var Codes = []Code{
 	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, Restored, Unwatched, DiskLow, InodesLow, NotDurable,
 	Clock, ChainBroken,
 	NotSeparated, Forgeable, Modes, NoSandbox,
 }
 
-// Finding is one thing that needs somebody.
+// Finding is one thing that needs a person's attention.
 type Finding struct {
 	Code Code
 	Task string // id; empty: it is not about one task

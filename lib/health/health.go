@@ -14,40 +14,44 @@ import (
 	"pulse/lib/task"
 )
 
-// Facts are what is known besides the queue's content, and what is too much.
+// Facts hold what is known besides the queue's content, and the limits beyond which
+// there is a finding.
 type Facts struct {
 	Now   time.Time
-	Made  time.Time // the queue
-	Moved time.Time // the newest position of a source; zero: there is none
+	Made  time.Time // when the queue was made
+	Moved time.Time // when a source was last read further; zero: never
 	Owner uint32    // uid of the queue
 	Dead  func(id string) bool
 	Chain []string // what is wrong with the log
-	Modes []string // what is not as it was made
-	Lacks string   // what this kernel has not of what a sandbox needs; empty: nothing
+	Modes []string // modes and groups that are not as they were made
+	Lacks string   // what a sandbox needs and this kernel lacks; empty: nothing
 
 	Unwatched error // why a queue that was restored would not be noticed; nil: it would
 
-	Approver func(uid uint32) bool    // whether an account may write the queue as an approver; nil: none may
-	Both     []string                 // accounts of the worker group that may
-	Level    func(worker int64) error // why the level that the policy requires proves nothing, with such workers (-1: nobody knows); nil: nothing is required
+	Approver func(uid uint32) bool // whether an account may write the queue as an approver; nil: none may
+	Both     []string              // accounts of the worker group that may do so too
 
-	Durable                error // why nothing there lasts; nil: it does
+	// Level returns why the level that the policy requires proves nothing if workers
+	// run as this uid (-1: not known). The field is nil if no level is required.
+	Level func(worker int64) error
+
+	Durable                error // why a reboot would lose the queue; nil: it would not
 	Room                   error // too little of the disk is free; nil: enough
 	Inodes, FreeInodes     uint64
-	MaxSilence, MaxRefused time.Duration // 0: it does not matter
-	MaxWaiting, MaxPutOff  time.Duration // MaxPutOff 0: it does not matter
+	MaxSilence, MaxRefused time.Duration // 0: no limit
+	MaxWaiting, MaxPutOff  time.Duration // MaxPutOff 0: no limit
 }
 
-// The bounds that nobody needs to choose.
+// The bounds that need not be chosen.
 const (
-	maxAhead   = 5 * time.Minute    // of the log to the clock
-	maxOrphan  = 10 * time.Minute   // a run every few minutes takes it up before
-	separation = 7 * 24 * time.Hour // how far back starts say who works
+	maxAhead   = 5 * time.Minute    // how far the log may be ahead of the clock
+	maxOrphan  = 10 * time.Minute   // a run every few minutes finds an abandoned task before that
+	separation = 7 * 24 * time.Hour // how far back starts tell the accounts of workers
 	named      = 10                 // findings of one code that name a task
 )
 
-// Queue is what is looked at. Its log may be long, and what stands there never changes,
-// so History is not of one moment with a View, and keeps nobody waiting.
+// Queue is the queue that is looked at. Its log may be long, and its lines never change.
+// So History is read outside of a View, and keeps no other command waiting.
 type Queue interface {
 	View(fn func(queue.View) error) error
 	History(fn func(audit.Line) (more bool)) error // newest first
@@ -88,7 +92,7 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 	return append(list, putOff...), err
 }
 
-// stopped says why nothing starts.
+// stopped returns the findings because of which nothing starts.
 func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	if text, err := queue.Held(v); err != nil {
 		return nil, err
@@ -97,15 +101,19 @@ func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	}
 	lost, err := v.Lost()
 	if lost != "" {
-		list = append(list, Finding{Code: Restored, Text: "nothing starts: " + lost, Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue"})
+		list = append(list, Finding{
+			Code: Restored, Text: "nothing starts: " + lost,
+			Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue",
+		})
 	}
 	return list, err
 }
 
-// Broken returns what can be said of a queue whose log can't be read.
+// Broken returns the findings that do not need the queue's log, for a queue whose log
+// can't be read.
 func Broken(f *Facts) []Finding { return f.machine() }
 
-// proven says who could say yes in a person's name.
+// proven finds the accounts that could say yes in a person's name.
 func (f *Facts) proven(p *past) []Finding {
 	list := f.separated(p)
 	worker := int64(-1)
@@ -129,7 +137,7 @@ func (f *Facts) proven(p *past) []Finding {
 
 func (f *Facts) approver(uid uint32) bool { return f.Approver != nil && f.Approver(uid) }
 
-// machine is what the queue's content has no part in.
+// machine returns the findings that do not depend on the queue's content.
 func (f *Facts) machine() (list []Finding) {
 	if n := len(f.Chain); n > 0 {
 		text := f.Chain[0]
@@ -165,13 +173,13 @@ func (f *Facts) machine() (list []Finding) {
 	return list
 }
 
-// past is what the log says of the last while.
+// past holds what the latest lines of the log say.
 type past struct {
-	last     time.Time                 // of all lines; zero: there are none
-	mail     time.Time                 // when a message was last taken or refused
-	taken    time.Time                 // when one was last taken
-	refusal  string                    // why one was last refused
-	added    bool                      // any task ever was
+	last     time.Time                 // time of the last line; zero: there is none
+	mail     time.Time                 // when a message was last accepted or refused
+	taken    time.Time                 // when a message was last accepted
+	refusal  string                    // why a message was last refused
+	added    bool                      // a task was added, however it came
 	accounts map[task.Kind]*audit.Line // the newest start of each kind
 }
 
@@ -201,7 +209,7 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 	return slices.Concat(list, f.silence(&p), f.refused(&p), f.proven(&p)), nil
 }
 
-// wants reports whether lines before t may say more.
+// wants reports whether lines older than t may say more.
 func (f *Facts) wants(p *past, t time.Time) bool {
 	age := f.Now.Sub(t)
 	if age < separation && len(p.accounts) < 2 {
@@ -213,8 +221,8 @@ func (f *Facts) wants(p *past, t time.Time) bool {
 	return f.MaxSilence > 0 && (p.mail.IsZero() || age <= f.MaxSilence && p.mail.Before(t))
 }
 
-// silence says that no mail comes in. Before the first one it counts from the
-// making of the queue, unless it gets its tasks in other ways.
+// silence finds that no mail comes in. Before the first mail it counts from the making
+// of the queue, unless the queue gets its tasks in other ways.
 func (f *Facts) silence(p *past) []Finding {
 	since, text := p.mail, "no mail came in for"
 	if since.IsZero() {
@@ -229,8 +237,8 @@ func (f *Facts) silence(p *past) []Finding {
 	return []Finding{{Code: Silent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
 }
 
-// separated says that workers run under the account that owns the queue, or as
-// root: they could write it, and answer for a person.
+// separated finds workers that run as root, as the queue's owner or as an approver. They
+// could write the queue, and answer for a person.
 func (f *Facts) separated(p *past) []Finding {
 	for _, k := range []task.Kind{task.Ask, task.Effect} {
 		l := p.accounts[k]
@@ -261,7 +269,7 @@ func uidOf(account string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// span is a length of time in one unit.
+// span returns a length of time in one unit.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -17,17 +17,17 @@ import (
 // now is the time of these tests.
 var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
-// world is a queue of nothing but what a test puts into it.
+// world is a queue that holds what a test puts into it.
 type world struct {
 	queue.View
 	open  []queue.Entry
-	gone  []string // of open, those that have no file
+	gone  []string // open tasks that have no file
 	ended map[task.State][]string
 	log   []audit.Line // newest first
 	held  *audit.Line
 	lost  string
-	read  int // lines of the log
-	asked int // where tasks lie
+	read  int // lines of the log that were read
+	asked int // how often State was called
 	fault error
 }
 
@@ -102,7 +102,7 @@ func facts() *Facts {
 	}
 }
 
-// codes returns the codes of what is found.
+// codes returns the codes of the findings.
 func codes(t *testing.T, w *world, f *Facts) (list []Code) {
 	t.Helper()
 	found, err := Look(shop{w}, f)
@@ -151,7 +151,7 @@ func refusal(age time.Duration) audit.Line {
 	return l
 }
 
-// putOff is what the log says of a task whose worker ended.
+// putOff returns the line of the log for a worker that ended.
 func putOff(age time.Duration, why string) audit.Line {
 	l := line(task.Retried, age)
 	l.From, l.To, l.Change.Reason = task.Running, task.Scheduled, why
@@ -166,10 +166,10 @@ func start(k task.Kind, account string, age time.Duration) audit.Line {
 
 const day = 24 * time.Hour
 
-// weeks makes a queue old, and mail that is not taken for a week a finding.
+// weeks makes the queue old, and a week without an accepted message a finding.
 func weeks(f *Facts) { f.Made, f.MaxSilence, f.MaxRefused = now.Add(-30*day), 0, 7*day }
 
-// said is a log in which a worker wants to be run later, again and again.
+// said returns a log in which a worker asks to be run later, again and again.
 func said(ages ...time.Duration) (log []audit.Line) {
 	for _, age := range ages {
 		started := line(task.Started, age+time.Minute)
@@ -280,7 +280,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestManyAreCounted: ten are named, the rest is a number.
+// TestManyAreCounted: ten findings are named, and the rest are counted.
 func TestManyAreCounted(t *testing.T) {
 	w := &world{ended: map[task.State][]string{}}
 	for n := range 25 {
@@ -306,7 +306,7 @@ func TestManyAreCounted(t *testing.T) {
 	}
 }
 
-// TestEffectsAreStartedByTheirAction: the command starts what is overdue.
+// TestEffectsAreStartedByTheirAction: the command in the finding starts the overdue task.
 func TestEffectsAreStartedByTheirAction(t *testing.T) {
 	e, other := entry(1, task.Scheduled, 3*time.Hour), entry(2, task.Scheduled, 3*time.Hour)
 	e.Kind, e.Action, other.Kind, other.Action = task.Effect, terms.ExternalSend, task.Effect, terms.Destructive
@@ -316,7 +316,7 @@ func TestEffectsAreStartedByTheirAction(t *testing.T) {
 	}
 }
 
-// TestLogIsReadOnlySoFar: a long log costs nothing once everything is known.
+// TestLogIsReadOnlySoFar: the rest of a long log is not read once everything is known.
 func TestLogIsReadOnlySoFar(t *testing.T) {
 	w := &world{log: []audit.Line{mail(time.Minute), start(task.Ask, "uid 1001", time.Hour), start(task.Effect, "uid 1001", time.Hour)}}
 	for range 1000 {
@@ -327,8 +327,8 @@ func TestLogIsReadOnlySoFar(t *testing.T) {
 	}
 }
 
-// TestFilesAreLookedForOnce: of many open tasks, only those are looked for everywhere
-// that do not lie where they should.
+// TestFilesAreLookedForOnce: a task is looked for in other states only if it does not
+// lie where it should.
 func TestFilesAreLookedForOnce(t *testing.T) {
 	w := &world{gone: []string{id(7)}}
 	for n := range 100 {
@@ -341,11 +341,11 @@ func TestFilesAreLookedForOnce(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	if _, err := Look(shop{&world{fault: errors.New("disk")}}, facts()); err == nil {
-		t.Error("a queue that can't be read is well")
+		t.Error("a queue that can't be read has no findings")
 	}
 }
 
-// TestHostileFinding: what stands in a line can't leave it.
+// TestHostileFinding: hostile text in a finding can't break out of its line.
 func TestHostileFinding(t *testing.T) {
 	f := Finding{Code: ChainBroken, Text: "audit/x\x1b[2J\nheld: no", Do: "x"}
 	if l := f.Line(); strings.ContainsAny(l, "\x1b\n") {

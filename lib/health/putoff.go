@@ -9,14 +9,14 @@ import (
 	"pulse/lib/task"
 )
 
-// mayBePutOff reports whether a scheduled task waits for its time, and not because a
-// person said so.
+// mayBePutOff reports whether a scheduled task waits for a time that its worker may have
+// asked for, and not a person.
 func mayBePutOff(e *queue.Entry) bool {
 	return e.State == task.Scheduled && !e.NotBefore.IsZero() && !e.PutOff
 }
 
-// putOff looks in the log for how long the workers of tasks have said that they want to
-// be run later, and nothing else.
+// putOff looks in the log for tasks whose workers have asked to be run later, each time
+// they were started, for too long.
 func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 	if f.MaxPutOff == 0 || len(list) == 0 {
 		return nil, nil

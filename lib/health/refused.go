@@ -5,7 +5,7 @@ import (
 	"pulse/lib/task"
 )
 
-// message notes what became of a message, if a line of the log is about one.
+// message notes whether a message was accepted or refused, if the line is about one.
 func (p *past) message(l *audit.Line) {
 	switch {
 	case l.Source == "":
@@ -16,9 +16,9 @@ func (p *past) message(l *audit.Line) {
 	}
 }
 
-// refused says that messages may come, and none is taken: who asks for something gets
-// no answer, and silence says nothing of it. Like silence it counts from the making of
-// the queue at first, and not at all where tasks only come in other ways.
+// refused finds that no message is accepted, though messages may come. Their senders get
+// no answer, and silence does not notice. Like silence it counts from the making of the
+// queue at first, and does not count if tasks come only in other ways.
 func (f *Facts) refused(p *past) []Finding {
 	since := p.taken
 	if since.Before(f.Made) {

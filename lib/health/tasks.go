@@ -10,7 +10,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// some are findings of one code of which the first ones are named.
+// some collects the findings of one code, and names the first ones.
 type some struct {
 	list []Finding
 	all  int
@@ -22,7 +22,8 @@ func (s *some) add(f Finding) {
 	}
 }
 
-// findings returns them, and one more that counts the rest and says how to see it.
+// findings returns the named findings, and one more that counts the rest and says how to
+// see them.
 func (s *some) findings(code Code, do string) []Finding {
 	if more := s.all - len(s.list); more > 0 {
 		s.list = append(s.list, Finding{Code: code, Text: fmt.Sprintf("and %d more", more), Do: do})
@@ -30,18 +31,17 @@ func (s *some) findings(code Code, do string) []Finding {
 	return s.list
 }
 
-// listOf is the command that lists a state.
+// listOf returns the command that lists the tasks in a state.
 func listOf(st task.State) string { return "pulse-queue list --state " + string(st) }
 
-// late are the tasks that nobody starts: asks, or effects with an action.
+// late counts the tasks that are due and not started: asks, or effects with one action.
 type late struct {
 	oldest string
 	since  time.Duration
 	n      int
 }
 
-// open looks at the tasks that wait or run, and returns which of them may have been put
-// off.
+// open looks at the tasks that wait or run. later holds those that may have been put off.
 func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing some
 	due, order := map[terms.Action]*late{}, []terms.Action{}
@@ -68,7 +68,8 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		case e.State == task.Running && age > maxOrphan && f.Dead(e.ID):
 			abandoned.add(Finding{
 				Code: Abandoned, Task: e.ID, Do: runs(key(&e)),
-				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it", e.ID, e.Kind, e.Action, span(age)),
+				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it",
+					e.ID, e.Kind, e.Action, span(age)),
 			})
 		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
 			k := key(&e)
@@ -91,8 +92,9 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	return list, later, nil
 }
 
-// isGone reports whether an open task has no file, wherever it may lie. There may be a
-// hundred thousand of them, and almost all lie where they should: nothing else is asked.
+// isGone reports whether an open task has no file in any state. There may be a hundred
+// thousand open tasks, and almost all lie where they should. Only for the others does it
+// search the other states.
 func isGone(v queue.View, e *queue.Entry) (bool, error) {
 	if there, err := v.Has(queue.On(e.State), e.ID); there || err != nil {
 		return false, err
@@ -101,7 +103,7 @@ func isGone(v queue.View, e *queue.Entry) (bool, error) {
 	return st == "", err
 }
 
-// late is for how long a scheduled task could have been started.
+// late returns for how long a scheduled task could have been started.
 func (f *Facts) late(e *queue.Entry) time.Duration {
 	if e.NotBefore.After(e.Since) {
 		return f.Now.Sub(e.NotBefore)
@@ -109,7 +111,7 @@ func (f *Facts) late(e *queue.Entry) time.Duration {
 	return f.Now.Sub(e.Since)
 }
 
-// key is the action that a run has to be told to start a task; empty: none.
+// key returns the action with which run starts a task; empty for an ask.
 func key(e *queue.Entry) terms.Action {
 	if e.Kind == task.Effect {
 		return e.Action
@@ -117,7 +119,7 @@ func key(e *queue.Entry) terms.Action {
 	return ""
 }
 
-// runs is the command that starts such tasks.
+// runs returns the command that starts effects with an action, or asks.
 func runs(effect terms.Action) string {
 	if effect == "" {
 		return "pulse-queue run -- CMD"
@@ -139,7 +141,7 @@ func (l *late) finding(effect terms.Action) Finding {
 	return Finding{Code: Overdue, Task: l.oldest, Text: text, Do: runs(effect)}
 }
 
-// poison looks at what ended in a way that a person should look at.
+// poison finds the tasks in a state, failed or corrupt, that a person should look at.
 func poison(v queue.View, st task.State) ([]Finding, error) {
 	code, text := Failed, "task %s has failed for good"
 	if st == task.Corrupt {
