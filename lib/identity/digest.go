@@ -79,7 +79,7 @@ func (h *header) signed(p *proof) string {
 	}
 	if !h.named(p) {
 		for _, stamp := range p.stamps() {
-			io.WriteString(sum, markName+":"+stamp+"\r\n")
+			io.WriteString(sum, dkimFieldName+":"+stamp+"\r\n")
 		}
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))

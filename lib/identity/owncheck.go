@@ -71,23 +71,23 @@ func (e *evidence) nearest() (best finding) {
 		unsigned := e.header.unsigned(s.Headers)
 		if rank < least || rank == 0 && unsigned.fewer(e.proof.unsigned) {
 			best, least = f, rank
-			e.proof = proof{unsigned, e.nthMark(i)}
+			e.proof = proof{unsigned, e.nthDKIMField(i)}
 		}
 	}
 	return best
 }
 
-// nthMark returns the field that the nth signature of message.dkim was read from. They
+// nthDKIMField returns the field that the nth signature of message.dkim was read from. They
 // stand there in the order of the header (pulse-record(5)).
-func (e *evidence) nthMark(n int) []*mark {
+func (e *evidence) nthDKIMField(n int) []*dkimField {
 	for i := range e.m.Headers {
 		f := &e.m.Headers[i]
-		if !address.Equal(strings.TrimRight(f.Name, " \t"), markName) {
+		if !address.Equal(strings.TrimRight(f.Name, " \t"), dkimFieldName) {
 			continue
 		}
 		if n == 0 {
-			m := readMark(f.Value)
-			return []*mark{&m}
+			m := readDKIMField(f.Value)
+			return []*dkimField{&m}
 		}
 		n--
 	}

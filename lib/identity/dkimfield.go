@@ -10,21 +10,21 @@ import (
 	"pulse/lib/taglist"
 )
 
-// mark is a DKIM-Signature field (RFC 6376 §3.5), which the receiver's verdict must
+// dkimField is a DKIM-Signature field (RFC 6376 §3.5), which the receiver's verdict must
 // point to. Nothing is verified here.
-type mark struct {
+type dkimField struct {
 	tags  taglist.List // nil: it can't be read
 	agent string       // domain of i=
 	names []string     // h= in lower case
 }
 
-const markName = "dkim-signature"
+const dkimFieldName = "dkim-signature"
 
-// isMark reports whether a field is a DKIM-Signature. Blanks around the name do not
+// isDKIMField reports whether a field is a DKIM-Signature. Blanks around the name do not
 // matter, because a verifier may overlook them: the hash ignores them too (§3.4.2).
-func isMark(f *envelope.Field) bool { return address.Equal(trimName(f.Name), markName) }
+func isDKIMField(f *envelope.Field) bool { return address.Equal(trimName(f.Name), dkimFieldName) }
 
-func readMark(value string) (m mark) {
+func readDKIMField(value string) (m dkimField) {
 	m.tags, _ = taglist.Parse(value)
 	d := m.get("d")
 	m.agent = d
@@ -36,11 +36,11 @@ func readMark(value string) (m mark) {
 }
 
 // get returns the value of a tag, or nothing.
-func (m *mark) get(tag string) string { return m.tags.Or(tag, "") }
+func (m *dkimField) get(tag string) string { return m.tags.Or(tag, "") }
 
 // wellFormed reports whether a verifier could have found the signature good: every
 // required tag is there and well formed, and From is signed.
-func (m *mark) wellFormed() bool {
+func (m *dkimField) wellFormed() bool {
 	return m.get("v") == "1" && address.Domain(m.get("d")) && address.Domain(m.get("s")) &&
 		base64Text(m.get("b")) && base64Text(m.get("bh")) && within(m.agent, m.get("d")) && slices.Contains(m.names, "from")
 }
@@ -58,18 +58,18 @@ func base64Text(v string) bool {
 
 // partial reports whether the signature leaves a part of the body unsigned. With l=,
 // however large, it does, because anyone can append to the body.
-func (m *mark) partial() bool {
+func (m *dkimField) partial() bool {
 	_, ok := m.tags.Get("l")
 	return ok
 }
 
 // unsigned returns the fields of the header that the signature does not cover.
-func (m *mark) unsigned(h *header) Fields { return h.unsigned(m.names) }
+func (m *dkimField) unsigned(h *header) Fields { return h.unsigned(m.names) }
 
 // stamp returns what tells the signature from that of another message with the same
 // fields: the hash of the body, and when the signature was made. Both are signed, like
 // every tag except b= (RFC 6376 §3.7), and are equal in two signatures by one server.
-func (m *mark) stamp() string { return "bh=" + solid(m.get("bh")) + "; t=" + solid(m.get("t")) }
+func (m *dkimField) stamp() string { return "bh=" + solid(m.get("bh")) + "; t=" + solid(m.get("t")) }
 
 // solid removes all blanks.
 func solid(s string) string {
@@ -101,7 +101,7 @@ func pointerOf(r *authres.Result) (p pointer) {
 func (p *pointer) bare() bool { return p.d == "" && p.agent == "" }
 
 // names reports whether the result is about a signature of this signer.
-func (p *pointer) names(m *mark) bool {
+func (p *pointer) names(m *dkimField) bool {
 	if p.d != "" {
 		return address.Equal(m.get("d"), p.d)
 	}
@@ -109,6 +109,6 @@ func (p *pointer) names(m *mark) bool {
 }
 
 // fits reports whether the result can be about this very signature of that signer.
-func (p *pointer) fits(m *mark) bool {
+func (p *pointer) fits(m *dkimField) bool {
 	return (p.s == "" || address.Equal(m.get("s"), p.s)) && (p.b == "" || strings.HasPrefix(solid(m.get("b")), solid(p.b)))
 }

@@ -78,9 +78,9 @@ func FuzzReceived(f *testing.F) {
 	})
 }
 
-// FuzzMark: whatever other fields are there, a verified message carries a signature
+// FuzzDKIMField: whatever other fields are there, a verified message carries a signature
 // that could be good, and identity.unsigned says what it does not cover.
-func FuzzMark(f *testing.F) {
+func FuzzDKIMField(f *testing.F) {
 	for _, s := range []string{"", "v=1; d=example.com; s=s1; h=from; bh=x; b=AbCdE", "v=1; d=example.org; s=x; h=to; bh=y; b=z", "v=1; l=0; d=example.com; s=s1; h=from:to; bh=x; b=AbCd", ";;", "b"} {
 		f.Add(s, false)
 		f.Add(s, true)
