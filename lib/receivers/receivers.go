@@ -38,15 +38,6 @@ func (r *Receiver) Yours() bool { return r.AuthservID == "" && r.Unpinnable == "
 // All returns the presets, sorted by name.
 func All() []Receiver { return slices.Clone(table) }
 
-// Names returns the names of all presets, sorted.
-func Names() []string {
-	names := make([]string, len(table))
-	for i := range table {
-		names[i] = table[i].Name
-	}
-	return names
-}
-
 // ByName returns the preset of a name.
 func ByName(name string) (Receiver, bool) {
 	return find(func(r *Receiver) bool { return r.Name == name })
