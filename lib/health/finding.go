@@ -15,36 +15,37 @@ import (
 // Code is the class of a finding: a word that does not change.
 type Code string
 
-// The codes.
+// The codes. Modes is exported because pulse-queue health reports it, too, where it can't
+// read the queue.
 const (
-	Silent       Code = "silent"        // no mail for too long
-	Refused      Code = "refused"       // no message was accepted for too long, though some may have come
-	Waiting      Code = "waiting"       // a person has not answered
-	Overdue      Code = "overdue"       // a due task is not started
-	Abandoned    Code = "abandoned"     // a task is in state running, and no runner has it
-	PutOff       Code = "putoff"        // its worker has asked to be run later for too long
-	Missing      Code = "missing"       // its file is gone
-	Failed       Code = "failed"        // no attempt or restart is left
-	Corrupt      Code = "corrupt"       // a file can't be read as a task
-	Held         Code = "held"          // nothing starts until release
-	Restored     Code = "restored"      // the log lacks lines that were committed: nothing starts
-	Unwatched    Code = "unwatched"     // lines that the log lacks would not be noticed
-	DiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
-	InodesLow    Code = "inodes_low"    // less than one in a hundred is free
-	NotDurable   Code = "not_durable"   // a reboot takes the queue
-	Clock        Code = "clock"         // the log is ahead of the clock
-	ChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
-	NotSeparated Code = "not_separated" // workers could say yes themselves
-	Forgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
-	Modes        Code = "modes"         // directories are not as they were made
-	NoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
+	codeSilent       Code = "silent"        // no mail for too long
+	codeRefused      Code = "refused"       // no message was accepted for too long, though some may have come
+	codeWaiting      Code = "waiting"       // a person has not answered
+	codeOverdue      Code = "overdue"       // a due task is not started
+	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
+	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
+	codeMissing      Code = "missing"       // its file is gone
+	codeFailed       Code = "failed"        // no attempt or restart is left
+	codeCorrupt      Code = "corrupt"       // a file can't be read as a task
+	codeHeld         Code = "held"          // nothing starts until release
+	codeRestored     Code = "restored"      // the log lacks lines that were committed: nothing starts
+	codeUnwatched    Code = "unwatched"     // lines that the log lacks would not be noticed
+	codeDiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
+	codeInodesLow    Code = "inodes_low"    // less than one in a hundred is free
+	codeNotDurable   Code = "not_durable"   // a reboot takes the queue
+	codeClock        Code = "clock"         // the log is ahead of the clock
+	codeChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
+	codeNotSeparated Code = "not_separated" // workers could say yes themselves
+	codeForgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
+	Modes            Code = "modes"         // directories are not as they were made
+	codeNoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
 )
 
 // Codes lists all codes.
 var Codes = []Code{
-	Silent, Refused, Waiting, Overdue, Abandoned, PutOff, Missing, Failed, Corrupt, Held, Restored, Unwatched, DiskLow, InodesLow, NotDurable,
-	Clock, ChainBroken,
-	NotSeparated, Forgeable, Modes, NoSandbox,
+	codeSilent, codeRefused, codeWaiting, codeOverdue, codeAbandoned, codePutOff, codeMissing, codeFailed,
+	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
+	codeClock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 }
 
 // Finding is one thing that needs a person's attention.

@@ -97,12 +97,12 @@ func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	if text, err := queue.Held(v); err != nil {
 		return nil, err
 	} else if text != "" {
-		list = append(list, Finding{Code: Held, Text: "the queue is " + text, Do: "pulse-queue release"})
+		list = append(list, Finding{Code: codeHeld, Text: "the queue is " + text, Do: "pulse-queue release"})
 	}
 	lost, err := v.Lost()
 	if lost != "" {
 		list = append(list, Finding{
-			Code: Restored, Text: "nothing starts: " + lost,
+			Code: codeRestored, Text: "nothing starts: " + lost,
 			Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue",
 		})
 	}
@@ -124,13 +124,13 @@ func (f *Facts) proven(p *past) []Finding {
 	}
 	for _, name := range f.Both {
 		text := fmt.Sprintf("%s is in the worker group and in the approver group: a worker could write the queue and answer for a person", name)
-		list = append(list, Finding{Code: NotSeparated, Text: text, Do: "gpasswd -d " + name + " APPROVERS"})
+		list = append(list, Finding{Code: codeNotSeparated, Text: text, Do: "gpasswd -d " + name + " APPROVERS"})
 	}
 	if f.Level == nil {
 		return list
 	}
 	if err := f.Level(worker); err != nil {
-		list = append(list, Finding{Code: Forgeable, Text: err.Error(), Do: cmp.Or(fault.HintOf(err), "man 5 pulse-policy")})
+		list = append(list, Finding{Code: codeForgeable, Text: err.Error(), Do: cmp.Or(fault.HintOf(err), "man 5 pulse-policy")})
 	}
 	return list
 }
@@ -144,7 +144,7 @@ func (f *Facts) machine() (list []Finding) {
 		if n > 1 {
 			text = fmt.Sprintf("%s (and %d more)", text, n-1)
 		}
-		list = append(list, Finding{Code: ChainBroken, Text: text, Do: "pulse-queue verify"})
+		list = append(list, Finding{Code: codeChainBroken, Text: text, Do: "pulse-queue verify"})
 	}
 	if n := len(f.Modes); n > 0 {
 		text := f.Modes[0]
@@ -155,20 +155,20 @@ func (f *Facts) machine() (list []Finding) {
 	}
 	if f.Unwatched != nil {
 		text := "a queue restored from a copy would not be noticed: " + f.Unwatched.Error()
-		list = append(list, Finding{Code: Unwatched, Text: text, Do: "man 5 pulse-queue, BACKUP AND RESTORE"})
+		list = append(list, Finding{Code: codeUnwatched, Text: text, Do: "man 5 pulse-queue, BACKUP AND RESTORE"})
 	}
 	if f.Lacks != "" {
-		list = append(list, Finding{Code: NoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse"})
+		list = append(list, Finding{Code: codeNoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse"})
 	}
 	if f.Durable != nil {
-		list = append(list, Finding{Code: NotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
+		list = append(list, Finding{Code: codeNotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
 	}
 	if f.Room != nil {
-		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
+		list = append(list, Finding{Code: codeDiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
 	}
 	if f.FreeInodes < f.Inodes/100 {
 		text := fmt.Sprintf("%d of %d inodes are free", f.FreeInodes, f.Inodes)
-		list = append(list, Finding{Code: InodesLow, Text: text, Do: "pulse-queue prune --older-than 30d"})
+		list = append(list, Finding{Code: codeInodesLow, Text: text, Do: "pulse-queue prune --older-than 30d"})
 	}
 	return list
 }
@@ -204,7 +204,7 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 	}
 	if p.last.Sub(f.Now) > maxAhead {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s", p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
-		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
+		list = append(list, Finding{Code: codeClock, Text: text, Do: "timedatectl"})
 	}
 	return slices.Concat(list, f.silence(&p), f.refused(&p), f.proven(&p)), nil
 }
@@ -234,7 +234,7 @@ func (f *Facts) silence(p *past) []Finding {
 	if f.MaxSilence == 0 || f.Now.Sub(since) <= f.MaxSilence {
 		return nil
 	}
-	return []Finding{{Code: Silent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
+	return []Finding{{Code: codeSilent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
 }
 
 // separated finds workers that run as root, as the queue's owner or as an approver. They
@@ -254,7 +254,7 @@ func (f *Facts) separated(p *past) []Finding {
 		if k == task.Effect {
 			do = fmt.Sprintf("pulse-queue run --effect %s --as USER -- CMD", l.Action)
 		}
-		return []Finding{{Code: NotSeparated, Text: text, Do: do}}
+		return []Finding{{Code: codeNotSeparated, Text: text, Do: do}}
 	}
 	return nil
 }

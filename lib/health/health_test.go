@@ -187,26 +187,26 @@ func TestLook(t *testing.T) {
 	}{
 		"nothing": {},
 		"a new queue that had no mail": {
-			change: func(f *Facts) { f.Made = now.Add(-25 * time.Hour) }, want: []Code{Silent}},
+			change: func(f *Facts) { f.Made = now.Add(-25 * time.Hour) }, want: []Code{codeSilent}},
 		"no limit to silence": {
 			change: func(f *Facts) { f.Made, f.MaxSilence = now.Add(-25*time.Hour), 0 }},
 		"only tasks of one's own": {
 			w: world{log: []audit.Line{line(task.Added, 3*day)}}, change: func(f *Facts) { f.Made = now.Add(-9 * day) }},
 		"mail in time":      {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(23 * time.Hour)}}},
-		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{Silent}},
+		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{codeSilent}},
 		"only the work on old mail": {w: world{log: []audit.Line{
-			{Time: now, Event: task.Finished, Task: id(1), Source: "s"}, mail(25 * time.Hour)}}, want: []Code{Silent}},
+			{Time: now, Event: task.Finished, Task: id(1), Source: "s"}, mail(25 * time.Hour)}}, want: []Code{codeSilent}},
 		"a position moved in time":  {w: world{log: []audit.Line{mail(9 * day)}}, change: func(f *Facts) { f.Moved = now.Add(-time.Hour) }},
-		"a position moved long ago": {change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }, want: []Code{Silent}},
+		"a position moved long ago": {change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }, want: []Code{codeSilent}},
 		"a position and another source": {
 			w: world{log: []audit.Line{mail(time.Hour)}}, change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }},
 		"all was refused": {
-			w: world{log: []audit.Line{refusal(time.Hour), refusal(6 * day), taken(8 * day)}}, change: weeks, want: []Code{Refused}},
+			w: world{log: []audit.Line{refusal(time.Hour), refusal(6 * day), taken(8 * day)}}, change: weeks, want: []Code{codeRefused}},
 		"all that ever came was refused": {
-			w: world{log: []audit.Line{refusal(time.Hour)}}, change: weeks, want: []Code{Refused}},
+			w: world{log: []audit.Line{refusal(time.Hour)}}, change: weeks, want: []Code{codeRefused}},
 		"one was taken":           {w: world{log: []audit.Line{refusal(time.Hour), taken(6 * day), refusal(8 * day)}}, change: weeks},
-		"nothing came at all":     {w: world{log: []audit.Line{taken(8 * day)}}, change: weeks, want: []Code{Refused}},
-		"nothing ever came":       {change: weeks, want: []Code{Refused}},
+		"nothing came at all":     {w: world{log: []audit.Line{taken(8 * day)}}, change: weeks, want: []Code{codeRefused}},
+		"nothing ever came":       {change: weeks, want: []Code{codeRefused}},
 		"no limit to refusals":    {w: world{log: []audit.Line{refusal(time.Hour)}}, change: func(f *Facts) { weeks(f); f.MaxRefused = 0 }},
 		"refused in a new queue":  {w: world{log: []audit.Line{refusal(time.Minute)}}, change: func(f *Facts) { f.MaxRefused = 7 * day }},
 		"tasks of one's own only": {w: world{log: []audit.Line{line(task.Added, 8*day)}}, change: weeks},
@@ -214,7 +214,7 @@ func TestLook(t *testing.T) {
 
 		"put off for too long": {
 			w:    world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 5*time.Hour, 25*time.Hour)},
-			want: []Code{PutOff}},
+			want: []Code{codePutOff}},
 		"put off for less": {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 5*time.Hour)}},
 		"no limit to that": {
 			w:      world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 25*time.Hour)},
@@ -225,49 +225,49 @@ func TestLook(t *testing.T) {
 			log: slices.Concat([]audit.Line{putOff(time.Hour, queue.ReasonExit)}, said(25*time.Hour))}},
 		"another one was put off": {w: world{open: []queue.Entry{later(entry(2, task.Scheduled, time.Hour), time.Hour)}, log: said(25 * time.Hour)}},
 		"its file is gone": {
-			w: world{open: []queue.Entry{entry(1, task.Awaiting, 9*time.Hour), entry(2, task.Awaiting, time.Hour)}, gone: []string{id(1)}}, want: []Code{Missing}},
-		"no sandbox": {change: func(f *Facts) { f.Lacks = "this kernel has no Landlock" }, want: []Code{NoSandbox}},
+			w: world{open: []queue.Entry{entry(1, task.Awaiting, 9*time.Hour), entry(2, task.Awaiting, time.Hour)}, gone: []string{id(1)}}, want: []Code{codeMissing}},
+		"no sandbox": {change: func(f *Facts) { f.Lacks = "this kernel has no Landlock" }, want: []Code{codeNoSandbox}},
 
 		"a person is waited for": {
-			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{Waiting}},
+			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{codeWaiting}},
 		"nobody starts anything": {
 			w:    world{open: []queue.Entry{entry(1, task.Scheduled, time.Hour), entry(2, task.Scheduled, 3*time.Hour), entry(3, task.Scheduled, 4*time.Hour)}},
-			want: []Code{Overdue}},
+			want: []Code{codeOverdue}},
 		"it waits for its time": {w: world{open: []queue.Entry{
 			later(entry(1, task.Scheduled, 3*time.Hour), time.Hour), later(entry(2, task.Scheduled, 3*time.Hour), -time.Hour)}}},
-		"its time is over":  {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{Overdue}},
-		"nobody runs it":    {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{Abandoned}},
+		"its time is over":  {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{codeOverdue}},
+		"nobody runs it":    {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{codeAbandoned}},
 		"a run will see it": {w: world{open: []queue.Entry{entry(1, task.Running, 9*time.Minute)}}},
 		"it runs": {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}},
 			change: func(f *Facts) { f.Dead = func(string) bool { return false } }},
-		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{Failed}},
-		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{Corrupt}},
-		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{Held}},
-		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{Restored}},
-		"nothing is noted":                   {change: func(f *Facts) { f.Unwatched = errors.New("no home") }, want: []Code{Unwatched}},
-		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{DiskLow}},
-		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{InodesLow}},
+		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{codeFailed}},
+		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{codeCorrupt}},
+		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{codeHeld}},
+		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{codeRestored}},
+		"nothing is noted":                   {change: func(f *Facts) { f.Unwatched = errors.New("no home") }, want: []Code{codeUnwatched}},
+		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{codeDiskLow}},
+		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{codeInodesLow}},
 		"a disk that counts none":            {change: func(f *Facts) { f.Inodes, f.FreeInodes = 0, 0 }},
-		"broken":                             {change: func(f *Facts) { f.Chain = []string{"audit/2026-11.jsonl:3: the chain is broken", "x"} }, want: []Code{ChainBroken}},
-		"the log is ahead of the clock":      {w: world{log: []audit.Line{mail(-6 * time.Minute)}}, want: []Code{Clock}},
+		"broken":                             {change: func(f *Facts) { f.Chain = []string{"audit/2026-11.jsonl:3: the chain is broken", "x"} }, want: []Code{codeChainBroken}},
+		"the log is ahead of the clock":      {w: world{log: []audit.Line{mail(-6 * time.Minute)}}, want: []Code{codeClock}},
 		"a clock that was set back a little": {w: world{log: []audit.Line{mail(-4 * time.Minute)}}},
 		"another account":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour)}}},
-		"the same account":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "pulse (uid 1000)", time.Hour)}}, want: []Code{NotSeparated}},
-		"without a name":                     {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", time.Hour)}}, want: []Code{NotSeparated}},
-		"root":                               {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "root (uid 0)", time.Hour)}}, want: []Code{NotSeparated}},
+		"the same account":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "pulse (uid 1000)", time.Hour)}}, want: []Code{codeNotSeparated}},
+		"without a name":                     {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", time.Hour)}}, want: []Code{codeNotSeparated}},
+		"root":                               {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "root (uid 0)", time.Hour)}}, want: []Code{codeNotSeparated}},
 		"no account":                         {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "", time.Hour)}}},
-		"only the sender":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour), start(task.Effect, "uid 1000", time.Hour)}}, want: []Code{NotSeparated}},
+		"only the sender":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour), start(task.Effect, "uid 1000", time.Hour)}}, want: []Code{codeNotSeparated}},
 		"it was put right":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1001", time.Hour), start(task.Ask, "uid 1000", 2*time.Hour)}}},
 		"an approver works": {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1001", time.Hour)}},
-			change: func(f *Facts) { f.Approver = func(uid uint32) bool { return uid == 1001 } }, want: []Code{NotSeparated}},
-		"in both groups":      {change: func(f *Facts) { f.Both = []string{"agent"} }, want: []Code{NotSeparated}},
+			change: func(f *Facts) { f.Approver = func(uid uint32) bool { return uid == 1001 } }, want: []Code{codeNotSeparated}},
+		"in both groups":      {change: func(f *Facts) { f.Both = []string{"agent"} }, want: []Code{codeNotSeparated}},
 		"modes":               {change: func(f *Facts) { f.Modes = []string{"grants has mode 0770", "x"} }, want: []Code{Modes}},
 		"the level is proven": {change: func(f *Facts) { f.Level = func(int64) error { return nil } }},
-		"the level is not":    {change: func(f *Facts) { f.Level = func(int64) error { return errors.New("no group") } }, want: []Code{Forgeable}},
+		"the level is not":    {change: func(f *Facts) { f.Level = func(int64) error { return errors.New("no group") } }, want: []Code{codeForgeable}},
 		"not by these workers": {w: world{log: []audit.Line{mail(time.Hour), start(task.Effect, "uid 1001", time.Hour)}},
 			change: func(f *Facts) {
 				f.Level = func(worker int64) error { return map[int64]error{1001: errors.New("uid 1001")}[worker] }
-			}, want: []Code{Forgeable}},
+			}, want: []Code{codeForgeable}},
 		"long ago": {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "uid 1000", 8*day)}}},
 	} {
 		f := facts()
@@ -296,11 +296,11 @@ func TestManyAreCounted(t *testing.T) {
 		lines[f.Code] = append(lines[f.Code], f.Line())
 	}
 	for code, last := range map[Code]string{
-		Waiting: "waiting: and 15 more; pulse-queue list --state awaiting_review",
-		Failed:  "failed: and 15 more; pulse-queue list --state failed",
-		Overdue: "overdue: 25 tasks are due, the first one (" + id(100) + ") since 3h, and nobody starts them; pulse-queue run -- CMD",
+		codeWaiting: "waiting: and 15 more; pulse-queue list --state awaiting_review",
+		codeFailed:  "failed: and 15 more; pulse-queue list --state failed",
+		codeOverdue: "overdue: 25 tasks are due, the first one (" + id(100) + ") since 3h, and nobody starts them; pulse-queue run -- CMD",
 	} {
-		if l := lines[code]; l[len(l)-1] != last || len(l) != 11 && code != Overdue {
+		if l := lines[code]; l[len(l)-1] != last || len(l) != 11 && code != codeOverdue {
 			t.Errorf("%d lines, the last %q", len(l), l[len(l)-1])
 		}
 	}
@@ -334,7 +334,7 @@ func TestFilesAreLookedForOnce(t *testing.T) {
 	for n := range 100 {
 		w.open = append(w.open, entry(n, task.Scheduled, time.Minute))
 	}
-	if got := codes(t, w, facts()); !slices.Equal(got, []Code{Missing}) || w.asked != 1 {
+	if got := codes(t, w, facts()); !slices.Equal(got, []Code{codeMissing}) || w.asked != 1 {
 		t.Errorf("%v, %d were looked for", got, w.asked)
 	}
 }
@@ -347,7 +347,7 @@ func TestFaults(t *testing.T) {
 
 // TestHostileFinding: hostile text in a finding can't break out of its line.
 func TestHostileFinding(t *testing.T) {
-	f := Finding{Code: ChainBroken, Text: "audit/x\x1b[2J\nheld: no", Do: "x"}
+	f := Finding{Code: codeChainBroken, Text: "audit/x\x1b[2J\nheld: no", Do: "x"}
 	if l := f.Line(); strings.ContainsAny(l, "\x1b\n") {
 		t.Errorf("%q", l)
 	}

@@ -43,10 +43,10 @@ func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 		e := &list[i]
 		if said, ok := first[e.ID]; ok && f.Now.Sub(said) > f.MaxPutOff {
 			s.add(Finding{
-				Code: PutOff, Task: e.ID, Do: "pulse-queue show " + e.ID,
+				Code: codePutOff, Task: e.ID, Do: "pulse-queue show " + e.ID,
 				Text: fmt.Sprintf("task %s (%s %s) was put off by its worker again and again for more than %s", e.ID, e.Kind, e.Action, span(f.MaxPutOff)),
 			})
 		}
 	}
-	return s.findings(PutOff, listOf(task.Scheduled)), err
+	return s.findings(codePutOff, listOf(task.Scheduled)), err
 }

@@ -34,5 +34,5 @@ func (f *Facts) refused(p *past) []Finding {
 		text += "all that came were refused, the last one as " + p.refusal
 		do = "pulse-queue log --event refused"
 	}
-	return []Finding{{Code: Refused, Text: text, Do: do}}
+	return []Finding{{Code: codeRefused, Text: text, Do: do}}
 }

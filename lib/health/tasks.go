@@ -57,17 +57,17 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		switch {
 		case gone:
 			missing.add(Finding{
-				Code: Missing, Task: e.ID, Do: "pulse-queue verify",
+				Code: codeMissing, Task: e.ID, Do: "pulse-queue verify",
 				Text: fmt.Sprintf("task %s (%s %s) is %s, and its file is gone", e.ID, e.Kind, e.Action, e.State),
 			})
 		case e.State == task.Awaiting && age > f.MaxWaiting:
 			waiting.add(Finding{
-				Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
+				Code: codeWaiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
 				Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
 			})
 		case e.State == task.Running && age > maxOrphan && f.Dead(e.ID):
 			abandoned.add(Finding{
-				Code: Abandoned, Task: e.ID, Do: runs(key(&e)),
+				Code: codeAbandoned, Task: e.ID, Do: runs(key(&e)),
 				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it",
 					e.ID, e.Kind, e.Action, span(age)),
 			})
@@ -84,8 +84,8 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	list = slices.Concat(waiting.findings(Waiting, listOf(task.Awaiting)), abandoned.findings(Abandoned, listOf(task.Running)),
-		missing.findings(Missing, "pulse-queue verify"))
+	list = slices.Concat(waiting.findings(codeWaiting, listOf(task.Awaiting)), abandoned.findings(codeAbandoned, listOf(task.Running)),
+		missing.findings(codeMissing, "pulse-queue verify"))
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
@@ -138,14 +138,14 @@ func (l *late) finding(effect terms.Action) Finding {
 	if l.n > 1 {
 		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them", l.n, l.oldest, span(l.since))
 	}
-	return Finding{Code: Overdue, Task: l.oldest, Text: text, Do: runs(effect)}
+	return Finding{Code: codeOverdue, Task: l.oldest, Text: text, Do: runs(effect)}
 }
 
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
 func poison(v queue.View, st task.State) ([]Finding, error) {
-	code, text := Failed, "task %s has failed for good"
+	code, text := codeFailed, "task %s has failed for good"
 	if st == task.Corrupt {
-		code, text = Corrupt, "task %s can't be read"
+		code, text = codeCorrupt, "task %s can't be read"
 	}
 	n := v.Counts().Tasks[st]
 	if n == 0 {
