@@ -72,7 +72,8 @@ func (s *signature) wrongKey(t taglist.List) string {
 	case !slices.Contains(taglist.Elements(t.Or("h", "sha256")), "sha256"):
 		return "the key is for another hash"
 	}
-	if services := taglist.Elements(t.Or("s", "*")); !slices.Contains(services, "*") && !slices.Contains(services, "email") {
+	services := taglist.Elements(t.Or("s", "*"))
+	if !slices.Contains(services, "*") && !slices.Contains(services, "email") {
 		return "the key is not for mail"
 	}
 	return ""

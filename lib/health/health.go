@@ -123,7 +123,8 @@ func (f *Facts) proven(p *past) []Finding {
 		}
 	}
 	for _, name := range f.Both {
-		text := fmt.Sprintf("%s is in the worker group and in the approver group: a worker could write the queue and answer for a person", name)
+		text := name + " is in the worker group and in the approver group: " +
+			"a worker could write the queue and answer for a person"
 		list = append(list, Finding{Code: codeNotSeparated, Text: text, Do: "gpasswd -d " + name + " APPROVERS"})
 	}
 	if f.Level == nil {
@@ -158,7 +159,8 @@ func (f *Facts) machine() (list []Finding) {
 		list = append(list, Finding{Code: codeUnwatched, Text: text, Do: "man 5 pulse-queue, BACKUP AND RESTORE"})
 	}
 	if f.Lacks != "" {
-		list = append(list, Finding{Code: codeNoSandbox, Text: f.Lacks + ": what reads mail keeps all rights of its account", Do: "man 7 pulse"})
+		text := f.Lacks + ": what reads mail keeps all rights of its account"
+		list = append(list, Finding{Code: codeNoSandbox, Text: text, Do: "man 7 pulse"})
 	}
 	if f.Durable != nil {
 		list = append(list, Finding{Code: codeNotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
@@ -189,12 +191,14 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 		if p.last.IsZero() {
 			p.last = l.Time
 		}
-		if came := l.Event == task.Added || l.Event == task.Refused; came && l.Source != "" && l.Time.After(p.mail) {
+		came := l.Event == task.Added || l.Event == task.Refused
+		if came && l.Source != "" && l.Time.After(p.mail) {
 			p.mail = l.Time
 		}
 		p.message(&l)
 		p.added = p.added || l.Event == task.Added
-		if recent := f.Now.Sub(l.Time) < separation; l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
+		recent := f.Now.Sub(l.Time) < separation
+		if l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
 			p.accounts[l.Kind] = &l
 		}
 		return f.wants(&p, l.Time)
@@ -203,7 +207,8 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 		return nil, err
 	}
 	if p.last.Sub(f.Now) > maxAhead {
-		text := fmt.Sprintf("the last line of the log is of %s, and now is %s", p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
+			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: codeClock, Text: text, Do: "timedatectl"})
 	}
 	return slices.Concat(list, f.silence(&p), f.refused(&p), f.proven(&p)), nil

@@ -44,7 +44,8 @@ func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 		if said, ok := first[e.ID]; ok && f.Now.Sub(said) > f.MaxPutOff {
 			s.add(Finding{
 				Code: codePutOff, Task: e.ID, Do: "pulse-queue show " + e.ID,
-				Text: fmt.Sprintf("task %s (%s %s) was put off by its worker again and again for more than %s", e.ID, e.Kind, e.Action, span(f.MaxPutOff)),
+				Text: fmt.Sprintf("task %s (%s %s) was put off by its worker again and again for more than %s",
+					e.ID, e.Kind, e.Action, span(f.MaxPutOff)),
 			})
 		}
 	}

@@ -84,8 +84,11 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	list = slices.Concat(waiting.findings(codeWaiting, listOf(task.Awaiting)), abandoned.findings(codeAbandoned, listOf(task.Running)),
-		missing.findings(codeMissing, "pulse-queue verify"))
+	list = slices.Concat(
+		waiting.findings(codeWaiting, listOf(task.Awaiting)),
+		abandoned.findings(codeAbandoned, listOf(task.Running)),
+		missing.findings(codeMissing, "pulse-queue verify"),
+	)
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
@@ -136,7 +139,8 @@ func (l *late) add(e *queue.Entry, since time.Duration) {
 func (l *late) finding(effect terms.Action) Finding {
 	text := fmt.Sprintf("task %s was due %s ago, and nobody starts it", l.oldest, span(l.since))
 	if l.n > 1 {
-		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them", l.n, l.oldest, span(l.since))
+		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them",
+			l.n, l.oldest, span(l.since))
 	}
 	return Finding{Code: codeOverdue, Task: l.oldest, Text: text, Do: runs(effect)}
 }

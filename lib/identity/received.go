@@ -54,7 +54,8 @@ type hosts struct {
 // servers too.
 func (h *hosts) wrote(by []string) bool {
 	same := func(host string) bool {
-		return within(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
+		return within(host, h.pin) ||
+			slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
 	}
 	near := func(host string) bool {
 		return beside(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return beside(t, host) })
@@ -93,7 +94,8 @@ func readReceived(value string) (by []string, login string) {
 			login = last + " " + word
 		case with && loginProtocol(address.Fold(word)): // "with (AES256-SHA encrypted) ESMTPSA" (qmail)
 			login = "with " + word
-		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"), address.Equal(word, "auth:"), address.Equal(word, "smtp-auth"):
+		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"),
+			address.Equal(word, "auth:"), address.Equal(word, "smtp-auth"):
 			login = word
 		}
 		before, last = last, word

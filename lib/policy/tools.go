@@ -122,7 +122,10 @@ func gitOption(name string) bool {
 	if !strings.HasPrefix(name, "--") {
 		return strings.HasPrefix(name, "-c") || strings.HasPrefix(name, "-x") || strings.HasPrefix(name, "-O")
 	}
-	for _, long := range []string{"--exec", "--upload-pack", "--receive-pack", "--config", "--ext-diff", "--textconv", "--open-files-in-pager", "--edit"} {
+	for _, long := range []string{
+		"--exec", "--upload-pack", "--receive-pack", "--config",
+		"--ext-diff", "--textconv", "--open-files-in-pager", "--edit",
+	} {
 		if strings.HasPrefix(long, name) && len(name) > 2 || strings.HasPrefix(name, long) {
 			return true
 		}

@@ -78,7 +78,8 @@ func decodeFile(v record.Value) (f File, err error) {
 		return f, fmt.Errorf("%w: %w", errFile, err)
 	}
 	f.Data, err = base64.StdEncoding.DecodeString(data)
-	if err != nil || base64.StdEncoding.EncodeToString(f.Data) != data || f.Name == "" || len(f.Data) != size || f.Digest() != digest {
+	if err != nil || base64.StdEncoding.EncodeToString(f.Data) != data ||
+		f.Name == "" || len(f.Data) != size || f.Digest() != digest {
 		return f, errFile
 	}
 	return f, nil

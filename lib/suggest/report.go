@@ -66,21 +66,29 @@ func (p *page) caution(v *verdict) {
 	case v.vouched() != "":
 		p.text("%s", v.vouched())
 	case below < v.lead.mails:
-		p.text("warning: on %d of these mails it stands below a Received field, where a sender can put it, and on the others above: either the server leaves some mail without its field, and these are forged, or it receives by two ways. Run scripts/probe-receiver.", below)
+		p.text("warning: on %d of these mails it stands below a Received field, where a sender can put it, "+
+			"and on the others above: either the server leaves some mail without its field, and these are forged, "+
+			"or it receives by two ways. Run scripts/probe-receiver.", below)
 	default:
-		p.text("warning: is that the server that receives your mail? Anyone can send mail that begins with an id. Look for it in mail that you know came from elsewhere, or run scripts/probe-receiver.")
+		p.text("warning: is that the server that receives your mail? Anyone can send mail that begins with an id. " +
+			"Look for it in mail that you know came from elsewhere, or run scripts/probe-receiver.")
 	}
 	if n := v.strangers(); n > 0 {
-		p.text("warning: %s of this source begin otherwise: moved here from another account, or forged. Don't pin what they say.", plural(n, "mail"))
+		p.text("warning: %s of this source begin otherwise: moved here from another account, or forged. "+
+			"Don't pin what they say.", plural(n, "mail"))
 	}
 	if n := v.bare() - v.unstamped(); n > 0 {
-		p.text("warning: %s of this source have no Authentication-Results field. If they came from elsewhere, your server leaves some mail without one, and a forged one with its name would be the first: run scripts/probe-receiver.", plural(n, "mail"))
+		p.text("warning: %s of this source have no Authentication-Results field. If they came from elsewhere, "+
+			"your server leaves some mail without one, and a forged one with its name would be the first: "+
+			"run scripts/probe-receiver.", plural(n, "mail"))
 	}
 }
 
 // firsts writes the table of first fields, the most frequent on top.
 func (p *page) firsts(src *source) {
-	rows := slices.SortedStableFunc(slices.Values(src.firsts), func(a, b *first) int { return cmp.Compare(b.mails, a.mails) })
+	rows := slices.SortedStableFunc(slices.Values(src.firsts), func(a, b *first) int {
+		return cmp.Compare(b.mails, a.mails)
+	})
 	const row = "# %7s %12s %7s %8s %5s   %s\n"
 	fmt.Fprintf(&p.b, row, "MAILS", "FROM DOMAINS", "STRICT", "RELAXED", "ANY", "FIRST FIELD BY")
 	rest := src.uncounted

@@ -49,9 +49,12 @@ func (v *verdict) refusal() (unusable bool, why string) {
 	settled := v.lead.mails >= enoughMails
 	switch v.lead.kind {
 	case none:
-		return settled, "most of this mail has no Authentication-Results field. Mail from yourself to yourself through one provider carries none; if mail from elsewhere has none either, this server writes none, and whatever there is was written by senders"
+		return settled, "most of this mail has no Authentication-Results field. " +
+			"Mail from yourself to yourself through one provider carries none; " +
+			"if mail from elsewhere has none either, this server writes none, and whatever there is was written by senders"
 	case noID:
-		return true, "this server writes no authserv-id (Microsoft 365 does this), so its field can't be told from one that the sender wrote"
+		return true, "this server writes no authserv-id (Microsoft 365 does this), " +
+			"so its field can't be told from one that the sender wrote"
 	case oddName, unreadable:
 		return settled, "the first field of most of this mail can't be used; pulse-classify says for each what is wrong with it"
 	}
@@ -63,7 +66,9 @@ func (v *verdict) refusal() (unusable bool, why string) {
 	}
 	if expected := v.src.mails - v.unstamped(); v.lead.mails*100 < expected*enoughPercent {
 		return len(v.src.firsts) > 2 && v.src.mails >= enoughMails, fmt.Sprintf(
-			"no id stands first on nearly all of this mail, as a receiver's own would: %d of %d is the most. An id that differs from mail to mail (Yahoo, Fastmail, Yandex) can't be pinned; if these are mails of several receivers, look at each alone", v.lead.mails, expected)
+			"no id stands first on nearly all of this mail, as a receiver's own would: %d of %d is the most. "+
+				"An id that differs from mail to mail (Yahoo, Fastmail, Yandex) can't be pinned; "+
+				"if these are mails of several receivers, look at each alone", v.lead.mails, expected)
 	}
 	return false, v.scarce()
 }
@@ -71,10 +76,11 @@ func (v *verdict) refusal() (unusable bool, why string) {
 // useless returns why no mail is verified by the verdict of an id.
 func (v *verdict) useless() string {
 	if v.lead.several*2 > v.lead.mails {
-		return "this server spreads what it found over several fields (iCloud, Proton, OpenDKIM with OpenDMARC), and only the first counts: a later one can't be told from one that the sender wrote"
+		return "this server spreads what it found over several fields (iCloud, Proton, OpenDKIM with OpenDMARC), " +
+			"and only the first counts: a later one can't be told from one that the sender wrote"
 	}
 	if v.lead.all.verified[2] > 0 {
-		return "this server does not say which domain signed (Zoho), or no sender signs with his own: dkim_alignment = \"any\" would take the server's word that it compared them"
+		return "this server does not say which domain signed (Zoho), or no sender signs with its own domain: dkim_alignment = \"any\" would take the server's word that it compared them"
 	}
 	return "nothing is verified on its word; the reasons are above"
 }
@@ -89,7 +95,8 @@ func (v *verdict) scarce() string {
 	if v.lead.mails >= mails && len(v.lead.domains) >= domains {
 		return ""
 	}
-	return fmt.Sprintf("%d mails of %d From domains are too few to tell a receiver from somebody who sends mail: it takes %d of %d. Fetch more (--limit 100), or prove it with scripts/probe-receiver",
+	return fmt.Sprintf("%d mails of %d From domains are too few to tell a receiver from a sender: it takes %d of %d. "+
+		"Fetch more (--limit 100), or prove it with scripts/probe-receiver",
 		v.lead.mails, len(v.lead.domains), mails, domains)
 }
 

@@ -33,7 +33,8 @@ func decodeCall(args record.Value) (c call, err error) {
 		return errCall
 	})
 	nul := func(s string) bool { return strings.IndexByte(s, 0) >= 0 }
-	if err == nil && (len(c.argv) == 0 || c.argv[0] == "" || slices.ContainsFunc(c.argv, nul) || c.dir == "" || nul(c.dir)) {
+	if err == nil && (len(c.argv) == 0 || c.argv[0] == "" || slices.ContainsFunc(c.argv, nul) ||
+		c.dir == "" || nul(c.dir)) {
 		err = errCall
 	}
 	return c, err
