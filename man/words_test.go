@@ -70,7 +70,7 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "proposal").constants(t, ofType("Reason"))
 		}},
 		{"pulse-queue.1", "own tools", func(t *testing.T) []string {
-			return load(t, "proposal").constants(t, ofType("Tool"))
+			return load(t, "proposal").constants(t, ofType("tool"))
 		}},
 		{"pulse-queue.1", "health codes", func(t *testing.T) []string {
 			return load(t, "health").constants(t, ofType("Code"))

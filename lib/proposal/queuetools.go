@@ -13,11 +13,14 @@ func (p *Proposal) Draft() Proposal {
 	return d
 }
 
+// tool is the name of a tool that pulse-queue itself carries out.
+type tool = string
+
 // The tools that pulse-queue itself carries out.
 const (
-	Draft = "draft"      // writes the request into drafts/
-	Close = "task.close" // ends a task that has not begun: args.task
-	Note  = "task.note"  // writes args.text on a task: args.task
+	Draft tool = "draft"      // writes the request into drafts/
+	Close tool = "task.close" // ends a task that has not begun: args.task
+	Note  tool = "task.note"  // writes args.text on a task: args.task
 )
 
 // Own reports whether pulse-queue itself carries out a tool.
