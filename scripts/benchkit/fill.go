@@ -11,9 +11,9 @@ import (
 	"pulse/lib/terms"
 )
 
-// fill makes a queue look as if it had lived: so many tasks completed, so many
-// scheduled. It writes what pulse-queue(5) publishes, files and log, and leaves the
-// rest to the first command that opens the queue.
+// fill makes a queue look as if it had been used: some tasks are completed, some
+// scheduled. It writes the files and the log as pulse-queue(5) publishes them, and leaves
+// the rest to the first command that opens the queue.
 func fill(dir string, completed, scheduled int) error {
 	log, err := os.Create(filepath.Join(dir, "audit", "2026-01.jsonl"))
 	if err != nil {
@@ -59,7 +59,7 @@ func fill(dir string, completed, scheduled int) error {
 	return w.flush()
 }
 
-// owner is who sent it all.
+// owner is the sender of all mail.
 const owner = "me@example.com"
 
 func taskFile(id string, i int, created time.Time) []byte {

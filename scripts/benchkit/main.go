@@ -2,14 +2,14 @@
 //
 //	benchkit records N          prints N records of about 3 kB
 //	benchkit fill QUEUE COMPLETED SCHEDULED
-//	                            puts tasks into a queue just made
+//	                            puts tasks into a queue that was just made
 //	benchkit worst RUNS QUEUE RECORD
-//	                            median and worst time of hold, release and add beside readers
+//	                            median and worst time of hold, release and add while readers run
 //	benchkit compare [-n RUNS] INPUT NAME=COMMAND...
 //
-// compare runs the commands in turn, INPUT on standard input, and prints for each
-// the median of its processor time, the rate, the peak memory, and the ratio of
-// its rate to that of the first. A command is split at blanks; no shell is used.
+// compare runs the commands in turn, with INPUT on standard input. For each it prints
+// the median of its processor time, the rate, the peak memory, and the ratio of its
+// rate to that of the first. A command is split at blanks; no shell is used.
 package main
 
 import (
@@ -68,7 +68,7 @@ func main() {
 	}
 }
 
-// contender is one command and what its runs took.
+// contender is one command and the cost of its runs.
 type contender struct {
 	name string
 	argv []string
@@ -87,7 +87,7 @@ func compare(runs int, input string, specs []string) error {
 		list = append(list, &contender{name: name, argv: strings.Fields(command)})
 	}
 	for range runs {
-		for _, c := range list { // interleaved: a slow moment hits all alike
+		for _, c := range list { // interleaved, so that a slow moment affects all alike
 			if err := c.run(input); err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -124,7 +124,7 @@ func median(d []time.Duration) time.Duration {
 	return s[len(s)/2]
 }
 
-// records prints what pulse-fetch and pulse-classify make of an ordinary mail.
+// records prints the records that pulse-fetch and pulse-classify make of ordinary mail.
 func records(n int) error {
 	w := bufio.NewWriter(os.Stdout)
 	var filler strings.Builder

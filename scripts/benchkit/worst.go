@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// worst measures what readers cost others: RUNS times it runs hold, release and add on
-// a queue that eight listings, a verify and a health read in a loop, and a listing whose
-// output nobody takes, stopped in the middle of it. It prints the median and the worst wall
-// time of each, in ms.
+// worst measures how long readers delay writers. It runs hold, release and add RUNS times
+// on a queue that eight listings, a verify and a health read in a loop. One more listing
+// is stopped in the middle, because its output is not read. worst prints the median and
+// the worst wall time of each command, in ms.
 func worst(runs int, queue, record string) error {
 	stop := make(chan struct{})
 	done := make(chan error)
@@ -53,7 +53,7 @@ func loop(stop chan struct{}, queue string, args []string) error {
 		}
 		cmd := exec.Command("pulse-queue", append(args, "--queue", queue)...)
 		cmd.Stderr = os.Stderr
-		if err := cmd.Run(); err != nil && args[0] != "health" { // which has found something
+		if err := cmd.Run(); err != nil && args[0] != "health" { // it fails because it has found something
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
 	}
@@ -84,7 +84,7 @@ func measure(runs int, queue, record string) error {
 	for i := range runs {
 		for _, command := range []string{"hold", "release", "add"} {
 			cmd := exec.Command("pulse-queue", command, "--queue", queue)
-			if command == "add" { // each time another mail
+			if command == "add" { // another mail each time
 				cmd.Stdin = strings.NewReader(strings.ReplaceAll(string(b), "<0@example.com>", fmt.Sprintf("<worst-%d@example.com>", i)))
 			}
 			cmd.Stderr = os.Stderr

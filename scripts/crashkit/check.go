@@ -16,18 +16,18 @@ import (
 	"strings"
 )
 
-// states are the directories that are states: pulse-queue(5).
+// states are the directories that stand for states (pulse-queue(5)).
 var states = []string{"scheduled", "awaiting_review", "running", "completed", "rejected", "failed", "corrupt"}
 
 var taskFile = regexp.MustCompile(`^[0-9a-f]{32}\.json$`)
 
-// books is what must hold of a queue, whatever happens to it.
+// books hold what must be true of a queue, whatever happens to it.
 type books struct {
-	acked map[string]string // id -> digest, of what has a file
+	acked map[string]string // id -> digest, of acknowledged tasks that have a file
 	uids  map[int]string    // of the mailbox: uid -> id
 	yes   map[string]int    // id -> how often a person approved it
 	done  map[string]int    // id -> starts when it was first seen completed
-	gone  map[string]int    // id -> starts, of what may have been pruned
+	gone  map[string]int    // id -> starts, of tasks that may have been pruned
 	kept  string            // id of a task that has an approval
 	head  string            // of the audit log, as verify printed it
 }
@@ -53,15 +53,15 @@ func (b *books) receipts(out []byte) error {
 	return err
 }
 
-// laid is a task as it lies on the disk.
+// laid is a task as found on the disk.
 type laid struct{ state, digest string }
 
-// findings collects what is wrong. What stands before the first colon is the kind.
+// findings collects what is wrong. The text before the first colon is the kind.
 type findings []string
 
 func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// files reads the state directories as anybody could.
+// files reads the state directories as any program could.
 func (d *desk) files(f *findings) map[string]laid {
 	found := map[string]laid{}
 	for _, st := range states {
@@ -95,7 +95,7 @@ func (d *desk) files(f *findings) map[string]laid {
 	return found
 }
 
-// inspect looks at everything. It changes nothing but what list and verify repair.
+// inspect looks at everything. It changes nothing, except what list and verify repair.
 func (d *desk) inspect(b *books) (listed map[string]shownTask, f findings) {
 	if !d.naive {
 		listed = d.listed(&f)
@@ -126,7 +126,7 @@ func (d *desk) inspect(b *books) (listed map[string]shownTask, f findings) {
 	return listed, f
 }
 
-// verify checks the audit log; the head that it printed the last time must be in it.
+// verify checks the audit log. The head that was printed the last time must be in it.
 func (d *desk) verify(b *books, f *findings) {
 	args := []string{"verify"}
 	if b.head != "" {
@@ -157,7 +157,7 @@ func (d *desk) listed(f *findings) map[string]shownTask {
 	return listed
 }
 
-// compare holds what the queue says against what lies there.
+// compare compares what the queue says with the files that lie there.
 func compare(listed map[string]shownTask, found map[string]laid, f *findings) {
 	for id, t := range listed {
 		if got := found[id]; got.state != t.State || got.digest != t.Digest && t.Digest != "" {
@@ -171,7 +171,7 @@ func compare(listed map[string]shownTask, found map[string]laid, f *findings) {
 	}
 }
 
-// positions checks that a source was not recorded as read further than it was taken.
+// positions checks that no source was recorded as read further than its mail was added.
 func (d *desk) positions(b *books, found map[string]laid, f *findings) {
 	names, _ := filepath.Glob(filepath.Join(d.queue, "positions", "*"))
 	for _, name := range names {
@@ -201,7 +201,7 @@ func (d *desk) started() map[string]int {
 	return n
 }
 
-// countStarts checks how often workers were started. Nobody may be at work.
+// countStarts checks how often workers were started. No worker may be running.
 func (d *desk) countStarts(b *books, listed map[string]shownTask, f *findings) {
 	for id, n := range d.started() {
 		t, known := listed[id]

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// try runs a command that may be killed, and hands what it prints to each, line by
-// line, as it comes. It returns the end of the command.
+// try runs a command that may be killed. It calls each for every line that the command
+// prints, as it comes, and returns how the command ended.
 func (w *weather) try(what, stdin string, each func(line []byte), args ...string) *ended {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
@@ -55,15 +55,15 @@ func (w *weather) enter(pid int, what string) {
 	w.live[pid] = what
 }
 
-// leave takes a process off the list before it is waited for, so that nobody kills
-// whoever has its number next.
+// leave takes a process off the list before it is waited for, so that the next process
+// with its number is not killed.
 func (w *weather) leave(pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.live, pid)
 }
 
-// fits notes what a command that was not killed may not end with.
+// fits reports an ending that is not allowed for a command that was not killed.
 func (w *weather) fits(what string, e *ended) {
 	if e.err != nil || !e.killed && e.status != 0 {
 		w.find("status %d: %s: %s", e.status, what, cut(e.String(), 300))
@@ -92,7 +92,7 @@ func (w *weather) produce() {
 	}
 }
 
-// pause lets the queue not grow faster than it is worked off.
+// pause keeps the queue from growing faster than it is worked off.
 func (w *weather) pause() {
 	for !w.over() {
 		entries, _ := os.ReadDir(filepath.Join(w.d.queue, "scheduled"))
@@ -123,7 +123,7 @@ func (w *weather) work(what string, flags ...string) {
 	}
 }
 
-// read lists the queue: what was acknowledged before is there, once.
+// read lists the queue. Every task that was acknowledged before must be there, once.
 func (w *weather) read() {
 	for n := 0; !w.over(); n++ {
 		if n%4 == 3 {
@@ -156,8 +156,8 @@ func (w *weather) read() {
 	}
 }
 
-// readNaively lists the directories without the lock: what read looks for must be
-// found here, or it would not have been found there.
+// readNaively lists the directories without the lock. It must show the faults that read
+// looks for, or read could not have found them either.
 func (w *weather) readNaively() {
 	for !w.over() {
 		w.mu.Lock()

@@ -22,7 +22,7 @@ import (
 // patience is how long one command may take.
 const patience = 60 * time.Second
 
-// desk is a queue and what is needed to work on it.
+// desk is a queue and everything needed to work on it.
 type desk struct {
 	k      *kit
 	dir    string // of what follows, unless a test puts the queue elsewhere
@@ -84,7 +84,7 @@ func (d *desk) init() error {
 	return err
 }
 
-// ended is how a command ended.
+// ended tells how a command ended.
 type ended struct {
 	status         int // -1: by a signal
 	killed         bool
@@ -123,7 +123,7 @@ func (d *desk) exec(stdin string, argv ...string) *ended {
 
 func (e *ended) judge(cmd *exec.Cmd, err, late error) *ended {
 	var exit *exec.ExitError
-	// Who is at the other end of stdin may be dead: that is no failure of the test.
+	// The reader of stdin may be dead. That is not a failure of the test.
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, syscall.EPIPE) || late != nil {
 		e.err = errors.Join(err, late)
 	}
@@ -134,12 +134,12 @@ func (e *ended) judge(cmd *exec.Cmd, err, late error) *ended {
 	return e
 }
 
-// pulse runs a command that nobody disturbs.
+// pulse runs a command undisturbed.
 func (d *desk) pulse(stdin, name string, args ...string) *ended {
 	return d.exec(stdin, append([]string{filepath.Join(d.k.bin, name)}, args...)...)
 }
 
-// must is pulse for a command that has to succeed.
+// must runs a command that has to succeed.
 func (d *desk) must(stdin, name string, args ...string) ([]byte, error) {
 	e := d.pulse(stdin, name, args...)
 	if e.status != 0 || e.err != nil {
@@ -148,8 +148,7 @@ func (d *desk) must(stdin, name string, args ...string) ([]byte, error) {
 	return e.stdout, nil
 }
 
-// person runs a command at a terminal, typing the code that it shows, if it comes
-// to that.
+// person runs a command at a terminal, and types the code if it shows one.
 func (d *desk) person(argv ...string) *ended {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -171,7 +170,7 @@ func (d *desk) worker(status int) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`echo "$PULSE_TASK" >>%s; cat >/dev/null; echo result; exit %d`, d.starts(), status)}
 }
 
-// settle waits until no worker that a dead runner left is alive.
+// settle waits until every worker left by a dead runner has ended.
 func (d *desk) settle() error {
 	locks, _ := filepath.Glob(filepath.Join(d.queue, "workers", "*.worker"))
 	for _, name := range locks {
@@ -190,8 +189,8 @@ func (d *desk) settle() error {
 	return nil
 }
 
-// until tries again until it works, or patience ends: a call that waits for itself
-// could not be given up.
+// until calls try until it works or patience ends. try should not wait itself, because a
+// call that waits could not be given up.
 func until(try func() error) error {
 	end := time.Now().Add(patience)
 	for {
@@ -203,13 +202,13 @@ func until(try func() error) error {
 	}
 }
 
-// shownTask is what is looked at of a `task` member.
+// shownTask holds the parts of a `task` member that are looked at.
 type shownTask struct {
 	ID, Kind, State, Digest, Reason string
 	Attempts, Restarts              int
 }
 
-// tasks reads the `task` members of whole lines; half a line at the end is nothing.
+// tasks reads the `task` members of whole lines, and ignores half a line at the end.
 func tasks(out []byte) (list []shownTask, err error) {
 	for len(out) > 0 {
 		line, rest, whole := bytes.Cut(out, []byte("\n"))

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// errnos are what each system call is made to fail with.
+// errnoOf has the errors with which each system call is made to fail.
 var errnoOf = map[string][]string{
 	"open":      {"EMFILE", "EIO", "ENOSPC", "EROFS", "EDQUOT"},
 	"write":     {"ENOSPC", "EIO", "EDQUOT"},
@@ -37,7 +37,7 @@ var families = map[string]string{
 	"pread64": "read", "getdents64": "directory", "newfstatat": "stat", "statx": "stat", "pipe2": "pipe",
 }
 
-// errnos lets the system calls of every command fail, one at a time.
+// errnos makes the system calls of every command fail, one at a time.
 func errnos(k *kit) error {
 	for _, s := range k.chosen() {
 		if err := s.fail(k); err != nil {
@@ -86,16 +86,16 @@ func (s *scenario) fail(k *kit) error {
 	return nil
 }
 
-// unreal reports whether a call can't fail in this way. What has no disk does not
-// have its errors, and the Go runtime is not made for them. And a close that fails
-// closes all the same, but for one that is made to fail: a lock would stay locked.
+// unreal reports whether a call can't fail in this way. A file without a disk does not
+// have a disk's errors, and the Go runtime is not made for them. And a close that really
+// fails closes all the same; one that is made to fail does not, and leaves a lock locked.
 func unreal(c call) bool {
 	return strings.Contains(c.text, "<anon_inode:") ||
 		strings.Contains(c.text, "<pipe:") && !strings.HasPrefix(c.text, "write(1<") ||
 		c.name == "close" && strings.Contains(c.text, "/lock>")
 }
 
-// failAt lets one system call fail, and looks at what is left.
+// failAt makes one system call fail, and looks at what is left.
 func (s *scenario) failAt(d *desk, t *tally, i int, c call, errno string) {
 	log := filepath.Join(d.dir, "trace")
 	set := "openat,write,pwrite64,ftruncate,fsync,fdatasync,syncfs"
@@ -123,8 +123,8 @@ func (s *scenario) failAt(d *desk, t *tally, i int, c call, errno string) {
 	t.point(c.String()+" -> "+errno, tr.injected, f)
 }
 
-// statusFits reports whether a command may end like this when a call failed: 75, or
-// 0 if it did not matter, or 77 if it was the person's terminal that failed.
+// statusFits reports whether a command may end like this after a call failed: with 75,
+// with 0 if it did not matter, or with 77 if the person's terminal failed.
 func (s *scenario) statusFits(e *ended, c *call) bool {
 	if e.err != nil {
 		return false

@@ -65,7 +65,7 @@ func adding(name string, before, batch []string) *scenario {
 	return s
 }
 
-// making is pulse-queue init. Until another init finished it, there is no queue.
+// making is pulse-queue init. There is no queue until another init has finished it.
 func making(batch []string) *scenario {
 	s := adding("init", nil, batch)
 	s.making, s.stdin, s.records, s.whole = true, "", nil, nil
@@ -90,7 +90,7 @@ func (d *desk) reference(stdin string) ([]shownTask, error) {
 	return tasks(out)
 }
 
-// pruning is pulse-queue prune. What was pruned is never taken again.
+// pruning is pulse-queue prune. A pruned task is never added again.
 func pruning() *scenario {
 	batch := strings.Join(mails(1, 4), "")
 	s := &scenario{name: "prune"}
@@ -134,7 +134,7 @@ func pruning() *scenario {
 	return s
 }
 
-// repairing is the command after a crash, killed in its turn.
+// repairing is the command after a crash, which is killed too.
 func repairing(before, batch []string) *scenario {
 	s := adding("list, repairing what an add left", before, batch)
 	prepare := s.prepare

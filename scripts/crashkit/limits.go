@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limited lets a disk fill up, and a process come to its limits, in the middle of
-// a command.
+// limited fills up a disk, and lets a process reach its limits, in the middle of a
+// command.
 func limited(k *kit) error {
 	step := 4
 	if k.long {
@@ -107,7 +107,7 @@ func (s *scenario) ulimit(k *kit, flag, name string, from, to, step int) {
 	t.end()
 }
 
-// judge looks at what a command left that met a limit.
+// judge looks at what was left by a command that met a limit.
 func (s *scenario) judge(d *desk, t *tally, e *ended, i int, where string) {
 	b, f := s.took(e)
 	if e.err != nil || e.status != 0 && e.status != 75 {

@@ -8,10 +8,9 @@
 //	crashkit naive-add HOW DIR  a writer that each of these must catch
 //	crashkit naive-run DIR LOG  a runner that the first two must catch
 //
-// It knows the commands and pulse-queue(5), and nothing of the code behind them. The
-// invariants are in check.go. Caveat: a power cut is a copy of the image or a
-// shutdown of the file system; a disk that forgets what it was told to flush is not
-// played.
+// It knows the commands and pulse-queue(5), and none of their code. The invariants are
+// in check.go. Caveat: a power cut is a copy of the image or a shutdown of the file
+// system. A disk that loses what it was told to flush is not simulated.
 package main
 
 import (
@@ -33,7 +32,7 @@ const (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// kit is what all parts are given.
+// kit holds what all parts need.
 type kit struct {
 	bin, locked string // the commands; and built to stay on one thread
 	dir         string // to work in
@@ -91,7 +90,7 @@ func (k *kit) absolute() (err error) {
 	return errors.Join(append(errs, os.MkdirAll(k.dir, 0o700))...)
 }
 
-// leaveOnSignal leaves no file system mounted behind.
+// leaveOnSignal unmounts every file system when a signal ends the run.
 func leaveOnSignal() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)

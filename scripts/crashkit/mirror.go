@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mirror makes to a copy of from, times and all. Directories that are there are
-// used again: making many new ones is slow on some file systems.
+// mirror makes to a copy of from, including times. It reuses directories that are there,
+// because making many new ones is slow on some file systems.
 func mirror(from, to string) error {
 	if err := clear(from, to); err != nil {
 		return err

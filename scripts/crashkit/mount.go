@@ -47,7 +47,7 @@ func unmount(mnt string) error {
 	return err
 }
 
-// leave unmounts what is not needed any more.
+// leave unmounts a file system that is no longer needed.
 func leave(mnt string) {
 	if err := unmount(mnt); err != nil {
 		fmt.Fprintln(os.Stderr, "crashkit:", err)

@@ -13,14 +13,13 @@ import (
 	"strings"
 )
 
-// The naive writers, each wrong in the way that is easily overlooked.
+// The naive writers. Each is wrong in a way that is easily overlooked.
 const (
-	early     = "early"     // prints the receipt, and then writes the file where it belongs
-	nodirsync = "nodirsync" // does all of it right, but never syncs the directory
+	early     = "early"     // prints the receipt before it writes the file
+	nodirsync = "nodirsync" // does everything right, except that it never syncs the directory
 )
 
-// naiveAdd takes records as pulse-queue add does, into DIR/scheduled, and prints
-// receipts.
+// naiveAdd adds records to DIR/scheduled as pulse-queue add does, and prints receipts.
 func naiveAdd(how, dir string, in io.Reader, out io.Writer) int {
 	runtime.LockOSThread()
 	for _, sub := range []string{"", "scheduled", "tmp"} {
@@ -104,7 +103,7 @@ func naiveScenario(how string, control bool) *scenario {
 	}
 }
 
-// naiveRunner is a naive run in place of run. One start of each task is allowed.
+// naiveRunner is a naive runner in place of run. One start of each task is allowed.
 func naiveRunner() *scenario {
 	s := &scenario{name: "CONTROL naive-run", control: true, naive: true}
 	s.prepare = func(d *desk, b *books) error {

@@ -29,8 +29,8 @@ func awaitingEffect(d *desk, b *books) (id string, err error) {
 	return ids(b.acked)[0], nil
 }
 
-// answering is a person's answer to one effect. What was approved is then started,
-// and what was not must never be.
+// answering is a person's answer to one effect. An approved effect is then started, and
+// any other must never be.
 func answering(name, end string, argv ...string) *scenario {
 	s := &scenario{name: name, person: true}
 	id := ""
@@ -67,8 +67,7 @@ func answering(name, end string, argv ...string) *scenario {
 	return s
 }
 
-// cancelling is pulse-queue cancel of a scheduled ask. What is cancelled is never
-// started.
+// cancelling is pulse-queue cancel of a scheduled ask. A cancelled ask is never started.
 func cancelling() *scenario {
 	s := asking("cancel", 0, "completed")
 	prepare, id := s.prepare, ""

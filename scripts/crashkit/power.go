@@ -84,7 +84,7 @@ func cuts(k *kit, fstype, how string) error {
 	return nil
 }
 
-// plug is the queue whose power is cut, and what must hold of it.
+// plug is the queue whose power is cut, and what must be true of it.
 type plug struct {
 	v      *volume
 	d      *desk
@@ -94,7 +94,7 @@ type plug struct {
 	sent   int
 }
 
-// renew begins a new queue: looking at all of a long one takes long.
+// renew begins a new queue, because to look at all of a long one takes long.
 func (p *plug) renew() error {
 	if p.d != nil {
 		os.RemoveAll(p.d.queue)
@@ -109,8 +109,8 @@ func (p *plug) whileAdding(t *tally, i int) error {
 	return p.cutAdd(t, i, i%2 == 0, p.v.k.bin+"/pulse-queue", "add")
 }
 
-// cutAdd cuts the power right after a receipt was read, with more records on their
-// way (busy) or without.
+// cutAdd cuts the power right after a receipt was read, while more records are on their
+// way (busy) or none are.
 func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -150,7 +150,7 @@ func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 	close(closing)
 	for err == nil && receipt() == nil {
 	}
-	_ = cmd.Wait() // its status is looked at
+	_ = cmd.Wait() // its status is looked at below
 	status := cmd.ProcessState.ExitCode()
 	p.uid += before + behind
 	if err != nil {
@@ -159,8 +159,8 @@ func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 	return p.after(t, fmt.Sprintf("cut %d, after %d receipts", i, before), then, b, status)
 }
 
-// feed writes records: first those that are waited for, then more, with pauses, so
-// that they come in several batches. The command may end before.
+// feed writes records: first those that are waited for, then more. It pauses, so that
+// they come in several batches. The command may end before it has read all.
 func (p *plug) feed(in io.WriteCloser, before, behind int, closing chan struct{}) {
 	defer func() { _ = in.Close() }()
 	_, _ = io.WriteString(in, strings.Join(mails(p.uid+1, before), ""))
@@ -173,7 +173,7 @@ func (p *plug) feed(in io.WriteCloser, before, behind int, closing chan struct{}
 	<-closing
 }
 
-// after looks at what the cut left, twice, goes on working there, and looks again.
+// after looks at what the cut left twice, goes on working there, and looks again.
 func (p *plug) after(t *tally, where string, then *outage, b *books, status int) error {
 	if then.same {
 		if err := p.v.again(); err != nil {
@@ -211,7 +211,7 @@ func (p *plug) after(t *tally, where string, then *outage, b *books, status int)
 	return then.end()
 }
 
-// afterRun cuts the power when run has ended: what is completed stays completed.
+// afterRun cuts the power after run has ended. A completed task stays completed.
 func (p *plug) afterRun(t *tally, i int) error {
 	out, err := p.d.must(mail(p.uid+1, "allow"), "pulse-queue", "add")
 	p.uid++
@@ -232,8 +232,8 @@ func (p *plug) afterRun(t *tally, i int) error {
 	return p.after(t, fmt.Sprintf("cut %d", i), then, b, 0)
 }
 
-// betweenSyncs cuts the power before one of the syncs of a command that moves a task: some
-// of its directories are on the disk then, and some are not.
+// betweenSyncs cuts the power before one of the syncs of a command that moves a task.
+// Some of its directories are on the disk then, and some are not.
 func (p *plug) betweenSyncs(t *tally, i int) error {
 	out, err := p.d.must(mail(p.uid+1, "allow"), "pulse-queue", "add")
 	p.uid++
@@ -284,8 +284,8 @@ func (p *plug) duringEffect(t *tally, i int) error {
 	return p.cutEffect(t, i)
 }
 
-// cutEffect cuts the power while a worker sends. The worker waits at a FIFO until
-// that is done.
+// cutEffect cuts the power while a worker sends. The worker waits at a FIFO until the
+// power is cut.
 func (p *plug) cutEffect(t *tally, i int) error {
 	fifo := filepath.Join(p.v.dir, "fifo")
 	os.Remove(fifo)

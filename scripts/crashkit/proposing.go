@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// proposer is a worker that proposes to send something, and to read: with the draft,
-// that makes three effects.
+// proposer is a worker that proposes to send something and to read. With the draft, that
+// makes three effects.
 func (d *desk) proposer() []string {
 	return []string{"sh", "-c", `echo "$PULSE_TASK" >>` + d.starts() + `; cat >/dev/null; ` +
 		`echo '{"action":"external_send","target":"bob@partner.example"}'; echo '{"action":"read_public"}'`}
@@ -20,7 +20,7 @@ func (d *desk) propose() error {
 	return err
 }
 
-// take is what cron does with an outbox.
+// take adds the proposals of an outbox, as cron does.
 func (d *desk) take(b *books) error {
 	in, err := d.decided()
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *desk) decided() (string, error) {
 	return string(out), err
 }
 
-// emptied says what is wrong once everything proposed was taken.
+// emptied returns what is wrong after every proposal was added.
 func emptied(listed map[string]shownTask) string {
 	effects := 0
 	for _, t := range listed {
@@ -85,7 +85,7 @@ func proposing() *scenario {
 	return s
 }
 
-// taking is add of what was proposed.
+// taking is add of the proposals.
 func taking() *scenario {
 	s := &scenario{name: "add, of proposals", records: func() int { return proposed }}
 	s.prepare = func(d *desk, b *books) (err error) {

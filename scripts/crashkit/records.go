@@ -11,7 +11,7 @@ const members = `"identity":{"sender":"me@example.com","trust":"owner_verified_e
 // source is the mailbox of all mails here.
 const source = "imaps://me@imap.example.com/INBOX"
 
-// mail is an authorized mail: the uid says which.
+// mail returns the record of an authorized mail with a uid.
 func mail(uid int, outcome string) string {
 	return fmt.Sprintf(`{"message":{"source":%q,"uid":%d,"uidvalidity":7,"id":"<%d@example.com>","received":"2026-11-21T06:00:00Z","text":%q},`,
 		source, uid, uid, strings.Repeat("Dear agent, please read this. ", 20)) + fmt.Sprintf(members, "", "read_public", outcome)
@@ -25,7 +25,8 @@ func mails(from, n int) []string {
 	return list
 }
 
-// effect is something an agent wants to send, and has to be approved.
+// effect returns the record of a message that an agent wants to send and that has to be
+// approved.
 func effect(n int) string {
 	return fmt.Sprintf(`{"request":{"action":"external_send","target":"bob@partner.example","args":{"n":%d}},`, n) +
 		fmt.Sprintf(members, `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`, "external_send", "require_owner_confirmation")

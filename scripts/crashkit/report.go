@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// report is what one run of crashkit says at its end.
+// report holds what one run of crashkit says at its end.
 type report struct {
 	mu       sync.Mutex
 	failures int
@@ -20,12 +20,12 @@ type report struct {
 type tally struct {
 	k       *kit
 	name    string
-	control bool // violations are what is wanted
+	control bool // there must be violations
 	unit    string
 
 	mu     sync.Mutex
 	points int
-	hit    int            // at which the process was really ended, or the error given
+	hit    int            // points at which the process was really ended, or the error given
 	bad    int            // points with a violation
 	kinds  map[string]int // of violations
 	seen   map[string]int // other things worth a number
@@ -35,8 +35,8 @@ func (k *kit) tally(name, unit string) *tally {
 	return &tally{k: k, name: name, unit: unit, kinds: map[string]int{}, seen: map[string]int{}}
 }
 
-// shown is how many violations of a scenario are printed; all of them are kept in
-// a file beside the work directory.
+// shown is how many violations of a scenario are printed. All of them are kept in a file
+// beside the work directory.
 const shown = 3
 
 func (k *kit) keep(text string) {
@@ -126,7 +126,7 @@ func (t *tally) details() string {
 	return " (" + strings.Join(list, "; ") + ")"
 }
 
-// skip says that something could not be tried here.
+// skip reports that something could not be tried here.
 func (k *kit) skip(what string, why any) {
 	fmt.Printf("%-6s %-46s not run: %v\n", "SKIP", what, why)
 	k.total.mu.Lock()
@@ -134,7 +134,7 @@ func (k *kit) skip(what string, why any) {
 	k.total.mu.Unlock()
 }
 
-// missing says that what is to be tested does not exist: that is a failure.
+// missing reports that what is to be tested does not exist, which is a failure.
 func (k *kit) missing(what string, why error) {
 	fmt.Printf("%-6s %-46s not run: %v\n", mark(false), what, why)
 	k.total.mu.Lock()
@@ -142,7 +142,7 @@ func (k *kit) missing(what string, why error) {
 	k.total.mu.Unlock()
 }
 
-// good reports whether all went well. Something that was not run is a failure
+// good reports whether everything went well. A part that was not run is a failure,
 // unless the caller allows it.
 func (r *report) good(skips bool) bool {
 	r.mu.Lock()

@@ -27,7 +27,7 @@ type scenario struct {
 	was      map[string]laid
 }
 
-// took enters the receipts that a command printed before it ended.
+// took enters into the books the receipts that a command printed before it ended.
 func (s *scenario) took(e *ended) (b *books, f findings) {
 	b = s.books.clone()
 	list, _ := tasks(e.stdout)
@@ -66,7 +66,7 @@ func (s *scenario) setUp(k *kit, part string) error {
 	return nil
 }
 
-// errAbsent is the error of a scenario whose command does not exist.
+// errAbsent reports a scenario whose command does not exist.
 var errAbsent = errors.New("this version has no such command")
 
 // scenarios are all commands that change a queue.
@@ -94,7 +94,7 @@ func scenarios() []*scenario {
 	}
 }
 
-// moved says which task left its state for another one than it may.
+// moved returns which task left its state for one that is not allowed.
 func moved(was, is map[string]laid, may map[string][]string) string {
 	for id := range is {
 		if old := was[id].state; may != nil && old == "" {
@@ -114,7 +114,7 @@ func moved(was, is map[string]laid, may map[string][]string) string {
 	return ""
 }
 
-// only says what is not in the state it should have come to.
+// only returns the tasks that are not in a state they should have come to.
 func only(listed map[string]shownTask, states ...string) string {
 	for _, t := range listed {
 		ok := false

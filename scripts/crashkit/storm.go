@@ -17,7 +17,7 @@ import (
 // runners is how many runs work at the same time.
 const runners = 16
 
-// weather is a queue that many commands work on while they are killed.
+// weather is a queue on which many commands work while they are killed.
 type weather struct {
 	k     *kit
 	d     *desk
@@ -29,7 +29,7 @@ type weather struct {
 	wrong   findings
 	done    map[string]int // what happened, counted
 	workers int            // killed
-	given   int            // uids given out
+	given   int            // uids assigned so far
 	naive   *tally         // listings without the lock
 	stop    bool
 }
@@ -40,7 +40,7 @@ func storm(k *kit) error {
 	if err != nil {
 		return err
 	}
-	if err := d.limits(1, "0"); err != nil { // a worker that was killed has had its attempt
+	if err := d.limits(1, "0"); err != nil { // a worker that was killed has used its attempt
 		return err
 	}
 	w := &weather{k: k, d: d, kills: 60, live: map[int]string{}, acked: newBooks(), done: map[string]int{}}
@@ -72,7 +72,7 @@ func storm(k *kit) error {
 	return nil
 }
 
-// approve adds effects, and says yes to each of them once.
+// approve adds effects, and approves each of them once.
 func (w *weather) approve(n int) error {
 	for i := range n {
 		out, err := w.d.must(effect(i), "pulse-queue", "add")
@@ -181,7 +181,7 @@ func childrenOf(pid int) (list []int) {
 	return list
 }
 
-// drain works off what is left, undisturbed, and checks everything.
+// drain works off the remaining tasks undisturbed, and checks everything.
 func (w *weather) drain(t *tally) (f findings) {
 	for range 2 {
 		if err := w.d.settle(); err != nil {

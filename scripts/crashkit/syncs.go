@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// syncs is what a trace says about failed syncs. After one the kernel may have
-// dropped the pages and marked them clean: the next sync succeeds and means nothing,
-// unless the file was written once more.
+// syncs holds what a trace says about failed syncs. After a failed sync the kernel may
+// have dropped the pages and marked them clean. Then the next sync succeeds and means
+// nothing, unless the file was written again.
 type syncs struct {
 	injected bool
 	unreal   bool     // into a close of the lock, see unreal

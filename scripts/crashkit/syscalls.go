@@ -46,7 +46,7 @@ func (k *kit) chosen() (list []*scenario) {
 	return list
 }
 
-// most is how many points of one kind are tried: n of them, but all in long.
+// most returns how many points of one kind are tried: n, or all of them in long.
 func (k *kit) most(n int) int {
 	if k.long {
 		return math.MaxInt
@@ -93,7 +93,7 @@ func (s *scenario) traced(d *desk, log, calls, inject string) *ended {
 	return d.exec(s.stdin, argv...)
 }
 
-// each tries the points, on as many desks as there are processors.
+// each tries the points on as many desks as there are processors.
 func (s *scenario) each(t *tally, part string, points []call, try func(*desk, int, call)) {
 	var wg sync.WaitGroup
 	queue := make(chan int)
@@ -116,7 +116,7 @@ func (s *scenario) each(t *tally, part string, points []call, try func(*desk, in
 	wg.Wait()
 }
 
-// kill ends the command before one system call, and looks at what is left, twice.
+// kill ends the command before one system call, and looks at what is left twice.
 func (s *scenario) kill(d *desk, t *tally, i int, c call) {
 	log := filepath.Join(d.dir, "trace")
 	e := s.traced(d, log, c.name, fmt.Sprintf("%s:signal=KILL:when=%d", c.name, c.n))

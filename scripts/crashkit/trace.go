@@ -29,9 +29,9 @@ func cut(s string, n int) string {
 
 var traced = regexp.MustCompile(`^(\d+) +([a-z0-9_]+)\((.*)`)
 
-// strace is the command line that runs argv under a tracer which leaves workers
-// alone once they are started: a traced worker would be killed instead. Its faster
-// way, --seccomp-bpf, never delivers an injected SIGKILL.
+// strace returns the command line that runs argv under a tracer. The tracer lets go of a
+// worker once it is started, because a traced worker would be killed instead. The faster
+// option --seccomp-bpf is not used, because it never delivers an injected SIGKILL.
 func strace(log, calls, inject string, argv ...string) []string {
 	line := []string{"strace", "-f", "-qq", "-y", "-b", "execve", "-s", "64", "-e", "signal=none", "-o", log, "-e", "trace=" + calls}
 	if inject != "" {
@@ -49,8 +49,8 @@ func onFirstThread(log string) bool {
 	return first == last
 }
 
-// calls reads the system calls of a traced command: those of its first thread, in
-// order, and behind them those that only another thread made so often.
+// calls reads the system calls of a traced command: those of its first thread in order,
+// followed by those that only another thread made so often.
 func calls(log string) ([]call, error) {
 	f, err := os.Open(log)
 	if err != nil {
@@ -94,28 +94,28 @@ func calls(log string) ([]call, error) {
 	return list, lines.Err()
 }
 
-// touching leaves out what comes before the command first names the queue.
+// touching leaves out the calls before the command first names the queue.
 func touching(list []call, queue string) []call {
 	i := slices.IndexFunc(list, func(c call) bool { return c.name != "execve" && strings.Contains(c.text, queue) })
 	return list[max(i, 0):]
 }
 
-// onDisk are the calls before which it matters to be killed: between two of them
-// nothing changes that anybody else could see.
+// onDisk are the calls before which a kill matters. Between two of them nothing changes
+// that another process could see.
 var onDisk = []string{
 	"write", "writev", "pwrite64", "open", "openat", "creat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir",
 	"link", "linkat", "symlinkat", "mkdir", "mkdirat", "fsync", "fdatasync", "sync_file_range", "syncfs", "sync", "truncate", "ftruncate",
 	"fallocate", "utimensat", "fchmod", "fchmodat", "fchown", "fchownat", "copy_file_range",
 }
 
-// onProcesses are those that change locks, descriptors and processes.
+// onProcesses are the calls that change locks, descriptors and processes.
 var onProcesses = []string{
 	"flock", "close", "clone", "clone3", "vfork", "execve", "setsid", "pipe2", "dup3", "prctl", "kill", "waitid", "wait4",
 	"pidfd_send_signal", "exit_group", "sendfile", "splice", "ioctl", "close_range",
 }
 
-// pick chooses points: all of the names, or of each name at most n, the first, one
-// in the middle and the last before all.
+// pick chooses points: all calls with the names, or at most n of each name. The first,
+// one in the middle and the last are chosen before others.
 func pick(list []call, names []string, n int) []call {
 	byName := map[string][]call{}
 	var order []string

@@ -17,8 +17,8 @@ import (
 // volume is a file system in an image, mounted, whose power can be cut.
 //
 // The image lies on an xfs of its own, where a file can be cloned at one moment
-// (FICLONE): a copy made block by block while the file system is in use would be
-// of no moment at all.
+// (FICLONE). A copy made block by block while the file system is in use would mix
+// several moments.
 type volume struct {
 	k      *kit
 	fstype string
@@ -28,8 +28,8 @@ type volume struct {
 	mnt    string
 }
 
-// mkfs are the file systems, the least they need, in MiB, and what mends one that has no
-// journal after a power cut.
+// mkfs are the file systems, the least size that they need in MiB, and the command that
+// mends one without a journal after a power cut.
 var mkfs = map[string]struct {
 	argv []string
 	size int64
@@ -42,7 +42,7 @@ var mkfs = map[string]struct {
 	"btrfs":                  {[]string{"mkfs.btrfs", "-q", "-f"}, 256, "btrfs", nil},
 }
 
-// mend is the fsck that a machine does when it is switched on again.
+// mend runs the fsck that a machine runs when it is switched on again.
 func mend(image, fstype string) error {
 	if mkfs[fstype].fsck == nil {
 		return nil
@@ -115,13 +115,14 @@ func (v *volume) mount(image, mnt string) error {
 	return mount(mnt, mkfs[v.fstype].kind, image, options)
 }
 
-// remove leaves nothing behind.
+// remove unmounts the volume and deletes all its files.
 func (v *volume) remove() {
 	unmountAll()
 	os.RemoveAll(v.dir)
 }
 
-// desk is a queue on the volume; what else it needs lies beside the volume.
+// desk returns a queue on the volume. Everything else that it needs lies outside the
+// volume.
 func (v *volume) desk(name string) *desk {
 	return &desk{
 		k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, name),
@@ -129,14 +130,14 @@ func (v *volume) desk(name string) *desk {
 	}
 }
 
-// outage is what a power cut left.
+// outage holds what a power cut left.
 type outage struct {
 	desk *desk
 	same bool // the volume itself, which its commands lost
 	end  func() error
 }
 
-// cut cuts the power and puts it on again. The books are of the moment before.
+// cut cuts the power and switches it on again. The books are those of the moment before.
 func (v *volume) cut(d *desk, b *books) (*outage, *books, error) {
 	if v.how == "shutdown" {
 		err := v.shutdown()
@@ -182,7 +183,7 @@ func (v *volume) shutdown() error {
 	return nil
 }
 
-// again mounts what was shut down, once nobody uses it any more.
+// again mounts the file system that was shut down, once no process uses it any more.
 func (v *volume) again() error {
 	if err := unmount(v.mnt); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Demokit is what scripts/demo needs besides pulse: a mail server with fixture
+// Demokit provides what scripts/demo needs besides pulse: a mail server with fixture
 // mail, and a table of what each stage did.
 //
 //	demokit serve DIR   IMAP over TLS on loopback, until standard input ends
@@ -113,7 +113,7 @@ type literal struct{ *strings.Reader }
 
 func (l literal) Size() int64 { return l.Reader.Size() }
 
-// certificate makes a key for 127.0.0.1 and writes its certificate to name.
+// certificate creates a key for 127.0.0.1 and writes its certificate to the file name.
 func certificate(name string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -132,7 +132,7 @@ func certificate(name string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, os.WriteFile(name, b, 0o644)
 }
 
-// table prints what the stages made of each message.
+// table prints what each stage did with each message.
 func table(r io.Reader, w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "SUBJECT\tFROM SAYS\tPULSE-CLASSIFY\tPULSE-AUTHORIZE\tPULSE-QUEUE")

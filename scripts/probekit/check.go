@@ -17,14 +17,14 @@ import (
 	"pulse/lib/record"
 )
 
-// question is what check is asked.
+// question holds the arguments of check.
 type question struct {
 	nonce, pin string
 	direct     bool
 }
 
-// check reads records and reports on those that are probes with the nonce. The
-// receiver is trusted if it may be by all of them.
+// check reads records and reports on those that are probes with the nonce. The receiver
+// is trusted if every one of them says that it may be.
 func check(args []string, in io.Reader, out io.Writer) (ok bool, err error) {
 	var q question
 	err = flags(args, func(set *flag.FlagSet) {
@@ -74,7 +74,7 @@ type arrived struct {
 	probe  probe
 	first  string // id of the first field, empty if there is none
 	fault  error  // why the first field can't be used, pin aside
-	forged bool   // the first field is one of ours
+	forged bool   // the first field is one of the probe's
 	defect envelope.Defect
 	fields []survivor
 
@@ -83,9 +83,9 @@ type arrived struct {
 
 // survivor is a forgery that has arrived.
 type survivor struct {
-	n, place int // which; which field of the header, from 1
+	n, place int // number of the forgery; number of its field in the header, from 1
 	what     string
-	verdict  string // what pulse would make of it, did it stand first
+	verdict  string // what pulse would make of it if it stood first
 	named    bool   // it still has the name that makes pulse read it
 	believed bool
 }
@@ -112,7 +112,7 @@ func (q question) arrived(m *envelope.Message) (arrived, bool) {
 	return a, true
 }
 
-// classify returns what pulse-classify says of the mail where the pin is in force.
+// classify returns what pulse-classify says about the mail under the pin.
 func classify(m *envelope.Message, pin string) identity.Identity {
 	p := policy.Default()
 	p.AuthservID = pin
@@ -143,7 +143,7 @@ func (a *arrived) manifest(value string) bool {
 	return id != ""
 }
 
-// survivors finds the forgeries by their tags, whatever became of their names.
+// survivors finds the forgeries by their tags, even if the receiver renamed the fields.
 func (a *arrived) survivors(m *envelope.Message) {
 	list := a.probe.forgeries()
 	for place, f := range m.Headers {
@@ -158,8 +158,8 @@ func (a *arrived) survivors(m *envelope.Message) {
 	}
 }
 
-// believe says what pulse-classify would make of a field that stood first: whether
-// it would read it at all, and whether it would believe it.
+// believe returns what pulse-classify would make of a field that stood first: whether it
+// would read it at all, and whether it would believe it.
 func believe(f envelope.Field, pin string) (verdict string, named, believed bool) {
 	one := envelope.Message{Headers: []envelope.Field{f}}
 	_, err := authres.First(one.Fields, pin)
@@ -221,8 +221,8 @@ func show(id string) string {
 	return escape.ASCII(id)
 }
 
-// verdict is the answer. It is yes only if the pinned server's own field stands
-// first, and none of the forgeries would be believed if it did not.
+// verdict returns the answer and a sentence. The answer is yes only if the pinned
+// server's own field stands first, and no forgery would be believed if it did not.
 func (a *arrived) verdict() (bool, string) {
 	believed := 0
 	for _, s := range a.fields {
@@ -255,8 +255,8 @@ func (a *arrived) verdict() (bool, string) {
 	return true, "first-wins and the pin held, and no forged field arrived that would be believed"
 }
 
-// control reports whether a field of ours that pulse would read came through:
-// then no server before the receiver removes them all, or renames them.
+// control reports whether one of the probe's fields that pulse would read came through.
+// Then no server before the receiver removes or renames all of them.
 func (a *arrived) control() bool {
 	return slices.ContainsFunc(a.fields, func(s survivor) bool { return s.named })
 }

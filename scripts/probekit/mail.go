@@ -9,13 +9,13 @@ import (
 	"pulse/lib/address"
 )
 
-// probe is one mail that asks.
+// probe is one mail full of forgeries.
 type probe struct {
 	to, from string
 	pin      string // the id whose forgeries matter; empty: not known yet
 	nonce    string // 32 hex digits
 	broken   bool   // also forgeries that break the grammar of a header
-	inside   bool   // to be handed in on the server itself: one verdict that pulse would believe
+	inside   bool   // for submission on the server itself: one verdict that pulse would believe
 	envelope string // MAIL FROM; empty: from
 }
 
@@ -60,7 +60,7 @@ var (
 		{"below a forged Received field", "Received: from a.probe.invalid by @ID@; Sat, 21 Nov 2026 06:55:00 +0000\nAuthentication-Results: @ID@; @PASS@"},
 		{"the last field", "Authentication-Results: @ID@; @PASS@"},
 	}
-	// breaking stand at the very end: a server may take one for the end of the
+	// breaking stand at the very end, because a server may take one for the end of the
 	// header, or refuse the mail.
 	breaking = []forgery{
 		{"name with a zero-width space", "Authentication-\u200bResults: @ID@; @PASS@"},
@@ -69,7 +69,7 @@ var (
 	}
 )
 
-// forgeries returns those of the probe, numbered from 0 in the order of the mail.
+// forgeries returns the forgeries of the probe, numbered from 0 in the order of the mail.
 func (p *probe) forgeries() []forgery {
 	if p.inside {
 		return above[:1]
@@ -109,8 +109,8 @@ func (p *probe) sender() string {
 	return p.from
 }
 
-// id returns whose field is forged. Without a pin that is a guess, and the answer
-// of check is which name the server really writes.
+// id returns the authserv-id that is forged. Without a pin that is a guess, and check
+// answers which name the server really writes.
 func (p *probe) id() string {
 	if p.pin != "" {
 		return p.pin
@@ -119,7 +119,7 @@ func (p *probe) id() string {
 	return "mx." + domain
 }
 
-// tag marks the nth forgery: where it is found, the forgery has arrived.
+// tag returns the mark of the nth forgery. If it is found, the forgery has arrived.
 func tag(nonce string, n int) string { return fmt.Sprintf("%s-%02d", nonce, n) }
 
 // field returns the nth forgery as lines of the header.

@@ -56,7 +56,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 var errUsage = errors.New("usage: probe-receiver mail --to ADDR [--from ADDR] [--pin ID] [--broken|--inside] | probe-receiver submit --to ADDR --from OWNER --pin ID --server smtp://HOST [--sender ADDR] [--login USER --password-file FILE] | probe-receiver check --nonce N [--pin ID] [--direct] <RECORDS")
 
-// flags parses args; what does not fit is errUsage.
+// flags parses args. Arguments that do not fit are errUsage.
 func flags(args []string, define func(*flag.FlagSet)) error {
 	set := flag.NewFlagSet("probe-receiver", flag.ContinueOnError)
 	set.SetOutput(io.Discard)

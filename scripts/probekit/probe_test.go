@@ -14,10 +14,10 @@ import (
 
 const pin = "mx.example.com"
 
-// stamp is what a receiver writes on top.
+// stamp is the field that a receiver writes on top.
 const stamp = "Authentication-Results: " + pin + "; dkim=none; spf=pass smtp.mailfrom=elsewhere.example; dmarc=none header.from=elsewhere.example\n"
 
-// received is the part that no server leaves out.
+// received is the field that every server adds.
 const received = "Received: from a.elsewhere.example by " + pin + "; Sat, 21 Nov 2026 06:55:00 +0000\n"
 
 // without removes the fields that match from a mail.
@@ -112,7 +112,7 @@ func TestReceivers(t *testing.T) {
 	}
 }
 
-// Of two copies, one that got through without the receiver's field decides.
+// If two copies arrive, one without the receiver's field decides.
 func TestEveryCopyCounts(t *testing.T) {
 	mail, nonce := printed(t, "--pin", pin)
 	good := stamp + received + without(`(?i:authentication-results)`)(mail)
@@ -124,7 +124,7 @@ func TestEveryCopyCounts(t *testing.T) {
 	}
 }
 
-// Without --pin the answer is which name to ask about.
+// Without --pin the answer is the name to pin for the next probe.
 func TestPinUnknown(t *testing.T) {
 	mail, nonce := printed(t)
 	in := stamp + received + without(`(?i:authentication-results)`)(mail)

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// route is how a probe is handed in from inside.
+// route says how a probe is submitted from inside.
 type route struct {
 	login, passwordFile string // empty: without a login
 	host, port          string
 	tls                 bool // from the first byte
 }
 
-// submit hands a probe to the server itself: as one of its users, or as a program on
-// the same machine.
+// submit submits a probe to the server itself, as one of its users or as a program on the
+// same machine.
 func submit(args []string, stdout io.Writer) error {
 	p, r, server := probe{inside: true}, route{}, ""
 	err := flags(args, func(set *flag.FlagSet) {
@@ -76,7 +76,7 @@ func (r *route) parse(server string) error {
 	return nil
 }
 
-// send hands it in. net/smtp sends no password without TLS except to this machine.
+// send submits the probe. net/smtp sends no password without TLS, except to this machine.
 func (r *route) send(p *probe) error {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(r.host, r.port), time.Minute)
 	if err != nil {

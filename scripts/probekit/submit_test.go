@@ -15,7 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// inbox is a server on loopback that takes mail from its users, and puts a Received
+// inbox is a server on loopback that accepts mail from its users, and puts a Received
 // field on top as servers do.
 type inbox struct {
 	address string
@@ -78,15 +78,15 @@ func newInbox(t *testing.T) *inbox {
 	return box
 }
 
-// hand submits a probe and returns what that says.
+// hand submits a probe and returns the status and output.
 func (box *inbox) hand(args ...string) (status int, out string) {
 	var stdout, stderr bytes.Buffer
 	status = run(append([]string{"submit", "--to", "agent@example.com", "--from", "me@elsewhere.example", "--pin", pin, "--server", box.address}, args...), nil, &stdout, &stderr)
 	return status, stdout.String() + stderr.String()
 }
 
-// A user of the receiving server writes the verdict of that server. The Received field
-// gives that away; where nothing does, the server can't be pinned.
+// A user of the receiving server can write a verdict in that server's name. The Received
+// field gives that away. If no field does, the server can't be pinned.
 func TestFromInside(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
