@@ -76,7 +76,7 @@ func TestAheadSound(t *testing.T) {
 		"expired":        {func(*Grant) {}, time.Hour, false},
 		"too early":      {func(*Grant) {}, -1, false},
 		"unsigned":       {func(g *Grant) { g.Signature = "" }, 0, false},
-		"by nobody":      {func(g *Grant) { g.Signer = "" }, 0, false},
+		"no signer":      {func(g *Grant) { g.Signer = "" }, 0, false},
 		"level terminal": {func(g *Grant) { g.Level = Terminal }, 0, false},
 		"no nonce":       {func(g *Grant) { g.ID = "0" }, 0, false},
 		"another nonce":  {func(g *Grant) { g.ID = strings.ToUpper("aa11223344556677") }, 0, false},

@@ -35,7 +35,7 @@ func TestUnsigned(t *testing.T) {
 		want   Reason // for read_public
 	}{
 		"nothing":                   {plain, nil, allowed},
-		"nobody goes by it":         {plain, []string{"To", "Cc", "Subject", "Date", "Message-ID"}, allowed},
+		"no rule relies on it":      {plain, []string{"To", "Cc", "Subject", "Date", "Message-ID"}, allowed},
 		"max_age":                   {func(*policy.Policy) {}, []string{"Date"}, FieldUnsigned},
 		"max_age, and To":           {func(*policy.Policy) {}, []string{"To"}, allowed},
 		"max_age, accepted":         {func(p *policy.Policy) { p.AcceptUnsigned = []string{"Date"} }, []string{"Date"}, allowed},

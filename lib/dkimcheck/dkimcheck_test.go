@@ -160,7 +160,7 @@ func attacks() map[string]attack {
 		"key garbage":           {zone: key("v=DKIM1; p=AAAA"), result: perm, why: "can't be read"},
 		"key no base64":         {zone: key("v=DKIM1; p=*"), result: perm, why: "can't be read"},
 		"key too large":         {zone: key("v=DKIM1; n=" + strings.Repeat("x", maxRecord) + "; p=" + pub), result: perm, why: "too large"},
-		"key of somebody else":  {zone: key("v=DKIM1; p=" + pkix(newRSA(1024))), result: fail, why: "signature did not verify"},
+		"another key":           {zone: key("v=DKIM1; p=" + pkix(newRSA(1024))), result: fail, why: "signature did not verify"},
 		"subdomain forbidden":   {stamp: more("i=@a.example.com; "), zone: key("v=DKIM1; t=s; p=" + pub), result: pol, why: "t=s"},
 		"key unreachable":       {zone: func(z *zone) { z.silent["s1._domainkey.example.com"] = true }, result: envelope.DKIMTempError, why: "no answer"},
 	}
@@ -350,7 +350,7 @@ func TestTemporary(t *testing.T) {
 		"a child, the domain good": {child.sign(signer().sign(mail)), []string{sub}, false},
 		"the domain, a child good": {child.sign(signer().sign(mail)), []string{key}, true},
 		"one of two":               {ed.sign(signer().sign(mail)), []string{key}, false},
-		"somebody else":            {stamp{rsaKey(), "evil.example", "s1", allNames, "relaxed/relaxed", "", ""}.sign(mail), []string{"s1._domainkey.evil.example"}, false},
+		"another domain":           {stamp{rsaKey(), "evil.example", "s1", allNames, "relaxed/relaxed", "", ""}.sign(mail), []string{"s1._domainkey.evil.example"}, false},
 		"a revoked one besides":    {ed.sign(signer().sign(mail)), []string{"e1._domainkey.example.com"}, false},
 	} {
 		z := world()

@@ -230,13 +230,13 @@ func TestLook(t *testing.T) {
 
 		"a person is waited for": {
 			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{codeWaiting}},
-		"nobody starts anything": {
+		"nothing is started": {
 			w:    world{open: []queue.Entry{entry(1, task.Scheduled, time.Hour), entry(2, task.Scheduled, 3*time.Hour), entry(3, task.Scheduled, 4*time.Hour)}},
 			want: []Code{codeOverdue}},
 		"it waits for its time": {w: world{open: []queue.Entry{
 			later(entry(1, task.Scheduled, 3*time.Hour), time.Hour), later(entry(2, task.Scheduled, 3*time.Hour), -time.Hour)}}},
 		"its time is over":  {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{codeOverdue}},
-		"nobody runs it":    {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{codeAbandoned}},
+		"no runner has it":  {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{codeAbandoned}},
 		"a run will see it": {w: world{open: []queue.Entry{entry(1, task.Running, 9*time.Minute)}}},
 		"it runs": {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}},
 			change: func(f *Facts) { f.Dead = func(string) bool { return false } }},

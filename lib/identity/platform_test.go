@@ -43,7 +43,7 @@ func TestPlatform(t *testing.T) {
 		reason Reason
 	}{
 		{"owner alone", &envelope.Sender{ID: 7}, owner, AuthenticatedOwner},
-		{"owner, private chat has his number", &envelope.Sender{ID: 7, Chat: 7}, owner, AuthenticatedOwner},
+		{"owner, private chat with the same number", &envelope.Sender{ID: 7, Chat: 7}, owner, AuthenticatedOwner},
 		{"owner, disabled chat", &envelope.Sender{ID: 7, Chat: -300}, owner, AuthenticatedOwner},
 		{"owner, not mentioned", &envelope.Sender{ID: 7, Chat: -100}, owner, AuthenticatedOwner},
 		{"bot with the owner's number", &envelope.Sender{ID: 7, Bot: true}, unknown, platformBot},

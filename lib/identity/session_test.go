@@ -50,7 +50,7 @@ func TestApprovedSession(t *testing.T) {
 		"dated before": {func(m *envelope.Message, _ *policy.Policy, _ *approval.Session) {
 			set(m, "Date", "Sat, 21 Nov 2026 06:30:00 +0000")
 		}, terms.OwnerVerifiedEmail},
-		"a Date that nobody signed": {func(m *envelope.Message, p *policy.Policy, _ *approval.Session) {
+		"an unsigned Date": {func(m *envelope.Message, p *policy.Policy, _ *approval.Session) {
 			set(m, "DKIM-Signature", "v=1; d=example.com; s=s1; h=from:to:subject:message-id; bh=AbCd; b=AbCdEf")
 			p.MaxAge = 0
 		}, terms.OwnerVerifiedEmail},
