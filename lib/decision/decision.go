@@ -28,7 +28,7 @@ const (
 	allowed          Reason = "allowed"
 	NeedsConfirm     Reason = "needs_confirmation"
 	needsReview      Reason = "needs_review"
-	notPermitted     Reason = "not_permitted"
+	NotPermitted     Reason = "not_permitted"
 	unknownAction    Reason = "unknown_action"
 	isAutomatic      Reason = "automatic"
 	IsStale          Reason = "stale"
@@ -136,7 +136,7 @@ func row(d Decision, in Input) Decision {
 	case terms.Review:
 		return d.set(o, rule, needsReview, "%s from %s waits until a person has read it", d.Action, trust)
 	}
-	return d.set(terms.Reject, rule, notPermitted, "%s may not ask for %s", trust, d.Action)
+	return d.set(terms.Reject, rule, NotPermitted, "%s may not ask for %s", trust, d.Action)
 }
 
 // ask decides on an ask, which a sender wants of the agent.

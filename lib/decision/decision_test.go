@@ -161,7 +161,7 @@ func TestTools(t *testing.T) {
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "task.close", "", terms.Allow, allowed},
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
 		{terms.OwnerVerifiedEmail, terms.ExternalSend, "cfg_set", "", terms.Reject, "tool_not_allowed"},
-		{terms.OwnerVerifiedEmail, terms.ReadPrivate, "cfg_set", "", terms.Reject, notPermitted},
+		{terms.OwnerVerifiedEmail, terms.ReadPrivate, "cfg_set", "", terms.Reject, NotPermitted},
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "fs.write", `{"path":"x"}`, terms.Reject, "no_workspace"},
 		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "exec", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
 		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
@@ -170,7 +170,7 @@ func TestTools(t *testing.T) {
 		{terms.System, terms.ExternalSend, "mail.send", "", terms.Confirm, EffectPerson},
 		{terms.System, terms.ReadPublic, "web.fetch", "", terms.Allow, allowed},
 		{terms.OwnerVerifiedEmail, terms.ReadPublic, "mail.read", "", terms.Reject, "tool_not_allowed"},
-		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.read", "", terms.Reject, notPermitted}, // it still reads what is private
+		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.read", "", terms.Reject, NotPermitted}, // it still reads what is private
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "web.fetch", "", terms.Allow, allowed},
 		{terms.ApprovedSession, terms.WriteLocal, "mail.read", "", terms.Allow, allowed},
 		{terms.ExternalVerified, terms.Destructive, "mail.read", "", terms.Review, needsReview},
@@ -226,7 +226,7 @@ func TestForNow(t *testing.T) {
 		want    bool
 	}{
 		{terms.Reject, "path_refused", true}, {terms.Reject, "program_refused", true}, {terms.Reject, "exec_denied", false},
-		{terms.Reject, notPermitted, false}, {terms.Review, "path_refused", false},
+		{terms.Reject, NotPermitted, false}, {terms.Review, "path_refused", false},
 	} {
 		d := Decision{Outcome: c.outcome, Reason: c.reason}
 		if d.ForNow() != c.want {

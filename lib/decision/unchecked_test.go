@@ -26,13 +26,13 @@ func TestUnchecked(t *testing.T) {
 		{p, "ME@example.com", identity.DMARCRecordError, Unchecked},
 		{p, "friend@partner.example", identity.SignatureTempError, Unchecked},
 		{p, "anybody@supplier.example", identity.DMARCRecordError, Unchecked},
-		{p, "stranger@evil.example", identity.SignatureTempError, notPermitted},
-		{p, "", identity.SignatureTempError, notPermitted},
-		{p, "me@example.com", identity.SignatureBad, notPermitted},
-		{p, "me@example.com", identity.Defective, notPermitted},
-		{p, "me@example.com", identity.DMARCFail, notPermitted},
-		{p, "me@example.com", identity.NoLongerListed, notPermitted},
-		{&narrow, "me@example.com", identity.SignatureTempError, notPermitted},
+		{p, "stranger@evil.example", identity.SignatureTempError, NotPermitted},
+		{p, "", identity.SignatureTempError, NotPermitted},
+		{p, "me@example.com", identity.SignatureBad, NotPermitted},
+		{p, "me@example.com", identity.Defective, NotPermitted},
+		{p, "me@example.com", identity.DMARCFail, NotPermitted},
+		{p, "me@example.com", identity.NoLongerListed, NotPermitted},
+		{&narrow, "me@example.com", identity.SignatureTempError, NotPermitted},
 	} {
 		who := identity.Identity{Sender: c.sender, Trust: terms.Unknown, Reason: c.reason}
 		d := Decide(Input{Identity: &who, Policy: c.policy})
