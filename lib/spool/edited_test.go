@@ -76,7 +76,7 @@ func indifferent(name, was string, at int) bool {
 	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, groupsFile:
 		return true
 	case agendaFile: // a closed line counts no more
-		return at > 0 && at%agendaWidth != 0 && was[at-at%agendaWidth] == closed
+		return at > 0 && at%agenda.width != 0 && was[at-at%agenda.width] == closed
 	case checkpointFile: // blanks at the end
 		return at >= len(strings.TrimRight(was, " \n"))
 	}

@@ -12,17 +12,15 @@ import (
 	"pulse/lib/task"
 )
 
-// pruned keeps the ids of tasks whose files were removed, so that none of them
-// is taken again: a file for each first three digits, a line for each id.
+// shardOf returns the index of the ids that begin as this one does, of tasks whose files
+// were removed: none of them is taken again. A line is the id and the state it had.
+func shardOf(id string) index { return shardIn(fileOf(queue.Pruned, id)) }
 
-// prunedWidth is the width of a line: the id and the state it had.
-const prunedWidth = 64
+func shardIn(name string) index { return index{name, 64} }
 
 func appendPruned(dst []byte, id string, last task.State) []byte {
 	return fmt.Appendf(dst, "%s %-30s\n", id, last)
 }
-
-func prunedFile(id string) string { return fileOf(queue.Pruned, id) }
 
 // pruned gets the last state of a task that was pruned.
 func (v view) pruned(id string) (item queue.Item, err error) {
@@ -46,7 +44,7 @@ type shards map[string][]byte
 
 func (sh shards) add(l *audit.Line) {
 	if l.Event == task.Pruned && task.ValidID(l.Task) {
-		name := prunedFile(l.Task)
+		name := shardOf(l.Task).name
 		sh[name] = appendPruned(sh[name], l.Task, l.From)
 	}
 }
@@ -77,15 +75,16 @@ var errShard = fmt.Errorf("%w, or a file made from it", journal.ErrBroken)
 
 // findPruned returns where the line of an id stands, or would be written.
 func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) {
-	err = lines(d, prunedFile(id), prunedWidth, func(at int64, line []byte) (bool, error) {
+	shard := shardOf(id)
+	err = shard.each(d, func(at int64, line []byte) (bool, error) {
 		if !task.ValidID(string(line[:32])) && line[0] != 0 { // zeros are what a power cut left
-			return false, fmt.Errorf("%w: %s: not a line of an id", errShard, prunedFile(id))
+			return false, fmt.Errorf("%w: %s: not a line of an id", errShard, shard.name)
 		}
 		if string(line[:32]) == id {
 			off, last = at, task.State(strings.TrimSpace(string(line[33:])))
 			return false, nil
 		}
-		off = at + prunedWidth
+		off = at + int64(shard.width)
 		return true, nil
 	})
 	if notFile(err) {
@@ -101,7 +100,7 @@ func (c *carrier) prune(to *queue.Change) error {
 	if err != nil {
 		return err
 	}
-	name := prunedFile(to.Key)
+	name := shardOf(to.Key).name
 	c.wrote(name)
 	return c.disk.WriteAt(name, off, appendPruned(nil, to.Key, task.State(to.Bytes)))
 }

@@ -125,7 +125,8 @@ func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
 
 // reindex brings the indexes and the counts up to the log, some lines at a time.
 func (s *Spool) reindex() error {
-	if err := s.cutIndexes(); err != nil {
+	// What the checkpoint does not know of may be newer than the log.
+	if err := errors.Join(agenda.cut(s.disk, s.log.agenda), starts.cut(s.disk, s.log.starts)); err != nil {
 		return err
 	}
 	var batch []audit.Line
@@ -145,20 +146,6 @@ func (s *Spool) reindex() error {
 
 // redone is how many lines are put into the indexes at a time; a variable for tests.
 var redone = 4096
-
-// cutIndexes cuts off what the checkpoint does not know of.
-func (s *Spool) cutIndexes() error {
-	for name, size := range map[string]int64{agendaFile: s.log.agenda, startsFile: s.log.starts} {
-		err := s.disk.Truncate(name, size)
-		if errors.Is(err, fs.ErrNotExist) || notFile(err) {
-			err = s.disk.Write(name, nil, time.Time{})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // forget removes the checkpoint, for what it vouches for is about to be written anew.
 func (s *Spool) forget() error {

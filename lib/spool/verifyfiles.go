@@ -58,7 +58,7 @@ func (r *verifier) verifyAgain() error {
 	shards := map[string]bool{}
 	for id := range r.touched {
 		if r.tasks[idOf(id)].state == "" {
-			shards[prunedFile(id)] = true
+			shards[shardOf(id).name] = true
 		}
 	}
 	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
@@ -161,23 +161,22 @@ func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
 		return nil
 	case err != nil:
 		return err
-	case len(b)%prunedWidth != 0:
+	case len(b)%shardIn(name).width != 0:
 		r.findFile(name, "%s: it ends within a line", name)
 	}
-	for off := 0; off+prunedWidth <= len(b); off += prunedWidth {
-		line := b[off : off+prunedWidth]
-		if bytes.Equal(line, make([]byte, prunedWidth)) { // a place that a power cut left empty
-			continue
+	return shardIn(name).each(r.disk, func(off int64, line []byte) (bool, error) {
+		if bytes.Equal(line, make([]byte, len(line))) { // a place that a power cut left empty
+			return true, nil
 		}
 		id := string(line[:32])
 		logged, ok := r.tasks[idOf(id)]
-		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || prunedFile(id) != name ||
+		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || shardOf(id).name != name ||
 			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
 			r.findFile(name, "%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
 		}
 		known[idOf(id)] = true
-	}
-	return nil
+		return true, nil
+	})
 }
 
 // verifyTask checks a file of a state.
