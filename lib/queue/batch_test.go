@@ -318,3 +318,25 @@ func TestSettle(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchOfEffects: what reaches the outside waits for a person, whatever was decided;
+// and the receipt of a proposal has a line, however many rejections the day had.
+func TestBatchOfEffects(t *testing.T) {
+	s := newShelf(t)
+	err := s.update(func(tx *queue.Tx) (err error) {
+		for range queue.MaxRefusals + 1 {
+			err = errors.Join(err, tx.Refuse(audit.Line{Time: now, Event: task.Refused, Task: two}))
+		}
+		return err
+	})
+	before := len(s.lines())
+	allowed := strings.Replace(queuetest.Effect(1), string(terms.Confirm), string(terms.Allow), 1)
+	rejected := strings.Replace(queuetest.Effect(2), string(terms.Confirm), string(terms.Reject), 1)
+	got := s.commit(s.batch(allowed, rejected, queuetest.Mail(1, terms.Reject)))
+	if err != nil || !slices.Equal(got, []string{"awaiting_review allowed", "rejected allowed", "rejected allowed"}) {
+		t.Errorf("%v, %q", err, got)
+	}
+	if lines := s.lines()[before:]; len(lines) != 2 || lines[1].Event != task.Refused || lines[1].Parent == "" {
+		t.Errorf("%+v", lines)
+	}
+}

@@ -26,7 +26,7 @@ func TestPrune(t *testing.T) {
 		stored(2, task.Completed, 44*day, 30*day), // exactly so old
 		stored(3, task.Completed, 43*day, 29*day), // made long ago, done lately
 		stored(4, task.Rejected, 42*day, 35*day),  // in another state
-		stored(5, task.Completed, 31*day, 31*day),
+		stored(5, task.Completed, 30*day, 30*day), // exactly so old, all of it
 		stored(6, task.Completed, 2*day, day),
 		stored(7, task.Completed, day, day),
 	}

@@ -280,6 +280,7 @@ func TestWhole(t *testing.T) {
 func TestFind(t *testing.T) {
 	s := newShelf(t)
 	s.Lay(queue.Pruned, one, queue.Item{Bytes: []byte("failed")})
+	s.failOn("Get") // there is nothing to get
 	for _, id := range []string{one, two, ""} {
 		if err := s.View(func(v queue.View) error { _, err := queue.Find(v, id); return err }); !errors.Is(err, queue.ErrUnknown) {
 			t.Errorf("%q: %v", id, err)
