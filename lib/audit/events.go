@@ -4,6 +4,6 @@ import "pulse/lib/task"
 
 // Events lists the events that are not transitions of a task, sorted.
 var Events = []task.Event{
-	ClockBack, Consumed, Discarded, Granted, Held, Limited, Noted, Read, Released, Repaired, Revoked,
+	ClockBack, Consumed, Discarded, Granted, Held, Limited, Noted, Read, Released, Repaired, Resumed, Revoked,
 	SessionEnded, SessionOpened, SessionUsed, Settled,
 }

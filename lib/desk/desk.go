@@ -117,9 +117,9 @@ func Unanswered(err error) error {
 
 // Question is what a person is asked about a task.
 type Question struct {
-	Verb    string                              // completes "type the code to …"
-	May     func(*queue.Stored) error           // why there is nothing to ask, or nil
-	Caution func(*queue.Stored) string          // a warning after the sheet; nil or empty: none
+	Verb    string                               // completes "type the code to …"
+	May     func(*queue.Stored) error            // why there is nothing to ask, or nil
+	Caution func(*queue.Stored) string           // a warning after the sheet; nil or empty: none
 	Record  func(*queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
 
 	// Yes records a yes in the place of Record. The yes is signed first where the policy
