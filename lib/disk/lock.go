@@ -40,7 +40,7 @@ func (l *Lock) take(open func() (int, error), how int) (unlock func(), err error
 	if err != nil {
 		return nil, err
 	}
-	if err := Flock(fd, how, l.Wait, l.Done); err != nil {
+	if err := flock(fd, how, l.Wait, l.Done); err != nil {
 		return nil, err
 	}
 	if !l.still(fd) {
@@ -83,11 +83,11 @@ func (l *Lock) still(fd int) bool {
 	return err == nil && unix.Fstat(fd, &is) == nil && idOf(&is) == named.ID
 }
 
-// Flock takes the flock(2) of a descriptor, shared or exclusive as how says. It gives up
+// flock takes the flock(2) of a descriptor, shared or exclusive as how says. It gives up
 // after wait, if that is not 0, with ErrLocked, and when done is closed, with
 // context.Canceled; then it closes the descriptor. A flock that waits can't be called off,
 // so it is left to its own goroutine.
-func Flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
+func flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
 	if unix.Flock(fd, how|unix.LOCK_NB) == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/audit"
 	"pulse/lib/disk"
+	"pulse/lib/fault"
 	"pulse/lib/journal"
 	"pulse/lib/task"
 )
@@ -27,15 +28,15 @@ func copied() (files, dirs []string) {
 	return files, dirs
 }
 
-// onlyRead makes s one.
+// onlyRead makes s a snapshot. It does not change, but it may be replaced, and then be
+// removed unless its readers pin it.
 func (s *Spool) onlyRead() error {
 	if d, ok := s.disk.(*disk.Dir); ok {
-		root, err := d.Fd("")
-		if err == nil {
-			s.reading, err = read(root)
+		if err := d.Pin(LockTimeout); err != nil {
+			return tooLong(err)
 		}
-		if err != nil {
-			return err
+		if _, err := d.Stat(snapshotFile); err != nil {
+			return fault.Temporaryf("run it again", "the snapshot was replaced meanwhile")
 		}
 	}
 	s.snapshot = true

@@ -69,9 +69,6 @@ func (l flock) try() (unlock func(), err error) {
 	return unlock, err
 }
 
-// flockOf takes the lock of a descriptor, or closes it.
-func flockOf(fd, how int) error { return tooLong(disk.Flock(fd, how, LockTimeout, nil)) }
-
 // tooLong says what to do about a lock that was waited for in vain.
 func tooLong(err error) error {
 	if errors.Is(err, disk.ErrLocked) {

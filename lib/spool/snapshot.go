@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pulse/lib/disk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
 	"pulse/lib/safefile"
@@ -69,8 +70,8 @@ func trustSnapshot(dir string) error {
 	return nil
 }
 
-// Snapshot copies the queue to dir, as it is at one moment. What stands at dir is replaced in one step, and only if it is an
-// earlier snapshot. On an error dir is as it was.
+// Snapshot copies the queue to dir, as it is at one moment. What stands at dir is replaced
+// in one step, and only if it is an earlier snapshot. On an error dir is as it was.
 func (s *Spool) Snapshot(dir string) error {
 	parent, base, err := s.apart(dir)
 	if err != nil {
@@ -83,28 +84,39 @@ func (s *Spool) Snapshot(dir string) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := makeBeside(parent, base)
+	tmp, err := disk.NewReplacement(parent, "."+base+".snapshot-", LockTimeout)
+	if errors.Is(err, disk.ErrLocked) {
+		err = &fs.PathError{Op: "lock", Path: parent, Err: errTooLong()}
+	}
 	if err != nil {
 		return err
 	}
-	defer tmp.remove()
-	if err := tmp.handTo(groups.Workers); err != nil {
+	defer tmp.Remove()
+	if err := hand(tmp, groups.Workers); err != nil {
 		return err
 	}
-	if err = s.collect(tmp.path); err == nil {
-		err = copyLinked(tmp.path)
+	if err = s.collect(tmp.Path); err == nil {
+		err = copyLinked(tmp.Path)
 	}
 	if err == nil {
-		err = tmp.seal()
+		err = tmp.Seal(snapshotDirMode)
 	}
 	if err == nil {
-		err = tmp.swap(filepath.Join(parent, base))
-	}
-	if err == nil {
-		err = syncParent(filepath.Join(parent, base))
+		err = tmp.Swap(filepath.Join(parent, base), replaceable)
 	}
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
+	}
+	return nil
+}
+
+// hand makes all that will lie in a snapshot its readers'.
+func hand(tmp *disk.Replacement, g Group) error {
+	if g.Name == "" {
+		return nil
+	}
+	if err := tmp.HandTo(g.ID); err != nil {
+		return fault.Usagef("usermod -aG "+g.Name+" USER, and log in again (or run this as the queue's owner)", "the snapshot is for the group %s: %w", g.Name, err)
 	}
 	return nil
 }

@@ -94,7 +94,6 @@ type Spool struct {
 	memory memory // of what was committed, outside the queue
 
 	snapshot bool // a copy of a queue, which is only read
-	reading  int  // the descriptor whose lock keeps a replaced snapshot from being removed
 
 	done <-chan struct{} // closed: nobody wants to wait any more
 
@@ -243,9 +242,6 @@ func (s *Spool) Close() {
 	if d, ok := s.disk.(*disk.Dir); ok {
 		d.Close()
 	}
-	if s.snapshot {
-		unix.Close(s.reading)
-	}
 }
 
 // HasLog reports whether a directory holds lines of a log, or may: one that lost its file
@@ -340,7 +336,7 @@ func refill(dir string, opt *Options) error {
 	if !made {
 		return nil
 	}
-	return syncParent(filepath.Join(dir, tmpDir))
+	return disk.Sync(dir)
 }
 
 // build makes the directories, and the file format last.
@@ -378,16 +374,7 @@ func build(dir string, opt Options) error {
 	if err := writeSynced(d, formatFile, []byte(format)); err != nil {
 		return err
 	}
-	return syncParent(dir)
-}
-
-func syncParent(dir string) error {
-	fd, err := unix.Open(filepath.Dir(filepath.Clean(dir)), unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Fsync(fd)
+	return disk.Sync(filepath.Dir(filepath.Clean(dir)))
 }
 
 // onlyOurs refuses to make a queue among other people's files.
