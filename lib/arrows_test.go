@@ -42,7 +42,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
 	"golang.org/x/text":               {"lib/message"},
 	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/cmdline", "lib/desk", "lib/disk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
+	"golang.org/x/sys":                {"lib/access", "lib/cmdline", "lib/desk", "lib/disk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},
@@ -116,6 +116,15 @@ func TestRecordStandsAlone(t *testing.T) {
 			if strings.Contains(imp, ".") || strings.HasPrefix(imp, "pulse/") {
 				t.Errorf("lib/%s imports %s", name, imp)
 			}
+		}
+	}
+}
+
+// TestAccessKnowsNoTasks: who may use a queue does not depend on what is in it.
+func TestAccessKnowsNoTasks(t *testing.T) {
+	for _, name := range []string{"spool", "queue", "task", "audit"} {
+		if slices.Contains(imports(t)["lib/access"], "pulse/lib/"+name) {
+			t.Errorf("lib/access imports lib/%s", name)
 		}
 	}
 }

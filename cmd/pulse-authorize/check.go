@@ -5,11 +5,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/access"
 	"pulse/lib/cmdline"
 	"pulse/lib/escape"
 	"pulse/lib/policy"
 	"pulse/lib/sandbox"
-	"pulse/lib/spool"
 	"pulse/lib/terms"
 )
 
@@ -42,7 +42,7 @@ func risks(p *policy.Policy, queue string) []string {
 	risk(p.Approval.Require == "user" && p.Approval.ApproverGroup == "",
 		"approval.approver_group is absent: the queue's owner can make it one of another group that he is in")
 	if p.Approval.Require == "user" && queue != "" {
-		err := spool.Ground(queue)
+		err := access.Ground(queue)
 		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
 	}
 	risk(p.Evidence != policy.ByAuthRes,

@@ -46,7 +46,7 @@ func add(c *cli.Context) error {
 	in := &intake{
 		batch: batch,
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
-		room:  func() error { return s.Room(p.Limits.DiskReserve) },
+		room:  func() error { return s.Dir().Room(p.Limits.DiskReserve) },
 	}
 	stdin := cmdline.Stdin(c, linger, in.commit)
 	return in.all(record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), queue.Members...))

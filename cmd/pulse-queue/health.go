@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/access"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/health"
@@ -44,7 +45,7 @@ func checkHealth(c *cli.Context) error {
 	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
 		return err
 	}
-	if names := s.Lacks(); len(names) > 0 && !slices.Contains(accepted, health.Modes) { // the rest can't be read
+	if names := s.Dir().Lacks(); len(names) > 0 && !slices.Contains(accepted, health.Modes) { // the rest can't be read
 		text := "the queue has no directory " + strings.Join(names, ", ")
 		do := cmdline.Where(c).Command("pulse-queue init")
 		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: do}})
@@ -54,7 +55,7 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	f.Lacks = sandbox.Lacks(p.Evidence != policy.ByAuthRes)
-	if err := separation(&f, s, p); err != nil {
+	if err := separation(&f, s.Dir(), p); err != nil {
 		return err
 	}
 	if _, err := cmdline.ConfineToQueue(c); err != nil {
@@ -116,7 +117,7 @@ func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err err
 		return err
 	}
 	f.Owner = info.Sys().(*syscall.Stat_t).Uid
-	f.Durable, f.Room, f.Unwatched = spool.Durable(dir), s.Room(reserve), s.Forgetful()
+	f.Durable, f.Room, f.Unwatched = access.Durable(dir), s.Dir().Room(reserve), s.Forgetful()
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}

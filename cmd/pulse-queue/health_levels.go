@@ -1,20 +1,20 @@
 package main
 
 import (
+	"pulse/lib/access"
 	"pulse/lib/approval"
 	"pulse/lib/desk"
 	"pulse/lib/health"
 	"pulse/lib/policy"
-	"pulse/lib/spool"
 )
 
 // separation finds out which accounts could say yes in a person's name.
-func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
-	groups, err := s.Groups()
+func separation(f *health.Facts, q *access.Dir, p *policy.Policy) error {
+	groups, err := q.Groups()
 	if err != nil {
 		return err
 	}
-	if f.Modes, err = s.Modes(); err != nil {
+	if f.Modes, err = q.Modes(); err != nil {
 		return err
 	}
 	accounts, err := desk.LocalAccounts()
@@ -24,26 +24,26 @@ func separation(f *health.Facts, s *spool.Spool, p *policy.Policy) error {
 	if approvers := groups.Approvers; approvers.Name != "" {
 		f.Approver = func(uid uint32) bool { return accounts.In(int(uid), approvers.ID) }
 		if groups.Workers.Name != "" {
-			f.Both = accounts.Both(groups.Workers.ID, approvers.ID, s.Owner())
+			f.Both = accounts.Both(groups.Workers.ID, approvers.ID, q.Owner())
 		}
 	}
-	f.Level = level(s, p, groups, accounts)
+	f.Level = level(q, p, groups, accounts)
 	return nil
 }
 
 // level finds out whether the level that a policy requires proves anything here. It returns
 // a function that says so for the account of a worker: that account is known once the log
 // was read, when nothing can be looked up any more.
-func level(s *spool.Spool, p *policy.Policy, groups spool.Groups, accounts *desk.Accounts) func(worker int64) error {
+func level(q *access.Dir, p *policy.Policy, groups access.Groups, accounts *desk.Accounts) func(worker int64) error {
 	const nobody = -1
 	switch approval.Level(p.Approval.Require) {
 	case approval.User:
-		whoever := desk.Separate(p, s, nil)
+		whoever := desk.Separate(p, q, nil)
 		return func(worker int64) error {
 			if whoever != nil || worker < 0 {
 				return whoever
 			}
-			return desk.Apart(s.Owner(), groups.Approvers, accounts.Rights(int(worker)))
+			return desk.Apart(q.Owner(), groups.Approvers, accounts.Rights(int(worker)))
 		}
 	case approval.Signature:
 		root, whoever := desk.Guard(p, 0, 0), desk.Guard(p, nobody, 0)

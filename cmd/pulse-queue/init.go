@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/access"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/spool"
@@ -29,7 +30,7 @@ func initQueue(c *cli.Context) error {
 		return fault.Usagef("groupadd another",
 			"--approver-group and --worker-group are both %s: workers could answer", opt.Approvers.Name)
 	}
-	fresh := spool.There(dir) != nil && !spool.HasLog(dir)
+	fresh := access.There(dir) != nil && !spool.HasLog(dir)
 	if err := spool.Create(dir, opt); err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func initQueue(c *cli.Context) error {
 	if c.Bool("unsafe") && !s.Unsafe {
 		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
 	}
-	if err := spool.Durable(dir); err != nil {
+	if err := access.Durable(dir); err != nil {
 		cmdline.Warn(c, "%v; %s", err, fault.HintOf(err))
 	}
 	return nil
@@ -67,7 +68,7 @@ func forget(c *cli.Context, dir string) {
 
 // group returns the group that a flag names. The account that makes a queue must be in it,
 // or it could not give the group any file.
-func group(c *cli.Context, flag string) (g spool.Group, err error) {
+func group(c *cli.Context, flag string) (g access.Group, err error) {
 	name := c.String(flag)
 	if !c.IsSet(flag) {
 		return g, nil

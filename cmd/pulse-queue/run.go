@@ -95,7 +95,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.store, err = desk.QueueOutside(c); err != nil {
 		return nil, err
 	}
-	if sh.run.Vouch, err = desk.VouchFor(p, sh.store, rights); err != nil {
+	if sh.run.Vouch, err = desk.VouchFor(p, sh.store.Dir(), rights); err != nil {
 		sh.store.Close()
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/access"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
@@ -61,7 +62,7 @@ func Queue(c *cli.Context) (*spool.Spool, error) {
 // There fails if a path holds no queue. Where this account has seen a queue, the hint is not
 // to make another one, which would do everything of the last days again.
 func There(dir string) error {
-	err := spool.There(dir)
+	err := access.There(dir)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && seen.Known(stateDir(), dir) {
 		hint := "findmnt --target " + escape.Shell(nearest(dir)) +
 			" (is its volume mounted?); only if it is lost for good: pulse-queue init --queue " + escape.Shell(dir)

@@ -8,20 +8,20 @@ import (
 	"slices"
 	"strconv"
 
+	"pulse/lib/access"
 	"pulse/lib/approval"
 	"pulse/lib/cmdline"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
 	"pulse/lib/runner"
 	"pulse/lib/safefile"
-	"pulse/lib/spool"
 )
 
 // levelOf returns what a command can prove, without a key, of the person who runs it:
 // that they are an approver of the queue and not its owner. Root could be anyone, and so
 // could the owner of a file where the kernel does not vouch for that.
-func levelOf(s *spool.Spool) approval.Level {
-	if me := os.Geteuid(); s.Shared() && me != 0 && me != s.Owner() && s.Ground() == nil {
+func levelOf(q *access.Dir) approval.Level {
+	if me := os.Geteuid(); q.Shared() && me != 0 && me != q.Owner() && q.Ground() == nil {
 		return approval.User
 	}
 	return approval.Terminal
@@ -29,14 +29,14 @@ func levelOf(s *spool.Spool) approval.Level {
 
 // enough fails if the policy requires level user for an answer, and this person can't
 // prove it.
-func enough(p *policy.Policy, s *spool.Spool, a Answer) error {
-	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(s) == approval.User {
+func enough(p *policy.Policy, q *access.Dir, a Answer) error {
+	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(q) == approval.User {
 		return nil
 	}
-	if !s.Shared() {
+	if !q.Shared() {
 		return fault.Refusedf(noGroupHint, noGroup, p.Name)
 	}
-	if err := s.Ground(); err != nil {
+	if err := q.Ground(); err != nil {
 		return fault.Refusedf(fault.HintOf(err), "%s: %s: %w", p.Name, noGround, err)
 	}
 	return fault.Refusedf("sudo -u APPROVER pulse-approve",
@@ -54,35 +54,35 @@ const (
 // Separate returns nil if a worker with these rights can't say yes in a person's name:
 // it can write neither the queue nor the policy, nor is it an approver. A nil worker is
 // not looked at. A policy that does not require users is an error.
-func Separate(p *policy.Policy, s *spool.Spool, worker *Rights) error {
-	g, err := s.Groups()
+func Separate(p *policy.Policy, q *access.Dir, worker *Rights) error {
+	g, err := q.Groups()
 	switch {
 	case approval.Level(p.Approval.Require) != approval.User:
 		return fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s", p.Name, p.Approval.Require)
 	case err != nil:
 		return err
-	case !s.Shared():
+	case !q.Shared():
 		return fault.Usagef(noGroupHint, noGroup, p.Name)
-	case s.Ground() != nil:
-		return fault.Usagef(fault.HintOf(s.Ground()), "%s: %w", noGround, s.Ground())
+	case q.Ground() != nil:
+		return fault.Usagef(fault.HintOf(q.Ground()), "%s: %w", noGround, q.Ground())
 	case p.Approval.ApproverGroup != "" && !isGroup(p.Approval.ApproverGroup, g.Approvers.ID):
 		return fault.Usagef("getent group "+p.Approval.ApproverGroup+", and cat QUEUE/groups: who wrote that?",
 			"approval.approver_group is %s, and the queue's approver group is %s (gid %d)",
 			p.Approval.ApproverGroup, g.Approvers.Name, g.Approvers.ID)
 	}
 	if worker != nil {
-		if err := Apart(s.Owner(), g.Approvers, worker); err != nil {
+		if err := Apart(q.Owner(), g.Approvers, worker); err != nil {
 			return err
 		}
 	}
-	if err := safefile.Guarded(p.Name, uint32(s.Owner())); err != nil {
+	if err := safefile.Guarded(p.Name, uint32(q.Owner())); err != nil {
 		return exposed("root and the queue's owner", "policy", p.Name, err)
 	}
 	return nil
 }
 
 // Apart is the part of Separate about the worker. It looks nothing up.
-func Apart(owner int, approvers spool.Group, worker *Rights) error {
+func Apart(owner int, approvers access.Group, worker *Rights) error {
 	switch {
 	case worker.UID == 0 || worker.UID == owner:
 		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
@@ -147,33 +147,33 @@ func rightsOf(uid int) (*Rights, error) {
 // VouchFor returns a function that fails unless the yes of an account counts for a run of
 // these workers: the account must be in the approver group now, and be neither the queue's
 // owner nor root nor the worker. It returns nil for a policy that does not require users.
-func VouchFor(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
-	return vouchFor(p, s, worker, rightsOf)
+func VouchFor(p *policy.Policy, q *access.Dir, worker *Rights) (func(uid int) error, error) {
+	return vouchFor(p, q, worker, rightsOf)
 }
 
 // VouchAhead is VouchFor for a command that gives up the right to look accounts up later:
 // it goes by the accounts and groups that the machine's files have now.
-func VouchAhead(p *policy.Policy, s *spool.Spool, worker *Rights) (func(uid int) error, error) {
+func VouchAhead(p *policy.Policy, q *access.Dir, worker *Rights) (func(uid int) error, error) {
 	accounts, err := LocalAccounts()
 	if err != nil {
 		return nil, err
 	}
-	return vouchFor(p, s, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
+	return vouchFor(p, q, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
 }
 
-func vouchFor(p *policy.Policy, s *spool.Spool, worker *Rights, rights func(uid int) (*Rights, error)) (func(uid int) error, error) {
+func vouchFor(p *policy.Policy, q *access.Dir, worker *Rights, rights func(uid int) (*Rights, error)) (func(uid int) error, error) {
 	if approval.Level(p.Approval.Require) != approval.User {
 		return nil, nil
 	}
-	if err := Separate(p, s, worker); err != nil {
+	if err := Separate(p, q, worker); err != nil {
 		return nil, err
 	}
-	g, err := s.Groups()
+	g, err := q.Groups()
 	if err != nil {
 		return nil, err
 	}
 	return func(uid int) error {
-		if uid == 0 || uid == s.Owner() || worker != nil && uid == worker.UID {
+		if uid == 0 || uid == q.Owner() || worker != nil && uid == worker.UID {
 			return fmt.Errorf("uid %d is no approver", uid)
 		}
 		r, err := rights(uid)

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"pulse/lib/access"
 	"pulse/lib/disk"
 	"pulse/lib/fault"
 )
 
 // diskOptions say how a queue uses its directory. A queue that has approvers is one that
 // their group may write.
-var diskOptions = disk.Options{Tmp: tmpDir, Most: most, Shared: sharedFileMode, Owned: ownedFileMode}
+var diskOptions = disk.Options{Tmp: tmpDir, Most: most, Shared: access.SharedFile, Owned: access.OwnedFile}
 
 // openDisk opens the directory of a queue.
 func openDisk(dir string) (*disk.Dir, error) { return disk.Open(dir, diskOptions) }

@@ -73,7 +73,7 @@ func restore(t *testing.T, dir string, was map[string]string) {
 // that the log knows; pulse-queue(5) lists these files.
 func indifferent(name, was string, at int) bool {
 	switch dir, _, _ := strings.Cut(name, "/"); dir {
-	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, groupsFile:
+	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, "groups":
 		return true
 	case agendaFile: // a closed line counts no more
 		return at > 0 && at%agenda.width != 0 && was[at-at%agenda.width] == closed

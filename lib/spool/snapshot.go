@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pulse/lib/access"
 	"pulse/lib/disk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
@@ -55,21 +56,6 @@ func isSnapshot(dir string) bool {
 	return err == nil && string(b) == snapshotMark
 }
 
-// trustSnapshot fails if anybody but its owner and root may write a snapshot, or
-// put another one in its place. Whose it is does not matter: it is for others.
-func trustSnapshot(dir string) error {
-	for _, path := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if mode := info.Mode(); mode.Perm()&0o022 != 0 && (path == dir || mode&fs.ModeSticky == 0) {
-			return fault.Usagef("chmod go-w "+path, "snapshot can't be trusted: %s: mode %04o: %w", path, mode.Perm(), safefile.ErrWritable)
-		}
-	}
-	return nil
-}
-
 // Snapshot copies the queue to dir, as it is at one moment. What stands at dir is replaced
 // in one step, and only if it is an earlier snapshot. On an error dir is as it was.
 func (s *Spool) Snapshot(dir string) error {
@@ -80,7 +66,7 @@ func (s *Spool) Snapshot(dir string) error {
 	if err := replaceable(dir); err != nil {
 		return err
 	}
-	groups, err := s.Groups()
+	groups, err := s.access.Groups()
 	if err != nil {
 		return err
 	}
@@ -111,7 +97,7 @@ func (s *Spool) Snapshot(dir string) error {
 }
 
 // hand makes all that will lie in a snapshot its readers'.
-func hand(tmp *disk.Replacement, g Group) error {
+func hand(tmp *disk.Replacement, g access.Group) error {
 	if g.Name == "" {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"pulse/lib/access"
 	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/queue"
@@ -15,7 +16,7 @@ import (
 // ReadPosition returns how far a source was read into the queue in dir, for fetch. It
 // takes no lock and writes nothing: the file is replaced whole.
 func ReadPosition(dir, source string) (p queue.Position, known bool, err error) {
-	if err := Trust(dir); err != nil {
+	if err := access.Trust(dir); err != nil {
 		return p, false, err
 	}
 	d, err := openDisk(dir)

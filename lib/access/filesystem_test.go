@@ -1,4 +1,4 @@
-package spool
+package access
 
 import (
 	"fmt"
@@ -8,7 +8,18 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pulse/lib/fault"
 )
+
+func TestNetworkFileSystemsAreRefused(t *testing.T) {
+	for magic, refused := range map[int64]bool{0x6969: true, 0xff534d42: true, 0x65735546: true, 0xef53: false, 0x01021994: false, 0x58465342: false} {
+		err := refuseType("/queue", magic)
+		if (err != nil) != refused || err != nil && fault.KindOf(err) != fault.Usage {
+			t.Errorf("%#x: %v", magic, err)
+		}
+	}
+}
 
 func TestVolatileMounts(t *testing.T) {
 	const mounts = "21 26 0:20 / /proc rw - proc proc rw\n" +

@@ -1,4 +1,4 @@
-package spool
+package access
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 	"pulse/lib/safefile/fusetest"
 )
 
-// person is an account that wrote nothing of what a mount shows as that of its making.
+// person is an account that wrote nothing of what a mount shows as its own.
 const person = 54321
 
-// TestHeldByMount: what another mount, or a FUSE file system, shows as a person's file is
-// nobody's yes.
+// TestHeldByMount: what another mount, or a FUSE file system, shows as a person's file does
+// not count as that person's yes.
 func TestHeldByMount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount")
@@ -53,25 +53,18 @@ func TestHeldByMount(t *testing.T) {
 		}, false, errMount},
 	} {
 		t.Run(what, func(t *testing.T) {
-			q, beside := filepath.Join(t.TempDir(), "q"), t.TempDir()
-			if err := Create(q, Options{Groups: Groups{Approvers: Group{"mine", os.Getegid()}}}); err != nil {
-				t.Fatal(err)
-			}
+			q, beside := made(t, mine()).path, t.TempDir()
 			c.mount(t, q, beside)
-			s, err := Open(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			d := opened(t, q)
 			want := 0
 			if c.held {
 				want = person
 			}
-			b, holder, err := s.disk.ReadOwned("approvals/x")
+			b, holder, err := d.disk.ReadOwned("approvals/x")
 			if err != nil || string(b) != "yes" || holder != want {
 				t.Errorf("%q of %d, %v, want %d", b, holder, err, want)
 			}
-			if err := s.Ground(); !errors.Is(err, c.want) {
+			if err := errors.Join(d.Ground(), Ground(q)); !errors.Is(err, c.want) {
 				t.Errorf("Ground: %v, want %v", err, c.want)
 			}
 		})
@@ -87,34 +80,30 @@ func TestQueueOnFUSE(t *testing.T) {
 	if err := Ground(dir); !errors.Is(err, safefile.ErrFUSE) {
 		t.Error(err)
 	}
-	d, err := openDisk(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if b, holder, err := d.ReadOwned("x"); !d.Shared() || err != nil || string(b) != "yes" || holder != 0 {
+	d := opened(t, dir)
+	if b, holder, err := d.disk.ReadOwned("x"); !d.Shared() || err != nil || string(b) != "yes" || holder != 0 {
 		t.Errorf("%q of %d, %v", b, holder, err)
 	}
 }
 
-// TestGroupsByMount: who approves is said by a file of the queue's own mount.
+// TestGroupsByMount: a file of another mount doesn't say who approves.
 func TestGroupsByMount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount")
 	}
-	q, beside := filepath.Join(t.TempDir(), "q"), t.TempDir()
-	other := Groups{Approvers: Group{"mine", os.Getegid()}, Workers: Group{"others", os.Getegid() + 1}}
-	if err := Create(q, Options{Groups: Groups{Approvers: other.Approvers}}); err != nil {
-		t.Fatal(err)
-	}
+	q, beside := made(t, mine()).path, t.TempDir()
+	other := mine()
+	other.Workers = Group{"others", os.Getegid() + 1}
 	marker := filepath.Join(beside, groupsFile)
 	if err := os.WriteFile(marker, other.append(nil), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	mounted(t, marker, filepath.Join(q, groupsFile), "", syscall.MS_BIND)
-	if s, err := Open(q); !errors.Is(err, errMount) {
-		g, _ := s.Groups()
+	if g, err := opened(t, q).Groups(); !errors.Is(err, errMount) {
 		t.Errorf("%v, %v", g, err)
+	}
+	if err := Trust(q); !errors.Is(err, errMount) {
+		t.Error(err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package spool
+package access
 
 import (
 	"fmt"
@@ -12,9 +12,6 @@ import (
 	"pulse/lib/fault"
 )
 
-// networkFile says that the queue may lie on a network file system.
-const networkFile = "network"
-
 // networks are the file systems (statfs(2)) on which flock(2) or fsync(2) may not
 // mean to one host what they mean to another.
 var networks = map[int64]string{
@@ -23,8 +20,8 @@ var networks = map[int64]string{
 	0x7461636f: "ocfs2", 0x01161970: "gfs2", 0x47504653: "gpfs", 0x19830326: "beegfs", 0x65735546: "fuse",
 }
 
-// refuseNetwork fails if dir lies on a network file system, or on one that may be.
-func refuseNetwork(dir string) error {
+// Local fails if dir lies on a network file system, or on one that may be one.
+func Local(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
@@ -45,11 +42,11 @@ var fleeting = map[int64]string{0x01021994: "tmpfs", 0x858458f6: "ramfs"}
 
 const overlay = 0x794c7630
 
-// Durable returns nil if what is synced in dir stays there; else it says why not.
+// Durable returns nil if what is synced in dir stays there, or else why not.
 func Durable(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return nil // as others will say
+		return nil // whatever uses dir says what is wrong with it
 	}
 	magic := int64(uint32(st.Type))
 	if name, ok := fleeting[magic]; ok {
@@ -81,32 +78,4 @@ func volatileMount(mounts string, id uint64) bool {
 		}
 	}
 	return false
-}
-
-// Room fails if less than reserve bytes of the file system are free, so that there
-// stays room for answers and ends of what was accepted. Of a small file system the
-// reserve is a sixteenth at most.
-func (s *Spool) Room(reserve int64) error {
-	if err := unix.Access(s.dir, unix.W_OK); err == unix.EROFS {
-		return fault.Temporaryf("mount -o remount,rw, once the disk is sound", "%s: %w", s.dir, err)
-	}
-	free, total, err := Free(s.dir)
-	if err != nil {
-		return err
-	}
-	if reserve = min(reserve, total/16); free >= reserve {
-		return nil
-	}
-	return fault.Temporaryf("make room, or pulse-queue prune --older-than 30d",
-		"%s: %d KiB are free, and limits.disk_reserve keeps %d KiB for what is accepted already", s.dir, free>>10, reserve>>10)
-}
-
-// Free returns how many bytes of the file system of dir may still be written, and
-// how many it has.
-func Free(dir string) (free, total int64, err error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", dir, err)
-	}
-	return int64(st.Bavail) * st.Frsize, int64(st.Blocks) * st.Frsize, nil
 }

@@ -1,0 +1,70 @@
+package access
+
+import (
+	"errors"
+	"os"
+
+	"pulse/lib/disk"
+	"pulse/lib/escape"
+	"pulse/lib/fault"
+	"pulse/lib/safefile"
+)
+
+// answers are the directories of a queue in which the owner of a file is the person who
+// gave the answer in it.
+var answers = []string{"approvals", "grants"}
+
+// errMount reports that something lies on another mount than the queue.
+var errMount = errors.New("it lies on another mount than the queue: whose its files are is the word of whoever made that")
+
+// Ground returns nil if the kernel vouches that the owner of a file in approvals and grants
+// wrote it: the queue does not lie on a FUSE file system, and they are on its mount.
+func (d *Dir) Ground() error {
+	root, err := d.disk.Fd("")
+	if err != nil {
+		return err
+	}
+	for _, dir := range append([]string{""}, answers...) {
+		fd, err := d.disk.Fd(dir)
+		if err != nil {
+			return err
+		}
+		same, err := safefile.OnGround(root, fd)
+		if err == nil && !same {
+			err = errMount
+		}
+		if err != nil {
+			return fault.Usagef("findmnt -T "+escape.Shell(d.path+"/"+dir), "%s: %w", d.path+"/"+dir, err)
+		}
+	}
+	return nil
+}
+
+// Ground does the same for the queue in a directory.
+func Ground(dir string) error {
+	d, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return Of(d, dir, nil).Ground()
+}
+
+// onMountOf fails if an open file lies on another mount than a directory: an approver could
+// mount a file of theirs over one there, and have it taken for the owner's.
+func onMountOf(dir string, f *os.File) error {
+	in, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	a, err := safefile.MountOf(int(in.Fd()))
+	if err != nil {
+		return err
+	}
+	b, err := safefile.MountOf(int(f.Fd()))
+	if err == nil && !a.Same(b) {
+		err = errMount
+	}
+	return err
+}

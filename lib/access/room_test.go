@@ -1,0 +1,21 @@
+package access
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+func TestRoom(t *testing.T) {
+	d := made(t, Groups{})
+	left, total, err := free(d.path)
+	if err != nil || left <= 0 || total < left {
+		t.Fatal(left, total, err)
+	}
+	if err := d.Room(0); err != nil {
+		t.Error(err)
+	}
+	d.path = filepath.Join(d.path, "gone")
+	if err := d.Room(0); err == nil {
+		t.Error("there is room in nothing")
+	}
+}
