@@ -19,11 +19,12 @@ const Format = "format"
 
 // Layout is what lies in the directory of a queue, whose files package spool knows.
 type Layout struct {
-	Dirs  []string
-	Tmp   string   // of Dirs, where a file is written before it gets its name
-	Lock  string   // the file that is locked
-	Files []string // others in none of Dirs, which have the mode that the queue gives a file
-	First []string // those that may be there before the queue is made
+	Dirs    []string
+	Tmp     string   // of Dirs, where a file is written before it gets its name
+	Lock    string   // the file that is locked
+	Network string   // the file that lets it lie on a network file system
+	Files   []string // others in none of Dirs, which have the mode that the queue gives a file
+	First   []string // others that may be there before the queue is made
 }
 
 // Dir is the directory of a queue that is open.

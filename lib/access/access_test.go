@@ -13,7 +13,7 @@ import (
 )
 
 // layout is that of a small queue.
-var layout = Layout{Dirs: append([]string{"tmp"}, answers...), Tmp: "tmp", Lock: "lock", Files: []string{Format}, First: []string{"network"}}
+var layout = Layout{Dirs: append([]string{"tmp"}, answers...), Tmp: "tmp", Lock: "lock", Network: "network", Files: []string{Format}}
 
 // mine are the groups of a queue whose approvers are this process's own group.
 func mine() Groups { return Groups{Approvers: Group{"mine", os.Getegid()}} }
@@ -41,7 +41,7 @@ func made(t *testing.T, g Groups) *Dir {
 
 func opened(t *testing.T, dir string) *Dir {
 	t.Helper()
-	d, err := disk.Open(dir, disk.Options{Tmp: layout.Tmp, Most: func(string) int64 { return 1 << 10 }, Shared: SharedFile, Owned: OwnedFile})
+	d, err := disk.Open(dir, Options(layout.Tmp, func(string) int64 { return 1 << 10 }))
 	if err != nil {
 		t.Fatal(err)
 	}

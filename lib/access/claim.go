@@ -19,7 +19,7 @@ import (
 // than those asked for; if none are asked for, g gets those that it was made for.
 func Claim(dir string, l *Layout, network bool, g *Groups) (made bool, err error) {
 	if !network {
-		if err := Local(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := local(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
 	}
@@ -75,7 +75,7 @@ func onlyOurs(dir string, l *Layout) error {
 	if err != nil {
 		return err
 	}
-	ours := slices.Concat(l.Dirs, l.First, []string{l.Lock, Format, groupsFile})
+	ours := slices.Concat(l.Dirs, l.First, []string{l.Lock, l.Network, Format, groupsFile})
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {
 			return fault.Usagef("name a directory that does not exist yet", "%s: not a queue and not empty: it holds %s", dir, e.Name())
@@ -101,7 +101,7 @@ func sameGroups(dir string, made bool, asked *Groups) error {
 	none := Groups{}
 	if *asked != was && *asked != none && (made || was != none) {
 		return fault.Usagef("pulse-queue init with another --queue, and the groups",
-			"%s: the queue is made already, for %s; groups can't be changed", dir, &was)
+			"%s: the queue is made already, for %s; groups can't be changed", dir, was.words())
 	}
 	if was != none {
 		*asked = was

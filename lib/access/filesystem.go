@@ -20,8 +20,8 @@ var networks = map[int64]string{
 	0x7461636f: "ocfs2", 0x01161970: "gfs2", 0x47504653: "gpfs", 0x19830326: "beegfs", 0x65735546: "fuse",
 }
 
-// Local fails if dir lies on a network file system, or on one that may be one.
-func Local(dir string) error {
+// local fails if dir lies on a network file system, or on one that may be one.
+func local(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -83,6 +84,22 @@ func TestQueueOnFUSE(t *testing.T) {
 	d := opened(t, dir)
 	if b, holder, err := d.disk.ReadOwned("x"); !d.Shared() || err != nil || string(b) != "yes" || holder != 0 {
 		t.Errorf("%q of %d, %v", b, holder, err)
+	}
+}
+
+// TestNetworkQueue: a queue lies on a file system that may be a network one only if it says
+// so.
+func TestNetworkQueue(t *testing.T) {
+	files := map[string]fusetest.File{"": {Mode: syscall.S_IFDIR | 0o700}}
+	for _, allowed := range []bool{false, true} {
+		if allowed {
+			files[layout.Network] = fusetest.File{Mode: syscall.S_IFREG | 0o600}
+		}
+		dir := t.TempDir()
+		fusetest.Mount(t, dir, 0, files)
+		if err := opened(t, dir).Trust(); (err == nil) != allowed || err != nil && !strings.Contains(err.Error(), "lies on fuse") {
+			t.Errorf("allowed: %v, %v", allowed, err)
+		}
 	}
 }
 

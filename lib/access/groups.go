@@ -116,7 +116,7 @@ func decodeGroups(b []byte) (g Groups, err error) {
 	return g, err
 }
 
-func (g *Groups) String() string {
+func (g *Groups) words() string {
 	if *g == (Groups{}) {
 		return "one account"
 	}

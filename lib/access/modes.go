@@ -13,11 +13,16 @@ import (
 
 // The modes in a queue that has approvers.
 const (
-	SharedFile = 0o660 // of a file
-	OwnedFile  = 0o640 // of a file that holds what one account says, and no other can change
-
-	sharedDir = fs.ModeSetgid | 0o770
+	sharedDir  = fs.ModeSetgid | 0o770
+	sharedFile = 0o660
+	ownedFile  = 0o640 // of a file that holds what one account says, and no other can change
 )
+
+// Options returns how a queue uses its directory: a queue that has approvers is one that
+// their group may write.
+func Options(tmp string, most func(name string) int64) disk.Options {
+	return disk.Options{Tmp: tmp, Most: most, Shared: sharedFile, Owned: ownedFile}
+}
 
 // Admit leaves the marker in a queue that is being made, and then lets the approvers in.
 // The directory itself is last: until then nobody else gets in.
@@ -32,10 +37,10 @@ func (d *Dir) Admit(g *Groups) error {
 		return nil
 	}
 	gid := g.Approvers.ID
-	if err := give(filepath.Join(d.path, groupsFile), gid, OwnedFile); err != nil {
+	if err := give(filepath.Join(d.path, groupsFile), gid, ownedFile); err != nil {
 		return err
 	}
-	if err := give(filepath.Join(d.path, d.layout.Lock), gid, SharedFile); err != nil {
+	if err := give(filepath.Join(d.path, d.layout.Lock), gid, sharedFile); err != nil {
 		return err
 	}
 	for _, name := range append(d.layout.Dirs[:len(d.layout.Dirs):len(d.layout.Dirs)], "") {
@@ -118,7 +123,7 @@ func wanted(shared, dir bool) fs.FileMode {
 	case shared && dir:
 		return sharedDir
 	case shared:
-		return SharedFile
+		return sharedFile
 	case dir:
 		return 0o700
 	}

@@ -49,10 +49,17 @@ func Trust(dir string) error {
 	return trust(dir, st.Uid, st.Gid, info.Mode().Perm()&0o020 != 0)
 }
 
-// Trust is the function of that name for the directory as it was opened. Its path may have
-// led to another one before.
+// Trust is the function of that name for the directory as it was opened, because its path
+// may have led to another one before. It also fails on a network file system, unless the
+// queue says that it may lie there.
 func (d *Dir) Trust() error {
-	return trust(d.path, uint32(d.disk.UID), uint32(d.disk.GID), d.disk.Shared())
+	if err := trust(d.path, uint32(d.disk.UID), uint32(d.disk.GID), d.disk.Shared()); err != nil {
+		return err
+	}
+	if _, err := d.disk.Stat(d.layout.Network); err != nil {
+		return local(d.path)
+	}
+	return nil
 }
 
 // trust is Trust, of a directory of uid and gid; shared: the group may write it.

@@ -273,6 +273,7 @@ var deeds = []func(w *world) queuetest.Operation{
 	func(*world) queuetest.Operation { return queuetest.EndSession },
 	func(*world) queuetest.Operation { return queuetest.Brake(audit.Held) },
 	func(*world) queuetest.Operation { return queuetest.Brake(audit.Released) },
+	func(*world) queuetest.Operation { return queuetest.Brake(audit.Resumed) },
 	func(w *world) queuetest.Operation { return w.tick(time.Hour) },
 	func(w *world) queuetest.Operation { return w.tick(25 * time.Hour) },
 	func(w *world) queuetest.Operation { return w.tick(-2 * time.Hour) },

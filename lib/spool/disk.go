@@ -10,9 +10,7 @@ import (
 	"pulse/lib/fault"
 )
 
-// diskOptions say how a queue uses its directory. A queue that has approvers is one that
-// their group may write.
-var diskOptions = disk.Options{Tmp: tmpDir, Most: most, Shared: access.SharedFile, Owned: access.OwnedFile}
+var diskOptions = access.Options(tmpDir, most)
 
 // openDisk opens the directory of a queue.
 func openDisk(dir string) (*disk.Dir, error) { return disk.Open(dir, diskOptions) }

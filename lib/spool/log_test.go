@@ -33,7 +33,6 @@ func lived(t *testing.T) *Spool {
 // TestCheckpointIsOnlyAHint: whatever stands in it, the queue says the same.
 func TestCheckpointIsOnlyAHint(t *testing.T) {
 	s := lived(t)
-	want := says(t, s)
 	name := s.dir + "/checkpoint"
 	last, err := os.ReadFile(name)
 	if err != nil {
@@ -41,6 +40,7 @@ func TestCheckpointIsOnlyAHint(t *testing.T) {
 	}
 	do(t, s, brake(audit.Held))
 	do(t, s, brake(audit.Released))
+	want := says(t, s)
 	for what, content := range map[string]string{
 		"stale":           string(last),
 		"empty":           "",

@@ -74,9 +74,9 @@ func directories() []string {
 
 // plan is what package access has to know of a queue.
 var plan = access.Layout{
-	Dirs: directories(), Tmp: tmpDir, Lock: lockFile,
+	Dirs: directories(), Tmp: tmpDir, Lock: lockFile, Network: networkFile,
 	Files: []string{formatFile, agendaFile, startsFile, checkpointFile},
-	First: []string{unsafeFile, networkFile, agendaFile, startsFile},
+	First: []string{unsafeFile, agendaFile, startsFile},
 }
 
 // Spool is an open queue. One process may use one Spool from one goroutine.
@@ -152,9 +152,6 @@ func (s *Spool) check(snapshot bool) error {
 		return err
 	case string(b) != format:
 		return fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
-	}
-	if _, err := s.disk.Stat(networkFile); err != nil && !snapshot {
-		return access.Local(dir)
 	}
 	return nil
 }
