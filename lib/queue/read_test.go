@@ -94,6 +94,7 @@ func TestReads(t *testing.T) {
 		{"a hold", queue.Hold, "", string(held.Append(nil)), hold, "held since 2026-11-21T07:00:00Z by me", nil},
 		{"a hold by hand", queue.Hold, "", "\n", hold, "held by a file made by hand", nil},
 		{"a hold half written", queue.Hold, "", string(held.Append(nil)[:60]), hold, "held by a file made by hand", nil},
+		{"a hold of the wrong kind", queue.Hold, "", `{"time":"2026-11-21T07:00:00Z","by":7}`, hold, "held by a file made by hand", nil},
 		{"no result", queue.Results, one, "", result, "", nil},
 		{"a result", queue.Results, one, "{", result, "{", nil},
 		{"no outbox", queue.Outbox, one, "", outbox, "", nil},
@@ -134,9 +135,13 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestReadsInOrder: grants and sessions by the time they were given, however they lie.
+// TestReadsInOrder: grants and sessions by the time they were given, however they lie,
+// and whatever lies before them.
 func TestReadsInOrder(t *testing.T) {
 	s := newShelf(t)
+	for _, shelf := range []queue.Shelf{queue.Grants, queue.Sessions} { // the first one is good for nothing
+		s.Lay(shelf, "0", queue.Item{Bytes: []byte("{")})
+	}
 	for i, at := range []time.Duration{2, 0, 1, 1} {
 		g, one := given(), opened(2, approval.Terminal)
 		g.ID, g.Given = fmt.Sprintf("a%d", i), now.Add(at*time.Minute)
