@@ -2,20 +2,16 @@ package queue_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/policy"
 	"pulse/lib/proposal"
 	"pulse/lib/queue"
-	"pulse/lib/queue/queuetest"
 	"pulse/lib/task"
-	"pulse/lib/terms"
 )
 
 // TestExpire: what has waited for a person so long is rejected, what can't be read is
@@ -311,116 +307,4 @@ func FuzzOutbox(f *testing.F) {
 			t.Errorf("%q, %t, %v", rest, had, err)
 		}
 	})
-}
-
-// TestNextInTurns: what may not start any more is set aside, so many in one Update, and
-// what another run has is left alone.
-func TestNextInTurns(t *testing.T) {
-	var list []*queue.Stored
-	for i := range queue.MaxMoves + 1 {
-		one := stored(i, task.Scheduled, time.Hour, time.Hour)
-		one.Identity.Trust = terms.Unknown
-		list = append(list, one)
-	}
-	taken, free := stored(9001, task.Scheduled, time.Hour, time.Hour), stored(9002, task.Scheduled, time.Hour, time.Hour)
-	s := newShelf(t, append(list, taken, free)...)
-	run := queue.Run{Policy: queuetest.Policy, Max: 1, Now: func() time.Time { return now }, Account: "worker"}
-	lock := func(id string) error {
-		if id == taken.Task.ID {
-			return fmt.Errorf("%w: another run", queue.ErrConflict)
-		}
-		return nil
-	}
-	var started []string
-	for i, want := range []bool{true, false, false} {
-		err := s.update(func(tx *queue.Tx) error {
-			claim, more, err := run.Next(tx, lock)
-			if claim != nil {
-				started = append(started, claim.Task.ID)
-			}
-			if more != want {
-				t.Errorf("more is %t", more)
-			}
-			return err
-		})
-		if err != nil || i == 0 && len(s.lines()) != queue.MaxMoves {
-			t.Error(err, len(s.lines()))
-		}
-	}
-	if !slices.Equal(started, []string{free.Task.ID}) || len(s.lines()) != queue.MaxMoves+2 || s.find(list[0].Task.ID).Task.State != task.Rejected {
-		t.Errorf("%v, %d lines", started, len(s.lines()))
-	}
-	if l := s.lines()[queue.MaxMoves+1]; l.Event != task.Started || l.Account != "worker" {
-		t.Errorf("%+v", l)
-	}
-	s = newShelf(t, free)
-	run.Max = 2
-	err := s.update(func(tx *queue.Tx) error {
-		_, _, err := run.Next(tx, func(string) error { return errBroken })
-		return err
-	})
-	if !errors.Is(err, errBroken) || len(s.lines()) > 0 {
-		t.Errorf("%v, %+v", err, s.lines())
-	}
-}
-
-// TestNextOfBrokenFiles: a file that is not what was accepted starts nothing, and lies
-// aside.
-func TestNextOfBrokenFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		lay func(s *shelf, one *queue.Stored)
-		why string // "": it is left to verify
-	}{
-		"gone": {func(s *shelf, one *queue.Stored) { s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{}) }, ""},
-		"broken": {func(s *shelf, one *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: []byte("{")})
-		}, queue.ReasonCorrupt},
-		"edited": {func(s *shelf, one *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: append(one.File, '\n')})
-		}, queue.ReasonEdited},
-	} {
-		one := stored(1, task.Scheduled, time.Hour, time.Hour)
-		s := newShelf(t, one)
-		c.lay(s, one)
-		claim, err := s.next(&queue.Run{Policy: queuetest.Policy, Max: 1, Now: func() time.Time { return now }})
-		if claim != nil || err != nil || (len(s.lines()) == 1 && s.lines()[0].Event == task.Broke && s.lines()[0].Change.Reason == c.why) != (c.why != "") {
-			t.Errorf("%s: %v, %+v", name, err, s.lines())
-		}
-	}
-}
-
-// TestReturn: what a start spent is given back if its task is scheduled again.
-func TestReturn(t *testing.T) {
-	one := subjects(t)["an effect"]
-	s := newShelf(t, one)
-	s.answer(one.Task.ID, approvals(one)["signed well"])
-	p := policy.Default()
-	p.Owners, p.Approval.Require = []string{"me@example.com"}, string(approval.Signature)
-	signed := &returning{}
-	run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }}
-	claim, err := s.next(&run)
-	if claim == nil || err != nil || signed.spent != 1 {
-		t.Fatal(err, signed.spent)
-	}
-	for to, want := range map[task.State]int{task.Completed: 0, task.Awaiting: 0, task.Scheduled: 1} {
-		signed.returned = 0
-		if err := run.Return(claim, &audit.Line{To: to}); err != nil || signed.returned != want {
-			t.Errorf("%s: %v, %d", to, err, signed.returned)
-		}
-	}
-	signed.returned = 0
-	if err := run.Return(&queue.Claim{}, &audit.Line{To: task.Scheduled}); err != nil || signed.returned != 0 {
-		t.Error(err, signed.returned)
-	}
-}
-
-// returning counts what is given back.
-type returning struct {
-	keys
-	returned int
-}
-
-func (r *returning) Return(proofs []approval.Proof, _ time.Time) error {
-	r.returned += len(proofs)
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -347,111 +346,6 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 		}
 		if levels != c.levels {
 			t.Errorf("%s: starts at %q, want %q", c.name, levels, c.levels)
-		}
-	}
-}
-
-// TestLimits: what started within a day counts against the day, within an hour against
-// the sender; of this kind, and of no other.
-func TestLimits(t *testing.T) {
-	start := func(ago time.Duration, kind task.Kind, sender string) audit.Line {
-		return audit.Line{Time: now.Add(-ago), Event: task.Started, Kind: kind, Sender: sender}
-	}
-	const me, you = "me@example.com", "you@example.com"
-	for name, c := range map[string]struct {
-		before audit.Line
-		starts bool
-	}{
-		"nothing of this kind":   {start(time.Minute, task.Effect, me), true},
-		"one, within the hour":   {start(time.Hour-1, task.Ask, me), false},
-		"one, an hour ago":       {start(time.Hour, task.Ask, me), true},
-		"of another sender":      {start(time.Minute, task.Ask, you), true},
-		"in the future":          {start(-time.Minute, task.Ask, me), false},
-		"in another case":        {start(time.Minute, task.Ask, "ME@example.com"), false},
-		"two, within a day":      {start(queue.Window-1, task.Ask, you), false},
-		"two, one of a day ago":  {start(queue.Window, task.Ask, you), true},
-		"two, one of the future": {start(-25*time.Hour, task.Ask, you), false},
-	} {
-		mail := stored(1, task.Scheduled, time.Hour, time.Hour)
-		mail.Identity.Sender, mail.Identity.Trust = me, terms.OwnerVerifiedEmail
-		mail.Message = &envelope.Message{Source: "s", ID: "<1@t>"}
-		s := newShelf(t, mail)
-		p := policy.Default()
-		p.Owners, p.Limits.PerSenderPerHour, p.Limits.MaxPerDay = []string{me}, 1, 100
-		if s.started(c.before); strings.HasPrefix(name, "two") {
-			s.started(start(2*time.Hour, task.Ask, you))
-			p.Limits.MaxPerDay = 2
-		}
-		claim, err := s.next(&queue.Run{Policy: p, Max: 9, Now: func() time.Time { return now }})
-		if err != nil || (claim != nil) != c.starts {
-			t.Errorf("%s: starts %t, %v", name, claim != nil, err)
-		}
-	}
-}
-
-// TestIntervalOfWhatDidNotHappen: a start that its sender says did not happen is none, and
-// the one before it is.
-func TestIntervalOfWhatDidNotHappen(t *testing.T) {
-	s := subjects(t)["an effect"]
-	start := audit.Line{Event: task.Started, Task: two, Target: s.Target()}
-	restored := audit.Line{Event: task.Restored, Task: two}
-	for name, c := range map[string]struct {
-		log  []audit.Line
-		soon bool
-	}{
-		"nothing":                  {nil, false},
-		"started":                  {[]audit.Line{start}, true},
-		"did not happen":           {[]audit.Line{start, restored}, false},
-		"the one before may have":  {[]audit.Line{start, start, restored}, true},
-		"neither happened":         {[]audit.Line{start, restored, start, restored}, false},
-		"started again after that": {[]audit.Line{start, restored, start}, true},
-	} {
-		b := newShelf(t, s)
-		b.answer(s.Task.ID, approvals(s)["signed well"])
-		for i := range c.log {
-			c.log[i].Time = now.Add(-time.Minute)
-		}
-		b.started(c.log...)
-		run := queue.Run{Policy: policy.Default(), Max: 9, Effect: terms.ExternalSend, Now: func() time.Time { return now }}
-		run.Policy.Owners = []string{"me@example.com"}
-		if claim, err := b.next(&run); err != nil || (claim == nil) != c.soon {
-			t.Errorf("%s: starts %t, %v", name, claim != nil, err)
-		}
-	}
-}
-
-// TestAskKeepsItsYes: an ask that was approved and comes back, from a worker that failed
-// or died, starts again without another yes; an effect does not.
-func TestAskKeepsItsYes(t *testing.T) {
-	for what, again := range map[string]bool{"an ask for a person": true, "an effect": false} {
-		for _, died := range []bool{true, false} {
-			one := subjects(t)[what]
-			s := newShelf(t, one)
-			a := approvals(one)["signed well"]
-			a.Expires = now.Add(time.Hour * 9)
-			s.answer(one.Task.ID, a)
-			at := now
-			run := queue.Run{Policy: policy.Default(), Max: 9, Now: func() time.Time { return at }}
-			run.Policy.Owners = []string{"me@example.com"}
-			if !again {
-				run.Effect = terms.ExternalSend
-			}
-			claim, err := s.next(&run)
-			if claim == nil || err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			err = s.update(func(tx *queue.Tx) (err error) {
-				if died {
-					_, err = queue.Reap(tx, &run.Policy.Limits, at, func(string) bool { return true })
-				} else {
-					_, err = queue.Finish(tx, claim, queue.End{Exit: 1}, &run.Policy.Limits, at)
-				}
-				return err
-			})
-			at = at.Add(time.Hour)
-			if claim, nextErr := s.next(&run); err != nil || nextErr != nil || (claim != nil) != again {
-				t.Errorf("%s, died %t: it starts again %t, %v", what, died, claim != nil, nextErr)
-			}
 		}
 	}
 }
