@@ -19,7 +19,6 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
-	"pulse/lib/spool"
 	"pulse/lib/terms"
 )
 
@@ -104,7 +103,7 @@ func permitted(p *policy.Policy) string {
 	return strings.Join(list, ", ")
 }
 
-func sessions(s *spool.Spool) (list []approval.Session, err error) {
+func sessions(s cmdline.Store) (list []approval.Session, err error) {
 	err = s.View(func(v queue.View) error {
 		list, err = queue.SessionsOf(v)
 		return err

@@ -34,13 +34,13 @@ func add(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	s.Committed = n.hear
+	s.OnCommit(n.hear)
 	defer n.send()
 	level, err := confineAdd(c)
 	if err != nil {
 		return err
 	}
-	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
+	batch := queue.NewBatch(s, s.TakesUnsafe(), p.Limits.PendingPerSender, time.Now)
 	batch.Sandbox = level.String()
 	batch.Require = approval.Level(p.Approval.Require)
 	in := &intake{

@@ -20,7 +20,6 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/sandbox"
-	"pulse/lib/spool"
 )
 
 // checkHealth prints what needs somebody, and is silent when nothing does.
@@ -100,7 +99,7 @@ func patiences(c *cli.Context, f *health.Facts) error {
 }
 
 // gather finds out what the queue's content does not say: its age, its disk, its owner.
-func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err error) {
+func gather(f *health.Facts, s cmdline.Store, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
 	if f.Made, err = s.Made(); err != nil {
 		return err
@@ -127,7 +126,7 @@ func gather(f *health.Facts, s *spool.Spool, dir string, reserve int64) (err err
 }
 
 // examine checks the chain first: with a broken log nothing else may be readable.
-func examine(s *spool.Spool, f *health.Facts) (list []health.Finding, err error) {
+func examine(s cmdline.Store, f *health.Facts) (list []health.Finding, err error) {
 	report, err := s.VerifyChain()
 	if errors.Is(err, journal.ErrBroken) {
 		report.Findings, err = append(report.Findings, err.Error()), nil

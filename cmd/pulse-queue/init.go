@@ -48,7 +48,7 @@ func initQueue(c *cli.Context) error {
 		cmdline.Warn(c,
 			"a queue with more in it was here before: nothing starts until pulse-queue release --restored")
 	}
-	if c.Bool("unsafe") && !s.Unsafe {
+	if c.Bool("unsafe") && !s.TakesUnsafe() {
 		return fault.Usagef("name a new directory", "--unsafe: %s is a queue already, and not for trials", dir)
 	}
 	if err := access.Durable(dir); err != nil {

@@ -9,7 +9,6 @@ import (
 	"pulse/lib/desk"
 	"pulse/lib/fault"
 	"pulse/lib/queue"
-	"pulse/lib/spool"
 	"pulse/lib/task"
 )
 
@@ -58,7 +57,7 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 
 // pruneState prunes the tasks of a state, some in each Update, so that other commands get
 // the lock in between.
-func pruneState(c *cli.Context, s *spool.Spool, st task.State, limit time.Duration, now time.Time) (total int, err error) {
+func pruneState(c *cli.Context, s cmdline.Store, st task.State, limit time.Duration, now time.Time) (total int, err error) {
 	lists, err := s.List([]task.State{st}, nil)
 	if err != nil {
 		return 0, err

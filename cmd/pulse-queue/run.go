@@ -23,7 +23,7 @@ import (
 // shift is one invocation of run.
 type shift struct {
 	c      *cli.Context
-	store  *spool.Spool
+	store  cmdline.Store
 	policy *policy.Policy
 	run    queue.Run
 	locks  runner.Dir
@@ -99,7 +99,7 @@ func newShift(c *cli.Context) (*shift, error) {
 		sh.store.Close()
 		return nil, err
 	}
-	sh.store.Committed = sh.notice.hear
+	sh.store.OnCommit(sh.notice.hear)
 	return sh, nil
 }
 
@@ -187,8 +187,8 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 		last.Proposals = sh.proposals(end.Stdout)
 	}
 	var line audit.Line
-	err := spool.ErrLocked
-	for errors.Is(err, spool.ErrLocked) {
+	err := queue.ErrLocked
+	for errors.Is(err, queue.ErrLocked) {
 		err = queue.Update(sh.store, func(tx *queue.Tx) (err error) {
 			line, err = queue.Finish(tx, claim, last, &sh.policy.Limits, time.Now())
 			return err

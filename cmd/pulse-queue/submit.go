@@ -46,7 +46,7 @@ func submit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	batch := queue.NewBatch(s, s.Unsafe, p.Limits.PendingPerSender, time.Now)
+	batch := queue.NewBatch(s, s.TakesUnsafe(), p.Limits.PendingPerSender, time.Now)
 	batch.NotBefore = at
 	if err := batch.Put(rec); err != nil {
 		return err

@@ -8,13 +8,16 @@ import (
 	"os/user"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/access"
+	"pulse/lib/audit"
 	"pulse/lib/escape"
 	"pulse/lib/fault"
 	"pulse/lib/policy"
+	"pulse/lib/queue"
 	"pulse/lib/seen"
 	"pulse/lib/spool"
 )
@@ -38,9 +41,28 @@ func QueueDir(c *cli.Context) (string, error) {
 	return dir, nil
 }
 
+// Store is an open queue, as commands use it.
+type Store interface {
+	queue.Store
+	History(fn func(audit.Line) (more bool)) error // newest first, for what may read for long
+	Verify(head string) (*queue.Report, error)
+	VerifyChain() (*queue.Report, error)
+
+	TakesUnsafe() bool             // it was made with init --unsafe
+	OnCommit(fn func(*audit.Line)) // fn is told what this command changed, once it is durable
+	Interrupt(done <-chan struct{})
+	Close()
+
+	Dir() *access.Dir          // who may use it, and where it lies
+	Made() (time.Time, error)  // when it was made
+	Writable() error           // nil, except for a snapshot
+	Snapshot(dir string) error // makes one
+	Forgetful() error          // why a queue that was restored from a copy would not be noticed, or nil
+}
+
 // Queue opens the queue that --queue or PULSE_QUEUE names, which must exist. A signal ends
 // a wait for the queue's lock. Call it before Confine.
-func Queue(c *cli.Context) (*spool.Spool, error) {
+func Queue(c *cli.Context) (Store, error) {
 	dir, err := QueueDir(c)
 	if err != nil {
 		return nil, err

@@ -23,14 +23,13 @@ import (
 	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/screen"
-	"pulse/lib/spool"
 	"pulse/lib/tty"
 	"pulse/lib/workspace"
 )
 
 // Desk is where a person answers: a queue, a terminal, and the policy that applies.
 type Desk struct {
-	Queue    *spool.Spool
+	Queue    cmdline.Store
 	Terminal *tty.Terminal
 	Policy   *policy.Policy
 	Level    approval.Level // what is proven of the person, without a key

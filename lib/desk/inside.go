@@ -13,7 +13,7 @@ import (
 
 // QueueOutside opens the queue as cmdline.Queue does, but not inside a run: a worker
 // proposes, and others decide what becomes of it.
-func QueueOutside(c *cli.Context) (*spool.Spool, error) {
+func QueueOutside(c *cli.Context) (cmdline.Store, error) {
 	dir, err := cmdline.QueueDir(c)
 	if err == nil {
 		err = refuseInside(dir)

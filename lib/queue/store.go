@@ -26,6 +26,7 @@ var (
 	ErrUnknown  = errors.New("no such task")
 	ErrConflict = errors.New("somebody else was faster")
 	ErrCorrupt  = errors.New("the task file can't be read")
+	ErrLocked   = errors.New("the queue was locked by another command")
 )
 
 // Store keeps a log and what its lines changed (Changes). It promises:

@@ -99,11 +99,11 @@ func (s *Spool) stage(files []disk.File) error {
 	return s.disk.SyncDir(tmpDir)
 }
 
-// tell tells Committed, if anything listens there, what was committed.
+// tell tells what was committed.
 func (s *Spool) tell(lines []audit.Line) {
 	for i := range lines {
-		if s.Committed != nil {
-			s.Committed(&lines[i])
+		if s.committed != nil {
+			s.committed(&lines[i])
 		}
 	}
 }

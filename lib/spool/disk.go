@@ -8,6 +8,7 @@ import (
 	"pulse/lib/access"
 	"pulse/lib/disk"
 	"pulse/lib/fault"
+	"pulse/lib/queue"
 )
 
 var diskOptions = access.Options(tmpDir, most)
@@ -47,9 +48,6 @@ func writeSynced(d disk.Disk, name string, b []byte) error {
 // LockTimeout is how long a command waits for another one's transition.
 const LockTimeout = 60 * time.Second
 
-// ErrLocked is the error of a lock that somebody else kept for LockTimeout.
-var ErrLocked = errors.New("the queue was locked by another command")
-
 // flock is the lock of a queue: it is taken for a transition, and never by a reader.
 type flock struct{ *disk.Lock }
 
@@ -63,7 +61,7 @@ func (l flock) take() (unlock func(), err error) {
 func (l flock) try() (unlock func(), err error) {
 	unlock, err = l.Try()
 	if errors.Is(err, disk.ErrLocked) {
-		err = ErrLocked
+		err = queue.ErrLocked
 	}
 	return unlock, err
 }
@@ -77,5 +75,5 @@ func tooLong(err error) error {
 }
 
 func errTooLong() error {
-	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock", "%w for %s", ErrLocked, LockTimeout)
+	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock", "%w for %s", queue.ErrLocked, LockTimeout)
 }

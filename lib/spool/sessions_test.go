@@ -170,7 +170,7 @@ func TestUsesAreNoRefusals(t *testing.T) {
 func TestCommittedIsTold(t *testing.T) {
 	s := made(t)
 	var told []string
-	s.Committed = func(l *audit.Line) { told = append(told, string(l.Event)+" "+string(l.To)) }
+	s.OnCommit(func(l *audit.Line) { told = append(told, string(l.Event)+" "+string(l.To)) })
 	do(t, s, add(mails(1, 2)...), add(mails(1, 2)...), add(effect(1)))
 	failed := queue.Update(s, func(tx *queue.Tx) error {
 		if err := tx.Log(audit.Line{Time: epoch, Event: audit.Held}); err != nil {

@@ -81,10 +81,6 @@ var plan = access.Layout{
 
 // Spool is an open queue. One process may use one Spool from one goroutine.
 type Spool struct {
-	Unsafe bool // made with init --unsafe
-
-	Committed func(*audit.Line) // is told what this Spool changed, once it is durable; may be nil
-
 	dir    string
 	access *access.Dir // nil: it is in memory
 	disk   disk.Disk
@@ -93,7 +89,10 @@ type Spool struct {
 
 	memory memory // of what was committed, outside the queue
 
+	unsafe   bool // made with init --unsafe
 	snapshot bool // a copy of a queue, which is only read
+
+	committed func(*audit.Line) // is told what this Spool changed, once it is durable; may be nil
 
 	done <-chan struct{} // closed: nobody wants to wait any more
 
@@ -105,7 +104,7 @@ type Spool struct {
 // it back.
 type locker interface {
 	take() (unlock func(), err error)
-	try() (unlock func(), err error) // ErrLocked where another command has it
+	try() (unlock func(), err error) // queue.ErrLocked where another command has it
 }
 
 // Open opens a queue.
@@ -162,7 +161,7 @@ func open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	_, err = d.Stat(unsafeFile)
-	s := &Spool{Unsafe: err == nil, dir: dir, access: access.Of(d, dir, &plan), disk: d, lock: lockOf(d)}
+	s := &Spool{unsafe: err == nil, dir: dir, access: access.Of(d, dir, &plan), disk: d, lock: lockOf(d)}
 	s.log = begin(d)
 	return s, nil
 }
@@ -174,6 +173,12 @@ func (s *Spool) Interrupt(done <-chan struct{}) {
 		l.Done = done
 	}
 }
+
+// TakesUnsafe reports whether the queue was made with init --unsafe.
+func (s *Spool) TakesUnsafe() bool { return s.unsafe }
+
+// OnCommit makes the Spool tell fn what it changed, line by line, once that is durable.
+func (s *Spool) OnCommit(fn func(*audit.Line)) { s.committed = fn }
 
 // Dir returns the directory of the queue: who may use it, and where it lies.
 func (s *Spool) Dir() *access.Dir { return s.access }

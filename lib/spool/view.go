@@ -96,7 +96,7 @@ func (s *Spool) settle() error {
 			unlock()
 			return err
 		}
-		if !errors.Is(err, ErrLocked) {
+		if !errors.Is(err, queue.ErrLocked) {
 			return err
 		}
 		if time.Now().After(end) {
