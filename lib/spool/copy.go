@@ -213,8 +213,8 @@ func sealLog(root string) error {
 	return err
 }
 
-// link links a file of the queue for copyLinked. Of somebody else's queue root links
-// nothing: what he can't read himself, he could have moved there to be copied.
+// link links a file of the queue for copyLinked. Root links nothing of another account's
+// queue: that account could have moved a file there that it can't read itself.
 func (s *Spool) link(root, dir, name string) error {
 	d, ok := s.disk.(*disk.Dir)
 	if !ok || d.UID != os.Geteuid() && os.Geteuid() == 0 {
@@ -246,7 +246,8 @@ func copyLinked(root string) error {
 	return os.RemoveAll(linked)
 }
 
-// copyTask is copyFile, but for what is no file: verify finds that in the queue.
+// copyTask is copyFile, except that it passes over what is not a file: verify finds that in
+// the queue.
 func copyTask(from disk.Disk, root, name string, buf []byte) error {
 	if err := copyFile(from, root, name, buf); err != nil && !notFile(err) {
 		return err
