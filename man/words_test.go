@@ -2,6 +2,7 @@ package man
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,13 +77,15 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "health").constants(t, ofType("Code"))
 		}},
 		{"pulse-queue.5", "queue files", func(t *testing.T) []string {
-			return load(t, "spool").constants(t, suffixed("File"))
+			return append(load(t, "spool").constants(t, suffixed("File")), load(t, "access").constants(t, suffixed("File"))...)
 		}},
 		{"pulse-queue.5", "queue directories", func(t *testing.T) []string {
-			return load(t, "spool").constants(t, suffixed("Dir"))
+			shelves := load(t, "queue").constants(t, ofType("Shelf"))
+			shelves = slices.DeleteFunc(shelves, func(s string) bool { return s == "hold" || s == "spent" }) // files elsewhere
+			return slices.Concat(shelves, load(t, "spool").constants(t, suffixed("Dir")), load(t, "journal").constants(t, suffixed("Dir")))
 		}},
 		{"pulse-queue.5", "checkpoint members", func(t *testing.T) []string {
-			return load(t, "spool").written(t, "log.bytes")
+			return load(t, "spool").written(t, "progress.bytes")
 		}},
 		{"pulse-queue.5", "task states", func(*testing.T) []string { return words(task.States) }},
 		{"pulse-queue.5", "task events", func(t *testing.T) []string {

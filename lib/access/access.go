@@ -14,8 +14,8 @@ import (
 	"pulse/lib/disk"
 )
 
-// Format is the file that makes a directory a queue; it is made last.
-const Format = "format"
+// FormatFile is the file that makes a directory a queue; it is made last.
+const FormatFile = "format"
 
 // Layout is what lies in the directory of a queue, whose files package spool knows.
 type Layout struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // layout is that of a small queue.
-var layout = Layout{Dirs: append([]string{"tmp"}, answers...), Tmp: "tmp", Lock: "lock", Network: "network", Files: []string{Format}}
+var layout = Layout{Dirs: append([]string{"tmp"}, answers...), Tmp: "tmp", Lock: "lock", Network: "network", Files: []string{FormatFile}}
 
 // mine are the groups of a queue whose approvers are this process's own group.
 func mine() Groups { return Groups{Approvers: Group{"mine", os.Getegid()}} }
@@ -31,7 +31,7 @@ func made(t *testing.T, g Groups) *Dir {
 	}
 	err = errors.Join(err, os.WriteFile(filepath.Join(dir, layout.Lock), nil, 0o600), opened(t, dir).Admit(&g))
 	if err == nil {
-		err = opened(t, dir).disk.WriteAt(Format, 0, []byte("1")) // shared, as Admit left it
+		err = opened(t, dir).disk.WriteAt(FormatFile, 0, []byte("1")) // shared, as Admit left it
 	}
 	if err != nil {
 		t.Fatal(err)

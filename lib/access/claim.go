@@ -26,7 +26,7 @@ func Claim(dir string, l *Layout, network bool, g *Groups) (made bool, err error
 	if err := mkdir(dir); err != nil {
 		return false, err
 	}
-	_, err = os.Stat(filepath.Join(dir, Format))
+	_, err = os.Stat(filepath.Join(dir, FormatFile))
 	if made = err == nil; !made {
 		if err := onlyOurs(dir, l); err != nil {
 			return false, err
@@ -75,7 +75,7 @@ func onlyOurs(dir string, l *Layout) error {
 	if err != nil {
 		return err
 	}
-	ours := slices.Concat(l.Dirs, l.First, []string{l.Lock, l.Network, Format, groupsFile})
+	ours := slices.Concat(l.Dirs, l.First, []string{l.Lock, l.Network, FormatFile, groupsFile})
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {
 			return fault.Usagef("name a directory that does not exist yet", "%s: not a queue and not empty: it holds %s", dir, e.Name())
@@ -124,7 +124,7 @@ func Refill(dir string, l *Layout, g *Groups) error {
 			continue
 		}
 		if err == nil && g.Approvers.Name != "" {
-			err = give(path, g.Approvers.ID, sharedDir)
+			err = give(path, g.Approvers.ID, sharedDirMode)
 		}
 		if err != nil {
 			return err

@@ -13,15 +13,15 @@ import (
 
 // The modes in a queue that has approvers.
 const (
-	sharedDir  = fs.ModeSetgid | 0o770
-	sharedFile = 0o660
-	ownedFile  = 0o640 // of a file that holds what one account says, and no other can change
+	sharedDirMode = fs.ModeSetgid | 0o770
+	sharedMode    = 0o660
+	ownedMode     = 0o640 // of a file that holds what one account says, and no other can change
 )
 
 // Options returns how a queue uses its directory: a queue that has approvers is one that
 // their group may write.
 func Options(tmp string, most func(name string) int64) disk.Options {
-	return disk.Options{Tmp: tmp, Most: most, Shared: sharedFile, Owned: ownedFile}
+	return disk.Options{Tmp: tmp, Most: most, Shared: sharedMode, Owned: ownedMode}
 }
 
 // Admit leaves the marker in a queue that is being made, and then lets the approvers in.
@@ -37,14 +37,14 @@ func (d *Dir) Admit(g *Groups) error {
 		return nil
 	}
 	gid := g.Approvers.ID
-	if err := give(filepath.Join(d.path, groupsFile), gid, ownedFile); err != nil {
+	if err := give(filepath.Join(d.path, groupsFile), gid, ownedMode); err != nil {
 		return err
 	}
-	if err := give(filepath.Join(d.path, d.layout.Lock), gid, sharedFile); err != nil {
+	if err := give(filepath.Join(d.path, d.layout.Lock), gid, sharedMode); err != nil {
 		return err
 	}
 	for _, name := range append(d.layout.Dirs[:len(d.layout.Dirs):len(d.layout.Dirs)], "") {
-		if err := give(filepath.Join(d.path, name), gid, sharedDir); err != nil {
+		if err := give(filepath.Join(d.path, name), gid, sharedDirMode); err != nil {
 			return err
 		}
 	}
@@ -121,9 +121,9 @@ func (d *Dir) mode(name string, g *Groups) (string, error) {
 func wanted(shared, dir bool) fs.FileMode {
 	switch {
 	case shared && dir:
-		return sharedDir
+		return sharedDirMode
 	case shared:
-		return sharedFile
+		return sharedMode
 	case dir:
 		return 0o700
 	}

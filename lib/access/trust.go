@@ -31,8 +31,8 @@ func There(dir string) error {
 	case err != nil:
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, Format)); errors.Is(err, fs.ErrNotExist) {
-		return fault.Usagef(hint, "%s: not a queue: it has no file %s", dir, Format)
+	if _, err := os.Stat(filepath.Join(dir, FormatFile)); errors.Is(err, fs.ErrNotExist) {
+		return fault.Usagef(hint, "%s: not a queue: it has no file %s", dir, FormatFile)
 	}
 	return nil // or it is another account's, as Trust says
 }

@@ -39,7 +39,7 @@ import (
 // The files and directories of a queue besides the shelves of package queue, and
 // besides agendaFile and startsFile, which stand where they are kept.
 const (
-	formatFile     = access.Format
+	formatFile     = access.FormatFile
 	unsafeFile     = "unsafe"
 	holdFile       = "hold"
 	lockFile       = "lock"
