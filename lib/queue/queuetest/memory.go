@@ -1,6 +1,8 @@
 // Package queuetest holds what every store of package queue must pass, and a store in
-// memory: the life of a queue with everything in it (Life), the story that a store
-// tells of it (Dump), and Check, which interrupts that life in each of its steps.
+// memory. A store passes if it says of Life, a life of a queue with everything in it, what
+// Memory says (Same); if that life may be interrupted at every step, and the power cut, and
+// nothing is lost, torn or done twice (Everywhere, Randomly); and if many commands may work
+// on it at once (Storm).
 //
 // Invariant: Memory is the simplest store that keeps the promises of queue.Store. It
 // holds nothing but the log and what queue.Changes makes of it, so that a store which
