@@ -139,3 +139,15 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryActionHasWords: a person is told in words what an action means, whichever it
+// is; one without words would be an empty line on the screen.
+func TestEveryActionHasWords(t *testing.T) {
+	for _, a := range terms.Actions {
+		for _, kind := range []task.Kind{task.Ask, task.Effect} {
+			if meaning(a, kind) == "" {
+				t.Errorf("%s of an %s has no words", a, kind)
+			}
+		}
+	}
+}
