@@ -42,7 +42,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
 	"golang.org/x/text":               {"lib/message"},
 	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/access", "lib/cmdline", "lib/desk", "lib/disk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/spool", "lib/tty", "lib/workspace"},
+	"golang.org/x/sys":                {"lib/access", "lib/cmdline", "lib/desk", "lib/disk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/snapshot", "lib/spool", "lib/tty", "lib/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},
@@ -125,6 +125,16 @@ func TestAccessKnowsNoTasks(t *testing.T) {
 	for _, name := range []string{"spool", "queue", "task", "audit"} {
 		if slices.Contains(imports(t)["lib/access"], "pulse/lib/"+name) {
 			t.Errorf("lib/access imports lib/%s", name)
+		}
+	}
+}
+
+// TestSnapshotKnowsNoStore: how a queue that moves is copied does not depend on what is in
+// it, nor on how it is kept. The store imports it.
+func TestSnapshotKnowsNoStore(t *testing.T) {
+	for _, name := range []string{"spool", "queue", "task"} {
+		if slices.Contains(imports(t)["lib/snapshot"], "pulse/lib/"+name) {
+			t.Errorf("lib/snapshot imports lib/%s", name)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/access"
 	"pulse/lib/disk"
+	"pulse/lib/snapshot"
 )
 
 // Options are what a queue is made for.
@@ -33,7 +34,7 @@ func Create(dir string, opt Options) error {
 	if err != nil {
 		return err
 	}
-	if made && !isSnapshot(dir) {
+	if made && !snapshot.Is(dir) {
 		return access.Refill(dir, &plan, &opt.Groups)
 	}
 	if made {

@@ -16,6 +16,9 @@ import (
 	"pulse/lib/task"
 )
 
+// chunk is how much of the log is read at a time.
+const chunk = 256 << 10
+
 // lived is a queue with a history over three months.
 func lived(t *testing.T) *Spool {
 	t.Helper()

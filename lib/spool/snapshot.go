@@ -2,30 +2,15 @@ package spool
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
-	"pulse/lib/access"
+	"pulse/lib/audit"
 	"pulse/lib/disk"
 	"pulse/lib/fault"
+	"pulse/lib/journal"
 	"pulse/lib/queue"
-	"pulse/lib/safefile"
-)
-
-// snapshotFile marks a directory as a copy of a queue, which nobody changes.
-const snapshotFile = "snapshot"
-
-// snapshotMark is the content of the file of that name.
-const snapshotMark = "pulse-snapshot 1\n"
-
-// The modes of a snapshot: for its group to read, and for nobody to write. Setgid,
-// a directory hands the group of its parent on.
-const (
-	snapshotDirMode  = fs.ModeSetgid | 0o550
-	snapshotFileMode = fs.FileMode(0o440)
+	"pulse/lib/snapshot"
+	"pulse/lib/task"
 )
 
 // Writable returns nil unless this is a snapshot.
@@ -45,136 +30,82 @@ func (s *Spool) whole(behind bool) error {
 	return fault.Failedf("make it anew: pulse-queue snapshot "+s.dir, "%s: the snapshot was changed, or made by an older pulse: log and checkpoint don't agree", s.dir)
 }
 
-// isSnapshot reports whether dir is one. That decides what is refused and what may
-// be replaced, never whom to believe.
-func isSnapshot(dir string) bool {
-	info, err := os.Lstat(filepath.Join(dir, snapshotFile))
-	if err != nil || !info.Mode().IsRegular() {
-		return false
+// onlyRead makes s a snapshot. It does not change, but it may be replaced, and then be
+// removed unless its readers pin it.
+func (s *Spool) onlyRead() error {
+	if d, ok := s.disk.(*disk.Dir); ok {
+		if err := d.Pin(LockTimeout); err != nil {
+			return tooLong(err)
+		}
+		if _, err := d.Stat(snapshot.Marker); err != nil {
+			return fault.Temporaryf("run it again", "the snapshot was replaced meanwhile")
+		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, snapshotFile))
-	return err == nil && string(b) == snapshotMark
+	s.snapshot = true
+	return nil
 }
 
 // Snapshot copies the queue to dir, as it is at one moment. What stands at dir is replaced
 // in one step, and only if it is an earlier snapshot. On an error dir is as it was.
 func (s *Spool) Snapshot(dir string) error {
-	parent, base, err := s.apart(dir)
-	if err != nil {
-		return err
+	q := snapshot.Queue{Path: s.dir, Access: s.access, Disk: s.disk, Layout: &copied, Source: source{s}, Wait: LockTimeout}
+	err := q.CopyTo(dir)
+	if path := (*fs.PathError)(nil); errors.Is(err, disk.ErrLocked) && errors.As(err, &path) {
+		return &fs.PathError{Op: path.Op, Path: path.Path, Err: errTooLong()}
 	}
-	if err := replaceable(dir); err != nil {
-		return err
-	}
-	groups, err := s.access.Groups()
-	if err != nil {
-		return err
-	}
-	tmp, err := disk.NewReplacement(parent, "."+base+".snapshot-", LockTimeout)
-	if errors.Is(err, disk.ErrLocked) {
-		err = &fs.PathError{Op: "lock", Path: parent, Err: errTooLong()}
-	}
-	if err != nil {
-		return err
-	}
-	defer tmp.Remove()
-	if err := hand(tmp, groups.Workers); err != nil {
-		return err
-	}
-	if err = s.collect(tmp.Path); err == nil {
-		err = copyLinked(tmp.Path)
-	}
-	if err == nil {
-		err = tmp.Seal(snapshotDirMode)
-	}
-	if err == nil {
-		err = tmp.Swap(filepath.Join(parent, base), replaceable)
-	}
-	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
-	}
-	return nil
+	return err
 }
 
-// hand makes all that will lie in a snapshot its readers'.
-func hand(tmp *disk.Replacement, g access.Group) error {
-	if g.Name == "" {
+// copied is what a snapshot has. It has no approvals, grants, sessions, positions, locks
+// and workers: nothing that lets anybody do anything.
+var copied = snapshot.Layout{
+	Files: []string{formatFile, unsafeFile, networkFile, holdFile, checkpointFile, agendaFile, startsFile},
+	Dirs:  append([]string{metaDir, resultDir}, stateDirs()...),
+	Grown: []string{prunedDir},
+	Of:    copiedOf,
+	Fits:  copiedFits,
+}
+
+// copiedOf returns the files in a snapshot that change when a task moves.
+func copiedOf(id string) []string {
+	names := []string{fileOf(queue.Meta, id), fileOf(queue.Results, id), fileOf(queue.Pruned, id)}
+	for _, st := range task.States {
+		names = append(names, taskFile(st, id))
+	}
+	return names
+}
+
+// copiedFits bounds the files of a snapshot as the queue's, except those that grow
+// with every task.
+func copiedFits(name string, size int64) error {
+	if parentOf(name) == prunedDir || name == agendaFile {
 		return nil
 	}
-	if err := tmp.HandTo(g.ID); err != nil {
-		return fault.Usagef("usermod -aG "+g.Name+" USER, and log in again (or run this as the queue's owner)", "the snapshot is for the group %s: %w", g.Name, err)
-	}
-	return nil
+	return diskOptions.Fits(name, size)
 }
 
-// collect fills an empty directory with the queue as it is at one moment. Nobody waits
-// for more than the last step, which has little left to do.
-func (s *Spool) collect(root string) error {
-	if err := s.settle(); err != nil {
-		return err
-	}
-	from := s.at()
-	if err := s.gather(root); err != nil {
-		return err
-	}
-	if err := s.settle(); err != nil {
-		return err
-	}
-	now := s.at()
-	if err := s.follow(root, from); err != nil {
-		return err
-	}
-	if err := s.View(func(queue.View) error { return s.follow(root, now) }); err != nil {
-		return err
-	}
-	return sealLog(root)
+// source is the queue as package snapshot sees it.
+type source struct{ s *Spool }
+
+// Settle implements snapshot.Source.
+func (c source) Settle() (journal.Mark, error) {
+	err := c.s.settle()
+	return c.s.log.Mark, err
 }
 
-// apart returns the parent of dir, without symbolic links, and its last part. Queue
-// and snapshot must not lie in each other.
-func (s *Spool) apart(dir string) (parent, base string, err error) {
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return "", "", err
-	}
-	own, err := filepath.Abs(s.dir)
-	if err == nil {
-		own, err = filepath.EvalSymlinks(own)
-	}
-	if err != nil {
-		return "", "", err
-	}
-	parent, err = filepath.EvalSymlinks(filepath.Dir(dir))
-	if err != nil {
-		return "", "", fault.Usagef("mkdir "+filepath.Dir(dir), "snapshot: %w", err)
-	}
-	if err := safefile.Directory(parent); err != nil {
-		return "", "", fault.Usagef("chmod go-w "+parent, "snapshot: %w", err)
-	}
-	base = filepath.Base(dir)
-	if there := filepath.Join(parent, base); within(there, own) || within(own, there) {
-		return "", "", fault.Usagef("pulse-queue snapshot "+own+"-snapshot", "snapshot: %s and the queue lie in each other", dir)
-	}
-	return parent, base, nil
-}
-
-// within reports whether path is dir or lies in it.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-}
-
-// replaceable fails if something else than an earlier snapshot stands at dir.
-func replaceable(dir string) error {
-	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+// Moved implements snapshot.Source.
+func (c source) Moved(from, to journal.Mark) (tasks map[string]bool, err error) {
+	tasks = map[string]bool{}
+	err = c.s.between(mark{Mark: from}, mark{Mark: to}, func(l *audit.Line) error {
+		if l.Moves() {
+			tasks[l.Task] = true
+		}
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() || !isSnapshot(dir) {
-		return fault.Usagef("name a directory that does not exist yet, or an earlier snapshot", "%s: it is no snapshot, and is not replaced", dir)
-	}
-	return nil
+	})
+	return tasks, err
+}
+
+// Still implements snapshot.Source.
+func (c source) Still(fn func(end journal.Mark) error) error {
+	return c.s.View(func(queue.View) error { return fn(c.s.log.Mark) })
 }

@@ -33,6 +33,7 @@ import (
 	"pulse/lib/fault"
 	"pulse/lib/journal"
 	"pulse/lib/queue"
+	"pulse/lib/snapshot"
 	"pulse/lib/task"
 )
 
@@ -65,11 +66,14 @@ const (
 const format = "pulse-queue 1\n"
 
 func directories() []string {
-	list := []string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, workersDir}
-	for _, s := range task.States {
-		list = append(list, string(s))
+	return append([]string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, workersDir}, stateDirs()...)
+}
+
+func stateDirs() (dirs []string) {
+	for _, st := range task.States {
+		dirs = append(dirs, string(st))
 	}
-	return list
+	return dirs
 }
 
 // plan is what package access has to know of a queue.
@@ -112,8 +116,8 @@ func Open(dir string) (*Spool, error) {
 	if err := access.There(dir); err != nil {
 		return nil, err
 	}
-	look, snapshot := access.Trust, isSnapshot(dir)
-	if snapshot {
+	look, isCopy := access.Trust, snapshot.Is(dir)
+	if isCopy {
 		look = access.TrustSnapshot
 	}
 	if err := look(dir); err != nil {
@@ -123,11 +127,11 @@ func Open(dir string) (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(snapshot); err != nil {
+	if err := s.check(isCopy); err != nil {
 		s.Close()
 		return nil, err
 	}
-	if snapshot {
+	if isCopy {
 		if err := s.onlyRead(); err != nil {
 			s.Close()
 			return nil, err
@@ -138,9 +142,9 @@ func Open(dir string) (*Spool, error) {
 
 // check fails if what was opened is not a queue of this format, or can't be trusted. It may
 // be another one than the one looked at by its path.
-func (s *Spool) check(snapshot bool) error {
+func (s *Spool) check(isCopy bool) error {
 	dir := s.dir
-	if !snapshot {
+	if !isCopy {
 		if err := s.access.Trust(); err != nil {
 			return err
 		}
