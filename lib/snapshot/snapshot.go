@@ -47,7 +47,8 @@ type Source interface {
 	// Settle waits until no transition is under way, and returns where the log ends.
 	Settle() (journal.Mark, error)
 
-	// Moved returns the tasks that moved between two places in the log.
+	// Moved returns the tasks that moved between two places in the log. Layout.Of makes
+	// names of them, so they must be ids.
 	Moved(from, to journal.Mark) (tasks map[string]bool, err error)
 
 	// Still runs fn, which is told where the log ends. It runs fn again if something

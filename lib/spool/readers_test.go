@@ -1,7 +1,9 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -218,3 +220,31 @@ func TestVerifyOfAQueueThatMoves(t *testing.T) {
 var held = update("hold", func(tx *queue.Tx, now time.Time) error {
 	return tx.Log(audit.Line{Time: now, Event: audit.Held, By: "me"})
 })
+
+// TestSnapshotOfAForgedLine: a line that names no task leads out of no directory.
+func TestSnapshotOfAForgedLine(t *testing.T) {
+	for _, id := range []string{"../../victim", "x", ".."} {
+		s := original(t)
+		do(t, s, add(mails(1, 2)...))
+		victim := filepath.Join(filepath.Dir(s.dir), "victim.json")
+		write(t, victim, "mine\n")
+		s.disk = &interrupted{Disk: s.disk, at: metaDir, fn: func() {
+			forger := opened(t, s.dir)
+			forger.log = begin(forger.disk)
+			if err := forger.log.load(); err != nil {
+				t.Fatal(err)
+			}
+			line := audit.Line{Time: epoch, Event: task.Started, Task: id, From: task.Scheduled, To: task.Running}
+			if err := errors.Join(forger.log.Append([]audit.Line{line}), forger.log.checkpoint()); err != nil {
+				t.Fatal(err)
+			}
+		}}
+		s.log = begin(s.disk)
+		if err := s.Snapshot(s.dir + "-copy"); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if b, err := os.ReadFile(victim); string(b) != "mine\n" {
+			t.Errorf("%s: %q, %v", id, b, err)
+		}
+	}
+}

@@ -93,11 +93,12 @@ func (c source) Settle() (journal.Mark, error) {
 	return c.s.log.Mark, err
 }
 
-// Moved implements snapshot.Source.
+// Moved implements snapshot.Source. A forged line may name anything, and what moved is
+// removed from the copy before it is copied again: its id must not lead out of there.
 func (c source) Moved(from, to journal.Mark) (tasks map[string]bool, err error) {
 	tasks = map[string]bool{}
 	err = c.s.between(mark{Mark: from}, mark{Mark: to}, func(l *audit.Line) error {
-		if l.Moves() {
+		if l.Moves() && task.ValidID(l.Task) {
 			tasks[l.Task] = true
 		}
 		return nil
