@@ -1,6 +1,6 @@
 // Package disk writes files durably, and locks them: what a store on flat files needs of a
-// file system, and no more. Package disktest has the same as a disk in memory that forgets
-// what was not synced.
+// file system, and no more. A file may be one of lines of one width (Lines). Package
+// disktest has the same as a disk in memory that forgets what was not synced.
 //
 // Invariant: nothing but the Sync methods makes anything durable, and a failed sync is
 // never tried again, because the kernel may have dropped the pages. Caveat: before Linux
@@ -98,5 +98,8 @@ func WriteSynced(d Disk, tmp, name string, b []byte) error {
 	if err := d.Rename(tmp, name); err != nil {
 		return err
 	}
-	return d.SyncDir(path.Dir("/" + name)[1:])
+	return d.SyncDir(parentOf(name))
 }
+
+// parentOf returns the directory of a file; "" is the disk's own.
+func parentOf(name string) string { return path.Dir("/" + name)[1:] }

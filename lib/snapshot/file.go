@@ -17,8 +17,9 @@ const chunk = 256 << 10
 // linkedName is where the files of a snapshot are until they are copied.
 const linkedName = "linked"
 
-// link links a file of the queue for copyLinked. Of somebody else's queue root links
-// nothing: what he can't read himself, he could have moved there to be copied.
+// link links a file of the queue for copyLinked. Root links nothing from the queue of
+// another account: that account may have moved a file there that it can't read itself, to
+// have it copied.
 func (c *copier) link(dir, name string) error {
 	d, ok := c.Disk.(*disk.Dir)
 	if !ok || d.UID != os.Geteuid() && os.Geteuid() == 0 {
@@ -48,8 +49,8 @@ func (c *copier) copyLinked() error {
 	return os.RemoveAll(linked)
 }
 
-// copyRegular is copyFile, but passes over what is no file: verify finds that in the
-// queue.
+// copyRegular is copyFile, but passes over what is not a regular file: verify finds that in
+// the queue.
 func (c *copier) copyRegular(from disk.Disk, name string) error {
 	if err := c.copyFile(from, name); err != nil && !disk.NotFile(err) {
 		return err
@@ -57,8 +58,8 @@ func (c *copier) copyRegular(from disk.Disk, name string) error {
 	return nil
 }
 
-// copyFile copies one file with its time, by which tasks are sorted. One that goes
-// meanwhile is fs.ErrNotExist, and nothing of it is left.
+// copyFile copies one file with its time, by which tasks are sorted. If the file goes
+// meanwhile, the error is fs.ErrNotExist, and nothing of it is left.
 func (c *copier) copyFile(from disk.Disk, name string) error {
 	st, err := from.Stat(name)
 	if err == nil {

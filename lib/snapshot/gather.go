@@ -17,8 +17,8 @@ import (
 func (l *Layout) dirs() []string { return slices.Concat(l.Dirs, l.Grown) }
 
 // gather fills an empty directory with most of what a snapshot has, the marker first:
-// whatever becomes of it, nobody may take it for a queue. Nobody waits for it: what
-// changes meanwhile, follow puts right. The many files, which are never written in
+// whatever becomes of it, nobody may take it for a queue. No command waits for it: follow
+// puts right what changes meanwhile. The many files, which are never written in
 // place, are only linked where they can be, and copied later.
 func (c *copier) gather() error {
 	path := filepath.Join(c.root, Marker)
@@ -61,8 +61,9 @@ func gone(err error) error {
 	return err
 }
 
-// follow brings the copy, which is of from or later, up to the queue as it is now, at
-// the end of its log. It may be done again, of the same moment or a later one.
+// follow brings the copy, which shows the queue as it was at from or later, up to what the
+// queue is now, when its log ends at end. It may be done again, for the same moment or a
+// later one.
 func (c *copier) follow(from, end journal.Mark) error {
 	moved, err := c.Source.Moved(from, end)
 	for id := range moved {

@@ -9,7 +9,7 @@ import (
 )
 
 // agenda is the index of the open tasks, in the order in which they were taken.
-var agenda = index{agendaFile, 128}
+var agenda = index(agendaFile, 128)
 
 const agendaFile = "agenda"
 
@@ -31,7 +31,7 @@ func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) e
 }
 
 func (v view) entries(want func(line []byte) bool, fn func(queue.Entry) (more bool, err error)) error {
-	return agenda.each(v.disk, func(off int64, line []byte) (bool, error) {
+	return agenda.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		if !want(line) {
 			return true, nil
 		}
@@ -130,7 +130,7 @@ func (s *Spool) entered(at map[string]int64, id string) (byte, error) {
 	if !ok {
 		return 0, nil
 	}
-	line, err := agenda.at(s.disk, off)
+	line, err := agenda.At(s.disk, off)
 	if line == nil || err != nil {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
 		}
 	}
 	if p := s.stopped; want[p.name] {
-		line, _ := agenda.at(s.disk, p.off)
+		line, _ := agenda.At(s.disk, p.off)
 		if e, ok := parseEntry(line); ok && e.ID == p.name {
 			at[p.name] = p.off
 			delete(want, p.name)
@@ -155,7 +155,7 @@ func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
 	if len(want) == 0 {
 		return at, nil
 	}
-	err := agenda.each(s.disk, func(off int64, line []byte) (bool, error) {
+	err := agenda.Each(s.disk, func(off int64, line []byte) (bool, error) {
 		if id := string(line[2:34]); line[0] != closed && want[id] {
 			at[id] = off
 			delete(want, id)
@@ -171,14 +171,14 @@ const slack = 1024
 // compact writes the agenda anew once most of it is closed.
 func (s *Spool) compact() (err error) {
 	open := int64(s.log.counts.Tasks[task.Scheduled] + s.log.counts.Tasks[task.Awaiting] + s.log.counts.Tasks[task.Running])
-	if all := s.log.agenda / int64(agenda.width); all-open <= max(slack, open) {
+	if all := s.log.agenda / int64(agenda.Width); all-open <= max(slack, open) {
 		return nil
 	}
 	s.stopped = place{}
 	if err := s.forget(); err != nil {
 		return err
 	}
-	s.log.agenda, err = agenda.rewrite(s.disk, func(line []byte) []byte {
+	s.log.agenda, err = agenda.Rewrite(s.disk, func(line []byte) []byte {
 		if _, ok := parseEntry(line); ok {
 			return line
 		}

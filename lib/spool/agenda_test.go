@@ -35,7 +35,7 @@ func FuzzEntry(f *testing.F) {
 			return
 		}
 		line := appendEntry(nil, &e)
-		if len(line) != agenda.width {
+		if len(line) != agenda.Width {
 			t.Fatalf("%d bytes: %q", len(line), line)
 		}
 		if again, ok := parseEntry(line); !ok || again != e {
@@ -52,7 +52,7 @@ func FuzzStart(f *testing.F) {
 	f.Add(appendStart(nil, &l))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		st, ok := parseStart(b)
-		if ok && (len(b) != starts.width || seconds(st.Time) != st.Time.Unix() || st.Kind != task.Ask && st.Kind != task.Effect) {
+		if ok && (len(b) != starts.Width || seconds(st.Time) != st.Time.Unix() || st.Kind != task.Ask && st.Kind != task.Effect) {
 			t.Fatalf("%q is %+v", b, st)
 		}
 	})
@@ -67,7 +67,7 @@ func TestEntryFits(t *testing.T) {
 		Change: task.Change{NotBefore: time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)},
 	}
 	e := queue.EntryOf(&l)
-	if line := appendEntry(nil, &e); len(line) != agenda.width || line[agenda.width-1] != '\n' {
+	if line := appendEntry(nil, &e); len(line) != agenda.Width || line[agenda.Width-1] != '\n' {
 		t.Errorf("%d bytes: %q", len(line), line)
 	}
 }
@@ -83,7 +83,7 @@ func TestActionOfAnyLength(t *testing.T) {
 		e := queue.EntryOf(&l)
 		line := appendEntry(nil, &e)
 		read, ok := parseEntry(line)
-		if !ok || len(line) != agenda.width || read.Sender != e.Sender || word.Valid() && read.Action != word {
+		if !ok || len(line) != agenda.Width || read.Sender != e.Sender || word.Valid() && read.Action != word {
 			t.Errorf("%s: %q is %+v", word, line, read)
 		}
 		for _, other := range words {
@@ -197,7 +197,7 @@ func TestAgendaIsCompacted(t *testing.T) {
 	if len(open) != rounds*5 {
 		t.Fatalf("%d are open", len(open))
 	}
-	if most := int64(slack+len(open)+400) * int64(agenda.width); info.Size() > most {
+	if most := int64(slack+len(open)+400) * int64(agenda.Width); info.Size() > most {
 		t.Errorf("the agenda has %d bytes, want at most %d", info.Size(), most)
 	}
 	if !slices.IsSortedFunc(open, func(a, b queue.Entry) int { return a.Since.Compare(b.Since) }) {
@@ -210,7 +210,7 @@ func TestAgendaIsCompacted(t *testing.T) {
 func TestListOfALongAgenda(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 2)...))
-	if err := os.Truncate(filepath.Join(s.dir, agendaFile), 50_000*int64(agenda.width)); err != nil {
+	if err := os.Truncate(filepath.Join(s.dir, agendaFile), 50_000*int64(agenda.Width)); err != nil {
 		t.Fatal(err)
 	}
 	lists, err := s.List([]task.State{task.Scheduled}, every)
@@ -248,10 +248,10 @@ func TestStartsAreTrimmed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	started(startsKept/starts.width, epoch)
+	started(startsKept/starts.Width, epoch)
 	started(1, epoch.Add(queue.Window))
 	started(1, epoch.Add(queue.Window+time.Second))
-	if want := int64(2 * starts.width); s.log.starts != want {
+	if want := int64(2 * starts.Width); s.log.starts != want {
 		t.Errorf("%d bytes are left, want %d", s.log.starts, want)
 	}
 	started(1, epoch.Add(1000*time.Hour))
@@ -332,8 +332,8 @@ func TestWidths(t *testing.T) {
 		width int
 		line  []byte
 	}{
-		agendaFile: {agenda.width, appendEntry(nil, &e)}, startsFile: {starts.width, appendStart(nil, &l)},
-		prunedDir: {shardOf("").width, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(progress).bytes()},
+		agendaFile: {agenda.Width, appendEntry(nil, &e)}, startsFile: {starts.Width, appendStart(nil, &l)},
+		prunedDir: {shardOf("").Width, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(progress).bytes()},
 	} {
 		if disktest.Sector%c.width != 0 || len(c.line) != c.width {
 			t.Errorf("%s: a line of %d bytes, and the width is %d", name, len(c.line), c.width)

@@ -99,7 +99,7 @@ func (l *progress) loadCheckpoint(segments []string) error {
 	if err == nil {
 		err = rec.Value().Each(l.field)
 	}
-	if err != nil || l.layout != layout || l.Size < 0 || l.agenda < 0 || l.agenda%int64(agenda.width) != 0 || l.starts < 0 || l.starts%int64(starts.width) != 0 {
+	if err != nil || l.layout != layout || l.Size < 0 || l.agenda < 0 || l.agenda%int64(agenda.Width) != 0 || l.starts < 0 || l.starts%int64(starts.Width) != 0 {
 		return errNone
 	}
 	if !summed(b) {

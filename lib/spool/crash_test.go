@@ -177,7 +177,7 @@ func TestCrashInALongShard(t *testing.T) {
 func alike(n int) []string {
 	by := map[string][]string{}
 	for uid := 1000; ; uid++ {
-		name := shardOf(task.MailID(true, "me@example.com", fmt.Sprintf("<%d@t>", uid))).name
+		name := shardOf(task.MailID(true, "me@example.com", fmt.Sprintf("<%d@t>", uid))).Name
 		if by[name] = append(by[name], mail(uid, terms.Allow)); len(by[name]) == n {
 			return by[name]
 		}

@@ -36,6 +36,18 @@ func most(name string) int64 {
 	return mostLarge
 }
 
+// mostLines is the size of a file of lines from which on it is none: of a million tasks
+// the agenda has an eighth of it.
+const mostLines = 1 << 30
+
+// index returns a file of lines that is made from the log: written in place, and synced
+// before the checkpoint says that the lines of the log were carried out, and how long it
+// is. So it is never older than the checkpoint; what is newer is cut off or written
+// again. Verify makes it anew from the log and compares.
+func index(name string, width int) disk.Lines {
+	return disk.Lines{Name: name, Width: width, Tmp: tmpDir + "/" + filepath.Base(name), Most: mostLines}
+}
+
 // notFile reports whether something else lies where a file should, or one that is
 // not ours to read.
 var notFile = disk.NotFile

@@ -76,7 +76,7 @@ func indifferent(name, was string, at int) bool {
 	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, "groups":
 		return true
 	case agendaFile: // a closed line counts no more
-		return at > 0 && at%agenda.width != 0 && was[at-at%agenda.width] == closed
+		return at > 0 && at%agenda.Width != 0 && was[at-at%agenda.Width] == closed
 	case checkpointFile: // blanks at the end
 		return at >= len(strings.TrimRight(was, " \n"))
 	}

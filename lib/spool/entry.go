@@ -63,7 +63,7 @@ func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), latest) }
 
 // parseEntry reads a line; one that is closed, or that a power cut tore, is not ok.
 func parseEntry(b []byte) (e queue.Entry, ok bool) {
-	if len(b) != agenda.width || b[agenda.width-1] != '\n' {
+	if len(b) != agenda.Width || b[agenda.Width-1] != '\n' {
 		return e, false
 	}
 	switch b[0] {

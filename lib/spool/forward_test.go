@@ -141,7 +141,7 @@ func TestMatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.disk.Write(shardOf("dddd").name, pruned, epoch); err != nil {
+	if err := s.disk.Write(shardOf("dddd").Name, pruned, epoch); err != nil {
 		t.Fatal(err)
 	}
 	for prefix, want := range map[string]string{

@@ -64,7 +64,7 @@ func (s *Spool) listOpen(states []task.State, want func(*queue.Entry) bool, list
 	if err != nil {
 		return err
 	}
-	for line := range slices.Chunk(b, agenda.width) {
+	for line := range slices.Chunk(b, agenda.Width) {
 		e, ok := parseEntry(line)
 		if ok && slices.Contains(states, e.State) && want(&e) {
 			lists[e.State] = append(lists[e.State], found{id: queue.IDOf(e.ID)})

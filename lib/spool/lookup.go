@@ -100,7 +100,7 @@ func (s *Spool) matchPruned(m *matches) error {
 		if n := min(len(name), len(m.prefix)); err != nil || name[:n] != m.prefix[:n] {
 			continue
 		}
-		err = shardIn(prunedDir+"/"+name).each(s.disk, func(_ int64, line []byte) (bool, error) {
+		err = shardIn(prunedDir+"/"+name).Each(s.disk, func(_ int64, line []byte) (bool, error) {
 			err := m.add(string(line[:32]))
 			return err == nil, err
 		})

@@ -14,9 +14,9 @@ import (
 
 // shardOf returns the index of the ids that begin as this one does, of tasks whose files
 // were removed: none of them is taken again. A line is the id and the state it had.
-func shardOf(id string) index { return shardIn(fileOf(queue.Pruned, id)) }
+func shardOf(id string) disk.Lines { return shardIn(fileOf(queue.Pruned, id)) }
 
-func shardIn(name string) index { return index{name, 64} }
+func shardIn(name string) disk.Lines { return index(name, 64) }
 
 func appendPruned(dst []byte, id string, last task.State) []byte {
 	return fmt.Appendf(dst, "%s %-30s\n", id, last)
@@ -44,7 +44,7 @@ type shards map[string][]byte
 
 func (sh shards) add(l *audit.Line) {
 	if l.Event == task.Pruned && task.ValidID(l.Task) {
-		name := shardOf(l.Task).name
+		name := shardOf(l.Task).Name
 		sh[name] = appendPruned(sh[name], l.Task, l.From)
 	}
 }
@@ -76,15 +76,15 @@ var errShard = fmt.Errorf("%w, or a file made from it", journal.ErrBroken)
 // findPruned returns where the line of an id stands, or would be written.
 func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) {
 	shard := shardOf(id)
-	err = shard.each(d, func(at int64, line []byte) (bool, error) {
+	err = shard.Each(d, func(at int64, line []byte) (bool, error) {
 		if !task.ValidID(string(line[:32])) && line[0] != 0 { // zeros are what a power cut left
-			return false, fmt.Errorf("%w: %s: not a line of an id", errShard, shard.name)
+			return false, fmt.Errorf("%w: %s: not a line of an id", errShard, shard.Name)
 		}
 		if string(line[:32]) == id {
 			off, last = at, task.State(strings.TrimSpace(string(line[33:])))
 			return false, nil
 		}
-		off = at + int64(shard.width)
+		off = at + int64(shard.Width)
 		return true, nil
 	})
 	if notFile(err) {
@@ -100,7 +100,7 @@ func (c *carrier) prune(to *queue.Change) error {
 	if err != nil {
 		return err
 	}
-	name := shardOf(to.Key).name
+	name := shardOf(to.Key).Name
 	c.wrote(name)
 	return c.disk.WriteAt(name, off, appendPruned(nil, to.Key, task.State(to.Bytes)))
 }

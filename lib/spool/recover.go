@@ -126,7 +126,7 @@ func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
 // reindex brings the indexes and the counts up to the log, some lines at a time.
 func (s *Spool) reindex() error {
 	// What the checkpoint does not know of may be newer than the log.
-	if err := errors.Join(agenda.cut(s.disk, s.log.agenda), starts.cut(s.disk, s.log.starts)); err != nil {
+	if err := errors.Join(agenda.Cut(s.disk, s.log.agenda), starts.Cut(s.disk, s.log.starts)); err != nil {
 		return err
 	}
 	var batch []audit.Line

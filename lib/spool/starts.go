@@ -17,7 +17,7 @@ import (
 
 // starts is the index that the limits are reckoned from: a line for each start of the
 // last day at least, with seconds, kind and class, sender and task.
-var starts = index{startsFile, 64}
+var starts = index(startsFile, 64)
 
 const startsFile = "starts"
 
@@ -31,7 +31,7 @@ func appendStart(dst []byte, l *audit.Line) []byte {
 
 // parseStart reads a line. What it does not know whole is not ok.
 func parseStart(b []byte) (st queue.Start, ok bool) {
-	if len(b) != starts.width || b[starts.width-1] != '\n' || !task.ValidID(string(b[31:63])) {
+	if len(b) != starts.Width || b[starts.Width-1] != '\n' || !task.ValidID(string(b[31:63])) {
 		return st, false
 	}
 	s, err := strconv.ParseUint(string(b[:10]), 10, 64)
@@ -47,7 +47,7 @@ func parseStart(b []byte) (st queue.Start, ok bool) {
 // it can't read all of them, nobody knows what was spent: that is an error, and nothing
 // starts.
 func (v view) Starts(now time.Time, fn func(queue.Start)) error {
-	err := starts.each(v.disk, func(off int64, line []byte) (bool, error) {
+	err := starts.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		st, ok := parseStart(line)
 		if !ok {
 			return false, fault.Failedf("rm "+escape.Shell(filepath.Join(v.dir, startsFile))+", and the next command makes it anew from the audit log",
@@ -88,7 +88,7 @@ func (s *Spool) noteStarts(lines []audit.Line) error {
 // the clock went back it sets those that lie in the future to now: they count for a
 // day, and not until the clock has caught up.
 func (s *Spool) trim(now time.Time) (err error) {
-	n, at := s.log.starts/int64(starts.width), seconds(now)
+	n, at := s.log.starts/int64(starts.Width), seconds(now)
 	old := func(st queue.Start) bool { return at-seconds(st.Time) >= int64(queue.Window/time.Second) }
 	if seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
 		return nil
@@ -96,7 +96,7 @@ func (s *Spool) trim(now time.Time) (err error) {
 	if err := s.forget(); err != nil {
 		return err
 	}
-	s.log.starts, err = starts.rewrite(s.disk, func(line []byte) []byte {
+	s.log.starts, err = starts.Rewrite(s.disk, func(line []byte) []byte {
 		st, ok := parseStart(line)
 		if !ok || old(st) {
 			return nil
@@ -111,7 +111,7 @@ func (s *Spool) trim(now time.Time) (err error) {
 
 // startAt returns the nth start, or nothing.
 func (s *Spool) startAt(n int64) queue.Start {
-	line, _ := starts.at(s.disk, n*int64(starts.width))
+	line, _ := starts.At(s.disk, n*int64(starts.Width))
 	st, _ := parseStart(line)
 	return st
 }

@@ -58,7 +58,7 @@ func (r *verifier) verifyAgain() error {
 	shards := map[string]bool{}
 	for id := range r.touched {
 		if r.tasks[idOf(id)].state == "" {
-			shards[shardOf(id).name] = true
+			shards[shardOf(id).Name] = true
 		}
 	}
 	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
@@ -161,16 +161,16 @@ func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
 		return nil
 	case err != nil:
 		return err
-	case len(b)%shardIn(name).width != 0:
+	case len(b)%shardIn(name).Width != 0:
 		r.findFile(name, "%s: it ends within a line", name)
 	}
-	return shardIn(name).each(r.disk, func(off int64, line []byte) (bool, error) {
+	return shardIn(name).Each(r.disk, func(off int64, line []byte) (bool, error) {
 		if bytes.Equal(line, make([]byte, len(line))) { // a place that a power cut left empty
 			return true, nil
 		}
 		id := string(line[:32])
 		logged, ok := r.tasks[idOf(id)]
-		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || shardOf(id).name != name ||
+		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || shardOf(id).Name != name ||
 			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
 			r.findFile(name, "%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
 		}

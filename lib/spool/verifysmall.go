@@ -86,7 +86,7 @@ func (r *verifier) verifyHold() error {
 // verifyAgenda checks that the agenda holds what is open, in its order, and nothing else.
 func (r *verifier) verifyAgenda() error {
 	listed, last := map[taskID]bool{}, int64(0)
-	err := agenda.each(r.disk, func(off int64, line []byte) (bool, error) {
+	err := agenda.Each(r.disk, func(off int64, line []byte) (bool, error) {
 		if line[0] == closed {
 			return true, nil
 		}
