@@ -14,8 +14,11 @@ type Lines struct {
 	Most  int64  // size of the file; a larger one is ErrLarge
 }
 
-// Each calls fn for the lines, until it returns false; what is left of one at the end is
-// passed over. The slice is good until fn returns.
+// Fits reports whether a size is that of whole lines.
+func (x Lines) Fits(size int64) bool { return size >= 0 && size%int64(x.Width) == 0 }
+
+// Each calls fn for the lines until fn returns false, and skips part of a line at the
+// end. The slice is good until fn returns.
 func (x Lines) Each(d Disk, fn func(off int64, line []byte) (more bool, err error)) error {
 	if st, err := d.Stat(x.Name); err == nil && st.Size > x.Most {
 		return &fs.PathError{Op: "read", Path: x.Name, Err: ErrLarge}
@@ -54,7 +57,7 @@ func (x Lines) At(d Disk, off int64) ([]byte, error) {
 	return b, nil
 }
 
-// Cut cuts off what stands after a size. What is no file is replaced by an empty one.
+// Cut cuts off what stands after a size. Anything that is not a file is replaced by an empty one.
 func (x Lines) Cut(d Disk, size int64) error {
 	err := d.Truncate(x.Name, size)
 	if errors.Is(err, fs.ErrNotExist) || NotFile(err) {

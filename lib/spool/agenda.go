@@ -8,18 +8,18 @@ import (
 	"pulse/lib/task"
 )
 
-// agenda is the index of the open tasks, in the order in which they were taken.
+// agenda is the index of the open tasks, in the order in which they became open.
 var agenda = index(agendaFile, 128)
 
 const agendaFile = "agenda"
 
-// Open calls fn for the open tasks of a state, or for all, oldest first, until it
-// returns false.
+// Open calls fn for the open tasks of a state, or of all states if st is empty, oldest
+// first, until fn returns false.
 func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
 	if st == "" {
 		return v.entries(func([]byte) bool { return true }, fn)
 	}
-	left, letter := v.log.counts.Tasks[st], lettered[st]
+	left, letter := v.log.counts.Tasks[st], letters[st]
 	if left == 0 || letter == 0 {
 		return nil
 	}
@@ -41,41 +41,41 @@ func (v view) entries(want func(line []byte) bool, fn func(queue.Entry) (more bo
 		}
 		more, err := fn(e)
 		if !more {
-			v.stopped = place{e.ID, off} // whoever stops here will want to change it
+			v.lastRead = openLine{e.ID, off} // most likely the next commit changes this task
 		}
 		return more, err
 	})
 }
 
-// place is where something stands: a task in the agenda, a commit in a segment.
-type place struct {
-	name string
-	off  int64
+// openLine is where the line of an open task stands in the agenda.
+type openLine struct {
+	id  string
+	off int64
 }
 
-// schedule brings the agenda up to lines of the log that it does not know yet. A
-// task that is new, or open again, stands at the end.
-func (s *Spool) schedule(log []audit.Line) error {
-	last, entered := map[string]*audit.Line{}, map[string]int{}
-	for i := range log {
-		l := &log[i]
+// indexOpen adds to the agenda lines of the log that it does not know yet. A task that is
+// new, or open again, gets a line at the end.
+func (s *Spool) indexOpen(lines []audit.Line) error {
+	last, opened := map[string]*audit.Line{}, map[string]int{}
+	for i := range lines {
+		l := &lines[i]
 		if l.Moves() {
 			last[l.Task] = l
 		}
 		if l.To.Open() && !l.From.Open() {
-			entered[l.Task] = i
+			opened[l.Task] = i
 		}
 	}
-	at := s.placed
-	if s.placed = nil; at == nil {
+	at := s.found
+	if s.found = nil; at == nil {
 		var err error
-		if at, err = s.places(log); err != nil {
+		if at, err = s.findOpen(lines); err != nil {
 			return err
 		}
 	}
 	for id, off := range at {
 		e := queue.EntryOf(last[id])
-		if _, again := entered[id]; again {
+		if _, again := opened[id]; again {
 			e.State = ""
 		}
 		if err := s.disk.WriteAt(agendaFile, off, appendEntry(nil, &e)); err != nil {
@@ -83,9 +83,9 @@ func (s *Spool) schedule(log []audit.Line) error {
 		}
 	}
 	var added []byte
-	for i := range log {
-		id := log[i].Task
-		if n, ok := entered[id]; ok && n == i && last[id].To.Open() {
+	for i := range lines {
+		id := lines[i].Task
+		if n, ok := opened[id]; ok && n == i && last[id].To.Open() {
 			e := queue.EntryOf(last[id])
 			added = appendEntry(added, &e)
 		}
@@ -95,37 +95,38 @@ func (s *Spool) schedule(log []audit.Line) error {
 	return err
 }
 
-// agree fails if a task that is about to leave a state is elsewhere by the log: its
-// file was moved by hand. Whatever was noted of it then would be noted for good.
-func (s *Spool) agree(log []audit.Line) error {
+// agree fails if a task that is about to leave a state is in another one by the log: its
+// file was moved by hand. A line written on top of that would stay in the log for good.
+func (s *Spool) agree(lines []audit.Line) error {
 	from := map[string]task.State{}
-	for i := range log {
-		if l := &log[i]; l.Moves() && l.From != "" {
+	for i := range lines {
+		if l := &lines[i]; l.Moves() && l.From != "" {
 			if _, later := from[l.Task]; !later {
 				from[l.Task] = l.From
 			}
 		}
 	}
-	at, err := s.places(log)
+	at, err := s.findOpen(lines)
 	if err != nil {
 		return err
 	}
 	for id, st := range from {
-		logged, err := s.entered(at, id)
+		letter, err := s.letterOf(at, id)
 		if err != nil {
 			return err
 		}
-		if want := lettered[st]; logged != want {
-			return fault.Failedf("pulse-queue verify; and move the file back: ls "+escape.Shell(s.dir)+"/*/"+id+".json",
+		if letter != letters[st] {
+			files := escape.Shell(s.dir) + "/*/" + id + ".json"
+			return fault.Failedf("pulse-queue verify; and move the file back: ls "+files,
 				"task %s lies in %s, and the log has it elsewhere: somebody moved its file", id, st)
 		}
 	}
-	s.placed = at
+	s.found = at
 	return nil
 }
 
-// entered returns the first column of a task in the agenda, 0 for one that is not open.
-func (s *Spool) entered(at map[string]int64, id string) (byte, error) {
+// letterOf returns the first column of a task's line, or 0 if the task is not open.
+func (s *Spool) letterOf(at map[string]int64, id string) (byte, error) {
 	off, ok := at[id]
 	if !ok {
 		return 0, nil
@@ -137,19 +138,20 @@ func (s *Spool) entered(at map[string]int64, id string) (byte, error) {
 	return line[0], nil
 }
 
-// places finds the tasks of some lines in the agenda.
-func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
+// findOpen returns where the lines of the tasks of some lines of the log stand in the
+// agenda.
+func (s *Spool) findOpen(lines []audit.Line) (map[string]int64, error) {
 	at, want := map[string]int64{}, map[string]bool{}
-	for i := range log {
-		if l := &log[i]; l.From != "" {
+	for i := range lines {
+		if l := &lines[i]; l.From != "" {
 			want[l.Task] = true
 		}
 	}
-	if p := s.stopped; want[p.name] {
-		line, _ := agenda.At(s.disk, p.off)
-		if e, ok := parseEntry(line); ok && e.ID == p.name {
-			at[p.name] = p.off
-			delete(want, p.name)
+	if last := s.lastRead; want[last.id] {
+		line, _ := agenda.At(s.disk, last.off)
+		if e, ok := parseEntry(line); ok && e.ID == last.id {
+			at[last.id] = last.off
+			delete(want, last.id)
 		}
 	}
 	if len(want) == 0 {
@@ -165,16 +167,17 @@ func (s *Spool) places(log []audit.Line) (map[string]int64, error) {
 	return at, err
 }
 
-// slack is how many closed lines an agenda may hold beside as many as are open.
+// slack is how many closed lines an agenda may always hold, however few are open.
 const slack = 1024
 
-// compact writes the agenda anew once most of it is closed.
+// compact drops the closed lines of the agenda when there are more of them than open ones.
 func (s *Spool) compact() (err error) {
-	open := int64(s.log.counts.Tasks[task.Scheduled] + s.log.counts.Tasks[task.Awaiting] + s.log.counts.Tasks[task.Running])
+	tasks := s.log.counts.Tasks
+	open := int64(tasks[task.Scheduled] + tasks[task.Awaiting] + tasks[task.Running])
 	if all := s.log.agenda / int64(agenda.Width); all-open <= max(slack, open) {
 		return nil
 	}
-	s.stopped = place{}
+	s.lastRead = openLine{}
 	if err := s.forget(); err != nil {
 		return err
 	}

@@ -244,7 +244,7 @@ func TestStartsAreTrimmed(t *testing.T) {
 		for range n {
 			log = append(log, audit.Line{Time: at, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", Kind: task.Ask})
 		}
-		if err := s.noteStarts(log); err != nil {
+		if err := s.indexStarts(log); err != nil {
 			t.Fatal(err)
 		}
 	}

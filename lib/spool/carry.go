@@ -13,19 +13,21 @@ import (
 	"pulse/lib/task"
 )
 
-// carrier makes files say what lines of the log change.
+// carrier carries out the changes of some lines of the log on the files.
 type carrier struct {
 	disk  disk.Disk
 	fresh bool // this command wrote the lines: nothing was carried out yet
 
-	dirs map[string]bool     // directories whose names changed
-	wet  []string            // files written and not synced
-	old  map[string]bool     // names that go once the new ones of their files are durable
-	less map[string][]string // effects that leave an outbox, by its file
+	dirs     map[string]bool     // directories whose names changed
+	unsynced []string            // files written and not synced
+	old      map[string]bool     // names that go once the new ones of their files are durable
+	less     map[string][]string // effects that leave an outbox, by its file
 }
 
 func newCarrier(d disk.Disk, fresh bool) *carrier {
-	return &carrier{disk: d, fresh: fresh, dirs: map[string]bool{}, old: map[string]bool{}, less: map[string][]string{}}
+	return &carrier{
+		disk: d, fresh: fresh, dirs: map[string]bool{}, old: map[string]bool{}, less: map[string][]string{},
+	}
 }
 
 // change carries out one change.
@@ -48,7 +50,7 @@ func (c *carrier) change(to *queue.Change) error {
 		return c.keep(to, name)
 	case to.Gone():
 		return c.remove(name)
-	case to.Shelf == queue.Positions: // its readers take no lock: it is whole whenever the power fails
+	case to.Shelf == queue.Positions: // its readers take no lock, so it has to be whole whenever the power fails
 		return writeSynced(c.disk, name, withNewline(to.Bytes))
 	}
 	return c.write(name, to)
@@ -56,7 +58,7 @@ func (c *carrier) change(to *queue.Change) error {
 
 func withNewline(b []byte) []byte { return append(slices.Clip(b), '\n') }
 
-// move puts a task file into the state, from wherever it lies.
+// move puts a task file into the directory of a state, wherever it lies now.
 func (c *carrier) move(to *queue.Change, st task.State) error {
 	from, name := stagedFile(to.Shelf, to.Key), taskFile(st, to.Key)
 	if to.From != "" {
@@ -68,7 +70,7 @@ func (c *carrier) move(to *queue.Change, st task.State) error {
 			c.dirs[string(st)] = true
 			delete(c.old, name)
 		} else if err = c.find(to.Key, name); errors.Is(err, fs.ErrNotExist) {
-			return nil // removed by hand: verify says so
+			return nil // it was removed by hand: verify says so
 		}
 	}
 	if err != nil {
@@ -77,7 +79,7 @@ func (c *carrier) move(to *queue.Change, st task.State) error {
 	return c.alone(to.Key, st)
 }
 
-// find is carry of a task file that lies elsewhere than the line says.
+// find carries a task file that does not lie where the line says.
 func (c *carrier) find(id, name string) (err error) {
 	for _, st := range append([]task.State{tmpDir}, task.States...) {
 		if err = c.carry(taskFile(st, id), name); !errors.Is(err, fs.ErrNotExist) {
@@ -87,8 +89,8 @@ func (c *carrier) find(id, name string) (err error) {
 	return err
 }
 
-// alone takes away all names of a task file except that of a state, if any: a power
-// cut may have left it more than one. One that this command wrote has no other.
+// alone removes all names of a task file except the one in st, if any, because a power
+// cut may have left it several. Lines that this command wrote leave no other name.
 func (c *carrier) alone(id string, st task.State) error {
 	if c.fresh {
 		return nil
@@ -104,14 +106,14 @@ func (c *carrier) alone(id string, st task.State) error {
 	return nil
 }
 
-// keep puts what was staged in its place. What lies in tmp may be of an attempt that was
-// never committed, and torn.
+// keep moves a staged file to its place. What lies in tmp may come from an attempt that
+// was never committed, and be torn.
 func (c *carrier) keep(to *queue.Change, name string) error {
 	staged := stagedFile(to.Shelf, to.Key)
 	b, err := c.disk.Read(staged)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !isStaged(to, b) {
 		c.dirs[parentOf(name)] = true
-		return nil // it was kept before
+		return nil // it was moved before
 	}
 	if err != nil {
 		return err
@@ -119,7 +121,7 @@ func (c *carrier) keep(to *queue.Change, name string) error {
 	return c.carry(staged, name)
 }
 
-// isStaged reports whether this is what a change says was staged.
+// isStaged reports whether a file holds what a change says was staged.
 func isStaged(to *queue.Change, b []byte) bool {
 	if to.Lines == nil {
 		return task.Digest(b) == to.Digest
@@ -128,16 +130,16 @@ func isStaged(to *queue.Change, b []byte) bool {
 	return err == nil && slices.Equal(lines, to.Lines)
 }
 
-// approval changes a task's approval, or what was spent of it. Only a queue that has
-// approvers keeps that: see answer.
+// approval changes a task's approval, or its spent one. Only a queue that has approvers
+// keeps a spent approval: write says why.
 func (c *carrier) approval(to *queue.Change, name string) error {
 	spent := fileOf(queue.Spent, to.Key)
 	keeps := c.disk.Shared() && c.fresh
 	switch {
 	case to.From != "":
 		yes := fileOf(queue.Approvals, to.Key)
-		// What was approved in this very commit, by grants, is nobody's and need not come back.
-		if keeps && !slices.Contains(c.wet, yes) {
+		// What grants approved in this same commit is no person's answer, and need not come back.
+		if keeps && !slices.Contains(c.unsynced, yes) {
 			if err := c.rename(yes, spent); !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -162,18 +164,19 @@ func (c *carrier) says(name string, b []byte) bool {
 	return err == nil && bytes.Equal(have, withNewline(b))
 }
 
-// write replaces a file. In a queue that has approvers the owner of a file in approvals
-// or grants says whose yes it is, if they alone could write it (ReadOwned): the kernel
-// wrote that down, and it can't be forged by anyone who can write the queue and the
-// log. So
+// write replaces a file. In a queue that has approvers, the owner of a file in approvals
+// or grants says whose yes it is, if nobody else could write it (ReadOwned). The kernel
+// recorded that owner, so even someone who can write the queue and the log can't forge it.
+// Therefore
 //
-//   - what a person answers, and they alone, is written as their own, by the command
-//     that they answered and never by one that carries out what the log says after a
-//     crash: else a line forged in the log would be the yes of whoever comes next,
-//   - what holds this yes already is not written again, and is moved aside while an
+//   - a file that only a person's answer makes (Change.Answer) is written as their own, by
+//     the command that they answered. A command that carries out the log after a crash
+//     never does so: a line forged in the log would become the yes of the next person who
+//     runs a command,
+//   - a file that holds this yes already is not written again, and is moved aside while an
 //     effect runs, because it may have to come back.
 //
-// What is done again after a crash is nobody's yes, and a person is asked anew.
+// What is carried out again after a crash is no person's yes, and a person is asked anew.
 func (c *carrier) write(name string, to *queue.Change) (err error) {
 	tmp := tmpDir + "/applied"
 	if to.Answer && c.fresh && c.disk.Shared() {
@@ -193,7 +196,7 @@ func (c *carrier) write(name string, to *queue.Change) (err error) {
 
 // wrote notes a file that has to be synced, and its directory.
 func (c *carrier) wrote(name string) {
-	c.wet = append(c.wet, name)
+	c.unsynced = append(c.unsynced, name)
 	c.dirs[parentOf(name)] = true
 }
 
@@ -206,8 +209,8 @@ func (c *carrier) remove(name string) error {
 	return err
 }
 
-// carry gives a file another name. Its old one goes when that is durable: a rename may
-// reach the disk by halves, and then the file could have lost both.
+// carry gives a file another name. The old one goes when the new one is durable: half a
+// rename may reach the disk, and then the file could have lost both names.
 func (c *carrier) carry(from, to string) error {
 	c.dirs[parentOf(to)] = true
 	if err := c.disk.Link(from, to); err != nil {
@@ -220,15 +223,15 @@ func (c *carrier) carry(from, to string) error {
 	return nil
 }
 
-// rename is carry of what may be lost, and is not missed then.
+// rename carries a file that may be lost: nothing needs it then.
 func (c *carrier) rename(from, to string) error {
 	c.dirs[parentOf(from)], c.dirs[parentOf(to)] = true, true
 	return c.disk.Rename(from, to)
 }
 
-// takeOut takes out of the outboxes what has a receipt now. It makes what is left
-// from what is there, so that has to be whole whenever the power fails: it is synced
-// before it gets its name. All of it may have been done before.
+// takeOut removes from the outboxes the proposals that have a receipt now. The rest of an
+// outbox is made from the outbox itself, so the file has to be whole whenever the power
+// fails: it is synced before it gets its name. All of this may have been done before.
 func (c *carrier) takeOut() error {
 	for name, effects := range c.less {
 		b, err := c.disk.Read(name)
@@ -255,7 +258,7 @@ func (c *carrier) takeOut() error {
 	return nil
 }
 
-// sync makes durable what was carried out, and then takes the old names away.
+// sync makes durable what was carried out, and then removes the old names.
 func (c *carrier) sync() error {
 	if err := c.syncFiles(); err != nil {
 		return err
@@ -272,12 +275,12 @@ func (c *carrier) sync() error {
 }
 
 func (c *carrier) syncFiles() error {
-	if len(c.wet) >= disk.Many {
+	if len(c.unsynced) >= disk.Many {
 		clear(c.dirs)
 		return c.disk.SyncAll()
 	}
-	for _, name := range c.wet {
-		// A line further on may have removed it again.
+	for _, name := range c.unsynced {
+		// A later line may have removed it again.
 		if err := c.disk.SyncFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -287,7 +290,7 @@ func (c *carrier) syncFiles() error {
 
 func (c *carrier) syncDirs() error {
 	for _, d := range slices.Sorted(maps.Keys(c.dirs)) {
-		if d == tmpDir { // what lies there is either moved or thrown away
+		if d == tmpDir { // files there are either moved or thrown away
 			continue
 		}
 		if err := c.disk.SyncDir(d); err != nil {

@@ -16,34 +16,34 @@ import (
 	"pulse/lib/task"
 )
 
-// checkpointSize is what the file is filled up to: it is written in place, and one
-// sector is either old or new after a power cut.
+// checkpointSize is the size up to which the file is filled, in bytes. It is written in
+// place, and after a power cut one sector is either old or new.
 const checkpointSize = 512
 
-// layout is that of the agenda, of starts and of pruned. Where the checkpoint names
-// another one, or none, as it did when their lines had other widths, all of them are
-// made anew from the log.
+// layout is the version of the lines of the agenda, of starts and of pruned. If the
+// checkpoint names another one, or none, as it did when the lines had other widths, all of
+// these files are made anew from the log.
 const layout = 2
 
-// progress is how far the log was carried out, and what that left. A checkpoint says it.
+// progress is how far the log was carried out, and what that left. The checkpoint holds it.
 type progress struct {
 	journal.Log
 	disk   disk.Disk
 	counts queue.Counts
-	layout int   // of the files below
-	agenda int64 // size of the agenda by then
+	layout int   // version of the index files
+	agenda int64 // size of the agenda by then, in bytes
 	starts int64 // and of the starts
 	lost   bool  // there was no checkpoint: everything is read again
 }
 
-// begin is the progress before the first line.
+// begin returns the progress before the first line.
 func begin(d disk.Disk) progress {
 	return progress{Log: journal.New(d), disk: d, counts: queue.Counts{Tasks: map[task.State]int{}}}
 }
 
-// checkpoint says how far the log was carried out durably, and how many tasks that
-// leaves in each state. It is never synced itself: an older one only means that
-// more is done again, which changes nothing.
+// checkpoint writes down how far the log was carried out durably, and how many tasks that
+// leaves in each state. It does not sync the file: an older one only means that more is
+// done again, which changes nothing.
 func (l *progress) checkpoint() error { return l.disk.WriteAt(checkpointFile, 0, l.bytes()) }
 
 // bytes returns what the checkpoint holds.
@@ -66,7 +66,7 @@ func (l *progress) bytes() []byte {
 	return append(b, '\n')
 }
 
-// sum is that of a checkpoint up to itself.
+// sum returns the checksum of a checkpoint, over what stands before its member sum.
 func sum(b []byte) string {
 	s := short(bytes.TrimSuffix(b, []byte("}")))
 	return hex.EncodeToString(s[:])
@@ -78,15 +78,15 @@ func summed(b []byte) bool {
 	return i >= 0 && bytes.HasPrefix(b[i:], []byte(`,"sum":"`+sum(b[:i])+`"}`))
 }
 
-// errEdited is the error of a checkpoint that is whole but for its sum: it is as good
-// as none, and no crash leaves it.
+// errEdited means that a checkpoint is whole except for its sum. It counts as none, and no
+// crash leaves such a file.
 var errEdited = fmt.Errorf("%w: it was edited", errNone)
 
-// errNone is the error of a checkpoint that is not there, or torn.
+// errNone means that the checkpoint is not there, or torn.
 var errNone = errors.New("there is no checkpoint")
 
-// loadCheckpoint reads the checkpoint. The log was synced before it was written, so
-// it names a line of the log: if not, somebody cut or changed one of them.
+// loadCheckpoint reads the checkpoint. The log was synced before it was written, so it
+// names a line of the log. If it does not, one of the two was cut or changed by hand.
 func (l *progress) loadCheckpoint(segments []string) error {
 	b, err := l.disk.Read(checkpointFile)
 	if errors.Is(err, fs.ErrNotExist) || notFile(err) {
@@ -99,14 +99,14 @@ func (l *progress) loadCheckpoint(segments []string) error {
 	if err == nil {
 		err = rec.Value().Each(l.field)
 	}
-	if err != nil || l.layout != layout || l.Size < 0 || l.agenda < 0 || l.agenda%int64(agenda.Width) != 0 || l.starts < 0 || l.starts%int64(starts.Width) != 0 {
+	if err != nil || l.layout != layout || l.Size < 0 || !agenda.Fits(l.agenda) || !starts.Fits(l.starts) {
 		return errNone
 	}
 	if !summed(b) {
 		return errEdited
 	}
 	if l.Segment == "" && len(segments) > 0 {
-		return errNone // of the time before the first line
+		return errNone // it was written before the first line
 	}
 	if l.Segment != "" && !slices.Contains(segments, l.Segment) {
 		return fmt.Errorf("%w: the checkpoint speaks of audit/%s, which is not there", journal.ErrBroken, l.Segment)
@@ -116,7 +116,8 @@ func (l *progress) loadCheckpoint(segments []string) error {
 	}
 	line, err := l.LineBefore(l.Segment, l.Size)
 	if err == nil && audit.Hash(line) != l.Head {
-		err = fmt.Errorf("%w: audit/%s: byte %d is not where the checkpoint says it was", journal.ErrBroken, l.Segment, l.Size)
+		err = fmt.Errorf("%w: audit/%s: byte %d is not where the checkpoint says it was",
+			journal.ErrBroken, l.Segment, l.Size)
 	}
 	return err
 }
@@ -149,8 +150,8 @@ func (l *progress) field(name string, v record.Value) error {
 	return nil
 }
 
-// load reads the checkpoint. Where there is none, or the agenda is not what it was,
-// the log is read from its beginning.
+// load reads the checkpoint. If there is none, or an index is shorter or far longer than
+// it says, the log is read from its beginning.
 func (l *progress) load() error {
 	segments, err := l.Segments()
 	if err != nil {
@@ -169,7 +170,8 @@ func (l *progress) load() error {
 	return nil
 }
 
-// longEnough fails if a file lost what it once held, or is something else by now.
+// longEnough returns errNone if an index lost what it once held, or is something else by
+// now.
 func (l *progress) longEnough(name string, size int64) error {
 	st, err := l.disk.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (st.Size < size || st.Size > size+mostLarge || st.Odd) {
@@ -178,7 +180,7 @@ func (l *progress) longEnough(name string, size int64) error {
 	return err
 }
 
-// behind reports whether lines stand in the log that were not carried out.
+// behind reports whether the log has lines that were not carried out.
 func (l *progress) behind() (bool, error) {
 	segments, err := l.Segments()
 	if err != nil || len(segments) == 0 {

@@ -10,8 +10,8 @@ import (
 	"pulse/lib/task"
 )
 
-// Update runs fn under the exclusive lock and then carries out what it returns: all
-// of it, durably, or nothing if fn or the commit fails.
+// Update runs fn under the exclusive lock, and then carries out the commit that fn
+// returns: all of it, durably, or nothing if fn or the commit fails.
 func (s *Spool) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	if err := s.Writable(); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (s *Spool) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	return s.commit(c)
 }
 
-// commit carries a commit out: new files to tmp, the lines to the log, which is the
-// point of no return, and then what they change. A checkpoint ends it.
+// commit carries a commit out. New files go to tmp, then the lines to the log, which is
+// the point of no return, and then the files change. A checkpoint ends it.
 func (s *Spool) commit(c *queue.Commit) error {
 	if len(c.Lines) == 0 && c.Unlisted == 0 {
 		return nil
@@ -57,8 +57,8 @@ func (s *Spool) commit(c *queue.Commit) error {
 	return s.log.checkpoint()
 }
 
-// append makes what is staged and the lines durable. If that fails nothing has
-// changed, unless the log could not be cut back.
+// append makes the staged files and the lines durable. If it fails, nothing has changed,
+// unless the log could not be cut back.
 func (s *Spool) append(c *queue.Commit) error {
 	if err := s.agree(c.Lines); err != nil {
 		return err
@@ -72,9 +72,9 @@ func (s *Spool) append(c *queue.Commit) error {
 	if err == nil {
 		err = s.log.Append(c.Lines)
 	}
-	if err != nil && !errors.Is(err, journal.ErrUncut) { // else the lines may come back, and need the files
+	if err != nil && !errors.Is(err, journal.ErrUncut) { // uncut, the lines may come back, and need the files
 		for _, f := range files {
-			_ = s.disk.Remove(f.Name) // or the next command does
+			_ = s.disk.Remove(f.Name) // if that fails, the next command removes it
 		}
 	}
 	return err
@@ -99,7 +99,7 @@ func (s *Spool) stage(files []disk.File) error {
 	return s.disk.SyncDir(tmpDir)
 }
 
-// tell tells what was committed.
+// tell calls committed, if it is set, with each line that was committed.
 func (s *Spool) tell(lines []audit.Line) {
 	for i := range lines {
 		if s.committed != nil {
@@ -108,9 +108,9 @@ func (s *Spool) tell(lines []audit.Line) {
 	}
 }
 
-// apply makes the files say what lines of the log say, durably. fresh says that this
-// command wrote the lines; otherwise one that died did, and each step may have been
-// taken already.
+// apply changes the files as lines of the log say, durably. fresh says that this command
+// wrote the lines; otherwise a command that died did, and each step may have been taken
+// already. Then the indexes are not touched here: reindex has done that.
 func (s *Spool) apply(lines []audit.Line, fresh bool) error {
 	c := newCarrier(s.disk, fresh)
 	for i := range lines {
@@ -127,20 +127,20 @@ func (s *Spool) apply(lines []audit.Line, fresh bool) error {
 		if err := s.index(lines); err != nil {
 			return err
 		}
-		c.wet = append(c.wet, indexed(lines)...)
+		c.unsynced = append(c.unsynced, indexed(lines)...)
 	}
 	return c.sync()
 }
 
-// index brings the agenda and the starts up to lines that they do not know yet.
+// index adds to the agenda and the starts lines that these do not know yet.
 func (s *Spool) index(lines []audit.Line) error {
-	if err := s.schedule(lines); err != nil {
+	if err := s.indexOpen(lines); err != nil {
 		return err
 	}
-	return s.noteStarts(lines)
+	return s.indexStarts(lines)
 }
 
-// indexed returns which of them lines change.
+// indexed returns the index files that lines change.
 func indexed(lines []audit.Line) (files []string) {
 	moves, starts := false, false
 	for i := range lines {

@@ -13,15 +13,15 @@ import (
 	"pulse/lib/snapshot"
 )
 
-// Options are what a queue is made for.
+// Options say what a new queue is for.
 type Options struct {
-	Unsafe  bool // it takes what --unsafe-allow-all let through
+	Unsafe  bool // it accepts what --unsafe-allow-all let through
 	Network bool // it may lie on a network file system
 	access.Groups
 }
 
-// HasLog reports whether a directory holds lines of a log, or may: one that lost its file
-// format is not a new queue once it has that again.
+// HasLog reports whether a directory holds lines of a log, or may hold some. A queue that
+// lost its file format must not pass for a new one when it gets that file again.
 func HasLog(dir string) bool {
 	entries, err := os.ReadDir(filepath.Join(dir, auditDir))
 	return len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
@@ -66,7 +66,7 @@ func build(dir string, opt Options) error {
 	if err := admit(dir, &opt.Groups); err != nil {
 		return err
 	}
-	d, err := openDisk(dir) // as one that the approvers may write, if there are any
+	d, err := openDisk(dir) // again: now the approvers may write there, if there are any
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func build(dir string, opt Options) error {
 			return err
 		}
 	}
-	// Without a journal a directory that was never synced may hold, after a power cut, what
-	// another one held whose place it took.
+	// On a file system without a journal, a directory that was never synced may hold, after a
+	// power cut, what lay in the blocks before.
 	if err := d.SyncAll(); err != nil {
 		return err
 	}

@@ -11,21 +11,21 @@ import (
 	"pulse/lib/queue"
 )
 
-// derived is a queue in memory that has only counts and starts, which the log makes
-// line by line. Verify makes it of the lines that it reads anyway.
+// derived returns a queue in memory that holds only the counts and the starts, which the
+// log makes line by line. Verify fills it from the lines that it reads anyway.
 func derived() *Spool {
 	s := &Spool{disk: &memDisk{files: map[string][]byte{}}}
 	s.log = begin(s.disk)
 	return s
 }
 
-// derive reckons a line in.
+// derive adds a line to the counts and the starts.
 func (r *verifier) derive(l *audit.Line) error {
 	r.derived.log.counts.Count(l)
-	return r.derived.noteStarts([]audit.Line{*l})
+	return r.derived.indexStarts([]audit.Line{*l})
 }
 
-// verifyStarts checks that the limits are reckoned from what was started.
+// verifyStarts checks that the limits are counted from what was started.
 func (r *verifier) verifyStarts() error {
 	got, err := r.disk.Read(startsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !notFile(err) {
@@ -37,11 +37,12 @@ func (r *verifier) verifyStarts() error {
 	return nil
 }
 
-// verifyCheckpoint checks the counts, and that nothing else stands there. What is
-// refused beyond queue.MaxRefusals a day is nowhere else.
+// verifyCheckpoint checks the counts, and that nothing else stands in the checkpoint. The
+// count of refusals may be higher than that of the lines: a refusal beyond
+// queue.MaxRefusals a day has no line.
 func (r *verifier) verifyCheckpoint() error {
 	if r.Broken {
-		return nil // and there is none
+		return nil // a log that is broken has no checkpoint to compare
 	}
 	got, err := r.disk.Read(checkpointFile)
 	if errors.Is(err, fs.ErrNotExist) && r.log.Segment == "" {
@@ -61,7 +62,7 @@ func (r *verifier) verifyCheckpoint() error {
 	return nil
 }
 
-// memDisk is a disk of files in memory, as far as the ledger of starts asks for one.
+// memDisk is a disk of files in memory, with the methods that the index starts needs.
 type memDisk struct {
 	disk.Disk
 	files map[string][]byte

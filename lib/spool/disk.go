@@ -16,14 +16,14 @@ var diskOptions = access.Options(tmpDir, most)
 // openDisk opens the directory of a queue.
 func openDisk(dir string) (*disk.Dir, error) { return disk.Open(dir, diskOptions) }
 
-// The bounds of what is read whole: of what holds a record, or targets of one, and of
-// all else. A record has 64 MiB at most.
+// The bounds, in bytes, of files that are read whole: those that hold a record or targets
+// of one, and all others. A record has at most 64 MiB.
 const (
 	mostLarge = 65 << 20
 	mostSmall = 2 << 20
 )
 
-// most returns how large a file is at most that is read whole.
+// most returns the largest size at which a file is read whole.
 func most(name string) int64 {
 	switch name {
 	case agendaFile, startsFile: // they grow with the queue
@@ -36,31 +36,31 @@ func most(name string) int64 {
 	return mostLarge
 }
 
-// mostLines is the size of a file of lines from which on it is none: of a million tasks
-// the agenda has an eighth of it.
+// mostLines is the largest size of an index in bytes: for a million open tasks the agenda
+// needs an eighth of it.
 const mostLines = 1 << 30
 
-// index returns a file of lines that is made from the log: written in place, and synced
-// before the checkpoint says that the lines of the log were carried out, and how long it
-// is. So it is never older than the checkpoint; what is newer is cut off or written
-// again. Verify makes it anew from the log and compares.
+// index returns a file of lines that is made from the log. It is written in place, and
+// synced before the checkpoint says that the lines of the log were carried out, and how
+// long the index is. So an index is never older than the checkpoint, and what is newer is
+// cut off or written again. Verify compares it with what the log makes of it.
 func index(name string, width int) disk.Lines {
 	return disk.Lines{Name: name, Width: width, Tmp: tmpDir + "/" + filepath.Base(name), Most: mostLines}
 }
 
-// notFile reports whether something else lies where a file should, or one that is
-// not ours to read.
+// notFile reports whether something else lies where a file should be, or a file that this
+// account may not read.
 var notFile = disk.NotFile
 
-// writeSynced puts a whole file in place durably: never a part of it.
+// writeSynced puts a file in place durably, and never a part of it.
 func writeSynced(d disk.Disk, name string, b []byte) error {
 	return disk.WriteSynced(d, tmpDir+"/"+filepath.Base(name), name, b)
 }
 
-// LockTimeout is how long a command waits for another one's transition.
+// LockTimeout is how long a command waits until another one has ended its transition.
 const LockTimeout = 60 * time.Second
 
-// flock is the lock of a queue: it is taken for a transition, and never by a reader.
+// flock is the lock of a queue. A transition takes it, a reader does not.
 type flock struct{ *disk.Lock }
 
 func lockOf(d *disk.Dir) flock { return flock{d.Lock(lockFile, LockTimeout)} }
@@ -78,7 +78,7 @@ func (l flock) try() (unlock func(), err error) {
 	return unlock, err
 }
 
-// tooLong says what to do about a lock that was waited for in vain.
+// tooLong adds to ErrLocked how long the wait was, and what to do.
 func tooLong(err error) error {
 	if errors.Is(err, disk.ErrLocked) {
 		return errTooLong()
@@ -87,5 +87,6 @@ func tooLong(err error) error {
 }
 
 func errTooLong() error {
-	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock", "%w for %s", queue.ErrLocked, LockTimeout)
+	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",
+		"%w for %s", queue.ErrLocked, LockTimeout)
 }

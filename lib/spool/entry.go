@@ -10,21 +10,23 @@ import (
 	"time"
 )
 
-// closed is the first column of a task that is not open any more.
+// closed is the first column of a line whose task is not open any more.
 const closed = '-'
 
-// lettered has the first column of all others.
-var lettered = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
+// letters holds the first column of the line of an open task, by state.
+var letters = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
 
-// appendEntry appends the line of an entry.
+// appendEntry appends an entry's line of the agenda.
 func appendEntry(dst []byte, e *queue.Entry) []byte {
-	state, ok := lettered[e.State]
+	state, ok := letters[e.State]
 	if !ok {
 		state = closed
 	}
-	// What is not to start before some time does not start a fraction before it.
-	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n", state, e.ID, e.Digest, queue.Short(e.Action),
-		kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, seconds(e.Since), putOffLetter(e.PutOff), seconds(e.NotBefore.Add(time.Second-1)))
+	// Rounded up: a task does not start a fraction of a second before its time.
+	notBefore := seconds(e.NotBefore.Add(time.Second - 1))
+	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n",
+		state, e.ID, e.Digest, queue.Short(e.Action), kindLetter(e.Kind), classLetter(e.External, e.Message),
+		e.Sender, seconds(e.Since), putOffLetter(e.PutOff), notBefore)
 }
 
 func kindLetter(k task.Kind) byte {
@@ -34,7 +36,8 @@ func kindLetter(k task.Kind) byte {
 	return 'a'
 }
 
-// putOffLetter stands before the time that a person put a task off to.
+// putOffLetter returns what stands before the time until which a task is deferred: + if a
+// person put it off.
 func putOffLetter(putOff bool) byte {
 	if putOff {
 		return '+'
@@ -42,7 +45,8 @@ func putOffLetter(putOff bool) byte {
 	return ' '
 }
 
-// classLetter tells senders whose messages are limited from all others.
+// classLetter returns what limits count a task under: whether an outsider sent it, and
+// whether it is a message.
 func classLetter(external, message bool) byte {
 	switch {
 	case external && message:
@@ -58,10 +62,10 @@ func classLetter(external, message bool) byte {
 // latest is the latest time that a line of fixed width holds: 2286-11-20.
 const latest = 9_999_999_999
 
-// seconds is t in whole seconds of ten digits.
+// seconds returns t in whole seconds, which fit in ten digits.
 func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), latest) }
 
-// parseEntry reads a line; one that is closed, or that a power cut tore, is not ok.
+// parseEntry reads a line. A closed one, or one that a power cut tore, is not ok.
 func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if len(b) != agenda.Width || b[agenda.Width-1] != '\n' {
 		return e, false
@@ -83,7 +87,8 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if err1 != nil || err2 != nil || !task.ValidID(e.ID) {
 		return e, false
 	}
-	e.Digest, e.Action = strings.TrimRight(line[35:67], " "), queue.Long(terms.Action(strings.TrimRight(line[68:84], " ")))
+	e.Digest = strings.TrimRight(line[35:67], " ")
+	e.Action = queue.Long(terms.Action(strings.TrimRight(line[68:84], " ")))
 	e.Kind = task.Ask
 	if b[85] == 'e' {
 		e.Kind = task.Effect

@@ -13,17 +13,17 @@ import (
 	"pulse/lib/task"
 )
 
-// List returns the tasks of some states as they were at one moment: each in one
-// state, oldest first in it, of open ones those only that want accepts. It takes no
-// lock and never begins again: what was committed while it read the directories
-// stands in the log, and that corrects what it found. It takes 40 bytes of memory
-// for each task, and the size of the agenda.
+// List returns the tasks of some states as they were at one moment: each in one state, and
+// the oldest of a state first. Open tasks are listed only if want accepts them. List takes
+// no lock and never begins again: what was committed while it read the directories stands
+// in the log, and corrects what it found. It needs 40 bytes of memory for each task, and
+// the size of the agenda.
 func (s *Spool) List(states []task.State, want func(*queue.Entry) bool) ([]queue.Listed, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
 	from := s.at()
-	lists := map[task.State][]found{}
+	lists := map[task.State][]listedTask{}
 	err := s.listOpen(states, want, lists)
 	for _, st := range states {
 		if err == nil && !st.Open() {
@@ -48,15 +48,17 @@ func (s *Spool) List(states []task.State, want func(*queue.Entry) bool) ([]queue
 	return all, nil
 }
 
-// found is a task file in a directory, or a line of the agenda.
-type found struct {
+// listedTask is a task file in a directory, or a line of the agenda.
+type listedTask struct {
 	mtime int64
 	id    queue.ID
 }
 
-// listOpen lists what is open. The agenda may be written anew meanwhile, so it is read
-// in one go.
-func (s *Spool) listOpen(states []task.State, want func(*queue.Entry) bool, lists map[task.State][]found) error {
+// listOpen lists the open tasks. It reads the agenda in one go, because the file may be
+// rewritten meanwhile.
+func (s *Spool) listOpen(
+	states []task.State, want func(*queue.Entry) bool, lists map[task.State][]listedTask,
+) error {
 	if !slices.ContainsFunc(states, task.State.Open) {
 		return nil
 	}
@@ -67,14 +69,14 @@ func (s *Spool) listOpen(states []task.State, want func(*queue.Entry) bool, list
 	for line := range slices.Chunk(b, agenda.Width) {
 		e, ok := parseEntry(line)
 		if ok && slices.Contains(states, e.State) && want(&e) {
-			lists[e.State] = append(lists[e.State], found{id: queue.IDOf(e.ID)})
+			lists[e.State] = append(lists[e.State], listedTask{id: queue.IDOf(e.ID)})
 		}
 	}
 	return nil
 }
 
-// byAge lists the files of a state. One that goes while it is listed is left out.
-func (s *Spool) byAge(st task.State) (all []found, err error) {
+// byAge lists the files of a state. A file that disappears meanwhile is left out.
+func (s *Spool) byAge(st task.State) (all []listedTask, err error) {
 	err = s.disk.Names(string(st), func(name string) error {
 		id, ok := strings.CutSuffix(name, ".json")
 		if !ok || !task.ValidID(id) {
@@ -84,25 +86,27 @@ func (s *Spool) byAge(st task.State) (all []found, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		all = append(all, found{info.Mtime.UnixNano(), queue.IDOf(id)})
+		all = append(all, listedTask{info.Mtime.UnixNano(), queue.IDOf(id)})
 		return err
 	})
 	slices.SortFunc(all, byTime)
 	return all, err
 }
 
-func byTime(a, b found) int {
+func byTime(a, b listedTask) int {
 	return cmp.Or(cmp.Compare(a.mtime, b.mtime), bytes.Compare(a.id[:], b.id[:]))
 }
 
-// correct brings lists that were made since from up to what was committed by now.
-func (s *Spool) correct(from mark, states []task.State, want func(*queue.Entry) bool, lists map[task.State][]found) error {
+// correct brings lists whose making began at from up to what was committed by now.
+func (s *Spool) correct(
+	from mark, states []task.State, want func(*queue.Entry) bool, lists map[task.State][]listedTask,
+) error {
 	lines, last, err := s.moved(from)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
 	for st := range lists {
-		lists[st] = slices.DeleteFunc(lists[st], func(f found) bool { _, ok := last[f.id]; return ok })
+		lists[st] = slices.DeleteFunc(lists[st], func(f listedTask) bool { _, ok := last[f.id]; return ok })
 	}
 	for i := range lines {
 		l := &lines[i]
@@ -110,7 +114,7 @@ func (s *Spool) correct(from mark, states []task.State, want func(*queue.Entry) 
 		if last[id] != i || !slices.Contains(states, l.To) || l.To.Open() && !want(&e) {
 			continue
 		}
-		f := found{l.Time.UnixNano(), id}
+		f := listedTask{l.Time.UnixNano(), id}
 		if info, err := s.disk.Stat(string(l.To) + "/" + l.Task + ".json"); err == nil {
 			f.mtime = info.Mtime.UnixNano()
 		}
@@ -124,8 +128,8 @@ func (s *Spool) correct(from mark, states []task.State, want func(*queue.Entry) 
 	return nil
 }
 
-// moved returns the transitions since from, up to now, and which of them is the last
-// one of each task.
+// moved returns the transitions from one place in the log up to now, and the index of the
+// last one of each task.
 func (s *Spool) moved(from mark) (lines []audit.Line, last map[queue.ID]int, err error) {
 	if err := s.settle(); err != nil {
 		return nil, nil, err
@@ -141,9 +145,9 @@ func (s *Spool) moved(from mark) (lines []audit.Line, last map[queue.ID]int, err
 	return lines, last, err
 }
 
-// onlyOnce takes out of the open tasks those whose file was moved by hand to where
-// something ended: a task is listed once, where its file lies.
-func onlyOnce(lists map[task.State][]found) {
+// onlyOnce removes from the open tasks those whose file was moved by hand to the directory
+// of a closed state: a task is listed once, where its file lies.
+func onlyOnce(lists map[task.State][]listedTask) {
 	open, ended := map[queue.ID]bool{}, map[queue.ID]bool{}
 	for st, list := range lists {
 		for i := range list {
@@ -164,7 +168,7 @@ func onlyOnce(lists map[task.State][]found) {
 	}
 	for st := range lists {
 		if st.Open() {
-			lists[st] = slices.DeleteFunc(lists[st], func(f found) bool { return ended[f.id] })
+			lists[st] = slices.DeleteFunc(lists[st], func(f listedTask) bool { return ended[f.id] })
 		}
 	}
 }

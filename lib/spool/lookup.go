@@ -11,22 +11,22 @@ import (
 	"pulse/lib/task"
 )
 
-// maxMatches is how many ids Match returns at most: two are one too many already.
+// maxMatches is how many ids Match returns at most: two show that a prefix is ambiguous.
 const maxMatches = 2
 
 // errEnough ends a search.
 var errEnough = errors.New("enough")
 
-// Match returns ids that begin with prefix, two at most: of open tasks or, where it is
-// none of these, of tasks that are closed or were pruned. For the latter it reads the
-// names of all closed tasks, 0.7 s for a million, and no file; as List does, it keeps
-// nobody waiting meanwhile.
+// Match returns at most two ids that begin with prefix: those of open tasks or, if there
+// is none, those of tasks that are closed or were pruned. For the latter it reads the
+// names of all closed tasks, 0.7 s for a million, and no task file. Like List it takes no
+// lock.
 func (s *Spool) Match(prefix string) (ids []string, err error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
 	from := s.at()
-	lists := map[task.State][]found{}
+	lists := map[task.State][]listedTask{}
 	begins := func(e *queue.Entry) bool { return strings.HasPrefix(e.ID, prefix) }
 	err = s.listOpen(task.States, begins, lists)
 	if err == nil {
@@ -55,7 +55,7 @@ type matches struct {
 	ids    []string
 }
 
-// add adds an id that begins so; once there are enough it returns errEnough.
+// add adds an id if it begins with the prefix. Once there are enough it returns errEnough.
 func (m *matches) add(id string) error {
 	if task.ValidID(id) && strings.HasPrefix(id, m.prefix) && !slices.Contains(m.ids, id) {
 		m.ids = append(m.ids, id)
@@ -66,7 +66,7 @@ func (m *matches) add(id string) error {
 	return nil
 }
 
-// matchClosed looks at what is closed, was pruned, or was on its way there since from.
+// matchClosed adds ids of tasks that are closed, were pruned, or moved since from.
 func (s *Spool) matchClosed(m *matches, from mark) error {
 	for _, st := range task.States {
 		if st.Open() {

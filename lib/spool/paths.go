@@ -9,7 +9,7 @@ import (
 // Workers returns the directory of a queue where package runner keeps its locks.
 func Workers(queue string) string { return filepath.Join(queue, workersDir) }
 
-// TaskFile returns the file that a task has for as long as it is in a state.
+// TaskFile returns the file of a task while it is in a state.
 func TaskFile(queue string, st task.State, id string) string {
 	return filepath.Join(queue, taskFile(st, id))
 }

@@ -12,8 +12,9 @@ import (
 	"pulse/lib/task"
 )
 
-// shardOf returns the index of the ids that begin as this one does, of tasks whose files
-// were removed: none of them is taken again. A line is the id and the state it had.
+// shardOf returns the index of pruned ids that begin like this one. The files of these
+// tasks were removed, and none of them is accepted again. A line holds the id and the last
+// state.
 func shardOf(id string) disk.Lines { return shardIn(fileOf(queue.Pruned, id)) }
 
 func shardIn(name string) disk.Lines { return index(name, 64) }
@@ -22,7 +23,7 @@ func appendPruned(dst []byte, id string, last task.State) []byte {
 	return fmt.Appendf(dst, "%s %-30s\n", id, last)
 }
 
-// pruned gets the last state of a task that was pruned.
+// pruned returns the last state of a task that was pruned.
 func (v view) pruned(id string) (item queue.Item, err error) {
 	var last task.State
 	if task.ValidID(id) {
@@ -39,7 +40,7 @@ func (v view) pruned(id string) (item queue.Item, err error) {
 	return queue.Item{Bytes: []byte(last)}, v.hint(err)
 }
 
-// shards are the files of pruned ids, made of lines of the log.
+// shards holds the files of pruned ids, made of lines of the log, by name.
 type shards map[string][]byte
 
 func (sh shards) add(l *audit.Line) {
@@ -69,11 +70,12 @@ func (sh shards) write(d disk.Disk) error {
 	return d.SyncDir(prunedDir)
 }
 
-// errShard is the error of ids that can't be read: they are not taken for ids that
-// were never there, but made anew from the log.
+// errShard means that a file of pruned ids can't be read. Its ids must not pass for ids
+// that were never there, so the file is made anew from the log.
 var errShard = fmt.Errorf("%w, or a file made from it", journal.ErrBroken)
 
-// findPruned returns where the line of an id stands, or would be written.
+// findPruned returns where the line of an id stands or has to be written, and the state
+// that it holds.
 func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) {
 	shard := shardOf(id)
 	err = shard.Each(d, func(at int64, line []byte) (bool, error) {
@@ -93,8 +95,8 @@ func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) 
 	return off, last, err
 }
 
-// prune puts an id on the list. A line that is there already is written again: the
-// sync that was to follow may have failed.
+// prune writes the line of an id. A line that is there already is written again, because
+// the sync that was to follow it may have failed.
 func (c *carrier) prune(to *queue.Change) error {
 	off, _, err := findPruned(c.disk, to.Key)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"pulse/lib/journal"
 )
 
-// recover brings the directories up to the log. The exclusive lock is held, so
-// whoever left the queue in between is dead.
+// recover brings the files up to the log. The caller has the exclusive lock, so a command
+// that left the queue half changed is dead.
 func (s *Spool) recover() error {
-	s.placed = nil // by a commit that failed
+	s.found = nil // a commit that failed may have left it
 	if err := s.load(); err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (s *Spool) recover() error {
 	return s.sweep()
 }
 
-// anew makes everything that is made from the log anew. The exclusive lock is held,
-// and nothing has been written for what is staged.
+// anew rebuilds every file that is made from the log. The caller has the exclusive lock,
+// and has written nothing for its commit yet.
 func (s *Spool) anew() error {
 	if err := s.forget(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Spool) anew() error {
 // load finds out how far the log was carried out.
 func (s *Spool) load() error { return s.hint(s.log.load()) }
 
-// hint says what to do about a broken log.
+// hint adds to a broken log what to do about it.
 func (s *Spool) hint(err error) error {
 	if errors.Is(err, journal.ErrBroken) {
 		return fault.Failedf("pulse-queue verify --queue "+escape.Shell(s.dir), "%w", err)
@@ -62,12 +62,13 @@ func (s *Spool) hint(err error) error {
 	return err
 }
 
-// replay carries out what the log holds after the checkpoint. It reads it twice: the
-// last commit has to be durable before anything is changed for it. All others were
-// carried out before the next one began, and only the indexes have to learn of them.
+// replay carries out the last commit of the log, and brings the indexes and the counts up
+// to all lines after the checkpoint. It reads these twice, because the last commit has to
+// be durable before anything is changed for it. All other commits were carried out before
+// the next one began, so only the indexes have to learn of them.
 func (s *Spool) replay() error {
-	// The command that died may not have come to its syncs; what is trusted from
-	// here on has to be on the disk first.
+	// The command that died may not have got as far as its syncs. What is trusted from here
+	// on has to be on the disk first.
 	if err := s.disk.SyncAll(); err != nil {
 		return err
 	}
@@ -102,8 +103,8 @@ func (s *Spool) replay() error {
 	return s.log.checkpoint()
 }
 
-// lastCommit makes the last commit durable, and returns it, and the size of what
-// follows it. Where there is no checkpoint it writes the ids that were pruned.
+// lastCommit makes the last commit durable, and returns it and the size of the torn commit
+// that follows it, if any. Without a checkpoint it also writes the ids that were pruned.
 func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
 	ahead, pruned := s.log, shards{}
 	torn, err = ahead.Read(func(l *audit.Line) error {
@@ -123,9 +124,9 @@ func (s *Spool) lastCommit() (last []audit.Line, torn int64, err error) {
 	return last, torn, err
 }
 
-// reindex brings the indexes and the counts up to the log, some lines at a time.
+// reindex brings the indexes and the counts up to the log, redone lines at a time.
 func (s *Spool) reindex() error {
-	// What the checkpoint does not know of may be newer than the log.
+	// Index lines that the checkpoint does not know may be newer than the log.
 	if err := errors.Join(agenda.Cut(s.disk, s.log.agenda), starts.Cut(s.disk, s.log.starts)); err != nil {
 		return err
 	}
@@ -144,10 +145,11 @@ func (s *Spool) reindex() error {
 	return err
 }
 
-// redone is how many lines are put into the indexes at a time; a variable for tests.
+// redone is how many lines are put into the indexes at a time; replaced in tests.
 var redone = 4096
 
-// forget removes the checkpoint, for what it vouches for is about to be written anew.
+// forget removes the checkpoint, because a file that it vouches for is about to be
+// rebuilt.
 func (s *Spool) forget() error {
 	if err := s.disk.Remove(checkpointFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -155,7 +157,8 @@ func (s *Spool) forget() error {
 	return s.disk.SyncDir("")
 }
 
-// moveAside takes half a commit out of the end of the log and records that.
+// moveAside moves half a commit from the end of the log to a file of its own, and logs
+// that.
 func (s *Spool) moveAside(torn int64) error {
 	name := auditDir + "/" + s.log.Segment
 	b := make([]byte, torn)
@@ -163,7 +166,8 @@ func (s *Spool) moveAside(torn int64) error {
 		return err
 	}
 	now := time.Now()
-	if err := writeSynced(s.disk, fmt.Sprintf("%s/torn-%d", auditDir, now.UnixNano()), b); err != nil {
+	aside := fmt.Sprintf("%s/torn-%d", auditDir, now.UnixNano())
+	if err := writeSynced(s.disk, aside, b); err != nil {
 		return err
 	}
 	if err := s.disk.Truncate(name, s.log.Size); err != nil {
@@ -172,14 +176,15 @@ func (s *Spool) moveAside(torn int64) error {
 	return s.log.Append([]audit.Line{{Time: now, Event: audit.Repaired}})
 }
 
-// sweep removes what a command that died left in tmp.
+// sweep removes the files that a command that died left in tmp.
 func (s *Spool) sweep() error {
 	names, err := disk.List(s.disk, tmpDir)
 	for _, n := range names {
-		// A directory is none of ours, and in nobody's way.
-		if e := s.disk.Remove(tmpDir + "/" + n); e != nil && !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, unix.EISDIR) {
-			err = errors.Join(err, e)
+		e := s.disk.Remove(tmpDir + "/" + n)
+		if errors.Is(e, fs.ErrNotExist) || errors.Is(e, unix.EISDIR) {
+			continue // no command makes a directory there, and it does not disturb
 		}
+		err = errors.Join(err, e)
 	}
 	return err
 }

@@ -11,27 +11,28 @@ import (
 	"pulse/lib/seen"
 )
 
-// memory is what this account noted of a queue outside of it. The zero memory is none.
+// memory is what this account noted about a queue outside the queue. The zero memory notes
+// nothing.
 type memory struct {
 	record *seen.Record
-	first  string // hash of the log's first line; empty: not known, or there is none
+	first  string // hash of the log's first line; empty: not known, or the log is empty
 	failed error  // why nothing can be noted
 }
 
 // Remember makes the Spool note what it commits, in a directory of this account outside
-// the queue, and compare the queue with what was noted before. Where that can't be done
-// the queue works all the same, and Forgetful says why.
+// the queue, and compare the queue with what was noted before. If it can't, the queue
+// works all the same, and Forgetful says why.
 func (s *Spool) Remember(dir string) {
 	if s.snapshot {
 		return
 	}
 	m := &s.memory
-	m.first, _ = s.first() // unreadable or not, what is noted at this path counts
+	m.first, _ = s.first() // if it can't be read, what is noted at this path still counts
 	m.record, m.failed = seen.Open(dir, s.dir, m.first, s.has)
 }
 
-// Forgetful returns why a queue that was restored from a copy would not be noticed, or
-// nil.
+// Forgetful returns why this account would not notice that the queue was restored from a
+// copy, or nil.
 func (s *Spool) Forgetful() error {
 	if r := s.memory.record; r != nil && s.memory.failed == nil {
 		return r.Writable()
@@ -53,17 +54,18 @@ func (s *Spool) first() (string, error) {
 	return audit.Hash(line), nil
 }
 
-// has reports whether a line stands in the log. It reads that line alone.
+// has reports whether a line stands in the log. It reads only that line.
 func (s *Spool) has(m seen.Mark) (bool, error) {
 	line, err := s.log.LineBefore(m.Segment, m.Size)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, journal.ErrBroken) || notFile(err) {
+	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid)
+	if gone || errors.Is(err, journal.ErrBroken) || notFile(err) {
 		return false, nil
 	}
 	return err == nil && audit.Hash(line) == m.Head, err
 }
 
-// Lost says which line that this account saw committed the queue lacks; empty: none.
-// What was noted and can't be read is not known to be there.
+// Lost says which line the queue lacks that this account saw committed; empty: none. If
+// the notes can't be read, it says so, because then any line may be missing.
 func (v view) Lost() (string, error) {
 	r := v.memory.record
 	if r == nil {
@@ -78,14 +80,14 @@ func (v view) Lost() (string, error) {
 		if lost == "" || err != nil {
 			return "", err
 		}
-		// Without the lock, a mark may be read while it is written: then the next one differs.
+		// Without the lock a mark may be read while it is written: then a second reading differs.
 		if again, _ := r.Marks(); slices.Equal(again, marks) {
 			return lost, nil
 		}
 	}
 }
 
-// lacking says which of the lines is not there.
+// lacking says which of the lines the log lacks; empty: none.
 func (s *Spool) lacking(marks []seen.Mark) (string, error) {
 	for _, m := range marks {
 		there, err := s.has(m)
@@ -93,14 +95,15 @@ func (s *Spool) lacking(marks []seen.Mark) (string, error) {
 			return "", err
 		}
 		if !there {
-			return fmt.Sprintf("it lacks a line that was committed here, %s, at the end of byte %d of audit/%s", audit.Bare(m.Head), m.Size, m.Segment), nil
+			return fmt.Sprintf("it lacks a line that was committed here, %s, at the end of byte %d of audit/%s",
+				audit.Bare(m.Head), m.Size, m.Segment), nil
 		}
 	}
 	return "", nil
 }
 
-// note notes the end of what was committed. If the queue lacks what was noted before,
-// that stays, until a person accepts it: which is a line of the log, too.
+// note notes the end of what was committed. If the queue lacks a line that was noted
+// before, that note stays until a person accepts the loss with resume, which logs a line.
 func (s *Spool) note(lines []audit.Line) {
 	m := &s.memory
 	if m.record == nil {
@@ -116,6 +119,6 @@ func (s *Spool) note(lines []audit.Line) {
 		err = m.record.Note(seen.Mark{First: m.first, Segment: l.Segment, Size: l.Size, Head: l.Head})
 	}
 	if err != nil {
-		m.failed = err // it is committed all the same
+		m.failed = err // the lines are committed all the same
 	}
 }

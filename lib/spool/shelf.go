@@ -7,9 +7,9 @@ import (
 	"pulse/lib/task"
 )
 
-// A shelf of package queue is a directory, and a thing on it a file, with exceptions:
-// the hold is a file of the queue's own directory, the ids that were pruned are lines
-// (pruned.go), and a spent approval lies beside those that are not.
+// A shelf of package queue is a directory, and a thing on it is a file. There are three
+// exceptions: the hold is a file of the queue's own directory, the ids that were pruned
+// are lines (pruned.go), and a spent approval lies in the directory of the others.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {
@@ -22,7 +22,7 @@ func dirOf(s queue.Shelf) string {
 	return string(s)
 }
 
-// suffixes are what the names of files end in besides those of most shelves, .json.
+// suffixes holds what names of files end in, where that is not .json.
 var suffixes = map[queue.Shelf]string{queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent"}
 
 func suffixOf(s queue.Shelf) string {
@@ -54,7 +54,7 @@ func byTask(s queue.Shelf) bool {
 	return s != queue.Grants && s != queue.Sessions && s != queue.Positions && s != queue.Hold
 }
 
-// stagedFile returns where a new thing lies until its line is committed.
+// stagedFile returns the file of a new thing until its line is committed.
 func stagedFile(s queue.Shelf, key string) string {
 	switch s {
 	case queue.Results, queue.Drafts:

@@ -1,26 +1,35 @@
 // Package spool keeps tasks in flat files (pulse-queue(5)): a task is one
-// immutable file, and the directory it lies in is its state. It is the store
-// behind package queue.
+// immutable file, and the directory that holds it is its state. It implements the
+// store of package queue.
 //
 // Invariants. Acknowledged means durable: when Update returns nil, everything it
 // changed survives a power cut. All or nothing: a crash at any instruction leaves
 // the queue as before or as after, and the next command repairs it unasked.
 // Visible means complete: no file appears under its name before it is whole. A
-// reader sees no transition half done, and keeps nobody waiting: it takes no lock.
+// reader never sees half a transition, and takes no lock, so that no writer waits for it.
 //
 // How: all changes go through the audit log. Update writes new files to tmp and
 // syncs them, appends its lines to the log and syncs that (the point of no
-// return), then moves the files and syncs the directories. The file checkpoint
-// says how far the log has been carried out; what lies behind it is done again.
-// What was committed is noted outside the queue, too (package seen).
-// What is open also stands in the agenda, and what was started lately in the ledger
-// of starts, so that no command has to read what is closed. As every change stands in
-// the log before any file is moved for it, and in the checkpoint after all were, a
-// reader that finds both unchanged has seen a queue that stood still; what reads for
-// long goes on from what it saw with the lines that came since.
+// return), then carries the lines out: it changes the files as queue.Changes says, and
+// syncs them and their directories. The file checkpoint says how far the log has been
+// carried out. After a crash the indexes learn of the lines that follow it, and the
+// last commit, the only one that can be half done, is carried out again.
+// The end of what was committed is also noted outside the queue (package seen).
 //
-// Caveats: one flock(2) serves the whole queue, so network file systems must not
-// hold it; before Linux 5.8 syncfs(2) does not report I/O errors.
+// Open tasks also have a line in the index agenda, and recent starts one in the index
+// starts, so that no command has to read closed tasks. Every change is in the log
+// before a file is moved for it, and in the checkpoint after all files were. A reader
+// that finds both unchanged has therefore seen a queue that stood still. A reader that
+// takes long corrects what it saw by the lines that came since.
+//
+// Read the files in this order: spool.go, shelf.go (a thing's file), commit.go,
+// carry.go (a change to a file), checkpoint.go, recover.go; index.go, entry.go, agenda.go,
+// starts.go, pruned.go (the indexes); view.go, listing.go, lookup.go, stages.go, paths.go
+// (readers); verify.go, verifyfiles.go, verifysmall.go, derived.go; create.go, disk.go,
+// seen.go; snapshot.go, copy.go.
+//
+// Caveats: one flock(2) serves the whole queue, so a queue must not lie on a network file
+// system; before Linux 5.8 syncfs(2) does not report I/O errors.
 package spool
 
 import (
@@ -37,14 +46,14 @@ import (
 	"pulse/lib/task"
 )
 
-// The files and directories of a queue besides the shelves of package queue, and
-// besides agendaFile and startsFile, which stand where they are kept.
+// The files and directories of a queue. agendaFile and startsFile stand beside the
+// indexes that they hold.
 const (
 	formatFile     = access.FormatFile
 	unsafeFile     = "unsafe"
 	holdFile       = "hold"
 	lockFile       = "lock"
-	networkFile    = "network" // it may lie on a network file system
+	networkFile    = "network" // the queue may lie on a network file system
 	checkpointFile = "checkpoint"
 	tmpDir         = "tmp"
 	auditDir       = journal.Dir
@@ -76,7 +85,7 @@ func stateDirs() (dirs []string) {
 	return dirs
 }
 
-// plan is what package access has to know of a queue.
+// plan is what package access has to know about a queue.
 var plan = access.Layout{
 	Dirs: directories(), Tmp: tmpDir, Lock: lockFile, Network: networkFile,
 	Files: []string{formatFile, agendaFile, startsFile, checkpointFile},
@@ -86,29 +95,29 @@ var plan = access.Layout{
 // Spool is an open queue. One process may use one Spool from one goroutine.
 type Spool struct {
 	dir    string
-	access *access.Dir // nil: it is in memory
+	access *access.Dir // nil: the queue is in memory, see derived
 	disk   disk.Disk
 	lock   locker
 	log    progress
 
-	memory memory // of what was committed, outside the queue
+	memory memory // notes outside the queue of what was committed
 
 	unsafe   bool // made with init --unsafe
 	snapshot bool // a copy of a queue, which is only read
 
 	committed func(*audit.Line) // is told what this Spool changed, once it is durable; may be nil
 
-	done <-chan struct{} // closed: nobody wants to wait any more
+	done <-chan struct{} // closed: stop waiting
 
-	placed  map[string]int64 // where the tasks of the next commit stand in the agenda; nil: not looked at
-	stopped place            // where Open was ended last: a place to look first
+	found    map[string]int64 // where the agenda has the tasks of the next commit; nil: not looked for
+	lastRead openLine         // where Open was ended last: findOpen looks there first
 }
 
 // locker takes the queue's lock, which a command needs to change something; unlock gives
 // it back.
 type locker interface {
 	take() (unlock func(), err error)
-	try() (unlock func(), err error) // queue.ErrLocked where another command has it
+	try() (unlock func(), err error) // ErrLocked if another command has it
 }
 
 // Open opens a queue.
@@ -140,8 +149,8 @@ func Open(dir string) (*Spool, error) {
 	return s, nil
 }
 
-// check fails if what was opened is not a queue of this format, or can't be trusted. It may
-// be another one than the one looked at by its path.
+// check fails if what was opened is not a queue of this format, or can't be trusted. Open
+// looked at a path, and what lies there may have been replaced since.
 func (s *Spool) check(isCopy bool) error {
 	dir := s.dir
 	if !isCopy {
@@ -154,7 +163,8 @@ func (s *Spool) check(isCopy bool) error {
 	case err != nil:
 		return err
 	case string(b) != format:
-		return fault.Usagef("use the pulse that made it", "%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
+		return fault.Usagef("use the pulse that made it",
+			"%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
 	}
 	return nil
 }
@@ -178,13 +188,7 @@ func (s *Spool) Interrupt(done <-chan struct{}) {
 	}
 }
 
-// TakesUnsafe reports whether the queue was made with init --unsafe.
-func (s *Spool) TakesUnsafe() bool { return s.unsafe }
-
-// OnCommit makes the Spool tell fn what it changed, line by line, once that is durable.
-func (s *Spool) OnCommit(fn func(*audit.Line)) { s.committed = fn }
-
-// Dir returns the directory of the queue: who may use it, and where it lies.
+// Dir returns the directory of the queue, which answers who may use it and where it lies.
 func (s *Spool) Dir() *access.Dir { return s.access }
 
 // Close gives the queue's descriptors back.

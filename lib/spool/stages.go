@@ -14,7 +14,7 @@ import (
 )
 
 // ReadPosition returns how far a source was read into the queue in dir, for fetch. It
-// takes no lock and writes nothing: the file is replaced whole.
+// takes no lock and writes nothing, because the file is always replaced whole.
 func ReadPosition(dir, source string) (p queue.Position, known bool, err error) {
 	if err := access.Trust(dir); err != nil {
 		return p, false, err
@@ -45,8 +45,9 @@ func ReadPosition(dir, source string) (p queue.Position, known bool, err error) 
 	return p, true, nil
 }
 
-// ReadSessions returns the sessions of the queue in dir, for classify: those that
-// expired and were not looked at since among them. done ends the wait for its lock.
+// ReadSessions returns the sessions of the queue in dir, for classify. Some may have
+// expired: a command of the queue has to look at them first. done ends the wait for the
+// queue's lock.
 func ReadSessions(dir string, done <-chan struct{}) (list []approval.Session, err error) {
 	s, err := Open(dir)
 	if err != nil {

@@ -15,27 +15,31 @@ import (
 	"pulse/lib/task"
 )
 
-// starts is the index that the limits are reckoned from: a line for each start of the
-// last day at least, with seconds, kind and class, sender and task.
+// starts is the index from which the limits are counted. It has a line for each start of
+// the last day at least, with the time in seconds, kind and class, sender and task.
 var starts = index(startsFile, 64)
 
 const startsFile = "starts"
 
-// startsKept is the size from which on it is worth to drop what is old.
+// startsKept is the size in bytes from which it is worth dropping old lines.
 const startsKept = 64 << 10
 
 func appendStart(dst []byte, l *audit.Line) []byte {
 	e := queue.EntryOf(l)
-	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n", seconds(l.Time), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
+	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n",
+		seconds(l.Time), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
 }
 
-// parseStart reads a line. What it does not know whole is not ok.
+// parseStart reads a line. Only a line that it understands whole is ok.
 func parseStart(b []byte) (st queue.Start, ok bool) {
 	if len(b) != starts.Width || b[starts.Width-1] != '\n' || !task.ValidID(string(b[31:63])) {
 		return st, false
 	}
 	s, err := strconv.ParseUint(string(b[:10]), 10, 64)
-	st = queue.Start{Time: time.Unix(int64(s), 0).UTC(), Kind: task.Ask, External: b[12] == 'x' || b[12] == 'X', Sender: queue.Key(bytes.TrimRight(b[14:30], " "))}
+	st = queue.Start{
+		Time: time.Unix(int64(s), 0).UTC(), Kind: task.Ask, External: b[12] == 'x' || b[12] == 'X',
+		Sender: queue.Key(bytes.TrimRight(b[14:30], " ")),
+	}
 	if b[11] == 'e' {
 		st.Kind = task.Effect
 	}
@@ -43,18 +47,19 @@ func parseStart(b []byte) (st queue.Start, ok bool) {
 		b[10] == ' ' && b[13] == ' ' && b[30] == ' ' && len(bytes.Trim(b[14:30], "0123456789abcdef ")) == 0
 }
 
-// Starts calls fn for the starts of the last queue.Window, and perhaps older ones. If
-// it can't read all of them, nobody knows what was spent: that is an error, and nothing
-// starts.
+// Starts calls fn for the starts of the last queue.Window, and perhaps older ones. If it
+// can't read one of them, what the limits leave is not known: that is an error, and
+// nothing starts.
 func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 	err := starts.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		st, ok := parseStart(line)
 		if !ok {
-			return false, fault.Failedf("rm "+escape.Shell(filepath.Join(v.dir, startsFile))+", and the next command makes it anew from the audit log",
+			file := escape.Shell(filepath.Join(v.dir, startsFile))
+			return false, fault.Failedf("rm "+file+", and the next command makes it anew from the audit log",
 				"%s: byte %d: not a line of a start: the limits can't be reckoned", startsFile, off)
 		}
 		if seconds(st.Time) == latest && now.After(st.Time) {
-			st.Time = now // or later: no line holds more
+			st.Time = now // or later: a line can't hold a later time
 		}
 		fn(st)
 		return true, nil
@@ -62,8 +67,8 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 	return err
 }
 
-// noteStarts brings the file up to lines of the log that it does not know yet.
-func (s *Spool) noteStarts(lines []audit.Line) error {
+// indexStarts adds to the file lines of the log that it does not know yet.
+func (s *Spool) indexStarts(lines []audit.Line) error {
 	for i := range lines {
 		l := &lines[i]
 		if l.Event != task.Started && l.Event != audit.ClockBack {
@@ -84,12 +89,13 @@ func (s *Spool) noteStarts(lines []audit.Line) error {
 	return nil
 }
 
-// trim drops starts that are too old to count, once they are the better half. After
-// the clock went back it sets those that lie in the future to now: they count for a
-// day, and not until the clock has caught up.
+// trim drops starts that are too old to count, once they are at least half of a large
+// file. After the clock went back it sets starts that lie in the future to now, so that
+// they count for a day, rather than until the clock has caught up.
 func (s *Spool) trim(now time.Time) (err error) {
 	n, at := s.log.starts/int64(starts.Width), seconds(now)
-	old := func(st queue.Start) bool { return at-seconds(st.Time) >= int64(queue.Window/time.Second) }
+	const day = int64(queue.Window / time.Second)
+	old := func(st queue.Start) bool { return at-seconds(st.Time) >= day }
 	if seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
 		return nil
 	}
@@ -109,7 +115,7 @@ func (s *Spool) trim(now time.Time) (err error) {
 	return err
 }
 
-// startAt returns the nth start, or nothing.
+// startAt returns the nth start, or an empty one if there is none.
 func (s *Spool) startAt(n int64) queue.Start {
 	line, _ := starts.At(s.disk, n*int64(starts.Width))
 	st, _ := parseStart(line)

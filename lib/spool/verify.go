@@ -21,31 +21,31 @@ type verifier struct {
 	queue.Report
 	want string // a head that should stand in the chain; empty: any
 
-	segment string // up to where the log was read: its file,
+	segment string // the log was read up to this file,
 	size    int64  // so many bytes of it,
-	lineNo  int    // so many lines
+	lineNo  int    // and so many lines
 
-	tasks    map[taskID]left
+	tasks    map[taskID]outcome
 	moves    int64                        // lines that moved a task
-	small    map[string][]byte            // what other files hold, by name
-	may      map[string][]byte            // and those that need not be there
+	small    map[string][]byte            // what other files have to hold, by name
+	may      map[string][]byte            // what files may hold that need not be there
 	outboxes map[string]map[string]string // parent, effect, digest of the line
 	sessions map[string]approval.Session
 	derived  *Spool // counts and starts, as a queue in memory has them
 
-	touched  map[string]bool // tasks that lines read since their files were looked at speak of
+	touched  map[string]bool // tasks of the lines that were read since the files were looked at
 	files    []finding       // what is wrong with the files of tasks
-	fewFiles []string        // and with all others
+	fewFiles []string        // what is wrong with all others
 }
 
 type taskID [16]byte
 
-// left is where the log leaves a task, in a form that a million of them fit in.
-type left struct {
+// outcome is what the log makes of a task. It is small, because there may be a million.
+type outcome struct {
 	digest       [32]byte
 	meta, result [8]byte // the beginning of the digests of these files; zeros: there is none
 	entry        [8]byte // and of the line of the agenda
-	entered      int64   // in which order it stands there
+	opened       int64   // the line that opened it, counted in moves: the order of the agenda
 	state, was   task.State
 	seen         uint8 // which of its files were there
 }
@@ -57,13 +57,14 @@ func idOf(s string) (id taskID) {
 
 // finding is what is wrong with a file of a task, or of ids that were pruned.
 type finding struct {
-	about string // the task, or the file; empty: neither, and nothing that moves
+	about string // the task, or the file; empty: looking again can't change it
 	text  string
 }
 
-// find notes what is wrong with the log where it was read up to.
+// find notes what is wrong with the line of the log that was read last.
 func (r *verifier) find(format string, args ...any) {
-	r.Findings = append(r.Findings, fmt.Sprintf("audit/%s:%d: ", r.segment, r.lineNo)+fmt.Sprintf(format, args...))
+	at := fmt.Sprintf("audit/%s:%d: ", r.segment, r.lineNo)
+	r.Findings = append(r.Findings, at+fmt.Sprintf(format, args...))
 }
 
 // findFile notes what is wrong with a file.
@@ -71,7 +72,7 @@ func (r *verifier) findFile(about, format string, args ...any) {
 	r.files = append(r.files, finding{about, fmt.Sprintf(format, args...)})
 }
 
-// findSmall notes what is wrong with a file that is not a task's.
+// findSmall notes what is wrong with a file that is not one of a task.
 func (r *verifier) findSmall(format string, args ...any) {
 	r.fewFiles = append(r.fewFiles, fmt.Sprintf(format, args...))
 }
@@ -81,10 +82,10 @@ func (r *verifier) reached(head string) {
 	r.Knows = r.Knows || audit.Bare(head) == audit.Bare(r.want)
 }
 
-// Verify checks the chain of the log from its first line, whether head, if any, was
-// once its head, and every file against what the log says of it. It takes some 400
-// bytes of memory a task, and keeps nobody waiting: what was committed while it read
-// the files is looked at again.
+// Verify checks the chain of the log from its first line, whether head, if any, was once
+// its head, and every file against what the log says about it. It needs some 400 bytes of
+// memory a task. It takes no lock while it reads the files of tasks: it looks again at
+// what was committed meanwhile.
 func (s *Spool) Verify(head string) (*queue.Report, error) {
 	r := s.verifier(head)
 	return &r.Report, r.verify(true)
@@ -98,8 +99,9 @@ func (s *Spool) VerifyChain() (*queue.Report, error) {
 
 func (s *Spool) verifier(head string) *verifier {
 	r := &verifier{
-		Spool: s, want: head, Report: queue.Report{Knows: head == ""}, tasks: map[taskID]left{}, small: map[string][]byte{}, may: map[string][]byte{},
-		outboxes: map[string]map[string]string{}, sessions: map[string]approval.Session{}, derived: derived(),
+		Spool: s, want: head, Report: queue.Report{Knows: head == ""}, tasks: map[taskID]outcome{},
+		small: map[string][]byte{}, may: map[string][]byte{}, outboxes: map[string]map[string]string{},
+		sessions: map[string]approval.Session{}, derived: derived(),
 	}
 	r.reached(audit.Origin)
 	return r
@@ -107,7 +109,7 @@ func (s *Spool) verifier(head string) *verifier {
 
 func (r *verifier) verify(files bool) error {
 	edited := r.editedCheckpoint()
-	broken := r.settle() // the repair of what a crash left comes first
+	broken := r.settle() // repairs first what a crash left
 	r.Broken = errors.Is(broken, journal.ErrBroken)
 	if broken != nil && !r.Broken {
 		return broken
@@ -138,7 +140,7 @@ func (r *verifier) verifyFiles() error {
 	if r.Broken { // nothing is committed any more
 		return errors.Join(err, r.verifySmall())
 	}
-	for range 3 { // the longer it took, the more there is to look at again
+	for range 3 { // each pass is shorter, and so leaves less to look at again
 		if err == nil {
 			err = errors.Join(r.settle(), r.verifyAgain())
 		}
@@ -149,8 +151,8 @@ func (r *verifier) verifyFiles() error {
 	return r.View(func(queue.View) error { return errors.Join(r.verifyAgain(), r.verifySmall()) })
 }
 
-// editedCheckpoint reports whether somebody edited the checkpoint. What two readings
-// agree on is not half written.
+// editedCheckpoint reports whether the checkpoint was edited by hand. A file that reads
+// the same twice is not half written.
 func (s *Spool) editedCheckpoint() bool {
 	first, err := s.disk.Read(checkpointFile)
 	if l := begin(s.disk); err != nil || !errors.Is(l.loadCheckpoint(nil), errEdited) {
@@ -160,7 +162,7 @@ func (s *Spool) editedCheckpoint() bool {
 	return err == nil && bytes.Equal(first, second)
 }
 
-// readOn reads the log on to where it was carried out; one that is broken, to its end.
+// readOn reads the log up to where it was carried out; a broken one, to its end.
 func (r *verifier) readOn() error {
 	segments, err := r.log.Segments()
 	if err != nil {
@@ -184,8 +186,8 @@ func (r *verifier) readOn() error {
 	return nil
 }
 
-// readSegment reads a segment from where the report stands to end; below 0, to where
-// it ends.
+// readSegment reads the segment from where the verifier stands up to a size, or all of it
+// if end is below 0.
 func (r *verifier) readSegment(end int64) error {
 	in := r.log.NewReader(r.segment, r.size)
 	for end < 0 || r.size < end {
@@ -210,7 +212,7 @@ func (r *verifier) readSegment(end int64) error {
 	return nil
 }
 
-// line checks a line of the log, and keeps what it changes.
+// line checks a line of the log, and keeps what the line changes.
 func (r *verifier) line(line []byte, l *audit.Line) error {
 	if l.Prev != r.Head {
 		r.find("the chain is broken: a line before this one was changed, moved or removed")
@@ -227,8 +229,8 @@ func (r *verifier) line(line []byte, l *audit.Line) error {
 	return r.derive(l)
 }
 
-// checkMove checks a transition. A file moved by hand is found even after it moved on by
-// itself; and a task file never changes, so what it was when added is what holds.
+// checkMove checks a transition. So a file moved by hand is found even after a command
+// moved it on. A task file never changes, so its digest is the one that it was added with.
 func (r *verifier) checkMove(l *audit.Line) {
 	was, known := r.tasks[idOf(l.Task)]
 	if l.From != was.state || task.Legal(l.Event, l.From, l.To) != nil {
@@ -243,7 +245,7 @@ func (r *verifier) checkMove(l *audit.Line) {
 	}
 }
 
-// checkGrant checks that a grant which goes had been given.
+// checkGrant checks that a grant which ends had been given.
 func (r *verifier) checkGrant(l *audit.Line) {
 	if l.Grant == nil || l.Event == audit.Granted {
 		return
@@ -253,8 +255,8 @@ func (r *verifier) checkGrant(l *audit.Line) {
 	}
 }
 
-// checkSession checks that each use of a session takes one of what was left, and changes
-// nothing else.
+// checkSession checks that each use of a session takes one use off, and changes nothing
+// else.
 func (r *verifier) checkSession(l *audit.Line) {
 	if l.Session == nil {
 		return
@@ -272,11 +274,11 @@ func (r *verifier) checkSession(l *audit.Line) {
 	}
 }
 
-// change keeps what a change makes of a file.
+// change keeps what a change makes of a file, so that it can be compared with the file.
 func (r *verifier) change(l *audit.Line, c *queue.Change) {
 	name := fileOf(c.Shelf, c.Key)
 	switch {
-	case c.Shelf == queue.Drafts: // people may do with them what they like
+	case c.Shelf == queue.Drafts: // people may edit and remove them
 	case c.Shelf == queue.Outbox:
 		r.outbox(c)
 	case byTask(c.Shelf) && c.Shelf != queue.Approvals && c.Shelf != queue.Spent:
@@ -285,7 +287,7 @@ func (r *verifier) change(l *audit.Line, c *queue.Change) {
 		r.tasks[idOf(c.Key)] = t
 	case c.From != "":
 		if yes := fileOf(c.From, c.Key); r.small[yes] != nil {
-			r.may[name] = r.small[yes] // only a queue that has approvers keeps it
+			r.may[name] = r.small[yes] // only a queue that has approvers keeps a spent approval
 			delete(r.small, yes)
 		}
 	case c.Gone():
@@ -297,7 +299,7 @@ func (r *verifier) change(l *audit.Line, c *queue.Change) {
 }
 
 // task keeps what a change makes of a task.
-func (r *verifier) task(t *left, l *audit.Line, c *queue.Change) {
+func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
 	switch {
 	case c.Shelf == queue.Pruned:
 		t.was = task.State(c.Bytes)
@@ -318,7 +320,7 @@ func (r *verifier) task(t *left, l *audit.Line, c *queue.Change) {
 			hex.Decode(t.digest[:], []byte(audit.Bare(c.Digest)))
 		}
 		if l.To.Open() && !l.From.Open() {
-			t.entered = r.moves
+			t.opened = r.moves
 		}
 		if l.To.Open() {
 			e := queue.EntryOf(l)
@@ -342,7 +344,7 @@ func (r *verifier) outbox(c *queue.Change) {
 	r.outboxes[c.Key] = all
 }
 
-// short is the beginning of a digest.
+// short returns the beginning of the digest of b.
 func short(b []byte) (sum [8]byte) {
 	whole := sha256.Sum256(b)
 	copy(sum[:], whole[:])

@@ -13,7 +13,7 @@ import (
 )
 
 // verifyTasks checks the files of all tasks, and the ids of those that were pruned. From
-// here on the report notes which tasks the log speaks of again.
+// here on the verifier notes in touched which tasks the log names again.
 func (r *verifier) verifyTasks() error {
 	r.touched = map[string]bool{}
 	known := map[taskID]bool{}
@@ -34,7 +34,7 @@ func (r *verifier) verifyTasks() error {
 	return err
 }
 
-// complete checks that nothing is missing of a task whose files were looked at.
+// complete checks that no file of a task is missing. Its files were looked at before.
 func (r *verifier) complete(id string, known map[taskID]bool) {
 	logged := r.tasks[idOf(id)]
 	if logged.state == "" && !known[idOf(id)] {
@@ -50,7 +50,7 @@ func (r *verifier) complete(id string, known map[taskID]bool) {
 	}
 }
 
-// verifyAgain reads the log on, and looks again at the tasks that it speaks of.
+// verifyAgain reads the log on, and looks again at the tasks that it names.
 func (r *verifier) verifyAgain() error {
 	if err := r.readOn(); err != nil {
 		return err
@@ -74,13 +74,13 @@ func (r *verifier) verifyAgain() error {
 		}
 		r.complete(id, known)
 	}
-	if r.still(r.at()) { // otherwise they are looked at once more
+	if r.still(r.at()) { // otherwise these tasks are looked at once more
 		r.touched = map[string]bool{}
 	}
 	return nil
 }
 
-// verifyOne checks the files of one task, wherever they may lie.
+// verifyOne checks the files of one task, in whichever directory they lie.
 func (r *verifier) verifyOne(id string) error {
 	r.see(id, 0)
 	for _, st := range task.States {
@@ -96,14 +96,14 @@ func (r *verifier) verifyOne(id string) error {
 	return nil
 }
 
-// What was seen of a task.
+// The files of a task that were seen.
 const (
 	seenTask = 1 << iota
 	seenMeta
 	seenResult
 )
 
-// see notes that a file of a task is there, or with 0 that none is yet.
+// see notes that a file of a task is there, or with 0 that none has been seen yet.
 func (r *verifier) see(id string, what uint8) {
 	logged, known := r.tasks[idOf(id)]
 	if !known {
@@ -115,20 +115,19 @@ func (r *verifier) see(id string, what uint8) {
 	r.tasks[idOf(id)] = logged
 }
 
-// besides is what lies beside the task files.
+// besides lists the kinds of files that a task has besides its task file.
 var besides = []besideKind{
-	{metaDir, ".json", seenMeta, func(l *left) [8]byte { return l.meta }},
-	{resultDir, "", seenResult, func(l *left) [8]byte { return l.result }},
+	{metaDir, ".json", seenMeta, func(o *outcome) [8]byte { return o.meta }},
+	{resultDir, "", seenResult, func(o *outcome) [8]byte { return o.result }},
 }
 
 type besideKind struct {
 	dir, suffix string
 	seen        uint8
-	want        func(*left) [8]byte // the beginning of its digest; zeros: there should be none
+	want        func(*outcome) [8]byte // the beginning of its digest; zeros: there should be no file
 }
 
-// verifyBeside checks a file that lies beside a task: whether it should be there, and
-// what it holds.
+// verifyBeside checks such a file: whether it should be there, and what it holds.
 func (r *verifier) verifyBeside(kind *besideKind, name string) error {
 	id, named := strings.CutSuffix(name, kind.suffix)
 	if !named || !task.ValidID(id) {
@@ -150,7 +149,8 @@ func (r *verifier) verifyBeside(kind *besideKind, name string) error {
 	return nil
 }
 
-// verifyShard checks a file of ids that were pruned: all of them were, in these states.
+// verifyShard checks a file of pruned ids: each of them was pruned, and in the state that
+// its line says.
 func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
 	b, err := r.disk.Read(name)
 	switch {
@@ -165,7 +165,7 @@ func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
 		r.findFile(name, "%s: it ends within a line", name)
 	}
 	return shardIn(name).Each(r.disk, func(off int64, line []byte) (bool, error) {
-		if bytes.Equal(line, make([]byte, len(line))) { // a place that a power cut left empty
+		if bytes.Equal(line, make([]byte, len(line))) { // a power cut left this line empty
 			return true, nil
 		}
 		id := string(line[:32])
@@ -179,7 +179,7 @@ func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
 	})
 }
 
-// verifyTask checks a file of a state.
+// verifyTask checks a file in the directory of a state.
 func (r *verifier) verifyTask(st task.State, name string) error {
 	id, named := strings.CutSuffix(name, ".json")
 	if !named || !task.ValidID(id) {
@@ -204,7 +204,8 @@ func (r *verifier) verifyTask(st task.State, name string) error {
 	if err != nil {
 		r.findFile(id, "%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)
 	} else if got := task.Digest(b); audit.Bare(got) != hex.EncodeToString(logged.digest[:]) {
-		r.findFile(id, "%s/%s: it was edited: its digest is %s, the log says sha256:%x", st, name, got, logged.digest)
+		r.findFile(id, "%s/%s: it was edited: its digest is %s, the log says sha256:%x",
+			st, name, got, logged.digest)
 	}
 	return nil
 }

@@ -10,18 +10,19 @@ import (
 	"strings"
 )
 
-// verifySmall checks all that is read in little time: what is not a file of a task. It
-// may be done again.
+// verifySmall checks all files except those of tasks, which takes little time. It may be
+// called again.
 func (r *verifier) verifySmall() error {
 	r.fewFiles = nil
-	return errors.Join(r.verifyFew(), r.verifyHold(), r.verifyOutboxes(), r.verifyAgenda(), r.verifyStarts(), r.verifyCheckpoint())
+	return errors.Join(r.verifyFew(), r.verifyHold(), r.verifyOutboxes(),
+		r.verifyAgenda(), r.verifyStarts(), r.verifyCheckpoint())
 }
 
-// few are the shelves whose files are compared byte for byte.
+// few holds the shelves whose files are compared byte for byte.
 var few = []queue.Shelf{queue.Approvals, queue.Grants, queue.Sessions, queue.Positions}
 
-// verifyFew checks that these hold files that say what they must, or may, and nothing
-// else. A snapshot has none of these directories.
+// verifyFew checks that the files on these shelves say what they have to, or may, and that
+// there are no others. A snapshot has none of these directories.
 func (r *verifier) verifyFew() error {
 	seen := map[string]bool{holdFile: true}
 	for _, shelf := range few {
@@ -49,24 +50,24 @@ func (r *verifier) verifyFew() error {
 	return nil
 }
 
-// says reports whether the log says, or may say, that a file holds this. The position of
-// a source that was not read further since older versions, which did not log it, has the
-// form of one.
+// says reports whether a file holds what the log says, or allows. Older versions did not
+// log positions: that of a source which was not read since need only have the form of one.
 func (r *verifier) says(name string, b []byte) bool {
 	logged, ok := r.small[name]
 	if !ok {
 		logged, ok = r.may[name]
 	}
 	if rec, err := record.Parse(b); !ok && err == nil && parentOf(name) == positionDir {
-		if p, err := audit.DecodePosition(rec.Value()); err == nil && fileOf(queue.Positions, queue.PositionKey(p.Source)) == name {
+		p, err := audit.DecodePosition(rec.Value())
+		if err == nil && fileOf(queue.Positions, queue.PositionKey(p.Source)) == name {
 			logged, ok = p.Append(nil), true
 		}
 	}
 	return ok && bytes.Equal(b, withNewline(logged))
 }
 
-// verifyHold checks that a queue that the log has held is. A file made by hand holds
-// one, too.
+// verifyHold checks that a queue on hold by the log is on hold. A hold file made by hand
+// is allowed.
 func (r *verifier) verifyHold() error {
 	logged := r.small[holdFile]
 	b, err := r.disk.Read(holdFile)
@@ -83,7 +84,8 @@ func (r *verifier) verifyHold() error {
 	return nil
 }
 
-// verifyAgenda checks that the agenda holds what is open, in its order, and nothing else.
+// verifyAgenda checks that the agenda holds the open tasks in their order, and nothing
+// else.
 func (r *verifier) verifyAgenda() error {
 	listed, last := map[taskID]bool{}, int64(0)
 	err := agenda.Each(r.disk, func(off int64, line []byte) (bool, error) {
@@ -95,10 +97,10 @@ func (r *verifier) verifyAgenda() error {
 		switch {
 		case !logged.state.Open() || short(line) != logged.entry || listed[id]:
 			r.findSmall("%s: byte %d: the log says something else: %q", agendaFile, off, line)
-		case logged.entered < last:
+		case logged.opened < last:
 			r.findSmall("%s: byte %d: task %x does not stand where it was taken", agendaFile, off, id)
 		}
-		listed[id], last = true, max(last, logged.entered)
+		listed[id], last = true, max(last, logged.opened)
 		return true, nil
 	})
 	for id, logged := range r.tasks {
@@ -109,7 +111,8 @@ func (r *verifier) verifyAgenda() error {
 	return errors.Join(err, r.verifySize(agendaFile, r.log.agenda))
 }
 
-// verifySize checks the size of a file: what stands behind it counts, too.
+// verifySize checks the size of an index, because parts of a line at its end are skipped
+// by its readers.
 func (r *verifier) verifySize(name string, want int64) error {
 	st, err := r.disk.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && want == 0 {
@@ -121,8 +124,8 @@ func (r *verifier) verifySize(name string, want int64) error {
 	return err
 }
 
-// verifyOutboxes checks that the outboxes hold what was proposed and not taken yet,
-// and nothing else.
+// verifyOutboxes checks that the outboxes hold the effects that were proposed and not
+// added yet, and nothing else.
 func (r *verifier) verifyOutboxes() error {
 	seen := map[string]bool{}
 	err := r.disk.Names(outboxDir, func(name string) error {

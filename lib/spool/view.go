@@ -18,17 +18,17 @@ import (
 // view reads the queue.
 type view struct {
 	*Spool
-	locked bool // by this command: what it finds broken it may mend
+	locked bool // by this command: it may repair what it finds broken
 }
 
-// patience is how long View tries without the lock.
+// patience is how long View tries to do without the lock.
 const patience = 250 * time.Millisecond
 
-// View runs fn on a picture of the queue in which no transition is half done. It
-// takes no lock, so that nobody waits for it: it looks at the log before and after,
-// and if something was committed meanwhile, fn runs again. So fn must begin anew
-// each time, and be brief: where writers leave it no pause for so long, it does take
-// the lock.
+// View runs fn on a picture of the queue in which no transition is half done. It takes no
+// lock, so that no command waits for it: it looks at the log before and after, and if
+// something was committed meanwhile, fn runs again. So fn must begin anew each time, and
+// be brief: if writers leave no pause for as long as patience, View takes the lock after
+// all.
 func (s *Spool) View(fn func(queue.View) error) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if err := s.settle(); err != nil {
@@ -51,8 +51,8 @@ func (s *Spool) View(fn func(queue.View) error) error {
 	return fn(view{s, true})
 }
 
-// mark is a place in the log, and what else the checkpoint says of it: the sizes of the
-// indexes, and what was refused.
+// mark is a place in the log, and what else the checkpoint says about it: the sizes of the
+// indexes, and how many requests were refused that day.
 type mark struct {
 	journal.Mark
 	day            string
@@ -74,8 +74,8 @@ func (s *Spool) still(at mark) bool {
 	return !behind && err == nil
 }
 
-// settle waits until no transition is under way, and loads how far the log was
-// carried out. It repairs what a command left that died.
+// settle waits until no transition is under way, and loads how far the log was carried
+// out. It repairs what a command that died left behind.
 func (s *Spool) settle() error {
 	for wait, end := time.Millisecond, time.Now().Add(LockTimeout); ; wait = min(2*wait, 16*time.Millisecond) {
 		err := s.load()
@@ -89,7 +89,7 @@ func (s *Spool) settle() error {
 		if s.snapshot || err == nil && !behind {
 			return err
 		}
-		// What can't be read may be half written: only who has the lock can tell.
+		// What can't be read may be half written: only a command that has the lock can tell.
 		unlock, err := s.lock.try()
 		if err == nil {
 			err = s.recover()
@@ -110,7 +110,8 @@ func (s *Spool) settle() error {
 	}
 }
 
-// Where returns the state in which the task has a file.
+// Where returns the state in which a task has a file, "" if it has none. Of several the
+// one that the log says counts.
 func (v view) Where(id string) (task.State, error) {
 	if !task.ValidID(id) {
 		return "", nil
@@ -127,22 +128,22 @@ func (v view) Where(id string) (task.State, error) {
 	}
 	st := cmp.Or(append(all, "")...)
 	if len(all) > 1 {
-		left, err := v.left(id)
+		logged, err := v.loggedState(id)
 		if err != nil {
 			return "", err
 		}
-		if slices.Contains(all, left) {
-			st = left
+		if slices.Contains(all, logged) {
+			st = logged
 		}
 	}
 	if st == "" || !v.locked {
 		return st, nil
 	}
-	return st, v.single(id, st)
+	return st, v.removeOthers(id, st)
 }
 
-// left returns the state that the log left a task in.
-func (v view) left(id string) (st task.State, err error) {
+// loggedState returns the state that a task has by the log.
+func (v view) loggedState(id string) (st task.State, err error) {
 	err = v.Back(func(l audit.Line) bool {
 		if l.Task == id && l.Moves() {
 			st = l.To
@@ -153,9 +154,9 @@ func (v view) left(id string) (st task.State, err error) {
 	return st, err
 }
 
-// single takes the other names of a task file away, if it has any: an older pulse left
-// them where a rename reached the disk by halves.
-func (s *Spool) single(id string, st task.State) error {
+// removeOthers removes the other names of a task file, if it has any: an older pulse left
+// them when only half of a rename had reached the disk.
+func (s *Spool) removeOthers(id string, st task.State) error {
 	is, err := s.disk.Stat(taskFile(st, id))
 	if err != nil {
 		return err
@@ -182,8 +183,9 @@ func (v view) Has(s queue.Shelf, key string) (bool, error) {
 	return err == nil, err
 }
 
-// Get reads a thing. What lies where its file should and is not one, or not one that
-// this account may read, is ErrCorrupt: unlike an I/O error that is no reason to stop.
+// Get reads a thing. If what lies in place of its file is not a file, or not one that this
+// account may read, the error is ErrCorrupt. Unlike an I/O error it concerns that thing
+// alone.
 func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	switch s {
 	case queue.Pruned:
@@ -202,8 +204,8 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	return item, err
 }
 
-// Each calls fn for the keys of a shelf, oldest first, until it returns false. The order
-// of open tasks is that of the agenda. A shelf that a snapshot does not have is empty.
+// Each calls fn for the keys of a shelf, oldest first, until fn returns false. Open tasks
+// come in the order of the agenda. A shelf that a snapshot does not have is empty.
 func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
 	if st := task.State(s); st.Open() {
 		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
@@ -240,7 +242,8 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 	return nil
 }
 
-// Counts returns how many tasks the log has left in each state, and what was refused.
+// Counts returns how many tasks are in each state by the log, and how many requests were
+// refused.
 func (v view) Counts() queue.Counts { return v.log.counts }
 
 // Lines returns a reader of the log as it is now, which may be used after the View.
@@ -249,10 +252,11 @@ func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
 	return func(fn func([]byte, *audit.Line) error) error { return v.hint(lines(fn)) }, err
 }
 
-// Back calls fn for the lines of the log, newest first, until it returns false.
+// Back calls fn for the lines of the log, newest first, until fn returns false.
 func (v view) Back(fn func(audit.Line) bool) error { return v.log.Back(fn) }
 
-// History is Back for what may read for long: committed lines never change.
+// History is Back outside of a View. It may take long, because committed lines never
+// change.
 func (s *Spool) History(fn func(audit.Line) bool) error {
 	if err := s.settle(); err != nil {
 		return err
