@@ -11,8 +11,8 @@ import (
 // ShortAction is how many letters of an action an index of fixed width keeps.
 const ShortAction = 16
 
-// Short returns an action in ShortAction letters at most. A longer word becomes its
-// first letters, a tilde, which is in no action, and the beginning of its SHA-256.
+// Short returns an action in at most ShortAction letters. A longer word becomes its first
+// letters, a tilde, which no action contains, and the beginning of its SHA-256.
 func Short(a terms.Action) terms.Action {
 	if len(a) <= ShortAction {
 		return a
@@ -21,8 +21,8 @@ func Short(a terms.Action) terms.Action {
 	return terms.Action(fmt.Sprintf("%s~%x", a[:ShortAction-9], sum[:4]))
 }
 
-// Long returns the action that a short form stands for, or the form itself if no
-// action of this version has it.
+// Long returns the action that a short form stands for, or the form itself if it stands
+// for no action of this version.
 func Long(short terms.Action) terms.Action {
 	if len(short) != ShortAction || short[ShortAction-9] != '~' {
 		return short
@@ -33,5 +33,5 @@ func Long(short terms.Action) terms.Action {
 	return short
 }
 
-// Is reports whether a task is of an action, as far as an index tells.
+// Is reports whether a task has an action, as far as its short form can tell.
 func (e *Entry) Is(a terms.Action) bool { return Short(e.Action) == Short(a) }

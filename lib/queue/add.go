@@ -18,22 +18,22 @@ import (
 	"pulse/lib/terms"
 )
 
-// Quota is the reason of a rejection because too much of a sender's waits already.
+// Quota is the reason of a rejection because a sender has too many open tasks already.
 const Quota = "sender_quota"
 
-// Batch collects records and takes them into a store in one Update. It holds them
-// in memory until then.
+// Batch collects records and adds them to a store in one Update. It keeps them in memory
+// until then.
 type Batch struct {
 	Store   Store
-	Unsafe  bool // the queue takes what --unsafe-allow-all decided
+	Unsafe  bool // the queue accepts what --unsafe-allow-all decided
 	Pending int  // how many open tasks a sender may have
 	Now     func() time.Time
 
-	Require approval.Level // of a session that is to count
+	Require approval.Level // the least level of a session that counts
 
-	Sandbox string // what confines who adds, for the log
+	Sandbox string // what confines the command that adds, for the log
 
-	NotBefore time.Time // what is taken is not started earlier; zero: at once
+	NotBefore time.Time // the tasks are not started earlier; zero: at once
 
 	items []*item
 	size  int
@@ -52,7 +52,8 @@ func NewBatch(s Store, unsafe bool, pending int, now func() time.Time) *Batch {
 	return &Batch{Store: s, Unsafe: unsafe, Pending: pending, Now: now, Require: approval.Terminal}
 }
 
-// The bounds of a batch: one commit costs a constant number of syncs.
+// The bounds of a batch. A large one is cheap, because a commit costs a constant number of
+// syncs.
 const (
 	maxBatch      = 500
 	maxBatchBytes = 8 << 20
@@ -61,8 +62,8 @@ const (
 // Full reports whether the batch must be committed before the next Put.
 func (b *Batch) Full() bool { return len(b.items) >= maxBatch || b.size >= maxBatchBytes }
 
-// Put adds a record to the batch. A record nobody decided on, or one that
-// --unsafe-allow-all let through and that this queue does not take, is an error.
+// Put adds a record to the batch. It is an error if the record was not decided on, or if
+// --unsafe-allow-all let it through and this queue does not accept that.
 func (b *Batch) Put(rec *record.Record) error {
 	c, err := Read(rec)
 	if errors.Is(err, record.ErrMissing) {
@@ -84,7 +85,7 @@ func (b *Batch) Put(rec *record.Record) error {
 	return nil
 }
 
-// ID names the task of a record: pulse-queue(5).
+// ID returns the id of a record's task, as pulse-queue(5) describes it.
 func (c *Content) ID() (string, error) {
 	switch {
 	case c.Identity.Effect():
@@ -115,16 +116,17 @@ func (c *Content) ID() (string, error) {
 	return task.MailID(c.Identity.Verified, sender, id), nil
 }
 
-// Take empties the batch. What it returns may be committed while more is put.
+// Take empties the batch and returns what it held, which may be committed while more is
+// put into b.
 func (b *Batch) Take() *Batch {
 	full := *b
 	b.items, b.size = nil, 0
 	return &full
 }
 
-// Commit takes the batch into the store, durably, and then calls receipt for every
-// record in order, with the record and its `task` member, good until it returns.
-// The batch is empty afterwards, whatever happened.
+// Commit adds the batch to the store, durably, and then calls receipt for every record in
+// order, with the record and its `task` member; line is good until receipt returns. The
+// batch is empty afterwards, whatever happened.
 func (b *Batch) Commit(receipt func(line []byte) error) error {
 	items := b.items
 	b.items, b.size = nil, 0
@@ -165,7 +167,9 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 				order = append(order, m.Source)
 			}
 			if !ok || p.UIDValidity != m.UIDValidity || m.UID > p.UID {
-				positions[m.Source] = Position{Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received}
+				positions[m.Source] = Position{
+					Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received,
+				}
 			}
 		}
 	}
@@ -175,16 +179,16 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 	return nil
 }
 
-// intake is one Update's worth of records.
+// intake adds the records of a batch in one Update.
 type intake struct {
 	*Batch
 	tx      *Tx
 	now     time.Time
-	seen    map[string]task.Task // taken in this Update
+	seen    map[string]task.Task // added in this Update
 	pending map[Key]int          // open tasks of the senders in this batch
 
-	sessions map[string]*approval.Session // with what this Update leaves of them
-	settled  map[string]bool              // proposals
+	sessions map[string]*approval.Session // with the uses that this Update leaves
+	settled  map[string]bool              // proposals whose receipt this Update logged
 }
 
 func (in *intake) take(it *item) error {
@@ -205,12 +209,12 @@ func (in *intake) take(it *item) error {
 		err = in.refuse(it)
 	default:
 		err = in.accept(it)
-		in.seen[it.id] = it.receipt // a refusal takes no name: a better copy may follow
+		in.seen[it.id] = it.receipt // a refusal does not use up the id: a better copy may follow
 	}
 	return err
 }
 
-// known fills in the receipt of a task that is there already.
+// known reports whether the queue knows the task already, and fills in its receipt.
 func (in *intake) known(it *item) (bool, error) {
 	if t, ok := in.seen[it.id]; ok {
 		it.receipt = t
@@ -228,7 +232,7 @@ func (in *intake) known(it *item) (bool, error) {
 	}
 	stored, err := Load(in.tx, st, it.id)
 	if errors.Is(err, ErrCorrupt) {
-		err = nil // it is known all the same, and must not be taken twice
+		err = nil // it is known all the same, and must not be added twice
 	}
 	it.receipt = stored.Task
 	return true, err
@@ -238,7 +242,7 @@ func (in *intake) refuse(it *item) error {
 	it.receipt.State = task.Rejected
 	line := it.describe(audit.Line{Time: in.now, Event: task.Refused, Task: it.id})
 	line.Change.Reason, line.Sandbox = it.receipt.Reason, in.Sandbox
-	if it.Identity.Effect() { // it is the receipt of a proposal, and few come of a day
+	if it.Identity.Effect() { // the line is the receipt of a proposal, and there are few a day
 		return in.tx.Log(line)
 	}
 	return in.tx.Refuse(line)
@@ -263,12 +267,13 @@ func (in *intake) accept(it *item) error {
 	return in.tx.Add(file, line)
 }
 
-// counted reports whether the record counts against its sender's quota: it came as
-// a message. What this machine's own user submits, and effects, do not.
+// counted reports whether the record counts against its sender's quota, because it came as
+// a message. Effects don't, nor do asks that this machine's own user submits.
 func (c *Content) counted() bool { return c.Kind() == task.Ask && c.Message != nil }
 
-// quota returns how many open tasks the sender of a record may have. What could not be
-// checked may be anyone's: it takes half, and leaves the sender the rest.
+// quota returns how many open tasks the sender of a record may have. A message that could
+// not be checked may come from anyone: such messages get half, so that the sender keeps
+// the rest.
 func (in *intake) quota(it *item) int {
 	if it.Decision.Reason == decision.Unchecked {
 		return max(1, in.Pending/2)
@@ -276,7 +281,7 @@ func (in *intake) quota(it *item) int {
 	return in.Pending
 }
 
-// countPending counts the open tasks of those who sent the records.
+// countPending counts the open tasks of the senders of the records.
 func (in *intake) countPending(items []*item) error {
 	in.pending = map[Key]int{}
 	for _, it := range items {

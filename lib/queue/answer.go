@@ -8,7 +8,7 @@ import (
 	"pulse/lib/task"
 )
 
-// Yes makes a person's yes to the task that was shown. It is not signed yet.
+// Yes returns a person's yes to the task that was shown, not signed yet.
 func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval.Approval {
 	given := now.UTC().Truncate(time.Second) // a signed statement has whole seconds
 	return approval.Approval{
@@ -23,7 +23,7 @@ func Approve(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	change := s.Task.Change // what a person put off stays so
+	change := s.Task.Change // with NotBefore: a task that a person put off stays so
 	change.Since, change.Reason = now.UTC(), ReasonApproved
 	line := s.move(task.Approved, task.Scheduled, change)
 	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
@@ -43,7 +43,7 @@ func Deny(tx *Tx, shown *Stored, by string, level approval.Level, reason string,
 	return tx.Move(line)
 }
 
-// same loads a task again and makes sure that it still is what was shown.
+// same loads a task again, and fails if it is not what was shown any more.
 func same(tx *Tx, shown *Stored) (Stored, error) {
 	now, err := tx.Where(shown.Task.ID)
 	if err != nil {
@@ -53,7 +53,7 @@ func same(tx *Tx, shown *Stored) (Stored, error) {
 		return Stored{}, fmt.Errorf("%w: the task is %s now", ErrConflict, now)
 	}
 	s, err := Load(tx, now, shown.Task.ID)
-	// It may have been answered and started, and wait again: that is another question.
+	// It may have been answered and started, and wait again: then a person has to see it again.
 	if err == nil && (s.Task.Digest != shown.Task.Digest || !s.Task.Since.Equal(shown.Task.Since)) {
 		err = fmt.Errorf("%w: the task is not what was shown any more", ErrConflict)
 	}

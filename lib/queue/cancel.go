@@ -8,11 +8,11 @@ import (
 	"pulse/lib/task"
 )
 
-// ErrState is the error of what can't be done to a task in the state it is in.
+// ErrState means that the state of a task does not allow what was asked for.
 var ErrState = errors.New("not in that state")
 
 // Cancel ends a task that is scheduled or running, and returns it as it was. Its file
-// need not be readable. A task in any other state is ErrState.
+// need not be readable. For a task in any other state the error is ErrState.
 func Cancel(tx *Tx, id, by string, now time.Time) (Stored, error) {
 	s, err := Find(tx, id)
 	if err != nil && !errors.Is(err, ErrCorrupt) {

@@ -10,23 +10,23 @@ import (
 	"pulse/lib/task"
 )
 
-// Shelf is where a store keeps things of one kind, each under a key: a directory of
-// the queue in flat files. The files of tasks lie on the shelf of their state.
+// Shelf is where a store keeps things of one kind, each under a key. In flat files it is a
+// directory of the queue. The file of a task lies on the shelf of the task's state.
 type Shelf string
 
 // The shelves besides those of the states.
 const (
-	Meta      Shelf = "meta"      // what changed of a task after it was added; by task
-	Results   Shelf = "results"   // what its last worker printed
-	Drafts    Shelf = "drafts"    // messages for people, who may do with them what they like
-	Approvals Shelf = "approvals" // a person's yes to a task
-	Spent     Shelf = "spent"     // that yes while the task runs: it may have to come back
-	Grants    Shelf = "grants"    // a yes given ahead; by its own id
+	Meta      Shelf = "meta"      // by task: what changed in it after it was added
+	Results   Shelf = "results"   // by task: what its last worker printed
+	Drafts    Shelf = "drafts"    // by task: a message for people, which they may edit or remove
+	Approvals Shelf = "approvals" // by task: a person's yes to it
+	Spent     Shelf = "spent"     // by task: that yes while it runs, because it may have to come back
+	Grants    Shelf = "grants"    // by its own id: a yes given ahead
 	Sessions  Shelf = "sessions"  // by its own id
-	Outbox    Shelf = "outbox"    // what a worker proposed and is not taken yet; by task
-	Positions Shelf = "positions" // how far a source was read; by PositionKey
-	Pruned    Shelf = "pruned"    // the last state of a task whose files were removed
-	Hold      Shelf = "hold"      // the line that holds the queue; its key is empty
+	Outbox    Shelf = "outbox"    // by task: what its worker proposed and was not added yet
+	Positions Shelf = "positions" // by PositionKey: how far a source was read
+	Pruned    Shelf = "pruned"    // by task: the last state of one whose files were removed
+	Hold      Shelf = "hold"      // the line that put the queue on hold; its key is empty
 )
 
 // On returns the shelf of a state.
@@ -38,30 +38,30 @@ func PositionKey(source string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Change is what a line of the log changes of one thing. At most one of From, Bytes,
-// Digest, Lines and Less is set and says what the thing is from now on; if none is,
-// it is gone.
+// Change is what a line of the log changes in one thing. At most one of From, Bytes,
+// Digest, Lines and Less is set, and says what the thing is from now on. If none is set,
+// the thing is gone.
 type Change struct {
 	Shelf Shelf
 	Key   string
 
-	From   Shelf            // what lay there under the same key
-	Bytes  []byte           // these
-	Digest string           // what was staged with the line, and has this digest
-	Lines  []audit.Proposed // what was staged with the line, and has these lines
-	Less   string           // what it was, without the line of this effect; nothing left: it is gone
+	From   Shelf            // the thing that lay there under the same key
+	Bytes  []byte           // these bytes
+	Digest string           // the bytes of this digest that were staged with the line
+	Lines  []audit.Proposed // the bytes with these lines that were staged with the line
+	Less   string           // what it was without the line of this effect; it is gone if that leaves nothing
 
-	Answer bool // Bytes are a person's yes: where accounts are told apart, theirs alone may have written them
+	Answer bool // Bytes are a person's yes: if accounts are told apart, only theirs may have written them
 }
 
-// Gone reports whether the thing is not there any more.
+// Gone reports whether the change removes the thing.
 func (c *Change) Gone() bool {
 	return c.From == "" && c.Bytes == nil && c.Digest == "" && c.Lines == nil && c.Less == ""
 }
 
-// Changes returns what a line of the log changes, in the order in which it must be
-// done. It is pure, and the only place that knows: a commit, the repair after a crash
-// and Verify are three uses of it.
+// Changes returns what a line of the log changes, in the order in which that must be done.
+// It is pure, and the only place that knows: a commit, the repair after a crash and Verify
+// are three uses of it.
 func Changes(l *audit.Line) []Change {
 	list := outboxChanges(nil, l)
 	for i := range l.Positions {
@@ -72,7 +72,8 @@ func Changes(l *audit.Line) []Change {
 	case l.Event == task.Pruned:
 		return append(list, Change{Shelf: Pruned, Key: l.Task, Bytes: []byte(l.From)},
 			Change{Shelf: On(l.From), Key: l.Task}, Change{Shelf: Meta, Key: l.Task},
-			Change{Shelf: Results, Key: l.Task}, Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
+			Change{Shelf: Results, Key: l.Task},
+			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
 	case l.Moves():
 		return taskChanges(list, l)
 	case l.Grant != nil && l.Event == audit.Granted:
@@ -89,8 +90,8 @@ func Changes(l *audit.Line) []Change {
 	return list
 }
 
-// outboxChanges are those of an outbox: what a worker proposed is all that it holds, and
-// the receipt of a proposal takes that one out of it.
+// outboxChanges appends what changes in an outbox. The proposals of a line are all that it
+// holds from now on; the receipt of a proposal removes that one.
 func outboxChanges(list []Change, l *audit.Line) []Change {
 	if len(l.Proposed) > 0 {
 		return append(list, Change{Shelf: Outbox, Key: l.Task, Lines: l.Proposed})
@@ -101,7 +102,7 @@ func outboxChanges(list []Change, l *audit.Line) []Change {
 	return list
 }
 
-// taskChanges are those of a transition.
+// taskChanges appends what a transition changes.
 func taskChanges(list []Change, l *audit.Line) []Change {
 	file := Change{Shelf: On(l.To), Key: l.Task, From: On(l.From)}
 	if l.From == "" {
@@ -117,22 +118,24 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 		list = append(list, Change{Shelf: Results, Key: l.Task})
 	}
 	if l.Event == task.Added && l.Change.NotBefore.IsZero() && l.Change.Reason != ReasonSessionSpent {
-		return list // the decision in the file says why it is where it is; and nobody approved it
+		return list // the decision in the file says why the task is in its state, and there is no approval
 	}
 	change := l.Change
 	change.Since = l.Time
 	return approvalChanges(append(list, Change{Shelf: Meta, Key: l.Task, Bytes: change.Append(nil)}), l)
 }
 
-// approvalChanges: a line has the approval that its task has from now on. One that a
-// start spends lies aside, until the end of the task says whether it comes back.
+// approvalChanges appends what a transition changes in the task's approval. A line holds
+// the approval that its task has from now on. If a start spends one, it is put aside until
+// the end of the task says whether it comes back.
 func approvalChanges(list []Change, l *audit.Line) []Change {
 	approval := Change{Shelf: Approvals, Key: l.Task}
 	spent := Change{Shelf: Spent, Key: l.Task}
 	switch {
 	case l.Approval != nil:
 		approval.Bytes = l.Approval.Append(nil)
-		approval.Answer = slices.Contains(answers, l.Event) && len(l.Approval.Grants) == 0 // whose grants are answers
+		// An approval made of grants is no answer to this task: the grants were the answers.
+		approval.Answer = slices.Contains(answers, l.Event) && len(l.Approval.Grants) == 0
 	case l.Event == task.Started:
 		spent.From = Approvals
 		return append(list, spent)
@@ -143,8 +146,9 @@ func approvalChanges(list []Change, l *audit.Line) []Change {
 // answers are the events by which a person says yes to a task.
 var answers = []task.Event{task.Approved, task.Requeued}
 
-// sessionChange: a session that is used up goes, unless it was signed: it is proven
-// again when what came in within it starts.
+// sessionChange returns what a line changes in a session. A session that is used up goes,
+// unless it was signed: a signed one is proven again when a task that came in within it
+// starts.
 func sessionChange(l *audit.Line) Change {
 	c := Change{Shelf: Sessions, Key: l.Session.ID}
 	if l.Event != audit.SessionEnded && !l.Session.UsedUp() {
@@ -153,14 +157,14 @@ func sessionChange(l *audit.Line) Change {
 	return c
 }
 
-// Counts are the numbers that a store keeps of what its log says.
+// Counts are the numbers that a store keeps about its log.
 type Counts struct {
 	Tasks   map[task.State]int
 	Day     string // of the rejections below, UTC
 	Refused int    // rejections by the policy on the last day that had any, with or without a line
 }
 
-// Count reckons a line in.
+// Count adds a line to the counts.
 func (c *Counts) Count(l *audit.Line) {
 	if day := l.Time.UTC().Format(time.DateOnly); l.Event == task.Refused {
 		if c.Day != day {

@@ -13,15 +13,16 @@ import (
 // ReasonClosed is the reason of a task that an agent closed.
 const ReasonClosed = "closed_by_agent"
 
-// own reports whether it is an effect on the queue itself, which no worker is
-// started for.
+// own reports whether it is an effect on the queue itself, for which no worker is
+// started.
 func (c *Content) own() bool {
-	return c.Identity.Effect() && c.Decision.Action == terms.WriteLocal && c.Request != nil && proposal.Own(c.Request.Tool)
+	return c.Identity.Effect() && c.Decision.Action == terms.WriteLocal &&
+		c.Request != nil && proposal.Own(c.Request.Tool)
 }
 
 // Chores carries out the scheduled effects on the queue itself: drafts, notes and
-// closes. Each is decided on again before. more says that it wants to be called
-// again, in another Update.
+// closes. Each is decided on again first. more means that there are more of them, for
+// another Update.
 func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
@@ -33,13 +34,13 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 		}
 		s, err := Load(tx, task.Scheduled, e.ID)
 		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
-			return false, nil // a run comes across it, or verify
+			return false, nil // a run or verify deals with it
 		}
 		if err != nil {
 			return false, err
 		}
 		if s.Request.Tool == proposal.Close {
-			// What it closes may be one of these, and this Update's picture is from before.
+			// The task that it closes may be one of these, and this Update's picture is from before.
 			if more = true; begun {
 				return false, nil
 			}
@@ -85,7 +86,8 @@ func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 		return tx.Move(s.move(task.Dropped, task.Rejected, change))
 	}
 	if s.Request.Tool == proposal.Note {
-		if err := tx.Log(audit.Line{Time: change.Since, Event: audit.Noted, Task: subject.Task.ID, Parent: s.Task.ID}); err != nil {
+		note := audit.Line{Time: change.Since, Event: audit.Noted, Task: subject.Task.ID, Parent: s.Task.ID}
+		if err := tx.Log(note); err != nil {
 			return err
 		}
 		return tx.Move(line)
@@ -104,7 +106,7 @@ func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 	return tx.Move(line)
 }
 
-// closed is the line of a task that an effect closes. A person can requeue it.
+// closed returns the line of a task that an effect closes. A person can requeue the task.
 func (s *Stored) closed(by string, now time.Time) audit.Line {
 	change := s.Task.Change
 	change.Since, change.NotBefore, change.Reason = now, time.Time{}, ReasonClosed

@@ -13,7 +13,7 @@ import (
 	"pulse/lib/tools"
 )
 
-// The reasons of transitions that no decision made.
+// The reasons of transitions that don't come from a decision.
 const (
 	ReasonApproved      = "approved"
 	ReasonUnknownEffect = "effect_unknown"
@@ -29,38 +29,38 @@ const (
 	ReasonApproval      = "approval_not_good" // expired, for other bytes, of too low a level, or not signed well
 )
 
-// Run is one run of the queue: what it looks for and what it has started.
+// Run is one run of the queue: what it looks for, and what it has started.
 type Run struct {
 	Policy  *policy.Policy
 	Effect  terms.Action // empty: asks
-	Max     int          // starts of this run
-	Account string       // under which workers are started, for the log
+	Max     int          // how many tasks it may start
+	Account string       // the account of its workers, for the log
 	Now     func() time.Time
-	Signed  Signed // checks what a policy that requires signatures asks for; nil: nothing is signed well
+	Signed  Signed // checks signatures, if the policy requires them; nil: nothing is signed well
 
 	World tools.World         // what effects are judged by besides the policy; nil: what needs it is rejected
-	Vouch func(uid int) error // nil if this account may say yes, where the policy requires users
+	Vouch func(uid int) error // at level user, returns nil if this account may say yes
 	Blind bool                // Signed and Vouch are not at hand: Outlook leaves open what they decide
 
 	started, external int
-	looked            map[string]bool // effects that wait, and are not to be looked at again
+	looked            map[string]bool // waiting effects that this run has looked at
 }
 
 // Claim is a task that is about to be started: the transition is made, and its
-// approval, if it was an effect that reaches the outside, is spent.
+// approval, if it is an effect that reaches the outside, is spent.
 type Claim struct {
 	Stored
 	Approval *approval.Approval
 
-	spent []approval.Proof // of Run.Signed, by this start
+	spent []approval.Proof // what this start spent through Run.Signed
 }
 
 // Next finds the oldest task that may start now, decides on it again and moves it to
 // running. An effect that waits for a yes which was granted ahead comes first. Next
-// returns nil when there is no such task, or no start is left; more says that it only
-// stopped looking, and wants to be called in another Update. lock is called before the
-// task is claimed; if another run has it already, lock must fail with ErrConflict, and
-// the task is left alone.
+// returns nil if there is no such task, or no start is left; more means that it has not
+// looked at all of them, and has to be called in another Update. Next calls lock before it
+// claims the task. If another run has the task already, lock must fail with ErrConflict,
+// and the task is left alone.
 func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
@@ -118,19 +118,21 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 	if e.Kind != r.kind() || r.Effect != "" && !e.Is(r.Effect) {
 		return false
 	}
-	// After the clock went back, only a task that a person put off waits for it to
-	// catch up.
+	// After the clock went back, only a task that a person put off waits until the clock
+	// has caught up.
 	if now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since)) {
 		return false
 	}
 	return !r.overLimit(e, used)
 }
 
-// consider claims one task, or moves it to where it belongs now, or leaves it.
-func (r *Run) consider(tx *Tx, e *Entry, now time.Time, lock func(string) error) (claim *Claim, moved bool, err error) {
+// consider claims one task, or moves it to the state that it belongs in now, or leaves it.
+func (r *Run) consider(
+	tx *Tx, e *Entry, now time.Time, lock func(string) error,
+) (claim *Claim, moved bool, err error) {
 	s, err := Load(tx, task.Scheduled, e.ID)
 	if errors.Is(err, ErrUnknown) {
-		return nil, false, nil // removed by hand: verify says so
+		return nil, false, nil // it was removed by hand: verify says so
 	}
 	if broken := reasonBroken(&s, e, err); broken != "" {
 		return nil, true, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: broken}))
@@ -141,8 +143,8 @@ func (r *Run) consider(tx *Tx, e *Entry, now time.Time, lock func(string) error)
 	return r.dispatch(tx, &s, now, lock)
 }
 
-// reasonBroken returns why a task file is not what the index says of it, or the empty
-// string.
+// reasonBroken returns the reason if a task file can't be read, or is not what its entry
+// says; otherwise the empty string.
 func reasonBroken(s *Stored, e *Entry, err error) string {
 	switch {
 	case errors.Is(err, ErrCorrupt):
@@ -154,8 +156,11 @@ func reasonBroken(s *Stored, e *Entry, err error) string {
 	return ""
 }
 
-// dispatch starts a scheduled task or carries it out, if it may start, or sets it aside.
-func (r *Run) dispatch(tx *Tx, s *Stored, now time.Time, lock func(string) error) (claim *Claim, moved bool, err error) {
+// dispatch starts a scheduled task or carries it out if it may start, and otherwise sets
+// it aside.
+func (r *Run) dispatch(
+	tx *Tx, s *Stored, now time.Time, lock func(string) error,
+) (claim *Claim, moved bool, err error) {
 	w, err := r.weighScheduled(tx, s, now)
 	switch {
 	case err != nil:
@@ -169,9 +174,9 @@ func (r *Run) dispatch(tx *Tx, s *Stored, now time.Time, lock func(string) error
 	return claim, false, err
 }
 
-// start claims a task that may start: nil if the last message to its target is too
-// recent, or if another run has it. What was signed is spent before the task moves:
-// whatever happens after that, it is not a yes to another start.
+// start claims a task that may start. It returns nil if the last message to the target is
+// too recent, or if another run has the task. Signatures are spent before the task moves,
+// so that, whatever happens after that, they are not a yes to another start.
 func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Claim, error) {
 	if soon, err := r.tooSoon(tx, s, w.change.Since); soon || err != nil {
 		return nil, err
@@ -190,7 +195,8 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 		return nil, err
 	}
 	line := s.move(task.Started, task.Running, w.change)
-	line.Outcome, line.Rule, line.Policy, line.Account = w.decision.Outcome, w.decision.Rule, w.decision.Policy, r.Account
+	line.Outcome, line.Rule, line.Policy = w.decision.Outcome, w.decision.Rule, w.decision.Policy
+	line.Account = r.Account
 	if !s.Outward() {
 		line.Approval = w.approval // an ask that comes back needs no second yes
 	} else if s.Decision.Action == terms.ExternalSend {

@@ -7,8 +7,8 @@ import (
 	"pulse/lib/task"
 )
 
-// Expire rejects what has waited for a person longer than limit. more says that it
-// wants to be called again, in another Update.
+// Expire rejects tasks that have waited for a person for limit or longer. more means that
+// there may be more of them, for another Update.
 func Expire(tx *Tx, limit time.Duration, now time.Time) (more bool, err error) {
 	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
 		if now.Sub(e.Since) < limit {
@@ -27,11 +27,11 @@ func Expire(tx *Tx, limit time.Duration, now time.Time) (more bool, err error) {
 	})
 }
 
-// maxMoves is how many tasks one Update moves at most: neither its memory nor the
-// time it keeps the lock grows with the queue.
+// maxMoves is how many tasks one Update moves at most, so that neither its memory nor the
+// time for which it keeps the lock grows with the queue.
 const maxMoves = 500
 
-// each calls fn for the open tasks of a state until maxMoves of them moved.
+// each calls fn for the open tasks of a state, until maxMoves of them have moved.
 func each(tx *Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
 	moves := 0
 	err = tx.Open(st, func(e Entry) (bool, error) {

@@ -20,13 +20,13 @@ func Find(v View, id string) (Stored, error) {
 	return Load(v, st, id)
 }
 
-// LeastPrefix is how many digits of an id are enough.
+// LeastPrefix is the least number of digits that may stand for an id.
 const LeastPrefix = 4
 
-// Whole returns the id that begins with prefix, four digits or more, if that is unique
-// among the open tasks or, where no open task matches, among all, including the pruned
-// ones. The latter reads the names of all tasks there are. A whole id is returned as
-// it is, whether the queue knows it or not.
+// Whole returns the id that begins with prefix, which needs at least LeastPrefix digits.
+// The id must be unique among the open tasks or, if no open task matches, among all tasks,
+// including the pruned ones; for that Whole reads the names of all tasks. A whole id is
+// returned as it is, whether the queue knows it or not.
 func Whole(s Store, prefix string) (id string, err error) {
 	switch {
 	case task.ValidID(prefix):
@@ -34,7 +34,8 @@ func Whole(s Store, prefix string) (id string, err error) {
 	case strings.Trim(prefix, "0123456789abcdef") != "":
 		return "", fmt.Errorf("%w: %s is no id", ErrUnknown, prefix)
 	case len(prefix) < LeastPrefix:
-		return "", fmt.Errorf("%w: %s is too short, want %d digits of an id or more", ErrUnknown, prefix, LeastPrefix)
+		return "", fmt.Errorf("%w: %s is too short, want %d digits of an id or more",
+			ErrUnknown, prefix, LeastPrefix)
 	}
 	ids, err := s.Match(prefix)
 	switch {

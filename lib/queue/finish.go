@@ -11,8 +11,8 @@ import (
 	"pulse/lib/task"
 )
 
-// exitLater is the exit status of a worker that wants to be run again later, and
-// of a sender to say that nothing happened (EX_TEMPFAIL).
+// exitLater is the exit status (EX_TEMPFAIL) with which a worker asks to be run again
+// later, and a sender says that nothing happened.
 const exitLater = 75
 
 // End is how a worker ended.
@@ -20,7 +20,7 @@ type End struct {
 	Exit   int    // exit status; below 0: it was killed
 	Result []byte // what it printed, bounded by the runner
 
-	Proposals *Proposals // what it proposes, if it ended well; nil: it was not asked
+	Proposals *Proposals // what it proposed, if it ended well; nil: it was not asked
 }
 
 // Finish records the end of a claimed task.
@@ -78,15 +78,15 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 // maxBackoff is the longest time between two attempts.
 const maxBackoff = time.Hour
 
-// backoff is how long a task waits after its nth attempt: 1, 2, 4 … 60 minutes.
+// backoff returns how long a task waits after its nth attempt: 1, 2, 4 … 60 minutes.
 func backoff(attempts int) time.Duration {
 	return min(maxBackoff, time.Minute<<min(attempts-1, 10))
 }
 
-// Reap puts back what was running under a runner that died. dead says whether the
-// kernel knows of neither runner nor worker any more; it is asked while the store
-// is locked, and a start holds the task before it is visible as running. more says
-// that it wants to be called again, in another Update.
+// Reap puts back tasks whose runner died. dead reports whether the kernel knows neither
+// the runner nor the worker of a task any more. Reap calls it while the store is locked,
+// and a run locks a task before the task is visible as running. more means that there may
+// be more of them, for another Update.
 func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) (more bool, err error) {
 	return each(tx, task.Running, func(e *Entry) (bool, error) {
 		if !dead(e.ID) {
@@ -113,9 +113,11 @@ func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) boo
 	})
 }
 
-// died is the line of a task whose worker and runner are gone.
+// died returns the line of a task whose worker and runner are gone.
 func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time) audit.Line {
-	change := task.Change{Since: now.UTC(), Attempts: s.Task.Attempts, Restarts: s.Task.Restarts + 1, Reason: ReasonDied}
+	change := task.Change{
+		Since: now.UTC(), Attempts: s.Task.Attempts, Restarts: s.Task.Restarts + 1, Reason: ReasonDied,
+	}
 	switch {
 	case s.Outward():
 		change.Reason = ReasonUnknownEffect
@@ -128,7 +130,7 @@ func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time
 	return line
 }
 
-// Complaint is the one line about a task that did not end well.
+// Complaint returns the one line about a task that did not end well.
 func Complaint(l *audit.Line) string {
 	switch l.Event {
 	case task.GaveUp:
@@ -136,5 +138,6 @@ func Complaint(l *audit.Line) string {
 	case task.Undecided:
 		return fmt.Sprintf("task %s: nobody knows whether the effect happened: it awaits a person", l.Task)
 	}
-	return fmt.Sprintf("task %s: %s, again at %s", l.Task, l.Change.Reason, l.Change.NotBefore.Format(time.RFC3339))
+	again := l.Change.NotBefore.Format(time.RFC3339)
+	return fmt.Sprintf("task %s: %s, again at %s", l.Task, l.Change.Reason, again)
 }

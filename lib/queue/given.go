@@ -9,11 +9,11 @@ import (
 	"pulse/lib/task"
 )
 
-// Given is what a worker is given of a task, and what a person is shown of it before
-// a yes. Header fields, evidence and members that no page names are in neither: what
-// nobody has seen tells no worker what to do.
+// Given is the part of a task that a worker is given, and that a person is shown before a
+// yes. It has no header fields, no evidence and no members that no page names, so that
+// text which no person has seen can't tell a worker what to do.
 type Given struct {
-	Message *envelope.Shown  // nil: it was no message
+	Message *envelope.Shown  // nil: the task is not from a message
 	Request *request.Request // nil: there is none
 
 	identity *identity.Identity

@@ -15,11 +15,11 @@ import (
 	"pulse/lib/tools"
 )
 
-// ErrNoGrant is the error of a target without a grant.
+// ErrNoGrant means that there is no grant for a target.
 var ErrNoGrant = errors.New("no grant")
 
-// ErrLost is the error of a queue that lacks what was seen committed: a grant in it may
-// have been spent already.
+// ErrLost means that the queue lacks a line that was seen committed, so that a grant in it
+// may have been spent already.
 var ErrLost = errors.New("the queue is not as it was")
 
 // Grant records a person's yes given ahead.
@@ -41,9 +41,8 @@ func Revoke(tx *Tx, id, by string, level approval.Level, now time.Time) error {
 	return fmt.Errorf("%w %s", ErrNoGrant, id)
 }
 
-// Consume spends the grant that fits a target and a task best, once. A grant that does
-// not prove what is required is passed over, and so is one whose signature was used
-// already.
+// Consume spends the grant that fits a target and a task best, once. It skips a grant that
+// does not prove what is required, or whose signature was used already.
 func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
 	if lost, err := tx.Lost(); err != nil {
 		return approval.Grant{}, err
@@ -80,25 +79,28 @@ func without(grants []approval.Grant, id string) []approval.Grant {
 	return slices.DeleteFunc(grants, func(g approval.Grant) bool { return g.ID == id })
 }
 
-// grantable are the reasons for which an effect waits for a yes to it, and to nothing
-// else. A person looks at what waits for a review, or has an unknown end.
-var grantable = []decision.Reason{decision.EffectPerson, decision.NeedsConfirm, decision.Reason(tools.NeedsPerson)}
+// grantable lists the reasons for which an effect waits for a yes to it, and for nothing
+// else. A grant is not enough for an effect that waits for a review, or has an unknown
+// end: a person has to look at it.
+var grantable = []decision.Reason{
+	decision.EffectPerson, decision.NeedsConfirm, decision.Reason(tools.NeedsPerson),
+}
 
-// untouched reports whether an effect waits as it was added, for a yes: no person was
-// asked about it before, and it was never started.
+// untouched reports whether an effect waits for a yes as it was added: no person has
+// answered it before, and it was never started.
 func untouched(s *Stored) bool {
 	return s.Outward() && s.Task.Since.Equal(s.Task.Created) && s.Task.Attempts+s.Task.Restarts == 0 &&
 		slices.Contains(grantable, decision.Reason(s.Task.Reason))
 }
 
-// confirmable reports whether a decision leaves an effect to a person's yes, given
-// ahead or not.
+// confirmable reports whether a decision leaves an effect to a person's yes, which may be
+// given ahead.
 func confirmable(d decision.Decision) bool {
 	return d.Outcome == terms.Confirm && slices.Contains(grantable, d.Reason)
 }
 
-// recipients returns the targets that each want a grant. An effect without a target
-// wants a grant for any.
+// recipients returns the targets that each need a grant. An effect without a target needs
+// a grant for any target.
 func recipients(s *Stored) []string {
 	if list := s.Target(); len(list) > 0 {
 		return list
@@ -106,10 +108,9 @@ func recipients(s *Stored) []string {
 	return []string{""}
 }
 
-// tasks returns the tasks to which a grant may be bound that an effect spends, and
-// whether it has to be bound. A grant says that it is for a message to a target. It
-// says nothing of other actions: there it must be for this very effect, whose id is
-// made of what it wants.
+// tasks returns the tasks to which a grant that an effect spends may be bound, and whether
+// it has to be bound to one. A grant is a yes to a message to a target. For any other
+// action it must be bound to this very effect, whose id is made from what it wants.
 func tasks(s *Stored) (ids []string, bound bool) {
 	if s.Decision.Action == terms.ExternalSend {
 		return []string{s.Task.ID, s.Identity.Root}, false
@@ -117,9 +118,11 @@ func tasks(s *Stored) (ids []string, bound bool) {
 	return []string{s.Task.ID}, true
 }
 
-// pick returns the grants that cover an effect, one for each target, in their order;
-// nil if one is missing. good says of a grant whether it proves what is required.
-func pick(s *Stored, grants []approval.Grant, now time.Time, good func(*approval.Grant) (bool, error)) (picked []approval.Grant, err error) {
+// pick returns the grants that cover an effect, one for each target, in the order of the
+// targets, or nil if one is missing. good reports whether a grant proves what is required.
+func pick(
+	s *Stored, grants []approval.Grant, now time.Time, good func(*approval.Grant) (bool, error),
+) (picked []approval.Grant, err error) {
 	ids, bound := tasks(s)
 	left := slices.DeleteFunc(slices.Clone(grants), func(g approval.Grant) bool { return bound && g.Task == "" })
 	for _, target := range recipients(s) {
@@ -141,9 +144,9 @@ func pick(s *Stored, grants []approval.Grant, now time.Time, good func(*approval
 	return picked, nil
 }
 
-// summed makes the approval of an effect that grants are a yes to: its level is the
-// lowest of theirs, and it is good while all of them are. pick has asked for each who
-// holds it; one of them stands for all.
+// summed makes an approval of the grants that are a yes to an effect. Its level is their
+// lowest, and it is good as long as all of them are. pick has checked the holder of each
+// of them; the first one's stands for all.
 func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approval {
 	a := Yes(s, "", approval.Signature, now)
 	a.Grants = grants
@@ -164,14 +167,18 @@ func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approva
 }
 
 // granted looks for the oldest effect that waits for a yes and has one that was given
-// ahead, and claims it: what was granted is spent, the effect approved and started in
-// one Update, so that nothing is approved that does not start. more is as in Next.
-func (r *Run) granted(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
+// ahead, and claims it. One Update spends the grants, approves the effect and starts it,
+// so that no effect is approved that does not start. more is as in Next.
+func (r *Run) granted(
+	tx *Tx, used *usage, now time.Time, lock func(string) error,
+) (claim *Claim, more bool, err error) {
 	if !r.Effect.Outward() {
 		return nil, false, nil
 	}
 	grants, err := GrantsOf(tx)
-	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool { return !now.Before(g.Expires) || !g.Suffices(r.proving().Require) })
+	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool {
+		return !now.Before(g.Expires) || !g.Suffices(r.proving().Require)
+	})
 	if err != nil || len(grants) == 0 {
 		return nil, false, err
 	}
@@ -196,7 +203,7 @@ func (r *Run) granted(tx *Tx, used *usage, now time.Time, lock func(string) erro
 // judge returns a function that reports whether a grant proves what is required. It
 // checks each grant once.
 func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
-	known := map[approval.Grant]bool{} // and not by its id, which a forged one may have too
+	known := map[approval.Grant]bool{} // not by id, because a forged grant may have the same
 	return func(g *approval.Grant) (bool, error) {
 		if ok, asked := known[*g]; asked {
 			return ok, nil
@@ -210,9 +217,12 @@ func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
 	}
 }
 
-// bestow starts an effect that waits, if grants are a yes to it, or drops it if the
-// policy of today rejects it. Any other effect is left alone.
-func (r *Run) bestow(tx *Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error), now time.Time, lock func(string) error) (*Claim, error) {
+// bestow starts an effect that waits, if grants are a yes to it, or drops it if today's
+// policy rejects it. It leaves any other effect alone.
+func (r *Run) bestow(
+	tx *Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error),
+	now time.Time, lock func(string) error,
+) (*Claim, error) {
 	s, err := Load(tx, task.Awaiting, e.ID)
 	if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" {
 		return nil, nil // verify says so
@@ -236,10 +246,11 @@ func (r *Run) bestow(tx *Tx, e *Entry, grants []approval.Grant, good func(*appro
 	return r.start(tx, &s, &w, lock)
 }
 
-// spendGrants takes the grants of an approval out of the queue, and approves.
+// spendGrants removes the grants of an approval from the queue, and approves the task.
 func spendGrants(tx *Tx, s *Stored, a *approval.Approval, now time.Time) error {
 	for i := range a.Grants {
-		if err := tx.Log(audit.Line{Time: now, Event: audit.Consumed, Task: s.Task.ID, Grant: &a.Grants[i]}); err != nil {
+		line := audit.Line{Time: now, Event: audit.Consumed, Task: s.Task.ID, Grant: &a.Grants[i]}
+		if err := tx.Log(line); err != nil {
 			return err
 		}
 	}

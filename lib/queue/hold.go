@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stopped reports whether nothing may start: a person holds the queue, or it lacks what
-// was committed and no person has accepted that.
+// stopped reports whether nothing may start, because the queue is on hold, or lacks a line
+// that was committed and no person has accepted that.
 func stopped(v View) (bool, error) {
 	if hold, err := Holding(v); hold != nil || err != nil {
 		return true, err
@@ -15,7 +15,8 @@ func stopped(v View) (bool, error) {
 	return lost != "", err
 }
 
-// Held returns the sentence that says a queue is held, or the empty string.
+// Held returns the words that say since when and by whom a queue is held, or the empty
+// string.
 func Held(v View) (string, error) {
 	l, err := Holding(v)
 	if l == nil || err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // tooSoon reports whether a message went to one of an effect's targets less than
-// outbound.min_reply_interval ago. One that its sender says did not happen is none;
-// one that lies in the future, for the clock went back, counts.
+// outbound.min_reply_interval ago. A message does not count if its sender says that it was
+// not sent; it counts if it lies in the future, because the clock went back.
 func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	interval := r.Policy.Outbound.MinReplyInterval
 	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {

@@ -6,11 +6,11 @@ import (
 	"pulse/lib/task"
 )
 
-// usage is how many tasks were started lately, as the limits count them.
+// usage says how many tasks were started lately, as the limits count them.
 type usage struct {
 	day, externalDay int
 	hour             map[Key]int
-	ours             bool // a task that is not an external sender's is due; known where a cap is 1
+	ours             bool // a task that is not from an external sender is due; known only if a cap is 1
 }
 
 // usage counts the starts of this kind. A start that lies in the future, because the
@@ -39,8 +39,8 @@ func (r *Run) usage(v View, now time.Time) (usage, error) {
 	return used, err
 }
 
-// half is the share of a cap that external senders may take. Half of one is one, unless
-// a task of anybody else is due.
+// half returns the share of a cap that external senders may use. Half of one is one,
+// unless a task from another sender is due.
 func (u *usage) half(n int) int {
 	if n == 1 && u.ours {
 		return 0
@@ -48,9 +48,9 @@ func (u *usage) half(n int) int {
 	return max(1, n/2)
 }
 
-// overLimit reports whether the sender has had its share for now: external senders get
-// half of the caps, also for what is done on their behalf, and a sender of messages
-// gets so many starts an hour.
+// overLimit reports whether the sender has used up its share for now. External senders get
+// half of the caps, which include effects on their behalf, and a sender of messages gets
+// limits.per_sender_per_hour starts an hour.
 func (r *Run) overLimit(e *Entry, used *usage) bool {
 	limits := &r.Policy.Limits
 	if e.External && (r.external >= used.half(r.Max) || used.externalDay >= used.half(limits.MaxPerDay)) {

@@ -6,7 +6,7 @@ import (
 	"pulse/lib/task"
 )
 
-// ID is the id of a task in 16 bytes, for lists of very many.
+// ID is the id of a task in 16 bytes, for very long lists.
 type ID [16]byte
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }

@@ -10,10 +10,10 @@ import (
 	"pulse/lib/task"
 )
 
-// An outbox is a file of what one task's worker proposed and nobody has taken yet:
-// a record a line, each beginning with `{"task":{"id":"` and the id of the effect.
+// An outbox is a file of what one task's worker proposed and add has not taken yet, one
+// record a line. Each line begins with `{"task":{"id":"` and the id of the effect.
 
-// ErrOutbox is the error of an outbox that is not what a run wrote.
+// ErrOutbox means that an outbox is not what a run wrote.
 var ErrOutbox = errors.New("the outbox can't be read")
 
 const outboxHead = `{"task":{"id":"`
@@ -35,7 +35,7 @@ func EachProposed(file []byte, fn func(id string, line []byte) error) error {
 	return nil
 }
 
-// ReadOutbox returns what the lines of an outbox are.
+// ReadOutbox returns the id and the digest of each line of an outbox.
 func ReadOutbox(file []byte) (list []audit.Proposed, err error) {
 	err = EachProposed(file, func(id string, line []byte) error {
 		list = append(list, audit.Proposed{ID: id, Digest: audit.Hash(line)})
@@ -57,8 +57,8 @@ func Without(file []byte, ids ...string) (rest []byte, had bool, err error) {
 	return rest, had, err
 }
 
-// settle says that a proposal which is known already was taken, if its outbox still
-// has it: else it would come again for ever.
+// settle logs that a proposal whose task is known already was taken, if its outbox still
+// has it. Otherwise the proposal would come again for ever.
 func (in *intake) settle(it *item) error {
 	once := it.Identity.Parent + " " + it.id // another task may have proposed the same
 	if !it.Identity.Effect() || in.settled[once] {
@@ -72,5 +72,7 @@ func (in *intake) settle(it *item) error {
 		return nil // what can't be read is left to verify
 	}
 	in.settled[once] = true
-	return in.tx.Log(audit.Line{Time: in.now, Event: audit.Settled, Task: it.id, Kind: task.Effect, Parent: it.Identity.Parent})
+	return in.tx.Log(audit.Line{
+		Time: in.now, Event: audit.Settled, Task: it.id, Kind: task.Effect, Parent: it.Identity.Parent,
+	})
 }

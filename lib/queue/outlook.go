@@ -8,13 +8,13 @@ import (
 	"pulse/lib/task"
 )
 
-// Outlook is what a run would make of a scheduled task, were nothing before it.
+// Outlook says what a run would do with a scheduled task if it came to that task now.
 type Outlook struct {
-	Limit    string // the key of the policy that it waits for; empty: none
-	Starts   bool   // once no limit is in the way; else it is set aside
+	Limit    string // the key of the policy that makes it wait; empty: none
+	Starts   bool   // it starts once no limit is in the way; otherwise it is set aside
 	Unproven bool   // it starts if the yes proves what the policy requires, which a Blind run can't tell
 	Decision decision.Decision
-	Reason   string // what else is wrong than the decision: its approval, or its session
+	Reason   string // what is wrong besides the decision: its approval, or its session
 }
 
 // Outlook weighs a scheduled task as Next does, and changes nothing.
@@ -30,7 +30,7 @@ func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
 	return o, err
 }
 
-// limit returns the key of the policy that a scheduled task waits for, or the empty
+// limit returns the key of the policy that makes a scheduled task wait, or the empty
 // string.
 func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
 	used, err := r.usage(v, now)

@@ -10,41 +10,41 @@ import (
 	"pulse/lib/task"
 )
 
-// Signed is where signatures are checked, and what was signed is spent, out of reach
-// of anyone who can write the queue.
+// Signed checks signatures and keeps what was spent of them, out of reach of anyone who
+// can write the queue.
 type Signed interface {
-	// Check returns nil if all of it is proven, and may be spent. An error that is not
-	// ErrNotGood says that it can't be told.
+	// Check returns nil if all of the proofs are good, and may be spent. An error that is
+	// not ErrNotGood means that it can't tell.
 	Check(proofs []approval.Proof, now time.Time) error
 	// Spend makes sure, durably, that Check fails from now on.
 	Spend(proofs []approval.Proof, now time.Time) error
-	// Return takes that back.
+	// Return undoes Spend.
 	Return(proofs []approval.Proof, now time.Time) error
 }
 
-// ErrNotGood is the class of an approval, a grant or a session that can't be used.
+// ErrNotGood means that an approval, a grant or a session can't be used.
 var ErrNotGood = errors.New("the approval is not good")
 
-// Proving is what a policy requires of a yes, and what proves it.
+// Proving says what a policy requires of a yes, and what can prove it.
 type Proving struct {
 	Require approval.Level
 	Signed  Signed              // for level signature; nil: nothing is signed well
-	Vouch   func(uid int) error // for level user: nil if this account may say yes
-	Blind   bool                // neither is at hand: errBlind, where they decide
+	Vouch   func(uid int) error // for level user; returns nil if this account may say yes
+	Blind   bool                // neither is at hand: if they have to decide, the error is errBlind
 }
 
-// errBlind is the error of a yes that only a run can check.
+// errBlind means that only a run can check a yes.
 var errBlind = errors.New("only a run can check the yes")
 
-// yes is what a person said yes with: an approval, a grant or a session.
+// yes is a form of a person's yes: an approval, a grant or a session.
 type yes interface {
 	Suffices(require approval.Level) bool
 	Sound(now time.Time) error
 }
 
-// proven returns nil if a yes proves what the policy requires, ErrNotGood if not, and
-// any other error if that can't be told. What the yes says of its level is not a proof.
-// holder is the account that alone can have written it.
+// proven returns nil if a yes proves what the policy requires, ErrNotGood if it does not,
+// and any other error if it can't tell. The level that the yes claims is not a proof.
+// holder is the only account that can have written it, 0 if there may be others.
 func (p *Proving) proven(y yes, holder int, proofs []approval.Proof, now time.Time) error {
 	if !y.Suffices(p.Require) {
 		return fmt.Errorf("%w: the policy requires %s", ErrNotGood, p.Require)
@@ -84,7 +84,7 @@ func (p *Proving) signed(y yes, proofs []approval.Proof, now time.Time) error {
 	return p.Signed.Check(proofs, now)
 }
 
-// spends returns what a use of a yes spends: nothing, where the policy requires no
+// spends returns what a use of a yes spends, which is nothing unless the policy requires a
 // signature.
 func (p *Proving) spends(proofs []approval.Proof) []approval.Proof {
 	if p.Require != approval.Signature {

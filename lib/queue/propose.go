@@ -13,21 +13,21 @@ import (
 	"pulse/lib/terms"
 )
 
-// The bounds of what may come out of one root task.
+// The bounds of all proposals that come from one root task.
 const (
 	MaxDepth  = 3   // proposals of proposals
 	MaxBudget = 100 // effects, all in all
 )
 
-// Proposals are what a worker wants to be done next.
+// Proposals holds what a worker wants to be done next.
 type Proposals struct {
 	List      []proposal.Proposal
 	Discarded proposal.Discarded
 }
 
-// propose holds what a worker wants against what is going on, and stages what is
-// left as its task's outbox, with the line of its end. What was there and is not
-// taken yet stays.
+// propose checks what a worker wants against the tasks that there are, and stages the rest
+// as its task's outbox, with the line of its end. Earlier proposals that were not taken
+// yet stay there.
 func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit.Line) error {
 	v := vetting{tx: tx, claim: c, line: line, discarded: p.Discarded, same: map[string]int{}}
 	if err := v.begin(); err != nil {
@@ -42,7 +42,7 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 	if err != nil {
 		return err
 	}
-	if _, err := ReadOutbox(old); err == nil { // what can't be read, verify has told of
+	if _, err := ReadOutbox(old); err == nil { // if it can't be read, verify says so
 		v.file = old
 	}
 	for _, one := range fit {
@@ -63,7 +63,7 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 	return err
 }
 
-// vetting is the look at one worker's proposals.
+// vetting checks the proposals of one worker.
 type vetting struct {
 	tx        *Tx
 	claim     *Claim
@@ -73,7 +73,7 @@ type vetting struct {
 	discarded proposal.Discarded
 	same      map[string]int // equal requests
 	depth     int
-	budget    int // that is left to each of the proposals
+	budget    int // what is left: of the root, and after share to each of the proposals
 	file      []byte
 }
 
@@ -89,7 +89,8 @@ func (v *vetting) begin() error {
 	return err
 }
 
-// anywhere loads a task in whatever state it is; nil if it is gone, or can't be read.
+// anywhere loads a task in whatever state it is. It returns nil if the task is gone, or
+// can't be read.
 func anywhere(view View, id string) (*Stored, error) {
 	st, err := view.Where(id)
 	if err != nil || st == "" {
@@ -102,8 +103,7 @@ func anywhere(view View, id string) (*Stored, error) {
 	return &s, err
 }
 
-// fitting returns the proposals that fit what is going on, and how many of them
-// close a task.
+// fitting returns the proposals that may be made, and how many of them close a task.
 func (v *vetting) fitting(list []proposal.Proposal) (fit []proposal.Proposal, closes int, err error) {
 	for _, p := range list {
 		why, err := v.look(&p, len(fit))
@@ -121,7 +121,7 @@ func (v *vetting) fitting(list []proposal.Proposal) (fit []proposal.Proposal, cl
 	return fit, closes, nil
 }
 
-// look returns why a proposal is not taken, or the empty string.
+// look returns why a proposal is discarded, or the empty string.
 func (v *vetting) look(p *proposal.Proposal, taken int) (proposal.Reason, error) {
 	switch {
 	case v.depth > MaxDepth:
@@ -140,41 +140,46 @@ func (v *vetting) look(p *proposal.Proposal, taken int) (proposal.Reason, error)
 	return "", nil
 }
 
-// seen reports whether evidence names nothing but the message it all began with.
+// seen reports whether evidence names only the message of the root.
 func (v *vetting) seen(evidence []string) bool {
+	root := v.root
 	for _, id := range evidence {
-		if v.root == nil || v.root.Message == nil || id == "" || id != v.root.Message.ID && id != v.root.Message.Digest {
+		if root == nil || root.Message == nil || id == "" || id != root.Message.ID && id != root.Message.Digest {
 			return false
 		}
 	}
 	return true
 }
 
-// meddles returns why an effect of a root must not close a task, or write a note on
-// it; nil is a task that nobody knows. What runs is not closed: it is its worker's.
-// Nor is an effect that was started: what may have happened is for a person to know.
+// meddles returns why an effect of a root must not close a task, or write a note on it, or
+// the empty string. subject is nil if the task is not known. A running task is not closed,
+// because its worker has it. Nor is an effect that was started, because a person has to
+// see what may have happened.
 func meddles(tool string, subject *Stored, root string) proposal.Reason {
 	switch {
-	case subject == nil, subject.Task.ID != root && (!subject.Identity.Effect() || subject.Identity.Root != root):
+	case subject == nil,
+		subject.Task.ID != root && (!subject.Identity.Effect() || subject.Identity.Root != root):
 		return proposal.NotItsTask
-	case tool == proposal.Close && (subject.begun() || task.Legal(task.Closed, subject.Task.State, task.Rejected) != nil):
+	case tool != proposal.Close:
+		return ""
+	case subject.begun() || task.Legal(task.Closed, subject.Task.State, task.Rejected) != nil:
 		return proposal.NotLegal
 	}
 	return ""
 }
 
-// begun reports whether it is an effect that reaches the outside, and was started.
+// begun reports whether it is an effect that reaches the outside and was started.
 func (s *Stored) begun() bool { return s.Outward() && s.Task.Attempts+s.Task.Restarts > 0 }
 
-// share divides what the root has left among the proposals: however they propose
-// on, all together never make more than MaxBudget.
+// share divides the budget that is left among the proposals, so that, whatever these
+// propose in turn, all together never exceed MaxBudget.
 func (v *vetting) share(n int) {
 	if n > 0 {
 		v.budget = (v.budget - n) / n
 	}
 }
 
-// add appends the record of a proposal to the outbox, unless it is there.
+// add appends the record of a proposal to the outbox, unless it is there already.
 func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	req := p.Request()
 	r, err := request.Decode(record.Value(req))
@@ -187,8 +192,9 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	}
 	parent := &v.claim.Identity
 	who := identity.Identity{
-		Sender: parent.Sender, Trust: parent.Trust, Verified: parent.Verified, Stale: parent.Stale, Automatic: parent.Automatic,
-		Reason: parent.Reason, Why: "an agent proposes it, at work for " + parent.Sender, Session: parent.Session,
+		Sender: parent.Sender, Trust: parent.Trust, Verified: parent.Verified, Stale: parent.Stale,
+		Automatic: parent.Automatic, Reason: parent.Reason, Session: parent.Session,
+		Why: "an agent proposes it, at work for " + parent.Sender,
 		Via: identity.ViaAgent, Parent: v.claim.Task.ID, Root: v.rootID,
 		Ordinal: v.same[string(canonical)], Depth: v.depth, Budget: v.budget, Bulk: bulk,
 	}
@@ -207,7 +213,7 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	return nil
 }
 
-// discard is the line that says how many proposals were none, and why.
+// discard returns the line that says how many proposals were discarded, and why.
 func discard(id string, why proposal.Reason, n int, change task.Change) audit.Line {
 	l := audit.Line{Time: change.Since, Event: audit.Discarded, Task: id, Count: n}
 	l.Change.Reason = string(why)

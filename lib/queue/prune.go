@@ -7,12 +7,14 @@ import (
 	"pulse/lib/task"
 )
 
-// Prune removes those of the tasks in a state whose last transition lies limit or
-// more before now, at most maxMoves of them, and returns the ids it did not come
-// to. A file that can't be read is left to verify. Ids must be in the order of Listed:
-// the first task made less than limit ago ends it. A limit of 0 removes all of them,
-// whatever the clock says.
-func Prune(tx *Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time) (pruned int, left []ID, err error) {
+// Prune removes tasks of a state whose last transition lies limit or more before now. It
+// looks at no more than maxMoves of the ids, and returns those that it has not looked at.
+// It leaves a file that can't be read to verify. The ids must be in the order of Listed,
+// because the first task made less than limit ago ends the search. A limit of 0 removes
+// all of them, whatever the clock says.
+func Prune(
+	tx *Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time,
+) (pruned int, left []ID, err error) {
 	for i, id := range ids[:min(len(ids), maxMoves)] {
 		s, err := Load(tx, st, id.String())
 		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {

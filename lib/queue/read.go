@@ -13,7 +13,7 @@ import (
 	"pulse/lib/task"
 )
 
-// Load reads a task. A file that can't be what it should be gives ErrCorrupt and
+// Load reads a task. If its file can't be what it should be, Load returns ErrCorrupt and
 // the little that is known.
 func Load(v View, st task.State, id string) (Stored, error) {
 	stored := Stored{Task: task.Task{ID: id, State: st}}
@@ -28,14 +28,14 @@ func Load(v View, st task.State, id string) (Stored, error) {
 		stored.Task.Change, err = task.DecodeChange(val)
 		return err
 	})
-	if err == nil && !found { // nothing happened to it since it was added
+	if err == nil && !found { // nothing has happened to it since it was added
 		stored.Task.Change = stored.First()
 	}
 	return stored, err
 }
 
-// get decodes the object that lies on a shelf. One that is absent is not an error, and
-// not found; one that can't be what it should be is ErrCorrupt.
+// get decodes an object on a shelf. If there is none, found is false and the error nil. If
+// it can't be what it should be, the error is ErrCorrupt.
 func get(v View, s Shelf, key string, decode func(record.Value) error) (writer int, found bool, err error) {
 	item, err := v.Get(s, key)
 	if errors.Is(err, ErrUnknown) {
@@ -54,8 +54,8 @@ func get(v View, s Shelf, key string, decode func(record.Value) error) (writer i
 	return item.Writer, true, err
 }
 
-// ApprovalOf returns a task's approval, or nil. One that can't be read, or that is for
-// another task, is ErrCorrupt.
+// ApprovalOf returns a task's approval, or nil. If it can't be read, or is for another
+// task, the error is ErrCorrupt.
 func ApprovalOf(v View, id string) (*approval.Approval, error) {
 	var a approval.Approval
 	writer, found, err := get(v, Approvals, id, func(val record.Value) (err error) {
@@ -71,9 +71,11 @@ func ApprovalOf(v View, id string) (*approval.Approval, error) {
 	return &a, nil
 }
 
-// all decodes what lies on a shelf. What can't be read is good for nothing, and left
-// out.
-func all[T any](v View, s Shelf, decode func(record.Value) (T, error), add func(key string, writer int, one T)) error {
+// all decodes the objects on a shelf. An object that can't be read is no use to anything,
+// and is left out.
+func all[T any](
+	v View, s Shelf, decode func(record.Value) (T, error), add func(key string, writer int, one T),
+) error {
 	return v.Each(s, func(key string, _ time.Time) (bool, error) {
 		var one T
 		writer, found, err := get(v, s, key, func(val record.Value) (err error) {
@@ -90,7 +92,7 @@ func all[T any](v View, s Shelf, decode func(record.Value) (T, error), add func(
 	})
 }
 
-// GrantsOf returns all grants, those given first first.
+// GrantsOf returns all grants, in the order in which they were given.
 func GrantsOf(v View) (grants []approval.Grant, err error) {
 	err = all(v, Grants, approval.DecodeGrant, func(key string, writer int, g approval.Grant) {
 		if g.Holder = writer; g.ID == key {
@@ -101,7 +103,8 @@ func GrantsOf(v View) (grants []approval.Grant, err error) {
 	return grants, err
 }
 
-// SessionsOf returns the sessions that were not ended, those opened first first.
+// SessionsOf returns the sessions that were not ended, in the order in which they were
+// opened.
 func SessionsOf(v View) (sessions []approval.Session, err error) {
 	err = all(v, Sessions, approval.DecodeSession, func(key string, _ int, s approval.Session) {
 		if s.ID == key {
@@ -114,8 +117,8 @@ func SessionsOf(v View) (sessions []approval.Session, err error) {
 	return sessions, err
 }
 
-// Holding returns the line of the hold that stops every run, or nil. A hold that can't
-// be read, for it was made by hand, holds all the same.
+// Holding returns the line of the hold that stops every run, or nil. A hold file that
+// can't be read, because it was made by hand, holds the queue all the same.
 func Holding(v View) (*audit.Line, error) {
 	item, err := v.Get(Hold, "")
 	switch {
@@ -131,7 +134,7 @@ func Holding(v View) (*audit.Line, error) {
 	return &l, nil
 }
 
-// ResultOf returns what a task's worker printed, or nothing.
+// ResultOf returns what a task's worker printed, or nil if it printed nothing.
 func ResultOf(v View, id string) ([]byte, error) {
 	item, err := v.Get(Results, id)
 	if errors.Is(err, ErrUnknown) {
@@ -140,8 +143,8 @@ func ResultOf(v View, id string) ([]byte, error) {
 	return item.Bytes, err
 }
 
-// OutboxOf returns what a task's worker proposed and is not taken yet: nothing, if
-// that can't be read.
+// OutboxOf returns what a task's worker proposed and was not added yet, or nil if that
+// can't be read.
 func OutboxOf(v View, parent string) ([]byte, error) {
 	item, err := v.Get(Outbox, parent)
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
@@ -170,7 +173,7 @@ func PositionOf(v View, source string) (p Position, known bool, err error) {
 	return p, known, err
 }
 
-// LastRead returns when a source's position was last moved; zero if none ever was.
+// LastRead returns when the position of any source moved last; zero if none ever did.
 func LastRead(v View) (last time.Time, err error) {
 	err = v.Each(Positions, func(_ string, made time.Time) (bool, error) {
 		last = made // oldest first
@@ -188,7 +191,7 @@ func Proposers(v View) (list []string, err error) {
 	return list, err
 }
 
-// logged returns the state that the log has left an open task in, "" for any other.
+// logged returns the state of an open task by the log, "" for any other task.
 func logged(v View, id string) (st task.State, err error) {
 	err = v.Open("", func(e Entry) (bool, error) {
 		if e.ID == id {

@@ -16,8 +16,8 @@ func Requeueable(s *Stored) error {
 	return fmt.Errorf("%w: task %s is %s", ErrState, s.Task.ID, s.Task.State)
 }
 
-// Requeue puts the task that was shown back to scheduled, as if it had never been
-// started, with the approval of these bytes: a person's yes to doing it (again).
+// Requeue moves the task that was shown back to scheduled, as if it had never been
+// started. yes is a person's yes to doing it, or doing it again.
 func Requeue(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
@@ -28,7 +28,7 @@ func Requeue(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error 
 	return tx.Move(line)
 }
 
-// Happened returns why what a person is about to requeue may have been done
+// Happened returns why a task that a person is about to requeue may have been done
 // already, or the empty string.
 func Happened(s *Stored) string {
 	again := "look before you say yes"

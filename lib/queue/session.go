@@ -12,22 +12,22 @@ import (
 	"pulse/lib/terms"
 )
 
-// ErrNoSession is the error of a session that the queue does not have.
+// ErrNoSession means that the queue does not have a session.
 var ErrNoSession = errors.New("no session")
 
 // ReasonSessionSpent is the reason of a task that waits for a person because the
 // session it was decided under had no use left, or had ended, when it was taken.
 const ReasonSessionSpent = "session_spent"
 
-// The reasons of the end of a session.
+// The reasons for which a session ends.
 const (
 	EndRevoked  = "revoked"  // by a person
 	EndExpired  = "expired"  // its time was over
 	EndReplaced = "replaced" // another one was opened for the same sender
 )
 
-// OpenSession records a session that a person opened. A sender has one at a time:
-// the one before ends, unless it expired and is only kept.
+// OpenSession records a session that a person opened. A sender has one at a time, so the
+// one before ends, unless it has expired and is only kept for what came in within it.
 func OpenSession(tx *Tx, s approval.Session) error {
 	live, err := sessions(tx, s.Opened)
 	if err != nil {
@@ -63,7 +63,7 @@ func end(s *approval.Session, reason, by string, level approval.Level, now time.
 	return line
 }
 
-// sessions returns those that something needs, by id, and ends the others.
+// sessions returns the sessions that are still needed, by id, and ends the others.
 func sessions(tx *Tx, now time.Time) (map[string]*approval.Session, error) {
 	list, err := SessionsOf(tx)
 	if err != nil {
@@ -83,15 +83,15 @@ func sessions(tx *Tx, now time.Time) (map[string]*approval.Session, error) {
 	return live, nil
 }
 
-// inSession reports whether the record is an ask that was decided on with the trust
-// of a session. An effect has the trust of its ask, which has paid for both.
+// inSession reports whether the record is an ask that was decided on with the trust of a
+// session. An effect has the trust of its ask, and the use that its ask took covers both.
 func (c *Content) inSession() bool {
 	return c.Kind() == task.Ask && c.Identity.Trust == terms.ApprovedSession
 }
 
-// spend takes a use from the session that an ask was decided on under. If there is
-// none left for this sender, the decision was made for more trust than there is now,
-// and the task waits for a person, whatever was decided.
+// spend takes a use from the session under which an ask was decided on. If this sender has
+// no use left, the decision assumed more trust than there is now, and the task waits for a
+// person, whatever was decided.
 func (in *intake) spend(it *item) error {
 	if !it.inSession() {
 		return nil

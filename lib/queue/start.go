@@ -21,15 +21,15 @@ type weighed struct {
 	ok       bool
 	decision decision.Decision  // of this moment
 	approval *approval.Approval // nil: there is none, or none that can be read
-	reason   string             // what else is wrong than the decision: its approval, or its session
-	spends   []approval.Proof   // with the start
+	reason   string             // what is wrong besides the decision: its approval, or its session
+	spends   []approval.Proof   // what the start has to spend
 	change   task.Change        // of the transition, whichever it is
 }
 
-// weigh decides on a task again and answers whether it may start: the policy allows
-// it, or leaves it to a person, and a is a yes that proves what the policy requires; a
-// is nil if there is none. Next, grants and Outlook all go by it, and it changes
-// nothing. An error says that nobody can tell.
+// weigh decides on a task again and answers whether it may start: the policy allows it, or
+// leaves it to a person, and a is a yes that proves what the policy requires. a is nil if
+// there is none. Next, grants and Outlook all use weigh, and it changes nothing. An error
+// means that the answer is not known.
 func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	w.decision, w.approval = r.Decide(s), a
 	p := r.proving()
@@ -48,7 +48,8 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 		w.reason = ""
 	}
 	w.change = task.Change{
-		Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts, Reason: cmp.Or(w.reason, string(w.decision.Reason)),
+		Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts,
+		Reason: cmp.Or(w.reason, string(w.decision.Reason)),
 	}
 	if errors.Is(err, ErrNotGood) {
 		err = nil
@@ -56,7 +57,7 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 	return w, err
 }
 
-// weighScheduled weighs a task with the approval that the queue has of it. An approval
+// weighScheduled weighs a task with the approval that the queue has for it. An approval
 // that can't be read is not a yes.
 func (r *Run) weighScheduled(v View, s *Stored, now time.Time) (w weighed, err error) {
 	a, err := ApprovalOf(v, s.Task.ID)
@@ -73,7 +74,7 @@ func (r *Run) weighScheduled(v View, s *Stored, now time.Time) (w weighed, err e
 }
 
 // aside returns the line of a task that may not start any more. A task that is rejected
-// because of what a file looks like now waits for a person, who can mend that.
+// because of what a file looks like now waits for a person, who can repair the file.
 func (w *weighed) aside(s *Stored) audit.Line {
 	e, to := task.Parked, task.Awaiting
 	if w.rejected() {
@@ -100,16 +101,16 @@ func (r *Run) Decide(s *Stored) decision.Decision {
 	return decision.Again(in, s.Decision.Action)
 }
 
-// free reports whether a task starts without a person's yes: it is allowed, and does
-// not reach the outside. An ask of a session that has an approval did not come in
-// within the session, and starts on that approval.
+// free reports whether a task starts without a person's yes: it is allowed, and does not
+// reach the outside. An ask of a session that has an approval did not come in within the
+// session, and starts only on that approval.
 func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
 	return d.Outcome == terms.Allow && !c.Outward() && (a == nil || !c.inSession())
 }
 
-// within proves that an ask was sent within a session which a person signed, and
-// returns what its start spends of it. A session that a person ended is gone: an ask
-// that did not start before does not start any more.
+// within proves that an ask was sent within a session which a person signed, and returns
+// what its start spends of the session. A session that a person ended is gone, so an ask
+// that has not started by then does not start any more.
 func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
 	list, err := SessionsOf(v)
 	if err != nil {
@@ -125,7 +126,9 @@ func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]appr
 
 // approved proves that an approval is a yes to the task file as it is, and returns what
 // the start spends of it.
-func (p *Proving) approved(s *Stored, d decision.Decision, a *approval.Approval, now time.Time) ([]approval.Proof, error) {
+func (p *Proving) approved(
+	s *Stored, d decision.Decision, a *approval.Approval, now time.Time,
+) ([]approval.Proof, error) {
 	if a.Task != s.Task.ID || a.Action != s.Decision.Action || !slices.Equal(a.Target, s.Target()) {
 		return nil, fmt.Errorf("%w: it was given for another task", ErrNotGood)
 	}
@@ -141,8 +144,8 @@ func (p *Proving) approved(s *Stored, d decision.Decision, a *approval.Approval,
 	return p.spends(proofs), p.proven(a, a.Holder, proofs, now)
 }
 
-// covers returns nil if an approval can be made of these grants. Anyone who can write
-// the queue can have made it of any.
+// covers returns nil if an approval of this task can be made of these grants. It has to
+// check, because anyone who can write the queue can make an approval of any grants.
 func covers(s *Stored, d decision.Decision, grants []approval.Grant) error {
 	targets := recipients(s)
 	ids, bound := tasks(s)

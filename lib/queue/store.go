@@ -1,12 +1,14 @@
-// Package queue says what happens to a task: how a record becomes one, when it may
-// start, what its end means, what a person's answer changes. Where tasks are kept
-// is behind Store; package spool keeps them in flat files.
+// Package queue says what happens to a task: how a record becomes a task, when it may
+// start, what its end means, what a person's answer changes. Store hides where tasks are
+// kept; package spool keeps them in flat files.
 //
-// Invariants: what was accepted is started once for each approval or attempt and
-// never after it completed; before each start it is decided on again, with the
-// policy of that moment; an effect that reaches the outside starts on a person's
-// approval only, which is spent first. Caveat: everything here runs inside one
-// View or Update; the caller brings the clock.
+// Invariants. An accepted task is started once for each approval or attempt, and never
+// after it completed. Before each start it is decided on again, with the policy of that
+// moment. An effect that reaches the outside starts only on a person's approval, which is
+// spent first. What a line of the log changes is said once, by Changes.
+//
+// Caveat: nearly all of this runs inside a View or an Update, and the caller brings the
+// clock.
 package queue
 
 import (
@@ -31,49 +33,57 @@ var (
 
 // Store keeps a log and what its lines changed (Changes). It promises:
 //
-//   - Update is all or nothing, and durable when it returns nil; after an error or
-//     a crash the store is as before or as after, nothing in between. It fails if the
-//     log has a task elsewhere than the line that moves it says.
-//   - What fn reads, in View and in Update, is one moment's picture. In View, fn may
-//     be called again, and only its last run counts.
-//   - What Open, Counts, Starts and Update cost does not grow with what is closed, and
-//     their memory with nothing.
-//   - No reader keeps anybody waiting; so fn is brief, and what reads for long is List
-//     and Match, or comes after the View, as Lines.
+//   - Update is all or nothing, and durable when it returns nil. After an error or a
+//     crash the store is as before or as after, and never in between. Update fails if the
+//     log has a task in another state than the one that a line moves it from.
+//   - fn, in View and in Update, reads a picture of one moment. In View, fn may be called
+//     again, and only its last run counts.
+//   - The cost of Open, Counts, Starts and Update does not grow with the number of closed
+//     tasks, and their memory does not grow at all.
+//   - No command waits for a reader. So fn is brief, and what reads for long is List and
+//     Match, or comes after the View, like Lines.
 type Store interface {
 	View(fn func(View) error) error
 	Update(fn func(View) (*Commit, error)) error // use Update, the function
 	List(states []task.State, want func(*Entry) bool) ([]Listed, error)
-	Match(prefix string) (ids []string, err error) // two at most, of open tasks first
+	Match(prefix string) (ids []string, err error) // at most two, those of open tasks first
 }
 
 // View is a consistent picture of the store.
 type View interface {
-	Where(id string) (task.State, error)                                            // "" where no state has a file of that id
-	Has(s Shelf, key string) (bool, error)                                          // costs less than Where and Get
-	Get(s Shelf, key string) (Item, error)                                          // ErrUnknown, ErrCorrupt
-	Each(s Shelf, fn func(key string, made time.Time) (more bool, err error)) error // oldest first
-	Open(st task.State, fn func(Entry) (more bool, err error)) error                // of a state, "" for all; oldest first
-	Starts(now time.Time, fn func(Start)) error                                     // of the last Window at least
+	// Where returns the state in which a task has a file, "" if it has none.
+	Where(id string) (task.State, error)
+	// Has reports whether there is a thing. It costs less than Where and Get.
+	Has(s Shelf, key string) (bool, error)
+	// Get reads a thing. Its errors are ErrUnknown, ErrCorrupt and those of the disk.
+	Get(s Shelf, key string) (Item, error)
+	// Each calls fn for the things on a shelf, oldest first.
+	Each(s Shelf, fn func(key string, made time.Time) (more bool, err error)) error
+	// Open calls fn for the open tasks of a state, or of all states for "", oldest first.
+	Open(st task.State, fn func(Entry) (more bool, err error)) error
+	// Starts calls fn for the starts of the last Window at least.
+	Starts(now time.Time, fn func(Start)) error
 	Counts() Counts
 	Lines(since time.Time, about string) (Lines, error)
-	Back(fn func(audit.Line) (more bool)) error // newest first
-	Lost() (string, error)                      // what the store lacks of what was seen committed; "": nothing
+	// Back calls fn for the lines of the log, newest first.
+	Back(fn func(audit.Line) (more bool)) error
+	// Lost says what the store lacks of what was seen committed; "": nothing.
+	Lost() (string, error)
 }
 
 // Item is a thing on a shelf.
 type Item struct {
 	Bytes  []byte
-	Writer int // the account that alone can have written it; 0: none, or root
+	Writer int // the only account that can have written it; 0: there may be several, or it is root
 }
 
-// Lines calls fn for lines of the audit log, oldest first, until it returns an
-// error: those of a time and later that hold a text, such as an id. raw is the line
-// without its newline, good until fn returns. It may be called after the View in
-// which it was made, and reads what the log held then.
+// Lines calls fn for lines of the audit log, oldest first, until fn returns an error:
+// those of a time and later that hold a text, such as an id. raw is the line without its
+// newline, and good until fn returns. Lines may be called after the View in which it was
+// made, and reads what the log held then.
 type Lines func(fn func(raw []byte, l *audit.Line) error) error
 
-// Entry is what can be said of an open task without reading its file.
+// Entry is what is known about an open task without reading its file.
 type Entry struct {
 	ID        string
 	State     task.State
@@ -85,7 +95,7 @@ type Entry struct {
 	Sender    Key
 	Since     time.Time // of the last transition, in whole seconds
 	NotBefore time.Time // zero: at once
-	PutOff    bool      // by a person, not after a failure
+	PutOff    bool      // NotBefore was set by a person, not after a failure
 }
 
 // Start is a start of a worker.
@@ -123,10 +133,10 @@ func KeyOf(sender string) Key {
 // Position is how far a source was read.
 type Position = audit.Position
 
-// Report is what a store finds when it compares itself with its log.
+// Report says what a store found when it compared itself with its log.
 type Report struct {
 	Head     string // hash of the last line
-	Knows    bool   // the head that was asked for stands in the chain
+	Knows    bool   // the chain has the head that was asked for
 	Findings []string
 	Broken   bool // the log can't be carried out
 }

@@ -14,21 +14,21 @@ import (
 	"pulse/lib/terms"
 )
 
-// Members are those that the queue reads.
+// Members lists the members of a record that the queue reads.
 var Members = []string{envelope.Member, request.Member, identity.Member, decision.Member, task.Member}
 
 // Content is a record as the queue understands it.
 type Content struct {
-	Message  *envelope.Message // nil: it was no message
-	Shown    *envelope.Shown   // of Message: what is for people and workers
+	Message  *envelope.Message // nil: the record is not of a message
+	Shown    *envelope.Shown   // the part of Message that is for people and workers
 	Request  *request.Request  // nil: there is none
 	Identity identity.Identity
 	Decision decision.Decision
 }
 
-// Read decodes a record's members. Identity and decision must be there: without
-// them nobody decided. A decision about another action than the request's is an
-// error.
+// Read decodes a record's members. Identity and decision must be there, because without
+// them nothing was decided. It is an error if the decision is about another action than
+// the request.
 func Read(rec *record.Record) (c Content, err error) {
 	err = rec.Decode(identity.Member, func(v record.Value) (err error) {
 		c.Identity, err = identity.Decode(v)
@@ -51,7 +51,8 @@ func Read(rec *record.Record) (c Content, err error) {
 		return c, rec.Bad(fmt.Errorf("the decision is about no action: %s", c.Decision.Action))
 	}
 	if c.Request != nil && c.Request.Action != c.Decision.Action {
-		return c, rec.Bad(fmt.Errorf("the decision is about %s, the request about %s", c.Decision.Action, c.Request.Action))
+		err := fmt.Errorf("the decision is about %s, the request about %s", c.Decision.Action, c.Request.Action)
+		return c, rec.Bad(err)
 	}
 	return c, nil
 }
@@ -79,7 +80,7 @@ func (c *Content) readOrigin(rec *record.Record) error {
 	})
 }
 
-// Kind returns whether it is an ask or an effect.
+// Kind says whether it is an ask or an effect.
 func (c *Content) Kind() task.Kind {
 	if c.Identity.Effect() {
 		return task.Effect
@@ -100,7 +101,7 @@ func (c *Content) Outward() bool {
 	return c.Identity.Effect() && c.Decision.Action.Outward()
 }
 
-// describe fills in what an audit line says of a record: never its text.
+// describe fills in what an audit line says about a record, which is never its text.
 func (c *Content) describe(l audit.Line) audit.Line {
 	l.Kind = c.Kind()
 	l.Action, l.Outcome = c.Decision.Action, c.Decision.Outcome
@@ -116,8 +117,8 @@ func (c *Content) describe(l audit.Line) audit.Line {
 	return l
 }
 
-// maxLogged is how much of a Message-ID gets into the log, in bytes: strangers
-// write it, and as long as they like.
+// maxLogged is how many bytes of a Message-ID get into the log, because strangers write it
+// as long as they like.
 const maxLogged = 1000
 
 // Stored is a task with its file.
@@ -128,7 +129,7 @@ type Stored struct {
 	Record *record.Record
 }
 
-// Parse reads a task file. Its id must be the name it was found under.
+// Parse reads a task file. The id in it must be that of s.Task, which is its name.
 func (s *Stored) Parse(file []byte) error {
 	rec, err := record.Parse(file, Members...)
 	if err != nil {
@@ -153,7 +154,7 @@ func (s *Stored) Parse(file []byte) error {
 	return nil
 }
 
-// First returns what changes of a task before anything has changed.
+// First returns the changing part of a task as it is before anything has changed.
 func (s *Stored) First() task.Change {
 	return task.Change{Since: s.Task.Created, Reason: string(s.Decision.Reason)}
 }
@@ -163,7 +164,7 @@ func (s *Stored) Line() []byte {
 	return s.Record.AppendReplaced(nil, task.Member, s.Task.Append(nil))
 }
 
-// move makes the audit line of a transition of s.
+// move returns the audit line of a transition of s.
 func (s *Stored) move(e task.Event, to task.State, change task.Change) audit.Line {
 	return s.describe(audit.Line{
 		Time: change.Since, Event: e, Task: s.Task.ID, From: s.Task.State, To: to,

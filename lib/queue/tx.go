@@ -10,36 +10,36 @@ import (
 	"pulse/lib/task"
 )
 
-// Commit is what an Update changes: lines of the log, what was staged with them, and
-// how many rejections of this day are only counted.
+// Commit is what an Update changes: lines of the log, what was staged with them, and how
+// many rejections of this day are only counted.
 type Commit struct {
 	Lines    []audit.Line
 	Blobs    []Blob
 	Unlisted int
 }
 
-// Blob is something staged, of which a line has the digest only.
+// Blob holds staged bytes, of which a line holds only the digest.
 type Blob struct {
 	Shelf Shelf
 	Key   string
 	Bytes []byte
-	Made  time.Time // of a task: what keeps their order; zero: now
+	Made  time.Time // of a task: its time of creation, which keeps the order of tasks; zero: now
 }
 
-// Tx is a View in which changes can be staged. Where and Starts show what is staged;
-// all else is the picture from before.
+// Tx is a View in which changes can be staged. Where shows what is staged, and Starts
+// counts by the clock of now; all else is the picture from before.
 type Tx struct {
 	View
 	commit    Commit
 	states    map[string]task.State // of the tasks looked at or staged
-	refused   int                   // staged, of day
+	refused   int                   // rejections staged on day
 	day       string
 	positions []Position
 	read      time.Time // when these were staged
 }
 
-// Update runs fn on a store that nobody else changes meanwhile, and then carries out
-// what it staged: all of it, durably, or nothing if fn or the commit fails.
+// Update runs fn on a store that no other command can change meanwhile, and then carries
+// out what fn staged: all of it, durably, or nothing if fn or the commit fails.
 func Update(s Store, fn func(*Tx) error) error {
 	return s.Update(func(v View) (*Commit, error) {
 		tx := &Tx{View: v, states: map[string]task.State{}}
@@ -58,15 +58,15 @@ func (t *Tx) Where(id string) (st task.State, err error) {
 	st, ok := t.states[id]
 	if !ok {
 		if st, err = t.View.Where(id); err == nil {
-			t.states[id] = st // nobody else can change it now
+			t.states[id] = st // no other command can change it now
 		}
 	}
 	return st, err
 }
 
-// Starts calls fn for the starts that count. Those that lie in the future count from
-// now on, and the log says so: the clock went back, and they must not count until it
-// has caught up.
+// Starts calls fn for the starts that count. A start that lies in the future counts from
+// now on, and Starts logs that the clock went back: otherwise it would count until the
+// clock has caught up.
 func (t *Tx) Starts(now time.Time, fn func(Start)) error {
 	var last time.Time
 	err := t.View.Starts(now, func(st Start) {
@@ -88,7 +88,7 @@ func (t *Tx) Add(file []byte, line audit.Line) error {
 	if err := t.legal(&line); err != nil {
 		return err
 	}
-	made := line.Time.Add(time.Duration(len(t.commit.Lines))) // a nanosecond apart keeps the order
+	made := line.Time.Add(time.Duration(len(t.commit.Lines))) // tasks a nanosecond apart keep their order
 	t.commit.Blobs = append(t.commit.Blobs, Blob{On(line.To), line.Task, file, made})
 	t.log(line)
 	return nil
@@ -115,7 +115,7 @@ func (t *Tx) legal(line *audit.Line) error {
 	return task.Legal(line.Event, line.From, line.To)
 }
 
-// Stage stages what the next line has a digest of.
+// Stage stages bytes whose digest the next line holds.
 func (t *Tx) Stage(s Shelf, key string, b []byte) {
 	t.commit.Blobs = append(t.commit.Blobs, Blob{Shelf: s, Key: key, Bytes: b})
 }
@@ -136,12 +136,11 @@ func (t *Tx) log(line audit.Line) {
 	t.commit.Lines = append(t.commit.Lines, line)
 }
 
-// MaxRefusals is how many policy rejections of one day get a line of their own in
-// the audit log; the others are counted.
+// MaxRefusals is how many policy rejections of one day get a line of their own in the
+// audit log. The others are only counted.
 const MaxRefusals = 1000
 
-// Refuse counts a rejection of the day, and stages its line unless the day has had
-// its share of them.
+// Refuse counts a rejection, and stages its line unless the day has had MaxRefusals.
 func (t *Tx) Refuse(line audit.Line) error {
 	before := t.Counts()
 	if day := line.Time.UTC().Format(time.DateOnly); day != t.day {
@@ -167,8 +166,8 @@ func (t *Tx) Position(p Position, now time.Time) {
 	t.positions, t.read = append(t.positions, p), now
 }
 
-// readFurther puts the sources that were read further into the last line that is
-// staged, or into one of its own: so the log says what the store has of them.
+// readFurther puts the positions of sources that were read further into the last staged
+// line, or into a line of their own, so that the log says what the store holds.
 func (t *Tx) readFurther() error {
 	var further []Position
 	for _, p := range t.positions {
@@ -190,8 +189,8 @@ func (t *Tx) readFurther() error {
 	return nil
 }
 
-// backwards reports whether p does not lie after old: a replayed record must not set a
-// source back. UIDs of another UIDVALIDITY can't be compared, but times can.
+// backwards reports whether p does not lie after old, because a replayed record must not
+// set a source back. UIDs of different UIDVALIDITY can't be compared, but times can.
 func backwards(old, p *Position) bool {
 	if old.UIDValidity == p.UIDValidity {
 		return old.UID >= p.UID
