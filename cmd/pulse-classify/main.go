@@ -14,6 +14,7 @@ import (
 	"pulse/lib/envelope"
 	"pulse/lib/fault"
 	"pulse/lib/identity"
+	"pulse/lib/queue"
 	"pulse/lib/record"
 	"pulse/lib/sandbox"
 	"pulse/lib/spool"
@@ -70,7 +71,17 @@ func live(c *cli.Context) ([]approval.Session, error) {
 	if err := cmdline.There(c.String("queue")); err != nil {
 		return nil, fmt.Errorf("--queue: %w", err)
 	}
-	list, err := spool.ReadSessions(c.String("queue"), c.Context.Done())
+	s, err := spool.Open(c.String("queue"))
+	if err != nil {
+		return nil, fmt.Errorf("--queue: %w", err)
+	}
+	defer s.Close()
+	s.Interrupt(c.Context.Done())
+	var list []approval.Session
+	err = s.View(func(v queue.View) error {
+		list, err = queue.SessionsOf(v)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("--queue: %w", err)
 	}

@@ -17,13 +17,16 @@ import (
 // sessionsLeft returns what is left of the sessions of a queue, by id.
 func sessionsLeft(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	list, err := ReadSessions(dir, nil)
+	left := map[string]int{}
+	err := opened(t, dir).View(func(v queue.View) error {
+		list, err := queue.SessionsOf(v)
+		for _, s := range list {
+			left[s.ID] = s.Left
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	left := map[string]int{}
-	for _, s := range list {
-		left[s.ID] = s.Left
 	}
 	return left
 }

@@ -188,6 +188,12 @@ func (s *Spool) Interrupt(done <-chan struct{}) {
 	}
 }
 
+// TakesUnsafe reports whether the queue was made with init --unsafe.
+func (s *Spool) TakesUnsafe() bool { return s.unsafe }
+
+// OnCommit makes the Spool tell fn what it changed, line by line, once that is durable.
+func (s *Spool) OnCommit(fn func(*audit.Line)) { s.committed = fn }
+
 // Dir returns the directory of the queue, which answers who may use it and where it lies.
 func (s *Spool) Dir() *access.Dir { return s.access }
 

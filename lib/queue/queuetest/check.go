@@ -16,25 +16,25 @@ import (
 // Medium is what a store keeps a queue on, and how that fails.
 type Medium interface {
 	// Run runs an operation as one command, which opens the store and may be killed
-	// (ErrKilled). r chooses the account of the command, where that matters.
+	// (ErrKilled). r chooses the account of the command, if there are several.
 	Run(op *Operation, now time.Time, r *rand.Rand) error
 	Clone() Medium
-	Interrupt(step int, how string) // ends the step-th change from now on so; "" ends none
-	Steps() int                     // changes since then
-	PowerCut(r *rand.Rand)          // what was not made durable may be lost
-	Sound() error                   // whether all is as the log has it, by whatever the store knows of itself
+	Interrupt(step int, how string) // ends the step-th change from now on in this way; "" ends none
+	Steps() int                     // how many changes there were since Interrupt
+	PowerCut(r *rand.Rand)          // may lose what was not made durable
+	Sound() error                   // compares all that the store keeps with its log
 }
 
-// ErrKilled is the error of a command that was killed.
+// ErrKilled means that a command was killed.
 var ErrKilled = errors.New("killed")
 
-// Hows are the ways in which a change may end: what a Medium is told.
+// Hows lists the ways in which Interrupt may end a change.
 var Hows = []string{"EIO", "ENOSPC", "killed after", "killed before", "killed within"}
 
-// World is a queue in a test, with what it must say now.
+// World is a queue in a test, and what it must say now.
 type World struct {
 	Medium
-	State string // Dump of what is acknowledged
+	State string // Dump of what was acknowledged
 	Now   time.Time
 }
 
@@ -57,7 +57,7 @@ func (w *World) settle() error {
 	return w.Run(&read, w.Now, nil)
 }
 
-// After returns the world in which an operation is done.
+// After returns the world after an operation that is not interrupted.
 func (w *World) After(op Operation) (*World, error) {
 	next := &World{Medium: w.Clone(), Now: w.Now}
 	next.Interrupt(0, "")
@@ -66,13 +66,15 @@ func (w *World) After(op Operation) (*World, error) {
 	}
 	done := &World{Medium: next.Clone(), Now: w.Now.Add(31 * time.Hour)}
 	err := done.settle()
-	next.State, next.Now = done.State, done.Now // and its Steps are those of op
+	next.State, next.Now = done.State, done.Now // a clone settled, so the Steps of next are those of op
 	return next, err
 }
 
-// Interrupted runs op, ends its nth step so, and then cuts the power if asked to. It
-// returns an error if the queue is neither as before nor as in next.
-func (w *World) Interrupted(op Operation, next *World, n int, how string, power bool, r *rand.Rand) (*World, error) {
+// Interrupted runs op, ends its nth step as how says, and then cuts the power if asked to.
+// It returns an error if the queue is neither as before nor as in next.
+func (w *World) Interrupted(
+	op Operation, next *World, n int, how string, power bool, r *rand.Rand,
+) (*World, error) {
 	got := &World{Medium: w.Clone(), Now: next.Now}
 	got.Interrupt(n, how)
 	acknowledged := got.Run(&op, w.Now, nil) == nil
@@ -93,7 +95,8 @@ func (w *World) Interrupted(op Operation, next *World, n int, how string, power 
 	case got.State != next.State && acknowledged:
 		return got, fmt.Errorf("acknowledged, and lost. It says:\n%s\nit must say:\n%s", got.State, next.State)
 	case got.State != next.State && got.State != w.State:
-		return got, fmt.Errorf("neither before nor after. It says:\n%s\nbefore:\n%s\nafter:\n%s", got.State, w.State, next.State)
+		return got, fmt.Errorf("neither before nor after. It says:\n%s\nbefore:\n%s\nafter:\n%s",
+			got.State, w.State, next.State)
 	}
 	if err := got.Sound(); err != nil {
 		return got, err
@@ -102,20 +105,21 @@ func (w *World) Interrupted(op Operation, next *World, n int, how string, power 
 	again := &World{Medium: got.Clone(), Now: w.Now}
 	again.PowerCut(r)
 	if err := again.settle(); err != nil || again.State != got.State {
-		return got, fmt.Errorf("after a second power cut (%w):\n%s\nand before it:\n%s", err, again.State, got.State)
+		return got, fmt.Errorf("after a second power cut (%w):\n%s\nand before it:\n%s",
+			err, again.State, got.State)
 	}
 	return got, nil
 }
 
 // Sample says how many of the steps of a life are interrupted.
 type Sample struct {
-	Stride int    // each step, or each second …
-	Seeds  uint64 // so many times in each way; with a power cut except the first time
+	Stride int    // 1: every step; 2: every second one; …
+	Seeds  uint64 // how often each step is ended in each way; there is a power cut except the first time
 
-	Worth func(op *Operation) bool // whether an operation is; nil: all are
+	Worth func(op *Operation) bool // reports whether an operation is interrupted at all; nil: all are
 }
 
-// Everywhere ends the operations of a life in their steps, in all ways.
+// Everywhere ends the operations of a life in each of their steps, in all ways.
 func Everywhere(w *World, life []Operation, sample Sample) (cases int, err error) {
 	for i, op := range life {
 		next, err := w.After(op)
@@ -142,7 +146,7 @@ func Everywhere(w *World, life []Operation, sample Sample) (cases int, err error
 	return cases, nil
 }
 
-// Randomly lets a random life go on after every interruption.
+// Randomly interrupts random operations, and lets life go on after each.
 func Randomly(w *World, r *rand.Rand) error {
 	for range 8 {
 		op := Life[r.IntN(len(Life))]
@@ -150,7 +154,7 @@ func Randomly(w *World, r *rand.Rand) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
-		n, how := 1+r.IntN(next.Steps()+2), Hows[r.IntN(len(Hows))] // beyond the end: no interruption
+		n, how := 1+r.IntN(next.Steps()+2), Hows[r.IntN(len(Hows))] // after the last step: no interruption
 		if w, err = w.Interrupted(op, next, n, how, r.IntN(2) == 0, r); err != nil {
 			return fmt.Errorf("%s, step %d of %d %s: %w", op.Name, n, next.Steps(), how, err)
 		}
@@ -189,7 +193,7 @@ func differ(got, want string) string {
 	return fmt.Sprintf("it says %d lines, and must say %d", len(a), len(b))
 }
 
-// Dump is everything a queue says, except what is random.
+// Dump returns everything that a queue says, except what is random.
 func Dump(s queue.Store) (string, error) {
 	var b strings.Builder
 	err := s.View(func(v queue.View) error {

@@ -16,7 +16,7 @@ import (
 	"pulse/lib/terms"
 )
 
-// Operation is one command's worth of changes.
+// Operation is what one command changes.
 type Operation struct {
 	Name string
 	Do   func(s queue.Store, now time.Time) error
@@ -28,8 +28,9 @@ var Epoch = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 // Source is the mailbox of Mail.
 const Source = "imaps://me@t/INBOX"
 
-const member = `"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,` +
-	`"automatic":false,"reason":"authenticated_owner","why":""%s},"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`
+const member = `"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,` +
+	`"stale":false,"automatic":false,"reason":"authenticated_owner","why":""%s},` +
+	`"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`
 
 // Policy is the policy of these lives.
 var Policy = func() *policy.Policy {
@@ -38,13 +39,13 @@ var Policy = func() *policy.Policy {
 	return p
 }()
 
-// Mail is an authorized mail with a UID.
+// Mail returns an authorized mail with a UID.
 func Mail(uid int, outcome terms.Outcome) string {
-	return fmt.Sprintf(`{"message":{"source":%q,"uid":%d,"uidvalidity":7,"id":"<%d@t>","received":"2026-11-21T06:00:00Z"},`,
-		Source, uid, uid) + fmt.Sprintf(member, "", "read_public", outcome)
+	message := fmt.Sprintf(`{"message":{"source":%q,"uid":%d,"uidvalidity":7,"id":"<%d@t>",`, Source, uid, uid)
+	return message + `"received":"2026-11-21T06:00:00Z"},` + fmt.Sprintf(member, "", "read_public", outcome)
 }
 
-// Mails are n mails that are allowed, from a UID on.
+// Mails returns n mails that are allowed, with UIDs from one on.
 func Mails(from, n int) []string {
 	var list []string
 	for i := range n {
@@ -53,18 +54,20 @@ func Mails(from, n int) []string {
 	return list
 }
 
-// Effect is something an agent wants to send, and has to be approved.
+// Effect returns an effect that sends something, and has to be approved.
 func Effect(n int) string {
-	return fmt.Sprintf(`{"request":{"action":"external_send","target":"bob@partner.example","args":{"n":%d}},`, n) +
-		fmt.Sprintf(member, `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`, "external_send", terms.Confirm)
+	agent := `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`
+	request := `{"request":{"action":"external_send","target":"bob@partner.example","args":{"n":%d}},`
+	return fmt.Sprintf(request, n) + fmt.Sprintf(member, agent, "external_send", terms.Confirm)
 }
 
-// SessionMail is a mail that was classified under a session.
+// SessionMail returns a mail that was classified under a session.
 func SessionMail(uid int, id string) string {
-	return strings.Replace(Mail(uid, terms.Allow), `"trust":"owner_verified_email"`, `"trust":"approved_session","session":"`+id+`"`, 1)
+	return strings.Replace(Mail(uid, terms.Allow), `"trust":"owner_verified_email"`,
+		`"trust":"approved_session","session":"`+id+`"`, 1)
 }
 
-// Add takes records into the queue.
+// Add adds records to the queue.
 func Add(lines ...string) Operation {
 	return Operation{fmt.Sprintf("add %d", len(lines)), func(s queue.Store, now time.Time) error {
 		b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
@@ -99,7 +102,9 @@ func First(v queue.View, st task.State) (s queue.Stored, found bool, err error) 
 }
 
 // onFirst is an operation on the oldest task of a state, if there is one.
-func onFirst(name string, st task.State, fn func(tx *queue.Tx, s *queue.Stored, now time.Time) error) Operation {
+func onFirst(
+	name string, st task.State, fn func(tx *queue.Tx, s *queue.Stored, now time.Time) error,
+) Operation {
 	return Update(name, func(tx *queue.Tx, now time.Time) error {
 		s, found, err := First(tx, st)
 		if !found || err != nil {
@@ -120,7 +125,8 @@ func Start(effect terms.Action) Operation {
 
 // Finish ends the worker that was started first.
 func Finish(end queue.End) Operation {
-	return onFirst(fmt.Sprintf("finish %d", end.Exit), task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+	name := fmt.Sprintf("finish %d", end.Exit)
+	return onFirst(name, task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		a, err := startedOn(tx, s.Task.ID)
 		if err != nil {
 			return err
@@ -130,7 +136,7 @@ func Finish(end queue.End) Operation {
 	})
 }
 
-// startedOn returns the approval that a run which started a task still knows, though
+// startedOn returns the approval on which a task was started. A run still knows it after
 // it was spent.
 func startedOn(v queue.View, id string) (a *approval.Approval, err error) {
 	if a, err = queue.ApprovalOf(v, id); a != nil || err != nil {
@@ -146,7 +152,7 @@ func startedOn(v queue.View, id string) (a *approval.Approval, err error) {
 	return a, err
 }
 
-// lasting is a yes that is still good when the clock has ticked a few times.
+// lasting returns a yes that is still good many operations later: each takes 31 hours.
 func lasting(s *queue.Stored, now time.Time) approval.Approval {
 	yes := queue.Yes(s, "me", approval.Terminal, now)
 	yes.Expires = now.Add(9999 * time.Hour)
@@ -218,7 +224,10 @@ var (
 // Grant gives a yes ahead.
 func Grant(id string) Operation {
 	return Update("grant", func(tx *queue.Tx, now time.Time) error {
-		return queue.Grant(tx, approval.Grant{ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(9999 * time.Hour)})
+		return queue.Grant(tx, approval.Grant{
+			ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal,
+			Given: now, Expires: now.Add(9999 * time.Hour),
+		})
 	})
 }
 
@@ -226,7 +235,8 @@ func Grant(id string) Operation {
 func Session(id string, uses int, d time.Duration) Operation {
 	return Update("session", func(tx *queue.Tx, now time.Time) error {
 		return queue.OpenSession(tx, approval.Session{
-			ID: id, Sender: "me@example.com", Max: uses, Left: uses, By: "me", Level: approval.Terminal, Opened: now, Expires: now.Add(d),
+			ID: id, Sender: "me@example.com", Max: uses, Left: uses, By: "me", Level: approval.Terminal,
+			Opened: now, Expires: now.Add(d),
 		})
 	})
 }
@@ -240,18 +250,19 @@ var EndSession = Update("end session", func(tx *queue.Tx, now time.Time) error {
 	return queue.EndSession(tx, list[0].ID, "me", approval.Terminal, now)
 })
 
-// Brake holds or releases the queue.
+// Brake puts the queue on hold, or releases it.
 func Brake(e task.Event) Operation {
 	return Update(string(e), func(tx *queue.Tx, now time.Time) error {
 		return tx.Log(audit.Line{Time: now, Event: e, By: "me"})
 	})
 }
 
-// Propose ends a worker well, which proposes to send something, to read, to note
-// something on its own task and to close it, which is not legal.
+// Propose ends a worker well. It proposes to send something, to read, to write a note on
+// its own task, and to close that task, which is not legal.
 func Propose(n int) Operation {
 	return onFirst("propose", task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
-		out := fmt.Sprintf(`{"action":"external_send","target":"bob%d@partner.example","args":{"text":"hi"}}`+"\n", n) +
+		send := `{"action":"external_send","target":"bob%d@partner.example","args":{"text":"hi"}}`
+		out := fmt.Sprintf(send+"\n", n) +
 			`{"action":"read_public","args":{"q":"news"}}` + "\n" +
 			`{"action":"read_public","args":{"q":"news"}}` + "\n" +
 			`{"action":"write_local","tool":"task.note","args":{"task":"` + s.Task.ID + `","text":"seen"}}` + "\n" +
@@ -285,8 +296,8 @@ func Proposed(s queue.Store, fn func(line string)) error {
 	return err
 }
 
-// Take decides on all that was proposed and adds it: reads are rejected, so that
-// every kind of receipt is there.
+// Take decides on all proposals and adds them. Reads are rejected, so that there is a
+// receipt of every kind.
 var Take = Operation{"take", func(s queue.Store, now time.Time) error {
 	var lines []string
 	err := Proposed(s, func(line string) { lines = append(lines, Decided(line)) })
@@ -296,7 +307,7 @@ var Take = Operation{"take", func(s queue.Store, now time.Time) error {
 	return Add(lines...).Do(s, now)
 }}
 
-// Decided is a line of an outbox with a decision.
+// Decided returns a line of an outbox with a decision.
 func Decided(line string) string {
 	action, outcome := terms.WriteLocal, terms.Allow
 	if strings.Contains(line, `"action":"external_send"`) {
@@ -304,7 +315,8 @@ func Decided(line string) string {
 	} else if strings.Contains(line, `"action":"read_public"`) {
 		action, outcome = terms.ReadPublic, terms.Reject
 	}
-	return strings.TrimSuffix(line, "}\n") + fmt.Sprintf(`,"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`, action, outcome)
+	decision := `,"decision":{"action":%q,"outcome":%q,"rule":"r","reason":"allowed","why":""}}`
+	return strings.TrimSuffix(line, "}\n") + fmt.Sprintf(decision, action, outcome)
 }
 
 // Life is a life with everything in it, across the turn of a month.
@@ -348,7 +360,8 @@ var Life = []Operation{
 	Prune,
 	Session("b1", 3, 9999*time.Hour),
 	Add(SessionMail(60, "b1")),
-	Add(SessionMail(60, "b1"), SessionMail(61, "b1"), SessionMail(62, "b1"), SessionMail(63, "b1")), // one is known, one too many
+	// One is known, and one too many.
+	Add(SessionMail(60, "b1"), SessionMail(61, "b1"), SessionMail(62, "b1"), SessionMail(63, "b1")),
 	Session("b2", 5, 9999*time.Hour),
 	Session("b3", 1, 9999*time.Hour), // and b2 ends
 	Add(SessionMail(64, "b2"), SessionMail(65, "b3")),

@@ -1,12 +1,12 @@
-// Package queuetest holds what every store of package queue must pass, and a store in
-// memory. A store passes if it says of Life, a life of a queue with everything in it, what
-// Memory says (Same); if that life may be interrupted at every step, and the power cut, and
-// nothing is lost, torn or done twice (Everywhere, Randomly); and if many commands may work
-// on it at once (Storm).
+// Package queuetest is the suite that every store of package queue must pass. A store passes
+// if it says of Life, the life of a queue with everything in it, what Memory says (Same); if
+// nothing is lost, torn or done twice although that life is interrupted at every step and
+// the power is cut (Everywhere, Randomly); and if many commands may work on it at once
+// (Storm).
 //
-// Invariant: Memory is the simplest store that keeps the promises of queue.Store. It
-// holds nothing but the log and what queue.Changes makes of it, so that a store which
-// tells another story than Memory is wrong. Caveat: it is for tests; nothing is durable.
+// Invariant: Memory is the simplest store that keeps the promises of queue.Store. It holds
+// only the log and what queue.Changes makes of it, so a store that says something else
+// than Memory is wrong. Caveat: it is for tests; nothing in it is durable.
 package queuetest
 
 import (
@@ -30,12 +30,12 @@ type Memory struct {
 	mu sync.Mutex
 	kept
 
-	// Fail is asked before each step of a View or an Update, by the name of the method
-	// or, where a line is carried out, of its event; may be nil.
+	// Fail is called in each step of a View or an Update, and its error ends the step. step
+	// is the name of the method, or the event of the line that is carried out. May be nil.
 	Fail func(step string) error
 }
 
-// kept is what a store keeps; Update works on a copy of it.
+// kept is what a store keeps. Update works on a copy of it.
 type kept struct {
 	lines  []audit.Line
 	head   string
@@ -53,11 +53,17 @@ type thing struct {
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{kept: kept{head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, things: map[queue.Shelf]map[string]thing{}}}
+	return &Memory{kept: kept{
+		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}},
+		things: map[queue.Shelf]map[string]thing{},
+	}}
 }
 
 func (k *kept) clone() kept {
-	c := kept{slices.Clone(k.lines), k.head, k.counts, slices.Clone(k.open), slices.Clone(k.starts), map[queue.Shelf]map[string]thing{}}
+	c := kept{
+		slices.Clone(k.lines), k.head, k.counts, slices.Clone(k.open), slices.Clone(k.starts),
+		map[queue.Shelf]map[string]thing{},
+	}
 	c.counts.Tasks = maps.Clone(k.counts.Tasks)
 	for s, m := range k.things {
 		c.things[s] = maps.Clone(m)
@@ -103,7 +109,7 @@ func (m *Memory) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	return nil
 }
 
-// carryOut makes everything say what a line says.
+// carryOut changes everything as a line says.
 func (k *kept) carryOut(l *audit.Line, blobs []queue.Blob) error {
 	k.lines, k.head = append(k.lines, *l), audit.Hash(l.Append(nil))
 	k.counts.Count(l)
@@ -152,7 +158,9 @@ func (k *kept) change(l *audit.Line, c *queue.Change, blobs []queue.Blob) error 
 	case c.Bytes != nil:
 		shelf[c.Key] = thing{bytes: c.Bytes, made: l.Time}
 	case c.Digest != "" || c.Lines != nil:
-		i := slices.IndexFunc(blobs, func(b queue.Blob) bool { return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes) })
+		i := slices.IndexFunc(blobs, func(b queue.Blob) bool {
+			return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes)
+		})
 		if i < 0 {
 			return errors.New("nothing was staged that the line has a digest of")
 		}
@@ -176,7 +184,7 @@ func (k *kept) change(l *audit.Line, c *queue.Change, blobs []queue.Blob) error 
 	return nil
 }
 
-// is reports whether these bytes are those that a change was staged with.
+// is reports whether these are the bytes that a change says were staged.
 func is(c *queue.Change, b []byte) bool {
 	if c.Lines == nil {
 		return task.Digest(b) == c.Digest
@@ -276,7 +284,7 @@ func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) erro
 	if err := v.m.fail("Each"); err != nil {
 		return err
 	}
-	if st := task.State(s); st.Open() { // oldest first is as they were taken
+	if st := task.State(s); st.Open() { // the order of open tasks is that in which they became open
 		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	}
 	shelf := v.m.things[s]

@@ -14,8 +14,8 @@ import (
 	"pulse/lib/task"
 )
 
-// Put lays a task in the state that it says it is in, whatever would have led there,
-// and returns it as it is loaded: its file is made of its content.
+// Put adds a task in the state that it names, whatever would have led there, and returns
+// it as Load would: its file is made of its content.
 func (m *Memory) Put(s queue.Stored) (queue.Stored, error) {
 	file := File(&s)
 	put := queue.Stored{Task: s.Task}
@@ -26,8 +26,9 @@ func (m *Memory) Put(s queue.Stored) (queue.Stored, error) {
 		put.Task.Since = put.Task.Created
 	}
 	l := audit.Line{
-		Time: put.Task.Since, Event: "put", Task: put.Task.ID, To: put.Task.State, Digest: put.Task.Digest, Change: put.Task.Change,
-		Kind: put.Kind(), Action: put.Decision.Action, Sender: put.Identity.Sender, Trust: put.Identity.Trust,
+		Time: put.Task.Since, Event: "put", Task: put.Task.ID, To: put.Task.State,
+		Digest: put.Task.Digest, Change: put.Task.Change, Kind: put.Kind(),
+		Action: put.Decision.Action, Sender: put.Identity.Sender, Trust: put.Identity.Trust,
 	}
 	if put.Message != nil {
 		l.Source, l.MessageID = put.Message.Source, cmp.Or(put.Message.ID, put.Message.Digest)
@@ -53,8 +54,8 @@ func File(s *queue.Stored) []byte {
 	return append(o.Bytes(), '\n')
 }
 
-// Lay lays a thing on a shelf by hand, or takes it away if it has no bytes: the log
-// says nothing of it.
+// Lay puts a thing on a shelf as if by hand, or removes it if it has no bytes. The log
+// says nothing about it.
 func (m *Memory) Lay(s queue.Shelf, key string, item queue.Item) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"pulse/lib/task"
 )
 
-// Storm lets writers work on one queue at the same time, each with a store of its own:
-// they add mails, of which each is added by two of them, and start and finish what they
-// find. Nothing may be lost, and nothing run twice.
+// Storm lets writers work on one queue at the same time, each with a store of its own.
+// They add mails, each mail twice, by two of them, and start and finish the tasks that
+// they find. No task may be lost, and none may run twice.
 func Storm(open func() (queue.Store, error), writers, mails int) error {
 	errs := make([]error, writers)
 	var group sync.WaitGroup
@@ -65,7 +65,7 @@ func write(open func() (queue.Store, error), from, mails int) error {
 	return nil
 }
 
-// weathered checks what a storm left.
+// weathered checks the queue after a storm.
 func weathered(s queue.Store, want int) error {
 	return s.View(func(v queue.View) error {
 		events := map[string]map[task.Event]int{}
@@ -91,7 +91,8 @@ func weathered(s queue.Store, want int) error {
 			return true, err
 		}))
 		if counted := v.Counts().Tasks[task.Completed]; len(events) != want || done != want || counted != want {
-			err = errors.Join(err, fmt.Errorf("%d in the log, %d lie there, %d counted, want %d", len(events), done, counted, want))
+			err = errors.Join(err, fmt.Errorf("%d in the log, %d lie there, %d counted, want %d",
+				len(events), done, counted, want))
 		}
 		return err
 	})

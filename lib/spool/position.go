@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"pulse/lib/access"
-	"pulse/lib/approval"
 	"pulse/lib/audit"
 	"pulse/lib/queue"
 	"pulse/lib/record"
@@ -43,21 +42,4 @@ func ReadPosition(dir, source string) (p queue.Position, known bool, err error) 
 		return queue.Position{}, false, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
 	return p, true, nil
-}
-
-// ReadSessions returns the sessions of the queue in dir, for classify. Some may have
-// expired: a command of the queue has to look at them first. done ends the wait for the
-// queue's lock.
-func ReadSessions(dir string, done <-chan struct{}) (list []approval.Session, err error) {
-	s, err := Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	s.Interrupt(done)
-	err = s.View(func(v queue.View) error {
-		list, err = queue.SessionsOf(v)
-		return err
-	})
-	return list, err
 }
