@@ -7,7 +7,7 @@ import (
 	"pulse/lib/audit"
 )
 
-// Back calls fn for the lines of the log before its mark, newest first, until it returns
+// Back calls fn for the lines of the log before its mark, newest first, until fn returns
 // false.
 func (l *Log) Back(fn func(audit.Line) bool) error {
 	segments, err := l.Segments()
@@ -34,7 +34,7 @@ func (l *Log) Back(fn func(audit.Line) bool) error {
 }
 
 func (l *Log) backwards(name string, end int64, fn func(audit.Line) bool) (more bool, err error) {
-	var rest []byte // the beginning of what was read: perhaps the end of a line
+	var rest []byte // the beginning of the last chunk, which may be the end of a line
 	for end > 0 {
 		start := max(0, end-chunk)
 		b := make([]byte, end-start, int(end-start)+len(rest))

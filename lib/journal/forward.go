@@ -9,9 +9,9 @@ import (
 	"pulse/lib/disk"
 )
 
-// Lines returns a reader of the lines of a time and later that hold a text, oldest
-// first, as the log is now. Committed lines never change, so it needs no lock: a slow
-// reader may read on while others append.
+// Lines returns a reader of the lines of a time and later that hold a text, oldest first,
+// as the log is now. Committed lines never change, so the reader needs no lock, and may be
+// slow while others append.
 func (l *Log) Lines(since time.Time, about string) (func(fn func([]byte, *audit.Line) error) error, error) {
 	segments, err := l.Segments()
 	if err != nil || len(segments) == 0 {
@@ -62,9 +62,9 @@ func (l *Log) Between(from, to Mark, fn func(*audit.Line) error) error {
 	return nil
 }
 
-// mayHold reports whether a segment may have lines of a time or later. A commit
-// goes into the segment of its month, or into a later one after the clock went
-// back; the day is for commits that took their time at midnight.
+// mayHold reports whether a segment may have lines of a time or later. A commit goes into
+// the segment of its month, or into a later one after the clock went back. The day allows
+// for commits that began before midnight and were written after it.
 func mayHold(segment string, since time.Time) bool {
 	return segment >= since.UTC().AddDate(0, 0, -1).Format("2006-01")
 }
@@ -74,8 +74,8 @@ type forward struct {
 	disk  disk.Disk
 	since time.Time
 	about []byte
-	begin int64 // in the segment
-	end   int64 // where the segment ended when the reader was made; below 0: where it ends
+	begin int64 // offset in the segment
+	end   int64 // where the segment ended when the reader was made; below 0: where it ends now
 }
 
 func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error {
@@ -103,8 +103,8 @@ func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error
 	return nil
 }
 
-// before reports whether a line is older than a time, as far as the first member
-// tells, which is ten times cheaper than parsing it.
+// before reports whether a line is older than a time, as far as its first member can tell.
+// That is ten times cheaper than parsing the line.
 func before(raw []byte, t time.Time) bool {
 	if t.IsZero() {
 		return false

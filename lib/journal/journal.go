@@ -1,10 +1,11 @@
 // Package journal is the audit log on disk (pulse-queue(5)): a file of lines for each
-// month, appended to and never changed otherwise. A queue that died is repaired from it.
+// month, which is appended to and never changed otherwise. A queue is repaired from it
+// after a crash.
 //
-// Invariants: when Append returns nil its lines are durable, all of them; on an error the
-// log is cut back to what it was. Committed lines never change, so that they are read
-// without a lock. Caveat: a commit may be torn at the end of the log by a crash; Read
-// tells how much of one stands there, and who owns the queue moves it aside.
+// Invariants: when Append returns nil, all of its lines are durable; on an error the log
+// is cut back to what it was. Committed lines never change, so they are read without a
+// lock. Caveat: a crash may leave a torn commit at the end of the log. Read returns its
+// size, and the caller moves it aside.
 package journal
 
 import (
@@ -24,8 +25,8 @@ const Dir = "audit"
 // Mark is a place in the log: the end of a commit.
 type Mark struct {
 	Segment string // the file of its month; empty: there is none yet
-	Size    int64  // of it, up to there
-	Head    string // hash of the last line
+	Size    int64  // of the file up to the mark, in bytes
+	Head    string // hash of the last line before the mark
 }
 
 // Log is the log from its beginning up to a mark, which Read and Append move along.
@@ -38,10 +39,10 @@ type Log struct {
 // New returns the log before its first line.
 func New(d disk.Disk) Log { return Log{disk: d, Mark: Mark{Head: audit.Origin}} }
 
-// ErrBroken is the error of a log whose chain does not hold.
+// ErrBroken means that the log's chain does not hold.
 var ErrBroken = errors.New("the audit log is broken")
 
-// Segments returns the names of the log's files, oldest first. An empty one is one
+// Segments returns the names of the log's files, oldest first. It leaves out empty files,
 // whose first commit failed.
 func (l *Log) Segments() ([]string, error) {
 	names, err := disk.List(l.disk, Dir)
@@ -62,9 +63,8 @@ func (l *Log) Segments() ([]string, error) {
 	return names, err
 }
 
-// Read calls fn for every committed line from where the log stands, and moves it
-// along. What follows the last commit is half of one, which was never acknowledged:
-// its size is returned as torn.
+// Read calls fn for every committed line after the mark, and moves the mark along. What
+// follows the last commit is half of one, which was never acknowledged: torn is its size.
 func (l *Log) Read(fn func(*audit.Line) error) (torn int64, err error) {
 	segments, err := l.Segments()
 	if err != nil {
@@ -105,7 +105,7 @@ func (l *Log) readSegment(fn func(*audit.Line) error) (torn int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if line == nil || bytes.IndexByte(line, 0) >= 0 { // a power cut leaves zeros where it comes before a sector
+		if line == nil || bytes.IndexByte(line, 0) >= 0 { // a power cut leaves zeros for unwritten sectors
 			return st.Size - l.Size, nil
 		}
 		parsed, err := audit.Parse(line)
@@ -130,9 +130,9 @@ func (l *Log) readSegment(fn func(*audit.Line) error) (torn int64, err error) {
 	}
 }
 
-// Rewrite makes the last commit durable once more, in place. A command that was
-// killed may not have come to its sync; one after it may have tried to sync and
-// failed, and then the next sync would succeed without writing anything.
+// Rewrite writes the last commit again in place, and syncs it. A command that was killed
+// may not have got as far as its sync. Another one after it may have tried to sync and
+// failed; the next sync would then succeed without writing anything.
 func (l *Log) Rewrite() error {
 	if len(l.last) == 0 {
 		return nil
@@ -144,13 +144,12 @@ func (l *Log) Rewrite() error {
 	return l.disk.SyncFile(name)
 }
 
-// ErrUncut is the error of a failed append whose lines may come back.
+// ErrUncut means that an append failed and its lines may come back.
 var ErrUncut = errors.New("can't cut the audit log back")
 
-// Append commits lines: when it returns nil they are durable. On an error the log
-// is cut back to what it was; should that fail too (ErrUncut), the next command
-// finds either whole lines, which it carries out, or a torn one, which it moves
-// aside.
+// Append commits lines: when it returns nil they are durable. On an error the log is cut
+// back to what it was. If that fails too (ErrUncut), the next command finds either a whole
+// commit, which it carries out, or a torn one, which it moves aside.
 func (l *Log) Append(lines []audit.Line) error {
 	segment, size, head := l.Segment, l.Size, l.Head
 	if month := lines[0].Time.UTC().Format("2006-01") + ".jsonl"; month > segment {
@@ -179,9 +178,9 @@ func (l *Log) Append(lines []audit.Line) error {
 	return nil
 }
 
-// cut takes back what a failed append wrote. The failed sync is not tried again:
-// what is synced here is that the lines are gone, or a power cut could bring them
-// back after the files that they speak of were thrown away.
+// cut removes what a failed append wrote. It does not try the failed sync again: it syncs
+// that the lines are gone. Otherwise a power cut could bring them back after the files
+// that they need were thrown away.
 func (l *Log) cut(name string, size int64) error {
 	err := l.disk.Truncate(name, size)
 	if errors.Is(err, fs.ErrNotExist) {

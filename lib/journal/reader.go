@@ -7,24 +7,24 @@ import (
 	"pulse/lib/disk"
 )
 
-// Reader reads a file line by line; its memory is bounded by the longest one.
+// Reader reads a file line by line. Its memory is bounded by the longest line.
 type Reader struct {
 	disk disk.Disk
 	name string
-	off  int64 // of the end of buf
+	off  int64 // offset in the file of the end of buf
 	buf  []byte
-	size int // of the last read
+	size int // of the last read, in bytes
 	eof  bool
 }
 
-// maxLine is the most that a line takes, in bytes: a record has 64 MiB at most.
+// maxLine is the longest line that is read, in bytes. A record has at most 64 MiB.
 const maxLine = 130 << 20
 
-// chunk is how much of the log is read at a time, at most.
+// chunk is how many bytes of the log are read at a time, unless a line is longer.
 const chunk = 256 << 10
 
-// Next returns the next whole line without its newline, good until it is called
-// again; nil at the end, even if half a line stands there.
+// Next returns the next whole line without its newline, or nil at the end, even if half a
+// line stands there. The line is good until the next call.
 func (r *Reader) Next() ([]byte, error) {
 	for {
 		if line, rest, whole := bytes.Cut(r.buf, []byte("\n")); whole {
@@ -37,7 +37,8 @@ func (r *Reader) Next() ([]byte, error) {
 		if len(r.buf) > maxLine {
 			return nil, fmt.Errorf("%s: %w: a line of more than %d bytes", r.name, ErrBroken, maxLine)
 		}
-		r.size = min(max(4<<10, 4*r.size), max(chunk, len(r.buf))) // a line that goes on is not copied for each chunk
+		// Reads grow with a long line, so that it is not copied for each chunk.
+		r.size = min(max(4<<10, 4*r.size), max(chunk, len(r.buf)))
 		b := make([]byte, len(r.buf)+r.size)
 		n, err := r.disk.ReadAt(r.name, r.off, b[copy(b, r.buf):])
 		if err != nil {
