@@ -2,22 +2,21 @@ package ledger
 
 import "time"
 
-// compactFrom is the size from which on it is worth to leave out what is old, in
-// bytes.
+// compactFrom is the size in bytes from which it is worth dropping old lines.
 var compactFrom int64 = 4 << 20
 
-// A line is left out when its nonce expired longer ago than dropAfter, and nothing is
-// spent any more that expired longer ago than refuseAfter. The latter is less, so that
-// what is forgotten can't come back, not even with a clock that was ahead; and the
-// difference is as long as an approval lives, so that one which a forgotten start
-// superseded is refused too.
+// compact drops a line if its nonce expired longer ago than dropAfter. From then on, a
+// nonce that expired longer ago than refuseAfter can't be spent. refuseAfter is less, so
+// that a dropped nonce can't come back, even if the clock was ahead. The difference is as
+// long as an approval lives, so that an approval which a dropped start superseded is
+// refused too.
 const (
 	refuseAfter = 24 * time.Hour
 	dropAfter   = 48 * time.Hour
 )
 
-// compact returns the entries without those that are old, nil if that does not halve
-// them. All that is known of a nonce stays or goes.
+// compact returns the entries without the old ones, or nil if that does not halve them.
+// Either all entries of a nonce stay, or none.
 func (list entries) compact(now time.Time) entries {
 	last := map[string]time.Time{}
 	for _, e := range list {
@@ -25,7 +24,9 @@ func (list entries) compact(now time.Time) entries {
 			last[e.Nonce] = e.Expires
 		}
 	}
-	floor := Entry{Time: second(now), Event: Dropped, Nonce: none, Task: none, Expires: second(now.Add(-refuseAfter))}
+	floor := Entry{
+		Time: second(now), Event: Dropped, Nonce: none, Task: none, Expires: second(now.Add(-refuseAfter)),
+	}
 	small := entries{floor}
 	for _, e := range list {
 		if e.Event == Dropped {

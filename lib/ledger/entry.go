@@ -11,21 +11,21 @@ import (
 const (
 	Spent    = "spent"
 	Returned = "returned"
-	Dropped  = "dropped" // entries about what expired before Expires were left out
+	Dropped  = "dropped" // what expired before Expires can't be spent any more: entries were left out
 )
 
-// Entry is a line of the file: when, what, the nonce, the task and from when on the
-// nonce is worth nothing anyway, a blank between each. A line without the latter is
-// kept for ever.
+// Entry is a line of the file: when, what, the nonce, the task, and the time from which
+// the nonce is worth nothing anyway, with a blank between each. A line without that time
+// is kept for ever.
 type Entry struct {
 	Time    time.Time // in whole seconds
 	Event   string
 	Nonce   string
 	Task    string
-	Expires time.Time // zero: nobody said
+	Expires time.Time // zero: not known
 }
 
-// none stands for a nonce or a task that there is not.
+// none stands where an entry has no nonce, or no task.
 const none = "0"
 
 type entries []Entry
@@ -47,9 +47,9 @@ func (list entries) bytes() (b []byte) {
 	return b
 }
 
-// Parse reads the file's bytes and returns how many of them are whole lines. What
+// Parse reads the file's bytes, and returns how many of them are whole lines. What
 // follows, half a line or the zeros that a power cut leaves, was never acknowledged.
-// Anything else that is no entry is an error: it may have been one.
+// Anything else that is not an entry is an error, because it may have been one.
 func Parse(b []byte) (list []Entry, whole int, err error) {
 	for n := 1; ; n++ {
 		line, rest, ok := bytes.Cut(b[whole:], []byte("\n"))

@@ -25,7 +25,7 @@ type content struct {
 	torn  bool  // half a line follows, of a command that died
 }
 
-// change adds the entries that what makes of uses.
+// change appends the entries that what returns for uses.
 func (f file) change(now time.Time, uses []Use, what func(*state, []Use, time.Time) ([]Entry, error)) error {
 	was, err := f.read()
 	if err != nil {
@@ -41,7 +41,7 @@ func (f file) change(now time.Time, uses []Use, what func(*state, []Use, time.Ti
 	return f.append(was, added)
 }
 
-// second is a time as an entry has it.
+// second returns a time in whole seconds, as an entry holds it.
 func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 func (f file) read() (c content, err error) {
@@ -60,8 +60,9 @@ func (f file) read() (c content, err error) {
 }
 
 // append writes entries after the whole lines. A failed sync is not tried again: the lines
-// may stand there or not. Each is synced before the next one is written: of two, a power
-// cut could leave the end alone, and no reader could tell that from a damaged line.
+// may be there or not. Each line is synced before the next one is written. Otherwise a
+// power cut could leave only the end of two lines, and no reader could tell that from a
+// damaged line.
 func (f file) append(was content, added entries) (err error) {
 	if was.whole+int64(len(added.bytes())) > MaxSize {
 		return f.full()
@@ -84,14 +85,14 @@ func (f file) append(was content, added entries) (err error) {
 	// A command that gave the file its name may have died before it synced that.
 	err = f.disk.SyncDir("")
 	if errors.Is(err, fs.ErrPermission) && was.whole > 0 {
-		return nil // nor could this account have made it
+		return nil // this account could not have made the file either
 	}
 	return f.failed(err)
 }
 
-// compact replaces the file by a smaller one to which entries are added, with its owner and
-// mode, if that is worth it and its directory is ours to write. From the rename on, another
-// command may lock and change the new one.
+// compact replaces the file by a smaller one, with entries added, if that is worth it and
+// this account may write the directory. The new file has the owner and mode of the old
+// one. From the rename on, another command may lock and change it.
 func (f file) compact(was content, added entries, now time.Time) (done bool, err error) {
 	if was.whole <= compactFrom {
 		return false, nil
@@ -121,7 +122,7 @@ func (f file) compact(was content, added entries, now time.Time) (done bool, err
 	return false, f.failed(err)
 }
 
-// failed says which file an error of the disk is about.
+// failed adds to an error of the disk the path that it is about.
 func (f file) failed(err error) error {
 	if err == nil {
 		return nil

@@ -1,12 +1,12 @@
-// Package ledger is the file of nonces that were spent: what makes a signed approval
-// good for one start, whatever becomes of the queue it lay in.
+// Package ledger is the file of spent nonces. It makes a signed approval good for one
+// start, whatever becomes of the queue that held the approval.
 //
-// Invariant: when Spend returns nil, the nonce is spent on the disk, file and
+// Invariant: when Spend returns nil, the nonce is spent on the disk, with file and
 // directory synced, and no other Spend of it succeeds until a Return. Lines are only
-// appended; what expired long ago is left out once the file has grown, and can't be
-// spent any more either. Caveat: an account that can write the file, or put an older one
-// in its place, can spend twice; it is for the caller to check which can (package
-// safefile).
+// appended. Once the file has grown, lines that expired long ago are left out, and their
+// nonces can't be spent any more either. Caveat: an account that can write the file, or
+// put an older one in its place, can spend twice. The caller has to check which accounts
+// can (package safefile).
 package ledger
 
 import (
@@ -19,8 +19,8 @@ import (
 	"pulse/lib/disk"
 )
 
-// MaxSize bounds the file, in bytes: half a million uses of two days. A full one
-// spends nothing any more.
+// MaxSize bounds the file, in bytes: half a million uses in two days. If the file is full,
+// Spend fails.
 const MaxSize = 64 << 20
 
 // The reasons why a nonce can't be spent.
@@ -33,7 +33,7 @@ var (
 // Ledger is a file of spent nonces.
 type Ledger struct{ Path string }
 
-// Check returns nil if all of the uses may be made. No file is an empty one.
+// Check returns nil if all of the uses may be made. If there is no file, nothing is spent.
 func (l Ledger) Check(uses ...Use) error {
 	err := l.locked((*disk.Lock).Share, func(f file) error {
 		was, err := f.read()
@@ -53,14 +53,14 @@ func (l Ledger) Spend(now time.Time, uses ...Use) error {
 	return l.locked((*disk.Lock).Take, func(f file) error { return f.change(now, uses, (*state).spent) })
 }
 
-// Return gives back what uses spent, because nothing happened. What they do not hold is
-// left alone.
+// Return gives back what uses spent, because nothing happened. It skips uses that have
+// spent nothing.
 func (l Ledger) Return(now time.Time, uses ...Use) error {
 	return l.locked((*disk.Lock).Take, func(f file) error { return f.change(now, uses, (*state).returned) })
 }
 
-// locked calls do while the file is locked. Nobody else changes it, or puts another one
-// in its place, until do returns.
+// locked calls do while the file is locked. No other command changes the file, or puts
+// another one in its place, until do returns.
 func (l Ledger) locked(take func(*disk.Lock) (func(), error), do func(f file) error) error {
 	most := func(string) int64 { return MaxSize }
 	d, err := disk.Open(filepath.Dir(l.Path), disk.Options{Most: most, Search: true})

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Use is what somebody wants to spend: one nonce, of those that there are for it.
+// Use is a use to be spent: it takes one of its nonces.
 type Use struct {
 	Nonces  []string
 	Task    string    // empty: none
-	Given   time.Time // zero, or from when: it is over once the task was started after that
-	Expires time.Time // from when on nobody would take it anyway
-	Again   int       // how often the task may spend its nonce once more, that was not returned
+	Given   time.Time // if not zero, a start of the task after that with another nonce supersedes the use
+	Expires time.Time // from then on the use would not be accepted anyway
+	Again   int       // how often the task may spend its nonce again without a Return
 }
 
 func (u *Use) task() string {
@@ -22,14 +22,14 @@ func (u *Use) task() string {
 	return u.Task
 }
 
-// state is what the ledger says, in a form that can be asked.
+// state is what the entries say, in a form for look-ups.
 type state struct {
-	floor  time.Time // what expires until then is not known any more
+	floor  time.Time // entries about what expired by then were left out
 	nonces map[string]holding
 	starts map[string][]*Entry // by task
 }
 
-// holding is who has a nonce: a task, and how often.
+// holding says which task has spent a nonce, and how often.
 type holding struct {
 	task  string
 	times int
@@ -60,8 +60,9 @@ func (st *state) add(e *Entry) {
 	st.nonces[e.Nonce] = h
 }
 
-// superseded returns why a use came too late: its task was started since with another
-// nonce. Times are compared in whole seconds: within one, the nonce alone decides.
+// superseded returns an error if a use comes too late, because its task was started since
+// with another nonce. Times are compared in whole seconds, so a start within the same
+// second does not count.
 func (st *state) superseded(u *Use) error {
 	if u.Given.IsZero() {
 		return nil
@@ -98,7 +99,7 @@ func (st *state) spend(u *Use) (nonce string, err error) {
 	return nonce, nil
 }
 
-// spent returns the entries that make uses.
+// spent returns the entries that spend uses.
 func (st *state) spent(uses []Use, now time.Time) (list []Entry, err error) {
 	for i := range uses {
 		n, err := st.spend(&uses[i])
@@ -106,7 +107,7 @@ func (st *state) spent(uses []Use, now time.Time) (list []Entry, err error) {
 			return nil, err
 		}
 		e := &Entry{now, Spent, n, uses[i].task(), uses[i].Expires}
-		st.add(e) // no nonce is for two of them
+		st.add(e) // so that two uses can't spend the same nonce
 		list = append(list, *e)
 	}
 	return list, nil
@@ -115,15 +116,15 @@ func (st *state) spent(uses []Use, now time.Time) (list []Entry, err error) {
 // returned returns the entries that give uses back.
 func (st *state) returned(uses []Use, now time.Time) (list []Entry, err error) {
 	for i := range uses {
-		if n := st.held(&uses[i]); n != "" {
+		if n := st.spentBy(&uses[i]); n != "" {
 			list = append(list, Entry{now, Returned, n, uses[i].task(), uses[i].Expires})
 		}
 	}
 	return list, nil
 }
 
-// held returns the nonce of a use that its task has spent; empty: none.
-func (st *state) held(u *Use) string {
+// spentBy returns the nonce of a use that its task has spent; empty: none.
+func (st *state) spentBy(u *Use) string {
 	for _, n := range u.Nonces {
 		if h := st.nonces[n]; h.times > 0 && h.task == u.task() {
 			return n
