@@ -227,7 +227,8 @@ func whole(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// harden switches off what urfave/cli does by itself: help, exits, flags with commas.
+// harden switches off what urfave/cli does by itself: help, exits, and flags split at
+// commas.
 func harden(app *cli.App) {
 	app.HideHelp, app.HideVersion, app.HideHelpCommand = true, true, true
 	app.DisableSliceFlagSeparator = true

@@ -28,7 +28,7 @@ func Age(c *cli.Context, flag string) (time.Duration, error) {
 // day is a day of 24 hours, whatever the local clock does that night.
 const day = 24 * time.Hour
 
-// ParseDuration reads a duration as time.ParseDuration does, with whole days in
+// ParseDuration reads a duration as time.ParseDuration does, and accepts whole days in
 // front: 7d, 1d12h.
 func ParseDuration(text string) (time.Duration, error) {
 	bad := fmt.Errorf("%s is no duration", text)

@@ -6,11 +6,12 @@ import (
 	"pulse/lib/fault"
 )
 
-// leastFiles is how many files a process must be allowed to have open: with fewer the
-// runtime of Go ends it with a trace when it begins to wait for one.
+// leastFiles is how many files a process must be allowed to have open. With fewer, Go's
+// runtime ends the process with a trace when it begins to wait for a file.
 const leastFiles = 32
 
-// enoughFiles returns an error where a limit is too low to work with (ulimit -n).
+// enoughFiles returns an error if the limit of open files is too low to work with (ulimit
+// -n).
 func enoughFiles() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastFiles {

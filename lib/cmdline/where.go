@@ -10,7 +10,7 @@ import (
 )
 
 // Where returns the queue and the policy that flags named. A suggested command needs the
-// same flags; what the environment names it finds by itself.
+// same flags; it finds by itself what the environment names.
 func Where(c *cli.Context) screen.Where {
 	return screen.Where{Queue: flagged(c, "queue", "PULSE_QUEUE"), Policy: flagged(c, "policy", "PULSE_POLICY")}
 }
