@@ -15,8 +15,8 @@ type Who struct {
 	Env        []string
 }
 
-// passed are the variables of this process that a worker is given. No other is: one may
-// hold a password for pulse-fetch.
+// passed lists the variables of this process that a worker is given. It gets no others,
+// because one may hold a password for pulse-fetch.
 var passed = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
 
 // Account returns the account of a name, or this process's own for "".

@@ -90,7 +90,7 @@ func (d Dir) Take(id string) (*Locks, error) {
 		runner.Close()
 		return nil, &fs.PathError{Op: "lock", Path: d.path(id, "worker"), Err: unix.EWOULDBLOCK}
 	}
-	// The pid is for people, and for Runners; what the last worker left is out of date.
+	// The pid is for people, and for Runners. What the last worker left is out of date.
 	err = errors.Join(d.write(id, "runner", strconv.Itoa(os.Getpid())+"\n"), d.write(id, "worker", ""))
 	if err != nil {
 		worker.Close()
@@ -125,8 +125,8 @@ func (d Dir) lock(id, which string) (*os.File, error) {
 	}
 }
 
-// share lets the accounts that may write the directory see a lock that was just taken, and
-// whose it is: an approver's command asks whether it is inside a run.
+// share lets the accounts that may write the directory read a lock file that was just
+// taken, because an approver's command has to know whether it is inside a run.
 func (d Dir) share(f *os.File) error {
 	info, err := os.Stat(string(d))
 	if err != nil || info.Mode().Perm()&0o020 == 0 {
@@ -156,7 +156,7 @@ func named(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// read returns what a lock file says, as far as a lock file can be long.
+// read returns what a lock file says, or the beginning of a file that is longer than any.
 func (d Dir) read(id, which string) ([]byte, error) {
 	f, err := d.open(id, which, os.O_RDONLY)
 	if err != nil {

@@ -1,13 +1,13 @@
 // Package runner starts one worker, watches it and ends it.
 //
-// Invariant: when Run returns without an error, the worker and everything it left
-// behind are dead and reaped: the caller is the subreaper of all of them
-// (prctl(2)). Whether a worker lives is told by the kernel: two locks, one held by
-// the runner, one inherited by the worker and its children, and the worker's
-// session, whose id stays taken while it has a member. A task that has none of these is
-// not being run. Caveat: a worker under the same uid can unlock what it
-// inherited, and a process that left the session and closed its descriptors is known
-// only to its runner, while that lives.
+// Invariant: when Run returns without an error, the worker and all processes that it left
+// are dead and reaped, because the caller is the subreaper of all of them (prctl(2)). The
+// kernel says whether a worker lives, by two locks and a session: the runner holds one
+// lock, the worker and its children inherit the other, and the id of the worker's session
+// stays taken while the session has a member. A task that has none of the three is not
+// being run. Caveat: a worker under the same uid can unlock what it inherited. A process
+// that left the session and closed its descriptors is known only to its runner, while
+// that lives.
 package runner
 
 import (
@@ -71,7 +71,7 @@ func Run(ctx context.Context, w *Worker, handed func(pid int) error) (End, error
 	}
 	pid := cmd.Process.Pid
 	reaper := startReaper(pid)
-	unrecorded := handed(pid)
+	notWritten := handed(pid)
 	output, ended := pipes.serve(w.Stdin), zombie(pid)
 	end := w.watch(ctx, pid, ended)
 	deadline := time.Now().Add(patience)
@@ -80,7 +80,7 @@ func Run(ctx context.Context, w *Worker, handed func(pid int) error) (End, error
 	left := sweep(earlier, deadline)
 	<-reaper.ended
 	end.Stdout, end.Stderr = output()
-	return end, errors.Join(unrecorded, left)
+	return end, errors.Join(notWritten, left)
 }
 
 // start makes this process fit to run a worker, and starts it.
@@ -88,7 +88,7 @@ func start(cmd *exec.Cmd) (*pipes, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("can't become subreaper: %w", err)
 	}
-	// What this process itself inherited, from cron or flock(1), is not the worker's.
+	// Descriptors that this process inherited, from cron or flock(1), are not for the worker.
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("can't close descriptors: %w", err)
 	}

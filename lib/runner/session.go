@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leader names a worker for as long as its session has a living member: by its pid, which
-// is the session's id and is not given to another process before, and by when it was
-// started.
+// leader names a worker for as long as its session has a living member. It does so by the
+// worker's pid, which is the session's id and is not given to another process until then,
+// and by the time when the worker was started.
 type leader struct {
 	pid   int
 	start uint64
@@ -53,8 +53,8 @@ func parseLeader(s string) (leader, error) {
 	return l, nil
 }
 
-// lives reports whether the session may have a living member. One from another boot has
-// none. What another pid namespace holds can't be seen from here, so only the locks speak
+// lives reports whether the session may have a living member. A session from another boot
+// has none. One in another pid namespace can't be seen from here, so only the locks count
 // for it.
 func (l leader) lives() bool {
 	if w, err := world(); err != nil || w != l.world {

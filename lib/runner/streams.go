@@ -15,9 +15,9 @@ const (
 	maxStderr = 4 << 10
 )
 
-// drain is how long the end of the output may take once every process is dead: as long as
-// it takes to read what is in the pipe. A worker can hand its end of the pipe to a process
-// that is not its child, and that must not hold the queue up.
+// drain is how long reading the rest of the output may take once every process is dead. A
+// worker can hand its end of the pipe to a process that is not its child, and that must
+// not delay the queue.
 const drain = time.Second
 
 // pipes are the worker's three streams, both ends of each.
@@ -57,8 +57,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// serve feeds and drains the streams; the function it returns waits for the end
-// of both outputs. Every process that held them must be dead.
+// serve feeds and drains the streams. The function that it returns waits for the end of
+// both outputs; every process that had them open must be dead by then.
 func (p *pipes) serve(stdin []byte) func() (stdout, stderr []byte) {
 	go func() {
 		_, _ = p.stdin.Write(stdin) // a worker need not read it all

@@ -24,15 +24,15 @@ var (
 // testOnlyRound is told how many processes a round of a sweep or a reaper found.
 var testOnlyRound = func(found int) {}
 
-// sweep kills and reaps whatever a worker left behind. As subreaper this process
-// inherits every orphan, however often it forked or changed its session. The error
-// names those that did not die before the deadline. Those that an earlier sweep named are
-// left alone.
+// sweep kills and reaps all processes that a worker left. As subreaper this process
+// inherits every orphan, however often it forked or changed its session. The error names
+// the processes that did not die before the deadline. Processes that an earlier sweep
+// named are left alone.
 //
-// A race against processes that fork and exit without end is won by short rounds. So the
-// kernel reaps meanwhile (SIGCHLD is ignored): a list then holds only living processes, and
-// zombies can't use up the process ids. And the newest die first, because the older ones
-// have forked already.
+// Processes may fork and exit without end. Short rounds win the race against them. So the
+// kernel reaps meanwhile (SIGCHLD is ignored): then a list holds only living processes,
+// and zombies can't use up the process ids. And the newest die first, because the older
+// ones have forked already.
 func sweep(earlier crowd, deadline time.Time) error {
 	signal.Ignore(unix.SIGCHLD)
 	defer heedChildren()
@@ -79,9 +79,9 @@ func heedChildren() {
 	signal.Stop(c)
 }
 
-// orphans returns the children of this process that a worker left to it. The others, in
-// this process's own session, were there before: a worker has a session of its own, and no
-// process can enter one that exists.
+// orphans returns the children of this process that a worker left to it. Its others are in
+// this process's own session, and were there before: a worker has a session of its own,
+// and a process can't enter a session that exists.
 func orphans() (list, others []int) {
 	own, _ := unix.Getsid(0)
 	for _, pid := range children(os.Getpid()) {
@@ -94,7 +94,7 @@ func orphans() (list, others []int) {
 	return list, others
 }
 
-// crowd are processes: their pids, and when each was started.
+// crowd is a set of processes: their pids, and when each was started.
 type crowd map[int]uint64
 
 // orphansNow returns the orphans that this process has.
