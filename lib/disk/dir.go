@@ -11,31 +11,32 @@ import (
 	"pulse/lib/safefile"
 )
 
-// Dir is a Disk on a real file system, through descriptors of its directories: a directory
-// that is renamed under a running command stays whole. In a directory of another account
-// root acts with that account's rights, and follows none of its links: root can't be made
-// to reach what the account can't reach, and what root makes belongs to the account.
+// Dir is a Disk on a real file system. It works through descriptors of its directories, so
+// a directory that is renamed under a running command stays whole. In a directory of
+// another account root acts with that account's rights, and follows none of its links. So
+// root can't be made to reach what the account can't reach, and what root makes belongs to
+// the account.
 type Dir struct {
 	UID, GID int // of the directory
 
 	opt    Options
 	dirs   map[string]int
-	shared bool // its group may write it: what is made here is for its members, too
+	shared bool // its group may write it: files made here are for the members, too
 
-	mu  sync.Mutex     // of wet, in WriteAll
-	wet map[string]int // what was written and is not synced, through the descriptors that wrote it
+	mu       sync.Mutex     // guards unsynced, in WriteAll
+	unsynced map[string]int // the descriptors through which files were written that are not synced yet
 }
 
 // Options say how a directory is used.
 type Options struct {
-	Tmp    string                  // the directory in it for temporary files; none: Link replaces nothing
-	Most   func(name string) int64 // how many bytes a file has at most that is read whole
-	Shared fs.FileMode             // of a file where the directory's group may write; 0: the group counts for nothing
-	Owned  fs.FileMode             // of a file that only its owner can write, in such a directory
-	Search bool                    // the right to search the directory is enough; SyncDir may then lack the right
+	Tmp    string                  // the directory in it for temporary files; empty: Link replaces nothing
+	Most   func(name string) int64 // the largest size, in bytes, at which a file is read whole
+	Shared fs.FileMode             // mode of files if the directory's group may write; 0: ignore the group
+	Owned  fs.FileMode             // mode of a file that only its owner can write, in such a directory
+	Search bool                    // the right to search the directory is enough, but maybe not for SyncDir
 }
 
-// Fits returns ErrLarge if a file is larger than what is read whole.
+// Fits returns ErrLarge if a file is too large to be read whole.
 func (o *Options) Fits(name string, size int64) error {
 	if size > o.Most(name) {
 		return &fs.PathError{Op: "read", Path: name, Err: ErrLarge}
@@ -59,7 +60,7 @@ func Open(dir string, opt Options) (*Dir, error) {
 	}
 	return &Dir{
 		UID: int(st.Uid), GID: int(st.Gid), opt: opt, shared: opt.Shared != 0 && st.Mode&0o020 != 0,
-		dirs: map[string]int{"": fd}, wet: map[string]int{},
+		dirs: map[string]int{"": fd}, unsynced: map[string]int{},
 	}, nil
 }
 
@@ -83,8 +84,8 @@ func (d *Dir) Close() {
 	}
 }
 
-// at returns the descriptor of a name's directory and the last part of the name. A
-// name may come out of a file that somebody forged: it leads nowhere else.
+// at returns the descriptor of a name's directory and the last part of the name. A name
+// may come from a forged file, so it must not lead out of the directory.
 func (d *Dir) at(name string) (fd int, base string, err error) {
 	dir, base, in := strings.Cut(name, "/")
 	if !in {
@@ -97,7 +98,7 @@ func (d *Dir) at(name string) (fd int, base string, err error) {
 	return fd, base, err
 }
 
-// single reports whether a name is one of a file in a directory, and not a way.
+// single reports whether a name is that of a file in a directory, and not a path.
 func single(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/")
 }
@@ -120,8 +121,8 @@ func (d *Dir) Fd(dir string) (int, error) {
 	return fd, nil
 }
 
-// open returns a descriptor. A FIFO keeps nobody waiting. os.File is left out of it:
-// for every file it would ask the poller, which knows nothing of regular files.
+// open returns a descriptor, and does not wait at a FIFO. It does not use os.File, which
+// would register every file with the poller, and the poller can't watch regular files.
 func (d *Dir) open(name string, flags int) (int, error) {
 	return d.opened(name, func(dirfd int, base string) (int, error) {
 		if d.shared && flags&unix.O_CREAT != 0 {
@@ -131,8 +132,8 @@ func (d *Dir) open(name string, flags int) (int, error) {
 	})
 }
 
-// openInPlace is open of a file that others may have open, and must all have the same: it
-// is made under its name.
+// openInPlace opens a file that all commands must have in common, such as a lock: if it
+// is missing, it is made under its name at once.
 func (d *Dir) openInPlace(name string, flags int) (int, error) {
 	return d.opened(name, func(dirfd int, base string) (int, error) { return d.openBase(dirfd, base, flags) })
 }

@@ -1,10 +1,10 @@
-// Package disk writes files durably, and locks them: what a store on flat files needs of a
-// file system, and no more. A file may be one of lines of one width (Lines). Package
-// disktest has the same as a disk in memory that forgets what was not synced.
+// Package disk writes files durably, and locks them. It has what a store on flat files
+// needs of a file system, and no more. A file may be one of lines of one width (Lines).
+// Package disktest is the same in memory: a disk that forgets what was not synced.
 //
-// Invariant: nothing but the Sync methods makes anything durable, and a failed sync is
-// never tried again, because the kernel may have dropped the pages. Caveat: before Linux
-// 5.8 syncfs(2) does not report I/O errors.
+// Invariant: only the Sync methods make anything durable, and a failed sync is never tried
+// again, because the kernel may have dropped the pages. Caveat: before Linux 5.8 syncfs(2)
+// does not report I/O errors.
 package disk
 
 import (
@@ -20,18 +20,20 @@ import (
 type Disk interface {
 	Read(name string) ([]byte, error)
 	ReadAt(name string, off int64, b []byte) (int, error) // short at the end of the file
-	Names(dir string, fn func(name string) error) error   // in no order
+	Names(dir string, fn func(name string) error) error   // in any order
 	Stat(name string) (Stat, error)
-	Shared() bool                                           // others than the owner of the directory may write it
-	ReadOwned(name string) (b []byte, owner int, err error) // the account that alone can have written it; 0: none, or root
-	WriteOwned(name string, b []byte) error                 // a new file that only this account can change
-	Write(name string, b []byte, mtime time.Time) error     // a new file, whatever had the name; zero mtime: now
-	WriteAll(files []File) error                            // Write for each
-	WriteAt(name string, off int64, b []byte) error         // creates; off is not beyond the end
+	Shared() bool // accounts other than the directory's owner may write it
+	// ReadOwned also returns the only account that can have written the file; 0: there may
+	// be several, or it is root.
+	ReadOwned(name string) (b []byte, owner int, err error)
+	WriteOwned(name string, b []byte) error             // a new file that only this account can change
+	Write(name string, b []byte, mtime time.Time) error // a new file, whatever had the name; zero mtime: now
+	WriteAll(files []File) error                        // Write for each
+	WriteAt(name string, off int64, b []byte) error     // makes the file; off is not beyond the end
 	Truncate(name string, size int64) error
 	Like(name, other string) error // name gets the owner, the group and the permissions of other
 	Rename(from, to string) error  // on some file systems two steps, which reach the disk in any order
-	Link(from, to string) error    // to becomes a name of the file, and is one of no other
+	Link(from, to string) error    // gives the file the name to as well, and takes it from any other
 	Remove(name string) error
 	SyncFile(name string) error
 	SyncDir(dir string) error // "" is the directory itself
@@ -45,12 +47,12 @@ type File struct {
 	Mtime time.Time
 }
 
-// Stat is what a directory says of a file.
+// Stat is what a directory says about a file.
 type Stat struct {
 	Size  int64
 	Mtime time.Time
 	Odd   bool      // it is not a regular file
-	ID    [2]uint64 // device and inode: the same for each name of a file
+	ID    [2]uint64 // device and inode: the same under each name of a file
 }
 
 // Many is the number of new files from which on one SyncAll costs less than a SyncFile for
@@ -58,18 +60,19 @@ type Stat struct {
 const Many = 4
 
 var (
-	// ErrOdd is the error of something that lies where a regular file should.
+	// ErrOdd means that something else lies where a regular file should be.
 	ErrOdd = errors.New("it is not a regular file")
 
-	// ErrLarge is the error of a file that is larger than any that pulse writes: it is
-	// refused before it is read.
+	// ErrLarge means that a file is larger than any that pulse writes. It is refused before
+	// it is read.
 	ErrLarge = errors.New("it is larger than any that pulse writes")
 )
 
-// NotFile reports whether an error says that something else lies where a file should, or
-// a file that this account can't read. Unlike an I/O error that is not a reason to stop.
+// NotFile reports whether an error means that something else lies where a file should be,
+// or a file that this account can't read. Unlike an I/O error that is not a reason to stop.
 func NotFile(err error) bool {
-	for _, e := range []error{ErrOdd, ErrLarge, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ENXIO} { // ENXIO: a FIFO, a socket
+	// ENXIO comes from a FIFO or a socket.
+	for _, e := range []error{ErrOdd, ErrLarge, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ENXIO} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -77,7 +80,7 @@ func NotFile(err error) bool {
 	return false
 }
 
-// List returns the names in a directory that never holds many.
+// List returns the names in a directory, which must be one that never holds many.
 func List(d Disk, dir string) (names []string, err error) {
 	err = d.Names(dir, func(name string) error {
 		names = append(names, name)
@@ -86,8 +89,8 @@ func List(d Disk, dir string) (names []string, err error) {
 	return names, err
 }
 
-// WriteSynced puts a whole file in place durably, never a part of it. It is written under
-// the name tmp first.
+// WriteSynced puts a file in place durably, and never a part of it. It first writes the
+// file under the name tmp.
 func WriteSynced(d Disk, tmp, name string, b []byte) error {
 	if err := d.Write(tmp, b, time.Time{}); err != nil {
 		return err

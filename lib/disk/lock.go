@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked is the error of a lock that somebody else has.
+// ErrLocked means that another command has the lock.
 var ErrLocked = errors.New("another command holds the lock")
 
-// Lock is a file whose flock(2) serves all who change something. The kernel gives it back
-// when the process that holds it dies. The file may be replaced while others wait for it.
+// Lock is a file whose flock(2) every command takes that changes something. The kernel
+// releases it when the process that holds it dies. The file may be replaced while others
+// wait for it.
 type Lock struct {
 	Wait time.Duration   // how long Take and Share wait; 0: as long as it takes
 	Done <-chan struct{} // closed: they wait no longer
@@ -26,11 +27,12 @@ func (d *Dir) Lock(name string, wait time.Duration) *Lock {
 	return &Lock{Wait: wait, dir: d, name: name}
 }
 
-// Take takes the lock: ErrLocked if it does not get it in time, context.Canceled if Done
-// was closed. unlock gives it back.
+// Take takes the lock. It returns ErrLocked if it does not get the lock in time, and
+// context.Canceled if Done was closed. unlock gives the lock back.
 func (l *Lock) Take() (unlock func(), err error) { return l.take(l.file, unix.LOCK_EX) }
 
-// Share takes the lock together with others who share it. The file is not made.
+// Share takes the lock together with other commands that share it. It does not make the
+// file.
 func (l *Lock) Share() (unlock func(), err error) {
 	return l.take(func() (int, error) { return l.dir.openInPlace(l.name, unix.O_RDONLY) }, unix.LOCK_SH)
 }
@@ -67,7 +69,7 @@ func (l *Lock) Try() (unlock func(), err error) {
 func (l *Lock) file() (int, error) {
 	fd, err := l.dir.openInPlace(l.name, unix.O_RDWR|unix.O_CREAT)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
-		// A lock that is there can be taken on a disk that can't be written, too.
+		// A lock file that is there can also be locked on a disk that can't be written.
 		if again, err2 := l.dir.openInPlace(l.name, unix.O_RDONLY); err2 == nil {
 			fd, err = again, nil
 		}
@@ -75,8 +77,8 @@ func (l *Lock) file() (int, error) {
 	return fd, err
 }
 
-// still reports whether the file that is locked has the name of the lock: another command
-// would lock a file that was put in its place meanwhile.
+// still reports whether the locked file still has the name of the lock. If another file
+// was put in its place meanwhile, another command would lock that one.
 func (l *Lock) still(fd int) bool {
 	named, err := l.dir.Stat(l.name)
 	var is unix.Stat_t
@@ -122,8 +124,8 @@ func flock(fd, how int, wait time.Duration, done <-chan struct{}) error {
 	}
 }
 
-// abandon closes fd after the flock that waits on it has ended: if it were closed before,
-// the flock would still wait, and its number be given to another file.
+// abandon closes fd after the flock that waits on it has ended. If fd were closed before,
+// the flock would still wait, and the number could go to another file.
 func abandon(fd int, locked <-chan error) {
 	if err := <-locked; !errors.Is(err, unix.EBADF) {
 		unix.Close(fd)

@@ -32,9 +32,9 @@ func (d *Dir) Rename(from, to string) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.drop(to)
-		if fd, ok := d.wet[from]; ok {
-			delete(d.wet, from)
-			d.wet[to] = fd
+		if fd, ok := d.unsynced[from]; ok {
+			delete(d.unsynced, from)
+			d.unsynced[to] = fd
 		}
 		return nil
 	case unix.EISDIR, unix.ENOTDIR, unix.ENOTEMPTY, unix.EEXIST:
@@ -45,8 +45,8 @@ func (d *Dir) Rename(from, to string) error {
 	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 }
 
-// Link implements Disk. Where a file may have one name only, or this account may not give
-// it another one, it is renamed.
+// Link implements Disk. If a file can have only one name, or this account may not give it
+// another one, Link renames the file.
 func (d *Dir) Link(from, to string) error {
 	ffd, fbase, err := d.at(from)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *Dir) Link(from, to string) error {
 	return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
 }
 
-// relink is Link where there is a file of that name, which it replaces in one step.
+// relink is Link if there is a file of that name, which it replaces in one step.
 func (d *Dir) relink(from, to string) error {
 	a, err := d.Stat(from)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *Dir) Remove(name string) error {
 	}
 	err = unix.Unlinkat(fd, base, 0)
 	if aside := d.opt.Tmp + "/aside-"; err == unix.EISDIR && d.opt.Tmp != "" && !strings.HasPrefix(name, aside) {
-		// It is a directory that somebody made, and may want what is in it.
+		// A person made this directory, and may want what is in it.
 		err = unix.Renameat(fd, base, d.dirs[""], aside+base+"-"+strconv.FormatInt(time.Now().UnixNano(), 10))
 	}
 	restore()

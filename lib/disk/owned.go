@@ -10,9 +10,9 @@ import (
 	"pulse/lib/safefile"
 )
 
-// create opens a file of a directory that is shared, and makes it first if it is missing.
-// Under its name it is never one that the others can't write: a command that is killed
-// here leaves such a file among the temporary ones at most.
+// create opens a file in a shared directory, and makes it first if it is missing. A file
+// never gets its name before the others can write it: a command that is killed here leaves
+// at most a temporary file that they can't write.
 func (d *Dir) create(dirfd int, base, name string, flags int) (int, error) {
 	if strings.HasPrefix(name, d.opt.Tmp+"/") {
 		return d.openShared(dirfd, base, flags)
@@ -39,10 +39,10 @@ func (d *Dir) create(dirfd int, base, name string, flags int) (int, error) {
 	return fd, nil
 }
 
-// openShared opens a file for writing that is for everybody who may write the directory.
-// What is written to it has no owner, whatever lay there: one of the others can have put a
-// file under the name that this account alone could write (WriteOwned), to have it filled
-// with their words.
+// openShared opens a file for writing that is for all accounts that may write the
+// directory. It sets the mode of a file that is there, so that ReadOwned finds no owner:
+// another account can have put a file under the name that only this account could write
+// (WriteOwned), to have it filled with their words.
 func (d *Dir) openShared(dirfd int, base string, flags int) (int, error) {
 	fd, err := unix.Openat(dirfd, base, flags|openFlags, 0o600)
 	if err != nil {
@@ -56,9 +56,10 @@ func (d *Dir) openShared(dirfd int, base string, flags int) (int, error) {
 	return fd, nil
 }
 
-// WriteOwned makes the file anew: what lay there may be somebody else's, or somebody else
-// may have it open. Nobody else can write a file that belongs to this account and was never
-// for the group to write; that is what ReadOwned looks for.
+// WriteOwned implements Disk. It makes the file anew, because what lies there may belong
+// to another account, or another account may have it open. No other account can write a
+// file that belongs to this one and that the group could never write. ReadOwned looks for
+// that.
 func (d *Dir) WriteOwned(name string, b []byte) error {
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -82,9 +83,9 @@ func (d *Dir) WriteOwned(name string, b []byte) error {
 	return d.keep(name, fd, err)
 }
 
-// ReadOwned implements Disk. The owner is that of a file which no other account could ever
-// write: it has the mode of WriteOwned, the group of the directory, this name alone, and
-// lies on the mount of the directory.
+// ReadOwned implements Disk. It returns the owner of a file which no other account could
+// ever write: one that has the mode of WriteOwned, the group of the directory and no other
+// name, and lies on the mount of the directory.
 func (d *Dir) ReadOwned(name string) (b []byte, owner int, err error) {
 	if !d.shared {
 		b, err = d.Read(name)
@@ -115,8 +116,8 @@ func (d *Dir) ReadOwned(name string) (b []byte, owner int, err error) {
 	return b[:n], owner, nil
 }
 
-// Like implements Disk. In a directory of another account root has that account's rights for
-// all of it: other may be a link to a file of root's.
+// Like implements Disk. In a directory of another account root has that account's rights
+// for all of it, because other may be a link to one of root's files.
 func (d *Dir) Like(name, other string) error {
 	restore, err := d.As()
 	if err != nil {

@@ -55,8 +55,9 @@ func (d *Dir) Names(dir string, fn func(name string) error) error {
 	if err != nil {
 		return err
 	}
-	fd, err := unix.Openat(d.dirs[""], "./"+dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	restore() // fn may want it for itself
+	const flags = unix.O_DIRECTORY | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	fd, err := unix.Openat(d.dirs[""], "./"+dir, flags, 0)
+	restore() // fn may take these rights itself
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: dir, Err: err}
 	}

@@ -13,19 +13,19 @@ import (
 
 // Replacement is a directory under a temporary name, next to the one that it will replace
 // in one step. Its maker holds an exclusive flock(2) on it, and so does a command that
-// removes it; readers of the directory hold a shared one (Pin).
+// removes it. Readers of the directory hold a shared one (Pin).
 type Replacement struct {
 	Path string // empty: it has its final name, or is gone
 
 	fd int
 }
 
-// maxRead is how many replaced directories are left to those who still read them.
+// maxRead is how many replaced directories are left to commands that still read them.
 const maxRead = 2
 
-// NewReplacement makes one in parent, under a name that begins with prefix. It first
-// removes those of that prefix that nobody uses any more. It fails with ErrLocked if
-// another command does the same for longer than wait.
+// NewReplacement makes a directory in parent, under a name that begins with prefix. It
+// first removes those with that prefix that are not used any more. It fails with ErrLocked
+// if another command does the same for longer than wait.
 func NewReplacement(parent, prefix string, wait time.Duration) (*Replacement, error) {
 	fd, err := openDir(parent)
 	if err != nil {
@@ -45,8 +45,8 @@ func NewReplacement(parent, prefix string, wait time.Duration) (*Replacement, er
 	return lockDir(path, unix.LOCK_EX)
 }
 
-// sweep removes what a command that died left, and the replaced directories that nobody
-// reads any more. Those still read go, too, once there are more than maxRead.
+// sweep removes what a command that died left, and the replaced directories that are not
+// read any more. Those that are still read go, too, once there are more than maxRead.
 func sweep(parent, prefix string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -85,7 +85,7 @@ func lockDir(path string, how int) (*Replacement, error) {
 	return &Replacement{path, fd}, nil
 }
 
-// HandTo makes all that will lie in the directory that group's.
+// HandTo gives the directory to a group, and with it all that will be made in it.
 func (r *Replacement) HandTo(gid int) error {
 	if err := os.Lchown(r.Path, -1, gid); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (r *Replacement) Seal(mode fs.FileMode) error {
 	return nil
 }
 
-// Swap gives the directory its name, durably. What stands there is replaced if may
-// returns nil for it, and removed unless somebody reads it.
+// Swap gives the directory its name, durably. What stands there is replaced if may returns
+// nil for it, and removed unless a command reads it.
 func (r *Replacement) Swap(name string, may func(name string) error) error {
 	err := unix.Renameat2(unix.AT_FDCWD, r.Path, unix.AT_FDCWD, name, unix.RENAME_NOREPLACE)
 	replaces := err == unix.EEXIST
@@ -128,7 +128,7 @@ func (r *Replacement) Swap(name string, may func(name string) error) error {
 }
 
 // Remove removes what stands under the temporary name, if anything does, and gives the
-// lock back. The next NewReplacement removes what it can't.
+// lock back. The next NewReplacement removes what this one can't.
 func (r *Replacement) Remove() {
 	if r.Path != "" {
 		_ = eachDir(r.Path, func(dir string) error { return os.Chmod(dir, 0o700) })
@@ -153,7 +153,7 @@ func eachDir(root string, fn func(dir string) error) error {
 	return errors.Join(err, fn(root))
 }
 
-// Pin keeps the directory, which a Replacement may replace, from being removed until Close.
+// Pin prevents the removal of the directory, which a Replacement may replace, until Close.
 // It fails with ErrLocked if another command is removing it for longer than wait.
 func (d *Dir) Pin(wait time.Duration) error {
 	fd, err := unix.Openat(d.dirs[""], ".", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxWet is how many files wait for their sync at most: SyncAll syncs any others.
-const maxWet = 16
+// maxUnsynced is how many files are synced one by one: SyncAll syncs more than that.
+const maxUnsynced = 16
 
-// keep keeps the descriptor of a file for SyncFile, unless writing it failed: the name may
-// be another file's by then, and the caller is told of the error.
+// keep keeps the descriptor of a file for SyncFile. If writing failed, it closes the
+// descriptor and returns the error, because the name may be another file's by then.
 func (d *Dir) keep(name string, fd int, err error) error {
 	if err != nil {
 		unix.Close(fd)
@@ -19,29 +19,29 @@ func (d *Dir) keep(name string, fd int, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.drop(name)
-	if len(d.wet) == maxWet {
+	if len(d.unsynced) == maxUnsynced {
 		d.dropAll()
 	}
-	d.wet[name] = fd
+	d.unsynced[name] = fd
 	return nil
 }
 
 func (d *Dir) drop(name string) {
-	if fd, ok := d.wet[name]; ok {
+	if fd, ok := d.unsynced[name]; ok {
 		unix.Close(fd)
-		delete(d.wet, name)
+		delete(d.unsynced, name)
 	}
 }
 
 func (d *Dir) dropAll() {
-	for name := range d.wet {
+	for name := range d.unsynced {
 		d.drop(name)
 	}
 }
 
 // SyncFile implements Disk.
 func (d *Dir) SyncFile(name string) error {
-	fd, ok := d.wet[name]
+	fd, ok := d.unsynced[name]
 	if !ok {
 		st, err := d.Stat(name)
 		if err == nil && st.Odd {

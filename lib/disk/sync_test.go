@@ -26,15 +26,15 @@ func TestSyncedAsWritten(t *testing.T) {
 	if err := d.SyncFile("tmp/x"); !errors.Is(err, ErrOdd) {
 		t.Errorf("it is synced, and no other is opened: %v", err)
 	}
-	for i := range 3 * maxWet {
+	for i := range 3 * maxUnsynced {
 		if err := d.WriteAt(fmt.Sprintf("tmp/%d", i), 0, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(d.wet) > maxWet {
-		t.Errorf("%d descriptors are open", len(d.wet))
+	if len(d.unsynced) > maxUnsynced {
+		t.Errorf("%d descriptors are open", len(d.unsynced))
 	}
-	for i := range 3 * maxWet {
+	for i := range 3 * maxUnsynced {
 		if err := d.SyncFile(fmt.Sprintf("tmp/%d", i)); err != nil {
 			t.Error(err)
 		}

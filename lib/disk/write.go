@@ -21,9 +21,9 @@ func (d *Dir) Write(name string, b []byte, mtime time.Time) error {
 	return d.keep(name, fd, err)
 }
 
-// write returns a descriptor, below 0 if there is none.
+// write returns the descriptor of the file, below 0 if there is none.
 func (d *Dir) write(name string, b []byte, mtime time.Time) (int, error) {
-	// A power cut may have left the file that has the name another one, too.
+	// After a power cut the file that has this name may have another one, too.
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return -1, err
 	}
@@ -38,8 +38,8 @@ func (d *Dir) write(name string, b []byte, mtime time.Time) (int, error) {
 	return fd, err
 }
 
-// WriteAll writes files of one directory on all processors: most of it is waiting
-// for the kernel to find them an inode.
+// WriteAll writes files of one directory on all processors, because most of the time goes
+// into waiting until the kernel finds them an inode.
 func (d *Dir) WriteAll(files []File) error {
 	if _, _, err := d.at(files[0].Name); err != nil { // no writer has to open it
 		return err
@@ -58,7 +58,8 @@ func (d *Dir) WriteAll(files []File) error {
 	return errors.Join(errs...)
 }
 
-// writeOne is Write; the descriptors of many, which SyncAll syncs, are not kept.
+// writeOne is Write. It keeps the descriptor only if keep is set: SyncAll syncs many files
+// without.
 func (d *Dir) writeOne(f *File, keep bool) error {
 	if keep {
 		return d.Write(f.Name, f.Data, f.Mtime)
