@@ -1,9 +1,9 @@
-// Package access decides who may use the directory of a queue, and where it may lie: its
-// owner and the groups that it was made for, the modes of what is in it, the mounts and
-// file systems under it, and the room on them. It reads no task and no log.
+// Package access decides who may use the directory of a queue, and where it may lie. It
+// checks the owner and the groups that the queue was made for, the modes in it, the mounts
+// and file systems under it, and the room on them. It reads no task and no log.
 //
-// Invariant: nothing here believes a file that anybody but the queue's owner or root could
-// have put there. Caveat: root, and the owner of a directory further up, can always
+// Invariant: nothing here believes a file that anyone except the queue's owner and root
+// could have put there. Caveat: root, and the owner of a directory further up, can always
 // replace a path.
 package access
 
@@ -17,14 +17,15 @@ import (
 // FormatFile is the file that makes a directory a queue; it is made last.
 const FormatFile = "format"
 
-// Layout is what lies in the directory of a queue, whose files package spool knows.
+// Layout names what lies in the directory of a queue. Package spool, which knows the
+// files, provides it.
 type Layout struct {
 	Dirs    []string
-	Tmp     string   // of Dirs, where a file is written before it gets its name
+	Tmp     string   // the one of Dirs where a file is written before it gets its name
 	Lock    string   // the file that is locked
-	Network string   // the file that lets it lie on a network file system
-	Files   []string // others in none of Dirs, which have the mode that the queue gives a file
-	First   []string // others that may be there before the queue is made
+	Network string   // the file that lets the queue lie on a network file system
+	Files   []string // other files outside of Dirs that must have the mode of a queue's files
+	First   []string // other files that may be there before the queue is made
 }
 
 // Dir is the directory of a queue that is open.
@@ -53,8 +54,8 @@ func (d *Dir) Groups() (Groups, error) {
 	return readGroups(d.path, uint32(d.disk.UID))
 }
 
-// Lacks returns the directories that are missing. A copy may have left out those that were
-// empty.
+// Lacks returns the directories that are missing, because a copy may have left out empty
+// ones.
 func (d *Dir) Lacks() (list []string) {
 	for _, name := range d.layout.Dirs {
 		if _, err := d.disk.Stat(name); errors.Is(err, fs.ErrNotExist) {

@@ -13,10 +13,11 @@ import (
 	"pulse/lib/fault"
 )
 
-// Claim makes the directory of a queue, or finds it fit to become one: the parent must
-// exist, and dir must be absent, empty, or what an interrupted making left. made: it is a
-// queue already. It fails if the queue, or the beginning of one, was made for other groups
-// than those asked for; if none are asked for, g gets those that it was made for.
+// Claim makes the directory of a queue, or checks that it can become one: the parent must
+// exist, and dir must be absent, empty, or what an interrupted making left. made means
+// that it is a queue already. Claim fails if the queue, or the beginning of one, was made
+// for other groups than those in g. If g is empty, it gets those that the queue was made
+// for.
 func Claim(dir string, l *Layout, network bool, g *Groups) (made bool, err error) {
 	if !network {
 		if err := local(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +38,8 @@ func Claim(dir string, l *Layout, network bool, g *Groups) (made bool, err error
 	}
 	mine, err := own(dir)
 	if err == nil && !mine {
-		err = fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner", "%s: somebody else's directory is no queue yet", dir)
+		err = fault.Usagef("pulse-queue init --queue "+escape.Shell(dir)+", as its owner",
+			"%s: somebody else's directory is no queue yet", dir)
 	}
 	return false, err
 }
@@ -78,7 +80,8 @@ func onlyOurs(dir string, l *Layout) error {
 	ours := slices.Concat(l.Dirs, l.First, []string{l.Lock, l.Network, FormatFile, groupsFile})
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {
-			return fault.Usagef("name a directory that does not exist yet", "%s: not a queue and not empty: it holds %s", dir, e.Name())
+			return fault.Usagef("name a directory that does not exist yet",
+				"%s: not a queue and not empty: it holds %s", dir, e.Name())
 		}
 	}
 	return nil
@@ -109,8 +112,8 @@ func sameGroups(dir string, made bool, asked *Groups) error {
 	return nil
 }
 
-// Refill makes the directories that a queue of this account lacks: a copy may have left out
-// those that were empty. It leaves a queue alone that can't be trusted, as Trust says.
+// Refill makes the directories that a queue of this account lacks, because a copy may have
+// left out empty ones. It does nothing if Trust does not accept the queue.
 func Refill(dir string, l *Layout, g *Groups) error {
 	mine, err := own(dir)
 	if err != nil || !mine || Trust(dir) != nil {

@@ -10,12 +10,13 @@ import (
 	"pulse/lib/safefile"
 )
 
-// answers are the directories of a queue in which the owner of a file is the person who
+// answers lists the directories of a queue in which the owner of a file is the person who
 // gave the answer in it.
 var answers = []string{"approvals", "grants"}
 
 // errMount reports that something lies on another mount than the queue.
-var errMount = errors.New("it lies on another mount than the queue: whose its files are is the word of whoever made that")
+var errMount = errors.New("it lies on another mount than the queue: " +
+	"whose its files are is the word of whoever made that")
 
 // Ground returns nil if the kernel vouches that the owner of a file in approvals and grants
 // wrote it: the queue does not lie on a FUSE file system, and they are on its mount.
@@ -40,7 +41,7 @@ func (d *Dir) Ground() error {
 	return nil
 }
 
-// Ground does the same for the queue in a directory.
+// Ground opens the queue in a directory and calls its Ground.
 func Ground(dir string) error {
 	d, err := disk.Open(dir, disk.Options{})
 	if err != nil {
@@ -50,8 +51,9 @@ func Ground(dir string) error {
 	return Of(d, dir, nil).Ground()
 }
 
-// onMountOf fails if an open file lies on another mount than a directory: an approver could
-// mount a file of theirs over one there, and have it taken for the owner's.
+// onMountOf fails if an open file lies on another mount than a directory. An approver
+// could mount a file of theirs over one in the directory, so that it is taken for the
+// owner's.
 func onMountOf(dir string, f *os.File) error {
 	in, err := os.Open(dir)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // groupsFile says for which groups a queue was made. If it names approvers, they may write
-// the queue: its directories are 2770 and its files 0660, all of that group, whatever the
-// umask of their makers.
+// the queue: its directories have mode 2770 and its files 0660, and all belong to that
+// group, whatever the umask of the command that makes them.
 const groupsFile = "groups"
 
 // Group is a group of the system; the zero Group stands for no group.
@@ -27,14 +27,14 @@ type Group struct {
 	ID   int
 }
 
-// Groups are those that a queue was made for.
+// Groups are the groups that a queue was made for.
 type Groups struct {
-	Approvers Group // whose members may answer; none: the owner alone
-	Workers   Group // whose members may read snapshots
+	Approvers Group // its members may answer; none: only the owner may
+	Workers   Group // its members may read snapshots
 }
 
-// readGroups reads the marker of a queue, which its owner or root must have made, and
-// nobody else can write. A queue without one has no groups.
+// readGroups reads the marker of a queue. The owner or root must have made it, and no
+// other account may be able to write it. A queue without a marker has no groups.
 func readGroups(dir string, owner uint32) (g Groups, err error) {
 	path := filepath.Join(dir, groupsFile)
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)

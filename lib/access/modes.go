@@ -15,17 +15,17 @@ import (
 const (
 	sharedDirMode = fs.ModeSetgid | 0o770
 	sharedMode    = 0o660
-	ownedMode     = 0o640 // of a file that holds what one account says, and no other can change
+	ownedMode     = 0o640 // of a file with one account's answer, which no other account can change
 )
 
-// Options returns how a queue uses its directory: a queue that has approvers is one that
-// their group may write.
+// Options returns how a queue uses its directory. If the queue has approvers, their group
+// may write it.
 func Options(tmp string, most func(name string) int64) disk.Options {
 	return disk.Options{Tmp: tmp, Most: most, Shared: sharedMode, Owned: ownedMode}
 }
 
 // Admit leaves the marker in a queue that is being made, and then lets the approvers in.
-// The directory itself is last: until then nobody else gets in.
+// It opens the directory itself last: until then no other account gets in.
 func (d *Dir) Admit(g *Groups) error {
 	if *g == (Groups{}) {
 		return nil
@@ -58,8 +58,9 @@ func give(path string, gid int, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// Modes returns what is not as it was when the queue was made: its directories, and the
-// files that lie in none of them.
+// Modes returns what is wrong with owners, groups and modes, in one sentence for each of
+// the queue's directories, and of the files that lie in none of them, that is not as it
+// was made.
 func (d *Dir) Modes() (list []string, err error) {
 	g, err := d.Groups()
 	if err != nil {
@@ -77,8 +78,8 @@ func (d *Dir) Modes() (list []string, err error) {
 	return list, nil
 }
 
-// checked returns the names of what Modes looks at. A private queue itself may be readable:
-// what is in it is not.
+// checked returns the names that Modes looks at. The directory of a private queue may be
+// readable, because what is in it is not.
 func (d *Dir) checked(g *Groups) (names []string) {
 	names = append(names, d.layout.Dirs...)
 	if g.Approvers.Name != "" {
@@ -87,8 +88,8 @@ func (d *Dir) checked(g *Groups) (names []string) {
 	return append(append(names, d.layout.Lock), d.layout.Files...)
 }
 
-// mode returns what is wrong with the owner, group or mode of a name; empty: nothing, or it
-// is not there.
+// mode returns what is wrong with the owner, group or mode of a name, or the empty string
+// if nothing is, or if there is no such file.
 func (d *Dir) mode(name string, g *Groups) (string, error) {
 	info, err := os.Lstat(filepath.Join(d.path, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +111,8 @@ func (d *Dir) mode(name string, g *Groups) (string, error) {
 	case !ok || int(st.Uid) != d.Owner() && (!shared || info.IsDir()):
 		return fmt.Sprintf("%s belongs to uid %d", name, st.Uid), nil
 	case shared && int(st.Gid) != g.Approvers.ID:
-		return fmt.Sprintf("%s is of group %d, and was made for %s (gid %d)", name, st.Gid, g.Approvers.Name, g.Approvers.ID), nil
+		return fmt.Sprintf("%s is of group %d, and was made for %s (gid %d)",
+			name, st.Gid, g.Approvers.Name, g.Approvers.ID), nil
 	case mode != want:
 		return fmt.Sprintf("%s has mode %s, and was made with %s", name, octal(mode), octal(want)), nil
 	}

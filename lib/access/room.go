@@ -8,9 +8,9 @@ import (
 	"pulse/lib/fault"
 )
 
-// Room fails if less than reserve bytes of the file system are free, so that there stays
-// room for answers and ends of what was accepted. The reserve is at most a sixteenth of the
-// file system, however small that is.
+// Room fails if less than reserve bytes of the file system are free, so that room is left
+// for the answers and the ends of what was accepted. The reserve is at most a sixteenth of
+// the file system, however small that is.
 func (d *Dir) Room(reserve int64) error {
 	if err := unix.Access(d.path, unix.W_OK); err == unix.EROFS {
 		return fault.Temporaryf("mount -o remount,rw, once the disk is sound", "%s: %w", d.path, err)
@@ -23,11 +23,12 @@ func (d *Dir) Room(reserve int64) error {
 		return nil
 	}
 	return fault.Temporaryf("make room, or pulse-queue prune --older-than 30d",
-		"%s: %d KiB are free, and limits.disk_reserve keeps %d KiB for what is accepted already", d.path, left>>10, reserve>>10)
+		"%s: %d KiB are free, and limits.disk_reserve keeps %d KiB for what is accepted already",
+		d.path, left>>10, reserve>>10)
 }
 
-// free returns how many bytes of the file system of dir may still be written, and
-// how many it has.
+// free returns how many bytes of the file system of dir may still be written, and how many
+// it has in all.
 func free(dir string) (left, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -34,12 +34,12 @@ func There(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, FormatFile)); errors.Is(err, fs.ErrNotExist) {
 		return fault.Usagef(hint, "%s: not a queue: it has no file %s", dir, FormatFile)
 	}
-	return nil // or it is another account's, as Trust says
+	return nil // if it can't be looked at, Trust says why
 }
 
 // Trust fails if others may write a queue, or put another one in its place. Root may use
-// another account's queue if that account and root alone can change any directory on the
-// way to it; so may the members of a group that it was made for.
+// another account's queue if only that account and root can change any directory on the
+// way to it. So may the members of the group that the queue was made for.
 func Trust(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -49,9 +49,9 @@ func Trust(dir string) error {
 	return trust(dir, st.Uid, st.Gid, info.Mode().Perm()&0o020 != 0)
 }
 
-// Trust is the function of that name for the directory as it was opened, because its path
-// may have led to another one before. It also fails on a network file system, unless the
-// queue says that it may lie there.
+// Trust does the same as the function Trust for the directory that was opened, because its
+// path may have led to another one before. It also fails on a network file system, unless
+// the queue says that it may lie there.
 func (d *Dir) Trust() error {
 	if err := trust(d.path, uint32(d.disk.UID), uint32(d.disk.GID), d.disk.Shared()); err != nil {
 		return err
@@ -62,7 +62,8 @@ func (d *Dir) Trust() error {
 	return nil
 }
 
-// trust is Trust, of a directory of uid and gid; shared: the group may write it.
+// trust is Trust for a directory that belongs to uid and gid. shared says that the group
+// may write it.
 func trust(dir string, uid, gid uint32, shared bool) (err error) {
 	if shared {
 		err = trustShared(dir, uid, gid)
@@ -76,7 +77,8 @@ func trust(dir string, uid, gid uint32, shared bool) (err error) {
 	if errors.Is(err, safefile.ErrFUSE) {
 		return fault.Usagef("findmnt -T "+escape.Shell(dir), "queue can't be trusted: %w", err)
 	}
-	if !errors.Is(err, safefile.ErrWritable) && !errors.Is(err, safefile.ErrOwner) && !errors.Is(err, fs.ErrPermission) {
+	if !errors.Is(err, safefile.ErrWritable) && !errors.Is(err, safefile.ErrOwner) &&
+		!errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	hint := "chmod 700 " + escape.Shell(dir) + " (or run this as its owner)"
@@ -88,8 +90,9 @@ func trust(dir string, uid, gid uint32, shared bool) (err error) {
 	return fault.Usagef(hint, "queue can't be trusted: %w", err)
 }
 
-// trustShared is trust of a directory that a group may write: the owner named that group
-// when the queue was made, and this account is the owner, a member or root.
+// trustShared is trust for a directory that a group may write. The owner must have named
+// that group when the queue was made, and this account must be the owner, a member or
+// root.
 func trustShared(dir string, uid, gid uint32) error {
 	me := os.Geteuid()
 	if me != 0 && me != int(uid) && !among(gid) {
@@ -111,7 +114,8 @@ func trustShared(dir string, uid, gid uint32) error {
 		return err
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if info.Mode().Perm()&0o002 != 0 || !ok || st.Uid != uid || g.Approvers.Name == "" || uint32(g.Approvers.ID) != st.Gid {
+	if info.Mode().Perm()&0o002 != 0 || !ok || st.Uid != uid ||
+		g.Approvers.Name == "" || uint32(g.Approvers.ID) != st.Gid {
 		return fmt.Errorf("%s: mode %04o: %w", dir, info.Mode().Perm(), safefile.ErrWritable)
 	}
 	return nil
@@ -124,12 +128,14 @@ func hintShared(dir string, gid uint32) string {
 		if g, err := user.LookupGroupId(name); err == nil {
 			name = g.Name
 		}
-		return "run it as its owner or as one of the group " + name + ", who may answer; a worker gets a copy: pulse-queue snapshot"
+		return "run it as its owner or as one of the group " + name +
+			", who may answer; a worker gets a copy: pulse-queue snapshot"
 	}
-	return "ls -ld " + escape.Shell(filepath.Dir(dir)) + " " + escape.Shell(dir) + " " + escape.Shell(filepath.Join(dir, groupsFile))
+	return "ls -ld " + escape.Shell(filepath.Dir(dir)) + " " + escape.Shell(dir) + " " +
+		escape.Shell(filepath.Join(dir, groupsFile))
 }
 
-// marked reports whether a directory has a marker, whoever made it.
+// marked reports whether a directory has a marker, even one that can't be trusted.
 func marked(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, groupsFile))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -144,8 +150,8 @@ func among(gid uint32) bool {
 	return err == nil && slices.Contains(list, int(gid))
 }
 
-// TrustSnapshot fails if anybody except its owner and root may write a snapshot, or put
-// another one in its place. Whose it is does not matter: it is for others.
+// TrustSnapshot fails if anyone except its owner and root may write a snapshot, or put
+// another one in its place. It may belong to any account, because it is made for others.
 func TrustSnapshot(dir string) error {
 	for _, path := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
 		info, err := os.Stat(path)
@@ -153,7 +159,8 @@ func TrustSnapshot(dir string) error {
 			return err
 		}
 		if mode := info.Mode(); mode.Perm()&0o022 != 0 && (path == dir || mode&fs.ModeSticky == 0) {
-			return fault.Usagef("chmod go-w "+path, "snapshot can't be trusted: %s: mode %04o: %w", path, mode.Perm(), safefile.ErrWritable)
+			return fault.Usagef("chmod go-w "+path,
+				"snapshot can't be trusted: %s: mode %04o: %w", path, mode.Perm(), safefile.ErrWritable)
 		}
 	}
 	return nil
