@@ -77,7 +77,8 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "health").constants(t, ofType("Code"))
 		}},
 		{"pulse-queue.5", "queue files", func(t *testing.T) []string {
-			return append(load(t, "spool").constants(t, suffixed("File")), load(t, "access").constants(t, suffixed("File"))...)
+			files := suffixed("File")
+			return slices.Concat(load(t, "spool").constants(t, files), load(t, "access").constants(t, files), load(t, "snapshot").constants(t, files))
 		}},
 		{"pulse-queue.5", "queue directories", func(t *testing.T) []string {
 			shelves := load(t, "queue").constants(t, ofType("Shelf"))

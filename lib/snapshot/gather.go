@@ -21,7 +21,7 @@ func (l *Layout) dirs() []string { return slices.Concat(l.Dirs, l.Grown) }
 // puts right what changes meanwhile. The many files, which are never written in
 // place, are only linked where they can be, and copied later.
 func (c *copier) gather() error {
-	path := filepath.Join(c.root, Marker)
+	path := filepath.Join(c.root, MarkerFile)
 	if err := os.WriteFile(path, []byte(mark), fileMode); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"pulse/lib/safefile"
 )
 
-// Marker is the file that marks a directory as a copy of a queue, which nobody changes.
-const Marker = "snapshot"
+// MarkerFile is the file that marks a directory as a copy of a queue, which nobody changes.
+const MarkerFile = "snapshot"
 
 // mark is the content of the marker.
 const mark = "pulse-snapshot 1\n"
@@ -27,11 +27,11 @@ const (
 // Is reports whether dir is a snapshot. That decides what is refused and what may be
 // replaced, never whom to believe.
 func Is(dir string) bool {
-	info, err := os.Lstat(filepath.Join(dir, Marker))
+	info, err := os.Lstat(filepath.Join(dir, MarkerFile))
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	b, err := os.ReadFile(filepath.Join(dir, Marker))
+	b, err := os.ReadFile(filepath.Join(dir, MarkerFile))
 	return err == nil && string(b) == mark
 }
 

@@ -255,7 +255,7 @@ func TestWhatNoSnapshotReplaces(t *testing.T) {
 		"a dangling link":    func(dir string) error { return os.Symlink("nowhere", dir) },
 		"another queue":      func(dir string) error { return os.CopyFS(dir, os.DirFS(q.Path)) },
 		"a file snapshot of something else": func(dir string) error {
-			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, Marker), []byte("mine\n"), 0o600))
+			return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, MarkerFile), []byte("mine\n"), 0o600))
 		},
 		"a snapshot behind a link": func(dir string) error {
 			return errors.Join(q.CopyTo(dir+"2"), os.Symlink(dir+"2", dir))

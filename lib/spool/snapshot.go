@@ -37,7 +37,7 @@ func (s *Spool) onlyRead() error {
 		if err := d.Pin(LockTimeout); err != nil {
 			return tooLong(err)
 		}
-		if _, err := d.Stat(snapshot.Marker); err != nil {
+		if _, err := d.Stat(snapshot.MarkerFile); err != nil {
 			return fault.Temporaryf("run it again", "the snapshot was replaced meanwhile")
 		}
 	}
