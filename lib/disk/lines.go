@@ -47,7 +47,7 @@ func (x Lines) Each(d Disk, fn func(off int64, line []byte) (more bool, err erro
 	}
 }
 
-// At returns the line at an offset, nil if there is no whole one.
+// At returns the line at an offset, or nil if no whole line stands there.
 func (x Lines) At(d Disk, off int64) ([]byte, error) {
 	b := make([]byte, x.Width)
 	n, err := d.ReadAt(x.Name, max(off, 0), b)
@@ -57,7 +57,8 @@ func (x Lines) At(d Disk, off int64) ([]byte, error) {
 	return b, nil
 }
 
-// Cut cuts off what stands after a size. Anything that is not a file is replaced by an empty one.
+// Cut truncates the file to a size. If there is something else, or nothing, Cut makes an
+// empty file.
 func (x Lines) Cut(d Disk, size int64) error {
 	err := d.Truncate(x.Name, size)
 	if errors.Is(err, fs.ErrNotExist) || NotFile(err) {
@@ -66,8 +67,8 @@ func (x Lines) Cut(d Disk, size int64) error {
 	return err
 }
 
-// Rewrite replaces the file durably, by what fn makes of each line, or without it. It
-// returns the new size.
+// Rewrite replaces the file durably. It puts what fn makes of each line in the line's
+// place, and drops the line if that is nothing. It returns the new size.
 func (x Lines) Rewrite(d Disk, fn func(line []byte) []byte) (size int64, err error) {
 	if err := d.Write(x.Tmp, nil, time.Time{}); err != nil {
 		return 0, err

@@ -21,17 +21,18 @@ func (s *Spool) Writable() error {
 	return fault.Usagef("name the queue it was made of", "%s is a snapshot: it can only be read", s.dir)
 }
 
-// whole returns nil unless a snapshot wants the repair that a queue would get: it
-// was made without a fault, so somebody changed it.
+// whole returns nil unless a snapshot needs the repair that a queue would get. A snapshot
+// is made without a fault, so it was changed since.
 func (s *Spool) whole(behind bool) error {
 	if !behind {
 		return nil
 	}
-	return fault.Failedf("make it anew: pulse-queue snapshot "+s.dir, "%s: the snapshot was changed, or made by an older pulse: log and checkpoint don't agree", s.dir)
+	return fault.Failedf("make it anew: pulse-queue snapshot "+s.dir,
+		"%s: the snapshot was changed, or made by an older pulse: log and checkpoint don't agree", s.dir)
 }
 
-// onlyRead makes s a snapshot. It does not change, but it may be replaced, and then be
-// removed unless its readers pin it.
+// onlyRead marks s as a snapshot. A snapshot does not change, but it may be replaced, and
+// is then removed unless a reader has pinned it.
 func (s *Spool) onlyRead() error {
 	if d, ok := s.disk.(*disk.Dir); ok {
 		if err := d.Pin(LockTimeout); err != nil {
@@ -48,7 +49,9 @@ func (s *Spool) onlyRead() error {
 // Snapshot copies the queue to dir, as it is at one moment. What stands at dir is replaced
 // in one step, and only if it is an earlier snapshot. On an error dir is as it was.
 func (s *Spool) Snapshot(dir string) error {
-	q := snapshot.Queue{Path: s.dir, Access: s.access, Disk: s.disk, Layout: &copied, Source: source{s}, Wait: LockTimeout}
+	q := snapshot.Queue{
+		Path: s.dir, Access: s.access, Disk: s.disk, Layout: &copied, Source: source{s}, Wait: LockTimeout,
+	}
 	err := q.CopyTo(dir)
 	if path := (*fs.PathError)(nil); errors.Is(err, disk.ErrLocked) && errors.As(err, &path) {
 		return &fs.PathError{Op: path.Op, Path: path.Path, Err: errTooLong()}
@@ -56,8 +59,8 @@ func (s *Spool) Snapshot(dir string) error {
 	return err
 }
 
-// copied is what a snapshot has. It has no approvals, grants, sessions, positions, locks
-// and workers: nothing that lets anybody do anything.
+// copied lists what a snapshot has. It leaves out approvals, grants, sessions, positions,
+// locks and workers, so that a snapshot gives no account the means to do anything.
 var copied = snapshot.Layout{
 	Files: []string{formatFile, unsafeFile, networkFile, holdFile, checkpointFile, agendaFile, startsFile},
 	Dirs:  append([]string{metaDir, resultDir}, stateDirs()...),
@@ -75,8 +78,8 @@ func copiedOf(id string) []string {
 	return names
 }
 
-// copiedFits bounds the files of a snapshot as the queue's, except those that grow
-// with every task.
+// copiedFits bounds the files of a snapshot like those of the queue, except the files that
+// grow with every task.
 func copiedFits(name string, size int64) error {
 	if parentOf(name) == prunedDir || name == agendaFile {
 		return nil

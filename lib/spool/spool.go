@@ -23,10 +23,10 @@
 // takes long corrects what it saw by the lines that came since.
 //
 // Read the files in this order: spool.go, shelf.go (a thing's file), commit.go,
-// carry.go (a change to a file), checkpoint.go, recover.go; index.go, entry.go, agenda.go,
+// carry.go (a change to a file), checkpoint.go, recover.go; entry.go, agenda.go,
 // starts.go, pruned.go (the indexes); view.go, listing.go, lookup.go, stages.go, paths.go
 // (readers); verify.go, verifyfiles.go, verifysmall.go, derived.go; create.go, disk.go,
-// seen.go; snapshot.go, copy.go.
+// seen.go, snapshot.go.
 //
 // Caveats: one flock(2) serves the whole queue, so a queue must not lie on a network file
 // system; before Linux 5.8 syncfs(2) does not report I/O errors.
@@ -75,7 +75,10 @@ const (
 const format = "pulse-queue 1\n"
 
 func directories() []string {
-	return append([]string{tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir, outboxDir, draftDir, workersDir}, stateDirs()...)
+	return append([]string{
+		tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir,
+		outboxDir, draftDir, workersDir,
+	}, stateDirs()...)
 }
 
 func stateDirs() (dirs []string) {
