@@ -116,7 +116,7 @@ func TestRefill(t *testing.T) {
 	}
 }
 
-// TestClaim: a directory is made a queue only if nothing of anybody else's is in it.
+// TestClaim: a directory is made a queue only if no other account's files are in it.
 func TestClaim(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -72,7 +72,7 @@ func TestHeldByMount(t *testing.T) {
 	}
 }
 
-// TestQueueOnFUSE: all owners in it are the word of whoever mounted it.
+// TestQueueOnFUSE: all owners in it are what the account that mounted it says.
 func TestQueueOnFUSE(t *testing.T) {
 	dir := t.TempDir()
 	fusetest.Mount(t, dir, 0, map[string]fusetest.File{

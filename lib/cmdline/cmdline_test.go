@@ -171,7 +171,7 @@ func TestHelpAndVersion(t *testing.T) {
 			t.Errorf("prog %s: %d %q %q, ran %q", c.line, status, stdout, stderr, got.name)
 		}
 	}
-	// Behind -- it is an argument of somebody else.
+	// After -- it is an argument of another command.
 	var got ran
 	if status, stdout, _ := run(fixture(&got), "run", "--", "sh", "--help"); status != 0 || stdout != "" || got.args[1] != "--help" {
 		t.Errorf("%d %q %s", status, stdout, &got)

@@ -24,7 +24,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
 
-	r, w := io.Pipe() // nobody reads it
+	r, w := io.Pipe() // which is never read
 	defer r.Close()
 	app.Writer = w
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,7 +10,7 @@ import (
 	"pulse/lib/sandbox"
 )
 
-// TestSandboxFlag: a word that is no mode runs nothing, and a command that starts
+// TestSandboxFlag: a word that is not a mode runs nothing, and a command that starts
 // programs says that it can't be confined.
 func TestSandboxFlag(t *testing.T) {
 	for _, c := range []struct {

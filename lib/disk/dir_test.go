@@ -32,7 +32,7 @@ func opened(t *testing.T) testDir {
 	return testDir{d, path}
 }
 
-// TestNamesLeadNowhereElse: a name may come out of a log that somebody forged, and
+// TestNamesLeadNowhereElse: a name may come from a forged log, and
 // the directories may be links that he made.
 func TestNamesLeadNowhereElse(t *testing.T) {
 	dir := t.TempDir()

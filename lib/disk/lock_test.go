@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLockIsTheFileOfItsName: a lock on a file that lost its name keeps nobody out.
+// TestLockIsTheFileOfItsName: a lock on a file that lost its name locks nothing.
 func TestLockIsTheFileOfItsName(t *testing.T) {
 	d := opened(t)
 	name := filepath.Join(d.path, "lock")
@@ -57,7 +57,7 @@ func locked(t *testing.T, name string) (fd int) {
 	return fd
 }
 
-// waited returns once somebody waits for the lock of a file: /proc/locks has an arrow in
+// waited returns once another command waits for the lock of a file: /proc/locks has an arrow in
 // its line.
 func waited(t *testing.T, name string) {
 	t.Helper()
@@ -79,7 +79,7 @@ func waited(t *testing.T, name string) {
 	}
 }
 
-// TestLockIsGivenUp: a lock that somebody has is waited for as long as was said.
+// TestLockIsGivenUp: a lock that another command has is waited for as long as was said.
 func TestLockIsGivenUp(t *testing.T) {
 	d := opened(t)
 	unlock, err := d.Lock("lock", 0).Take()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestWrittenHasNoOwner: anybody who can write the directory can put a file that one account
+// TestWrittenHasNoOwner: anyone who can write the directory can put a file that one account
 // alone could write where that account will write something else. From then on it has no
 // owner.
 func TestWrittenHasNoOwner(t *testing.T) {

@@ -92,7 +92,7 @@ func TestReplacementIsRefused(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileRead: a reader keeps what it reads, and it is removed once nobody does;
+// TestReplacedWhileRead: a reader keeps what it reads, and it is removed after the last one;
 // but readers can't fill the disk.
 func TestReplacedWhileRead(t *testing.T) {
 	parent := replaceable(t)

@@ -89,7 +89,7 @@ func atOnce(t *testing.T, spend func(i int) error) (spent int) {
 	return spent
 }
 
-// TestTornTail: what somebody who died left is no entry, and does not become one.
+// TestTornTail: what a command that died left is not an entry, and does not become one.
 func TestTornTail(t *testing.T) {
 	whole := Entry{Time: now, Event: Spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
 	line := string(whole.Append(nil))
@@ -134,7 +134,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestNoFile: what is no regular file is no ledger, and hangs nobody.
+// TestNoFile: what is not a regular file is not a ledger, and no command hangs on it.
 func TestNoFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/dev/null", filepath.Join(dir, "link")); err != nil {

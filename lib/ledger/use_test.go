@@ -179,7 +179,7 @@ func TestCompactionAtOnce(t *testing.T) {
 	}
 }
 
-// TestCompactionFails: a file that a crash left beside it is in nobody's way, and where
+// TestCompactionFails: a file that a crash left beside it does not disturb, and where
 // none can be made, everything stays as it is.
 func TestCompactionFails(t *testing.T) {
 	l := filled(t, 200)

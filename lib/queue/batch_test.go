@@ -119,7 +119,7 @@ func TestBatchOfARefusal(t *testing.T) {
 	}
 }
 
-// TestBatchRefuses what nobody decided on, what was decided for trials, and what has no
+// TestBatchRefuses what was not decided on, what was decided for trials, and what has no
 // name.
 func TestBatchRefuses(t *testing.T) {
 	mail := queuetest.Mail(1, terms.Allow)

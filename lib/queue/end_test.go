@@ -247,7 +247,7 @@ func TestFinishFails(t *testing.T) {
 	}
 }
 
-// TestOutboxOfTwoRuns: what a run before proposed and nobody took yet stays, unless it
+// TestOutboxOfTwoRuns: what a run before proposed and add has not taken yet stays, unless it
 // can't be read.
 func TestOutboxOfTwoRuns(t *testing.T) {
 	before := `{"task":{"id":"` + two + `","kind":"effect"}}` + "\n"

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRequestIDs: the webhook id names the task of a request, under its source, and
-// only if the request is proven: nobody else can take that name.
+// only if the request is proven: no other sender can take that name.
 func TestRequestIDs(t *testing.T) {
 	request := func(source, id string, verified bool) string {
 		t.Helper()

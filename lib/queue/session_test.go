@@ -213,7 +213,7 @@ func TestGrants(t *testing.T) {
 }
 
 // TestGrantsAreProven: one that is not good is passed over for the next, what was signed
-// is spent, and where nobody can tell nothing is.
+// is spent, and nothing is if that can't be told.
 func TestGrantsAreProven(t *testing.T) {
 	broken := errors.New("the file of keys is being edited")
 	nonce := map[string]string{"low": "00000000000000c1", "bad": "00000000000000c2", "good": "00000000000000c3"}
@@ -277,7 +277,7 @@ type lackingView struct {
 func (v lackingView) Lost() (string, error) { return v.l.lost, v.l.err }
 
 // TestStopped: nothing starts, is carried out or spent while a person holds the queue, or
-// it lacks what was committed, or nobody can tell.
+// it lacks what was committed, or that can't be told.
 func TestStopped(t *testing.T) {
 	root := stored(1, task.Scheduled, time.Hour, time.Hour)
 	draft := chore(2, root.Task.ID, "draft", "")

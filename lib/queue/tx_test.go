@@ -207,7 +207,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestPositions: a source is never set back, by what is replayed or comes late; what is
-// not a position is no reason to keep it.
+// not a position does not have to be kept.
 func TestPositions(t *testing.T) {
 	at := func(validity, uid uint32, received time.Duration) queue.Position {
 		return queue.Position{Source: "s", UIDValidity: validity, UID: uid, Received: now.Add(received)}

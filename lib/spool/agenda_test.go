@@ -234,7 +234,7 @@ func drop(t *testing.T, s *Spool, n int) {
 }
 
 // TestStartsAreTrimmed: what is too old to count goes, and a clock that goes back
-// holds nobody up for longer than a day.
+// delays no task for longer than a day.
 func TestStartsAreTrimmed(t *testing.T) {
 	d := disktest.New()
 	s := spoolOn(d)

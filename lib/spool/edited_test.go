@@ -206,7 +206,7 @@ func rebuild(t *testing.T, dir string, files map[string]string) {
 }
 
 // TestLargeFiles: what is larger than any that pulse writes is refused before it is read,
-// and stops nobody else.
+// and stops no other command.
 func TestLargeFiles(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 6)...), start(""), finish(queue.End{Exit: 0, Result: []byte("x")}), add(effect(1)), approve, grant("a1"), session("b1", 3, time.Hour))

@@ -36,7 +36,7 @@ func ofAnswers(op *operation) bool {
 		slices.Contains([]string{"finish 75", "finish 1", "reap and expire", "consume", "cancel", "prune", "deny", "end session"}, op.Name)
 }
 
-// forged fails if a yes is held by somebody who never gave one, or what is held is not
+// forged fails if a yes is held by an account that never gave one, or what is held is not
 // what he wrote.
 func forged(d *disktest.FS) (err error) {
 	d.Each(func(name string, owner int) {
@@ -70,7 +70,7 @@ func holders(t *testing.T, d *disktest.FS) map[int]int {
 }
 
 // TestHolder: an approval is its giver's until it is spent, and again once it turns
-// out that nothing happened; in a queue without approvers it is nobody's.
+// out that nothing happened; in a queue without approvers it has no owner.
 func TestHolder(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		w := newWorld(t, true, shared)
@@ -108,9 +108,9 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestRedoneIsNobodys: whoever can write the log can have others carry out what he
-// wrote there. That makes it no yes of theirs.
-func TestRedoneIsNobodys(t *testing.T) {
+// TestRedoneHasNoOwner: anyone who can write the log can have others carry out what it
+// says. That does not make it a yes of theirs.
+func TestRedoneHasNoOwner(t *testing.T) {
 	for _, next := range []int{owner, approver} {
 		w := newWorld(t, true, true)
 		w = w.after(t, add(effect(1)))

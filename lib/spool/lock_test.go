@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestInterruptedWait: a signal ends the wait for a lock that somebody else has.
+// TestInterruptedWait: a signal ends the wait for a lock that another command has.
 func TestInterruptedWait(t *testing.T) {
 	s := made(t)
 	unlock, err := s.lock.take()

@@ -188,8 +188,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestBrokenLogStopsTheQueue: a line that was changed behind the checkpoint is
-// carried out by nobody.
+// TestBrokenLogStopsTheQueue: no command carries out a line after the checkpoint that
+// was changed.
 func TestBrokenLogStopsTheQueue(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 1)...))

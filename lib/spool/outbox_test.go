@@ -70,7 +70,7 @@ func TestOutboxLives(t *testing.T) {
 	do(take)
 }
 
-// TestOutboxThatIsBroken stops nobody: verify says so.
+// TestOutboxThatIsBroken: such an outbox stops no command, and verify reports it.
 func TestOutboxThatIsBroken(t *testing.T) {
 	w := newWorld(t, true, false)
 	s := spoolOn(w.disk())

@@ -26,7 +26,7 @@ type guarded struct {
 func (g *guarded) take() (func(), error) { g.taken++; return g.locker.take() }
 func (g *guarded) try() (func(), error)  { g.taken++; return g.locker.try() }
 
-// TestReadersTakeNoLock: one that is stopped in the middle would keep everybody out.
+// TestReadersTakeNoLock: one that is stopped in the middle would keep all others out.
 func TestReadersTakeNoLock(t *testing.T) {
 	s := original(t)
 	do(t, s, add(mails(1, 5)...), start(""), finish(queue.End{}))

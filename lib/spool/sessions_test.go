@@ -45,7 +45,7 @@ func TestSessionIsCountedDown(t *testing.T) {
 		{sessionMail(1, "b1"), 2, 1, 0},
 		{sessionMail(1, "b1"), 2, 1, 0}, // known
 		{mail(2, "allow"), 2, 2, 0},     // no need of it
-		{sessionMail(3, "b9"), 2, 2, 1}, // nobody knows that one
+		{sessionMail(3, "b9"), 2, 2, 1}, // there is no such session
 		{sessionMail(7, ""), 2, 2, 2},
 		{stranger, 2, 2, 3},
 		{rejected, 2, 2, 3},
@@ -115,7 +115,7 @@ func TestExpiredSessionGoes(t *testing.T) {
 	})
 }
 
-// TestVerifyFindsSessionsByHand: what nobody opened, and uses that were put back.
+// TestVerifyFindsSessionsByHand: sessions that no person opened, and uses that were put back.
 func TestVerifyFindsSessionsByHand(t *testing.T) {
 	forged := approval.Session{ID: "f", Sender: "me@example.com", Max: 9, Left: 9, Opened: epoch, Expires: epoch.Add(time.Hour)}
 	line := func(e task.Event, s approval.Session) operation {
@@ -217,7 +217,7 @@ func TestYesToSpentSession(t *testing.T) {
 }
 
 // TestSignedSessionIsKept: it is proven anew where an ask starts: so it stays when it
-// is used up, and for a day after it expired, though nobody can use it any more. One
+// is used up, and for a day after it expired, though it can't be used any more. One
 // that is opened then ends one that is live, and no other.
 func TestSignedSessionIsKept(t *testing.T) {
 	open := func(id string) operation {
