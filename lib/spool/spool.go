@@ -24,7 +24,7 @@
 //
 // Read the files in this order: spool.go, shelf.go (a thing's file), commit.go,
 // carry.go (a change to a file), checkpoint.go, recover.go; entry.go, agenda.go,
-// starts.go, pruned.go (the indexes); view.go, listing.go, lookup.go, stages.go, paths.go
+// starts.go, pruned.go (the indexes); view.go, listing.go, lookup.go, position.go, paths.go
 // (readers); verify.go, verifyfiles.go, verifysmall.go, derived.go; create.go, disk.go,
 // seen.go, snapshot.go.
 //
