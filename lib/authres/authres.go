@@ -95,8 +95,8 @@ func (r Result) Prop(ptype, name string) (value string, n int) {
 	return value, 1
 }
 
-// Method returns the results of a method (lower case), in the order of the field.
-func (f Field) Method(name string) []Result {
+// method returns the results of a method (lower case), in the order of the field.
+func (f Field) method(name string) []Result {
 	var found []Result
 	for i := range f.Results {
 		if f.Results[i].Method == name {

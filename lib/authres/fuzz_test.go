@@ -202,7 +202,7 @@ func checkEcho(t *testing.T, texts [7]string, ways uint64, which uint8) {
 	if outline(got) != outline(honest) || got.AuthservID != "mx.example" {
 		t.Fatalf("%q\nsays  %s\nmeant %s", in, outline(got), outline(honest))
 	}
-	dmarc := got.Method("dmarc")[0]
+	dmarc := got.method("dmarc")[0]
 	if v, n := dmarc.Prop("header", "from"); v != "victim.example" || n != 1 || dmarc.Value != "fail" {
 		t.Fatalf("%q\nbinds %v", in, dmarc)
 	}

@@ -138,8 +138,8 @@ func TestProp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dkim := f.Method("dkim")
-	if len(dkim) != 2 || dkim[0].Value != "pass" || dkim[1].Value != "fail" || len(f.Method("spf")) != 0 {
+	dkim := f.method("dkim")
+	if len(dkim) != 2 || dkim[0].Value != "pass" || dkim[1].Value != "fail" || len(f.method("spf")) != 0 {
 		t.Fatalf("Method: got %v", dkim)
 	}
 	for _, tt := range []struct {

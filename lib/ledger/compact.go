@@ -24,12 +24,12 @@ func (list entries) compact(now time.Time) entries {
 			last[e.Nonce] = e.Expires
 		}
 	}
-	floor := Entry{
-		Time: second(now), Event: Dropped, Nonce: none, Task: none, Expires: second(now.Add(-refuseAfter)),
+	floor := entry{
+		Time: second(now), Event: dropped, Nonce: none, Task: none, Expires: second(now.Add(-refuseAfter)),
 	}
 	small := entries{floor}
 	for _, e := range list {
-		if e.Event == Dropped {
+		if e.Event == dropped {
 			if e.Expires.After(small[0].Expires) { // the clock went back
 				small[0].Expires = e.Expires
 			}

@@ -86,7 +86,7 @@ func outcomes(was string, op operation) (may outcome, err error) {
 		return may, err
 	}
 	from := compactFrom
-	compactFrom = MaxSize
+	compactFrom = maxSize
 	plain, err := after(was, op)
 	compactFrom = from
 	may.done, may.begun = []string{is, plain}, []string{was, is}
@@ -203,7 +203,7 @@ func TestAcrossSectors(t *testing.T) {
 	}{
 		"one line":           {5, "", 1},
 		"several":            {3, "", 4},
-		"on half a line":     {5, string(entries{{now.Add(time.Hour), Spent, ask(1), ask(2), now}}.bytes())[:113], 1},
+		"on half a line":     {5, string(entries{{now.Add(time.Hour), spent, ask(1), ask(2), now}}.bytes())[:113], 1},
 		"on zeros and a bit": {5, strings.Repeat("\x00", 100) + "and a bit\n", 1},
 	} {
 		d := disktest.New()

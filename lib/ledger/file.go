@@ -26,7 +26,7 @@ type content struct {
 }
 
 // change appends the entries that what returns for uses.
-func (f file) change(now time.Time, uses []Use, what func(*state, []Use, time.Time) ([]Entry, error)) error {
+func (f file) change(now time.Time, uses []Use, what func(*state, []Use, time.Time) ([]entry, error)) error {
 	was, err := f.read()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (f file) read() (c content, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return c, f.failed(err)
 	}
-	list, whole, err := Parse(b)
+	list, whole, err := parse(b)
 	if err != nil {
 		return c, fault.Failedf("put the file back as it was, out of a backup", "ledger: %s: %w", f.path, err)
 	}
@@ -64,7 +64,7 @@ func (f file) read() (c content, err error) {
 // power cut could leave only the end of two lines, and no reader could tell that from a
 // damaged line.
 func (f file) append(was content, added entries) (err error) {
-	if was.whole+int64(len(added.bytes())) > MaxSize {
+	if was.whole+int64(len(added.bytes())) > maxSize {
 		return f.full()
 	}
 	if was.torn {
@@ -73,7 +73,7 @@ func (f file) append(was content, added entries) (err error) {
 		}
 	}
 	for i, end := 0, was.whole; err == nil && i < len(added); i++ {
-		b := added[i].Append(nil)
+		b := added[i].appendTo(nil)
 		if err = f.disk.WriteAt(f.name, end, b); err == nil {
 			err = f.disk.SyncFile(f.name)
 		}
@@ -134,5 +134,5 @@ func (f file) failed(err error) error {
 }
 
 func (f file) full() error {
-	return fault.Failedf("man 5 pulse-policy", "ledger: %s is full (%d MiB)", f.path, MaxSize>>20)
+	return fault.Failedf("man 5 pulse-policy", "ledger: %s is full (%d MiB)", f.path, maxSize>>20)
 }

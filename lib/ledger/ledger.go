@@ -19,9 +19,9 @@ import (
 	"pulse/lib/disk"
 )
 
-// MaxSize bounds the file, in bytes: half a million uses in two days. If the file is full,
+// maxSize bounds the file, in bytes: half a million uses in two days. If the file is full,
 // Spend fails.
-const MaxSize = 64 << 20
+const maxSize = 64 << 20
 
 // The reasons why a nonce can't be spent.
 var (
@@ -62,7 +62,7 @@ func (l Ledger) Return(now time.Time, uses ...Use) error {
 // locked calls do while the file is locked. No other command changes the file, or puts
 // another one in its place, until do returns.
 func (l Ledger) locked(take func(*disk.Lock) (func(), error), do func(f file) error) error {
-	most := func(string) int64 { return MaxSize }
+	most := func(string) int64 { return maxSize }
 	d, err := disk.Open(filepath.Dir(l.Path), disk.Options{Most: most, Search: true})
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)

@@ -91,8 +91,8 @@ func atOnce(t *testing.T, spend func(i int) error) (spent int) {
 
 // TestTornTail: what a command that died left is not an entry, and does not become one.
 func TestTornTail(t *testing.T) {
-	whole := Entry{Time: now, Event: Spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
-	line := string(whole.Append(nil))
+	whole := entry{Time: now, Event: spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
+	line := string(whole.appendTo(nil))
 	for i := range len(line) {
 		for _, tail := range []string{line[:i], strings.Repeat("\x00", i), line[:i] + "\x00\n"} {
 			l := fresh(t)
@@ -103,7 +103,7 @@ func TestTornTail(t *testing.T) {
 				t.Fatalf("%q: %v", tail, err)
 			}
 			b, _ := os.ReadFile(l.Path)
-			if list, n, err := Parse(b); err != nil || n != len(b) || len(list) != 2 || list[1].Nonce != other {
+			if list, n, err := parse(b); err != nil || n != len(b) || len(list) != 2 || list[1].Nonce != other {
 				t.Fatalf("%q: %q, %v", tail, b, err)
 			}
 		}
@@ -150,15 +150,15 @@ func TestNoFile(t *testing.T) {
 // FuzzParse: whatever lies there, a reader gets whole entries that say the same when
 // they are written, or an error; half a line is never one.
 func FuzzParse(f *testing.F) {
-	e := Entry{Time: now, Event: Spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
-	line := e.Append(nil)
+	e := entry{Time: now, Event: spent, Nonce: nonce, Task: task, Expires: now.Add(time.Hour)}
+	line := e.appendTo(nil)
 	f.Add(line)
 	f.Add(append(line[:len(line):len(line)], "2026-11-21T"...))
 	f.Add([]byte("2026-11-21T07:00:00Z returned 0 0\n\x00\x00"))
 	f.Add([]byte("\n"))
 	f.Add([]byte("\x00\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, whole, err := Parse(b)
+		list, whole, err := parse(b)
 		if err != nil {
 			if list != nil || whole != 0 {
 				t.Error("entries beside an error")
@@ -167,7 +167,7 @@ func FuzzParse(f *testing.F) {
 		}
 		var again []byte
 		for i := range list {
-			again = list[i].Append(again)
+			again = list[i].appendTo(again)
 		}
 		if string(again) != string(b[:whole]) {
 			t.Errorf("%q became %q", b[:whole], again)

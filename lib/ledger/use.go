@@ -26,7 +26,7 @@ func (u *Use) task() string {
 type state struct {
 	floor  time.Time // entries about what expired by then were left out
 	nonces map[string]holding
-	starts map[string][]*Entry // by task
+	starts map[string][]*entry // by task
 }
 
 // holding says which task has spent a nonce, and how often.
@@ -36,25 +36,25 @@ type holding struct {
 }
 
 func (list entries) state() *state {
-	st := &state{nonces: make(map[string]holding, len(list)), starts: map[string][]*Entry{}}
+	st := &state{nonces: make(map[string]holding, len(list)), starts: map[string][]*entry{}}
 	for i := range list {
 		st.add(&list[i])
 	}
 	return st
 }
 
-func (st *state) add(e *Entry) {
+func (st *state) add(e *entry) {
 	h := st.nonces[e.Nonce]
 	switch e.Event {
-	case Dropped:
+	case dropped:
 		if e.Expires.After(st.floor) {
 			st.floor = e.Expires
 		}
 		return
-	case Spent:
+	case spent:
 		h = holding{e.Task, h.times + 1}
 		st.starts[e.Task] = append(st.starts[e.Task], e)
-	case Returned:
+	case returned:
 		h = holding{e.Task, max(0, h.times-1)}
 	}
 	st.nonces[e.Nonce] = h
@@ -100,13 +100,13 @@ func (st *state) spend(u *Use) (nonce string, err error) {
 }
 
 // spent returns the entries that spend uses.
-func (st *state) spent(uses []Use, now time.Time) (list []Entry, err error) {
+func (st *state) spent(uses []Use, now time.Time) (list []entry, err error) {
 	for i := range uses {
 		n, err := st.spend(&uses[i])
 		if err != nil {
 			return nil, err
 		}
-		e := &Entry{now, Spent, n, uses[i].task(), uses[i].Expires}
+		e := &entry{now, spent, n, uses[i].task(), uses[i].Expires}
 		st.add(e) // so that two uses can't spend the same nonce
 		list = append(list, *e)
 	}
@@ -114,10 +114,10 @@ func (st *state) spent(uses []Use, now time.Time) (list []Entry, err error) {
 }
 
 // returned returns the entries that give uses back.
-func (st *state) returned(uses []Use, now time.Time) (list []Entry, err error) {
+func (st *state) returned(uses []Use, now time.Time) (list []entry, err error) {
 	for i := range uses {
 		if n := st.spentBy(&uses[i]); n != "" {
-			list = append(list, Entry{now, Returned, n, uses[i].task(), uses[i].Expires})
+			list = append(list, entry{now, returned, n, uses[i].task(), uses[i].Expires})
 		}
 	}
 	return list, nil

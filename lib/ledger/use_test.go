@@ -89,8 +89,8 @@ func filled(t *testing.T, hours int) Ledger {
 	var b []byte
 	for i := range hours {
 		at := now.Add(time.Duration(i) * time.Hour)
-		e := Entry{Time: at, Event: Spent, Nonce: fmt.Sprintf("%016x", i), Task: ask(i), Expires: at.Add(time.Hour)}
-		b = e.Append(b)
+		e := entry{Time: at, Event: spent, Nonce: fmt.Sprintf("%016x", i), Task: ask(i), Expires: at.Add(time.Hour)}
+		b = e.appendTo(b)
 	}
 	if err := os.WriteFile(l.Path, b, 0o600); err != nil {
 		t.Fatal(err)
@@ -143,11 +143,11 @@ func TestCompactionKeeps(t *testing.T) {
 	l := fresh(t)
 	var b []byte
 	for i := range 100 {
-		e := Entry{Time: now, Event: Spent, Nonce: fmt.Sprintf("%016x", i), Task: ask(i)}
+		e := entry{Time: now, Event: spent, Nonce: fmt.Sprintf("%016x", i), Task: ask(i)}
 		if i%2 == 0 {
 			e.Expires = now.Add(time.Hour)
 		}
-		b = e.Append(b)
+		b = e.appendTo(b)
 	}
 	if err := os.WriteFile(l.Path, b, 0o600); err != nil {
 		t.Fatal(err)

@@ -236,8 +236,8 @@ func (p *Policy) Platform(source string) *Platform {
 	return nil
 }
 
-// ByRecipient reports whether any [[action]] depends on To and Cc.
-func (p *Policy) ByRecipient() bool {
+// byRecipient reports whether any [[action]] depends on To and Cc.
+func (p *Policy) byRecipient() bool {
 	return slices.ContainsFunc(p.ActionRules, func(r ActionRule) bool { return r.To != "" })
 }
 
@@ -245,7 +245,7 @@ func (p *Policy) ByRecipient() bool {
 func (p *Policy) Relies(field string) bool {
 	switch field {
 	case "To", "Cc":
-		return p.Recipients != nil || p.ByRecipient()
+		return p.Recipients != nil || p.byRecipient()
 	case "Date":
 		return p.MaxAge != 0
 	}

@@ -65,7 +65,7 @@ func (b *Batch) Full() bool { return len(b.items) >= maxBatch || b.size >= maxBa
 // Put adds a record to the batch. It is an error if the record was not decided on, or if
 // --unsafe-allow-all let it through and this queue does not accept that.
 func (b *Batch) Put(rec *record.Record) error {
-	c, err := Read(rec)
+	c, err := read(rec)
 	if errors.Is(err, record.ErrMissing) {
 		return fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize | pulse-queue add", "%w", err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // The bounds of all proposals that come from one root task.
 const (
-	MaxDepth  = 3   // proposals of proposals
+	maxDepth  = 3   // proposals of proposals
 	MaxBudget = 100 // effects, all in all
 )
 
@@ -124,7 +124,7 @@ func (v *vetting) fitting(list []proposal.Proposal) (fit []proposal.Proposal, cl
 // look returns why a proposal is discarded, or the empty string.
 func (v *vetting) look(p *proposal.Proposal, taken int) (proposal.Reason, error) {
 	switch {
-	case v.depth > MaxDepth:
+	case v.depth > maxDepth:
 		return proposal.TooDeep, nil
 	case taken >= v.budget:
 		return proposal.OverBudget, nil

@@ -26,7 +26,7 @@ func content(t *testing.T, line string) (Content, error) {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return Read(rec)
+	return read(rec)
 }
 
 func idOf(t *testing.T, line string) string {

@@ -21,9 +21,9 @@ const ReasonSessionSpent = "session_spent"
 
 // The reasons for which a session ends.
 const (
-	EndRevoked  = "revoked"  // by a person
+	endRevoked  = "revoked"  // by a person
 	EndExpired  = "expired"  // its time was over
-	EndReplaced = "replaced" // another one was opened for the same sender
+	endReplaced = "replaced" // another one was opened for the same sender
 )
 
 // OpenSession records a session that a person opened. A sender has one at a time, so the
@@ -35,7 +35,7 @@ func OpenSession(tx *Tx, s approval.Session) error {
 	}
 	for _, old := range live {
 		if address.Equal(old.Sender, s.Sender) && s.Opened.Before(old.Expires) {
-			if err := tx.Log(end(old, EndReplaced, s.By, s.Level, s.Opened)); err != nil {
+			if err := tx.Log(end(old, endReplaced, s.By, s.Level, s.Opened)); err != nil {
 				return err
 			}
 		}
@@ -51,7 +51,7 @@ func EndSession(tx *Tx, id, by string, level approval.Level, now time.Time) erro
 	}
 	for i := range list {
 		if list[i].ID == id {
-			return tx.Log(end(&list[i], EndRevoked, by, level, now.UTC()))
+			return tx.Log(end(&list[i], endRevoked, by, level, now.UTC()))
 		}
 	}
 	return fmt.Errorf("%w %s", ErrNoSession, id)

@@ -26,10 +26,10 @@ type Content struct {
 	Decision decision.Decision
 }
 
-// Read decodes a record's members. Identity and decision must be there, because without
+// read decodes a record's members. Identity and decision must be there, because without
 // them nothing was decided. It is an error if the decision is about another action than
 // the request.
-func Read(rec *record.Record) (c Content, err error) {
+func read(rec *record.Record) (c Content, err error) {
 	err = rec.Decode(identity.Member, func(v record.Value) (err error) {
 		c.Identity, err = identity.Decode(v)
 		return err
@@ -144,7 +144,7 @@ func (s *Stored) Parse(file []byte) error {
 		err = fmt.Errorf("it says it is %s", fixed.ID)
 	}
 	if err == nil {
-		s.Content, err = Read(rec)
+		s.Content, err = read(rec)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)

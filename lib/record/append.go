@@ -26,8 +26,8 @@ func (o *Object) name(name string) {
 	o.b = append(append(append(o.b, '"'), name...), '"', ':')
 }
 
-// Reset empties o and keeps its memory.
-func (o *Object) Reset() { o.b = o.b[:0] }
+// reset empties o and keeps its memory.
+func (o *Object) reset() { o.b = o.b[:0] }
 
 // Str adds a string.
 func (o *Object) Str(name, s string) {

@@ -279,7 +279,7 @@ func TestObject(t *testing.T) {
 	if got := string(o.Bytes()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	o.Reset()
+	o.reset()
 	if got := string(o.Bytes()); got != "{}" {
 		t.Errorf("after Reset: %s", got)
 	}

@@ -57,13 +57,13 @@ func writeSynced(d disk.Disk, name string, b []byte) error {
 	return disk.WriteSynced(d, tmpDir+"/"+filepath.Base(name), name, b)
 }
 
-// LockTimeout is how long a command waits until another one has ended its transition.
-const LockTimeout = 60 * time.Second
+// lockTimeout is how long a command waits until another one has ended its transition.
+const lockTimeout = 60 * time.Second
 
 // flock is the lock of a queue. A transition takes it, a reader does not.
 type flock struct{ *disk.Lock }
 
-func lockOf(d *disk.Dir) flock { return flock{d.Lock(lockFile, LockTimeout)} }
+func lockOf(d *disk.Dir) flock { return flock{d.Lock(lockFile, lockTimeout)} }
 
 func (l flock) take() (unlock func(), err error) {
 	unlock, err = l.Take()
@@ -88,5 +88,5 @@ func tooLong(err error) error {
 
 func errTooLong() error {
 	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",
-		"%w for %s", queue.ErrLocked, LockTimeout)
+		"%w for %s", queue.ErrLocked, lockTimeout)
 }

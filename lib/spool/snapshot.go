@@ -35,7 +35,7 @@ func (s *Spool) whole(behind bool) error {
 // is then removed unless a reader has pinned it.
 func (s *Spool) onlyRead() error {
 	if d, ok := s.disk.(*disk.Dir); ok {
-		if err := d.Pin(LockTimeout); err != nil {
+		if err := d.Pin(lockTimeout); err != nil {
 			return tooLong(err)
 		}
 		if _, err := d.Stat(snapshot.MarkerFile); err != nil {
@@ -50,7 +50,7 @@ func (s *Spool) onlyRead() error {
 // in one step, and only if it is an earlier snapshot. On an error dir is as it was.
 func (s *Spool) Snapshot(dir string) error {
 	q := snapshot.Queue{
-		Path: s.dir, Access: s.access, Disk: s.disk, Layout: &copied, Source: source{s}, Wait: LockTimeout,
+		Path: s.dir, Access: s.access, Disk: s.disk, Layout: &copied, Source: source{s}, Wait: lockTimeout,
 	}
 	err := q.CopyTo(dir)
 	if path := (*fs.PathError)(nil); errors.Is(err, disk.ErrLocked) && errors.As(err, &path) {

@@ -77,7 +77,7 @@ func (s *Spool) still(at mark) bool {
 // settle waits until no transition is under way, and loads how far the log was carried
 // out. It repairs what a command that died left behind.
 func (s *Spool) settle() error {
-	for wait, end := time.Millisecond, time.Now().Add(LockTimeout); ; wait = min(2*wait, 16*time.Millisecond) {
+	for wait, end := time.Millisecond, time.Now().Add(lockTimeout); ; wait = min(2*wait, 16*time.Millisecond) {
 		err := s.load()
 		behind := err != nil
 		if err == nil {
