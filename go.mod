@@ -4,14 +4,14 @@ go 1.26.5
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // the policy file
-	github.com/elastic/go-seccomp-bpf v1.6.0 // lib/sandbox: what Landlock can't reach
-	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/mailbox/guard.go before an update
+	github.com/elastic/go-seccomp-bpf v1.6.0 // lib/shared/sandbox: what Landlock can't reach
+	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/fetch/mailbox/guard.go before an update
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
 	github.com/emersion/go-msgauth v0.7.0 // DKIM and DMARC
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
-	github.com/landlock-lsm/go-landlock v0.11.0 // lib/sandbox: files and TCP ports
+	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
-	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/cmdline
+	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
 	golang.org/x/net v0.62.0 // the HTML tokenizer
 	golang.org/x/sys v0.49.0 // flock, syncfs, poll, termios, prctl
 	golang.org/x/text v0.43.0 // indirect; character sets of go-message

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/message/messagetest"
+	"pulse/lib/fetch/message/messagetest"
 )
 
 // TestBrokenMail: whatever pulse-fetch emits, every stage accepts.
 func TestBrokenMail(t *testing.T) {
 	var mails [][]byte
-	for _, pattern := range []string{"../lib/message/testdata/broken/*.eml", "../lib/identity/testdata/*.eml", "../scripts/demokit/mail/*.eml"} {
+	for _, pattern := range []string{"../lib/fetch/message/testdata/broken/*.eml", "../lib/classify/identity/testdata/*.eml", "../scripts/demokit/mail/*.eml"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(names), err)

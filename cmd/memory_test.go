@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pulse/lib/message"
+	"pulse/lib/fetch/message"
 )
 
 // TestMemory fetches the largest mails that are read, with all the text they have:

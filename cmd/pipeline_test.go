@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/mailbox/dovecottest"
+	"pulse/lib/fetch/mailbox/dovecottest"
 )
 
 // bin holds the commands.

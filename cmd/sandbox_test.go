@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pulse/lib/sandbox"
+	"pulse/lib/shared/sandbox"
 )
 
 // bench is a directory with a policy, a queue that has a task, and a mail.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/mailbox/dovecottest"
+	"pulse/lib/fetch/mailbox/dovecottest"
 )
 
 // look is a shell script that shows what one process of a run can see of the others,

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
-	"address", "approval", "audit", "authres", "decision", "envelope", "escape", "fault", "identity",
+	"hint", "address", "approval", "audit", "authres", "decision", "envelope", "escape", "fault", "identity",
 	"health", "policy", "proposal", "queue", "receivers", "record", "request", "screen", "suggest", "taglist", "task", "terms", "tools", "webhook",
 }
 
@@ -33,22 +34,22 @@ var allowedImpure = map[string]string{
 // owners are the packages that may import a third-party module; the commands may
 // import urfave/cli.
 var owners = map[string][]string{
-	"github.com/urfave/cli/v2":        {"lib/cmdline", "lib/desk"},
-	"github.com/BurntSushi/toml":      {"lib/policy"},
-	"github.com/mattn/go-isatty":      {"lib/tty"},
-	"github.com/emersion/go-imap/v2":  {"lib/mailbox"},
-	"github.com/emersion/go-sasl":     {"lib/mailbox"},
-	"github.com/emersion/go-message":  {"lib/message"},
-	"golang.org/x/net":                {"lib/message", "lib/sandbox"},
-	"golang.org/x/text":               {"lib/message"},
-	"github.com/emersion/go-msgauth":  {"lib/dkimcheck"},
-	"golang.org/x/sys":                {"lib/access", "lib/cmdline", "lib/desk", "lib/disk", "lib/runner", "lib/safefile", "lib/sandbox", "lib/snapshot", "lib/spool", "lib/tty", "lib/workspace"},
+	"github.com/urfave/cli/v2":        {"lib/shared/cmdline", "lib/approve/desk", "lib/queue/door"},
+	"github.com/BurntSushi/toml":      {"lib/shared/policy"},
+	"github.com/mattn/go-isatty":      {"lib/shared/cmdline", "lib/approve/tty"},
+	"github.com/emersion/go-imap/v2":  {"lib/fetch/mailbox"},
+	"github.com/emersion/go-sasl":     {"lib/fetch/mailbox"},
+	"github.com/emersion/go-message":  {"lib/fetch/message"},
+	"golang.org/x/net":                {"lib/fetch/message", "lib/shared/sandbox"},
+	"golang.org/x/text":               {"lib/fetch/message"},
+	"github.com/emersion/go-msgauth":  {"lib/classify/dkimcheck"},
+	"golang.org/x/sys":                {"lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},
 
-	"github.com/landlock-lsm/go-landlock": {"lib/sandbox"},
-	"github.com/elastic/go-seccomp-bpf":   {"lib/sandbox"},
+	"github.com/landlock-lsm/go-landlock": {"lib/shared/sandbox"},
+	"github.com/elastic/go-seccomp-bpf":   {"lib/shared/sandbox"},
 }
 
 // imports returns what each package of the module imports, tests excluded.
@@ -68,7 +69,7 @@ func imports(t *testing.T) map[string][]string {
 func TestPurePackagesArePure(t *testing.T) {
 	all := imports(t)
 	for _, name := range pure {
-		list, ok := all["lib/"+name]
+		list, ok := all[room(name)]
 		if !ok {
 			t.Errorf("lib/%s is gone", name)
 		}
@@ -76,7 +77,7 @@ func TestPurePackagesArePure(t *testing.T) {
 			if slices.Contains(impure, imp) && allowedImpure[name+" "+imp] == "" {
 				t.Errorf("lib/%s is pure and imports %s", name, imp)
 			}
-			if own, ok := strings.CutPrefix(imp, "pulse/lib/"); ok && !slices.Contains(pure, own) {
+			if own, ok := strings.CutPrefix(imp, "pulse/lib/"); ok && !slices.Contains(pure, path.Base(own)) {
 				t.Errorf("lib/%s is pure and imports lib/%s, which is not", name, own)
 			}
 		}
@@ -112,7 +113,7 @@ func owned(pkg, imp string) bool {
 // but the standard library.
 func TestRecordStandsAlone(t *testing.T) {
 	for _, name := range []string{"record", "escape", "terms", "address", "authres"} {
-		for _, imp := range imports(t)["lib/"+name] {
+		for _, imp := range imports(t)[room(name)] {
 			if strings.Contains(imp, ".") || strings.HasPrefix(imp, "pulse/") {
 				t.Errorf("lib/%s imports %s", name, imp)
 			}
@@ -123,8 +124,8 @@ func TestRecordStandsAlone(t *testing.T) {
 // TestAccessKnowsNoTasks: who may use a queue does not depend on what is in it.
 func TestAccessKnowsNoTasks(t *testing.T) {
 	for _, name := range []string{"spool", "queue", "task", "audit"} {
-		if slices.Contains(imports(t)["lib/access"], "pulse/lib/"+name) {
-			t.Errorf("lib/access imports lib/%s", name)
+		if slices.Contains(imports(t)["lib/queue/access"], "pulse/"+room(name)) {
+			t.Errorf("lib/queue/access imports lib/%s", name)
 		}
 	}
 }
@@ -133,8 +134,8 @@ func TestAccessKnowsNoTasks(t *testing.T) {
 // it, nor on how it is kept. The store imports it.
 func TestSnapshotKnowsNoStore(t *testing.T) {
 	for _, name := range []string{"spool", "queue", "task"} {
-		if slices.Contains(imports(t)["lib/snapshot"], "pulse/lib/"+name) {
-			t.Errorf("lib/snapshot imports lib/%s", name)
+		if slices.Contains(imports(t)["lib/queue/snapshot"], "pulse/"+room(name)) {
+			t.Errorf("lib/queue/snapshot imports lib/%s", name)
 		}
 	}
 }
@@ -149,7 +150,7 @@ func TestStagesLinkNoApproval(t *testing.T) {
 		}
 		deps := strings.Fields(string(out))
 		for _, name := range []string{"desk", "sshsig", "ledger", "runner"} {
-			if slices.Contains(deps, "pulse/lib/"+name) {
+			if slices.Contains(deps, "pulse/"+room(name)) {
 				t.Errorf("%s links lib/%s", stage, name)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/identity"
+	"pulse/lib/classify/identity"
 )
 
 // sentences returns identity.why of each reason, in the order of Reasons, with

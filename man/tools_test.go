@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/policy"
-	"pulse/lib/tools"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/policy"
 )
 
 // The policies about tools are valid, and say what the page says of them.

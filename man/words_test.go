@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/envelope"
-	"pulse/lib/policy"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 func words[T ~string](list []T) (words []string) {

@@ -5,12 +5,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
 )
 
 func yes(c *cli.Context) error {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
 )
 
 // nobody is the uid of the worker for consume, which has none.
@@ -26,7 +27,7 @@ func consume(c *cli.Context) error {
 	if proving.Signed, err = desk.SignedHere(c.Context, p); err != nil {
 		return err
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func consume(c *cli.Context) error {
 		return fault.Refusedf("a person can say yes: pulse-approve grant TARGET", "%w", err)
 	}
 	if errors.Is(err, queue.ErrLost) {
-		return fault.Refusedf(cmdline.Restored(c), "%w", err)
+		return fault.Refusedf(door.Restored(c), "%w", err)
 	}
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
-	"pulse/lib/escape/escapetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
+	"pulse/lib/shared/escape/escapetest"
 )
 
 func TestEveryWord(t *testing.T) {

@@ -10,14 +10,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/escape"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
+	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/task"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
 )
 
 func grant(c *cli.Context) error {
@@ -76,7 +77,7 @@ func orAny(s string) string {
 }
 
 func grants(c *cli.Context) error {
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}

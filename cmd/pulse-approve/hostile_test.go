@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pulse/lib/escape/escapetest"
+	"pulse/lib/shared/escape/escapetest"
 )
 
 // frame are our words that may begin a line.

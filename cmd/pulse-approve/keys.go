@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 
-	"pulse/lib/desk"
+	"pulse/lib/approve/desk"
+	"pulse/lib/approve/screen"
+	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/task"
-	"pulse/lib/tty"
+	"pulse/lib/shared/task"
 )
 
 // showing is one task of a walk, as it was when it was shown.

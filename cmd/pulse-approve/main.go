@@ -7,9 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
+	"pulse/lib/approve/desk"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 func TestMain(m *testing.M) {

@@ -94,7 +94,7 @@ func TestReplayedGrant(t *testing.T) {
 var expires = regexp.MustCompile(`"expires":"[^"]*"`)
 
 // TestExpired: what is over by a second is over: a yes at the start of its task, and
-// a grant when it is to be spent. The boundary itself is lib/approval's.
+// a grant when it is to be spent. The boundary itself is lib/shared/approval's.
 func TestExpired(t *testing.T) {
 	over := fmt.Sprintf(`"expires":%q`, time.Now().Add(-time.Second).UTC().Format(time.RFC3339))
 	d, id := approved(t)

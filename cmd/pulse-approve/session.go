@@ -10,16 +10,17 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/address"
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/escape"
-	"pulse/lib/fault"
-	"pulse/lib/policy"
+	"pulse/lib/approve/desk"
+	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/terms"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
 )
 
 // session opens a session. The session begins when the code was typed, not when it was
@@ -103,7 +104,7 @@ func permitted(p *policy.Policy) string {
 	return strings.Join(list, ", ")
 }
 
-func sessions(s cmdline.Store) (list []approval.Session, err error) {
+func sessions(s door.Store) (list []approval.Session, err error) {
 	err = s.View(func(v queue.View) error {
 		list, err = queue.SessionsOf(v)
 		return err

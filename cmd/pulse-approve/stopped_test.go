@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // job runs pulse-approve as the job of a shell, which takes it back once it was

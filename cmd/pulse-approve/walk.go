@@ -7,13 +7,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/desk"
-	"pulse/lib/escape"
+	"pulse/lib/approve/desk"
+	"pulse/lib/approve/screen"
+	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/task"
-	"pulse/lib/tty"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/task"
 )
 
 // walk asks a person about everything that waits, the oldest first, one task at a

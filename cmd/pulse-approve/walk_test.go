@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
-	"pulse/lib/escape/escapetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
+	"pulse/lib/shared/escape/escapetest"
 )
 
 // seat is a person who walks.

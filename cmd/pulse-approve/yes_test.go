@@ -10,7 +10,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 func TestYes(t *testing.T) {

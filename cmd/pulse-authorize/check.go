@@ -5,12 +5,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/access"
-	"pulse/lib/cmdline"
-	"pulse/lib/escape"
-	"pulse/lib/policy"
-	"pulse/lib/sandbox"
-	"pulse/lib/terms"
+	"pulse/lib/queue/access"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/sandbox"
+	"pulse/lib/shared/terms"
 )
 
 // check prints what is risky about a valid policy, one line each.

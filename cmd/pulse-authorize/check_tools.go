@@ -9,10 +9,10 @@ import (
 	"strings"
 	"syscall"
 
-	"pulse/lib/policy"
-	"pulse/lib/terms"
-	"pulse/lib/tools"
-	"pulse/lib/workspace"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/authorize/workspace"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
 )
 
 // toolRisks reports what effects may do, and what is risky about the files that the policy

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 func TestEveryWord(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/address"
-	"pulse/lib/fault"
-	"pulse/lib/receivers"
+	"pulse/lib/classify/receivers"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/fault"
 )
 
 // initPolicy prints a policy to start from: everything shut but the owner's row.

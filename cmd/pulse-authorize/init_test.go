@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/policy"
-	"pulse/lib/receivers"
+	"pulse/lib/classify/receivers"
+	"pulse/lib/shared/policy"
 )
 
 // Whatever is known of a receiver, the policy that init prints is valid and does

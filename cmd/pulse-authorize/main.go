@@ -8,17 +8,17 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/decision"
-	"pulse/lib/envelope"
-	"pulse/lib/fault"
-	"pulse/lib/identity"
-	"pulse/lib/policy"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/sandbox"
-	"pulse/lib/tty"
-	"pulse/lib/workspace"
+	"pulse/lib/approve/tty"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/workspace"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/sandbox"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
@@ -73,7 +73,7 @@ func authorize(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := cmdline.Confine(c, sandbox.Pipe(cmdline.Named(p)...)); err != nil {
+	if _, err := cmdline.Confine(c, sandbox.Pipe(workspace.Named(p)...)); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)

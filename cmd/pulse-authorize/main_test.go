@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // The sessions find scripts/hooks in PATH.

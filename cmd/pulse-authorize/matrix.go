@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/terms"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/terms"
 )
 
 // matrix prints the outcome for each trust level and action.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/policy"
-	"pulse/lib/record"
-	"pulse/lib/terms"
-	"pulse/lib/tools"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
 )
 
 // listTools prints which of the tools an agent may see, in the order in which the arguments

@@ -9,15 +9,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/envelope"
-	"pulse/lib/fault"
-	"pulse/lib/identity"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/sandbox"
-	"pulse/lib/spool"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/sandbox"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }
@@ -68,7 +69,7 @@ func live(c *cli.Context) ([]approval.Session, error) {
 	if c.String("queue") == "" {
 		return nil, nil
 	}
-	if err := cmdline.There(c.String("queue")); err != nil {
+	if err := door.There(c.String("queue")); err != nil {
 		return nil, fmt.Errorf("--queue: %w", err)
 	}
 	s, err := spool.Open(c.String("queue"))

@@ -6,13 +6,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/address"
-	"pulse/lib/cmdline"
-	"pulse/lib/envelope"
-	"pulse/lib/fault"
-	"pulse/lib/record"
-	"pulse/lib/sandbox"
-	"pulse/lib/suggest"
+	"pulse/lib/classify/suggest"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/sandbox"
 )
 
 // suggestPolicy reads all records and prints what the policy should say about the servers

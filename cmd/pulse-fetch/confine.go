@@ -9,11 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/mailbox"
-	"pulse/lib/redial"
-	"pulse/lib/sandbox"
-	"pulse/lib/source"
+	"pulse/lib/fetch/mailbox"
+	"pulse/lib/fetch/redial"
+	"pulse/lib/fetch/source"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/sandbox"
 )
 
 // redialer returns a function that connects to the server again once this process can't.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"pulse/lib/dkimcheck"
-	"pulse/lib/envelope"
-	"pulse/lib/fault"
-	"pulse/lib/message"
+	"pulse/lib/classify/dkimcheck"
+	"pulse/lib/fetch/message"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
 )
 
 // patience is how long after its arrival a message waits for DNS. Then it goes on

@@ -16,12 +16,12 @@ import (
 
 	"github.com/emersion/go-msgauth/dkim"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/dkimcheck"
-	"pulse/lib/envelope"
-	"pulse/lib/identity"
-	"pulse/lib/policy"
-	"pulse/lib/record"
+	"pulse/lib/classify/dkimcheck"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
 )
 
 // zone is a fake DNS; a name with a nil record gives no answer.

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // measure runs a command and writes the most memory it held, in KiB, to descriptor 3.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/envelope"
-	"pulse/lib/fault"
-	"pulse/lib/message"
-	"pulse/lib/redial"
+	"pulse/lib/fetch/message"
+	"pulse/lib/fetch/redial"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
 )
 
 func main() { os.Exit(redial.Main(func() int { return cmdline.Main(app()) })) }

@@ -14,11 +14,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/cmdline/cmdlinetest"
-	"pulse/lib/envelope"
-	"pulse/lib/mailbox/imaptest"
-	"pulse/lib/record"
+	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/cmdline/cmdlinetest"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/record"
 )
 
 func TestMain(m *testing.M) {
@@ -69,7 +69,7 @@ func unseen(ts *testscript.TestScript, neg bool, args []string) {
 // Whatever is fetched of broken mail, in every scope, is one record a message that
 // the next stage accepts.
 func TestBrokenMailGivesRecords(t *testing.T) {
-	names, err := filepath.Glob("../../lib/message/testdata/broken/*.eml")
+	names, err := filepath.Glob("../../lib/fetch/message/testdata/broken/*.eml")
 	if err != nil || len(names) < 30 {
 		t.Fatalf("%d broken mails, %v", len(names), err)
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/mailbox"
-	"pulse/lib/safefile"
-	"pulse/lib/source"
-	"pulse/lib/spool"
+	"pulse/lib/fetch/mailbox"
+	"pulse/lib/fetch/source"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/safefile"
 )
 
 // imapFlags make sense for a mailbox on a server only. --queue is not among them:
@@ -95,7 +96,7 @@ func queueThere(c *cli.Context, kind string) error {
 	if dir == "" || kind != "imaps" && kind != "imap" && dir == os.Getenv("PULSE_QUEUE") {
 		return nil
 	}
-	if err := cmdline.There(dir); err != nil {
+	if err := door.There(dir); err != nil {
 		return fmt.Errorf("--queue: %w", err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // TestPasswordCommandEnds: whatever ends the program ends its password command.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // TestUnavailable: a mailbox with messages on which the server dies, or that it

@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/envelope"
-	"pulse/lib/mailbox"
-	"pulse/lib/message"
-	"pulse/lib/record"
-	"pulse/lib/source"
+	"pulse/lib/fetch/mailbox"
+	"pulse/lib/fetch/message"
+	"pulse/lib/fetch/source"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/record"
 )
 
 type writer struct {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/sandbox"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/sandbox"
 )
 
 // linger is how long add waits for more input before it commits what it has, in

@@ -6,12 +6,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
-	"pulse/lib/task"
+	"pulse/lib/queue/runner"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
 )
 
 // patience is how long cancel waits for a worker: until its runner must have

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
-	"pulse/lib/escape/escapetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
+	"pulse/lib/shared/escape/escapetest"
 )
 
 // exhibit is a queue in which everything that holds text holds an attack.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // TestNotDurable: init and health say that a reboot takes the queue; init makes it all the

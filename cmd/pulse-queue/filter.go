@@ -8,12 +8,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/address"
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
 	"pulse/lib/queue"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // filter says which tasks list prints. An empty field admits all.
@@ -95,7 +96,7 @@ func listed(c *cli.Context) ([]task.State, error) {
 // each calls row for every task that the filter admits, oldest first in each state. The
 // tasks are listed as they were at one moment, and read some at a time, so that no other
 // command waits for what row does.
-func (f *filter) each(s cmdline.Store, row func(*queue.Stored) error) error {
+func (f *filter) each(s door.Store, row func(*queue.Stored) error) error {
 	lists, err := s.List(f.states, f.may)
 	for _, l := range lists {
 		for left := l.IDs; len(left) > 0 && err == nil; {
@@ -118,7 +119,7 @@ const (
 )
 
 // some reads some of the tasks, and returns the ids it did not come to.
-func (f *filter) some(s cmdline.Store, st task.State, ids []queue.ID) (some []queue.Stored, left []queue.ID, err error) {
+func (f *filter) some(s door.Store, st task.State, ids []queue.ID) (some []queue.Stored, left []queue.ID, err error) {
 	err = s.View(func(v queue.View) error {
 		some, left = nil, ids
 		for size := 0; len(left) > 0 && len(some) < someTasks && size < someBytes; left = left[1:] {

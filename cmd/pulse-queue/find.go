@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/audit"
 	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
 )
 
 // about returns the lines of the log about a task, oldest first.

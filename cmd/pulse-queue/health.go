@@ -12,14 +12,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/access"
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/health"
-	"pulse/lib/journal"
-	"pulse/lib/policy"
 	"pulse/lib/queue"
-	"pulse/lib/sandbox"
+	"pulse/lib/queue/access"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/health"
+	"pulse/lib/queue/journal"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/sandbox"
 )
 
 // checkHealth prints what needs somebody, and is silent when nothing does.
@@ -36,7 +37,7 @@ func checkHealth(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func patiences(c *cli.Context, f *health.Facts) error {
 }
 
 // gather finds out what the queue's content does not say: its age, its disk, its owner.
-func gather(f *health.Facts, s cmdline.Store, dir string, reserve int64) (err error) {
+func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error) {
 	f.Now = time.Now()
 	if f.Made, err = s.Made(); err != nil {
 		return err
@@ -126,7 +127,7 @@ func gather(f *health.Facts, s cmdline.Store, dir string, reserve int64) (err er
 }
 
 // examine checks the chain first: with a broken log nothing else may be readable.
-func examine(s cmdline.Store, f *health.Facts) (list []health.Finding, err error) {
+func examine(s door.Store, f *health.Facts) (list []health.Finding, err error) {
 	report, err := s.VerifyChain()
 	if errors.Is(err, journal.ErrBroken) {
 		report.Findings, err = append(report.Findings, err.Error()), nil

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"pulse/lib/access"
-	"pulse/lib/approval"
-	"pulse/lib/desk"
-	"pulse/lib/health"
-	"pulse/lib/policy"
+	"pulse/lib/approve/desk"
+	"pulse/lib/queue/access"
+	"pulse/lib/queue/health"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/policy"
 )
 
 // separation finds out which accounts could say yes in a person's name.

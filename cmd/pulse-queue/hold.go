@@ -5,14 +5,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/escape"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
+	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/spool"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
 )
 
 // hold stops every run. Twice is the same as once.

@@ -8,10 +8,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/access"
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/spool"
+	"pulse/lib/queue/access"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
 )
 
 func initQueue(c *cli.Context) error {
@@ -37,7 +38,7 @@ func initQueue(c *cli.Context) error {
 	if fresh {
 		forget(c, dir)
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func initQueue(c *cli.Context) error {
 // forget drops what was noted of a queue that was here before. If it can't, the new queue
 // starts nothing until release --restored.
 func forget(c *cli.Context, dir string) {
-	if had, err := cmdline.Forget(dir); had && err == nil {
+	if had, err := door.Forget(dir); had && err == nil {
 		cmdline.Warn(c,
 			"another queue was here before: mail of the last 48 hours that it had done is fetched again, and done again")
 	}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/escape"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/task"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 )
 
 func list(c *cli.Context) error {
@@ -21,7 +22,7 @@ func list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}

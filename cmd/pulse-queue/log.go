@@ -8,14 +8,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/escape"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // selection says which lines log prints. An empty field admits all.
@@ -31,7 +32,7 @@ func showLog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
+	"pulse/lib/approve/desk"
+	"pulse/lib/shared/cmdline"
 )
 
 func main() { os.Exit(cmdline.Main(app())) }

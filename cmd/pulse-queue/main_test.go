@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 func TestMain(m *testing.M) {

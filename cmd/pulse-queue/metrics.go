@@ -10,10 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/sandbox"
-	"pulse/lib/task"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/sandbox"
+	"pulse/lib/shared/task"
 )
 
 // metrics returns the figures in the text exposition format of Prometheus. All are

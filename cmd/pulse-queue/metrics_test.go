@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 var (

@@ -7,12 +7,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/record"
-	"pulse/lib/runner"
-	"pulse/lib/task"
+	"pulse/lib/queue/runner"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 )
 
 // The bounds of a notice: how long the program may take until it is killed, and how

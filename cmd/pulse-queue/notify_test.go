@@ -11,9 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/runner"
-	"pulse/lib/task"
+	"pulse/lib/queue/runner"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // TestNoticeThatHangs: it is ended when its time is over, also if the command itself

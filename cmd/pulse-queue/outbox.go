@@ -5,9 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/shared/cmdline"
 )
 
 // outbox prints what workers proposed and nobody has taken yet.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // post is a queue with an ask, a workspace, and a sender that submits to a sink.

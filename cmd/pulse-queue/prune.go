@@ -5,11 +5,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
 )
 
 // leastAge guards against 30m where 30d was meant.
@@ -57,7 +58,7 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 
 // pruneState prunes the tasks of a state, some in each Update, so that other commands get
 // the lock in between.
-func pruneState(c *cli.Context, s cmdline.Store, st task.State, limit time.Duration, now time.Time) (total int, err error) {
+func pruneState(c *cli.Context, s door.Store, st task.State, limit time.Duration, now time.Time) (total int, err error) {
 	lists, err := s.List([]task.State{st}, nil)
 	if err != nil {
 		return 0, err

@@ -5,11 +5,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approval"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
+	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
 )
 
 // requeue puts tasks that have ended back, once a person said yes to each.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // world is a queue with one task that has ended.

@@ -7,23 +7,24 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
-	"pulse/lib/policy"
+	"pulse/lib/approve/desk"
+	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
-	"pulse/lib/spool"
-	"pulse/lib/task"
-	"pulse/lib/terms"
-	"pulse/lib/workspace"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/runner"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // shift is one invocation of run.
 type shift struct {
 	c      *cli.Context
-	store  cmdline.Store
+	store  door.Store
 	policy *policy.Policy
 	run    queue.Run
 	locks  runner.Dir
@@ -220,7 +221,7 @@ func (sh *shift) stopped() error {
 	case err != nil:
 		return err
 	case lost != "":
-		return fault.Temporaryf(cmdline.Restored(sh.c), "nothing starts: %w: %s", queue.ErrLost, lost)
+		return fault.Temporaryf(door.Restored(sh.c), "nothing starts: %w: %s", queue.ErrLost, lost)
 	case held != "":
 		return cmdline.Standing(sh.c, fault.Temporaryf("pulse-queue release", "the queue is %s", held))
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 const toBob = `{"action":"external_send","target":["bob@partner.example","eve@partner.example"],"tool":"mail.send","args":{"subject":"hello","text":"hi"}}`

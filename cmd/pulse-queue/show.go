@@ -9,14 +9,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/cmdline"
-	"pulse/lib/desk"
-	"pulse/lib/policy"
+	"pulse/lib/approve/desk"
+	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
-	"pulse/lib/screen"
-	"pulse/lib/task"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/runner"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/hint"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 )
 
 func show(c *cli.Context) error {
@@ -27,14 +29,14 @@ func show(c *cli.Context) error {
 			return err
 		}
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	locks := locks(c)
 	dead := locks.Seen() // before what follows takes the right to look
-	if _, err := cmdline.ConfineToQueue(c, cmdline.Named(p)...); err != nil {
+	if _, err := cmdline.ConfineToQueue(c, workspace.Named(p)...); err != nil {
 		return err
 	}
 	t := teller{where: cmdline.Where(c), policy: p, now: time.Now(), locks: locks, dead: dead}
@@ -52,7 +54,7 @@ type teller struct {
 	out    strings.Builder // bounded by one task
 	policy *policy.Policy  // nil: none was named
 	now    time.Time
-	where  screen.Where // for the commands that are suggested
+	where  hint.Where // for the commands that are suggested
 	locks  runner.Dir
 	dead   func(id string) bool // whether neither a runner nor a worker of a task lives
 	lines  []audit.Line         // about the task, and about what it proposed

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 
-	"pulse/lib/audit"
+	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // child reports whether a line is about an effect that this task proposed.

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/escape"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/task"
 )
 
 // repeated tells what happened, and once if it happened several times in a row: mail that

@@ -6,12 +6,12 @@ import (
 	"os"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/policy"
+	"pulse/lib/approve/screen"
+	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
-	"pulse/lib/screen"
-	"pulse/lib/task"
-	"pulse/lib/workspace"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 )
 
 // gone tells of a task that has no file: it was refused, or pruned, or the file is missing.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // again is a store to which something is committed while it is read: fn runs twice. It

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // TestSnapshotForAnotherAccount: who may read a snapshot through its group sees all

@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/escape"
-	"pulse/lib/fault"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/task"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 )
 
 // figures are what stats counts.
@@ -32,7 +32,7 @@ func stats(c *cli.Context) error {
 	if c.Bool("json") && c.IsSet("prometheus") {
 		return fault.Usagef("", "--json and --prometheus exclude each other")
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/cmdline"
+	"pulse/lib/shared/cmdline"
 )
 
 const (

@@ -8,15 +8,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/decision"
-	"pulse/lib/desk"
-	"pulse/lib/fault"
-	"pulse/lib/identity"
+	"pulse/lib/approve/desk"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/terms"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
 )
 
 // submit makes an ask of the person at the keyboard.

@@ -7,9 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/audit"
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
 )
 
 // verify prints the head of the audit log, or what is wrong.
@@ -18,7 +19,7 @@ func verify(c *cli.Context) error {
 	if b, err := hex.DecodeString(head); err != nil || c.IsSet("head") && len(b) != sha256.Size {
 		return fault.Usagef("pulse-queue verify prints one", "--head: a head is 64 hexadecimal digits")
 	}
-	s, err := cmdline.Queue(c)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}

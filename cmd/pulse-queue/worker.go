@@ -9,13 +9,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/cmdline"
-	"pulse/lib/fault"
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
+	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
-	"pulse/lib/runner"
-	"pulse/lib/workspace"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/runner"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
 )
 
 func (sh *shift) proposals(out []byte) *queue.Proposals {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"pulse/lib/terms"
+	"pulse/lib/shared/terms"
 )
 
 // shortAction is how many letters of an action an index of fixed width keeps.

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/address"
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/envelope"
-	"pulse/lib/fault"
-	"pulse/lib/identity"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Quota is the reason of a rejection because a sender has too many open tasks already.

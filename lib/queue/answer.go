@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/task"
 )
 
 // Yes returns a person's yes to the task that was shown, not signed yet.

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/record"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // batch makes a batch of records; what Put says of them must be nil.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // ErrState means that the state of a task does not allow what was asked for.

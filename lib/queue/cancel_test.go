@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // cancel cancels a task, and returns it as it was.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // Shelf is where a store keeps things of one kind, each under a key. In flat files it is a

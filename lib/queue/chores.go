@@ -4,10 +4,10 @@ import (
 	"errors"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/proposal"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // ReasonClosed is the reason of a task that an agent closed.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 )
 
 // errBroken is what a store says that failed on the way.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/policy"
-	"pulse/lib/task"
-	"pulse/lib/terms"
-	"pulse/lib/tools"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // The reasons of transitions that don't come from a decision.

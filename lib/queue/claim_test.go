@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/policy"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 )
 
 // TestExpire: what has waited for a person so long is rejected, what can't be read is

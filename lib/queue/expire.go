@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // Expire rejects tasks that have waited for a person for limit or longer. more means that

@@ -1,6 +1,6 @@
 package queue
 
-import "pulse/lib/approval"
+import "pulse/lib/shared/approval"
 
 // MaxMoves is how many tasks one Update moves at most.
 const MaxMoves = maxMoves

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // Find loads the task of a whole id. It returns ErrUnknown if the task has no file,

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/policy"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 )
 
 // exitLater is the exit status (EX_TEMPFAIL) with which a worker asks to be run again

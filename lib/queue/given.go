@@ -1,12 +1,12 @@
 package queue
 
 import (
-	"pulse/lib/decision"
-	"pulse/lib/envelope"
-	"pulse/lib/identity"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
 )
 
 // Given is the part of a task that a worker is given, and that a person is shown before a

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/task"
-	"pulse/lib/terms"
-	"pulse/lib/tools"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // ErrNoGrant means that there is no grant for a target.

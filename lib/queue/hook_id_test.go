@@ -3,8 +3,8 @@ package queue
 import (
 	"testing"
 
-	"pulse/lib/envelope"
-	"pulse/lib/identity"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/envelope"
 )
 
 // TestRequestIDs: the webhook id names the task of a request, under its source, and

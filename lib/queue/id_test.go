@@ -3,8 +3,8 @@ package queue
 import (
 	"testing"
 
-	"pulse/lib/envelope"
-	"pulse/lib/identity"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/envelope"
 )
 
 // TestMailIDs: the signed fields name a mail only where they prove its sender, and

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/address"
-	"pulse/lib/audit"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // tooSoon reports whether a message went to one of an effect's targets less than

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // usage says how many tasks were started lately, as the limits count them.

@@ -3,7 +3,7 @@ package queue
 import (
 	"encoding/hex"
 
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // ID is the id of a task in 16 bytes, for very long lists.

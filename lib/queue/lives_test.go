@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
+	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // recorder is a store that remembers what was staged in it.

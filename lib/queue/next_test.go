@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/envelope"
-	"pulse/lib/policy"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // TestNextInTurns: what may not start any more is set aside, so many in one Update, and

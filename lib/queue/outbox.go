@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"pulse/lib/audit"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // An outbox is a file of what one task's worker proposed and add has not taken yet, one

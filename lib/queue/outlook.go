@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"pulse/lib/decision"
-	"pulse/lib/task"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/shared/task"
 )
 
 // Outlook says what a run would do with a scheduled task if it came to that task now.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // Signed checks signatures and keeps what was spent of them, out of reach of anyone who

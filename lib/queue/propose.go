@@ -3,14 +3,14 @@ package queue
 import (
 	"errors"
 
-	"pulse/lib/audit"
-	"pulse/lib/identity"
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/classify/identity"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // The bounds of all proposals that come from one root task.

@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/identity"
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
+	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // desk is a queue with a clock and a policy.

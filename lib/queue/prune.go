@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // Prune removes tasks of a state whose last transition lies limit or more before now. It

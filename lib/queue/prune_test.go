@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/task"
 )
 
 // prune prunes what is listed in a state.

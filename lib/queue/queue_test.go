@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/policy"
-	"pulse/lib/record"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 const (

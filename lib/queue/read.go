@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/record"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 )
 
 // Load reads a task. If its file can't be what it should be, Load returns ErrCorrupt and

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
 	"pulse/lib/queue"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // got is a value that was read, in words, and the error.

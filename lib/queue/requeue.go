@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/task"
 )
 
 // Requeueable returns nil if a task can be put back to scheduled, or ErrState.

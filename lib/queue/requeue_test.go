@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
 	"pulse/lib/queue"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 func TestRequeue(t *testing.T) {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/address"
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // ErrNoSession means that the queue does not have a session.

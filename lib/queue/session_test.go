@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/task"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // left lists the sessions that are there, with what is left of them.

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/identity"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // now is the time of these tests.

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/address"
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/identity"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // weighed is the answer to "may it start?".

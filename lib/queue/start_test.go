@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/envelope"
-	"pulse/lib/policy"
+	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // answer lays a yes to a task, as its holder wrote it.

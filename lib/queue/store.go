@@ -17,10 +17,10 @@ import (
 	"errors"
 	"time"
 
-	"pulse/lib/address"
-	"pulse/lib/audit"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // The errors of a store.

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"fmt"
 
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/envelope"
-	"pulse/lib/identity"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Members lists the members of a record that the queue reads.

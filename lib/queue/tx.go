@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // Commit is what an Update changes: lines of the log, what was staged with them, and how

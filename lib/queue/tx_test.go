@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/audit"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // file is a task file with the nth id, and added is the line that takes it.

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // fill makes a queue look as if it had been used: some tasks are completed, some

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pulse/lib/cmdline/cmdlinetest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // patience is how long one command may take.

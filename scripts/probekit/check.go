@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/address"
-	"pulse/lib/authres"
-	"pulse/lib/envelope"
-	"pulse/lib/escape"
-	"pulse/lib/identity"
-	"pulse/lib/policy"
-	"pulse/lib/record"
+	"pulse/lib/classify/authres"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
 )
 
 // question holds the arguments of check.

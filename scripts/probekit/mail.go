@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/address"
+	"pulse/lib/shared/address"
 )
 
 // probe is one mail full of forgeries.

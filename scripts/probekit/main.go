@@ -18,7 +18,7 @@ import (
 	"os"
 	"time"
 
-	"pulse/lib/escape"
+	"pulse/lib/shared/escape"
 )
 
 // The exit statuses are those of pulse(7).

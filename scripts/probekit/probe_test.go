@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/envelope"
-	"pulse/lib/message"
+	"pulse/lib/fetch/message"
+	"pulse/lib/shared/envelope"
 )
 
 const pin = "mx.example.com"

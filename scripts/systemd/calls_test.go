@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/mailbox/imaptest"
+	"pulse/lib/fetch/mailbox/imaptest"
 )
 
 // setting returns the values of a setting of a unit and of the drop-in of all, in

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/audit"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // Medium is what a store keeps a queue on, and how that fails.

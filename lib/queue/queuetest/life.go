@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/approval"
-	"pulse/lib/audit"
-	"pulse/lib/policy"
-	"pulse/lib/proposal"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/task"
-	"pulse/lib/terms"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Operation is what one command changes.

@@ -20,9 +20,9 @@ import (
 	"sync"
 	"time"
 
-	"pulse/lib/audit"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // Memory is a store in memory.

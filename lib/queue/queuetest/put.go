@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"time"
 
-	"pulse/lib/audit"
-	"pulse/lib/decision"
-	"pulse/lib/envelope"
-	"pulse/lib/identity"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
-	"pulse/lib/record"
-	"pulse/lib/request"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
 )
 
 // Put adds a task in the state that it names, whatever would have led there, and returns

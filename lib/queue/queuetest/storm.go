@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"pulse/lib/audit"
 	"pulse/lib/queue"
-	"pulse/lib/task"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // Storm lets writers work on one queue at the same time, each with a store of its own.

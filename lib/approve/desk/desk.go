@@ -1,0 +1,290 @@
+// Package desk is where a person answers. It shows a task on the terminal, asks for the
+// code, and records the answer with what proves it: at level user the account that
+// wrote the file, at level signature a key (pulse-approve(1), LEVELS). It also says
+// whether these levels prove anything on this machine, and refuses to act inside a run.
+//
+// Invariant: an answer is recorded only for what was shown at this desk, and only if
+// the task is still that. Caveat: at level terminal the proof is a terminal, which
+// another program of the same account can have, too.
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approve/screen"
+	"pulse/lib/approve/tty"
+	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/workspace"
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+)
+
+// Desk is where a person answers: a queue, a terminal, and the policy that applies.
+type Desk struct {
+	Queue    door.Store
+	Terminal *tty.Terminal
+	Policy   *policy.Policy
+	Level    approval.Level // what is proven of the person, without a key
+	named    bool           // whether the policy comes from a file
+	pen      *pen           // nil: a yes need not be signed
+	c        *cli.Context
+}
+
+// Sit opens the queue and the terminal, and makes sure that the level that can be proven
+// of the person is enough for the policy. It refuses inside a run and without a terminal.
+func Sit(c *cli.Context, a Answer) (*Desk, error) {
+	p, err := cmdline.PolicyOrDefault(c)
+	if err != nil {
+		return nil, err
+	}
+	pen, err := penFor(c, p, a)
+	if err != nil {
+		return nil, err
+	}
+	s, err := door.Queue(c)
+	if err != nil {
+		return nil, err
+	}
+	level := levelOf(s.Dir())
+	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s.Dir(), a)); err != nil {
+		s.Close()
+		return nil, err
+	}
+	t, err := tty.Open()
+	if err != nil {
+		s.Close()
+		return nil, fault.Refusedf("run it at a terminal: there is no other way to say yes", "%w", err)
+	}
+	if err := confineDesk(c, p, pen); err != nil {
+		s.Close()
+		t.Close()
+		return nil, err
+	}
+	return &Desk{s, t, p, level, c.String("policy") != "", pen, c}, nil
+}
+
+// confineDesk gives up all but the queue, the terminal, which is open, and what decisions
+// look at. Where a yes is signed it can't: ssh-keygen needs more.
+func confineDesk(c *cli.Context, p *policy.Policy, pen *pen) error {
+	if pen != nil {
+		return cmdline.Unconfined(c, "a yes that is signed starts ssh-keygen")
+	}
+	_, err := cmdline.ConfineToQueue(c, workspace.Named(p)...)
+	return err
+}
+
+// Close closes queue and terminal.
+func (d *Desk) Close() {
+	d.Queue.Close()
+	d.Terminal.Close()
+}
+
+// Context returns the command's context, which a signal ends.
+func (d *Desk) Context() context.Context { return d.c.Context }
+
+// Confirm shows lines to their end, page by page, and returns nil if a person then
+// typed the fresh code. verb completes "type the code to …". If the process was stopped
+// before the code was typed, all is shown again, with another code.
+func (d *Desk) Confirm(lines []string, verb string) error {
+	pages := screen.NewPages(lines)
+	for {
+		err := d.Terminal.Show(d.Context(), pages, true)
+		if err == nil {
+			err = d.Terminal.Code(d.Context(), verb)
+		}
+		if !errors.Is(err, tty.ErrResumed) {
+			return Unanswered(err)
+		}
+	}
+}
+
+// Unanswered turns the error of a terminal that gave no answer into a refusal.
+func Unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Refusedf("", "%w", err)
+}
+
+// Question is what a person is asked about a task.
+type Question struct {
+	Verb    string                               // completes "type the code to …"
+	May     func(*queue.Stored) error            // why there is nothing to ask, or nil
+	Caution func(*queue.Stored) string           // a warning after the sheet; nil or empty: none
+	Record  func(*queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
+
+	// Yes records a yes in the place of Record. The yes is signed first where the policy
+	// requires that.
+	Yes func(*queue.Tx, *queue.Stored, approval.Approval) error
+}
+
+// Each asks about one task after the other, and ends at the first that was not answered;
+// the answers before stay. It asks nothing if one of the tasks is unknown, or if there is
+// nothing to ask about it.
+func (d *Desk) Each(ids []string, q Question) error {
+	for _, id := range ids {
+		if err := d.may(id, q); err != nil {
+			return Unknown(err)
+		}
+	}
+	for _, id := range ids {
+		if err := d.ask(id, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// may reports whether there is anything to ask about the task that an id names.
+func (d *Desk) may(id string, q Question) error {
+	id, err := queue.Whole(d.Queue, id)
+	if err != nil {
+		return err
+	}
+	return d.Queue.View(func(v queue.View) error {
+		s, err := queue.Find(v, id)
+		if err != nil {
+			return err
+		}
+		return q.May(&s)
+	})
+}
+
+// ask shows the task that an id names, asks, and records the answer.
+func (d *Desk) ask(id string, q Question) error {
+	shown, lines, err := d.Look(id)
+	if err != nil {
+		return err
+	}
+	if err := q.May(&shown); err != nil {
+		return err
+	}
+	if q.Caution != nil {
+		if text := q.Caution(&shown); text != "" {
+			lines = append(lines, screen.Fact("caution", "%s", text))
+		}
+	}
+	if err := d.Confirm(lines, q.Verb); err != nil {
+		return err
+	}
+	return d.record(&shown, q)
+}
+
+// Settle asks for the code that confirms an answer to what was shown, and records the
+// answer.
+func (d *Desk) Settle(shown *queue.Stored, q Question) error {
+	if err := d.Terminal.Code(d.Context(), q.Verb); err != nil {
+		return Unanswered(err)
+	}
+	return d.record(shown, q)
+}
+
+// record records an answer. It refuses if the task is no longer what was shown; the error
+// wraps queue.ErrConflict or queue.ErrCorrupt then.
+func (d *Desk) record(shown *queue.Stored, q Question) error {
+	write := q.Record
+	if q.Yes != nil {
+		yes := queue.Yes(shown, cmdline.User(), d.Level, time.Now())
+		if err := d.sign(&yes); err != nil {
+			return err
+		}
+		write = func(tx *queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
+	}
+	err := queue.Update(d.Queue, func(tx *queue.Tx) error {
+		if err := unmoved(tx, shown); err != nil {
+			return err
+		}
+		return write(tx, shown)
+	})
+	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
+		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
+	}
+	return err
+}
+
+// unmoved makes sure that a task did not leave its state and come back. Its bytes are
+// the same after that, but what the sheet said about it is not.
+func unmoved(tx *queue.Tx, shown *queue.Stored) error {
+	now, err := queue.Load(tx, shown.Task.State, shown.Task.ID)
+	switch {
+	case errors.Is(err, queue.ErrUnknown): // it moved: what is about to be recorded says where
+		return nil
+	case err == nil && !now.Task.Since.Equal(shown.Task.Since):
+		return fmt.Errorf("%w: the task was answered, and is %s again (%s)",
+			queue.ErrConflict, now.Task.State, now.Task.Reason)
+	}
+	return err
+}
+
+// Look loads the task that an id names, and makes the sheet that a person reads.
+func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
+	if id, err = queue.Whole(d.Queue, id); err != nil {
+		return shown, nil, Unknown(err)
+	}
+	err = d.Queue.View(func(v queue.View) (err error) {
+		if shown, err = queue.Find(v, id); err != nil {
+			return err
+		}
+		c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.ReviewExpires}
+		if err := origins(v, &shown, &c); err != nil {
+			return err
+		}
+		c.Today = d.today(&shown)
+		lines = screen.Sheet(&shown, &c)
+		return nil
+	})
+	return shown, lines, Unknown(err)
+}
+
+// origins loads the tasks that an effect comes from into c.
+func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
+	who := &s.Identity
+	if !who.Effect() {
+		return nil
+	}
+	if c.Root, err = origin(v, who.Root); err != nil || who.Parent == who.Root {
+		return err
+	}
+	c.Parent, err = origin(v, who.Parent)
+	return err
+}
+
+func origin(v queue.View, id string) (*screen.Origin, error) {
+	o := &screen.Origin{ID: id}
+	st, err := v.Where(id)
+	if err != nil || st == "" {
+		return o, err
+	}
+	s, err := queue.Load(v, st, id)
+	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		return o, err
+	}
+	o.Stored = &s
+	return o, nil
+}
+
+// today returns what the policy decides about a task now; nil where none was named.
+func (d *Desk) today(s *queue.Stored) *decision.Decision {
+	if !d.named {
+		return nil
+	}
+	made := (&queue.Run{Policy: d.Policy, World: workspace.World{}}).Decide(s)
+	return &made
+}
+
+// Unknown adds a hint to queue.ErrUnknown.
+func Unknown(err error) error {
+	if errors.Is(err, queue.ErrUnknown) {
+		return fault.Failedf("pulse-queue list --all", "%w", err)
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+)
+
+// TestArgs: what is sent can be read, and no string in it passes for another member.
+func TestArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"text":"one\ntwo"}`: "one|two",
+		`{"subject":"hi","text":"one\n\ntwo\ttab \"q\" c:\\x\n"}`: "subject:|  hi|text:|  one|  |  two    tab \"q\" c:\\\\x",
+		`{"text":"one\ncc:\n  eve@x.example","n":7}`:              "text:|  one|  cc:|    eve@x.example|n: 7",
+		`{"n":{"a":[1,"2"]},"s":"7","e":""}`:                      `n: {|    "a": [|      1,|      "2"|    ]|  }|s:|  7|e: ""`,
+		`{"a\nb":"x","":null}`:                                    `"a\\nb":|  x|"": null`,
+		`{"text":"subject:\n  hi\ntext:\n  one"}`:                 "text:|  subject:|    hi|  text:|    one",
+		`{"text":"\"a b\": 7"}`:                                   `text:|  "a b": 7`,
+		`{"text":"[\n  \"x\"\n]"}`:                                `text:|  [|    "x"|  ]`,
+		`{"text":"7"}`:                                            "text:|  7",
+		`{"text":" \n "}`:                                         "text:",
+		`{"text":"Dear Bob:\n  hi"}`:                              "Dear Bob:|  hi",
+		`["x"]`:                                                   `[|  "x"|]`,
+		`"text"`:                                                  `"text"`,
+		`{"text":"a\r\nb","z":1}`:                                 "text:|  a|  b|z: 1",
+	} {
+		r, err := request.Decode(record.Value(`{"action":"external_send","args":` + text + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := Quote("args", args(&r))
+		for i, l := range lines[1:] {
+			lines[i+1] = strings.TrimPrefix(l, Gutter)
+		}
+		if got := strings.TrimRight(strings.Join(lines[1:], "|"), "| "); got != want {
+			t.Errorf("%s:\n%q, want\n%q", text, got, want)
+		}
+	}
+}

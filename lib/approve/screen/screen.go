@@ -1,0 +1,137 @@
+// Package screen describes a task in lines for a person: those that pulse-approve shows
+// before it asks, and those that pulse-queue show prints. It renders the bytes that will
+// be used, never a summary of them.
+//
+// Invariant: every line is safe to print (package escape). Content from outside that may
+// have several lines stands after a gutter, so that it can't pass for a line of ours.
+// Caveat: in a text, letters that look alike are not told apart. Addresses and targets
+// are shown in ASCII, with a warning about letters that look like others.
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+)
+
+// Gutter stands before every line of content.
+const Gutter = "  | "
+
+// Fact returns one line: a name and what is said about it.
+func Fact(name, format string, args ...any) string {
+	return fmt.Sprintf("%-8s %s", name, escape.Message(fmt.Sprintf(format, args...)))
+}
+
+// exact is Fact for a value that a person must be able to compare: it is in ASCII.
+func exact(name, value string) string {
+	return fmt.Sprintf("%-8s %s", name, escape.ASCII(value))
+}
+
+// Task returns the lines about a task whose file could be read.
+func Task(s *queue.Stored, now time.Time) []string {
+	lines := []string{
+		exact("task", s.Task.ID),
+		Fact("kind", "%s", kinds[s.Task.Kind]),
+		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
+		exact("sender", orNone(s.Identity.Sender)),
+		Fact("proven", "%s (%s): %s", s.Identity.Trust, s.Identity.Reason, s.Identity.Why),
+		exact("action", string(s.Decision.Action)),
+	}
+	for _, t := range s.Target() {
+		lines = append(lines, exact("target", t))
+	}
+	lines = append(lines,
+		Fact("decision", "%s by %s (%s): %s", s.Decision.Outcome, s.Decision.Rule, s.Decision.Reason, s.Decision.Why),
+		Fact("age", "%s, made %s", now.Sub(s.Task.Created).Round(time.Second), s.Task.Created.Format(time.RFC3339)),
+		Fact("attempts", "%d, restarts %d", s.Task.Attempts, s.Task.Restarts),
+		exact("digest", s.Task.Digest))
+	if s.Task.Reason == queue.ReasonUnknownEffect {
+		lines = append(lines, Fact("caution",
+			"it was started before and died: it may have happened already; look before you say yes"))
+	}
+	return append(lines, content(s.Given())...)
+}
+
+var kinds = map[task.Kind]string{
+	task.Ask:    "ask: what somebody wants of the agent",
+	task.Effect: "effect: what the agent wants to do",
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// content returns everything that a worker will be given.
+func content(g *queue.Given) []string {
+	var lines []string
+	if m := g.Message; m != nil {
+		lines = append(lines, message(m)...)
+	}
+	if r := g.Request; r != nil {
+		if r.Tool != "" {
+			lines = append(lines, exact("tool", r.Tool))
+		}
+		lines = append(lines, Quote("args", args(r))...)
+		lines = append(lines, files(r.Files)...)
+		if r.Evidence != "" {
+			lines = append(lines, Quote("also", "evidence: "+pretty(r.Evidence))...)
+		}
+	}
+	return lines
+}
+
+func message(m *envelope.Shown) (lines []string) {
+	origin := fmt.Sprintf("%s from %s, received %s", m.ID, m.Source, m.Received.Format(time.RFC3339))
+	if c := m.Sender; c != nil {
+		origin += fmt.Sprintf(", chat %d, written by %d", c.Chat, c.ID)
+	}
+	lines = append(lines, Fact("message", "%s", origin))
+	lines = append(lines, Quote("from", m.From)...)
+	lines = append(lines, Quote("subject", m.Subject)...)
+	lines = append(lines, Quote("text", m.Text)...)
+	if m.Truncated {
+		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
+	}
+	return append(lines, Quote("files", attachments(m.Attachments))...)
+}
+
+// attachments describes each attachment in a line of its own, whatever its name holds.
+func attachments(list []envelope.Attachment) string {
+	var b strings.Builder
+	for _, a := range list {
+		fmt.Fprintf(&b, "not fetched, only named: %s, %s, %d bytes\n",
+			record.AppendString(nil, a.Name), record.AppendString(nil, a.Type), a.Size)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func pretty(v record.Value) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(v), "", "  ") != nil {
+		return string(v)
+	}
+	return b.String()
+}
+
+// Quote returns content after the gutter, under its name, or nothing if it is blank.
+func Quote(name, text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	lines := []string{name}
+	for _, l := range escape.Text(text) {
+		lines = append(lines, Gutter+l)
+	}
+	return lines
+}

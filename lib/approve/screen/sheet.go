@@ -1,0 +1,234 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/queue"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// Case is what a person has to know about a task besides its file.
+type Case struct {
+	Now     time.Time
+	Expires time.Duration      // how long an answer may take
+	Root    *Origin            // for an effect, the ask that it all began with
+	Parent  *Origin            // for an effect, the task that proposed it; nil if the root did
+	Today   *decision.Decision // what today's policy says; nil if no policy was named
+}
+
+// Origin is a task that another one names as its origin.
+type Origin struct {
+	ID     string
+	Stored *queue.Stored // nil if the queue does not have it
+}
+
+// Sheet returns all that a person has to read before an answer: who asks, what for,
+// the exact targets, everything that a worker will be given, and the rule that asks. What
+// the person must not overlook stands first and last.
+func Sheet(s *queue.Stored, c *Case) []string {
+	lines := []string{exact("task", s.Task.ID), Fact("kind", "%s", kinds[s.Task.Kind])}
+	lines = append(lines, sender(s)...)
+	lines = append(lines, c.origin(s)...)
+	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
+	lines = append(lines, targets(s)...)
+	body := content(s.Given())
+	lines = append(lines, body...)
+	lines = append(lines, c.why(s)...)
+	lines = append(lines,
+		Fact("age", "%s, made %s; attempts %d, restarts %d", span(c.Now.Sub(s.Task.Created)),
+			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
+	if s.Task.State == task.Awaiting {
+		lines = append(lines, c.expires(s))
+	}
+	lines = append(lines, exact("digest", s.Task.Digest))
+	if long(body) {
+		lines = append(lines, again(s))
+	}
+	return append(lines, c.cautions(s)...)
+}
+
+// long reports whether content may push the head of a sheet out of sight.
+func long(body []string) bool {
+	const lines, columns = 12, 80
+	size := 0
+	for _, l := range body {
+		size += 1 + len(l)/columns
+	}
+	return size > lines
+}
+
+// sender says who asks, and in plain words how far that is proven.
+func sender(s *queue.Stored) []string {
+	lines := warned(exact("sender", orNone(s.Identity.Sender)), s.Identity.Sender)
+	words, proven := trusts[s.Identity.Trust]
+	switch {
+	case s.Identity.Trust == terms.Unknown && s.Identity.Verified:
+		words, proven = "yes, but a stranger: the sender is on no list", true
+	case !proven:
+		words = "NOT proven: anyone may have written this"
+	}
+	if s.Identity.Stale && proven {
+		words += "; OLD: it may be a copy, sent again by another person"
+	}
+	if unsigned := s.Identity.Unsigned.Names(); len(unsigned) > 0 && proven {
+		words += "; NOT SIGNED, so anyone may have written it: " + strings.Join(unsigned, ", ")
+	}
+	words += fmt.Sprintf(" (%s, %s)", s.Identity.Trust, s.Identity.Reason)
+	if s.Identity.Why != "" {
+		words += ": " + s.Identity.Why
+	}
+	if s.Identity.Session != "" {
+		words += "; session " + s.Identity.Session
+	}
+	return append(lines, Fact("proven", "%s", words))
+}
+
+var trusts = map[terms.Trust]string{
+	terms.ExternalVerified:   "yes, an outsider on the list",
+	terms.OwnerVerifiedEmail: "yes, an owner",
+	terms.ApprovedSession:    "yes, an owner, in a session that was approved",
+	terms.System:             "yes, an account of this machine",
+}
+
+// warned returns a line, followed by warnings about the letters of its value.
+func warned(line, value string) []string {
+	lines := []string{line}
+	for _, note := range lookalikes(value) {
+		lines = append(lines, Fact("warning", "%s", note))
+	}
+	return lines
+}
+
+func targets(s *queue.Stored) (lines []string) {
+	for _, t := range s.Target() {
+		lines = append(lines, warned(exact("target", t), t)...)
+	}
+	return lines
+}
+
+// meaning returns what an action means, in words.
+func meaning(a terms.Action, kind task.Kind) string {
+	if kind == task.Effect {
+		return effects[a]
+	}
+	return asks[a]
+}
+
+var effects = map[terms.Action]string{
+	terms.ReadPublic:     "read what is public",
+	terms.ReadPrivate:    "read what is private",
+	terms.WriteLocal:     "write on this machine",
+	terms.ExternalSend:   "send this out; it can't be called back",
+	terms.Destructive:    "remove or overwrite something for good",
+	terms.CodeOrComputer: "run a program or operate a computer",
+}
+
+var asks = map[terms.Action]string{
+	terms.ReadPublic:     "an agent reads this, and may read what is public",
+	terms.ReadPrivate:    "an agent reads this, and may read what is private",
+	terms.WriteLocal:     "an agent reads this, and may write on this machine",
+	terms.ExternalSend:   "an agent reads this, and may propose to send",
+	terms.Destructive:    "an agent reads this, and may propose to remove things for good",
+	terms.CodeOrComputer: "an agent reads this, and may propose to run programs",
+}
+
+// origin says on whose behalf an effect is proposed. It goes by the tasks of this queue,
+// because the record holds only the claim of the program that wrote it.
+func (c *Case) origin(s *queue.Stored) (lines []string) {
+	if c.Root == nil {
+		return nil
+	}
+	if c.Parent != nil {
+		lines = append(lines, c.Parent.line("proposed", "by task"))
+	}
+	lines = append(lines, c.Root.line("behalf", "of task"))
+	switch root := c.Root.Stored; {
+	case root == nil:
+		lines = append(lines, Fact("warning", "that task is not in this queue: whose wish it was can't be checked"))
+	case root.Record == nil:
+		lines = append(lines,
+			Fact("warning", "the file of that task can't be read: whose wish it was can't be checked"))
+	case !address.Equal(root.Identity.Sender, s.Identity.Sender):
+		lines = append(lines, Fact("warning", "that task came from another sender than this effect names"))
+	}
+	return lines
+}
+
+func (o *Origin) line(name, by string) string {
+	if o.Stored == nil || o.Stored.Record == nil {
+		return exact(name, by+" "+o.ID)
+	}
+	s := o.Stored
+	return exact(name, fmt.Sprintf("%s %s: %s from %s (%s), %s now",
+		by, o.ID, s.Decision.Action, orNone(s.Identity.Sender), s.Identity.Trust, s.Task.State))
+}
+
+// why says which rule wants a person, and what has come up since.
+func (c *Case) why(s *queue.Stored) []string {
+	lines := []string{
+		Fact("rule", "%s", s.Decision.Rule),
+		Fact("because", "%s (%s, %s)", orNone(s.Decision.Why), s.Decision.Outcome, s.Decision.Reason),
+		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
+	}
+	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect}
+	if s.Task.State != task.Awaiting || slices.Contains(known, s.Task.Reason) {
+		return lines
+	}
+	since := "a later policy wants a person to look (" + s.Task.Reason + ")"
+	if s.Task.Reason == queue.ReasonApproval {
+		since = "it had a yes that was not good any more when it was to start: " +
+			"too old, of too low a level, or for other bytes"
+	}
+	return append(lines, Fact("since", "%s", since))
+}
+
+func (c *Case) expires(s *queue.Stored) string {
+	at := s.Task.Since.Add(c.Expires)
+	if !c.Now.Before(at) {
+		return Fact("expires", "now: the next run rejects it unless it is answered (limits.review_expires)")
+	}
+	return Fact("expires", "in %s, %s: without an answer it is rejected", span(at.Sub(c.Now)), at.Format(time.RFC3339))
+}
+
+// again repeats the head below a long content, so that what is read last is ours.
+func again(s *queue.Stored) string {
+	text := string(s.Decision.Action)
+	if t := s.Target(); len(t) > 0 {
+		text += " to " + t[0]
+		if len(t) > 1 {
+			text += fmt.Sprintf(" and %d more", len(t)-1)
+		}
+	}
+	return exact("again", fmt.Sprintf("%s, for %s (%s)", text, orNone(s.Identity.Sender), s.Identity.Trust))
+}
+
+func (c *Case) cautions(s *queue.Stored) (lines []string) {
+	if d := c.Today; d != nil && d.Outcome == terms.Reject {
+		lines = append(lines,
+			Fact("caution", "today's policy rejects it by %s: %s; a yes does not start it", d.Rule, d.Why))
+	}
+	if s.Task.Reason == queue.ReasonUnknownEffect {
+		lines = append(lines, Fact("caution", "effect_unknown: it was started before and MAY HAVE HAPPENED; "+
+			"look outside first: yes does it once more, no is for when it did"))
+	}
+	return lines
+}
+
+// span returns a duration in the unit that a person would use, rounded down.
+func span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}

@@ -1,0 +1,153 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/queue"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+const (
+	proposed = `{"request":{"action":"external_send","target":["bob@xn--80ak6aa92e.com","eve@example.com"],"args":{"text":"hi"}},` +
+		`"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"reason":"authenticated_owner","why":"it is",` +
+		`"via":"agent","parent":"11111111111111111111111111111111","root":"22222222222222222222222222222222"},` +
+		`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":"effect.external_send","reason":"effect_needs_person","why":"because"},` +
+		`"task":{"id":"33333333333333333333333333333333","kind":"effect","created":"2026-11-21T07:00:00Z"}}`
+	asked = `{"message":{"source":"s","id":"<a@b>","received":"2026-11-18T07:00:00Z","fetched":"2026-11-21T07:00:00Z",` +
+		`"headers":[["To","agent+write@example.com"]],"from":"f","subject":"s","text":"t","attachments":[{"name":"a\u001b.pdf"}]},` +
+		`"identity":{"sender":"x@example.com","trust":"TRUST","verified":VERIFIED,"stale":STALE,"reason":"r","why":"w"},` +
+		`"decision":{"action":"write_local","outcome":"queue_for_review","rule":"rule","reason":"REASON","why":"because"},` +
+		`"task":{"id":"33333333333333333333333333333333","kind":"ask","created":"2026-11-21T07:00:00Z"}}`
+)
+
+var now = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+func stored(t *testing.T, file string, change task.Change, pairs ...string) *queue.Stored {
+	t.Helper()
+	s := &queue.Stored{Task: task.Task{ID: strings.Repeat("3", 32), State: task.Awaiting, Change: change}}
+	if err := s.Parse([]byte(strings.NewReplacer(pairs...).Replace(file) + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func ask(t *testing.T, trust terms.Trust, verified, stale, reason string) *queue.Stored {
+	return stored(t, asked, task.Change{Since: now, Reason: reason}, "TRUST", string(trust), "VERIFIED", verified, "STALE", stale, "REASON", reason)
+}
+
+func TestSheet(t *testing.T) {
+	root := &Origin{ID: "22222222222222222222222222222222", Stored: ask(t, terms.OwnerVerifiedEmail, "true", "false", "allowed")}
+	same := *root.Stored
+	same.Identity.Sender = "ME@example.com"
+	effect := func(reason string) *queue.Stored {
+		return stored(t, proposed, task.Change{Since: now, Reason: reason, Attempts: 1})
+	}
+	week := &Case{Now: now, Expires: 7 * 24 * time.Hour}
+	for name, c := range map[string]struct {
+		s        *queue.Stored
+		c        *Case
+		want     []string
+		unwanted []string
+	}{
+		"an effect": {effect("effect_needs_person"), &Case{Now: now, Expires: time.Hour, Root: root, Parent: &Origin{ID: "11111111111111111111111111111111"}}, []string{
+			"proven   yes, an owner (owner_verified_email, authenticated_owner): it is",
+			"proposed by task 11111111111111111111111111111111",
+			"behalf   of task 22222222222222222222222222222222: write_local from x@example.com (owner_verified_email), awaiting_review now",
+			"warning  that task came from another sender than this effect names",
+			"action   external_send: send this out; it can't be called back",
+			"target   bob@xn--80ak6aa92e.com\nwarning  xn--80ak6aa92e stands for \\u0430\\u0440\\u0440\\u04cf\\u0435: letters are Cyrillic; it looks like apple\ntarget   eve@",
+			"rule     effect.external_send\nbecause  because", "expires  in 1h, 2026-11-21T09:00:00Z", "age      1h, made 2026-11-21T07:00:00Z; attempts 1, restarts 0",
+		}, []string{"caution", "since  "}},
+		"of the same sender": {effect("effect_needs_person"), &Case{Now: now, Root: &Origin{ID: root.ID, Stored: &same}},
+			[]string{"from ME@example.com", "expires  now: "}, []string{"another sender", "can't be checked", "proposed"}},
+		"of an unknown task": {effect("effect_unknown"), &Case{Now: now, Expires: time.Hour, Root: &Origin{ID: root.ID}, Today: &decision.Decision{Outcome: terms.Reject, Rule: "r\x1b", Why: "w"}},
+			[]string{"warning  that task is not in this queue", "caution  effect_unknown: ", "MAY HAVE HAPPENED", `caution  today's policy rejects it by r\x1b: w; a yes does not start it`}, []string{"since  "}},
+		"after a yes":  {effect("approval_not_good"), week, []string{"since    it had a yes that was not good any more"}, nil},
+		"after a rule": {effect("action_changed"), week, []string{"since    a later policy wants a person to look (action_changed)"}, nil},
+		"unproven":     {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anyone may have written this (owner_claim_unverified, r): w"}, nil},
+		"unknown":      {ask(t, terms.Unknown, "false", "true", "r"), week, []string{"proven   NOT proven"}, []string{"OLD"}},
+		"a stranger":   {ask(t, terms.Unknown, "true", "false", "r"), week, []string{"proven   yes, but a stranger"}, nil},
+		"resent": {ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Cc"]`, "false", "field_unsigned"), week,
+			[]string{"proven   yes, an owner; NOT SIGNED, so anyone may have written it: To, Cc (owner_verified_email, "}, []string{"OLD"}},
+		"an old mail": {ask(t, terms.ExternalVerified, "true", "true", "stale"), week, []string{"proven   yes, an outsider on the list; OLD: ", `a\\u001b.pdf`, "expires  in 7d"}, nil},
+	} {
+		lines := Sheet(c.s, c.c)
+		text := strings.Join(lines, "\n")
+		for _, w := range c.want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: no %q in\n%s", name, w, text)
+			}
+		}
+		for _, w := range c.unwanted {
+			if strings.Contains(text, w) {
+				t.Errorf("%s: %q in\n%s", name, w, text)
+			}
+		}
+		for _, l := range lines {
+			if escape.Message(l) != l {
+				t.Errorf("%s: %q", name, l)
+			}
+		}
+	}
+}
+
+func TestAlways(t *testing.T) {
+	open, shut := policy.Default(), policy.Default()
+	shut.Outbound.Restricted, shut.Outbound.Allow = true, []string{"@example.com", "@xn--80ak6aa92e.com"}
+	effect := stored(t, proposed, task.Change{Since: now})
+	odd := stored(t, proposed, task.Change{Since: now}, "eve@example.com", `x\"]\u2028`)
+	resent := ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Subject"]`, "false", "field_unsigned")
+	addressed := policy.Default()
+	addressed.Recipients, addressed.AcceptUnsigned = []string{"agent@example.com"}, []string{"Cc"}
+	stale := ask(t, terms.OwnerVerifiedEmail, "true", "true", "stale")
+	changed := ask(t, terms.ExternalVerified, "true", "false", "needs_review")
+	changed.Task.Reason = "action_changed"
+	for name, c := range map[string]struct {
+		s    *queue.Stored
+		p    *policy.Policy
+		want string
+	}{
+		"outward":     {effect, open, `allow = ["bob@xn--80ak6aa92e.com", "eve@example.com"]`},
+		"alike":       {effect, open, "look twice at bob@xn--80ak6aa92e.com"},
+		"listed":      {effect, shut, "outbound.allow has these targets already"},
+		"no address":  {odd, open, `nor can outbound.allow list x"]\u2028`},
+		"a row":       {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), open, "    [matrix.external_verified]\n    allow = [\"read_public\", \"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = [\"read_private\", \"external_send\", \"destructive\", \"code_or_computer\"]\n  risk: "},
+		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "today's policy rejects it"},
+		"old":         {stale, open, `max_age = "96h"`},
+		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To"]`},
+		"sorted":      {changed, open, "to     = \"agent+write@example.com\"\n    action = \"write_local\""},
+	} {
+		got := strings.Join(Always(c.s, c.p), "\n")
+		if !strings.Contains(got, c.want) || !strings.HasSuffix(got, "nothing was stored, and this task still wants an answer") {
+			t.Errorf("%s: no %q in\n%s", name, c.want, got)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0s", 59 * time.Second: "59s", time.Minute: "1m", 119 * time.Minute: "1h", 47 * time.Hour: "47h", 48 * time.Hour: "2d",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%s is %s", d, got)
+		}
+	}
+}
+
+// TestEveryActionHasWords: a person is told in words what an action means, whichever it
+// is; one without words would be an empty line on the screen.
+func TestEveryActionHasWords(t *testing.T) {
+	for _, a := range terms.Actions {
+		for _, kind := range []task.Kind{task.Ask, task.Effect} {
+			if meaning(a, kind) == "" {
+				t.Errorf("%s of an %s has no words", a, kind)
+			}
+		}
+	}
+}

@@ -1,9 +1,0 @@
-package audit
-
-import "pulse/lib/task"
-
-// Events lists the events that are not transitions of a task, sorted.
-var Events = []task.Event{
-	ClockBack, Consumed, Discarded, Granted, Held, Limited, Noted, Read, Released, Repaired, Resumed, Revoked,
-	SessionEnded, SessionOpened, SessionUsed, Settled,
-}

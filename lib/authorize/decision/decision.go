@@ -1,0 +1,271 @@
+// Package decision answers what a record's sender may ask for: identity, request
+// and policy in, one of four outcomes out (pulse-authorize(1)).
+//
+// Invariant: the answer depends on its input alone, and never on text. A word that it
+// does not know is rejected. An effect that reaches the outside is never simply
+// allowed. Caveat: it believes the identity that it is given.
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
+)
+
+// Reason says why the outcome is what it is. pulse-authorize(1) has the closed list,
+// which includes the reasons of package tools.
+type Reason string
+
+// The reasons.
+const (
+	allowed          Reason = "allowed"
+	NeedsConfirm     Reason = "needs_confirmation"
+	needsReview      Reason = "needs_review"
+	NotPermitted     Reason = "not_permitted"
+	unknownAction    Reason = "unknown_action"
+	isAutomatic      Reason = "automatic"
+	IsStale          Reason = "stale"
+	FieldUnsigned    Reason = "field_unsigned"
+	Unchecked        Reason = "unchecked"
+	EffectPerson     Reason = "effect_needs_person"
+	noTarget         Reason = "no_target"
+	targetNotAllowed Reason = "target_not_allowed"
+	sourceNotAllowed Reason = "source_not_allowed"
+	Unsafe           Reason = "unsafe"
+	ActionChanged    Reason = "action_changed"
+	tooManyCloses    Reason = "too_many_closes"
+)
+
+// Decision is the `decision` member.
+type Decision struct {
+	Action  terms.Action
+	Outcome terms.Outcome
+	Rule    string // the line of the policy that decided
+	Reason  Reason
+	Why     string // one sentence for people
+	Policy  string // digest of the policy file, or empty
+}
+
+// Input is what a decision is made of.
+type Input struct {
+	Identity   *identity.Identity
+	Request    *request.Request // nil for mail
+	Source     string           // of the message, or empty
+	Recipients []string         // every To and Cc address, nil if they can't be read
+	Policy     *policy.Policy
+	Action     terms.Action // the action of a task that was accepted; empty: it is worked out
+	World      tools.World  // the machine that effects are judged by; nil: an effect that needs it is rejected
+}
+
+// Reads reports which parts of a message a decision under the policy depends on. A
+// caller that leaves out a part not named here gets the same answer.
+func Reads(p *policy.Policy) (source, recipients bool) {
+	for i := range p.ActionRules {
+		r := &p.ActionRules[i]
+		source, recipients = source || r.Source != "", recipients || r.To != ""
+	}
+	for i := range p.Platforms {
+		source = source || p.Platforms[i].Actions != nil
+	}
+	return source, recipients
+}
+
+// Decide returns the decision on a record: on an ask, or on an effect.
+func Decide(in Input) Decision {
+	d := Decision{Action: action(in), Policy: in.Policy.Digest}
+	if !d.Action.Valid() {
+		return d.set(terms.Reject, "action", unknownAction, "there is no action %s", d.Action)
+	}
+	if in.Identity.Effect() {
+		return effect(d, in)
+	}
+	return ask(d, in)
+}
+
+func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, args ...any) Decision {
+	d.Outcome, d.Rule, d.Reason, d.Why = o, rule, r, clip(fmt.Sprintf(format, args...))
+	return d
+}
+
+// maxWhy bounds Why, in bytes. Why quotes the request, which can be nearly as long as a
+// record, and with both in it the record must not be longer than a stage reads.
+const maxWhy = 1000
+
+func clip(why string) string {
+	if len(why) <= maxWhy {
+		return why
+	}
+	return strings.ToValidUTF8(why[:maxWhy], "") + "…"
+}
+
+// action returns the action that is asked for: the request's, else the one that the
+// envelope's fields give. The text is never looked at.
+func action(in Input) terms.Action {
+	if in.Action != "" {
+		return in.Action
+	}
+	if in.Request != nil {
+		return in.Request.Action
+	}
+	for _, r := range in.Policy.ActionRules {
+		to := r.To == "" || len(in.Recipients) == 1 && address.Equal(in.Recipients[0], r.To)
+		if to && (r.Source == "" || policy.Match(r.Source, in.Source)) {
+			return r.Action
+		}
+	}
+	return in.Policy.DefaultAction
+}
+
+// row applies the matrix.
+func row(d Decision, in Input) Decision {
+	trust := in.Identity.Trust
+	o := in.Policy.Matrix[trust].Outcome(d.Action)
+	rule := fmt.Sprintf("matrix.%s.%s", trust, o)
+	switch o {
+	case terms.Allow:
+		return d.set(o, rule, allowed, "%s may ask for %s", trust, d.Action)
+	case terms.Confirm:
+		return d.set(o, rule, NeedsConfirm, "%s may ask for %s once a person confirms it", trust, d.Action)
+	case terms.Review:
+		return d.set(o, rule, needsReview, "%s from %s waits until a person has read it", d.Action, trust)
+	}
+	return d.set(terms.Reject, rule, NotPermitted, "%s may not ask for %s", trust, d.Action)
+}
+
+// ask decides on an ask, which a sender wants of the agent.
+func ask(d Decision, in Input) Decision {
+	if in.Identity.Automatic && !address.Listed(in.Policy.AcceptAutomatic, in.Identity.Sender) {
+		return d.set(terms.Reject, "accept_automatic", isAutomatic,
+			"a program sent it, and accept_automatic does not list the sender")
+	}
+	if pl := in.Policy.Platform(in.Source); pl != nil && !pl.May(d.Action) {
+		return d.set(terms.Reject, "platform.actions", sourceNotAllowed,
+			"platform.actions of %s does not list %s", pl.Source, d.Action)
+	}
+	d = row(d, in)
+	field := rests(in)
+	switch {
+	case field != "" && (d.Outcome == terms.Allow || d.Outcome == terms.Confirm):
+		return d.set(terms.Review, "accept_unsigned", FieldUnsigned,
+			"the policy goes by %s, and no signature covers it: anyone may have written it, so a person has to look at it",
+			field)
+	case d.Outcome == terms.Allow && in.Identity.Stale:
+		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
+	case d.Outcome == terms.Reject && in.Policy.Matrix[in.Identity.Unchecked(in.Policy)].Outcome(d.Action) != terms.Reject:
+		return d.set(terms.Review, "evidence", Unchecked,
+			"the sender is listed and could not be checked, so a person has to look at it")
+	}
+	return d
+}
+
+// rests returns a field that the policy relies on and that no signature covers, unless
+// accept_unsigned takes that risk.
+func rests(in Input) string {
+	for _, field := range in.Identity.Unsigned.Names() {
+		if in.Policy.Relies(field) && !slices.Contains(in.Policy.AcceptUnsigned, field) {
+			return field
+		}
+	}
+	return ""
+}
+
+// effect decides on an effect, which an agent wants to do. The row of the parent's
+// trust comes first; every check after it can only tighten.
+func effect(d Decision, in Input) Decision {
+	if d = row(d, in); d.Outcome == terms.Reject {
+		return d
+	}
+	if d.Action == terms.ExternalSend {
+		if in.Identity.Automatic {
+			return d.set(terms.Reject, "effect.automatic", isAutomatic,
+				"it began with what a program sent, and programs get no answer")
+		}
+		if in.Request == nil || len(in.Request.Target) == 0 {
+			return d.set(terms.Reject, "outbound", noTarget,
+				"it names no target, and a target is the whole envelope")
+		}
+	}
+	if t, ok := outside(in); ok && (d.Action.Outward() || in.Request.Tool == tools.Draft) {
+		return d.set(terms.Reject, "outbound.allow", targetNotAllowed, "%s is not among the allowed targets", t)
+	}
+	v := tools.Judge(in.Policy, in.Request, in.Identity.Trust, in.World)
+	if v.Outcome == terms.Reject {
+		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
+	}
+	d = withTool(d, in)
+	switch {
+	case d.Outcome != terms.Allow:
+		return d
+	case d.Action.Outward():
+		return d.set(terms.Confirm, "effect."+string(d.Action), EffectPerson,
+			"an effect that reaches the outside needs a person's yes")
+	case v.Outcome != terms.Allow:
+		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
+	case in.Identity.Bulk:
+		return d.set(terms.Review, "limits.max_closes_per_run", tooManyCloses,
+			"one worker wants to close more tasks than max_closes_per_run, so a person looks at all of them")
+	}
+	return d
+}
+
+// withTool applies the row to the action of the request's tool too: a file that is
+// read under the name of write_local is still read.
+func withTool(d Decision, in Input) Decision {
+	if in.Request == nil || in.Request.Tool == "" {
+		return d
+	}
+	does := d
+	does.Action = tools.Action(in.Policy, in.Request.Tool)
+	does = row(does, in)
+	if slices.Index(terms.Outcomes, does.Outcome) <= slices.Index(terms.Outcomes, d.Outcome) {
+		return d
+	}
+	does.Action = d.Action
+	return does
+}
+
+// ForNow reports whether d is a rejection because of the state of the machine: a program
+// was changed, a file is gone. The next decision may differ.
+func (d *Decision) ForNow() bool {
+	return d.Outcome == terms.Reject && tools.Reason(d.Reason).OfTheWorld()
+}
+
+// outside returns the first target that outbound.allow does not list.
+func outside(in Input) (target string, found bool) {
+	if !in.Policy.Outbound.Restricted || in.Request == nil {
+		return "", false
+	}
+	for _, t := range in.Request.Target {
+		if !address.Listed(in.Policy.Outbound.Allow, t) {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+// Again decides with today's policy on a record that was decided on before. A task that
+// was accepted as one action is never started as another. If today's rules give it
+// another action, a person has to look.
+func Again(in Input, settled terms.Action) Decision {
+	today := action(in)
+	in.Action = settled
+	d := Decide(in)
+	if today != settled && d.Outcome == terms.Allow {
+		return d.set(terms.Review, "action", ActionChanged,
+			"it was accepted as %s, and the policy makes it %s now", settled, today)
+	}
+	return d
+}
+
+// AllowAll returns what --unsafe-allow-all decides.
+func AllowAll(in Input) Decision {
+	d := Decision{Action: action(in), Policy: in.Policy.Digest}
+	return d.set(terms.Allow, "unsafe_allow_all", Unsafe, "--unsafe-allow-all: nothing was checked")
+}

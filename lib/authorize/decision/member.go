@@ -1,0 +1,60 @@
+package decision
+
+import (
+	"fmt"
+
+	"pulse/lib/shared/record"
+)
+
+// Member is the name of the member that pulse-authorize owns in a record.
+const Member = "decision"
+
+// Append appends the member's value.
+func (d *Decision) Append(dst []byte) []byte {
+	var o record.Object
+	d.add(&o)
+	o.StrIf("policy", d.Policy)
+	return append(dst, o.Bytes()...)
+}
+
+// AppendShown appends the member's value as workers are given it, without the digest of
+// the policy.
+func (d *Decision) AppendShown(dst []byte) []byte {
+	var o record.Object
+	d.add(&o)
+	return append(dst, o.Bytes()...)
+}
+
+func (d *Decision) add(o *record.Object) {
+	o.Str("action", string(d.Action))
+	o.Str("outcome", string(d.Outcome))
+	o.Str("rule", d.Rule)
+	o.Str("reason", string(d.Reason))
+	o.Str("why", d.Why)
+}
+
+// Decode reads the member. An outcome that is not in the list is an error.
+func Decode(v record.Value) (Decision, error) {
+	var d Decision
+	err := v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "action":
+			return v.Into((*string)(&d.Action))
+		case "outcome":
+			return v.Into((*string)(&d.Outcome))
+		case "rule":
+			return v.Into(&d.Rule)
+		case "reason":
+			return v.Into((*string)(&d.Reason))
+		case "why":
+			return v.Into(&d.Why)
+		case "policy":
+			return v.Into(&d.Policy)
+		}
+		return nil
+	})
+	if err == nil && !d.Outcome.Valid() {
+		err = fmt.Errorf("outcome: %s is no outcome", d.Outcome)
+	}
+	return d, err
+}

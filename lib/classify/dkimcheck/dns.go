@@ -1,0 +1,116 @@
+package dkimcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"pulse/lib/shared/fault"
+)
+
+// Resolver answers questions for TXT records. The name is fully qualified, without a
+// dot at its end. Each string of the answer is one record, its parts joined. For a name
+// or record that does not exist the answer is no records, or a *net.DNSError with
+// IsNotFound set. Every other error counts as temporary.
+type Resolver interface {
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+}
+
+// DNS is the resolver of this machine (resolv.conf(5)).
+type DNS struct {
+	testOnlyDial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// LookupTXT implements Resolver. It appends a dot so that the search list of
+// resolv.conf is not used. Otherwise the owner of a domain in that list could answer
+// for any other domain.
+func (d DNS) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	r := net.Resolver{PreferGo: true, Dial: d.testOnlyDial}
+	return r.LookupTXT(ctx, name+".")
+}
+
+// The bounds of an answer.
+const (
+	maxRecords    = 20
+	maxRecord     = 4096 // bytes; a 4096-bit key takes 750
+	defaultLookup = 5 * time.Second
+	defaultTotal  = 20 * time.Second
+)
+
+// errOversized reports an answer that breaks a bound.
+var errOversized = errors.New("the DNS record is too large")
+
+// lookups asks the questions about one message, each of them once.
+type lookups struct {
+	resolver Resolver
+	each     time.Duration
+	ctx      context.Context // ends with the time for all questions
+	cancel   context.CancelFunc
+	known    map[string]answer
+	failed   error // the first ErrTemporary
+}
+
+type answer struct {
+	records []string
+	err     error
+}
+
+func (c *Checker) begin(ctx context.Context) *lookups {
+	l := &lookups{resolver: c.Resolver, each: c.Lookup, known: map[string]answer{}}
+	if l.each == 0 {
+		l.each = defaultLookup
+	}
+	total := c.Total
+	if total == 0 {
+		total = defaultTotal
+	}
+	l.ctx, l.cancel = context.WithTimeout(ctx, total)
+	return l
+}
+
+// txt returns the TXT records of a name, which may have none. The errors are
+// ErrTemporary and errOversized.
+func (l *lookups) txt(name string) ([]string, error) {
+	a, ok := l.known[name]
+	if !ok {
+		a.records, a.err = l.ask(name)
+		l.known[name] = a
+	}
+	if l.failed == nil && errors.Is(a.err, ErrTemporary) {
+		l.failed = a.err
+	}
+	return a.records, a.err
+}
+
+func (l *lookups) ask(name string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.each)
+	defer cancel()
+	records, err := l.resolver.LookupTXT(ctx, name)
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, fault.Temporaryf("", "dkimcheck: %w: %s: %w", ErrTemporary, name, reason(err))
+	case len(records) > maxRecords:
+		return nil, errOversized
+	}
+	for _, r := range records {
+		if len(r) > maxRecord {
+			return nil, errOversized
+		}
+	}
+	return records, nil
+}
+
+// reason returns the error without the name, which the caller's message has already,
+// and without the server, which differs from one run to the next.
+func reason(err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Errorf("%s", dns.Err)
+	}
+	return err
+}

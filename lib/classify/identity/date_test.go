@@ -1,0 +1,147 @@
+package identity
+
+import (
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/shared/envelope"
+)
+
+func TestStale(t *testing.T) {
+	hours := func(n int) time.Time { return fetched.Add(time.Duration(n) * time.Hour) }
+	for _, c := range []struct {
+		name           string
+		received, date time.Time
+		limit          time.Duration
+		want           bool
+	}{
+		{"fresh", hours(-1), hours(-2), 48 * time.Hour, false},
+		{"just fresh", hours(-48), hours(-48), 48 * time.Hour, false},
+		{"received long ago", hours(-49), hours(-1), 48 * time.Hour, true},
+		{"written long ago", hours(-1), hours(-49), 48 * time.Hour, true},
+		{"a clock that is ahead", hours(-1), hours(3), 48 * time.Hour, false},
+		{"far in the future", hours(-1), hours(49), 48 * time.Hour, true},
+		{"never received", time.Time{}, hours(-1), 48 * time.Hour, true},
+		{"switched off", hours(-1000), hours(-1000), 0, false},
+	} {
+		m, p := ownersMail(), testPolicy()
+		m.Received, p.MaxAge = c.received, c.limit
+		m.Headers[5].Value = c.date.Format(time.RFC1123Z)
+		if id := Classify(m, p); id.Stale != c.want || !id.Verified {
+			t.Errorf("%s: stale is %v, verified %v", c.name, id.Stale, id.Verified)
+		}
+	}
+}
+
+func TestDateMustStandOnce(t *testing.T) {
+	for _, dates := range [][]string{{}, {""}, {"yesterday"}, {fetched.Format(time.RFC1123Z), fetched.Format(time.RFC1123Z)}} {
+		m := ownersMail()
+		m.Headers = m.Headers[:5]
+		for _, d := range dates {
+			m.Headers = append(m.Headers, envelope.Field{Name: "Date", Value: d})
+		}
+		if id := Classify(m, testPolicy()); !id.Stale {
+			t.Errorf("%q is not stale", dates)
+		}
+	}
+}
+
+var dates = []struct {
+	in string
+	ok bool
+}{
+	{"Sat, 21 Nov 2026 06:55:00 +0000", true},
+	{"Sat, 21 Nov 2026 06:55:00 -0800 (PST)", true},
+	{"21 Nov 2026 06:55 +0130", true},
+	{"Sat,  1 Nov 2026 06:55:00 GMT", true},
+	{"1 Nov 2026 06:55:00 UT", true},
+	{"Sat,\r\n 21 Nov 2026 06:55:00 +0000", true},
+	{" Sat, 21 Nov 2026 06:55:00 +0000\t", true},
+	{"", false},
+	{"Sat, 21 Nov 2026", false},
+	{"Sat, 21 Nov 26 06:55:00 +0000", false},
+	{"Sat, 31 Feb 2026 06:55:00 +0000", false},
+	{"Sat, 21 Nov 2026 25:55:00 +0000", false},
+	{"Sat, 21 Nov 2026 06:55:00 EST", false},
+	{"Sat, 21 Nov 2026 06:55:00", false},
+	{"Sat, 21 Nov 2026 06:55:00 +0000 now", false},
+	{"2026-11-21T06:55:00Z", false},
+	{strings.Repeat(" ", 100) + "21 Nov 2026 06:55 +0000", false},
+}
+
+func TestParseDate(t *testing.T) {
+	for _, c := range dates {
+		if got, ok := parseDate(c.in); ok != c.ok {
+			t.Errorf("parseDate(%q) = %v, %v", c.in, got, ok)
+		}
+	}
+}
+
+// FuzzDate: if the standard library reads a time too, it reads the same one.
+func FuzzDate(f *testing.F) {
+	for _, c := range dates {
+		f.Add(c.in)
+	}
+	f.Fuzz(func(t *testing.T, v string) {
+		got, ok := parseDate(v)
+		if !ok {
+			return
+		}
+		if other, err := mail.ParseDate(v); err == nil && !other.Equal(got) {
+			t.Fatalf("%q: %v, net/mail %v", v, got, other)
+		}
+	})
+}
+
+func TestAutomatic(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"Auto-Submitted", "no", false},
+		{"auto-submitted", " NO ; x=y", false},
+		{"Auto-Submitted", "no (written by hand)", false},
+		{"Auto-Submitted", "auto-generated", true},
+		{"Auto-Submitted", "auto-replied; owner-email=me@example.com", true},
+		{"Auto-Submitted", "", true},
+		{"Auto-Submitted", "no-really", true},
+		{"Auto-Submitted ", "auto-replied", true},
+		{"Precedence", "bulk", true},
+		{"Precedence", "Junk", true},
+		{"Precedence", "list (of friends)", true},
+		{"Precedence", "first-class", false},
+		{"List-Id", "<news.example.com>", true},
+		{"List-ID", "", true},
+		{"List-Unsubscribe", "<https://example.com>", false},
+		{"Return-Path", "<>", true},
+		{"Return-Path", " < >", true},
+		{"Return-Path", "<me@example.com>", false},
+		{"Return-Path", "<> (x)", true},
+		{"Return-Path", "(x) <>", true},
+		{"Return-Path", "<(bounce (to) \\) nobody)>", true},
+		{"Return-Path", "(<>) <me@example.com>", false},
+		{"Auto-Submitted", "(by hand) no", false},
+		{"Auto-Submitted", "(no) auto-replied", true},
+		{"Auto-Submitted", "(no", true},
+		{"Precedence", "auto_reply", true},
+		{"Precedence", "(list) Auto_Reply", true},
+		{"X-Autoreply", "yes", true},
+		{"X-Autoreply", "No", false},
+		{"x-autorespond", "Re: News", true},
+		{"X-Autorespond", "", false},
+		{"X-Autoreply", "false", false},
+		{"Content-Type", "multipart/report; report-type=delivery-status; boundary=b", true},
+		{"Content-Type", "Multipart / (x)\r\n Report", true},
+		{"Content-Type", "multipart/mixed; boundary=\"multipart/report\"", false},
+		{"Content-Type", "text/plain; charset=utf-8", false},
+		{"Return-Path", "", false},
+	} {
+		m := ownersMail()
+		m.Headers = append(m.Headers, envelope.Field{Name: c.name, Value: c.value})
+		if id := Classify(m, testPolicy()); id.Automatic != c.want || !id.Verified {
+			t.Errorf("%s: %s: automatic is %v, verified %v", c.name, c.value, id.Automatic, id.Verified)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/envelope"
+)
+
+// Author returns the domain of From, or why it is in doubt: the message has a defect,
+// From is not one plain mailbox, or a field that may appear once appears twice. The
+// signatures of such a message need not be checked, because it can't be verified.
+func Author(m *envelope.Message) (domain, why string) {
+	e := evidence{m: m, header: collect(m)}
+	e.from, e.flaw = e.header.sender()
+	f := first(&e, (*evidence).intact, (*evidence).author, (*evidence).single)
+	if f.reason != "" {
+		return "", f.reason.sentence(f.detail)
+	}
+	return e.from.domain, ""
+}
+
+// Near reports whether a signature by the domain signer could count for a sender at
+// from: both are the same, or one is the parent of the other (dkim_alignment "relaxed").
+func Near(signer, from string) bool { return nearby(signer, from) }
+
+// Uncovered returns the first of From, Subject and Date that stands in the message and
+// not among the names, which are in lower case; empty if there is none. pulse's own
+// check accepts no signature that leaves one of these out. Other fields may be unsigned,
+// and are reported in identity.unsigned.
+func Uncovered(m *envelope.Message, names []string) string {
+	h := collect(m)
+	return h.uncovered(names)
+}
+
+func (h *header) uncovered(names []string) string {
+	for _, s := range [...]slot{slotFrom, slotSubject, slotDate} {
+		if h.count[s] > 0 && !slices.Contains(names, folded[s]) {
+			return s.String()
+		}
+	}
+	return ""
+}
+
+// unsigned returns the fields other than From that stand in the message and not among
+// the names, which are in lower case. Each field stands there once, so one mention in
+// h= covers it.
+func (h *header) unsigned(names []string) (f Fields) {
+	for s := slotTo; s < slots; s++ {
+		if h.count[s] > 0 && !slices.Contains(names, folded[s]) {
+			f.add(s)
+		}
+	}
+	return f
+}
+
+// named reports whether the task can be named after the Message-ID: it is signed, and
+// holds no blank, which could be changed on the way.
+func (h *header) named(p *proof) bool {
+	id := strings.Trim(h.value[slotMessageID], " \t\r\n")
+	return h.count[slotMessageID] == 1 && !p.unsigned.has(slotMessageID) && id != "" && !strings.ContainsAny(id, " \t\r\n")
+}
+
+// signed returns a digest of From, To, Cc, Subject, Date and Message-ID, as far as they
+// are there and signed, after relaxed canonicalization (RFC 6376 §3.4.2). No other field
+// goes into it. So it stays the same if the message is sent on with a change that does
+// not break the signature, whether added, dropped, respaced or rewritten. Where no
+// Message-ID is signed, the stamps of the signature take its place, or two mails of one
+// second would be one.
+func (h *header) signed(p *proof) string {
+	sum := sha256.New()
+	for s := range slots {
+		if h.count[s] == 1 && !p.unsigned.has(s) {
+			io.WriteString(sum, folded[s]+":"+relaxed(h.value[s])+"\r\n")
+		}
+	}
+	if !h.named(p) {
+		for _, stamp := range p.stamps() {
+			io.WriteString(sum, dkimFieldName+":"+stamp+"\r\n")
+		}
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// relaxed unfolds a value, makes every run of blanks one space, and removes the blanks
+// at the ends. The result holds no CRLF.
+func relaxed(value string) string {
+	return strings.Join(strings.FieldsFunc(value, func(r rune) bool {
+		return r == ' ' || r == '\t' || r == '\r' || r == '\n'
+	}), " ")
+}

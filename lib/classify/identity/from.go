@@ -1,0 +1,171 @@
+package identity
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pulse/lib/shared/address"
+)
+
+// mailbox is one plain address, byte for byte as it stands in the field.
+type mailbox struct{ address, local, domain string }
+
+// parseMailbox reads a field value, all of which must be one mailbox (RFC 5322
+// §3.4):
+//
+//	[display name] <local@domain> [comment]    or    local@domain [comment]
+//
+// It is narrower than the standard wherever two readers were ever seen to
+// disagree about whose address a field holds. Groups, routes, domain literals,
+// quoted local parts, encoded words in the address, non-ASCII in the address and
+// blanks inside the angle brackets are refused. A display name is atoms, dots,
+// quoted strings and letters of any script. Comments are accepted because mail(1)
+// writes "me@example.com (Me)"; they may not hold brackets, quotes or backslashes.
+//
+// Neither a display name nor a comment may hold < or >, so the first < and the first >
+// are the only ones. Neither may hold an @, except that a display name may be the
+// address once more and nothing else, as Outlook writes it. Encoded words, decoded as
+// people see them, obey the same rules and may not hold controls.
+func parseMailbox(v string) (mailbox, bool) {
+	name, rest, angle := strings.Cut(v, "<")
+	if !angle {
+		return parseBare(v)
+	}
+	addr, tail, closed := strings.Cut(rest, ">")
+	if !closed || !phrase(name, true) || !phrase(tail, false) {
+		return mailbox{}, false
+	}
+	shown, hides := spelled(name)
+	if (hides || strings.IndexByte(name, '@') >= 0) && !address.Equal(strings.Trim(shown, " \t\"'"), addr) {
+		return mailbox{}, false
+	}
+	if _, hides := spelled(tail); hides {
+		return mailbox{}, false
+	}
+	return plain(addr)
+}
+
+// parseBare reads an address without angle brackets.
+func parseBare(v string) (mailbox, bool) {
+	at := strings.IndexByte(v, '@')
+	if at < 0 {
+		return mailbox{}, false
+	}
+	start := strings.LastIndexAny(v[:at], " \t\n)") + 1
+	end := at
+	for end < len(v) && strings.IndexByte(" \t\r", v[end]) < 0 { // "example.com(.evil.example" is one name
+		end++
+	}
+	if !phrase(v[:start], false) || !phrase(v[end:], false) {
+		return mailbox{}, false
+	}
+	if _, hides := spelled(v); hides {
+		return mailbox{}, false
+	}
+	return plain(v[start:end])
+}
+
+// plain splits an address. It refuses an encoded word, which would otherwise pass as a
+// local part, because = and ? may stand in atoms. RFC 2047 §5 forbids one there, but
+// some readers decode it.
+func plain(addr string) (mailbox, bool) {
+	local, domain, err := address.Split(addr)
+	if err != nil || strings.Contains(addr, "=?") {
+		return mailbox{}, false
+	}
+	return mailbox{addr, local, domain}, true
+}
+
+// phrase reports whether s holds only blanks, folding, simple comments and, if words
+// is set, the words of a display name.
+func phrase(s string, words bool) bool {
+	for i := 0; i < len(s); {
+		n := 0
+		switch c := s[i]; {
+		case c == '(':
+			n = enclosed(s[i:], ')')
+		case words && c == '"':
+			n = enclosed(s[i:], '"')
+		case c == ' ', c == '\t', c == '\r', words && (c >= utf8.RuneSelf || atom(c)):
+			n = text(s[i:])
+		}
+		if n == 0 {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// enclosed returns the length of the comment or quoted string that s begins with,
+// or 0.
+func enclosed(s string, end byte) int {
+	for i := 1; i < len(s); {
+		n := 0
+		switch c := s[i]; {
+		case c == end:
+			return i + 1
+		case c == '\\' && end == '"' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			n = 2
+		case strings.IndexByte(`\<>"`, c) >= 0:
+		case end == ')' && (c == '(' || c == '@'):
+		default:
+			n = text(s[i:])
+		}
+		if n == 0 {
+			return 0
+		}
+		i += n
+	}
+	return 0
+}
+
+// text returns the length of the character or the folding that s begins with, or 0
+// for a control and for bytes that are not UTF-8. U+FFFD is text, because a name in
+// some old charset is not a reason to doubt the address.
+func text(s string) int {
+	switch c := s[0]; {
+	case c == '\r':
+		if len(s) < 3 || s[1] != '\n' || s[2] != ' ' && s[2] != '\t' {
+			return 0
+		}
+		return 2
+	case c == '\t' || ' ' <= c && c <= '~':
+		return 1
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && n == 1 || unicode.IsControl(r) {
+		return 0
+	}
+	return n
+}
+
+// atom reports whether c is atext or a dot (RFC 5322 §3.2.3 and obs-phrase).
+func atom(c byte) bool {
+	return graph(c) && strings.IndexByte(`()<>[]:;@\,"`, c) < 0
+}
+
+// suspect guesses why parseMailbox refused v. The guess is shown to people, and
+// nothing is decided by it.
+func suspect(v string) string {
+	has := func(chars string) bool { return strings.ContainsAny(v, chars) }
+	_, hides := spelled(v)
+	switch {
+	case hides && has("@"):
+		return "an encoded word holds an @, angle brackets or a control"
+	case !has("@"):
+		return "there is no address"
+	case strings.Count(v, "@") > 1:
+		return "there is more than one @"
+	case has(","):
+		return "there is a comma outside quotes, or a list"
+	case has(":;"):
+		return "there is a group or a route"
+	case has("["):
+		return "there is a domain in brackets"
+	case strings.Contains(v, "=?"):
+		return "there may be an encoded word in the address"
+	}
+	return "it breaks the grammar of pulse-classify(1)"
+}

@@ -1,0 +1,117 @@
+package identity
+
+import (
+	"pulse/lib/shared/envelope"
+)
+
+// slot is a header field that may appear once in a message (RFC 5322 §3.6).
+type slot int
+
+// A signature that covers one instance of such a field says nothing about a second.
+const (
+	slotFrom slot = iota
+	slotTo
+	slotCc
+	slotSubject
+	slotDate
+	slotMessageID
+	slots
+)
+
+func (s slot) String() string {
+	return [...]string{"From", "To", "Cc", "Subject", "Date", "Message-ID"}[s]
+}
+
+// folded holds the names of the slots in lower case, for comparison with h= of a
+// signature.
+var folded = [slots]string{"from", "to", "cc", "subject", "date", "message-id"}
+
+// header is what one pass over the fields found.
+type header struct {
+	value     [slots]string // of the last field of that name
+	count     [slots]int
+	odd       [slots]bool // a name has blanks or other stray bytes around it
+	automatic bool
+}
+
+// longestName is the length of the longest name that collect knows.
+const longestName = len("auto-submitted")
+
+// collect sorts the fields by their trimmed names. So "From " counts as a From,
+// because some readers take it for one and some don't (RFC 5322 §4.5).
+func collect(m *envelope.Message) (h header) {
+	for i := range m.Headers {
+		f := &m.Headers[i]
+		name := trimName(f.Name)
+		if len(name) > longestName {
+			continue
+		}
+		var buf [longestName]byte
+		for i := range len(name) {
+			buf[i] = lower(name[i])
+		}
+		low := buf[:len(name)]
+		if s, ok := slotOf(low); ok {
+			h.value[s] = f.Value
+			h.count[s]++
+			h.odd[s] = h.odd[s] || len(name) != len(f.Name)
+			continue
+		}
+		h.automatic = h.automatic || automatic(low, f.Value)
+	}
+	return h
+}
+
+func slotOf(folded []byte) (slot, bool) {
+	switch string(folded) {
+	case "from":
+		return slotFrom, true
+	case "to":
+		return slotTo, true
+	case "cc":
+		return slotCc, true
+	case "subject":
+		return slotSubject, true
+	case "date":
+		return slotDate, true
+	case "message-id":
+		return slotMessageID, true
+	}
+	return 0, false
+}
+
+// trimName removes from both ends whatever can't be in a field name (RFC 5322
+// §3.6.8), as authres does.
+func trimName(s string) string {
+	for s != "" && !graph(s[0]) {
+		s = s[1:]
+	}
+	for s != "" && !graph(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func graph(c byte) bool { return c > ' ' && c < 0x7f }
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// sender returns the only mailbox of the only From field.
+func (h *header) sender() (mailbox, finding) {
+	switch {
+	case h.count[slotFrom] == 0:
+		return mailbox{}, finding{reason: noFrom}
+	case h.count[slotFrom] > 1:
+		return mailbox{}, finding{reason: severalFrom}
+	}
+	box, ok := parseMailbox(h.value[slotFrom])
+	if !ok {
+		return mailbox{}, finding{malformedFrom, suspect(h.value[slotFrom])}
+	}
+	return box, finding{}
+}

@@ -1,0 +1,183 @@
+// Package identity decides who sent a message and how far that is proven: header
+// fields and policy in, the `identity` member out (pulse-classify(1)).
+//
+// Invariant: a message is verified only if it passes every check below. The bytes
+// compared are the bytes that Identity.Sender shows. Text and subject are never
+// looked at. The header is read in one pass, linear in its length.
+//
+// Caveat: it believes the server whose authserv-id the policy pins. A receiver
+// that lets forged Authentication-Results fields with its own id stand first can
+// be made to say anything.
+package identity
+
+import (
+	"slices"
+
+	"pulse/lib/classify/authres"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// evidence is everything about one message that the checks look at.
+type evidence struct {
+	m      *envelope.Message
+	p      *policy.Policy
+	header header
+	from   mailbox // zero unless there is exactly one plain From
+	flaw   finding // what is wrong with From
+
+	results   authres.Field // zero unless the field that counts was understood
+	unusable  finding       // why it was not
+	signature signature     // the dkim result that comes closest
+	proof     proof         // what the signature covers, once it is known to prove the sender
+}
+
+// finding is what a check found wrong. An empty reason means nothing was. detail
+// goes into the sentence for people.
+type finding struct {
+	reason Reason
+	detail string
+}
+
+// checks are in the order in which they are reported: the message itself, what the
+// receiver says of it, what pulse itself found out, and last the recipients. So
+// not_addressed means that nothing else was wrong.
+var checks = [...]func(*evidence) finding{
+	(*evidence).intact,
+	(*evidence).author,
+	(*evidence).single,
+	(*evidence).equipped,
+	(*evidence).receiver,
+	(*evidence).own,
+	(*evidence).addressed,
+}
+
+// Classify returns the identity of a message under a policy and the sessions that
+// an approver opened.
+func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
+	if isRequest(m) {
+		return request(m, p)
+	}
+	if pl := p.Platform(m.Source); pl != nil {
+		return platform(m, p, pl)
+	}
+	e := gather(m, p)
+	id := Identity{
+		Sender:    e.from.address,
+		Stale:     e.stale(),
+		Automatic: e.header.automatic,
+		Auth:      e.understood(),
+	}
+	found := first(e, checks[:]...)
+	id.Verified = found.reason == ""
+	id.Trust = trust(p, id.Sender, id.Verified)
+	if s := e.session(&id, sessions); s != nil {
+		id.Trust, id.Session = terms.ApprovedSession, s.ID
+	}
+	if id.Verified {
+		found = finding{provenAs(id.Trust), e.voucher()}
+	}
+	if id.Verified {
+		id.Unsigned = e.proof.unsigned
+	}
+	if id.Verified && (p.Evidence != policy.ByAuthRes || !e.header.named(&e.proof)) {
+		id.Signed = e.header.signed(&e.proof)
+	}
+	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
+	return id
+}
+
+func gather(m *envelope.Message, p *policy.Policy) *evidence {
+	e := &evidence{m: m, p: p, header: collect(m)}
+	e.from, e.flaw = e.header.sender()
+	e.results, e.unusable = selected(m, p)
+	e.signature = e.closest()
+	return e
+}
+
+// first runs the checks until one finds something, and returns that.
+func first(e *evidence, checks ...func(*evidence) finding) finding {
+	for _, check := range checks {
+		if f := check(e); f.reason != "" {
+			return f
+		}
+	}
+	return finding{}
+}
+
+func trust(p *policy.Policy, sender string, verified bool) terms.Trust {
+	switch {
+	case sender != "" && isOwner(p, sender):
+		if verified {
+			return terms.OwnerVerifiedEmail
+		}
+		return terms.OwnerClaim
+	case verified && address.Listed(p.AllowedExternal, sender):
+		return terms.ExternalVerified
+	}
+	return terms.Unknown
+}
+
+func isOwner(p *policy.Policy, sender string) bool {
+	return slices.ContainsFunc(p.Owners, func(o string) bool { return address.Equal(o, sender) })
+}
+
+func provenAs(t terms.Trust) Reason {
+	switch t {
+	case terms.OwnerVerifiedEmail:
+		return AuthenticatedOwner
+	case terms.ApprovedSession:
+		return ApprovedSession
+	case terms.ExternalVerified:
+		return authenticatedExternal
+	}
+	return authenticatedUnlisted
+}
+
+// Cap lowers a stored identity to what a later policy still grants. An owner or an
+// external sender that the policy no longer lists becomes unknown. Cap never raises.
+// A task of pulse-queue submit keeps its level. An effect carries trust and sender of
+// the ask it began with, and follows that sender.
+func (id *Identity) Cap(p *policy.Policy) {
+	listed := true
+	switch id.Trust {
+	case terms.OwnerClaim, terms.OwnerVerifiedEmail, terms.ApprovedSession:
+		listed = isOwner(p, id.Sender)
+	case terms.ExternalVerified:
+		listed = address.Listed(p.AllowedExternal, id.Sender)
+	}
+	if still, ok := onPlatform(p, id.Sender, id.Trust); ok {
+		listed = still || id.Trust == terms.Unknown
+	}
+	if !listed {
+		id.Trust, id.Reason, id.Why = terms.Unknown, NoLongerListed, NoLongerListed.sentence("")
+	}
+}
+
+// intact refuses a message whose header may differ from what was sent.
+func (e *evidence) intact() finding {
+	if d := e.m.Unverifiable(); d != "" {
+		return finding{Defective, string(d)}
+	}
+	return finding{}
+}
+
+// author reports what is wrong with From (RFC 5322 §3.6.2).
+func (e *evidence) author() finding { return e.flaw }
+
+// single demands that no field which signers and readers take for unique appears
+// twice (RFC 5322 §3.6), because each reader chooses for itself which one counts.
+func (e *evidence) single() finding {
+	for s := range slots {
+		switch {
+		case e.header.odd[s]:
+			return finding{oddFieldName, s.String()}
+		case e.header.count[s] > 1:
+			return finding{duplicateField, s.String()}
+		}
+	}
+	return finding{}
+}

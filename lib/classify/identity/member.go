@@ -1,0 +1,179 @@
+package identity
+
+import (
+	"fmt"
+
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// Member is the name of the member that pulse-classify owns in a record.
+const Member = "identity"
+
+// Via says how a record came in if it was not by a message.
+type Via string
+
+// The values of identity.via.
+const (
+	ViaMessage Via = ""       // a message that arrived; left out of the record
+	ViaAgent   Via = "agent"  // a worker proposed it: an effect
+	ViaSubmit  Via = "submit" // pulse-queue submit
+)
+
+// Identity is the `identity` member: who asks and how far that is proven.
+type Identity struct {
+	Sender    string // as it stands in From, or empty
+	Trust     terms.Trust
+	Verified  bool // the sender is proven, listed or not
+	Stale     bool // proven but old
+	Automatic bool // sent by a program (RFC 3834)
+	Reason    Reason
+	Why       string // one sentence for people
+	Auth      Auth
+	Session   string // trust approved_session: the id of the session
+	Signed    string // messages whose id is made of the signed fields: "sha256:" of those, else empty
+	Unsigned  Fields // messages: fields that the signature proving the sender does not cover
+
+	Via     Via
+	Parent  string // effects: the task that proposed it
+	Root    string // effects: the ask that the chain of proposals began with
+	Ordinal int    // effects: 0 for the first of equal requests of one root
+	Depth   int    // effects: how many proposals lie between it and the root, itself included
+	Budget  int    // effects: how many more may come out of it
+	Bulk    bool   // effects: its run proposed more closes than limits.max_closes_per_run
+}
+
+// Auth is what the receiver said, as far as it was understood.
+type Auth struct {
+	AuthservID, DKIM, DKIMDomain, SPF, DMARC, HeaderFrom string
+}
+
+// Effect reports whether the record is an effect, which an agent wants to do, and not
+// an ask, which a sender wants of the agent.
+func (id *Identity) Effect() bool { return id.Via == ViaAgent }
+
+// Append appends the member's value.
+func (id *Identity) Append(dst []byte) []byte {
+	var o record.Object
+	id.add(&o)
+	if id.Via == ViaMessage {
+		o.Raw("auth", id.Auth.bytes())
+		o.StrIf("signed", id.Signed)
+		if id.Unsigned != 0 {
+			o.Strs("unsigned", id.Unsigned.Names())
+		}
+	}
+	id.addOrigin(&o)
+	return append(dst, o.Bytes()...)
+}
+
+// AppendShown appends the member's value as a worker is given it: the sender without
+// the evidence.
+func (id *Identity) AppendShown(dst []byte) []byte {
+	var o record.Object
+	id.add(&o)
+	id.addOrigin(&o)
+	return append(dst, o.Bytes()...)
+}
+
+func (id *Identity) add(o *record.Object) {
+	o.Str("sender", id.Sender)
+	o.Str("trust", string(id.Trust))
+	o.Bool("verified", id.Verified)
+	o.Bool("stale", id.Stale)
+	o.Bool("automatic", id.Automatic)
+	o.Str("reason", string(id.Reason))
+	o.Str("why", id.Why)
+	o.StrIf("session", id.Session)
+}
+
+func (id *Identity) addOrigin(o *record.Object) {
+	o.StrIf("via", string(id.Via))
+	if id.Effect() {
+		o.Str("parent", id.Parent)
+		o.Str("root", id.Root)
+		o.Int("ordinal", int64(id.Ordinal))
+		o.Int("depth", int64(id.Depth))
+		o.Int("budget", int64(id.Budget))
+		if id.Bulk {
+			o.Bool("bulk", true)
+		}
+	}
+}
+
+func (a *Auth) bytes() []byte {
+	var o record.Object
+	o.StrIf("authserv_id", a.AuthservID)
+	o.StrIf("dkim", a.DKIM)
+	o.StrIf("dkim_domain", a.DKIMDomain)
+	o.StrIf("spf", a.SPF)
+	o.StrIf("dmarc", a.DMARC)
+	o.StrIf("header_from", a.HeaderFrom)
+	return o.Bytes()
+}
+
+// Decode reads the member. A trust level or a via that is not in the list is an error,
+// because a stage that does not know the word must not guess.
+func Decode(v record.Value) (Identity, error) {
+	var id Identity
+	err := v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "sender":
+			return v.Into(&id.Sender)
+		case "trust":
+			return v.Into((*string)(&id.Trust))
+		case "verified":
+			return v.Into(&id.Verified)
+		case "stale":
+			return v.Into(&id.Stale)
+		case "automatic":
+			return v.Into(&id.Automatic)
+		case "reason":
+			return v.Into((*string)(&id.Reason))
+		case "why":
+			return v.Into(&id.Why)
+		case "session":
+			return v.Into(&id.Session)
+		case "signed":
+			return v.Into(&id.Signed)
+		case "unsigned":
+			return id.Unsigned.decode(v)
+		case "via":
+			return v.Into((*string)(&id.Via))
+		case "parent":
+			return v.Into(&id.Parent)
+		case "root":
+			return v.Into(&id.Root)
+		case "ordinal":
+			return v.Into(&id.Ordinal)
+		case "depth":
+			return v.Into(&id.Depth)
+		case "budget":
+			return v.Into(&id.Budget)
+		case "bulk":
+			return v.Into(&id.Bulk)
+		}
+		return nil
+	})
+	if err == nil {
+		err = id.valid()
+	}
+	return id, err
+}
+
+func (id *Identity) valid() error {
+	switch {
+	case !id.Trust.Valid():
+		return fmt.Errorf("trust: %s is no trust level", id.Trust)
+	case id.Via != ViaMessage && id.Via != ViaAgent && id.Via != ViaSubmit:
+		return fmt.Errorf("via: %s is neither agent nor submit", id.Via)
+	case id.Effect() && id.Parent == "":
+		return fmt.Errorf("parent: missing, and via is agent")
+	case id.Effect() && (id.Ordinal < 0 || id.Depth < 0 || id.Budget < 0):
+		return fmt.Errorf("ordinal, depth or budget: negative")
+	}
+	if id.Effect() && id.Root == "" {
+		id.Root = id.Parent
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// equipped demands that the record holds the DKIM check that the policy relies on.
+func (e *evidence) equipped() finding {
+	if e.p.Evidence != policy.ByAuthRes && e.m.DKIM == nil {
+		return finding{evidenceMissing, string(e.p.Evidence)}
+	}
+	return finding{}
+}
+
+// own demands that pulse's own check found a DMARC record, and a good DKIM signature
+// that is aligned with From and covers what it must. That proves as much as a
+// dmarc=pass by DKIM.
+func (e *evidence) own() finding {
+	if e.p.Evidence == policy.ByAuthRes {
+		return finding{}
+	}
+	d := e.m.DKIM
+	switch {
+	case d.Why != "":
+		return finding{SignatureBad, d.Why}
+	case !address.Equal(d.From, e.from.domain):
+		return finding{SignatureBad, "the check was made for " + d.From}
+	case len(d.Signatures) == 0:
+		return finding{reason: signatureNone}
+	}
+	if f := e.nearest(); f.reason != "" {
+		return f
+	}
+	switch d.DMARC.Result {
+	case envelope.DMARCFound:
+		return finding{}
+	case envelope.DMARCNone:
+		return finding{reason: dmarcRecordNone}
+	}
+	return finding{DMARCRecordError, string(d.DMARC.Result)}
+}
+
+// Unchecked returns the trust level that a listed sender would have had if only an
+// answer of DNS is missing; else unknown. So no message is lost through an outage, or
+// through a DMARC record that is broken for a while.
+func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
+	if id.Verified || id.Reason != SignatureTempError && id.Reason != DMARCRecordError {
+		return terms.Unknown
+	}
+	return trust(p, id.Sender, true)
+}
+
+// ownFlaws ranks the flaws of a signature that pulse itself checked, as flaws does.
+var ownFlaws = []Reason{"", signatureOtherUser, SignatureTempError, SignatureBad, SignatureNotAligned}
+
+// nearest returns the flaw of the signature that proves most, and sets e.proof to what
+// that signature covers. Among signatures without a flaw it takes the one that covers
+// most.
+func (e *evidence) nearest() (best finding) {
+	least := len(ownFlaws)
+	for i := range e.m.DKIM.Signatures {
+		s := &e.m.DKIM.Signatures[i]
+		f := e.proves(s)
+		rank := slices.Index(ownFlaws, f.reason)
+		unsigned := e.header.unsigned(s.Headers)
+		if rank < least || rank == 0 && unsigned.fewer(e.proof.unsigned) {
+			best, least = f, rank
+			e.proof = proof{unsigned, e.nthDKIMField(i)}
+		}
+	}
+	return best
+}
+
+// nthDKIMField returns the field that the nth signature of message.dkim was read from. They
+// stand there in the order of the header (pulse-record(5)).
+func (e *evidence) nthDKIMField(n int) []*dkimField {
+	for i := range e.m.Headers {
+		f := &e.m.Headers[i]
+		if !address.Equal(strings.TrimRight(f.Name, " \t"), dkimFieldName) {
+			continue
+		}
+		if n == 0 {
+			m := readDKIMField(f.Value)
+			return []*dkimField{&m}
+		}
+		n--
+	}
+	return nil
+}
+
+// proves judges one signature.
+func (e *evidence) proves(s *envelope.Signature) finding {
+	missing := e.header.uncovered(s.Headers)
+	switch {
+	case s.Domain == "":
+		return finding{SignatureBad, s.Why}
+	case !aligned(s.Domain, e.from.domain, e.ownAlignment()):
+		return finding{SignatureNotAligned, s.Domain}
+	case s.Result == envelope.DKIMTempError:
+		return finding{SignatureTempError, s.Why}
+	case s.Result != envelope.DKIMPass:
+		return finding{SignatureBad, s.Why}
+	case missing != "":
+		return finding{SignatureBad, missing + " is not signed"}
+	case s.User != "" && !address.Equal(s.User, e.from.local):
+		return finding{signatureOtherUser, s.User}
+	}
+	return finding{}
+}
+
+// ownAlignment returns the policy's alignment, tightened by what the domain asks for
+// (adkim=s, RFC 7489 §6.3). Any counts as strict here. It is for receivers that compare
+// the domain and leave it out; here the domain is known and no receiver has compared it.
+func (e *evidence) ownAlignment() policy.Alignment {
+	if e.p.DKIMAlignment == policy.Relaxed && !e.m.DKIM.DMARC.Strict {
+		return policy.Relaxed
+	}
+	return policy.Strict
+}
+
+// voucher names the server or signature that proved the sender.
+func (e *evidence) voucher() string {
+	switch e.p.Evidence {
+	case policy.ByDKIM:
+		return "a DKIM signature for " + e.from.domain
+	case policy.ByBoth:
+		return clip(e.results.AuthservID) + ", with a DKIM signature for " + e.from.domain + ","
+	}
+	return clip(e.results.AuthservID)
+}

@@ -1,0 +1,162 @@
+package identity
+
+import (
+	"slices"
+
+	"pulse/lib/classify/authres"
+	"pulse/lib/shared/policy"
+)
+
+// proof is what the signature that proves a sender covers of the message.
+type proof struct {
+	unsigned Fields       // fields that stand in the message and are not covered
+	fields   []*dkimField // the signature; several if nothing tells which of them it is
+}
+
+// stamps returns what tells the signature from others. The list is sorted, so that
+// the order of the fields, which the sender chooses, makes no difference.
+func (p *proof) stamps() []string {
+	list := make([]string, len(p.fields))
+	for i := range p.fields {
+		list[i] = p.fields[i].stamp()
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// carried demands that the message carries the signature that the receiver calls
+// good, and records in e.proof what that signature covers. Where the policy asks for
+// pulse's own check, carried has nothing to do, because that check has looked at the
+// signature itself.
+func (e *evidence) carried() finding {
+	if e.p.Evidence != policy.ByAuthRes {
+		return finding{}
+	}
+	var worst finding
+	found := false
+	fields := e.dkimFields()
+	for i := range e.results.Results {
+		r := &e.results.Results[i]
+		if r.Method != "dkim" || e.signed(r).flaw.reason != "" {
+			continue
+		}
+		p, f := e.proofOf(r, fields)
+		switch {
+		case f.reason != "":
+			worst = f
+		case !found || p.unsigned.fewer(e.proof.unsigned):
+			e.proof, found = p, true
+		}
+	}
+	if found {
+		return finding{}
+	}
+	return worst
+}
+
+func (e *evidence) dkimFields() (list []dkimField) {
+	for i := range e.m.Headers {
+		if f := &e.m.Headers[i]; isDKIMField(f) {
+			list = append(list, readDKIMField(f.Value))
+		}
+	}
+	return list
+}
+
+// proofOf looks for the signature that a good dkim result is about. It may be a field
+// that can't be read: b= is not signed, so anyone who sends the message on can put
+// bytes there that the receiver overlooks. Beside such a field nothing is certain.
+func (e *evidence) proofOf(r *authres.Result, fields []dkimField) (proof, finding) {
+	p := pointerOf(r)
+	var own, fits []*dkimField
+	broken := false
+	for i := range fields {
+		m := &fields[i]
+		switch {
+		case m.tags != nil && !p.names(m):
+		case !m.wellFormed():
+			broken = true
+		case p.bare() && !nearby(m.get("d"), e.from.domain):
+			return proof{}, finding{dkimUnbound, ""}
+		default:
+			own = append(own, m)
+			if p.fits(m) {
+				fits = append(fits, m)
+			}
+		}
+	}
+	switch {
+	case len(own) == 0, p.d == "" && !e.anyAligned(own):
+		return proof{}, finding{signatureMissing, e.signed(r).domain}
+	case broken:
+		return proof{}, finding{dkimAmbiguous, "beside the signature stands a DKIM-Signature field that can't be read"}
+	case slices.ContainsFunc(fits, (*dkimField).partial), len(fits) == 0 && slices.ContainsFunc(own, (*dkimField).partial):
+		return proof{}, finding{signaturePartial, e.signed(r).domain}
+	case len(fits) > 1 && e.disagree(fits) && e.failed(fits):
+		return proof{}, finding{dkimAmbiguous, "two DKIM-Signature fields fit it, and another result says that one is not good"}
+	}
+	all := e.together(own, fits)
+	if e.passed(all.fields) < len(all.fields) && e.disagree(all.fields) && !e.header.named(&all) {
+		return proof{}, finding{dkimAmbiguous,
+			"more DKIM-Signature fields fit it than the server calls good, and the name of the task hangs on which it is"}
+	}
+	return all, finding{}
+}
+
+// together returns what is covered by every signature that fits. If none fits, the
+// receiver speaks of a signature that is not there, and nothing is covered.
+func (e *evidence) together(own, fits []*dkimField) proof {
+	p := proof{fields: fits}
+	if len(fits) == 0 {
+		return proof{e.header.unsigned(nil), own}
+	}
+	for i := range fits {
+		p.unsigned |= fits[i].unsigned(&e.header)
+	}
+	return p
+}
+
+func (e *evidence) anyAligned(list []*dkimField) bool {
+	return slices.ContainsFunc(list, func(m *dkimField) bool {
+		return aligned(m.get("d"), e.from.domain, e.p.DKIMAlignment)
+	})
+}
+
+// disagree reports whether it matters which of the signatures is the good one.
+func (e *evidence) disagree(list []*dkimField) bool {
+	return slices.ContainsFunc(list, func(m *dkimField) bool {
+		return m.unsigned(&e.header) != list[0].unsigned(&e.header) || m.stamp() != list[0].stamp()
+	})
+}
+
+// passed counts the good dkim results that can be about a signature in the list. A
+// receiver is silent about a signature beyond its limit or one that it can't read.
+// Anyone who sends the mail on can add such a field, a different one each time. It
+// must not give the mail a new id.
+func (e *evidence) passed(list []*dkimField) (n int) {
+	for i := range e.results.Results {
+		r := &e.results.Results[i]
+		if r.Method == "dkim" && r.Value == "pass" && isAbout(r, list) {
+			n++
+		}
+	}
+	return n
+}
+
+// failed reports whether a dkim result other than a pass can be about a signature in
+// the list.
+func (e *evidence) failed(list []*dkimField) bool {
+	for i := range e.results.Results {
+		r := &e.results.Results[i]
+		if r.Method == "dkim" && r.Value != "pass" && isAbout(r, list) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAbout reports whether a dkim result can be about a signature in the list.
+func isAbout(r *authres.Result, list []*dkimField) bool {
+	p := pointerOf(r)
+	return slices.ContainsFunc(list, func(m *dkimField) bool { return p.names(m) && p.fits(m) })
+}

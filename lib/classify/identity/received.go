@@ -1,0 +1,141 @@
+package identity
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/address"
+)
+
+// posted refuses what a user of the receiving server submitted (RFC 3848). A server
+// that checks mail from outside often neither writes verdicts on submitted mail nor
+// removes those it finds there. So that user may have written the verdict, and the
+// pinned name in it.
+//
+// It reads the topmost Received fields for as long as the receiver's own hosts wrote
+// them. A sender may forge more of them below, which only harms that sender.
+func (e *evidence) posted() finding {
+	own := hosts{pin: e.results.AuthservID}
+	for i := range e.m.Headers {
+		f := &e.m.Headers[i]
+		name := trimName(f.Name)
+		if address.Equal(name, "authentication-results") {
+			own.below = true
+		}
+		if !address.Equal(name, "received") {
+			continue
+		}
+		by, login := readReceived(f.Value)
+		if !own.begun {
+			own.begun, own.top = true, by
+		} else if !own.wrote(by) {
+			break
+		}
+		if login != "" {
+			return finding{submittedWithLogin, login}
+		}
+	}
+	return finding{}
+}
+
+// hosts tells the receiver's hosts from others.
+type hosts struct {
+	pin   string   // the authserv-id
+	top   []string // hosts in the topmost Received field
+	begun bool     // the topmost Received field was seen
+	below bool     // the verdict was seen: what follows is below it
+}
+
+// wrote reports whether the receiver wrote a Received field, which names the hosts by.
+// The known hosts, and names below the authserv-id, always count. Above the verdict so
+// do a host in the same domain, such as its submission server, and a field that names
+// no host. Below the verdict these don't, because a sender in the same domain has
+// servers too.
+func (h *hosts) wrote(by []string) bool {
+	same := func(host string) bool {
+		return within(host, h.pin) ||
+			slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
+	}
+	near := func(host string) bool {
+		return beside(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return beside(t, host) })
+	}
+	return slices.ContainsFunc(by, func(host string) bool {
+		return same(host) || loopback(host) || !h.below && near(host)
+	}) || !h.below && len(by) == 0
+}
+
+// beside reports whether two hosts belong to one domain of at least two labels.
+func beside(a, b string) bool {
+	_, domain, _ := strings.Cut(a, ".")
+	_, other, _ := strings.Cut(b, ".")
+	return nearby(a, b) || strings.Contains(domain, ".") && address.Equal(domain, other)
+}
+
+func loopback(host string) bool {
+	return address.Equal(host, "localhost") || strings.HasPrefix(host, "127.") || host == "::1" || address.Equal(host, "ipv6:::1")
+}
+
+// readReceived returns the hosts that a Received field (RFC 5321 §4.4) seems to be by.
+// login holds the words that say that a user logged in, or called a program on the
+// server itself; it is empty if no word does. Comments count like the rest: the field
+// also holds what the client says in HELO, and that must not hide a login.
+func readReceived(value string) (by []string, login string) {
+	before, last, with := "", "", false
+	for word := range words(value) {
+		with = with || address.Equal(last, "with")
+		switch {
+		case address.Equal(last, "by"):
+			if !address.Equal(before, "invoked") { // "(qmail 1 invoked by uid 89)" names no host
+				by = append(by, strings.TrimRight(word, "."))
+			}
+		case address.Equal(last, "with") && local(address.Fold(word)),
+			address.Equal(last, "from") && address.Equal(word, "userid"):
+			login = last + " " + word
+		case with && loginProtocol(address.Fold(word)): // "with (AES256-SHA encrypted) ESMTPSA" (qmail)
+			login = "with " + word
+		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"),
+			address.Equal(word, "auth:"), address.Equal(word, "smtp-auth"):
+			login = word
+		}
+		before, last = last, word
+	}
+	return by, login
+}
+
+// words yields everything that can be a host name, an address or a keyword.
+func words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for start, i := 0, 0; i <= len(s); i++ {
+			if i < len(s) && inWord(s[i]) {
+				continue
+			}
+			if i > start && !yield(s[start:i]) {
+				return
+			}
+			start = i + 1
+		}
+	}
+}
+
+func inWord(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '-' <= c && c <= ':' || c == '_' // - . / 0 to 9 :
+}
+
+func hasPrefix(s, prefix string) bool {
+	return len(s) >= len(prefix) && address.Equal(s[:len(prefix)], prefix)
+}
+
+func hasSuffix(s, suffix string) bool {
+	return len(s) >= len(suffix) && address.Equal(s[len(s)-len(suffix):], suffix)
+}
+
+// loginProtocol reports whether a word is a protocol with a login: ESMTPA, ESMTPSA,
+// UTF8SMTPA and the like (RFC 3848, RFC 6531 §4.3). LMTPA is not one: users do not
+// submit by LMTP, and Cyrus writes it on all mail, because its MTA logs in to deliver.
+func loginProtocol(w string) bool {
+	return (strings.HasSuffix(w, "mtpa") || strings.HasSuffix(w, "mtpsa")) && !strings.Contains(w, "lmtp") || w == "asmtp"
+}
+
+// local reports whether the word after "with" stands for a pipe on the server.
+func local(w string) bool { return w == "local" || strings.HasPrefix(w, "local-") }

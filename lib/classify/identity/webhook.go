@@ -1,0 +1,53 @@
+package identity
+
+import (
+	"strings"
+
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// request returns the identity of an HTTP request. Its sender is the source, proven by
+// a signature with that source's secret, and trusted as the policy says. The header is
+// not looked at, because anyone could write From and Authentication-Results into one.
+func request(m *envelope.Message, p *policy.Policy) Identity {
+	id := Identity{Sender: m.Source, Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
+	found := signed(m)
+	if found.reason == "" {
+		id.Verified = true
+		found = finding{webhookUndeclared, m.Source}
+		if pl := p.Platform(m.Source); pl != nil {
+			id.Trust, found = pl.Trust, finding{webhookSigned, m.Source}
+		}
+	}
+	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
+	return id
+}
+
+// isRequest reports whether a message is an HTTP request. Either its source or what
+// pulse-fetch found suffices, so that an error in one of them can't let it pass for mail.
+func isRequest(m *envelope.Message) bool {
+	return m.Webhook != nil || strings.HasPrefix(m.Source, policy.WebhookPrefix)
+}
+
+// signed reports why the signature of a request does not prove it.
+func signed(m *envelope.Message) finding {
+	if d := m.Unverifiable(); d != "" {
+		return finding{Defective, string(d)}
+	}
+	w := m.Webhook
+	switch {
+	case w == nil || !strings.HasPrefix(m.Source, policy.WebhookPrefix):
+		return finding{reason: webhookUnchecked}
+	case w.Result == envelope.WebhookPass:
+		return finding{}
+	case w.Result == envelope.WebhookNone:
+		return finding{reason: webhookUnsigned}
+	case w.Result == envelope.WebhookFail:
+		return finding{webhookSignature, w.Why}
+	case w.Result == envelope.WebhookLate:
+		return finding{webhookTime, w.Why}
+	}
+	return finding{webhookMalformed, w.Why}
+}

@@ -1,0 +1,227 @@
+package suggest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pulse/lib/classify/identity"
+	"pulse/lib/classify/receivers"
+	"pulse/lib/shared/escape"
+)
+
+// maxRows is how many first fields of a source are listed.
+const maxRows = 8
+
+// Report returns the findings, as the comments of a policy file, and the lines that the
+// policy should have. Appended to a line with owners it is a policy.
+func (s *Survey) Report() string {
+	var p page
+	if s.mails == 0 {
+		p.text("There was no mail to look at. Try: pulse-fetch --limit 100 SOURCE | pulse-classify suggest")
+		return p.String()
+	}
+	p.text("pulse-classify suggest, from %s of %s", plural(s.mails, "mail"), plural(len(s.sources), "source"))
+	if s.unnamed > 0 {
+		p.text("warning: %s of further sources not looked at", plural(s.unnamed, "mail"))
+	}
+	var verdicts []verdict
+	for _, src := range s.sources {
+		v := src.verdict()
+		p.source(s, &v)
+		verdicts = append(verdicts, v)
+	}
+	p.policy(s, verdicts)
+	return p.String()
+}
+
+// source reports on one source.
+func (p *page) source(s *Survey, v *verdict) {
+	p.text("")
+	p.text("== %s, %s", quote(v.src.name), plural(v.src.mails, "mail"))
+	p.text("")
+	p.firsts(v.src)
+	if s.owner != "" {
+		p.text("%s: %s From %s. %s", v.lead.name(), plural(v.lead.own.mails, "mail"), quote(s.owner), v.lead.own.counts())
+	}
+	p.reasons(v)
+	p.checked(s, v)
+	if r, ok := receivers.BySource(v.src.example); ok && r.Unpinnable != "" {
+		p.text("This is the IMAP server of %s. What is known of it, %s: %s.", r.Name, r.Checked, r.Unpinnable)
+	}
+	if v.pin == "" {
+		p.text("No pin: %s.", v.why)
+		return
+	}
+	p.text("%s stands first on %d of %s, with %s domains in From: %s.", quote(v.pin), v.lead.mails, plural(v.src.mails, "mail"),
+		v.lead.domainCount(), v.lead.examples())
+	p.caution(v)
+}
+
+// caution writes what the numbers do not say.
+func (p *page) caution(v *verdict) {
+	switch below := v.lead.mails - v.lead.top; {
+	case v.vouched() != "":
+		p.text("%s", v.vouched())
+	case below < v.lead.mails:
+		p.text("warning: on %d of these mails it stands below a Received field, where a sender can put it, "+
+			"and on the others above: either the server leaves some mail without its field, and these are forged, "+
+			"or it receives by two ways. Run scripts/probe-receiver.", below)
+	default:
+		p.text("warning: is that the server that receives your mail? Anyone can send mail that begins with an id. " +
+			"Look for it in mail that you know came from elsewhere, or run scripts/probe-receiver.")
+	}
+	if n := v.strangers(); n > 0 {
+		p.text("warning: %s of this source begin otherwise: moved here from another account, or forged. "+
+			"Don't pin what they say.", plural(n, "mail"))
+	}
+	if n := v.bare() - v.unstamped(); n > 0 {
+		p.text("warning: %s of this source have no Authentication-Results field. If they came from elsewhere, "+
+			"your server leaves some mail without one, and a forged one with its name would be the first: "+
+			"run scripts/probe-receiver.", plural(n, "mail"))
+	}
+}
+
+// firsts writes the table of first fields, the most frequent on top.
+func (p *page) firsts(src *source) {
+	rows := slices.SortedStableFunc(slices.Values(src.firsts), func(a, b *first) int {
+		return cmp.Compare(b.mails, a.mails)
+	})
+	const row = "# %7s %12s %7s %8s %5s   %s\n"
+	fmt.Fprintf(&p.b, row, "MAILS", "FROM DOMAINS", "STRICT", "RELAXED", "ANY", "FIRST FIELD BY")
+	rest := src.uncounted
+	for i, f := range rows {
+		if i >= maxRows {
+			rest += f.mails
+			continue
+		}
+		n := f.all.verified
+		fmt.Fprintf(&p.b, row, fmt.Sprint(f.mails), f.domainCount(), fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprint(n[2]), f.name())
+	}
+	if rest > 0 {
+		fmt.Fprintf(&p.b, row, fmt.Sprint(rest), "", "", "", "", "others")
+	}
+	p.text("STRICT, RELAXED, ANY: verified with that id pinned and that dkim_alignment.")
+}
+
+func (f *first) name() string {
+	if f.kind == byID {
+		return quote(f.id)
+	}
+	return f.kind.String()
+}
+
+func (f *first) domainCount() string {
+	if f.more {
+		return fmt.Sprintf("%d+", maxDomains)
+	}
+	return fmt.Sprint(len(f.domains))
+}
+
+// examples returns some of the domains.
+func (f *first) examples() string {
+	var list []string
+	for _, d := range f.domains[:min(3, len(f.domains))] {
+		list = append(list, quote(d))
+	}
+	if len(f.domains) > len(list) {
+		list = append(list, "and others")
+	}
+	return strings.Join(list, ", ")
+}
+
+// reasons writes why mail with the leading first field is not verified: the owner's
+// alone, if there is any.
+func (p *page) reasons(v *verdict) {
+	t := &v.lead.all
+	if v.lead.own.mails > 0 {
+		t = &v.lead.own
+	}
+	p.list(t, "Why not, under strict, "+v.lead.name()+":")
+}
+
+func (p *page) list(t *tally, title string) {
+	if len(t.reasons) == 0 {
+		return
+	}
+	p.text("")
+	p.text("%s", title)
+	for _, r := range slices.SortedFunc(maps.Keys(t.reasons), func(a, b identity.Reason) int {
+		return cmp.Or(cmp.Compare(t.reasons[b], t.reasons[a]), cmp.Compare(a, b))
+	}) {
+		p.wrap(fmt.Sprintf("# %5d  ", t.reasons[r]), "#        ", string(r)+": "+r.Advice())
+	}
+	p.text("")
+}
+
+// checked reports on pulse's own check, if pulse-fetch --dkim made one.
+func (p *page) checked(s *Survey, v *verdict) {
+	t := v.src.tried(s)
+	if t.mails == 0 {
+		return
+	}
+	whose := "mail"
+	if t == &v.src.ownSigned {
+		whose = "mail of yours"
+	}
+	p.text("With evidence = \"dkim\", %s: %s", plural(t.mails, whose), t.counts())
+	p.list(t, "Why not, under strict, by our own check:")
+}
+
+// tried returns the tally of pulse's own check that matters: the owner's mail, if there
+// is any, else all mail.
+func (s *source) tried(survey *Survey) *tally {
+	if survey.owner != "" && s.ownSigned.mails > 0 {
+		return &s.ownSigned
+	}
+	return &s.signed
+}
+
+func (t *tally) counts() string {
+	return fmt.Sprintf("Verified: %d strict, %d relaxed, %d any.", t.verified[0], t.verified[1], t.verified[2])
+}
+
+// page is a policy file that is being written.
+type page struct{ b strings.Builder }
+
+func (p *page) String() string { return p.b.String() }
+
+// text writes comment lines, broken at blanks.
+func (p *page) text(format string, args ...any) { p.wrap("# ", "# ", fmt.Sprintf(format, args...)) }
+
+// wrap writes text in lines. The first begins with lead, the others with next.
+func (p *page) wrap(lead, next, text string) {
+	const width = 78
+	line := lead
+	for word := range strings.FieldsSeq(text) {
+		if line != lead && line != next {
+			if len(line)+1+len(word) > width {
+				p.b.WriteString(line + "\n")
+				line = next
+			} else {
+				line += " "
+			}
+		}
+		line += word
+	}
+	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// line writes a line of the policy.
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
+
+// quote makes text from outside safe to stand in a comment.
+func quote(s string) string { return escape.ASCII(s) }
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	first, rest, found := strings.Cut(what, " ")
+	if found {
+		rest = " " + rest
+	}
+	return fmt.Sprintf("%d %ss%s", n, first, rest)
+}

@@ -1,0 +1,309 @@
+package mailbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"pulse/lib/fetch/message"
+)
+
+// The reasons for which a guard ends a connection.
+var (
+	errProtocol  = errors.New("the server breaks the IMAP protocol")
+	errStalled   = errors.New("the server keeps us waiting")
+	errReadWrite = errors.New("the server opens the mailbox read-write")
+	errReplaced  = errors.New("the mailbox was replaced while it was read")
+	errCommand   = errors.New("a command that pulse-fetch must not send (this is a bug)")
+)
+
+// errFlood is an errProtocol: the server says more than any message could make it say.
+var errFlood = fmt.Errorf("%w", errProtocol)
+
+// limits bound what a server may cost. Those that are not times or depth are in bytes.
+type limits struct {
+	dial    time.Duration // connecting and the TLS handshake, together
+	idle    time.Duration // without a byte while a command waits
+	command time.Duration // of waiting for one command, besides what pace allows
+	pace    int64         // bytes that earn a command another second
+	line    int64         // of a response, including its short literals
+	search  int64         // of a SEARCH response, which names every match
+	depth   int           // of parentheses
+	literal int64         // of a body section
+	chatter int64         // of everything except body sections, for one command
+}
+
+var defaultLimits = limits{
+	dial:    30 * time.Second,
+	idle:    30 * time.Second,
+	command: time.Minute,
+	pace:    16 << 10,
+	line:    64 << 10,
+	search:  8 << 20,
+	depth:   32,
+	literal: message.MaxMessage + 1,
+	chatter: 9 << 20,
+}
+
+// guard stands on an IMAP connection, above TLS and below the IMAP library. It lets only
+// reading commands out (RFC 9051 §6), each as a whole line. It lets responses in only as
+// far as it has found them bounded, because the library's parser recurses, buffers and
+// waits without limit. It reads responses more strictly than that parser, so that both
+// always agree where a literal begins. Where they could differ, the connection ends.
+type guard struct {
+	net.Conn
+	limits limits
+
+	in   responses // the reading side
+	buf  []byte
+	rest []byte // the part of buf that is checked and not yet handed on
+	next error  // ends the connection once rest is handed on
+
+	sending sync.Mutex // guards out
+	out     commands
+
+	mu       sync.Mutex        // guards what follows
+	err      error             // why the guard ended the connection
+	pending  map[string]string // commands in flight: tag -> verb
+	since    time.Time         // when the last command was sent, or the connection began
+	waited   time.Duration     // by the commands in flight
+	received int64             // for them
+	status   string            // of the last answer
+	owed     bool              // the server waits for our part of a login
+	bye      string            // what the server said when it ended the session
+}
+
+// greeting stands for the server's greeting among the commands in flight.
+const greeting = ""
+
+func newGuard(conn net.Conn, l limits) *guard {
+	g := &guard{Conn: conn, limits: l, buf: make([]byte, 64<<10), since: time.Now()}
+	g.pending = map[string]string{greeting: greeting}
+	g.in = responses{limits: &g.limits, done: g.answered, asked: g.asked, busy: g.busy, parted: g.parted}
+	return g
+}
+
+// Err returns why the guard ended the connection, or nil.
+func (g *guard) Err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// fail ends the connection, and returns the first reason for which it was ended.
+func (g *guard) fail(err error) error {
+	g.mu.Lock()
+	if g.err == nil {
+		g.err = err
+	}
+	err = g.err
+	g.mu.Unlock()
+	g.Conn.Close()
+	return err
+}
+
+// Read implements net.Conn. It returns only bytes that were checked, and none once the
+// guard has ended the connection.
+func (g *guard) Read(p []byte) (int, error) {
+	if err := g.Err(); err != nil {
+		return 0, err
+	}
+	if len(g.rest) == 0 {
+		if err := g.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, g.rest)
+	g.rest = g.rest[n:]
+	return n, nil
+}
+
+// fill reads and checks the next bytes.
+func (g *guard) fill() error {
+	if err := cmp.Or(g.next, g.arm()); err != nil {
+		return g.fail(err)
+	}
+	begin := time.Now()
+	n, err := g.Conn.Read(g.buf)
+	g.account(begin, n)
+	if n > 0 {
+		n, g.next = g.in.check(g.buf[:n])
+		if g.rest = g.buf[:n]; n == 0 {
+			return g.fail(g.next)
+		}
+		return nil
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return g.fail(fmt.Errorf("%w: nothing for %v", errStalled, g.limits.idle))
+	}
+	if err == nil || err == io.EOF {
+		// A plain EOF would look like the end of a literal to the library.
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// arm sets the time by which the next bytes must be here. Only a server that owes an answer
+// must hurry. While we wait for the next program in the pipe, nothing is late.
+func (g *guard) arm() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.pending) == 0 {
+		g.Conn.SetReadDeadline(time.Time{}) // if it fails, so does the read
+		return nil
+	}
+	budget := g.limits.command + time.Duration(g.received/g.limits.pace)*time.Second - g.waited
+	if budget <= 0 {
+		return fmt.Errorf("%w: %d bytes in %v", errStalled, g.received, g.waited.Round(time.Second))
+	}
+	g.Conn.SetReadDeadline(time.Now().Add(min(g.limits.idle, budget)))
+	return nil
+}
+
+// account adds up the bytes, and the time that reads wait while a command is in flight.
+func (g *guard) account(begin time.Time, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if begin.Before(g.since) {
+		begin = g.since
+	}
+	if len(g.pending) > 0 {
+		g.waited += time.Since(begin)
+	}
+	g.received += int64(n)
+}
+
+// Write implements net.Conn. Bytes leave once they are whole lines of allowed
+// commands.
+func (g *guard) Write(p []byte) (int, error) {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	ready, err := g.out.check(p, g.sent)
+	if err != nil {
+		return 0, g.fail(err)
+	}
+	if len(ready) > 0 {
+		if err := g.arm(); err != nil {
+			return 0, g.fail(err)
+		}
+		g.Conn.SetWriteDeadline(time.Now().Add(g.limits.idle))
+		if _, err := g.Conn.Write(ready); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// sent notes that a command is in flight, or that our part of a login was sent.
+func (g *guard) sent(tag, verb string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.owed = false
+	if tag == "" {
+		return
+	}
+	if len(g.pending) == 0 {
+		g.waited, g.received = 0, 0
+	}
+	g.since = time.Now()
+	g.pending[tag] = verb
+}
+
+// answered takes a completed status response: a tagged one, or the greeting.
+func (g *guard) answered(tag, status, code string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	verb, ok := g.pending[tag]
+	switch {
+	case !ok:
+		return broken("an answer to no command")
+	case verb == "AUTHENTICATE" && g.owed: // the library would wait for ever
+		return broken("the end of a login in the middle of it")
+	}
+	delete(g.pending, tag)
+	g.waited, g.received, g.status = 0, 0, status
+	if verb == "EXAMINE" && status == "OK" && code != "READ-ONLY" {
+		return errReadWrite
+	}
+	return nil
+}
+
+// asked notes that the server waits for our part of a login.
+func (g *guard) asked() error {
+	if !g.busy("AUTHENTICATE") {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.owed {
+		return broken("a question before the last one was answered")
+	}
+	g.owed = true
+	return nil
+}
+
+// await reads until no command is in flight, and returns how the last one was answered:
+// OK, NO, BAD, or what the greeting was. Only startTLS uses it; the library does not.
+func (g *guard) await() (status string, err error) {
+	for {
+		g.mu.Lock()
+		n, status := len(g.pending), g.status
+		g.mu.Unlock()
+		if n == 0 {
+			return status, nil
+		}
+		if _, err := g.Read(make([]byte, 1)); err != nil {
+			return "", err
+		}
+	}
+}
+
+// busy reports whether such a command is in flight. A body may come only during a UID
+// FETCH, a UIDVALIDITY only during EXAMINE.
+func (g *guard) busy(verb string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, v := range g.pending {
+		if v == verb {
+			return true
+		}
+	}
+	return false
+}
+
+// The guard sets the deadlines; the library's own would undo them.
+
+// SetDeadline does nothing.
+func (g *guard) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (g *guard) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
+func (g *guard) SetWriteDeadline(time.Time) error { return nil }
+
+func (g *guard) parted(text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bye = text
+}
+
+// farewell returns what the server said when it ended the session itself.
+func (g *guard) farewell() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.bye
+}
+
+// hurry leaves the server little time from now on, because nothing that it still owes us
+// matters.
+func (g *guard) hurry() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limits.idle = min(g.limits.idle, 2*time.Second)
+}

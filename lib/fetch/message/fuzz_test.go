@@ -1,0 +1,238 @@
+package message
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"mime/quotedprintable"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/record"
+)
+
+// seeds are the broken messages in testdata and some that are whole.
+func seeds(f *testing.F) {
+	names, err := filepath.Glob("testdata/broken/*.eml")
+	if err != nil || len(names) < 20 {
+		f.Fatalf("%d seeds in testdata/broken: %v", len(names), err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+}
+
+// check checks what every later stage relies on in a message.
+func check(t *testing.T, raw []byte, opt Options) envelope.Message {
+	t.Helper()
+	m := Parse(Raw{Header: raw, Size: int64(len(raw))}, opt)
+	if len(m.Headers) > maxFields || len([]rune(m.Text)) > opt.limit() || len(m.Attachments) > maxParts {
+		t.Fatalf("over a bound: %d fields, %d bytes of text, %d attachments", len(m.Headers), len(m.Text), len(m.Attachments))
+	}
+	for _, s := range []string{m.Text, m.From, m.Subject} {
+		if !utf8.ValidString(s) {
+			t.Fatalf("not UTF-8: %q", s)
+		}
+		if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }); i >= 0 {
+			t.Fatalf("a control in %q", s)
+		}
+	}
+	line := append(append([]byte(`{"message":`), m.Append(nil)...), '}')
+	if len(line) > record.DefaultMax {
+		t.Fatalf("a record of %d bytes", len(line))
+	}
+	rec, err := record.Parse(line, envelope.Member)
+	if err != nil {
+		t.Fatalf("a bad record: %v", err)
+	}
+	err = rec.Decode(envelope.Member, func(v record.Value) error {
+		back, err := envelope.Decode(v)
+		if err == nil && (!reflect.DeepEqual(back.Headers, m.Headers) || back.ID != m.ID || back.Digest != m.Digest) {
+			t.Fatalf("another message comes back:\n%q\n%q", back.Headers, m.Headers)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("a record that a stage refuses: %v", err)
+	}
+	return m
+}
+
+// FuzzHeader: any header gives a record that every stage accepts. Line ends do not change
+// it. Every byte of a header without a defect stands in its fields.
+func FuzzHeader(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := check(t, raw, Options{Scope: envelope.Headers})
+		if bytes.Contains(raw, []byte("\r")) {
+			return
+		}
+		crlf := check(t, bytes.ReplaceAll(raw, []byte("\n"), []byte("\r\n")), Options{Scope: envelope.Headers})
+		if crlf.Digest != m.Digest || !reflect.DeepEqual(crlf.Headers, m.Headers) {
+			t.Fatalf("CRLF changes the header:\n%q\n%q", crlf.Headers, m.Headers)
+		}
+		if len(m.Defects) > 0 {
+			return
+		}
+		head, _, _ := splitHeader(raw)
+		if got, want := rebuilt(m.Headers), squeezed(string(head)); got != want {
+			t.Fatalf("fields say\n%q\nheader says\n%q", got, want)
+		}
+	})
+}
+
+// FuzzLineEnds: where lines end with CRLF, any other LF or CR is a defect that bars.
+// Elsewhere a single kind of line end is not a defect.
+func FuzzLineEnds(f *testing.F) {
+	seeds(f)
+	for _, s := range []string{"A: b\r\n\r\nbody\r\n", "A: b\r\n\nbody", "A: b\n\r\n", "A: b\rC: d\r\n", "A: b\r\n\r\n\r", "A: b\r\r\n\r\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) > MaxHeader {
+			return
+		}
+		strict := Parse(Raw{Header: raw, Size: int64(len(raw)), CRLF: true}, Options{Scope: envelope.Headers})
+		if want := strings.ContainsAny(strings.ReplaceAll(string(raw), "\r\n", ""), "\r\n"); strict.Has(envelope.LineEnds) != want || want && strict.Unverifiable() == "" {
+			t.Fatalf("%q: %q", raw, strict.Defects)
+		}
+		lf := bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
+		if m := check(t, lf, Options{Scope: envelope.Headers}); m.Has(envelope.LineEnds) && !bytes.Contains(lf, []byte("\r\n")) {
+			t.Fatalf("%q: %q", lf, m.Defects)
+		}
+	})
+}
+
+// rebuilt and squeezed return a header without the blanks after its colons.
+func rebuilt(fields []envelope.Field) string {
+	var b strings.Builder
+	for _, f := range fields {
+		b.WriteString(f.Name + ":" + f.Value + "\r\n")
+	}
+	return squeezed(b.String())
+}
+
+func squeezed(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.ReplaceAll(strings.TrimSuffix(s, "\n"), " ", "")
+}
+
+// FuzzText: any message gives bounded, printable text. The full text begins with the
+// snippet.
+func FuzzText(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		full := check(t, raw, Options{Scope: envelope.Full})
+		snippet := check(t, raw, Options{Scope: envelope.Snippet})
+		if len(raw) < snippetWindow && !strings.HasPrefix(full.Text, snippet.Text) {
+			t.Fatalf("full text\n%q\ndoes not begin with the snippet\n%q", full.Text, snippet.Text)
+		}
+	})
+}
+
+// FuzzHTML: no markup and no attribute survives. A marker in one never reaches the text.
+func FuzzHTML(f *testing.F) {
+	f.Add("<p>a</p>", "x")
+	f.Add("<div style='display:none'>", "</span>")
+	f.Add("<style>.a{display:none}</style><b class=a>", "</b>")
+	f.Fuzz(func(t *testing.T, before, inside string) {
+		const marker = "MARKER7f3a"
+		if strings.ContainsAny(before+inside, "'\"<>&-/=\x00") {
+			before, inside = strings.NewReplacer("'", "", "\"", "", "<", "", ">", "", "&", "", "-", "", "/", "", "=", "", "\x00", "").Replace(before), ""
+		}
+		for _, page := range []string{
+			before + "<a href='data:text/html," + inside + marker + "'>x</a>",
+			before + "<!-- " + inside + marker + " -->",
+			before + "<script>" + inside + marker + "</script>",
+			before + "<p hidden>" + inside + marker,
+			"<p class=h>" + inside + marker + "</p><style>.h{display:none}</style>",
+			before + "<div style='display:none'><p>" + inside + marker + "</span></b>" + marker,
+		} {
+			out := collector{limit: defaultMaxText}
+			sheet, err := readSheet(strings.NewReader(page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sheet == nil {
+				continue
+			}
+			if err := readHTML(&out, strings.NewReader(page), sheet); err != nil && err != errFull {
+				t.Fatal(err)
+			}
+			if strings.Contains(out.String(), marker) {
+				t.Fatalf("%q shows %q", page, out.String())
+			}
+		}
+	})
+}
+
+// FuzzSheet: no style sheet prevents a later one from hiding text, and none costs more than
+// its bounds.
+func FuzzSheet(f *testing.F) {
+	for _, css := range []string{
+		".a{content:\"{\"}", `.a{b:\7b`, "@media (min-width:1px){.a{", "@import url(a;b);", "<!-- .a{} -->", ".a{.b{.c{", "/*", "a:url(",
+		"[class='a']{display:none}", strings.Repeat("[", 2000) + "{display:none}", "'\\", ".a.b.c,p.d>e+.f~g{color:hsl(0 0% 100%/0)}",
+	} {
+		f.Add(css)
+	}
+	f.Fuzz(func(t *testing.T, css string) {
+		if strings.Contains(css, "<") {
+			return // it could end the element
+		}
+		page := "<p class=z>MARKER</p><style>" + css + "</style><style>.z{display:none}</style><p class=z>MARKER</p>"
+		sheet, err := readSheet(strings.NewReader(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sheet == nil {
+			return
+		}
+		if sheet.n > maxRules || len(sheet.rules) > maxRules {
+			t.Fatalf("%d rules", sheet.n)
+		}
+		out := collector{limit: defaultMaxText}
+		if err := readHTML(&out, strings.NewReader(page), sheet); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "MARKER") {
+			t.Fatalf("%q shows %q", page, out.String())
+		}
+	})
+}
+
+// FuzzTransfer: our decoders read what the standard ones accept in the same way, and their
+// output is bounded for what those refuse.
+func FuzzTransfer(f *testing.F) {
+	f.Add([]byte("aGVsbG8="))
+	f.Add([]byte("a=3Db=\r\nc"))
+	f.Add(bytes.Repeat([]byte("=4"), 3000))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := &base64Reader{pieces: pieces{b: b}}
+		got, err := io.ReadAll(d)
+		if err != nil || len(got) > len(b) {
+			t.Fatalf("base64: %d bytes of %d, %v", len(got), len(b), err)
+		}
+		if want, err := base64.StdEncoding.DecodeString(string(b)); err == nil && (!bytes.Equal(got, want) || d.broken) {
+			t.Fatalf("base64: %q, want %q", got, want)
+		}
+		q := &quotedReader{pieces: pieces{b: b}}
+		got, err = io.ReadAll(q)
+		if err != nil || len(got) > len(b) {
+			t.Fatalf("quoted-printable: %d bytes of %d, %v", len(got), len(b), err)
+		}
+		want, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(b)))
+		if err == nil && !q.broken && !bytes.Equal(bytes.ReplaceAll(got, []byte("\r"), nil), bytes.ReplaceAll(want, []byte("\r"), nil)) {
+			t.Fatalf("quoted-printable: %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package message
+
+import (
+	"bytes"
+	"mime"
+	"strings"
+
+	"pulse/lib/shared/envelope"
+)
+
+// part is one MIME entity: its type and its body, still encoded.
+type part struct {
+	kind     string // "text/plain", lower case
+	params   map[string]string
+	id       string // Content-ID
+	name     string // of the file, decoded
+	attached bool   // Content-Disposition says so
+	encoding string // Content-Transfer-Encoding, lower case
+	body     []byte
+	cut      bool // the body is not whole
+}
+
+// texts are the readable parts below one part, in order.
+type texts struct {
+	parts []part
+	plain bool // one of them is not HTML
+}
+
+// text returns the readable text of a message and whether there is more.
+func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
+	root := p.part(fields, body)
+	root.cut = p.partial
+	found := p.walk(root, 1)
+	out := collector{limit: p.limit}
+	p.html = maxHTML
+	full := false
+	for i := range found.parts {
+		if full = p.extract(&out, &found.parts[i]) == errFull; full {
+			break
+		}
+		_ = out.rune('\n') // if it does not fit, what follows does not fit either
+	}
+	if out.invalid {
+		p.add(envelope.InvalidUTF8)
+	}
+	if out.control {
+		p.add(envelope.ControlInText)
+	}
+	return out.String(), full || p.partial
+}
+
+// part reads the fields that describe an entity (RFC 2045, RFC 2183).
+func (p *parser) part(fields []envelope.Field, body []byte) part {
+	pt := part{kind: "text/plain", body: body}
+	if f := p.only(fields, "content-type"); f != nil {
+		pt.kind, pt.params = p.mediaType(f.Value)
+	}
+	if f := p.only(fields, "content-transfer-encoding"); f != nil {
+		word, _, _ := strings.Cut(unfold(f.Value), ";")
+		pt.encoding = asciiLower(strings.Trim(word, " \t\""))
+	}
+	if f := find(fields, "content-id"); f != nil {
+		pt.id = strings.Trim(unfold(f.Value), " \t")
+	}
+	pt.name = pt.params["name"]
+	if f := p.only(fields, "content-disposition"); f != nil {
+		kind, params := p.mediaType(f.Value)
+		pt.attached = kind == "attachment"
+		if params["filename"] != "" {
+			pt.name = params["filename"]
+		}
+	}
+	return pt
+}
+
+// only returns the first field of that name. A second one is a defect, because readers
+// differ in which they believe.
+func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
+	f := find(fields, lower)
+	for i := range fields {
+		if f != nil && &fields[i] != f && find(fields[i:i+1], lower) != nil {
+			p.add(envelope.MalformedMIME)
+		}
+	}
+	return f
+}
+
+// mediaType parses a value like that of Content-Type. It reads a value that package mime
+// can't parse as far as possible, because mail readers show a mail with a malformed
+// boundary, too.
+func (p *parser) mediaType(value string) (string, map[string]string) {
+	value = unfold(value)
+	if len(value) > maxValue {
+		value = value[:maxValue]
+		p.add(envelope.MalformedMIME)
+	}
+	kind, params, err := mime.ParseMediaType(value)
+	if err == nil {
+		return kind, params
+	}
+	p.add(envelope.MalformedMIME)
+	pieces := strings.Split(value, ";")
+	kind = asciiLower(strings.Trim(comment(pieces[0]), " \t"))
+	params = map[string]string{}
+	for _, piece := range pieces[1:] {
+		name, val, _ := strings.Cut(piece, "=")
+		name = asciiLower(strings.Trim(name, " \t"))
+		if _, twice := params[name]; !twice {
+			params[name] = strings.Trim(comment(val), " \t\"")
+		}
+	}
+	return kind, params
+}
+
+// comment returns s without a comment at its end. Comments are legal, but package mime does
+// not know them.
+func comment(s string) string {
+	s, _, _ = strings.Cut(s, " (")
+	return s
+}
+
+// walk finds the readable parts below pt and lists the others as attachments.
+func (p *parser) walk(pt part, depth int) texts {
+	if p.parts++; p.parts > maxParts {
+		p.add(envelope.TooManyParts)
+		return texts{}
+	}
+	multipart := strings.HasPrefix(pt.kind, "multipart/")
+	switch {
+	case multipart && pt.params["boundary"] == "":
+		p.add(envelope.MalformedMIME) // all of it is shown as text
+	case multipart && depth > maxDepth:
+		p.add(envelope.TooDeep)
+		return texts{}
+	case multipart:
+		return p.multipart(pt, depth)
+	case pt.attached || pt.kind != "text/plain" && pt.kind != "text/html":
+		p.attach(pt)
+		return texts{}
+	}
+	return texts{[]part{pt}, pt.kind != "text/html"}
+}
+
+// multipart walks the parts of a multipart. Among alternatives it takes the first with
+// plain text, or else the first with any text. (RFC 2046 §5.1.4 would take the last, which
+// is the richest, and the easiest to hide something in.) Among related parts it takes the
+// root, the only one that a reader shows (RFC 2387 §3).
+func (p *parser) multipart(pt part, depth int) texts {
+	var all texts
+	n, start := 0, strings.Trim(pt.params["start"], " \t")
+	if len(pt.params["boundary"]) > maxBoundary || pt.encoding == "base64" || pt.encoding == "quoted-printable" {
+		p.add(envelope.MalformedMIME)
+	}
+	found := p.split(pt, func(child part) bool {
+		t := p.walk(child, depth+1)
+		n++
+		switch {
+		case pt.kind == "multipart/alternative":
+			if len(all.parts) == 0 || t.plain && !all.plain {
+				all = t
+			}
+		case pt.kind == "multipart/related" && n > 1:
+			if start == "" || child.id != start {
+				t, all = all, t
+			}
+			p.attachAll(all)
+			all = t
+		default:
+			all.parts = append(all.parts, t.parts...)
+			all.plain = all.plain || t.plain
+		}
+		return p.parts <= maxParts
+	})
+	if !found {
+		p.add(envelope.MalformedMIME)
+		if !pt.cut {
+			return texts{[]part{{kind: "text/plain", body: pt.body}}, true}
+		}
+	}
+	return all
+}
+
+// split yields the parts between the boundary lines (RFC 2046 §5.1.1), and reports whether
+// there was such a line.
+func (p *parser) split(pt part, yield func(part) bool) (found bool) {
+	delimiter := []byte("--" + pt.params["boundary"])
+	rest, begin := pt.body, -1
+	pos := 0
+	for {
+		at, next, last := boundary(rest, pos, delimiter)
+		if at < 0 {
+			break
+		}
+		found = true
+		if begin >= 0 && !yield(p.child(trimEOL(rest[begin:at]), pt.kind, false)) {
+			return true
+		}
+		begin, pos = next, next
+		if last {
+			return true
+		}
+	}
+	if begin >= 0 { // never closed
+		if !pt.cut {
+			p.add(envelope.MalformedMIME)
+		}
+		yield(p.child(rest[begin:], pt.kind, pt.cut))
+	}
+	return found
+}
+
+// boundary finds the next boundary line. It returns where that begins, where the next line
+// begins, and whether it is the closing one.
+func boundary(b []byte, pos int, delimiter []byte) (at, next int, last bool) {
+	for {
+		i := bytes.Index(b[pos:], delimiter)
+		if i < 0 {
+			return -1, 0, false
+		}
+		at = pos + i
+		pos = at + len(delimiter)
+		if at > 0 && b[at-1] != '\n' {
+			continue
+		}
+		line, _, _ := bytes.Cut(b[pos:], []byte{'\n'})
+		next = min(pos+len(line)+1, len(b))
+		tail := bytes.TrimRight(line, " \t\r")
+		if len(tail) == 0 {
+			return at, next, false
+		}
+		if bytes.HasPrefix(tail, []byte("--")) {
+			return at, next, true
+		}
+	}
+}
+
+// trimEOL removes the line end at the end of b, which belongs to the boundary after it.
+func trimEOL(b []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
+}
+
+// child reads the entity between two boundaries of a multipart. Its header is bounded like
+// that of the message. The defects of this header are dropped, because they do not matter
+// to what the message's header says.
+func (p *parser) child(b []byte, multipart string, cut bool) part {
+	head, _, body := splitHeader(b)
+	if len(head) > 0 && len(body) == 0 && !bytes.Contains(head, []byte{':'}) {
+		head, body = nil, b // no header, and no blank line for it
+	}
+	inner := parser{}
+	fields := inner.fields(inner.headerBlock(head))
+	pt := p.part(fields, body)
+	if multipart == "multipart/digest" && find(fields, "content-type") == nil {
+		pt.kind = "message/rfc822" // RFC 2046 §5.1.5
+	}
+	pt.cut = cut
+	return pt
+}
+
+// attachAll lists readable parts that are not emitted.
+func (p *parser) attachAll(t texts) {
+	for i := range t.parts {
+		p.attach(t.parts[i])
+	}
+}
+
+// attach lists a part that is not emitted.
+func (p *parser) attach(pt part) {
+	size := int64(len(pt.body))
+	if pt.encoding == "base64" {
+		size = base64Size(pt.body)
+	}
+	p.attachments = append(p.attachments, envelope.Attachment{
+		Name: p.decodeWords(pt.name, maxName), Type: p.decodeWords(pt.kind, maxName), Size: size,
+	})
+}
+
+// base64Size returns how many bytes b decodes to.
+func base64Size(b []byte) int64 {
+	n := int64(0)
+	for _, c := range b {
+		if isBase64(c) {
+			n++
+		}
+	}
+	return n * 3 / 4
+}

@@ -1,0 +1,38 @@
+package access
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"pulse/lib/shared/fault"
+)
+
+// Room fails if less than reserve bytes of the file system are free, so that room is left
+// for the answers and the ends of what was accepted. The reserve is at most a sixteenth of
+// the file system, however small that is.
+func (d *Dir) Room(reserve int64) error {
+	if err := unix.Access(d.path, unix.W_OK); err == unix.EROFS {
+		return fault.Temporaryf("mount -o remount,rw, once the disk is sound", "%s: %w", d.path, err)
+	}
+	left, total, err := free(d.path)
+	if err != nil {
+		return err
+	}
+	if reserve = min(reserve, total/16); left >= reserve {
+		return nil
+	}
+	return fault.Temporaryf("make room, or pulse-queue prune --older-than 30d",
+		"%s: %d KiB are free, and limits.disk_reserve keeps %d KiB for what is accepted already",
+		d.path, left>>10, reserve>>10)
+}
+
+// free returns how many bytes of the file system of dir may still be written, and how many
+// it has in all.
+func free(dir string) (left, total int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", dir, err)
+	}
+	return int64(st.Bavail) * st.Frsize, int64(st.Blocks) * st.Frsize, nil
+}

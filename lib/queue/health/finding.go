@@ -1,0 +1,72 @@
+// Package health finds out what about a queue needs a person's attention. Each finding
+// has the next command to type.
+//
+// Invariant: a finding names ids, actions, times and accounts, never what a message
+// says. If many findings are alike, a few are named and the rest are counted. Caveat:
+// it sees only what the queue and its log show. An empty mailbox and a pulse-fetch that
+// no longer runs look the same.
+package health
+
+import (
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/record"
+)
+
+// Code is the class of a finding: a word that does not change.
+type Code string
+
+// The codes. Modes is exported because pulse-queue health reports it, too, where it can't
+// read the queue.
+const (
+	codeSilent       Code = "silent"        // no mail for too long
+	codeRefused      Code = "refused"       // no message was accepted for too long, though some may have come
+	codeWaiting      Code = "waiting"       // a person has not answered
+	codeOverdue      Code = "overdue"       // a due task is not started
+	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
+	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
+	codeMissing      Code = "missing"       // its file is gone
+	codeFailed       Code = "failed"        // no attempt or restart is left
+	codeCorrupt      Code = "corrupt"       // a file can't be read as a task
+	codeHeld         Code = "held"          // nothing starts until release
+	codeRestored     Code = "restored"      // the log lacks lines that were committed: nothing starts
+	codeUnwatched    Code = "unwatched"     // lines that the log lacks would not be noticed
+	codeDiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
+	codeInodesLow    Code = "inodes_low"    // less than one in a hundred is free
+	codeNotDurable   Code = "not_durable"   // a reboot takes the queue
+	codeClock        Code = "clock"         // the log is ahead of the clock
+	codeChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
+	codeNotSeparated Code = "not_separated" // workers could say yes themselves
+	codeForgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
+	Modes            Code = "modes"         // directories are not as they were made
+	codeNoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
+)
+
+// Codes lists all codes.
+var Codes = []Code{
+	codeSilent, codeRefused, codeWaiting, codeOverdue, codeAbandoned, codePutOff, codeMissing, codeFailed,
+	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
+	codeClock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
+}
+
+// Finding is one thing that needs a person's attention.
+type Finding struct {
+	Code Code
+	Task string // id; empty: it is not about one task
+	Text string // for people
+	Do   string // what to type next
+}
+
+// Line returns the finding as one line that is safe to show.
+func (f *Finding) Line() string {
+	return escape.Message(string(f.Code) + ": " + f.Text + "; " + f.Do)
+}
+
+// Append appends the finding as an object.
+func (f *Finding) Append(dst []byte) []byte {
+	var o record.Object
+	o.Str("code", string(f.Code))
+	o.StrIf("task", f.Task)
+	o.Str("text", f.Text)
+	o.Str("do", f.Do)
+	return append(dst, o.Bytes()...)
+}

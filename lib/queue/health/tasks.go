@@ -1,0 +1,165 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// some collects the findings of one code, and names the first ones.
+type some struct {
+	list []Finding
+	all  int
+}
+
+func (s *some) add(f Finding) {
+	if s.all++; s.all <= named {
+		s.list = append(s.list, f)
+	}
+}
+
+// findings returns the named findings, and one more that counts the rest and says how to
+// see them.
+func (s *some) findings(code Code, do string) []Finding {
+	if more := s.all - len(s.list); more > 0 {
+		s.list = append(s.list, Finding{Code: code, Text: fmt.Sprintf("and %d more", more), Do: do})
+	}
+	return s.list
+}
+
+// listOf returns the command that lists the tasks in a state.
+func listOf(st task.State) string { return "pulse-queue list --state " + string(st) }
+
+// late counts the tasks that are due and not started: asks, or effects with one action.
+type late struct {
+	oldest string
+	since  time.Duration
+	n      int
+}
+
+// open looks at the tasks that wait or run. later holds those that may have been put off.
+func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
+	var waiting, abandoned, missing some
+	due, order := map[terms.Action]*late{}, []terms.Action{}
+	err = v.Open("", func(e queue.Entry) (bool, error) {
+		age := f.Now.Sub(e.Since)
+		gone, err := isGone(v, &e)
+		if err != nil {
+			return false, err
+		}
+		if mayBePutOff(&e) {
+			later = append(later, e)
+		}
+		switch {
+		case gone:
+			missing.add(Finding{
+				Code: codeMissing, Task: e.ID, Do: "pulse-queue verify",
+				Text: fmt.Sprintf("task %s (%s %s) is %s, and its file is gone", e.ID, e.Kind, e.Action, e.State),
+			})
+		case e.State == task.Awaiting && age > f.MaxWaiting:
+			waiting.add(Finding{
+				Code: codeWaiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
+				Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
+			})
+		case e.State == task.Running && age > maxOrphan && f.Dead(e.ID):
+			abandoned.add(Finding{
+				Code: codeAbandoned, Task: e.ID, Do: runs(key(&e)),
+				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it",
+					e.ID, e.Kind, e.Action, span(age)),
+			})
+		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
+			k := key(&e)
+			if due[k] == nil {
+				due[k] = &late{}
+				order = append(order, k)
+			}
+			due[k].add(&e, f.late(&e))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	list = slices.Concat(
+		waiting.findings(codeWaiting, listOf(task.Awaiting)),
+		abandoned.findings(codeAbandoned, listOf(task.Running)),
+		missing.findings(codeMissing, "pulse-queue verify"),
+	)
+	for _, k := range order {
+		list = append(list, due[k].finding(k))
+	}
+	return list, later, nil
+}
+
+// isGone reports whether an open task has no file in any state. There may be a hundred
+// thousand open tasks, and almost all lie where they should. Only for the others does it
+// search the other states.
+func isGone(v queue.View, e *queue.Entry) (bool, error) {
+	if there, err := v.Has(queue.On(e.State), e.ID); there || err != nil {
+		return false, err
+	}
+	st, err := v.Where(e.ID)
+	return st == "", err
+}
+
+// late returns for how long a scheduled task could have been started.
+func (f *Facts) late(e *queue.Entry) time.Duration {
+	if e.NotBefore.After(e.Since) {
+		return f.Now.Sub(e.NotBefore)
+	}
+	return f.Now.Sub(e.Since)
+}
+
+// key returns the action with which run starts a task; empty for an ask.
+func key(e *queue.Entry) terms.Action {
+	if e.Kind == task.Effect {
+		return e.Action
+	}
+	return ""
+}
+
+// runs returns the command that starts effects with an action, or asks.
+func runs(effect terms.Action) string {
+	if effect == "" {
+		return "pulse-queue run -- CMD"
+	}
+	return fmt.Sprintf("pulse-queue run --effect %s -- CMD", effect)
+}
+
+func (l *late) add(e *queue.Entry, since time.Duration) {
+	if l.n++; since > l.since {
+		l.oldest, l.since = e.ID, since
+	}
+}
+
+func (l *late) finding(effect terms.Action) Finding {
+	text := fmt.Sprintf("task %s was due %s ago, and nobody starts it", l.oldest, span(l.since))
+	if l.n > 1 {
+		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them",
+			l.n, l.oldest, span(l.since))
+	}
+	return Finding{Code: codeOverdue, Task: l.oldest, Text: text, Do: runs(effect)}
+}
+
+// poison finds the tasks in a state, failed or corrupt, that a person should look at.
+func poison(v queue.View, st task.State) ([]Finding, error) {
+	code, text := codeFailed, "task %s has failed for good"
+	if st == task.Corrupt {
+		code, text = codeCorrupt, "task %s can't be read"
+	}
+	n := v.Counts().Tasks[st]
+	if n == 0 {
+		return nil, nil
+	}
+	var s some
+	err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id})
+		return s.all < named, nil
+	})
+	s.all = max(n, s.all)
+	return s.findings(code, listOf(st)), err
+}

@@ -1,0 +1,44 @@
+package proposal
+
+import (
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// Draft returns the proposal's harmless companion: the same message, written as a draft
+// for a person and not sent.
+func (p *Proposal) Draft() Proposal {
+	d := *p
+	d.Action, d.Tool = terms.WriteLocal, Draft
+	return d
+}
+
+// tool is the name of a tool that pulse-queue itself carries out.
+type tool = string
+
+// The tools that pulse-queue itself carries out.
+const (
+	Draft tool = "draft"      // writes the request into drafts/
+	Close tool = "task.close" // ends a task that has not begun: args.task
+	Note  tool = "task.note"  // writes args.text on a task: args.task
+)
+
+// Own reports whether pulse-queue itself carries out a tool.
+func Own(tool string) bool { return tool == Draft || tool == Close || tool == Note }
+
+// Subject returns the task that a task.close or task.note is about.
+func (p *Proposal) Subject() string { return Arg(p.Args, "task") }
+
+// Arg returns a string among the args of a request, or the empty string.
+func Arg(args record.Value, name string) (s string) {
+	if args == "" || args[0] != '{' {
+		return ""
+	}
+	_ = args.Each(func(n string, v record.Value) error {
+		if n == name {
+			_ = v.Into(&s) // another type counts as absent
+		}
+		return nil
+	})
+	return s
+}

@@ -1,0 +1,123 @@
+package spool
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+)
+
+// starts is the index from which the limits are counted. It has a line for each start of
+// the last day at least, with the time in seconds, kind and class, sender and task.
+var starts = index(startsFile, 64)
+
+const startsFile = "starts"
+
+// startsKept is the size in bytes from which it is worth dropping old lines.
+const startsKept = 64 << 10
+
+func appendStart(dst []byte, l *audit.Line) []byte {
+	e := queue.EntryOf(l)
+	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n",
+		seconds(l.Time), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
+}
+
+// parseStart reads a line. Only a line that it understands whole is ok.
+func parseStart(b []byte) (st queue.Start, ok bool) {
+	if len(b) != starts.Width || b[starts.Width-1] != '\n' || !task.ValidID(string(b[31:63])) {
+		return st, false
+	}
+	s, err := strconv.ParseUint(string(b[:10]), 10, 64)
+	st = queue.Start{
+		Time: time.Unix(int64(s), 0).UTC(), Kind: task.Ask, External: b[12] == 'x' || b[12] == 'X',
+		Sender: queue.Key(bytes.TrimRight(b[14:30], " ")),
+	}
+	if b[11] == 'e' {
+		st.Kind = task.Effect
+	}
+	return st, err == nil && (b[11] == 'e' || b[11] == 'a') && strings.IndexByte("xXm-", b[12]) >= 0 &&
+		b[10] == ' ' && b[13] == ' ' && b[30] == ' ' && len(bytes.Trim(b[14:30], "0123456789abcdef ")) == 0
+}
+
+// Starts calls fn for the starts of the last queue.Window, and perhaps older ones. If it
+// can't read one of them, what the limits leave is not known: that is an error, and
+// nothing starts.
+func (v view) Starts(now time.Time, fn func(queue.Start)) error {
+	err := starts.Each(v.disk, func(off int64, line []byte) (bool, error) {
+		st, ok := parseStart(line)
+		if !ok {
+			file := escape.Shell(filepath.Join(v.dir, startsFile))
+			return false, fault.Failedf("rm "+file+", and the next command makes it anew from the audit log",
+				"%s: byte %d: not a line of a start: the limits can't be reckoned", startsFile, off)
+		}
+		if seconds(st.Time) == latest && now.After(st.Time) {
+			st.Time = now // or later: a line can't hold a later time
+		}
+		fn(st)
+		return true, nil
+	})
+	return err
+}
+
+// indexStarts adds to the file lines of the log that it does not know yet.
+func (s *Spool) indexStarts(lines []audit.Line) error {
+	for i := range lines {
+		l := &lines[i]
+		if l.Event != task.Started && l.Event != audit.ClockBack {
+			continue
+		}
+		if err := s.trim(l.Time); err != nil {
+			return err
+		}
+		if l.Event != task.Started {
+			continue
+		}
+		line := appendStart(nil, l)
+		if err := s.disk.WriteAt(startsFile, s.log.starts, line); err != nil {
+			return err
+		}
+		s.log.starts += int64(len(line))
+	}
+	return nil
+}
+
+// trim drops starts that are too old to count, once they are at least half of a large
+// file. After the clock went back it sets starts that lie in the future to now, so that
+// they count for a day, rather than until the clock has caught up.
+func (s *Spool) trim(now time.Time) (err error) {
+	n, at := s.log.starts/int64(starts.Width), seconds(now)
+	const day = int64(queue.Window / time.Second)
+	old := func(st queue.Start) bool { return at-seconds(st.Time) >= day }
+	if seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
+		return nil
+	}
+	if err := s.forget(); err != nil {
+		return err
+	}
+	s.log.starts, err = starts.Rewrite(s.disk, func(line []byte) []byte {
+		st, ok := parseStart(line)
+		if !ok || old(st) {
+			return nil
+		}
+		if seconds(st.Time) > at {
+			copy(line, fmt.Sprintf("%010d", at))
+		}
+		return line
+	})
+	return err
+}
+
+// startAt returns the nth start, or an empty one if there is none.
+func (s *Spool) startAt(n int64) queue.Start {
+	line, _ := starts.At(s.disk, n*int64(starts.Width))
+	st, _ := parseStart(line)
+	return st
+}

@@ -1,0 +1,211 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+)
+
+// verifyTasks checks the files of all tasks, and the ids of those that were pruned. From
+// here on the verifier notes in touched which tasks the log names again.
+func (r *verifier) verifyTasks() error {
+	r.touched = map[string]bool{}
+	known := map[taskID]bool{}
+	err := r.disk.Names(prunedDir, func(name string) error { return r.verifyShard(prunedDir+"/"+name, known) })
+	for i := range besides {
+		if err == nil {
+			err = r.disk.Names(besides[i].dir, func(name string) error { return r.verifyBeside(&besides[i], name) })
+		}
+	}
+	for _, st := range task.States {
+		if err == nil {
+			err = r.disk.Names(string(st), func(name string) error { return r.verifyTask(st, name) })
+		}
+	}
+	for id := range r.tasks {
+		r.complete(hex.EncodeToString(id[:]), known)
+	}
+	return err
+}
+
+// complete checks that no file of a task is missing. Its files were looked at before.
+func (r *verifier) complete(id string, known map[taskID]bool) {
+	logged := r.tasks[idOf(id)]
+	if logged.state == "" && !known[idOf(id)] {
+		r.findFile(id, "pruned: it lacks task %s", id)
+	}
+	if logged.state != "" && logged.seen&seenTask == 0 {
+		r.findFile(id, "%s: it is gone", taskFile(logged.state, id))
+	}
+	for i := range besides {
+		if b := &besides[i]; b.want(&logged) != [8]byte{} && logged.seen&b.seen == 0 {
+			r.findFile(id, "%s/%s%s: it is gone", b.dir, id, b.suffix)
+		}
+	}
+}
+
+// verifyAgain reads the log on, and looks again at the tasks that it names.
+func (r *verifier) verifyAgain() error {
+	if err := r.readOn(); err != nil {
+		return err
+	}
+	shards := map[string]bool{}
+	for id := range r.touched {
+		if r.tasks[idOf(id)].state == "" {
+			shards[shardOf(id).Name] = true
+		}
+	}
+	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
+	known := map[taskID]bool{}
+	for name := range shards {
+		if err := r.verifyShard(name, known); err != nil {
+			return err
+		}
+	}
+	for id := range r.touched {
+		if err := r.verifyOne(id); err != nil {
+			return err
+		}
+		r.complete(id, known)
+	}
+	if r.still(r.at()) { // otherwise these tasks are looked at once more
+		r.touched = map[string]bool{}
+	}
+	return nil
+}
+
+// verifyOne checks the files of one task, in whichever directory they lie.
+func (r *verifier) verifyOne(id string) error {
+	r.see(id, 0)
+	for _, st := range task.States {
+		if err := r.verifyTask(st, id+".json"); err != nil {
+			return err
+		}
+	}
+	for i := range besides {
+		if err := r.verifyBeside(&besides[i], id+besides[i].suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The files of a task that were seen.
+const (
+	seenTask = 1 << iota
+	seenMeta
+	seenResult
+)
+
+// see notes that a file of a task is there, or with 0 that none has been seen yet.
+func (r *verifier) see(id string, what uint8) {
+	logged, known := r.tasks[idOf(id)]
+	if !known {
+		return
+	}
+	if logged.seen |= what; what == 0 {
+		logged.seen = 0
+	}
+	r.tasks[idOf(id)] = logged
+}
+
+// besides lists the kinds of files that a task has besides its task file.
+var besides = []besideKind{
+	{metaDir, ".json", seenMeta, func(o *outcome) [8]byte { return o.meta }},
+	{resultDir, "", seenResult, func(o *outcome) [8]byte { return o.result }},
+}
+
+type besideKind struct {
+	dir, suffix string
+	seen        uint8
+	want        func(*outcome) [8]byte // the beginning of its digest; zeros: there should be no file
+}
+
+// verifyBeside checks such a file: whether it should be there, and what it holds.
+func (r *verifier) verifyBeside(kind *besideKind, name string) error {
+	id, named := strings.CutSuffix(name, kind.suffix)
+	if !named || !task.ValidID(id) {
+		r.findFile("", "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
+		return nil
+	}
+	b, err := r.disk.Read(kind.dir + "/" + name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // complete says so
+	}
+	if err != nil && !notFile(err) {
+		return err
+	}
+	logged := r.tasks[idOf(id)]
+	if want := kind.want(&logged); err != nil || want == [8]byte{} || short(b) != want {
+		r.findFile(id, "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
+	}
+	r.see(id, kind.seen)
+	return nil
+}
+
+// verifyShard checks a file of pruned ids: each of them was pruned, and in the state that
+// its line says.
+func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
+	b, err := r.disk.Read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case notFile(err):
+		r.findFile(name, "%s: it is not a file any more", name)
+		return nil
+	case err != nil:
+		return err
+	case len(b)%shardIn(name).Width != 0:
+		r.findFile(name, "%s: it ends within a line", name)
+	}
+	return shardIn(name).Each(r.disk, func(off int64, line []byte) (bool, error) {
+		if bytes.Equal(line, make([]byte, len(line))) { // a power cut left this line empty
+			return true, nil
+		}
+		id := string(line[:32])
+		logged, ok := r.tasks[idOf(id)]
+		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || shardOf(id).Name != name ||
+			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
+			r.findFile(name, "%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
+		}
+		known[idOf(id)] = true
+		return true, nil
+	})
+}
+
+// verifyTask checks a file in the directory of a state.
+func (r *verifier) verifyTask(st task.State, name string) error {
+	id, named := strings.CutSuffix(name, ".json")
+	if !named || !task.ValidID(id) {
+		r.findFile("", "%s/%s: the log knows nothing of it", st, name)
+		return nil
+	}
+	b, err := r.disk.Read(string(st) + "/" + name)
+	logged, known := r.tasks[idOf(id)]
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // complete says so
+	case err != nil && !notFile(err):
+		return err
+	case !known || logged.state == "":
+		r.findFile(id, "%s/%s: the log knows nothing of it", st, name)
+		return nil
+	case logged.state != st:
+		r.findFile(id, "%s/%s: the log has it in %s", st, name, logged.state)
+	default:
+		r.see(id, seenTask)
+	}
+	if err != nil {
+		r.findFile(id, "%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)
+	} else if got := task.Digest(b); audit.Bare(got) != hex.EncodeToString(logged.digest[:]) {
+		r.findFile(id, "%s/%s: it was edited: its digest is %s, the log says sha256:%x",
+			st, name, got, logged.digest)
+	}
+	return nil
+}

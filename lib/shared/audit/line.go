@@ -1,0 +1,262 @@
+// Package audit holds the lines of the log of everything that a queue did: one JSON line
+// for each transition, with the SHA-256 of the line before (pulse-queue(5)). It does no
+// I/O.
+//
+// Invariant: a line that was changed, moved or removed breaks the hash chain after it.
+// The queue writes a line before it moves a file, so it can also repair a crash from
+// the log. Caveat: the chain shows tampering with the end of the log only to a reader
+// who kept an earlier head.
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// The events that are not transitions of a task.
+const (
+	Granted   task.Event = "granted"
+	Revoked   task.Event = "revoked"
+	Consumed  task.Event = "consumed" // a grant was spent
+	Held      task.Event = "held"
+	Released  task.Event = "released"
+	Repaired  task.Event = "repaired"   // a torn tail was moved aside
+	Settled   task.Event = "settled"    // a proposal was known already
+	Discarded task.Event = "discarded"  // lines that were not proposals, or not allowed to the worker
+	Noted     task.Event = "noted"      // an agent wrote a note on a task
+	Limited   task.Event = "limited"    // further refusals of this day are counted, not listed
+	Read      task.Event = "read"       // a source was read further, and nothing else changed
+	ClockBack task.Event = "clock_back" // starts that lay in the future count from this line on
+
+	SessionOpened task.Event = "session_opened"
+	SessionUsed   task.Event = "session_used" // by the task that is added in the same commit
+	SessionEnded  task.Event = "session_ended"
+
+	Resumed task.Event = "resumed" // a person accepted that the queue lacks lines
+)
+
+// Line is one line of the log. A member that an event does not use is left out.
+type Line struct {
+	Time  time.Time
+	Event task.Event
+
+	Task     string
+	Kind     task.Kind
+	From, To task.State
+	Digest   string
+	Change   task.Change // Since is Time
+
+	Result string // digest of what the worker printed
+
+	Proposed []Proposed // the worker's proposals that have no receipt yet: all of its outbox
+	Parent   string     // the task that proposed this one, or wrote the note
+	Count    int        // how many lines were discarded
+	Target   []string   // of a message that is about to be sent
+
+	Action    terms.Action
+	Outcome   terms.Outcome // of the decision
+	Rule      string
+	Policy    string
+	Sender    string
+	Trust     terms.Trust
+	Source    string
+	UID       uint32
+	MessageID string
+
+	Sandbox  string // how the add that accepted the task was confined
+	Account  string // the account under which the worker is started
+	By       string // the person
+	Level    approval.Level
+	Approval *approval.Approval // the task's approval from now on; nil: it has none
+	Grant    *approval.Grant
+	Session  *approval.Session // as it is from now on
+
+	Positions []Position // of the sources that were read further
+
+	More bool   // the next line belongs to this one: both were committed, or neither
+	Prev string // "sha256:" and the digest of the line before, newline excluded
+}
+
+// Moves reports whether the line is a transition of a task that has a file before or
+// after it.
+func (l *Line) Moves() bool { return l.Task != "" && (l.From != "" || l.To != "") }
+
+// Origin is the Prev of the first line.
+const Origin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// Bare returns a digest without "sha256:", as sha256sum prints it.
+func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
+
+// Hash returns the value that the next line's Prev must have; line has no newline.
+func Hash(line []byte) string {
+	sum := sha256.Sum256(line)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Append appends the line without a newline.
+func (l *Line) Append(dst []byte) []byte {
+	var o record.Object
+	o.Time("time", l.Time)
+	o.Str("event", string(l.Event))
+	o.StrIf("task", l.Task)
+	o.StrIf("kind", string(l.Kind))
+	o.StrIf("from", string(l.From))
+	o.StrIf("to", string(l.To))
+	o.StrIf("digest", l.Digest)
+	if l.To != "" {
+		o.Int("attempts", int64(l.Change.Attempts))
+		o.Int("restarts", int64(l.Change.Restarts))
+		o.Time("not_before", l.Change.NotBefore)
+	}
+	o.StrIf("reason", l.Change.Reason)
+	o.StrIf("result", l.Result)
+	l.appendProposals(&o)
+	l.appendWho(&o)
+	if l.More {
+		o.Bool("more", true)
+	}
+	o.Str("prev", l.Prev)
+	return append(dst, o.Bytes()...)
+}
+
+func (l *Line) appendWho(o *record.Object) {
+	o.StrIf("action", string(l.Action))
+	o.StrIf("outcome", string(l.Outcome))
+	o.StrIf("rule", l.Rule)
+	o.StrIf("policy", l.Policy)
+	o.StrIf("sender", l.Sender)
+	o.StrIf("trust", string(l.Trust))
+	o.StrIf("source", l.Source)
+	if l.UID != 0 {
+		o.Int("uid", int64(l.UID))
+	}
+	o.StrIf("message_id", l.MessageID)
+	o.StrIf("sandbox", l.Sandbox)
+	o.StrIf("account", l.Account)
+	o.StrIf("by", l.By)
+	o.StrIf("level", string(l.Level))
+	if l.Approval != nil {
+		o.Raw("approval", l.Approval.Append(nil))
+	}
+	if l.Grant != nil {
+		o.Raw("grant", l.Grant.Append(nil))
+	}
+	if l.Session != nil {
+		o.Raw("session", l.Session.Append(nil))
+	}
+	if len(l.Positions) > 0 {
+		o.Raw("positions", appendPositions(nil, l.Positions))
+	}
+}
+
+// members are the members of a line that may hold objects.
+var members = []string{"approval", "grant", "session", "proposed", "positions"}
+
+// Parse reads a line.
+func Parse(b []byte) (Line, error) {
+	var l Line
+	rec, err := record.Parse(b, members...)
+	if err != nil {
+		return l, err
+	}
+	return l, rec.Value().Each(l.field)
+}
+
+func (l *Line) field(name string, v record.Value) (err error) {
+	switch name {
+	case "time":
+		err = v.Into(&l.Time)
+		l.Change.Since = l.Time
+	case "event":
+		err = v.Into((*string)(&l.Event))
+	case "task":
+		err = v.Into(&l.Task)
+	case "kind":
+		err = v.Into((*string)(&l.Kind))
+	case "from":
+		err = v.Into((*string)(&l.From))
+	case "to":
+		err = v.Into((*string)(&l.To))
+	case "digest":
+		err = v.Into(&l.Digest)
+	case "attempts":
+		err = v.Into(&l.Change.Attempts)
+	case "restarts":
+		err = v.Into(&l.Change.Restarts)
+	case "not_before":
+		err = v.Into(&l.Change.NotBefore)
+	case "reason":
+		err = v.Into(&l.Change.Reason)
+	case "result":
+		err = v.Into(&l.Result)
+	case "proposed":
+		l.Proposed, err = decodeProposed(v)
+	case "parent":
+		err = v.Into(&l.Parent)
+	case "count":
+		err = v.Into(&l.Count)
+	case "target":
+		err = v.Into(&l.Target)
+	case "more":
+		err = v.Into(&l.More)
+	case "prev":
+		err = v.Into(&l.Prev)
+	default:
+		return l.who(name, v)
+	}
+	return err
+}
+
+func (l *Line) who(name string, v record.Value) (err error) {
+	switch name {
+	case "action":
+		err = v.Into((*string)(&l.Action))
+	case "outcome":
+		err = v.Into((*string)(&l.Outcome))
+	case "rule":
+		err = v.Into(&l.Rule)
+	case "policy":
+		err = v.Into(&l.Policy)
+	case "sender":
+		err = v.Into(&l.Sender)
+	case "trust":
+		err = v.Into((*string)(&l.Trust))
+	case "source":
+		err = v.Into(&l.Source)
+	case "uid":
+		err = v.Into(&l.UID)
+	case "message_id":
+		err = v.Into(&l.MessageID)
+	case "sandbox":
+		err = v.Into(&l.Sandbox)
+	case "account":
+		err = v.Into(&l.Account)
+	case "by":
+		err = v.Into(&l.By)
+	case "level":
+		err = v.Into((*string)(&l.Level))
+	case "approval":
+		l.Approval = new(approval.Approval)
+		*l.Approval, err = approval.Decode(v)
+	case "grant":
+		l.Grant = new(approval.Grant)
+		*l.Grant, err = approval.DecodeGrant(v)
+	case "session":
+		l.Session = new(approval.Session)
+		*l.Session, err = approval.DecodeSession(v)
+	case "positions":
+		err = v.Elements(func(_ int, v record.Value) error {
+			p, err := DecodePosition(v)
+			l.Positions = append(l.Positions, p)
+			return err
+		})
+	}
+	return err
+}

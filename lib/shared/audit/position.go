@@ -1,0 +1,53 @@
+package audit
+
+import (
+	"time"
+
+	"pulse/lib/shared/record"
+)
+
+// Position says how far a source was read.
+type Position struct {
+	Source           string
+	UIDValidity, UID uint32
+	Received         time.Time
+}
+
+// Append appends the position as an object.
+func (p *Position) Append(dst []byte) []byte {
+	var o record.Object
+	o.Str("source", p.Source)
+	o.Int("uidvalidity", int64(p.UIDValidity))
+	o.Int("uid", int64(p.UID))
+	o.Time("received", p.Received)
+	return append(dst, o.Bytes()...)
+}
+
+// DecodePosition reads what Append wrote.
+func DecodePosition(v record.Value) (p Position, err error) {
+	err = v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "source":
+			return v.Into(&p.Source)
+		case "uidvalidity":
+			return v.Into(&p.UIDValidity)
+		case "uid":
+			return v.Into(&p.UID)
+		case "received":
+			return v.Into(&p.Received)
+		}
+		return nil
+	})
+	return p, err
+}
+
+func appendPositions(dst []byte, all []Position) []byte {
+	dst = append(dst, '[')
+	for i := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = all[i].Append(dst)
+	}
+	return append(dst, ']')
+}

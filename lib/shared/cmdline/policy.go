@@ -1,0 +1,80 @@
+package cmdline
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/safefile"
+)
+
+// The bounds of --max-record, in bytes: the lower leaves room for any identity and decision,
+// and a line of the upper still fits into the memory of a small machine.
+const (
+	leastMaxRecord = 1 << 10
+	mostMaxRecord  = 64 << 20
+)
+
+// PolicyFlag returns the flag --policy, which Policy reads.
+func PolicyFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:    "policy",
+		EnvVars: []string{"PULSE_POLICY"},
+		Usage:   "`FILE` the policy, pulse-policy(5); default: $PULSE_POLICY",
+	}
+}
+
+// Policy loads the policy that --policy or PULSE_POLICY names. Every error is a usage error,
+// because no command decides without a policy.
+func Policy(c *cli.Context) (*policy.Policy, error) {
+	path := c.String("policy")
+	if path == "" {
+		return nil, fault.Usagef("pulse-authorize init --owner you@example.com > policy.toml",
+			"no policy: neither --policy nor PULSE_POLICY is set")
+	}
+	b, err := safefile.Read(path, policy.MaxSize)
+	if err != nil {
+		return nil, fault.Usagef(policyHint(path, err), "policy: %w", err)
+	}
+	p, err := policy.Parse(path, b)
+	if err != nil {
+		return nil, fault.Usagef("man 5 pulse-policy", "policy: %w", err)
+	}
+	return p, nil
+}
+
+// policyHint returns what to type about a policy file that can't be read or trusted.
+func policyHint(path string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "pulse-authorize init --owner you@example.com > " + path
+	case errors.Is(err, safefile.ErrWritable):
+		return "chmod go-w " + path + " " + filepath.Dir(path)
+	}
+	return "ls -l " + path
+}
+
+// MaxRecordFlag returns the flag --max-record, the longest line that is read, in bytes. A
+// value out of bounds is a usage error before the command's action runs.
+func MaxRecordFlag() cli.Flag {
+	return &cli.IntFlag{
+		Name:  "max-record",
+		Value: record.DefaultMax,
+		Usage: "`BYTES` the longest line accepted; default 4194304 (4 MiB)",
+		Action: func(c *cli.Context, n int) error {
+			if n < leastMaxRecord || n > mostMaxRecord {
+				return fault.Usagef(c.App.Name+" --help",
+					"--max-record %d: want %d to %d bytes", n, leastMaxRecord, mostMaxRecord)
+			}
+			return nil
+		},
+	}
+}
+
+// MaxRecord returns the value of --max-record.
+func MaxRecord(c *cli.Context) int { return c.Int("max-record") }

@@ -1,0 +1,166 @@
+package envelope
+
+import (
+	"pulse/lib/shared/record"
+)
+
+// DKIM is `message.dkim`: what pulse-fetch --dkim found out about the signatures of a
+// message (RFC 6376) and the DMARC record of its sender's domain (RFC 7489).
+type DKIM struct {
+	From       string      // domain of From that signatures were compared with; empty: no signature was looked at
+	Why        string      // why no signature was looked at; else empty
+	Signatures []Signature // in the order of the header, as many as were looked at
+	Omitted    int         // how many more there are
+	DMARC      DMARC       // zero unless a signature passed
+}
+
+// Verdict is what became of a signature, in the words of RFC 8601 §2.7.1.
+type Verdict string
+
+// The verdicts. Only DKIMPass proves anything.
+const (
+	DKIMPass      Verdict = "pass"      // good, and From, Subject and Date are signed
+	DKIMFail      Verdict = "fail"      // header or body is not what was signed
+	DKIMPolicy    Verdict = "policy"    // not accepted here, whether good or not
+	DKIMNeutral   Verdict = "neutral"   // can't be read, or is not by the sender's domain
+	DKIMTempError Verdict = "temperror" // DNS gave no answer
+	DKIMPermError Verdict = "permerror" // there is no key, or none that can be used
+)
+
+// Signature is one DKIM-Signature field as far as it was understood.
+type Signature struct {
+	Domain    string // d=
+	User      string // local part of i=, or empty
+	Selector  string // s=
+	Algorithm string // a=
+	Result    Verdict
+	Why       string   // what is wrong with the signature, for people
+	Headers   []string // h= in lower case
+}
+
+// DMARCResult says whether a DMARC record was found.
+type DMARCResult string
+
+// The results of the search.
+const (
+	DMARCFound     DMARCResult = "found"
+	DMARCNone      DMARCResult = "none"
+	DMARCTempError DMARCResult = "temperror" // DNS gave no answer
+	DMARCPermError DMARCResult = "permerror" // the record can't be read, or there are several
+)
+
+// DMARC is the record that applies to the domain of From.
+type DMARC struct {
+	Result DMARCResult
+	Domain string // where the record was found: that domain or a parent
+	Policy string // none, quarantine or reject, as it applies to the domain of From
+	Strict bool   // adkim=s: only that very domain may sign for it
+}
+
+func (d *DKIM) bytes() []byte {
+	var o record.Object
+	o.StrIf("from", d.From)
+	o.StrIf("why", d.Why)
+	o.Raw("signatures", d.appendSignatures(nil))
+	if d.Omitted > 0 {
+		o.Int("omitted", int64(d.Omitted))
+	}
+	if d.DMARC != (DMARC{}) {
+		o.Raw("dmarc", d.DMARC.bytes())
+	}
+	return o.Bytes()
+}
+
+func (d *DKIM) appendSignatures(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i := range d.Signatures {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, d.Signatures[i].bytes()...)
+	}
+	return append(dst, ']')
+}
+
+func (s *Signature) bytes() []byte {
+	var o record.Object
+	o.Str("result", string(s.Result))
+	o.StrIf("why", s.Why)
+	o.StrIf("domain", s.Domain)
+	o.StrIf("user", s.User)
+	o.StrIf("selector", s.Selector)
+	o.StrIf("algorithm", s.Algorithm)
+	o.Strs("headers", s.Headers)
+	return o.Bytes()
+}
+
+func (d *DMARC) bytes() []byte {
+	var o record.Object
+	o.Str("result", string(d.Result))
+	o.StrIf("domain", d.Domain)
+	o.StrIf("policy", d.Policy)
+	o.Bool("strict", d.Strict)
+	return o.Bytes()
+}
+
+// decode keeps unknown verdicts, because only pass proves anything.
+func (d *DKIM) decode(v record.Value) error {
+	return v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "from":
+			return v.Into(&d.From)
+		case "why":
+			return v.Into(&d.Why)
+		case "signatures":
+			return v.Elements(func(_ int, v record.Value) error {
+				var s Signature
+				err := s.decode(v)
+				d.Signatures = append(d.Signatures, s)
+				return err
+			})
+		case "omitted":
+			return v.Into(&d.Omitted)
+		case "dmarc":
+			return d.DMARC.decode(v)
+		}
+		return nil
+	})
+}
+
+func (s *Signature) decode(v record.Value) error {
+	return v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "result":
+			return v.Into((*string)(&s.Result))
+		case "why":
+			return v.Into(&s.Why)
+		case "domain":
+			return v.Into(&s.Domain)
+		case "user":
+			return v.Into(&s.User)
+		case "selector":
+			return v.Into(&s.Selector)
+		case "algorithm":
+			return v.Into(&s.Algorithm)
+		case "headers":
+			return v.Into(&s.Headers)
+		}
+		return nil
+	})
+}
+
+func (d *DMARC) decode(v record.Value) error {
+	return v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "result":
+			return v.Into((*string)(&d.Result))
+		case "domain":
+			return v.Into(&d.Domain)
+		case "policy":
+			return v.Into(&d.Policy)
+		case "strict":
+			return v.Into(&d.Strict)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,253 @@
+// Package envelope holds the `message` member of a record: what arrived, all of it
+// untrusted (pulse-record(5)). pulse-fetch writes it, and every later stage reads it.
+// No other package knows its member names.
+//
+// Invariant: Decode accepts what Append writes, and returns it unchanged. Header
+// fields stand in the order received, name and value as they came, so that a
+// forgery stays visible. Caveat: Decode leaves out Text, From and Subject, which
+// no decision may look at. Show decodes those for people and workers.
+package envelope
+
+import (
+	"slices"
+	"time"
+
+	"pulse/lib/shared/record"
+)
+
+// Member is the name of the member in a record.
+const Member = "message"
+
+// Field is one header field. Name is untrimmed; Value keeps its folding (CRLF and
+// blanks), and one space after the colon is not part of it (RFC 5322 §2.2).
+type Field struct {
+	Name, Value string
+}
+
+// Attachment describes a part that was not emitted.
+type Attachment struct {
+	Name, Type string
+	Size       int64 // decoded bytes, as far as they were fetched
+}
+
+// Sender is the sender of a message on a chat platform, as the platform says. Its
+// server vouches for the numbers, whereas anyone can write a mail's header.
+type Sender struct {
+	ID        int64
+	Chat      int64 // 0, or ID itself: a conversation of two
+	Bot       bool
+	Mentioned bool // the message addresses the agent by name
+}
+
+// Scope says how much text was asked for.
+type Scope string
+
+// The scopes of pulse-fetch.
+const (
+	Headers Scope = "headers" // no text
+	Snippet Scope = "snippet" // the first 1,000 characters
+	Full    Scope = "full"    // up to --max-text characters
+)
+
+// Message is the `message` member.
+type Message struct {
+	Source      string    // URL without a password, or kind:path
+	UID         uint32    // IMAP only, else 0
+	UIDValidity uint32    // IMAP only, else 0
+	ID          string    // Message-ID field, or Digest
+	Digest      string    // sha256: of the raw header block
+	Received    time.Time // as the source says; UTC
+	Fetched     time.Time // UTC
+	Size        int64     // of the whole message, bytes
+	Headers     []Field
+	From        string // decoded, for people
+	Subject     string // decoded, for people
+	Text        string
+	Scope       Scope
+	Truncated   bool // Text is only the beginning of the text
+	Attachments []Attachment
+	Defects     []Defect
+	Sender      *Sender  // chat platforms only
+	DKIM        *DKIM    // nil: pulse-fetch was not asked to verify
+	Webhook     *Webhook // HTTP requests only
+}
+
+// Has reports whether the message has the defect.
+func (m *Message) Has(d Defect) bool { return slices.Contains(m.Defects, d) }
+
+// Unverifiable returns the first defect that bars the message from ever being
+// verified, or the empty string.
+func (m *Message) Unverifiable() Defect {
+	for _, d := range m.Defects {
+		if !harmless[d] {
+			return d
+		}
+	}
+	return ""
+}
+
+// Fields yields name and value of every header field in order.
+func (m *Message) Fields(yield func(name, value string) bool) {
+	for _, f := range m.Headers {
+		if !yield(f.Name, f.Value) {
+			return
+		}
+	}
+}
+
+// Append appends the member's value.
+func (m *Message) Append(dst []byte) []byte {
+	var o record.Object
+	o.Str("source", m.Source)
+	if m.UID != 0 {
+		o.Int("uid", int64(m.UID))
+		o.Int("uidvalidity", int64(m.UIDValidity))
+	}
+	o.Str("id", m.ID)
+	o.Str("digest", m.Digest)
+	o.Time("received", m.Received)
+	o.Time("fetched", m.Fetched)
+	o.Int("size", m.Size)
+	o.Raw("headers", m.appendHeaders(nil))
+	o.Str("from", m.From)
+	o.Str("subject", m.Subject)
+	o.Str("text", m.Text)
+	o.Str("scope", string(m.Scope))
+	o.Bool("truncated", m.Truncated)
+	o.Raw("attachments", appendAttachments(nil, m.Attachments))
+	defects := make([]string, len(m.Defects))
+	for i, d := range m.Defects {
+		defects[i] = string(d)
+	}
+	o.Strs("defects", defects)
+	if m.Sender != nil {
+		o.Raw("sender", m.Sender.bytes())
+	}
+	if m.DKIM != nil {
+		o.Raw("dkim", m.DKIM.bytes())
+	}
+	if m.Webhook != nil {
+		o.Raw("webhook", m.Webhook.bytes())
+	}
+	return append(dst, o.Bytes()...)
+}
+
+func (m *Message) appendHeaders(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i, f := range m.Headers {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = record.AppendString(append(dst, '['), f.Name)
+		dst = record.AppendString(append(dst, ','), f.Value)
+		dst = append(dst, ']')
+	}
+	return append(dst, ']')
+}
+
+func appendAttachments(dst []byte, list []Attachment) []byte {
+	dst = append(dst, '[')
+	for i, a := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var o record.Object
+		o.Str("name", a.Name)
+		o.Str("type", a.Type)
+		o.Int("size", a.Size)
+		dst = append(dst, o.Bytes()...)
+	}
+	return append(dst, ']')
+}
+
+func (s *Sender) bytes() []byte {
+	var o record.Object
+	o.Int("id", s.ID)
+	o.Int("chat", s.Chat)
+	o.Bool("bot", s.Bot)
+	o.Bool("mentioned", s.Mentioned)
+	return o.Bytes()
+}
+
+func (s *Sender) field(name string, v record.Value) error {
+	switch name {
+	case "id":
+		return v.Into(&s.ID)
+	case "chat":
+		return v.Into(&s.Chat)
+	case "bot":
+		return v.Into(&s.Bot)
+	case "mentioned":
+		return v.Into(&s.Mentioned)
+	}
+	return nil
+}
+
+// Decode reads what decisions may look at: everything but From, Subject and Text.
+func Decode(v record.Value) (Message, error) {
+	var m Message
+	return m, m.decode(v)
+}
+
+// Source reads message.source alone.
+func Source(v record.Value) (source string, err error) {
+	err = v.Each(func(name string, v record.Value) error {
+		if name == "source" {
+			return v.Into(&source)
+		}
+		return nil
+	})
+	return source, err
+}
+
+func (m *Message) decode(v record.Value) error {
+	return v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "source":
+			return v.Into(&m.Source)
+		case "uid":
+			return v.Into(&m.UID)
+		case "uidvalidity":
+			return v.Into(&m.UIDValidity)
+		case "id":
+			return v.Into(&m.ID)
+		case "digest":
+			return v.Into(&m.Digest)
+		case "received":
+			return v.Into(&m.Received)
+		case "fetched":
+			return v.Into(&m.Fetched)
+		case "size":
+			return v.Into(&m.Size)
+		case "headers":
+			return m.decodeHeaders(v)
+		case "defects":
+			return m.decodeDefects(v)
+		case "sender":
+			m.Sender = new(Sender)
+			return v.Each(m.Sender.field)
+		case "dkim":
+			m.DKIM = new(DKIM)
+			return m.DKIM.decode(v)
+		case "webhook":
+			m.Webhook = new(Webhook)
+			return v.Each(m.Webhook.field)
+		}
+		return nil
+	})
+}
+
+func (m *Message) decodeHeaders(v record.Value) error {
+	m.Headers = make([]Field, 0, 32)
+	return v.Pairs(func(name, value string) { m.Headers = append(m.Headers, Field{name, value}) })
+}
+
+// decodeDefects keeps unknown words, so that a defect of a later version still bars
+// verification.
+func (m *Message) decodeDefects(v record.Value) error {
+	return v.Elements(func(_ int, v record.Value) error {
+		s, err := v.String()
+		m.Defects = append(m.Defects, Defect(s))
+		return err
+	})
+}

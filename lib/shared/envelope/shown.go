@@ -1,0 +1,87 @@
+package envelope
+
+import (
+	"time"
+
+	"pulse/lib/shared/record"
+)
+
+// Shown is the part of a message that people are shown. A worker is given the same
+// part and nothing more: no header fields, and no evidence about its sender.
+type Shown struct {
+	Source, ID          string
+	Received            time.Time
+	From, Subject, Text string
+	Scope               Scope
+	Truncated           bool
+	Attachments         []Attachment
+	Sender              *Sender // chat platforms only
+}
+
+// Show decodes the part of the member that is shown.
+func Show(v record.Value) (Shown, error) {
+	var s Shown
+	return s, v.Each(s.field)
+}
+
+func (s *Shown) field(name string, v record.Value) error {
+	switch name {
+	case "source":
+		return v.Into(&s.Source)
+	case "id":
+		return v.Into(&s.ID)
+	case "received":
+		return v.Into(&s.Received)
+	case "from":
+		return v.Into(&s.From)
+	case "subject":
+		return v.Into(&s.Subject)
+	case "text":
+		return v.Into(&s.Text)
+	case "scope":
+		return v.Into((*string)(&s.Scope))
+	case "truncated":
+		return v.Into(&s.Truncated)
+	case "attachments":
+		return v.Elements(s.attachment)
+	case "sender":
+		s.Sender = new(Sender)
+		return v.Each(s.Sender.field)
+	}
+	return nil
+}
+
+func (s *Shown) attachment(_ int, v record.Value) error {
+	var a Attachment
+	err := v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "name":
+			return v.Into(&a.Name)
+		case "type":
+			return v.Into(&a.Type)
+		case "size":
+			return v.Into(&a.Size)
+		}
+		return nil
+	})
+	s.Attachments = append(s.Attachments, a)
+	return err
+}
+
+// Append appends the member's value as workers are given it.
+func (s *Shown) Append(dst []byte) []byte {
+	var o record.Object
+	o.Str("source", s.Source)
+	o.Str("id", s.ID)
+	o.Time("received", s.Received)
+	o.Str("from", s.From)
+	o.Str("subject", s.Subject)
+	o.Str("text", s.Text)
+	o.StrIf("scope", string(s.Scope))
+	o.Bool("truncated", s.Truncated)
+	o.Raw("attachments", appendAttachments(nil, s.Attachments))
+	if s.Sender != nil {
+		o.Raw("sender", s.Sender.bytes())
+	}
+	return append(dst, o.Bytes()...)
+}

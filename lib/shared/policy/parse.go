@@ -1,0 +1,324 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/terms"
+)
+
+// errInvalid is the sentinel of every error of Parse.
+var errInvalid = errors.New("invalid policy")
+
+// file is the policy file as TOML sees it. A nil pointer or slice means that the key is
+// absent, which is not the same as empty.
+type file struct {
+	AuthservID      *string           `toml:"authserv_id"`
+	Owners          []string          `toml:"owners"`
+	AllowedExternal []string          `toml:"allowed_external"`
+	AcceptAutomatic []string          `toml:"accept_automatic"`
+	Recipients      []string          `toml:"recipients"`
+	MaxAge          *string           `toml:"max_age"`
+	DKIMAlignment   *string           `toml:"dkim_alignment"`
+	Evidence        *string           `toml:"evidence"`
+	AcceptUnsigned  []string          `toml:"accept_unsigned"`
+	DefaultAction   *string           `toml:"default_action"`
+	Receiver        []receiverTable   `toml:"receiver"`
+	Action          []actionTable     `toml:"action"`
+	Matrix          map[string]matrix `toml:"matrix"`
+	Limits          limitsTable       `toml:"limits"`
+	Outbound        struct {
+		Allow            []string `toml:"allow"`
+		MinReplyInterval *string  `toml:"min_reply_interval"`
+	} `toml:"outbound"`
+	Tools struct {
+		Profile *string             `toml:"profile"`
+		Allow   []string            `toml:"allow"`
+		Deny    []string            `toml:"deny"`
+		Level   map[string]string   `toml:"level"`
+		Action  map[string]string   `toml:"action"`
+		Paths   map[string][]string `toml:"paths"`
+	} `toml:"tools"`
+	Exec struct {
+		Mode      *string        `toml:"mode"`
+		Workspace *string        `toml:"workspace"`
+		Allow     []programTable `toml:"allow"`
+	} `toml:"exec"`
+	Approval struct {
+		Require        *string `toml:"require"`
+		AllowedSigners *string `toml:"allowed_signers"`
+		Ledger         *string `toml:"ledger"`
+		ApproverGroup  *string `toml:"approver_group"`
+	} `toml:"approval"`
+	Platform []platformTable `toml:"platform"`
+}
+
+type receiverTable struct {
+	Source     string `toml:"source"`
+	AuthservID string `toml:"authserv_id"`
+}
+
+type actionTable struct {
+	To     *string `toml:"to"`
+	Source *string `toml:"source"`
+	Action string  `toml:"action"`
+}
+
+type matrix struct {
+	Allow   []string `toml:"allow"`
+	Confirm []string `toml:"require_owner_confirmation"`
+	Review  []string `toml:"queue_for_review"`
+}
+
+type limitsTable struct {
+	MaxPerRun        *int    `toml:"max_per_run"`
+	MaxPerDay        *int    `toml:"max_per_day"`
+	PerSenderPerHour *int    `toml:"per_sender_per_hour"`
+	PendingPerSender *int    `toml:"pending_per_sender"`
+	MaxAttempts      *int    `toml:"max_attempts"`
+	MaxRestarts      *int    `toml:"max_restarts"`
+	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
+	ReviewExpires    *string `toml:"review_expires"`
+	DiskReserve      *string `toml:"disk_reserve"`
+}
+
+type programTable struct {
+	Program string   `toml:"program"`
+	SHA256  string   `toml:"sha256"`
+	Args    []string `toml:"args"`
+	Dir     *string  `toml:"dir"`
+}
+
+type platformTable struct {
+	Source     string      `toml:"source"`
+	OwnerIDs   []int64     `toml:"owner_ids"`
+	AllowedIDs []int64     `toml:"allowed_ids"`
+	Trust      *string     `toml:"trust"`
+	Actions    []string    `toml:"actions"`
+	Chat       []chatTable `toml:"chat"`
+}
+
+type chatTable struct {
+	ID             int64   `toml:"id"`
+	Enabled        *bool   `toml:"enabled"`
+	OpenGroup      bool    `toml:"open_group"`
+	RequireMention bool    `toml:"require_mention"`
+	AllowedSenders []int64 `toml:"allowed_senders"`
+}
+
+// Parse decodes and validates the bytes of a policy file. name stands for the file in
+// errors.
+func Parse(name string, b []byte) (*Policy, error) {
+	var f file
+	meta, err := toml.Decode(string(b), &f)
+	v := &validator{name: name, lines: index(string(b))}
+	if err != nil {
+		return nil, v.broken(err)
+	}
+	for _, key := range meta.Keys() {
+		if !known(key) {
+			return nil, v.fail(path(key), 0, "unknown key")
+		}
+		if isMap(key) && meta.Type(key...) != "Hash" {
+			return nil, v.fail(path(key), 0, "want one table, [%s]", path(key))
+		}
+	}
+	p := Default()
+	p.Name, p.Digest = name, digest(b)
+	v.fill(p, &f)
+	return p, v.err
+}
+
+// validator turns the file into a policy and keeps the first error.
+type validator struct {
+	name  string
+	lines map[string][]int
+	err   error
+}
+
+// fail reports an error in the nth value of a key.
+func (v *validator) fail(key string, nth int, format string, args ...any) error {
+	where := v.name
+	if lines := v.lines[key]; len(lines) > 0 {
+		where += ":" + strconv.Itoa(lines[min(nth, len(lines)-1)])
+	}
+	err := fmt.Errorf("%s: %s: %s", where, key, fmt.Sprintf(format, args...))
+	if v.err == nil {
+		v.err = &invalid{err}
+	}
+	return v.err
+}
+
+type invalid struct{ error }
+
+func (e *invalid) Is(target error) bool { return target == errInvalid }
+
+// broken returns an error of the TOML library in the form name:line: message.
+func (v *validator) broken(err error) error {
+	var p toml.ParseError
+	if errors.As(err, &p) {
+		return &invalid{fmt.Errorf("%s:%d: %s", v.name, p.Position.Line, p.Message)}
+	}
+	text := strings.TrimPrefix(err.Error(), "toml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		line, rest, _ := strings.Cut(rest, " ")
+		return &invalid{fmt.Errorf("%s:%s: %s", v.name, line, rest)}
+	}
+	return &invalid{fmt.Errorf("%s: %s", v.name, text)}
+}
+
+func (v *validator) fill(p *Policy, f *file) {
+	v.word(&p.AuthservID, "authserv_id", f.AuthservID)
+	p.Owners = v.addresses("owners", f.Owners, false)
+	p.AllowedExternal = v.addresses("allowed_external", f.AllowedExternal, true)
+	p.AcceptAutomatic = v.addresses("accept_automatic", f.AcceptAutomatic, true)
+	p.Recipients = v.addresses("recipients", f.Recipients, false)
+	if f.Recipients != nil && len(f.Recipients) == 0 {
+		v.fail("recipients", 0, "an empty list would refuse all mail: leave the key out, or name an address")
+	}
+	v.duration(&p.MaxAge, "max_age", f.MaxAge, 0)
+	oneOf(v, &p.DKIMAlignment, "dkim_alignment", f.DKIMAlignment, Strict, Relaxed, Any)
+	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth)
+	for i := range f.AcceptUnsigned {
+		var word string
+		oneOf(v, &word, "accept_unsigned", &f.AcceptUnsigned[i], unsignedFields...)
+	}
+	p.AcceptUnsigned = f.AcceptUnsigned
+	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
+	v.receivers(p, f.Receiver)
+	v.actionRules(p, f.Action)
+	v.matrix(p, f.Matrix)
+	v.limits(&p.Limits, &f.Limits)
+	p.Outbound.Restricted = f.Outbound.Allow != nil
+	p.Outbound.Allow = v.addresses("outbound.allow", f.Outbound.Allow, true)
+	v.duration(&p.Outbound.MinReplyInterval, "outbound.min_reply_interval", f.Outbound.MinReplyInterval, 0)
+	v.tools(p, f)
+	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")
+	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
+	v.programs(p, f.Exec.Allow)
+	oneOf(v, &p.Approval.Require, "approval.require", f.Approval.Require, "terminal", "user", "signature")
+	v.absolute(&p.Approval.AllowedSigners, "approval.allowed_signers", f.Approval.AllowedSigners)
+	v.absolute(&p.Approval.Ledger, "approval.ledger", f.Approval.Ledger)
+	if name := f.Approval.ApproverGroup; name != nil {
+		if p.Approval.ApproverGroup = *name; *name == "" {
+			v.fail("approval.approver_group", 0, "want the name of a group, or no such line")
+		}
+	}
+	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
+		v.fail("approval.require", 0, "signature needs approval.allowed_signers, or nobody could sign")
+	}
+	v.platforms(p, f.Platform)
+}
+
+func (v *validator) receivers(p *Policy, list []receiverTable) {
+	for i, r := range list {
+		if r.Source == "" {
+			v.fail("receiver", i, "source is missing")
+		}
+		if !isWord(r.AuthservID) {
+			v.fail("receiver", i, "authserv_id is missing or not one word of printable ASCII")
+		}
+		p.Receivers = append(p.Receivers, Receiver(r))
+	}
+}
+
+func (v *validator) actionRules(p *Policy, list []actionTable) {
+	for i, t := range list {
+		r := ActionRule{Action: terms.Action(t.Action)}
+		if !r.Action.Valid() {
+			v.fail("action", i, "action %s is none of %s", t.Action, join(terms.Actions))
+		}
+		if t.To != nil {
+			r.To = *t.To
+			if _, _, err := address.Split(r.To); err != nil {
+				v.fail("action", i, "to: %s: %v", r.To, err)
+			}
+		}
+		if t.Source != nil {
+			r.Source = *t.Source
+		}
+		if r.To == "" && r.Source == "" {
+			v.fail("action", i, "want to or source: a rule for everything is default_action")
+		}
+		p.ActionRules = append(p.ActionRules, r)
+	}
+}
+
+func (v *validator) matrix(p *Policy, rows map[string]matrix) {
+	for trust, t := range rows {
+		key := "matrix." + trust
+		if !terms.Trust(trust).Valid() {
+			v.fail(key, 0, "unknown trust level: want one of %s", join(terms.TrustLevels))
+			return
+		}
+		row := Row{}
+		v.row(row, key+".allow", t.Allow, terms.Allow)
+		v.row(row, key+".require_owner_confirmation", t.Confirm, terms.Confirm)
+		v.row(row, key+".queue_for_review", t.Review, terms.Review)
+		p.Matrix[terms.Trust(trust)] = row
+	}
+}
+
+func (v *validator) row(row Row, key string, list []string, outcome terms.Outcome) {
+	for _, word := range list {
+		a := terms.Action(word)
+		if !a.Valid() {
+			v.fail(key, 0, "%s is none of %s", word, join(terms.Actions))
+		}
+		if before, twice := row[a]; twice {
+			v.fail(key, 0, "%s is listed twice in this row (%s)", word, before)
+		}
+		row[a] = outcome
+	}
+}
+
+func (v *validator) limits(l *Limits, f *limitsTable) {
+	for _, e := range []struct {
+		key   string
+		dst   *int
+		value *int
+		least int
+	}{
+		{"max_per_run", &l.MaxPerRun, f.MaxPerRun, 1},
+		{"max_per_day", &l.MaxPerDay, f.MaxPerDay, 1},
+		{"per_sender_per_hour", &l.PerSenderPerHour, f.PerSenderPerHour, 1},
+		{"pending_per_sender", &l.PendingPerSender, f.PendingPerSender, 1},
+		{"max_attempts", &l.MaxAttempts, f.MaxAttempts, 1},
+		{"max_restarts", &l.MaxRestarts, f.MaxRestarts, 0},
+		{"max_closes_per_run", &l.MaxClosesPerRun, f.MaxClosesPerRun, 0},
+	} {
+		if e.value == nil {
+			continue
+		}
+		if *e.value < e.least || *e.value > 1_000_000 {
+			v.fail("limits."+e.key, 0, "%d: want %d to 1000000", *e.value, e.least)
+		}
+		*e.dst = *e.value
+	}
+	v.duration(&l.ReviewExpires, "limits.review_expires", f.ReviewExpires, time.Minute)
+	v.size(&l.DiskReserve, "limits.disk_reserve", f.DiskReserve)
+}
+
+func (v *validator) platforms(p *Policy, list []platformTable) {
+	for i, t := range list {
+		if t.Source == "" {
+			v.fail("platform", i, "source is missing")
+		}
+		if p.Platform(t.Source) != nil {
+			v.fail("platform", i, "%s is declared twice", t.Source)
+		}
+		out := Platform{Source: t.Source, OwnerIDs: t.OwnerIDs, AllowedIDs: t.AllowedIDs}
+		v.platform(&out, &t, i)
+		for _, c := range t.Chat {
+			enabled := c.Enabled == nil || *c.Enabled
+			out.Chats = append(out.Chats, Chat{c.ID, enabled, c.OpenGroup, c.RequireMention, c.AllowedSenders})
+		}
+		p.Platforms = append(p.Platforms, out)
+	}
+}

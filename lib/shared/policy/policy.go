@@ -1,0 +1,283 @@
+// Package policy decodes and validates the policy file (pulse-policy(5)). It decides
+// nothing.
+//
+// Invariant: a Policy that Parse returns is valid. For a file with an unknown key, a
+// wrong type or a value out of range there is no Policy, and the error names file and
+// line. Caveat: keys are matched byte for byte, though the TOML library would fold case.
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/shared/terms"
+)
+
+// MaxSize bounds a policy file, in bytes.
+const MaxSize = 1 << 20
+
+// Alignment says how the domain of a DKIM signature must relate to that of From.
+type Alignment string
+
+// The alignments of dkim_alignment.
+const (
+	Strict  Alignment = "strict"  // the same domain
+	Relaxed Alignment = "relaxed" // the same, its parent or its child
+	Any     Alignment = "any"     // not compared
+)
+
+// Evidence says what proves a sender.
+type Evidence string
+
+// The values of evidence.
+const (
+	ByAuthRes Evidence = "authres" // the receiver's Authentication-Results
+	ByDKIM    Evidence = "dkim"    // pulse's own verification
+	ByBoth    Evidence = "both"
+)
+
+// unsignedFields are the header fields that identity.unsigned can name.
+var unsignedFields = []string{"To", "Cc", "Subject", "Date", "Message-ID"}
+
+// Policy is a valid policy file.
+type Policy struct {
+	Name   string // name of the file, for messages
+	Digest string // "sha256:" and the hex digest of the file's bytes
+
+	AuthservID      string
+	Receivers       []Receiver
+	Owners          []string
+	AllowedExternal []string // addresses and @domain
+	AcceptAutomatic []string
+	Recipients      []string      // nil: not checked
+	MaxAge          time.Duration // 0: not checked
+	DKIMAlignment   Alignment
+	Evidence        Evidence
+	AcceptUnsigned  []string // of unsignedFields: believed although no signature covers them
+	DefaultAction   terms.Action
+	ActionRules     []ActionRule
+	Matrix          map[terms.Trust]Row // all trust levels
+	Limits          Limits
+	Outbound        Outbound
+	Tools           Tools
+	Exec            Exec
+	Approval        Approval
+	Platforms       []Platform
+}
+
+// Receiver pins an authserv-id for the sources that match.
+type Receiver struct {
+	Source     string // * stands for anything
+	AuthservID string
+}
+
+// ActionRule gives mail an action by its envelope; every field set must match.
+type ActionRule struct {
+	To     string // the only recipient
+	Source string // * stands for anything
+	Action terms.Action
+}
+
+// Row is a row of the matrix. An action that it does not name is rejected.
+type Row map[terms.Action]terms.Outcome
+
+// Limits is [limits].
+type Limits struct {
+	MaxPerRun        int
+	MaxPerDay        int
+	PerSenderPerHour int
+	PendingPerSender int
+	MaxAttempts      int
+	MaxRestarts      int
+	MaxClosesPerRun  int
+	ReviewExpires    time.Duration
+	DiskReserve      int64 // bytes
+}
+
+// Outbound is [outbound].
+type Outbound struct {
+	Restricted       bool // allow is present
+	Allow            []string
+	MinReplyInterval time.Duration
+}
+
+// Tools is [tools].
+type Tools struct {
+	Profile     string
+	Allow, Deny []string                // globs
+	Level       map[string]string       // glob to open, owner_only or approval_required
+	Action      map[string]terms.Action // glob to the weakest action that a request naming the tool may have
+	Paths       map[string][]string     // glob to the args that are paths in the workspace
+}
+
+// Exec is [exec].
+type Exec struct {
+	Mode      string // deny, allowlist or full
+	Workspace string // absolute, or empty
+	Allow     []Program
+}
+
+// Program is an [[exec.allow]]: one program, and how it may be called.
+type Program struct {
+	Path   string   // absolute
+	SHA256 string   // of the file, in hex
+	Args   []string // a glob for each argument; see tools.Judge
+	Dir    string   // absolute; empty: any directory of the workspace
+}
+
+// Approval is [approval].
+type Approval struct {
+	Require        string // terminal, user or signature
+	AllowedSigners string // absolute path; set where Require is signature
+	Ledger         string // absolute path of the ledger of spent signatures
+	ApproverGroup  string // the group that a queue must have where Require is user; empty: any
+}
+
+// Platform is a source whose server vouches for sender ids, or a spool of HTTP
+// requests, each of which is vouched for by its signature.
+type Platform struct {
+	Source               string
+	OwnerIDs, AllowedIDs []int64
+	Chats                []Chat
+	Trust                terms.Trust    // webhooks only: the trust in a holder of the secret
+	Actions              []terms.Action // what may be asked for; nil: whatever the matrix allows
+}
+
+// WebhookPrefix begins message.source of HTTP requests, and platform.source for them.
+const WebhookPrefix = "webhook:"
+
+// Webhook reports whether the platform is a spool of requests.
+func (pl *Platform) Webhook() bool { return strings.HasPrefix(pl.Source, WebhookPrefix) }
+
+// Chat is a [[platform.chat]].
+type Chat struct {
+	ID             int64
+	Enabled        bool
+	OpenGroup      bool    // every member may ask, as a listed external sender
+	RequireMention bool    // only messages that address the agent count
+	AllowedSenders []int64 // senders that may ask in it, besides the platform's allowed_ids
+}
+
+// Default returns the policy that applies where a policy file is silent. It names no
+// owner and no receiver, so no sender is verified under it.
+func Default() *Policy {
+	return &Policy{
+		MaxAge:        48 * time.Hour,
+		DKIMAlignment: Strict,
+		Evidence:      ByAuthRes,
+		DefaultAction: terms.ReadPublic,
+		Matrix:        defaultMatrix(),
+		Limits: Limits{
+			MaxPerRun: 10, MaxPerDay: 100, PerSenderPerHour: 20, PendingPerSender: 100,
+			MaxAttempts: 3, MaxRestarts: 3, MaxClosesPerRun: 8,
+			ReviewExpires: 14 * 24 * time.Hour, DiskReserve: 64 << 20,
+		},
+		Outbound: Outbound{MinReplyInterval: 10 * time.Minute},
+		Tools:    Tools{Profile: "standard"},
+		Exec:     Exec{Mode: "deny"},
+		Approval: Approval{Require: "terminal", Ledger: "/var/lib/pulse/nonces"},
+	}
+}
+
+func defaultMatrix() map[terms.Trust]Row {
+	const allow, confirm, review = terms.Allow, terms.Confirm, terms.Review
+	all := Row{}
+	for _, a := range terms.Actions {
+		all[a] = allow
+	}
+	return map[terms.Trust]Row{
+		terms.Unknown:    {},
+		terms.OwnerClaim: {},
+		terms.ExternalVerified: {
+			terms.ReadPublic: allow, terms.ReadPrivate: review, terms.WriteLocal: review,
+			terms.ExternalSend: review, terms.Destructive: review, terms.CodeOrComputer: review,
+		},
+		terms.OwnerVerifiedEmail: {
+			terms.ReadPublic: allow, terms.WriteLocal: allow,
+			terms.ExternalSend: confirm, terms.Destructive: confirm, terms.CodeOrComputer: confirm,
+		},
+		terms.ApprovedSession: {
+			terms.ReadPublic: allow, terms.ReadPrivate: allow, terms.WriteLocal: allow, terms.ExternalSend: allow,
+			terms.Destructive: confirm, terms.CodeOrComputer: confirm,
+		},
+		terms.System: all,
+	}
+}
+
+// Outcome returns the row's outcome for an action.
+func (r Row) Outcome(a terms.Action) terms.Outcome {
+	if o, ok := r[a]; ok {
+		return o
+	}
+	return terms.Reject
+}
+
+// Pin returns the authserv-id pinned for a source. With [[receiver]] present only
+// sources that match one have a pin.
+func (p *Policy) Pin(source string) (id string, ok bool) {
+	for _, r := range p.Receivers {
+		if Match(r.Source, source) {
+			return r.AuthservID, true
+		}
+	}
+	return p.AuthservID, len(p.Receivers) == 0 && p.AuthservID != ""
+}
+
+// Platform returns the [[platform]] that declares a source, or nil.
+func (p *Policy) Platform(source string) *Platform {
+	for i := range p.Platforms {
+		if p.Platforms[i].Source == source {
+			return &p.Platforms[i]
+		}
+	}
+	return nil
+}
+
+// byRecipient reports whether any [[action]] depends on To and Cc.
+func (p *Policy) byRecipient() bool {
+	return slices.ContainsFunc(p.ActionRules, func(r ActionRule) bool { return r.To != "" })
+}
+
+// Relies reports whether decisions under the policy depend on a header field.
+func (p *Policy) Relies(field string) bool {
+	switch field {
+	case "To", "Cc":
+		return p.Recipients != nil || p.byRecipient()
+	case "Date":
+		return p.MaxAge != 0
+	}
+	return false
+}
+
+// Match reports whether s matches a pattern in which * stands for any bytes.
+func Match(pattern, s string) bool {
+	star, mark := -1, 0
+	i, j := 0, 0
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(pattern) && pattern[i] == s[j]:
+			i++
+			j++
+		case star >= 0: // let the last star match one more byte
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(pattern) && pattern[i] == '*' {
+		i++
+	}
+	return i == len(pattern)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

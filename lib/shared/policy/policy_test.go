@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/shared/terms"
+)
+
+func TestParseEveryKey(t *testing.T) {
+	b, err := os.ReadFile("testdata/full.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Parse("full.toml", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.AuthservID != "mx.google.com" || p.MaxAge != 48*time.Hour || p.Limits.DiskReserve != 64<<20 ||
+		p.Limits.ReviewExpires != 336*time.Hour || !p.Outbound.Restricted || p.Platforms[0].Chats[0].ID != -100123 ||
+		p.ActionRules[0].Action != terms.WriteLocal || p.Receivers[0].AuthservID != "mx.example.com" {
+		t.Errorf("%+v", p)
+	}
+	if got := p.Matrix[terms.OwnerVerifiedEmail].Outcome(terms.ReadPrivate); got != terms.Reject {
+		t.Errorf("an action no list names is %s", got)
+	}
+	if !strings.HasPrefix(p.Digest, "sha256:") || len(p.Digest) != 71 {
+		t.Error(p.Digest)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"owner = []", "p:1: owner: unknown key"},
+		{"\n\nOwners = []", "p:3: Owners: unknown key"},
+		{"o\u017fners = []", "p:"},
+		{"[limits]\nmax_per_run = 1\nmax_per_rum = 1", "p:3: limits.max_per_rum: unknown key"},
+		{"[[receiver]]\nsource = \"*\"\nauthserv_id = \"a\"\npin = 1", "p:4: receiver.pin: unknown key"},
+		{"[matrix.owner]\nallow = []", "p:1: matrix.owner: unknown trust level"},
+		{"[matrix.unknown]\nallow = [\"reed_public\"]", "p:2: matrix.unknown.allow: reed_public is none of"},
+		{"[matrix.unknown]\nallow = [\"read_public\"]\nqueue_for_review = [\"read_public\"]", "p:3: matrix.unknown.queue_for_review: read_public is listed twice"},
+		{"owners = \"me@example.com\"", "p:1: "},
+		{"owners = [1]", "p:1: "},
+		{"owners = [\"me\"]", "p:1: owners: me: not a plain address"},
+		{"owners = [\"@example.com\"]", "p:1: owners: @example.com: want an address, not a domain"},
+		{"allowed_external = [\"@-x\"]", "p:1: allowed_external: @-x: not a plain address"},
+		{"recipients = []", "p:1: recipients: an empty list"},
+		{"max_age = \"2 days\"", "p:1: max_age: 2 days: want a duration"},
+		{"max_age = \"-1h\"", "p:1: max_age: -1h: want a duration"},
+		{"max_age = 48", "p:1: "},
+		{"dkim_alignment = \"STRICT\"", "p:1: dkim_alignment: STRICT is none of strict, relaxed, any"},
+		{"default_action = \"read\"", "p:1: default_action: read is none of"},
+		{"[limits]\nmax_per_run = 0", "p:2: limits.max_per_run: 0: want 1 to 1000000"},
+		{"[limits]\ndisk_reserve = \"64MB\"", "p:2: limits.disk_reserve: 64MB: want bytes"},
+		{"authserv_id = \"mx google\"", "p:1: authserv_id: want one word"},
+		{"authserv_id = \"\"", "p:1: authserv_id: want one word"},
+		{"[[receiver]]\nsource = \"a\"\nauthserv_id = \"x\"\n[[receiver]]\nsource = \"b\"", "p:4: receiver: authserv_id is missing"},
+		{"[[action]]\naction = \"read_public\"", "p:1: action: want to or source"},
+		{"[exec]\nworkspace = \"srv\"", "p:2: exec.workspace: srv: want an absolute path"},
+		{"owners = [\"a@b.example\"", "p:1: "},
+		{"owners = []\nowners = []", "p:2: "},
+		{"[[matrix]]\n[matrix.owner_verified_email]\nallow = []", "p:"},
+		{"[[matrix.unknown]]\nallow = []", "p:1: "},
+		{"matrix = 3", "p:1: matrix: want one table"},
+		{"matrix = []", "p:1: matrix: want one table"},
+		{"[tools]\nlevel = \"x\"", "p:2: tools.level: want one table"},
+		{"[tools]\nlevel = [[]]", "p:2: tools.level: want one table"},
+		{"[approval]\nrequire = \"none\"", "p:2: approval.require: none is none of terminal, user, signature"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [0]", "p:3: platform.owner_ids: 0 is no id"},
+		{"[[platform]]\nsource = \"t\"\nallowed_ids = [1, 0]", "p:3: platform.allowed_ids: 0 is no id"},
+		{"[[platform]]\nsource = \"t\"\n[[platform.chat]]\nenabled = true", "p:3: platform.chat: id is missing or 0"},
+		{"[[platform]]\nsource = \"t\"\n[[platform.chat]]\nid = 5\nallowed_senders = [0]", "p:5: platform.chat.allowed_senders: 0 is no id"},
+		{"[[platform]]\nsource = \"t\"\n[[platform.chat]]\nid = 5\n[[platform.chat]]\nid = 5", "p:5: platform.chat: 5 is declared twice"},
+		{"[[platform]]\nsource = \"t\"\ntrust = \"external_verified\"", "p:3: platform.trust: is for a source webhook:DIR"},
+		{"[[platform]]\nsource = \"t\"\nactions = []", "p:3: platform.actions: an empty list"},
+		{"[[platform]]\nsource = \"t\"\nactions = [\"read\"]", "p:3: platform.actions: read is none of"},
+		{"[[platform]]\nsource = \"webhook:/a\"\ntrust = \"system\"", "p:3: platform.trust: system is none of external_verified, owner_verified_email"},
+		{"[[platform]]\nsource = \"webhook:/a\"\nowner_ids = [7]", "p:1: platform: webhook:/a has neither senders"},
+		{"[[platform]]\nsource = \"webhook:/a\"\n[[platform.chat]]\nid = 1", "p:1: platform: webhook:/a has neither senders"},
+		{"[[platform]]\nsource = \"webhook:\"", "p:1: platform: source webhook:: want webhook:DIR"},
+		{"[[platform]]\nsource = \"webhook\"", "p:1: platform: source webhook: want webhook:DIR"},
+		{"[tools.level]\n\"fs.*\" = \"shut\"", "p:2: tools.level.fs.*: shut is none of"},
+		{"[tools.level]\n\"Fs.*\" = \"open\"", "p:2: tools.level.Fs.*: Fs.*: want a tool in lower case"},
+		{"[tools]\nprofile = \"all\"", "p:2: tools.profile: all is none of minimal, standard, coding, full"},
+		{"[tools]\nallow = [\"fs.[ab]\"]", "p:2: tools.allow: fs.[ab]: want a tool"},
+		{"[tools]\ndeny = [\"\"]", "p:2: tools.deny: : want a tool"},
+		{"[tools]\ndeny = [\"fs.read \"]", "p:2: tools.deny: fs.read : want a tool"},
+		{"[tools.paths]\n\"fs.*\" = []", "p:2: tools.paths.fs.*: want the names"},
+		{"[tools.paths]\n\"fs.*\" = \"path\"", "p:2: "},
+		{"[tools.paths]\n\"f s\" = [\"path\"]", "p: tools.paths.f s: f s: want a tool"},
+		{"[exec]\nmode = \"allow\"", "p:2: exec.mode: allow is none of deny, allowlist, full"},
+	} {
+		_, err := Parse("p", []byte(c.text))
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || !errors.Is(err, errInvalid) {
+			t.Errorf("%q:\n got %v\nwant %s…", c.text, err, c.want)
+		}
+	}
+}
+
+func TestPin(t *testing.T) {
+	p := Default()
+	if _, ok := p.Pin("mbox:x"); ok {
+		t.Error("a pin without a policy")
+	}
+	p.AuthservID = "mx.a.example"
+	if id, ok := p.Pin("mbox:x"); !ok || id != "mx.a.example" {
+		t.Error(id, ok)
+	}
+	p.Receivers = []Receiver{{"imaps://me@imap.example.com/*", "mx.b.example"}}
+	if id, ok := p.Pin("imaps://me@imap.example.com/INBOX/Sub"); !ok || id != "mx.b.example" {
+		t.Error(id, ok)
+	}
+	if _, ok := p.Pin("mbox:x"); ok {
+		t.Error("with [[receiver]] present a source that matches none has a pin")
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"", "", true}, {"*", "", true}, {"*", "a/b", true}, {"a*c", "abbc", true}, {"a*c", "abbd", false},
+		{"a*b*c", "axbxxc", true}, {"a", "ab", false}, {"ab", "a", false}, {"*a", "ba", true}, {"a**", "a", true},
+	} {
+		if got := Match(c.pattern, c.s); got != c.want {
+			t.Errorf("Match(%q, %q) = %v", c.pattern, c.s, got)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package policy
+
+import (
+	"path/filepath"
+	"pulse/lib/shared/address"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// oneOf sets dst to a word of a closed list.
+func oneOf[T ~string](v *validator, dst *T, key string, value *string, words ...T) {
+	if value == nil {
+		return
+	}
+	for _, w := range words {
+		if string(w) == *value {
+			*dst = w
+			return
+		}
+	}
+	v.fail(key, 0, "%s is none of %s", *value, join(words))
+}
+
+func join[T ~string](words []T) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return strings.Join(list, ", ")
+}
+
+// word sets dst to a string without blanks and controls.
+func (v *validator) word(dst *string, key string, value *string) {
+	if value == nil {
+		return
+	}
+	if !isWord(*value) {
+		v.fail(key, 0, "want one word of printable ASCII")
+	}
+	*dst = *value
+}
+
+func isWord(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+func (v *validator) addresses(key string, list []string, domains bool) []string {
+	for _, entry := range list {
+		domain, isDomain := strings.CutPrefix(entry, "@")
+		_, _, err := address.Split(entry)
+		switch {
+		case isDomain && domains && address.Domain(domain):
+		case isDomain && !domains:
+			v.fail(key, 0, "%s: want an address, not a domain", entry)
+		case isDomain || err != nil:
+			v.fail(key, 0, "%s: %v", entry, address.ErrInvalid)
+		}
+	}
+	return list
+}
+
+func (v *validator) duration(dst *time.Duration, key string, value *string, least time.Duration) {
+	if value == nil {
+		return
+	}
+	d, err := time.ParseDuration(*value)
+	if err != nil || d < least {
+		v.fail(key, 0, "%s: want a duration such as 48h or 90m, at least %s", *value, least)
+	}
+	*dst = d
+}
+
+func (v *validator) absolute(dst *string, key string, value *string) {
+	if value == nil {
+		return
+	}
+	if !filepath.IsAbs(*value) {
+		v.fail(key, 0, "%s: want an absolute path", *value)
+	}
+	*dst = *value
+}
+
+// size reads bytes with an optional unit: KiB, MiB or GiB.
+func (v *validator) size(dst *int64, key string, value *string) {
+	if value == nil {
+		return
+	}
+	digits, unit := *value, int64(1)
+	for suffix, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if rest, ok := strings.CutSuffix(*value, suffix); ok {
+			digits, unit = rest, factor
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil {
+		v.fail(key, 0, "%s: want bytes such as 64MiB", *value)
+	}
+	*dst = int64(n) * unit
+}

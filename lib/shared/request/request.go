@@ -1,0 +1,152 @@
+// Package request holds the `request` member of a record: an explicit wish, from a
+// worker, a chat platform or pulse-queue submit. Mail has none.
+//
+// Invariant: two requests for the same thing have the same canonical form, so that a
+// refusal sticks to a repeated proposal. Caveat: args and files are data for the tool;
+// nothing here understands them.
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// Member is the name of the member in a record. Outbox, submit and platforms write it.
+const Member = "request"
+
+// maxTargets bounds the targets of one request.
+const maxTargets = 100
+
+// The errors of a malformed request.
+var (
+	errTarget = errors.New("a target is one line without controls, not empty")
+	errMany   = fmt.Errorf("more than %d targets", maxTargets)
+)
+
+// Request is the `request` member.
+type Request struct {
+	Action   terms.Action // as asked for; it may not be a known action
+	Target   []string     // the complete envelope of an effect
+	Tool     string
+	Args     record.Value // any JSON, or empty
+	Evidence record.Value // any JSON, or empty
+	Files    []File
+	raw      record.Value // the member as it came
+}
+
+// members lists the members of a request that have a meaning.
+var members = []string{"action", "target", "tool", "args", "evidence", "files"}
+
+// Decode reads the member.
+func Decode(v record.Value) (Request, error) {
+	r := Request{raw: v}
+	err := v.Each(func(name string, v record.Value) (err error) {
+		switch name {
+		case "action":
+			return v.Into((*string)(&r.Action))
+		case "target":
+			return r.decodeTarget(v)
+		case "tool":
+			return v.Into(&r.Tool)
+		case "args":
+			r.Args = v
+		case "evidence":
+			r.Evidence = v
+		case "files":
+			r.Files, err = decodeFiles(v)
+			return err
+		}
+		return nil
+	})
+	return r, err
+}
+
+// decodeTarget reads a string or an array of strings.
+func (r *Request) decodeTarget(v record.Value) (err error) {
+	if v[0] == '[' {
+		err = v.Into(&r.Target)
+	} else {
+		r.Target = make([]string, 1)
+		err = v.Into(&r.Target[0])
+	}
+	if err != nil {
+		return err
+	}
+	if len(r.Target) > maxTargets {
+		return errMany
+	}
+	for _, t := range r.Target {
+		if t == "" || strings.IndexFunc(t, func(c rune) bool { return c < ' ' || c == 0x7f }) >= 0 {
+			return errTarget
+		}
+	}
+	return nil
+}
+
+// Text returns args.text, which is the text of a submitted ask, or the empty string.
+func (r *Request) Text() string {
+	var text string
+	if r.Args != "" && r.Args[0] == '{' {
+		_ = r.Args.Each(func(name string, v record.Value) error {
+			if name == "text" {
+				return v.Into(&text)
+			}
+			return nil
+		})
+	}
+	return text
+}
+
+// OnlyText reports whether args holds a text and nothing else.
+func (r *Request) OnlyText() bool {
+	only := r.Args != "" && r.Args[0] == '{'
+	if only {
+		_ = r.Args.Each(func(name string, _ record.Value) error {
+			only = only && name == "text"
+			return nil
+		})
+	}
+	return only
+}
+
+// Append appends the member's value as a worker is given it: the members that have a
+// meaning, as they were written. An unknown member, such as a bcc, is not shown to the
+// approver, so the worker must not find one either.
+func (r *Request) Append(dst []byte) []byte {
+	var o record.Object
+	_ = r.raw.Each(func(name string, v record.Value) error {
+		if slices.Contains(members, name) {
+			o.Raw(name, []byte(v))
+		}
+		return nil
+	})
+	return append(dst, o.Bytes()...)
+}
+
+// Canonical returns the member with names sorted, blanks dropped, a single target as an
+// array and numbers as they were written, so that equal wishes give equal bytes.
+func (r *Request) Canonical() ([]byte, error) {
+	var m map[string]any
+	d := json.NewDecoder(strings.NewReader(string(r.raw)))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if s, ok := m["target"].(string); ok {
+		m["target"] = []any{s}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(m); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,212 @@
+// Package task says what pulse-queue keeps: what a task is, how it is named, which state
+// may follow which, and by which event of the audit log. It does no I/O.
+//
+// Invariant: one id is one task in one state. A task leaves a state only by a transition
+// of the table in this package, and every transition is one audit line. Caveat: the
+// store decides when a transition is durable; see queue.Store.
+package task
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulse/lib/shared/record"
+)
+
+// Member is the name of the member in a record.
+const Member = "task"
+
+// Kind tells asks, which a sender wants of the agent, from effects, which the agent
+// wants to do.
+type Kind string
+
+// The kinds. Neither is ever taken for the other.
+const (
+	Ask    Kind = "ask"
+	Effect Kind = "effect"
+)
+
+// State says where a task stands. It is also the name of a directory of the queue.
+type State string
+
+// The states.
+const (
+	Scheduled State = "scheduled"
+	Awaiting  State = "awaiting_review"
+	Running   State = "running"
+	Completed State = "completed"
+	Rejected  State = "rejected"
+	Failed    State = "failed"
+	Corrupt   State = "corrupt" // the file can't be read
+)
+
+// States lists the states in which a task file can lie.
+var States = []State{Scheduled, Awaiting, Running, Completed, Rejected, Failed, Corrupt}
+
+// Open reports whether a task in this state still waits for something.
+func (s State) Open() bool { return s == Scheduled || s == Awaiting || s == Running }
+
+// Task is a task as pulse-queue prints it.
+type Task struct {
+	ID      string
+	Kind    Kind
+	State   State
+	Digest  string // "sha256:" and the digest of the task file's bytes
+	Created time.Time
+	Change
+}
+
+// Change is the part of a task that changes. A task file never does, so this part lies
+// beside it.
+type Change struct {
+	Since     time.Time // of the last transition; zero before the first
+	Attempts  int       // starts that ended by themselves
+	Restarts  int       // starts that died
+	NotBefore time.Time // the earliest time for a start; zero: at once
+	Reason    string    // of the last transition
+}
+
+// Append appends the `task` member's value.
+func (t *Task) Append(dst []byte) []byte {
+	var o record.Object
+	o.Str("id", t.ID)
+	o.Str("kind", string(t.Kind))
+	o.Str("state", string(t.State))
+	o.StrIf("digest", t.Digest)
+	o.Time("created", t.Created)
+	t.Change.add(&o)
+	return append(dst, o.Bytes()...)
+}
+
+// AppendFixed appends the part of the member that never changes. A task file holds this
+// part alone.
+func (t *Task) AppendFixed(dst []byte) []byte {
+	var o record.Object
+	o.Str("id", t.ID)
+	o.Str("kind", string(t.Kind))
+	o.Time("created", t.Created)
+	return append(dst, o.Bytes()...)
+}
+
+func (c *Change) add(o *record.Object) {
+	o.Time("since", c.Since)
+	o.Int("attempts", int64(c.Attempts))
+	o.Int("restarts", int64(c.Restarts))
+	o.Time("not_before", c.NotBefore)
+	o.StrIf("reason", c.Reason)
+}
+
+// field decodes one member of a Change.
+func (c *Change) field(name string, v record.Value) error {
+	switch name {
+	case "since":
+		return v.Into(&c.Since)
+	case "attempts":
+		return v.Into(&c.Attempts)
+	case "restarts":
+		return v.Into(&c.Restarts)
+	case "not_before":
+		return v.Into(&c.NotBefore)
+	case "reason":
+		return v.Into(&c.Reason)
+	}
+	return nil
+}
+
+// Append appends c as an object.
+func (c *Change) Append(dst []byte) []byte {
+	var o record.Object
+	c.add(&o)
+	return append(dst, o.Bytes()...)
+}
+
+// DecodeChange reads what Append wrote.
+func DecodeChange(v record.Value) (Change, error) {
+	var c Change
+	err := v.Each(c.field)
+	return c, err
+}
+
+// DecodeFixed reads the member of a task file.
+func DecodeFixed(v record.Value) (Task, error) {
+	var t Task
+	err := v.Each(func(name string, v record.Value) error {
+		switch name {
+		case "id":
+			return v.Into(&t.ID)
+		case "kind":
+			return v.Into((*string)(&t.Kind))
+		case "created":
+			return v.Into(&t.Created)
+		}
+		return nil
+	})
+	if err == nil && (!ValidID(t.ID) || t.Kind != Ask && t.Kind != Effect) {
+		err = fmt.Errorf("no id or no kind")
+	}
+	return t, err
+}
+
+// Digest returns the digest of a task file's bytes.
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// idLength is the length of an id in hex digits.
+const idLength = 32
+
+// ValidID reports whether s has the form of an id.
+func ValidID(s string) bool {
+	return len(s) == idLength && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// id hashes fields as netstrings ("4:mail,"), so that different lists of fields never
+// give the same bytes.
+func id(fields ...string) string {
+	h := sha256.New()
+	for _, f := range fields {
+		io.WriteString(h, strconv.Itoa(len(f))+":"+f+",")
+	}
+	return hex.EncodeToString(h.Sum(nil))[:idLength]
+}
+
+// MailID returns the id of a mail's task. Whether the sender was proven is part of it,
+// so a forged message can't take a genuine one's place. sender must be folded
+// (address.Fold).
+func MailID(verified bool, sender, messageID string) string {
+	proof := "unverified"
+	if verified {
+		proof = "verified"
+	}
+	return id("mail", proof, sender, messageID)
+}
+
+// SignedMailID returns the id of a mail's task from the digest of its signed fields. It
+// is for mail whose sender was proven by a signature over them. Anyone who sends the
+// message on can't change those fields, and no other change gives the mail a new id.
+func SignedMailID(sender, digest string) string { return id("mail", "signed", sender, digest) }
+
+// MessageID returns the id of the task of a message on a platform whose server assigns
+// the message ids.
+func MessageID(source, messageID string) string { return id("message", source, messageID) }
+
+// EffectID returns the id of an effect's task from the root ask and the canonical
+// request, so that a refusal sticks to a repeated proposal. ordinal tells equal requests
+// of one root apart.
+func EffectID(root string, canonical []byte, ordinal int) string {
+	return id("effect", root, string(canonical), strconv.Itoa(ordinal))
+}
+
+// RandomID returns a random id, for a submitted task.
+func RandomID() string {
+	var b [idLength / 2]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
