@@ -35,9 +35,9 @@ var (
 	add, update, start, finish, propose = queuetest.Add, queuetest.Update, queuetest.Start, queuetest.Finish, queuetest.Propose
 	grant, session, brake               = queuetest.Grant, queuetest.Session, queuetest.Brake
 
-	approve, deny, requeue, reap, consume = queuetest.Approve, queuetest.Deny, queuetest.Requeue, queuetest.Reap, queuetest.Consume
-	cancel, cancelAll, prune, chores      = queuetest.Cancel, queuetest.CancelAll, queuetest.Prune, queuetest.Chores
-	take, nothing, refuse                 = queuetest.Take, queuetest.Nothing, queuetest.Refuse
+	approve, deny, reap      = queuetest.Approve, queuetest.Deny, queuetest.Reap
+	cancel, cancelAll, prune = queuetest.Cancel, queuetest.CancelAll, queuetest.Prune
+	take, nothing, refuse    = queuetest.Take, queuetest.Nothing, queuetest.Refuse
 
 	first, dump, decided = queuetest.First, queuetest.Dump, queuetest.Decided
 )
