@@ -224,12 +224,12 @@ func TestConfinedHealth(t *testing.T) {
 	worker := h.begin(t)
 	h.must(t, aged)
 	finds("") // the worker lives
-	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); strings.Contains(out, "nobody runs it") {
+	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); strings.Contains(out, "nothing runs it") {
 		t.Errorf("show: %s", out)
 	}
 	h.end(t, worker)
 	finds("abandoned: task " + id + ` \(ask read_public\) was started [0-9]+d ago, and nobody runs it; pulse-queue run -- CMD\n`)
-	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); !strings.Contains(out, "nobody runs it") {
+	if out := h.must(t, "pulse-queue show "+id+" --sandbox "+most()); !strings.Contains(out, "nothing runs it") {
 		t.Errorf("show: %s", out)
 	}
 

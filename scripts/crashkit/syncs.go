@@ -11,7 +11,7 @@ import (
 // nothing, unless the file was written again.
 type syncs struct {
 	injected bool
-	unreal   bool     // into a close of the lock, see unreal
+	unreal   bool     // into a call that can't fail so, see unreal
 	again    []string // files synced again, unwritten
 }
 
@@ -29,7 +29,7 @@ func readSyncs(log string) (s syncs, err error) {
 	for line := range strings.Lines(string(b)) {
 		injected := strings.Contains(line, "(INJECTED)")
 		s.injected = s.injected || injected
-		s.unreal = s.unreal || injected && strings.Contains(line, " close(") && strings.Contains(line, "/lock>")
+		s.unreal = s.unreal || injected && unreal(injectedCall(line))
 		if m := truncing.FindStringSubmatch(line); m != nil {
 			delete(stale, m[1])
 			continue
