@@ -143,7 +143,7 @@ func sample(shared bool) queuetest.Sample {
 		s.Seeds, s.Worth = 2, ofAnswers // the other worlds have been at the rest
 	}
 	if testing.Short() {
-		s.Stride, s.Seeds = 7, 2
+		s.Stride, s.Seeds = 11, 2
 	}
 	return s
 }
