@@ -84,7 +84,7 @@ func TestForgedInsideARun(t *testing.T) {
 	clean := "env -i PATH=$PATH XDG_STATE_HOME=$XDG_STATE_HOME PULSE_QUEUE=" + d.path("q") + " PULSE_POLICY=" + d.path("policy.toml") + " "
 	forge := func(name, command string) string { return forger + " " + d.dir + " " + name + " " + command + "\n" }
 	namespace := ""
-	if os.Geteuid() == 0 { // others may not be let
+	if os.Geteuid() == 0 {
 		namespace = "unshare -pf " + clean + forge("pid_namespace", "yes "+id)
 	}
 	d.write("worker", "#!/bin/sh\ncd "+d.dir+"\n"+
@@ -120,6 +120,9 @@ func TestForgedInsideARun(t *testing.T) {
 	}
 	if after := mine(); after != before {
 		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+	if namespace == "" {
+		t.Skip("only root may make a PID namespace: a forger in one was not tried, all others were")
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
-// TestSnapshotForAnotherAccount: who may read a snapshot through its group sees all
-// of it, and nothing of the queue. Another account takes root; anybody else reads
-// his own.
+// TestSnapshotForAnotherAccount: an account that may read a snapshot through its group
+// sees all of it, and nothing of the queue. Only root can be another account; without it
+// the owner reads the snapshot, and the test says what it left out.
 func TestSnapshotForAnotherAccount(t *testing.T) {
 	const stranger = 54321 // uid and gid of nobody in particular
 	d := newDesk(t)
@@ -22,7 +22,7 @@ func TestSnapshotForAnotherAccount(t *testing.T) {
 	if os.Geteuid() == 0 {
 		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 	} else {
-		defer t.Skip("needs root, for a reader who is not the owner; as the owner he could read it")
+		defer t.Skip("only root can be another account: that a reader sees nothing of the queue was not tried")
 	}
 	if err := cmdlinetest.Build(bin, "pulse-queue"); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func TestMain(m *testing.M) {
 func bareWorld(t *testing.T, prefix string) *world {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to run commands under three accounts")
+		t.Skip("only root can run commands under three accounts")
 	}
 	if _, err := built(); err != nil {
 		t.Fatal(err)
