@@ -13,20 +13,7 @@ import (
 
 // Rename implements Disk.
 func (d *Dir) Rename(from, to string) error {
-	ffd, fbase, err := d.at(from)
-	if err != nil {
-		return err
-	}
-	tfd, tbase, err := d.at(to)
-	if err != nil {
-		return err
-	}
-	restore, err := d.As()
-	if err != nil {
-		return err
-	}
-	err = unix.Renameat(ffd, fbase, tfd, tbase)
-	restore()
+	err := d.both(from, to, unix.Renameat)
 	switch err {
 	case nil:
 		d.mu.Lock()
@@ -45,14 +32,13 @@ func (d *Dir) Rename(from, to string) error {
 	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 }
 
-// Link implements Disk. If a file can have only one name, or this account may not give it
-// another one, Link renames the file.
-func (d *Dir) Link(from, to string) error {
-	ffd, fbase, err := d.at(from)
+// both makes a call that takes two names, as the owner of the files.
+func (d *Dir) both(from, to string, call func(fd int, name string, toFd int, toName string) error) error {
+	fd, name, err := d.at(from)
 	if err != nil {
 		return err
 	}
-	tfd, tbase, err := d.at(to)
+	toFd, toName, err := d.at(to)
 	if err != nil {
 		return err
 	}
@@ -60,8 +46,16 @@ func (d *Dir) Link(from, to string) error {
 	if err != nil {
 		return err
 	}
-	err = unix.Linkat(ffd, fbase, tfd, tbase, 0)
-	restore()
+	defer restore()
+	return call(fd, name, toFd, toName)
+}
+
+// Link implements Disk. If a file can have only one name, or this account may not give it
+// another one, Link renames the file.
+func (d *Dir) Link(from, to string) error {
+	err := d.both(from, to, func(fd int, name string, toFd int, toName string) error {
+		return unix.Linkat(fd, name, toFd, toName, 0)
+	})
 	switch err {
 	case nil:
 		return nil
