@@ -155,26 +155,15 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 	if err := in.countPending(items); err != nil {
 		return err
 	}
-	positions := map[string]Position{}
-	var order []string
 	for _, it := range items {
 		if err := in.take(it); err != nil {
 			return err
 		}
 		if m := it.Message; m != nil && m.UID != 0 {
-			p, ok := positions[m.Source]
-			if !ok {
-				order = append(order, m.Source)
-			}
-			if !ok || p.UIDValidity != m.UIDValidity || m.UID > p.UID {
-				positions[m.Source] = Position{
-					Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received,
-				}
-			}
+			tx.Position(Position{
+				Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received,
+			}, in.now)
 		}
-	}
-	for _, source := range order {
-		tx.Position(positions[source], in.now)
 	}
 	return nil
 }

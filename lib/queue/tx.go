@@ -161,9 +161,17 @@ func (t *Tx) Refuse(line audit.Line) error {
 	return nil
 }
 
-// Position stages how far a source was read.
+// Position stages how far a source was read. If it is staged more than once, the furthest
+// position counts.
 func (t *Tx) Position(p Position, now time.Time) {
-	t.positions, t.read = append(t.positions, p), now
+	t.read = now
+	i := slices.IndexFunc(t.positions, func(have Position) bool { return have.Source == p.Source })
+	switch {
+	case i < 0:
+		t.positions = append(t.positions, p)
+	case !backwards(&t.positions[i], &p):
+		t.positions[i] = p
+	}
 }
 
 // readFurther puts the positions of sources that were read further into the last staged

@@ -253,6 +253,23 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// TestFurthestPositionCounts: records of one batch may come in any order.
+func TestFurthestPositionCounts(t *testing.T) {
+	s := newShelf(t)
+	at := func(uid uint32) queue.Position {
+		return queue.Position{Source: "a", UIDValidity: 1, UID: uid, Received: now}
+	}
+	err := s.update(func(tx *queue.Tx) error {
+		for _, uid := range []uint32{2, 3, 1} {
+			tx.Position(at(uid), now)
+		}
+		return nil
+	})
+	if lines := s.lines(); err != nil || len(lines) != 1 || !slices.Equal(lines[0].Positions, []queue.Position{at(3)}) {
+		t.Errorf("%+v, %v", lines, err)
+	}
+}
+
 // TestPositionsInTheLastLine: they are in the last line that is staged, all of them.
 func TestPositionsInTheLastLine(t *testing.T) {
 	s := newShelf(t)

@@ -1,15 +1,10 @@
 package spool
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/access"
-	"pulse/lib/shared/audit"
-	"pulse/lib/shared/record"
 )
 
 // ReadPosition returns how far a source was read into the queue in dir, for fetch. It
@@ -23,23 +18,9 @@ func ReadPosition(dir, source string) (p queue.Position, known bool, err error) 
 		return p, false, err
 	}
 	defer d.Close()
-	name := fileOf(queue.Positions, queue.PositionKey(source))
-	b, err := d.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, false, nil
-	}
-	var rec *record.Record
-	if err == nil {
-		rec, err = record.Parse(b)
-	}
-	if err == nil {
-		p, err = audit.DecodePosition(rec.Value())
-	}
-	if err == nil && p.Source != source {
-		err = errors.New("it is for another source")
-	}
+	p, known, err = queue.PositionOf(view{&Spool{dir: dir, disk: d}, false}, source)
 	if err != nil {
-		return queue.Position{}, false, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		return queue.Position{}, false, fmt.Errorf("%s: %w", dir, err)
 	}
-	return p, true, nil
+	return p, known, nil
 }
