@@ -3,6 +3,7 @@ package spool
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/journal"
 	"pulse/lib/shared/task"
 )
 
@@ -52,6 +54,8 @@ func (c *carrier) change(to *queue.Change) error {
 		return c.remove(name)
 	case to.Shelf == queue.Positions: // its readers take no lock, so it has to be whole whenever the power fails
 		return writeSynced(c.disk, name, withNewline(to.Bytes))
+	case to.Bytes == nil: // only a forged line moves a task to what is no state
+		return fmt.Errorf("%w: a line puts %s on the shelf %q", journal.ErrBroken, to.Key, to.Shelf)
 	}
 	return c.write(name, to)
 }

@@ -207,6 +207,23 @@ func TestBrokenLogStopsTheQueue(t *testing.T) {
 	}
 }
 
+// TestForgedLinesAreNotCarriedOut: a line that puts a task on what is no shelf of tasks
+// writes no file there.
+func TestForgedLinesAreNotCarriedOut(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 1)...))
+	id := in(t, s, task.Scheduled)[0]
+	for _, to := range []task.State{"meta", "audit", "drafts", "nowhere", ".."} {
+		l := audit.Line{Event: task.Cancelled, Task: id, From: task.Scheduled, To: to}
+		for _, fresh := range []bool{false, true} {
+			if err := s.apply([]audit.Line{l}, fresh); !errors.Is(err, journal.ErrBroken) {
+				t.Errorf("to %s: %v", to, err)
+			}
+		}
+	}
+	whole(t, s)
+}
+
 func TestCutLogStopsTheQueue(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 1)...))
