@@ -425,9 +425,12 @@ type noApproval struct{ queue.Store }
 func (s noApproval) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	return s.Store.Update(func(v queue.View) (*queue.Commit, error) {
 		c, err := fn(v)
+		if err != nil {
+			return nil, err
+		}
 		for i := range c.Lines {
 			c.Lines[i].Approval = nil
 		}
-		return c, err
+		return c, nil
 	})
 }

@@ -94,28 +94,7 @@ func TestSnapshotWhileOthersWork(t *testing.T) {
 	const tasks = 20
 	s := original(t)
 	do(t, s, add(mails(1, tasks)...))
-	stop, done := make(chan struct{}), make(chan error)
-	for range 4 {
-		runner := opened(t, s.dir)
-		go func() {
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					done <- nil
-					return
-				default:
-				}
-				op := start("")
-				if i%2 == 1 {
-					op = reap
-				}
-				if err := op.Do(runner, epoch.Add(time.Duration(i)*time.Minute)); err != nil {
-					done <- err
-					return
-				}
-			}
-		}()
-	}
+	stopped := moving(t, s, 4)
 	for range 20 {
 		c, err := Open(copyOf(t, s))
 		if err != nil {
@@ -131,12 +110,7 @@ func TestSnapshotWhileOthersWork(t *testing.T) {
 		}
 		c.Close()
 	}
-	close(stop)
-	for range 4 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
+	stopped()
 	whole(t, s)
 	if left := leftovers(t, s); len(left) > 0 {
 		t.Error(left)

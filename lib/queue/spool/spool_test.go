@@ -258,14 +258,11 @@ func TestScanIsOldestFirst(t *testing.T) {
 	}
 }
 
-// TestViewIsConsistent lists the queue while others move its tasks around: no
-// task may be missed or seen twice.
-func TestViewIsConsistent(t *testing.T) {
-	const tasks = 20
-	s := made(t)
-	do(t, s, add(mails(1, tasks)...))
+// moving lets others start and reap the tasks of a queue until the caller stops them.
+func moving(t *testing.T, s *Spool, others int) (stopped func()) {
+	t.Helper()
 	stop, done := make(chan struct{}), make(chan error)
-	for range 3 {
+	for range others {
 		mover := opened(t, s.dir)
 		go func() {
 			for i := 0; ; i++ {
@@ -286,6 +283,23 @@ func TestViewIsConsistent(t *testing.T) {
 			}
 		}()
 	}
+	return func() {
+		close(stop)
+		for range others {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestViewIsConsistent lists the queue while others move its tasks around: no
+// task may be missed or seen twice.
+func TestViewIsConsistent(t *testing.T) {
+	const tasks = 20
+	s := made(t)
+	do(t, s, add(mails(1, tasks)...))
+	stopped := moving(t, s, 3)
 	for range 300 {
 		var seen map[string]int
 		err := s.View(func(v queue.View) error {
@@ -324,12 +338,7 @@ func TestViewIsConsistent(t *testing.T) {
 			t.Fatalf("%d of %d tasks are listed: %v", len(listed), tasks, err)
 		}
 	}
-	close(stop)
-	for range 3 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
+	stopped()
 	whole(t, s)
 }
 
