@@ -3,9 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // approved returns a desk with an effect that a person approved.
@@ -125,9 +128,22 @@ func TestRunnerKilled(t *testing.T) {
 	if status := d.send("echo again >>" + started); status != 0 || d.show(id).State != "running" {
 		t.Errorf("exit %d, %+v", status, d.show(id))
 	}
+	pid, err := strconv.Atoi(strings.TrimSpace(d.read("started")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	d.write("end", "")
-	lock := d.path("q/workers/" + id + ".worker")
-	d.must("", "flock", lock, "true") // waits until the worker is gone
+	// Its lock is free before the kernel says that it has ended, and the queue looks at both.
+	for {
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(worker), Events: unix.POLLIN}}, -1); err != unix.EINTR {
+			break
+		}
+	}
+	unix.Close(worker)
 	d.send("echo again >>" + started)
 	if got := d.show(id); got.State != "awaiting_review" || got.Reason != "effect_unknown" || strings.Contains(d.read("started"), "again") {
 		t.Errorf("%+v, %q", got, d.read("started"))
