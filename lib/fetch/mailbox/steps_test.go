@@ -78,7 +78,7 @@ func TestEveryStep(t *testing.T) {
 				m.testOnlyLimits = &l
 				begin := time.Now()
 				got, err := all(t, m)
-				if len(got) != 0 || err == nil || time.Since(begin) > 25*time.Second || sent.Load() > 32<<20 {
+				if len(got) != 0 || err == nil || time.Since(begin) > patience || sent.Load() > 32<<20 {
 					t.Fatalf("%d messages, %d bytes in %v: %v", len(got), sent.Load(), time.Since(begin), err)
 				}
 				if k := fault.KindOf(err); k != fault.Temporary && k != fault.Failed {
