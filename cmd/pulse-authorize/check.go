@@ -64,7 +64,7 @@ func risks(p *policy.Policy, queue string) []string {
 
 func senders(p *policy.Policy, risk func(bool, string, ...any)) {
 	risk(len(p.Owners) == 0, "owners is empty: nobody is the owner")
-	risk(p.Evidence != policy.ByDKIM && p.AuthservID == "" && len(p.Receivers) == 0,
+	risk(p.Evidence != policy.ByDKIM && p.Evidence != policy.ByEither && len(p.AuthservIDs) == 0 && p.Verdict != policy.ByMicrosoft && len(p.Receivers) == 0,
 		"no authserv_id is pinned: nobody will be verified")
 	risk(p.Recipients == nil,
 		"recipients is absent: mail of the owner to anybody else, seen by this mailbox, counts as a command")

@@ -17,8 +17,8 @@ func TestPresets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if id, _ := p.Pin("imaps://me@imap.example.com/INBOX"); id != r.AuthservID {
-			t.Errorf("%s: pins %q, want %q", r.Name, id, r.AuthservID)
+		if own, _ := p.Receiver("imaps://me@imap.example.com/INBOX"); strings.Join(own.AuthservIDs, " ") != r.AuthservID {
+			t.Errorf("%s: pins %q, want %q", r.Name, own.AuthservIDs, r.AuthservID)
 		}
 		if (p.Evidence == policy.ByDKIM) != (r.Unpinnable != "") {
 			t.Errorf("%s: evidence %s, and unpinnable %q", r.Name, p.Evidence, r.Unpinnable)

@@ -115,7 +115,7 @@ func (q question) arrived(m *envelope.Message) (arrived, bool) {
 // classify returns what pulse-classify says about the mail under the pin.
 func classify(m *envelope.Message, pin string) identity.Identity {
 	p := policy.Default()
-	p.AuthservID = pin
+	p.AuthservIDs = []string{pin}
 	return identity.Classify(m, p)
 }
 

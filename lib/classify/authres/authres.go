@@ -117,6 +117,11 @@ func (f Field) method(name string) []Result {
 // compared before the rest is read, so a field of another server is an ErrPin even
 // if the rest of it is malformed.
 func First(fields iter.Seq2[string, string], pin string) (Field, error) {
+	return FirstOf(fields, func(id string) bool { return id == pin })
+}
+
+// FirstOf does the same for several ids: accept says whether an id is a pinned one.
+func FirstOf(fields iter.Seq2[string, string], accept func(id string) bool) (Field, error) {
 	for name, value := range fields {
 		switch trimmed := trimName(name); {
 		case !isFieldName(trimmed):
@@ -124,7 +129,7 @@ func First(fields iter.Seq2[string, string], pin string) (Field, error) {
 		case len(trimmed) != len(name):
 			return Field{}, ErrName
 		}
-		return parse(value, func(id string) bool { return id == pin })
+		return parse(value, accept)
 	}
 	return Field{}, ErrNone
 }

@@ -14,13 +14,13 @@ import (
 // selected returns the one Authentication-Results field that counts. If the field
 // can't be used, the result holds its id alone, so far as that was read.
 func selected(m *envelope.Message, p *policy.Policy) (authres.Field, finding) {
-	pin, pinned := p.Pin(m.Source)
-	field, err := authres.First(m.Fields, pin)
+	r, pinned := p.Receiver(m.Source)
+	field, err := authres.FirstOf(m.Fields, r.Believes)
 	if other := (*authres.PinError)(nil); errors.As(err, &other) {
 		field.AuthservID = other.ID
 	}
 	switch {
-	case !pinned:
+	case !pinned, r.Verdict != policy.ByFirst:
 		return field, finding{noPin, m.Source}
 	case err != nil:
 		return field, unusable(err, field.AuthservID)

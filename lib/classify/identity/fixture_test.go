@@ -218,7 +218,8 @@ func carries(m *envelope.Message, p *policy.Policy) bool {
 			}
 		}
 	}
-	pin, _ := p.Pin(m.Source)
+	r, _ := p.Receiver(m.Source)
+	pin := strings.Join(r.AuthservIDs, "")
 	domain := regexp.QuoteMeta(regexp.MustCompile(`[a-z0-9.-]*`).FindString(from[strings.LastIndex(from, "@")+1:]))
 	for _, re := range []string{
 		`^(\(.*?\))?` + regexp.QuoteMeta(pin) + `[;(1]`,

@@ -14,7 +14,7 @@ var fetched = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
 func testPolicy() *policy.Policy {
 	p := policy.Default()
-	p.AuthservID = "mx.example.net"
+	p.AuthservIDs = []string{"mx.example.net"}
 	p.Owners = []string{"me@example.com"}
 	p.AllowedExternal = []string{"@supplier.example"}
 	return p

@@ -85,8 +85,8 @@ func (s *Survey) Add(m *envelope.Message) {
 		return
 	}
 	for _, p := range s.authres {
-		if p.AuthservID = id; kind != byID {
-			p.AuthservID = "none.invalid"
+		if p.AuthservIDs = []string{id}; kind != byID {
+			p.AuthservIDs = []string{"none.invalid"}
 		}
 	}
 	f.count(m, s.judge(m, &s.authres, &f.all, &f.own))

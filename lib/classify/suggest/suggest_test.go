@@ -226,8 +226,8 @@ func TestCountsAreTrue(t *testing.T) {
 		s.Add(m)
 	}
 	p := valid(t, s.Report())
-	if id, ok := p.Pin(inbox); !ok || id != "mx.example.net" {
-		t.Errorf("pin %q, %v", id, ok)
+	if r, ok := p.Receiver(inbox); !ok || !r.Believes("mx.example.net") || len(r.AuthservIDs) != 1 {
+		t.Errorf("pins %q, %v", r.AuthservIDs, ok)
 	}
 	if n := s.sources[0].firsts[0].all.verified; n != [3]int{12, 12, 12} {
 		t.Errorf("verified %v, want 12 each", n)

@@ -19,7 +19,8 @@ var errInvalid = errors.New("invalid policy")
 // file is the policy file as TOML sees it. A nil pointer or slice means that the key is
 // absent, which is not the same as empty.
 type file struct {
-	AuthservID      *string           `toml:"authserv_id"`
+	AuthservID      names             `toml:"authserv_id"`
+	Verdict         *string           `toml:"verdict"`
 	Owners          []string          `toml:"owners"`
 	AllowedExternal []string          `toml:"allowed_external"`
 	AcceptAutomatic []string          `toml:"accept_automatic"`
@@ -60,8 +61,9 @@ type file struct {
 }
 
 type receiverTable struct {
-	Source     string `toml:"source"`
-	AuthservID string `toml:"authserv_id"`
+	Source     string  `toml:"source"`
+	AuthservID names   `toml:"authserv_id"`
+	Verdict    *string `toml:"verdict"`
 }
 
 type actionTable struct {
@@ -174,7 +176,7 @@ func (v *validator) broken(err error) error {
 }
 
 func (v *validator) fill(p *Policy, f *file) {
-	v.word(&p.AuthservID, "authserv_id", f.AuthservID)
+	v.receivers(p, f)
 	p.Owners = v.addresses("owners", f.Owners, false)
 	p.AllowedExternal = v.addresses("allowed_external", f.AllowedExternal, true)
 	p.AcceptAutomatic = v.addresses("accept_automatic", f.AcceptAutomatic, true)
@@ -184,14 +186,13 @@ func (v *validator) fill(p *Policy, f *file) {
 	}
 	v.duration(&p.MaxAge, "max_age", f.MaxAge, 0)
 	oneOf(v, &p.DKIMAlignment, "dkim_alignment", f.DKIMAlignment, Strict, Relaxed, Any)
-	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth)
+	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth, ByEither)
 	for i := range f.AcceptUnsigned {
 		var word string
 		oneOf(v, &word, "accept_unsigned", &f.AcceptUnsigned[i], unsignedFields...)
 	}
 	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
-	v.receivers(p, f.Receiver)
 	v.actionRules(p, f.Action)
 	v.matrix(p, f.Matrix)
 	v.limits(&p.Limits, &f.Limits)
@@ -214,18 +215,6 @@ func (v *validator) fill(p *Policy, f *file) {
 		v.fail("approval.require", 0, "signature needs approval.allowed_signers, or nobody could sign")
 	}
 	v.platforms(p, f.Platform)
-}
-
-func (v *validator) receivers(p *Policy, list []receiverTable) {
-	for i, r := range list {
-		if r.Source == "" {
-			v.fail("receiver", i, "source is missing")
-		}
-		if !isWord(r.AuthservID) {
-			v.fail("receiver", i, "authserv_id is missing or not one word of printable ASCII")
-		}
-		p.Receivers = append(p.Receivers, Receiver(r))
-	}
 }
 
 func (v *validator) actionRules(p *Policy, list []actionTable) {

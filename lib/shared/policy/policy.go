@@ -37,6 +37,19 @@ const (
 	ByAuthRes Evidence = "authres" // the receiver's Authentication-Results
 	ByDKIM    Evidence = "dkim"    // pulse's own verification
 	ByBoth    Evidence = "both"
+	ByEither  Evidence = "either" // the receiver's where there is a pinned verdict, else pulse's own
+)
+
+// Verdict says which Authentication-Results fields of a receiver are believed, and how
+// they are read (pulse-classify(1)).
+type Verdict string
+
+// The values of verdict.
+const (
+	ByFirst     Verdict = "first"     // the topmost field decides
+	BySet       Verdict = "set"       // all fields of the receiver, wherever they stand
+	ByMicrosoft Verdict = "microsoft" // the one field of Microsoft 365, which names no server
+	ByNone      Verdict = "none"      // no field
 )
 
 // unsignedFields are the header fields that identity.unsigned can name.
@@ -47,7 +60,8 @@ type Policy struct {
 	Name   string // name of the file, for messages
 	Digest string // "sha256:" and the hex digest of the file's bytes
 
-	AuthservID      string
+	AuthservIDs     []string // of every source, if there are no Receivers
+	Verdict         Verdict  // likewise
 	Receivers       []Receiver
 	Owners          []string
 	AllowedExternal []string // addresses and @domain
@@ -66,12 +80,6 @@ type Policy struct {
 	Exec            Exec
 	Approval        Approval
 	Platforms       []Platform
-}
-
-// Receiver pins an authserv-id for the sources that match.
-type Receiver struct {
-	Source     string // * stands for anything
-	AuthservID string
 }
 
 // ActionRule gives mail an action by its envelope; every field set must match.
@@ -168,6 +176,7 @@ func Default() *Policy {
 		MaxAge:        48 * time.Hour,
 		DKIMAlignment: Strict,
 		Evidence:      ByAuthRes,
+		Verdict:       ByFirst,
 		DefaultAction: terms.ReadPublic,
 		Matrix:        defaultMatrix(),
 		Limits: Limits{
@@ -213,17 +222,6 @@ func (r Row) Outcome(a terms.Action) terms.Outcome {
 		return o
 	}
 	return terms.Reject
-}
-
-// Pin returns the authserv-id pinned for a source. With [[receiver]] present only
-// sources that match one have a pin.
-func (p *Policy) Pin(source string) (id string, ok bool) {
-	for _, r := range p.Receivers {
-		if Match(r.Source, source) {
-			return r.AuthservID, true
-		}
-	}
-	return p.AuthservID, len(p.Receivers) == 0 && p.AuthservID != ""
 }
 
 // Platform returns the [[platform]] that declares a source, or nil.

@@ -19,9 +19,9 @@ func TestParseEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.AuthservID != "mx.google.com" || p.MaxAge != 48*time.Hour || p.Limits.DiskReserve != 64<<20 ||
+	if p.AuthservIDs[0] != "mx.google.com" || p.Verdict != ByFirst || p.MaxAge != 48*time.Hour || p.Limits.DiskReserve != 64<<20 ||
 		p.Limits.ReviewExpires != 336*time.Hour || !p.Outbound.Restricted || p.Platforms[0].Chats[0].ID != -100123 ||
-		p.ActionRules[0].Action != terms.WriteLocal || p.Receivers[0].AuthservID != "mx.example.com" {
+		p.ActionRules[0].Action != terms.WriteLocal || len(p.Receivers[0].AuthservIDs) != 2 || p.Receivers[0].Verdict != BySet {
 		t.Errorf("%+v", p)
 	}
 	if got := p.Matrix[terms.OwnerVerifiedEmail].Outcome(terms.ReadPrivate); got != terms.Reject {
@@ -57,6 +57,29 @@ func TestParseRefuses(t *testing.T) {
 		{"[limits]\ndisk_reserve = \"64MB\"", "p:2: limits.disk_reserve: 64MB: want bytes"},
 		{"authserv_id = \"mx google\"", "p:1: authserv_id: want one word"},
 		{"authserv_id = \"\"", "p:1: authserv_id: want one word"},
+		{"authserv_id = 1", "p:1: want a string or an array of strings"},
+		{"owners = []\nauthserv_id = [\"a\", 1]", "p:2: want a string or an array of strings"},
+		{"authserv_id = {a = 1}", "p:1: "},
+		{"[[receiver]]\nsource = \"a\"\nauthserv_id = [[]]", "p:3: want a string or an array of strings"},
+		{"[[authserv_id]]\na = 1", "p:"},
+		{"authserv_id = []", "p:1: authserv_id: must not be an empty list"},
+		{"authserv_id = [\"a\", \"\"]", "p:1: authserv_id: want one word"},
+		{"authserv_id = \"*.com\"", "p:1: authserv_id: *.com: want * for names below a domain of two labels or more"},
+		{"authserv_id = \"*\"", "p:1: authserv_id: *: want * for"},
+		{"authserv_id = \"*example.com\"", "p:1: authserv_id: *example.com: want * for"},
+		{"authserv_id = \"mx*.example.com\"", "p:1: authserv_id: mx*.example.com: want * for"},
+		{"authserv_id = \"*.*.example.com\"", "p:1: authserv_id: *.*.example.com: want * for"},
+		{"authserv_id = \"*..com\"", "p:1: authserv_id: *..com: want * for"},
+		{"verdict = \"last\"", "p:1: verdict: last is none of first, set, microsoft, none"},
+		{"verdict = \"\"", "p:1: verdict:  is none of first"},
+		{"authserv_id = \"a\"\nverdict = \"microsoft\"", "p:1: authserv_id: must not be there: verdict = \"microsoft\" goes by no name"},
+		{"verdict = \"none\"\nauthserv_id = []", "p:2: authserv_id: must not be there"},
+		{"verdict = \"microsoft\"\nauthserv_id = \"\"", "p:2: authserv_id: must not be there"},
+		{"[[receiver]]\nsource = \"a\"\nverdict = \"none\"\n[[receiver]]\nsource = \"b\"\nverdict = \"first\"", "p:4: receiver: authserv_id is missing"},
+		{"[[receiver]]\nsource = \"a\"\nverdict = \"none\"\n[[receiver]]\nsource = \"b\"\nverdict = \"any\"", "p:4: receiver: verdict any is none of"},
+		{"[[receiver]]\nsource = \"a\"\nauthserv_id = \"x\"\nverdict = \"microsoft\"", "p:1: receiver: authserv_id must not be there"},
+		{"[[receiver]]\nsource = \"a\"\nverdict = \"set\"\nauthserv_id = []", "p:1: receiver: authserv_id must not be an empty list"},
+		{"evidence = \"any\"", "p:1: evidence: any is none of authres, dkim, both, either"},
 		{"[[receiver]]\nsource = \"a\"\nauthserv_id = \"x\"\n[[receiver]]\nsource = \"b\"", "p:4: receiver: authserv_id is missing"},
 		{"[[action]]\naction = \"read_public\"", "p:1: action: want to or source"},
 		{"[exec]\nworkspace = \"srv\"", "p:2: exec.workspace: srv: want an absolute path"},
@@ -100,21 +123,64 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestPin(t *testing.T) {
+func TestReceiver(t *testing.T) {
 	p := Default()
-	if _, ok := p.Pin("mbox:x"); ok {
-		t.Error("a pin without a policy")
+	if _, ok := p.Receiver("mbox:x"); ok {
+		t.Error("a receiver without a policy")
 	}
-	p.AuthservID = "mx.a.example"
-	if id, ok := p.Pin("mbox:x"); !ok || id != "mx.a.example" {
-		t.Error(id, ok)
+	p.Verdict = BySet
+	if _, ok := p.Receiver("mbox:x"); ok {
+		t.Error("a set of no names is a receiver")
 	}
-	p.Receivers = []Receiver{{"imaps://me@imap.example.com/*", "mx.b.example"}}
-	if id, ok := p.Pin("imaps://me@imap.example.com/INBOX/Sub"); !ok || id != "mx.b.example" {
-		t.Error(id, ok)
+	p.AuthservIDs = []string{"mx.a.example"}
+	if r, ok := p.Receiver("mbox:x"); !ok || !r.Believes("mx.a.example") || r.Verdict != BySet {
+		t.Error(r, ok)
 	}
-	if _, ok := p.Pin("mbox:x"); ok {
-		t.Error("with [[receiver]] present a source that matches none has a pin")
+	p.Receivers = []Receiver{{"imaps://me@imap.example.com/*", []string{"mx.b.example"}, ByFirst}}
+	if r, ok := p.Receiver("imaps://me@imap.example.com/INBOX/Sub"); !ok || !r.Believes("mx.b.example") || r.Verdict != ByFirst {
+		t.Error(r, ok)
+	}
+	if _, ok := p.Receiver("mbox:x"); ok {
+		t.Error("with [[receiver]] present a source that matches none has a receiver")
+	}
+	for _, v := range []Verdict{ByMicrosoft, ByNone} {
+		p := Default()
+		p.Verdict = v
+		if r, ok := p.Receiver("mbox:x"); !ok || r.Verdict != v || r.Believes("") {
+			t.Error(r, ok)
+		}
+	}
+}
+
+// TestReceiverInFile: one name or a list, at the top and in a table.
+func TestReceiverInFile(t *testing.T) {
+	p, err := Parse("p", []byte("authserv_id = \"*.example.com\"\nverdict = \"set\"\nevidence = \"either\"\n"+
+		"[[receiver]]\nsource = \"a\"\nauthserv_id = \"x\"\n[[receiver]]\nsource = \"b\"\nverdict = \"microsoft\"\n"+
+		"[[receiver]]\nsource = \"c\"\nverdict = \"none\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Verdict != BySet || p.AuthservIDs[0] != "*.example.com" || p.Evidence != ByEither || len(p.Receivers) != 3 {
+		t.Errorf("%+v", p)
+	}
+	for source, want := range map[string]Verdict{"a": ByFirst, "b": ByMicrosoft, "c": ByNone} {
+		if r, ok := p.Receiver(source); !ok || r.Verdict != want {
+			t.Errorf("%s: %+v", source, r)
+		}
+	}
+}
+
+func TestBelieves(t *testing.T) {
+	r := Receiver{AuthservIDs: []string{"mx.example.net", "*.example.com"}}
+	for id, want := range map[string]bool{
+		"mx.example.net": true, "MX.example.net": false, "": false, "*.example.com": false, ".example.com": false,
+		"a.example.com": true, "a.b.example.com": true, "example.com": false, "aexample.com": false, "a.Example.com": false,
+		"a..example.com": false, "a b.example.com": false, "\"a\".example.com": false, "-a.example.com": false,
+		"a.example.com.": false, "x@a.example.com": false,
+	} {
+		if got := r.Believes(id); got != want {
+			t.Errorf("%q: %v", id, got)
+		}
 	}
 }
 

@@ -30,17 +30,7 @@ func join[T ~string](words []T) string {
 	return strings.Join(list, ", ")
 }
 
-// word sets dst to a string without blanks and controls.
-func (v *validator) word(dst *string, key string, value *string) {
-	if value == nil {
-		return
-	}
-	if !isWord(*value) {
-		v.fail(key, 0, "want one word of printable ASCII")
-	}
-	*dst = *value
-}
-
+// isWord reports whether s is printable ASCII without blanks.
 func isWord(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
