@@ -55,12 +55,20 @@ func run(c *cli.Context) error {
 	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), envelope.Member)
 	var value []byte
 	return record.Stage(in, out, identity.Member, func(rec *record.Record) ([]byte, error) {
-		err := message(rec, func(m *envelope.Message) {
-			id := identity.Classify(m, p, sessions...)
-			value = id.Append(value[:0])
-		})
+		var id identity.Identity
+		err := message(rec, func(m *envelope.Message) { id = identity.Classify(m, p, sessions...) })
+		if id.Reason == identity.EvidenceMissing {
+			err = rec.Bad(unchecked(&id, p.Name))
+		}
+		value = id.Append(value[:0])
 		return value, err
 	})
+}
+
+// unchecked refuses mail that nobody can be proven to have sent only because pulse-fetch
+// was not told what the policy needs. Going on would reject it in silence.
+func unchecked(id *identity.Identity, policy string) error {
+	return fault.Usagef("pulse-fetch --policy "+policy+" SOURCE | pulse-classify --policy "+policy, "%s", id.Why)
 }
 
 // live returns the sessions of the queue, if one is named. They are read once, before the

@@ -1,5 +1,5 @@
 // Package authres reads the Authentication-Results field (RFC 8601) that the
-// receiving server wrote, and decides which one field of a message may be
+// receiving server wrote. Package identity decides which fields of a message may be
 // believed at all.
 //
 // Invariant: all or nothing. A field is returned only if every byte of it was
@@ -117,21 +117,22 @@ func (f Field) method(name string) []Result {
 // compared before the rest is read, so a field of another server is an ErrPin even
 // if the rest of it is malformed.
 func First(fields iter.Seq2[string, string], pin string) (Field, error) {
-	return FirstOf(fields, func(id string) bool { return id == pin })
-}
-
-// FirstOf does the same for several ids: accept says whether an id is a pinned one.
-func FirstOf(fields iter.Seq2[string, string], accept func(id string) bool) (Field, error) {
 	for name, value := range fields {
-		switch trimmed := trimName(name); {
-		case !isFieldName(trimmed):
-			continue
-		case len(trimmed) != len(name):
+		if is, odd := Named(name); odd {
 			return Field{}, ErrName
+		} else if is {
+			return Read(value, func(id string) bool { return id == pin })
 		}
-		return parse(value, accept)
 	}
 	return Field{}, ErrNone
+}
+
+// Named reports whether a field is called Authentication-Results, and whether odd bytes
+// stand around that name, which then is an ErrName.
+func Named(name string) (is, odd bool) {
+	trimmed := trimName(name)
+	is = isFieldName(trimmed)
+	return is, is && len(trimmed) != len(name)
 }
 
 const fieldName = "authentication-results"

@@ -184,7 +184,7 @@ func (p *parser) plain() {
 
 // textChar reads one character, quoted pair or fold inside a comment or a quoted
 // string. Controls, C1 ones too, and bytes that are not UTF-8 are errors. U+FFFD is
-// text in a comment only (see parse).
+// text in a comment only (see Read).
 func (p *parser) textChar(inComment bool) error {
 	if p.at('\r') {
 		return p.fold()

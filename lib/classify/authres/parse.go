@@ -12,10 +12,10 @@ type parser struct {
 	i int
 }
 
-// parse reads the value of one field (authres-payload): the text after "Name:", folding
+// Read reads the value of one field (authres-payload): the text after "Name:", folding
 // kept as CRLF and blanks, without the CRLF that ends the field. accept judges the id
-// before the results are read. On an error, which is ErrPin, ErrMalformed, ErrComment,
-// ErrVersion or ErrBounds, the Field is zero.
+// before the results are read, and isn't called if the id can't be read. On an error,
+// which is ErrPin, ErrMalformed, ErrComment, ErrVersion or ErrBounds, the Field is zero.
 //
 // It accepts RFC 8601 §2.2 and these habits of real receivers, none of which
 // blurs where a token ends: one final ";", "_" in keywords, properties without a
@@ -28,11 +28,11 @@ type parser struct {
 // backslash, non-ASCII other than letters, marks and digits outside quotes, and U+FFFD
 // outside comments. U+FFFD replaces any broken bytes that are made into UTF-8, and
 // would make unequal values equal.
-func parse(value string, accept func(id string) bool) (Field, error) {
-	if len(value) > maxLen {
-		return Field{}, fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), maxLen)
+func Read(value string, accept func(id string) bool) (Field, error) {
+	p, err := newParser(value)
+	if err != nil {
+		return Field{}, err
 	}
-	p := &parser{s: value}
 	id, err := p.authservID()
 	if err != nil {
 		return Field{}, err
@@ -43,11 +43,22 @@ func parse(value string, accept func(id string) bool) (Field, error) {
 	if err := p.version(); err != nil {
 		return Field{}, err
 	}
-	results, err := p.results()
+	more, err := p.next()
+	if err != nil {
+		return Field{}, err
+	}
+	results, err := p.results(more)
 	if err != nil {
 		return Field{}, err
 	}
 	return Field{AuthservID: id, Results: results}, nil
+}
+
+func newParser(value string) (*parser, error) {
+	if len(value) > maxLen {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), maxLen)
+	}
+	return &parser{s: value}, nil
 }
 
 // authservID reads [CFWS] value [CFWS] and returns the id as it is spelled.
@@ -102,28 +113,24 @@ func (p *parser) checkVersion(v string) error {
 }
 
 // results reads ( no-result / 1*resinfo ) up to the end, with one final ";" if the
-// receiver wrote one (Yahoo, Zoho, Amazon SES).
-func (p *parser) results() ([]Result, error) {
+// receiver wrote one (Yahoo, Zoho, Amazon SES). more says whether there is a first one.
+func (p *parser) results(more bool) ([]Result, error) {
 	// The counts are upper limits, so the slices never grow for an honest field. The
 	// caps keep a hostile one from claiming memory for separators alone.
 	all := make([]Result, 0, min(strings.Count(p.s, ";"), 16))
 	pool := make([]Prop, 0, min(strings.Count(p.s, "="), 32))
 	none := false
-	for {
-		more, err := p.next()
+	for more {
+		r, rest, err := p.result(pool)
 		if err != nil {
 			return nil, err
 		}
-		if !more {
-			break
-		}
-		var r Result
-		if r, pool, err = p.result(pool); err != nil {
-			return nil, err
-		}
-		none = none || r.isNone()
+		pool, none = rest, none || r.isNone()
 		if all = append(all, r); len(all) > maxResults {
 			return nil, fmt.Errorf("%w: over %d results", ErrBounds, maxResults)
+		}
+		if more, err = p.next(); err != nil {
+			return nil, err
 		}
 	}
 	switch {

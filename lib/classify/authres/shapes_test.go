@@ -13,7 +13,7 @@ const gmail = "mx.google.com;\r\n" +
 
 // parseValue parses a value whatever id it bears.
 func parseValue(value string) (Field, error) {
-	return parse(value, func(string) bool { return true })
+	return Read(value, func(string) bool { return true })
 }
 
 // dump writes a field on one line, as the tables below expect it.

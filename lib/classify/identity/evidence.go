@@ -1,59 +1,29 @@
 package identity
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"pulse/lib/classify/authres"
 	"pulse/lib/shared/address"
-	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 )
 
-// selected returns the one Authentication-Results field that counts. If the field
-// can't be used, the result holds its id alone, so far as that was read.
-func selected(m *envelope.Message, p *policy.Policy) (authres.Field, finding) {
-	r, pinned := p.Receiver(m.Source)
-	field, err := authres.FirstOf(m.Fields, r.Believes)
-	if other := (*authres.PinError)(nil); errors.As(err, &other) {
-		field.AuthservID = other.ID
-	}
-	switch {
-	case !pinned, r.Verdict != policy.ByFirst:
-		return field, finding{noPin, m.Source}
-	case err != nil:
-		return field, unusable(err, field.AuthservID)
-	}
-	return field, finding{}
-}
-
-// unusable returns the finding for an error of authres.First. A class of error that it
-// does not know becomes authres_malformed.
-func unusable(err error, id string) finding {
-	switch {
-	case errors.Is(err, authres.ErrNone):
-		return finding{reason: noAuthRes}
-	case errors.Is(err, authres.ErrName):
-		return finding{reason: authResName}
-	case errors.Is(err, authres.ErrPin):
-		return finding{authservIDMismatch, id}
-	case errors.Is(err, authres.ErrVersion):
-		return finding{reason: authResVersion}
-	case errors.Is(err, authres.ErrComment):
-		return finding{reason: authResComment}
-	case errors.Is(err, authres.ErrBounds):
-		return finding{reason: authResBounds}
-	}
-	return finding{authResMalformed, strings.TrimPrefix(err.Error(), authres.ErrMalformed.Error()+": ")}
-}
-
 // receiver demands what the receiving server must have said.
 func (e *evidence) receiver() finding {
-	if e.p.Evidence == policy.ByDKIM {
+	if e.by == policy.ByDKIM {
 		return finding{}
 	}
-	return first(e, (*evidence).usable, (*evidence).dmarc, (*evidence).dkim, (*evidence).carried, (*evidence).posted)
+	return first(e, (*evidence).usable, (*evidence).dmarc, (*evidence).dkim, (*evidence).carried, (*evidence).posted, (*evidence).fit)
+}
+
+// fit refuses a server that is silent about some mail, or, where the topmost field
+// decides, one that writes below the sender's fields.
+func (e *evidence) fit() finding {
+	if e.unfit {
+		return finding{verdictUnfit, e.results.AuthservID}
+	}
+	return finding{}
 }
 
 func (e *evidence) usable() finding {
@@ -112,15 +82,19 @@ func (e *evidence) dmarc() finding {
 // bound demands that the result is about the domain that From shows.
 func (e *evidence) bound(r *authres.Result) finding {
 	from, n := r.Prop("header", "from")
+	want := e.from.domain
+	if e.dialect.address {
+		want = e.from.address
+	}
 	switch {
 	case n != 1:
 		return finding{reason: dmarcUnbound}
-	case strings.IndexByte(from, '@') >= 0:
+	case address.Equal(from, want):
+		return finding{}
+	case strings.IndexByte(from, '@') >= 0 && !e.dialect.address:
 		return finding{dmarcAddress, from}
-	case !address.Equal(from, e.from.domain):
-		return finding{dmarcOtherDomain, from}
 	}
-	return finding{}
+	return finding{dmarcOtherDomain, from}
 }
 
 // dkim demands one dkim=pass that is aligned with From.

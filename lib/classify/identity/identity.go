@@ -13,7 +13,6 @@ package identity
 import (
 	"slices"
 
-	"pulse/lib/classify/authres"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/envelope"
@@ -29,10 +28,11 @@ type evidence struct {
 	from   mailbox // zero unless there is exactly one plain From
 	flaw   finding // what is wrong with From
 
-	results   authres.Field // zero unless the field that counts was understood
-	unusable  finding       // why it was not
-	signature signature     // the dkim result that comes closest
-	proof     proof         // what the signature covers, once it is known to prove the sender
+	verdict
+	by        policy.Evidence // what must prove the sender: never "either"
+	bare      bool            // a dkim=pass without a domain counts
+	signature signature       // the dkim result that comes closest
+	proof     proof           // what the signature covers, once it is known to prove the sender
 }
 
 // finding is what a check found wrong. An empty reason means nothing was. detail
@@ -83,7 +83,7 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 	if id.Verified {
 		id.Unsigned = e.proof.unsigned
 	}
-	if id.Verified && (p.Evidence != policy.ByAuthRes || !e.header.named(&e.proof)) {
+	if id.Verified && (e.by != policy.ByAuthRes || !e.header.named(&e.proof)) {
 		id.Signed = e.header.signed(&e.proof)
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
@@ -93,7 +93,9 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 func gather(m *envelope.Message, p *policy.Policy) *evidence {
 	e := &evidence{m: m, p: p, header: collect(m)}
 	e.from, e.flaw = e.header.sender()
-	e.results, e.unusable = selected(m, p)
+	e.verdict = read(m, p)
+	e.by = e.verdict.evidence(p)
+	e.bare = e.dialect.bare && e.allAligned()
 	e.signature = e.closest()
 	return e
 }

@@ -12,8 +12,8 @@ import (
 
 // equipped demands that the record holds the DKIM check that the policy relies on.
 func (e *evidence) equipped() finding {
-	if e.p.Evidence != policy.ByAuthRes && e.m.DKIM == nil {
-		return finding{evidenceMissing, string(e.p.Evidence)}
+	if e.by != policy.ByAuthRes && e.m.DKIM == nil {
+		return finding{EvidenceMissing, string(e.p.Evidence)}
 	}
 	return finding{}
 }
@@ -22,7 +22,7 @@ func (e *evidence) equipped() finding {
 // that is aligned with From and covers what it must. That proves as much as a
 // dmarc=pass by DKIM.
 func (e *evidence) own() finding {
-	if e.p.Evidence == policy.ByAuthRes {
+	if e.by == policy.ByAuthRes {
 		return finding{}
 	}
 	d := e.m.DKIM
@@ -31,6 +31,8 @@ func (e *evidence) own() finding {
 		return finding{SignatureBad, d.Why}
 	case !address.Equal(d.From, e.from.domain):
 		return finding{SignatureBad, "the check was made for " + d.From}
+	case len(d.Signatures) == 0 && e.unusable.reason == microsoftInternal:
+		return e.unusable
 	case len(d.Signatures) == 0:
 		return finding{reason: signatureNone}
 	}
@@ -126,11 +128,15 @@ func (e *evidence) ownAlignment() policy.Alignment {
 
 // voucher names the server or signature that proved the sender.
 func (e *evidence) voucher() string {
-	switch e.p.Evidence {
+	server := clip(e.results.AuthservID)
+	if server == "" {
+		server = "Microsoft 365"
+	}
+	switch e.by {
 	case policy.ByDKIM:
 		return "a DKIM signature for " + e.from.domain
 	case policy.ByBoth:
-		return clip(e.results.AuthservID) + ", with a DKIM signature for " + e.from.domain + ","
+		return server + ", with a DKIM signature for " + e.from.domain + ","
 	}
-	return clip(e.results.AuthservID)
+	return server
 }

@@ -29,7 +29,7 @@ func (p *proof) stamps() []string {
 // pulse's own check, carried has nothing to do, because that check has looked at the
 // signature itself.
 func (e *evidence) carried() finding {
-	if e.p.Evidence != policy.ByAuthRes {
+	if e.by != policy.ByAuthRes {
 		return finding{}
 	}
 	var worst finding

@@ -16,7 +16,7 @@ import (
 // It reads the topmost Received fields for as long as the receiver's own hosts wrote
 // them. A sender may forge more of them below, which only harms that sender.
 func (e *evidence) posted() finding {
-	own := hosts{pin: e.results.AuthservID}
+	own := hosts{own: e.hosts}
 	for i := range e.m.Headers {
 		f := &e.m.Headers[i]
 		name := trimName(f.Name)
@@ -41,28 +41,31 @@ func (e *evidence) posted() finding {
 
 // hosts tells the receiver's hosts from others.
 type hosts struct {
-	pin   string   // the authserv-id
+	own   []string // names and domains of the receiver
 	top   []string // hosts in the topmost Received field
 	begun bool     // the topmost Received field was seen
 	below bool     // the verdict was seen: what follows is below it
 }
 
 // wrote reports whether the receiver wrote a Received field, which names the hosts by.
-// The known hosts, and names below the authserv-id, always count. Above the verdict so
+// The known hosts, and names below an authserv-id, always count. Above the verdict so
 // do a host in the same domain, such as its submission server, and a field that names
 // no host. Below the verdict these don't, because a sender in the same domain has
 // servers too.
 func (h *hosts) wrote(by []string) bool {
-	same := func(host string) bool {
-		return within(host, h.pin) ||
-			slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
-	}
 	near := func(host string) bool {
-		return beside(host, h.pin) || slices.ContainsFunc(h.top, func(t string) bool { return beside(t, host) })
+		is := func(t string) bool { return beside(t, host) }
+		return slices.ContainsFunc(h.own, is) || slices.ContainsFunc(h.top, is)
 	}
 	return slices.ContainsFunc(by, func(host string) bool {
-		return same(host) || loopback(host) || !h.below && near(host)
+		return h.same(host) || loopback(host) || !h.below && near(host)
 	}) || !h.below && len(by) == 0
+}
+
+// same reports whether a host is known, or lies below a name of the receiver.
+func (h *hosts) same(host string) bool {
+	return slices.ContainsFunc(h.own, func(name string) bool { return within(host, name) }) ||
+		slices.ContainsFunc(h.top, func(t string) bool { return address.Equal(t, host) })
 }
 
 // beside reports whether two hosts belong to one domain of at least two labels.

@@ -62,7 +62,7 @@ func (e *evidence) signed(r *authres.Result) signature {
 	case nd == 1 && ni == 1 && !within(domain, d):
 		s.flaw = finding{dkimAmbiguous, "header.i lies outside header.d"}
 	case nd == 0 && ni == 0:
-		if e.p.DKIMAlignment != policy.Any {
+		if e.p.DKIMAlignment != policy.Any && !(e.bare && len(r.Props) == 0) {
 			s.flaw = finding{reason: dkimUnbound}
 		}
 	case !aligned(s.domain, e.from.domain, e.p.DKIMAlignment):
@@ -71,6 +71,15 @@ func (e *evidence) signed(r *authres.Result) signature {
 		s.flaw = finding{dkimOtherUser, i}
 	}
 	return s
+}
+
+// allAligned reports whether every signature that the message carries is aligned with
+// From, so that it does not matter which of them is the good one.
+func (e *evidence) allAligned() bool {
+	fields := e.dkimFields()
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(m dkimField) bool {
+		return !aligned(m.get("d"), e.from.domain, e.p.DKIMAlignment)
+	})
 }
 
 // commented reports whether a comment follows header.d or header.i.
