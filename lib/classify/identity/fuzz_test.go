@@ -1,12 +1,15 @@
 package identity
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
 )
@@ -85,5 +88,84 @@ func checkRoundTrip(t *testing.T, id *Identity) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// FuzzKinds: whatever stands among the fields that a receiver writes, in whatever order,
+// a message is verified only by fields that begin with a pinned name, by one dmarc=pass in
+// all of them, and with a signature of From's domain. Rule M asks for its layout besides.
+func FuzzKinds(f *testing.F) {
+	for kind := range shapes {
+		s := &shapes[kind]
+		whole := s.above + sent + s.below
+		f.Add(uint8(kind), whole, uint8(0))
+		f.Add(uint8(kind), s.own()+whole, uint8(1))
+		f.Add(uint8(kind), whole+s.own(), uint8(7))
+		f.Add(uint8(kind), strangers(s.above)+s.own()+sent+s.below, uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, header string, turn uint8) {
+		s := &shapes[int(kind)%len(shapes)]
+		m := headed(header)
+		if n := len(m.Headers); n > 0 { // every rotation of the fields is tried too
+			k := int(turn) % n
+			m.Headers = append(slices.Clone(m.Headers[k:]), m.Headers[:k]...)
+		}
+		p := s.policy()
+		id := Classify(m, p)
+		checkRoundTrip(t, &id)
+		p.Evidence = policy.ByEither
+		if needs := NeedsDKIM(m, p); needs && id.Verified || !needs && Classify(m, p).Verified != id.Verified {
+			t.Fatalf("needs its own check: %v, verified by authres: %v", needs, id.Verified)
+		}
+		if id.Verified {
+			s.holds(t, m, id.Sender)
+		}
+	})
+}
+
+// holds reads naively what must be true of a verified message.
+func (s *shape) holds(t *testing.T, m *envelope.Message, sender string) {
+	t.Helper()
+	_, domain, _ := strings.Cut(address.Fold(sender), "@")
+	pinned, passes, signed := 0, 0, false
+	for name, value := range m.Fields {
+		low := address.Fold(value)
+		switch {
+		case sameName(name, "dkim-signature"):
+			signed = signed || strings.Contains(low, domain)
+		case !sameName(name, "authentication-results"):
+		case s.verdict == policy.ByMicrosoft || slices.ContainsFunc(s.ids, func(id string) bool { return strings.Contains(value, strings.TrimPrefix(id, "*")) }):
+			pinned++
+			if strings.Contains(low, "dmarc") && strings.Contains(low, "pass") {
+				passes++
+			}
+		}
+	}
+	if pinned == 0 || passes == 0 || !signed || s.verdict == policy.ByMicrosoft && pinned != 1 {
+		t.Fatalf("%s: %d pinned, %d with dmarc and pass, signed %v", s.name, pinned, passes, signed)
+	}
+	if s.verdict == policy.ByMicrosoft && !strings.Contains(fmt.Sprint(m.Headers), ".mail.protection.outlook.com") {
+		t.Fatal("no host of Microsoft took it")
+	}
+}
+
+// TestKindsAreLinear: a header block of the most that pulse-fetch takes, made to be slow,
+// takes milliseconds under every kind. Quadratic work would take minutes.
+func TestKindsAreLinear(t *testing.T) {
+	for i := range shapes {
+		s := &shapes[i]
+		for name, unit := range map[string]string{
+			"own fields": s.own(), "signatures": strings.SplitAfterN(sent, "\n", 2)[0], "results": "Authentication-Results: " + strings.Repeat("dkim=pass;", 50) + "\n",
+			"bare results": "Authentication-Results: " + strings.Join(s.ids, "") + strings.Repeat("; dkim=pass", 90) + "\n",
+			"received":     received, "organization": microsoftBelowMail,
+		} {
+			m := headed(strings.Repeat(unit, 256<<10/len(unit)))
+			m.Headers = append(m.Headers, s.mail().Headers...)
+			start := time.Now()
+			Classify(m, s.policy())
+			if d := time.Since(start); d > 2*time.Second {
+				t.Errorf("%s: %s: %v", s.name, name, d)
+			}
+		}
 	}
 }

@@ -93,8 +93,8 @@ func microsoftAbove(fields []envelope.Field) bool {
 	return true
 }
 
-// boundary returns the first label of the host with which Microsoft took the mail, if
-// these two fields are those that it adds then; else nothing.
+// boundary returns the name, below mail.protection.outlook.com, of the host with which
+// Microsoft took the mail, if these two fields are those that it adds then; else nothing.
 func boundary(spf, received *envelope.Field) string {
 	const below = ".mail.protection.outlook.com"
 	_, comment, ok := strings.Cut(relaxed(spf.Value), " (")
@@ -108,10 +108,7 @@ func boundary(spf, received *envelope.Field) string {
 		return ""
 	}
 	host := hostIn([]string{below[1:]}, received)
-	if label := len(host) - len(below); label > 0 && strings.IndexByte(host[:label], '.') < 0 {
-		return host[:label]
-	}
-	return ""
+	return host[:max(0, len(host)-len(below))]
 }
 
 // hostIn returns the one host that a Received field is by, if it is in one of the

@@ -79,6 +79,7 @@ func TestMicrosoftRefuses(t *testing.T) {
 		{"no Received-SPF", "Received-SPF: ", "X-Received-SPF: ", microsoftForm},
 		{"a Received-SPF of another", spf, "Received-SPF: Pass (mx.example.net: domain", microsoftForm},
 		{"something between", spf, "X-Foo: bar\n" + spf, microsoftForm},
+		{"a Received with two hosts, the other way round", "by AM0PR01MB0001.eurprd01.prod.outlook.com", "by AM0PR01MB0001.eurprd01.prod.outlook.com by evil.example", microsoftForm},
 		{"boundary by another host", "DB5EUR02FT001.mail.protection.outlook.com", "DB5EUR02FT001.mail.protection.outlook.com.evil.example", microsoftForm},
 		{"boundary with two labels", "DB5EUR02FT001.mail.protection.outlook.com", "a.DB5EUR02FT001.mail.protection.outlook.com", microsoftForm},
 		{"boundary by no transport", " via Frontend Transport", "", microsoftForm},
@@ -167,6 +168,7 @@ func TestSetRefuses(t *testing.T) {
 			{"the old shape", "atlas106.free.mail.bf1.yahoo.com; dkim=pass", "mta1001.mail.bf1.yahoo.com  from=example.com; domainkeys=neutral (no sig); from=example.com; dkim=pass", authResMalformed},
 			{"unknown", "dmarc=pass(p=NONE)", "dmarc=unknown", DMARCFail},
 			{"a second field of another host", "From: Me", "Authentication-Results: atlas9.free.mail.ne1.yahoo.com; none\nFrom: Me", severalAuthRes},
+			{"a second field of the same host", "From: Me", "Authentication-Results: atlas106.free.mail.bf1.yahoo.com; none\nFrom: Me", severalAuthRes},
 			{"a second field that can't be read", "From: Me", "Authentication-Results: atlas9.free.mail.ne1.yahoo.com; dkim\nFrom: Me", authResMalformed},
 			{"a field of another server on top", "Return-Path: ", "Authentication-Results: mx.evil.example; none\nReturn-Path: ", authservIDMismatch},
 			{"an odd name", "From: Me", "Authentication-Results : atlas9.free.mail.ne1.yahoo.com; none\nFrom: Me", authResName},
@@ -226,7 +228,7 @@ func TestSetRefuses(t *testing.T) {
 		"a name for each host": {
 			{"a second one", "From: Me", "Authentication-Results: a2.mx.example.net; none\nFrom: Me", severalAuthRes},
 			{"the domain itself", "Authentication-Results: a1.mx", "Authentication-Results: mx", authservIDMismatch},
-			{"a login at a host there", "by mx.example.net with ESMTPS", "by b7.mx.example.net with ESMTPA", submittedWithLogin},
+			{"a login at a host there", "From: Me", "Received: from x by b7.mx.example.net with ESMTPA id 1; Sat, 21 Nov 2026 06:54:00 +0000\nFrom: Me", submittedWithLogin},
 		},
 	} {
 		s := shapeOf(t, name)
@@ -244,6 +246,20 @@ func TestProtonPattern(t *testing.T) {
 	}
 	former := headed(strings.ReplaceAll(s.above, "mail.protonmail.ch;", "mailin034.protonmail.ch;") + sent)
 	if id := Classify(former, p); id.Reason != authservIDMismatch {
+		t.Error(id.Reason)
+	}
+}
+
+// What mail.ru writes on mail of its own users stands at the end of what they send.
+func TestMailRuPattern(t *testing.T) {
+	s := shapeOf(t, "mail.ru")
+	p := s.policy()
+	p.AuthservIDs = []string{"*.mail.ru"}
+	if id := Classify(s.mail(), p); !id.Verified {
+		t.Error(id.Why)
+	}
+	s.below = strings.ReplaceAll(s.below, "mxs.mail.ru", "f1.i.mail.ru")
+	if id := Classify(s.mail(), p); id.Reason != authservIDMismatch {
 		t.Error(id.Reason)
 	}
 }

@@ -118,7 +118,9 @@ func (v *verdict) first(m *envelope.Message, r *policy.Receiver) {
 	}
 }
 
-func several(ids []string) bool { return len(ids) > 1 || len(ids) == 1 && ids[0][0] == '*' }
+func several(ids []string) bool {
+	return len(ids) > 1 || len(ids) == 1 && strings.HasPrefix(ids[0], "*")
+}
 
 // take makes one field the verdict.
 func (v *verdict) take(f field) {
