@@ -13,9 +13,9 @@ import "fmt"
 // and none follows a property. Anything else is an error, as for Read: an encoded word,
 // a field that names its recipient as until 2019, or one with an id.
 func Microsoft(value string) (Field, error) {
-	p, err := newParser(value)
-	if err != nil {
-		return Field{}, err
+	p := &parser{s: value}
+	if len(value) > maxLen {
+		return Field{}, tooLong(value)
 	}
 	if !plainASCII(value) {
 		return Field{}, fmt.Errorf("%w: a byte that Microsoft 365 doesn't write there", ErrMalformed)

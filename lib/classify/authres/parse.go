@@ -14,7 +14,7 @@ type parser struct {
 
 // Read reads the value of one field (authres-payload): the text after "Name:", folding
 // kept as CRLF and blanks, without the CRLF that ends the field. accept judges the id
-// before the results are read, and isn't called if the id can't be read. On an error,
+// before the results are read or the length is judged, and isn't called if the id can't be read. On an error,
 // which is ErrPin, ErrMalformed, ErrComment, ErrVersion or ErrBounds, the Field is zero.
 //
 // It accepts RFC 8601 §2.2 and these habits of real receivers, none of which
@@ -29,16 +29,15 @@ type parser struct {
 // outside comments. U+FFFD replaces any broken bytes that are made into UTF-8, and
 // would make unequal values equal.
 func Read(value string, accept func(id string) bool) (Field, error) {
-	p, err := newParser(value)
-	if err != nil {
-		return Field{}, err
-	}
+	p := &parser{s: value[:min(len(value), maxLen)]}
 	id, err := p.authservID()
-	if err != nil {
-		return Field{}, err
-	}
-	if !accept(id) {
+	switch {
+	case err == nil && !accept(id):
 		return Field{}, &PinError{ID: id}
+	case len(value) > maxLen:
+		return Field{}, tooLong(value)
+	case err != nil:
+		return Field{}, err
 	}
 	if err := p.version(); err != nil {
 		return Field{}, err
@@ -54,11 +53,8 @@ func Read(value string, accept func(id string) bool) (Field, error) {
 	return Field{AuthservID: id, Results: results}, nil
 }
 
-func newParser(value string) (*parser, error) {
-	if len(value) > maxLen {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), maxLen)
-	}
-	return &parser{s: value}, nil
+func tooLong(value string) error {
+	return fmt.Errorf("%w: %d bytes, at most %d", ErrBounds, len(value), maxLen)
 }
 
 // authservID reads [CFWS] value [CFWS] and returns the id as it is spelled.

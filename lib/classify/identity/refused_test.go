@@ -173,6 +173,11 @@ func TestSetRefuses(t *testing.T) {
 			{"a field of another server on top", "Return-Path: ", "Authentication-Results: mx.evil.example; none\nReturn-Path: ", authservIDMismatch},
 			{"an odd name", "From: Me", "Authentication-Results : atlas9.free.mail.ne1.yahoo.com; none\nFrom: Me", authResName},
 		},
+		"Exim": {
+			{"its own field too long", "; spf=pass", strings.Repeat("; x=y", 1<<14) + "; spf=pass", authResBounds},
+			{"its own field too long, and one of the sender", "Authentication-Results: mx.example.net; iprev=pass",
+				"Authentication-Results: mx.example.net; dkim=pass header.d=example.com; dmarc=pass header.from=example.com\nAuthentication-Results: mx.example.net" + strings.Repeat("; x=y", 1<<14) + "; iprev=pass", authResBounds},
+		},
 		"Fastmail": {
 			{"two hosts", "phl-mx-01.messagingengine.com; bimi", "phl-mx-02.messagingengine.com; bimi", severalAuthRes},
 			{"two fields", "; dmarc=pass", "\nAuthentication-Results: phl-mx-01.messagingengine.com; dmarc=pass", severalAuthRes},
