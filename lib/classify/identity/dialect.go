@@ -3,6 +3,7 @@ package identity
 import (
 	"slices"
 
+	"pulse/lib/classify/authres"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 )
@@ -66,7 +67,7 @@ func (d *dialect) unlike(own []field, m *envelope.Message) string {
 		return "the first is not by " + d.first
 	case slices.ContainsFunc(own, func(f field) bool { return !d.named(&f, own[0].id) }):
 		return "their names do not fit together"
-	case len(dkim) > 1 && (d.by == nil || results(own, "dkim") > signatures(m)):
+	case len(dkim) > 1 && (d.by == nil || results(own, "dkim") > signatures(m) || !allPass(own, "dkim")):
 		return "dkim results stand in several of them"
 	case d.together && len(dkim) == 1 && len(dmarc) == 1 && dkim[0] != dmarc[0]:
 		return "dkim and dmarc stand in different fields"
@@ -106,6 +107,12 @@ func results(own []field, method string) (n int) {
 		}
 	}
 	return n
+}
+
+func allPass(own []field, method string) bool {
+	return !slices.ContainsFunc(own, func(f field) bool {
+		return slices.ContainsFunc(f.Results, func(r authres.Result) bool { return r.Method == method && r.Value != "pass" })
+	})
 }
 
 // signatures returns how many signatures a message carries.

@@ -13,6 +13,7 @@ import (
 // dkimField is a DKIM-Signature field (RFC 6376 §3.5), which the receiver's verdict must
 // point to. Nothing is verified here.
 type dkimField struct {
+	odd   bool         // odd bytes stand around its name: some verifiers overlook it
 	tags  taglist.List // nil: it can't be read
 	agent string       // domain of i=
 	names []string     // h= in lower case
@@ -24,8 +25,9 @@ const dkimFieldName = "dkim-signature"
 // matter, because a verifier may overlook them: the hash ignores them too (§3.4.2).
 func isDKIMField(f *envelope.Field) bool { return address.Equal(trimName(f.Name), dkimFieldName) }
 
-func readDKIMField(value string) (m dkimField) {
-	m.tags, _ = taglist.Parse(value)
+func readDKIMField(f *envelope.Field) (m dkimField) {
+	m.odd = len(f.Name) != len(dkimFieldName)
+	m.tags, _ = taglist.Parse(f.Value)
 	d := m.get("d")
 	m.agent = d
 	if _, domain, ok := strings.Cut(m.get("i"), "@"); ok {

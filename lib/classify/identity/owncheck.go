@@ -88,7 +88,7 @@ func (e *evidence) nthDKIMField(n int) []*dkimField {
 			continue
 		}
 		if n == 0 {
-			m := readDKIMField(f.Value)
+			m := readDKIMField(f)
 			return []*dkimField{&m}
 		}
 		n--

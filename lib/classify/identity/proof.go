@@ -57,7 +57,7 @@ func (e *evidence) carried() finding {
 func (e *evidence) dkimFields() (list []dkimField) {
 	for i := range e.m.Headers {
 		if f := &e.m.Headers[i]; isDKIMField(f) {
-			list = append(list, readDKIMField(f.Value))
+			list = append(list, readDKIMField(f))
 		}
 	}
 	return list
@@ -86,7 +86,7 @@ func (e *evidence) proofOf(r *authres.Result, fields []dkimField) (proof, findin
 		}
 	}
 	switch {
-	case len(own) == 0, p.d == "" && !e.anyAligned(own):
+	case overlooked(own), len(fits) > 0 && overlooked(fits), p.d == "" && !e.anyAligned(own):
 		return proof{}, finding{signatureMissing, e.signed(r).domain}
 	case broken:
 		return proof{}, finding{dkimAmbiguous, "beside the signature stands a DKIM-Signature field that can't be read"}
@@ -114,6 +114,12 @@ func (e *evidence) together(own, fits []*dkimField) proof {
 		p.unsigned |= fits[i].unsigned(&e.header)
 	}
 	return p
+}
+
+// overlooked reports whether a verifier may have seen none of the signatures. It says
+// nothing then, and so leaves a forged verdict on one of them alone.
+func overlooked(list []*dkimField) bool {
+	return !slices.ContainsFunc(list, func(m *dkimField) bool { return !m.odd })
 }
 
 func (e *evidence) anyAligned(list []*dkimField) bool {

@@ -190,6 +190,7 @@ func TestSetRefuses(t *testing.T) {
 			{"dkim under another name", "Authentication-Results: dkim-verifier.icloud.com;", "Authentication-Results: dmarc.icloud.com;", severalAuthRes},
 			{"without its first field", "Authentication-Results: bimi.icloud.com; bimi=none\nAuthentication-Results: arc.icloud.com; arc=none\n", "", severalAuthRes},
 			{"more results than signatures", "From: Me", "Authentication-Results: dkim-verifier.icloud.com; dkim=pass header.d=example.com\nFrom: Me", severalAuthRes},
+			{"a second word on the signature", "From: Me", "DKIM-Signature: v=1; d=evil.example; s=s; h=from; bh=x; b=x\nAuthentication-Results: dkim-verifier.icloud.com; dkim=fail header.d=example.com\nFrom: Me", severalAuthRes},
 			{"two dmarc fields", "From: Me", "Authentication-Results: dmarc.icloud.com; dmarc=pass header.from=example.com\nFrom: Me", severalDMARC},
 			{"Hide My Email", "DKIM-Signature: ", "X-DKIM-Signature: ", signatureMissing},
 		},
@@ -220,6 +221,8 @@ func TestSetRefuses(t *testing.T) {
 		"OpenDKIM and OpenDMARC": {
 			{"a login in its own run", "with ESMTPS id 1", "with ESMTPSA id 1", submittedWithLogin},
 			{"no signature", "DKIM-Signature: ", "X-DKIM-Signature: ", signatureMissing},
+			{"a signature that verifiers may overlook", "DKIM-Signature: ", "DKIM-Signature : ", signatureMissing},
+			{"the one it is about", "DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=s1", "DKIM-Signature: v=1; d=example.com; s=s2; h=from; bh=x; b=x\nDKIM-Signature : v=1; d=example.com; s=s1", signatureMissing},
 			{"of another domain", "d=example.com; s=s1", "d=example.org; s=s1", signatureMissing},
 			{"not well formed", "bh=AbCd; ", "", signatureMissing},
 		},
