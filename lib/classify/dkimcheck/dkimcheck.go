@@ -1,12 +1,13 @@
 // Package dkimcheck verifies the DKIM signatures of a whole message (RFC 6376)
-// and looks up the DMARC record of its sender's domain (RFC 7489). It believes
+// and finds the DMARC record that applies to its sender's domain (RFC 9989). It believes
 // nothing except DNS. What it finds becomes message.dkim; lib/classify/identity decides what
 // that proves.
 //
 // Invariant: a signature that passes has one reading, the same in this package and in
-// go-msgauth. It is by the domain of From, a parent or a child. It covers From, and
-// Subject and Date if the message has them, each of which stands there once. It covers
-// the whole body. A name server that does not answer is an error, never a verdict.
+// go-msgauth. It covers From, and Subject and Date if the message has them, each of which
+// stands there once. It covers the whole body. It is by the domain of From, or by one whose
+// Organizational Domain is known beside From's, unless the record rules such a one out. A
+// name server that does not answer is an error, never a verdict.
 //
 // Caveats: Content-Type need not be signed, because the largest signers leave it out.
 // So anyone who sends a signed message on may have its body read in another way; that
@@ -78,11 +79,11 @@ func (c *Checker) Check(ctx context.Context, m *envelope.Message, raw message.Ra
 		k.findKey(s)
 	}
 	k.verify()
-	for _, s := range k.found {
-		d.Signatures = append(d.Signatures, s.Signature)
-	}
 	if k.passed() {
 		d.DMARC = k.dmarc()
+	}
+	for _, s := range k.found {
+		d.Signatures = append(d.Signatures, s.Signature)
 	}
 	return d, k.failure(ctx, d)
 }

@@ -2,78 +2,172 @@ package dkimcheck
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
-	"github.com/emersion/go-msgauth/dmarc"
-
-	"pulse/lib/classify/taglist"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
-// maxLabels bounds the walk up to the record. From a longer name the first step goes
-// to its last seven labels.
-const maxLabels = 8
+// maxQueries bounds the walk up the tree (RFC 9989 §4.10). From a name of as many labels or
+// more the first step goes to its last seven labels.
+const maxQueries = 8
 
-// dmarc looks for the record of the domain of From, and then of its parents of at
-// least two labels; the nearest counts. With this walk DMARC's revision replaces the
-// list of public suffixes of RFC 7489 §3.2. The organizational domain need not be
-// found, because only two things are used: that there is a record, and its adkim, which
-// can only tighten.
+// dmarc looks for the record that applies to the domain of From. If that record does not
+// ask for the very domain, it also looks up the Organizational Domains by which the
+// signatures of other domains are compared.
 func (k *check) dmarc() envelope.DMARC {
-	for _, domain := range upward(k.from) {
-		records, err := k.dns.txt("_dmarc." + domain)
-		switch {
-		case errors.Is(err, ErrTemporary):
-			return envelope.DMARC{Result: envelope.DMARCTempError, Domain: domain}
-		case err != nil:
-			return envelope.DMARC{Result: envelope.DMARCPermError, Domain: domain}
-		}
-		if found := policies(records); len(found) > 0 {
-			return read(found, domain, domain == k.from)
+	author := address.Fold(k.from)
+	r, err := k.applied(author)
+	switch {
+	case err != nil:
+		return err.dmarc()
+	case r == nil:
+		return envelope.DMARC{Result: envelope.DMARCNone}
+	}
+	d := r.result(author)
+	if d.Result == envelope.DMARCFound && !d.Strict {
+		for _, s := range k.found {
+			k.place(s, &d)
 		}
 	}
-	return envelope.DMARC{Result: envelope.DMARCNone}
+	return d
 }
 
-// upward returns the domain and its parents.
+// place fills in the Organizational Domains by which a good signature of a domain other
+// than From's is compared (RFC 9989 §4.4.1). If one can't be found out, the signature
+// proves nothing.
+func (k *check) place(s *signature, d *envelope.DMARC) {
+	if s.Result != envelope.DKIMPass || address.Equal(s.Domain, k.from) {
+		return
+	}
+	ours, err := k.organization(address.Fold(k.from))
+	theirs, err2 := k.organization(address.Fold(s.Domain))
+	switch {
+	case err != nil:
+		s.Result, s.Why = err.verdict()
+	case err2 != nil:
+		s.Result, s.Why = err2.verdict()
+	default:
+		d.Organizational, s.Organizational = ours, theirs
+	}
+}
+
+// recordError is the reason why the record of a domain is not known.
+type recordError struct {
+	domain string
+	err    error
+}
+
+func (e *recordError) dmarc() envelope.DMARC {
+	if errors.Is(e.err, ErrTemporary) {
+		return envelope.DMARC{Result: envelope.DMARCTempError, Domain: e.domain}
+	}
+	return envelope.DMARC{Result: envelope.DMARCPermError, Domain: e.domain}
+}
+
+// verdict is for a signature whose Organizational Domain hangs on that record.
+func (e *recordError) verdict() (envelope.Verdict, string) {
+	if errors.Is(e.err, ErrTemporary) {
+		return envelope.DKIMTempError, "DNS gives no answer for the DMARC record of " + e.domain
+	}
+	return envelope.DKIMPermError, "the DMARC record of " + e.domain + " can't be read, or there are several"
+}
+
+// applied returns the record that applies to a domain: its own, else that of its
+// Organizational Domain, else that of the public suffix (RFC 9989 §4.10.1). It is nil if
+// there is none.
+func (k *check) applied(domain string) (*policyRecord, *recordError) {
+	if own, err := k.record(domain); own != nil || err != nil {
+		return own, err
+	}
+	found, err := k.walk(domain)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	org := organizational(domain, found)
+	if i := slices.IndexFunc(found, func(r *policyRecord) bool { return r.domain == org }); i >= 0 {
+		return found[i], nil
+	}
+	return found[len(found)-1], nil
+}
+
+// organization returns the Organizational Domain of a domain.
+func (k *check) organization(domain string) (string, *recordError) {
+	found, err := k.walk(domain)
+	return organizational(domain, found), err
+}
+
+// walk returns the records of a domain and of those above it, nearest first, up to the
+// first that says whether it is a public suffix (RFC 9989 §4.10).
+func (k *check) walk(domain string) (found []*policyRecord, err *recordError) {
+	for _, name := range upward(domain) {
+		r, err := k.record(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case r == nil:
+			continue
+		}
+		found = append(found, r)
+		if r.psd() != "" {
+			break
+		}
+	}
+	return found, nil
+}
+
+// organizational returns the Organizational Domain of a domain from the records that a walk
+// from it found (RFC 9989 §4.10.2).
+func organizational(domain string, found []*policyRecord) string {
+	org := domain
+	for _, r := range found {
+		if r.psd() == "y" && r.domain != domain {
+			return below(r.domain, domain)
+		}
+		org = r.domain
+	}
+	return org
+}
+
+// below returns the part of a domain that is one label longer than a domain above it.
+func below(parent, domain string) string {
+	rest := strings.TrimSuffix(domain, "."+parent)
+	return domain[strings.LastIndexByte(rest, '.')+1:]
+}
+
+// upward returns the names that a walk asks about: the domain and those above it, down to
+// one label.
 func upward(domain string) []string {
 	list := []string{domain}
 	labels := strings.Split(domain, ".")
-	for up := labels[max(1, len(labels)-maxLabels+1):]; len(up) >= 2; up = up[1:] {
+	for up := labels[max(1, len(labels)-maxQueries+1):]; len(up) > 0; up = up[1:] {
 		list = append(list, strings.Join(up, "."))
 	}
 	return list
 }
 
-// policies returns the records that are about DMARC (RFC 7489 §6.6.3).
-func policies(records []string) (found []string) {
-	for _, r := range records {
-		rest, ok := strings.CutPrefix(r, "v=DMARC1")
-		if ok && (rest == "" || strings.IndexByte(" \t;", rest[0]) >= 0) {
-			found = append(found, r)
-		}
+// record returns the record of one domain, nil if it has none. RFC 9989 §4.10 discards
+// several; here they are an error, so that a record above, which may ask for less, does not
+// take their place. So is one that has a tag twice.
+func (k *check) record(domain string) (*policyRecord, *recordError) {
+	texts, err := k.dns.txt("_dmarc." + domain)
+	texts = slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return !isPolicy(s) })
+	if err == nil && len(texts) == 0 {
+		return nil, nil
 	}
-	return found
+	if err == nil && len(texts) > 1 {
+		err = errSeveral
+	}
+	if err != nil {
+		return nil, &recordError{domain, err}
+	}
+	r := &policyRecord{domain: domain}
+	if r.tags, err = readPolicy(texts[0]); err != nil {
+		return nil, &recordError{domain, err}
+	}
+	return r, nil
 }
 
-// read reads the only record. Several records are a permerror, and so is a tag given
-// twice, of which go-msgauth would take the last.
-func read(found []string, domain string, own bool) envelope.DMARC {
-	d := envelope.DMARC{Result: envelope.DMARCPermError, Domain: domain}
-	if len(found) > 1 {
-		return d
-	}
-	if _, err := taglist.Parse(found[0]); err != nil {
-		return d
-	}
-	r, err := dmarc.Parse(found[0])
-	if err != nil {
-		return d
-	}
-	d.Result, d.Policy = envelope.DMARCFound, string(r.Policy)
-	if !own && r.SubdomainPolicy != "" {
-		d.Policy = string(r.SubdomainPolicy)
-	}
-	d.Strict = r.DKIMAlignment == dmarc.AlignmentStrict
-	return d
-}
+// errSeveral reports a domain with several DMARC records.
+var errSeveral = errors.New("there are several DMARC records")

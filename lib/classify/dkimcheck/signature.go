@@ -159,7 +159,7 @@ func (k *check) judge(s *signature) {
 		return
 	}
 	if !identity.Near(s.Domain, k.from) {
-		s.say(envelope.DKIMNeutral, "it is not by the domain of From; it was not checked")
+		s.say(envelope.DKIMNeutral, "it is not by the domain of From, nor by one near it; it was not checked")
 		return
 	}
 	if _, ok := s.tags.Get("l"); ok {

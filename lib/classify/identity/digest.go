@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
@@ -23,9 +24,20 @@ func Author(m *envelope.Message) (domain, why string) {
 	return e.from.domain, ""
 }
 
-// Near reports whether a signature by the domain signer could count for a sender at
-// from: both are the same, or one is the parent of the other (dkim_alignment "relaxed").
-func Near(signer, from string) bool { return nearby(signer, from) }
+// Near reports whether a signature by the domain signer could count for a sender at from
+// in pulse's own check: their last two labels are the same. No Organizational Domain is
+// shorter, because a top-level domain is none.
+func Near(signer, from string) bool {
+	return address.Equal(lastTwo(signer), lastTwo(from)) && strings.IndexByte(signer, '.') > 0
+}
+
+// lastTwo returns the last two labels of a domain.
+func lastTwo(domain string) string {
+	if i := strings.LastIndexByte(domain, '.'); i >= 0 {
+		return domain[strings.LastIndexByte(domain[:i], '.')+1:]
+	}
+	return domain
+}
 
 // Uncovered returns the first of From, Subject and Date that stands in the message and
 // not among the names, which are in lower case; empty if there is none. pulse's own

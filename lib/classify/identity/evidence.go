@@ -57,8 +57,8 @@ func (e *evidence) only(method string) (only *authres.Result, n int) {
 	return only, 1
 }
 
-// dmarc demands exactly one dmarc result, a pass, about the domain of From (RFC 7489
-// §11.1). With two of them nothing is proven, whatever they say: the receiver writes
+// dmarc demands exactly one dmarc result, a pass, about the domain of From (RFC 9989
+// §9.1). With two of them nothing is proven, whatever they say: the receiver writes
 // one, so another author wrote the other.
 func (e *evidence) dmarc() finding {
 	r, n := e.only("dmarc")

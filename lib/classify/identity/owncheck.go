@@ -102,7 +102,7 @@ func (e *evidence) proves(s *envelope.Signature) finding {
 	switch {
 	case s.Domain == "":
 		return finding{SignatureBad, s.Why}
-	case !aligned(s.Domain, e.from.domain, e.ownAlignment()):
+	case !e.ownAligned(s):
 		return finding{SignatureNotAligned, s.Domain}
 	case s.Result == envelope.DKIMTempError:
 		return finding{SignatureTempError, s.Why}
@@ -116,14 +116,22 @@ func (e *evidence) proves(s *envelope.Signature) finding {
 	return finding{}
 }
 
-// ownAlignment returns the policy's alignment, tightened by what the domain asks for
-// (adkim=s, RFC 7489 §6.3). Any counts as strict here. It is for receivers that compare
-// the domain and leave it out; here the domain is known and no receiver has compared it.
-func (e *evidence) ownAlignment() policy.Alignment {
-	if e.p.DKIMAlignment == policy.Relaxed && !e.m.DKIM.DMARC.Strict {
-		return policy.Relaxed
+// ownAligned reports whether a signature is by a domain that may sign for From: the same,
+// or, if policy and record are content with it, one of the same Organizational Domain
+// (RFC 9989 §4.4.1). So the policy can only tighten what the standard says. Any counts as
+// strict here. It is for receivers that compare the domain and leave it out; here the
+// domain is known and no receiver has compared it.
+func (e *evidence) ownAligned(s *envelope.Signature) bool {
+	dmarc := &e.m.DKIM.DMARC
+	switch {
+	case e.p.DKIMAlignment != policy.Relaxed || dmarc.Strict:
+		return address.Equal(s.Domain, e.from.domain)
+	case s.Organizational != "":
+		return address.Equal(s.Organizational, dmarc.Organizational)
+	case s.Result == envelope.DKIMPass: // of an earlier version, which looked at no other
+		return nearby(s.Domain, e.from.domain)
 	}
-	return policy.Strict
+	return Near(s.Domain, e.from.domain)
 }
 
 // voucher names the server or signature that proved the sender.

@@ -5,7 +5,7 @@ import (
 )
 
 // DKIM is `message.dkim`: what pulse-fetch --dkim found out about the signatures of a
-// message (RFC 6376) and the DMARC record of its sender's domain (RFC 7489).
+// message (RFC 6376) and the DMARC record that applies to its sender's domain (RFC 9989).
 type DKIM struct {
 	From       string      // domain of From that signatures were compared with; empty: no signature was looked at
 	Why        string      // why no signature was looked at; else empty
@@ -36,6 +36,10 @@ type Signature struct {
 	Result    Verdict
 	Why       string   // what is wrong with the signature, for people
 	Headers   []string // h= in lower case
+
+	// Organizational is the Organizational Domain of d= (RFC 9989 §4.10.2), if relaxed
+	// alignment hangs on it: the signature passed and is by a domain other than From's.
+	Organizational string
 }
 
 // DMARCResult says whether a DMARC record was found.
@@ -52,9 +56,12 @@ const (
 // DMARC is the record that applies to the domain of From.
 type DMARC struct {
 	Result DMARCResult
-	Domain string // where the record was found: that domain or a parent
+	Domain string // where the record was found: that domain or one above
 	Policy string // none, quarantine or reject, as it applies to the domain of From
 	Strict bool   // adkim=s: only that very domain may sign for it
+
+	// Organizational is the Organizational Domain of From, if that of a signature is known.
+	Organizational string
 }
 
 func (d *DKIM) bytes() []byte {
@@ -91,6 +98,7 @@ func (s *Signature) bytes() []byte {
 	o.StrIf("selector", s.Selector)
 	o.StrIf("algorithm", s.Algorithm)
 	o.Strs("headers", s.Headers)
+	o.StrIf("organizational_domain", s.Organizational)
 	return o.Bytes()
 }
 
@@ -100,6 +108,7 @@ func (d *DMARC) bytes() []byte {
 	o.StrIf("domain", d.Domain)
 	o.StrIf("policy", d.Policy)
 	o.Bool("strict", d.Strict)
+	o.StrIf("organizational_domain", d.Organizational)
 	return o.Bytes()
 }
 
@@ -144,6 +153,8 @@ func (s *Signature) decode(v record.Value) error {
 			return v.Into(&s.Algorithm)
 		case "headers":
 			return v.Into(&s.Headers)
+		case "organizational_domain":
+			return v.Into(&s.Organizational)
 		}
 		return nil
 	})
@@ -160,6 +171,8 @@ func (d *DMARC) decode(v record.Value) error {
 			return v.Into(&d.Policy)
 		case "strict":
 			return v.Into(&d.Strict)
+		case "organizational_domain":
+			return v.Into(&d.Organizational)
 		}
 		return nil
 	})

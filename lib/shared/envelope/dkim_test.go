@@ -30,6 +30,9 @@ func TestDKIMRoundTrip(t *testing.T) {
 			{Result: DKIMPass, Domain: "example.com", User: "me", Selector: "s1", Algorithm: "rsa-sha256", Headers: []string{"from", "to"}},
 		}, DMARC: DMARC{Result: DMARCFound, Domain: "example.com", Policy: "reject", Strict: true}},
 		{From: "example.com", DMARC: DMARC{Result: DMARCNone}},
+		{From: "a.example.com", Signatures: []Signature{
+			{Result: DKIMPass, Domain: "b.example.com", Headers: []string{"from"}, Organizational: "example.com"},
+		}, DMARC: DMARC{Result: DMARCFound, Domain: "example.com", Policy: "none", Organizational: "example.com"}},
 	} {
 		m := Message{DKIM: want}
 		got, err := decodeMessage(append(m.Append([]byte(`{"message":`)), '}'))
