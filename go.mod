@@ -7,7 +7,7 @@ require (
 	github.com/elastic/go-seccomp-bpf v1.6.0 // lib/shared/sandbox: what Landlock can't reach
 	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/fetch/mailbox/guard.go before an update
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
-	github.com/emersion/go-msgauth v0.7.0 // DKIM and DMARC
+	github.com/emersion/go-msgauth v0.7.0 // DKIM
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
