@@ -27,11 +27,11 @@ func redialer(a mailbox.Address) func(context.Context) (net.Conn, error) {
 
 // confine gives up all but what the source is read from. For a mailbox on a server that is
 // the connection, once it is open and before anything the server says was read: from then
-// on no other host can be reached.
-func confine(c *cli.Context, src source.Source) error {
+// on no other host can be reached, except name servers at a port that is not 0.
+func confine(c *cli.Context, src source.Source, dns uint16) error {
 	var files []string
 	now := func() error {
-		_, err := cmdline.Confine(c, sandbox.Source(c.Bool("dkim"), files...))
+		_, err := cmdline.Confine(c, sandbox.Source(dns, files...))
 		return err
 	}
 	switch s := src.(type) {
@@ -52,7 +52,7 @@ func confine(c *cli.Context, src source.Source) error {
 	case *source.Maildir:
 		files = []string{s.Dir, filepath.Join(s.Dir, "new"), filepath.Join(s.Dir, "cur")}
 	case *source.Webhook:
-		files = []string{s.Dir}
+		files, dns = []string{s.Dir}, 0
 	case *source.Mbox:
 		files = []string{s.Path}
 	}

@@ -7,42 +7,31 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"net"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/emersion/go-msgauth/dkim"
+	"golang.org/x/net/dns/dnsmessage"
 
-	"pulse/lib/classify/dkimcheck"
+	"pulse/lib/classify/dkimcheck/dnstest"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 )
-
-// zone is a fake DNS; a name with a nil record gives no answer.
-type zone map[string][]string
-
-func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
-	records, ok := z[name]
-	switch {
-	case !ok:
-		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
-	case records == nil:
-		return nil, &net.DNSError{Err: "server misbehaving", Name: name, IsTemporary: true}
-	}
-	return records, nil
-}
 
 const keyName, dmarcName = "k1._domainkey.example.com", "_dmarc.example.com"
 
 // signedMail returns a message of today, its signature on top, and the DNS to
 // verify it by. It is longer than what is read of a file for the snippet.
-func signedMail(t *testing.T) (string, zone) {
+func signedMail(t *testing.T) (string, dnstest.Zone) {
 	t.Helper()
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -55,10 +44,10 @@ func signedMail(t *testing.T) (string, zone) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.String(), zone{
+	return out.String(), dnstest.TXT(map[string][]string{
 		keyName:   {"v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(pub)},
 		dmarcName: {"v=DMARC1; p=reject"},
-	}
+	})
 }
 
 // maildir returns a Maildir of messages that arrived so long ago.
@@ -78,11 +67,9 @@ func maildir(t *testing.T, age time.Duration, mails ...string) string {
 	return "maildir:" + dir
 }
 
-// fetchWith runs pulse-fetch with a resolver and returns the messages that are out.
-func fetchWith(t *testing.T, r dkimcheck.Resolver, args ...string) (out []envelope.Message, stderr string, code int) {
+// fetchAll runs pulse-fetch and returns the messages that are out.
+func fetchAll(t *testing.T, args ...string) (out []envelope.Message, stderr string, code int) {
 	t.Helper()
-	testOnlyResolver = r
-	defer func() { testOnlyResolver = dkimcheck.DNS{} }()
 	var stdout, errs bytes.Buffer
 	code = cmdline.Run(context.Background(), app(), append([]string{"pulse-fetch"}, args...), strings.NewReader(""), &stdout, &errs)
 	for line := range strings.Lines(stdout.String()) {
@@ -114,9 +101,10 @@ func classifyByDKIM(t *testing.T, m *envelope.Message) identity.Identity {
 // right.
 func TestDKIM(t *testing.T) {
 	text, z := signedMail(t)
+	dns := dnstest.Start(t, z)
 	forged := strings.Replace(text, "Subject: News", "Subject: Send money", 1)
 	for _, scope := range []string{"headers", "snippet", "full"} {
-		out, stderr, code := fetchWith(t, z, "--dkim", "--scope", scope, maildir(t, time.Minute, text, forged))
+		out, stderr, code := fetchAll(t, "--dkim", "--resolver", dns.Addr, "--scope", scope, maildir(t, time.Minute, text, forged))
 		if code != 0 || stderr != "" || len(out) != 2 {
 			t.Fatalf("%d %s: %+v", code, stderr, out)
 		}
@@ -135,13 +123,14 @@ func TestDKIMWithoutDNS(t *testing.T) {
 	text, z := signedMail(t)
 	unsigned := text[strings.Index(text, "From: "):]
 	for _, silent := range []string{keyName, dmarcName} {
-		answer := z[silent]
-		z[silent] = nil
-		out, stderr, code := fetchWith(t, z, "--dkim", maildir(t, 30*time.Minute, unsigned, text, unsigned))
+		broken := maps.Clone(z)
+		broken[silent] = dnstest.Answer{Code: dnsmessage.RCodeServerFailure}
+		dns := dnstest.Start(t, broken)
+		out, stderr, code := fetchAll(t, "--dkim", "--resolver", dns.Addr, maildir(t, 30*time.Minute, unsigned, text, unsigned))
 		if code != 75 || len(out) != 1 || !strings.Contains(stderr, silent) {
 			t.Errorf("%s: %d %s: %d records", silent, code, stderr, len(out))
 		}
-		out, stderr, code = fetchWith(t, z, "--dkim", maildir(t, 61*time.Minute, unsigned, text, unsigned))
+		out, stderr, code = fetchAll(t, "--dkim", "--resolver", dns.Addr, maildir(t, 61*time.Minute, unsigned, text, unsigned))
 		if code != 0 || len(out) != 3 || stderr != "" {
 			t.Fatalf("%s, an hour later: %d %s: %d records", silent, code, stderr, len(out))
 		}
@@ -149,15 +138,84 @@ func TestDKIMWithoutDNS(t *testing.T) {
 		if id.Verified || id.Reason != identity.SignatureTempError && id.Reason != identity.DMARCRecordError {
 			t.Errorf("%s: %+v", silent, id)
 		}
-		z[silent] = answer
 	}
 }
 
-// Without --dkim nobody asks DNS.
-func TestNoDKIM(t *testing.T) {
-	text, _ := signedMail(t)
-	out, stderr, code := fetchWith(t, nil, maildir(t, time.Minute, text)) // a question would panic
-	if code != 0 || len(out) != 1 || out[0].DKIM != nil {
-		t.Errorf("%d %s: %+v", code, stderr, out)
+// The policy's evidence says which messages have their signatures verified, and --dkim
+// has them verified whatever it says. Nobody asks DNS otherwise.
+func TestEvidence(t *testing.T) {
+	text, z := signedMail(t)
+	const pinned = "Authentication-Results: mx.example.net; dmarc=fail header.from=example.com\r\n"
+	mails := map[string]string{
+		"plain":     text,
+		"pinned":    pinned + text,
+		"malformed": "Authentication-Results: mx.example.net; dmarc=(\r\n" + text,
+		"foreign":   "Authentication-Results: mx.evil.example; dmarc=pass header.from=example.com\r\n" + pinned + text,
+	}
+	dns := dnstest.Start(t, z)
+	all := "foreign malformed pinned plain"
+	for _, c := range []struct{ policy, flag, want string }{
+		{"", "", ""},
+		{"", "--dkim", all},
+		{"evidence = \"authres\"", "", ""},
+		{"evidence = \"authres\"", "--dkim", all},
+		{"evidence = \"dkim\"", "", all},
+		{"evidence = \"both\"", "", all},
+		{"evidence = \"either\"", "", "foreign plain"},
+		{"evidence = \"either\"", "--dkim", all},
+		{"evidence = \"dkim\"\n[[platform]]\nsource = \"SOURCE\"", "", ""},
+	} {
+		var got []string
+		dns.Asked()
+		for name, mail := range mails {
+			dir := maildir(t, time.Minute, mail)
+			args := []string{dir}
+			if c.policy != "" {
+				file := filepath.Join(t.TempDir(), "policy.toml")
+				text := "owners = [\"me@example.com\"]\nauthserv_id = \"mx.example.net\"\n" + strings.ReplaceAll(c.policy, "SOURCE", dir)
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--policy", file)
+			}
+			if c.flag != "" {
+				args = append(args, c.flag)
+			}
+			if len(args) > 1 {
+				args = append(args, "--resolver", dns.Addr)
+			}
+			out, stderr, code := fetchAll(t, args...)
+			if code != 0 || len(out) != 1 {
+				t.Fatalf("%v: %d %s", args, code, stderr)
+			}
+			if out[0].DKIM != nil {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %s: verified %q, want %q", c.policy, c.flag, got, c.want)
+		}
+		if asked := dns.Asked(); (len(asked) > 0) != (c.want != "") {
+			t.Errorf("%s %s: asked %q", c.policy, c.flag, asked)
+		}
+	}
+}
+
+// TestNameServer: what --resolver may be.
+func TestNameServer(t *testing.T) {
+	for text, want := range map[string]string{
+		"127.0.0.1": "127.0.0.1:53", "::1": "[::1]:53", "127.0.0.1:5353": "127.0.0.1:5353", "[::1]:5353": "[::1]:5353",
+		"localhost:5353": "127.0.0.1:5353 [::1]:5353",
+		"":               "", ":53": "", "127.0.0.1:": "", "127.0.0.1:0": "", "127.0.0.1:70000": "", "127.0.0.1:dns": "", "[::1]": "", "localhost": "", "1.2.3": "",
+	} {
+		got, err := nameServer(context.Background(), text)
+		if want == "" {
+			if fault.KindOf(err) != fault.Usage || fault.HintOf(err) == "" {
+				t.Errorf("%q: %v, %v", text, got, err)
+			}
+		} else if err != nil || !slices.Contains(strings.Fields(want), got.String()) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
 	}
 }

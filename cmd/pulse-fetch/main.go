@@ -31,7 +31,10 @@ func app() *cli.App {
 			&cli.StringFlag{Name: "scope", Value: string(envelope.Snippet),
 				Usage: "`S` how much text: headers, snippet or full; default: snippet"},
 			&cli.IntFlag{Name: "max-text", Usage: "`N` characters of text with --scope full; default: 20000"},
-			&cli.BoolFlag{Name: "dkim", Usage: "verify DKIM signatures; asks DNS"},
+			cmdline.PolicyFlag(),
+			&cli.BoolFlag{Name: "dkim", Usage: "verify DKIM signatures whatever the policy says; asks DNS"},
+			&cli.StringFlag{Name: "resolver",
+				Usage: "`ADDR` the name server to ask, an IP address or host:port; default: the machine's"},
 			&cli.StringFlag{Name: "search",
 				Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
 			&cli.StringFlag{Name: "password-command",
@@ -77,21 +80,19 @@ func fetch(c *cli.Context) error {
 }
 
 func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error {
-	window := opt.Window()
-	if c.Bool("dkim") {
-		window = message.MaxMessage + 1
-	}
-	src, err := open(ctx, c, window)
+	signed, err := signatures(ctx, c)
 	if err != nil {
 		return err
 	}
-	if err := confine(c, src); err != nil {
+	src, err := open(ctx, c, signed.window(opt))
+	if err != nil {
+		return err
+	}
+	if err := confine(c, src, signed.port()); err != nil {
 		return err
 	}
 	out := newWriter(c, opt, src)
-	if c.Bool("dkim") {
-		out.verify = verifier(ctx)
-	}
+	out.verify = signed.verifier(ctx)
 	return out.each(ctx, src)
 }
 

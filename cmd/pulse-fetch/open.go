@@ -126,8 +126,10 @@ func localFlags(c *cli.Context, kind string) error {
 			return fault.Usagef("leave it out", "--%s is for imaps://", name)
 		}
 	}
-	if c.Bool("dkim") && kind == "webhook" {
-		return fault.Usagef("leave it out", "--dkim is for mail: a request is verified with --webhook-secret-file")
+	for _, name := range []string{"dkim", "resolver"} {
+		if c.IsSet(name) && kind == "webhook" {
+			return fault.Usagef("leave it out", "--%s is for mail: a request is verified with --webhook-secret-file", name)
+		}
 	}
 	if c.IsSet("limit") && kind != "maildir" {
 		return fault.Usagef("leave it out", "--limit is for imaps:// and maildir:")

@@ -24,7 +24,7 @@ type writer struct {
 	mu   sync.Mutex // so that the end of the time cuts no record short
 
 	warn   func(format string, args ...any)
-	verify func(*envelope.Message, message.Raw) error // fills in message.dkim; nil without --dkim
+	verify func(*envelope.Message, message.Raw) error // fills in message.dkim; nil if no message needs it
 }
 
 func newWriter(c *cli.Context, opt message.Options, src source.Source) *writer {

@@ -18,16 +18,21 @@ type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 }
 
-// DNS is the resolver of this machine (resolv.conf(5)).
-type DNS struct {
-	testOnlyDial func(ctx context.Context, network, address string) (net.Conn, error)
-}
+// DNS asks name servers: the one at Server, a host and a port, or those of this machine
+// (resolv.conf(5)) if that is empty. It asks over UDP with EDNS, and over TCP if the answer
+// does not fit. A reply counts only if it has the id and the question.
+type DNS struct{ Server string }
 
 // LookupTXT implements Resolver. It appends a dot so that the search list of
 // resolv.conf is not used. Otherwise the owner of a domain in that list could answer
 // for any other domain.
 func (d DNS) LookupTXT(ctx context.Context, name string) ([]string, error) {
-	r := net.Resolver{PreferGo: true, Dial: d.testOnlyDial}
+	r := net.Resolver{PreferGo: true}
+	if d.Server != "" {
+		r.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, d.Server)
+		}
+	}
 	return r.LookupTXT(ctx, name+".")
 }
 

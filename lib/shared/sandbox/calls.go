@@ -74,7 +74,7 @@ var fileModes = []uint64{0o660, 0o640, 0o644}
 // past a comparison with what is forbidden.
 func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
 	names := slices.Clone(never)
-	if !p.DNS {
+	if p.DNS == 0 {
 		names = append(names, "socket", "connect")
 	}
 	if len(p.Write) == 0 {
@@ -98,7 +98,7 @@ func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
 			[]seccomp.NameWithConditions{unless("fchmod", 1, fileModes...)},
 			[]seccomp.NameWithConditions{unless("utimensat", 1, none)}) // with no name, the descriptor's file
 	}
-	if p.DNS {
+	if p.DNS != 0 {
 		conditional = append(conditional, []seccomp.NameWithConditions{
 			unless("socket", 0, unix.AF_INET, unix.AF_INET6),
 			unless("socket", 1, unix.SOCK_STREAM|how, unix.SOCK_DGRAM|how),

@@ -150,9 +150,9 @@ func TestVerdicts(t *testing.T) {
 		{"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW}, eperm, eperm},
 		{"socket", []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET}, eperm, eperm},
 	} {
-		for p, want := range map[*Profile]uint32{{}: c.want, {DNS: true}: c.dns} {
+		for p, want := range map[*Profile]uint32{{}: c.want, {DNS: 53}: c.dns} {
 			if got := filter(t, *p, pid)(c.name, c.args...); got != want {
-				t.Errorf("%s %x, DNS %v: %#x, want %#x", c.name, c.args, p.DNS, got, want)
+				t.Errorf("%s %x, DNS %d: %#x, want %#x", c.name, c.args, p.DNS, got, want)
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func TestNever(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dns := range []bool{false, true} {
+	for _, dns := range []uint16{0, 53} {
 		verdict := filter(t, Profile{DNS: dns}, 1)
 		for _, name := range here(info, never) {
 			if got := verdict(name, 1, 2, 3, 4, 5, 6); got != eperm {

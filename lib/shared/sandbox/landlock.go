@@ -49,8 +49,8 @@ func restrictFiles(p Profile) error {
 	if len(p.Write) > 0 {
 		rules = append(rules, landlock.PathAccess(writeDir, p.Write...).IgnoreIfMissing())
 	}
-	if p.DNS {
-		rules = append(rules, landlock.ConnectTCP(53), landlock.BindUDP(0), landlock.ConnectSendUDP(53))
+	if p.DNS != 0 {
+		rules = append(rules, landlock.ConnectTCP(p.DNS), landlock.BindUDP(0), landlock.ConnectSendUDP(p.DNS))
 	}
 	return landlock.V11.BestEffort().Restrict(rules...)
 }

@@ -5,7 +5,7 @@ package sandbox
 type Profile struct {
 	Read  []string // files, and directories with everything below
 	Write []string // directories with everything below, to read, create, change and remove
-	DNS   bool     // questions to name servers: UDP, and TCP to port 53
+	DNS   uint16   // the port of the name servers that may be asked, over UDP and TCP; 0: none
 }
 
 // Pipe returns the profile of a stage that works on its standard streams and reads some
@@ -13,10 +13,10 @@ type Profile struct {
 func Pipe(files ...string) Profile { return Profile{Read: files} }
 
 // Source returns the profile of fetch: the files of a source, none if that is an open
-// connection, and the name servers if signatures are verified.
-func Source(dns bool, files ...string) Profile {
+// connection, and the port of the name servers if signatures are verified, else 0.
+func Source(dns uint16, files ...string) Profile {
 	p := Profile{Read: files, DNS: dns}
-	if dns {
+	if dns != 0 {
 		// Go's resolver reads these again every few seconds.
 		p.Read = append([]string{"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"}, files...)
 	}

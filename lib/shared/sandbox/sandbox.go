@@ -70,12 +70,17 @@ const (
 
 // Lacks says what this kernel lacks to confine a stage completely, empty if nothing. dns
 // stands for a stage that asks name servers.
-func Lacks(dns bool) string { return Here().lacks(Profile{DNS: dns}) }
+func Lacks(dns bool) string {
+	if dns {
+		return Here().lacks(Profile{DNS: 53})
+	}
+	return Here().lacks(Profile{})
+}
 
 // lacks says what a level lacks to enforce a profile completely, empty if nothing.
 func (l Level) lacks(p Profile) string {
 	least := leastForFiles
-	if p.DNS {
+	if p.DNS != 0 {
 		least = leastForPorts
 	}
 	switch {

@@ -19,7 +19,7 @@ func TestRequire(t *testing.T) {
 		{Level{Landlock: 7}, Pipe(), "this kernel has no seccomp filters"},
 		{Level{Seccomp: true}, Pipe(), "this kernel has no Landlock"},
 		{Level{Landlock: 2, Seccomp: true}, Queue("/tmp"), "this kernel has Landlock 2, and 3 is needed"},
-		{Level{Landlock: 3, Seccomp: true}, Source(true), "this kernel has Landlock 3, and 4 is needed"},
+		{Level{Landlock: 3, Seccomp: true}, Source(53), "this kernel has Landlock 3, and 4 is needed"},
 	} {
 		got, err := enforce(c.profile, Require, c.here)
 		if err == nil || got != (Level{}) || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), c.want) || fault.HintOf(err) == "" {

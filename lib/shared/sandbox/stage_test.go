@@ -117,10 +117,10 @@ func TestStages(t *testing.T) {
 	}{
 		{"classify", Pipe(), nil},
 		{"authorize", Pipe(w.Kept, "/nonexistent"), []string{"read kept", "list kept"}},
-		{"fetch of a server", Source(false), nil},
-		{"fetch of a server, with DNS", Source(true), dns},
-		{"fetch of files", Source(false, w.Kept), []string{"read kept", "list kept"}},
-		{"fetch of files, with DNS", Source(true, w.Kept), append([]string{"read kept", "list kept"}, dns...)},
+		{"fetch of a server", Source(0), nil},
+		{"fetch of a server, with DNS", Source(53), dns},
+		{"fetch of files", Source(0, w.Kept), []string{"read kept", "list kept"}},
+		{"fetch of files, with DNS", Source(53, w.Kept), append([]string{"read kept", "list kept"}, dns...)},
 		{"queue", Queue(w.Kept), []string{"read kept", "list kept", "create kept", "move kept", "chmod kept", "times kept"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestStages(t *testing.T) {
 			for name := range attempts {
 				free := slices.Contains(s.may, name) || slices.Contains(always, name) ||
 					!Here().Seccomp && !slices.Contains(byLandlock, name) || Here().Landlock == 0 && slices.Contains(byLandlock, name) ||
-					s.profile.DNS && Here().Landlock < leastForPorts && name == "tcp" // the filter sees no ports
+					s.profile.DNS != 0 && Here().Landlock < leastForPorts && name == "tcp" // the filter sees no ports
 				if refused := isRefusal(got.Errno[name]); refused == free {
 					t.Errorf("%s: %v, want it free: %v", name, got.Errno[name], free)
 				}
@@ -179,9 +179,9 @@ func TestInherited(t *testing.T) {
 	}{
 		"pipe":       {Pipe(), Auto, unix.EBADF},
 		"queue":      {Queue(t.TempDir()), Auto, unix.EBADF},
-		"source":     {Source(true), Auto, unix.EBADF},
-		"a file":     {Source(false, "/dev/fd/3"), Auto, 0},
-		"same file":  {Source(false, "/proc/self/fd/3"), Auto, 0},
+		"source":     {Source(53), Auto, unix.EBADF},
+		"a file":     {Source(0, "/dev/fd/3"), Auto, 0},
+		"same file":  {Source(0, "/proc/self/fd/3"), Auto, 0},
 		"unconfined": {Pipe(), Off, 0},
 	} {
 		file, err := os.CreateTemp(t.TempDir(), "")
