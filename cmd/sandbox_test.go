@@ -35,7 +35,7 @@ func bench(t *testing.T) (*host, string) {
 // confined are commands that give up what they don't need, and what they read is not
 // read before. ID is a task's.
 var confined = []string{
-	"pulse-fetch mail", "pulse-fetch maildir:md", "pulse-fetch --dkim maildir:md", "pulse-fetch mbox:box", "pulse-fetch - <mail",
+	"pulse-fetch mail", "pulse-fetch maildir:md", "pulse-fetch --dkim maildir:md", "pulse-fetch --dkim --resolver 127.0.0.1:5353 maildir:md", "pulse-fetch mbox:box", "pulse-fetch - <mail",
 	"pulse-classify <fetched", "pulse-classify --queue queue <fetched", "pulse-classify suggest <fetched",
 	"pulse-authorize <classified",
 	"pulse-queue add <decided", "pulse-queue list --all", "pulse-queue show ID", "pulse-queue log", "pulse-queue stats",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pulse/lib/classify/dkimcheck/dnstest"
 	"pulse/lib/fetch/mailbox/imaptest"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/cmdline/cmdlinetest"
@@ -40,6 +41,7 @@ func TestSessions(t *testing.T) {
 			"exits":      cmdlinetest.Exits,
 			"imapserver": func(ts *testscript.TestScript, _ bool, args []string) { imapServer(t, ts, args) },
 			"unseen":     unseen,
+			"signed":     func(ts *testscript.TestScript, _ bool, args []string) { signed(t, ts, args[0]) },
 		},
 	})
 }
@@ -54,6 +56,14 @@ func imapServer(t *testing.T, ts *testscript.TestScript, files []string) {
 	ts.Setenv("SERVER", srv.Addr)
 	ts.Setenv("CA", srv.CA)
 	servers[srv.Addr] = func() int { return srv.Unseen(t, "INBOX") }
+}
+
+// signed writes a mail that example.com has signed, and starts the name server that has its
+// key. It sets DNS.
+func signed(t *testing.T, ts *testscript.TestScript, file string) {
+	text, zone := signedMail(t)
+	ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
+	ts.Setenv("DNS", dnstest.Start(t, zone).Addr)
 }
 
 // servers holds how to count the unseen messages of each server.
