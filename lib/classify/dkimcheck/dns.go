@@ -3,8 +3,8 @@ package dkimcheck
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"pulse/lib/shared/fault"
@@ -111,11 +111,11 @@ func (l *lookups) ask(name string) ([]string, error) {
 }
 
 // reason returns the error without the name, which the caller's message has already,
-// and without the server, which differs from one run to the next.
+// and without the server and the ports, which differ from one run to the next.
 func reason(err error) error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		return fmt.Errorf("%s", dns.Err)
+		return errors.New(dns.Err[strings.LastIndex(": "+dns.Err, ": "):])
 	}
 	return err
 }
