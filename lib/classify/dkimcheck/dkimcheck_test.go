@@ -228,6 +228,38 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
+// TestSigners: what the large signers sign proves the sender without recipients in the
+// policy, and identity.unsigned says what they leave out.
+func TestSigners(t *testing.T) {
+	for name, c := range map[string]struct {
+		names    string
+		unsigned string
+		refused  string
+	}{
+		"Gmail":               {names: "to:subject:message-id:date:from:mime-version:from:to:cc:subject:date:message-id:reply-to"},
+		"Yahoo":               {names: "Date:From:To:Subject:References:From:Subject:Reply-To", unsigned: "Cc Message-ID"},
+		"Yahoo, without To":   {names: "Date:From:Subject:References:From:Subject", unsigned: "To Cc Message-ID"},
+		"AOL":                 {names: "Date:From:To:Cc:Subject:References:From:Subject:Reply-To", unsigned: "Message-ID"},
+		"iCloud":              {names: "From:Content-Type:Mime-Version:Subject:Date:To:Cc:Message-Id"},
+		"iCloud, without To":  {names: "from:content-type:mime-version:subject:message-id:date", unsigned: "To Cc"},
+		"iCloud, older":       {names: "From:Content-Type:Mime-Version:Subject:Date:To", unsigned: "Cc Message-ID"},
+		"Microsoft 365":       {names: "From:Date:Subject:Message-ID:Content-Type:MIME-Version:X-MS-Exchange-SenderADCheck", unsigned: "To Cc"},
+		"GMX":                 {names: "X-UI-Sender-Class:From:To:Cc:Subject:Date", unsigned: "Message-ID"},
+		"GitHub":              {names: "Date:From:To:Subject:From", unsigned: "Cc Message-ID"},
+		"SendGrid":            {names: "content-transfer-encoding:content-type:from:mime-version:subject:to:cc", refused: "Date is not signed"},
+		"SendGrid, with Date": {names: "content-type:date:from:mime-version:subject:reply-to:to:cc", unsigned: "Message-ID"},
+	} {
+		s := signer()
+		s.names = c.names
+		text := s.sign("Cc: you@example.com\r\n" + mail)
+		d := verify(t, world(), text)
+		id := classify(t, text, d, "dkim")
+		if got := strings.Join(id.Unsigned.Names(), " "); id.Verified != (c.refused == "") || got != c.unsigned || !strings.Contains(d.Signatures[0].Why, c.refused) {
+			t.Errorf("%s: %q is unsigned, %s", name, got, id.Why)
+		}
+	}
+}
+
 func (a attack) build() (*zone, string) {
 	s, z, text := signer(), world(), mail
 	if a.stamp != nil {
