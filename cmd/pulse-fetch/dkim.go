@@ -105,7 +105,7 @@ func (k *check) verifier(ctx context.Context) func(*envelope.Message, message.Ra
 	if k.server.IsValid() {
 		dns.Server = k.server.String()
 	}
-	checker := dkimcheck.Checker{Resolver: dns}
+	checker := dkimcheck.Checker{Resolver: &dkimcheck.Cache{Resolver: dns}}
 	return func(m *envelope.Message, raw message.Raw) (err error) {
 		if !k.wants(m) {
 			return nil

@@ -3,6 +3,8 @@
 //	benchkit records N          prints N records of about 3 kB
 //	benchkit fill QUEUE COMPLETED SCHEDULED
 //	                            puts tasks into a queue that was just made
+//	benchkit signed N DIR       writes a Maildir of N mails with signatures, and DIR.dnsmasq,
+//	                            the configuration of a name server that has the keys
 //	benchkit worst RUNS QUEUE RECORD
 //	                            median and worst time of hold, release and add while readers run
 //	benchkit compare [-n RUNS] INPUT NAME=COMMAND...
@@ -48,6 +50,16 @@ func main() {
 		}
 		return
 	}
+	if len(os.Args) == 4 && os.Args[1] == "signed" {
+		n, err := strconv.Atoi(os.Args[2])
+		if err == nil {
+			err = signed(n, os.Args[3])
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if len(os.Args) == 5 && os.Args[1] == "worst" {
 		runs, err := strconv.Atoi(os.Args[2])
 		if err := errors.Join(err, worst(runs, os.Args[3], os.Args[4])); err != nil {
@@ -56,7 +68,7 @@ func main() {
 		return
 	}
 	if len(os.Args) < 4 || os.Args[1] != "compare" {
-		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED | benchkit worst RUNS QUEUE RECORD | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
+		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED | benchkit signed N DIR | benchkit worst RUNS QUEUE RECORD | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
 	}
 	args, runs := os.Args[2:], 5
 	if args[0] == "-n" {
