@@ -27,13 +27,27 @@ type DNS struct{ Server string }
 // resolv.conf is not used. Otherwise the owner of a domain in that list could answer
 // for any other domain.
 func (d DNS) LookupTXT(ctx context.Context, name string) ([]string, error) {
-	r := net.Resolver{PreferGo: true}
-	if d.Server != "" {
-		r.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, d.Server)
-		}
-	}
+	r := net.Resolver{PreferGo: true, Dial: d.dial}
 	return r.LookupTXT(ctx, name+".")
+}
+
+func (d DNS) dial(ctx context.Context, network, server string) (net.Conn, error) {
+	if d.Server != "" {
+		server = d.Server
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, server)
+	if udp, ok := conn.(*net.UDPConn); ok {
+		return datagrams{udp}, err
+	}
+	return conn, err
+}
+
+// datagrams may get lost, so half of the time is left to ask again.
+type datagrams struct{ *net.UDPConn }
+
+// SetDeadline implements net.Conn.
+func (d datagrams) SetDeadline(t time.Time) error {
+	return d.UDPConn.SetDeadline(time.Now().Add(time.Until(t) / 2))
 }
 
 // The bounds of an answer.

@@ -90,7 +90,7 @@ func TestHostileDNS(t *testing.T) {
 	truncate := func(b []byte) []byte { c := slices.Clone(b); c[2] |= 2; return c }
 	forged := dnstest.Start(t, dnstest.TXT(map[string][]string{name: {"v=DKIM1; p=forged"}}))
 	for what, c := range map[string]struct {
-		spoil func(network string, query, reply []byte) [][]byte
+		spoil dnstest.Spoiler
 		good  bool
 	}{
 		"plain":              {nil, true},
@@ -113,7 +113,7 @@ func TestHostileDNS(t *testing.T) {
 		}, true},
 	} {
 		s := dnstest.Start(t, dnstest.TXT(map[string][]string{name: {genuine}}))
-		s.Spoil = c.spoil
+		s.Spoil(c.spoil)
 		checker := Checker{Resolver: DNS{s.Addr}, Lookup: 300 * time.Millisecond}
 		if c.good {
 			checker.Lookup = 10 * time.Second // a good answer comes at once, but the machine may be busy
@@ -124,6 +124,27 @@ func TestHostileDNS(t *testing.T) {
 			t.Errorf("%s: %q, %v", what, records, err)
 		}
 		l.cancel()
+	}
+}
+
+// TestLostDatagram: a question that gets no answer is asked again within the time of one
+// lookup.
+func TestLostDatagram(t *testing.T) {
+	const name = "key.example.com"
+	s := dnstest.Start(t, dnstest.TXT(map[string][]string{name: {"v=DKIM1; p=x"}}))
+	lost := false // used by the server's one reader of datagrams
+	s.Spoil(func(_ string, _, reply []byte) [][]byte {
+		if !lost {
+			lost = true
+			return nil
+		}
+		return [][]byte{reply}
+	})
+	c := Checker{Resolver: DNS{s.Addr}, Lookup: 2 * time.Second}
+	l := c.begin(context.Background())
+	defer l.cancel()
+	if records, err := l.txt(name); err != nil || len(records) != 1 {
+		t.Errorf("%q, %v, asked %q", records, err, s.Asked())
 	}
 }
 

@@ -39,13 +39,21 @@ func TXT(records map[string][]string) Zone {
 type Server struct {
 	Addr string // host:port
 
-	// Spoil, if set, returns what is sent in place of a reply, each over UDP as a datagram
-	// and over TCP as a message. The question was asked over network, udp or tcp.
-	Spoil func(network string, query, reply []byte) [][]byte
-
 	zone  Zone
 	mu    sync.Mutex
 	asked []string
+	spoil Spoiler
+}
+
+// Spoiler returns what is sent in place of a reply, each over UDP as a datagram and over
+// TCP as a message. The question was asked over network, udp or tcp.
+type Spoiler func(network string, query, reply []byte) [][]byte
+
+// Spoil has every reply spoilt from now on; nil ends that.
+func (s *Server) Spoil(how Spoiler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spoil = how
 }
 
 // Start starts a server, which ends with the test.
@@ -126,8 +134,11 @@ func (s *Server) replies(network string, query []byte) [][]byte {
 	if err != nil {
 		return nil
 	}
-	if s.Spoil != nil {
-		return s.Spoil(network, query, b)
+	s.mu.Lock()
+	spoil := s.spoil
+	s.mu.Unlock()
+	if spoil != nil {
+		return spoil(network, query, b)
 	}
 	return [][]byte{b}
 }
