@@ -349,6 +349,23 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestMostQueries: the worst message causes a key for each signature, and a walk for each
+// and for From.
+func TestMostQueries(t *testing.T) {
+	var domains []string
+	for i := range maxSignatures + 5 {
+		domains = append(domains, fmt.Sprintf("1.2.3.4.5.6.%d.example.com", i))
+	}
+	text, z := signedBy("me@1.2.3.4.5.6.from.example.com", map[string]string{"example.com": plain}, domains...)
+	d := verify(t, z, text)
+	if n, most := len(z.asked), maxSignatures+maxQueries*(maxSignatures+1); n > most || d.DMARC.Organizational != "example.com" {
+		t.Errorf("%d questions, at most %d are expected: %+v", n, most, d)
+	}
+	if n := len(slices.Compact(slices.Sorted(slices.Values(z.asked)))); n != len(z.asked) {
+		t.Errorf("%d questions about %d names", len(z.asked), n)
+	}
+}
+
 func TestUpward(t *testing.T) {
 	for domain, want := range map[string]string{
 		"example.com":           "example.com com",

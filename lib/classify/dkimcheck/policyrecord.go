@@ -50,9 +50,10 @@ func readPolicy(record string) (list taglist.List, err error) {
 // case. It is empty if the tag is absent.
 func (r *policyRecord) word(tag string) string { return address.Fold(r.tags.Or(tag, "")) }
 
-// psd returns whether the domain says to be a public suffix (y), or to be an organization
-// of its own (n); else it is empty. A top-level domain is a public suffix even if it does
-// not say so, because all that is registered below it would be one organization.
+// psd returns y if the record says that its domain is a public suffix, and n if it says
+// that the domain is an organization of its own; else it is empty. A top-level domain is a
+// public suffix even if it does not say so. Otherwise all that is registered below it would
+// be one organization.
 func (r *policyRecord) psd() string {
 	psd := r.word("psd")
 	switch {
