@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,31 +34,75 @@ func (e *evidence) date() (time.Time, bool) {
 
 func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }
 
-// maxDate bounds the length of a Date without its comment, in bytes.
+// maxDate bounds the length of a Date without its comments, in bytes.
 const maxDate = 64
 
-// parseDate reads a Date field (RFC 5322 §3.3) as programs write it. It accepts a
-// comment at the end. The only obsolete zones it knows are those for UTC, because the
-// others were never used consistently (§4.3).
+// parseDate reads a Date field (RFC 5322 §3.3), also in its obsolete forms (§4.3): comments
+// anywhere, years of two or three digits, zones by name. What a zone of letters stands for
+// is known for a few of them. All others, also the military ones, count as UTC, as §4.3
+// says, so the time may be half a day off.
 func parseDate(v string) (time.Time, bool) {
-	v, _, _ = strings.Cut(v, "(")
-	if len(v) > maxDate {
+	v = strings.ReplaceAll(uncommented(v), "\r\n", "")
+	if v = strings.Trim(v, " \t"); len(v) > maxDate {
 		return time.Time{}, false
 	}
-	v = strings.Trim(strings.ReplaceAll(v, "\r\n", ""), " \t")
-	if i := strings.LastIndexByte(v, ' '); i >= 0 {
-		switch address.Fold(v[i+1:]) {
-		case "gmt", "utc", "ut", "z":
-			v = v[:i] + " +0000"
+	if day, rest, ok := strings.Cut(v, ","); ok {
+		if _, err := time.Parse("Mon", strings.TrimRight(day, " \t")); err != nil {
+			return time.Time{}, false
+		}
+		v = rest
+	}
+	f := strings.FieldsFunc(v, func(r rune) bool { return r == ' ' || r == '\t' })
+	if len(f) != 5 {
+		return time.Time{}, false
+	}
+	layout := "2 Jan 2006 15:04 -0700"
+	if strings.Count(f[3], ":") > 1 {
+		layout = "2 Jan 2006 15:04:05 -0700"
+	}
+	f[2], f[4] = fullYear(f[2]), offset(f[4])
+	t, err := time.Parse(layout, strings.Join(f, " "))
+	return t, err == nil
+}
+
+// fullYear returns a year of four digits: two digits stand for 1950 to 2049, and three for
+// years since 1900.
+func fullYear(s string) string {
+	n, err := strconv.ParseUint(s, 10, 16)
+	switch {
+	case err != nil:
+	case len(s) == 2 && n < 50:
+		n += 2000
+	case len(s) == 2 || len(s) == 3:
+		n += 1900
+	default:
+		return s
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+// zones has the zones to whose names RFC 5322 §4.3 gives a meaning, except those of one
+// letter or of three that mean UTC.
+var zones = map[string]string{
+	"est": "-0500", "edt": "-0400", "cst": "-0600", "cdt": "-0500",
+	"mst": "-0700", "mdt": "-0600", "pst": "-0800", "pdt": "-0700",
+	"ut": "+0000",
+}
+
+// offset returns a zone in digits. It leaves alone what is neither a letter, J excepted,
+// nor a word of three to five letters.
+func offset(zone string) string {
+	name := address.Fold(zone)
+	if known := zones[name]; known != "" {
+		return known
+	}
+	for i := range len(name) {
+		if name[i] < 'a' || 'z' < name[i] {
+			return zone
 		}
 	}
-	layout := "2 Jan 2006 15:04"
-	if strings.IndexByte(v, ',') >= 0 {
-		layout = "Mon, 2 Jan 2006 15:04"
+	if n := len(name); n == 1 && name != "j" || 3 <= n && n <= 5 {
+		return "+0000"
 	}
-	if strings.Count(v, ":") > 1 {
-		layout += ":05"
-	}
-	t, err := time.Parse(layout+" -0700", v)
-	return t, err == nil
+	return zone
 }
