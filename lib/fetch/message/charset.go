@@ -2,7 +2,6 @@ package message
 
 import (
 	"io"
-	"mime"
 	"strings"
 
 	"github.com/emersion/go-message/charset"
@@ -10,24 +9,57 @@ import (
 	"pulse/lib/shared/envelope"
 )
 
+// aliases has the names under which mail knows a charset, and package charset does not.
+// ISO 8859-1 means Windows-1252 (Encoding §4.2).
+var aliases = map[string]string{
+	"iso-8859-1": "windows-1252", "iso8859-1": "windows-1252", "iso_8859-1": "windows-1252",
+	"latin1": "windows-1252", "l1": "windows-1252",
+	"cp932": "shift_jis", "cp949": "euc-kr", "cp950": "big5",
+	"utf7": "utf-7", "csutf7": "utf-7", "unicode-1-1-utf-7": "utf-7",
+	"utf16": "utf-16", "csutf16": "utf-16", "ucs-2": "utf-16", "iso-10646-ucs-2": "utf-16",
+	"unicode": "utf-16", "csunicode": "utf-16", "unicodefeff": "utf-16le", "unicodefffe": "utf-16be",
+	"iso-2022-kr": refused, "csiso2022kr": refused, "iso-2022-cn": refused, "iso-2022-cn-ext": refused,
+}
+
+// refused is the name of a charset that nobody knows.
+const refused = "x-refused"
+
 // decodeCharset returns a reader of UTF-8. Text in an unknown charset is read as ASCII, and
-// other bytes become U+FFFD. UTF-7 and the charsets that browsers refuse count as unknown,
-// because they could hide anything. ISO 8859-1 means Windows-1252 (Encoding §4.2).
+// other bytes become U+FFFD. The charsets that browsers refuse count as unknown, because
+// they could hide anything. So does UTF-7 in a browser, but mail has it: it is decoded here,
+// before anything looks for markup or controls.
 func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
-	switch name = asciiLower(strings.Trim(name, " \t\"'")); name {
+	name = asciiLower(strings.Trim(name, " \t\"'"))
+	if other, ok := aliases[name]; ok {
+		name = other
+	}
+	switch name {
 	case "", "utf-8", "utf8", "us-ascii", "ascii":
 		return r
-	case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "l1":
-		name = "windows-1252"
-	case "iso-2022-kr", "csiso2022kr", "iso-2022-cn", "iso-2022-cn-ext", "replacement":
-		name = "" // unknown
+	case "utf-7":
+		return newUTF7Reader(r)
+	case "utf-16":
+		name, r = byteOrder(r)
 	}
 	decoded, err := charset.Reader(name, r)
-	if err != nil {
+	if err != nil || !strings.HasPrefix(name, "utf-16") && !keepsASCII(name) {
 		p.add(envelope.UnknownCharset)
 		return asciiReader{r}
 	}
 	return decoded
+}
+
+// keepsASCII reports whether ASCII stands for itself in a charset that package charset
+// knows. In EBCDIC it does not, so whoever reads the bytes of a name as ASCII would miss an
+// address in it.
+func keepsASCII(name string) bool {
+	const sample = "<a@b>"
+	r, err := charset.Reader(name, strings.NewReader(sample))
+	if err != nil {
+		return false
+	}
+	b, err := io.ReadAll(r)
+	return err == nil && string(b) == sample
 }
 
 // replaced passes text on and notes whether it has U+FFFD, which a charset's decoder writes
@@ -68,37 +100,4 @@ func (a asciiReader) Read(b []byte) (int, error) {
 		}
 	}
 	return n, err
-}
-
-// shown returns the first field of that name, decoded for people (RFC 2047), on one line of
-// at most maxShown characters.
-func (p *parser) shown(fields []envelope.Field, lower string) string {
-	f := find(fields, lower)
-	if f == nil {
-		return ""
-	}
-	return p.decodeWords(f.Value, maxShown)
-}
-
-// decodeWords decodes encoded words in a value to one line of at most limit characters. It
-// reads at most maxValue bytes, because the decoder is quadratic.
-func (p *parser) decodeWords(value string, limit int) string {
-	value = strings.TrimLeft(unfold(value), " \t")
-	value = value[:min(len(value), maxValue)]
-	dec := mime.WordDecoder{CharsetReader: func(name string, r io.Reader) (io.Reader, error) {
-		return p.decodeCharset(name, r), nil
-	}}
-	if decoded, err := dec.DecodeHeader(value); err == nil {
-		value = decoded
-	}
-	out := collector{limit: limit, line: true}
-	for _, r := range value {
-		if out.rune(r) != nil {
-			break
-		}
-	}
-	if out.control {
-		p.add(envelope.ControlInText)
-	}
-	return out.String()
 }

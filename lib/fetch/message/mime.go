@@ -2,7 +2,6 @@ package message
 
 import (
 	"bytes"
-	"mime"
 	"strings"
 
 	"pulse/lib/shared/envelope"
@@ -54,6 +53,10 @@ func (p *parser) part(fields []envelope.Field, body []byte) part {
 	pt := part{kind: "text/plain", body: body}
 	if f := p.only(fields, "content-type"); f != nil {
 		pt.kind, pt.params = p.mediaType(f.Value)
+		if !strings.Contains(pt.kind, "/") {
+			p.add(envelope.MalformedMIME)
+			pt.kind = "text/plain" // RFC 2045 §5.2
+		}
 	}
 	if f := p.only(fields, "content-transfer-encoding"); f != nil {
 		word, _, _ := strings.Cut(unfold(f.Value), ";")
@@ -83,40 +86,6 @@ func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
 		}
 	}
 	return f
-}
-
-// mediaType parses a value like that of Content-Type. It reads a value that package mime
-// can't parse as far as possible, because mail readers show a mail with a malformed
-// boundary, too.
-func (p *parser) mediaType(value string) (string, map[string]string) {
-	value = unfold(value)
-	if len(value) > maxValue {
-		value = value[:maxValue]
-		p.add(envelope.MalformedMIME)
-	}
-	kind, params, err := mime.ParseMediaType(value)
-	if err == nil {
-		return kind, params
-	}
-	p.add(envelope.MalformedMIME)
-	pieces := strings.Split(value, ";")
-	kind = asciiLower(strings.Trim(comment(pieces[0]), " \t"))
-	params = map[string]string{}
-	for _, piece := range pieces[1:] {
-		name, val, _ := strings.Cut(piece, "=")
-		name = asciiLower(strings.Trim(name, " \t"))
-		if _, twice := params[name]; !twice {
-			params[name] = strings.Trim(comment(val), " \t\"")
-		}
-	}
-	return kind, params
-}
-
-// comment returns s without a comment at its end. Comments are legal, but package mime does
-// not know them.
-func comment(s string) string {
-	s, _, _ = strings.Cut(s, " (")
-	return s
 }
 
 // walk finds the readable parts below pt and lists the others as attachments.
