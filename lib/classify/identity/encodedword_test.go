@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"pulse/lib/fetch/message"
+	"pulse/lib/shared/envelope"
 )
 
 func TestEncodedDisplayNames(t *testing.T) {
@@ -22,6 +25,12 @@ func TestEncodedDisplayNames(t *testing.T) {
 		{"=?gbk?B?gUA=?= <me@example.com>", true},
 		{"=?x-unknown?q?J=FCrgen?= <me@example.com>", true},
 		{"=?utf-8?x?a=40b?= <me@example.com>", true}, // no encoding that any reader knows
+		{"=?utf-8?B?bWVAZXhhbXBsZS5jb20====?= <me@example.com>", true},
+		{"=?utf-8?B?YQ==Ym9zc0Bjb3JwLmV4YW1wbGU=?= <me@example.com>", false}, // padding in the middle
+		{"=?gbk?Q?boss=81=81=40corp?= <me@example.com>", false},              // 81 81 is a letter, the @ is not
+		{"=?utf7?q?a+AEA-b?= <me@example.com>", false},
+		{"=?utf-8?q?boss=40corp.example <me@example.com> (?=)", false}, // a word over both brackets
+		{"=?utf-8?B?Ym9zc0Bjb3Jw= <me@example.com> (?=)", false},
 		{"=?utf-8?q?boss=40corp.example?= <me@example.com>", false},
 		{"=?utf-8?b?Ym9zc0Bjb3JwLmV4YW1wbGU=?= <me@example.com>", false},
 		{"=?utf-8?b?Ym9zc0Bjb3JwLmV4YW1wbGU?= <me@example.com>", false},
@@ -49,6 +58,39 @@ func TestEncodedDisplayNames(t *testing.T) {
 	}
 }
 
+// TestEncodedWordsMakeNoField: whatever line ends and addresses a Subject spells, in any
+// charset, the message has the same fields, shows one line, and has the same sender.
+func TestEncodedWordsMakeNoField(t *testing.T) {
+	parsed := func(subject string) (*envelope.Message, Identity) {
+		raw := "Subject: " + subject + "\n"
+		for name, value := range ownersMail().Fields {
+			if name != "Subject" {
+				raw += name + ": " + value + "\n"
+			}
+		}
+		m := message.Parse(message.Raw{Header: []byte(raw), Size: int64(len(raw))}, message.Options{Scope: envelope.Headers})
+		m.Source, m.Fetched, m.Received = ownersMail().Source, ownersMail().Fetched, ownersMail().Received
+		return &m, Classify(&m, testPolicy())
+	}
+	plain, want := parsed("x")
+	if !want.Verified {
+		t.Fatal(want.Why)
+	}
+	for _, subject := range []string{
+		"=?utf-8?q?a=0D=0AFrom:_boss=40corp.example=0D=0A=0D=0A?=", "=?utf-7?q?a+AA0ACg-From:_boss+AEA-corp.example+AAoACg-?=",
+		"=?utf-16?B?AGEADQAKAEYAcgBvAG0AOgAgAGIAQABj?=", "=?utf-16le?B?YQANAAoARgByAG8AbQA6ACAAYgBAAGMA?=",
+		"=?utf-8?B?YQ0KRnJvbTogYm9zc0Bjb3JwLmV4YW1wbGU====?=", "=?utf-8?q?a=E2=80=A8From:_boss=40corp.example=C2=85?=",
+	} {
+		m, got := parsed(subject)
+		if len(m.Headers) != len(plain.Headers) || m.From != plain.From || got.Sender != want.Sender || got.Verified != want.Verified || got.Reason != want.Reason {
+			t.Errorf("%s: %q, %+v", subject, m.From, got)
+		}
+		if !strings.HasPrefix(m.Subject, "a From: b") || strings.ContainsFunc(m.Subject, unicode.IsControl) {
+			t.Errorf("%s is shown as %q", subject, m.Subject)
+		}
+	}
+}
+
 // FuzzEncoded: if the standard library's decoder finds an @, a bracket or a control in
 // a name, spelled has seen it too.
 func FuzzEncoded(f *testing.F) {
@@ -72,6 +114,32 @@ func FuzzEncoded(f *testing.F) {
 		odd := strings.ContainsAny(text, "@<>") || strings.IndexFunc(text, unicode.IsControl) >= 0
 		if _, hides := spelled(word); odd && !hides {
 			t.Fatalf("%q is shown as %q", word, text)
+		}
+	})
+}
+
+// FuzzDisplayed: no encoded word in a From that parseMailbox accepts makes pulse-fetch show
+// another address beside the one that is believed, or a second line.
+func FuzzDisplayed(f *testing.F) {
+	for _, charset := range []string{"utf-8", "utf-7", "utf7", "utf-16", "gbk", "shift_jis", "iso-2022-jp", "ibm037", "cp949", "hz-gb-2312", "iso-8859-1*en"} {
+		for _, text := range []string{"a@b", "=40=3C=0D=0A", "+AEA-", "=81=81@", "=81=40", "\x00@", "=82=96=A2=A2=7C=83=4C=6E", "~{@~}", "YQ==QEA", "QEA==="} {
+			f.Add("=?" + charset + "?q?" + text + "?= <me@example.com>")
+			f.Add("\"=?" + charset + "?B?" + text + "?=\" =?" + charset + "?b?" + text + "?= <me@example.com>")
+			f.Add("me@example.com (=?" + charset + "?q?" + text + "?=)")
+		}
+	}
+	f.Fuzz(func(t *testing.T, from string) {
+		raw := []byte("From: " + from + "\n")
+		m := message.Parse(message.Raw{Header: raw, Size: int64(len(raw))}, message.Options{Scope: envelope.Headers})
+		if len(m.Headers) != 1 || m.Unverifiable() != "" || len(from) > 1000 {
+			return
+		}
+		box, ok := parseMailbox(m.Headers[0].Value)
+		if strings.ContainsFunc(m.From, unicode.IsControl) {
+			t.Fatalf("%q is shown as %q", from, m.From)
+		}
+		if rest := strings.ReplaceAll(m.From, box.address, ""); ok && (strings.Contains(rest, "@") || strings.Count(rest, "<")+strings.Count(rest, ">") > 2) {
+			t.Fatalf("%q is shown as %q, and believed is %s", from, m.From, box.address)
 		}
 	})
 }

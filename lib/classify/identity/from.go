@@ -26,7 +26,8 @@ type mailbox struct{ address, local, domain string }
 // Neither a display name nor a comment may hold < or >, so the first < and the first >
 // are the only ones. Neither may hold an @, except that a display name may be the
 // address once more and nothing else, as Outlook writes it. Encoded words, decoded as
-// people see them, obey the same rules and may not hold controls.
+// people see them, obey the same rules, may not hold controls and may not reach over a
+// bracket.
 func parseMailbox(v string) (mailbox, bool) {
 	name, rest, angle := strings.Cut(v, "<")
 	if !angle {
@@ -40,7 +41,8 @@ func parseMailbox(v string) (mailbox, bool) {
 	if (hides || strings.IndexByte(name, '@') >= 0) && !address.Equal(strings.Trim(shown, " \t\"'"), addr) {
 		return mailbox{}, false
 	}
-	if _, hides := spelled(tail); hides {
+	end, hides := spelled(tail)
+	if whole, _ := spelled(v); hides || whole != shown+"<"+addr+">"+end {
 		return mailbox{}, false
 	}
 	return plain(addr)
