@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -211,7 +212,10 @@ func (p *page) breaks(n int) error {
 }
 
 func (p *page) write(s string) error {
-	for _, r := range s {
+	for i, r := range s {
+		if r == utf8.RuneError && s[i] != "\ufffd"[0] {
+			p.out.invalid = true
+		}
 		if err := p.out.rune(r); err != nil {
 			return err
 		}

@@ -147,6 +147,7 @@ func TestMIME(t *testing.T) {
 		{"iso-2022-jp", "Content-Type: text/plain; charset=iso-2022-jp\n\n\x1b$B$\"\x1b(B", "あ", nil, nil},
 		{"gb18030", "Content-Type: text/plain; charset=gb18030\n\n\xc4\xe3", "你", nil, nil},
 		{"not UTF-8", "A: b\n\ngr\xfcn", "gr\ufffdn", nil, []envelope.Defect{envelope.InvalidUTF8}},
+		{"not UTF-8, in HTML", "Content-Type: text/html\n\n<p>gr\xfcn", "gr\ufffdn", nil, []envelope.Defect{envelope.InvalidUTF8}},
 		{"unknown charset", "Content-Type: text/plain; charset=x-none\n\na\xe4b", "a\ufffdb", nil, []envelope.Defect{envelope.UnknownCharset, envelope.InvalidUTF8}},
 		{"UTF-7", "Content-Type: text/plain; charset=utf-7\n\n+ADw-", "<", nil, nil},
 		{"UTF-7, broken", "Content-Type: text/plain; charset=utf-7\n\n1 + 1 +- 1\xe4", "1 \ufffd 1 + 1\ufffd", nil, []envelope.Defect{envelope.BrokenEncoding}},
