@@ -115,7 +115,7 @@ func (s source) written(t *testing.T, functions ...string) (names []string) {
 
 func isObject(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || len(call.Args) != 2 || !slices.Contains([]string{"Str", "StrIf", "Int", "Bool", "Time", "Strs", "Raw"}, sel.Sel.Name) {
+	if !ok || len(call.Args) != 2 || !slices.Contains([]string{"Str", "StrIf", "Int", "Bool", "Time", "Strs", "Raw", "Nested"}, sel.Sel.Name) {
 		return false
 	}
 	_, ok = call.Args[0].(*ast.BasicLit)

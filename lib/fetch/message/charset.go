@@ -1,8 +1,10 @@
 package message
 
 import (
+	"bytes"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/emersion/go-message/charset"
 
@@ -53,14 +55,21 @@ func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 // knows. In EBCDIC it does not, so whoever reads the bytes of a name as ASCII would miss an
 // address in it.
 func keepsASCII(name string) bool {
+	if keeps, ok := asciiCharsets.Load(name); ok {
+		return keeps.(bool)
+	}
 	const sample = "<a@b>"
 	r, err := charset.Reader(name, strings.NewReader(sample))
 	if err != nil {
 		return false
 	}
 	b, err := io.ReadAll(r)
+	asciiCharsets.Store(name, err == nil && string(b) == sample)
 	return err == nil && string(b) == sample
 }
+
+// asciiCharsets has the answers of keepsASCII, at most one for each known charset.
+var asciiCharsets sync.Map
 
 // replaced passes text on and notes whether it has U+FFFD, which a charset's decoder writes
 // for what it can't read.
@@ -73,11 +82,16 @@ type replaced struct {
 func (s *replaced) Read(b []byte) (int, error) {
 	const mark = "\ufffd"
 	n, err := s.r.Read(b)
-	for _, c := range b[:n] {
-		switch {
-		case c == mark[s.n]:
+	for rest := b[:n]; len(rest) > 0; rest = rest[1:] {
+		if s.n == 0 {
+			if rest = rest[max(bytes.IndexByte(rest, mark[0]), 0):]; rest[0] != mark[0] {
+				break
+			}
+		}
+		switch rest[0] {
+		case mark[s.n]:
 			s.n++
-		case c == mark[0]:
+		case mark[0]:
 			s.n = 1
 		default:
 			s.n = 0

@@ -1,10 +1,9 @@
 package message
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"io"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -80,29 +79,92 @@ func (c *collector) blank(r byte) error {
 
 func (c *collector) String() string {
 	if c.line {
-		return strings.TrimSpace(string(c.b))
+		return string(bytes.TrimSpace(c.b))
 	}
 	return string(c.b)
 }
 
+// add adds the characters of b, runs of ASCII at once. If more follows, it returns the bytes
+// at the end of b that may begin a character.
+func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
+	for len(b) > 0 {
+		room := max(c.limit-c.n-len(c.blanks), 0)
+		if n := plainRun(b[:min(len(b), room)]); n > 0 {
+			c.b = append(append(c.b, c.blanks...), b[:n]...)
+			c.n += len(c.blanks) + n
+			c.blanks, c.cr, c.mark = c.blanks[:0], false, 0
+			b = b[n:]
+			continue
+		}
+		r, size := rune(b[0]), 1
+		if r >= utf8.RuneSelf {
+			if more && !utf8.FullRune(b) {
+				return b, nil
+			}
+			r, size = utf8.DecodeRune(b)
+			c.invalid = c.invalid || r == utf8.RuneError && size == 1
+		}
+		if err := c.rune(r); err != nil {
+			return nil, err
+		}
+		b = b[size:]
+	}
+	return nil, nil
+}
+
+// plainRun returns how many bytes b begins with that are kept as they are: printable ASCII
+// that neither begins nor ends with a blank.
+func plainRun(b []byte) int {
+	if len(b) == 0 || b[0] == ' ' {
+		return 0
+	}
+	n := 0
+	for n < len(b) && b[n]-' ' < 0x7f-' ' {
+		n++
+	}
+	for n > 0 && b[n-1] == ' ' {
+		n--
+	}
+	return n
+}
+
 // readFrom adds the text of r until its end or errFull.
 func (c *collector) readFrom(r io.Reader) error {
-	br := bufio.NewReader(r)
-	for {
-		char, size, err := br.ReadRune()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if char == utf8.RuneError && size == 1 {
-			c.invalid = true
-		}
-		if err := c.rune(char); err != nil {
-			return err
-		}
+	source, ok := r.(chunker)
+	if !ok {
+		source = &buffered{r: r}
 	}
+	var cut []byte
+	for {
+		b, err := source.chunk()
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if len(cut) > 0 {
+			b = append(cut, b...)
+		}
+		rest, full := c.add(b, err == nil)
+		if full != nil || err == io.EOF {
+			return full
+		}
+		cut = append([]byte(nil), rest...)
+	}
+}
+
+// chunker gives its text without a copy. A chunk is valid until the next one.
+type chunker interface {
+	chunk() ([]byte, error)
+}
+
+// buffered makes a chunker of a reader.
+type buffered struct {
+	r   io.Reader
+	buf [4 << 10]byte
+}
+
+func (b *buffered) chunk() ([]byte, error) {
+	n, err := b.r.Read(b.buf[:])
+	return b.buf[:n], err
 }
 
 // repeated reports whether r is a mark directly after another: a run of them shows nothing,

@@ -1,7 +1,6 @@
 package message
 
 import (
-	"bytes"
 	"io"
 
 	"pulse/lib/shared/envelope"
@@ -11,7 +10,7 @@ import (
 func (p *parser) extract(out *collector, pt *part) error {
 	if pt.kind != "text/html" {
 		d := p.decoded(pt)
-		err := out.readFrom(d)
+		err := out.readFrom(d.Reader)
 		p.judge(pt, d)
 		return err
 	}
@@ -39,7 +38,7 @@ type decoded struct {
 
 func (p *parser) decoded(pt *part) *decoded {
 	var d decoded
-	var r io.Reader = bytes.NewReader(pt.body)
+	var r io.Reader = &plainReader{pieces{b: pt.body}}
 	switch pt.encoding {
 	case "base64":
 		b := &base64Reader{pieces: pieces{b: pt.body}}

@@ -6,7 +6,7 @@ package message
 func Fields(raw Raw) (fields []string, body []byte) {
 	head, _, rest := splitHeader(raw.Header)
 	var p parser
-	for block := p.headerBlock(head); len(block) > 0; {
+	for block := string(p.headerBlock(head)); len(block) > 0; {
 		end := fieldEnd(block)
 		fields = append(fields, block[:end])
 		block = block[end:]

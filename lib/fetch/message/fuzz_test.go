@@ -210,6 +210,38 @@ func FuzzSheet(f *testing.F) {
 	})
 }
 
+// FuzzCollector: text that is added in pieces, many characters at once, comes out as if each
+// character was added alone.
+func FuzzCollector(f *testing.F) {
+	for _, s := range []string{"  a b  \r\n\r\n\tc \n", "a\u200c\u200db \u2028 \x00\U000e0041", "gr\xc3\xbc\xc3n \xe2\x82", "\ufffd\ufe0f\u200d \x7f~", strings.Repeat("word ", 20)} {
+		f.Add([]byte(s), 10, 3, false)
+		f.Add([]byte(s), 1000, 1, true)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, limit, size int, line bool) {
+		limit, size = max(limit, 0), max(size, 1)
+		one, many := collector{limit: limit, line: line}, collector{limit: limit, line: line}
+		var want error
+		for rest := b; len(rest) > 0 && want == nil; {
+			r, n := utf8.DecodeRune(rest)
+			one.invalid = one.invalid || r == utf8.RuneError && n == 1
+			want = one.rune(r)
+			rest = rest[n:]
+		}
+		got := many.readFrom(inPieces{bytes.NewReader(b), size})
+		if got != want || many.String() != one.String() || many.n != one.n || many.invalid != one.invalid || many.control != one.control {
+			t.Fatalf("%q: %q %v, one by one %q %v", b, many.String(), got, one.String(), want)
+		}
+	})
+}
+
+// inPieces reads at most n bytes at a time.
+type inPieces struct {
+	r io.Reader
+	n int
+}
+
+func (s inPieces) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.n)]) }
+
 // FuzzTransfer: our decoders read what the standard ones accept in the same way, and their
 // output is bounded for what those refuse.
 func FuzzTransfer(f *testing.F) {

@@ -76,10 +76,11 @@ func FromLine(b []byte) bool {
 }
 
 // headerBlock returns head with CRLF line ends, cut after the last line that fits into
-// MaxHeader.
-func (p *parser) headerBlock(head []byte) string {
-	if len(head) == 0 {
-		return ""
+// MaxHeader. It copies head only if something has to change.
+func (p *parser) headerBlock(head []byte) []byte {
+	crlf := []byte("\r\n")
+	if len(head) <= MaxHeader && bytes.HasSuffix(head, crlf) && bytes.Count(head, crlf) == bytes.Count(head, crlf[1:]) {
+		return head
 	}
 	block := make([]byte, 0, min(len(head)+len(head)/16+2, MaxHeader))
 	for len(head) > 0 {
@@ -92,7 +93,7 @@ func (p *parser) headerBlock(head []byte) string {
 		block = append(append(block, line...), '\r', '\n')
 		head = rest
 	}
-	return string(block)
+	return block
 }
 
 // fields splits a block whose lines all end with CRLF. It does not trim names, so that a
@@ -165,14 +166,13 @@ func plainName(name string) bool {
 // folding.
 func hasControl(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= ' ' && c != 0x7f || c == '\t' {
-			continue
-		}
-		if strings.HasPrefix(s[i:], "\r\n") {
+		switch c := s[i]; {
+		case c >= ' ' && c != 0x7f || c == '\t':
+		case c == '\r' && i+1 < len(s) && s[i+1] == '\n':
 			i++
-			continue
+		default:
+			return true
 		}
-		return true
 	}
 	return false
 }
@@ -190,11 +190,16 @@ func validUTF8(s string) string {
 // or nil.
 func find(fields []envelope.Field, lower string) *envelope.Field {
 	for i := range fields {
-		if name := strings.TrimRight(fields[i].Name, " \t"); equalFold(name, lower) {
+		if named(fields[i].Name, lower) {
 			return &fields[i]
 		}
 	}
 	return nil
+}
+
+// named reports whether name, without the blanks at its end, is lower.
+func named(name, lower string) bool {
+	return len(name) >= len(lower) && equalFold(name[:len(lower)], lower) && strings.Trim(name[len(lower):], " \t") == ""
 }
 
 // equalFold reports whether s is lower, with ASCII letters in any case. Unicode folding

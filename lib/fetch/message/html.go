@@ -3,8 +3,6 @@ package message
 import (
 	"errors"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -138,8 +136,8 @@ var lines = map[atom.Atom]int{
 	atom.Aside: 1, atom.Figure: 1, atom.Hr: 1, atom.Body: 1, atom.Html: 1,
 }
 
-// named returns the name of an element as an atom, or as a string.
-func named(name []byte) (atom.Atom, string) {
+// tagOf returns the name of an element as an atom, or as a string.
+func tagOf(name []byte) (atom.Atom, string) {
 	if tag := atom.Lookup(name); tag != 0 {
 		return tag, ""
 	}
@@ -150,7 +148,7 @@ func named(name []byte) (atom.Atom, string) {
 // with a slash.
 func (p *page) start(z *html.Tokenizer, closed bool) error {
 	name, more := z.TagName()
-	tag, own := named(name)
+	tag, own := tagOf(name)
 	p.implied(tag)
 	el := p.top()
 	el.tag, el.name = tag, own
@@ -186,7 +184,7 @@ func (p *page) before(tag atom.Atom) error {
 		if err := p.breaks(1); err != nil {
 			return err
 		}
-		return p.write("- ")
+		return p.write([]byte("- "))
 	}
 	return p.breaks(lines[tag])
 }
@@ -211,16 +209,9 @@ func (p *page) breaks(n int) error {
 	return nil
 }
 
-func (p *page) write(s string) error {
-	for i, r := range s {
-		if r == utf8.RuneError && s[i] != "\ufffd"[0] {
-			p.out.invalid = true
-		}
-		if err := p.out.rune(r); err != nil {
-			return err
-		}
-	}
-	return nil
+func (p *page) write(b []byte) error {
+	_, err := p.out.add(b, false)
+	return err
 }
 
 // implied closes the elements that the start of tag closes without an end tag (HTML
@@ -249,7 +240,7 @@ func barrier(tag atom.Atom) bool {
 
 // end closes an element and all elements that are open inside it.
 func (p *page) end(name []byte) error {
-	tag, own := named(name)
+	tag, own := tagOf(name)
 	if p.over > 0 {
 		p.over--
 		return nil
@@ -278,20 +269,30 @@ func (p *page) text(b []byte) error {
 	case p.over > 0 || !el.seen():
 		return nil
 	case el.pre:
-		return p.write(string(b))
+		return p.write(b)
 	}
-	p.gap = p.gap || len(b) > 0 && asciiSpace(rune(b[0]))
-	for _, word := range strings.FieldsFunc(string(b), asciiSpace) {
-		if p.gap && !p.lineStart() {
-			word = " " + word
+	for i := 0; ; {
+		start := i
+		for i < len(b) && asciiSpace(rune(b[i])) {
+			i++
 		}
-		if err := p.write(word); err != nil {
+		p.gap = p.gap && start == 0 || i > start
+		if i == len(b) {
+			return nil
+		}
+		if p.gap && !p.lineStart() {
+			if err := p.out.rune(' '); err != nil {
+				return err
+			}
+		}
+		word := i
+		for i < len(b) && !asciiSpace(rune(b[i])) {
+			i++
+		}
+		if err := p.write(b[word:i]); err != nil {
 			return err
 		}
-		p.gap = true
 	}
-	p.gap = len(b) > 0 && asciiSpace(rune(b[len(b)-1]))
-	return nil
 }
 
 // lineStart reports whether the current line is still empty.

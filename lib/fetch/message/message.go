@@ -92,7 +92,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	}
 	block := p.headerBlock(head)
 	m := envelope.Message{Size: raw.Size, Scope: opt.Scope}
-	m.Headers = p.fields(block)
+	m.Headers = p.fields(string(block))
 	if mixed(head, blank) || raw.CRLF && raw.stray() {
 		p.add(envelope.LineEnds)
 	}
@@ -123,7 +123,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 // digest.
 func Unavailable(source string, validity, uid uint32, scope envelope.Scope) envelope.Message {
 	m := envelope.Message{
-		Digest:  digest(fmt.Sprintf("%s: %d %d %s", envelope.Unavailable, validity, uid, source)),
+		Digest:  digest(fmt.Appendf(nil, "%s: %d %d %s", envelope.Unavailable, validity, uid, source)),
 		Headers: []envelope.Field{}, Scope: scope, Truncated: true,
 		Defects: []envelope.Defect{envelope.Unavailable},
 	}
@@ -144,8 +144,8 @@ func join(a, b []byte) []byte {
 
 // digest returns the digest of a header block that has CRLF line ends and no blank line.
 // So IMAP, Maildir and mbox give a message the same digest.
-func digest(block string) string {
-	sum := sha256.Sum256([]byte(block))
+func digest(block []byte) string {
+	sum := sha256.Sum256(block)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

@@ -30,7 +30,7 @@ func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 	root := p.part(fields, body)
 	root.cut = p.partial
 	found := p.walk(root, 1)
-	out := collector{limit: p.limit}
+	out := collector{limit: p.limit, b: make([]byte, 0, min(len(body), p.limit))}
 	p.html = maxHTML
 	full := false
 	for i := range found.parts {
@@ -79,13 +79,17 @@ func (p *parser) part(fields []envelope.Field, body []byte) part {
 // only returns the first field of that name. A second one is a defect, because readers
 // differ in which they believe.
 func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
-	f := find(fields, lower)
+	var first *envelope.Field
 	for i := range fields {
-		if f != nil && &fields[i] != f && find(fields[i:i+1], lower) != nil {
+		switch {
+		case !named(fields[i].Name, lower):
+		case first == nil:
+			first = &fields[i]
+		default:
 			p.add(envelope.MalformedMIME)
 		}
 	}
-	return f
+	return first
 }
 
 // walk finds the readable parts below pt and lists the others as attachments.
@@ -217,7 +221,7 @@ func (p *parser) child(b []byte, multipart string, cut bool) part {
 		head, body = nil, b // no header, and no blank line for it
 	}
 	inner := parser{}
-	fields := inner.fields(inner.headerBlock(head))
+	fields := inner.fields(string(inner.headerBlock(head)))
 	pt := p.part(fields, body)
 	if multipart == "multipart/digest" && find(fields, "content-type") == nil {
 		pt.kind = "message/rfc822" // RFC 2046 §5.1.5

@@ -1,11 +1,13 @@
 package message
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"pulse/lib/shared/envelope"
 )
@@ -251,6 +253,20 @@ func TestTruncated(t *testing.T) {
 		if n := len([]rune(m.Text)); n != tt.n || m.Truncated != tt.truncated {
 			t.Errorf("%.20q %+v: %d characters, truncated %v; want %d, %v", tt.body, tt.opt, n, m.Truncated, tt.n, tt.truncated)
 		}
+	}
+}
+
+// TestPlainRun: each run of blanks is looked at once, however long it is.
+func TestPlainRun(t *testing.T) {
+	for s, want := range map[string]int{"": 0, " a": 0, "a": 1, "a b  ": 3, "a\tb": 1, "\x7f": 0, "~ !\xc3": 3, "a\n": 1} {
+		if got := plainRun([]byte(s)); got != want {
+			t.Errorf("%q: %d, want %d", s, got, want)
+		}
+	}
+	out := collector{limit: 8 << 20}
+	start := time.Now()
+	if _, err := out.add(bytes.Repeat([]byte(" \t"), 1<<21), false); err != nil || time.Since(start) > 20*time.Second {
+		t.Error(err, time.Since(start))
 	}
 }
 

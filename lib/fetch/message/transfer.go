@@ -13,18 +13,33 @@ type pieces struct {
 	broken bool   // something did not decode
 }
 
-// read returns what fill decodes.
-func (s *pieces) read(p []byte, fill func()) (int, error) {
+// next returns what fill decodes.
+func (s *pieces) next(fill func()) ([]byte, error) {
 	for len(s.out) == 0 {
 		if len(s.b) == 0 {
-			return 0, io.EOF
+			return nil, io.EOF
 		}
 		fill()
 	}
-	n := copy(p, s.out)
-	s.out = s.out[n:]
-	return n, nil
+	out := s.out
+	s.out = nil
+	return out, nil
 }
+
+// read copies what fill decodes.
+func (s *pieces) read(p []byte, fill func()) (int, error) {
+	out, err := s.next(fill)
+	n := copy(p, out)
+	s.out = out[n:]
+	return n, err
+}
+
+// plainReader reads what is not encoded.
+type plainReader struct{ pieces }
+
+func (r *plainReader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
+func (r *plainReader) chunk() ([]byte, error)     { return r.next(r.fill) }
+func (r *plainReader) fill()                      { r.out, r.b = r.b, nil }
 
 // base64Reader decodes base64 as it occurs in mail (RFC 2045 §6.8): it skips line ends and
 // other foreign characters, and padding may stand in the middle. It is broken if it has
@@ -35,6 +50,7 @@ type base64Reader struct {
 }
 
 func (r *base64Reader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
+func (r *base64Reader) chunk() ([]byte, error)     { return r.next(r.fill) }
 
 // fill decodes the next run of quanta, up to padding or as many as fit.
 func (r *base64Reader) fill() {
@@ -74,6 +90,7 @@ type quotedReader struct {
 }
 
 func (r *quotedReader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
+func (r *quotedReader) chunk() ([]byte, error)     { return r.next(r.fill) }
 
 // longLine is the length beyond which a line is decoded in pieces.
 const longLine = 4 << 10

@@ -25,11 +25,7 @@ func (p *parser) decodeWords(value string, limit int) string {
 	value = strings.TrimLeft(unfold(value), " \t")
 	value = p.words(value[:min(len(value), maxValue)])
 	out := collector{limit: limit, line: true}
-	for _, r := range value {
-		if out.rune(r) != nil {
-			break
-		}
-	}
+	_, _ = out.add([]byte(value), false) // what does not fit is not shown
 	if out.control {
 		p.add(envelope.ControlInText)
 	}

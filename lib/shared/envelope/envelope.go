@@ -97,7 +97,7 @@ func (m *Message) Fields(yield func(name, value string) bool) {
 
 // Append appends the member's value.
 func (m *Message) Append(dst []byte) []byte {
-	var o record.Object
+	o := record.ObjectAfter(dst)
 	o.Str("source", m.Source)
 	if m.UID != 0 {
 		o.Int("uid", int64(m.UID))
@@ -108,7 +108,7 @@ func (m *Message) Append(dst []byte) []byte {
 	o.Time("received", m.Received)
 	o.Time("fetched", m.Fetched)
 	o.Int("size", m.Size)
-	o.Raw("headers", m.appendHeaders(nil))
+	o.Nested("headers", m.appendHeaders)
 	o.Str("from", m.From)
 	o.Str("subject", m.Subject)
 	o.Str("text", m.Text)
@@ -129,7 +129,7 @@ func (m *Message) Append(dst []byte) []byte {
 	if m.Webhook != nil {
 		o.Raw("webhook", m.Webhook.bytes())
 	}
-	return append(dst, o.Bytes()...)
+	return o.Bytes()
 }
 
 func (m *Message) appendHeaders(dst []byte) []byte {

@@ -11,23 +11,27 @@ import (
 // Object builds one JSON object. The zero value is ready to use; Bytes closes the
 // object. Names must be plain ASCII, and each may be given once.
 type Object struct {
-	b []byte
+	b    []byte
+	open bool // it has a member
 }
 
+// ObjectAfter returns an object whose Bytes begin with dst.
+func ObjectAfter(dst []byte) Object { return Object{b: dst} }
+
 func (o *Object) name(name string) {
-	if len(o.b) == 0 {
+	if o.open {
+		o.b = append(o.b, ',')
+	} else {
 		if o.b == nil {
 			o.b = make([]byte, 0, 512)
 		}
-		o.b = append(o.b, '{')
-	} else {
-		o.b = append(o.b, ',')
+		o.b, o.open = append(o.b, '{'), true
 	}
 	o.b = append(append(append(o.b, '"'), name...), '"', ':')
 }
 
 // reset empties o and keeps its memory.
-func (o *Object) reset() { o.b = o.b[:0] }
+func (o *Object) reset() { o.b, o.open = o.b[:0], false }
 
 // Str adds a string.
 func (o *Object) Str(name, s string) {
@@ -85,15 +89,29 @@ func (o *Object) Raw(name string, json []byte) {
 	o.b = append(o.b, json...)
 }
 
+// Nested adds a value that appendTo appends as JSON.
+func (o *Object) Nested(name string, appendTo func(dst []byte) []byte) {
+	o.name(name)
+	o.b = appendTo(o.b)
+}
+
 // Bytes returns the object. The bytes are valid until Reset.
 func (o *Object) Bytes() []byte {
-	if len(o.b) == 0 {
-		return []byte("{}")
+	if !o.open {
+		return append(o.b, "{}"...)
 	}
 	return append(o.b, '}')
 }
 
 const hexDigits = "0123456789abcdef"
+
+// asIs has the bytes that a JSON string keeps unescaped, outside UTF-8 of several bytes.
+var asIs = func() (list [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		list[c] = c != '"' && c != '\\'
+	}
+	return list
+}()
 
 // AppendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD. So
 // that a record can be printed, it also escapes DEL, the C1 controls and characters
@@ -104,7 +122,7 @@ func AppendString(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
+		if asIs[c] {
 			i++
 			continue
 		}
@@ -148,4 +166,7 @@ func appendHex(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 }
 
-func hides(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
+// hides reports whether r reorders or hides text. Most letters lie between the two limits.
+func hides(r rune) bool {
+	return (r < 0x2070 || 0xfeff <= r) && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -282,6 +283,28 @@ func TestObject(t *testing.T) {
 	o.reset()
 	if got := string(o.Bytes()); got != "{}" {
 		t.Errorf("after Reset: %s", got)
+	}
+}
+
+// TestObjectAfter: an object that is appended to something is the same as one alone.
+func TestObjectAfter(t *testing.T) {
+	o := ObjectAfter([]byte("{"))
+	if got := string(o.Bytes()); got != "{{}" {
+		t.Errorf("empty: %s", got)
+	}
+	o.Nested("list", func(dst []byte) []byte { return append(dst, "[1]"...) })
+	o.Int("n", 1)
+	if got := string(o.Bytes()); got != `{{"list":[1],"n":1}` {
+		t.Error(got)
+	}
+}
+
+// TestHides: the limits that hides looks at first leave out no character.
+func TestHides(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if hides(r) != unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			t.Errorf("%U", r)
+		}
 	}
 }
 
