@@ -2,7 +2,9 @@ package identity
 
 import (
 	"net/mail"
+	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +101,48 @@ func TestParseDate(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("parseDate(%q) = %s, want %s", c.in, got, c.want)
+		}
+	}
+}
+
+// otherwise has the dates that python3 reads otherwise, or not at all, and why.
+var otherwise = map[string]string{
+	"sun , 22 NOV 2026 06:55:00 z":                                 "no blank before the comma",
+	"21 Nov 50 06:55 +0000":                                        "69 divides the centuries, and not 50",
+	"21 Nov 126 06:55 +0000":                                       "a year of three digits is one of antiquity",
+	"Sat (x), 21 (a (b \\) c)) Nov\r\n (,:) 2026 06:55(:00) +0000": "no comments, except at the end",
+	"(" + strings.Repeat("x", 100) + ")21 Nov 2026 06:55 +0000":    "no comments, except at the end",
+}
+
+// TestPythonDates: python3 reads the same time in each date that is read here.
+func TestPythonDates(t *testing.T) {
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3, to compare with")
+	}
+	args := []string{"-I", "-c", `
+import email.utils, sys
+for date in sys.argv[1:]:
+    t = email.utils.parsedate_tz(date)
+    try: print(email.utils.mktime_tz(t[:9] + (t[9] or 0,)))
+    except Exception: print("none")
+`}
+	for _, c := range dates {
+		args = append(args, c.in)
+	}
+	out, err := exec.Command(path, args...).Output()
+	lines := strings.Split(string(out), "\n")
+	if err != nil || len(lines) != len(dates)+1 {
+		t.Fatalf("%d answers to %d dates: %v", len(lines), len(dates), err)
+	}
+	for i, c := range dates {
+		if c.want == "" {
+			continue
+		}
+		want, err := time.Parse(time.RFC3339, c.want)
+		same := err == nil && lines[i] == strconv.FormatInt(want.Unix(), 10)
+		if why := otherwise[c.in]; same == (why != "") {
+			t.Errorf("%q is %s, python3 says %s %s", c.in, c.want, lines[i], why)
 		}
 	}
 }
