@@ -23,7 +23,7 @@ var aliases = map[string]string{
 	"iso-2022-kr": refused, "csiso2022kr": refused, "iso-2022-cn": refused, "iso-2022-cn-ext": refused,
 }
 
-// refused is the name of a charset that nobody knows.
+// refused is the name of no charset.
 const refused = "x-refused"
 
 // decodeCharset returns a reader of UTF-8. Text in an unknown charset is read as ASCII, and
@@ -52,9 +52,12 @@ func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
 }
 
 // keepsASCII reports whether ASCII stands for itself in a charset that package charset
-// knows. In EBCDIC it does not, so whoever reads the bytes of a name as ASCII would miss an
-// address in it.
+// knows. In EBCDIC it does not, so a stage that takes the bytes of a name for ASCII would
+// miss an address in it.
 func keepsASCII(name string) bool {
+	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || '~' < r }) {
+		return false // package charset trims blanks, so one charset would have any number of names
+	}
 	if keeps, ok := asciiCharsets.Load(name); ok {
 		return keeps.(bool)
 	}

@@ -150,6 +150,7 @@ func TestMIME(t *testing.T) {
 		{"gb18030", "Content-Type: text/plain; charset=gb18030\n\n\xc4\xe3", "你", nil, nil},
 		{"not UTF-8", "A: b\n\ngr\xfcn", "gr\ufffdn", nil, []envelope.Defect{envelope.InvalidUTF8}},
 		{"not UTF-8, in HTML", "Content-Type: text/html\n\n<p>gr\xfcn", "gr\ufffdn", nil, []envelope.Defect{envelope.InvalidUTF8}},
+		{"a charset with a blank after it", "Content-Type: text/plain; charset=\"gbk\v\"\n\na", "a", nil, []envelope.Defect{envelope.ControlInHeader, envelope.UnknownCharset}},
 		{"unknown charset", "Content-Type: text/plain; charset=x-none\n\na\xe4b", "a\ufffdb", nil, []envelope.Defect{envelope.UnknownCharset, envelope.InvalidUTF8}},
 		{"UTF-7", "Content-Type: text/plain; charset=utf-7\n\n+ADw-", "<", nil, nil},
 		{"UTF-7, broken", "Content-Type: text/plain; charset=utf-7\n\n1 + 1 +- 1\xe4", "1 \ufffd 1 + 1\ufffd", nil, []envelope.Defect{envelope.BrokenEncoding}},
