@@ -80,7 +80,7 @@ func confined(address string) int {
 	if err != nil {
 		return 2
 	}
-	if _, err := sandbox.Enforce(sandbox.Source(false), sandbox.Require); err != nil {
+	if _, err := sandbox.Enforce(sandbox.Source(0), sandbox.Require); err != nil {
 		return 3
 	}
 	if _, err := net.Dial("tcp", address); err == nil {
