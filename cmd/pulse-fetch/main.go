@@ -37,6 +37,7 @@ func app() *cli.App {
 				Usage: "`ADDR` the name server to ask, an IP address or host:port; default: the machine's"},
 			&cli.StringFlag{Name: "search",
 				Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
+			&cli.DurationFlag{Name: "wait", Usage: "`D` wait so long for a message if there is none; the server must have IDLE"},
 			&cli.StringFlag{Name: "password-command",
 				Usage: "`CMD` prints the password or token; run without a shell"},
 			&cli.StringFlag{Name: "password-env", Usage: "`NAME` of the variable with the password"},
@@ -49,7 +50,7 @@ func app() *cli.App {
 			&cli.BoolFlag{Name: "mbox-quoted", Usage: "whatever writes mbox:FILE quotes the From lines in a message"},
 			&cli.BoolFlag{Name: "insecure-loopback", Usage: "imap:// to this machine without TLS"},
 			cmdline.SandboxFlag(),
-			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "`D` for the whole run; default: 5m"},
+			&cli.DurationFlag{Name: "timeout", Value: 5 * time.Minute, Usage: "`D` for the whole run, --wait not counted; default: 5m"},
 		},
 	}
 }
@@ -58,6 +59,9 @@ func app() *cli.App {
 // as large as a stranger made it, and garbage must not double that.
 const softLimit = 44 << 20
 
+// maxWait bounds --wait: nothing is meant to stay.
+const maxWait = 24 * time.Hour
+
 // fetch writes one record for each message of the source.
 func fetch(c *cli.Context) error {
 	debug.SetMemoryLimit(softLimit)
@@ -65,16 +69,19 @@ func fetch(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	timeout := c.Duration("timeout")
-	if timeout <= 0 {
+	timeout, wait := c.Duration("timeout"), c.Duration("wait")
+	switch {
+	case timeout <= 0:
 		return fault.Usagef("--timeout 5m", "--timeout %v: want a time above 0", timeout)
+	case c.IsSet("wait") && (wait <= 0 || wait > maxWait):
+		return fault.Usagef("--wait 4m", "--wait %v: want a time above 0, at most %v", wait, maxWait)
 	}
-	ctx, cancel := context.WithTimeout(c.Context, timeout)
+	ctx, cancel := context.WithDeadline(c.Context, time.Now().Add(timeout).Add(wait))
 	defer cancel()
 	err = fetchWithin(ctx, c, opt)
 	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
 		return fault.Temporaryf("--timeout D gives a run more time",
-			"%s: out of time after %v", c.Args().First(), timeout)
+			"%s: out of time after %v", c.Args().First(), timeout+wait)
 	}
 	return err
 }

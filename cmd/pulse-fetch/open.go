@@ -23,7 +23,7 @@ import (
 // imapFlags make sense for a mailbox on a server only. --queue is not among them:
 // PULSE_QUEUE may be set for all commands.
 var imapFlags = []string{
-	"search", "password-command", "password-env", "password-file", "auth", "tls-ca", "insecure-loopback",
+	"search", "wait", "password-command", "password-env", "password-file", "auth", "tls-ca", "insecure-loopback",
 }
 
 // kindOf matches an argument that names a kind of source. A file with such a name can be
@@ -148,7 +148,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	}
 	s := &mailbox.Mailbox{
 		Address: a, Plain: c.Bool("insecure-loopback"), Auth: mailbox.Auth(c.String("auth")),
-		Window: window, Now: time.Now(),
+		Window: window, Now: time.Now(), Wait: c.Duration("wait"),
 	}
 	if err := s.Auth.Check(""); err != nil {
 		return nil, err

@@ -18,11 +18,16 @@ type commands struct {
 	verb     string // of the command that a literal interrupts
 	exchange bool   // an AUTHENTICATE was sent: its answers follow
 	only     string // the one verb that is allowed; empty for all that allowed has
+	waits    bool   // IDLE and DONE are allowed, too
 }
 
-// check takes the next bytes and returns those that may leave. It calls sent for each
-// command among them, and for each answer in a SASL exchange, with no tag and no verb.
-func (c *commands) check(b []byte, sent func(tag, verb string)) (ready []byte, err error) {
+// sentFunc is called before a line leaves: for each command; for each answer in a SASL
+// exchange, with no tag and no verb; and for DONE, which has no tag. Its error stops the
+// line.
+type sentFunc func(tag, verb string) error
+
+// check takes the next bytes and returns those that may leave.
+func (c *commands) check(b []byte, sent sentFunc) (ready []byte, err error) {
 	for len(b) > 0 {
 		if c.literal > 0 {
 			n := min(c.literal, int64(len(b)))
@@ -61,24 +66,29 @@ func (c *commands) onWire() []byte {
 }
 
 // whole checks a line. It is a command, or what follows a literal in one, or an answer in a
-// SASL exchange, which is base64 and so can't be a command.
-func (c *commands) whole(line string, sent func(tag, verb string)) error {
+// SASL exchange, which is base64 and so can't be a command, or DONE, which ends an IDLE.
+func (c *commands) whole(line string, sent sentFunc) error {
 	line, ok := strings.CutSuffix(line, "\r\n")
 	if !ok {
 		return fmt.Errorf("%w: a line without CRLF", errCommand)
 	}
 	if c.exchange && saslAnswer.MatchString(line) {
-		sent("", "")
-		return nil
+		return sent("", "")
+	}
+	if c.waits && c.verb == "" && line == "DONE" {
+		return sent("", line)
 	}
 	verb := c.verb
 	if c.verb = ""; verb == "" {
 		tag, v, args := splitCommand(line)
-		if !allowed(v, args) || c.only != "" && v != c.only {
+		idle := c.waits && v == "IDLE" && args == ""
+		if !allowed(v, args) && !idle || c.only != "" && v != c.only {
 			return fmt.Errorf("%w: %s", errCommand, v) // never the arguments: one may be a password
 		}
 		verb, c.exchange = v, v == "AUTHENTICATE"
-		sent(tag, verb)
+		if err := sent(tag, verb); err != nil {
+			return err
+		}
 	}
 	return c.announced(line, verb)
 }
@@ -115,7 +125,8 @@ func splitCommand(line string) (tag, verb, args string) {
 	return tag, verb, args
 }
 
-// allowed reports whether pulse-fetch may send a command to a server. There are no others.
+// allowed reports whether pulse-fetch may send a command to a server. The only other one is
+// IDLE, where it waits.
 func allowed(verb, args string) bool {
 	switch verb {
 	case "CAPABILITY", "NOOP", "LOGOUT", "STARTTLS":

@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+func sentNothing(tag, verb string) error { return nil }
+
 func TestCommands(t *testing.T) {
 	for _, tt := range []struct {
 		in string
@@ -58,7 +60,7 @@ func TestCommands(t *testing.T) {
 			var out []byte
 			for i := 0; i < len(tt.in) && err == nil; i += size {
 				var ready []byte
-				ready, err = c.check([]byte(tt.in[i:min(i+size, len(tt.in))]), func(string, string) {})
+				ready, err = c.check([]byte(tt.in[i:min(i+size, len(tt.in))]), sentNothing)
 				out = append(out, ready...)
 			}
 			if (err == nil) != tt.ok || err != nil && !errors.Is(err, errCommand) {
@@ -79,11 +81,11 @@ func TestCommands(t *testing.T) {
 func TestCommandsLeaveWhole(t *testing.T) {
 	var c commands
 	var tags []string
-	ready, err := c.check([]byte("T1 NOOP\r\nT2 DEL"), func(tag, verb string) { tags = append(tags, tag+verb) })
+	ready, err := c.check([]byte("T1 NOOP\r\nT2 DEL"), func(tag, verb string) error { tags = append(tags, tag+verb); return nil })
 	if err != nil || string(ready) != "T1 NOOP\r\n" || len(tags) != 1 {
 		t.Fatalf("%q %q %v", ready, tags, err)
 	}
-	if ready, err = c.check([]byte("ETE a\r\n"), func(string, string) { t.Error("told of it") }); err == nil || len(ready) > 0 {
+	if ready, err = c.check([]byte("ETE a\r\n"), func(string, string) error { t.Error("told of it"); return nil }); err == nil || len(ready) > 0 {
 		t.Fatalf("%q %v", ready, err)
 	}
 }

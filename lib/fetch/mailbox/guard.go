@@ -36,6 +36,8 @@ type limits struct {
 	depth   int           // of parentheses
 	literal int64         // of a body section
 	chatter int64         // of everything except body sections, for one command
+	renew   time.Duration // after which an IDLE ends and there is a search
+	pause   time.Duration // between two searches that the server gives cause for, at least
 }
 
 var defaultLimits = limits{
@@ -48,6 +50,8 @@ var defaultLimits = limits{
 	depth:   32,
 	literal: message.MaxMessage + 1,
 	chatter: 9 << 20,
+	renew:   9 * time.Minute,
+	pause:   time.Second,
 }
 
 // guard stands on an IMAP connection, above TLS and below the IMAP library. It lets only
@@ -75,11 +79,22 @@ type guard struct {
 	received int64             // for them
 	status   string            // of the last answer
 	owed     bool              // the server waits for our part of a login
-	bye      string            // what the server said when it ended the session
+	idle     idleState
+	bye      string // what the server said when it ended the session
 }
 
 // greeting stands for the server's greeting among the commands in flight.
 const greeting = ""
+
+// idleState says how far an IDLE has got (RFC 2177).
+type idleState int
+
+const (
+	notIdle     idleState = iota
+	idleAsked             // IDLE was sent
+	idleGranted           // the server agreed: it owes nothing until we send DONE
+	idleEnding            // DONE was sent
+)
 
 func newGuard(conn net.Conn, l limits) *guard {
 	g := &guard{Conn: conn, limits: l, buf: make([]byte, 64<<10), since: time.Now()}
@@ -149,11 +164,12 @@ func (g *guard) fill() error {
 }
 
 // arm sets the time by which the next bytes must be here. Only a server that owes an answer
-// must hurry. While we wait for the next program in the pipe, nothing is late.
+// must hurry. While we wait for the next program in the pipe, or for new mail, nothing is
+// late.
 func (g *guard) arm() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.pending) == 0 {
+	if len(g.pending) == 0 || g.idle == idleGranted {
 		g.Conn.SetReadDeadline(time.Time{}) // if it fails, so does the read
 		return nil
 	}
@@ -172,7 +188,7 @@ func (g *guard) account(begin time.Time, n int) {
 	if begin.Before(g.since) {
 		begin = g.since
 	}
-	if len(g.pending) > 0 {
+	if len(g.pending) > 0 && g.idle != idleGranted {
 		g.waited += time.Since(begin)
 	}
 	g.received += int64(n)
@@ -199,19 +215,30 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sent notes that a command is in flight, or that our part of a login was sent.
-func (g *guard) sent(tag, verb string) {
+// sent notes that a command is in flight, or that our part of a login or DONE was sent.
+// During an IDLE nothing may be sent except DONE, and that only if the server has agreed.
+func (g *guard) sent(tag, verb string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.owed = false
-	if tag == "" {
-		return
+	if done := verb == "DONE"; done != (g.idle == idleGranted) || !done && g.idle != notIdle {
+		return fmt.Errorf("%w: %s during IDLE or DONE without", errCommand, verb)
 	}
-	if len(g.pending) == 0 {
+	switch g.owed = false; {
+	case verb == "DONE":
+		g.idle = idleEnding
+	case tag == "":
+		return nil
+	case verb == "IDLE":
+		g.idle = idleAsked
+	}
+	if len(g.pending) == 0 || g.idle == idleEnding {
 		g.waited, g.received = 0, 0
 	}
 	g.since = time.Now()
-	g.pending[tag] = verb
+	if tag != "" {
+		g.pending[tag] = verb
+	}
+	return nil
 }
 
 // answered takes a completed status response: a tagged one, or the greeting.
@@ -224,6 +251,10 @@ func (g *guard) answered(tag, status, code string) error {
 		return broken("an answer to no command")
 	case verb == "AUTHENTICATE" && g.owed: // the library would wait for ever
 		return broken("the end of a login in the middle of it")
+	case verb == "IDLE" && (g.idle == idleGranted || g.idle == idleAsked && status == "OK"):
+		return broken("the end of IDLE without DONE")
+	case verb == "IDLE":
+		g.idle = notIdle
 	}
 	delete(g.pending, tag)
 	g.waited, g.received, g.status = 0, 0, status
@@ -233,17 +264,21 @@ func (g *guard) answered(tag, status, code string) error {
 	return nil
 }
 
-// asked notes that the server waits for our part of a login.
+// asked notes that the server waits for our part of a login, or agrees to an IDLE.
 func (g *guard) asked() error {
-	if !g.busy("AUTHENTICATE") {
-		return nil
-	}
+	login := g.busy("AUTHENTICATE")
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.owed {
+	switch {
+	case g.idle == idleAsked:
+		g.idle = idleGranted
+	case g.idle != notIdle:
+		return broken("a question during IDLE")
+	case login && g.owed:
 		return broken("a question before the last one was answered")
+	case login:
+		g.owed = true
 	}
-	g.owed = true
 	return nil
 }
 
@@ -287,10 +322,15 @@ func (g *guard) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline does nothing.
 func (g *guard) SetWriteDeadline(time.Time) error { return nil }
 
-func (g *guard) parted(text string) {
+// parted takes the server's words when it ends the session. During an IDLE no answer would
+// follow for a long time, so the connection ends at once.
+func (g *guard) parted(text string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.bye = text
+	if g.bye = text; g.idle == idleGranted {
+		return fmt.Errorf("the server ends the session: %s", text)
+	}
+	return nil
 }
 
 // farewell returns what the server said when it ended the session itself.

@@ -48,11 +48,13 @@ func fetched(uid int) string {
 
 var honest = script{
 	"GREETING":   say("* OK [CAPABILITY IMAP4rev1] hello\r\n"),
-	"CAPABILITY": say("* CAPABILITY IMAP4rev1\r\nTAG OK\r\n"),
-	"LOGIN":      say("TAG OK [CAPABILITY IMAP4rev1] in\r\n"),
+	"CAPABILITY": say("* CAPABILITY IMAP4rev1 IDLE\r\nTAG OK\r\n"),
+	"LOGIN":      say("TAG OK [CAPABILITY IMAP4rev1 IDLE] in\r\n"),
 	"EXAMINE":    say("* 3 EXISTS\r\n* OK [UIDVALIDITY 7] x\r\nTAG OK [READ-ONLY] done\r\n"),
 	"SEARCH":     say("* SEARCH 1 2 3\r\nTAG OK\r\n"),
 	"FETCH":      say(fetched(1) + fetched(2) + fetched(3) + "TAG OK\r\n"),
+	"IDLE":       say("+ idling\r\n"),
+	"DONE":       say("TAG OK\r\n"),
 	"LOGOUT":     say("* BYE bye\r\nTAG OK\r\n"),
 }
 
@@ -70,18 +72,25 @@ func serve(t *testing.T, s script) (addr string, sent *atomic.Int64) {
 // read answers what is read from r. If the script has a LINE, that gets every line, and
 // gives all answers.
 func (s script) read(r io.Reader, w io.Writer) {
+	idle := "" // tag of the last IDLE
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		if line := s["LINE"]; line != nil {
 			line(w, lines.Text())
 			continue
 		}
 		words := strings.Fields(lines.Text())
+		if lines.Text() == "DONE" {
+			words = []string{idle, "DONE"}
+		}
 		if len(words) < 2 {
 			continue
 		}
 		verb := words[1]
-		if verb == "UID" {
+		switch verb {
+		case "UID":
 			verb = words[2]
+		case "IDLE":
+			idle = words[0]
 		}
 		s.answer(w, verb, words[0])
 	}

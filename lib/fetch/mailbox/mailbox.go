@@ -35,6 +35,7 @@ type Mailbox struct {
 	Search   Search         // a further condition on the messages, which the server applies
 	From     Start
 	Now      time.Time
+	Wait     time.Duration // for a message if there is none; 0 for not at all
 
 	// Connected is called once there is a connection, before anything is read from it.
 	// Its error ends the run. It may be nil.
@@ -45,6 +46,7 @@ type Mailbox struct {
 	Redial func(context.Context) (net.Conn, error)
 
 	testOnlyLimits *limits
+	testOnlyIdling func() // called once the server has agreed to an IDLE
 }
 
 // batch is how many messages one FETCH asks for: enough that the round trip costs
@@ -55,7 +57,7 @@ const batch = 200
 // temporary and counts them, after all others were yielded. A message on which the server
 // fails is yielded with Unavailable set.
 func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) error {
-	f := fetcher{Mailbox: s, ctx: ctx, yield: yield}
+	f := fetcher{Mailbox: s, ctx: ctx, yield: yield, waiting: waiting{news: make(chan struct{}, 1)}}
 	defer f.close()
 	err := f.run()
 	var ours finalError
@@ -91,6 +93,7 @@ type fetcher struct {
 	validity uint32
 	messages uint32 // in the mailbox
 	plan     plan
+	waiting
 	emitted  int
 	vanished []uint32 // asked for and not sent
 	header   []byte
@@ -110,11 +113,15 @@ func (f *fetcher) open() (*imap.SelectData, error) {
 		l.idle /= 3
 	}
 	g := newGuard(conn, l)
+	g.out.waits = f.Wait > 0
 	f.guard, f.unwatch = g, context.AfterFunc(f.ctx, func() { conn.Close() })
 	f.client = imapclient.New(g, &imapclient.Options{
-		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: g.unasked},
+		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Fetch: g.unasked, Mailbox: f.changed},
 	})
 	if err := f.login(f.client); err != nil {
+		return nil, err
+	}
+	if err := f.canWait(); err != nil {
 		return nil, err
 	}
 	box, err := f.examine()
@@ -147,7 +154,21 @@ func (f *fetcher) run() error {
 		return err
 	}
 	f.validity = box.UIDValidity
-	uids, err := f.search(box)
+	f.plan = f.From.plan(box, f.Search, f.Now)
+	for more := true; more; {
+		if err := f.pass(); err != nil {
+			return err
+		}
+		if more, err = f.wait(); err != nil {
+			return err
+		}
+	}
+	return f.finish()
+}
+
+// pass fetches what there is now.
+func (f *fetcher) pass() error {
+	uids, err := f.search()
 	if err != nil {
 		return err
 	}
@@ -156,10 +177,7 @@ func (f *fetcher) run() error {
 		f.reconnects = min(f.reconnects, maxReconnects-1) // one more, to settle what is left
 		err = cmp.Or(f.settle(), err)
 	}
-	if err != nil {
-		return err
-	}
-	return f.finish()
+	return err
 }
 
 // all fetches the messages, a batch at a time.
@@ -197,16 +215,19 @@ func (f *fetcher) examine() (*imap.SelectData, error) {
 }
 
 // search returns the UIDs to fetch, ascending.
-func (f *fetcher) search(box *imap.SelectData) ([]uint32, error) {
-	f.plan = f.From.plan(box, f.Search, f.Now)
-	if f.plan.nothing {
-		return nil, nil
+func (f *fetcher) search() (uids []uint32, err error) {
+	f.forget()
+	if !f.plan.nothing && f.messages > 0 {
+		data, err := f.client.UIDSearch(&f.plan.criteria, nil).Wait()
+		if err != nil {
+			return nil, err
+		}
+		if uids, err = f.plan.uids(data); err != nil {
+			return nil, err
+		}
 	}
-	data, err := f.client.UIDSearch(&f.plan.criteria, nil).Wait()
-	if err != nil {
-		return nil, err
-	}
-	return f.plan.uids(data)
+	f.plan.later(uids)
+	return uids, nil
 }
 
 // finish makes sure that the UIDs still mean what they meant at the beginning.

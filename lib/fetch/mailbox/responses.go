@@ -10,9 +10,9 @@ import (
 type responses struct {
 	*limits
 	done   func(tag, status, code string) error
-	asked  func() error           // called for a continuation request
-	busy   func(verb string) bool // reports whether such a command is in flight
-	parted func(text string)      // called for a BYE
+	asked  func() error            // called for a continuation request
+	busy   func(verb string) bool  // reports whether such a command is in flight
+	parted func(text string) error // called for a BYE
 
 	state   func(*responses, byte) error
 	words   []byte // the first words of the line: tag, type, or tag, number, type
@@ -220,7 +220,9 @@ func (r *responses) status(tag, status, code string) error {
 	case strings.HasPrefix(code, "UIDVALIDITY") && r.greeted && !r.busy("EXAMINE"):
 		return errReplaced
 	case status == "BYE":
-		r.parted(string(r.bye))
+		if err := r.parted(string(r.bye)); err != nil {
+			return err
+		}
 	}
 	if !r.greeted {
 		r.greeted = true

@@ -22,7 +22,7 @@ func testResponses(tags *[]string) *responses {
 		done:   func(tag, status, code string) error { *tags = append(*tags, tag+" "+status+" "+code); return nil },
 		asked:  func() error { return nil },
 		busy:   func(verb string) bool { return verb == "UID FETCH" },
-		parted: func(string) {},
+		parted: func(string) error { return nil },
 	}
 }
 

@@ -89,3 +89,13 @@ func (p *plan) uids(data *imap.SearchData) ([]uint32, error) {
 	}
 	return list, nil
 }
+
+// later makes it the plan for what comes after the messages with these UIDs.
+func (p *plan) later(seen []uint32) {
+	if len(seen) > 0 {
+		p.above = seen[len(seen)-1]
+	}
+	p.nothing = p.above == math.MaxUint32
+	p.criteria.SeqNum = nil
+	p.criteria.UID = []imap.UIDSet{{{Start: imap.UID(p.above) + 1}}}
+}

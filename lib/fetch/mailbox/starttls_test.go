@@ -162,7 +162,7 @@ func TestStartTLSAsksAnew(t *testing.T) {
 func TestOnlyStartTLS(t *testing.T) {
 	for _, in := range []string{"T1 NOOP\r\n", "T1 LOGIN a b\r\n", "T1 CAPABILITY\r\n", "S1 STARTTLS\r\nT1 NOOP\r\n"} {
 		c := commands{only: "STARTTLS"}
-		if ready, err := c.check([]byte(in), func(string, string) {}); err == nil || len(ready) > 0 {
+		if ready, err := c.check([]byte(in), sentNothing); err == nil || len(ready) > 0 {
 			t.Errorf("%q: %q, %v", in, ready, err)
 		}
 	}
