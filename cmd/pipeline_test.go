@@ -46,7 +46,7 @@ type host struct {
 	dir, queue string
 }
 
-func newHost(t *testing.T) *host {
+func newHost(t testing.TB) *host {
 	h := &host{Server: dovecottest.Start(t), dir: t.TempDir()}
 	h.queue = filepath.Join(h.dir, "queue")
 	h.write(t, "password", dovecottest.Password+"\n")
@@ -56,7 +56,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-func (h *host) write(t *testing.T, name, text string) {
+func (h *host) write(t testing.TB, name, text string) {
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (h *host) fetch(flags string) string {
 
 // sh runs a bash line in the host's directory and returns what it printed and its
 // status.
-func (h *host) sh(t *testing.T, line string) (stdout, stderr string, status int) {
+func (h *host) sh(t testing.TB, line string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", "set -o pipefail; "+line)
 	cmd.Dir = h.dir
@@ -85,7 +85,7 @@ func (h *host) sh(t *testing.T, line string) (stdout, stderr string, status int)
 }
 
 // must runs a line that must succeed in silence on stderr.
-func (h *host) must(t *testing.T, line string) string {
+func (h *host) must(t testing.TB, line string) string {
 	t.Helper()
 	out, errs, status := h.sh(t, line)
 	if status != 0 || errs != "" {
@@ -95,7 +95,7 @@ func (h *host) must(t *testing.T, line string) string {
 }
 
 // deliver puts n proven mails of the owner into the mailbox.
-func (h *host) deliver(t *testing.T, first, n int) {
+func (h *host) deliver(t testing.TB, first, n int) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
 		h.Deliver(t, fmt.Sprintf("%d.M%06d.test", time.Now().Unix(), i), []byte(fmt.Sprintf(

@@ -40,6 +40,8 @@ type Server struct {
 	Maildir string // of User
 	dir     string
 	uid     int
+	pid     int
+	idled   map[string]bool // processes that AwaitIdle has seen
 }
 
 // nobody is the uid that owns the mail when the tests run as root, because Dovecot refuses
@@ -56,7 +58,7 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &Server{
 		Addr: freeAddr(t), Clear: freeAddr(t), CA: filepath.Join(dir, "ca.pem"),
-		Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid(),
+		Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid(), idled: map[string]bool{},
 	}
 	if s.uid == 0 {
 		s.uid = nobody
@@ -105,6 +107,23 @@ func (s *Server) Deliver(t testing.TB, name string, message []byte) {
 	check(t, os.WriteFile(tmp, message, 0o600))
 	check(t, os.Rename(tmp, filepath.Join(s.Maildir, "new", name)))
 	s.own(t)
+}
+
+// AwaitIdle returns once one more client waits for mail (RFC 2177).
+func (s *Server) AwaitIdle(t testing.TB) {
+	t.Helper()
+	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(5 * time.Millisecond) {
+		pids, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.pid, s.pid))
+		check(t, err)
+		for _, pid := range strings.Fields(string(pids)) {
+			title, _ := os.ReadFile("/proc/" + pid + "/cmdline") // it may have ended
+			if strings.Contains(string(title), " IDLE]") && !s.idled[pid] {
+				s.idled[pid] = true
+				return
+			}
+		}
+	}
+	t.Fatal("no client idles")
 }
 
 // own gives the mail to the user as which Dovecot reads it.
@@ -161,6 +180,7 @@ default_internal_user = @INTERNAL@
 default_login_user = @LOGIN@
 first_valid_uid = 1
 auth_failure_delay = 0
+verbose_proctitle = yes
 auth_mechanisms = plain login xoauth2 oauthbearer
 mail_location = maildir:@DIR@/mail/%u
 passdb {
@@ -205,6 +225,7 @@ func (s *Server) run(t testing.TB, path, conf string) {
 	log, err := cmd.StderrPipe()
 	check(t, err)
 	check(t, cmd.Start())
+	s.pid = cmd.Process.Pid
 	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(log)
 	var said []string
