@@ -83,7 +83,13 @@ func (r *responses) literalLF(c byte) error {
 			return broken("a literal of %d bytes", r.size)
 		}
 		r.state, r.skip = (*responses).data, r.size
+		if r.answer != nil {
+			return r.answer.literal()
+		}
 		return nil
+	}
+	if r.answer != nil {
+		r.answer.into = nil
 	}
 	r.n += r.size
 	r.chatted += r.size

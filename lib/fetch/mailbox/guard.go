@@ -80,7 +80,8 @@ type guard struct {
 	status   string            // of the last answer
 	owed     bool              // the server waits for our part of a login
 	idle     idleState
-	bye      string // what the server said when it ended the session
+	answer   *answer // takes FETCH responses while a UID FETCH is in flight; may be nil
+	bye      string  // what the server said when it ended the session
 }
 
 // greeting stands for the server's greeting among the commands in flight.
@@ -99,7 +100,7 @@ const (
 func newGuard(conn net.Conn, l limits) *guard {
 	g := &guard{Conn: conn, limits: l, buf: make([]byte, 64<<10), since: time.Now()}
 	g.pending = map[string]string{greeting: greeting}
-	g.in = responses{limits: &g.limits, done: g.answered, asked: g.asked, busy: g.busy, parted: g.parted}
+	g.in = responses{limits: &g.limits, done: g.answered, asked: g.asked, busy: g.busy, parted: g.parted, takes: g.takes}
 	return g
 }
 
@@ -128,7 +129,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	if err := g.Err(); err != nil {
 		return 0, err
 	}
-	if len(g.rest) == 0 {
+	for len(g.rest) == 0 {
 		if err := g.fill(); err != nil {
 			return 0, err
 		}
@@ -138,7 +139,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads and checks the next bytes.
+// fill reads and checks the next bytes. None may be left to hand on.
 func (g *guard) fill() error {
 	if err := cmp.Or(g.next, g.arm()); err != nil {
 		return g.fail(err)
@@ -147,14 +148,14 @@ func (g *guard) fill() error {
 	n, err := g.Conn.Read(g.buf)
 	g.account(begin, n)
 	if n > 0 {
-		n, g.next = g.in.check(g.buf[:n])
-		if g.rest = g.buf[:n]; n == 0 {
-			return g.fail(g.next)
-		}
+		g.rest, g.next = g.in.check(g.buf[:n])
 		return nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return g.fail(fmt.Errorf("%w: nothing for %v", errStalled, g.limits.idle))
+	}
+	if g.in.skip > 0 && err == io.EOF {
+		return g.fail(broken("a literal of %d bytes that ends after %d", g.in.size, g.in.size-g.in.skip))
 	}
 	if err == nil || err == io.EOF {
 		// A plain EOF would look like the end of a literal to the library.
@@ -296,6 +297,23 @@ func (g *guard) await() (status string, err error) {
 			return "", err
 		}
 	}
+}
+
+// expect lets a take the FETCH responses from now on; nil leaves them to the library.
+func (g *guard) expect(a *answer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answer = a
+}
+
+// takes returns what takes a FETCH response that begins now, or nil.
+func (g *guard) takes() *answer {
+	if !g.busy("UID FETCH") {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.answer
 }
 
 // busy reports whether such a command is in flight. A body may come only during a UID

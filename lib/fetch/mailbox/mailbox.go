@@ -57,7 +57,7 @@ const batch = 200
 // temporary and counts them, after all others were yielded. A message on which the server
 // fails is yielded with Unavailable set.
 func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) error {
-	f := fetcher{Mailbox: s, ctx: ctx, yield: yield, waiting: waiting{news: make(chan struct{}, 1)}}
+	f := fetcher{Mailbox: s, name: s.Address.String(), ctx: ctx, yield: yield, waiting: waiting{news: make(chan struct{}, 1)}}
 	defer f.close()
 	err := f.run()
 	var ours finalError
@@ -84,6 +84,7 @@ type finalError struct{ error }
 // fetcher is one run, over one connection as long as the server keeps it.
 type fetcher struct {
 	*Mailbox
+	name    string // of the mailbox, as it stands in message.source
 	ctx     context.Context
 	guard   *guard // nil if not connected
 	client  *imapclient.Client

@@ -13,10 +13,15 @@ type responses struct {
 	asked  func() error            // called for a continuation request
 	busy   func(verb string) bool  // reports whether such a command is in flight
 	parted func(text string) error // called for a BYE
+	takes  func() *answer          // returns what takes a FETCH response, or nil for the library
 
 	state   func(*responses, byte) error
-	words   []byte // the first words of the line: tag, type, or tag, number, type
-	code    []byte // the beginning of a status response's code
+	pass    []byte  // what is checked and for the library
+	held    []byte  // the beginning of a response of which the type is not known yet
+	known   bool    // it is
+	answer  *answer // takes this response
+	words   []byte  // the first words of the line: tag, type, or tag, number, type
+	code    []byte  // the beginning of a status response's code
 	greeted bool
 	parting bool   // this is a BYE
 	bye     []byte // its text
@@ -50,40 +55,70 @@ func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errProtocol, fmt.Sprintf(format, args...))
 }
 
-// check takes the next bytes. With an error it returns how many of them belong to the whole
-// responses before the one that is wrong.
-func (r *responses) check(b []byte) (whole int, err error) {
+// check takes the next bytes and returns those for the library, which are valid until the
+// next call. With an error these end before the response that is wrong.
+func (r *responses) check(b []byte) (pass []byte, err error) {
 	if r.state == nil {
 		r.state = (*responses).first
 	}
+	r.pass = r.pass[:0]
+	whole := 0 // bytes of pass that end a response
 	for i := 0; i < len(b); {
 		if r.skip > 0 {
-			n := min(r.skip, int64(len(b)-i))
-			i += int(n)
-			r.skip -= n
+			n := int(min(r.skip, int64(len(b)-i)))
+			if r.answer != nil {
+				r.answer.bytes(b[i : i+n])
+			} else {
+				r.pass = append(r.pass, b[i:i+n]...)
+			}
+			i += n
+			r.skip -= int64(n)
 			continue
 		}
 		c := b[i]
 		i++
 		r.n++
 		if r.chatted++; r.chatted > r.chatter {
-			return whole, fmt.Errorf("%w: more than %d bytes that were not asked for", errFlood, r.chatter)
+			return r.pass[:whole], fmt.Errorf("%w: more than %d bytes that were not asked for", errFlood, r.chatter)
 		}
 		if limit := r.bound(); r.n > limit {
 			class := errProtocol
 			if r.kind == searchData {
 				class = errFlood
 			}
-			return whole, fmt.Errorf("%w: a response of more than %d bytes", class, limit)
+			return r.pass[:whole], fmt.Errorf("%w: a response of more than %d bytes", class, limit)
 		}
-		if err := r.state(r, c); err != nil {
-			return whole, err
+		if err := r.step(c); err != nil {
+			return r.pass[:whole], err
 		}
 		if r.n == 0 {
-			whole = i
+			whole = len(r.pass)
 		}
 	}
-	return len(b), nil
+	return r.pass, nil
+}
+
+// step takes one byte of a response, and gives it to the library or to an answer. The
+// beginning of a response is held back until its type says to which of them.
+func (r *responses) step(c byte) error {
+	if r.answer != nil {
+		r.answer.line = append(r.answer.line, c)
+		return r.state(r, c)
+	}
+	r.held = append(r.held, c)
+	if err := r.state(r, c); err != nil {
+		return err
+	}
+	if r.known && r.answer == nil {
+		r.pass = append(r.pass, r.held...)
+	}
+	if r.known {
+		r.held = r.held[:0]
+	}
+	if r.n == 0 {
+		r.known = false
+	}
+	return nil
 }
 
 func (r *responses) bound() int64 {
@@ -98,7 +133,7 @@ func (r *responses) bound() int64 {
 func (r *responses) first(c byte) error {
 	switch {
 	case len(r.words) == 0 && c == '+':
-		r.words = append(r.words, c)
+		r.words, r.known = append(r.words, c), true
 		r.state = (*responses).text
 		return nil
 	case isWord(c) || c == '*' && len(r.words) == 0:
@@ -127,6 +162,7 @@ func (r *responses) first(c byte) error {
 // typed goes on by the type of the response. c is the byte after it.
 func (r *responses) typed(words []string, c byte) error {
 	kind := upper(words[len(words)-1])
+	r.known = true
 	switch {
 	case len(words) == 2 && isStatus(kind):
 		r.parting = words[0] == "*" && kind == "BYE"
@@ -137,6 +173,9 @@ func (r *responses) typed(words []string, c byte) error {
 		return broken("a tagged response that is not a status")
 	case len(words) == 3 && kind == "FETCH":
 		r.kind, r.state = fetchData, (*responses).data
+		if r.answer = r.takes(); r.answer != nil {
+			r.answer.begin()
+		}
 	case len(words) == 2 && kind == "SEARCH":
 		r.kind, r.state = searchData, (*responses).data
 	default:
@@ -194,6 +233,12 @@ func (r *responses) lineFeed(c byte) error {
 	}
 	if r.depth != 0 {
 		return broken("parentheses left open")
+	}
+	if a := r.answer; a != nil {
+		r.answer, r.known = nil, false
+		if err := a.end(); err != nil {
+			return err
+		}
 	}
 	r.chatted += overhead
 	words := strings.Split(string(r.words), " ")

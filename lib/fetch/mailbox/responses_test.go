@@ -23,6 +23,7 @@ func testResponses(tags *[]string) *responses {
 		asked:  func() error { return nil },
 		busy:   func(verb string) bool { return verb == "UID FETCH" },
 		parted: func(string) error { return nil },
+		takes:  func() *answer { return nil },
 	}
 }
 
