@@ -19,7 +19,6 @@ import (
 type writer struct {
 	w    *bufio.Writer
 	opt  message.Options
-	live bool // the source may pause after any message
 	line []byte
 	mu   sync.Mutex // so that the end of the time cuts no record short
 
@@ -28,9 +27,19 @@ type writer struct {
 }
 
 func newWriter(c *cli.Context, opt message.Options, src source.Source) *writer {
-	_, live := src.(*mailbox.Mailbox)
 	warn := func(format string, args ...any) { cmdline.Warn(c, format, args...) }
-	return &writer{w: bufio.NewWriterSize(c.App.Writer, 64<<10), opt: opt, live: live, warn: warn}
+	w := &writer{w: bufio.NewWriterSize(c.App.Writer, 64<<10), opt: opt, warn: warn}
+	if box, ok := src.(*mailbox.Mailbox); ok {
+		box.Pause = w.flush
+	}
+	return w
+}
+
+// flush writes out what was written so far.
+func (w *writer) flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Flush()
 }
 
 // each writes the records of a source until its end or that of ctx. A read of a pipe or a
@@ -85,11 +94,5 @@ func (w *writer) message(raw *source.Message) error {
 	}
 	w.line = append(w.line[:0], `{"`+envelope.Member+`":`...)
 	w.line = append(m.Append(w.line), '}', '\n')
-	if err := record.WriteLine(w.w, w.line); err != nil {
-		return err
-	}
-	if w.live {
-		return w.w.Flush()
-	}
-	return nil
+	return record.WriteLine(w.w, w.line)
 }

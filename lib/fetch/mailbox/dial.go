@@ -24,6 +24,7 @@ func (s *Mailbox) dial(ctx context.Context, again bool) (net.Conn, error) {
 	if err != nil {
 		return nil, fault.Temporaryf("", "%w", err)
 	}
+	conn = newAhead(conn, s.Pause)
 	if s.Connected != nil && !again {
 		if err := s.Connected(); err != nil {
 			conn.Close()

@@ -45,6 +45,10 @@ type Mailbox struct {
 	// it did the first time.
 	Redial func(context.Context) (net.Conn, error)
 
+	// Pause is called before a read that may have to wait for the server, after all messages
+	// that came before were yielded. Its error ends the connection. It may be nil.
+	Pause func() error
+
 	testOnlyLimits *limits
 	testOnlyIdling func() // called once the server has agreed to an IDLE
 }
