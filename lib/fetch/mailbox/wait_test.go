@@ -334,7 +334,7 @@ func FuzzIdle(f *testing.F) {
 			return
 		}
 		l := limits{idle: time.Second, command: time.Second, pace: 1 << 10, line: 1 << 10, search: 1 << 11, depth: 8, literal: 1 << 12, chatter: 1 << 13, renew: time.Second}
-		conn := &gated{scripted{}, make(chan struct{})}
+		conn := &gated{scripted{}, "IDLE", make(chan struct{})}
 		conn.r = io.MultiReader(strings.NewReader("* OK [CAPABILITY IMAP4rev1 IDLE] hi\r\n"), opened(conn.open),
 			strings.NewReader("+ idling\r\n"+string(b)))
 		run := fetcher{Mailbox: &Mailbox{Wait: time.Second, testOnlyLimits: &l}, guard: newGuard(conn, l), unwatch: func() bool { return true }}
@@ -352,14 +352,15 @@ func FuzzIdle(f *testing.F) {
 	})
 }
 
-// gated is a connection that says more only after IDLE was sent.
+// gated is a connection that says more only after a command was sent.
 type gated struct {
 	scripted
-	open chan struct{}
+	command string
+	open    chan struct{}
 }
 
 func (g *gated) Write(b []byte) (int, error) {
-	if strings.Contains(string(b), "IDLE") {
+	if strings.Contains(string(b), g.command) {
 		close(g.open)
 	}
 	return g.scripted.Write(b)
