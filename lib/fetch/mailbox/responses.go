@@ -105,20 +105,21 @@ func (r *responses) step(c byte) error {
 		r.answer.line = append(r.answer.line, c)
 		return r.state(r, c)
 	}
-	r.held = append(r.held, c)
-	if err := r.state(r, c); err != nil {
+	if r.known {
+		r.pass = append(r.pass, c)
+		err := r.state(r, c)
+		r.known = r.n > 0
 		return err
 	}
+	r.held = append(r.held, c)
+	err := r.state(r, c)
 	if r.known && r.answer == nil {
 		r.pass = append(r.pass, r.held...)
 	}
 	if r.known {
 		r.held = r.held[:0]
 	}
-	if r.n == 0 {
-		r.known = false
-	}
-	return nil
+	return err
 }
 
 func (r *responses) bound() int64 {
