@@ -2,7 +2,6 @@ package identity_test
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,15 +17,18 @@ type attacker struct {
 	owner owner
 	score *score
 	seen  map[string]bool
+	also  bool // try evidence = "either" too
 }
 
 // attack runs the whole matrix over one genuine shape. From is the owner's in all of it.
-func (c *corpus) attack(t *testing.T, sh *shape, all []*corpus, s *score) {
-	a := &attacker{t, c, sh, sh.owner(t), s, map[string]bool{}}
+func (c *corpus) attack(t *testing.T, sh *shape, all []*corpus, s *score, also bool) {
+	a := &attacker{t, c, sh, sh.owner(t), s, map[string]bool{}, also}
 	a.control()
+	a.overruled()
 	a.injected()
 	a.renamed()
 	a.overlooked()
+	a.spareSignatures()
 	a.oldDelivery()
 	a.grouped()
 	a.foreignFamilies(all)
@@ -94,7 +96,24 @@ func (a *attacker) try(w world, fields []field) (verified, ok bool) {
 	}
 	a.seen[key] = true
 	id := a.c.classify(a.t, fields, a.check(w))
+	if w == truth || !a.also || proven(&id) {
+		return proven(&id), true
+	}
+	id = classifyUnder(a.c.either, fields, a.owner.ownCheck(w))
 	return proven(&id), true
+}
+
+// overruled: under "either" the receiver's verdict counts, whatever it says.
+func (a *attacker) overruled() {
+	id := classifyUnder(a.c.either, a.deliver(truth), a.owner.ownCheck(truth))
+	if shape := a.c.classify(a.t, a.sh.fields, a.sh.dkim); shape.Verified && !id.Verified {
+		a.t.Errorf("%s: genuine, and not verified under either: %s", a.sh.name, id.Reason)
+	}
+	for _, w := range lies {
+		if id := classifyUnder(a.c.either, a.deliver(w), a.owner.ownCheck(truth)); id.Verified && a.c.receiver.Verdict != policy.ByNone {
+			a.t.Errorf("%s: the receiver says %s, and its verdict is passed over", a.sh.name, w)
+		}
+	}
 }
 
 // id returns the receiver's name as it stands in a verdict, or that of Microsoft's ARC
@@ -109,6 +128,16 @@ func idOf(says string) string {
 		return strings.TrimSuffix(id, " (amavisd-new)")
 	}
 	return "mx.microsoft.com"
+}
+
+// idOf returns the name under which the receiver writes the results of a method.
+func (a *attacker) idOf(method string) string {
+	for _, f := range a.own() {
+		if strings.Contains(f.raw, method) {
+			return idOf(f.raw)
+		}
+	}
+	return a.id()
 }
 
 // own returns the verdict that the receiver writes on the owner's genuine mail.
@@ -127,11 +156,11 @@ func (a *attacker) payloads() map[string][]field {
 	list := map[string][]field{
 		"the whole verdict":  a.own(),
 		"one field":          {a.merged(ar + a.id())},
-		"dkim alone":         one(ar + a.id() + "; dkim=pass header.d={domain} header.s={s} header.b={b}"),
-		"dkim by header.i":   one(ar + a.id() + "; dkim=pass header.i=@{domain}"),
-		"bare dkim":          one(ar + a.id() + "; dkim=pass"),
-		"dmarc alone":        one(ar + a.id() + "; dmarc=pass header.from={domain}"),
-		"dmarc, an address":  one(ar + a.id() + "; dmarc=pass header.from={address}"),
+		"dkim alone":         one(ar + a.idOf("dkim=") + "; dkim=pass header.d={domain} header.s={s} header.b={b}"),
+		"dkim by header.i":   one(ar + a.idOf("dkim=") + "; dkim=pass header.i=@{domain}"),
+		"bare dkim":          one(ar + a.idOf("dkim=") + "; dkim=pass"),
+		"dmarc alone":        one(ar + a.idOf("dmarc=") + "; dmarc=pass header.from={domain}"),
+		"dmarc, an address":  one(ar + a.idOf("dmarc=") + "; dmarc=pass header.from={address}"),
 		"the name of a peer": {a.merged(ar + a.peer())},
 		"no name":            one(ar + "spf=pass smtp.mailfrom={domain}; dkim=pass (signature was verified) header.d={domain};dmarc=pass action=none header.from={domain};compauth=pass reason=100"),
 		"an ARC set":         one("ARC-Authentication-Results: i=1; " + a.id() + "; dkim=pass header.d={domain}; dmarc=pass header.from={domain}"),
@@ -227,34 +256,6 @@ func without(fields []field, is func(field) bool) []field {
 	return slices.DeleteFunc(slices.Clone(fields), is)
 }
 
-// overlooked: DMARC passes by SPF, the receiver is silent about DKIM, because there is
-// no signature that it could read, and the attacker writes both the dkim result and a
-// signature that is none.
-func (a *attacker) overlooked() {
-	genuine := field{raw: a.owner.fill("DKIM-Signature: v=1; a=rsa-sha256; d={domain}; s={s}; h=from:to:subject:date; bh=6vuZ62zgyHvGmFHbE6exu1rJAGWYlBicr1tud6qq7+A=; b=") + strings.Trim(a.owner.b, "=") + "AAAA\n"}
-	dkim := a.payloads()["dkim alone"]
-	for name, edit := range map[string][2]string{
-		"a blank before the colon": {"DKIM-Signature:", "DKIM-Signature :"},
-		"another field name":       {"DKIM-Signature:", "X-DKIM-Signature:"},
-		"version 2":                {"v=1", "v=2"},
-		"no version":               {"v=1; ", ""},
-		"no h":                     {"h=from:to:subject:date; ", ""},
-		"h without from":           {"h=from:", "h="},
-		"no bh":                    {"bh=", "xh="},
-		"no b":                     {" b=", " xb="},
-		"no s":                     {" s=", " xs="},
-		"d twice":                  {"; s=", "; d=mallory.example; s="},
-		"d in a comment":           {"d=", "z=d="},
-		"a parent of d":            {"d=", "d=x."},
-		"a child of d":             {"d=", "d=mail."},
-	} {
-		f := field{raw: strings.Replace(genuine.raw, edit[0], edit[1], 1)}
-		for _, where := range a.reachable() {
-			a.spoof(shared, inject(inject(a.deliver(shared), where, dkim...), middle, f), "dkim=pass %s, and a signature with %s", where, name)
-		}
-	}
-}
-
 // oldDelivery: mail that was delivered here once, re-sent with another text and all that
 // the receiver had written on it.
 func (a *attacker) oldDelivery() {
@@ -335,76 +336,4 @@ func (a *attacker) foreignFamilies(all []*corpus) {
 func (a *attacker) akin(other *corpus) bool {
 	return other.name == a.c.name || a.c.receiver.Believes(idOf(other.says[truth])) ||
 		a.c.receiver.Verdict == policy.ByMicrosoft && other.receiver.Verdict == policy.ByMicrosoft
-}
-
-var withRE = regexp.MustCompile(`(?i)with e?smtps?\b`)
-
-// logins are the words by which a server says that a user handed the mail in.
-var logins = map[string]func(string) string{
-	"ESMTPSA":       func(r string) string { return withRE.ReplaceAllString(r, "with ESMTPSA") },
-	"ESMTPA":        func(r string) string { return withRE.ReplaceAllString(r, "with ESMTPA") },
-	"UTF8SMTPSA":    func(r string) string { return withRE.ReplaceAllString(r, "with UTF8SMTPSA") },
-	"authenticated": func(r string) string { return strings.Replace(r, "\n", "\n\t(Authenticated sender: mallory)\n", 1) },
-	"userid":        func(r string) string { return strings.Replace(r, "(Postfix)", "(Postfix, from userid 1004)", 1) },
-	"local":         func(r string) string { return withRE.ReplaceAllString(r, "with local") },
-}
-
-// coUser: a user of the same server submits the mail. The server writes no verdict on
-// it, and removes none. What it signs as the owner's domain, OpenDKIM may sign truly.
-func (a *attacker) coUser() {
-	entry := a.entry()
-	if entry < 0 || a.c.receiver.Verdict == policy.ByNone {
-		return
-	}
-	for name, edit := range logins {
-		login := edit(a.sh.fields[entry].raw)
-		if login == a.sh.fields[entry].raw {
-			continue
-		}
-		for _, w := range []world{unsigned, forged, truth} {
-			mail := a.deliverLogin(w, entry, login)
-			for what, p := range a.payloads() {
-				for _, where := range []place{top, sent, end} {
-					a.submitted(w, inject(mail, where, p...), "handed in with a login ("+name+"), "+what+" "+string(where))
-				}
-			}
-			dmarc := field{a.owner.fill("Authentication-Results: " + a.id() + "; dmarc=pass (p=reject dis=none) header.from={domain}\n"), true}
-			a.submitted(w, inject(inject(mail, sent, a.payloads()["dkim alone"]...), top, dmarc), "handed in with a login ("+name+"), OpenDMARC believes an injected dkim=pass")
-		}
-	}
-}
-
-// submitted is a spoof where a server of one's own, or a small provider, receives. What
-// the large providers write on mail of their own users was not measured.
-func (a *attacker) submitted(w world, fields []field, what string) {
-	switch a.c.name {
-	case "rspamd", "opendkim-opendmarc", "amavis", "exim", "two-mx", "posteo", "ik-me":
-		a.spoof(w, fields, "%s", what)
-	default:
-		a.risk("co-user", w, fields)
-	}
-}
-
-// entry returns the index of the Received field by which the mail came in: the lowest
-// of the receiver's.
-func (a *attacker) entry() int {
-	for i := len(a.sh.fields) - 1; i >= 0; i-- {
-		if f := a.sh.fields[i]; f.own && f.name() == "received" {
-			return i
-		}
-	}
-	return -1
-}
-
-// deliverLogin returns mail without a verdict, whose entry says that a user logged in.
-func (a *attacker) deliverLogin(w world, entry int, login string) []field {
-	before := a.sh.fields[entry].raw
-	var out []field
-	for _, f := range without(a.deliver(w), ownResults) {
-		if f.raw == before {
-			f.raw = login
-		}
-		out = append(out, f)
-	}
-	return out
 }

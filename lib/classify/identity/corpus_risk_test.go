@@ -3,7 +3,6 @@ package identity_test
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
@@ -111,6 +110,6 @@ func (a *attacker) silent() {
 // unmentioned: DMARC passes by SPF, the receiver is silent about a signature that is
 // well formed, because it stops after so many, and the attacker writes the dkim result.
 func (a *attacker) unmentioned() {
-	forgery := field{raw: a.owner.fill("DKIM-Signature: v=1; a=rsa-sha256; d={domain}; s={s}; h=from:to:subject:date; bh=6vuZ62zgyHvGmFHbE6exu1rJAGWYlBicr1tud6qq7+A=; b=") + strings.ReplaceAll(a.owner.b, "=", "") + "AAAA\n"}
-	a.risk("unmentioned", shared, inject(inject(a.deliver(shared), middle, forgery), sent, a.payloads()["dkim alone"]...))
+	mail := inject(a.quiet(), middle, a.forgery(a.owner.domain))
+	a.risk("unmentioned", shared, inject(mail, sent, a.payloads()["dkim alone"]...))
 }

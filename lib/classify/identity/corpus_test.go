@@ -30,6 +30,7 @@ import (
 type corpus struct {
 	name     string
 	policy   *policy.Policy
+	either   *policy.Policy // the same with evidence = "either"
 	receiver policy.Receiver
 	says     map[world]string
 	genuine  []*shape
@@ -86,7 +87,7 @@ func (c *corpus) run(t *testing.T, all []*corpus) *score {
 	}
 	for i, sh := range c.genuine {
 		if i < 2 || !testing.Short() {
-			c.attack(t, sh, all, s)
+			c.attack(t, sh, all, s, i < 2)
 		}
 	}
 	if 4*s.naive.accepted < s.naive.all {
@@ -124,12 +125,16 @@ func proven(id *identity.Identity) bool {
 // classify reads a message from this receiver's mailbox.
 func (c *corpus) classify(t *testing.T, fields []field, dkim *envelope.DKIM) identity.Identity {
 	t.Helper()
+	return classifyUnder(c.policy, fields, dkim)
+}
+
+func classifyUnder(p *policy.Policy, fields []field, dkim *envelope.DKIM) identity.Identity {
 	m := message.Parse(message.Raw{Header: raw(fields)}, message.Options{Scope: envelope.Headers})
 	m.Source = "imaps://agent@imap.example.net/INBOX"
 	m.Fetched = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	m.Received = m.Fetched.Add(-time.Minute)
 	m.DKIM = dkim
-	return identity.Classify(&m, c.policy)
+	return identity.Classify(&m, p)
 }
 
 // corpora reads all of testdata/receivers.
@@ -171,6 +176,11 @@ func readCorpus(t *testing.T, path string) *corpus {
 	var err error
 	if c.policy, err = policy.Parse(path, []byte(files["policy"])); err != nil {
 		t.Fatal(err)
+	}
+	if c.either = c.policy; c.policy.Evidence == policy.ByAuthRes {
+		if c.either, err = policy.Parse(path, []byte("evidence = \"either\"\n"+files["policy"])); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c.receiver, _ = c.policy.Receiver("imaps://agent@imap.example.net/INBOX")
 	for _, name := range names {
