@@ -75,6 +75,7 @@ func (a *attacker) inside(mail []field) []field {
 // mailbox, or a forger, leaves behind. The verdict is an attacker's then.
 func (a *attacker) deformed() {
 	mail := a.deliver(truth)
+	a.seen[string(truth)+"\n"+string(raw(mail))] = true // where there is nothing to change
 	host := "AM0EPF00009999"
 	for _, d := range [][3]string{
 		{"x-ms-exchange-organization-authas", "Anonymous", "Internal"},

@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"pulse/lib/shared/policy"
@@ -34,21 +35,29 @@ func (a *attacker) coUser() {
 		for _, w := range []world{unsigned, forged, truth} {
 			mail := a.deliverLogin(w, entry, login)
 			for what, p := range a.payloads() {
-				for _, where := range []place{top, sent, end} {
+				for _, where := range []place{sent, end} { // Received fields are added above
 					a.submitted(w, inject(mail, where, p...), "handed in with a login ("+name+"), "+what+" "+string(where))
 				}
 			}
-			dmarc := field{a.owner.fill("Authentication-Results: " + a.id() + "; dmarc=pass (p=reject dis=none) header.from={domain}\n"), true}
-			a.submitted(w, inject(inject(mail, sent, a.payloads()["dkim alone"]...), top, dmarc), "handed in with a login ("+name+"), OpenDMARC believes an injected dkim=pass")
+			a.submitted(w, a.believing(w, entry, login), "handed in with a login ("+name+"), OpenDMARC believes an injected dkim=pass")
 		}
 	}
 }
 
-// submitted is a spoof where a server of one's own, or a small provider, receives. What
-// the large providers write on mail of their own users was not measured.
+// believing returns submitted mail with an injected dkim=pass, which OpenDMARC read: its
+// true dmarc=pass stands where the receiver's verdict always stands.
+func (a *attacker) believing(w world, entry int, login string) []field {
+	mail := inject(a.deliverLogin(w, entry, login), sent, a.payloads()["dkim alone"]...)
+	dmarc := field{a.owner.fill("Authentication-Results: " + a.idOf("dmarc=") + "; dmarc=pass (p=reject dis=none) header.from={domain}\n"), true}
+	at := slices.IndexFunc(a.sh.fields, ownResults)
+	return slices.Insert(mail, min(at, len(mail)), dmarc)
+}
+
+// submitted is a spoof where a server of one's own receives. What the providers write on
+// mail of their own users was not measured.
 func (a *attacker) submitted(w world, fields []field, what string) {
 	switch a.c.name {
-	case "rspamd", "opendkim-opendmarc", "amavis", "exim", "two-mx", "posteo", "ik-me":
+	case "rspamd", "opendkim-opendmarc", "amavis", "exim", "two-mx":
 		a.spoof(w, fields, "%s", what)
 	default:
 		a.risk("co-user", w, fields)
