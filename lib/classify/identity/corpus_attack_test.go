@@ -26,6 +26,7 @@ func (c *corpus) attack(t *testing.T, sh *shape, all []*corpus, s *score, also b
 	a.control()
 	a.overruled()
 	a.injected()
+	a.unreadable()
 	a.renamed()
 	a.overlooked()
 	a.spareSignatures()
@@ -210,6 +211,36 @@ func (a *attacker) injected() {
 			}
 		}
 		a.spoof(w, inject(inject(mail, sent, a.own()...), end, a.own()...), "the whole verdict twice")
+	}
+}
+
+// unreadable: the sender's MAIL FROM, HELO or signatures have made the receiver's own
+// verdict one that can't be read, and the attacker's stands beside it.
+func (a *attacker) unreadable() {
+	for name, tail := range map[string]string{
+		"a comment that never ends":  "; spf=fail (x",
+		"a quote that never ends":    `; spf=fail smtp.mailfrom="x`,
+		"quotes in a comment":        `; spf=fail (x"y)`,
+		"a semicolon too many":       ";; =",
+		"more results than anybody":  strings.Repeat(";\n dkim=fail header.d=mallory.example", 120),
+		"an address with a bracket":  "; spf=fail smtp.mailfrom=x)y@mallory.example",
+		"a byte that is not ASCII":   "; spf=fail smtp.helo=\xc3\xa9",
+		"blanks where none belong":   "; spf = = fail",
+		"a result without its value": "; spf",
+	} {
+		for _, w := range []world{unsigned, foreign, shared} {
+			mail := a.deliver(w)
+			for i, f := range mail {
+				if ownResults(f) {
+					mail[i].raw = strings.TrimRight(f.raw, ";\n") + tail + "\n"
+				}
+			}
+			for _, what := range []string{"the whole verdict", "one field", "dkim alone", "dmarc alone"} {
+				for _, where := range a.reachable() {
+					a.spoof(w, inject(mail, where, a.payloads()[what]...), "%s in the receiver's own, %s %s", name, what, where)
+				}
+			}
+		}
 	}
 }
 
