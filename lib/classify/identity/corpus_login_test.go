@@ -34,7 +34,7 @@ func (a *attacker) coUser() {
 		}
 		for _, w := range []world{unsigned, forged, truth} {
 			mail := a.deliverLogin(w, entry, login)
-			for what, p := range a.payloads() {
+			for what, p := range a.made {
 				for _, where := range []place{sent, end} { // Received fields are added above
 					a.submitted(w, inject(mail, where, p...), "handed in with a login ("+name+"), "+what+" "+string(where))
 				}
@@ -47,7 +47,7 @@ func (a *attacker) coUser() {
 // believing returns submitted mail with an injected dkim=pass, which OpenDMARC read: its
 // true dmarc=pass stands where the receiver's verdict always stands.
 func (a *attacker) believing(w world, entry int, login string) []field {
-	mail := inject(a.deliverLogin(w, entry, login), sent, a.payloads()["dkim alone"]...)
+	mail := inject(a.deliverLogin(w, entry, login), sent, a.made["dkim alone"]...)
 	dmarc := field{a.owner.fill("Authentication-Results: " + a.idOf("dmarc=") + "; dmarc=pass (p=reject dis=none) header.from={domain}\n"), true}
 	at := slices.IndexFunc(a.sh.fields, ownResults)
 	return slices.Insert(mail, min(at, len(mail)), dmarc)

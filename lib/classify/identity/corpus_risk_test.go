@@ -52,7 +52,7 @@ func (a *attacker) ownChecks() {
 			"":                   a.deliver(forged),
 			" and a verdict":     inject(a.deliver(forged), top, a.own()...),
 			" and one of Gmail":  inject(a.deliver(forged), top, a.merged("Authentication-Results: mx.google.com")),
-			" and Microsoft's":   inject(a.deliver(forged), top, a.payloads()["no name"]...),
+			" and Microsoft's":   inject(a.deliver(forged), top, a.made["no name"]...),
 			" and one below all": inject(a.deliver(forged), end, a.own()...),
 		} {
 			id := a.c.classify(a.t, mail, d)
@@ -111,5 +111,5 @@ func (a *attacker) silent() {
 // well formed, because it stops after so many, and the attacker writes the dkim result.
 func (a *attacker) unmentioned() {
 	mail := inject(a.quiet(), middle, a.forgery(a.owner.domain))
-	a.risk("unmentioned", shared, inject(mail, sent, a.payloads()["dkim alone"]...))
+	a.risk("unmentioned", shared, inject(mail, sent, a.made["dkim alone"]...))
 }

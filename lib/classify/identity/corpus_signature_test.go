@@ -6,7 +6,7 @@ import "strings"
 // no signature that it could read, and the attacker writes both the dkim result and a
 // signature that is none.
 func (a *attacker) overlooked() {
-	dkim := a.payloads()["dkim alone"]
+	dkim := a.made["dkim alone"]
 	for name, edit := range map[string][2]string{
 		"a blank before the colon": {"DKIM-Signature:", "DKIM-Signature :"},
 		"another field name":       {"DKIM-Signature:", "X-DKIM-Signature:"},
@@ -54,7 +54,7 @@ func (a *attacker) spareSignatures() {
 			mail := inject(a.deliver(w), middle, spare[:n]...)
 			for _, where := range a.reachable() {
 				for _, name := range []string{"dkim alone", "dkim by header.i", "bare dkim", "one field", "the whole verdict"} {
-					a.spoof(w, inject(mail, where, a.payloads()[name]...), "%d spare signatures, %s %s", n, name, where)
+					a.spoof(w, inject(mail, where, a.made[name]...), "%d spare signatures, %s %s", n, name, where)
 				}
 			}
 			a.spoof(w, mail, "%d spare signatures", n)
