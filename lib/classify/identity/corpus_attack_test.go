@@ -207,9 +207,11 @@ func (a *attacker) injected() {
 				a.spoof(w, inject(mail, where, p...), "%s %s", name, where)
 			}
 		}
-		for _, where := range a.reachable() {
-			for name, f := range a.disguises() {
-				a.spoof(w, inject(mail, where, f), "%s %s", name, where)
+		for name, f := range a.disguises() {
+			for _, where := range a.reachable() {
+				if w == unsigned || w == shared || w == sharedForged {
+					a.spoof(w, inject(mail, where, f), "%s %s", name, where)
+				}
 			}
 		}
 		a.spoof(w, inject(inject(mail, sent, a.own()...), end, a.own()...), "the whole verdict twice")
@@ -326,7 +328,7 @@ func (a *attacker) grouped() {
 	if a.c.receiver.Verdict == policy.ByFirst {
 		return // its own field stands first, grouped or not
 	}
-	for _, w := range lies {
+	for _, w := range []world{forged, shared, sharedForged, sharedForeign} {
 		mail := a.deliver(w)
 		first := slices.IndexFunc(mail, field.results)
 		n := len(slices.Collect(func(yield func(field) bool) {

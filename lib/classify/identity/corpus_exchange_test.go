@@ -26,7 +26,7 @@ var exchangeFields = []string{
 // exchange runs what is aimed at Microsoft 365 and Outlook.com alone.
 func (a *attacker) exchange() {
 	arc := field{raw: a.owner.fill("ARC-Authentication-Results: i=1; mx.microsoft.com 1; spf=pass\n smtp.mailfrom={domain}; dmarc=pass action=none\n header.from={domain}; dkim=pass header.d={domain}; arc=none\n")}
-	for _, w := range lies {
+	for _, w := range []world{unsigned, forged, shared, sharedForged} {
 		mail := a.deliver(w)
 		for _, where := range []place{sent, end} {
 			for _, text := range exchangeFields {
