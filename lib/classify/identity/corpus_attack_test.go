@@ -35,6 +35,7 @@ func (c *corpus) attack(t *testing.T, sh *shape, all []*corpus, s *score, also b
 	a.oldDelivery()
 	a.grouped()
 	a.foreignFamilies(all)
+	a.wrongKind()
 	a.coUser()
 	if c.receiver.Verdict == policy.ByMicrosoft {
 		a.exchange()
