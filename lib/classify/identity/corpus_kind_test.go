@@ -19,15 +19,19 @@ func (a *attacker) wrongKind() {
 		if !ok || kind == a.c.receiver.Verdict {
 			continue
 		}
+		where := []place{sent, middle, end}
+		if a.c.name == "proton" {
+			where = append(where, top) // fields of one name stand together
+		}
 		for _, w := range lies {
 			mail := a.deliver(w)
 			a.misread(p, w, mail, "nothing injected")
 			for name, injected := range a.made {
-				for _, where := range []place{sent, middle, end} {
+				for _, where := range where {
 					a.misread(p, w, inject(mail, where, injected...), name+" "+string(where))
 				}
 			}
-			for _, where := range []place{sent, middle, end} {
+			for _, where := range where {
 				a.misread(p, w, inject(mail, where, microsoftBlock(a)...), "the fields of Microsoft "+string(where))
 			}
 		}
@@ -54,8 +58,8 @@ func (a *attacker) kind(v policy.Verdict) (*policy.Policy, bool) {
 	return p, len(ids) > 0
 }
 
-// misread classifies a spoof under the wrong kind. Two receivers let forgers in if the
-// first field decides, because they write theirs below, and no preset says so.
+// misread classifies a spoof under the wrong kind. Exim and Proton let forgers in if the
+// first field decides, because it may be the sender's.
 func (a *attacker) misread(p *policy.Policy, w world, mail []field, what string) {
 	key := p.Digest + string(w) + string(raw(mail))
 	if a.seen[key] {
@@ -78,13 +82,8 @@ func (a *attacker) misread(p *policy.Policy, w world, mail []field, what string)
 	}
 }
 
-// below reports whether a field of the sender stands above the verdict of this receiver,
-// whose operator has chosen its name.
-func (a *attacker) below() bool {
-	verdict := slices.IndexFunc(a.sh.fields, ownResults)
-	from := slices.IndexFunc(a.sh.fields, func(f field) bool { return f.name() == "from" })
-	return verdict > from && a.c.name == "exim"
-}
+// below reports whether a field of the sender may stand above this receiver's.
+func (a *attacker) below() bool { return a.c.name == "exim" || a.c.name == "proton" }
 
 // microsoftBlock is what Exchange writes on mail from outside.
 func microsoftBlock(a *attacker) []field {
