@@ -1,6 +1,10 @@
 package identity_test
 
-import "strings"
+import (
+	"strings"
+
+	"pulse/lib/shared/policy"
+)
 
 // overlooked: DMARC passes by SPF, the receiver is silent about DKIM, because there is
 // no signature that it could read, and the attacker writes both the dkim result and a
@@ -58,6 +62,15 @@ func (a *attacker) spareSignatures() {
 				}
 			}
 			a.spoof(w, mail, "%d spare signatures", n)
+		}
+		for _, edit := range [][2]string{{":", " :"}, {":", "\t:"}, {"v=1", "v=2"}, {" h=", " x="}, {"from:", ""}, {" bh=", " xh="}, {" b=", " b=!"}} {
+			second := field{raw: strings.Replace(a.forgery(a.owner.domain).raw, edit[0], edit[1], 1)}
+			for _, where := range []place{top, sent, end} {
+				if where == top && a.c.receiver.Verdict == policy.ByFirst {
+					continue
+				}
+				a.spoof(w, inject(inject(a.deliver(w), middle, second), where, a.made["dkim alone"]...), "a second signature of the owner with %q for %q, dkim alone %s", edit[1], edit[0], where)
+			}
 		}
 		blank := field{raw: strings.Replace(spare[0].raw, ":", " :", 1)}
 		a.spoof(w, inject(a.deliver(w), middle, blank), "a spare signature with a blank before the colon")
