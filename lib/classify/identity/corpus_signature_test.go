@@ -70,6 +70,7 @@ func (a *attacker) spareSignatures() {
 					continue
 				}
 				a.spoof(w, inject(inject(a.deliver(w), middle, second), where, a.made["dkim alone"]...), "a second signature of the owner with %q for %q, dkim alone %s", edit[1], edit[0], where)
+				a.spoof(w, inject(inject(a.deliver(w), middle, other(second, a.owner.b)), where, other(a.made["dkim alone"][0], a.owner.b)), "another signature of the owner with %q for %q, dkim alone %s", edit[1], edit[0], where)
 			}
 		}
 		blank := field{raw: strings.Replace(spare[0].raw, ":", " :", 1)}
@@ -78,3 +79,6 @@ func (a *attacker) spareSignatures() {
 	}
 	a.spoof(sharedForeign, inject(a.deliver(sharedForeign), middle, a.forgery(a.owner.domain)), "the owner's broken signature beside a good one, and the receiver names no domain or the other")
 }
+
+// other is the same field about a signature with another b=.
+func other(f field, b string) field { return field{raw: strings.ReplaceAll(f.raw, b, "ZZzzZZ11")} }
