@@ -17,7 +17,7 @@ type attacker struct {
 	owner owner
 	score *score
 	seen  map[string]bool
-	also  bool // try evidence = "either" too
+	also  bool // the first shapes of a receiver: try evidence = "either" too
 	made  map[string][]field
 }
 
@@ -26,21 +26,23 @@ func (c *corpus) attack(t *testing.T, sh *shape, all []*corpus, s *score, also b
 	a := &attacker{t: t, c: c, sh: sh, owner: sh.owner(t), score: s, seen: map[string]bool{}, also: also}
 	a.made = a.payloads()
 	a.control()
-	a.overruled()
 	a.injected()
-	a.unreadable()
 	a.renamed()
 	a.overlooked()
-	a.spareSignatures()
 	a.oldDelivery()
 	a.grouped()
-	a.foreignFamilies(all)
-	a.wrongKind()
 	a.coUser()
+	a.ownChecks()
 	if c.receiver.Verdict == policy.ByMicrosoft {
 		a.exchange()
 	}
-	a.ownChecks()
+	if also { // what hardly depends on the shape
+		a.overruled()
+		a.unreadable()
+		a.spareSignatures()
+		a.foreignFamilies(all)
+		a.wrongKind()
+	}
 	a.residual()
 }
 

@@ -11,9 +11,6 @@ import (
 // wrongKind: the user has chosen another kind of verdict than fits this receiver. That
 // may verify less, and must not let a forger in.
 func (a *attacker) wrongKind() {
-	if !a.also {
-		return
-	}
 	for _, kind := range []policy.Verdict{policy.ByFirst, policy.BySet, policy.ByMicrosoft} {
 		p, ok := a.kind(kind)
 		if !ok || kind == a.c.receiver.Verdict {

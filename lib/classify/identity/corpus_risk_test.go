@@ -69,10 +69,12 @@ var byRE = regexp.MustCompile(`\bby (\S+)`)
 // residual runs what no rule over header fields can refuse. Each name stands for a
 // condition that the operator has to see to, or for what nobody has measured:
 //
-//	loopback   a program on the server, a webmail, hands mail in without a login's word
-//	no verdict a filter skipped the mail, or one of two MX hosts writes nothing
-//	connector  a connector or hybrid server of the tenant may keep all organization fields
+//	loopback     a program on the server, a webmail, hands mail in without a login's word
+//	no verdict   a filter skipped the mail, or one of two MX hosts writes nothing
+//	connector    a connector or hybrid server of the tenant may keep all organization fields
 //	unmentioned  a well-formed signature about which the receiver is silent
+//	co-user      a provider's own user submits, and the provider lets injected fields stand
+//	first …      the user chose first where the sender's fields may stand above
 func (a *attacker) residual() {
 	switch a.c.receiver.Verdict {
 	case policy.ByNone:
