@@ -20,12 +20,13 @@ type dialect struct {
 	anywhere bool              // its field stands below what the sender wrote
 	address  bool              // header.from is the very address in From
 	bare     bool              // a dkim=pass names no domain
+	inside   string            // the domain of its hosts that no name in authserv_id covers
 }
 
 // dialects were seen in mail.
 var dialects = [...]dialect{
-	{ids: "*.messagingengine.com", together: true},            // Fastmail
-	{ids: "*.yahoo.com", only: "*.*.yahoo.com", single: true}, // Yahoo and AOL
+	{ids: "*.messagingengine.com", together: true, inside: "internal"}, // Fastmail
+	{ids: "*.yahoo.com", only: "*.*.yahoo.com", single: true},          // Yahoo and AOL
 	{ids: "*.icloud.com", first: "bimi.icloud.com",
 		by: map[string]string{"dmarc": "dmarc.icloud.com", "dkim": "dkim-verifier.icloud.com"}},
 	{ids: "*.protonmail.ch", only: "mail.protonmail.ch"}, // senders' fields with the former names stay

@@ -181,6 +181,8 @@ func TestSetRefuses(t *testing.T) {
 		"Fastmail": {
 			{"two hosts", "phl-mx-01.messagingengine.com; bimi", "phl-mx-02.messagingengine.com; bimi", severalAuthRes},
 			{"two fields", "; dmarc=pass", "\nAuthentication-Results: phl-mx-01.messagingengine.com; dmarc=pass", severalAuthRes},
+			{"a login at its own host, below hosts without a public name",
+				"Received: from out.example.com", "Received: from x by mailmx.phl.internal (Postfix) with ESMTP id 2\nReceived: from y by phl-mx-02.messagingengine.com (Postfix) with ESMTPSA id 1\nReceived: from out.example.com", submittedWithLogin},
 			{"the ARC field", "Authentication-Results: phl-mx-01.messagingengine.com; dkim", "ARC-Authentication-Results: i=1; phl-mx-01.messagingengine.com; dkim", noDMARC},
 			{"the renamed field", "Authentication-Results: phl-mx-01.messagingengine.com; dkim", "X-Received-Authentication-Results: phl-mx-01.messagingengine.com; dkim", noDMARC},
 		},

@@ -29,6 +29,9 @@ func (v *verdict) set(m *envelope.Message, r *policy.Receiver) {
 		return
 	}
 	v.unfit = silent(own[0].id)
+	if v.dialect.inside != "" {
+		v.hosts = append(v.hosts, v.dialect.inside)
+	}
 	v.merge(own)
 	if what := v.dialect.unlike(own, m); v.unusable.reason == "" && what != "" {
 		v.void(severalAuthRes, what)

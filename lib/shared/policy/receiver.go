@@ -42,7 +42,7 @@ func (r *Receiver) Believes(id string) bool {
 var verdicts = []Verdict{ByFirst, BySet, ByMicrosoft, ByNone}
 
 // named reports whether fields are believed by the name that they begin with.
-func (v Verdict) named() bool { return v == ByFirst || v == BySet }
+func (v Verdict) named() bool { return v != ByMicrosoft && v != ByNone }
 
 // names is the value of authserv_id: a string, or an array of them.
 type names []string
