@@ -21,28 +21,7 @@ type verdict struct {
 	hosts    []string      // names and domains of the receiver's own hosts
 }
 
-// NeedsDKIM reports whether the policy makes a decision about the message depend on
-// message.dkim. With evidence = "either" it does only if there is no verdict to believe.
-// It looks at source and header fields alone.
-func NeedsDKIM(m *envelope.Message, p *policy.Policy) bool {
-	if isRequest(m) || p.Platform(m.Source) != nil {
-		return false
-	}
-	v := read(m, p)
-	return v.evidence(p) != policy.ByAuthRes
-}
-
-// evidence returns what proves the sender of this message: never "either".
-func (v *verdict) evidence(p *policy.Policy) policy.Evidence {
-	switch {
-	case p.Evidence != policy.ByEither:
-		return p.Evidence
-	case v.there:
-		return policy.ByAuthRes
-	}
-	return policy.ByDKIM
-}
-
+// read reads the verdict about a message, as the policy's receiver asks for.
 func read(m *envelope.Message, p *policy.Policy) verdict {
 	r, ok := p.Receiver(m.Source)
 	v := verdict{dialect: &ordinary}

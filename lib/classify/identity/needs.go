@@ -1,0 +1,28 @@
+package identity
+
+import (
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+)
+
+// NeedsDKIM reports whether the policy makes a decision about the message depend on
+// message.dkim. With evidence = "either" it does only if there is no verdict to believe.
+// It looks at source and header fields alone.
+func NeedsDKIM(m *envelope.Message, p *policy.Policy) bool {
+	if isRequest(m) || p.Platform(m.Source) != nil {
+		return false
+	}
+	v := read(m, p)
+	return v.evidence(p) != policy.ByAuthRes
+}
+
+// evidence returns what proves the sender of this message: never "either".
+func (v *verdict) evidence(p *policy.Policy) policy.Evidence {
+	switch {
+	case p.Evidence != policy.ByEither:
+		return p.Evidence
+	case v.there:
+		return policy.ByAuthRes
+	}
+	return policy.ByDKIM
+}
