@@ -10,6 +10,7 @@ import (
 	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
 )
 
 // initPolicy prints a policy to start from: everything shut but the owner's row.
@@ -22,56 +23,51 @@ func initPolicy(c *cli.Context) error {
 	if _, _, err := address.Split(owner); err != nil {
 		return fault.Usagef("pulse-authorize init --owner you@example.com", "--owner: %q: %w", owner, err)
 	}
+	_, domain, _ := strings.Cut(owner, "@")
 	pin := noPin
+	var r receivers.Receiver
 	if name != "" {
-		r, ok := receivers.ByName(name)
-		if !ok {
-			return fault.Usagef("pulse-authorize init --receiver list", "--receiver: nothing is known of %s", name)
+		var ok bool
+		if r, ok = receivers.ByName(name); !ok {
+			return unknownReceiver(name)
 		}
-		pin = pinLines(&r)
+		pin = presetLines(&r)
+	}
+	if receivers.SignsNoTo(domain) && !r.Probed {
+		var b preset
+		b.line("\n#")
+		b.unsigned("Your own mail goes out through Outlook.com:")
+		pin += strings.TrimSuffix(b.String(), "\n")
 	}
 	_, err := strings.NewReplacer("@OWNER@", owner, "@PIN@", pin).WriteString(c.App.Writer, template)
 	return err
 }
 
-// listReceivers prints the presets. STRIPS is what is known of forged fields that
-// the receiver removes, CHECKED when scripts/probe-receiver last tried.
+// unknownReceiver names the presets, those first that may have been meant.
+func unknownReceiver(name string) error {
+	names := receivers.Nearest(name)
+	return fault.Usagef("pulse-authorize init --owner you@example.com --receiver "+names[0],
+		"--receiver: nothing is known of %s; known are %s", name, strings.Join(names, ", "))
+}
+
+// listReceivers prints the presets: how each is read, and what that was measured on.
 func listReceivers(c *cli.Context) error {
 	tab := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "RECEIVER\tAUTHSERV_ID\tCHECKED\tSTRIPS\tSTAMPS")
+	fmt.Fprintln(tab, "RECEIVER\tVERDICT\tEVIDENCE\tAUTHSERV_ID\tMEASURED\tALSO CALLED")
 	for _, r := range receivers.All() {
-		id := r.AuthservID
+		id, verdict, evidence := strings.Join(r.IDs, " "), string(r.Verdict), string(r.Evidence)
 		switch {
-		case r.Yours():
+		case r.Probed:
+			id, verdict, evidence = "-", "(off)", string(policy.ByDKIM)
+		case r.Yours && r.Verdict != policy.ByNone:
 			id = "(yours)"
 		case id == "":
-			id = "(can't be pinned)"
+			id = "-"
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.Name, id, r.Checked, r.Strips, r.Stamps)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, verdict, evidence, id, orNothing(r.Measured), strings.Join(r.Aliases, " "))
 	}
 	return tab.Flush()
 }
-
-const noPin = `# authserv_id = "mx.example.com"`
-
-// pinLines returns the lines of the policy that a preset stands for.
-func pinLines(r *receivers.Receiver) string {
-	known := fmt.Sprintf("# %s: %s.\n# Known from %s; %s by scripts/probe-receiver.\n",
-		r.Name, r.Stamps, r.Basis, r.Checked)
-	if r.Inside != "" {
-		known += "# Mail from inside: it " + r.Inside + ".\n# Whether yours does: scripts/probe-receiver submit.\n"
-	}
-	switch {
-	case r.Yours():
-		return known + "# Put in the name that your server writes:\n" + noPin
-	case r.Unpinnable != "":
-		return known + "# Its word can't be used: " + r.Unpinnable + ".\n" + wayOut
-	}
-	return known + fmt.Sprintf("authserv_id = %q", r.AuthservID)
-}
-
-// wayOut is what to do where a receiver's word can't be used.
-const wayOut = "# So pulse verifies DKIM itself: fetch with pulse-fetch --dkim.\nevidence = \"dkim\""
 
 const template = `# The policy of pulse, pulse-policy(5). Look at it with: pulse-authorize matrix --policy FILE
 # and ask what is risky with: pulse-authorize check --policy FILE
@@ -89,7 +85,8 @@ owners = ["@OWNER@"]
 allowed_external = []
 
 # The addresses of the agent. With this set, mail that also goes to others is a
-# conversation, not a command.
+# conversation, not a command. Without it, a mail of yours to somebody else, sent
+# on, is a command.
 # recipients = ["agent@example.com"]
 
 # A mail older than this waits for a person. "0" switches that off.

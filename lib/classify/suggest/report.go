@@ -10,6 +10,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
 )
 
 // maxRows is how many first fields of a source are listed.
@@ -48,8 +49,8 @@ func (p *page) source(s *Survey, v *verdict) {
 	}
 	p.reasons(v)
 	p.checked(s, v)
-	if r, ok := receivers.BySource(v.src.example); ok && r.Unpinnable != "" {
-		p.text("This is the IMAP server of %s. What is known of it, %s: %s.", r.Name, r.Checked, r.Unpinnable)
+	if r, ok := receivers.BySource(v.src.example); ok && r.Verdict != policy.ByFirst {
+		p.text("This is the IMAP server of %s. What is known of it: %s.", r.Name, r.Writes)
 	}
 	if v.pin == "" {
 		p.text("No pin: %s.", v.why)

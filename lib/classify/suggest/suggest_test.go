@@ -192,7 +192,7 @@ func TestReport(t *testing.T) {
 		{"a preset speaks for few mails", "", [][]*envelope.Message{moved("imaps://me@imap.gmail.com/INBOX", sent(usual(3, "mx.google.com")))},
 			`authserv_id = "mx.google.com"`, "It is the id that gmail is known for"},
 		{"a preset against the numbers", "", [][]*envelope.Message{moved("imaps://me@outlook.office365.com/INBOX", repeat(12, microsoft))},
-			unusable, "This is the IMAP server of microsoft. What is known of it, unchecked: it writes no authserv-id"},
+			unusable, "This is the IMAP server of microsoft. What is known of it: one field without an id"},
 		{"an id that is no name", "", [][]*envelope.Message{usual(12, `"mx.example.net"`)},
 			unusable, "is not the name of a server"},
 	}

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"slices"
 
 	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/address"
@@ -106,7 +107,7 @@ func (v *verdict) vouched() string {
 	if v.lead.top == v.lead.mails {
 		return "It always stands above every Received field, where no sender can put it."
 	}
-	if r, ok := receivers.BySource(v.src.example); ok && r.AuthservID == v.lead.id {
+	if r, ok := receivers.BySource(v.src.example); ok && slices.Contains(r.IDs, v.lead.id) {
 		return "It is the id that " + r.Name + " is known for, whose IMAP server this is."
 	}
 	return ""
