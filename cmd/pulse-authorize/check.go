@@ -64,15 +64,8 @@ func risks(p *policy.Policy, queue string) []string {
 
 func senders(p *policy.Policy, risk func(bool, string, ...any)) {
 	risk(len(p.Owners) == 0, "owners is empty: nobody is the owner")
-	risk(p.Evidence != policy.ByDKIM && p.Evidence != policy.ByEither && len(p.AuthservIDs) == 0 && p.Verdict != policy.ByMicrosoft && len(p.Receivers) == 0,
-		"no authserv_id is pinned: nobody will be verified")
-	risk(p.Recipients == nil,
-		"recipients is absent: mail of the owner to anybody else, seen by this mailbox, counts as a command")
+	receiverRisks(p, risk)
 	risk(p.MaxAge == 0, "max_age is 0: a mail that somebody kept can be replayed at any time")
-	risk(p.DKIMAlignment == policy.Relaxed,
-		"dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
-	risk(p.Evidence == policy.ByAuthRes && p.DKIMAlignment == policy.Any,
-		"dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
 	for _, f := range p.AcceptUnsigned {
 		risk(true, "accept_unsigned has %s: %s", f, unsignedRisk[f])
 	}
