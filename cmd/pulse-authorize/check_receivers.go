@@ -99,16 +99,7 @@ func alignmentRisks(p *policy.Policy, list []policy.Receiver, risk func(bool, st
 	}
 	risk(true, "dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
 	for i := range list {
-		risk(list[i].Verdict == policy.BySet && !silentSigner(list[i].AuthservIDs),
-			"dkim_alignment is any, and verdict is set for %s: only a server that does not say who signed needs that (Zoho)", list[i].Source)
+		risk(list[i].Verdict == policy.BySet,
+			"dkim_alignment is any, and verdict is set for %s: no known server needs that, because what Zoho leaves out the set allows for", list[i].Source)
 	}
-}
-
-// silentSigner reports whether all of the ids are of a receiver that does not say which
-// domain signed.
-func silentSigner(ids []string) bool {
-	return !slices.ContainsFunc(ids, func(id string) bool {
-		r, _, _ := receivers.ByID(id)
-		return r.Alignment != policy.Any
-	})
 }

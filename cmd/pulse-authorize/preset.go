@@ -78,9 +78,6 @@ func (b *preset) pin(r *receivers.Receiver) {
 	if r.Verdict != policy.ByFirst {
 		b.key("verdict", r.Verdict)
 	}
-	if r.Alignment != "" {
-		b.key("dkim_alignment", r.Alignment)
-	}
 	if r.Evidence == policy.ByEither {
 		b.say("Where it left no field, pulse-fetch, which reads this policy, checks DKIM itself%s.", caution(r))
 		b.key("evidence", r.Evidence)

@@ -39,12 +39,32 @@ func (r *Receiver) Probe() (outside, inside string) {
 // returns an example.
 func (r *Receiver) Exact() (id string, exact bool) {
 	switch {
-	case len(r.IDs) == 0 && len(r.Unsafe) > 0:
-		id = r.Unsafe[0]
-	case len(r.IDs) == 0:
-		return "mx.example.com", false
-	default:
-		id = r.IDs[0]
+	case r.Example != "":
+		return r.Example, false
+	case len(r.IDs) > 0:
+		return r.IDs[0], true
+	case len(r.Unsafe) > 0 && !strings.Contains(r.Unsafe[0], "*"):
+		return r.Unsafe[0], true
 	}
-	return strings.Replace(id, "*", "mx1", 1), !strings.Contains(id, "*")
+	return "mx.example.com", false
+}
+
+// kindRisks say what can go wrong with a server that is not known.
+var kindRisks = map[policy.Verdict]string{
+	policy.ByFirst: "if it leaves one mail without its field, of a login or a local program, a forged one stands first",
+	policy.BySet:   "if it leaves one mail without its fields, of a login or a local program, forged ones stand alone",
+}
+
+// Risk says what can go wrong if fields of the ids are read as the verdict says.
+func Risk(v policy.Verdict, ids []string) string {
+	if v == policy.ByMicrosoft {
+		r, _ := ByName("microsoft")
+		return r.Risk
+	}
+	if len(ids) > 0 {
+		if r, unsafe, ok := ByID(ids[0]); ok && (unsafe || r.Verdict == v) {
+			return r.Risk
+		}
+	}
+	return kindRisks[v]
 }

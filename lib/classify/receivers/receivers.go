@@ -26,13 +26,13 @@ type Receiver struct {
 	Aliases []string // other names for it, see ByName
 	IMAP    []string // hosts at which its mail is read, lower case
 
-	Verdict   policy.Verdict   // how its fields are read; none: they prove nothing
-	Probed    bool             // the verdict may be chosen only after a probe, so init leaves it out
-	IDs       []string         // its authserv-ids; a pattern *.suffix if they differ from host to host
-	Yours     bool             // software: its operator chooses the id
-	Unsafe    []string         // ids that it writes and that prove nothing
-	Alignment policy.Alignment // what dkim_alignment has to be; empty: the default
-	Evidence  policy.Evidence  // what init writes
+	Verdict  policy.Verdict  // how its fields are read; none: they prove nothing
+	Probed   bool            // the verdict may be chosen only after a probe, so init leaves it out
+	IDs      []string        // its authserv-ids; a pattern *.suffix if they differ from host to host
+	Example  string          // an id that the pattern stands for
+	Yours    bool            // software: its operator chooses the id
+	Unsafe   []string        // ids that it writes and that prove nothing
+	Evidence policy.Evidence // what init writes
 
 	Writes     string // what its fields look like
 	Measured   string // counts, and when; empty: nothing

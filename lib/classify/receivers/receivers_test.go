@@ -59,6 +59,9 @@ func TestKinds(t *testing.T) {
 		if (r.Verdict == policy.ByMicrosoft) != r.Probed {
 			t.Errorf("%s: rule M is chosen after a probe, and nothing else is", r.Name)
 		}
+		if id, exact := r.Exact(); len(r.IDs) > 0 && (!covered(r.IDs, id) || exact == strings.Contains(r.IDs[0], "*")) {
+			t.Errorf("%s: the example %s", r.Name, id)
+		}
 		for _, id := range append(r.IDs, r.Unsafe...) {
 			if !address.Domain(strings.ReplaceAll(id, "*", "x")) {
 				t.Errorf("%s: id %q", r.Name, id)

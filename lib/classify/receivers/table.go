@@ -35,12 +35,11 @@ var table = []Receiver{
 	},
 	{
 		Name: "aol", Title: "AOL", Aliases: []string{"aim", "aol.com"}, IMAP: []string{"imap.aol.com"},
-		Verdict: policy.BySet, IDs: []string{"*.yahoo.com"}, Evidence: policy.ByEither,
-		Writes:     yahooWrites,
-		Measured:   "25 of 27 genuine mails verified with Yahoo's, 0 of 2 forged; a field on 14 of 14 (2022-09)",
-		Documented: "",
-		Risk:       yahooRisk,
-		Do:         probe,
+		Verdict: policy.BySet, IDs: []string{"*.yahoo.com"}, Example: "atlas101.aol.mail.ne1.yahoo.com", Evidence: policy.ByEither,
+		Writes:   yahooWrites,
+		Measured: "25 of 27 genuine mails verified with Yahoo's, 0 of 2 forged; a field on 14 of 14 (2022-09)",
+		Risk:     yahooRisk,
+		Do:       probe,
 	},
 	{
 		Name: "disroot", Title: "Disroot", Aliases: []string{"disroot.org"}, IMAP: []string{"disroot.org"},
@@ -69,7 +68,7 @@ var table = []Receiver{
 	{
 		Name: "fastmail", Title: "Fastmail", Aliases: []string{"fastmail.com", "fastmail.fm", "messagingengine"},
 		IMAP:    []string{"imap.fastmail.com", "imap.messagingengine.com"},
-		Verdict: policy.BySet, IDs: []string{"*.messagingengine.com"}, Evidence: policy.ByEither,
+		Verdict: policy.BySet, IDs: []string{"*.messagingengine.com"}, Example: "mx4.messagingengine.com", Evidence: policy.ByEither,
 		Writes:     "four fields of one host: x-csa; bimi; arc; dkim with dmarc and spf",
 		Measured:   "15 of 16 genuine mails verified, 0 of 1 forged; its fields on 17 of 17 (2022-09)",
 		Documented: "incoming fields of its hosts are removed; of its own users' mail DMARC is not checked",
@@ -189,7 +188,7 @@ var table = []Receiver{
 	},
 	{
 		Name: "yahoo", Title: "Yahoo", Aliases: []string{"ymail", "yahoo.com", "rocketmail"}, IMAP: []string{"imap.mail.yahoo.com"},
-		Verdict: policy.BySet, IDs: []string{"*.yahoo.com"}, Evidence: policy.ByEither,
+		Verdict: policy.BySet, IDs: []string{"*.yahoo.com"}, Example: "atlas101.free.mail.ne1.yahoo.com", Evidence: policy.ByEither,
 		Writes:   yahooWrites,
 		Measured: "25 of 27 genuine mails verified with AOL's, 0 of 2 forged; a field on 15 of 15 (2022-09)",
 		Risk:     yahooRisk,
@@ -206,11 +205,11 @@ var table = []Receiver{
 	{
 		Name: "zoho", Title: "Zoho", Aliases: []string{"zohomail", "zoho.com", "zoho.eu"},
 		IMAP:    []string{"imap.zoho.com", "imap.zoho.eu", "imappro.zoho.com", "imappro.zoho.eu"},
-		Verdict: policy.BySet, IDs: []string{"mx.zohomail.com", "mx.zohomail.eu"}, Alignment: policy.Any, Evidence: policy.ByEither,
+		Verdict: policy.BySet, IDs: []string{"mx.zohomail.com", "mx.zohomail.eu"}, Evidence: policy.ByEither,
 		Writes:     "one field; its dkim result does not say which domain signed",
 		Measured:   "16 of 17 genuine mails of mx.zohomail.eu verified without a look at the signatures, 0 of 1 forged (2022-09)",
 		Documented: "the name mx.zohomail.com; older fields lack a semicolon between results and are refused",
-		Risk:       "its word that the domains agree is taken, on mail whose every signature is near the domain of From",
+		Risk:       "its word that the domains agree is taken, on mail whose every signature is by the domain of From or near it",
 		Do:         probe,
 	},
 }

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
 )
 
 // source stands for one receiver, as far as the name of a source tells: an IMAP account,
@@ -16,11 +17,47 @@ import (
 type source struct {
 	name      string // pattern for [[receiver]]
 	example   string // the first message.source
-	mails     int
+	mails     []*envelope.Message
 	firsts    []*first
-	uncounted int   // mails beyond maxFirsts
-	signed    tally // mails that pulse-fetch --dkim checked
-	ownSigned tally // the owner's among these
+	uncounted int            // mails beyond maxFirsts
+	ids       map[string]int // mails that hold a field with the id, wherever it stands
+	checked   int            // mails that pulse-fetch checked itself
+	servers   int            // mails with fields of Microsoft's own servers
+}
+
+// look counts what the mails of the source have in common.
+func (src *source) look(s *Survey) {
+	src.ids = map[string]int{}
+	for _, m := range src.mails {
+		if m.DKIM != nil {
+			src.checked++
+		}
+		p := placesOf(m)
+		if p.microsoft {
+			src.servers++
+		}
+		for _, id := range p.ids {
+			src.ids[id]++
+		}
+		kind, id := firstField(m)
+		f := src.first(kind, id)
+		if f == nil {
+			src.uncounted++
+			continue
+		}
+		f.mails++
+		f.place(&p)
+		w := way{verdict: policy.ByFirst, ids: []string{id}, evidence: policy.ByAuthRes}
+		if kind != byID {
+			w.ids[0] = "none.invalid"
+		}
+		found := classify(m, w.policies())
+		f.domain(found[0].Sender)
+		f.all.add(m, &found)
+		if s.owns(found[0].Sender) {
+			f.own.add(m, &found)
+		}
+	}
 }
 
 // kind tells what the first Authentication-Results field of a message looks like.
@@ -45,7 +82,7 @@ type first struct {
 	mails   int
 	domains []string // different domains of From
 	more    bool     // domains is full
-	top     int      // mails with the field above every Received field
+	top     int      // mails with the field, and none of another id, above every Received field
 	several int      // mails with more than one Authentication-Results field
 	all     tally
 	own     tally // the owner's among all
@@ -58,9 +95,6 @@ type tally struct {
 	reasons  map[identity.Reason]int // why not, under strict
 	signers  map[string]int          // domains that signed mail which only relaxed verifies
 }
-
-// results holds the identity of a message under each of the policies.
-type results [len(alignments)]identity.Identity
 
 func (t *tally) add(m *envelope.Message, found *results) {
 	t.mails++
@@ -129,10 +163,8 @@ func (s *source) first(k kind, id string) *first {
 	return f
 }
 
-// count counts the domain that the message says it is from, and where its fields stand.
-func (f *first) count(m *envelope.Message, sender string) {
-	f.mails++
-	f.place(m)
+// domain counts the domain that the message says it is from.
+func (f *first) domain(sender string) {
 	_, domain, err := address.Split(sender)
 	domain = address.Fold(domain)
 	switch {
@@ -146,24 +178,57 @@ func (f *first) count(m *envelope.Message, sender string) {
 
 const fieldName = "authentication-results"
 
-// place counts where the fields stand. A server puts its Received field on top of the
-// message that it was sent (RFC 5321 §4.4), so the sender did not write what stands
-// above all of them.
-func (f *first) place(m *envelope.Message) {
-	fields, received, top := 0, 0, false
+// places says where the fields of a message stand.
+type places struct {
+	ids       []string // different ids of its fields, wherever they stand
+	above     []string // those of fields above every Received field
+	fields    int
+	received  bool
+	microsoft bool // it has a field that servers of Microsoft write
+}
+
+// placesOf reads the names and ids of the fields. A server puts its Received field on top
+// of the message that it was sent (RFC 5321 §4.4), so the sender did not write what
+// stands above all of them, unless the server orders the fields anew.
+func placesOf(m *envelope.Message) (p places) {
 	for i := range m.Headers {
 		switch address.Fold(m.Headers[i].Name) {
 		case "received":
-			received++
+			p.received = true
+		case "x-ms-exchange-organization-authas":
+			p.microsoft = true
 		case fieldName:
-			fields++
-			top = top || fields == 1 && received == 0
+			if p.fields++; p.fields > maxFields {
+				continue
+			}
+			id := idOf(&m.Headers[i])
+			if !slices.Contains(p.ids, id) {
+				p.ids = append(p.ids, id)
+			}
+			if !p.received && !slices.Contains(p.above, id) {
+				p.above = append(p.above, id)
+			}
 		}
 	}
-	if top && received > 0 {
+	return p
+}
+
+// idOf returns the authserv-id of a field, or nothing.
+func idOf(f *envelope.Field) string {
+	one := envelope.Message{Headers: []envelope.Field{*f}}
+	_, err := authres.First(one.Fields, "")
+	if other := (*authres.PinError)(nil); errors.As(err, &other) && len(other.ID) <= maxName {
+		return other.ID
+	}
+	return ""
+}
+
+// place counts whether the fields on top are of one server alone.
+func (f *first) place(p *places) {
+	if p.received && len(p.above) == 1 && p.above[0] == f.id {
 		f.top++
 	}
-	if fields > 1 {
+	if p.fields > 1 {
 		f.several++
 	}
 }

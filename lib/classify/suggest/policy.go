@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"pulse/lib/classify/receivers"
+	"pulse/lib/shared/policy"
 )
 
 // policy writes the lines of the policy that follow from the verdicts.
@@ -12,21 +15,16 @@ func (p *page) policy(s *Survey, verdicts []verdict) {
 	p.text("")
 	p.text("== the policy, as far as this mail tells")
 	p.text("")
-	pinned, unusable, sure := false, false, true
-	for i := range verdicts {
-		v := &verdicts[i]
-		pinned = pinned || v.pin != ""
-		unusable = unusable || v.unusable
-		sure = sure && (v.pin == "" || v.vouched() != "")
-	}
+	c := conclude(verdicts)
 	switch {
-	case pinned:
-		p.alignment(s, worth(s, verdicts), sure)
+	case c.pinned:
+		p.alignment(s, worth(s, verdicts, byWord), c.sure)
 		p.pins(verdicts)
-	case unusable:
-		p.text("The receiver's word can't be used. Let pulse verify DKIM itself, and fetch with: pulse-fetch --dkim")
+		p.evidence(s, &c)
+	case c.unusable:
+		p.text("The receiver's word can't be used. Let pulse verify DKIM itself: pulse-fetch does so with this line in its policy.")
 		p.line(`evidence = "dkim"`)
-		if t := tried(s, verdicts); t.mails > 0 {
+		if t := worth(s, verdicts, byOurselves); t.mails > 0 {
 			p.alignment(s, t, true)
 		} else {
 			p.text("Fetched like that, this command says which of your mail is verified then.")
@@ -34,53 +32,161 @@ func (p *page) policy(s *Survey, verdicts []verdict) {
 	default:
 		p.text("Nothing yet.")
 	}
-	if pinned && unusable {
-		p.text("The sources without a pin need evidence = \"dkim\" and pulse-fetch --dkim; evidence is the same for all sources.")
-	}
+	p.probed(verdicts, len(s.sources) > 1)
 }
 
-// pins writes authserv_id, or a table for each source if there are several. An id that
-// only numbers speak for is left for a person to uncomment, because numbers can be
-// forged.
+// conclusion is what the verdicts come to.
+type conclusion struct {
+	pinned   bool // some receiver's word can be used
+	unusable bool // some other's can't
+	sure     bool // every pin is vouched for
+	several  bool // some pin without a voucher is of a server that writes several fields
+	either   bool // pulse's own check is known to be worth having besides, or verifies more
+}
+
+func conclude(verdicts []verdict) (c conclusion) {
+	c.sure = true
+	for i := range verdicts {
+		v := &verdicts[i]
+		c.unusable = c.unusable || v.unusable
+		if !v.pins() {
+			c.unusable = c.unusable || v.best != nil
+			continue
+		}
+		c.pinned = true
+		c.sure = c.sure && v.voucher != ""
+		c.several = c.several || v.voucher == "" && v.lead.several*2 > v.lead.mails
+		c.either = c.either || v.more() > 0 || v.known != nil && v.known.Evidence == policy.ByEither
+	}
+	return c
+}
+
+// pins reports whether the verdict ends in a pin. Rule M has none, and a person chooses it.
+func (v *verdict) pins() bool { return v.best != nil && v.best.verdict != policy.ByMicrosoft }
+
+// more returns how many mails the receiver's word or pulse's own check verify, beyond the
+// word alone.
+func (v *verdict) more() int {
+	for _, w := range v.ways {
+		if w.evidence == policy.ByEither {
+			return w.verified() - v.best.verified()
+		}
+	}
+	return 0
+}
+
+// evidence writes the line for pulse's own check, where it is worth having besides.
+func (p *page) evidence(s *Survey, c *conclusion) {
+	switch {
+	case c.unusable:
+		p.text("The sources without a pin need pulse's own check of DKIM, and pulse-fetch makes it with this line in its policy:")
+	case c.several:
+		p.text("Whether you believe that server or not, pulse can check DKIM itself; pulse-fetch does so with this line in its policy:")
+	case c.either:
+		p.text("Where there is no field of the receiver, pulse checks DKIM itself; pulse-fetch does so with this line in its policy:")
+	default:
+		return
+	}
+	p.line(`evidence = "either"`)
+}
+
+// pins writes authserv_id and verdict, or a table for each source if there are several.
+// A pin that only numbers speak for is left for a person to uncomment, because numbers
+// can be forged.
 func (p *page) pins(verdicts []verdict) {
-	for _, v := range verdicts {
-		if v.pin == "" {
+	for i := range verdicts {
+		v := &verdicts[i]
+		if !v.pins() {
 			p.text("%s: no pin", quote(v.src.name))
 			continue
 		}
 		open := ""
-		if v.vouched() == "" {
+		if v.voucher == "" {
 			p.text("Only if you know that this is the server that receives your mail:")
 			open = "# "
 		}
 		if len(verdicts) > 1 {
-			p.line("%s[[receiver]]", open)
-			p.line("%ssource      = %s", open, toml(v.src.name))
-		}
-		p.line("%sauthserv_id = %s", open, toml(v.pin))
-	}
-}
-
-// worth adds up the mail that the pins would verify: the owner's alone if there is an
-// owner.
-func worth(s *Survey, verdicts []verdict) (sum tally) {
-	for _, v := range verdicts {
-		if v.pin == "" {
+			p.tables = append(p.tables, table{v, open})
 			continue
 		}
-		t := &v.lead.all
-		if s.owner != "" {
-			t = &v.lead.own
+		p.line("%sauthserv_id = %s", open, idList(v.best.ids))
+		if v.best.verdict != policy.ByFirst {
+			p.line("%sverdict = %q", open, v.best.verdict)
 		}
-		sum.merge(t)
 	}
-	return sum
 }
 
-// tried adds up the mail that pulse's own check verified.
-func tried(s *Survey, verdicts []verdict) (sum tally) {
-	for _, v := range verdicts {
-		sum.merge(v.src.tried(s))
+// table is a [[receiver]], which stands after all plain keys.
+type table struct {
+	v    *verdict
+	open string
+}
+
+// probed writes the tables that wait, and the lines for receivers whose verdict a person
+// has to choose after a probe.
+func (p *page) probed(verdicts []verdict, several bool) {
+	for _, t := range p.tables {
+		p.line("%s[[receiver]]", t.open)
+		p.line("%ssource      = %s", t.open, toml(t.v.src.name))
+		p.line("%sauthserv_id = %s", t.open, idList(t.v.best.ids))
+		if t.v.best.verdict != policy.ByFirst {
+			p.line("%sverdict     = %q", t.open, t.v.best.verdict)
+		}
+	}
+	for i := range verdicts {
+		if w := verdicts[i].best; w != nil && w.verdict == policy.ByMicrosoft {
+			p.microsoft(&verdicts[i], several)
+		}
+	}
+}
+
+func (p *page) microsoft(v *verdict, several bool) {
+	r, _ := receivers.ByName("microsoft")
+	outside, inside := r.Probe()
+	p.text("")
+	p.text("verdict %q would verify %d of %s of %s. Don't choose it before you have tried the server, from outside and as a colleague, because %s:",
+		v.best.verdict, v.best.verified(), plural(v.best.counted().mails, "mail"), quote(v.src.name), r.Risk)
+	p.line("#   %s", outside)
+	p.line("#   %s", inside)
+	p.text("If check says \"trusted\" each time, these lines, with evidence = \"either\" in place of any other evidence:")
+	if several {
+		p.line("# [[receiver]]")
+		p.line("# source  = %s", toml(v.src.name))
+	}
+	p.line("# verdict = %q", v.best.verdict)
+}
+
+// byWord and byOurselves choose the way of a verdict whose mail is added up.
+func byWord(v *verdict) *way {
+	if !v.pins() {
+		return nil
+	}
+	return v.best
+}
+
+func byOurselves(v *verdict) *way {
+	for _, w := range v.ways {
+		if w.evidence == policy.ByDKIM {
+			return w
+		}
+	}
+	return nil
+}
+
+// worth adds up the mail that the chosen ways verify: the owner's alone if there is an
+// owner.
+func worth(s *Survey, verdicts []verdict, choose func(*verdict) *way) (sum tally) {
+	for i := range verdicts {
+		switch w := choose(&verdicts[i]); {
+		case w == nil:
+		case s.owner != "":
+			sum.merge(&w.own)
+			if w.evidence == policy.ByAuthRes {
+				sum.mails -= verdicts[i].unstamped()
+			}
+		default:
+			sum.merge(&w.all)
+		}
 	}
 	return sum
 }

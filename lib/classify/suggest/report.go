@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"pulse/lib/classify/identity"
-	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/policy"
 )
@@ -28,9 +27,16 @@ func (s *Survey) Report() string {
 	if s.unnamed > 0 {
 		p.text("warning: %s of further sources not looked at", plural(s.unnamed, "mail"))
 	}
+	if s.unread > 0 {
+		p.text("warning: %s beyond the first %d, or 64 MiB of header, not looked at", plural(s.unread, "mail"), maxMails)
+	}
 	var verdicts []verdict
 	for _, src := range s.sources {
-		v := src.verdict()
+		if len(src.mails) == 0 {
+			continue
+		}
+		src.look(s)
+		v := src.judge(s)
 		p.source(s, &v)
 		verdicts = append(verdicts, v)
 	}
@@ -41,31 +47,65 @@ func (s *Survey) Report() string {
 // source reports on one source.
 func (p *page) source(s *Survey, v *verdict) {
 	p.text("")
-	p.text("== %s, %s", quote(v.src.name), plural(v.src.mails, "mail"))
+	p.text("== %s, %s", quote(v.src.name), plural(len(v.src.mails), "mail"))
 	p.text("")
 	p.firsts(v.src)
 	if s.owner != "" {
 		p.text("%s: %s From %s. %s", v.lead.name(), plural(v.lead.own.mails, "mail"), quote(s.owner), v.lead.own.counts())
 	}
 	p.reasons(v)
-	p.checked(s, v)
-	if r, ok := receivers.BySource(v.src.example); ok && r.Verdict != policy.ByFirst {
-		p.text("This is the IMAP server of %s. What is known of it: %s.", r.Name, r.Writes)
+	p.tried(v)
+	if v.known != nil {
+		p.text("This is the IMAP server of %s. What is known of it: %s. Measured: %s.", v.known.Title, v.known.Writes, cmp.Or(v.known.Measured, "nothing"))
 	}
-	if v.pin == "" {
+	if v.best == nil {
 		p.text("No pin: %s.", v.why)
 		return
 	}
-	p.text("%s stands first on %d of %s, with %s domains in From: %s.", quote(v.pin), v.lead.mails, plural(v.src.mails, "mail"),
-		v.lead.domainCount(), v.lead.examples())
-	p.caution(v)
+	if v.best.verdict != policy.ByMicrosoft {
+		where := map[policy.Verdict]string{policy.ByFirst: "first ", policy.BySet: ""}[v.best.verdict]
+		p.text("%s stands %son %d of %s, with %s domains in From: %s.", strings.Join(quoteAll(v.best.ids), ", "), where, v.holding(v.best), plural(len(v.src.mails), "mail"),
+			v.lead.domainCount(), v.lead.examples())
+		p.caution(v)
+	}
+}
+
+// tried says in words what each way verifies and takes on trust, the best first.
+func (p *page) tried(v *verdict) {
+	if len(v.ways) == 0 {
+		return
+	}
+	p.text("")
+	p.text("What would prove senders here, what verifies most first, and then the safest:")
+	for i, w := range v.ways {
+		t := w.counted()
+		whose := "mail"
+		if t == &w.own {
+			whose = "mail of yours"
+		}
+		n := t.verified
+		line := fmt.Sprintf("%s verifies %d of %s", w, n[0], plural(t.mails, whose))
+		if n[1] > n[0] {
+			line += fmt.Sprintf(", %d with dkim_alignment \"relaxed\"", n[1])
+		}
+		if n[2] > n[1] {
+			line += fmt.Sprintf(", %d with \"any\"", n[2])
+		}
+		p.wrap(fmt.Sprintf("#  %d. ", i+1), "#     ", line+". Risk: "+w.risk()+".")
+	}
+	p.text("")
+	for _, w := range v.ways {
+		if w.evidence == policy.ByDKIM || w == v.best && w.verdict != policy.ByFirst {
+			p.list(w.counted(), "Why not, under strict, "+w.String()+":")
+		}
+	}
 }
 
 // caution writes what the numbers do not say.
 func (p *page) caution(v *verdict) {
 	switch below := v.lead.mails - v.lead.top; {
-	case v.vouched() != "":
-		p.text("%s", v.vouched())
+	case v.voucher != "":
+		p.text("%s", v.voucher)
 	case below < v.lead.mails:
 		p.text("warning: on %d of these mails it stands below a Received field, where a sender can put it, "+
 			"and on the others above: either the server leaves some mail without its field, and these are forged, "+
@@ -157,35 +197,15 @@ func (p *page) list(t *tally, title string) {
 	p.text("")
 }
 
-// checked reports on pulse's own check, if pulse-fetch --dkim made one.
-func (p *page) checked(s *Survey, v *verdict) {
-	t := v.src.tried(s)
-	if t.mails == 0 {
-		return
-	}
-	whose := "mail"
-	if t == &v.src.ownSigned {
-		whose = "mail of yours"
-	}
-	p.text("With evidence = \"dkim\", %s: %s", plural(t.mails, whose), t.counts())
-	p.list(t, "Why not, under strict, by our own check:")
-}
-
-// tried returns the tally of pulse's own check that matters: the owner's mail, if there
-// is any, else all mail.
-func (s *source) tried(survey *Survey) *tally {
-	if survey.owner != "" && s.ownSigned.mails > 0 {
-		return &s.ownSigned
-	}
-	return &s.signed
-}
-
 func (t *tally) counts() string {
 	return fmt.Sprintf("Verified: %d strict, %d relaxed, %d any.", t.verified[0], t.verified[1], t.verified[2])
 }
 
 // page is a policy file that is being written.
-type page struct{ b strings.Builder }
+type page struct {
+	b      strings.Builder
+	tables []table // of sources, which stand after all plain keys
+}
 
 func (p *page) String() string { return p.b.String() }
 
@@ -215,6 +235,14 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n",
 
 // quote makes text from outside safe to stand in a comment.
 func quote(s string) string { return escape.ASCII(s) }
+
+func quoteAll(list []string) []string {
+	quoted := make([]string, len(list))
+	for i := range list {
+		quoted[i] = quote(list[i])
+	}
+	return quoted
+}
 
 func plural(n int, what string) string {
 	if n == 1 {

@@ -1,69 +1,54 @@
 // Package suggest reads mail that has already arrived, and finds out what the policy
-// should say about the server that received it: which authserv-id to pin, if any, and
-// whether the default alignment of DKIM fits (pulse-classify(1)).
+// should say about the server that received it: whom to believe, which kind of verdict
+// fits, what pulse's own check of DKIM adds, and which alignment (pulse-classify(1)).
 //
 // Invariant: it counts a mail as verified if identity.Classify verifies it under the
-// policy that it prints. What it prints is a valid policy file. Everything in it that
-// came out of mail is escaped and, except a pinned id, stands in comments. Memory is
-// bounded, however many mails and ids there are.
+// lines that it prints. What it prints is a valid policy file. Everything in it that
+// came out of mail is escaped and, except a pinned id, stands in comments. Memory and
+// time are bounded, however many mails and ids there are.
 //
 // Caveat: mail is the only witness, and anyone can send mail. A sender can flood a
 // mailbox, so numbers alone never make it set a pin, only name one. It sets a pin if
-// the id stands where no sender can put it, above every Received field, or if a preset
-// has the id for that IMAP server.
+// the IMAP server is that of a known receiver, or if the fields with the id alone stand
+// where no sender can put them, above every Received field. It never sets the kind
+// microsoft, which a person chooses after a probe.
 package suggest
 
 import (
 	"strings"
 
-	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
-	"pulse/lib/shared/policy"
 )
 
 // Bounds on what is remembered. Anything beyond one is counted without its name.
 const (
-	maxSources = 64 // of a survey
-	maxFirsts  = 32 // different first fields of a source
-	maxDomains = 16 // From domains of a first field
-	maxSigners = 4  // signing domains that were not aligned, of a first field
+	maxMails   = 5000     // whose header is looked at
+	maxBytes   = 64 << 20 // of these headers
+	maxSources = 64       // of a survey
+	maxFirsts  = 32       // different first fields of a source
+	maxFields  = 20       // Authentication-Results fields of a mail whose id counts
+	maxDomains = 16       // From domains of a first field
+	maxSigners = 4        // signing domains that were not aligned, of a first field
 	maxName    = 253
 )
 
-// alignments are in the order of the columns. Under evidence = "dkim" the third means
-// strict, because pulse's own check always compares the domains.
-var alignments = [...]policy.Alignment{policy.Strict, policy.Relaxed, policy.Any}
-
-// policies are the policies under which a message is tried, one for each alignment.
-type policies [len(alignments)]*policy.Policy
-
-// Survey counts messages. Use New.
+// Survey collects messages. Use New.
 type Survey struct {
-	owner           string
-	authres, signed policies // by the receiver's verdict, by pulse's own check
-	sources         []*source
-	mails           int
-	unnamed         int // mails of sources beyond maxSources
+	owner   string
+	sources []*source
+	mails   int
+	bytes   int // of the headers kept
+	kept    int // mails
+	unnamed int // mails of sources beyond maxSources
+	unread  int // mails beyond maxMails and maxBytes
 }
 
 // New returns an empty survey. owner is an address. If it is empty, all mail counts as
 // mail that should be verified.
-func New(owner string) *Survey {
-	s := &Survey{owner: owner}
-	s.authres.fill(policy.ByAuthRes)
-	s.signed.fill(policy.ByDKIM)
-	return s
-}
+func New(owner string) *Survey { return &Survey{owner: owner} }
 
-func (p *policies) fill(e policy.Evidence) {
-	for i, a := range alignments {
-		p[i] = policy.Default()
-		p[i].DKIMAlignment, p[i].Evidence = a, e
-	}
-}
-
-// Add counts a message. It keeps no reference to m.
+// Add takes a message in. It keeps no reference to m.
 func (s *Survey) Add(m *envelope.Message) {
 	if m.Webhook != nil {
 		return // a request: no server vouches for it
@@ -74,37 +59,27 @@ func (s *Survey) Add(m *envelope.Message) {
 		s.unnamed++
 		return
 	}
-	src.mails++
-	if m.DKIM != nil {
-		s.judge(m, &s.signed, &src.signed, &src.ownSigned)
+	size := 0
+	for i := range m.Headers {
+		size += len(m.Headers[i].Name) + len(m.Headers[i].Value) + 32
 	}
-	kind, id := firstField(m)
-	f := src.first(kind, id)
-	if f == nil {
-		src.uncounted++
+	if s.kept == maxMails || s.bytes+size > maxBytes {
+		s.unread++
 		return
 	}
-	for _, p := range s.authres {
-		if p.AuthservIDs = []string{id}; kind != byID {
-			p.AuthservIDs = []string{"none.invalid"}
-		}
-	}
-	f.count(m, s.judge(m, &s.authres, &f.all, &f.own))
+	s.kept++
+	s.bytes += size
+	src.mails = append(src.mails, clone(m, src.example))
 }
 
-// judge classifies the message under each policy, counts the results, and returns the
-// sender.
-func (s *Survey) judge(m *envelope.Message, ps *policies, all, own *tally) string {
-	var found results
-	for i, p := range ps {
-		found[i] = identity.Classify(m, p)
+// clone copies what a verdict may depend on.
+func clone(m *envelope.Message, source string) *envelope.Message {
+	c := &envelope.Message{Source: source, Received: m.Received, Fetched: m.Fetched, Defects: m.Defects, DKIM: m.DKIM}
+	c.Headers = make([]envelope.Field, len(m.Headers))
+	for i, f := range m.Headers {
+		c.Headers[i] = envelope.Field{Name: strings.Clone(f.Name), Value: strings.Clone(f.Value)}
 	}
-	sender := found[0].Sender
-	all.add(m, &found)
-	if s.owner != "" && address.Equal(sender, s.owner) {
-		own.add(m, &found)
-	}
-	return sender
+	return c
 }
 
 // source returns the entry of a message.source, or nil if there are too many.
@@ -121,4 +96,9 @@ func (s *Survey) source(name string) *source {
 	src := &source{name: strings.Clone(pattern), example: strings.Clone(name)}
 	s.sources = append(s.sources, src)
 	return src
+}
+
+// owns reports whether a sender is the owner.
+func (s *Survey) owns(sender string) bool {
+	return s.owner != "" && address.Equal(sender, s.owner)
 }

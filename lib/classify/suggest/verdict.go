@@ -3,9 +3,11 @@ package suggest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/policy"
 )
 
 // How much mail must speak for an id. The second pair is for ids that are vouched for by
@@ -20,23 +22,52 @@ const (
 type verdict struct {
 	src      *source
 	lead     *first
-	pin      string // the id to pin, if a person agrees or it is vouched for; or empty
-	unusable bool   // no id can ever be pinned: the receiver's verdict is of no use
-	why      string // why there is no pin
+	known    *receivers.Receiver // whose IMAP server it is; nil: not known
+	ways     []*way              // what was tried, the best first
+	best     *way                // by the receiver's word, if a person agrees or it is vouched for; or nil
+	voucher  string              // what, besides numbers, speaks for best; empty if nothing does
+	unusable bool                // no pin can ever be set: the receiver's verdict is of no use
+	why      string              // why there is none
 }
 
-// verdict judges the first field that most mails of the source share.
-func (s *source) verdict() verdict {
-	v := verdict{src: s, lead: s.lead()}
-	if v.unusable, v.why = v.refusal(); v.why == "" {
-		v.pin = v.lead.id
+// judge tries every way that may be suggested for the source, and chooses.
+func (src *source) judge(s *Survey) verdict {
+	v := verdict{src: src, lead: src.lead()}
+	if r, ok := receivers.BySource(src.example); ok {
+		v.known = &r
 	}
+	v.ways = v.candidates()
+	for _, w := range v.ways {
+		w.try(s, src.mails)
+	}
+	v.choose()
+	if src.checked > 0 {
+		v.ways = append(v.ways, v.checks(s)...)
+	}
+	rank(v.ways)
 	return v
 }
 
-func (s *source) lead() *first {
-	lead := s.firsts[0]
-	for _, f := range s.firsts {
+// checks tries pulse's own check, alone and with the word of the receiver.
+func (v *verdict) checks(s *Survey) []*way {
+	list := []*way{{verdict: policy.ByNone, evidence: policy.ByDKIM}}
+	if v.best != nil {
+		for _, e := range []policy.Evidence{policy.ByEither, policy.ByBoth} {
+			list = append(list, &way{verdict: v.best.verdict, ids: v.best.ids, evidence: e})
+		}
+	}
+	for _, w := range list {
+		w.try(s, v.src.mails)
+	}
+	return list
+}
+
+func (src *source) lead() *first {
+	if len(src.firsts) == 0 {
+		return new(first)
+	}
+	lead := src.firsts[0]
+	for _, f := range src.firsts {
 		if f.mails > lead.mails {
 			lead = f
 		}
@@ -44,10 +75,122 @@ func (s *source) lead() *first {
 	return lead
 }
 
-// refusal returns why the leading id must not be pinned; empty if it may be. unusable
-// means that more mail could not change that.
+// candidates returns the ways by the receiver's word that may be suggested. What is known
+// of the receiver decides, where it is. Patterns come from that knowledge alone, never
+// from mail.
+func (v *verdict) candidates() (list []*way) {
+	add := func(kind policy.Verdict, ids ...string) {
+		list = append(list, &way{verdict: kind, ids: ids, evidence: policy.ByAuthRes})
+	}
+	if v.known != nil {
+		switch v.known.Verdict {
+		case policy.ByNone:
+			return nil
+		case policy.ByMicrosoft:
+			add(policy.ByMicrosoft)
+			return list
+		}
+		add(v.known.Verdict, v.known.IDs...)
+	} else if v.lead.kind == noID && v.src.servers > 0 {
+		add(policy.ByMicrosoft)
+	}
+	id := v.src.widest(v.lead)
+	switch r, unsafe, ok := receivers.ByID(id); {
+	case !address.Domain(id), unsafe, ok && v.known != nil && r.Name == v.known.Name:
+	case ok && r.Verdict != policy.ByNone:
+		add(r.Verdict, r.IDs...)
+	case !ok:
+		add(policy.ByFirst, id)
+		add(policy.BySet, id)
+		if hosts := v.src.siblings(id); len(hosts) > 1 {
+			add(policy.BySet, hosts...)
+		}
+	}
+	return list
+}
+
+// widest returns the id that most mails hold somewhere. A receiver's own id stands on all
+// of its mail, forged ones too, so no flood of another id can outnumber it. Of several,
+// the one that stands first most often counts.
+func (src *source) widest(lead *first) (id string) {
+	better := func(a, b string) bool {
+		switch {
+		case src.ids[a] != src.ids[b]:
+			return src.ids[a] > src.ids[b]
+		case lead.kind == byID && (a == lead.id) != (b == lead.id):
+			return a == lead.id
+		}
+		return a < b
+	}
+	for other := range src.ids {
+		if other != "" && (id == "" || better(other, id)) {
+			id = other
+		}
+	}
+	return id
+}
+
+// siblings returns the ids of hosts in one domain with that of an id, each of which
+// stands on enough mail: the MX hosts of a domain.
+func (src *source) siblings(id string) (list []string) {
+	const most = 4
+	_, domain, _ := strings.Cut(id, ".")
+	for other, n := range src.ids {
+		_, d, _ := strings.Cut(other, ".")
+		if n >= fewMails && address.Domain(other) && address.Equal(d, domain) && strings.Contains(domain, ".") {
+			list = append(list, other)
+		}
+	}
+	if len(list) > most {
+		return nil
+	}
+	slices.Sort(list)
+	return list
+}
+
+// choose picks the way by the receiver's word, if there is one, and says why not if not.
+func (v *verdict) choose() {
+	rank(v.ways)
+	for _, w := range v.ways {
+		if w.all.verified[1] > 0 { // "any" is never suggested
+			v.best = w
+			break
+		}
+	}
+	if v.best == nil {
+		v.unusable, v.why = v.refusal()
+		return
+	}
+	v.voucher = v.vouched(v.best)
+	if set := v.sameBySet(); set != nil && v.voucher == "" {
+		v.best = set
+	}
+	if v.unusable, v.why = v.thin(); v.why != "" {
+		v.best = nil
+	}
+}
+
+// sameBySet returns the way that reads the fields of the best id as a set, if that
+// verifies as much. Where a sender can put a field on top, it asks for more.
+func (v *verdict) sameBySet() *way {
+	for _, w := range v.ways {
+		if v.best.verdict == policy.ByFirst && w.verdict == policy.BySet && slices.Equal(w.ids, v.best.ids) && w.verified() == v.best.verified() {
+			return w
+		}
+	}
+	return nil
+}
+
+// refusal returns why nothing that the receiver writes may be believed. unusable means
+// that more mail could not change that.
 func (v *verdict) refusal() (unusable bool, why string) {
 	settled := v.lead.mails >= enoughMails
+	if r := v.known; r != nil && r.Verdict == policy.ByNone {
+		return true, "this is the IMAP server of " + r.Title + ", whose word proves nothing: " + r.Risk
+	}
+	if r, unsafe, _ := receivers.ByID(v.src.widest(v.lead)); unsafe || r.Verdict == policy.ByNone {
+		return true, quote(v.src.widest(v.lead)) + " is an id of " + r.Title + ", whose word proves nothing: " + r.Risk
+	}
 	switch v.lead.kind {
 	case none:
 		return settled, "most of this mail has no Authentication-Results field. " +
@@ -55,62 +198,96 @@ func (v *verdict) refusal() (unusable bool, why string) {
 			"if mail from elsewhere has none either, this server writes none, and whatever there is was written by senders"
 	case noID:
 		return true, "this server writes no authserv-id (Microsoft 365 does this), " +
-			"so its field can't be told from one that the sender wrote"
+			"so its field can't be told from one that the sender wrote, except by its place among fields of Microsoft's servers, which this mail lacks"
 	case oddName, unreadable:
 		return settled, "the first field of most of this mail can't be used; pulse-classify says for each what is wrong with it"
 	}
 	if !address.Domain(v.lead.id) {
 		return settled, "the id that stands first most often is not the name of a server"
 	}
-	if v.lead.all.verified[1] == 0 {
-		return settled, v.useless()
-	}
-	if expected := v.src.mails - v.unstamped(); v.lead.mails*100 < expected*enoughPercent {
-		return len(v.src.firsts) > 2 && v.src.mails >= enoughMails, fmt.Sprintf(
-			"no id stands first on nearly all of this mail, as a receiver's own would: %d of %d is the most. "+
-				"An id that differs from mail to mail (Yahoo, Fastmail, Yandex) can't be pinned; "+
-				"if these are mails of several receivers, look at each alone", v.lead.mails, expected)
-	}
-	return false, v.scarce()
+	return settled, v.useless()
 }
 
 // useless returns why no mail is verified by the verdict of an id.
 func (v *verdict) useless() string {
-	if v.lead.several*2 > v.lead.mails {
-		return "this server spreads what it found over several fields (iCloud, Proton, OpenDKIM with OpenDMARC), " +
-			"and only the first counts: a later one can't be told from one that the sender wrote"
-	}
 	if v.lead.all.verified[2] > 0 {
 		return "this server does not say which domain signed (Zoho), or no sender signs with its own domain: dkim_alignment = \"any\" would take the server's word that it compared them"
 	}
 	return "nothing is verified on its word; the reasons are above"
 }
 
-// scarce returns how much mail is missing before the numbers prove anything; empty if
-// there is enough.
-func (v *verdict) scarce() string {
+// thin returns why there is too little mail for the best way, or too little of it has
+// the fields; empty if there is enough.
+func (v *verdict) thin() (unusable bool, why string) {
+	if v.best.verdict == policy.ByMicrosoft {
+		return false, ""
+	}
+	have, expected := v.holding(v.best), len(v.src.mails)-v.unstamped()
+	if have*100 < expected*enoughPercent && v.lead.kind != byID {
+		return v.refusal()
+	}
+	if have*100 < expected*enoughPercent {
+		return len(v.src.firsts) > 2 && len(v.src.mails) >= enoughMails, fmt.Sprintf(
+			"no id stands first on nearly all of this mail, as a receiver's own would: %d of %d is the most. "+
+				"An id that differs from mail to mail (Yahoo, Fastmail, Yandex) can't be pinned; "+
+				"if these are mails of several receivers, look at each alone", have, expected)
+	}
 	mails, domains := enoughMails, enoughDomains
-	if v.vouched() != "" {
+	if v.voucher != "" {
 		mails, domains = fewMails, fewDomains
 	}
-	if v.lead.mails >= mails && len(v.lead.domains) >= domains {
-		return ""
+	if have >= mails && len(v.lead.domains) >= domains {
+		return false, ""
 	}
-	return fmt.Sprintf("%d mails of %d From domains are too few to tell a receiver from a sender: it takes %d of %d. "+
+	return false, fmt.Sprintf("%d mails of %d From domains are too few to tell a receiver from a sender: it takes %d of %d. "+
 		"Fetch more (--limit 100), or prove it with scripts/probe-receiver",
-		v.lead.mails, len(v.lead.domains), mails, domains)
+		have, len(v.lead.domains), mails, domains)
 }
 
-// vouched returns what, besides numbers, speaks for the leading id; empty if nothing
-// does.
-func (v *verdict) vouched() string {
-	if v.lead.top == v.lead.mails {
-		return "It always stands above every Received field, where no sender can put it."
+// holding counts the mails that have what the way reads: its id first, or a field of its
+// set anywhere.
+func (v *verdict) holding(w *way) (n int) {
+	if w.verdict == policy.ByFirst {
+		for _, f := range v.src.firsts {
+			if f.kind == byID && w.believes(f.id) {
+				n += f.mails
+			}
+		}
+		return n
 	}
-	if r, ok := receivers.BySource(v.src.example); ok && slices.Contains(r.IDs, v.lead.id) {
-		return "It is the id that " + r.Name + " is known for, whose IMAP server this is."
+	for _, m := range v.src.mails {
+		p := placesOf(m)
+		if slices.ContainsFunc(p.ids, w.believes) {
+			n++
+		}
 	}
-	return ""
+	return n
+}
+
+func (w *way) believes(id string) bool {
+	r := policy.Receiver{AuthservIDs: w.ids}
+	return r.Believes(id)
+}
+
+// vouched returns what, besides numbers, speaks for a way; empty if nothing does. Fields
+// above every Received field count if no other id is there too, because a server that
+// orders the fields anew may put those of a sender there.
+func (v *verdict) vouched(w *way) string {
+	if r := v.known; r != nil && r.Verdict == w.verdict && slices.Equal(r.IDs, w.ids) {
+		return "This is the IMAP server of " + r.Title + ", which is known to write it."
+	}
+	if w.verdict == policy.ByMicrosoft {
+		return ""
+	}
+	for _, m := range v.src.mails {
+		p := placesOf(m)
+		mine := slices.ContainsFunc(p.ids, w.believes)
+		foreign := slices.ContainsFunc(p.above, func(id string) bool { return !w.believes(id) })
+		if mine && (!p.received || len(p.above) == 0 || foreign) {
+			return ""
+		}
+	}
+	return "It always stands above every Received field, where no sender can put it."
 }
 
 // unstamped returns how many mails carry no field because the owner sent them to the
@@ -121,8 +298,8 @@ func (v *verdict) unstamped() int { return v.src.kind(none).own.mails }
 func (v *verdict) bare() int { return v.src.kind(none).mails }
 
 // kind returns the counts for a kind other than byID.
-func (s *source) kind(k kind) *first {
-	for _, f := range s.firsts {
+func (src *source) kind(k kind) *first {
+	for _, f := range src.firsts {
 		if f.kind == k {
 			return f
 		}
@@ -130,14 +307,8 @@ func (s *source) kind(k kind) *first {
 	return new(first)
 }
 
-// strangers returns how many mails of the source have a first field other than the
-// leading one. Mails without a field do not count.
+// strangers returns how many mails of the source have fields, and not what the best way
+// reads.
 func (v *verdict) strangers() int {
-	n := v.src.uncounted
-	for _, f := range v.src.firsts {
-		if f != v.lead && f.kind != none {
-			n += f.mails
-		}
-	}
-	return n
+	return len(v.src.mails) - v.bare() - v.holding(v.best)
 }
