@@ -78,6 +78,8 @@ type arrived struct {
 	defect envelope.Defect
 	fields []survivor
 
+	own      int      // fields of the receiver's names that the probe did not write
+	doubled  []string // fields of Microsoft's servers that stand there twice, or are the probe's
 	identity identity.Identity
 }
 
@@ -93,6 +95,7 @@ type survivor struct {
 // arrived reads a message, and reports whether it is a probe with the nonce.
 func (q question) arrived(m *envelope.Message) (arrived, bool) {
 	a := arrived{question: q}
+	a.probe.pin = q.pin
 	is := false
 	for _, f := range m.Headers {
 		if address.Equal(f.Name, manifest) && strings.HasPrefix(strings.TrimLeft(f.Value, " \t\r\n"), q.nonce+" ") {
@@ -102,21 +105,49 @@ func (q question) arrived(m *envelope.Message) (arrived, bool) {
 	if !is {
 		return a, false
 	}
-	if q.pin != "" {
-		a.probe.pin = q.pin
-	}
 	a.defect = m.Unverifiable()
 	a.survivors(m)
 	a.top(m)
-	a.identity = classify(m, a.probe.pin)
+	a.count(m)
+	a.identity = classify(m, a.probe.believed())
 	return a, true
 }
 
-// classify returns what pulse-classify says about the mail under the pin.
-func classify(m *envelope.Message, pin string) identity.Identity {
+// classify returns what pulse-classify says about the mail if the receiver is believed.
+func classify(m *envelope.Message, r policy.Receiver) identity.Identity {
 	p := policy.Default()
-	p.AuthservIDs = []string{pin}
+	p.AuthservIDs, p.Verdict = r.AuthservIDs, r.Verdict
 	return identity.Classify(m, p)
+}
+
+// count counts the fields that the receiver itself wrote, and names those of Microsoft's
+// servers that it let the probe write.
+func (a *arrived) count(m *envelope.Message) {
+	r := a.probe.believed()
+	seen := map[string]int{}
+	for place, f := range m.Headers {
+		name := address.Fold(strings.Trim(f.Name, " \t"))
+		forged := slices.ContainsFunc(a.fields, func(s survivor) bool { return s.place == place+1 })
+		if name == "authentication-results" && !forged && (r.Verdict == policy.ByMicrosoft || r.Believes(idOf(f))) {
+			a.own++
+		}
+		if seen[name]++; !strings.HasPrefix(name, "x-ms-exchange-organization-") && !strings.HasPrefix(name, "x-ms-exchange-crosstenant-") && name != "authentication-results" {
+			continue
+		}
+		if forged || seen[name] == 2 {
+			a.doubled = append(a.doubled, name)
+		}
+	}
+}
+
+// idOf returns the authserv-id of a field, or nothing.
+func idOf(f envelope.Field) string {
+	one := envelope.Message{Headers: []envelope.Field{f}}
+	_, err := authres.First(one.Fields, "")
+	if other := (*authres.PinError)(nil); errors.As(err, &other) {
+		return other.ID
+	}
+	return ""
 }
 
 // manifest reads what the probe says about itself. The nonce vouches for it.
@@ -135,12 +166,16 @@ func (a *arrived) manifest(value string) bool {
 			a.probe.broken = v == "true"
 		case "inside":
 			a.probe.inside = v == "true"
+		case "receiver":
+			a.probe.receiver = v
+		case "from":
+			a.probe.from = v
 		}
 	}
-	if pinned {
+	if pinned && a.probe.pin == "" {
 		a.probe.pin = id
 	}
-	return id != ""
+	return id != "" && a.probe.name() == nil
 }
 
 // survivors finds the forgeries by their tags, even if the receiver renamed the fields.
@@ -152,7 +187,7 @@ func (a *arrived) survivors(m *envelope.Message) {
 				continue
 			}
 			s := survivor{n: n, place: place + 1, what: list[n].what}
-			s.verdict, s.named, s.believed = believe(f, a.probe.pin)
+			s.verdict, s.named, s.believed = believe(f, a.probe.believed())
 			a.fields = append(a.fields, s)
 		}
 	}
@@ -160,9 +195,13 @@ func (a *arrived) survivors(m *envelope.Message) {
 
 // believe returns what pulse-classify would make of a field that stood first: whether it
 // would read it at all, and whether it would believe it.
-func believe(f envelope.Field, pin string) (verdict string, named, believed bool) {
+func believe(f envelope.Field, r policy.Receiver) (verdict string, named, believed bool) {
+	id := idOf(f)
+	if !r.Believes(id) {
+		id = ""
+	}
 	one := envelope.Message{Headers: []envelope.Field{f}}
-	_, err := authres.First(one.Fields, pin)
+	_, err := authres.First(one.Fields, id)
 	switch {
 	case err == nil:
 		return "BELIEVED", true, true
@@ -198,11 +237,14 @@ func (a *arrived) top(m *envelope.Message) {
 func (a *arrived) report(w io.Writer) bool {
 	fmt.Fprintf(w, "probe %s\n", a.nonce)
 	pin := a.probe.pin
-	if pin == "" {
+	switch {
+	case a.probe.kind() == policy.ByMicrosoft:
+		pin = "(none: it is read by its place)"
+	case pin == "":
 		pin = "(none: say --pin)"
 	}
 	fmt.Fprintf(w, "  first field by: %s%s\n  pin:            %s\n", show(a.first), map[bool]string{true: ", FORGED"}[a.forged], pin)
-	fmt.Fprintf(w, "  forged fields:  %d of %d arrived\n", len(a.fields), len(a.probe.forgeries()))
+	fmt.Fprintf(w, "  forged fields:  %d of %d arrived\n", a.forgeries(), len(a.probe.forgeries()))
 	for _, s := range a.fields {
 		fmt.Fprintf(w, "    field %3d  %-31s  if it stood first: %s\n", s.place, s.what, s.verdict)
 	}
@@ -235,6 +277,12 @@ func (a *arrived) verdict() (bool, string) {
 		return false, "a user of the server wrote a verdict, and it is BELIEVED: don't pin this server, or have it remove such fields from what its users hand in"
 	case a.probe.inside:
 		return true, "a user of the server wrote a verdict, and it is not believed: " + string(a.identity.Reason)
+	case a.probe.receiver != "" && a.probe.preset.Verdict == policy.ByNone && !a.probe.preset.Yours:
+		return false, "whatever this mail shows: " + a.probe.preset.Risk
+	case a.probe.kind() == policy.ByMicrosoft:
+		return a.microsoft()
+	case a.probe.kind() == policy.BySet && a.probe.pin != "":
+		return a.set(believed)
 	case a.forged && a.fault == nil:
 		return false, "the forged field stands first and would be believed: first-wins and the pin did NOT hold; don't believe this server"
 	case a.forged:
@@ -250,9 +298,51 @@ func (a *arrived) verdict() (bool, string) {
 	case believed > 0:
 		return false, fmt.Sprintf("first-wins and the pin held, but of the forged fields that arrived %d would be believed, should the receiver ever leave a mail without its own", believed)
 	case !a.control() && !a.direct:
-		return false, "not shown: no forged field of any id arrived, so the sending server may have removed them; send it some other way, or straight to the receiver's MX and say --direct"
+		return false, notShown
 	}
 	return true, "first-wins and the pin held, and no forged field arrived that would be believed"
+}
+
+// set returns the answer for a receiver whose fields are believed together: its own stand
+// on this mail, and forged ones beside them void the set.
+func (a *arrived) set(survived int) (bool, string) {
+	switch {
+	case a.own == 0:
+		return false, "the receiver wrote no field of its own on this mail: a forged one would stand alone, so its word can't be used"
+	case survived > 0 && a.identity.Verified:
+		return false, "forged fields stand beside its own, and the mail is BELIEVED: don't believe this server"
+	case survived > 0:
+		return true, fmt.Sprintf("its own fields stand there, and beside them %d forged ones, which void the set: %s", survived, a.identity.Reason)
+	case !a.control() && !a.direct:
+		return false, notShown
+	}
+	return true, "its own fields stand there, and no forged one with its name"
+}
+
+// microsoft returns the answer for rule M: nothing that Microsoft's servers write may
+// arrive under its own name if a sender wrote it.
+func (a *arrived) microsoft() (bool, string) {
+	slices.Sort(a.doubled)
+	switch {
+	case len(a.doubled) > 0:
+		return false, "fields that the probe wrote arrived as if Microsoft's servers had written them: " + strings.Join(slices.Compact(a.doubled), ", ")
+	case a.own == 0:
+		return false, "there is no Authentication-Results field: was the mail sent from elsewhere?"
+	case len(a.fields) == 0 && !a.direct:
+		return false, notShown
+	}
+	return true, "what was forged arrived under another name or not at all, and the server wrote its own"
+}
+
+const notShown = "not shown: no forged field of any id arrived, so the sending server may have removed them; send it some other way, or straight to the receiver's MX and say --direct"
+
+// forgeries counts the different forgeries that arrived.
+func (a *arrived) forgeries() int {
+	seen := map[int]bool{}
+	for _, s := range a.fields {
+		seen[s.n] = true
+	}
+	return len(seen)
 }
 
 // control reports whether one of the probe's fields that pulse would read came through.

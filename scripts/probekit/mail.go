@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/policy"
 )
 
 // probe is one mail full of forgeries.
@@ -17,6 +19,9 @@ type probe struct {
 	broken   bool   // also forgeries that break the grammar of a header
 	inside   bool   // for submission on the server itself: one verdict that pulse would believe
 	envelope string // MAIL FROM; empty: from
+
+	receiver string             // name of a preset, or empty
+	preset   receivers.Receiver // what is known of it
 }
 
 // forgery is one Authentication-Results field that a sender might write.
@@ -69,16 +74,94 @@ var (
 	}
 )
 
+// microsoft stand below the usual fields of a probe for Microsoft 365: what its servers
+// write, alone. The values of the first two can't hold a tag.
+var microsoft = []forgery{
+	{"AuthAs, as within a tenant", "X-MS-Exchange-Organization-AuthAs: Internal"},
+	{"AuthAs, as from outside", "X-MS-Exchange-Organization-AuthAs: Anonymous"},
+	{"MessageDirectionality", "X-MS-Exchange-Organization-MessageDirectionality: Originating"},
+	{"AuthSource", "X-MS-Exchange-Organization-AuthSource: @TAG@.mail.protection.outlook.com"},
+	{"CrossTenant-AuthAs", "X-MS-Exchange-CrossTenant-AuthAs: @TAG@"},
+	{"CrossTenant-AuthSource", "X-MS-Exchange-CrossTenant-AuthSource: @TAG@.mail.protection.outlook.com"},
+	{"CrossTenant-FromEntityHeader", "X-MS-Exchange-CrossTenant-FromEntityHeader: @TAG@"},
+	{"CrossTenant-Id", "X-MS-Exchange-CrossTenant-Id: @TAG@"},
+	{"CrossTenant-Network-Message-Id", "X-MS-Exchange-CrossTenant-Network-Message-Id: @TAG@"},
+	{"CrossTenant-OriginalArrivalTime", "X-MS-Exchange-CrossTenant-OriginalArrivalTime: @TAG@"},
+}
+
+// parts returns the forgeries that stand above and below the usual fields.
+func (p *probe) parts() (top, end []forgery) {
+	switch {
+	case p.inside && p.receiver == "":
+		return above[:1], nil
+	case p.inside:
+		return p.whole(), nil
+	case p.kind() == policy.ByMicrosoft:
+		return p.whole(), append([]forgery{{"no id", "Authentication-Results: @PASS@"}}, microsoft...)
+	case p.receiver != "":
+		top = p.whole()
+	}
+	top = append(top, above...)
+	end = below
+	if p.broken {
+		end = append(append([]forgery(nil), below...), breaking...)
+	}
+	return top, end
+}
+
+// whole returns everything that the receiver writes about a good mail, as one forgery.
+func (p *probe) whole() []forgery {
+	id := "@ID@"
+	if p.kind() == policy.ByMicrosoft {
+		id = "@TAG@.mail.protection.outlook.com"
+	}
+	lines := p.preset.Sample(id, p.from)
+	for i := range lines {
+		if p.kind() != policy.ByMicrosoft {
+			lines[i] = strings.ReplaceAll(lines[i], "; ", ";\n ") + ";\n x-probe=none policy.probe=@TAG@"
+		}
+	}
+	return []forgery{{"all that it writes, as it would", strings.Join(lines, "\n")}}
+}
+
+// kind returns how the fields of the receiver are read. Where the preset believes none of
+// them, the question is what the topmost one would do.
+func (p *probe) kind() policy.Verdict {
+	if p.receiver == "" || p.preset.Verdict == policy.ByNone {
+		return policy.ByFirst
+	}
+	return p.preset.Verdict
+}
+
+// believed returns the policy's receiver that the probe is about.
+func (p *probe) believed() policy.Receiver {
+	r := policy.Receiver{Source: "*", AuthservIDs: p.preset.IDs, Verdict: p.kind()}
+	if p.kind() != policy.ByMicrosoft && (p.pin == "" || !r.Believes(p.pin)) {
+		r.AuthservIDs = []string{p.pin}
+	}
+	return r
+}
+
+// name takes the preset that --receiver names, and its id unless --pin gave one.
+func (p *probe) name() error {
+	if p.receiver == "" {
+		return nil
+	}
+	r, ok := receivers.ByName(p.receiver)
+	if !ok {
+		return fmt.Errorf("--receiver: nothing is known of %s; known are %s; %w", p.receiver, strings.Join(receivers.Nearest(p.receiver), ", "), errUsage)
+	}
+	p.receiver, p.preset = r.Name, r
+	if id, exact := r.Exact(); exact && p.pin == "" {
+		p.pin = id
+	}
+	return nil
+}
+
 // forgeries returns the forgeries of the probe, numbered from 0 in the order of the mail.
 func (p *probe) forgeries() []forgery {
-	if p.inside {
-		return above[:1]
-	}
-	list := append(append([]forgery(nil), above...), below...)
-	if p.broken {
-		list = append(list, breaking...)
-	}
-	return list
+	top, end := p.parts()
+	return append(append([]forgery(nil), top...), end...)
 }
 
 var nonceForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -89,8 +172,8 @@ func (p *probe) valid() error {
 			return fmt.Errorf("%s: %s: %w; %w", name, addr, err, errUsage)
 		}
 	}
-	if p.inside && (p.pin == "" || p.broken) {
-		return fmt.Errorf("--inside and submit want --pin, and no --broken: a user of the server knows its name; %w", errUsage)
+	if p.inside && (p.pin == "" && p.kind() != policy.ByMicrosoft || p.broken) {
+		return fmt.Errorf("--inside and submit want --pin, or a --receiver with one name, and no --broken: a user of the server knows its name; %w", errUsage)
 	}
 	if _, _, err := address.Split(p.sender()); err != nil {
 		return fmt.Errorf("--sender: %s: %w; %w", p.sender(), err, errUsage)
@@ -126,7 +209,7 @@ func tag(nonce string, n int) string { return fmt.Sprintf("%s-%02d", nonce, n) }
 func (p *probe) field(n int, f forgery) string {
 	_, domain, _ := strings.Cut(p.from, "@")
 	pass := fmt.Sprintf("dkim=pass\n header.d=%s policy.probe=%s; dmarc=pass\n header.from=%s", domain, tag(p.nonce, n), domain)
-	return strings.NewReplacer("@ID@", p.id(), "@UPPER@", strings.ToUpper(p.id()), "@PASS@", pass).Replace(f.lines) + "\n"
+	return strings.NewReplacer("@ID@", p.id(), "@UPPER@", strings.ToUpper(p.id()), "@PASS@", pass, "@TAG@", tag(p.nonce, n)).Replace(f.lines) + "\n"
 }
 
 // signature returns a DKIM-Signature that the forged verdict can point to.
@@ -147,22 +230,15 @@ func (p *probe) message(now time.Time) string {
 			n++
 		}
 	}
-	if p.inside {
-		write(above[:1])
+	top, end := p.parts()
+	if write(top); p.inside {
 		b.WriteString(p.signature())
-	} else {
-		write(above)
 	}
 	fmt.Fprintf(&b, "From: <%s>\nTo: <%s>\nSubject: pulse probe %s\nDate: %s\nMessage-ID: <%s@probe.invalid>\n",
 		p.from, p.to, p.nonce, now.UTC().Format(time.RFC1123Z), p.nonce)
-	fmt.Fprintf(&b, "%s: %s id=%s pinned=%t broken=%t inside=%t\nMIME-Version: 1.0\nContent-Type: text/plain; charset=us-ascii\n",
-		manifest, p.nonce, p.id(), p.pin != "", p.broken, p.inside)
-	if !p.inside {
-		write(below)
-	}
-	if p.broken {
-		write(breaking)
-	}
+	fmt.Fprintf(&b, "%s: %s id=%s pinned=%t broken=%t inside=%t receiver=%s from=%s\nMIME-Version: 1.0\nContent-Type: text/plain; charset=us-ascii\n",
+		manifest, p.nonce, p.id(), p.pin != "", p.broken, p.inside, p.receiver, p.from)
+	write(end)
 	fmt.Fprintf(&b, "\nThis mail is harmless. It was sent to find out whether the server that\nreceives it removes forged Authentication-Results fields (pulse(7)).\n")
 	return b.String()
 }

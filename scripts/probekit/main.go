@@ -1,7 +1,11 @@
 // Probekit is scripts/probe-receiver: it asks a receiving server whether it lets
 // forged Authentication-Results fields pass.
 //
-//	probekit mail --to ADDR [--from ADDR] [--pin ID] [--broken]   prints a mail full of forgeries
+// Where --receiver names a preset of pulse-authorize init, what that receiver writes is
+// forged as a whole, and judged as its kind of verdict is.
+//
+//	probekit mail --to ADDR [--from ADDR] [--receiver NAME] [--pin ID] [--broken]
+//	                                                              prints a mail full of forgeries
 //	probekit mail --inside --to ADDR --from OWNER --pin ID        prints one to hand in on the server itself
 //	probekit submit --to ADDR --from OWNER --pin ID --server URL [--sender ADDR] [--login USER --password-file FILE]
 //	                                                              hands that in
@@ -54,7 +58,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return trusted
 }
 
-var errUsage = errors.New("usage: probe-receiver mail --to ADDR [--from ADDR] [--pin ID] [--broken|--inside] | probe-receiver submit --to ADDR --from OWNER --pin ID --server smtp://HOST [--sender ADDR] [--login USER --password-file FILE] | probe-receiver check --nonce N [--pin ID] [--direct] <RECORDS")
+var errUsage = errors.New("usage: probe-receiver mail --to ADDR [--from ADDR] [--receiver NAME] [--pin ID] [--broken|--inside] | probe-receiver submit --to ADDR --from OWNER (--receiver NAME|--pin ID) --server smtp://HOST [--sender ADDR] [--login USER --password-file FILE] | probe-receiver check --nonce N [--pin ID] [--direct] <RECORDS")
 
 // flags parses args. Arguments that do not fit are errUsage.
 func flags(args []string, define func(*flag.FlagSet)) error {
@@ -76,6 +80,7 @@ func (p *probe) define(set *flag.FlagSet) {
 	set.StringVar(&p.to, "to", "", "")
 	set.StringVar(&p.from, "from", "", "")
 	set.StringVar(&p.pin, "pin", "", "")
+	set.StringVar(&p.receiver, "receiver", "", "")
 	set.StringVar(&p.envelope, "sender", "", "")
 }
 
@@ -87,6 +92,9 @@ func (p *probe) begin() error {
 	var nonce [16]byte
 	rand.Read(nonce[:])
 	p.nonce = hex.EncodeToString(nonce[:])
+	if err := p.name(); err != nil {
+		return err
+	}
 	return p.valid()
 }
 

@@ -197,7 +197,7 @@ var table = []Receiver{
 	{
 		Name: "yandex", Title: "Yandex", Aliases: []string{"yandex.ru", "yandex.com", "ya.ru"},
 		IMAP:    []string{"imap.yandex.ru", "imap.yandex.com"},
-		Verdict: policy.ByNone, Unsafe: []string{"*.yandex.net", "*.yandex.ru"}, Evidence: policy.ByDKIM,
+		Verdict: policy.ByNone, Unsafe: []string{"*.yandex.net", "*.yandex.ru"}, Example: "iva4-1a2b3c4d5e6f.qloud-c.yandex.net", Evidence: policy.ByDKIM,
 		Writes:   "one field with spf and dkim under the name of whichever host took the mail; no dmarc",
 		Measured: "no field on unsigned mail, 2 of 2 (2022-09)",
 		Risk:     silent, Do: useDKIM,
