@@ -38,7 +38,7 @@ func presetLines(r *receivers.Receiver) string {
 func (b *preset) facts(r *receivers.Receiver) {
 	b.say("%s: %s.", r.Title, r.Writes)
 	for _, fact := range []struct{ lead, text string }{
-		{"Measured", orNothing(r.Measured)}, {"Only documented", r.Documented}, {"Risk", r.Risk}, {"To do", r.Do},
+		{"Measured", orNothing(r.Measured)}, {"Only documented", r.Documented}, {"Not verified at all", r.Never}, {"Risk", r.Risk}, {"To do", r.Do},
 	} {
 		if fact.text != "" {
 			b.say("%s: %s.", fact.lead, fact.text)
@@ -87,8 +87,7 @@ func (b *preset) pin(r *receivers.Receiver) {
 // afterProbe writes the lines for a receiver whose verdict a person has to choose.
 func (b *preset) afterProbe(r *receivers.Receiver) {
 	b.say("What works at once: pulse-fetch, which reads this policy, checks DKIM itself. "+
-		"What does not: much good mail. %s. "+
-		"Mail within one tenant has neither verdict nor, as a rule, a signature, and nothing verifies it: write from an account elsewhere.", r.OwnCheck)
+		"What does not: much good mail, because %s; and mail within one tenant: write from an account elsewhere.", r.OwnCheck)
 	b.key("evidence", policy.ByDKIM)
 	b.line("#")
 	b.probe(r, "What helps is verdict %q: it believes the field that the servers write, by where it stands. "+

@@ -38,6 +38,7 @@ type Receiver struct {
 	Measured   string // counts, and when; empty: nothing
 	Documented string // what manuals or source say and nobody measured
 	OwnCheck   string // why pulse's own DKIM check may fail there; empty: no reason is known
+	Never      string // what nothing verifies there
 	Risk       string // what can go wrong all the same
 	Do         string // what to do about it
 }

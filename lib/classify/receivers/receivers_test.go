@@ -12,7 +12,7 @@ import (
 
 // texts returns the texts of a preset for people.
 func texts(r *Receiver) []string {
-	return []string{r.Title, r.Writes, r.Measured, r.Documented, r.OwnCheck, r.Risk, r.Do}
+	return []string{r.Title, r.Writes, r.Measured, r.Documented, r.OwnCheck, r.Never, r.Risk, r.Do}
 }
 
 func TestTable(t *testing.T) {
