@@ -17,6 +17,10 @@ func (p *page) policy(s *Survey, verdicts []verdict) {
 	p.text("")
 	c := conclude(verdicts)
 	switch {
+	case c.own:
+		p.text("pulse's own check of DKIM verifies most, and takes no server's word. pulse-fetch makes it with this line in its policy:")
+		p.line(`evidence = "dkim"`)
+		p.alignment(s, worth(s, verdicts, byOurselves), true)
 	case c.pinned:
 		p.alignment(s, worth(s, verdicts, byWord), c.sure)
 		p.pins(verdicts)
@@ -41,14 +45,18 @@ type conclusion struct {
 	unusable bool // some other's can't
 	sure     bool // every pin is vouched for
 	several  bool // some pin without a voucher is of a server that writes several fields
-	either   bool // pulse's own check is known to be worth having besides, or verifies more
+	either   bool // pulse's own check is worth having besides: it verifies more, or nobody tried
+	own      bool // it alone verifies more than the word, and as much as both together
 }
 
 func conclude(verdicts []verdict) (c conclusion) {
 	c.sure = true
+	word, own, either, checked := 0, 0, 0, true
 	for i := range verdicts {
 		v := &verdicts[i]
 		c.unusable = c.unusable || v.unusable
+		checked = checked && v.src.checked == len(v.src.mails)
+		own += v.verified(policy.ByDKIM)
 		if !v.pins() {
 			c.unusable = c.unusable || v.best != nil
 			continue
@@ -56,20 +64,24 @@ func conclude(verdicts []verdict) (c conclusion) {
 		c.pinned = true
 		c.sure = c.sure && v.voucher != ""
 		c.several = c.several || v.voucher == "" && v.lead.several*2 > v.lead.mails
-		c.either = c.either || v.more() > 0 || v.known != nil && v.known.Evidence == policy.ByEither
+		word += v.best.verified()
+		either += v.verified(policy.ByEither)
+		c.either = c.either || v.verified(policy.ByEither) > v.best.verified() ||
+			v.known != nil && v.known.Evidence == policy.ByEither && v.src.checked == 0
 	}
+	c.own = c.pinned && !c.unusable && checked && own > word && own >= either
 	return c
 }
 
 // pins reports whether the verdict ends in a pin. Rule M has none, and a person chooses it.
 func (v *verdict) pins() bool { return v.best != nil && v.best.verdict != policy.ByMicrosoft }
 
-// more returns how many mails the receiver's word or pulse's own check verify, beyond the
-// word alone.
-func (v *verdict) more() int {
+// verified returns how many mails the way with pulse's own check verifies; 0 if none was
+// tried.
+func (v *verdict) verified(e policy.Evidence) int {
 	for _, w := range v.ways {
-		if w.evidence == policy.ByEither {
-			return w.verified() - v.best.verified()
+		if w.evidence == e {
+			return w.verified()
 		}
 	}
 	return 0

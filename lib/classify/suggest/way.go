@@ -43,7 +43,7 @@ func (w *way) try(s *Survey, mails []*envelope.Message) {
 	w.tried = true
 	ps := w.policies()
 	for _, m := range mails {
-		if w.evidence != policy.ByAuthRes && m.DKIM == nil {
+		if m.DKIM == nil && (w.evidence == policy.ByDKIM || w.evidence == policy.ByBoth) {
 			continue // not checked, which is no failure
 		}
 		found := classify(m, ps)
