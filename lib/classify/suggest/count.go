@@ -21,13 +21,14 @@ type source struct {
 	firsts    []*first
 	uncounted int            // mails beyond maxFirsts
 	ids       map[string]int // mails that hold a field with the id, wherever it stands
+	tops      map[string]int // those of them that hold one above every Received field
 	checked   int            // mails that pulse-fetch checked itself
 	servers   int            // mails with fields of Microsoft's own servers
 }
 
 // look counts what the mails of the source have in common.
 func (src *source) look(s *Survey) {
-	src.ids = map[string]int{}
+	src.ids, src.tops = map[string]int{}, map[string]int{}
 	for _, m := range src.mails {
 		if m.DKIM != nil {
 			src.checked++
@@ -38,6 +39,11 @@ func (src *source) look(s *Survey) {
 		}
 		for _, id := range p.ids {
 			src.ids[id]++
+		}
+		if p.received {
+			for _, id := range p.above {
+				src.tops[id]++
+			}
 		}
 		kind, id := firstField(m)
 		f := src.first(kind, id)

@@ -131,13 +131,13 @@ func (src *source) widest(lead *first) (id string) {
 }
 
 // siblings returns the ids of hosts in one domain with that of an id, each of which
-// stands on enough mail: the MX hosts of a domain.
+// stands on enough mail, always above every Received field: the MX hosts of a domain.
 func (src *source) siblings(id string) (list []string) {
 	const most = 4
 	_, domain, _ := strings.Cut(id, ".")
 	for other, n := range src.ids {
 		_, d, _ := strings.Cut(other, ".")
-		if n >= fewMails && address.Domain(other) && address.Equal(d, domain) && strings.Contains(domain, ".") {
+		if n >= fewMails && src.tops[other] == n && address.Domain(other) && address.Equal(d, domain) && strings.Contains(domain, ".") {
 			list = append(list, other)
 		}
 	}
