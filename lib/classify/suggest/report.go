@@ -63,8 +63,11 @@ func (p *page) source(s *Survey, v *verdict) {
 		return
 	}
 	if v.best.verdict != policy.ByMicrosoft {
-		where := map[policy.Verdict]string{policy.ByFirst: "first ", policy.BySet: ""}[v.best.verdict]
-		p.text("%s stands %son %d of %s, with %s domains in From: %s.", strings.Join(quoteAll(v.best.ids), ", "), where, v.holding(v.best), plural(len(v.src.mails), "mail"),
+		stands := map[policy.Verdict]string{policy.ByFirst: "stands first", policy.BySet: "stands"}[v.best.verdict]
+		if len(v.best.ids) > 1 {
+			stands = "stand"
+		}
+		p.text("%s %s on %d of %s, with %s domains in From: %s.", strings.Join(quoteAll(v.best.ids), ", "), stands, v.holding(v.best), plural(len(v.src.mails), "mail"),
 			v.lead.domainCount(), v.lead.examples())
 		p.caution(v)
 	}
@@ -90,6 +93,9 @@ func (p *page) tried(v *verdict) {
 		}
 		if n[2] > n[1] {
 			line += fmt.Sprintf(", %d with \"any\"", n[2])
+		}
+		if t == &w.own {
+			line += fmt.Sprintf(", %d of %d in all", w.all.verified[0], w.all.mails)
 		}
 		p.wrap(fmt.Sprintf("#  %d. ", i+1), "#     ", line+". Risk: "+w.risk()+".")
 	}
@@ -176,6 +182,9 @@ func (f *first) examples() string {
 // reasons writes why mail with the leading first field is not verified: the owner's
 // alone, if there is any.
 func (p *page) reasons(v *verdict) {
+	if v.best != nil && v.best.verdict != policy.ByFirst {
+		return // tried says it of the fields that count
+	}
 	t := &v.lead.all
 	if v.lead.own.mails > 0 {
 		t = &v.lead.own
@@ -210,7 +219,13 @@ type page struct {
 func (p *page) String() string { return p.b.String() }
 
 // text writes comment lines, broken at blanks.
-func (p *page) text(format string, args ...any) { p.wrap("# ", "# ", fmt.Sprintf(format, args...)) }
+// Empty text separates paragraphs.
+func (p *page) text(format string, args ...any) {
+	if format == "" && strings.HasSuffix(p.b.String(), "\n#\n") {
+		return
+	}
+	p.wrap("# ", "# ", fmt.Sprintf(format, args...))
+}
 
 // wrap writes text in lines. The first begins with lead, the others with next.
 func (p *page) wrap(lead, next, text string) {
