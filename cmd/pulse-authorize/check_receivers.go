@@ -57,7 +57,8 @@ func nameRisks(r *policy.Receiver, risk func(bool, string, ...any)) {
 		case !ok:
 			risk(pattern, "authserv_id has %s: every host name below it is believed, so nobody else may have one", id)
 			risk(pattern && registry(suffix), "authserv_id has %s: that may be a suffix under which anyone can register a name", id)
-			risk(true, "verdict is %s for %s: %s; try scripts/probe-receiver submit --pin %s", r.Verdict, id, kindRisk[r.Verdict], strings.Replace(id, "*", "mx1", 1))
+			risk(true, "verdict is %s for %s: %s; try scripts/probe-receiver submit --pin %s",
+				r.Verdict, id, receivers.Risk(r.Verdict, nil), strings.Replace(id, "*", "mx1", 1))
 		case slices.Contains(told, known.Name):
 		case unsafe:
 			risk(true, "authserv_id has %s, of %s, which proves nothing: %s", id, known.Title, known.Risk)
@@ -69,12 +70,6 @@ func nameRisks(r *policy.Receiver, risk func(bool, string, ...any)) {
 			told = append(told, known.Name)
 		}
 	}
-}
-
-// kindRisk says what can go wrong with a server that is not known.
-var kindRisk = map[policy.Verdict]string{
-	policy.ByFirst: "if it leaves one mail without its field, of a login or a local program, a forged one stands first",
-	policy.BySet:   "if it leaves one mail without its fields, of a login or a local program, forged ones stand alone",
 }
 
 // registry reports whether a domain looks like one under which others register names, as

@@ -38,7 +38,8 @@ func presetLines(r *receivers.Receiver) string {
 func (b *preset) facts(r *receivers.Receiver) {
 	b.say("%s: %s.", r.Title, r.Writes)
 	for _, fact := range []struct{ lead, text string }{
-		{"Measured", orNothing(r.Measured)}, {"Only documented", r.Documented}, {"Not verified at all", r.Never}, {"Risk", r.Risk}, {"To do", r.Do},
+		{"Measured", orNothing(r.Measured)}, {"Only documented", r.Documented},
+		{"Not verified at all", r.Never}, {"Risk", r.Risk}, {"To do", r.Do},
 	} {
 		if fact.text != "" {
 			b.say("%s: %s.", fact.lead, fact.text)

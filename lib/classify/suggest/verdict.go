@@ -137,7 +137,8 @@ func (src *source) siblings(id string) (list []string) {
 	_, domain, _ := strings.Cut(id, ".")
 	for other, n := range src.ids {
 		_, d, _ := strings.Cut(other, ".")
-		if n >= fewMails && src.tops[other] == n && address.Domain(other) && address.Equal(d, domain) && strings.Contains(domain, ".") {
+		enough := n >= fewMails && src.tops[other] == n
+		if enough && address.Domain(other) && address.Equal(d, domain) && strings.Contains(domain, ".") {
 			list = append(list, other)
 		}
 	}
@@ -174,7 +175,8 @@ func (v *verdict) choose() {
 // verifies as much. Where a sender can put a field on top, it asks for more.
 func (v *verdict) sameBySet() *way {
 	for _, w := range v.ways {
-		if v.best.verdict == policy.ByFirst && w.verdict == policy.BySet && slices.Equal(w.ids, v.best.ids) && w.verified() == v.best.verified() {
+		same := slices.Equal(w.ids, v.best.ids) && w.verified() == v.best.verified()
+		if same && w.verdict == policy.BySet && v.best.verdict == policy.ByFirst {
 			return w
 		}
 	}
