@@ -85,7 +85,7 @@ func (w *writer) message(raw *source.Message) error {
 		m.Received = m.Fetched
 	}
 	if h := raw.Hook; h != nil {
-		m.Headers, m.ID, m.Digest, m.Size, m.Webhook = nil, h.ID, h.Digest, h.Size, &h.Verdict
+		m.Headers, m.Thread, m.ID, m.Digest, m.Size, m.Webhook = nil, nil, h.ID, h.Digest, h.Size, &h.Verdict
 	}
 	if w.verify != nil {
 		if err := w.verify(&m, raw.Raw); err != nil {

@@ -18,7 +18,7 @@ import (
 // people are shown, HIDDEN for one that they are not, ID for the id of a task.
 const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN","digest":"HIDDEN","received":"2026-11-21T06:55:00Z",` +
 	`"fetched":"2026-11-21T07:00:02Z","size":5321,"headers":[["From","HIDDEN"],["X-HIDDEN","HIDDEN"]],"from":"SEEN","subject":"SEEN","text":"SEEN\nSEEN",` +
-	`"scope":"snippet","truncated":true,"attachments":[{"name":"SEEN","type":"SEEN","size":3},{"name":"SEEN","type":"SEEN","size":0}],"defects":["HIDDEN"],` +
+	`"scope":"snippet","truncated":true,"attachments":[{"name":"SEEN","type":"SEEN","size":3},{"name":"SEEN","type":"SEEN","size":0}],"thread":{"in_reply_to":["SEEN","SEEN"],"references":["SEEN","SEEN"]},"defects":["HIDDEN"],` +
 	`"sender":{"id":7,"chat":-100,"bot":false,"mentioned":true},` +
 	`"dkim":{"from":"HIDDEN","why":"HIDDEN","signatures":[{"result":"HIDDEN","domain":"HIDDEN","headers":["HIDDEN"]}],"dmarc":{"result":"found","domain":"HIDDEN"}},` +
 	`"webhook":{"result":"HIDDEN","why":"HIDDEN","scheme":"HIDDEN","timestamp":"2026-11-21T07:00:02Z","type":"HIDDEN"}},` +
@@ -86,7 +86,7 @@ func strange(t *testing.T, file string) string {
 	added := strings.ReplaceAll(file, "{", `{"HIDDEN-name":{"HIDDEN":["HIDDEN"]},`)
 	args := regexp.MustCompile(`"args":.*?,"evidence"`)
 	added = args.ReplaceAllLiteralString(added, args.FindString(file))
-	if n := strings.Count(added, "HIDDEN-name"); n < 15 {
+	if n := strings.Count(added, "HIDDEN-name"); n < 16 {
 		t.Fatalf("%d objects: %s", n, added)
 	}
 	return added

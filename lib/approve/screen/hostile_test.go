@@ -91,7 +91,7 @@ func TestMarksStay(t *testing.T) {
 // names are the names of ours that may begin a line of a sheet, and a blank for one that
 // continues.
 var names = strings.Fields("task kind state sender proven action target decision rule because age expires attempts digest behalf proposed " +
-	"warning since again caution message from subject text files tool args also")
+	"warning since again caution message from subject thread text files tool args also")
 
 // FuzzSheet: whatever a record holds, every line of every page fits the terminal, is safe
 // to print, and begins with a name of ours, an indent or the gutter. Each name occurs as

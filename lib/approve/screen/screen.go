@@ -99,11 +99,27 @@ func message(m *envelope.Shown) (lines []string) {
 	lines = append(lines, Fact("message", "%s", origin))
 	lines = append(lines, Quote("from", m.From)...)
 	lines = append(lines, Quote("subject", m.Subject)...)
+	lines = append(lines, Quote("thread", thread(m.Thread))...)
 	lines = append(lines, Quote("text", m.Text)...)
 	if m.Truncated {
 		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
 	}
 	return append(lines, Quote("files", attachments(m.Attachments))...)
+}
+
+// thread names the messages that a message says it answers.
+func thread(t *envelope.Thread) string {
+	if t == nil {
+		return ""
+	}
+	var lines []string
+	if len(t.InReplyTo) > 0 {
+		lines = append(lines, "in reply to "+strings.Join(t.InReplyTo, " "))
+	}
+	if len(t.References) > 0 {
+		lines = append(lines, "references "+strings.Join(t.References, " "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // attachments describes each attachment in a line of its own, whatever its name holds.

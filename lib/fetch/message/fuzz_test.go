@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"mime/quotedprintable"
 	"os"
@@ -59,6 +60,9 @@ func check(t *testing.T, raw []byte, opt Options) envelope.Message {
 		back, err := envelope.Decode(v)
 		if err == nil && (!reflect.DeepEqual(back.Headers, m.Headers) || back.ID != m.ID || back.Digest != m.Digest) {
 			t.Fatalf("another message comes back:\n%q\n%q", back.Headers, m.Headers)
+		}
+		if err == nil && fmt.Sprintf("%q", back.Thread) != fmt.Sprintf("%q", m.Thread) {
+			t.Fatalf("another thread comes back: %q, %q", back.Thread, m.Thread)
 		}
 		return err
 	})

@@ -100,6 +100,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	m.ID = messageID(m.Headers, m.Digest)
 	m.From = p.shown(m.Headers, "from")
 	m.Subject = p.shown(m.Headers, "subject")
+	m.Thread = thread(m.Headers)
 	switch {
 	case raw.Size > MaxMessage:
 		p.add(envelope.MessageTooLarge)

@@ -66,6 +66,7 @@ type Message struct {
 	Scope       Scope
 	Truncated   bool // Text is only the beginning of the text
 	Attachments []Attachment
+	Thread      *Thread // nil: it names no other message
 	Defects     []Defect
 	Sender      *Sender  // chat platforms only
 	DKIM        *DKIM    // nil: pulse-fetch was not asked to verify
@@ -115,6 +116,9 @@ func (m *Message) Append(dst []byte) []byte {
 	o.Str("scope", string(m.Scope))
 	o.Bool("truncated", m.Truncated)
 	o.Raw("attachments", appendAttachments(nil, m.Attachments))
+	if m.Thread != nil {
+		o.Raw("thread", m.Thread.bytes())
+	}
 	defects := make([]string, len(m.Defects))
 	for i, d := range m.Defects {
 		defects[i] = string(d)
@@ -221,6 +225,9 @@ func (m *Message) decode(v record.Value) error {
 			return v.Into(&m.Size)
 		case "headers":
 			return m.decodeHeaders(v)
+		case "thread":
+			m.Thread = new(Thread)
+			return v.Each(m.Thread.field)
 		case "defects":
 			return m.decodeDefects(v)
 		case "sender":

@@ -15,6 +15,7 @@ type Shown struct {
 	Scope               Scope
 	Truncated           bool
 	Attachments         []Attachment
+	Thread              *Thread // nil: it names no other message
 	Sender              *Sender // chat platforms only
 }
 
@@ -44,6 +45,9 @@ func (s *Shown) field(name string, v record.Value) error {
 		return v.Into(&s.Truncated)
 	case "attachments":
 		return v.Elements(s.attachment)
+	case "thread":
+		s.Thread = new(Thread)
+		return v.Each(s.Thread.field)
 	case "sender":
 		s.Sender = new(Sender)
 		return v.Each(s.Sender.field)
@@ -80,6 +84,9 @@ func (s *Shown) Append(dst []byte) []byte {
 	o.StrIf("scope", string(s.Scope))
 	o.Bool("truncated", s.Truncated)
 	o.Raw("attachments", appendAttachments(nil, s.Attachments))
+	if s.Thread != nil {
+		o.Raw("thread", s.Thread.bytes())
+	}
 	if s.Sender != nil {
 		o.Raw("sender", s.Sender.bytes())
 	}

@@ -28,7 +28,7 @@ func Mail(a Attack) string {
 func filled(record string, a Attack) string {
 	const message = `{"source":%A%,"uid":1,"uidvalidity":2,"id":%A%,"digest":%A%,"received":"2026-11-21T06:55:00Z","fetched":"2026-11-21T07:00:00Z",` +
 		`"headers":[["From",%A%],[%A%,%A%],["Authentication-Results",%A%]],"from":%A%,"subject":%A%,"text":%A%,"scope":"snippet","truncated":true,` +
-		`"attachments":[{"name":%A%,"type":%A%,"size":3}],"sender":{"id":7,"name":%A%},%A%:%A%}`
+		`"attachments":[{"name":%A%,"type":%A%,"size":3}],"thread":{"in_reply_to":[%A%],"references":[%A%,%A%]},"sender":{"id":7,"name":%A%},%A%:%A%}`
 	// JSON holds neither of these two bytes, whatever the attack says.
 	record = strings.NewReplacer("%A%", "\x00", "%LINE%", "\x01").Replace(strings.ReplaceAll(record, "%MESSAGE%", message))
 	// A name may stand in an object only once.
