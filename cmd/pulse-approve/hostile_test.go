@@ -11,7 +11,7 @@ import (
 
 // frame are our words that may begin a line.
 var frame = []string{"task", "kind", "state", "sender", "proven", "action", "target", "rule", "because", "age", "expires", "attempts", "digest",
-	"behalf", "warning", "since", "again", "caution", "waiting", "page", "message", "from", "subject", "thread", "text", "files", "tool", "args", "also", "code:", "type"}
+	"behalf", "answers", "warning", "since", "again", "caution", "waiting", "page", "message", "from", "subject", "thread", "text", "files", "tool", "args", "also", "code:", "type"}
 
 // TestHostileText: whatever stands in a record, the terminal is given lines that
 // move nothing, and only ours begin in the first column.

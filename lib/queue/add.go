@@ -190,6 +190,9 @@ func (in *intake) take(it *item) error {
 	}
 	it.receipt = task.Task{ID: it.id, Kind: it.Kind(), Created: in.now}
 	it.receipt.Change = task.Change{Since: in.now, Reason: string(it.Decision.Reason)}
+	if it.receipt.Link, err = in.link(it); err != nil {
+		return err
+	}
 	switch {
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)
@@ -230,7 +233,7 @@ func (in *intake) known(it *item) (bool, error) {
 func (in *intake) refuse(it *item) error {
 	it.receipt.State = task.Rejected
 	line := it.describe(audit.Line{Time: in.now, Event: task.Refused, Task: it.id})
-	line.Change.Reason, line.Sandbox = it.receipt.Reason, in.Sandbox
+	line.Change.Reason, line.Sandbox, line.Link = it.receipt.Reason, in.Sandbox, it.receipt.Link
 	if it.Identity.Effect() { // the line is the receipt of a proposal, and there are few a day
 		return in.tx.Log(line)
 	}
@@ -249,7 +252,7 @@ func (in *intake) accept(it *item) error {
 	file := append(record.AppendMember(nil, it.raw, task.Member, t.AppendFixed(nil)), '\n')
 	t.Digest = task.Digest(file)
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
-	line.Change, line.Sandbox = t.Change, in.Sandbox
+	line.Change, line.Sandbox, line.Link = t.Change, in.Sandbox, t.Link
 	if it.counted() {
 		in.pending[KeyOf(it.Identity.Sender)]++
 	}

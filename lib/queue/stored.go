@@ -149,7 +149,7 @@ func (s *Stored) Parse(file []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	s.Task.Kind, s.Task.Created, s.Task.Digest = fixed.Kind, fixed.Created, task.Digest(file)
+	s.Task.Kind, s.Task.Created, s.Task.Link, s.Task.Digest = fixed.Kind, fixed.Created, fixed.Link, task.Digest(file)
 	s.File, s.Record = file, rec
 	return nil
 }

@@ -27,7 +27,7 @@ const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN",
 	`"auth":{"authserv_id":"HIDDEN","dkim":"HIDDEN","dkim_domain":"HIDDEN","spf":"HIDDEN","dmarc":"HIDDEN","header_from":"HIDDEN"},"session":"SEEN","signed":"HIDDEN",` +
 	`"via":"agent","parent":"1ID","root":"2ID","ordinal":0,"depth":1,"budget":9,"bulk":true},` +
 	`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":"SEEN","reason":"SEEN","why":"SEEN","policy":"HIDDEN"},` +
-	`"extra":{"HIDDEN":"HIDDEN"},"task":{"id":"3ID","kind":"effect","created":"2026-11-21T07:00:00Z"}}`
+	`"extra":{"HIDDEN":"HIDDEN"},"task":{"id":"3ID","kind":"effect","created":"2026-11-21T07:00:00Z","answers":"4ID","thread":"5ID"}}`
 
 // TestWorkerGetsWhatPeopleSee: there is a canary in each text of a record, in an unknown
 // member of every object, and in each header field. A worker reads those that are on the

@@ -45,6 +45,7 @@ func Task(s *queue.Stored, now time.Time) []string {
 		Fact("proven", "%s (%s): %s", s.Identity.Trust, s.Identity.Reason, s.Identity.Why),
 		exact("action", string(s.Decision.Action)),
 	}
+	lines = append(lines, answered(s)...)
 	for _, t := range s.Target() {
 		lines = append(lines, exact("target", t))
 	}
@@ -58,6 +59,15 @@ func Task(s *queue.Stored, now time.Time) []string {
 			"it was started before and died: it may have happened already; look before you say yes"))
 	}
 	return append(lines, content(s.Given())...)
+}
+
+// answered says which effect a message answers.
+func answered(s *queue.Stored) []string {
+	l := s.Task.Link
+	if l == (task.Link{}) {
+		return nil
+	}
+	return []string{exact("answers", fmt.Sprintf("effect %s, in the conversation that began with task %s", l.Answers, l.Thread))}
 }
 
 var kinds = map[task.Kind]string{

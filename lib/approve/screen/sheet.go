@@ -34,6 +34,7 @@ type Origin struct {
 func Sheet(s *queue.Stored, c *Case) []string {
 	lines := []string{exact("task", s.Task.ID), Fact("kind", "%s", kinds[s.Task.Kind])}
 	lines = append(lines, sender(s)...)
+	lines = append(lines, answered(s)...)
 	lines = append(lines, c.origin(s)...)
 	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
 	lines = append(lines, targets(s)...)

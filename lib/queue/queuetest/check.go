@@ -214,6 +214,9 @@ func dumpLog(b *strings.Builder, v queue.View) error {
 		if n[l.Event]++; l.Event == task.Pruned {
 			pruned = append(pruned, l.Task)
 		}
+		if l.Link != (task.Link{}) {
+			fmt.Fprintf(b, "%s %s answers %+v\n", l.Event, l.Task, l.Link)
+		}
 		return nil
 	})
 	delete(n, audit.Repaired)

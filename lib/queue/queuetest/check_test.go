@@ -178,6 +178,7 @@ func TestNaiveStores(t *testing.T) {
 			}
 		},
 		"loses a position":         func(l *audit.Line, _ *queue.Commit) { l.Positions = nil },
+		"forgets what is answered": func(l *audit.Line, _ *queue.Commit) { l.Link = task.Link{} },
 		"keeps what has a receipt": func(l *audit.Line, _ *queue.Commit) { l.Parent = "" },
 		"forgets a hold": func(l *audit.Line, _ *queue.Commit) {
 			if l.Event == audit.Held {

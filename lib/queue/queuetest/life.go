@@ -275,6 +275,41 @@ func Propose(n int) Operation {
 	})
 }
 
+// ApproveEffect says yes to the oldest effect that would be sent.
+var ApproveEffect = Update("approve an effect", func(tx *queue.Tx, now time.Time) error {
+	s, found, err := firstSent(tx, task.Awaiting)
+	if !found || err != nil {
+		return err
+	}
+	return queue.Approve(tx, &s, lasting(&s, now), now)
+})
+
+// Answer adds a mail by the target of the oldest effect that was sent, which answers it.
+var Answer = Operation{"answer", func(s queue.Store, now time.Time) error {
+	var sent queue.Stored
+	found := false
+	err := s.View(func(v queue.View) (err error) {
+		sent, found, err = firstSent(v, task.Completed)
+		return err
+	})
+	if !found || err != nil {
+		return err
+	}
+	thread := fmt.Sprintf(`"thread":{"in_reply_to":["<%s@pulse.invalid>"]},"received"`, sent.Task.ID)
+	from := strings.NewReplacer(`"received"`, thread, "me@example.com", sent.Target()[0])
+	return Add(from.Replace(Mail(80, terms.Allow))).Do(s, now)
+}}
+
+// firstSent loads the oldest task of a state that sends something.
+func firstSent(v queue.View, st task.State) (s queue.Stored, found bool, err error) {
+	err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+		s, err = queue.Load(v, st, id)
+		found = err == nil && s.Outward()
+		return !found, err
+	})
+	return s, found, err
+}
+
 // Proposed calls fn for the lines of all outboxes.
 func Proposed(s queue.Store, fn func(line string)) error {
 	var all strings.Builder
@@ -383,4 +418,8 @@ var Life = []Operation{
 	Take,
 	Take,
 	Chores,
+	ApproveEffect,
+	Start(terms.ExternalSend),
+	Finish(queue.End{Exit: 0}),
+	Answer,
 }

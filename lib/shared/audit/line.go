@@ -59,6 +59,7 @@ type Line struct {
 	Parent   string     // the task that proposed this one, or wrote the note
 	Count    int        // how many lines were discarded
 	Target   []string   // of a message that is about to be sent
+	Link     task.Link  // of a message that answers an effect
 
 	Action    terms.Action
 	Outcome   terms.Outcome // of the decision
@@ -204,6 +205,10 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Count)
 	case "target":
 		err = v.Into(&l.Target)
+	case "answers":
+		err = v.Into(&l.Link.Answers)
+	case "thread":
+		err = v.Into(&l.Link.Thread)
 	case "more":
 		err = v.Into(&l.More)
 	case "prev":

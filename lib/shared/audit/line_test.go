@@ -33,6 +33,7 @@ func full() Line {
 		Session: &approval.Session{
 			ID: "s", Sender: nasty, Max: 3, Left: 1, By: nasty, Level: approval.Terminal, Opened: now, Expires: now.Add(time.Hour),
 		},
+		Link:      task.Link{Answers: strings.Repeat("b", 32), Thread: nasty},
 		Positions: []Position{{Source: nasty, UIDValidity: 7, UID: 1<<32 - 1, Received: now}, {Source: "s"}},
 		More:      true, Prev: Origin,
 	}

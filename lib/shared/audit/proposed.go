@@ -26,6 +26,8 @@ func (l *Line) appendProposals(o *record.Object) {
 	if len(l.Target) > 0 {
 		o.Strs("target", l.Target)
 	}
+	o.StrIf("answers", l.Link.Answers)
+	o.StrIf("thread", l.Link.Thread)
 }
 
 func (p *Proposed) bytes() []byte {

@@ -7,6 +7,7 @@
 package task
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,6 +60,7 @@ type Task struct {
 	State   State
 	Digest  string // "sha256:" and the digest of the task file's bytes
 	Created time.Time
+	Link
 	Change
 }
 
@@ -80,6 +82,7 @@ func (t *Task) Append(dst []byte) []byte {
 	o.Str("state", string(t.State))
 	o.StrIf("digest", t.Digest)
 	o.Time("created", t.Created)
+	t.Link.add(&o)
 	t.Change.add(&o)
 	return append(dst, o.Bytes()...)
 }
@@ -91,6 +94,7 @@ func (t *Task) AppendFixed(dst []byte) []byte {
 	o.Str("id", t.ID)
 	o.Str("kind", string(t.Kind))
 	o.Time("created", t.Created)
+	t.Link.add(&o)
 	return append(dst, o.Bytes()...)
 }
 
@@ -145,12 +149,12 @@ func DecodeFixed(v record.Value) (Task, error) {
 		case "created":
 			return v.Into(&t.Created)
 		}
-		return nil
+		return t.Link.field(name, v)
 	})
 	if err == nil && (!ValidID(t.ID) || t.Kind != Ask && t.Kind != Effect) {
 		err = fmt.Errorf("no id or no kind")
 	}
-	return t, err
+	return t, cmp.Or(err, t.Link.valid())
 }
 
 // Digest returns the digest of a task file's bytes.

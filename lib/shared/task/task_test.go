@@ -120,10 +120,11 @@ func TestValidID(t *testing.T) {
 
 func TestRoundTrip(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 123456789, time.UTC)
-	tk := Task{ID: strings.Repeat("a", 32), Kind: Effect, State: Running, Digest: Digest(nil), Created: now,
+	link := Link{Answers: strings.Repeat("b", 32), Thread: strings.Repeat("c", 32)}
+	tk := Task{ID: strings.Repeat("a", 32), Kind: Effect, State: Running, Digest: Digest(nil), Created: now, Link: link,
 		Change: Change{Since: now, Attempts: 2, Restarts: 1, NotBefore: now.Add(time.Hour), Reason: "why \"not\"\n"}}
 	fixed, err := DecodeFixed(record.Value(tk.AppendFixed(nil)))
-	if err != nil || fixed.ID != tk.ID || fixed.Kind != tk.Kind || !fixed.Created.Equal(now) {
+	if err != nil || fixed.ID != tk.ID || fixed.Kind != tk.Kind || fixed.Link != link || !fixed.Created.Equal(now) {
 		t.Errorf("%+v, %v", fixed, err)
 	}
 	if change, err := DecodeChange(record.Value(tk.Change.Append(nil))); err != nil || change != tk.Change {
@@ -132,7 +133,8 @@ func TestRoundTrip(t *testing.T) {
 	if bytes.Contains(tk.AppendFixed(nil), []byte("state")) {
 		t.Error("a task file tells its state")
 	}
-	for _, bad := range []string{`{}`, `{"id":"x","kind":"ask"}`, `{"id":"` + tk.ID + `","kind":"Ask"}`, `{"id":1}`, `[]`} {
+	half := `{"id":"` + tk.ID + `","kind":"ask","answers":"` + tk.ID + `"`
+	for _, bad := range []string{half + `}`, half + `,"thread":"x"}`, half + `,"thread":1}`, `{}`, `{"id":"x","kind":"ask"}`, `{"id":"` + tk.ID + `","kind":"Ask"}`, `{"id":1}`, `[]`} {
 		if _, err := DecodeFixed(record.Value(bad)); err == nil {
 			t.Errorf("%s is a task", bad)
 		}
