@@ -61,7 +61,7 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "decision").written(t, "Decision.Append", "Decision.add")
 		}},
 		{"pulse-record.5", "task members", func(t *testing.T) []string {
-			return load(t, "task").written(t, "Task.Append", "Change.add")
+			return load(t, "task").written(t, "Task.Append", "Link.add", "Change.add")
 		}},
 		{"pulse-policy.5", "policy keys", func(t *testing.T) []string {
 			p := load(t, "policy")

@@ -83,6 +83,8 @@ func (e *exhibit) everywhere(ids ...string) {
 	for _, id := range ids {
 		e.shows("", "show", id)
 		e.shows("", "show", id, "--json")
+		e.shows("", "thread", id)
+		e.shows("", "thread", id, "--json")
 		e.shows("", "log", "--task", id)
 	}
 }

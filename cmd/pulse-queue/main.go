@@ -50,6 +50,11 @@ func app() *cli.App {
 				&cli.BoolFlag{Name: "json", Usage: "the record instead of text"},
 			},
 		}, {
+			Name: "thread", ArgsUsage: "ID", Usage: "tell the conversation that a task belongs to", Action: thread,
+			Flags: []cli.Flag{queue, confined,
+				&cli.BoolFlag{Name: "json", Usage: "an object a task instead of text"},
+			},
+		}, {
 			Name: "log", Usage: "print the audit log", Action: showLog,
 			Flags: []cli.Flag{queue, confined,
 				&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
