@@ -84,6 +84,61 @@ func TestMailLeaves(t *testing.T) {
 	p.must("", "pulse-queue", "verify")
 }
 
+// TestConversation: a worker's answer goes where the conversation is, and so its reader's
+// next mail is linked to it.
+func TestConversation(t *testing.T) {
+	p := newPost(t)
+	shell, err := filepath.Abs("../../scripts/workers/shell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := os.ReadFile("testdata/shared/owner.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(id, thread string) string {
+		return strings.NewReplacer("<1@mail.example>", id, `"defects":[]`, `"defects":[],"thread":`+thread).Replace(string(owner))
+	}
+	answers := func() (id string, m *mail.Message) {
+		t.Helper()
+		p.must("", "pulse-queue", "run", "--proposals", "--", shell)
+		for _, r := range receipts(t, p.must("", "sh", "-c", "pulse-queue outbox | pulse-authorize | pulse-queue add")) {
+			if r.Action == "external_send" {
+				id = r.ID
+			}
+		}
+		p.types("yes", id)
+		if said := p.send(); said != "" {
+			t.Error(said)
+		}
+		got, _ := p.got()
+		m, err := mail.ReadMessage(strings.NewReader(got[len(got)-1].data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id, m
+	}
+	p.must("", "pulse-queue", "cancel", p.ask)
+	p.add(said("<2@mail.example>", `{"in_reply_to":["<0@mail.example>"],"references":[]}`))
+	first, m := answers()
+	if in, refs := m.Header.Get("In-Reply-To"), m.Header.Get("References"); in != "<2@mail.example>" || refs != "<0@mail.example> <2@mail.example>" {
+		t.Errorf("in reply to %q, references %q", in, refs)
+	}
+	reply := fmt.Sprintf(`{"in_reply_to":[%q],"references":["<2@mail.example>",%[1]q]}`, m.Header.Get("Message-ID"))
+	next := p.add(said("<3@mail.example>", reply))[0].ID
+	if out := p.must("", "pulse-queue", "show", next, "--json"); !strings.Contains(out, `"answers":"`+first+`"`) {
+		t.Error(out)
+	}
+	second, m := answers()
+	if in, refs := m.Header.Get("In-Reply-To"), m.Header.Get("References"); in != "<3@mail.example>" || refs != "<2@mail.example> <"+first+"@pulse.invalid> <3@mail.example>" {
+		t.Errorf("in reply to %q, references %q", in, refs)
+	}
+	if out := p.must("", "pulse-queue", "thread", second, "--json"); strings.Count(out, "\n") != 6 {
+		t.Error(out)
+	}
+	p.must("", "pulse-queue", "verify")
+}
+
 // parts returns the name and the content of each part of a message.
 func parts(t *testing.T, m *mail.Message) (list []string) {
 	t.Helper()
@@ -302,7 +357,10 @@ func TestSenderRefuses(t *testing.T) {
 		`{"text":"hi","to":"eve@x.example"}`, `{"text":"hi","To":"eve@x.example"}`, `{"text":"hi","cc":["bob@x.example","eve@x.example"]}`, `{"text":"hi","CC":"eve@x.example"}`, `{"text":"hi","to":"bob@x.example, eve@x.example"}`,
 		`{"text":"hi","headers":{"Bcc":"eve@x.example"}}`, `{"text":"hi","reply_to":"eve@x.example"}`, `{"text":"hi","from":"eve@x.example"}`, `{"text":"hi","html":"<b>ho</b>"}`,
 		`{"text":"hi","subject":"a\nBcc: eve@x.example"}`, `{"text":"hi","subject":"a\r\n\r\nb"}`, `{"text":"hi","subject":"a\u0000"}`, `{"text":"hi","subject":"a\u0085b"}`, `{"text":"hi","subject":"a\u2028b"}`, `{"text":"hi","subject":["a"]}`,
-		`{"text":"hi","in_reply_to":"<a@b>\nBcc: eve@x.example"}`, `{"text":"hi","in_reply_to":["<a@b>","<c@d>"]}`, `{"text":"hi","references":"<a@b> <c@d>\r\n\r\nhi"}`, `{"text":"hi","references":[1]}`} {
+		`{"text":"hi","in_reply_to":"<a@b>\nBcc: eve@x.example"}`, `{"text":"hi","in_reply_to":["<a@b>","<c@d>"]}`, `{"text":"hi","references":"<a@b> <c@d>\r\n\r\nhi"}`, `{"text":"hi","references":[1]}`,
+		`{"text":"hi","in_reply_to":"<a b@c>"}`, `{"text":"hi","in_reply_to":"<a@b>>"}`, `{"text":"hi","in_reply_to":"\n<a@b>"}`, `{"text":"hi","in_reply_to":"<a@b>\n"}`, `{"text":"hi","in_reply_to":"<a@b\u0000>"}`,
+		`{"text":"hi","in_reply_to":"<\u00e4@b>"}`, `{"text":"hi","in_reply_to":"<a@\u202eb>"}`, `{"text":"hi","in_reply_to":"a@b"}`, `{"text":"hi","references":["<a@` + strings.Repeat("b", 500) + `>"]}`,
+		`{"text":"hi","references":[` + strings.Repeat(`"<a@b>",`, 100) + `"<a@b>"]}`} {
 		refused = append(refused, effect(`"target":"bob@x.example","args":`+args))
 	}
 	for _, more := range []string{`"bcc":"eve@x.example"`, `"tool":"sms.send"`, `"files":[{"data":""}]`, `"files":[{"name":"a\r\nBcc: eve@x.example","data":""}]`, `"files":[{"name":"a/","data":""}]`,
