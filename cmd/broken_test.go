@@ -52,7 +52,7 @@ func TestBrokenMail(t *testing.T) {
 	h.queue = filepath.Join(h.dir, "queue")
 	h.write(t, "policy.toml", "authserv_id = \"mx.example.com\"\nowners = [\"me@example.com\"]\n[limits]\npending_per_sender = 100000\n")
 	h.must(t, "pulse-queue init")
-	for _, scope := range []string{"headers", "snippet", "full"} {
+	for _, scope := range []string{"headers", "snippet", "full", "attachments"} {
 		out := h.must(t, "pulse-fetch --scope "+scope+" "+dir+"/m* | pulse-classify | pulse-authorize | pulse-queue add | wc -l")
 		if got := strings.TrimSpace(out); got != strconv.Itoa(len(mails)) {
 			t.Errorf("scope %s: %s receipts for %d mails", scope, got, len(mails))

@@ -14,8 +14,8 @@ import (
 	"pulse/lib/fetch/message"
 )
 
-// TestMemory fetches the largest mails that are read, with all the text they have:
-// each, however it is stored, in less than 64 MiB.
+// TestMemory fetches the largest mails that are read, with all the text and attachments
+// that are emitted by default: each, however it is stored, in less than 64 MiB.
 func TestMemory(t *testing.T) {
 	noise := make([]byte, message.MaxMessage*7/10)
 	for i := range noise {
@@ -26,6 +26,8 @@ func TestMemory(t *testing.T) {
 		"text": largest(header+"\n", []byte("a line of text that is as long as one\n"), ""),
 		"attachment": largest(header+"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nseen\n--b\nContent-Type: application/pdf\nContent-Transfer-Encoding: base64\n\n",
 			[]byte(base64.StdEncoding.EncodeToString(noise)+"\n"), "\n--b--\n"),
+		"attachments": largest(header+"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nseen\n",
+			[]byte("--b\nContent-Type: application/pdf\n\n"+strings.Repeat("x", 600_000)+"\n"), "\n--b--\n"),
 		"hidden HTML": largest(header+"Content-Type: text/html\n\n<div hidden>", []byte("<b>hidden</b> "), "</div>"),
 		"one tag":     largest(header+"Content-Type: text/html\n\n<p title='", []byte("x"), "'>"),
 		"one line":    largest(header+"\n", []byte("x"), ""),
@@ -65,7 +67,7 @@ func largest(head string, filler []byte, tail string) []byte {
 func peakOf(t *testing.T, data []byte, source string) int {
 	t.Helper()
 	first, second := pipes(t)
-	args := []string{"--scope", "full", strings.Replace(source, "%s", first, 1)}
+	args := []string{"--scope", "attachments", strings.Replace(source, "%s", first, 1)}
 	box := strings.HasPrefix(source, "mbox:")
 	if !box {
 		args = append(args, second)

@@ -29,8 +29,10 @@ func app() *cli.App {
 			cmdline.QueueFlag(),
 			&cli.IntFlag{Name: "limit", Usage: "`N` at most so many messages; default: 10 without --queue, else all"},
 			&cli.StringFlag{Name: "scope", Value: string(envelope.Snippet),
-				Usage: "`S` how much text: headers, snippet or full; default: snippet"},
+				Usage: "`S` how much: headers, snippet, full text, or attachments too; default: snippet"},
 			&cli.IntFlag{Name: "max-text", Usage: "`N` characters of text with --scope full; default: 20000"},
+			&cli.Int64Flag{Name: "max-attachments",
+				Usage: "`BYTES` of a message with --scope attachments; default: 2097152"},
 			cmdline.PolicyFlag(),
 			&cli.BoolFlag{Name: "dkim", Usage: "verify DKIM signatures whatever the policy says; asks DNS"},
 			&cli.StringFlag{Name: "resolver",
@@ -109,16 +111,24 @@ func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error
 }
 
 func textOptions(c *cli.Context) (message.Options, error) {
-	opt := message.Options{Scope: envelope.Scope(c.String("scope")), MaxText: c.Int("max-text")}
-	switch opt.Scope {
-	case envelope.Headers, envelope.Snippet, envelope.Full:
-	default:
-		return opt, fault.Usagef("--scope snippet", "--scope %s: want headers, snippet or full", opt.Scope)
+	opt := message.Options{
+		Scope: envelope.Scope(c.String("scope")), MaxText: c.Int("max-text"), MaxAttachments: c.Int64("max-attachments"),
+	}
+	whole := opt.Scope == envelope.Full || opt.Scope == envelope.Attachments
+	switch {
+	case !whole && opt.Scope != envelope.Headers && opt.Scope != envelope.Snippet:
+		return opt, fault.Usagef("--scope snippet", "--scope %s: want headers, snippet, full or attachments", opt.Scope)
+	case !c.IsSet("max-attachments"):
+	case opt.Scope != envelope.Attachments:
+		return opt, fault.Usagef("--scope attachments", "--max-attachments is for --scope attachments")
+	case opt.MaxAttachments < 1 || opt.MaxAttachments > message.MostMaxAttachments:
+		return opt, fault.Usagef("--max-attachments 2097152",
+			"--max-attachments %d: want 1 to %d bytes", opt.MaxAttachments, message.MostMaxAttachments)
 	}
 	switch {
 	case !c.IsSet("max-text"):
-	case opt.Scope != envelope.Full:
-		return opt, fault.Usagef("--scope full", "--max-text is for --scope full")
+	case !whole:
+		return opt, fault.Usagef("--scope full", "--max-text is for --scope full or attachments")
 	case opt.MaxText < 1 || opt.MaxText > message.MostMaxText:
 		return opt, fault.Usagef("--max-text 20000",
 			"--max-text %d: want 1 to %d characters", opt.MaxText, message.MostMaxText)

@@ -92,7 +92,14 @@ func (w *writer) message(raw *source.Message) error {
 			return err
 		}
 	}
+	if w.record(&m); w.opt.Scope == envelope.Attachments && w.opt.Shorten(&m, len(w.line)) {
+		w.record(&m)
+	}
+	return record.WriteLine(w.w, w.line)
+}
+
+// record writes the record of a message into w.line.
+func (w *writer) record(m *envelope.Message) {
 	w.line = append(w.line[:0], `{"`+envelope.Member+`":`...)
 	w.line = append(m.Append(w.line), '}', '\n')
-	return record.WriteLine(w.w, w.line)
 }

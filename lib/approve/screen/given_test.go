@@ -18,7 +18,7 @@ import (
 // people are shown, HIDDEN for one that they are not, ID for the id of a task.
 const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN","digest":"HIDDEN","received":"2026-11-21T06:55:00Z",` +
 	`"fetched":"2026-11-21T07:00:02Z","size":5321,"headers":[["From","HIDDEN"],["X-HIDDEN","HIDDEN"]],"from":"SEEN","subject":"SEEN","text":"SEEN\nSEEN",` +
-	`"scope":"snippet","truncated":true,"attachments":[{"name":"SEEN","type":"SEEN","size":3},{"name":"SEEN","type":"SEEN","size":0}],"thread":{"in_reply_to":["SEEN","SEEN"],"references":["SEEN","SEEN"]},"defects":["HIDDEN"],` +
+	`"scope":"snippet","truncated":true,"attachments":[{"name":"SEEN","type":"SEEN","size":3},{"name":"SEEN","type":"SEEN","size":0,"omitted":true},ATTACHED],"thread":{"in_reply_to":["SEEN","SEEN"],"references":["SEEN","SEEN"]},"defects":["HIDDEN"],` +
 	`"sender":{"id":7,"chat":-100,"bot":false,"mentioned":true},` +
 	`"dkim":{"from":"HIDDEN","why":"HIDDEN","signatures":[{"result":"HIDDEN","domain":"HIDDEN","headers":["HIDDEN"]}],"dmarc":{"result":"found","domain":"HIDDEN"}},` +
 	`"webhook":{"result":"HIDDEN","why":"HIDDEN","scheme":"HIDDEN","timestamp":"2026-11-21T07:00:02Z","type":"HIDDEN"}},` +
@@ -35,6 +35,7 @@ const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN",
 func TestWorkerGetsWhatPeopleSee(t *testing.T) {
 	canaries := 0
 	file := regexp.MustCompile("SEEN|HIDDEN").ReplaceAllStringFunc(strings.NewReplacer(
+		"ATTACHED", strings.Replace(string(aFile("SEEN-name", "SEEN-data")), "{", `{"type":"SEEN",`, 1),
 		"FILE", string(aFile("SEEN-name", "SEEN-data")), "ID", strings.Repeat("0", 31)).Replace(strange(t, whole)), func(word string) string {
 		canaries++
 		return fmt.Sprintf("%s%dx", strings.ToLower(word), canaries)

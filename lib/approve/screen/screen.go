@@ -19,6 +19,7 @@ import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
 )
 
@@ -114,7 +115,13 @@ func message(m *envelope.Shown) (lines []string) {
 	if m.Truncated {
 		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
 	}
-	return append(lines, Quote("files", attachments(m.Attachments))...)
+	lines = append(lines, Quote("files", attachments(m.Attachments))...)
+	for _, a := range m.Attachments {
+		if a.Data != nil {
+			lines = append(lines, files([]request.File{{Name: a.Name, Data: a.Data}})...)
+		}
+	}
+	return lines
 }
 
 // thread names the messages that a message says it answers.
@@ -136,8 +143,16 @@ func thread(t *envelope.Thread) string {
 func attachments(list []envelope.Attachment) string {
 	var b strings.Builder
 	for _, a := range list {
-		fmt.Fprintf(&b, "not fetched, only named: %s, %s, %d bytes\n",
+		how := "not fetched, only named"
+		if a.Data != nil {
+			how = "attached, and shown below"
+		}
+		fmt.Fprintf(&b, "%s: %s, %s, %d bytes", how,
 			record.AppendString(nil, a.Name), record.AppendString(nil, a.Type), a.Size)
+		if a.Digest != "" {
+			fmt.Fprintf(&b, ", %s", a.Digest)
+		}
+		b.WriteByte('\n')
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -144,6 +144,44 @@ func FuzzText(f *testing.F) {
 	})
 }
 
+// FuzzAttachments: what is attached is whole, within the bounds, and read back by those who
+// check it; nothing else in the record changes.
+func FuzzAttachments(f *testing.F) {
+	seeds(f)
+	f.Add([]byte(mixedParts(b64("abc"), "Content-Transfer-Encoding: quoted-printable\r\n\r\n=41=\r\n")))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := check(t, raw, Options{Scope: envelope.Attachments, MaxAttachments: 1000})
+		full := check(t, raw, Options{Scope: envelope.Full})
+		if m.Text != full.Text || !reflect.DeepEqual(m.Defects, full.Defects) || len(m.Attachments) != len(full.Attachments) {
+			t.Fatalf("another message:\n%+v\n%+v", m, full)
+		}
+		total := 0
+		for i, a := range m.Attachments {
+			total += len(a.Data)
+			if (a.Data != nil) == a.Omitted || a.Data != nil && a.Digest == "" || full.Attachments[i].Data != nil || full.Attachments[i].Omitted {
+				t.Fatalf("%+v", a)
+			}
+		}
+		if total > 1000 {
+			t.Fatalf("%d bytes", total)
+		}
+		rec, err := record.Parse(append(m.Append([]byte(`{"message":`)), '}'), envelope.Member)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rec.Decode(envelope.Member, func(v record.Value) error {
+			back, err := envelope.Show(v)
+			if err == nil && len(m.Attachments) > 0 && !reflect.DeepEqual(back.Attachments, m.Attachments) {
+				t.Fatalf("%+v\n%+v", back.Attachments, m.Attachments)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // FuzzHTML: no markup and no attribute survives. A marker in one never reaches the text.
 func FuzzHTML(f *testing.F) {
 	f.Add("<p>a</p>", "x")

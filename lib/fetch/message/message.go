@@ -56,7 +56,9 @@ type Raw struct {
 // Options says how much text is wanted.
 type Options struct {
 	Scope   envelope.Scope
-	MaxText int // characters for scope full; 0 for 20,000
+	MaxText int // characters for the scopes full and attachments; 0 for 20,000
+
+	MaxAttachments int64 // bytes for scope attachments; 0 for 2 MiB
 }
 
 // Window returns how many bytes of the body a source must give for the scope. One
@@ -65,7 +67,7 @@ func (o Options) Window() int64 {
 	switch o.Scope {
 	case envelope.Headers:
 		return 0
-	case envelope.Full:
+	case envelope.Full, envelope.Attachments:
 		return MaxMessage + 1
 	}
 	return snippetWindow
@@ -81,10 +83,21 @@ func (o Options) limit() int {
 	return defaultMaxText
 }
 
+// room returns how many bytes of attachments are emitted, below 0 if none are asked for.
+func (o Options) room() int64 {
+	switch {
+	case o.Scope != envelope.Attachments:
+		return -1
+	case o.MaxAttachments > 0:
+		return o.MaxAttachments
+	}
+	return defaultMaxAttachments
+}
+
 // Parse returns the message that the bytes describe. The caller sets Source, UID, Received
 // and Fetched.
 func Parse(raw Raw, opt Options) envelope.Message {
-	p := parser{limit: opt.limit(), partial: raw.Partial}
+	p := parser{limit: opt.limit(), room: opt.room(), partial: raw.Partial}
 	head, blank, rest := splitHeader(raw.Header)
 	body := join(rest, raw.Body)
 	if window := opt.Window(); int64(len(body)) > window {
@@ -161,8 +174,9 @@ func messageID(fields []envelope.Field, digest string) string {
 
 // parser collects what is found out about one message.
 type parser struct {
-	limit       int  // characters of text
-	partial     bool // the body is not whole
+	limit       int   // characters of text
+	room        int64 // bytes of attachments that may still be emitted; below 0: none are asked for
+	partial     bool  // the body is not whole
 	parts       int
 	html        int64 // how many bytes of HTML may still be read
 	attachments []envelope.Attachment

@@ -230,22 +230,24 @@ func (p *parser) child(b []byte, multipart string, cut bool) part {
 	return pt
 }
 
-// attachAll lists readable parts that are not emitted.
+// attachAll lists readable parts that are not emitted as text.
 func (p *parser) attachAll(t texts) {
 	for i := range t.parts {
 		p.attach(t.parts[i])
 	}
 }
 
-// attach lists a part that is not emitted.
+// attach lists a part that is not emitted as text.
 func (p *parser) attach(pt part) {
 	size := int64(len(pt.body))
 	if pt.encoding == "base64" {
 		size = base64Size(pt.body)
 	}
-	p.attachments = append(p.attachments, envelope.Attachment{
+	a := envelope.Attachment{
 		Name: p.decodeWords(pt.name, maxName), Type: p.decodeWords(pt.kind, maxName), Size: size,
-	})
+	}
+	p.content(&a, &pt)
+	p.attachments = append(p.attachments, a)
 }
 
 // base64Size returns how many bytes b decodes to.

@@ -211,6 +211,9 @@ func TestMIME(t *testing.T) {
 			if m.Text != tt.text {
 				t.Errorf("text %q, want %q", m.Text, tt.text)
 			}
+			for i := range m.Attachments {
+				m.Attachments[i].Digest = "" // TestAttachments
+			}
 			if !reflect.DeepEqual(m.Attachments, tt.attachments) {
 				t.Errorf("attachments %+v, want %+v", m.Attachments, tt.attachments)
 			}

@@ -9,6 +9,7 @@
 package envelope
 
 import (
+	"encoding/base64"
 	"slices"
 	"time"
 
@@ -24,10 +25,13 @@ type Field struct {
 	Name, Value string
 }
 
-// Attachment describes a part that was not emitted.
+// Attachment describes a part that is not in the text.
 type Attachment struct {
 	Name, Type string
-	Size       int64 // decoded bytes, as far as they were fetched
+	Size       int64  // decoded bytes, as far as they were fetched
+	Digest     string // "sha256:" and the digest of these bytes; empty if they are not all there
+	Data       []byte // these bytes; nil: they are not in the record
+	Omitted    bool   // they were asked for, and are not in the record
 }
 
 // Sender is the sender of a message on a chat platform, as the platform says. Its
@@ -47,6 +51,8 @@ const (
 	Headers Scope = "headers" // no text
 	Snippet Scope = "snippet" // the first 1,000 characters
 	Full    Scope = "full"    // up to --max-text characters
+
+	Attachments Scope = "attachments" // as Full, and what is attached
 )
 
 // Message is the `message` member.
@@ -159,6 +165,13 @@ func appendAttachments(dst []byte, list []Attachment) []byte {
 		o.Str("name", a.Name)
 		o.Str("type", a.Type)
 		o.Int("size", a.Size)
+		o.StrIf("digest", a.Digest)
+		if a.Data != nil {
+			o.Str("data", base64.StdEncoding.EncodeToString(a.Data))
+		}
+		if a.Omitted {
+			o.Bool("omitted", true)
+		}
 		dst = append(dst, o.Bytes()...)
 	}
 	return append(dst, ']')

@@ -56,18 +56,7 @@ func (s *Shown) field(name string, v record.Value) error {
 }
 
 func (s *Shown) attachment(_ int, v record.Value) error {
-	var a Attachment
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "name":
-			return v.Into(&a.Name)
-		case "type":
-			return v.Into(&a.Type)
-		case "size":
-			return v.Into(&a.Size)
-		}
-		return nil
-	})
+	a, err := decodeAttachment(v)
 	s.Attachments = append(s.Attachments, a)
 	return err
 }

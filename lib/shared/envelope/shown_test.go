@@ -13,6 +13,7 @@ func FuzzShown(f *testing.F) {
 	f.Add([]byte(`{"source":"s","id":"<a@b>","received":"2026-11-21T07:00:00.5+02:00","from":"f","subject":"\ud83d\ude00\u202e","text":"a\u0000\r\n","scope":"full",` +
 		`"truncated":true,"attachments":[{"name":"n","type":"t","size":7,"x":{}}],"sender":{"id":1,"chat":-2,"bot":true,"x":[]},"headers":[["a","b"]],"x":null}`))
 	f.Add([]byte(`{"attachments":[]}`))
+	f.Add([]byte(`{"attachments":[{"size":3,"digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","data":"YWJj"},{"omitted":true}]}`))
 	f.Add([]byte(`{"thread":{"references":["<a@b>","\u001b"],"x":[]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		shown, ok := show(b)
@@ -35,6 +36,34 @@ func FuzzShown(f *testing.F) {
 		}
 	})
 }
+
+// TestShownAttachments: content that is not what the record says of it is not shown.
+func TestShownAttachments(t *testing.T) {
+	const abc = `"digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"`
+	for one, want := range map[string]bool{
+		`{"size":3,` + abc + `,"data":"YWJj"}`:                            true,
+		`{"size":3,` + abc + `}`:                                          true,
+		`{"size":3,` + abc + `,"omitted":true}`:                           true,
+		`{"size":3,` + abc + `,"data":"YWJj","omitted":true}`:             false,
+		`{"size":4,` + abc + `,"data":"YWJj"}`:                            false,
+		`{"size":3,` + abc + `,"data":"YWJk"}`:                            false,
+		`{"size":3,` + abc + `,"data":"YWJj\n"}`:                          false,
+		`{"size":3,` + abc + `,"data":"YWJ"}`:                             false,
+		`{"size":3,` + abc + `,"data":["YWJj"]}`:                          false,
+		`{"size":3,"data":"YWJj"}`:                                        false,
+		`{"size":3,"digest":7}`:                                           false,
+		`{"size":0,"digest":"sha256:` + hollow + `","data":""}`:           true,
+		`{"size":0,"digest":"sha256:` + hollow + `","omitted":"true"}`:    false,
+		`{"size":1,"digest":"sha256:` + hollow + `","data":"YQ==","x":1}`: false,
+	} {
+		if _, ok := show([]byte(`{"attachments":[` + one + `]}`)); ok != want {
+			t.Errorf("%s: %v", one, ok)
+		}
+	}
+}
+
+// hollow is the digest of nothing.
+const hollow = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func show(b []byte) (Shown, bool) {
 	rec, err := record.Parse(append(append([]byte(`{"message":`), b...), '}'), Member)
