@@ -18,6 +18,7 @@ type dialect struct {
 	first    string            // the name in the topmost field
 	by       map[string]string // the name under which it writes the results of a method
 	anywhere bool              // its field stands below what the sender wrote
+	grouped  bool              // fields of one name stand together, the sender's too
 	address  bool              // header.from is the very address in From
 	bare     bool              // a dkim=pass names no domain
 	inside   string            // the domain of its hosts that no name in authserv_id covers
@@ -29,7 +30,7 @@ var dialects = [...]dialect{
 	{ids: "*.yahoo.com", only: "*.*.yahoo.com", single: true},          // Yahoo and AOL
 	{ids: "*.icloud.com", first: "bimi.icloud.com",
 		by: map[string]string{"dmarc": "dmarc.icloud.com", "dkim": "dkim-verifier.icloud.com"}},
-	{ids: "*.protonmail.ch", only: "mail.protonmail.ch"}, // senders' fields with the former names stay
+	{ids: "*.protonmail.ch", only: "mail.protonmail.ch", grouped: true}, // senders' fields with the former names stay
 	{ids: "*.mail.ru", only: "mxs.mail.ru", single: true, anywhere: true, address: true},
 	{ids: "mx.zohomail.*", single: true, bare: true},
 }
@@ -70,6 +71,8 @@ func (d *dialect) unlike(own []field, m *envelope.Message) string {
 		return "their names do not fit together"
 	case len(dkim) > 1 && (d.by == nil || results(own, "dkim") > signatures(m) || !allPass(own, "dkim")):
 		return "dkim results stand in several of them"
+	case d == &ordinary && len(own) > 1 && len(dmarc) == 1 && mixed(&own[dmarc[0]]):
+		return "there are several, and one holds results of several methods"
 	case d.together && len(dkim) == 1 && len(dmarc) == 1 && dkim[0] != dmarc[0]:
 		return "dkim and dmarc stand in different fields"
 	}
@@ -97,6 +100,12 @@ func holding(own []field, method string) (list []int) {
 		}
 	}
 	return list
+}
+
+// mixed reports whether a field holds results of more than one method. A receiver that
+// puts dmarc beside others, such as Exim, writes all its results into that field.
+func mixed(f *field) bool {
+	return slices.ContainsFunc(f.Results, func(r authres.Result) bool { return r.Method != f.Results[0].Method })
 }
 
 func results(own []field, method string) (n int) {

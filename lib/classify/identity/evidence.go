@@ -71,7 +71,7 @@ func (e *evidence) dmarc() finding {
 	switch r.Value {
 	case "pass":
 		return e.bound(r)
-	case "none", "bestguesspass":
+	case "none", "unknown", "bestguesspass": // unknown: Yahoo
 		return finding{dmarcNone, r.Value}
 	case "temperror", "permerror":
 		return finding{dmarcError, r.Value}

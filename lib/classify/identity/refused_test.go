@@ -166,7 +166,7 @@ func TestSetRefuses(t *testing.T) {
 			{"the word of 2020", "dmarc=pass(p", "dmarc=success(p", DMARCFail},
 			{"a host outside", "atlas106.free.mail.bf1.yahoo.com; dkim", "mta.yahoo.com; dkim", authservIDMismatch},
 			{"the old shape", "atlas106.free.mail.bf1.yahoo.com; dkim=pass", "mta1001.mail.bf1.yahoo.com  from=example.com; domainkeys=neutral (no sig); from=example.com; dkim=pass", authResMalformed},
-			{"unknown", "dmarc=pass(p=NONE)", "dmarc=unknown", DMARCFail},
+			{"unknown", "dmarc=pass(p=NONE)", "dmarc=unknown", dmarcNone},
 			{"a second field of another host", "From: Me", "Authentication-Results: atlas9.free.mail.ne1.yahoo.com; none\nFrom: Me", severalAuthRes},
 			{"a second field of the same host", "From: Me", "Authentication-Results: atlas106.free.mail.bf1.yahoo.com; none\nFrom: Me", severalAuthRes},
 			{"a second field that can't be read", "From: Me", "Authentication-Results: atlas9.free.mail.ne1.yahoo.com; dkim\nFrom: Me", authResMalformed},
@@ -177,6 +177,8 @@ func TestSetRefuses(t *testing.T) {
 			{"its own field too long", "; spf=pass", strings.Repeat("; x=y", 1<<14) + "; spf=pass", authResBounds},
 			{"its own field too long, and one of the sender", "Authentication-Results: mx.example.net; iprev=pass",
 				"Authentication-Results: mx.example.net; dkim=pass header.d=example.com; dmarc=pass header.from=example.com\nAuthentication-Results: mx.example.net" + strings.Repeat("; x=y", 1<<14) + "; iprev=pass", authResBounds},
+			{"a field of the sender, where its own is silent about dkim", "dkim=pass header.d=example.com header.s=s1 header.a=rsa-sha256; dmarc=pass header.from=example.com\n",
+				"dmarc=pass header.from=example.com\nAuthentication-Results: mx.example.net; dkim=pass header.d=example.com\n", severalAuthRes},
 		},
 		"Fastmail": {
 			{"two hosts", "phl-mx-01.messagingengine.com; bimi", "phl-mx-02.messagingengine.com; bimi", severalAuthRes},
@@ -286,6 +288,11 @@ func TestUnfit(t *testing.T) {
 				t.Errorf("%s, %s: %s", name, v, id.Reason)
 			}
 		}
+	}
+	p := testPolicy() // where fields are grouped by name, the topmost may be the sender's
+	p.AuthservIDs = []string{"mail.protonmail.ch"}
+	if id := Classify(shapeOf(t, "Proton").mail(), p); id.Reason != verdictUnfit {
+		t.Errorf("Proton, first: %s", id.Reason)
 	}
 	if silent("mx.example.email") || silent("xgmx.net") {
 		t.Error("another domain is taken for one of these")

@@ -89,7 +89,7 @@ func (v *verdict) first(m *envelope.Message, r *policy.Receiver) {
 		}
 		if top {
 			v.take(f)
-			v.unfit = silent(f.id) || dialectOf(f.id).anywhere
+			v.unfit = silent(f.id) || dialectOf(f.id).anywhere || dialectOf(f.id).grouped
 		}
 		if top = false; v.unusable.reason != "" || !several(r.AuthservIDs) {
 			return
