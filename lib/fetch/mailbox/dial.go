@@ -2,12 +2,11 @@ package mailbox
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"time"
 
+	"pulse/lib/fetch/secure"
 	"pulse/lib/shared/fault"
 )
 
@@ -48,17 +47,11 @@ func (a Address) Dial(ctx context.Context) (net.Conn, error) {
 
 // secure does the TLS handshake. The server must always prove its name.
 func (s *Mailbox) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
-	secure := tls.Client(conn, &tls.Config{
-		ServerName: s.Address.Host,
-		MinVersion: tls.VersionTLS12,
-		RootCAs:    s.RootCAs,
-		NextProtos: []string{"imap"},
-	})
-	if err := secure.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, handshakeError(err)
+	c, err := secure.Client(ctx, conn, s.Address.Host, "imap", s.RootCAs)
+	if err != nil { // a nil *tls.Conn is not a nil net.Conn
+		return nil, err
 	}
-	return secure, nil
+	return c, nil
 }
 
 // loopbackOnly refuses a connection that leaves this machine, whatever the host is called.
@@ -68,29 +61,6 @@ func loopbackOnly(conn net.Conn) (net.Conn, error) {
 	}
 	conn.Close()
 	return nil, fault.Usagef("use imaps://", "%s is not this machine", conn.RemoteAddr())
-}
-
-// handshakeError tells a certificate that is not trusted, and will not be next time, from a
-// network that fails.
-func handshakeError(err error) error {
-	var cert *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var record tls.RecordHeaderError
-	switch {
-	case errors.As(err, &unknown):
-		return fault.Failedf("--tls-ca FILE trusts the authority in FILE", "TLS: %w", err)
-	case errors.As(err, &name):
-		return fault.Failedf("use the host name that the certificate is for", "TLS: %w", err)
-	case errors.As(err, &cert):
-		return fault.Failedf("", "TLS: %w", err)
-	case errors.As(err, &record):
-		return fault.Temporaryf("imaps:// is for a port that begins with TLS, imap:// for one with STARTTLS",
-			"TLS: the server sends something else")
-	case errors.Is(err, context.DeadlineExceeded):
-		return fault.Temporaryf("", "TLS: %w", errStalled)
-	}
-	return fault.Temporaryf("", "TLS: %w", err)
 }
 
 // startTLS asks for TLS on a connection that begins without (RFC 9051 §6.2.1). What

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"pulse/lib/fetch/message"
+	"pulse/lib/fetch/secure"
 )
 
 // The reasons for which a guard ends a connection.
 var (
 	errProtocol  = errors.New("the server breaks the IMAP protocol")
-	errStalled   = errors.New("the server keeps us waiting")
+	errStalled   = secure.ErrStalled
 	errReadWrite = errors.New("the server opens the mailbox read-write")
 	errReplaced  = errors.New("the mailbox was replaced while it was read")
 	errCommand   = errors.New("a command that pulse-fetch must not send (this is a bug)")

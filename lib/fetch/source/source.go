@@ -21,7 +21,8 @@ import (
 type Message struct {
 	message.Raw
 	Source           string          // as message.source in the record
-	UID, UIDValidity uint32          // IMAP only (RFC 9051 §2.3.1.1)
+	UID, UIDValidity uint32          // IMAP (RFC 9051 §2.3.1.1), or a position of lib/fetch/pull
+	Name             string          // what the source calls it, if that is not its UID
 	Received         time.Time       // zero if the source does not know
 	Hook             *Hook           // requests only
 	Defect           envelope.Defect // a defect that follows from the source alone, or empty
@@ -37,6 +38,16 @@ type Source interface {
 // beginning returns how many bytes of a message file are read for a body window: more
 // header than is kept, so that message.Parse sees that it is too long.
 func beginning(window int64) int64 { return message.MaxHeader + 2 + window }
+
+// Reader reads one message after the other into the same memory, for sources elsewhere.
+type Reader struct{ reader }
+
+// NewReader returns a Reader that keeps so many bytes of a body.
+func NewReader(window int64) *Reader { return &Reader{reader{window: window}} }
+
+// Read reads a message from r, which holds size bytes, or an unknown number if size is -1.
+// What it returns is valid until the next call.
+func (rd *Reader) Read(r io.Reader, size int64) (message.Raw, error) { return rd.read(r, size) }
 
 // reader reads one message after the other into the same memory.
 type reader struct {

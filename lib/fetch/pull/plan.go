@@ -1,0 +1,145 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+
+	"pulse/lib/shared/audit"
+)
+
+// Start says which messages of a mailbox are wanted.
+type Start struct {
+	Resume   bool           // those after Position; otherwise the newest
+	Known    bool           // there is a Position; otherwise this is the first run
+	Position audit.Position // with Resume
+	Limit    int            // how many: with Resume of the oldest, 0 for all; otherwise of the newest, 0 for 10
+	Now      time.Time
+}
+
+const (
+	newest   = 10              // without Resume
+	firstRun = 48 * time.Hour  // how far back the first run with Resume goes
+	overlap  = 5 * time.Minute // how much later than its neighbours a message may get into the mailbox
+	ahead    = 10 * time.Minute
+)
+
+// timed is set in the UIDValidity of a position in time, and of no other.
+//
+// Such a position has in UID the second at which the last message was received, and in
+// UIDValidity a sum over the ids of all messages of the overlap before it, itself included. If
+// the server lists the same ones next time, nothing is new up to there. If not, one of them got
+// into the mailbox later than its time says, or one is gone: all of the overlap is given again,
+// and the queue recognises what it has.
+const timed = 1 << 31
+
+// mark sorts messages by time and gives each its position. A message that seems to come from
+// the future gets none, because everything else would lie before it.
+func mark(items []Item, now time.Time) {
+	for i := range items {
+		items[i].Received = items[i].Received.UTC().Truncate(time.Second)
+	}
+	slices.SortFunc(items, func(a, b Item) int {
+		return cmp.Or(a.Received.Compare(b.Received), cmp.Compare(a.ID, b.ID))
+	})
+	sum, first := uint32(0), 0
+	for i := range items {
+		it := &items[i]
+		for sum += hash(it.ID); items[first].Received.Before(it.Received.Add(-overlap)); first++ {
+			sum -= hash(items[first].ID)
+		}
+		at := it.Received.Unix()
+		if at <= 0 || at > math.MaxUint32 || it.Received.After(now.Add(ahead)) {
+			continue
+		}
+		it.UID, it.UIDValidity = uint32(at), sum|timed
+	}
+}
+
+func hash(id string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum32()
+}
+
+// plan is what a run fetches, oldest first.
+type plan struct {
+	items []Item
+	whole bool // nothing that is wanted was left out
+}
+
+// plan asks the server what there is.
+func (s *Mailbox) plan(ctx context.Context) (plan, error) {
+	switch {
+	case !s.From.Resume:
+		n := cmp.Or(s.From.Limit, newest)
+		items, err := s.Box.Newest(ctx, n)
+		mark(items, s.From.Now)
+		return plan{items: items[max(0, len(items)-n):]}, err
+	case !s.From.Known || s.From.Position.Received.IsZero():
+		return s.since(ctx, s.From.Now.Add(-firstRun), false)
+	}
+	history, ok := s.Box.(History)
+	if p := s.From.Position; ok && p.UIDValidity&timed == 0 {
+		items, err := history.After(ctx, Mark{p.UIDValidity, p.UID})
+		if !errors.Is(err, ErrExpired) {
+			return s.limit(items, time.Time{}), err
+		}
+	}
+	return s.since(ctx, s.From.Position.Received, true)
+}
+
+// since plans by time: from is when the last message was received that a queue has, if resume
+// is set.
+func (s *Mailbox) since(ctx context.Context, from time.Time, resume bool) (plan, error) {
+	var upTo Mark
+	history, ok := s.Box.(History)
+	if ok {
+		var err error
+		if upTo, err = history.Now(ctx); err != nil { // before the list, so that nothing is between
+			return plan{}, err
+		}
+	}
+	items, err := s.Box.Since(ctx, from.Add(-overlap))
+	if err != nil {
+		return plan{}, err
+	}
+	mark(items, s.From.Now)
+	first, again := 0, time.Time{}
+	if !resume {
+		first, _ = slices.BinarySearchFunc(items, from, Item.compare)
+	} else if first = 1 + slices.IndexFunc(items, s.isPosition); first == 0 {
+		again = from
+	}
+	p := s.limit(items[first:], again)
+	if n := len(p.items); ok && p.whole && n > 0 {
+		p.items[n-1].UIDValidity, p.items[n-1].UID = upTo.High, upTo.Low
+	}
+	return p, nil
+}
+
+func (it Item) compare(t time.Time) int { return it.Received.Compare(t) }
+
+// isPosition reports whether an item is the one after which a run goes on.
+func (s *Mailbox) isPosition(it Item) bool {
+	return it.UID == s.From.Position.UID && it.UIDValidity == s.From.Position.UIDValidity
+}
+
+// limit leaves out what is over the limit. What was received up to again does not count: it is
+// given again, and the limit must let something new through.
+func (s *Mailbox) limit(items []Item, again time.Time) plan {
+	left := s.From.Limit
+	for i, it := range items {
+		if s.From.Limit > 0 && left == 0 && !it.Joined {
+			return plan{items: items[:i]}
+		}
+		if it.Received.IsZero() || it.Received.After(again) {
+			left = max(0, left-1)
+		}
+	}
+	return plan{items, true}
+}

@@ -1,0 +1,59 @@
+// Package secure does the TLS handshake with a server of mail.
+//
+// Invariant: TLS 1.2 or later, and the server proves its name; nothing switches that off.
+// Caveat: which authorities are trusted is the caller's choice.
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+
+	"pulse/lib/shared/fault"
+)
+
+// Client returns conn with TLS on top, which speaks the protocol (RFC 7301). If roots is nil,
+// the system's authorities are trusted. If the handshake fails, conn is closed.
+func Client(
+	ctx context.Context, conn net.Conn, host, protocol string, roots *x509.CertPool,
+) (*tls.Conn, error) {
+	secure := tls.Client(conn, &tls.Config{
+		ServerName: host,
+		MinVersion: tls.VersionTLS12,
+		RootCAs:    roots,
+		NextProtos: []string{protocol},
+	})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, explain(err)
+	}
+	return secure, nil
+}
+
+// ErrStalled reports a server that does not answer in time.
+var ErrStalled = errors.New("the server keeps us waiting")
+
+// explain tells a certificate that is not trusted, and will not be next time, from a network
+// that fails.
+func explain(err error) error {
+	var cert *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &unknown):
+		return fault.Failedf("--tls-ca FILE trusts the authority in FILE", "TLS: %w", err)
+	case errors.As(err, &name):
+		return fault.Failedf("use the host name that the certificate is for", "TLS: %w", err)
+	case errors.As(err, &cert):
+		return fault.Failedf("", "TLS: %w", err)
+	case errors.As(err, &record):
+		return fault.Temporaryf("the port must be one that begins with TLS; imap:// is for one with STARTTLS",
+			"TLS: the server sends something else")
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Temporaryf("", "TLS: %w", ErrStalled)
+	}
+	return fault.Temporaryf("", "TLS: %w", err)
+}
