@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/fetch/mailbox"
+	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/redial"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/cmdline"
@@ -17,12 +18,21 @@ import (
 )
 
 // redialer returns a function that connects to the server again once this process can't.
-func redialer(a mailbox.Address) func(context.Context) (net.Conn, error) {
-	d, err := redial.Start(net.JoinHostPort(a.Host, a.Port))
+func redialer(address string) func(context.Context) (net.Conn, error) {
+	d, err := redial.Start(address)
 	if err != nil { // it may never be needed
 		return func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("connecting again: %w", err) }
 	}
 	return d.Dial
+}
+
+// redialers does so for several hosts.
+func redialers(hosts []string) func(context.Context, string) (net.Conn, error) {
+	again := map[string]func(context.Context) (net.Conn, error){}
+	for _, address := range hosts {
+		again[address] = redialer(address)
+	}
+	return func(ctx context.Context, address string) (net.Conn, error) { return again[address](ctx) }
 }
 
 // confine gives up all but what the source is read from. For a mailbox on a server that is
@@ -40,9 +50,20 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 		s.Connected = now
 		if cmdline.Confines(c) {
 			again := make(chan func(context.Context) (net.Conn, error), 1)
-			go func() { again <- redialer(s.Address) }() // it costs no time beside the first connection
+			address := net.JoinHostPort(s.Address.Host, s.Address.Port)
+			go func() { again <- redialer(address) }() // it costs no time beside the first connection
 			s.Connected = func() error {
 				s.Redial = <-again
+				return now()
+			}
+		}
+		return nil
+	case *pull.Mailbox:
+		_, _ = x509.SystemCertPool()
+		s.Client.Connected = now
+		if cmdline.Confines(c) {
+			s.Client.Connected = func() error {
+				s.Client.Redial = redialers(s.Client.Hosts)
 				return now()
 			}
 		}

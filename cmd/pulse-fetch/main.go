@@ -48,6 +48,7 @@ func app() *cli.App {
 				Usage: "`FILE` with the secrets of webhook:DIR, one a line, mode 600"},
 			&cli.StringFlag{Name: "auth",
 				Usage: "`M` plain, login, xoauth2 or oauthbearer; default: plain or login, as the server offers"},
+			&cli.StringFlag{Name: "hosts", Usage: "`LIST` other hosts that jmap: may be sent to, with commas between them"},
 			&cli.StringFlag{Name: "tls-ca", Usage: "`FILE` certificates to trust besides the system's"},
 			&cli.BoolFlag{Name: "mbox-quoted", Usage: "whatever writes mbox:FILE quotes the From lines in a message"},
 			&cli.BoolFlag{Name: "insecure-loopback", Usage: "imap:// to this machine without TLS"},

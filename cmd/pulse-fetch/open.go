@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +21,15 @@ import (
 	"pulse/lib/shared/safefile"
 )
 
-// imapFlags make sense for a mailbox on a server only. --queue is not among them:
+// serverFlags make sense for a mailbox on a server only. --queue is not among them:
 // PULSE_QUEUE may be set for all commands.
-var imapFlags = []string{
-	"search", "wait", "password-command", "password-env", "password-file", "auth", "tls-ca", "insecure-loopback",
-}
+var serverFlags = []string{"password-command", "password-env", "password-file", "auth", "tls-ca"}
+
+// imapFlags make sense for IMAP only.
+var imapFlags = []string{"search", "wait", "insecure-loopback"}
+
+// remote are the kinds of mailbox that a queue has positions of.
+var remote = []string{"imaps", "imap", "jmap", "gmail"}
 
 // kindOf matches an argument that names a kind of source. A file with such a name can be
 // given as ./name.
@@ -66,8 +71,16 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	if c.Bool("mbox-quoted") && kind != "mbox" {
 		return nil, fault.Usagef("leave it out", "--mbox-quoted is for mbox:")
 	}
-	if kind == "imaps" || kind == "imap" {
+	if c.IsSet("hosts") && kind != "jmap" {
+		return nil, fault.Usagef("leave it out", "--hosts is for jmap:")
+	}
+	switch kind {
+	case "imaps", "imap":
 		return openIMAP(ctx, c, args[0], window)
+	case "jmap":
+		return openJMAP(ctx, c, rest, window)
+	case "gmail":
+		return openGmail(ctx, c, rest, window)
 	}
 	if err := localFlags(c, kind); err != nil {
 		return nil, err
@@ -85,7 +98,8 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 		return source.OpenWebhook(rest, c.String("webhook-secret-file"))
 	}
 	return nil, fault.Usagef(
-		"imaps://user@host/MAILBOX, maildir:DIR, mbox:FILE, webhook:DIR, FILE... or -; a file of that name: ./NAME",
+		"imaps://user@host/MAILBOX, jmap:https://user@host/, gmail:USER, maildir:DIR, mbox:FILE, webhook:DIR, "+
+			"FILE... or -; a file of that name: ./NAME",
 		"unknown kind of source %s", kind)
 }
 
@@ -93,7 +107,7 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 // all commands: it names one only where it is read.
 func queueThere(c *cli.Context, kind string) error {
 	dir := c.String("queue")
-	if dir == "" || kind != "imaps" && kind != "imap" && dir == os.Getenv("PULSE_QUEUE") {
+	if dir == "" || !slices.Contains(remote, kind) && dir == os.Getenv("PULSE_QUEUE") {
 		return nil
 	}
 	if err := door.There(dir); err != nil {
@@ -121,10 +135,13 @@ func withoutPassword(arg string) string {
 
 // localFlags refuses flags that would have no effect.
 func localFlags(c *cli.Context, kind string) error {
-	for _, name := range imapFlags {
+	for _, name := range serverFlags {
 		if c.IsSet(name) {
-			return fault.Usagef("leave it out", "--%s is for imaps://", name)
+			return fault.Usagef("leave it out", "--%s is for imaps://, jmap: and gmail:", name)
 		}
+	}
+	if err := notIMAP(c); err != nil {
+		return err
 	}
 	for _, name := range []string{"dkim", "resolver"} {
 		if c.IsSet(name) && kind == "webhook" {
@@ -132,7 +149,17 @@ func localFlags(c *cli.Context, kind string) error {
 		}
 	}
 	if c.IsSet("limit") && kind != "maildir" {
-		return fault.Usagef("leave it out", "--limit is for imaps:// and maildir:")
+		return fault.Usagef("leave it out", "--limit is for imaps://, jmap:, gmail: and maildir:")
+	}
+	return nil
+}
+
+// notIMAP refuses flags that mean something to IMAP alone.
+func notIMAP(c *cli.Context) error {
+	for _, name := range imapFlags {
+		if c.IsSet(name) {
+			return fault.Usagef("leave it out", "--%s is for imaps://", name)
+		}
 	}
 	return nil
 }
@@ -163,13 +190,17 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	if s.From, err = start(c, a); err != nil {
 		return nil, err
 	}
-	secret := mailbox.Secret{
-		Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file"),
-	}
-	if s.Password, err = secret.Read(ctx, c.App.ErrWriter); err != nil {
+	if s.Password, err = password(ctx, c); err != nil {
 		return nil, err
 	}
 	return s, s.Auth.Check(s.Password)
+}
+
+func password(ctx context.Context, c *cli.Context) (string, error) {
+	secret := mailbox.Secret{
+		Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file"),
+	}
+	return secret.Read(ctx, c.App.ErrWriter)
 }
 
 // plainText refuses to connect without TLS, except to this machine.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"pulse/lib/fetch/mailbox"
 	"pulse/lib/fetch/message"
+	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/envelope"
@@ -29,7 +31,10 @@ type writer struct {
 func newWriter(c *cli.Context, opt message.Options, src source.Source) *writer {
 	warn := func(format string, args ...any) { cmdline.Warn(c, format, args...) }
 	w := &writer{w: bufio.NewWriterSize(c.App.Writer, 64<<10), opt: opt, warn: warn}
-	if box, ok := src.(*mailbox.Mailbox); ok {
+	switch box := src.(type) {
+	case *mailbox.Mailbox:
+		box.Pause = w.flush
+	case *pull.Mailbox:
 		box.Pause = w.flush
 	}
 	return w
@@ -70,7 +75,11 @@ func (w *writer) parse(raw *source.Message) envelope.Message {
 		}
 		return m
 	}
-	w.warn("UID %d is unavailable, its record holds nothing of it: %v", raw.UID, raw.Unavailable)
+	name := raw.Name
+	if name == "" {
+		name = fmt.Sprintf("UID %d", raw.UID)
+	}
+	w.warn("%s is unavailable, its record holds nothing of it: %v", name, raw.Unavailable)
 	return message.Unavailable(raw.Source, raw.UIDValidity, raw.UID, w.opt.Scope)
 }
 

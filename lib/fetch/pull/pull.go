@@ -61,6 +61,10 @@ type Mailbox struct {
 	Client *https.Client
 	Box    Box
 	From   Start
+
+	// Pause is called before the server is asked for a message. Its error ends the run. It may be
+	// nil.
+	Pause func() error
 }
 
 // Each implements source.Source. If messages vanish while they are fetched, the error is
@@ -178,6 +182,11 @@ func (r *run) one(it *Item) error {
 }
 
 func (r *run) get(it *Item) (*source.Message, error) {
+	if r.Pause != nil {
+		if err := r.Pause(); err != nil {
+			return nil, yielded{err}
+		}
+	}
 	m := &source.Message{
 		Source: r.Name, Name: it.ID, UIDValidity: it.UIDValidity, UID: it.UID, Received: it.Received,
 	}
@@ -191,7 +200,8 @@ var refusals = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusT
 func final(ctx context.Context, err error) bool {
 	var classed *fault.Error
 	var status *https.Status
-	return ctx.Err() != nil || errors.As(err, &classed) || errors.Is(err, ErrSkip) || errors.Is(err, ErrGone) ||
+	var ours yielded
+	return ctx.Err() != nil || errors.As(err, &classed) || errors.As(err, &ours) || errors.Is(err, ErrSkip) || errors.Is(err, ErrGone) ||
 		errors.As(err, &status) && slices.Contains(refusals, status.Code)
 }
 

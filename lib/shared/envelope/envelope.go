@@ -58,8 +58,8 @@ const (
 // Message is the `message` member.
 type Message struct {
 	Source      string    // URL without a password, or kind:path
-	UID         uint32    // IMAP only, else 0
-	UIDValidity uint32    // IMAP only, else 0
+	UID         uint32    // IMAP, and the position of jmap: and gmail:; else 0
+	UIDValidity uint32    // as UID
 	ID          string    // Message-ID field, or Digest
 	Digest      string    // sha256: of the raw header block
 	Received    time.Time // as the source says; UTC
