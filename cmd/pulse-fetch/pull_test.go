@@ -279,3 +279,35 @@ func TestConfinedBeforeTheFirstWord(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestHosts: messages that lie at another host are read from there if that was named, from inside
+// the sandbox; if not, that host is not even asked.
+func TestHosts(t *testing.T) {
+	dir := t.TempDir()
+	if err := cmdlinetest.Build(dir, "pulse-fetch"); err != nil {
+		t.Fatal(err)
+	}
+	s, blobs := jmaptest.Start(t, 2), jmaptest.Start(t, 2)
+	v := s.Session()
+	v["downloadUrl"] = blobs.URL + "/blob/{accountId}/{blobId}"
+	s.Paths["/jmap/session"] = func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) }
+	host := func(s *jmaptest.Server) string { return strings.TrimPrefix(s.URL, "https://") }
+	for _, named := range []bool{false, true} {
+		args := []string{"--tls-ca", s.CA, "--password-env", "PULSE_TEST_PASSWORD", "jmap:https://me%40example.com@" + host(s) + "/"}
+		if named {
+			args = append(args, "--hosts", "unused.example,"+host(blobs))
+		}
+		cmd := exec.Command(filepath.Join(dir, "pulse-fetch"), args...)
+		cmd.Env = append(os.Environ(), "PULSE_TEST_PASSWORD="+jmaptest.Token)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		asked := blobs.Sent()
+		if named && (err != nil || bytes.Count(out, []byte("\n")) != 2 || len(asked) != 2) {
+			t.Errorf("%v, asked %q: %s", err, asked, errs.String())
+		}
+		if !named && (cmd.ProcessState.ExitCode() != 1 || len(asked) > 0 || !strings.Contains(errs.String(), "hint: --hosts "+host(blobs)+" lets it")) {
+			t.Errorf("%v, asked %q: %s", err, asked, errs.String())
+		}
+	}
+}
