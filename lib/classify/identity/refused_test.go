@@ -291,7 +291,8 @@ func TestUnfit(t *testing.T) {
 	}
 	p := testPolicy() // where fields are grouped by name, the topmost may be the sender's
 	p.AuthservIDs = []string{"mail.protonmail.ch"}
-	if id := Classify(shapeOf(t, "Proton").mail(), p); id.Reason != verdictUnfit {
+	proton := headed("Authentication-Results: mail.protonmail.ch; dkim=pass header.d=example.com; dmarc=pass header.from=example.com\n" + received + sent)
+	if id := Classify(proton, p); id.Reason != verdictUnfit {
 		t.Errorf("Proton, first: %s", id.Reason)
 	}
 	if silent("mx.example.email") || silent("xgmx.net") {
