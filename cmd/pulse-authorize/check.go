@@ -46,7 +46,7 @@ func risks(p *policy.Policy, queue string) []string {
 		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
 	}
 	risk(p.Evidence != policy.ByAuthRes,
-		"evidence is %s: pulse-classify stops at mail that pulse-fetch did not check; give both the same policy", p.Evidence)
+		"evidence is %s: what name servers answer proves a sender; pulse-fetch --resolver can ask one on this machine that validates DNSSEC", p.Evidence)
 	for _, pl := range p.Platforms {
 		risk(pl.Trust == terms.OwnerVerifiedEmail,
 			"[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)
