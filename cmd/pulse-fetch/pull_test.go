@@ -162,17 +162,17 @@ func TestHostileJMAP(t *testing.T) {
 	email := func(size int) func(s *jmaptest.Server) {
 		return func(s *jmaptest.Server) {
 			pages := 0
-			s.Calls["Email/get"] = func(map[string]any) any {
+			s.OnCall("Email/get", func(map[string]any) any {
 				if pages++; pages > 1 {
 					return map[string]any{"list": []any{}}
 				}
 				return map[string]any{"list": []any{map[string]any{"id": "e1", "blobId": "be1", "size": size, "receivedAt": s.Now},
 					map[string]any{"id": "e0", "blobId": "be0", "size": len(jmaptest.Text("e0")), "receivedAt": s.Now.Add(-time.Hour)}}}
-			}
-			s.Paths["/blob/acc/be1"] = func(w http.ResponseWriter, r *http.Request) {
+			})
+			s.OnPath("/blob/acc/be1", func(w http.ResponseWriter, r *http.Request) {
 				io.WriteString(w, "Subject: e1\r\n\r\n")
 				io.CopyN(w, lines{}, int64(size-15))
-			}
+			})
 		}
 	}
 	for _, tt := range []struct {
@@ -187,20 +187,20 @@ func TestHostileJMAP(t *testing.T) {
 		{"a message as large as can be", email(large), "--scope full", 2, 0},
 		{"a message larger than that", email(40 << 20), "--scope full", 2, 0},
 		{"ids without end", func(s *jmaptest.Server) {
-			s.Paths["/api"] = flood(`{"methodResponses":[["Mailbox/get",{"list":[`, `{"id":"a"},`)
+			s.OnPath("/api", flood(`{"methodResponses":[["Mailbox/get",{"list":[`, `{"id":"a"},`))
 		}, "", 0, 75},
-		{"short ids without end", func(s *jmaptest.Server) { s.Paths["/api"] = flood(`{"methodResponses":[["x",["`, `","`) }, "", 0, 75},
-		{"deep JSON", func(s *jmaptest.Server) { s.Paths["/api"] = flood(``, `[`) }, "", 0, 75},
-		{"a session without end", func(s *jmaptest.Server) { s.Paths["/jmap/session"] = flood(`{"x":"`, `x`) }, "", 0, 75},
+		{"short ids without end", func(s *jmaptest.Server) { s.OnPath("/api", flood(`{"methodResponses":[["x",["`, `","`)) }, "", 0, 75},
+		{"deep JSON", func(s *jmaptest.Server) { s.OnPath("/api", flood(``, `[`)) }, "", 0, 75},
+		{"a session without end", func(s *jmaptest.Server) { s.OnPath("/jmap/session", flood(`{"x":"`, `x`)) }, "", 0, 75},
 		{"another host", func(s *jmaptest.Server) {
 			v := s.Session()
 			v["apiUrl"] = "https://evil.example/"
-			s.Paths["/jmap/session"] = func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) }
+			s.OnPath("/jmap/session", func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) })
 		}, "", 0, 1},
 		{"another token", func(s *jmaptest.Server) {
-			s.Paths["/api"] = func(w http.ResponseWriter, r *http.Request) {
+			s.OnPath("/api", func(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, "\x1b[2J"+r.Header.Get("Authorization"), http.StatusUnauthorized)
-			}
+			})
 		}, "", 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -257,11 +257,11 @@ func TestConfinedBeforeTheFirstWord(t *testing.T) {
 	}
 	s := jmaptest.Start(t, 1)
 	pid, status := make(chan int, 1), make(chan string, 1)
-	s.Paths[jmaptest.WellKnown] = func(w http.ResponseWriter, r *http.Request) {
+	s.OnPath(jmaptest.WellKnown, func(w http.ResponseWriter, r *http.Request) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", <-pid))
 		status <- fmt.Sprint(string(b), err)
 		http.NotFound(w, r)
-	}
+	})
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestHosts(t *testing.T) {
 	s, blobs := jmaptest.Start(t, 2), jmaptest.Start(t, 2)
 	v := s.Session()
 	v["downloadUrl"] = blobs.URL + "/blob/{accountId}/{blobId}"
-	s.Paths["/jmap/session"] = func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) }
+	s.OnPath("/jmap/session", func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) })
 	host := func(s *jmaptest.Server) string { return strings.TrimPrefix(s.URL, "https://") }
 	for _, named := range []bool{false, true} {
 		args := []string{"--tls-ca", s.CA, "--password-env", "PULSE_TEST_PASSWORD", "jmap:https://me%40example.com@" + host(s) + "/"}

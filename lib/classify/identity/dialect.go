@@ -72,7 +72,7 @@ func (d *dialect) unlike(own []field, m *envelope.Message) string {
 	case len(dkim) > 1 && (d.by == nil || results(own, "dkim") > signatures(m) || !allPass(own, "dkim")):
 		return "dkim results stand in several of them"
 	case d == &ordinary && len(own) > 1 && len(dmarc) == 1 && mixed(&own[dmarc[0]]):
-		return "there are several, and one holds results of several methods"
+		return "there are several, and one holds dmarc beside dkim or spf"
 	case d.together && len(dkim) == 1 && len(dmarc) == 1 && dkim[0] != dmarc[0]:
 		return "dkim and dmarc stand in different fields"
 	}
@@ -102,10 +102,10 @@ func holding(own []field, method string) (list []int) {
 	return list
 }
 
-// mixed reports whether a field holds results of more than one method. A receiver that
-// puts dmarc beside others, such as Exim, writes all its results into that field.
+// mixed reports whether a field with dmarc holds what dmarc is made of, too. A receiver that
+// writes so, such as Exim, writes all its results into that field.
 func mixed(f *field) bool {
-	return slices.ContainsFunc(f.Results, func(r authres.Result) bool { return r.Method != f.Results[0].Method })
+	return slices.ContainsFunc(f.Results, func(r authres.Result) bool { return r.Method == "dkim" || r.Method == "spf" })
 }
 
 func results(own []field, method string) (n int) {

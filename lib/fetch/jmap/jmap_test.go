@@ -151,16 +151,16 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	method := func(name string, result any) func(*jmaptest.Server) {
-		return func(s *jmaptest.Server) { s.Calls[name] = func(map[string]any) any { return result } }
+		return func(s *jmaptest.Server) { s.OnCall(name, func(map[string]any) any { return result }) }
 	}
 	path := func(path string, f http.HandlerFunc) func(*jmaptest.Server) {
-		return func(s *jmaptest.Server) { s.Paths[path] = f }
+		return func(s *jmaptest.Server) { s.OnPath(path, f) }
 	}
 	session := func(change func(map[string]any)) func(*jmaptest.Server) {
 		return func(s *jmaptest.Server) {
 			v := s.Session()
 			change(v)
-			s.Paths["/jmap/session"] = func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) }
+			s.OnPath("/jmap/session", func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) })
 		}
 	}
 	blob := func(f http.HandlerFunc) func(*jmaptest.Server) { return path("/blob/acc/be1", f) }
@@ -228,18 +228,18 @@ func TestHostile(t *testing.T) {
 		{"an id twice", method("Email/query", map[string]any{"ids": ids[:2]}), fault.Temporary, "", ""},
 		{"another place", method("Email/query", map[string]any{"position": 5, "ids": ids[:1]}), fault.Temporary, "", ""},
 		{"pages without end", func(s *jmaptest.Server) {
-			s.Calls["Email/query"] = func(args map[string]any) any {
+			s.OnCall("Email/query", func(args map[string]any) any {
 				return map[string]any{"queryState": "1", "position": args["position"], "ids": ids[:1]}
-			}
-			s.Calls["Email/get"] = func(map[string]any) any { return map[string]any{"list": []any{one}} }
+			})
+			s.OnCall("Email/get", func(map[string]any) any { return map[string]any{"list": []any{one}} })
 		}, fault.Temporary, "", ""},
 		{"changes without end", func(s *jmaptest.Server) {
 			n := 0
-			s.Calls["Email/query"] = func(args map[string]any) any {
+			s.OnCall("Email/query", func(args map[string]any) any {
 				n++
 				return map[string]any{"queryState": fmt.Sprint(n), "position": args["position"], "ids": ids[:1]}
-			}
-			s.Calls["Email/get"] = func(map[string]any) any { return map[string]any{"list": []any{one}} }
+			})
+			s.OnCall("Email/get", func(map[string]any) any { return map[string]any{"list": []any{one}} })
 		}, fault.Temporary, "", "run again"},
 		{"a message that was not asked for", method("Email/get", map[string]any{"list": []any{map[string]any{"id": "x", "blobId": "y", "size": 1, "receivedAt": now}}}), fault.Temporary, "", ""},
 		{"an id that is none", method("Email/get", map[string]any{"list": []any{map[string]any{"id": "e1", "blobId": "../" + evil, "size": 1, "receivedAt": now}}}), fault.Temporary, "", ""},

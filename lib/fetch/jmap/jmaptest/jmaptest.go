@@ -36,14 +36,14 @@ const (
 // Server is an honest server, and what it does otherwise: by path, or by method.
 type Server struct {
 	*httptest.Server
-	Now   time.Time // the messages came an hour apart, the last an hour before
-	CA    string    // file with the certificate to trust
-	Paths map[string]http.HandlerFunc
-	Calls map[string]func(args map[string]any) any
+	Now time.Time // the messages came an hour apart, the last an hour before
+	CA  string    // file with the certificate to trust
 
-	n    int
-	mu   sync.Mutex
-	sent []string
+	n     int
+	mu    sync.Mutex // of what follows
+	paths map[string]http.HandlerFunc
+	calls map[string]func(args map[string]any) any
+	sent  []string
 }
 
 // Failure is the answer to a method that fails so.
@@ -53,7 +53,7 @@ type Failure string
 func Start(t testing.TB, n int) *Server {
 	t.Helper()
 	s := &Server{
-		n: n, Paths: map[string]http.HandlerFunc{}, Calls: map[string]func(map[string]any) any{},
+		n: n, paths: map[string]http.HandlerFunc{}, calls: map[string]func(map[string]any) any{},
 		Now: time.Now().Truncate(time.Second), CA: filepath.Join(t.TempDir(), "ca.pem"),
 	}
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(s.handle))
@@ -65,9 +65,35 @@ func Start(t testing.TB, n int) *Server {
 	return s
 }
 
+// OnPath replaces the answers to requests for a path.
+func (s *Server) OnPath(path string, f http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paths[path] = f
+}
+
+// OnCall replaces the results of a method.
+func (s *Server) OnCall(method string, f func(args map[string]any) any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method] = f
+}
+
+func (s *Server) path(path string) http.HandlerFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paths[path]
+}
+
+func (s *Server) call(method string) func(args map[string]any) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	s.note(r.Method + " " + r.URL.Path)
-	if f := s.Paths[r.URL.Path]; f != nil {
+	if f := s.path(r.URL.Path); f != nil {
 		f(w, r)
 		return
 	}
@@ -117,7 +143,7 @@ func (s *Server) api(w http.ResponseWriter, r *http.Request) {
 	for _, call := range req.MethodCalls {
 		name, args := call[0].(string), call[1].(map[string]any)
 		s.note(name)
-		if f := s.Calls[name]; f != nil {
+		if f := s.call(name); f != nil {
 			responses = append(responses, []any{name, f(args), call[2]})
 			if err, ok := responses[len(responses)-1][1].(Failure); ok {
 				responses[len(responses)-1] = []any{"error", map[string]string{"type": string(err)}, call[2]}
