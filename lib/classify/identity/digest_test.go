@@ -172,7 +172,7 @@ func TestAuthor(t *testing.T) {
 // TestSignedMember: a proof by pulse's own check has the digest. Under the receiver's
 // verdict alone a signed Message-ID is enough.
 func TestSignedMember(t *testing.T) {
-	for evidence, want := range map[string]bool{"authres": false, "dkim": true, "both": true} {
+	for evidence, want := range map[string]bool{"authres": false, "dkim": true, "both": true, "either": false} {
 		p, err := policy.Parse("p", []byte("authserv_id = \"mx.example.net\"\nowners = [\"me@example.com\"]\nevidence = \""+evidence+"\"\n"))
 		if err != nil {
 			t.Fatal(err)

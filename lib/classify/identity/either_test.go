@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,26 @@ func TestEither(t *testing.T) {
 		m.DKIM.Signatures[0].Result = envelope.DKIMFail
 		if id := Classify(m, p); id.Verified == c.needs && c.reason == AuthenticatedOwner {
 			t.Errorf("%s: %s, and the signature is bad: %s", c.shape, c.why, id.Reason)
+		}
+	}
+}
+
+// TestEitherMakesOneTask: whoever sends a mail on can put a field in front, so that pulse's own
+// check proves it. The task is the same.
+func TestEitherMakesOneTask(t *testing.T) {
+	p := testPolicy()
+	p.Evidence = policy.ByEither
+	for _, h := range []string{"from:to:subject:date:message-id", "from:to:subject:date"} {
+		m := fields(append(slices.Clone(signedFields),
+			"DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=s1; h="+h+"; bh=AbCd; b=AbCdEf",
+			"Authentication-Results: mx.example.net; dkim=pass header.d=example.com; dmarc=pass header.from=example.com")...)
+		m.DKIM = goodCheck()
+		m.DKIM.Signatures[0].Headers = strings.Split(h, ":")
+		once := Classify(m, p)
+		m.Headers = append([]envelope.Field{{Name: "Authentication-Results", Value: "x.example; none"}}, m.Headers...)
+		again := Classify(m, p)
+		if !once.Verified || !again.Verified || once.Why == again.Why || once.Signed != again.Signed {
+			t.Errorf("%s:\n%+v\n%+v", h, once, again)
 		}
 	}
 }

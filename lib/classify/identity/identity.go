@@ -82,9 +82,11 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 	}
 	if id.Verified {
 		id.Unsigned = e.proof.unsigned
-	}
-	if id.Verified && (e.by != policy.ByAuthRes || !e.header.named(&e.proof)) {
-		id.Signed = e.header.signed(&e.proof)
+		// Under either, whoever sends a mail on chooses what proves it, and must not choose
+		// its id: two would be two tasks.
+		if p.Evidence == policy.ByDKIM || p.Evidence == policy.ByBoth || !e.header.named(&e.proof) {
+			id.Signed = e.header.signed(&e.proof)
+		}
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
 	return id
