@@ -69,7 +69,7 @@ func (d *dialect) unlike(own []field, m *envelope.Message) string {
 		return "the first is not by " + d.first
 	case slices.ContainsFunc(own, func(f field) bool { return !d.named(&f, own[0].id) }):
 		return "their names do not fit together"
-	case len(dkim) > 1 && (d.by == nil || results(own, "dkim") > signatures(m) || !allPass(own, "dkim")):
+	case len(dkim) > 1 && (d.by == nil || results(own, "dkim") != signatures(m) || !allPass(own, "dkim")):
 		return "dkim results stand in several of them"
 	case d == &ordinary && len(own) > 1 && len(dmarc) == 1 && mixed(&own[dmarc[0]]):
 		return "there are several, and one holds dmarc beside dkim or spf"
