@@ -76,6 +76,19 @@ func TestConversationIsBounded(t *testing.T) {
 	}
 }
 
+// TestTurnIsBounded: a target or a text is as long as its writer likes, and a conversation has
+// many.
+func TestTurnIsBounded(t *testing.T) {
+	one := turn{}
+	one.add(nil, &audit.Line{Target: []string{strings.Repeat("x", 400_000) + "@x.example"}})
+	if n := len(one.target[0]); n > 4*maxNote {
+		t.Errorf("a target of %d bytes", n)
+	}
+	if n := len(firstLine(strings.Repeat("é", 200_000))); n > 4*maxNote {
+		t.Errorf("a subject of %d bytes", n)
+	}
+}
+
 // TestConversationEnds: whatever the log says of where tasks come from, the search ends.
 func TestConversationEnds(t *testing.T) {
 	s := logOf(t,

@@ -45,7 +45,7 @@ func (t *turn) add(raw []byte, l *audit.Line) {
 		t.task.State, t.task.Change = l.To, l.Change
 	}
 	if len(l.Target) > 0 {
-		t.target = l.Target
+		t.target = beginnings(l.Target)
 	}
 	if t.lines, t.raw = append(t.lines, *l), append(t.raw, string(raw)); len(t.lines) > maxTold {
 		t.lines, t.raw = slices.Delete(t.lines, 1, 2), slices.Delete(t.raw, 1, 2)
@@ -66,10 +66,10 @@ func (t *turn) load(s queue.Store) error {
 		}
 		switch {
 		case one.Request != nil:
-			t.target = one.Request.Target
-			t.subject = cmp.Or(proposal.Arg(one.Request.Args, "subject"), one.Request.Text())
+			t.target = beginnings(one.Request.Target)
+			t.subject = firstLine(cmp.Or(proposal.Arg(one.Request.Args, "subject"), one.Request.Text()))
 		case one.Shown != nil:
-			t.subject = one.Shown.Subject
+			t.subject = firstLine(one.Shown.Subject)
 		}
 		return nil
 	})
@@ -99,7 +99,7 @@ func (c *conversation) tell(i int, where hint.Where) (lines []string) {
 	for _, target := range t.target {
 		say("target", escape.ASCII(target))
 	}
-	lines = append(lines, screen.Quote("subject", firstLine(t.subject))...)
+	lines = append(lines, screen.Quote("subject", t.subject)...)
 	lines = append(lines, t.history(where)...)
 	return lines
 }
@@ -123,10 +123,19 @@ func (t *turn) stands() string {
 	return string(t.task.State)
 }
 
-// firstLine returns the beginning of a text that may be as long as its writer likes.
+// firstLine returns the beginning of a text that may be as long as its writer likes, and
+// keeps nothing else of it in memory.
 func firstLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return cut(text, maxNote)
+	return strings.Clone(cut(text, maxNote))
+}
+
+func beginnings(list []string) []string {
+	short := make([]string, len(list))
+	for i := range list {
+		short[i] = firstLine(list[i])
+	}
+	return short
 }
 
 func (t *turn) history(where hint.Where) (lines []string) {
