@@ -59,9 +59,9 @@ func nameRisks(r *policy.Receiver, risk func(bool, string, ...any)) {
 			risk(pattern && registry(suffix), "authserv_id has %s: that may be a suffix under which anyone can register a name", id)
 			risk(true, "verdict is %s for %s: %s; try scripts/probe-receiver submit --pin %s",
 				r.Verdict, id, receivers.Risk(r.Verdict, nil), strings.Replace(id, "*", "mx1", 1))
-		case slices.Contains(told, known.Name):
 		case unsafe:
 			risk(true, "authserv_id has %s, of %s, which proves nothing: %s", id, known.Title, known.Risk)
+		case slices.Contains(told, known.Name):
 		default:
 			risk(known.Verdict == policy.BySet && r.Verdict == policy.ByFirst,
 				"verdict is first for %s, of %s: a field that a sender wrote may stand above its own, or its first one may say too little; write verdict = \"set\"", id, known.Title)
