@@ -1,6 +1,6 @@
 # threaded($record) gives a proposed mail the fields by which it belongs to its conversation
 # (RFC 5322, 3.6.4): in_reply_to and references, made of the record's message if the mail
-# goes to the one who sent that, and none otherwise. What a model says of them is dropped.
+# goes to the one who sent that and nobody else, and none otherwise. What a model says of them is dropped.
 # An id that is not plain is left out, so that nothing else gets into a header.
 def plain: type == "string" and utf8bytelength <= 500 and test("\\A<[!-;=?-~]+@[!-;=?-~]+>\\z");
 def ids: if type == "array" then map(select(plain)) else [] end;
@@ -16,5 +16,5 @@ def fields($message): ([$message.id] | ids) as $id | ($message | references) as 
 	(if $references == [] then {} else {references: $references} end);
 def threaded($record): ($record.identity.sender | folded) as $sender |
 	if mail then .args |= del(.in_reply_to, .references) |
-		if .target | list | any(folded == $sender) then .args += fields($record.message // {}) else . end
+		if .target | list | length > 0 and all(folded == $sender) then .args += fields($record.message // {}) else . end
 	else . end;
