@@ -138,9 +138,9 @@ func sound(s *Spool) error {
 // sample is how many steps are interrupted. With -short it is a sample: scripts/test runs
 // all of them without the race detector.
 func sample(shared bool) queuetest.Sample {
-	s := queuetest.Sample{Stride: 1, Seeds: 3}
+	s := queuetest.Sample{Stride: 1, Seeds: 2}
 	if shared {
-		s.Seeds, s.Worth = 2, ofAnswers // the other worlds have been at the rest
+		s.Worth = ofAnswers // the other worlds have been at the rest
 	}
 	if testing.Short() {
 		s.Stride, s.Seeds = 11, 2
@@ -203,7 +203,7 @@ func TestCrashFindsNaiveWriters(t *testing.T) {
 // TestCrashRandomly lets random lives go on after every interruption.
 func TestCrashRandomly(t *testing.T) {
 	t.Parallel()
-	lives := 10_000
+	lives := 6_000
 	if testing.Short() {
 		lives = 500
 	}

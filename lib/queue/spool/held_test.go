@@ -23,7 +23,7 @@ const (
 // accountOf returns the account that runs an operation.
 func accountOf(op operation) int {
 	switch op.Name {
-	case "approve", "requeue", "grant", "session":
+	case "approve", "approve an effect", "requeue", "grant", "session":
 		return approver
 	}
 	return owner
