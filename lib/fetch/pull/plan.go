@@ -25,7 +25,6 @@ const (
 	newest   = 10              // without Resume
 	firstRun = 48 * time.Hour  // how far back the first run with Resume goes
 	overlap  = 5 * time.Minute // how much later than its neighbours a message may get into the mailbox
-	ahead    = 10 * time.Minute
 )
 
 // timed is set in the UIDValidity of a position in time, and of no other.
@@ -37,8 +36,8 @@ const (
 // and the queue recognises what it has.
 const timed = 1 << 31
 
-// mark sorts messages by time and gives each its position. A message that seems to come from
-// the future gets none, because everything else would lie before it.
+// mark sorts messages by time and gives each its position. A message whose time is not over gets
+// none, because what comes until then would lie before it: it is given again until then.
 func mark(items []Item, now time.Time) {
 	for i := range items {
 		items[i].Received = items[i].Received.UTC().Truncate(time.Second)
@@ -53,7 +52,7 @@ func mark(items []Item, now time.Time) {
 			sum -= hash(items[first].ID)
 		}
 		at := it.Received.Unix()
-		if at <= 0 || at > math.MaxUint32 || it.Received.After(now.Add(ahead)) {
+		if at <= 0 || at > math.MaxUint32 || it.Received.After(now) {
 			continue
 		}
 		it.UID, it.UIDValidity = uint32(at), sum|timed
