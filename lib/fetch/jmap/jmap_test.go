@@ -279,6 +279,54 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestMissing: a message that is in the list, and of which the server says no more, is reported
+// when all others were given, and the next run begins before it.
+func TestMissing(t *testing.T) {
+	for _, notFound := range [][]string{nil, {"e2"}} {
+		for resume, want := range map[bool]string{true: "e0+,e1,e3", false: "e0,e1,e3"} {
+			s := serve(t, 4)
+			var page []string
+			s.OnCall("Email/get", func(map[string]any) any {
+				list := []any{}
+				for i := range 4 {
+					id := fmt.Sprint("e", i)
+					if i != 2 && slices.Contains(page, id) {
+						list = append(list, map[string]any{"id": id, "blobId": "b" + id, "size": len(jmaptest.Text(id)), "receivedAt": now.Add(time.Duration(i-4) * time.Hour)})
+					}
+				}
+				if page == nil {
+					return map[string]any{"list": list}
+				}
+				return map[string]any{"list": list, "notFound": notFound}
+			})
+			s.OnCall("Email/query", func(args map[string]any) any {
+				page = names(0, 4)
+				if !resume {
+					slices.Reverse(page)
+				}
+				if args["position"] != 0.0 {
+					page = nil
+				}
+				return map[string]any{"queryState": "1", "position": args["position"], "ids": page}
+			})
+			box := open(t, s, "")
+			box.From.Resume = resume
+			var got []string
+			err := box.Each(t.Context(), func(m *source.Message) error {
+				id := m.Name
+				if m.UID != 0 {
+					id += "+"
+				}
+				got = append(got, id)
+				return nil
+			})
+			if strings.Join(got, ",") != want || err == nil || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "1 messages vanished") {
+				t.Errorf("%v, resume %v: %q, %v", notFound, resume, got, err)
+			}
+		}
+	}
+}
+
 func TestAddress(t *testing.T) {
 	for in, want := range map[string]string{
 		"https://me@Example.com":                          "jmap:https://me@example.com/#INBOX",

@@ -154,21 +154,27 @@ func (b *Box) look(ctx context.Context, filter object, ascending bool, position,
 	return f, err
 }
 
-// items checks the messages of a page, and adds them.
-func (f *found) items(list []pull.Item) ([]pull.Item, error) {
-	asked := map[string]bool{}
-	for _, one := range f.query.IDs {
-		if asked[one] {
-			return nil, https.Broken("a message twice")
-		}
-		asked[one] = true
-	}
+// items checks the messages of a page, and adds them. One that Email/get leaves out, or names in
+// notFound, is missing. In an ascending list it was received no earlier than the one before it.
+func (f *found) items(list []pull.Item, ascending bool) ([]pull.Item, error) {
+	got := map[string]email{}
 	for _, e := range f.get.List {
-		if !asked[e.ID] || !id.MatchString(e.ID) || !id.MatchString(e.BlobID) || e.Size < 0 || e.ReceivedAt.IsZero() {
-			return nil, https.Broken("a message that was not asked for, or with parts missing")
+		if _, twice := got[e.ID]; twice || !id.MatchString(e.ID) || !id.MatchString(e.BlobID) || e.Size < 0 || e.ReceivedAt.IsZero() {
+			return nil, https.Broken("a message twice, or with parts missing")
 		}
-		delete(asked, e.ID) // so that it can't come twice
-		list = append(list, pull.Item{ID: e.ID, Blob: e.BlobID, Size: e.Size, Received: e.ReceivedAt})
+		got[e.ID] = e
+	}
+	for _, one := range f.query.IDs {
+		e, ok := got[one]
+		delete(got, one)
+		it := pull.Item{ID: one, Blob: e.BlobID, Size: e.Size, Received: e.ReceivedAt, Missing: !ok}
+		if n := len(list); !ok && ascending && n > 0 {
+			it.Received = list[n-1].Received
+		}
+		list = append(list, it)
+	}
+	if len(got) > 0 {
+		return nil, https.Broken("a message that was not asked for")
 	}
 	return list, nil
 }
@@ -209,7 +215,7 @@ func (b *Box) list(ctx context.Context, filter object, ascending bool, n int) ([
 		if state = f.query.QueryState; len(f.query.IDs) == 0 {
 			break
 		}
-		if list, err = f.items(list); err != nil {
+		if list, err = f.items(list, ascending); err != nil {
 			return nil, err
 		}
 		position += len(f.query.IDs)

@@ -37,11 +37,19 @@ const (
 const timed = 1 << 31
 
 // mark sorts messages by time and gives each its position. A message whose time is not over gets
-// none, because what comes until then would lie before it: it is given again until then.
-func mark(items []Item, now time.Time) {
+// none, because what comes until then would lie before it: it is given again until then. So it is
+// with whatever may lie behind a missing message. Those are left out, and it returns how many.
+func mark(items []Item, now time.Time) (list []Item, missing int) {
+	end := now.Truncate(time.Second).Add(time.Second)
 	for i := range items {
-		items[i].Received = items[i].Received.UTC().Truncate(time.Second)
+		it := &items[i]
+		it.Received = it.Received.UTC().Truncate(time.Second)
+		if it.Missing && it.Received.Before(end) {
+			end = it.Received
+		}
 	}
+	n := len(items)
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.Missing })
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(a.Received.Compare(b.Received), cmp.Compare(a.ID, b.ID))
 	})
@@ -52,11 +60,12 @@ func mark(items []Item, now time.Time) {
 			sum -= hash(items[first].ID)
 		}
 		at := it.Received.Unix()
-		if at <= 0 || at > math.MaxUint32 || it.Received.After(now) {
+		if at <= 0 || at > math.MaxUint32 || !it.Received.Before(end) {
 			continue
 		}
 		it.UID, it.UIDValidity = uint32(at), sum|timed
 	}
+	return items, n - len(items)
 }
 
 func hash(id string) uint32 {
@@ -67,8 +76,9 @@ func hash(id string) uint32 {
 
 // plan is what a run fetches, oldest first.
 type plan struct {
-	items []Item
-	whole bool // nothing that is wanted was left out
+	items   []Item
+	whole   bool // nothing that is wanted was left out by the limit
+	missing int
 }
 
 // plan asks the server what there is.
@@ -77,8 +87,8 @@ func (s *Mailbox) plan(ctx context.Context) (plan, error) {
 	case !s.From.Resume:
 		n := cmp.Or(s.From.Limit, newest)
 		items, err := s.Box.Newest(ctx, n)
-		mark(items, s.From.Now)
-		return plan{items: items[max(0, len(items)-n):]}, err
+		items, missing := mark(items, s.From.Now)
+		return plan{items: items[max(0, len(items)-n):], missing: missing}, err
 	case !s.From.Known || s.From.Position.Received.IsZero():
 		return s.since(ctx, s.From.Now.Add(-firstRun), false)
 	}
@@ -107,7 +117,7 @@ func (s *Mailbox) since(ctx context.Context, from time.Time, resume bool) (plan,
 	if err != nil {
 		return plan{}, err
 	}
-	mark(items, s.From.Now)
+	items, missing := mark(items, s.From.Now)
 	first, again := 0, time.Time{}
 	if !resume {
 		first, _ = slices.BinarySearchFunc(items, from, Item.compare)
@@ -115,7 +125,8 @@ func (s *Mailbox) since(ctx context.Context, from time.Time, resume bool) (plan,
 		again = from
 	}
 	p := s.limit(items[first:], again)
-	if n := len(p.items); ok && p.whole && n > 0 {
+	p.missing = missing
+	if n := len(p.items); ok && p.whole && missing == 0 && n > 0 {
 		p.items[n-1].UIDValidity, p.items[n-1].UID = upTo.High, upTo.Low
 	}
 	return p, nil
@@ -140,5 +151,5 @@ func (s *Mailbox) limit(items []Item, again time.Time) plan {
 			left = max(0, left-1)
 		}
 	}
-	return plan{items, true}
+	return plan{items: items, whole: true}
 }

@@ -30,6 +30,10 @@ type Item struct {
 
 	UIDValidity, UID uint32 // the position after it, UID 0 if there is none
 	Joined           bool   // it belongs to one change with the item before, so no limit parts them
+
+	// Missing is set if the list names it and the server says no more of it. It was then received at
+	// Received or later.
+	Missing bool
 }
 
 // Box is a mailbox on a server. Lists may be in any order.
@@ -67,7 +71,7 @@ type Mailbox struct {
 	Pause func() error
 }
 
-// Each implements source.Source. If messages vanish while they are fetched, the error is
+// Each implements source.Source. If messages vanish while they are listed or fetched, the error is
 // temporary and counts them, after all others were yielded.
 func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) error {
 	defer s.Client.Close()
@@ -75,6 +79,9 @@ func (s *Mailbox) Each(ctx context.Context, yield func(*source.Message) error) e
 	err := r.all()
 	var ours yielded
 	switch {
+	case err == nil && r.missing > 0:
+		return fault.Temporaryf("run again; the next run begins before them",
+			"%s: %d messages vanished while they were listed", s.Name, r.missing+r.vanished)
 	case err == nil && r.vanished > 0:
 		return fault.Temporaryf("run again; the next run goes on after them",
 			"%s: %d messages vanished while they were fetched", s.Name, r.vanished)
@@ -126,7 +133,8 @@ type run struct {
 	*Mailbox
 	ctx      context.Context
 	yield    func(*source.Message) error
-	vanished int
+	vanished int       // after they were listed
+	missing  int       // before
 	suspects []suspect // messages on which the server failed twice; not yielded yet
 	items    []Item
 }
@@ -144,7 +152,7 @@ func (r *run) all() error {
 	if err != nil {
 		return err
 	}
-	r.items = p.items
+	r.items, r.missing = p.items, p.missing
 	for i := range p.items {
 		if err := r.one(&p.items[i]); err != nil {
 			return err
@@ -239,7 +247,7 @@ func (r *run) settle() error {
 		return err
 	}
 	others = slices.DeleteFunc(others, func(it Item) bool {
-		return slices.ContainsFunc(r.suspects, func(s suspect) bool { return s.item.ID == it.ID })
+		return it.Missing || slices.ContainsFunc(r.suspects, func(s suspect) bool { return s.item.ID == it.ID })
 	})
 	for i := range others[:min(len(others), maxWitnesses)] {
 		if _, err := r.get(&others[i]); err == nil {
