@@ -4,6 +4,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"os"
 	"runtime/debug"
 	"time"
@@ -17,7 +19,10 @@ import (
 	"pulse/lib/shared/fault"
 )
 
-func main() { os.Exit(redial.Main(func() int { return cmdline.Main(app()) })) }
+func main() {
+	log.SetOutput(io.Discard) // net/http logs the words of a server that speaks unasked
+	os.Exit(redial.Main(func() int { return cmdline.Main(app()) }))
+}
 
 func app() *cli.App {
 	return &cli.App{

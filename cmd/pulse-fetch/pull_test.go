@@ -197,6 +197,20 @@ func TestHostileJMAP(t *testing.T) {
 			v["apiUrl"] = "https://evil.example/"
 			s.OnPath("/jmap/session", func(w http.ResponseWriter, r *http.Request) { jmaptest.Answer(w, v) })
 		}, "", 0, 1},
+		{"an answer that nobody asked for", func(s *jmaptest.Server) {
+			for i := range 2 {
+				s.OnPath(fmt.Sprintf("/blob/acc/be%d", i), func(w http.ResponseWriter, r *http.Request) {
+					c, _, err := w.(http.Hijacker).Hijack()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer c.Close()
+					text := jmaptest.Text(fmt.Sprint("e", i))
+					fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s\x1b[2J%s", len(text), text, r.Header.Get("Authorization"))
+				})
+			}
+		}, "", 2, 0},
 		{"another token", func(s *jmaptest.Server) {
 			s.OnPath("/api", func(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, "\x1b[2J"+r.Header.Get("Authorization"), http.StatusUnauthorized)
