@@ -160,12 +160,20 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 			return err
 		}
 		if m := it.Message; m != nil && m.UID != 0 {
-			tx.Position(Position{
-				Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received,
-			}, in.now)
+			tx.Position(positionOf(m), in.now)
 		}
 	}
 	return nil
+}
+
+// positionOf returns the position after a message. Its time is not one that was still to come when
+// the message was fetched: a run that begins there would find nothing until then.
+func positionOf(m *envelope.Message) Position {
+	p := Position{Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received}
+	if !m.Fetched.IsZero() && p.Received.After(m.Fetched) {
+		p.Received = m.Fetched
+	}
+	return p
 }
 
 // intake adds the records of a batch in one Update.

@@ -170,7 +170,7 @@ func (t *Tx) Position(p Position, now time.Time) {
 	case i < 0:
 		t.positions = append(t.positions, p)
 	case !backwards(&t.positions[i], &p):
-		t.positions[i] = p
+		t.positions[i] = onward(&t.positions[i], p)
 	}
 }
 
@@ -183,8 +183,10 @@ func (t *Tx) readFurther() error {
 		if err != nil && !errors.Is(err, ErrCorrupt) {
 			return err
 		}
-		if !known || err != nil || !backwards(&old, &p) {
+		if !known || err != nil {
 			further = append(further, p)
+		} else if !backwards(&old, &p) {
+			further = append(further, onward(&old, p))
 		}
 	}
 	if len(further) == 0 {
@@ -195,6 +197,16 @@ func (t *Tx) readFurther() error {
 	}
 	t.commit.Lines[len(t.commit.Lines)-1].Positions = further
 	return nil
+}
+
+// onward returns p, which lies after old, with a time that does not lie before old's: an old mail that is moved into
+// a mailbox is the last one there, and if its position means nothing any more, the time must not
+// begin years ago.
+func onward(old *Position, p Position) Position {
+	if p.Received.Before(old.Received) {
+		p.Received = old.Received
+	}
+	return p
 }
 
 // backwards reports whether p does not lie after old, because a replayed record must not

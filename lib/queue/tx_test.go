@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // file is a task file with the nth id, and added is the line that takes it.
@@ -221,7 +223,7 @@ func TestPositions(t *testing.T) {
 	}{
 		"the first":                {nil, old, true},
 		"further":                  {old.Append(nil), at(7, 11, 0), true},
-		"further, dated earlier":   {old.Append(nil), at(7, 11, -time.Hour), true},
+		"further, dated later":     {old.Append(nil), at(7, 11, time.Hour), true},
 		"the same":                 {old.Append(nil), old, false},
 		"replayed":                 {old.Append(nil), at(7, 9, time.Hour), false},
 		"numbered anew":            {old.Append(nil), at(8, 1, time.Hour), true},
@@ -247,6 +249,35 @@ func TestPositions(t *testing.T) {
 			p, known, err := queue.PositionOf(v, "s")
 			if p != c.p || !known {
 				t.Errorf("%s: %+v, %t", name, p, known)
+			}
+			return err
+		})
+	}
+}
+
+// TestPositionTime: the time of a position neither goes back with the date of a mail nor lies ahead
+// of when that was fetched, in one batch or in several.
+func TestPositionTime(t *testing.T) {
+	mail := func(uid int, received string) string {
+		return strings.Replace(queuetest.Mail(uid, terms.Allow), `"received":"2026-11-21T06:00:00Z"`, `"received":"`+received+`","fetched":"2026-11-21T07:00:00Z"`, 1)
+	}
+	old, future := mail(2, "2011-01-01T00:00:00Z"), mail(3, "2036-01-01T00:00:00Z")
+	for _, batches := range [][][]string{
+		{{mail(1, "2026-11-21T06:00:00Z"), old}}, {{mail(1, "2026-11-21T06:00:00Z")}, {old}},
+		{{future}}, {{mail(1, "2026-11-21T06:00:00Z")}, {future}, {mail(4, "2011-01-01T00:00:00Z")}},
+	} {
+		s := newShelf(t)
+		want := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+		for _, b := range batches {
+			s.commit(s.batch(b...))
+			if b[0] == future {
+				want = want.Add(time.Hour)
+			}
+		}
+		s.view(func(v queue.View) error {
+			p, _, err := queue.PositionOf(v, queuetest.Source)
+			if !p.Received.Equal(want) {
+				t.Errorf("%v, want %v", p.Received, want)
 			}
 			return err
 		})

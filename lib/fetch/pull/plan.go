@@ -99,7 +99,11 @@ func (s *Mailbox) plan(ctx context.Context) (plan, error) {
 			return s.limit(items, time.Time{}), err
 		}
 	}
-	return s.since(ctx, s.From.Position.Received, true)
+	from := s.From.Position.Received
+	if from.After(s.From.Now) { // everything else would lie before it
+		from = s.From.Now
+	}
+	return s.since(ctx, from, true)
 }
 
 // since plans by time: from is when the last message was received that a queue has, if resume

@@ -188,6 +188,15 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
+// TestFuturePosition: a position whose time is still to come is as if it were now.
+func TestFuturePosition(t *testing.T) {
+	b := &box{items: []Item{at("old", time.Hour), at("a", time.Minute)}}
+	q := &queue{Position: audit.Position{UIDValidity: timed, UID: 9, Received: now.AddDate(10, 0, 0)}, known: true}
+	if got, err := q.fetch(t, b, 0, -1); err != nil || ids(got...) != "a" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestNewest: without a queue, the newest come, oldest first.
 func TestNewest(t *testing.T) {
 	b := &box{}
