@@ -18,7 +18,9 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,16 +80,23 @@ func (c *Client) limits() Limits {
 	return defaultLimits
 }
 
-// Address returns the host and port that a URL leads to, if that is a URL that Client takes.
+// hostname matches a name, and an IPv4 address. It begins with no hyphen, as no flag may.
+var hostname = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`)
+
+// Address returns the host and port that a URL leads to, if that is a URL that Client takes. A
+// server may have chosen it, and it is shown: it consists of a name or an IP address, and a number.
 func Address(u *url.URL) (string, error) {
 	port := u.Port()
 	if port == "" {
 		port = "443"
 	}
-	if u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
+	n, err := strconv.ParseUint(port, 10, 16)
+	ip, notIP := netip.ParseAddr(u.Hostname())
+	named := hostname.MatchString(u.Hostname()) || notIP == nil && ip.Zone() == ""
+	if u.Scheme != "https" || u.Opaque != "" || !named || err != nil {
 		return "", errors.New("not an https URL")
 	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), nil
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), strconv.FormatUint(n, 10)), nil
 }
 
 // Status reports an answer that is not 200.
@@ -182,9 +191,11 @@ func (c *Client) send(
 	if err != nil || !slices.Contains(c.Hosts, address) {
 		return nil, nil, Broken("a URL that leads to another host")
 	}
+	to := *u
+	to.Host = strings.TrimSuffix(address, ":443") // as dial will be asked for it
 	l := c.limits()
 	within, cancel := context.WithTimeout(ctx, l.Whole+time.Duration(most/pace)*time.Second)
-	req, err := http.NewRequestWithContext(within, method, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(within, method, to.String(), bytes.NewReader(body))
 	if err != nil {
 		cancel()
 		return nil, nil, Broken("a URL that can't be read")

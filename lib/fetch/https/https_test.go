@@ -157,6 +157,47 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
+// TestAddress: a host that a server chose has no words in it, and is dialled as it was checked.
+func TestAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://A-b.Example":         "a-b.example:443",
+		"https://a.example:0443/x":    "a.example:443",
+		"https://[2001:DB8::1]:8":     "[2001:db8::1]:8",
+		"https://127.0.0.1":           "127.0.0.1:443",
+		"https://a.example:":          "a.example:443",
+		"https://a.example:99999":     "",
+		"https://run%20this;a":        "",
+		"https://a,b.example":         "",
+		"https://a_b.example":         "",
+		"https://$(id).example":       "",
+		"https://b\u00fccher.example": "",
+		"https://%1b[2J.example":      "",
+		"https://[fe80::1%25e%20x]":   "",
+		"https://-a.example":          "",
+		"https://":                    "",
+		"http://a.example":            "",
+	} {
+		u, err := url.Parse(in)
+		got := ""
+		if err == nil {
+			got, err = Address(u)
+		}
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", in, got, err, want)
+		}
+	}
+	c, u := client(t, nil, func(w http.ResponseWriter, r *http.Request) { ok(w, r) })
+	c.Hosts = []string{"example.com:" + u.Port()} // a name that the server's certificate has
+	c.Redial = func(ctx context.Context, address string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+	}
+	c.reached = true
+	var got said
+	if _, err := c.GetJSON(t.Context(), &url.URL{Scheme: "https", Host: "EXAMPLE.com:" + u.Port(), Path: "/x"}, &got); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAfter(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"": 0, "5": 5 * time.Second, "-5": 0, "999999999": 24 * time.Hour, "99999999999999999999": 0, "x": 0,
