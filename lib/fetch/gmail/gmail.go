@@ -163,7 +163,7 @@ func (b *Box) Since(ctx context.Context, t time.Time) ([]pull.Item, error) {
 // more than gmail.metadata.
 func (b *Box) list(ctx context.Context, n int, t time.Time) ([]pull.Item, error) {
 	var list []pull.Item
-	seen := map[string]bool{}
+	seen, silent := map[string]bool{}, 0
 	query := url.Values{"labelIds": {b.label}, "maxResults": {strconv.Itoa(min(n, maxPage))}}
 	err := b.pages(ctx, "messages", query, func(p *page) (more bool, err error) {
 		if len(p.Messages) > maxPage {
@@ -178,19 +178,54 @@ func (b *Box) list(ctx context.Context, n int, t time.Time) ([]pull.Item, error)
 				continue
 			}
 			seen[m.ID] = true
-			switch err := b.look(ctx, &it); {
+			err := b.look(ctx, &it)
+			if err != nil && !pull.Final(ctx, err) {
+				err = b.look(ctx, &it)
+			}
+			switch {
 			case errors.Is(err, pull.ErrGone), errors.Is(err, pull.ErrSkip):
 				continue
-			case err != nil:
+			case err == nil:
+				silent = 0
+			case pull.Final(ctx, err):
 				return false, err
+			default:
+				if silent++; silent > maxSilent {
+					return false, err
+				}
+				it.Received, it.Blob = time.Time{}, undated
 			}
-			if !it.Received.Before(t) {
+			if it.Blob == undated || !it.Received.Before(t) {
 				list, more = append(list, it), true
 			}
 		}
 		return more && len(list) < n, nil
 	})
+	date(list)
 	return list, err
+}
+
+// Of so many messages in a row the server may fail to say when they were received. If there are
+// more, the server is ill, and not a message.
+const maxSilent = 10
+
+const undated = "undated" // the Blob of such a message
+
+// date gives those messages the time of the one that is listed behind them, because Google lists
+// the newest first; the last ones get that of the one before. Get asks again.
+func date(list []pull.Item) {
+	last := time.Now()
+	for _, it := range list {
+		if it.Blob != undated {
+			last = it.Received
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Blob == undated {
+			list[i].Received = last
+		}
+		last = list[i].Received
+	}
 }
 
 // page is a page of a list of messages, or of the history.
@@ -217,7 +252,7 @@ func (b *Box) pages(ctx context.Context, path string, query url.Values, use func
 
 // Get implements pull.Box.
 func (b *Box) Get(ctx context.Context, it *pull.Item, m *source.Message) error {
-	if it.Received.IsZero() { // the history does not say
+	if it.Received.IsZero() || it.Blob == undated { // the history does not say
 		err := b.look(ctx, it)
 		if errors.Is(err, pull.ErrGone) {
 			return pull.ErrSkip // it was removed at some time since the last run

@@ -198,6 +198,32 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+// TestUndated: messages of which the server does not say when they came are between the others; it
+// is asked again. If it says so of none, it is ill.
+func TestUndated(t *testing.T) {
+	s := gmailtest.Start(t)
+	for i := range 12 {
+		s.Add(now.Add(-time.Duration(12-i)*time.Hour), "INBOX", mail(fmt.Sprint("s", i)))
+	}
+	fail := func(first, last int) {
+		for i := range 12 {
+			key := fmt.Sprintf("messages/18c%013x?minimal", i)
+			delete(s.Override, key)
+			if first <= i && i < last {
+				s.Override[key] = func(w http.ResponseWriter, r *http.Request) { gmailtest.Refuse(w, 500, "backendError", "") }
+			}
+		}
+	}
+	fail(0, 2)
+	if got, _, err := each(t, open(t, s, "")); err != nil || len(got) != 12 || got[2] != "s2" && got[0] != "s2" || got[11] != "s11" {
+		t.Errorf("%q, %v", got, err)
+	}
+	fail(0, 12)
+	if got, _, err := each(t, open(t, s, "")); err == nil || fault.KindOf(err) != fault.Temporary || len(got) > 0 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestLabel: by the name that a person sees.
 func TestLabel(t *testing.T) {
 	s := gmailtest.Start(t)
@@ -238,8 +264,10 @@ func TestHostile(t *testing.T) {
 		{"another reason", "profile?", refuse(403, evil), fault.Failed, "", ""},
 		{"500", "messages?", refuse(500, "backendError"), fault.Temporary, "", ""},
 		{"pages without end", "messages?", say(`{"nextPageToken":"x","messages":[{"id":"18c0000000000001"}]}`), 0, "s1", ""},
-		{"a message of another id", m1 + "?minimal", say(`{"id":"x","internalDate":"1"}`), fault.Temporary, "", ""},
-		{"no date", m1 + "?minimal", say(`{"id":"18c0000000000001","internalDate":"-1"}`), fault.Temporary, "", ""},
+		{"a message of another id", m1 + "?minimal", say(`{"id":"x","internalDate":"1"}`), 0, "s0 18c0000000000001! s2", ""},
+		{"a message that is refused when it is looked at", m1 + "?minimal", refuse(500, "backendError"), 0, "s0 18c0000000000001! s2", ""},
+		{"401 of a message", m1 + "?minimal", refuse(401, "authError"), fault.Failed, "", "get a new token"},
+		{"no date", m1 + "?minimal", say(`{"id":"18c0000000000001","internalDate":"-1"}`), 0, "s0 18c0000000000001! s2", ""},
 		{"an id that is a path", "messages?", say(`{"messages":[{"id":"../../x"}]}`), fault.Temporary, "", ""},
 		{"not base64", m1 + "?raw", say(`{"raw":"a b"}`), 0, "s0 18c0000000000001! s2", ""},
 		{"cut", m1 + "?raw", say(`{"raw":"aaaa`), 0, "s0 18c0000000000001! s2", ""},

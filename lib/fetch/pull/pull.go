@@ -165,7 +165,7 @@ func (r *run) all() error {
 // whether it serves these.
 func (r *run) one(it *Item) error {
 	m, err := r.get(it)
-	if err != nil && !final(r.ctx, err) {
+	if err != nil && !Final(r.ctx, err) {
 		m, err = r.get(it)
 	}
 	switch {
@@ -174,7 +174,7 @@ func (r *run) one(it *Item) error {
 	case errors.Is(err, ErrGone):
 		r.vanished++
 		return nil
-	case err != nil && final(r.ctx, err):
+	case err != nil && Final(r.ctx, err):
 		return err
 	case err != nil:
 		r.suspects = append(r.suspects, suspect{*it, err})
@@ -204,8 +204,8 @@ func (r *run) get(it *Item) (*source.Message, error) {
 // refusals are answers that every request would get.
 var refusals = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
-// final reports whether another try with the same message is pointless.
-func final(ctx context.Context, err error) bool {
+// Final reports whether another try with the same message is pointless.
+func Final(ctx context.Context, err error) bool {
 	var classed *fault.Error
 	var status *https.Status
 	var ours yielded
@@ -252,7 +252,7 @@ func (r *run) settle() error {
 	for i := range others[:min(len(others), maxWitnesses)] {
 		if _, err := r.get(&others[i]); err == nil {
 			return r.giveUp()
-		} else if final(r.ctx, err) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrSkip) {
+		} else if Final(r.ctx, err) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrSkip) {
 			return err
 		}
 	}
