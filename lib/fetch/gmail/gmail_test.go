@@ -15,6 +15,7 @@ import (
 
 	"pulse/lib/fetch/gmail/gmailtest"
 	"pulse/lib/fetch/https"
+	"pulse/lib/fetch/message"
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
@@ -194,6 +195,24 @@ func TestMetadata(t *testing.T) {
 	for _, h := range []header{{"", "x"}, {"A:B", "x"}, {"A\n", "x"}, {"A", "x\r\nFrom: owner@example.com"}, {"A", "x\ny"}, {"A", "x\ry"}, {"A", "\x00 x"}} {
 		if line, err := h.String(); err == nil {
 			t.Errorf("%+v is %q", h, line)
+		}
+	}
+}
+
+// TestTooLarge: a message that is too large is read as far as it takes to see that.
+func TestTooLarge(t *testing.T) {
+	s := gmailtest.Start(t)
+	s.Add(now.Add(-time.Hour), "INBOX", mail("x")+strings.Repeat("x", message.MaxMessage+400<<10))
+	for _, window := range []int64{0, message.MaxMessage + 1} {
+		box := open(t, s, "")
+		box.Box.(*Box).Reader = source.NewReader(window)
+		if err := box.Each(t.Context(), func(m *source.Message) error {
+			if m.Unavailable != nil || m.Size <= message.MaxMessage || !m.Partial {
+				t.Errorf("window %d: %d bytes, %v", window, m.Size, m.Unavailable)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
 		}
 	}
 }

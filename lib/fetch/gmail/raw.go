@@ -12,7 +12,10 @@ import (
 
 const (
 	maxBefore = 64 << 10 // bytes of an answer before the message
-	maxRaw    = (message.MaxMessage+4)/3*4 + 2*maxBefore
+
+	// maxRaw is as much as source.Reader reads to see that a message is too large, and what the
+	// decoders read ahead of it.
+	maxRaw = (message.MaxMessage+message.MaxHeader+8)/3*4 + 2*maxBefore
 )
 
 // rawReader returns the message in an answer: the member raw, in base64url (RFC 4648 §5). It is
