@@ -278,16 +278,22 @@ func (b *Box) Get(ctx context.Context, it *pull.Item, m *source.Message) error {
 // header is a header field as format=metadata has it.
 type header struct{ Name, Value string }
 
-// fold matches a line end inside a value that only folds it (RFC 5322 §2.2.3).
-var fold = regexp.MustCompile(`\r?\n([ \t])`)
+// lineEnd matches a line end inside a value, with the blank that makes it a fold (RFC 5322 §2.2.3).
+var lineEnd = regexp.MustCompile(`\r\n[ \t]|\r\n|\r|\n`)
 
+// String returns the field. A line end that is no fold stays in its field and gets the defect
+// line_ends, because it becomes a bare LF and a blank.
 func (h header) String() (string, error) {
-	value := fold.ReplaceAllString(h.Value, "\x00$1")
-	if h.Name == "" || strings.ContainsAny(h.Name, ":\r\n\x00") ||
-		strings.ContainsAny(value, "\r\n") || strings.Contains(h.Value, "\x00") {
+	if h.Name == "" || strings.ContainsAny(h.Name, ":\r\n\x00") || strings.Contains(h.Value, "\x00") {
 		return "", https.Broken("a header field that can't be one")
 	}
-	return h.Name + ": " + strings.ReplaceAll(value, "\x00", "\r\n") + "\r\n", nil
+	value := lineEnd.ReplaceAllStringFunc(h.Value, func(s string) string {
+		if len(s) == len("\r\n ") {
+			return s
+		}
+		return "\n "
+	})
+	return h.Name + ": " + value + "\r\n", nil
 }
 
 // headers gets the header block, from its fields: a token of gmail.metadata gives no more.

@@ -19,6 +19,7 @@ import (
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
 )
 
@@ -192,9 +193,19 @@ func TestMetadata(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	for _, h := range []header{{"", "x"}, {"A:B", "x"}, {"A\n", "x"}, {"A", "x\r\nFrom: owner@example.com"}, {"A", "x\ny"}, {"A", "x\ry"}, {"A", "\x00 x"}} {
+	for _, h := range []header{{"", "x"}, {"A:B", "x"}, {"A\n", "x"}, {"A", "\x00 x"}} {
 		if line, err := h.String(); err == nil {
 			t.Errorf("%+v is %q", h, line)
+		}
+	}
+	for value, want := range map[string]bool{
+		"x": false, "x\r\n y": false, "x\r\n\ty": false, "x\n y": true, "x\r y": true, "x\r\nFrom: owner@example.com": true,
+		"x\nFrom: owner@example.com": true, "x\rFrom: owner@example.com": true, "x\r\n\r\ny": true, "x\n\n": true, "x\r\n": true, "\r\r\n y": true,
+	} {
+		line, err := header{"A", value}.String()
+		m := message.Parse(message.Raw{Header: []byte(line + "\r\n"), CRLF: true}, message.Options{Scope: envelope.Headers})
+		if err != nil || len(m.Headers) != 1 || slices.Contains(m.Defects, envelope.LineEnds) != want {
+			t.Errorf("%q is %q, %v: %+v, %q", value, line, err, m.Headers, m.Defects)
 		}
 	}
 }
