@@ -80,7 +80,7 @@ func (w *writer) parse(raw *source.Message) envelope.Message {
 		name = fmt.Sprintf("UID %d", raw.UID)
 	}
 	w.warn("%s is unavailable, its record holds nothing of it: %v", name, raw.Unavailable)
-	return message.Unavailable(raw.Source, raw.UIDValidity, raw.UID, w.opt.Scope)
+	return message.Unavailable(raw.Source, raw.Name, raw.UIDValidity, raw.UID, w.opt.Scope)
 }
 
 func (w *writer) message(raw *source.Message) error {

@@ -132,12 +132,16 @@ func Parse(raw Raw, opt Options) envelope.Message {
 }
 
 // Unavailable returns what a record says about a message that the source names and can't
-// give. Its digest is over its place, because otherwise two of them would be one task. The
+// give, by a name if not by its UID. Its digest is over its place, because otherwise two of them would be one task. The
 // digested text does not end with CRLF as every header block does, so no message has its
 // digest.
-func Unavailable(source string, validity, uid uint32, scope envelope.Scope) envelope.Message {
+func Unavailable(source, name string, validity, uid uint32, scope envelope.Scope) envelope.Message {
+	place := fmt.Appendf(nil, "%s: %d %d %s", envelope.Unavailable, validity, uid, source)
+	if name != "" { // several messages may have one position
+		place = append(append(place, ' '), name...)
+	}
 	m := envelope.Message{
-		Digest:  digest(fmt.Appendf(nil, "%s: %d %d %s", envelope.Unavailable, validity, uid, source)),
+		Digest:  digest(place),
 		Headers: []envelope.Field{}, Scope: scope, Truncated: true,
 		Defects: []envelope.Defect{envelope.Unavailable},
 	}
