@@ -17,9 +17,16 @@ import (
 	"pulse/lib/shared/sandbox"
 )
 
+// How often a run connects to a server again. Over HTTPS a server may end the connection after each
+// answer; what bounds a run there is --timeout.
+const (
+	redialsIMAP  = 16
+	redialsHTTPS = 1_000_000
+)
+
 // redialer returns a function that connects to the server again once this process can't.
-func redialer(address string) func(context.Context) (net.Conn, error) {
-	d, err := redial.Start(address)
+func redialer(address string, most int) func(context.Context) (net.Conn, error) {
+	d, err := redial.Start(address, most)
 	if err != nil { // it may never be needed
 		return func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("connecting again: %w", err) }
 	}
@@ -30,7 +37,7 @@ func redialer(address string) func(context.Context) (net.Conn, error) {
 func redialers(hosts []string) func(context.Context, string) (net.Conn, error) {
 	again := map[string]func(context.Context) (net.Conn, error){}
 	for _, address := range hosts {
-		again[address] = redialer(address)
+		again[address] = redialer(address, redialsHTTPS)
 	}
 	return func(ctx context.Context, address string) (net.Conn, error) { return again[address](ctx) }
 }
@@ -51,7 +58,7 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 		if cmdline.Confines(c) {
 			again := make(chan func(context.Context) (net.Conn, error), 1)
 			address := net.JoinHostPort(s.Address.Host, s.Address.Port)
-			go func() { again <- redialer(address) }() // it costs no time beside the first connection
+			go func() { again <- redialer(address, redialsIMAP) }() // it costs no time beside the first connection
 			s.Connected = func() error {
 				s.Redial = <-again
 				return now()

@@ -5,7 +5,7 @@
 // Invariant: the confined process can ask for a connection to that address, a bounded
 // number of times, and for nothing else. Caveat: the second process is not confined. It
 // reads only the answers of name servers and has no password: no environment, no open
-// file, and the address as its only argument.
+// file, and the address and that number as its only arguments.
 package redial
 
 import (
@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -24,7 +25,6 @@ import (
 const (
 	marker      = "--redial" // the first argument of the second process; no command has such a flag
 	descriptor  = 3          // of its socket
-	maxDials    = 16
 	dialTimeout = 30 * time.Second
 	maxError    = 300 // bytes
 	connected   = "connected"
@@ -33,22 +33,23 @@ const (
 // Main is the main function of a program that uses Start. It does the work of the second
 // process if this is one; otherwise it calls run.
 func Main(run func() int) int {
-	if len(os.Args) != 3 || os.Args[1] != marker {
+	if len(os.Args) != 4 || os.Args[1] != marker {
 		return run()
 	}
+	most, wrong := strconv.Atoi(os.Args[3])
 	sock, err := net.FileConn(os.NewFile(descriptor, "socket"))
 	conn, ok := sock.(*net.UnixConn)
-	if err != nil || !ok {
+	if err != nil || wrong != nil || !ok {
 		return run() // there is no socket: a person typed this command line
 	}
 	sandbox.Conceal()
-	serve(conn, os.Args[2])
+	serve(conn, os.Args[2], most)
 	return 0
 }
 
-// serve dials once for each message, at most maxDials times, until the other end closes.
-func serve(conn *net.UnixConn, address string) {
-	for range maxDials {
+// serve dials once for each message, at most so many times, until the other end closes.
+func serve(conn *net.UnixConn, address string, most int) {
+	for range most {
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
 			return
 		}
@@ -76,10 +77,13 @@ func dial(address string) (*os.File, error) {
 }
 
 // Dialer asks the second process for connections.
-type Dialer struct{ conn *net.UnixConn }
+type Dialer struct {
+	conn       *net.UnixConn
+	most, left int // connections
+}
 
-// Start starts the second process, which ends with this one.
-func Start(address string) (*Dialer, error) {
+// Start starts the second process, which ends with this one. It connects at most so many times.
+func Start(address string, most int) (*Dialer, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -92,7 +96,7 @@ func Start(address string) (*Dialer, error) {
 	defer ours.Close()
 	defer theirs.Close()
 	cmd := exec.Cmd{
-		Path: exe, Args: []string{os.Args[0], marker, address},
+		Path: exe, Args: []string{os.Args[0], marker, address, strconv.Itoa(most)},
 		Env: []string{}, ExtraFiles: []*os.File{theirs},
 	}
 	if err := cmd.Start(); err != nil {
@@ -103,12 +107,16 @@ func Start(address string) (*Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dialer{conn.(*net.UnixConn)}, nil
+	return &Dialer{conn.(*net.UnixConn), most, most}, nil
 }
 
 // Dial returns a new connection to the address. Once ctx ended during a call, every later
-// call fails: an answer to that one may still be under way.
+// call fails: an answer to that one may still be under way. It is not called concurrently.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
+	if d.left == 0 {
+		return nil, fmt.Errorf("the server has ended the connection %d times in one run", d.most)
+	}
+	d.left--
 	stop := context.AfterFunc(ctx, func() { _ = d.conn.Close() })
 	defer stop()
 	if _, err := d.conn.Write([]byte{0}); err != nil {

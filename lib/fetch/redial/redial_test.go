@@ -58,17 +58,21 @@ func hello(d *Dialer) error {
 	return nil
 }
 
-// TestDial: maxDials connections to the address succeed, and no more.
+// TestDial: as many connections to the address succeed as the caller has chosen, and no more.
 func TestDial(t *testing.T) {
-	d, err := Start(listen(t).Addr().String())
+	d, err := Start(listen(t).Addr().String(), 20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range maxDials {
+	for range 20 {
 		if err := hello(d); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := hello(d); err == nil || err.Error() != "the server has ended the connection 20 times in one run" {
+		t.Errorf("one more: %v", err)
+	}
+	d.left = 1 // whatever this process believes
 	if err := hello(d); err == nil {
 		t.Error("one more")
 	}
@@ -76,7 +80,7 @@ func TestDial(t *testing.T) {
 
 // confined dials from inside the sandbox, where nothing else can be reached.
 func confined(address string) int {
-	d, err := Start(address)
+	d, err := Start(address, 2)
 	if err != nil {
 		return 2
 	}
@@ -112,7 +116,7 @@ func TestConfined(t *testing.T) {
 
 // TestNobodyListens: the reason comes back, and the next call tries again.
 func TestNobodyListens(t *testing.T) {
-	d, err := Start("127.0.0.1:1")
+	d, err := Start("127.0.0.1:1", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
