@@ -15,7 +15,8 @@ func TestUnavailableAtOnePosition(t *testing.T) {
 		m := w.parse(&source.Message{Source: "gmail:me@example.com/INBOX", Name: name, UIDValidity: 2, UID: 9, Unavailable: errors.New("x")})
 		return m.ID
 	}
-	if id("18c1") == id("18c2") || id("18c1") != id("18c1") || id("") == id("18c1") {
-		t.Errorf("%s, %s", id("18c1"), id("18c2"))
+	one, again, other := id("18c1"), id("18c1"), id("18c2")
+	if one != again || one == other || one == id("") {
+		t.Errorf("%s, %s, %s", one, again, other)
 	}
 }

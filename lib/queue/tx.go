@@ -199,9 +199,9 @@ func (t *Tx) readFurther() error {
 	return nil
 }
 
-// onward returns p, which lies after old, with a time that does not lie before old's: an old mail that is moved into
-// a mailbox is the last one there, and if its position means nothing any more, the time must not
-// begin years ago.
+// onward returns p, which lies after old, with a time that does not lie before old's. An old
+// mail that is moved into a mailbox is the last one there; if its UID means nothing any more,
+// fetch begins at that time, and must not begin years ago.
 func onward(old *Position, p Position) Position {
 	if p.Received.Before(old.Received) {
 		p.Received = old.Received
