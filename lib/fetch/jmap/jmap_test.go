@@ -260,7 +260,7 @@ func TestHostile(t *testing.T) {
 			s := serve(t, 3)
 			tt.do(s)
 			box := open(t, s, "")
-			box.Client.Limits = &https.Limits{Dial: 10 * time.Second, Idle: time.Second, Whole: 10 * time.Second}
+			box.Client.Limits = &https.Limits{Dial: 10 * time.Second, Idle: 4 * time.Second, Whole: time.Minute}
 			got, err := subjects(t, box)
 			if strings.Join(got, " ") != tt.want || (err == nil) != (tt.kind == 0) {
 				t.Fatalf("%q, %v, want %q", got, err, tt.want)
