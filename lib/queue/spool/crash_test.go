@@ -203,7 +203,7 @@ func TestCrashFindsNaiveWriters(t *testing.T) {
 // TestCrashRandomly lets random lives go on after every interruption.
 func TestCrashRandomly(t *testing.T) {
 	t.Parallel()
-	lives := 6_000
+	lives := 4_000
 	if testing.Short() {
 		lives = 500
 	}
