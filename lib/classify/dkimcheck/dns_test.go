@@ -207,7 +207,7 @@ func TestRealNameServer(t *testing.T) {
 		program = "/usr/sbin/dnsmasq"
 	}
 	if _, err := os.Stat(program); err != nil {
-		t.Skip("there is no dnsmasq; apt-get install dnsmasq-base")
+		t.Skip("there is no dnsmasq(8), a real name server; scripts/test installs it")
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

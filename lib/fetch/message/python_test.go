@@ -87,7 +87,7 @@ var odd = []struct{ head, body, differs string }{
 func TestPython(t *testing.T) {
 	path, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("needs python3, to compare with")
+		t.Skip("there is no python3 to compare with; scripts/test installs it")
 	}
 	var mails []string
 	for _, c := range odd {
