@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -195,27 +194,8 @@ func TestHostileServer(t *testing.T) {
 		}}, "", 1, 75},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errs, rss bytes.Buffer
-			argv := append([]string{"measure", filepath.Join(dir, "pulse-fetch"), "--insecure-loopback", "--timeout", "60s", "--password-env", "PULSE_TEST_PASSWORD"}, strings.Fields(tt.flags)...)
-			cmd := exec.Command(os.Args[0], append(argv, "imap://me@"+tt.answers.serve(t)+"/INBOX")...)
-			cmd.Env = append(os.Environ(), "PULSE_TEST_PASSWORD=secret-of-the-test")
-			cmd.Stdout, cmd.Stderr = &out, &errs
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			cmd.ExtraFiles = []*os.File{w}
-			err = cmd.Run()
-			w.Close()
-			io.Copy(&rss, r)
-			if got := cmd.ProcessState.ExitCode(); got != tt.status {
-				t.Errorf("%v, want %d: %s", err, tt.status, errs.String())
-			}
-			var held int
-			if _, err := fmt.Sscan(rss.String(), &held); err != nil || held < 1000 || held > mostMemory {
-				t.Errorf("held %d KiB, %v", held, err)
-			}
+			cmd := measured(dir, "secret-of-the-test", append([]string{"--insecure-loopback"}, append(strings.Fields(tt.flags), "imap://me@"+tt.answers.serve(t)+"/INBOX")...)...)
+			out, errs := bounded(t, cmd, tt.status)
 			records := bytes.SplitAfter(out.Bytes(), []byte("\n"))
 			if len(records) != tt.records+1 || len(records[tt.records]) > 0 {
 				t.Fatalf("%d records and %d bytes, want %d", len(records)-1, len(records[len(records)-1]), tt.records)

@@ -224,32 +224,51 @@ func TestHostileJMAP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var out, errs, rss bytes.Buffer
-			argv := append([]string{"measure", filepath.Join(dir, "pulse-fetch"), "--timeout", "60s", "--tls-ca", s.CA, "--password-env", "PULSE_TEST_PASSWORD"}, strings.Fields(tt.flags)...)
-			cmd := exec.Command(os.Args[0], append(argv, "jmap:https://me%40example.com@"+u.Host+"/")...)
-			cmd.Env = append(os.Environ(), "PULSE_TEST_PASSWORD="+jmaptest.Token)
-			cmd.Stdout, cmd.Stderr = &out, &errs
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			cmd.ExtraFiles = []*os.File{w}
-			err = cmd.Run()
-			w.Close()
-			io.Copy(&rss, r)
-			if got := cmd.ProcessState.ExitCode(); got != tt.status || bytes.Count(out.Bytes(), []byte("\n")) != tt.records {
-				t.Errorf("%v, %d records, want %d and %d: %s", err, bytes.Count(out.Bytes(), []byte("\n")), tt.status, tt.records, errs.String())
-			}
-			var held int
-			if _, err := fmt.Sscan(rss.String(), &held); err != nil || held < 1000 || held > mostMemory {
-				t.Errorf("held %d KiB, %v", held, err)
+			cmd := measured(dir, jmaptest.Token, append([]string{"--tls-ca", s.CA}, append(strings.Fields(tt.flags), "jmap:https://me%40example.com@"+u.Host+"/")...)...)
+			out, errs := bounded(t, cmd, tt.status)
+			if n := bytes.Count(out.Bytes(), []byte("\n")); n != tt.records {
+				t.Errorf("%d records, want %d: %s", n, tt.records, errs.String())
 			}
 			if said := errs.String(); strings.ContainsAny(said, "\x1b") || strings.Contains(said, jmaptest.Token) || len(said) > 1000 {
 				t.Errorf("said %q", said)
 			}
 		})
 	}
+}
+
+// measured returns a command that runs the pulse-fetch in dir, whose password or token is secret,
+// and tells how much memory it held.
+func measured(dir, secret string, args ...string) *exec.Cmd {
+	argv := append([]string{"measure", filepath.Join(dir, "pulse-fetch"), "--timeout", "60s", "--password-env", "PULSE_TEST_PASSWORD"}, args...)
+	cmd := exec.Command(os.Args[0], argv...)
+	cmd.Env = append(os.Environ(), "PULSE_TEST_PASSWORD="+secret)
+	return cmd
+}
+
+// bounded runs such a command, which must end with a status and have held no more memory than any
+// run may.
+func bounded(t *testing.T, cmd *exec.Cmd, status int) (out, errs *bytes.Buffer) {
+	t.Helper()
+	var rss bytes.Buffer
+	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, errs
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.ExtraFiles = []*os.File{w}
+	err = cmd.Run()
+	w.Close()
+	io.Copy(&rss, r)
+	if got := cmd.ProcessState.ExitCode(); got != status {
+		t.Errorf("%v, want %d: %s", err, status, errs.String())
+	}
+	var held int
+	if _, err := fmt.Sscan(rss.String(), &held); err != nil || held < 1000 || held > mostMemory {
+		t.Errorf("held %d KiB, %v", held, err)
+	}
+	return out, errs
 }
 
 // lines is text without end.

@@ -48,7 +48,7 @@ func raw(fields []field) []byte {
 	return append(b, '\n')
 }
 
-func parseDKIM(t *testing.T, text string) *envelope.DKIM {
+func parseDKIM(t testing.TB, text string) *envelope.DKIM {
 	t.Helper()
 	rec, err := record.Parse([]byte(`{"message":{"dkim":`+text+`}}`), envelope.Member)
 	if err != nil {

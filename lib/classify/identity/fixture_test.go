@@ -15,7 +15,6 @@ import (
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
-	"pulse/lib/shared/record"
 )
 
 // TestFixtures classifies testdata/NN-name.eml under NN-name.policy, or else under
@@ -93,19 +92,7 @@ func fixtureDKIM(t testing.TB, base string) *envelope.DKIM {
 	if _, err := os.Stat(base + ".dkim"); err != nil {
 		return nil
 	}
-	rec, err := record.Parse([]byte(`{"message":{"dkim":`+string(read(t, base+".dkim"))+`}}`), envelope.Member)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := rec.Get(envelope.Member)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := envelope.Decode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.DKIM
+	return parseDKIM(t, string(read(t, base+".dkim")))
 }
 
 func fixturePolicy(t testing.TB, base string) *policy.Policy {
