@@ -23,7 +23,7 @@ func (h *host) waitEntry(t testing.TB) string {
 	_, after, _ := strings.Cut(string(page), "crontab: wait\n.Bd -literal -offset indent\n* * * * * cd pulse && ")
 	command, _, _ := strings.Cut(after, "\n")
 	for old, text := range map[string]string{
-		`\(aq`: "'", "--password-file": "--sandbox require --tls-ca " + h.CA + " --password-file", "-- agent": "-- ./agent",
+		`\(aq`: "'", "--password-file": "--tls-ca " + h.CA + " --password-file", "-- agent": "-- ./agent",
 	} {
 		if !strings.Contains(command, old) {
 			t.Fatalf("the entry has no %s: %s", old, command)
@@ -47,7 +47,7 @@ func (h *host) arrival(t testing.TB, n int) time.Duration {
 		out, errs, status := h.sh(t, command)
 		done <- fmt.Sprint(status, out, errs)
 	}()
-	h.AwaitIdle(t)
+	h.AwaitIdle(t, done)
 	begin := time.Now()
 	h.deliver(t, n, 1)
 	if said := <-done; said != "0" {
@@ -100,7 +100,7 @@ func TestWaitSignals(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		h.AwaitIdle(t)
+		h.AwaitIdle(t, nil)
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}

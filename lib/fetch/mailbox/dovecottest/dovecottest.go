@@ -7,6 +7,7 @@ package dovecottest
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -109,21 +110,30 @@ func (s *Server) Deliver(t testing.TB, name string, message []byte) {
 	s.own(t)
 }
 
-// AwaitIdle returns once one more client waits for mail (RFC 2177).
-func (s *Server) AwaitIdle(t testing.TB) {
+// AwaitIdle returns once one more client waits for mail (RFC 2177). The test fails with what
+// ended says if the client ends instead.
+func (s *Server) AwaitIdle(t testing.TB, ended <-chan string) {
 	t.Helper()
-	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(5 * time.Millisecond) {
+	var titles []string
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		select {
+		case said := <-ended:
+			t.Fatalf("the client ended, and did not wait: %s", said)
+		case <-time.After(5 * time.Millisecond):
+		}
 		pids, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.pid, s.pid))
 		check(t, err)
+		titles = titles[:0]
 		for _, pid := range strings.Fields(string(pids)) {
 			title, _ := os.ReadFile("/proc/" + pid + "/cmdline") // it may have ended
 			if strings.Contains(string(title), " IDLE]") && !s.idled[pid] {
 				s.idled[pid] = true
 				return
 			}
+			titles = append(titles, string(bytes.TrimRight(title, "\x00")))
 		}
 	}
-	t.Fatal("no client idles")
+	t.Fatalf("no client idles: %q", titles)
 }
 
 // own gives the mail to the user as which Dovecot reads it.
