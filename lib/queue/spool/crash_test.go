@@ -143,7 +143,7 @@ func sample(shared bool) queuetest.Sample {
 		s.Worth = ofAnswers // the other worlds have been at the rest
 	}
 	if testing.Short() {
-		s.Stride, s.Seeds = 11, 2
+		s.Stride, s.Seeds = 31, 2
 	}
 	return s
 }
@@ -205,7 +205,7 @@ func TestCrashRandomly(t *testing.T) {
 	t.Parallel()
 	lives := 4_000
 	if testing.Short() {
-		lives = 500
+		lives = 200
 	}
 	for seed := range uint64(lives) {
 		r := rand.New(rand.NewPCG(seed, 0))
