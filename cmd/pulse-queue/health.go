@@ -18,6 +18,7 @@ import (
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/journal"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/sandbox"
@@ -87,7 +88,7 @@ func patiences(c *cli.Context, f *health.Facts) error {
 		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused,
 		"max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
 	} {
-		v, err := cmdline.ParseDuration(c.String(flag))
+		v, err := duration.Parse(c.String(flag))
 		if err == nil && v < 0 {
 			err = fmt.Errorf("%s is negative", c.String(flag))
 		}

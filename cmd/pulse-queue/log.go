@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -89,7 +90,7 @@ func since(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	d, err := cmdline.ParseDuration(text)
+	d, err := duration.Parse(text)
 	if err != nil || d < 0 {
 		return now, fault.Usagef(
 			"a time is written 2026-11-21 or 2026-11-21T07:00:00Z, and how long ago 90m, 36h or 7d",

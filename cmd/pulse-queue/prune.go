@@ -9,6 +9,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 )
@@ -45,7 +46,7 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 	if !c.IsSet("older-than") {
 		return 0, fault.Usagef("pulse-queue prune --older-than 30d", "prune needs --older-than")
 	}
-	d, err := cmdline.ParseDuration(c.String("older-than"))
+	d, err := duration.Parse(c.String("older-than"))
 	if err != nil {
 		return 0, fault.Usagef("a duration is written 36h or 30d", "--older-than: %w", err)
 	}

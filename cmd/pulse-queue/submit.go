@@ -13,6 +13,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -67,7 +68,7 @@ func notBefore(c *cli.Context, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if ahead, ok := strings.CutPrefix(text, "+"); ok {
 		var d time.Duration
-		d, err = cmdline.ParseDuration(ahead)
+		d, err = duration.Parse(ahead)
 		at = now.Add(d)
 	} else if clock, e := time.Parse("15:04", text); e == nil && len(text) == len("15:04") {
 		at, err = next(clock, now), nil

@@ -13,7 +13,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/runner"
-	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 )
@@ -51,7 +51,7 @@ func newWorker(c *cli.Context) (runner.Worker, error) {
 			"worker: %w", err)
 	}
 	w := runner.Worker{Path: path, Argv: argv}
-	if w.Timeout, err = cmdline.ParseDuration(c.String("timeout")); err != nil || w.Timeout < 0 {
+	if w.Timeout, err = duration.Parse(c.String("timeout")); err != nil || w.Timeout < 0 {
 		return w, fault.Usagef("--timeout 90m, or 1d, or 0 for none",
 			"--timeout: %s is no duration", c.String("timeout"))
 	}

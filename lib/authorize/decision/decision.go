@@ -126,8 +126,9 @@ func action(in Input) terms.Action {
 // row applies the matrix.
 func row(d Decision, in Input) Decision {
 	trust := in.Identity.Trust
-	o := in.Policy.Matrix[trust].Outcome(d.Action)
-	rule := fmt.Sprintf("matrix.%s.%s", trust, o)
+	row, name := in.Policy.Row(trust, in.Identity.Sender)
+	o := row.Outcome(d.Action)
+	rule := fmt.Sprintf("matrix.%s.%s", name, o)
 	switch o {
 	case terms.Allow:
 		return d.set(o, rule, allowed, "%s may ask for %s", trust, d.Action)
@@ -158,11 +159,18 @@ func ask(d Decision, in Input) Decision {
 			field)
 	case d.Outcome == terms.Allow && in.Identity.Stale:
 		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
-	case d.Outcome == terms.Reject && in.Policy.Matrix[in.Identity.Unchecked(in.Policy)].Outcome(d.Action) != terms.Reject:
+	case d.Outcome == terms.Reject && unchecked(d, in):
 		return d.set(terms.Review, "evidence", Unchecked,
 			"the sender is listed and could not be checked, so a person has to look at it")
 	}
 	return d
+}
+
+// unchecked reports whether the sender could ask for the action, had it been possible to
+// check who sent the message.
+func unchecked(d Decision, in Input) bool {
+	row, _ := in.Policy.Row(in.Identity.Unchecked(in.Policy), in.Identity.Sender)
+	return row.Outcome(d.Action) != terms.Reject
 }
 
 // rests returns a field that the policy relies on and that no signature covers, unless

@@ -31,6 +31,7 @@ type Identity struct {
 	Why       string // one sentence for people
 	Auth      Auth
 	Session   string // trust approved_session: the id of the session
+	Chat      int64  // platforms: the group chat that the ask came from, else 0
 	Signed    string // messages whose id is made of the signed fields: "sha256:" of those, else empty
 	Unsigned  Fields // messages: fields that the signature proving the sender does not cover
 
@@ -85,6 +86,9 @@ func (id *Identity) add(o *record.Object) {
 	o.Str("reason", string(id.Reason))
 	o.Str("why", id.Why)
 	o.StrIf("session", id.Session)
+	if id.Chat != 0 {
+		o.Int("chat", id.Chat)
+	}
 }
 
 func (id *Identity) addOrigin(o *record.Object) {
@@ -134,6 +138,8 @@ func Decode(v record.Value) (Identity, error) {
 			return v.Into(&id.Why)
 		case "session":
 			return v.Into(&id.Session)
+		case "chat":
+			return v.Into(&id.Chat)
 		case "signed":
 			return v.Into(&id.Signed)
 		case "unsigned":

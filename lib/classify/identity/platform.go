@@ -21,6 +21,9 @@ func platform(m *envelope.Message, p *policy.Policy, pl *policy.Platform) Identi
 		id.Sender = platformSender(pl.Source, s.ID)
 		id.Verified, id.Automatic = !s.Bot, s.Bot
 		id.Trust, found = member(pl, s)
+		if s.Chat != s.ID {
+			id.Chat = s.Chat
+		}
 	}
 	if found.detail == "" {
 		found.detail = pl.Source

@@ -17,9 +17,9 @@ owner_ids   = [7]
 allowed_ids = [8]
 [[platform.chat]]
 id = -100
-require_mention = true
 [[platform.chat]]
 id = -200
+require_mention = false
 open_group = true
 [[platform.chat]]
 id = -300
@@ -27,6 +27,7 @@ enabled = false
 open_group = true
 [[platform.chat]]
 id = -400
+require_mention = false
 allowed_senders = [9]
 `
 

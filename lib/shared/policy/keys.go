@@ -54,6 +54,16 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 
 func path(key toml.Key) string { return strings.Join(key, ".") }
 
+// Line returns the line of the nth occurrence, from 0, of a key or table such as
+// matrix.owner_verified_email.allow or receiver. It is 0 if the file does not have it.
+// Quotes in key make no difference.
+func (p *Policy) Line(key string, nth int) int {
+	if lines := p.lines[unquoted(key)]; nth >= 0 && nth < len(lines) {
+		return lines[nth]
+	}
+	return 0
+}
+
 // index finds the lines on which keys and tables stand, because the library does not
 // tell. It serves messages only; a line inside a multi-line string may mislead it.
 func index(text string) map[string][]int {

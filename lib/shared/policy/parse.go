@@ -76,6 +76,12 @@ type matrix struct {
 	Allow   []string `toml:"allow"`
 	Confirm []string `toml:"require_owner_confirmation"`
 	Review  []string `toml:"queue_for_review"`
+	Tools   narrowed `toml:"tools"`
+}
+
+// narrowed is what a row of one sender and a chat say about tools.
+type narrowed struct {
+	Allow []string `toml:"allow"`
 }
 
 type limitsTable struct {
@@ -88,6 +94,7 @@ type limitsTable struct {
 	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
 	ReviewExpires    *string `toml:"review_expires"`
 	DiskReserve      *string `toml:"disk_reserve"`
+	KeepRefused      *string `toml:"keep_refused"`
 }
 
 type programTable struct {
@@ -107,11 +114,12 @@ type platformTable struct {
 }
 
 type chatTable struct {
-	ID             int64   `toml:"id"`
-	Enabled        *bool   `toml:"enabled"`
-	OpenGroup      bool    `toml:"open_group"`
-	RequireMention bool    `toml:"require_mention"`
-	AllowedSenders []int64 `toml:"allowed_senders"`
+	ID             int64    `toml:"id"`
+	Enabled        *bool    `toml:"enabled"`
+	OpenGroup      bool     `toml:"open_group"`
+	RequireMention *bool    `toml:"require_mention"`
+	AllowedSenders []int64  `toml:"allowed_senders"`
+	Tools          narrowed `toml:"tools"`
 }
 
 // Parse decodes and validates the bytes of a policy file. name stands for the file in
@@ -132,9 +140,11 @@ func Parse(name string, b []byte) (*Policy, error) {
 		}
 	}
 	p := Default()
-	p.Name, p.Digest = name, digest(b)
-	v.fill(p, &f)
-	return p, v.err
+	p.Name, p.Digest, p.lines = name, digest(b), v.lines
+	if v.fill(p, &f, meta.Keys()); v.err != nil {
+		return nil, v.err
+	}
+	return p, nil
 }
 
 // validator turns the file into a policy and keeps the first error.
@@ -175,7 +185,7 @@ func (v *validator) broken(err error) error {
 	return &invalid{fmt.Errorf("%s: %s", v.name, text)}
 }
 
-func (v *validator) fill(p *Policy, f *file) {
+func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	v.receivers(p, f)
 	p.Owners = v.addresses("owners", f.Owners, false)
 	p.AllowedExternal = v.addresses("allowed_external", f.AllowedExternal, true)
@@ -194,7 +204,7 @@ func (v *validator) fill(p *Policy, f *file) {
 	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
 	v.actionRules(p, f.Action)
-	v.matrix(p, f.Matrix)
+	v.matrix(p, f.Matrix, keys)
 	v.limits(&p.Limits, &f.Limits)
 	p.Outbound.Restricted = f.Outbound.Allow != nil
 	p.Outbound.Allow = v.addresses("outbound.allow", f.Outbound.Allow, true)
@@ -239,33 +249,8 @@ func (v *validator) actionRules(p *Policy, list []actionTable) {
 	}
 }
 
-func (v *validator) matrix(p *Policy, rows map[string]matrix) {
-	for trust, t := range rows {
-		key := "matrix." + trust
-		if !terms.Trust(trust).Valid() {
-			v.fail(key, 0, "unknown trust level: want one of %s", join(terms.TrustLevels))
-			return
-		}
-		row := Row{}
-		v.row(row, key+".allow", t.Allow, terms.Allow)
-		v.row(row, key+".require_owner_confirmation", t.Confirm, terms.Confirm)
-		v.row(row, key+".queue_for_review", t.Review, terms.Review)
-		p.Matrix[terms.Trust(trust)] = row
-	}
-}
-
-func (v *validator) row(row Row, key string, list []string, outcome terms.Outcome) {
-	for _, word := range list {
-		a := terms.Action(word)
-		if !a.Valid() {
-			v.fail(key, 0, "%s is none of %s", word, join(terms.Actions))
-		}
-		if before, twice := row[a]; twice {
-			v.fail(key, 0, "%s is listed twice in this row (%s)", word, before)
-		}
-		row[a] = outcome
-	}
-}
+// maxKeepRefused bounds limits.keep_refused.
+const maxKeepRefused = 366 * 24 * time.Hour
 
 func (v *validator) limits(l *Limits, f *limitsTable) {
 	for _, e := range []struct {
@@ -292,6 +277,10 @@ func (v *validator) limits(l *Limits, f *limitsTable) {
 	}
 	v.duration(&l.ReviewExpires, "limits.review_expires", f.ReviewExpires, time.Minute)
 	v.size(&l.DiskReserve, "limits.disk_reserve", f.DiskReserve)
+	v.duration(&l.KeepRefused, "limits.keep_refused", f.KeepRefused, 0)
+	if l.KeepRefused > maxKeepRefused {
+		v.fail("limits.keep_refused", 0, "%s: want at most 366d", *f.KeepRefused)
+	}
 }
 
 func (v *validator) platforms(p *Policy, list []platformTable) {
@@ -305,8 +294,8 @@ func (v *validator) platforms(p *Policy, list []platformTable) {
 		out := Platform{Source: t.Source, OwnerIDs: t.OwnerIDs, AllowedIDs: t.AllowedIDs}
 		v.platform(&out, &t, i)
 		for _, c := range t.Chat {
-			enabled := c.Enabled == nil || *c.Enabled
-			out.Chats = append(out.Chats, Chat{c.ID, enabled, c.OpenGroup, c.RequireMention, c.AllowedSenders})
+			enabled, mention := c.Enabled == nil || *c.Enabled, c.RequireMention == nil || *c.RequireMention
+			out.Chats = append(out.Chats, Chat{c.ID, enabled, c.OpenGroup, mention, c.AllowedSenders, c.Tools.Allow})
 		}
 		p.Platforms = append(p.Platforms, out)
 	}

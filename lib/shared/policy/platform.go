@@ -16,6 +16,7 @@ func (v *validator) platform(p *Platform, t *platformTable, nth int) {
 			v.fail("platform.chat", i, "id is missing or 0")
 		}
 		v.ids("chat.allowed_senders", c.AllowedSenders, nth)
+		v.toolGlobs("platform.chat.tools.allow", c.Tools.Allow...)
 		again := func(id int64) bool { return id == c.ID }
 		if slices.ContainsFunc(t.Chat[:i], func(o chatTable) bool { return again(o.ID) }) {
 			v.fail("platform.chat", i, "%d is declared twice", c.ID)

@@ -73,13 +73,16 @@ type Policy struct {
 	AcceptUnsigned  []string // of unsignedFields: believed although no signature covers them
 	DefaultAction   terms.Action
 	ActionRules     []ActionRule
-	Matrix          map[terms.Trust]Row // all trust levels
+	Matrix          map[terms.Trust]Row // all trust levels; Row says which row counts
+	Senders         []SenderRow         // rows of one sender or domain, in the order of the file
 	Limits          Limits
 	Outbound        Outbound
 	Tools           Tools
 	Exec            Exec
 	Approval        Approval
 	Platforms       []Platform
+
+	lines map[string][]int // see Line
 }
 
 // ActionRule gives mail an action by its envelope; every field set must match.
@@ -88,9 +91,6 @@ type ActionRule struct {
 	Source string // * stands for anything
 	Action terms.Action
 }
-
-// Row is a row of the matrix. An action that it does not name is rejected.
-type Row map[terms.Action]terms.Outcome
 
 // Limits is [limits].
 type Limits struct {
@@ -102,7 +102,8 @@ type Limits struct {
 	MaxRestarts      int
 	MaxClosesPerRun  int
 	ReviewExpires    time.Duration
-	DiskReserve      int64 // bytes
+	DiskReserve      int64         // bytes
+	KeepRefused      time.Duration // how long records of refused mail are kept; 0: not at all
 }
 
 // Outbound is [outbound].
@@ -164,9 +165,10 @@ func (pl *Platform) Webhook() bool { return strings.HasPrefix(pl.Source, Webhook
 type Chat struct {
 	ID             int64
 	Enabled        bool
-	OpenGroup      bool    // every member may ask, as a listed external sender
-	RequireMention bool    // only messages that address the agent count
-	AllowedSenders []int64 // senders that may ask in it, besides the platform's allowed_ids
+	OpenGroup      bool     // every member may ask, as a listed external sender
+	RequireMention bool     // only messages that address the agent count
+	AllowedSenders []int64  // senders that may ask in it, besides the platform's allowed_ids
+	Tools          []string // globs of the tools that effects of the chat may use; nil: not narrowed
 }
 
 // Default returns the policy that applies where a policy file is silent. It names no
@@ -214,14 +216,6 @@ func defaultMatrix() map[terms.Trust]Row {
 		},
 		terms.System: all,
 	}
-}
-
-// Outcome returns the row's outcome for an action.
-func (r Row) Outcome(a terms.Action) terms.Outcome {
-	if o, ok := r[a]; ok {
-		return o
-	}
-	return terms.Reject
 }
 
 // Platform returns the [[platform]] that declares a source, or nil.

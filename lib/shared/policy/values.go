@@ -2,10 +2,12 @@ package policy
 
 import (
 	"path/filepath"
-	"pulse/lib/shared/address"
 	"strconv"
 	"strings"
 	"time"
+
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/duration"
 )
 
 // oneOf sets dst to a word of a closed list.
@@ -54,9 +56,9 @@ func (v *validator) duration(dst *time.Duration, key string, value *string, leas
 	if value == nil {
 		return
 	}
-	d, err := time.ParseDuration(*value)
+	d, err := duration.Parse(*value)
 	if err != nil || d < least {
-		v.fail(key, 0, "%s: want a duration such as 48h or 90m, at least %s", *value, least)
+		v.fail(key, 0, "%s: want a duration such as 2d, 48h or 90m, at least %s", *value, least)
 	}
 	*dst = d
 }

@@ -1,16 +1,16 @@
-package cmdline
+package duration
 
 import (
 	"testing"
 	"time"
 )
 
-func TestParseDuration(t *testing.T) {
+func TestParse(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"7d": 7 * day, "0d": 0, "1d12h": 36 * time.Hour, "90m": 90 * time.Minute, "1h30m": 90 * time.Minute,
 		"1.5h": 90 * time.Minute, "106751d": 106751 * day, "-5m": -5 * time.Minute, "2d0s": 2 * day,
 	} {
-		if got, err := ParseDuration(text); err != nil || got != want {
+		if got, err := Parse(text); err != nil || got != want {
 			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
@@ -18,7 +18,7 @@ func TestParseDuration(t *testing.T) {
 		"", "d", "7", "7 d", " 7d", "-7d", "+7d", "1.5d", "7d-1h", "7d1", "7dd", "1h7d", "7D", "106752d", "106751d24h",
 		"99999999999999999999d", "4294967296d", "9223372036s1d", "9999999999h", "\x1b7d",
 	} {
-		if got, err := ParseDuration(text); err == nil {
+		if got, err := Parse(text); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}
 	}
