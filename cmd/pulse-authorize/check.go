@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/queue/access"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/policy"
@@ -35,6 +37,7 @@ func risks(p *policy.Policy, queue string) []string {
 	}
 	senders(p, risk)
 	matrixRisks(p, risk)
+	rowRisks(p, risk)
 	risk(!p.Outbound.Restricted,
 		"outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
 	risk(p.Approval.Require == "terminal",
@@ -95,11 +98,39 @@ func matrixRisks(p *policy.Policy, risk func(bool, string, ...any)) {
 		}
 	}
 	for _, t := range []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmail} {
-		for _, a := range terms.Actions {
-			outward := a.Outward() || a == terms.ReadPrivate
-			risk(outward && p.Matrix[t].Outcome(a) == terms.Allow,
-				"matrix.%s: %s is allowed on the word of a mail alone", t, a)
-		}
+		onWord(p.Matrix[t], string(t), risk)
 	}
 	risk(p.DefaultAction != terms.ReadPublic, "default_action is %s: every mail asks for that", p.DefaultAction)
+}
+
+// onWord reports what a row allows on the word of a mail alone.
+func onWord(row policy.Row, name string, risk func(bool, string, ...any)) {
+	for _, a := range terms.Actions {
+		risk((a.Outward() || a == terms.ReadPrivate) && row.Outcome(a) == terms.Allow,
+			"matrix.%s: %s is allowed on the word of a mail alone", name, a)
+	}
+}
+
+// rowRisks reports what is risky about the rows of single senders. A row lists nobody: it
+// counts only for a sender that a list has.
+func rowRisks(p *policy.Policy, risk func(bool, string, ...any)) {
+	for i := range p.Senders {
+		row := &p.Senders[i]
+		onWord(row.Row, row.Name(), risk)
+		risk(!listed(p, row.Sender),
+			"matrix.%s: neither owners nor allowed_external has it, so the row is not used", row.Name())
+		risk(len(row.Row) == 0,
+			"matrix.%s names no action, so all that it asks for is rejected", row.Name())
+	}
+}
+
+// listed reports whether there is a sender on a list for whom a row counts.
+func listed(p *policy.Policy, sender string) bool {
+	if sender[0] != '@' {
+		return slices.ContainsFunc(p.Owners, func(o string) bool { return address.Equal(o, sender) }) ||
+			address.Listed(p.AllowedExternal, sender)
+	}
+	return slices.ContainsFunc(slices.Concat(p.Owners, p.AllowedExternal), func(e string) bool {
+		return address.Equal(e, sender) || address.Listed([]string{sender}, e)
+	})
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
 
@@ -24,19 +27,55 @@ func matrix(c *cli.Context) error {
 	}
 	fmt.Fprintln(tab, strings.Join(head, "\t"))
 	for _, t := range terms.TrustLevels {
-		row := []string{string(t)}
-		for _, a := range terms.Actions {
-			row = append(row, short[p.Matrix[t].Outcome(a)])
-		}
-		fmt.Fprintln(tab, strings.Join(row, "\t"))
+		writeRow(tab, string(t), p.Matrix[t])
+	}
+	for i := range p.Senders {
+		writeRow(tab, p.Senders[i].Name(), p.Senders[i].Row)
 	}
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "\nconfirm = %s, review = %s\n"+
+	fmt.Fprintf(c.App.Writer, "\nconfirm = %s, review = %s\n"+
 		"effects with %s, %s or %s: never allow, at most confirm\n",
 		terms.Confirm, terms.Review, terms.ExternalSend, terms.Destructive, terms.CodeOrComputer)
+	return narrowings(c.App.Writer, p)
+}
+
+func writeRow(out io.Writer, name string, row policy.Row) {
+	cells := []string{name}
+	for _, a := range terms.Actions {
+		cells = append(cells, short[row.Outcome(a)])
+	}
+	fmt.Fprintln(out, strings.Join(cells, "\t"))
+}
+
+// narrowings prints what holds for one sender or chat besides the rows.
+func narrowings(out io.Writer, p *policy.Policy) (err error) {
+	if len(p.Senders) > 0 {
+		_, err = fmt.Fprintf(out, "the row of a sender stands in for %s and %s, the address before the domain\n",
+			terms.OwnerVerifiedEmail, terms.ExternalVerified)
+	}
+	for i := range p.Senders {
+		if s := &p.Senders[i]; s.Tools != nil {
+			_, err = fmt.Fprintf(out, "effects for %s: of the tools only %s\n", s.Name(), patterns(s.Tools))
+		}
+	}
+	for _, pl := range p.Platforms {
+		for _, c := range pl.Chats {
+			if c.Tools != nil {
+				_, err = fmt.Fprintf(out, "effects for chat %d of %s: of the tools only %s\n",
+					c.ID, escape.Line(pl.Source), patterns(c.Tools))
+			}
+		}
+	}
 	return err
+}
+
+func patterns(globs []string) string {
+	if len(globs) == 0 {
+		return "those of pulse-queue"
+	}
+	return strings.Join(globs, ", ")
 }
 
 var short = map[terms.Outcome]string{

@@ -19,16 +19,19 @@ import (
 // listTools prints which of the tools an agent may see, in the order in which the arguments
 // or the lines of standard input name them.
 func listTools(c *cli.Context) error {
-	trust := terms.Trust(c.String("trust"))
-	if c.IsSet("trust") && !trust.Valid() {
-		return fault.Usagef("man 5 pulse-record", "--trust: there is no trust level %s", trust)
+	by := tools.Asker{Trust: terms.Trust(c.String("trust")), Sender: c.String("sender"), Chat: c.Int64("chat")}
+	switch {
+	case c.IsSet("trust") && !by.Trust.Valid():
+		return fault.Usagef("man 5 pulse-record", "--trust: there is no trust level %s", by.Trust)
+	case c.IsSet("chat") && !c.IsSet("sender"):
+		return fault.Usagef("--sender telegram:123456789 --chat -100123", "--chat needs --sender, which names the platform")
 	}
 	p, err := cmdline.Policy(c)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(c.App.Writer)
-	show := func(name string) { showTool(out, p, name, trust, c.Bool("json")) }
+	show := func(name string) { showTool(out, p, name, by, c.Bool("json")) }
 	for _, name := range c.Args().Slice() {
 		show(name)
 	}
@@ -55,9 +58,12 @@ func lines(in io.Reader, fn func(string)) error {
 	return nil
 }
 
-func showTool(out io.Writer, p *policy.Policy, name string, trust terms.Trust, json bool) {
+func showTool(out io.Writer, p *policy.Policy, name string, by tools.Asker, json bool) {
 	visible, rule := tools.Visible(p, name)
-	if owner, _ := tools.Level(p, name); visible && owner && trust != "" && !tools.Owner(trust) {
+	if ok, narrower := tools.For(p, by, name); visible && rule != "builtin" && !ok {
+		visible, rule = false, narrower
+	}
+	if owner, _ := tools.Level(p, name); visible && owner && by.Trust != "" && !tools.Owner(by.Trust) {
 		visible, rule = false, "tools.level"
 	}
 	if !json {

@@ -114,7 +114,7 @@ func (n *steps) unsigned(s *queue.Stored, p *policy.Policy) {
 // matrixRow is for what the matrix leaves to a person.
 func (n *steps) matrixRow(s *queue.Stored, p *policy.Policy) {
 	trust, action := s.Identity.Trust, s.Decision.Action
-	row := p.Matrix[trust]
+	row, name := p.Row(trust, s.Identity.Sender)
 	if row.Outcome(action) == terms.Reject {
 		n.say("today's policy rejects it: %s may not ask for %s", trust, action)
 		return
@@ -134,11 +134,15 @@ func (n *steps) matrixRow(s *queue.Stored, p *policy.Policy) {
 		}
 	}
 	n.say("in place of that row of the matrix:")
-	n.command("[matrix.%s]", trust)
+	n.command("[matrix.%s]", name)
 	for _, o := range []terms.Outcome{terms.Allow, terms.Confirm, terms.Review} {
 		n.command("%s = %s", o, array(lists[o]))
 	}
-	n.say("risk: whatever any sender of this level writes starts a worker for %s, unread", action)
+	whose := "any sender of this level"
+	if name != string(trust) {
+		whose = name
+	}
+	n.say("risk: whatever %s writes starts a worker for %s, unread", whose, action)
 }
 
 // array returns plain words as a TOML array.

@@ -106,6 +106,8 @@ func TestAlways(t *testing.T) {
 	addressed := policy.Default()
 	addressed.Recipients, addressed.AcceptUnsigned = []string{"agent@example.com"}, []string{"Cc"}
 	stale := ask(t, terms.OwnerVerifiedEmail, "true", "true", "stale")
+	single := policy.Default()
+	single.Senders = []policy.SenderRow{{Sender: "@example.com", Row: policy.Row{terms.WriteLocal: terms.Review}}}
 	changed := ask(t, terms.ExternalVerified, "true", "false", "needs_review")
 	changed.Task.Reason = "action_changed"
 	for name, c := range map[string]struct {
@@ -118,6 +120,7 @@ func TestAlways(t *testing.T) {
 		"listed":      {effect, shut, "outbound.allow has these targets already"},
 		"no address":  {odd, open, `nor can outbound.allow list x"]\u2028`},
 		"a row":       {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), open, "    [matrix.external_verified]\n    allow = [\"read_public\", \"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = [\"read_private\", \"external_send\", \"destructive\", \"code_or_computer\"]\n  risk: "},
+		"one sender":  {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), single, "    [matrix.\"@example.com\"]\n    allow = [\"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = []\n  risk: whatever \"@example.com\" writes starts"},
 		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "today's policy rejects it"},
 		"old":         {stale, open, `max_age = "96h"`},
 		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To"]`},

@@ -203,7 +203,8 @@ func effect(d Decision, in Input) Decision {
 	if t, ok := outside(in); ok && (d.Action.Outward() || in.Request.Tool == tools.Draft) {
 		return d.set(terms.Reject, "outbound.allow", targetNotAllowed, "%s is not among the allowed targets", t)
 	}
-	v := tools.Judge(in.Policy, in.Request, in.Identity.Trust, in.World)
+	by := tools.Asker{Trust: in.Identity.Trust, Sender: in.Identity.Sender, Chat: in.Identity.Chat}
+	v := tools.Judge(in.Policy, in.Request, by, in.World)
 	if v.Outcome == terms.Reject {
 		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
 	}

@@ -33,7 +33,7 @@ func TestToolWithAnotherAction(t *testing.T) {
 			if !slices.Contains(actions, action) {
 				want = notAllowed
 			}
-			if v := Judge(p, wish(t, action, tool, `{"path":"ok"}`), terms.System, &world{}); v.Reason != want {
+			if v := Judge(p, wish(t, action, tool, `{"path":"ok"}`), Asker{Trust: terms.System}, &world{}); v.Reason != want {
 				t.Errorf("%s with %s: %+v, want %q", tool, action, v, want)
 			}
 		}
@@ -56,7 +56,7 @@ func TestArgvOfAnotherTool(t *testing.T) {
 	for _, mode := range []string{"deny", "allowlist", "full"} {
 		p := parse(t, "[tools]\nprofile = \"full\"\n[exec]\nmode = \""+mode+"\"\nworkspace = \"/ws\"")
 		r := wish(t, terms.CodeOrComputer, "web.search", `{"argv":["/bin/sh","-c","id"],"dir":"/"}`)
-		if v := Judge(p, r, terms.System, &world{}); v.Reason != badArguments {
+		if v := Judge(p, r, Asker{Trust: terms.System}, &world{}); v.Reason != badArguments {
 			t.Errorf("%s: %+v", mode, v)
 		}
 	}
@@ -67,7 +67,7 @@ func TestManyPaths(t *testing.T) {
 	p := parse(t, "[exec]\nworkspace = \"/ws\"")
 	for n, want := range map[int]Reason{maxPaths: "", maxPaths + 1: badArguments} {
 		paths := strings.TrimSuffix(strings.Repeat(`"ok",`, n), ",")
-		if v := Judge(p, wish(t, terms.WriteLocal, "fs.write", `{"path":[`+paths+`]}`), terms.System, &world{}); v.Reason != want {
+		if v := Judge(p, wish(t, terms.WriteLocal, "fs.write", `{"path":[`+paths+`]}`), Asker{Trust: terms.System}, &world{}); v.Reason != want {
 			t.Errorf("%d paths: %+v, want %q", n, v, want)
 		}
 	}

@@ -65,10 +65,17 @@ func reject(rule string, r Reason, format string, args ...any) Verdict {
 
 func (v Verdict) rejects() bool { return v.Outcome == terms.Reject }
 
-// Judge judges the request of an effect whose chain began with a sender of this trust.
+// Asker is the sender with whom the chain of an effect began.
+type Asker struct {
+	Trust  terms.Trust
+	Sender string // as identity.sender has it
+	Chat   int64  // as identity.chat has it; 0: none
+}
+
+// Judge judges the request of an effect whose chain began with this sender.
 // A request without a tool passes, except a request to run code that has an argv, which
 // is exec whatever it is called. If world is nil, a request that needs it is rejected.
-func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World) Verdict {
+func Judge(p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
 	if r == nil {
 		return pass
 	}
@@ -85,10 +92,13 @@ func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World)
 	if v := seen(p, tool, r.Action); v.rejects() {
 		return v
 	}
+	if ok, rule := For(p, by, tool); !ok && !own(tool, r.Action) {
+		return reject(rule, notAllowed, "%s does not have %s", rule, tool)
+	}
 	owner, person := Level(p, tool)
-	if owner && !Owner(trust) {
+	if owner && !Owner(by.Trust) {
 		return reject("tools.level", notOwner,
-			"only the owner may have %s used, and %s is not proven to be that", tool, trust)
+			"only the owner may have %s used, and %s is not proven to be that", tool, by.Trust)
 	}
 	if tool != execTool && !fits(p, tool, r.Action) {
 		return reject("tools.action", notAllowed,
@@ -115,7 +125,7 @@ func Judge(p *policy.Policy, r *request.Request, trust terms.Trust, world World)
 // seen judges whether the agent may know the tool at all.
 func seen(p *policy.Policy, tool string, action terms.Action) Verdict {
 	visible, rule := Visible(p, tool)
-	if rule == "builtin" && action != terms.WriteLocal {
+	if rule == "builtin" && !own(tool, action) {
 		if visible, rule = listed(p, tool); !visible {
 			return reject(rule, notAllowed, "%s without %s is not a tool that the agent may use", tool, terms.WriteLocal)
 		}

@@ -72,6 +72,30 @@ func Visible(p *policy.Policy, tool string) (visible bool, rule string) {
 	return listed(p, tool)
 }
 
+// own reports whether pulse-queue itself carries out a request for the tool.
+func own(tool string, action terms.Action) bool {
+	_, ok := match(builtin, tool)
+	return ok && action == terms.WriteLocal
+}
+
+// For reports whether the row of the sender and the chat leave a tool to effects that
+// began there, or by which rule not. They narrow what Visible allows, and add nothing.
+// The row of a sender narrows at every trust level, so that less trust never means more
+// tools.
+func For(p *policy.Policy, by Asker, tool string) (ok bool, rule string) {
+	if row := p.Sender(by.Sender); row != nil && row.Tools != nil {
+		if _, ok := match(row.Tools, tool); !ok {
+			return false, "matrix." + row.Name() + ".tools.allow"
+		}
+	}
+	if chat := p.Chat(by.Sender, by.Chat); chat != nil && chat.Tools != nil {
+		if _, ok := match(chat.Tools, tool); !ok {
+			return false, "platform.chat.tools.allow"
+		}
+	}
+	return true, ""
+}
+
 // listed reports whether tools.allow or the profile has a tool, and which.
 func listed(p *policy.Policy, tool string) (ok bool, rule string) {
 	if _, ok := match(p.Tools.Allow, tool); ok {

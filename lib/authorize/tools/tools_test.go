@@ -89,7 +89,7 @@ func TestVisible(t *testing.T) {
 			if ok, rule := Visible(p, name); ok {
 				t.Errorf("%s: %q is visible (%s)", c.policy, name, rule)
 			}
-			if v := Judge(p, wish(t, terms.WriteLocal, name, `{"path":"ok"}`), terms.System, &world{}); name != "" && !v.rejects() {
+			if v := Judge(p, wish(t, terms.WriteLocal, name, `{"path":"ok"}`), Asker{Trust: terms.System}, &world{}); name != "" && !v.rejects() {
 				t.Errorf("%s: %q: %+v", c.policy, name, v)
 			}
 		}
@@ -120,7 +120,7 @@ func TestLevels(t *testing.T) {
 		{"fs.read", terms.ApprovedSession, ""}, {"fs.read", terms.System, ""},
 		{"fs.write", terms.ExternalVerified, notOwner}, {"fs.write", terms.System, NeedsPerson}, // every glob counts
 	} {
-		v := Judge(p, wish(t, terms.WriteLocal, c.tool, `{"path":"ok"}`), c.trust, &world{})
+		v := Judge(p, wish(t, terms.WriteLocal, c.tool, `{"path":"ok"}`), Asker{Trust: c.trust}, &world{})
 		if v.Reason != c.want || (c.want == "") != (v.Outcome == terms.Allow) || c.want == NeedsPerson && v.Outcome != terms.Confirm {
 			t.Errorf("%s by %s: %+v", c.tool, c.trust, v)
 		}
@@ -137,7 +137,7 @@ func TestBuiltin(t *testing.T) {
 		{"task.close", terms.WriteLocal, ""}, {"task.note", terms.WriteLocal, ""}, {"draft", terms.WriteLocal, ""},
 		{"task.close", terms.Destructive, notAllowed}, {"draft", terms.ExternalSend, notAllowed}, {"task.close", terms.ReadPublic, notAllowed},
 	} {
-		if v := Judge(p, wish(t, c.action, c.tool, ""), terms.ExternalVerified, nil); v.Reason != c.want {
+		if v := Judge(p, wish(t, c.action, c.tool, ""), Asker{Trust: terms.ExternalVerified}, nil); v.Reason != c.want {
 			t.Errorf("%s %s: %+v", c.tool, c.action, v)
 		}
 	}
@@ -161,15 +161,15 @@ func TestPaths(t *testing.T) {
 		{"mcp.read", `{"file":"x"}`, pathRefused, "x"}, {"web.fetch", `{"path":"/etc/passwd"}`, "", ""},
 	} {
 		w := &world{}
-		v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, w)
+		v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), Asker{Trust: terms.System}, w)
 		if v.Reason != c.want || strings.Join(w.asked, " ") != c.asked {
 			t.Errorf("%s %s: %+v, asked %q", c.tool, c.args, v, w.asked)
 		}
-		if v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), terms.System, nil); c.asked != "" && v.Reason != pathRefused {
+		if v := Judge(parse(t, rules), wish(t, terms.CodeOrComputer, c.tool, c.args), Asker{Trust: terms.System}, nil); c.asked != "" && v.Reason != pathRefused {
 			t.Errorf("blind: %s %s: %+v", c.tool, c.args, v)
 		}
 	}
-	if v := Judge(policy.Default(), wish(t, terms.WriteLocal, "fs.read", `{"path":"ok"}`), terms.System, &world{}); v.Reason != noWorkspace {
+	if v := Judge(policy.Default(), wish(t, terms.WriteLocal, "fs.read", `{"path":"ok"}`), Asker{Trust: terms.System}, &world{}); v.Reason != noWorkspace {
 		t.Errorf("%+v", v)
 	}
 }
@@ -237,12 +237,12 @@ func TestExec(t *testing.T) {
 		{full, terms.CodeOrComputer, execTool, `{"argv":["/bin/sh","-c","x"],"dir":"/","env":{}}`, nil, badArguments},
 		{full, terms.ExternalSend, execTool, call, nil, badArguments},
 	} {
-		v := Judge(parse(t, c.policy), wish(t, c.action, c.tool, c.args), terms.System, c.world)
+		v := Judge(parse(t, c.policy), wish(t, c.action, c.tool, c.args), Asker{Trust: terms.System}, c.world)
 		if v.Reason != c.want || (c.want == "") != (v.Outcome == terms.Allow) || c.want != "" && (v.Rule == "" || v.Why == "") {
 			t.Errorf("%s %q %s: %+v, want %q", c.action, c.tool, c.args, v, c.want)
 		}
 	}
-	if v := Judge(policy.Default(), nil, terms.System, nil); v.Outcome != terms.Allow {
+	if v := Judge(policy.Default(), nil, Asker{Trust: terms.System}, nil); v.Outcome != terms.Allow {
 		t.Errorf("no request: %+v", v)
 	}
 }
@@ -324,7 +324,7 @@ func FuzzJudge(f *testing.F) {
 		}
 		r.Action, r.Tool = terms.Action(action), tool
 		w := &world{program: Program{SHA256: sum}}
-		got := Judge(p, &r, terms.ExternalVerified, w)
+		got := Judge(p, &r, Asker{Trust: terms.ExternalVerified}, w)
 		if got.rejects() {
 			return
 		}

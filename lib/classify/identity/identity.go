@@ -153,7 +153,7 @@ func (id *Identity) Cap(p *policy.Policy) {
 	case terms.ExternalVerified:
 		listed = address.Listed(p.AllowedExternal, id.Sender)
 	}
-	if still, ok := onPlatform(p, id.Sender, id.Trust); ok {
+	if still, ok := onPlatform(p, id.Sender, id.Chat, id.Trust); ok {
 		listed = still || id.Trust == terms.Unknown
 	}
 	if !listed {

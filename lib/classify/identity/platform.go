@@ -51,7 +51,7 @@ func member(pl *policy.Platform, s *envelope.Sender) (terms.Trust, finding) {
 	}
 	listed := slices.Contains(pl.AllowedIDs, s.ID)
 	if s.Chat != 0 && s.Chat != s.ID {
-		chat := chatOf(pl, s.Chat)
+		chat := pl.Chat(s.Chat)
 		switch {
 		case chat == nil || !chat.Enabled:
 			return terms.Unknown, finding{platformChat, fmt.Sprint(s.Chat)}
@@ -66,18 +66,10 @@ func member(pl *policy.Platform, s *envelope.Sender) (terms.Trust, finding) {
 	return terms.ExternalVerified, finding{reason: authenticatedExternal}
 }
 
-func chatOf(pl *policy.Platform, id int64) *policy.Chat {
-	for i := range pl.Chats {
-		if pl.Chats[i].ID == id {
-			return &pl.Chats[i]
-		}
-	}
-	return nil
-}
-
-// onPlatform reports whether a sender named by platform is still worth the trust t under
-// the policy. ok is false for a sender that no platform of the policy names.
-func onPlatform(p *policy.Policy, sender string, t terms.Trust) (still, ok bool) {
+// onPlatform reports whether a sender named by platform, in a chat or 0, is still worth
+// the trust t under the policy. ok is false for a sender that no platform of the policy
+// names.
+func onPlatform(p *policy.Policy, sender string, chat int64, t terms.Trust) (still, ok bool) {
 	for i := range p.Platforms {
 		pl := &p.Platforms[i]
 		if pl.Webhook() && sender == pl.Source {
@@ -94,10 +86,16 @@ func onPlatform(p *policy.Policy, sender string, t terms.Trust) (still, ok bool)
 		if t != terms.ExternalVerified {
 			return false, true
 		}
-		// The chat is no longer known here. Any chat in which the sender may ask will do.
-		return slices.ContainsFunc(pl.AllowedIDs, is) || slices.ContainsFunc(pl.Chats, func(c policy.Chat) bool {
-			return c.Enabled && (c.OpenGroup || slices.ContainsFunc(c.AllowedSenders, is))
-		}), true
+		listed := slices.ContainsFunc(pl.AllowedIDs, is)
+		may := func(c policy.Chat) bool {
+			return c.Enabled && (listed || c.OpenGroup || slices.ContainsFunc(c.AllowedSenders, is))
+		}
+		if chat != 0 {
+			c := pl.Chat(chat)
+			return c != nil && may(*c), true
+		}
+		// A record can be older than identity.chat. Any chat in which the sender may ask will do.
+		return listed || slices.ContainsFunc(pl.Chats, may), true
 	}
 	return false, false
 }

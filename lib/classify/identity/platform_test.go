@@ -6,6 +6,7 @@ import (
 
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
 )
 
@@ -68,6 +69,13 @@ func TestPlatform(t *testing.T) {
 		if id.Trust != c.trust || id.Reason != c.reason || id.Stale {
 			t.Errorf("%s: %s, %s, stale %v", c.name, id.Trust, id.Reason, id.Stale)
 		}
+		chat := int64(0)
+		if s := c.sender; s != nil && s.Chat != s.ID {
+			chat = s.Chat
+		}
+		if back, err := Decode(record.Value(id.Append(nil))); err != nil || id.Chat != chat || back.Chat != chat {
+			t.Errorf("%s: chat %d, then %d, %v, want %d", c.name, id.Chat, back.Chat, err, chat)
+		}
 		m.Source = "telegram2"
 		if id := Classify(m, p); id.Verified {
 			t.Errorf("%s: verified on a source that is no platform", c.name)
@@ -94,5 +102,38 @@ func TestPlatformStaleAndCap(t *testing.T) {
 	p.Platforms[0].OwnerIDs = nil
 	if id.Cap(p); id.Trust != terms.Unknown {
 		t.Errorf("Cap without the owner: %s", id.Trust)
+	}
+}
+
+// A sender who was trusted in one chat keeps that trust as long as this chat grants it.
+func TestCapInAChat(t *testing.T) {
+	p, err := policy.Parse("p", []byte(platformPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		sender string
+		chat   int64
+		want   terms.Trust
+	}{
+		{"telegram:7", -999, terms.OwnerVerifiedEmail},
+		{"telegram:8", -100, terms.ExternalVerified},
+		{"telegram:8", -300, terms.Unknown},
+		{"telegram:8", -999, terms.Unknown},
+		{"telegram:8", 0, terms.ExternalVerified},
+		{"telegram:9", -400, terms.ExternalVerified},
+		{"telegram:9", -100, terms.Unknown},
+		{"telegram:9", 0, terms.ExternalVerified}, // of a record without a chat
+		{"telegram:10", -200, terms.ExternalVerified},
+		{"telegram:10", -100, terms.Unknown},
+	} {
+		trust := terms.ExternalVerified
+		if c.sender == "telegram:7" {
+			trust = terms.OwnerVerifiedEmail
+		}
+		id := Identity{Sender: c.sender, Trust: trust, Chat: c.chat}
+		if id.Cap(p); id.Trust != c.want || id.Chat != c.chat {
+			t.Errorf("%s in %d: %s", c.sender, c.chat, id.Trust)
+		}
 	}
 }

@@ -228,6 +228,30 @@ func (p *Policy) Platform(source string) *Platform {
 	return nil
 }
 
+// Chat returns the [[platform.chat]] of a sender as identity.sender names it, SOURCE:ID,
+// and a chat's number, or nil.
+func (p *Policy) Chat(sender string, id int64) *Chat {
+	i := strings.LastIndexByte(sender, ':')
+	if i < 0 || id == 0 {
+		return nil
+	}
+	pl := p.Platform(sender[:i])
+	if pl == nil {
+		return nil
+	}
+	return pl.Chat(id)
+}
+
+// Chat returns the [[platform.chat]] with a number, or nil.
+func (pl *Platform) Chat(id int64) *Chat {
+	for i := range pl.Chats {
+		if pl.Chats[i].ID == id {
+			return &pl.Chats[i]
+		}
+	}
+	return nil
+}
+
 // byRecipient reports whether any [[action]] depends on To and Cc.
 func (p *Policy) byRecipient() bool {
 	return slices.ContainsFunc(p.ActionRules, func(r ActionRule) bool { return r.To != "" })
