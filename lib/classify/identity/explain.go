@@ -119,7 +119,7 @@ var explanations = [...]explanation{
 	{platformChat, "it was written in the chat %s, which the policy does not name or has switched off",
 		"Add a [[platform.chat]] with this id, or set enabled = true, if people there may ask for anything."},
 	{platformNotMentioned, "it was written in a chat on %s without addressing the agent",
-		"Mention the agent, or leave out require_mention for that chat."},
+		"Mention the agent, or write require_mention = false for that chat."},
 	{webhookSigned, "it is signed with a secret of %s",
 		"Nothing: this is how a request of a declared sender should look."},
 	{webhookUndeclared, "it is signed with a secret of %s, and no [[platform]] of the policy has that source",
