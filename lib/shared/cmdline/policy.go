@@ -43,7 +43,7 @@ func Policy(c *cli.Context) (*policy.Policy, error) {
 	}
 	p, err := policy.Parse(path, b)
 	if err != nil {
-		return nil, fault.Usagef("man 5 pulse-policy", "policy: %w", err)
+		return nil, fault.Usagef(policy.Hint(err), "policy: %w", err)
 	}
 	return p, nil
 }

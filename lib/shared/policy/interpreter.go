@@ -29,7 +29,7 @@ func versioned(base string) string {
 	return strings.TrimRight(base[:i], ".-_")
 }
 
-var interpreters = words(`
+var interpreters = set(`
 	sh ash bash csh dash elvish es fish ksh mksh nu oksh posh pwsh rbash rc rksh tcsh xonsh yash zsh
 	busybox toybox coreutils
 	env xargs parallel nice ionice nohup setsid stdbuf time timeout watch entr choom chrt taskset numactl prlimit
@@ -62,10 +62,10 @@ var interpreters = words(`
 	git-shell git-upload-pack git-receive-pack cgi-fcgi latex pdflatex xelatex lualatex tex pdftex luatex xetex texlua ghostscript gs
 `)
 
-func words(text string) map[string]bool {
-	set := map[string]bool{}
+func set(text string) map[string]bool {
+	all := map[string]bool{}
 	for _, w := range strings.Fields(text) {
-		set[w] = true
+		all[w] = true
 	}
-	return set
+	return all
 }

@@ -22,81 +22,40 @@ func isMap(key toml.Key) bool {
 }
 
 func typeOf(key toml.Key) (reflect.Type, bool) {
+	f, ok := fieldAt(key)
+	return f.Type, ok
+}
+
+// fieldAt returns the field that a key is decoded into.
+func fieldAt(key toml.Key) (f reflect.StructField, ok bool) {
 	t := reflect.TypeFor[file]()
+	f.Type = t
 	for _, part := range key {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 			t = t.Elem()
 		}
 		switch t.Kind() {
 		case reflect.Struct:
-			field, ok := fieldOf(t, part)
-			if !ok {
-				return nil, false
+			if f, ok = fieldOf(t, part); !ok {
+				return f, false
 			}
-			t = field
 		case reflect.Map:
-			t = t.Elem()
+			f.Type = t.Elem()
 		default:
-			return nil, false
+			return f, false
 		}
+		t = f.Type
 	}
-	return t, true
+	return f, true
 }
 
-func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	for f := range t.Fields() {
 		if f.Tag.Get("toml") == name {
-			return f.Type, true
+			return f, true
 		}
 	}
-	return nil, false
+	return reflect.StructField{}, false
 }
 
 func path(key toml.Key) string { return strings.Join(key, ".") }
-
-// Line returns the line of the nth occurrence, from 0, of a key or table such as
-// matrix.owner_verified_email.allow or receiver. It is 0 if the file does not have it.
-// Quotes in key make no difference.
-func (p *Policy) Line(key string, nth int) int {
-	if lines := p.lines[unquoted(key)]; nth >= 0 && nth < len(lines) {
-		return lines[nth]
-	}
-	return 0
-}
-
-// index finds the lines on which keys and tables stand, because the library does not
-// tell. It serves messages only; a line inside a multi-line string may mislead it.
-func index(text string) map[string][]int {
-	lines := map[string][]int{}
-	table := ""
-	n := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		n++
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, _, _ := strings.Cut(strings.TrimLeft(line, "["), "]")
-			table = unquoted(head)
-			lines[table] = append(lines[table], n)
-			continue
-		}
-		key, _, ok := strings.Cut(line, "=")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
-		full := unquoted(key)
-		if table != "" {
-			full = table + "." + full
-		}
-		lines[full] = append(lines[full], n)
-	}
-	return lines
-}
-
-func unquoted(key string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\"' \t", r) {
-			return -1
-		}
-		return r
-	}, key)
-}

@@ -80,9 +80,9 @@ func (v *validator) matrix(p *Policy, rows map[string]matrix, keys []toml.Key) {
 		case strings.Contains(name, "@"):
 			v.sender(p, key, SenderRow{name, row, t.Tools.Allow})
 		case !terms.Trust(name).Valid():
-			v.fail(key, 0, "unknown trust level: want one of %s, or the address or @domain of a sender", join(terms.TrustLevels))
+			v.fail(key, "unknown trust level: want one of %s, or the address or @domain of a sender", join(terms.TrustLevels))
 		case t.Tools.Allow != nil:
-			v.fail(key+".tools.allow", 0, "is for the row of one sender: [tools] says it for all")
+			v.fail(key+".tools.allow", "is for the row of one sender: [tools] says it for all")
 		default:
 			p.Matrix[terms.Trust(name)] = row
 		}
@@ -90,23 +90,23 @@ func (v *validator) matrix(p *Policy, rows map[string]matrix, keys []toml.Key) {
 }
 
 func (v *validator) sender(p *Policy, key string, row SenderRow) {
-	v.addresses(key, []string{row.Sender}, true)
+	v.address(key, row.Sender, true)
 	v.toolGlobs(key+".tools.allow", row.Tools...)
 	again := func(o SenderRow) bool { return address.Equal(o.Sender, row.Sender) }
 	if i := slices.IndexFunc(p.Senders, again); i >= 0 {
-		v.fail(key, 0, "the sender has a row already, [matrix.%s]: capitals make no difference", p.Senders[i].Name())
+		v.fail(key, "the sender has a row already, [matrix.%s]: capitals make no difference", p.Senders[i].Name())
 	}
 	p.Senders = append(p.Senders, row)
 }
 
 func (v *validator) row(row Row, key string, list []string, outcome terms.Outcome) {
-	for _, word := range list {
-		a := terms.Action(word)
+	for i, word := range list {
+		key, a := at(key, i), terms.Action(word)
 		if !a.Valid() {
-			v.fail(key, 0, "%s is none of %s", word, join(terms.Actions))
+			v.fail(key, "%s is none of %s", word, join(terms.Actions))
 		}
 		if before, twice := row[a]; twice {
-			v.fail(key, 0, "%s is listed twice in this row (%s)", word, before)
+			v.fail(key, "%s is listed twice in this row (%s)", word, before)
 		}
 		row[a] = outcome
 	}

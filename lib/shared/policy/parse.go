@@ -3,8 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -25,7 +23,7 @@ type file struct {
 	AllowedExternal []string          `toml:"allowed_external"`
 	AcceptAutomatic []string          `toml:"accept_automatic"`
 	Recipients      []string          `toml:"recipients"`
-	MaxAge          *string           `toml:"max_age"`
+	MaxAge          *string           `toml:"max_age" want:"duration"`
 	DKIMAlignment   *string           `toml:"dkim_alignment"`
 	Evidence        *string           `toml:"evidence"`
 	AcceptUnsigned  []string          `toml:"accept_unsigned"`
@@ -36,7 +34,7 @@ type file struct {
 	Limits          limitsTable       `toml:"limits"`
 	Outbound        struct {
 		Allow            []string `toml:"allow"`
-		MinReplyInterval *string  `toml:"min_reply_interval"`
+		MinReplyInterval *string  `toml:"min_reply_interval" want:"duration"`
 	} `toml:"outbound"`
 	Tools struct {
 		Profile *string             `toml:"profile"`
@@ -92,9 +90,9 @@ type limitsTable struct {
 	MaxAttempts      *int    `toml:"max_attempts"`
 	MaxRestarts      *int    `toml:"max_restarts"`
 	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
-	ReviewExpires    *string `toml:"review_expires"`
-	DiskReserve      *string `toml:"disk_reserve"`
-	KeepRefused      *string `toml:"keep_refused"`
+	ReviewExpires    *string `toml:"review_expires" want:"duration"`
+	DiskReserve      *string `toml:"disk_reserve" want:"size"`
+	KeepRefused      *string `toml:"keep_refused" want:"duration"`
 }
 
 type programTable struct {
@@ -123,24 +121,24 @@ type chatTable struct {
 }
 
 // Parse decodes and validates the bytes of a policy file. name stands for the file in
-// errors.
+// errors; Hint says what to do about one.
 func Parse(name string, b []byte) (*Policy, error) {
-	var f file
-	meta, err := toml.Decode(string(b), &f)
 	v := &validator{name: name, lines: index(string(b))}
+	var f file
+	meta, err := decode(v.lines.outline, string(b), &f)
 	if err != nil {
 		return nil, v.broken(err)
 	}
 	for _, key := range meta.Keys() {
 		if !known(key) {
-			return nil, v.fail(path(key), 0, "unknown key")
+			return nil, v.unknown(key, v.lines.of(path(key)))
 		}
 		if isMap(key) && meta.Type(key...) != "Hash" {
-			return nil, v.fail(path(key), 0, "want one table, [%s]", path(key))
+			return nil, v.fail(path(key), "want one table, [%s]", path(key))
 		}
 	}
 	p := Default()
-	p.Name, p.Digest, p.lines = name, digest(b), v.lines
+	p.Name, p.Digest, p.lines = name, digest(b), v.lines.all
 	if v.fill(p, &f, meta.Keys()); v.err != nil {
 		return nil, v.err
 	}
@@ -150,39 +148,41 @@ func Parse(name string, b []byte) (*Policy, error) {
 // validator turns the file into a policy and keeps the first error.
 type validator struct {
 	name  string
-	lines map[string][]int
+	lines *lines
 	err   error
 }
 
-// fail reports an error in the nth value of a key.
-func (v *validator) fail(key string, nth int, format string, args ...any) error {
-	where := v.name
-	if lines := v.lines[key]; len(lines) > 0 {
-		where += ":" + strconv.Itoa(lines[min(nth, len(lines)-1)])
+// fail reports an error in the value of a key, which has [n] after each of its names that
+// is one of several.
+func (v *validator) fail(key, format string, args ...any) error {
+	return v.failAt(v.lines.of(key), key, format, args...)
+}
+
+func (v *validator) failAt(line int, key, format string, args ...any) error {
+	where := fmt.Sprintf("%s:%d: ", v.name, line)
+	if key = unnumbered(key); key != "" {
+		where += key + ": "
 	}
-	err := fmt.Errorf("%s: %s: %s", where, key, fmt.Sprintf(format, args...))
 	if v.err == nil {
-		v.err = &invalid{err}
+		v.err = &invalid{errors.New(where + fmt.Sprintf(format, args...)), "man 5 pulse-policy"}
 	}
 	return v.err
 }
 
-type invalid struct{ error }
+type invalid struct {
+	error
+	hint string
+}
 
 func (e *invalid) Is(target error) bool { return target == errInvalid }
 
-// broken returns an error of the TOML library in the form name:line: message.
-func (v *validator) broken(err error) error {
-	var p toml.ParseError
-	if errors.As(err, &p) {
-		return &invalid{fmt.Errorf("%s:%d: %s", v.name, p.Position.Line, p.Message)}
+// Hint returns what to type or to write about an error of Parse.
+func Hint(err error) string {
+	var e *invalid
+	if errors.As(err, &e) {
+		return e.hint
 	}
-	text := strings.TrimPrefix(err.Error(), "toml: ")
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		line, rest, _ := strings.Cut(rest, " ")
-		return &invalid{fmt.Errorf("%s:%s: %s", v.name, line, rest)}
-	}
-	return &invalid{fmt.Errorf("%s: %s", v.name, text)}
+	return ""
 }
 
 func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
@@ -192,14 +192,14 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	p.AcceptAutomatic = v.addresses("accept_automatic", f.AcceptAutomatic, true)
 	p.Recipients = v.addresses("recipients", f.Recipients, false)
 	if f.Recipients != nil && len(f.Recipients) == 0 {
-		v.fail("recipients", 0, "an empty list would refuse all mail: leave the key out, or name an address")
+		v.fail("recipients", "an empty list would refuse all mail: leave the key out, or name an address")
 	}
 	v.duration(&p.MaxAge, "max_age", f.MaxAge, 0)
 	oneOf(v, &p.DKIMAlignment, "dkim_alignment", f.DKIMAlignment, Strict, Relaxed, Any)
 	oneOf(v, &p.Evidence, "evidence", f.Evidence, ByAuthRes, ByDKIM, ByBoth, ByEither)
 	for i := range f.AcceptUnsigned {
 		var word string
-		oneOf(v, &word, "accept_unsigned", &f.AcceptUnsigned[i], unsignedFields...)
+		oneOf(v, &word, at("accept_unsigned", i), &f.AcceptUnsigned[i], unsignedFields...)
 	}
 	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
@@ -218,11 +218,11 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	v.absolute(&p.Approval.Ledger, "approval.ledger", f.Approval.Ledger)
 	if name := f.Approval.ApproverGroup; name != nil {
 		if p.Approval.ApproverGroup = *name; *name == "" {
-			v.fail("approval.approver_group", 0, "want the name of a group, or no such line")
+			v.fail("approval.approver_group", "want the name of a group, or no such line")
 		}
 	}
 	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
-		v.fail("approval.require", 0, "signature needs approval.allowed_signers, or nobody could sign")
+		v.fail("approval.require", "signature needs approval.allowed_signers, or nobody could sign")
 	}
 	v.platforms(p, f.Platform)
 }
@@ -230,20 +230,22 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 func (v *validator) actionRules(p *Policy, list []actionTable) {
 	for i, t := range list {
 		r := ActionRule{Action: terms.Action(t.Action)}
-		if !r.Action.Valid() {
-			v.fail("action", i, "action %s is none of %s", t.Action, join(terms.Actions))
+		if t.Action == "" {
+			v.fail(at("action", i), "action is missing: want one of %s", join(terms.Actions))
+		} else if !r.Action.Valid() {
+			v.fail(at("action", i), "action %s is none of %s", t.Action, join(terms.Actions))
 		}
 		if t.To != nil {
 			r.To = *t.To
 			if _, _, err := address.Split(r.To); err != nil {
-				v.fail("action", i, "to: %s: %v", r.To, err)
+				v.fail(at("action", i), "to: %s: %v", r.To, err)
 			}
 		}
 		if t.Source != nil {
 			r.Source = *t.Source
 		}
 		if r.To == "" && r.Source == "" {
-			v.fail("action", i, "want to or source: a rule for everything is default_action")
+			v.fail(at("action", i), "want to or source: a rule for everything is default_action")
 		}
 		p.ActionRules = append(p.ActionRules, r)
 	}
@@ -271,7 +273,7 @@ func (v *validator) limits(l *Limits, f *limitsTable) {
 			continue
 		}
 		if *e.value < e.least || *e.value > 1_000_000 {
-			v.fail("limits."+e.key, 0, "%d: want %d to 1000000", *e.value, e.least)
+			v.fail("limits."+e.key, "%d: want %d to 1000000", *e.value, e.least)
 		}
 		*e.dst = *e.value
 	}
@@ -279,17 +281,17 @@ func (v *validator) limits(l *Limits, f *limitsTable) {
 	v.size(&l.DiskReserve, "limits.disk_reserve", f.DiskReserve)
 	v.duration(&l.KeepRefused, "limits.keep_refused", f.KeepRefused, 0)
 	if l.KeepRefused > maxKeepRefused {
-		v.fail("limits.keep_refused", 0, "%s: want at most 366d", *f.KeepRefused)
+		v.fail("limits.keep_refused", "%s: want at most 366d", *f.KeepRefused)
 	}
 }
 
 func (v *validator) platforms(p *Policy, list []platformTable) {
 	for i, t := range list {
 		if t.Source == "" {
-			v.fail("platform", i, "source is missing")
+			v.fail(at("platform", i), "source is missing")
 		}
 		if p.Platform(t.Source) != nil {
-			v.fail("platform", i, "%s is declared twice", t.Source)
+			v.fail(at("platform", i), "%s is declared twice", t.Source)
 		}
 		out := Platform{Source: t.Source, OwnerIDs: t.OwnerIDs, AllowedIDs: t.AllowedIDs}
 		v.platform(&out, &t, i)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -66,12 +67,12 @@ func (n *names) UnmarshalTOML(value any) error {
 // receivers fills in the receiver of all sources, and the [[receiver]] tables.
 func (v *validator) receivers(p *Policy, f *file) {
 	all := v.receiver(receiverTable{"*", f.AuthservID, f.Verdict}, func(key, format string, args ...any) {
-		v.fail(key, 0, format, args...)
+		v.fail(key, format, args...)
 	})
 	p.AuthservIDs, p.Verdict = all.AuthservIDs, all.Verdict
 	for i, t := range f.Receiver {
 		fail := func(key, format string, args ...any) {
-			v.fail("receiver", i, key+" "+format, args...)
+			v.fail(at("receiver", i), key+" "+format, args...)
 		}
 		if t.Source == "" {
 			fail("source", "is missing")
@@ -110,7 +111,7 @@ func unfit(id string) string {
 	suffix, pattern := strings.CutPrefix(id, "*.")
 	switch {
 	case !isWord(id):
-		return "want one word of printable ASCII"
+		return fmt.Sprintf("want one word of printable ASCII, not %q", id)
 	case pattern && address.Domain(suffix) && strings.Contains(suffix, "."):
 	case strings.Contains(id, "*"):
 		return id + ": want * for names below a domain of two labels or more, as in *.example.com"

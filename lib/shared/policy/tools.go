@@ -45,16 +45,16 @@ func (v *validator) tools(p *Policy, f *file) {
 	for glob, args := range t.Paths {
 		v.toolGlobs("tools.paths."+glob, glob)
 		if len(args) == 0 {
-			v.fail("tools.paths."+glob, 0, "want the names of the args that are paths")
+			v.fail("tools.paths."+glob, "want the names of the args that are paths, not an empty list")
 		}
 	}
 }
 
 // toolGlobs checks patterns of tools: a name in which * stands for anything.
 func (v *validator) toolGlobs(key string, list ...string) {
-	for _, glob := range list {
+	for i, glob := range list {
 		if !ToolName(strings.ReplaceAll(glob, "*", "x")) {
-			v.fail(key, 0, "%s: want a tool in lower case, in which * stands for anything", glob)
+			v.fail(at(key, i), "%s: want a tool in lower case, in which * stands for anything", glob)
 		}
 	}
 }
@@ -62,32 +62,32 @@ func (v *validator) toolGlobs(key string, list ...string) {
 // programs checks every [[exec.allow]]. A listed program that starts others, or runs
 // commands from its arguments, would make an allowlist of one an allowlist of all.
 func (v *validator) programs(p *Policy, list []programTable) {
-	const key = "exec.allow"
 	for i, t := range list {
+		key := at("exec.allow", i)
 		out := Program{Path: t.Program, SHA256: t.SHA256, Args: t.Args}
 		switch {
 		case !isPath(t.Program):
-			v.fail(key, i, "program %s: want an absolute path, without . and ..", t.Program)
+			v.fail(key, "program %s: want an absolute path, without . and ..", t.Program)
 		case Interpreter(filepath.Base(t.Program)):
-			v.fail(key, i, "program %s: an interpreter or wrapper runs whatever its arguments say; "+
+			v.fail(key, "program %s: an interpreter or wrapper runs whatever its arguments say; "+
 				"name the program itself, or set exec.mode", t.Program)
 		case len(t.SHA256) != 64 || strings.Trim(t.SHA256, "0123456789abcdef") != "":
-			v.fail(key, i, "sha256 of %s: want 64 hex digits in lower case, as sha256sum prints them", t.Program)
+			v.fail(key, "sha256 of %s: want 64 hex digits in lower case, as sha256sum prints them", t.Program)
 		case filepath.Base(t.Program) == "git":
-			v.git(key, i, t.Args)
+			v.git(key, t.Args)
 		}
 		for _, glob := range t.Args {
 			if strings.Contains(glob, "**") || strings.IndexFunc(glob, isControl) >= 0 {
-				v.fail(key, i, "args of %s: %s: want a glob in which * stands for anything but a slash, without controls",
+				v.fail(key, "args of %s: %s: want a glob in which * stands for anything but a slash, without controls",
 					t.Program, glob)
 			}
 		}
 		if t.Dir != nil {
 			if out.Dir = *t.Dir; !isPath(out.Dir) {
-				v.fail(key, i, "dir %s: want an absolute path, without . and ..", out.Dir)
+				v.fail(key, "dir %s: want an absolute path, without . and ..", out.Dir)
 			}
 		} else if p.Exec.Workspace == "" {
-			v.fail(key, i, "want dir, or exec.workspace: a program runs somewhere")
+			v.fail(key, "want dir, or exec.workspace: a program runs somewhere")
 		}
 		p.Exec.Allow = append(p.Exec.Allow, out)
 	}
@@ -96,15 +96,15 @@ func (v *validator) programs(p *Policy, list []programTable) {
 // git refuses arguments that can make git start another program: an option before the
 // subcommand (-c, -C, --exec-path), an option with a glob in its name, and an option
 // that names a program.
-func (v *validator) git(key string, nth int, args []string) {
+func (v *validator) git(key string, args []string) {
 	if len(args) == 0 || args[0] == "" || strings.ContainsAny(args[0], "*-") || runsPrograms[args[0]] {
-		v.fail(key, nth, "args of git: the first has to be a subcommand, written out, that starts no other program")
+		v.fail(key, "args of git: the first has to be a subcommand, written out, that starts no other program")
 		return
 	}
 	for _, glob := range args[1:] {
 		name, _, _ := strings.Cut(glob, "=")
 		if strings.HasPrefix(glob, "-") && (strings.Contains(name, "*") || gitOption(name)) {
-			v.fail(key, nth, "args of git: %s: git would start another program", glob)
+			v.fail(key, "args of git: %s: git would start another program", glob)
 		}
 	}
 }

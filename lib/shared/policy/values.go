@@ -21,15 +21,18 @@ func oneOf[T ~string](v *validator, dst *T, key string, value *string, words ...
 			return
 		}
 	}
-	v.fail(key, 0, "%s is none of %s", *value, join(words))
+	v.fail(key, "%s is none of %s", *value, join(words))
 }
 
-func join[T ~string](words []T) string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
+func join[T ~string](list []T) string { return strings.Join(words(list), ", ") }
+
+// words returns a closed list as strings.
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
 	}
-	return strings.Join(list, ", ")
+	return out
 }
 
 // isWord reports whether s is printable ASCII without blanks.
@@ -38,18 +41,22 @@ func isWord(s string) bool {
 }
 
 func (v *validator) addresses(key string, list []string, domains bool) []string {
-	for _, entry := range list {
-		domain, isDomain := strings.CutPrefix(entry, "@")
-		_, _, err := address.Split(entry)
-		switch {
-		case isDomain && domains && address.Domain(domain):
-		case isDomain && !domains:
-			v.fail(key, 0, "%s: want an address, not a domain", entry)
-		case isDomain || err != nil:
-			v.fail(key, 0, "%s: %v", entry, address.ErrInvalid)
-		}
+	for i, entry := range list {
+		v.address(at(key, i), entry, domains)
 	}
 	return list
+}
+
+func (v *validator) address(key, entry string, domains bool) {
+	domain, isDomain := strings.CutPrefix(entry, "@")
+	_, _, err := address.Split(entry)
+	switch {
+	case isDomain && domains && address.Domain(domain):
+	case isDomain && !domains:
+		v.fail(key, "%s: want an address, not a domain", entry)
+	case isDomain || err != nil:
+		v.fail(key, "%s: %v", entry, address.ErrInvalid)
+	}
 }
 
 func (v *validator) duration(dst *time.Duration, key string, value *string, least time.Duration) {
@@ -58,7 +65,7 @@ func (v *validator) duration(dst *time.Duration, key string, value *string, leas
 	}
 	d, err := duration.Parse(*value)
 	if err != nil || d < least {
-		v.fail(key, 0, "%s: want a duration such as 2d, 48h or 90m, at least %s", *value, least)
+		v.fail(key, "%s: want a duration such as 2d, 48h or 90m, at least %s", *value, least)
 	}
 	*dst = d
 }
@@ -68,7 +75,7 @@ func (v *validator) absolute(dst *string, key string, value *string) {
 		return
 	}
 	if !filepath.IsAbs(*value) {
-		v.fail(key, 0, "%s: want an absolute path", *value)
+		v.fail(key, "%s: want an absolute path", *value)
 	}
 	*dst = *value
 }
@@ -86,7 +93,7 @@ func (v *validator) size(dst *int64, key string, value *string) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil {
-		v.fail(key, 0, "%s: want bytes such as 64MiB", *value)
+		v.fail(key, "%s: want bytes such as 64MiB", *value)
 	}
 	*dst = int64(n) * unit
 }

@@ -1,0 +1,81 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+)
+
+var placed = regexp.MustCompile(`^p:(\d+): `)
+
+// foreign are words that only the TOML library uses.
+var foreign = []string{"toml:", "expected ", "unexpected", "mismatch", "destination", "BUG", "EOF", "incompatible", "struct", "primitive"}
+
+// FuzzParse: whatever a file holds, it is a policy of known keys alone, or refused with
+// the file and a line of it, in words that are not the library's.
+func FuzzParse(f *testing.F) {
+	full, err := os.ReadFile("testdata/full.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(full))
+	f.Add(senderRows)
+	for _, text := range []string{
+		"owners = [\"a@b.example\"\n\nmax_age = \"48h\"", "[limits]\nmax_per_run = \"10\"", "[tools]\nlevel = { \"fs.*\" = \"open\"\n", "a.b = 1\n[a]\nb = 2",
+		"[[platform]]\nchat = [{id = 1}, {id = 2, tools.allow = [\"x\"]}]", "x = 0b2", "x = 1979-05-27 07:32:00", "\ufeffmax_age = '''2d'''", "x = \"\\x\"", "\x00", "[matrix]\n\"a.b@c\" = {}",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Parse("p", []byte(text))
+		lines := 1 + strings.Count(text, "\n")
+		if err != nil {
+			refused(t, text, err, lines)
+			return
+		}
+		var all map[string]any
+		meta, err := toml.Decode(text, &all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range meta.Keys() {
+			if !known(key) {
+				t.Errorf("%q: a policy although %s is unknown", text, key)
+			}
+			if n := p.Line(path(key), 0); n < 0 || n > lines {
+				t.Errorf("%q: %s in line %d", text, key, n)
+			}
+		}
+		for key, list := range p.lines {
+			for i, n := range list {
+				if n < 1 || n > lines || p.Line(key, i) != n || i > 0 && n < list[i-1] {
+					t.Errorf("%q: %s in line %d", text, key, n)
+				}
+			}
+		}
+	})
+}
+
+func refused(t *testing.T, text string, err error, lines int) {
+	t.Helper()
+	if !errors.Is(err, errInvalid) {
+		t.Errorf("%q: %v is of another kind", text, err)
+	}
+	m := placed.FindStringSubmatch(err.Error())
+	if m == nil {
+		t.Fatalf("%q: %v names no line", text, err)
+	}
+	if n, err := strconv.Atoi(m[1]); err != nil || n < 1 || n > lines {
+		t.Errorf("%q: line %s of %d", text, m[1], lines)
+	}
+	for _, word := range foreign {
+		if strings.Contains(err.Error(), word) && !strings.Contains(text, strings.TrimSpace(word)) {
+			t.Errorf("%q: %v has words of the library", text, err)
+		}
+	}
+}
