@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // lines knows on which lines of a file its keys and tables stand.
@@ -52,10 +53,20 @@ func (l *lines) of(key string) int {
 // matrix.owner_verified_email.allow or receiver. It is 0 if the file does not have it.
 // Quotes in key make no difference.
 func (p *Policy) Line(key string, nth int) int {
-	if lines := p.lines[unquoted(key)]; nth >= 0 && nth < len(lines) {
+	if lines := p.lines()[unquoted(key)]; nth >= 0 && nth < len(lines) {
 		return lines[nth]
 	}
 	return 0
+}
+
+// read has the lines of every file that became a policy, by the digest of its bytes. They
+// are not in Policy, so that two files that say the same are equal policies.
+var read sync.Map
+
+func (p *Policy) lines() map[string][]int {
+	all, _ := read.Load(p.Digest)
+	lines, _ := all.(map[string][]int)
+	return lines
 }
 
 func unquoted(key string) string {

@@ -153,6 +153,24 @@ func (r *reader) rest() string {
 
 // ends reports whether nothing but a comment is left of the line.
 func (r *reader) ends() bool {
-	rest := strings.Trim(r.rest(), " \t\r")
-	return rest == "" || rest[0] == '#'
+	for i := r.pos; i < len(r.text); i++ {
+		switch r.text[i] {
+		case '\n', '#':
+			return true
+		case ' ', '\t', '\r':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// upTo returns how many bytes of the line come before any of these characters.
+func (r *reader) upTo(chars string) int {
+	for i := r.pos; i < len(r.text); i++ {
+		if r.text[i] == '\n' || strings.IndexByte(chars, r.text[i]) >= 0 {
+			return i - r.pos
+		}
+	}
+	return len(r.text) - r.pos
 }

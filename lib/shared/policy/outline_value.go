@@ -21,12 +21,14 @@ func (r *reader) dottedNames() (names []string) {
 			}
 			names = append(names, text[1:len(text)-1])
 		default:
-			n := len(r.rest()) - len(strings.TrimLeft(r.rest(), bare))
-			if n == 0 {
+			start := r.pos
+			for c := r.peek(); c != 0 && strings.IndexByte(bare, c) >= 0; c = r.peek() {
+				r.pos++
+			}
+			if r.pos == start {
 				return nil
 			}
-			names = append(names, r.text[r.pos:r.pos+n])
-			r.pos += n
+			names = append(names, r.since(start))
 		}
 		if len(names) > maxDepth {
 			r.deep()
@@ -223,29 +225,31 @@ var (
 	whole    = regexp.MustCompile(`^([+-]?(0|[1-9](_?\d)*)|0x[0-9a-fA-F](_?[0-9a-fA-F])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)$`)
 	fraction = regexp.MustCompile(`^[+-]?((0|[1-9](_?\d)*)(\.\d(_?\d)*)?([eE][+-]?\d(_?\d)*)?|inf|nan)$`)
 	date     = regexp.MustCompile(`^(\d{4}-\d\d-\d\d([Tt ]|$)|\d\d:\d\d)`)
+
+	timeOfDay = regexp.MustCompile(`^ \d\d`)
 )
 
 // word reads a value without quotes.
 func (r *reader) word(names []string) kindOf {
-	n := strings.IndexAny(r.rest()+"\n", " \t\r\n,]}#=")
-	if rest := r.rest(); date.MatchString(rest) && len(rest) > n+1 && n == 10 && rest[n] == ' ' && '0' <= rest[n+1] && rest[n+1] <= '9' {
-		n += 1 + strings.IndexAny(rest[n+1:]+"\n", " \t\r\n,]}#=")
+	const ends = " \t\r,]}#="
+	start := r.pos
+	r.pos += r.upTo(ends)
+	if len(r.since(start)) == 10 && date.MatchString(r.since(start)) && timeOfDay.MatchString(r.text[r.pos:min(r.pos+4, len(r.text))]) {
+		r.pos++ // a blank between a date and a time
+		r.pos += r.upTo(ends)
 	}
-	w := r.text[r.pos : r.pos+n]
+	w := r.since(start)
 	switch {
 	case w == "true" || w == "false":
-		r.pos += n
 		return isBool
 	case whole.MatchString(w):
-		r.pos += n
 		return isInteger
 	case fraction.MatchString(w):
-		r.pos += n
 		return isFloat
 	case date.MatchString(w):
-		r.pos += n
 		return isDate
-	case r.odd():
+	}
+	if r.pos = start; r.odd() {
 		r.out.Fault.Names = names
 		return ""
 	}

@@ -138,10 +138,11 @@ func Parse(name string, b []byte) (*Policy, error) {
 		}
 	}
 	p := Default()
-	p.Name, p.Digest, p.lines = name, digest(b), v.lines.all
+	p.Name, p.Digest = name, digest(b)
 	if v.fill(p, &f, meta.Keys()); v.err != nil {
 		return nil, v.err
 	}
+	read.Store(p.Digest, v.lines.all)
 	return p, nil
 }
 

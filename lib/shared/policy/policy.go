@@ -81,8 +81,6 @@ type Policy struct {
 	Exec            Exec
 	Approval        Approval
 	Platforms       []Platform
-
-	lines map[string][]int // see Line
 }
 
 // ActionRule gives mail an action by its envelope; every field set must match.
