@@ -36,6 +36,10 @@ func add(c *cli.Context) error {
 	defer s.Close()
 	s.OnCommit(n.hear)
 	defer n.send()
+	keep, err := newKeeping(c, s, p)
+	if err != nil {
+		return err
+	}
 	level, err := confineAdd(c)
 	if err != nil {
 		return err
@@ -47,6 +51,7 @@ func add(c *cli.Context) error {
 		batch: batch,
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
 		room:  func() error { return s.Dir().Room(p.Limits.DiskReserve) },
+		keep:  keep,
 	}
 	stdin := cmdline.Stdin(c, linger, in.commit)
 	return in.all(record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), queue.Members...))
@@ -66,6 +71,7 @@ type intake struct {
 	batch *queue.Batch
 	out   *bufio.Writer
 	room  func() error
+	keep  *keeping
 	under chan error // gets the end of the commit under way; nil: none
 
 	failed bool // a commit failed, and no other is tried
@@ -128,6 +134,10 @@ func (in *intake) take(batch *queue.Batch) error {
 	if err := in.room(); err != nil {
 		return err
 	}
+	if err := in.keep.forget(time.Now()); err != nil {
+		return err
+	}
+	in.keep.ask(batch)
 	err := batch.Commit(func(line []byte) error { return record.WriteLine(in.out, append(line, '\n')) })
 	return errors.Join(err, in.out.Flush())
 }

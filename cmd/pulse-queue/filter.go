@@ -24,6 +24,8 @@ type filter struct {
 	action terms.Action
 	sender string // an address, or @domain
 
+	refused bool // also what was refused and is kept
+
 	newest, oldest time.Time // made at newest or earlier, after oldest
 }
 
@@ -44,6 +46,7 @@ func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 	if f.states, err = listed(c); err != nil {
 		return f, err
 	}
+	f.refused = c.Bool("refused")
 	f.kind, f.action = task.Kind(c.String("kind")), terms.Action(c.String("action"))
 	f.sender = c.String("sender")
 	if kinds := []task.Kind{task.Ask, task.Effect}; f.kind != "" && !slices.Contains(kinds, f.kind) {
@@ -90,22 +93,45 @@ func listed(c *cli.Context) ([]task.State, error) {
 	if c.Bool("all") {
 		return task.States, nil
 	}
+	if c.Bool("refused") {
+		return nil, nil
+	}
 	return slices.DeleteFunc(slices.Clone(task.States), func(s task.State) bool { return !s.Open() }), nil
 }
 
-// each calls row for every task that the filter admits, oldest first in each state. The
-// tasks are listed as they were at one moment, and read some at a time, so that no other
-// command waits for what row does.
+// each calls row for every task that the filter admits, oldest first in each state, and then
+// for what was refused. All are listed as they were at one moment, and read some at a time, so
+// that no other command waits for what row does.
 func (f *filter) each(s door.Store, row func(*queue.Stored) error) error {
 	lists, err := s.List(f.states, f.may)
 	for _, l := range lists {
-		for left := l.IDs; len(left) > 0 && err == nil; {
-			var some []queue.Stored
-			some, left, err = f.some(s, l.State, left)
-			for i := range some {
-				if err == nil {
-					err = row(&some[i])
-				}
+		if err == nil {
+			err = f.read(s, l.IDs, row, func(v queue.View, id string) (queue.Stored, bool, error) {
+				return f.load(v, l.State, id)
+			})
+		}
+	}
+	if err != nil || !f.refused {
+		return err
+	}
+	ids, err := refusedIDs(s)
+	if err != nil {
+		return err
+	}
+	return f.read(s, ids, row, f.loadRefused)
+}
+
+// loader reads a task or a refused record, and reports whether the filter admits it.
+type loader func(v queue.View, id string) (queue.Stored, bool, error)
+
+// read calls row for those of the ids that the filter admits.
+func (f *filter) read(s door.Store, left []queue.ID, row func(*queue.Stored) error, load loader) (err error) {
+	for len(left) > 0 && err == nil {
+		var some []queue.Stored
+		some, left, err = someOf(s, left, load)
+		for i := range some {
+			if err == nil {
+				err = row(&some[i])
 			}
 		}
 	}
@@ -118,12 +144,12 @@ const (
 	someBytes = 1 << 20
 )
 
-// some reads some of the tasks, and returns the ids it did not come to.
-func (f *filter) some(s door.Store, st task.State, ids []queue.ID) (some []queue.Stored, left []queue.ID, err error) {
+// someOf reads some of what the ids name, and returns the ids it did not come to.
+func someOf(s door.Store, ids []queue.ID, load loader) (some []queue.Stored, left []queue.ID, err error) {
 	err = s.View(func(v queue.View) error {
 		some, left = nil, ids
 		for size := 0; len(left) > 0 && len(some) < someTasks && size < someBytes; left = left[1:] {
-			t, meant, err := f.load(v, st, left[0].String())
+			t, meant, err := load(v, left[0].String())
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,12 +35,26 @@ func list(c *cli.Context) error {
 	out := cmdline.Output(c)
 	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
 	if !c.Bool("json") {
-		tab := table{out, listColumns}
-		tab.row("ID", "STATE", "KIND", "AGE", "TRUST", "ACTION", "SENDER", "SUBJECT")
-		row = func(s *queue.Stored) error { return tab.row(cells(s, now)...) }
+		row = f.rows(out, now)
 	}
 	err = f.each(s, func(t *queue.Stored) error { return cmp.Or(c.Context.Err(), row(t)) })
 	return errors.Join(err, out.Flush())
+}
+
+// rows prints the head of the table, and returns what prints a row. Where refused records are
+// listed, the reason stands before the subject.
+func (f *filter) rows(out *bufio.Writer, now time.Time) func(*queue.Stored) error {
+	tab, why := table{out, listColumns}, len(listColumns)-1
+	head := []string{"ID", "STATE", "KIND", "AGE", "TRUST", "ACTION", "SENDER", "SUBJECT"}
+	if !f.refused {
+		tab.row(head...)
+		return func(s *queue.Stored) error { return tab.row(cells(s, now)...) }
+	}
+	tab.widths = slices.Insert(slices.Clone(listColumns), why, 16)
+	tab.row(slices.Insert(head, why, "REASON")...)
+	return func(s *queue.Stored) error {
+		return tab.row(slices.Insert(cells(s, now), why, orDash(escape.ASCII(s.Task.Reason)))...)
+	}
 }
 
 // listColumns are the widths of the columns: what is longer moves the rest of its
@@ -57,7 +73,7 @@ func line(s *queue.Stored) []byte {
 
 func cells(s *queue.Stored, now time.Time) []string {
 	return []string{
-		s.Task.ID, string(s.Task.State), orDash(string(s.Task.Kind)),
+		s.Task.ID, stateOf(&s.Task), orDash(string(s.Task.Kind)),
 		age(now, s.Task.Created) + ahead(now, s.Task.NotBefore),
 		orDash(string(s.Identity.Trust)), orDash(escape.ASCII(string(s.Decision.Action))),
 		orDash(cut(escape.ASCII(s.Identity.Sender), 40)), cut(escape.Line(subject(s)), 60),

@@ -35,6 +35,7 @@ func app() *cli.App {
 		}, {
 			Name: "list", Usage: "list the tasks that wait or run", Action: list,
 			Flags: []cli.Flag{queue, confined,
+				&cli.BoolFlag{Name: "refused", Usage: "what the policy refused and is kept; with --all or --state: too"},
 				&cli.BoolFlag{Name: "all", Usage: "in every state"},
 				&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
 				&cli.StringFlag{Name: "kind", Usage: "`K` ask or effect"},

@@ -29,6 +29,10 @@ func (f *figures) metrics() []byte {
 	}
 	metric("pulse_refused_today", "Records that add refused since 00:00 UTC.")
 	fmt.Fprintf(&b, "pulse_refused_today %d\n", f.today())
+	metric("pulse_refused_kept", "Refused records that are kept.")
+	fmt.Fprintf(&b, "pulse_refused_kept %d\n", f.kept)
+	metric("pulse_refused_kept_bytes", "Size of the refused records that are kept.")
+	fmt.Fprintf(&b, "pulse_refused_kept_bytes %d\n", f.keptBytes)
 	metric("pulse_held", "1 while the queue is held.")
 	held := 0
 	if f.held != "" {

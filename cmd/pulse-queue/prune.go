@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -38,8 +39,24 @@ func prune(c *cli.Context) error {
 			return err
 		}
 	}
-	cmdline.Progress(c, "pruned %s", count(total, "task"))
+	forgotten, err := forgetAll(c, s, limit, now)
+	if err != nil {
+		return err
+	}
+	text := "pruned " + count(total, "task")
+	if forgotten > 0 {
+		text += ", forgot " + count(forgotten, "refused record")
+	}
+	cmdline.Progress(c, "%s", text)
 	return nil
+}
+
+// forgetAll removes refused records, some in each Update.
+func forgetAll(c *cli.Context, s door.Store, limit time.Duration, now time.Time) (total int, err error) {
+	for n := 1; n > 0 && err == nil && c.Context.Err() == nil; total += n {
+		n, err = queue.Forget(s, limit, cmdline.User(), now)
+	}
+	return total, cmp.Or(err, c.Context.Err())
 }
 
 func olderThan(c *cli.Context) (time.Duration, error) {

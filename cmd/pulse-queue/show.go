@@ -123,13 +123,21 @@ func (t *teller) print(lines ...string) {
 }
 
 func (t *teller) json(st task.State) error {
-	if st == "" {
+	s, err := t.record(st)
+	if st == "" && errors.Is(err, queue.ErrUnknown) {
 		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, t.id)
 	}
-	s, err := queue.Load(t.v, st, t.id)
 	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return err
 	}
 	t.print(string(line(&s)))
 	return nil
+}
+
+// record loads the task, or what is kept of a refused record.
+func (t *teller) record(st task.State) (queue.Stored, error) {
+	if st == "" {
+		return queue.RefusedOf(t.v, t.id)
+	}
+	return queue.Load(t.v, st, t.id)
 }

@@ -29,10 +29,30 @@ func (t *teller) gone(id string) error {
 	if l == nil {
 		return fmt.Errorf("%w: %s", queue.ErrUnknown, id)
 	}
-	t.print(screen.Gone(l, last, t.logged())...)
+	kept, err := t.kept(id)
+	if err != nil {
+		return err
+	}
+	if !kept {
+		t.print(screen.Gone(l, last, t.logged())...)
+	}
 	t.history()
 	t.print(screen.After(l, last, t.logged(), t.where)...)
 	return nil
+}
+
+// kept tells of a refused record that is kept, if this is one.
+func (t *teller) kept(id string) (bool, error) {
+	s, err := queue.RefusedOf(t.v, id)
+	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+		return false, nil // the log knows it, and verify says what is wrong with its file
+	}
+	if err != nil {
+		return false, err
+	}
+	t.print(screen.Task(&s, t.now)...)
+	t.print(screen.Policy(s.Decision.Policy))
+	return true, nil
 }
 
 // task tells what a task is, what came of it, what happened to it and what can be done next.

@@ -21,6 +21,8 @@ type figures struct {
 	counts       map[task.State]int
 	day          string // UTC; the last one on which a record was refused
 	refused      int    // on that day
+	kept         int    // refused records that are kept
+	keptBytes    int64
 	held         string // the sentence that says so
 	start, look  time.Duration
 	asks, others int // starts of the last day: of asks, and of these for external senders
@@ -58,7 +60,10 @@ func stats(c *cli.Context) error {
 // count makes the figures. It may be called again, and starts over then.
 func (f *figures) count(v queue.View) (err error) {
 	counts := v.Counts()
-	*f = figures{counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now}
+	*f = figures{
+		counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now,
+		kept: counts.Kept, keptBytes: counts.KeptBytes,
+	}
 	if f.held, err = queue.Held(v); err != nil {
 		return err
 	}
@@ -110,6 +115,8 @@ func (f *figures) json() []byte {
 	}
 	o.Int("refused", int64(f.refused))
 	o.StrIf("refused_day", f.day)
+	o.Int("refused_kept", int64(f.kept))
+	o.Int("refused_kept_bytes", f.keptBytes)
 	o.Bool("held", f.held != "")
 	o.Int("oldest_scheduled_seconds", int64(f.start.Seconds()))
 	o.Int("oldest_awaiting_seconds", int64(f.look.Seconds()))
@@ -130,6 +137,9 @@ func (f *figures) table(w io.Writer) error {
 		count(f.asks, "ask"), f.others, count(f.effects, "effect"))
 	if f.day != "" {
 		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)
+	}
+	if f.kept > 0 {
+		fmt.Fprintf(tab, "kept\t%s, %d KiB\n", count(f.kept, "refused record"), (f.keptBytes+1023)>>10)
 	}
 	if f.held != "" {
 		fmt.Fprintf(tab, "held\t%s\n", escape.Message(f.held))

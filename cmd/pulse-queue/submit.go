@@ -49,6 +49,11 @@ func submit(c *cli.Context) error {
 	}
 	batch := queue.NewBatch(s, s.TakesUnsafe(), p.Limits.PendingPerSender, time.Now)
 	batch.NotBefore = at
+	keep, err := newKeeping(c, s, p)
+	if err != nil {
+		return err
+	}
+	keep.ask(batch)
 	if err := batch.Put(rec); err != nil {
 		return err
 	}

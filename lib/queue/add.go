@@ -29,6 +29,9 @@ type Batch struct {
 	Pending int  // how many open tasks a sender may have
 	Now     func() time.Time
 
+	Keep   time.Duration // how long a record that the policy rejects is kept; 0: not at all
+	Unkept string        // why none can be kept now, as in audit.Line.NotKept; empty: one can
+
 	Require approval.Level // the least level of a session that counts
 
 	Sandbox string // what confines the command that adds, for the log
@@ -63,8 +66,14 @@ const (
 func (b *Batch) Full() bool { return len(b.items) >= maxBatch || b.size >= maxBatchBytes }
 
 // Put adds a record to the batch. It is an error if the record was not decided on, or if
-// --unsafe-allow-all let it through and this queue does not accept that.
+// --unsafe-allow-all let it through and this queue does not accept that. Nor is a refused
+// record taken that a queue kept, whatever the stages say of it now: a worker would get a
+// message without its text, and the message itself would be known.
 func (b *Batch) Put(rec *record.Record) error {
+	if wasRefused(rec) {
+		return fault.Failedf("fetch the message again: the new policy decides on it then",
+			"%w", rec.Bad(errors.New("it was refused and is kept without its text: it can't become a task")))
+	}
 	c, err := read(rec)
 	if errors.Is(err, record.ErrMissing) {
 		return fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize | pulse-queue add", "%w", err)
@@ -148,6 +157,7 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 
 func (b *Batch) stage(tx *Tx, items []*item) error {
 	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}, settled: map[string]bool{}}
+	in.kept, in.counts = map[string]bool{}, tx.Counts()
 	var err error
 	if in.sessions, err = sessions(tx, in.now); err != nil {
 		return err
@@ -186,6 +196,9 @@ type intake struct {
 
 	sessions map[string]*approval.Session // with the uses that this Update leaves
 	settled  map[string]bool              // proposals whose receipt this Update logged
+
+	kept   map[string]bool // refused records: whether they are kept after this Update
+	counts Counts          // of what is kept, with what this Update changes
 }
 
 func (in *intake) take(it *item) error {
@@ -242,10 +255,20 @@ func (in *intake) refuse(it *item) error {
 	it.receipt.State = task.Rejected
 	line := it.describe(audit.Line{Time: in.now, Event: task.Refused, Task: it.id})
 	line.Change.Reason, line.Sandbox, line.Link = it.receipt.Reason, in.Sandbox, it.receipt.Link
-	if it.Identity.Effect() { // the line is the receipt of a proposal, and there are few a day
-		return in.tx.Log(line)
+	kept, err := in.keep(it, &line)
+	if err != nil {
+		return err
 	}
-	return in.tx.Refuse(line)
+	blobs := len(in.tx.commit.Blobs)
+	if it.Identity.Effect() { // the line is the receipt of a proposal, and there are few a day
+		err = in.tx.logKept(line, kept)
+	} else {
+		err = in.tx.Refuse(line, kept)
+	}
+	if len(in.tx.commit.Blobs) > blobs {
+		in.noteKept(&line)
+	}
+	return err
 }
 
 func (in *intake) accept(it *item) error {
@@ -254,7 +277,7 @@ func (in *intake) accept(it *item) error {
 	if it.Decision.Outcome == terms.Allow && !it.Outward() {
 		t.State = task.Scheduled
 	}
-	if err := in.spend(it); err != nil {
+	if err := errors.Join(in.spend(it), in.accepted(it.id)); err != nil {
 		return err
 	}
 	file := append(record.AppendMember(nil, it.raw, task.Member, t.AppendFixed(nil)), '\n')

@@ -26,6 +26,7 @@ const (
 	Outbox    Shelf = "outbox"    // by task: what its worker proposed and was not added yet
 	Positions Shelf = "positions" // by PositionKey: how far a source was read
 	Pruned    Shelf = "pruned"    // by task: the last state of one whose files were removed
+	Refused   Shelf = "refused"   // by task: a record that the policy rejected, without its text
 	Hold      Shelf = "hold"      // the line that put the queue on hold; its key is empty
 )
 
@@ -76,6 +77,10 @@ func Changes(l *audit.Line) []Change {
 			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
 	case l.Moves():
 		return taskChanges(list, l)
+	case l.Event == task.Refused && l.Digest != "":
+		return append(list, Change{Shelf: Refused, Key: l.Task, Digest: l.Digest})
+	case l.Event == audit.Forgotten:
+		return append(list, Change{Shelf: Refused, Key: l.Task})
 	case l.Grant != nil && l.Event == audit.Granted:
 		return append(list, Change{Shelf: Grants, Key: l.Grant.ID, Bytes: l.Grant.Append(nil), Answer: true})
 	case l.Grant != nil && (l.Event == audit.Revoked || l.Event == audit.Consumed):
@@ -162,6 +167,9 @@ type Counts struct {
 	Tasks   map[task.State]int
 	Day     string // of the rejections below, UTC
 	Refused int    // rejections by the policy on the last day that had any, with or without a line
+
+	Kept      int   // refused records that are kept
+	KeptBytes int64 // their size
 }
 
 // Count adds a line to the counts.
@@ -172,6 +180,7 @@ func (c *Counts) Count(l *audit.Line) {
 		}
 		c.Refused++
 	}
+	c.countKept(l)
 	if !l.Moves() {
 		return
 	}
@@ -180,5 +189,17 @@ func (c *Counts) Count(l *audit.Line) {
 	}
 	if l.To != "" {
 		c.Tasks[l.To]++
+	}
+}
+
+// countKept counts a refused record that is kept from now on, or no longer.
+func (c *Counts) countKept(l *audit.Line) {
+	switch {
+	case l.Event == task.Refused && l.Digest != "":
+		c.Kept++
+		c.KeptBytes += l.Size
+	case l.Event == audit.Forgotten:
+		c.Kept--
+		c.KeptBytes -= l.Size
 	}
 }

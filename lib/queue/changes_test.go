@@ -60,7 +60,7 @@ func show(l *audit.Line) string {
 var transitions = map[string]string{
 	"added >scheduled":                   "scheduled # sha256:f11e",
 	"added >awaiting_review":             "awaiting_review # sha256:f11e",
-	"refused >":                          "",
+	"refused >":                          "refused # sha256:f11e",
 	"approved awaiting_review>scheduled": "scheduled < awaiting_review, meta =, approvals gone, spent gone",
 	"denied awaiting_review>rejected":    "rejected < awaiting_review, meta =, approvals gone, spent gone",
 	"started scheduled>running":          "running < scheduled, meta =, spent < approvals",
@@ -220,6 +220,8 @@ var special = []struct {
 		"outbox/" + two + " - " + one + ", positions/" + queue.PositionKey("s") + " =, scheduled # sha256:f11e"},
 	{audit.Line{Event: audit.ClockBack}, ""},
 	{audit.Line{Event: audit.Discarded, Task: one, Count: 3}, ""},
+	{audit.Line{Event: audit.Forgotten, Task: one, Size: 7}, "refused gone"},
+	{audit.Line{Event: task.Refused, Task: one, NotKept: "full"}, ""},
 	{audit.Line{Event: audit.Limited}, ""},
 	{audit.Line{Event: audit.Repaired}, ""},
 	{audit.Line{Event: audit.Resumed, By: "me"}, ""},

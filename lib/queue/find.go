@@ -12,12 +12,24 @@ import (
 func Find(v View, id string) (Stored, error) {
 	st, err := v.Where(id)
 	if err == nil && st == "" {
-		err = fmt.Errorf("%w: %s", ErrUnknown, id)
+		err = unknown(v, id)
 	}
 	if err != nil {
 		return Stored{}, err
 	}
 	return Load(v, st, id)
+}
+
+// unknown returns the error about an id that is no task's.
+func unknown(v View, id string) error {
+	refused, err := v.Has(Refused, id)
+	switch {
+	case err != nil:
+		return err
+	case refused:
+		return fmt.Errorf("%w: %s", ErrRefused, id)
+	}
+	return fmt.Errorf("%w: %s", ErrUnknown, id)
 }
 
 // LeastPrefix is the least number of digits that may stand for an id.

@@ -38,7 +38,7 @@ func (r *recorder) Update(fn func(queue.View) (*queue.Commit, error)) error {
 var shelves = func() []queue.Shelf {
 	all := []queue.Shelf{
 		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Spent, queue.Grants,
-		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold,
+		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Refused,
 	}
 	for _, st := range task.States {
 		all = append(all, queue.On(st))
@@ -150,6 +150,9 @@ func (r *recorder) counted(t testing.TB, lies content) {
 				if states[id] != "" {
 					t.Errorf("%s is %s and %s", id, states[id], st)
 				}
+				if lies[place(queue.Refused, id)] != "" {
+					t.Errorf("%s is %s, and kept as refused", id, st)
+				}
 				if lies[place(queue.Pruned, id)] != "" {
 					t.Errorf("%s is %s, and pruned", id, st)
 				}
@@ -249,6 +252,10 @@ var deeds = []func(w *world) queuetest.Operation{
 	func(w *world) queuetest.Operation { return queuetest.Session(fmt.Sprint("b", w.n/8), 2, time.Hour) },
 	func(w *world) queuetest.Operation { return queuetest.Grant(fmt.Sprintf("a%d", w.n)) },
 	func(*world) queuetest.Operation { return queuetest.Refuse },
+	func(w *world) queuetest.Operation {
+		return queuetest.Keeping(queuetest.Wordy(w.n, terms.Reject), queuetest.RejectedEffect(w.n), queuetest.Mail(max(1, w.n-3), terms.Allow))
+	},
+	func(*world) queuetest.Operation { return queuetest.Forget },
 	func(*world) queuetest.Operation { return queuetest.Start("") },
 	func(*world) queuetest.Operation { return queuetest.Start(terms.ExternalSend) },
 	func(*world) queuetest.Operation { return queuetest.Finish(queue.End{Result: []byte("done\n")}) },

@@ -140,8 +140,9 @@ func (t *Tx) log(line audit.Line) {
 // audit log. The others are only counted.
 const MaxRefusals = 1000
 
-// Refuse counts a rejection, and stages its line unless the day has had MaxRefusals.
-func (t *Tx) Refuse(line audit.Line) error {
+// Refuse counts a rejection, and stages its line unless the day has had MaxRefusals. kept is
+// what is kept of the record, and what the line has the digest of; nil: nothing is kept.
+func (t *Tx) Refuse(line audit.Line, kept []byte) error {
 	before := t.Counts()
 	if day := line.Time.UTC().Format(time.DateOnly); day != t.day {
 		t.day, t.refused, t.commit.Unlisted = day, 0, 0
@@ -153,12 +154,21 @@ func (t *Tx) Refuse(line audit.Line) error {
 	}
 	switch n := before.Refused; {
 	case n <= MaxRefusals:
-		return t.Log(line)
+		return t.logKept(line, kept)
 	case n == MaxRefusals+1:
 		t.log(audit.Line{Time: line.Time, Event: audit.Limited})
 	}
 	t.commit.Unlisted++
 	return nil
+}
+
+// logKept stages the line of a rejection, and what is kept of the record.
+func (t *Tx) logKept(line audit.Line, kept []byte) error {
+	if kept != nil {
+		made := line.Time.Add(time.Duration(len(t.commit.Lines))) // as in Add
+		t.commit.Blobs = append(t.commit.Blobs, Blob{Refused, line.Task, kept, made})
+	}
+	return t.Log(line)
 }
 
 // Position stages how far a source was read. If it is staged more than once, the furthest

@@ -90,7 +90,7 @@ func TestTxOfNothing(t *testing.T) {
 	s := newShelf(t, there)
 	everything := func(tx *queue.Tx) error {
 		return errors.Join(tx.Add(file(2)), tx.Move(move(task.Started, there.Task.ID, task.Scheduled, task.Running)),
-			tx.Log(audit.Line{Time: now, Event: audit.Held}), tx.Refuse(audit.Line{Time: now, Event: task.Refused, Task: one}))
+			tx.Log(audit.Line{Time: now, Event: audit.Held}), tx.Refuse(audit.Line{Time: now, Event: task.Refused, Task: one}, nil))
 	}
 	for what, fn := range map[string]func(tx *queue.Tx) error{
 		"nothing": func(*queue.Tx) error { return nil },
@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 			err := s.update(func(tx *queue.Tx) error {
 				for _, b := range update {
 					for range b.n {
-						if err := tx.Refuse(audit.Line{Time: b.at, Event: task.Refused, Task: one}); err != nil {
+						if err := tx.Refuse(audit.Line{Time: b.at, Event: task.Refused, Task: one}, nil); err != nil {
 							return err
 						}
 					}

@@ -283,6 +283,9 @@ func (d *Desk) today(s *queue.Stored) *decision.Decision {
 
 // Unknown adds a hint to queue.ErrUnknown.
 func Unknown(err error) error {
+	if errors.Is(err, queue.ErrRefused) {
+		return fault.Failedf("pulse-queue list --refused", "%w", err)
+	}
 	if errors.Is(err, queue.ErrUnknown) {
 		return fault.Failedf("pulse-queue list --all", "%w", err)
 	}

@@ -181,8 +181,12 @@ func Gone(l *audit.Line, last, logged task.State) []string {
 	case logged != "":
 		lines = append(lines, Fact("state", "%s, as the log has it, but its file is gone", logged))
 	default:
-		lines = append(lines, Fact("state", "refused at %s (%s): a line in the log is all that is kept",
-			l.Time.Format(time.RFC3339), l.Change.Reason))
+		why := ""
+		if l.NotKept != "" {
+			why = " (" + l.NotKept + ")"
+		}
+		lines = append(lines, Fact("state", "refused at %s (%s): a line in the log is all that is kept%s",
+			l.Time.Format(time.RFC3339), l.Change.Reason, why))
 	}
 	lines = append(lines,
 		exact("sender", orNone(l.Sender)), Fact("proven", "%s", l.Trust), exact("action", string(l.Action)))

@@ -41,7 +41,7 @@ func Task(s *queue.Stored, now time.Time) []string {
 	lines := []string{
 		exact("task", s.Task.ID),
 		Fact("kind", "%s", kinds[s.Task.Kind]),
-		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
+		state(&s.Task),
 		exact("sender", orNone(s.Identity.Sender)),
 		Fact("proven", "%s (%s): %s", s.Identity.Trust, s.Identity.Reason, s.Identity.Why),
 		exact("action", string(s.Decision.Action)),
@@ -60,6 +60,14 @@ func Task(s *queue.Stored, now time.Time) []string {
 			"it was started before and died: it may have happened already; look before you say yes"))
 	}
 	return append(lines, content(s.Given())...)
+}
+
+func state(t *task.Task) string {
+	since := t.Since.Format(time.RFC3339)
+	if t.Refused {
+		return Fact("state", "refused at %s (%s): it is no task; it is kept without its text", since, t.Reason)
+	}
+	return Fact("state", "%s since %s (%s)", t.State, since, t.Reason)
 }
 
 // answered says which effect a message answers.

@@ -10,6 +10,7 @@ package access
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"pulse/lib/queue/disk"
 )
@@ -21,6 +22,7 @@ const FormatFile = "format"
 // files, provides it.
 type Layout struct {
 	Dirs    []string
+	Late    []string // those of Dirs that the queues of older versions don't have
 	Tmp     string   // the one of Dirs where a file is written before it gets its name
 	Lock    string   // the file that is locked
 	Network string   // the file that lets the queue lie on a network file system
@@ -55,9 +57,12 @@ func (d *Dir) Groups() (Groups, error) {
 }
 
 // Lacks returns the directories that are missing, because a copy may have left out empty
-// ones.
+// ones. Those that come late are made when they are needed (Supply).
 func (d *Dir) Lacks() (list []string) {
 	for _, name := range d.layout.Dirs {
+		if slices.Contains(d.layout.Late, name) {
+			continue
+		}
 		if _, err := d.disk.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			list = append(list, name)
 		}

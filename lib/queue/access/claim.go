@@ -139,3 +139,30 @@ func Refill(dir string, l *Layout, g *Groups) error {
 	}
 	return disk.Sync(dir)
 }
+
+// Supply makes the directories of Layout.Late that the queue lacks, and reports whether it has
+// them all. Only the owner and root can make one.
+func (d *Dir) Supply() (bool, error) {
+	there := func(name string) bool {
+		_, err := d.disk.Stat(name)
+		return err == nil
+	}
+	if all(d.layout.Late, there) {
+		return true, nil
+	}
+	g, err := d.Groups()
+	if err != nil {
+		return false, err
+	}
+	restore, err := d.disk.As()
+	if err != nil {
+		return false, err
+	}
+	err = Refill(d.path, d.layout, &g)
+	restore()
+	return all(d.layout.Late, there), err
+}
+
+func all(names []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
+}

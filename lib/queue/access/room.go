@@ -15,16 +15,26 @@ func (d *Dir) Room(reserve int64) error {
 	if err := unix.Access(d.path, unix.W_OK); err == unix.EROFS {
 		return fault.Temporaryf("mount -o remount,rw, once the disk is sound", "%s: %w", d.path, err)
 	}
-	left, total, err := free(d.path)
-	if err != nil {
+	left, reserve, err := d.reserved(reserve)
+	if err != nil || left >= reserve {
 		return err
-	}
-	if reserve = min(reserve, total/16); left >= reserve {
-		return nil
 	}
 	return fault.Temporaryf("make room, or pulse-queue prune --older-than 30d",
 		"%s: %d KiB are free, and limits.disk_reserve keeps %d KiB for what is accepted already",
 		d.path, left>>10, reserve>>10)
+}
+
+// Spare reports whether twice the reserve is free, so that what is written now is not
+// missed by what is accepted later.
+func (d *Dir) Spare(reserve int64) bool {
+	left, reserve, err := d.reserved(reserve)
+	return err == nil && left >= 2*reserve
+}
+
+// reserved returns how many bytes are free, and the reserve that this file system can have.
+func (d *Dir) reserved(reserve int64) (left, most int64, err error) {
+	left, total, err := free(d.path)
+	return left, min(reserve, total/16), err
 }
 
 // free returns how many bytes of the file system of dir may still be written, and how many

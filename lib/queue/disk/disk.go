@@ -9,6 +9,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 	"time"
 
@@ -87,6 +88,15 @@ func List(d Disk, dir string) (names []string, err error) {
 		return nil
 	})
 	return names, err
+}
+
+// NamesIfAny is Disk.Names for a directory that need not be there.
+func NamesIfAny(d Disk, dir string, fn func(name string) error) error {
+	err := d.Names(dir, fn)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // WriteSynced puts a file in place durably, and never a part of it. It first writes the

@@ -282,5 +282,5 @@ func dumpRest(b *strings.Builder, v queue.View) error {
 		fmt.Fprintf(b, "%s %d\n", st, counts.Tasks[st])
 	}
 	fmt.Fprintf(b, "refused %s %d\n", counts.Day, counts.Refused)
-	return err
+	return errors.Join(err, dumpRefused(b, v))
 }

@@ -180,6 +180,16 @@ func TestNaiveStores(t *testing.T) {
 		"loses a position":         func(l *audit.Line, _ *queue.Commit) { l.Positions = nil },
 		"forgets what is answered": func(l *audit.Line, _ *queue.Commit) { l.Link = task.Link{} },
 		"keeps what has a receipt": func(l *audit.Line, _ *queue.Commit) { l.Parent = "" },
+		"keeps nothing that was refused": func(l *audit.Line, _ *queue.Commit) {
+			if l.Event == task.Refused {
+				l.Digest = ""
+			}
+		},
+		"keeps what was refused for ever": func(l *audit.Line, _ *queue.Commit) {
+			if l.Event == audit.Forgotten {
+				l.Event = audit.Read
+			}
+		},
 		"forgets a hold": func(l *audit.Line, _ *queue.Commit) {
 			if l.Event == audit.Held {
 				l.Event = audit.Released

@@ -27,18 +27,23 @@ var Epoch = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 // Add adds records to the queue.
 func Add(lines ...string) Operation {
 	return Operation{fmt.Sprintf("add %d", len(lines)), func(s queue.Store, now time.Time) error {
-		b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
-		for _, l := range lines {
-			rec, err := record.Parse([]byte(l), queue.Members...)
-			if err == nil {
-				err = b.Put(rec)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return b.Commit(func([]byte) error { return nil })
+		return add(s, now, 0, lines)
 	}}
+}
+
+func add(s queue.Store, now time.Time, keep time.Duration, lines []string) error {
+	b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
+	b.Keep = keep
+	for _, l := range lines {
+		rec, err := record.Parse([]byte(l), queue.Members...)
+		if err == nil {
+			err = b.Put(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.Commit(func([]byte) error { return nil })
 }
 
 // Update is an operation of one Update.
@@ -379,4 +384,10 @@ var Life = []Operation{
 	Start(terms.ExternalSend),
 	Finish(queue.End{Exit: 0}),
 	Answer,
+	Keeping(Wordy(90, terms.Reject), Mail(91, terms.Reject), RejectedEffect(9)),
+	Keeping(Wordy(90, terms.Reject), Mail(92, terms.Reject), Mail(93, terms.Allow)), // the first one is kept
+	Add(Wordy(90, terms.Reject), Wordy(91, terms.Allow)),                            // and is now a task
+	Keeping(Wordy(94, terms.Reject), Wordy(94, terms.Allow), Wordy(94, terms.Reject), Mail(95, terms.Reject)),
+	Forget,
+	Prune,
 }

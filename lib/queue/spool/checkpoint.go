@@ -57,6 +57,8 @@ func (l *progress) bytes() []byte {
 	o.Int("starts", l.starts)
 	o.StrIf("day", l.counts.Day)
 	o.Int("refused", int64(l.counts.Refused))
+	o.Int("kept", int64(l.counts.Kept))
+	o.Int("kept_bytes", l.counts.KeptBytes)
 	for _, st := range task.States {
 		o.Int(string(st), int64(l.counts.Tasks[st]))
 	}
@@ -140,6 +142,10 @@ func (l *progress) field(name string, v record.Value) error {
 		return v.Into(&l.counts.Day)
 	case "refused":
 		return v.Into(&l.counts.Refused)
+	case "kept":
+		return v.Into(&l.counts.Kept)
+	case "kept_bytes":
+		return v.Into(&l.counts.KeptBytes)
 	}
 	if st := task.State(name); slices.Contains(task.States, st) {
 		var n int

@@ -30,7 +30,7 @@ func most(name string) int64 {
 		return mostLines
 	}
 	switch parentOf(name) {
-	case metaDir, resultDir, grantDir, sessionDir, positionDir, "":
+	case metaDir, resultDir, grantDir, sessionDir, positionDir, refusedDir, "":
 		return mostSmall
 	}
 	return mostLarge

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -26,7 +27,7 @@ func everything(t *testing.T) *Spool {
 	do(t, s, add(mails(1, 4)...), refuse, start(""), finish(queue.End{Exit: 0, Result: []byte("done\n")}), start(""),
 		finish(queue.End{Exit: 1, Result: []byte("half\n")}), start(""), cancel, prune, start(""), propose(1), add(effect(9)), deny,
 		add(effect(1), effect(2), effect(3)), approve, approve, start(terms.ExternalSend),
-		grant("a1"), session("b1", 3, 9999*time.Hour), add(sessionMail(60, "b1")), add(mails(80, 2)...), start(""), brake(audit.Held))
+		grant("a1"), session("b1", 3, 9999*time.Hour), add(sessionMail(60, "b1")), queuetest.Keeping(mail(70, terms.Reject)), add(mails(80, 2)...), start(""), brake(audit.Held))
 	return s
 }
 

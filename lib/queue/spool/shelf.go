@@ -61,6 +61,8 @@ func stagedFile(s queue.Shelf, key string) string {
 		return tmpDir + "/" + key + ".result"
 	case queue.Outbox:
 		return tmpDir + "/" + key + ".outbox"
+	case queue.Refused:
+		return tmpDir + "/" + key + ".refused"
 	}
 	return tmpDir + "/" + key + ".json"
 }

@@ -69,6 +69,7 @@ const (
 	prunedDir   = string(queue.Pruned)
 	outboxDir   = string(queue.Outbox)
 	draftDir    = string(queue.Drafts)
+	refusedDir  = string(queue.Refused)
 )
 
 // format is the content of the file of that name.
@@ -77,7 +78,7 @@ const format = "pulse-queue 1\n"
 func directories() []string {
 	return append([]string{
 		tmpDir, auditDir, metaDir, resultDir, approvalDir, grantDir, sessionDir, positionDir, prunedDir,
-		outboxDir, draftDir, workersDir,
+		outboxDir, draftDir, workersDir, refusedDir,
 	}, stateDirs()...)
 }
 
@@ -90,7 +91,7 @@ func stateDirs() (dirs []string) {
 
 // plan is what package access has to know about a queue.
 var plan = access.Layout{
-	Dirs: directories(), Tmp: tmpDir, Lock: lockFile, Network: networkFile,
+	Dirs: directories(), Late: []string{refusedDir}, Tmp: tmpDir, Lock: lockFile, Network: networkFile,
 	Files: []string{formatFile, agendaFile, startsFile, checkpointFile},
 	First: []string{unsafeFile, agendaFile, startsFile},
 }

@@ -42,12 +42,12 @@ type taskID [16]byte
 
 // outcome is what the log makes of a task. It is small, because there may be a million.
 type outcome struct {
-	digest       [32]byte
-	meta, result [8]byte // the beginning of the digests of these files; zeros: there is none
-	entry        [8]byte // and of the line of the agenda
-	opened       int64   // the line that opened it, counted in moves: the order of the agenda
-	state, was   task.State
-	seen         uint8 // which of its files were there
+	digest                [32]byte
+	entry                 [8]byte // the beginning of the digest of the line of the agenda,
+	meta, result, refused [8]byte // and of these files; zeros: there is none
+	opened                int64   // the line that opened it, counted in moves: the order of the agenda
+	state, was            task.State
+	seen                  uint8 // which of its files were there
 }
 
 func idOf(s string) (id taskID) {
@@ -232,17 +232,15 @@ func (r *verifier) line(line []byte, l *audit.Line) error {
 // checkMove checks a transition. So a file moved by hand is found even after a command
 // moved it on. A task file never changes, so its digest is the one that it was added with.
 func (r *verifier) checkMove(l *audit.Line) {
-	was, known := r.tasks[idOf(l.Task)]
+	was := r.tasks[idOf(l.Task)]
 	if l.From != was.state || task.Legal(l.Event, l.From, l.To) != nil {
 		r.find("task %s was %s from %q, and the log had it in %q", l.Task, l.Event, l.From, was.state)
 	}
-	if digest := "sha256:" + hex.EncodeToString(was.digest[:]); known && l.Digest != "" && l.Digest != digest {
+	added := was.digest != [32]byte{}
+	if digest := "sha256:" + hex.EncodeToString(was.digest[:]); added && l.Digest != "" && l.Digest != digest {
 		r.find("task %s had been edited when it was %s", l.Task, l.Event)
 	}
 	r.moves++
-	if r.touched != nil {
-		r.touched[l.Task] = true
-	}
 }
 
 // checkGrant checks that a grant which ends had been given.
@@ -278,10 +276,13 @@ func (r *verifier) checkSession(l *audit.Line) {
 func (r *verifier) change(l *audit.Line, c *queue.Change) {
 	name := fileOf(c.Shelf, c.Key)
 	switch {
-	case c.Shelf == queue.Drafts: // people may edit and remove them
+	case c.Shelf == queue.Drafts || c.Shelf == queue.Refused && r.snapshot: // people edit drafts, and it has no refused
 	case c.Shelf == queue.Outbox:
 		r.outbox(c)
 	case byTask(c.Shelf) && c.Shelf != queue.Approvals && c.Shelf != queue.Spent:
+		if r.touched != nil {
+			r.touched[c.Key] = true
+		}
 		t := r.tasks[idOf(c.Key)]
 		r.task(&t, l, c)
 		r.tasks[idOf(c.Key)] = t
@@ -308,10 +309,12 @@ func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
 			t.meta = short(withNewline(c.Bytes))
 		}
 	case c.Shelf == queue.Results:
-		t.result = [8]byte{}
-		if bare := audit.Bare(c.Digest); len(bare) >= 16 {
-			hex.Decode(t.result[:], []byte(bare[:16]))
+		t.result = begins(c.Digest)
+	case c.Shelf == queue.Refused:
+		if was := t.refused != [8]byte{}; was != c.Gone() {
+			r.find("refused record %s was %s, and the log says something else of it before", c.Key, l.Event)
 		}
+		t.refused = begins(c.Digest)
 	case c.Gone():
 		t.state = ""
 	default:
@@ -348,5 +351,11 @@ func (r *verifier) outbox(c *queue.Change) {
 func short(b []byte) (sum [8]byte) {
 	whole := sha256.Sum256(b)
 	copy(sum[:], whole[:])
+	return sum
+}
+
+// begins returns the beginning of a digest that the log has; zeros: it has none.
+func begins(digest string) (sum [8]byte) {
+	hex.Decode(sum[:], fmt.Appendf(nil, "%.16s", audit.Bare(digest)))
 	return sum
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/queue/disk"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -20,7 +21,8 @@ func (r *verifier) verifyTasks() error {
 	err := r.disk.Names(prunedDir, func(name string) error { return r.verifyShard(prunedDir+"/"+name, known) })
 	for i := range besides {
 		if err == nil {
-			err = r.disk.Names(besides[i].dir, func(name string) error { return r.verifyBeside(&besides[i], name) })
+			// complete says which files a directory lacks that is not there
+			err = disk.NamesIfAny(r.disk, besides[i].dir, func(name string) error { return r.verifyBeside(&besides[i], name) })
 		}
 	}
 	for _, st := range task.States {
@@ -37,7 +39,7 @@ func (r *verifier) verifyTasks() error {
 // complete checks that no file of a task is missing. Its files were looked at before.
 func (r *verifier) complete(id string, known map[taskID]bool) {
 	logged := r.tasks[idOf(id)]
-	if logged.state == "" && !known[idOf(id)] {
+	if logged.was != "" && !known[idOf(id)] {
 		r.findFile(id, "pruned: it lacks task %s", id)
 	}
 	if logged.state != "" && logged.seen&seenTask == 0 {
@@ -101,6 +103,7 @@ const (
 	seenTask = 1 << iota
 	seenMeta
 	seenResult
+	seenRefused
 )
 
 // see notes that a file of a task is there, or with 0 that none has been seen yet.
@@ -119,6 +122,7 @@ func (r *verifier) see(id string, what uint8) {
 var besides = []besideKind{
 	{metaDir, ".json", seenMeta, func(o *outcome) [8]byte { return o.meta }},
 	{resultDir, "", seenResult, func(o *outcome) [8]byte { return o.result }},
+	{refusedDir, ".json", seenRefused, func(o *outcome) [8]byte { return o.refused }},
 }
 
 type besideKind struct {

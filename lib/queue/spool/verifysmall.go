@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"pulse/lib/queue"
+	"pulse/lib/queue/disk"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 	"strings"
@@ -128,7 +129,7 @@ func (r *verifier) verifySize(name string, want int64) error {
 // added yet, and nothing else.
 func (r *verifier) verifyOutboxes() error {
 	seen := map[string]bool{}
-	err := r.disk.Names(outboxDir, func(name string) error {
+	err := disk.NamesIfAny(r.disk, outboxDir, func(name string) error { // a snapshot has none
 		b, err := r.disk.Read(outboxDir + "/" + name)
 		if err != nil && !notFile(err) {
 			return err
@@ -146,9 +147,6 @@ func (r *verifier) verifyOutboxes() error {
 		seen[parent] = true
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // a snapshot has none
-	}
 	for parent := range r.outboxes {
 		if !r.snapshot && !seen[parent] {
 			r.findSmall("%s/%s.jsonl: it is gone", outboxDir, parent)

@@ -205,7 +205,7 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false. Open tasks
-// come in the order of the agenda. A shelf that a snapshot does not have is empty.
+// come in the order of the agenda. A shelf that a snapshot or an older queue does not have is empty.
 func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
 	if st := task.State(s); st.Open() {
 		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
@@ -228,7 +228,7 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 		}
 		return err
 	})
-	if err != nil && !(v.snapshot && errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && (v.snapshot || s == queue.Refused)) {
 		return err
 	}
 	slices.SortFunc(all, func(a, b file) int {

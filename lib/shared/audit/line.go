@@ -40,6 +40,8 @@ const (
 	SessionEnded  task.Event = "session_ended"
 
 	Resumed task.Event = "resumed" // a person accepted that the queue lacks lines
+
+	Forgotten task.Event = "forgotten" // a refused record is kept no longer
 )
 
 // Line is one line of the log. A member that an event does not use is left out.
@@ -50,7 +52,9 @@ type Line struct {
 	Task     string
 	Kind     task.Kind
 	From, To task.State
-	Digest   string
+	Digest   string      // of the task file, or of what is kept of a refused record
+	Size     int64       // in bytes, of the refused record that is kept from now on, or no longer
+	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
 	Change   task.Change // Since is Time
 
 	Result string // digest of what the worker printed
@@ -111,6 +115,10 @@ func (l *Line) Append(dst []byte) []byte {
 	o.StrIf("from", string(l.From))
 	o.StrIf("to", string(l.To))
 	o.StrIf("digest", l.Digest)
+	if l.Size != 0 {
+		o.Int("size", l.Size)
+	}
+	o.StrIf("not_kept", l.NotKept)
 	if l.To != "" {
 		o.Int("attempts", int64(l.Change.Attempts))
 		o.Int("restarts", int64(l.Change.Restarts))
@@ -187,6 +195,10 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into((*string)(&l.To))
 	case "digest":
 		err = v.Into(&l.Digest)
+	case "size":
+		err = v.Into(&l.Size)
+	case "not_kept":
+		err = v.Into(&l.NotKept)
 	case "attempts":
 		err = v.Into(&l.Change.Attempts)
 	case "restarts":

@@ -103,7 +103,12 @@ func (m *Message) Fields(yield func(name, value string) bool) {
 }
 
 // Append appends the member's value.
-func (m *Message) Append(dst []byte) []byte {
+func (m *Message) Append(dst []byte) []byte { return m.append(dst, false) }
+
+// AppendBare is Append without the text and the attachments.
+func (m *Message) AppendBare(dst []byte) []byte { return m.append(dst, true) }
+
+func (m *Message) append(dst []byte, bare bool) []byte {
 	o := record.ObjectAfter(dst)
 	o.Str("source", m.Source)
 	if m.UID != 0 {
@@ -118,10 +123,14 @@ func (m *Message) Append(dst []byte) []byte {
 	o.Nested("headers", m.appendHeaders)
 	o.Str("from", m.From)
 	o.Str("subject", m.Subject)
-	o.Str("text", m.Text)
-	o.Str("scope", string(m.Scope))
-	o.Bool("truncated", m.Truncated)
-	o.Raw("attachments", appendAttachments(nil, m.Attachments))
+	if bare {
+		o.Str("scope", string(Headers))
+	} else {
+		o.Str("text", m.Text)
+		o.Str("scope", string(m.Scope))
+		o.Bool("truncated", m.Truncated)
+		o.Raw("attachments", appendAttachments(nil, m.Attachments))
+	}
 	if m.Thread != nil {
 		o.Raw("thread", m.Thread.bytes())
 	}

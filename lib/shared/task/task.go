@@ -60,6 +60,7 @@ type Task struct {
 	State   State
 	Digest  string // "sha256:" and the digest of the task file's bytes
 	Created time.Time
+	Refused bool // it is no task: the record was rejected when it came, and is kept without its text
 	Link
 	Change
 }
@@ -82,6 +83,9 @@ func (t *Task) Append(dst []byte) []byte {
 	o.Str("state", string(t.State))
 	o.StrIf("digest", t.Digest)
 	o.Time("created", t.Created)
+	if t.Refused {
+		o.Bool("refused", true)
+	}
 	t.Link.add(&o)
 	t.Change.add(&o)
 	return append(dst, o.Bytes()...)

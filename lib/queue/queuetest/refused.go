@@ -1,0 +1,47 @@
+package queuetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/terms"
+)
+
+// Keeping is Add where the records that the policy rejects are kept.
+func Keeping(lines ...string) Operation {
+	return Operation{fmt.Sprintf("keep %d", len(lines)), func(s queue.Store, now time.Time) error {
+		return add(s, now, 14*24*time.Hour, lines)
+	}}
+}
+
+// Wordy is Mail with a subject, a text and an attachment.
+func Wordy(uid int, outcome terms.Outcome) string {
+	text := `"subject":"a subject","text":"a text","attachments":[{"name":"a.txt","type":"text/plain","size":1}],"received"`
+	return strings.Replace(Mail(uid, outcome), `"received"`, text, 1)
+}
+
+// RejectedEffect is Effect, but the policy rejects it.
+func RejectedEffect(n int) string {
+	return strings.Replace(Effect(n), string(terms.Confirm), string(terms.Reject), 1)
+}
+
+// Forget removes the refused records that were kept for two days.
+var Forget = Operation{"forget", func(s queue.Store, now time.Time) error {
+	_, err := queue.Forget(s, 48*time.Hour, "", now)
+	return err
+}}
+
+// dumpRefused dumps the refused records that are kept.
+func dumpRefused(b *strings.Builder, v queue.View) error {
+	counts := v.Counts()
+	fmt.Fprintf(b, "kept %d, %d bytes\n", counts.Kept, counts.KeptBytes)
+	return v.Each(queue.Refused, func(id string, _ time.Time) (bool, error) {
+		s, err := queue.RefusedOf(v, id)
+		if err == nil {
+			fmt.Fprintf(b, "refused %s\n", s.Line())
+		}
+		return true, err
+	})
+}
