@@ -50,7 +50,7 @@ func (f *filter) rows(out *bufio.Writer, now time.Time) func(*queue.Stored) erro
 		tab.row(head...)
 		return func(s *queue.Stored) error { return tab.row(cells(s, now)...) }
 	}
-	tab.widths = slices.Insert(slices.Clone(listColumns), why, 16)
+	tab.widths = slices.Insert(slices.Clone(listColumns), why, 18)
 	tab.row(slices.Insert(head, why, "REASON")...)
 	return func(s *queue.Stored) error {
 		return tab.row(slices.Insert(cells(s, now), why, orDash(escape.ASCII(s.Task.Reason)))...)

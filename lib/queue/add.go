@@ -47,6 +47,7 @@ type item struct {
 	Content
 	id      string
 	raw     []byte // without `task`
+	kept    bool   // it was refused before, and comes from where it was kept
 	receipt task.Task
 }
 
@@ -66,14 +67,8 @@ const (
 func (b *Batch) Full() bool { return len(b.items) >= maxBatch || b.size >= maxBatchBytes }
 
 // Put adds a record to the batch. It is an error if the record was not decided on, or if
-// --unsafe-allow-all let it through and this queue does not accept that. Nor is a refused
-// record taken that a queue kept, whatever the stages say of it now: a worker would get a
-// message without its text, and the message itself would be known.
+// --unsafe-allow-all let it through and this queue does not accept that.
 func (b *Batch) Put(rec *record.Record) error {
-	if wasRefused(rec) {
-		return fault.Failedf("fetch the message again: the new policy decides on it then",
-			"%w", rec.Bad(errors.New("it was refused and is kept without its text: it can't become a task")))
-	}
 	c, err := read(rec)
 	if errors.Is(err, record.ErrMissing) {
 		return fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize | pulse-queue add", "%w", err)
@@ -85,7 +80,7 @@ func (b *Batch) Put(rec *record.Record) error {
 		return fault.Refusedf("pulse-queue init --unsafe makes a queue for trials",
 			"%w", rec.Bad(errors.New("decided by --unsafe-allow-all, and this queue does not take that")))
 	}
-	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member)}
+	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member), kept: wasRefused(rec)}
 	if it.id, err = c.ID(); err != nil {
 		return rec.Bad(err)
 	}
@@ -169,7 +164,7 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 		if err := in.take(it); err != nil {
 			return err
 		}
-		if m := it.Message; m != nil && m.UID != 0 {
+		if m := it.Message; m != nil && m.UID != 0 && !it.kept {
 			tx.Position(positionOf(m), in.now)
 		}
 	}
@@ -215,6 +210,9 @@ func (in *intake) take(it *item) error {
 		return err
 	}
 	switch {
+	case it.kept:
+		it.receipt.Reason = WasRefused
+		err = in.refuse(it)
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)
 	case it.counted() && in.pending[KeyOf(it.Identity.Sender)] >= in.quota(it):
@@ -308,7 +306,7 @@ func (in *intake) quota(it *item) int {
 func (in *intake) countPending(items []*item) error {
 	in.pending = map[Key]int{}
 	for _, it := range items {
-		if it.counted() && it.Decision.Outcome != terms.Reject {
+		if it.counted() && it.Decision.Outcome != terms.Reject && !it.kept {
 			in.pending[KeyOf(it.Identity.Sender)] = 0
 		}
 	}

@@ -34,6 +34,11 @@ const (
 	NotKeptNowhere = "no_directory" // an older pulse made the queue, and this account can't add to it
 )
 
+// WasRefused is the reason of a refusal because the record was refused before and comes from
+// where it was kept, whatever the stages say of it now. A worker would get a message without
+// its text, and the message itself would be known when it comes again.
+const WasRefused = "was_refused"
+
 // ErrRefused means that a record was refused, and is kept. It wraps ErrUnknown: it is no task.
 var ErrRefused = fmt.Errorf("%w: the record was refused when it came, and was never accepted", ErrUnknown)
 
@@ -66,7 +71,7 @@ func wasRefused(rec *record.Record) (was bool) {
 // keep returns what is kept of a record that the policy rejected, and puts the digest, or why
 // nothing is kept, into the line. A record is kept once: one that comes again does not renew it.
 func (in *intake) keep(it *item, line *audit.Line) ([]byte, error) {
-	if in.Keep <= 0 || it.receipt.Reason == Quota {
+	if in.Keep <= 0 || it.receipt.Reason == Quota || it.kept {
 		return nil, nil
 	}
 	if there, err := in.keeps(it.id); there || err != nil {

@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"pulse/lib/shared/record"
@@ -76,4 +77,36 @@ func show(b []byte) (Shown, bool) {
 	}
 	s, err := Show(v)
 	return s, err == nil
+}
+
+// TestAppendBare: it holds all that decisions may look at.
+func TestAppendBare(t *testing.T) {
+	for _, s := range []string{
+		`{"source":"s","uid":7,"uidvalidity":8,"id":"<a@b>","digest":"sha256:1","received":"2026-11-21T07:00:00Z","fetched":"2026-11-21T07:00:01Z","size":9,"headers":[["From"," a\u202e"],["X",""]],"thread":{"in_reply_to":["<x@y>"],"references":[]},"defects":["mbox","later"]}`,
+		`{"source":"telegram","id":"7","sender":{"id":1,"chat":-2,"bot":true,"mentioned":true}}`,
+		`{"source":"hook","id":"7","webhook":{"result":"late","why":"w","scheme":"standard","timestamp":"2026-11-21T07:00:00Z","type":"text/plain"}}`,
+		`{"source":"s","id":"<a@b>","dkim":{"from":"b","signatures":[{"domain":"b","selector":"s","algorithm":"rsa-sha256","result":"pass","headers":["from","date"]}],"dmarc":{"result":"found","domain":"b"}}}`,
+	} {
+		was, err := Decode(record.Value(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := Decode(record.Value(was.AppendBare(nil)))
+		if err != nil || !reflect.DeepEqual(normal(is), normal(was)) {
+			t.Errorf("%v\n%+v\n%+v", err, is, was)
+		}
+		for _, name := range []string{`"text"`, `"truncated"`, `"attachments"`} {
+			if strings.Contains(string(was.AppendBare(nil)), name) {
+				t.Errorf("%s stands in %s", name, was.AppendBare(nil))
+			}
+		}
+	}
+}
+
+// normal is a message whose empty lists are nil.
+func normal(m Message) Message {
+	if len(m.Headers) == 0 {
+		m.Headers = nil
+	}
+	return m
 }

@@ -1,0 +1,203 @@
+package queue_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// keeping is batch, and what the policy rejects is kept.
+func (s *shelf) keeping(lines ...string) *queue.Batch {
+	b := s.batch(lines...)
+	b.Keep = time.Hour
+	return b
+}
+
+// kept are the refused records that are kept, oldest first.
+func (s *shelf) kept() (list []queue.Stored) {
+	s.t.Helper()
+	s.view(func(v queue.View) error {
+		list = nil
+		return v.Each(queue.Refused, func(id string, _ time.Time) (bool, error) {
+			one, err := queue.RefusedOf(v, id)
+			list = append(list, one)
+			return true, err
+		})
+	})
+	return list
+}
+
+func (s *shelf) counts() (c queue.Counts) {
+	s.view(func(v queue.View) error {
+		c = v.Counts()
+		return nil
+	})
+	return c
+}
+
+// TestKeptWithoutText: what stages decide on stays, and no word of the text does, wherever it
+// stands.
+func TestKeptWithoutText(t *testing.T) {
+	s := newShelf(t)
+	line := strings.Replace(queuetest.Wordy(1, terms.Reject), `"received"`,
+		`"headers":[["From","me@example.com"],["Subject","a subject"]],"more":"a text","defects":["bare_lf"],"received"`, 1)
+	line = strings.TrimSuffix(line, "}") + `,"extract":{"v":"a text"}}`
+	s.commit(s.keeping(line))
+	list := s.kept()
+	if len(list) != 1 {
+		t.Fatal(list)
+	}
+	file := string(list[0].File)
+	for _, word := range []string{"a text", "a.txt", "attachments", "truncated", "extract", "more"} {
+		if strings.Contains(file, word) {
+			t.Errorf("%s stands in %s", word, file)
+		}
+	}
+	one := list[0]
+	if m := one.Message; m == nil || len(m.Headers) != 2 || m.ID != "<1@t>" || m.UID != 1 || !m.Has("bare_lf") || one.Shown.Subject != "a subject" {
+		t.Errorf("%+v", m)
+	}
+	if one.Decision.Outcome != terms.Reject || one.Identity.Sender != "me@example.com" || !one.Task.Refused || one.Task.State != task.Rejected {
+		t.Errorf("%+v", one)
+	}
+	l := s.lines()[0]
+	if l.Digest != one.Task.Digest || l.Size != int64(len(file)) || l.Digest != task.Digest([]byte(file)) {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestNotKept: what is not kept, and what the line says of that.
+func TestNotKept(t *testing.T) {
+	long := strings.Replace(queuetest.Mail(1, terms.Reject), `"received"`, `"from":"`+strings.Repeat("x", queue.MaxKeptRecord)+`","received"`, 1)
+	for name, c := range map[string]struct {
+		line string
+		set  func(b *queue.Batch)
+		want string
+	}{
+		"no policy wants it": {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Keep = 0 }, ""},
+		"the quota":          {queuetest.Mail(1, terms.Allow), func(b *queue.Batch) { b.Pending = 0 }, ""},
+		"too large":          {long, func(*queue.Batch) {}, queue.NotKeptLarge},
+		"the disk is full":   {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Unkept = queue.NotKeptDisk }, queue.NotKeptDisk},
+	} {
+		s := newShelf(t)
+		b := s.keeping(c.line)
+		c.set(b)
+		s.commit(b)
+		lines := s.lines()
+		if len(s.kept()) > 0 || len(lines) != 1 || lines[0].Event != task.Refused || lines[0].Digest != "" || lines[0].NotKept != c.want {
+			t.Errorf("%s: %+v", name, lines)
+		}
+	}
+}
+
+// TestKeptIsBounded: in number and in bytes; what is beyond has its line all the same, and
+// what is forgotten makes room.
+func TestKeptIsBounded(t *testing.T) {
+	for name, size := range map[string][2]int{"number": {queue.MaxKept, 1}, "bytes": {2, queue.MaxKeptBytes / 2}} {
+		s := newShelf(t)
+		err := s.Update(func(queue.View) (*queue.Commit, error) {
+			var c queue.Commit
+			for n := range size[0] {
+				l := audit.Line{Time: now.Add(-48 * time.Hour), Event: task.Refused, Task: stored(n, "", 0, 0).Task.ID, Digest: task.Digest(nil), Size: int64(size[1])}
+				c.Lines = append(c.Lines, l)
+				c.Blobs = append(c.Blobs, queue.Blob{Shelf: queue.Refused, Key: l.Task, Made: now.Add(-time.Hour)})
+			}
+			return &c, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.commit(s.keeping(queuetest.Mail(1, terms.Reject)))
+		lines := s.lines()
+		if last := lines[len(lines)-1]; last.Event != task.Refused || last.NotKept != queue.NotKeptFull {
+			t.Errorf("%s: %+v", name, last)
+		}
+	}
+}
+
+// TestKeptOfADay: beyond the refusals of a day that have a line nothing is kept.
+func TestKeptOfADay(t *testing.T) {
+	s := newShelf(t)
+	for batch := range 3 {
+		var lines []string
+		for uid := range 400 {
+			lines = append(lines, queuetest.Mail(1+batch*400+uid, terms.Reject))
+		}
+		s.commit(s.keeping(lines...))
+	}
+	if c := s.counts(); len(s.kept()) != queue.MaxRefusals || c.Kept != queue.MaxRefusals || c.Refused != 1200 {
+		t.Errorf("%d kept, %+v", len(s.kept()), c)
+	}
+}
+
+// TestForget: the oldest first, those of their time only, and some at a time.
+func TestForget(t *testing.T) {
+	s := newShelf(t)
+	for day := range 3 {
+		b := s.keeping(queuetest.Mail(1+day, terms.Reject))
+		b.Now = func() time.Time { return now.Add(time.Duration(day) * 24 * time.Hour) }
+		s.commit(b)
+	}
+	for _, c := range []struct {
+		limit, later time.Duration
+		forgotten    int
+		left         int
+	}{{48 * time.Hour, 47 * time.Hour, 0, 3}, {48 * time.Hour, 48 * time.Hour, 1, 2}, {0, -time.Hour, 2, 0}, {0, 0, 0, 0}} {
+		n, err := queue.Forget(s, c.limit, "me", now.Add(c.later))
+		if counts := s.counts(); err != nil || n != c.forgotten || len(s.kept()) != c.left || counts.Kept != c.left || (counts.KeptBytes > 0) != (c.left > 0) {
+			t.Errorf("%+v: %d, %v, %+v", c, n, err, counts)
+		}
+	}
+	if l := s.lines()[5]; l.Event != audit.Forgotten || l.By != "me" || l.Size == 0 {
+		t.Errorf("%+v", l)
+	}
+	for batch := range 3 { // of three days, because a day has its bound
+		b := s.keeping()
+		b.Now = func() time.Time { return now.Add(time.Duration(batch) * 24 * time.Hour) }
+		for uid := range 400 {
+			if err := put(b, queuetest.Mail(1+batch*400+uid, terms.Reject)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.commit(b)
+	}
+	if n, err := queue.Forget(s, 0, "", now); n != 1000 || err != nil || len(s.kept()) != 200 {
+		t.Error(n, err)
+	}
+}
+
+// TestRefusedIsNoTask: nothing that takes an id or a record takes what is kept.
+func TestRefusedIsNoTask(t *testing.T) {
+	s := newShelf(t)
+	s.commit(s.keeping(queuetest.Mail(1, terms.Reject)))
+	one := s.kept()[0]
+	s.view(func(v queue.View) error {
+		if _, err := queue.Find(v, one.Task.ID); !errors.Is(err, queue.ErrRefused) || !errors.Is(err, queue.ErrUnknown) {
+			t.Error(err)
+		}
+		return nil
+	})
+	if err := s.update(func(tx *queue.Tx) error { return queue.Requeue(tx, &one, queue.Yes(&one, "me", "terminal", now), now) }); err == nil {
+		t.Error("it was requeued")
+	}
+	allowed := strings.Replace(string(one.Line()), `"outcome":"reject"`, `"outcome":"allow"`, 1)
+	if got := s.commit(s.keeping(allowed)); !slices.Equal(got, []string{"rejected was_refused"}) {
+		t.Error(got)
+	}
+	other := newShelf(t)
+	other.commit(other.keeping(allowed))
+	if lines := other.lines(); len(other.everything(task.States...)) > 0 || len(other.kept()) > 0 || len(lines[0].Positions) > 0 {
+		t.Errorf("another queue took it, or takes its message for read: %+v", lines)
+	}
+	if len(s.everything(task.States...)) > 0 {
+		t.Error("there is a task")
+	}
+}
