@@ -43,7 +43,7 @@ func TestClosedLists(t *testing.T) {
 			return list
 		}},
 		{"pulse-record.5", "message members", func(t *testing.T) []string {
-			return load(t, "envelope").written(t, "Message.Append")
+			return load(t, "envelope").written(t, "Message.append")
 		}},
 		{"pulse-record.5", "identity members", func(t *testing.T) []string {
 			return load(t, "identity").written(t, "Identity.Append", "Identity.add", "Identity.addOrigin")
@@ -102,6 +102,9 @@ func TestClosedLists(t *testing.T) {
 			return append(load(t, "queue").constants(t, func(name, _ string) bool {
 				return strings.HasPrefix(name, "Reason") || name == "Quota"
 			}), "approved")
+		}},
+		{"pulse-queue.5", "not kept", func(t *testing.T) []string {
+			return load(t, "queue").constants(t, func(name, _ string) bool { return strings.HasPrefix(name, "NotKept") })
 		}},
 		{"pulse-queue.5", "approval members", func(t *testing.T) []string {
 			return load(t, "approval").written(t, "Approval.Append")

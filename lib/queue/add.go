@@ -211,7 +211,7 @@ func (in *intake) take(it *item) error {
 	}
 	switch {
 	case it.kept:
-		it.receipt.Reason = WasRefused
+		it.receipt.Reason = ReasonWasRefused
 		err = in.refuse(it)
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)

@@ -34,10 +34,10 @@ const (
 	NotKeptNowhere = "no_directory" // an older pulse made the queue, and this account can't add to it
 )
 
-// WasRefused is the reason of a refusal because the record was refused before and comes from
+// ReasonWasRefused is the reason of a refusal because the record was refused before and comes from
 // where it was kept, whatever the stages say of it now. A worker would get a message without
 // its text, and the message itself would be known when it comes again.
-const WasRefused = "was_refused"
+const ReasonWasRefused = "was_refused"
 
 // ErrRefused means that a record was refused, and is kept. It wraps ErrUnknown: it is no task.
 var ErrRefused = fmt.Errorf("%w: the record was refused when it came, and was never accepted", ErrUnknown)

@@ -29,16 +29,18 @@ type books struct {
 	done  map[string]int    // id -> starts when it was first seen completed
 	gone  map[string]int    // id -> starts, of tasks that may have been pruned
 	kept  string            // id of a task that has an approval
+	bare  map[string]bool   // ids of refused records that are kept
 	head  string            // of the audit log, as verify printed it
 }
 
 func newBooks() *books {
-	return &books{acked: map[string]string{}, uids: map[int]string{}, yes: map[string]int{}, done: map[string]int{}, gone: map[string]int{}}
+	return &books{acked: map[string]string{}, uids: map[int]string{}, yes: map[string]int{}, done: map[string]int{}, gone: map[string]int{}, bare: map[string]bool{}}
 }
 
 func (b *books) clone() *books {
 	c := *b
 	c.acked, c.uids, c.yes, c.done, c.gone = maps.Clone(b.acked), maps.Clone(b.uids), maps.Clone(b.yes), maps.Clone(b.done), maps.Clone(b.gone)
+	c.bare = maps.Clone(b.bare)
 	return &c
 }
 
@@ -46,8 +48,10 @@ func (b *books) clone() *books {
 func (b *books) receipts(out []byte) error {
 	list, err := tasks(out)
 	for _, t := range list {
-		if t.State != "rejected" || t.Digest != "" { // a refusal has no file
+		if t.State != "rejected" || t.Digest != "" {
 			b.acked[t.ID] = t.Digest
+		} else { // a refusal has no file of a task
+			b.bare[t.ID] = true
 		}
 	}
 	return err
@@ -110,6 +114,11 @@ func (d *desk) inspect(b *books) (listed map[string]shownTask, f findings) {
 			f.add("corrupt: %s was acknowledged", id)
 		case got.digest != digest:
 			f.add("changed: %s was acknowledged with %s and has %s", id, digest, got.digest)
+		}
+	}
+	for id := range b.bare {
+		if _, err := os.Stat(filepath.Join(d.queue, "refused", id+".json")); err != nil && !d.naive {
+			f.add("lost: the refusal of %s was acknowledged, and its record is not kept: %v", id, err)
 		}
 	}
 	d.positions(b, found, &f)

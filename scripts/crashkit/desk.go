@@ -41,6 +41,7 @@ per_sender_per_hour = 1000000
 pending_per_sender = 1000000
 max_attempts = %d
 disk_reserve = %q
+keep_refused = "14d"
 [outbound]
 min_reply_interval = "0" # everything here goes to one target
 `
@@ -57,6 +58,15 @@ func (k *kit) desk(name string) (*desk, error) {
 // limits writes the policy.
 func (d *desk) limits(attempts int, reserve string) error {
 	return os.WriteFile(d.policy, fmt.Appendf(nil, policyText, attempts, reserve), 0o600)
+}
+
+// forget lets the next add remove the refused records that are kept.
+func (d *desk) forget() error {
+	b, err := os.ReadFile(d.policy)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.policy, bytes.Replace(b, []byte(`"14d"`), []byte(`"0"`), 1), 0o600)
 }
 
 func (d *desk) starts() string {

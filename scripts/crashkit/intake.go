@@ -160,3 +160,20 @@ func repairing(before, batch []string) *scenario {
 	s.records = nil
 	return s
 }
+
+// forgetting is an add whose policy keeps no refused records, in a queue that has some.
+func forgetting(before, batch []string) *scenario {
+	s := adding("add, forgetting what was refused", before, batch)
+	prepare := s.prepare
+	s.prepare = func(d *desk, b *books) error {
+		if err := prepare(d, b); err != nil {
+			return err
+		}
+		if len(b.bare) == 0 {
+			return errors.New("no refused record is kept")
+		}
+		b.bare = map[string]bool{} // from here on each is kept or forgotten, as verify says
+		return d.forget()
+	}
+	return s
+}

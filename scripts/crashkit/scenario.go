@@ -91,6 +91,7 @@ func scenarios() []*scenario {
 		proposing(),
 		taking(),
 		repairing(first, second),
+		forgetting(first, second),
 	}
 }
 
