@@ -171,12 +171,8 @@ func (it *item) bare() ([]byte, error) {
 	return append(o.Bytes(), '\n'), nil
 }
 
-// maxForgotten is how many refused records one Forget removes, so that no other command waits
-// long for it.
-const maxForgotten = 1000
-
 // Forget removes the refused records that have been kept for limit or longer, the oldest first,
-// and not more than maxForgotten. A limit of 0 removes all of them, whatever the clock says.
+// and not more than maxMoves. A limit of 0 removes all of them, whatever the clock says.
 // by is the person who wants it; empty: the policy does.
 func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err error) {
 	if due, err := anyKept(s, limit, now); !due || err != nil {
@@ -193,7 +189,7 @@ func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err 
 				err = tx.Log(audit.Line{Time: now.UTC(), Event: audit.Forgotten, Task: id, Size: size, By: by})
 			}
 			n++
-			return n < maxForgotten, err
+			return n < maxMoves, err
 		})
 	})
 	return n, err

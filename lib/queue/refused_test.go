@@ -169,7 +169,7 @@ func TestForget(t *testing.T) {
 		}
 		s.commit(b)
 	}
-	if n, err := queue.Forget(s, 0, "", now); n != 1000 || err != nil || len(s.kept()) != 200 {
+	if n, err := queue.Forget(s, 0, "", now); n != 500 || err != nil || len(s.kept()) != 700 {
 		t.Error(n, err)
 	}
 }

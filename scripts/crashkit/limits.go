@@ -17,7 +17,7 @@ func limited(k *kit) error {
 		step = 1
 	}
 	for _, s := range []*scenario{
-		adding("add", mails(1, 2), append(mails(10, 30), effect(1))),
+		adding("add", mails(1, 2), append(mails(10, 30), effect(1), mail(50, "reject"))),
 		asking("run", 0, "completed"),
 		naiveScenario(early, true),
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 // layout is that of a small queue.
-var layout = Layout{Dirs: append([]string{"tmp"}, answers...), Tmp: "tmp", Lock: "lock", Network: "network", Files: []string{FormatFile}}
+var layout = Layout{Dirs: append([]string{"tmp", "late"}, answers...), Late: []string{"late"}, Tmp: "tmp", Lock: "lock", Network: "network", Files: []string{FormatFile}}
 
 // mine are the groups of a queue whose approvers are this process's own group.
 func mine() Groups { return Groups{Approvers: Group{"mine", os.Getegid()}} }
@@ -113,6 +113,33 @@ func TestRefill(t *testing.T) {
 		if lost := opened(t, d.path).Lacks(); err != nil || err2 != nil || len(lost) > 0 || len(modes) > 0 {
 			t.Errorf("%v, %v, %v, %v", lost, modes, err, err2)
 		}
+	}
+}
+
+// TestSupply: a directory that an older version did not make is nothing that a queue lacks, and
+// is made once it is needed.
+func TestSupply(t *testing.T) {
+	for _, g := range []Groups{{}, mine()} {
+		d := made(t, g)
+		if err := os.Remove(filepath.Join(d.path, "late")); err != nil {
+			t.Fatal(err)
+		}
+		if lost := opened(t, d.path).Lacks(); len(lost) > 0 {
+			t.Error(lost)
+		}
+		for range 2 {
+			there, err := d.Supply()
+			if modes, err2 := d.Modes(); !there || err != nil || err2 != nil || len(modes) > 0 {
+				t.Errorf("%v, %v, %v, %v", there, modes, err, err2)
+			}
+		}
+	}
+	d := made(t, Groups{})
+	if err := errors.Join(os.Remove(filepath.Join(d.path, "late")), os.WriteFile(filepath.Join(d.path, "late"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := opened(t, d.path).Supply(); there || err != nil {
+		t.Errorf("a file is in its place: %v, %v", there, err)
 	}
 }
 

@@ -144,7 +144,7 @@ func Refill(dir string, l *Layout, g *Groups) error {
 // them all. Only the owner and root can make one.
 func (d *Dir) Supply() (bool, error) {
 	there := func(name string) bool {
-		_, err := d.disk.Stat(name)
+		_, err := d.disk.Fd(name) // what is not a directory is not there
 		return err == nil
 	}
 	if all(d.layout.Late, there) {
