@@ -389,5 +389,4 @@ var Life = []Operation{
 	Add(Wordy(90, terms.Reject), Wordy(91, terms.Allow)),                            // and is now a task
 	Keeping(Wordy(94, terms.Reject), Wordy(94, terms.Allow), Wordy(94, terms.Reject), Mail(95, terms.Reject)),
 	Forget,
-	Prune,
 }
