@@ -85,6 +85,9 @@ func authorize(c *cli.Context) error {
 		identity.Member, envelope.Member, request.Member)
 	var value []byte
 	return record.Stage(in, out, decision.Member, func(rec *record.Record) ([]byte, error) {
+		if cmdline.Lone(c, rec) {
+			return nil, record.ErrSkip
+		}
 		in, err := input(rec, p)
 		if err != nil {
 			return nil, err

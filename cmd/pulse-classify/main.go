@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,7 +16,6 @@ import (
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
-	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/sandbox"
@@ -52,17 +52,31 @@ func run(c *cli.Context) error {
 		return err
 	}
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
-	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), envelope.Member)
+	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), identity.OriginMembers...)
 	var value []byte
 	return record.Stage(in, out, identity.Member, func(rec *record.Record) ([]byte, error) {
-		var id identity.Identity
-		err := message(rec, func(m *envelope.Message) { id = identity.Classify(m, p, sessions...) })
-		if id.Reason == identity.EvidenceMissing {
+		if cmdline.Lone(c, rec) {
+			return nil, record.ErrSkip
+		}
+		origin, err := identity.ReadOrigin(rec)
+		if err != nil {
+			return nil, withoutMessage(err)
+		}
+		id := origin.Classify(p, sessions...)
+		if id.Reason == identity.EvidenceMissing && origin.Message != nil {
 			err = rec.Bad(unchecked(&id, p.Name))
 		}
 		value = id.Append(value[:0])
 		return value, err
 	})
+}
+
+// withoutMessage adds to the error of a record without a message where messages come from.
+func withoutMessage(err error) error {
+	if errors.Is(err, record.ErrMissing) {
+		return fault.Failedf("pulse-fetch SOURCE | pulse-classify", "%w", err)
+	}
+	return err
 }
 
 // unchecked refuses mail that nobody can be proven to have sent only because pulse-fetch
@@ -95,18 +109,4 @@ func live(c *cli.Context) ([]approval.Session, error) {
 		return nil, fmt.Errorf("--queue: %w", err)
 	}
 	return list, nil
-}
-
-func message(rec *record.Record, fn func(*envelope.Message)) error {
-	if !rec.Has(envelope.Member) {
-		_, err := rec.Get(envelope.Member)
-		return fault.Failedf("pulse-fetch SOURCE | pulse-classify", "%w", err)
-	}
-	return rec.Decode(envelope.Member, func(v record.Value) error {
-		m, err := envelope.Decode(v)
-		if err == nil {
-			fn(&m)
-		}
-		return err
-	})
 }

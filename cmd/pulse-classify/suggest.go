@@ -6,10 +6,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/classify/identity"
 	"pulse/lib/classify/suggest"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/cmdline"
-	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/sandbox"
@@ -27,18 +27,25 @@ func suggestPolicy(c *cli.Context) error {
 	}
 	survey := suggest.New(owner)
 	stdin := cmdline.Stdin(c, 0, func() error { return nil })
-	in := record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), envelope.Member)
+	in := record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), identity.OriginMembers...)
 	for {
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			_, err = io.WriteString(c.App.Writer, survey.Report())
 			return err
 		}
-		if err == nil {
-			err = message(rec, survey.Add)
-		}
 		if err != nil {
 			return err
+		}
+		if cmdline.Lone(c, rec) {
+			continue
+		}
+		origin, err := identity.ReadOrigin(rec)
+		if err != nil {
+			return withoutMessage(err)
+		}
+		if origin.Message != nil {
+			survey.Add(origin.Message)
 		}
 	}
 }

@@ -54,6 +54,7 @@ func add(c *cli.Context) error {
 		keep:  keep,
 	}
 	stdin := cmdline.Stdin(c, linger, in.commit)
+	in.lone = func(rec *record.Record) bool { return cmdline.Lone(c, rec) }
 	return in.all(record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), queue.Members...))
 }
 
@@ -72,7 +73,8 @@ type intake struct {
 	out   *bufio.Writer
 	room  func() error
 	keep  *keeping
-	under chan error // gets the end of the commit under way; nil: none
+	lone  func(*record.Record) bool // holds nothing but its task, and is left out
+	under chan error                // gets the end of the commit under way; nil: none
 
 	failed bool // a commit failed, and no other is tried
 }
@@ -81,6 +83,9 @@ type intake struct {
 func (in *intake) all(r *record.Reader) error {
 	for {
 		rec, err := r.Next()
+		if err == nil && in.lone(rec) {
+			continue
+		}
 		if err == nil {
 			err = in.batch.Put(rec)
 		}

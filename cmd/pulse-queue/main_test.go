@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	cmdlinetest.Main(m, "pulse-queue", main, "pulse-authorize", "pulse-approve")
+	cmdlinetest.Main(m, "pulse-queue", main, "pulse-classify", "pulse-authorize", "pulse-approve")
 }
 
 func TestSessions(t *testing.T) { cmdlinetest.Run(t) }

@@ -81,12 +81,30 @@ func (b *Batch) Put(rec *record.Record) error {
 			"%w", rec.Bad(errors.New("decided by --unsafe-allow-all, and this queue does not take that")))
 	}
 	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member), kept: wasRefused(rec)}
-	if it.id, err = c.ID(); err != nil {
-		return rec.Bad(err)
+	if it.id, err = c.idOf(rec); err != nil {
+		return err
 	}
 	b.items = append(b.items, it)
 	b.size += len(it.raw)
 	return nil
+}
+
+// idOf returns the id of a record's task. A submitted task that was stored keeps the id
+// that it had, because no other member names it: replayed, it is known, and not a second
+// task.
+func (c *Content) idOf(rec *record.Record) (id string, err error) {
+	if c.Identity.Via != identity.ViaSubmit || !rec.Has(task.Member) {
+		if id, err = c.ID(); err != nil {
+			err = rec.Bad(err)
+		}
+		return id, err
+	}
+	err = rec.Decode(task.Member, func(v record.Value) error {
+		t, err := task.DecodeFixed(v)
+		id = t.ID
+		return err
+	})
+	return id, err
 }
 
 // ID returns the id of a record's task, as pulse-queue(5) describes it.

@@ -64,6 +64,9 @@ func (r *Record) find(name string) int {
 // Has reports whether the record has the member.
 func (r *Record) Has(name string) bool { return r.find(name) >= 0 }
 
+// Only reports whether the record has the member and no other.
+func (r *Record) Only(name string) bool { return len(r.members) == 1 && r.Has(name) }
+
 // Get returns a copy of the member's value, which stays valid. The member must be one
 // that was named in reads, or duplicate names inside it have gone unnoticed.
 func (r *Record) Get(name string) (Value, error) {

@@ -6,14 +6,21 @@ import (
 	"io"
 )
 
+// ErrSkip is what Stage is told about a record that is to be left out.
+var ErrSkip = errors.New("this record is left out")
+
 // Stage copies records from r to w. In each it replaces the member named owned by the
-// result of member, which need be valid only until the next call. It stops at the first
-// bad record and at the first error of member. Every record before that one is written
-// out whole, and nothing after it.
+// result of member, which need be valid only until the next call. It leaves out a record
+// for which member returns ErrSkip, and stops at the first bad record and at the first
+// other error of member. Every record before that one is written out whole, and nothing
+// after it.
 func Stage(r *Reader, w *bufio.Writer, owned string, member func(*Record) ([]byte, error)) error {
 	var line []byte
 	for {
 		value, rec, err := next(r, member)
+		if errors.Is(err, ErrSkip) {
+			continue
+		}
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil

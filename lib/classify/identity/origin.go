@@ -1,0 +1,69 @@
+package identity
+
+import (
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	requests "pulse/lib/shared/request"
+)
+
+// OriginMembers lists the members that ReadOrigin and ReadAny read, so that a reader can
+// be told of them.
+var OriginMembers = []string{envelope.Member, Member}
+
+// Origin is the part of a record that an identity is made of: a message, or the identity
+// that pulse gave a record which has none.
+type Origin struct {
+	Message *envelope.Message // nil: there is none, and Given counts
+	Given   *Identity         // nil: there is a message, and whatever stands in the record is discarded
+}
+
+// ReadOrigin reads the origin of a record. A message is always classified anew. A record
+// without one must be an effect or come from pulse-queue submit: it has a request, and
+// an identity whose via says so. pulse-fetch writes neither member, so what a stranger
+// sends never gets here.
+func ReadOrigin(rec *record.Record) (Origin, error) {
+	o, err := ReadAny(rec)
+	if err == nil && o.Given != nil && (o.Given.Via == ViaMessage || !rec.Has(requests.Member)) {
+		return Origin{}, missing(rec, envelope.Member)
+	}
+	return o, err
+}
+
+// ReadAny is ReadOrigin for a caller that lets nothing start: a record without a message
+// may have any identity.
+func ReadAny(rec *record.Record) (o Origin, err error) {
+	switch {
+	case rec.Has(envelope.Member):
+		o.Message = new(envelope.Message)
+		return o, rec.Decode(envelope.Member, func(v record.Value) (err error) {
+			*o.Message, err = envelope.Decode(v)
+			return err
+		})
+	case rec.Has(Member):
+		o.Given = new(Identity)
+		return o, rec.Decode(Member, func(v record.Value) (err error) {
+			*o.Given, err = Decode(v)
+			return err
+		})
+	}
+	return o, missing(rec, envelope.Member)
+}
+
+// missing returns the error of a record that lacks a member.
+func missing(rec *record.Record, member string) error {
+	_, err := rec.Get(member)
+	return err
+}
+
+// Classify returns the identity under a policy and the sessions that an approver opened.
+// A given identity is capped, so it never rises.
+func (o *Origin) Classify(p *policy.Policy, sessions ...approval.Session) Identity {
+	if o.Message != nil {
+		return Classify(o.Message, p, sessions...)
+	}
+	id := *o.Given
+	id.Cap(p)
+	return id
+}

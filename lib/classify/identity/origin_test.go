@@ -1,0 +1,60 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// TestForgedOrigins tries all combinations of what a forged record may hold. With a message
+// its identity is that of the message, and without one it is never more than what it
+// says, and only where a request and via say that it is an effect or was submitted.
+func TestForgedOrigins(t *testing.T) {
+	p, handedOn := testPolicy(), 0
+	for _, trust := range terms.TrustLevels {
+		for _, via := range []string{"", `,"via":"agent","parent":"x"`, `,"via":"submit"`} {
+			for _, sender := range []string{"me@example.com", "x@supplier.example", "x@evil.example", "uid:0", ""} {
+				for _, rest := range []string{"", `,"request":{}`, `,"task":{}`, `,"request":{},"task":{}`} {
+					given := fmt.Sprintf(`{"identity":{"sender":%q,"trust":%q,"verified":true%s}%s`, sender, trust, via, rest)
+					if id, err := classified(t, given+`,"message":{}}`, p); err != nil || id.Trust != terms.Unknown || id.Via != ViaMessage || id.Verified {
+						t.Fatalf("%s with a message: %+v, %v", given, id, err)
+					}
+					id, err := classified(t, given+"}", p)
+					if want := via != "" && strings.Contains(rest, "request"); want != (err == nil) {
+						t.Fatalf("%s: %v", given, err)
+					}
+					if err != nil {
+						continue
+					}
+					handedOn++
+					if slices.Index(terms.TrustLevels, id.Trust) > slices.Index(terms.TrustLevels, trust) ||
+						(id.Trust == terms.OwnerVerifiedEmail || id.Trust == terms.ApprovedSession) && sender != "me@example.com" {
+						t.Fatalf("%s: %+v", given, id)
+					}
+				}
+			}
+		}
+	}
+	if handedOn == 0 {
+		t.Error("nothing was handed on")
+	}
+}
+
+// classified is what pulse-classify makes of a line.
+func classified(t *testing.T, text string, p *policy.Policy) (id Identity, err error) {
+	t.Helper()
+	rec, err := record.Parse([]byte(text), OriginMembers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := ReadOrigin(rec)
+	if err == nil {
+		id = o.Classify(p)
+	}
+	return id, err
+}
