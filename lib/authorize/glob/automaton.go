@@ -1,0 +1,200 @@
+package glob
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// special are the runes that have a meaning of their own in a pattern of kind Arg.
+const special = "/-+@.=:"
+
+// letters returns the runes that patterns can tell apart: those that stand in one, and
+// one for all others.
+func letters(list []Pattern, alphabet Alphabet) (out []rune) {
+	for _, p := range list {
+		out = append(out, []rune(p.Text)...)
+		if p.Kind == Arg {
+			out = append(out, []rune(special)...)
+		}
+	}
+	slices.SortFunc(out, before)
+	out = slices.Compact(out)
+	if r, ok := other(out, alphabet); ok {
+		out = append(out, r)
+		slices.SortFunc(out, before)
+	}
+	return slices.DeleteFunc(out, func(r rune) bool { return !alphabet.has(r) })
+}
+
+// other returns the first rune of the alphabet that is none of these.
+func other(known []rune, alphabet Alphabet) (rune, bool) {
+	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
+	for _, r := range first {
+		if !slices.Contains(known, r) && alphabet.has(r) {
+			return r, true
+		}
+	}
+	for r := rune(1); r <= utf8.MaxRune; r++ {
+		if utf8.ValidRune(r) && alphabet.has(r) && !slices.Contains(known, r) {
+			return r, true
+		}
+		if alphabet == ToolNames && r > utf8.RuneSelf {
+			break
+		}
+	}
+	return 0, false
+}
+
+// dead is the state from which a pattern matches nothing more.
+const dead = 0
+
+// automata holds the deterministic automata of some patterns. Their states are numbered
+// through, so that a set of states says where each pattern is.
+type automata struct {
+	letters []rune
+	next    []int32 // by state and letter
+	accepts []int32 // the pattern that matches what led to a state; -1: none
+}
+
+func (m *automata) step(state int32, letter int) int32 {
+	return m.next[int(state)*len(m.letters)+letter]
+}
+
+// state adds a state. All its letters lead to dead.
+func (m *automata) state(accepts int32) int32 {
+	m.next = append(m.next, make([]int32, len(m.letters))...)
+	m.accepts = append(m.accepts, accepts)
+	return int32(len(m.accepts) - 1)
+}
+
+// place is how far a pattern has come: the positions in its text that may be next, in
+// order, and what the rules of kind Arg have to remember.
+type place struct {
+	at   []int
+	part part
+}
+
+func (p place) key() string {
+	b := []byte{byte(p.part)}
+	for _, i := range p.at {
+		b = binary.AppendUvarint(b, uint64(i))
+	}
+	return string(b)
+}
+
+// part is what an argument has since the last / or = or :, or its beginning.
+type part byte
+
+const (
+	begin part = iota // nothing, at the beginning of the argument
+	none
+	dot
+	dots // ".."
+	more
+)
+
+func (p part) step(r rune) part {
+	switch {
+	case strings.ContainsRune("/=:", r):
+		return none
+	case r == '.' && p < dots:
+		return max(p, none) + 1
+	}
+	return more
+}
+
+// add adds the automaton of a pattern and returns its first state.
+func (m *automata) add(p Pattern, nth int32) int32 {
+	g := reader{text: []rune(p.Text), arg: p.Kind == Arg, stars: p.Kind != Exact && strings.Contains(p.Text, "*")}
+	known := map[string]int32{}
+	var queue []place
+	visit := func(at place) int32 {
+		if len(at.at) == 0 {
+			return dead
+		}
+		key := at.key()
+		id, ok := known[key]
+		if !ok {
+			id = m.state(-1)
+			if g.accepts(at) {
+				m.accepts[id] = nth
+			}
+			known[key] = id
+			queue = append(queue, at)
+		}
+		return id
+	}
+	first := visit(place{at: g.from(nil, 0)})
+	for id := first; len(queue) > 0; id++ {
+		at := queue[0]
+		queue = queue[1:]
+		for l, r := range m.letters {
+			to := visit(g.step(at, r))
+			m.next[int(id)*len(m.letters)+l] = to
+		}
+	}
+	return first
+}
+
+// reader reads strings by the text of one pattern.
+type reader struct {
+	text  []rune
+	arg   bool
+	stars bool
+}
+
+func (g *reader) star(i int) bool { return g.stars && i < len(g.text) && g.text[i] == '*' }
+
+// from appends a position and those that are reached from it without a rune.
+func (g *reader) from(at []int, i int) []int {
+	at = append(at, i)
+	for ; g.star(i); i++ {
+		at = append(at, i+1)
+	}
+	return at
+}
+
+func (g *reader) accepts(p place) bool {
+	return p.at[len(p.at)-1] == len(g.text) && p.part != dots
+}
+
+// step returns where a rune leads to. matchArg of lib/authorize/tools says in a few lines
+// what is decided here for a pattern of kind Arg with a star.
+func (g *reader) step(p place, r rune) (to place) {
+	rules := g.arg && g.stars
+	if rules {
+		if p.part == begin && g.star(0) && strings.ContainsRune("-+@", r) {
+			return to
+		}
+		to.part = p.part.step(r)
+		if p.part == dots && to.part == none {
+			return place{}
+		}
+	}
+	for _, i := range p.at {
+		switch {
+		case g.star(i):
+			if !rules || r != '/' {
+				to.at = g.from(to.at, i)
+			}
+		case i < len(g.text) && g.text[i] == r:
+			to.at = g.from(to.at, i+1)
+		}
+	}
+	slices.Sort(to.at)
+	to.at = g.last(slices.Compact(to.at))
+	return to
+}
+
+// last leaves out what stands before the last star that was reached. Whatever matches
+// from there matches from the star too.
+func (g *reader) last(at []int) []int {
+	for i := len(at) - 1; i > 0; i-- {
+		if g.star(at[i]) {
+			return at[i:]
+		}
+	}
+	return at
+}
