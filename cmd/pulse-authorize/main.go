@@ -51,6 +51,15 @@ func app() *cli.App {
 				&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
 			},
 		}, {
+			Name: "diff", ArgsUsage: "OLD NEW", Action: diff,
+			Usage: "print what the policy NEW allows that OLD did not",
+			Flags: []cli.Flag{
+				&cli.BoolFlag{Name: "json", Usage: "an object for each difference"},
+				&cli.StringFlag{Name: "records",
+					Usage: "`FILE` print which of these records are decided otherwise; - is stdin"},
+				&cli.BoolFlag{Name: "subjects", Usage: "with --records: print subjects too"},
+			},
+		}, {
 			Name: "init", Usage: "print a policy to start from", Action: initPolicy,
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},

@@ -37,6 +37,11 @@ func Policy(c *cli.Context) (*policy.Policy, error) {
 		return nil, fault.Usagef("pulse-authorize init --owner you@example.com > policy.toml",
 			"no policy: neither --policy nor PULSE_POLICY is set")
 	}
+	return PolicyFile(path)
+}
+
+// PolicyFile loads the policy of a file. Every error is a usage error.
+func PolicyFile(path string) (*policy.Policy, error) {
 	b, err := safefile.Read(path, policy.MaxSize)
 	if err != nil {
 		return nil, fault.Usagef(policyHint(path, err), "policy: %w", err)

@@ -1,0 +1,63 @@
+package compare
+
+import (
+	"fmt"
+
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// Direction says which of two policies lets more happen.
+type Direction string
+
+// The directions, in the order in which differences are listed.
+const (
+	Wider    Direction = "wider"    // NEW lets something go further
+	Narrower Direction = "narrower" // OLD does
+	Other    Direction = "other"    // neither, or it can't be compared
+)
+
+// Difference is one way in which two policies differ.
+type Difference struct {
+	Direction Direction
+	Key       string // the keys of the policy that make the difference
+	File      string // the policy that has the key: NEW, or else OLD
+	Line      int    // where it stands there; 0: it is nowhere
+	What      string
+	Old, New  terms.Outcome // of the witness; empty if there is none
+	Witness   []byte        // the smallest record that shows it, or nil
+	Unknown   bool          // nothing is known, because there is too much to compare
+}
+
+// Wider reports whether NEW may let more happen. What could not be compared counts.
+func (d *Difference) Wider() bool { return d.Direction == Wider || d.Unknown }
+
+// String returns the difference as one line, which has to be escaped before it is shown.
+func (d *Difference) String() string {
+	s := fmt.Sprintf("%s %s: %s", d.Direction, d.Key, d.What)
+	if d.Old != "" {
+		s += fmt.Sprintf(": %s -> %s", d.Old, d.New)
+	}
+	if d.Line > 0 {
+		s += fmt.Sprintf(" (%s:%d)", d.File, d.Line)
+	}
+	return s
+}
+
+// Append appends the difference as an object.
+func (d *Difference) Append(dst []byte) []byte {
+	o := record.ObjectAfter(dst)
+	o.Str("direction", string(d.Direction))
+	o.Str("key", d.Key)
+	if d.Line > 0 {
+		o.Str("file", d.File)
+		o.Int("line", int64(d.Line))
+	}
+	o.Str("what", d.What)
+	o.StrIf("old", string(d.Old))
+	o.StrIf("new", string(d.New))
+	if d.Witness != nil {
+		o.Raw("witness", d.Witness)
+	}
+	return o.Bytes()
+}
