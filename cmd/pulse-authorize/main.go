@@ -24,11 +24,11 @@ import (
 func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
-	policy := cmdline.PolicyFlag()
+	policy, maxRecord, confined := cmdline.PolicyFlag(), cmdline.MaxRecordFlag(), cmdline.SandboxFlag()
 	return &cli.App{
 		Name:  "pulse-authorize",
 		Usage: "Decide what the sender of a record may ask for.", Action: authorize,
-		Flags: []cli.Flag{policy, cmdline.MaxRecordFlag(), cmdline.SandboxFlag(),
+		Flags: []cli.Flag{policy, maxRecord, confined,
 			&cli.BoolFlag{Name: "unsafe-allow-all",
 				Usage: "for trials at a terminal: allow everything, check nothing"},
 		},
@@ -58,6 +58,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "records",
 					Usage: "`FILE` print which of these records are decided otherwise; - is stdin"},
 				&cli.BoolFlag{Name: "subjects", Usage: "with --records: print subjects too"},
+				maxRecord, confined,
 			},
 		}, {
 			Name: "init", Usage: "print a policy to start from", Action: initPolicy,

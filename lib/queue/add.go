@@ -99,12 +99,7 @@ func (c *Content) idOf(rec *record.Record) (id string, err error) {
 		}
 		return id, err
 	}
-	err = rec.Decode(task.Member, func(v record.Value) error {
-		t, err := task.DecodeFixed(v)
-		id = t.ID
-		return err
-	})
-	return id, err
+	return task.Named(rec)
 }
 
 // ID returns the id of a record's task, as pulse-queue(5) describes it.

@@ -6,6 +6,7 @@ import (
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	requests "pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
 )
 
 // OriginMembers lists the members that ReadOrigin and ReadAny read, so that a reader can
@@ -66,4 +67,19 @@ func (o *Origin) Classify(p *policy.Policy, sessions ...approval.Session) Identi
 	id := *o.Given
 	id.Cap(p)
 	return id
+}
+
+// Lacks reports whether nobody can say what the sender would be under the policy: it lists
+// the sender, who is not proven only because the record does not hold message.dkim.
+func (id *Identity) Lacks(p *policy.Policy) bool {
+	return id.Reason == EvidenceMissing && trust(p, id.Sender, true) != terms.Unknown
+}
+
+// Resume puts the identity of a message back into the session that the message belonged to
+// when it was added. It is for callers that let nothing start, because a session that then
+// was open is not one that is open now.
+func (id *Identity) Resume(then *Identity) {
+	if then.Trust == terms.ApprovedSession && id.Trust == terms.OwnerVerifiedEmail && !id.Stale && !id.Automatic {
+		id.Trust, id.Session, id.Reason, id.Why = then.Trust, then.Session, then.Reason, then.Why
+	}
 }

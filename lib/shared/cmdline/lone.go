@@ -17,14 +17,10 @@ func Lone(c *cli.Context, rec *record.Record) bool {
 	if !rec.Only(task.Member) {
 		return false
 	}
-	var name string
-	_ = rec.Decode(task.Member, func(v record.Value) error {
-		t, err := task.DecodeFixed(v)
-		if name = " " + t.ID; !task.ValidID(t.ID) {
-			name = ""
-		}
-		return err
-	})
+	name := ""
+	if id, _ := task.Named(rec); task.ValidID(id) {
+		name = " " + id
+	}
 	Warn(c, "%v", rec.Bad(fmt.Errorf("left out: the file of task%s can't be read: pulse-queue verify says more", name)))
 	return true
 }

@@ -94,6 +94,9 @@ func (r *Record) Decode(name string, fn func(Value) error) error {
 	return nil
 }
 
+// Where returns the input and the line that the record stands in.
+func (r *Record) Where() string { return fmt.Sprintf("%s:%d", r.name, r.line) }
+
 // Bad returns err as an error of this record, which names the input and the line.
 func (r *Record) Bad(err error) error {
 	if r.name == "" {

@@ -161,6 +161,19 @@ func DecodeFixed(v record.Value) (Task, error) {
 	return t, cmp.Or(err, t.Link.valid())
 }
 
+// Named returns the id of the task that a record is of, "" if the queue has not printed it.
+func Named(rec *record.Record) (id string, err error) {
+	if !rec.Has(Member) {
+		return "", nil
+	}
+	err = rec.Decode(Member, func(v record.Value) error {
+		t, err := DecodeFixed(v)
+		id = t.ID
+		return err
+	})
+	return id, err
+}
+
 // Digest returns the digest of a task file's bytes.
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -1,0 +1,95 @@
+package replay
+
+import (
+	"fmt"
+
+	"pulse/lib/authorize/compare"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// Difference is one record that two policies decide otherwise.
+type Difference struct {
+	Direction compare.Direction
+	Task      string // its id; empty: the queue does not know the record
+	Where     string // where the record comes from, or stands
+	Subject   string // empty: not to be shown, or there is none
+	Old, New  Answer
+}
+
+// Compare returns in which direction two answers differ; "" if they don't. Which person is
+// asked for, and why, is no difference of what may happen: Other is for that, and for
+// another action that is let through.
+func Compare(old, new *Answer) compare.Direction {
+	was, is := &old.Decision, &new.Decision
+	switch before, after := reach(was.Outcome), reach(is.Outcome); {
+	case before < after:
+		return compare.Wider
+	case before > after:
+		return compare.Narrower
+	case was.Outcome != is.Outcome, was.Action != is.Action && is.Outcome != terms.Reject:
+		return compare.Other
+	}
+	return ""
+}
+
+// reach says how far an outcome lets a record go: nowhere, to a person, or on its way.
+func reach(o terms.Outcome) int {
+	switch o {
+	case terms.Allow:
+		return 2
+	case terms.Confirm, terms.Review:
+		return 1
+	}
+	return 0
+}
+
+// String returns the difference as one line, which has to be escaped before it is shown.
+func (d *Difference) String() string {
+	was, is := &d.Old, &d.New
+	name, sender, action := d.Task, is.Identity.Sender, string(is.Decision.Action)
+	if name == "" {
+		name = d.Where
+	}
+	if sender == "" {
+		sender = "-"
+	}
+	if before := string(was.Decision.Action); before != action {
+		action = before + " -> " + action
+	}
+	s := fmt.Sprintf("%s %s %s %s: %s -> %s (%s, %s -> %s, %s)", d.Direction, name, sender, action,
+		was.Decision.Outcome, is.Decision.Outcome,
+		was.Identity.Reason, was.Decision.Reason, is.Identity.Reason, is.Decision.Reason)
+	if d.Subject != "" {
+		s += " " + d.Subject
+	}
+	return s
+}
+
+// Append appends the difference as an object.
+func (d *Difference) Append(dst []byte) []byte {
+	o := record.ObjectAfter(dst)
+	o.Str("direction", string(d.Direction))
+	o.StrIf("task", d.Task)
+	o.Str("where", d.Where)
+	o.Str("sender", d.New.Identity.Sender)
+	o.Str("action", string(d.New.Decision.Action))
+	o.StrIf("subject", d.Subject)
+	o.Str("old", string(d.Old.Decision.Outcome))
+	o.Str("new", string(d.New.Decision.Outcome))
+	o.Raw("before", d.Old.bytes())
+	o.Raw("after", d.New.bytes())
+	return o.Bytes()
+}
+
+// bytes returns the answer as an object: the words of both members.
+func (a *Answer) bytes() []byte {
+	var o record.Object
+	o.Str("trust", string(a.Identity.Trust))
+	o.Str("identity_reason", string(a.Identity.Reason))
+	o.Str("action", string(a.Decision.Action))
+	o.Str("outcome", string(a.Decision.Outcome))
+	o.Str("rule", a.Decision.Rule)
+	o.Str("reason", string(a.Decision.Reason))
+	return o.Bytes()
+}

@@ -1,0 +1,81 @@
+// Package replay decides on records again: those of any stage, under any policy, by the
+// code of the stages. It is for what compares policies and lets nothing start.
+//
+// Invariant: under the policy and with the sessions of then, the answer is that of then.
+// Every time that counts is in the record. Caveat: it believes what a record says about
+// the session that its message belonged to, and about effects and submitted asks, as
+// pulse-authorize does. So its answers are not to be acted on.
+package replay
+
+import (
+	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// Members lists the members of a record that are read.
+var Members = append([]string{request.Member, decision.Member, task.Member}, identity.OriginMembers...)
+
+// Case is a record that can be decided on again.
+type Case struct {
+	identity.Origin
+	Request *request.Request // nil: there is none
+	then    identity.Identity
+}
+
+// Read reads a record. It needs a message, or else an identity.
+func Read(rec *record.Record) (c Case, err error) {
+	if c.Origin, err = identity.ReadAny(rec); err != nil {
+		return c, err
+	}
+	if c.Message != nil && rec.Has(identity.Member) {
+		err = rec.Decode(identity.Member, func(v record.Value) (err error) {
+			c.then, err = identity.Decode(v)
+			return err
+		})
+	}
+	if err == nil && rec.Has(request.Member) {
+		c.Request = new(request.Request)
+		err = rec.Decode(request.Member, func(v record.Value) (err error) {
+			*c.Request, err = request.Decode(v)
+			return err
+		})
+	}
+	return c, err
+}
+
+// Answer is what a policy makes of a case.
+type Answer struct {
+	Identity identity.Identity
+	Decision decision.Decision
+	Unknown  bool // the policy asks for a DKIM check that the record does not hold
+}
+
+// Decide classifies and decides on a case under a policy.
+func (c *Case) Decide(p *policy.Policy, world tools.World) Answer {
+	a := Answer{Identity: c.Classify(p)}
+	a.Identity.Resume(&c.then)
+	in := c.input(&a.Identity, p, world)
+	a.Decision = decision.Decide(in)
+	a.Unknown = a.Identity.Reason == identity.EvidenceMissing && c.Message != nil &&
+		(a.Identity.Lacks(p) || a.Decision.Outcome != terms.Reject)
+	return a
+}
+
+// input is what pulse-authorize makes of the record.
+func (c *Case) input(id *identity.Identity, p *policy.Policy, world tools.World) decision.Input {
+	in := decision.Input{Identity: id, Request: c.Request, Policy: p, World: world}
+	if c.Message == nil {
+		return in
+	}
+	in.Source = c.Message.Source
+	if _, recipients := decision.Reads(p); recipients {
+		in.Recipients = identity.Recipients(c.Message)
+	}
+	return in
+}
