@@ -61,6 +61,13 @@ func app() *cli.App {
 				maxRecord, confined,
 			},
 		}, {
+			Name: "test", ArgsUsage: "FILE|DIR", Action: testPolicy,
+			Usage: "decide on records whose decision is known, and print what differs",
+			Flags: []cli.Flag{policy,
+				&cli.BoolFlag{Name: "tap", Usage: "print TAP, the Test Anything Protocol"},
+				maxRecord, confined,
+			},
+		}, {
 			Name: "init", Usage: "print a policy to start from", Action: initPolicy,
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 
 	"pulse/lib/authorize/compare"
@@ -47,23 +48,25 @@ func reach(o terms.Outcome) int {
 // String returns the difference as one line, which has to be escaped before it is shown.
 func (d *Difference) String() string {
 	was, is := &d.Old, &d.New
-	name, sender, action := d.Task, is.Identity.Sender, string(is.Decision.Action)
-	if name == "" {
-		name = d.Where
-	}
-	if sender == "" {
-		sender = "-"
-	}
+	name, sender, action := cmp.Or(d.Task, d.Where), cmp.Or(is.Identity.Sender, "-"), string(is.Decision.Action)
 	if before := string(was.Decision.Action); before != action {
 		action = before + " -> " + action
 	}
-	s := fmt.Sprintf("%s %s %s %s: %s -> %s (%s, %s -> %s, %s)", d.Direction, name, sender, action,
-		was.Decision.Outcome, is.Decision.Outcome,
-		was.Identity.Reason, was.Decision.Reason, is.Identity.Reason, is.Decision.Reason)
+	s := fmt.Sprintf("%s %s %s %s: %s -> %s (%s -> %s)", d.Direction, name, sender, action,
+		was.Decision.Outcome, is.Decision.Outcome, was.reasons(), is.reasons())
 	if d.Subject != "" {
 		s += " " + d.Subject
 	}
 	return s
+}
+
+// reasons returns why the answer is what it is: that of the identity, if it has one, and
+// that of the decision.
+func (a *Answer) reasons() string {
+	if a.Identity.Reason == "" {
+		return string(a.Decision.Reason)
+	}
+	return fmt.Sprintf("%s, %s", a.Identity.Reason, a.Decision.Reason)
 }
 
 // Append appends the difference as an object.

@@ -1,0 +1,66 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
+)
+
+// Expected is what the `decision` of a record says that a policy has to make of it: those
+// of action, outcome, rule and reason that are there.
+type Expected map[string]string
+
+// compared are the members of a decision that are compared, in the order in which they
+// are shown. why is for people, and policy names the file that decided then.
+var (
+	compared = []string{"action", "outcome", "rule", "reason"}
+	ignored  = []string{"why", "policy"}
+)
+
+// errExpected is what is wrong with a record that expects nothing: it could not fail.
+var errExpected = fmt.Errorf("it expects nothing: want one of %s", strings.Join(compared, ", "))
+
+// Expect reads what a record expects. A member that a decision does not have is an error,
+// because a misspelled one would be compared with nothing.
+func Expect(rec *record.Record) (Expected, error) {
+	e := Expected{}
+	err := rec.Decode(decision.Member, func(v record.Value) error {
+		err := v.Each(func(name string, v record.Value) error {
+			if !slices.Contains(compared, name) {
+				if !slices.Contains(ignored, name) {
+					return errors.New("a decision has no such member")
+				}
+				return nil
+			}
+			value, err := v.String()
+			if e[name] = value; err == nil && name == "outcome" && !terms.Outcome(value).Valid() {
+				err = fmt.Errorf("%s is no outcome", value)
+			}
+			return err
+		})
+		if err == nil && len(e) == 0 {
+			err = errExpected
+		}
+		return err
+	})
+	return e, err
+}
+
+// Differs says of each member of a decision that is not as expected what it is.
+func (e Expected) Differs(a *Answer) (list []string) {
+	d := &a.Decision
+	got := map[string]string{
+		"action": string(d.Action), "outcome": string(d.Outcome), "rule": d.Rule, "reason": string(d.Reason),
+	}
+	for _, name := range compared {
+		if want, there := e[name]; there && want != got[name] {
+			list = append(list, fmt.Sprintf("%s: expected %s, got %s", name, want, got[name]))
+		}
+	}
+	return list
+}
