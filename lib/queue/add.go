@@ -81,7 +81,10 @@ func (b *Batch) Put(rec *record.Record) error {
 			"%w", rec.Bad(errors.New("decided by --unsafe-allow-all, and this queue does not take that")))
 	}
 	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member), kept: wasRefused(rec)}
-	if it.id, err = c.idOf(rec); err != nil {
+	if it.id, err = c.ID(); err != nil {
+		return rec.Bad(err)
+	}
+	if err := it.again(rec); err != nil {
 		return err
 	}
 	b.items = append(b.items, it)
@@ -89,17 +92,15 @@ func (b *Batch) Put(rec *record.Record) error {
 	return nil
 }
 
-// idOf returns the id of a record's task. A submitted task that was stored keeps the id
-// that it had, because no other member names it: replayed, it is known, and not a second
-// task.
-func (c *Content) idOf(rec *record.Record) (id string, err error) {
-	if c.Identity.Via != identity.ViaSubmit || !rec.Has(task.Member) {
-		if id, err = c.ID(); err != nil {
-			err = rec.Bad(err)
-		}
-		return id, err
+// again gives a submitted task that a queue has printed the id that it had, because no other
+// member names it. Added again it is known, and not a second task.
+func (it *item) again(rec *record.Record) error {
+	if it.Identity.Via != identity.ViaSubmit || !rec.Has(task.Member) {
+		return nil
 	}
-	return task.Named(rec)
+	id, err := task.Named(rec)
+	it.id = id
+	return err
 }
 
 // ID returns the id of a record's task, as pulse-queue(5) describes it.
