@@ -73,10 +73,11 @@ type intake struct {
 	out   *bufio.Writer
 	room  func() error
 	keep  *keeping
-	lone  func(*record.Record) bool // holds nothing but its task, and is left out
-	under chan error                // gets the end of the commit under way; nil: none
+	under chan error // gets the end of the commit under way; nil: none
 
 	failed bool // a commit failed, and no other is tried
+
+	lone func(*record.Record) bool // holds nothing but its task, and is left out
 }
 
 // all commits all records, or those before a bad one.

@@ -28,7 +28,7 @@ func (e *pathError) Unwrap() error { return e.err }
 func inside(name string, err error) error {
 	if p, ok := err.(*pathError); ok {
 		sep := "."
-		if p.path[0] == '[' {
+		if strings.HasPrefix(p.path, "[") { // a member may have no name at all
 			sep = ""
 		}
 		return &pathError{name + sep + p.path, p.err}
