@@ -115,6 +115,9 @@ func (sel *selection) find(s queue.Store) error {
 
 func (sel *selection) has(l *audit.Line) bool {
 	about := l.Task == sel.task || l.Grant != nil && l.Grant.Task == sel.task
+	if l.Event == audit.Judged && sel.outcome != "" && sel.event != audit.Judged {
+		return false // a worker's word is not among the decisions
+	}
 	return (sel.task == "" || about) &&
 		(sel.outcome == "" || l.Outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
 }
@@ -128,7 +131,10 @@ func told(l *audit.Line) []string {
 		state = strings.TrimSpace(string(l.From) + " -> " + string(l.To))
 	}
 	by := l.By
-	if by == "" && l.Account != "" {
+	switch {
+	case l.Event == audit.Judged:
+		by = judged(l)
+	case by == "" && l.Account != "":
 		by = "as " + l.Account
 	}
 	return []string{

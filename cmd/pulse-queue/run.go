@@ -11,6 +11,7 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/runner"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
@@ -154,7 +155,7 @@ func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 }
 
 // work runs a worker on a claimed task and records its end. If the task was cancelled
-// meanwhile, cancel has moved it, and there is nothing to record.
+// meanwhile, cancel has moved it.
 func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w, id := sh.worker, claim.Task.ID
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
@@ -173,28 +174,47 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	}
 	if end.Cancelled || errors.Is(err, queue.ErrConflict) {
 		cmdline.Note(sh.c, "task %s: cancelled", id)
-		return nil
+		last := sh.ended(&end)
+		return sh.record(func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, last, time.Now()) })
 	}
 	return err
+}
+
+// record carries out an Update about the end of a worker, however long another command keeps
+// the lock.
+func (sh *shift) record(fn func(tx *queue.Tx) error) error {
+	sh.store.Interrupt(nil)
+	defer sh.store.Interrupt(sh.c.Context.Done())
+	err := queue.ErrLocked
+	for errors.Is(err, queue.ErrLocked) {
+		err = queue.Update(sh.store, fn)
+	}
+	return err
+}
+
+// ended returns what is recorded of the end of a worker. With --proposals what it printed is
+// taken apart.
+func (sh *shift) ended(end *runner.End) queue.End {
+	last := queue.End{Exit: end.Exit, Result: end.Stdout, Stderr: end.Stderr}
+	if !sh.c.Bool("proposals") {
+		return last
+	}
+	last.Judged, last.Result = proposal.Judgements(end.Stdout)
+	if end.Exit == 0 {
+		last.Proposals = sh.proposals(last.Result, len(end.Stdout) >= runner.MaxResult)
+	}
+	return last
 }
 
 // finish records the end of a worker. An end that is not recorded counts as a death, and the
 // task would be started again; so neither a signal nor another command's lock stops this.
 func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
-	sh.store.Interrupt(nil)
-	defer sh.store.Interrupt(sh.c.Context.Done())
-	last := queue.End{Exit: end.Exit, Result: end.Stdout}
-	if sh.c.Bool("proposals") && end.Exit == 0 {
-		last.Proposals = sh.proposals(end.Stdout)
-	}
+	last := sh.ended(&end)
 	var line audit.Line
-	err := queue.ErrLocked
-	for errors.Is(err, queue.ErrLocked) {
-		err = queue.Update(sh.store, func(tx *queue.Tx) (err error) {
-			line, err = queue.Finish(tx, claim, last, &sh.policy.Limits, time.Now())
-			return err
-		})
-	}
+	err := sh.record(func(tx *queue.Tx) (err error) {
+		line, err = queue.Finish(tx, claim, last, &sh.policy.Limits, time.Now())
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -45,16 +45,38 @@ func (t *teller) history() {
 	t.print("history")
 	var h repeated
 	for i := range t.lines {
-		if l := &t.lines[i]; !t.child(l) {
-			t.print(h.add(l.Time, happened(l)+t.noted(l))...)
+		l := &t.lines[i]
+		if t.child(l) {
+			continue
+		}
+		t.print(h.add(l.Time, happened(l)+t.noted(l))...)
+		if l.End != nil {
+			t.print(h.end()...)
+			t.print(attempt(l.End))
+			h = repeated{}
 		}
 	}
 	t.print(h.end()...)
 }
 
+// attempt returns how an attempt ended, to stand below the line that says what came of it.
+func attempt(e *audit.End) string {
+	text := fmt.Sprintf("exit %d", e.Exit)
+	if e.Exit < 0 {
+		text += " (killed by a signal, or never started)"
+	}
+	if e.Said != "" {
+		text += ": " + e.Said
+	}
+	return "    " + escape.Message(text)
+}
+
 // happened returns a line of the log in words.
 func happened(l *audit.Line) string {
 	text := string(l.Event)
+	if l.Event == audit.Judged {
+		return text + " " + judged(l)
+	}
 	if l.To != "" {
 		text += " -> " + string(l.To)
 	}
@@ -86,6 +108,27 @@ func happened(l *audit.Line) string {
 		text += fmt.Sprintf(": %d proposals", l.Count)
 	}
 	return text
+}
+
+// judged returns what a worker says its hook decided. The words say that it is the worker
+// who says so.
+func judged(l *audit.Line) string {
+	text := fmt.Sprintf("by a hook, the worker says: %s", l.Outcome)
+	for _, part := range []struct{ before, word string }{
+		{" of ", l.Tool}, {" for ", string(l.Action)}, {" by ", l.Rule},
+	} {
+		if part.word != "" {
+			text += part.before + part.word
+		}
+	}
+	return text + fmt.Sprintf(" (%s), %s", l.Change.Reason, times(l.Count))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func (t *teller) noted(l *audit.Line) string {

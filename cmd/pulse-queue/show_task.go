@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -21,9 +22,11 @@ func (t *teller) gone(id string) error {
 		return err
 	}
 	var l *audit.Line
+	reason := "" // of the identity: the line of its pruning has none
 	for i := range t.lines {
-		if t.lines[i].Task == id {
+		if t.lines[i].Task == id && t.lines[i].Kind != "" { // the others say nothing of the record
 			l = &t.lines[i]
+			reason = cmp.Or(l.Identity, reason)
 		}
 	}
 	if l == nil {
@@ -33,7 +36,7 @@ func (t *teller) gone(id string) error {
 	if err != nil {
 		return err
 	}
-	if !kept {
+	if l.Identity = reason; !kept {
 		t.print(screen.Gone(l, last, t.logged())...)
 	}
 	t.history()

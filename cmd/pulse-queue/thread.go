@@ -108,7 +108,7 @@ func (c *conversation) read(s queue.Store) error {
 		return err
 	}
 	return lines(func(raw []byte, l *audit.Line) error {
-		if l.Task == "" {
+		if l.Task == "" || l.Event == audit.Judged { // there may be many, and show tells them
 			return nil
 		}
 		if t, ok := c.known[l.Task]; ok {

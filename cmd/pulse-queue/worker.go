@@ -13,13 +13,14 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/runner"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 )
 
-func (sh *shift) proposals(out []byte) *queue.Proposals {
-	list, discarded := proposal.Read(out, len(out) >= runner.MaxResult, opener(sh.policy))
+func (sh *shift) proposals(out []byte, isCut bool) *queue.Proposals {
+	list, discarded := proposal.Read(out, isCut, opener(sh.policy))
 	return &queue.Proposals{List: list, Discarded: discarded}
 }
 
@@ -89,9 +90,8 @@ func detail(end runner.End) string {
 
 // lastLine returns the last line that a program wrote, after a colon.
 func lastLine(stderr []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		return ": " + cut(last, 200)
+	if said := audit.LastSaid(stderr); said != "" {
+		return ": " + said
 	}
 	return ""
 }

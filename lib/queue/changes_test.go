@@ -14,6 +14,7 @@ import (
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 const (
@@ -222,6 +223,8 @@ var special = []struct {
 	{audit.Line{Event: audit.Discarded, Task: one, Count: 3}, ""},
 	{audit.Line{Event: audit.Forgotten, Task: one, Size: 7}, "refused gone"},
 	{audit.Line{Event: task.Refused, Task: one, NotKept: "full"}, ""},
+	{audit.Line{Event: audit.Ended, Task: one, End: &audit.End{Exit: -1, Said: "no luck"}}, ""},
+	{audit.Line{Event: audit.Judged, Task: one, Tool: "exec", Action: terms.CodeOrComputer, Outcome: terms.Reject, Count: 3}, ""},
 	{audit.Line{Event: audit.Limited}, ""},
 	{audit.Line{Event: audit.Repaired}, ""},
 	{audit.Line{Event: audit.Resumed, By: "me"}, ""},

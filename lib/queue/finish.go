@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -19,8 +20,40 @@ const exitLater = 75
 type End struct {
 	Exit   int    // exit status; below 0: it was killed
 	Result []byte // what it printed, bounded by the runner
+	Stderr []byte // the end of what it wrote there, bounded by the runner
 
-	Proposals *Proposals // what it proposed, if it ended well; nil: it was not asked
+	Proposals *Proposals        // what it proposed, if it ended well; nil: it was not asked
+	Judged    []proposal.Judged // what it says its hook decided
+}
+
+// attempt returns what the log says about the end of a worker.
+func (e *End) attempt() *audit.End {
+	return &audit.End{Exit: e.Exit, Said: audit.LastSaid(e.Stderr)}
+}
+
+// FinishCancelled records the end of the worker of a task that was cancelled or otherwise
+// taken back meanwhile. It does not move the task.
+func FinishCancelled(tx *Tx, c *Claim, end End, now time.Time) error {
+	line := audit.Line{Time: now.UTC(), Event: audit.Ended, Task: c.Task.ID, End: end.attempt()}
+	if err := tx.Log(line); err != nil {
+		return err
+	}
+	return logJudged(tx, c.Task.ID, end.Judged, now)
+}
+
+// logJudged logs what a worker says its hook decided.
+func logJudged(tx *Tx, id string, list []proposal.Judged, now time.Time) error {
+	for _, j := range list {
+		l := audit.Line{
+			Time: now.UTC(), Event: audit.Judged, Task: id, Count: j.Count,
+			Tool: j.Tool, Action: j.Action, Outcome: j.Outcome, Rule: j.Rule,
+		}
+		l.Change.Reason = j.Reason
+		if err := tx.Log(l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Finish records the end of a claimed task.
@@ -28,6 +61,7 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 	change := task.Change{Since: now.UTC(), Attempts: c.Task.Attempts + 1, Restarts: c.Task.Restarts}
 	e, to := verdict(c, end, limits, &change)
 	line := c.move(e, to, change)
+	line.End = end.attempt()
 	if e == task.Restored || !c.Outward() && to == task.Scheduled {
 		line.Approval = c.Approval
 	}
@@ -35,13 +69,16 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 		tx.Stage(Results, c.Task.ID, end.Result)
 		line.Result = task.Digest(end.Result)
 	}
-	if e != task.Finished || end.Proposals == nil {
-		return line, tx.Move(line)
-	}
-	if err := c.propose(tx, end.Proposals, limits, &line); err != nil {
-		return line, err
+	proposes := e == task.Finished && end.Proposals != nil
+	if proposes {
+		if err := c.propose(tx, end.Proposals, limits, &line); err != nil {
+			return line, err
+		}
 	}
 	if err := tx.Move(line); err != nil {
+		return line, err
+	}
+	if err := logJudged(tx, c.Task.ID, end.Judged, now); err != nil || !proposes {
 		return line, err
 	}
 	for _, why := range end.Proposals.Discarded.All() {

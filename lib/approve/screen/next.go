@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -188,12 +189,25 @@ func Gone(l *audit.Line, last, logged task.State) []string {
 		lines = append(lines, Fact("state", "refused at %s (%s): a line in the log is all that is kept%s",
 			l.Time.Format(time.RFC3339), l.Change.Reason, why))
 	}
-	lines = append(lines,
-		exact("sender", orNone(l.Sender)), Fact("proven", "%s", l.Trust), exact("action", string(l.Action)))
+	lines = append(lines, exact("sender", orNone(l.Sender)))
+	lines = append(lines, proven(l)...)
+	lines = append(lines, exact("action", string(l.Action)))
 	if l.Rule != "" {
 		lines = append(lines, Fact("decision", "%s by %s", l.Outcome, l.Rule), Policy(l.Policy))
 	}
 	return lines
+}
+
+// proven says how far a line's sender was proven, and what to do about it. A line that was
+// written by an older pulse has no reason.
+func proven(l *audit.Line) []string {
+	if l.Identity == "" {
+		return []string{Fact("proven", "%s", l.Trust)}
+	}
+	return []string{
+		Fact("proven", "%s (%s)", l.Trust, l.Identity),
+		Fact("advice", "%s", orNone(identity.Reason(l.Identity).Advice())),
+	}
 }
 
 // After returns the next steps for a task that Gone describes.

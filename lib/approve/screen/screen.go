@@ -44,6 +44,7 @@ func Task(s *queue.Stored, now time.Time) []string {
 		state(&s.Task),
 		exact("sender", orNone(s.Identity.Sender)),
 		Fact("proven", "%s (%s): %s", s.Identity.Trust, s.Identity.Reason, s.Identity.Why),
+		Fact("advice", "%s", orNone(s.Identity.Reason.Advice())),
 		exact("action", string(s.Decision.Action)),
 	}
 	lines = append(lines, answered(s)...)

@@ -48,6 +48,7 @@ const (
 	tooLong       Reason = "too_long"   // the line, its request, or the whole output
 	tooMany       Reason = "too_many"   // lines
 	badFile       Reason = "bad_file"   // not in the workspace, not a regular file, or too large
+	badJudgement  Reason = "bad_judgement"
 )
 
 // The reasons that package queue finds.
@@ -61,7 +62,7 @@ const (
 
 // reasons lists all reasons, in the order in which they are checked.
 var reasons = []Reason{
-	malformed, unknownMember, badMember, unknownAction, badTarget, tooLong, tooMany, badFile,
+	malformed, unknownMember, badMember, unknownAction, badTarget, tooLong, tooMany, badFile, badJudgement,
 	EvidenceUnknown, TooDeep, OverBudget, NotItsTask, NotLegal,
 }
 
@@ -173,7 +174,7 @@ func (p *Proposal) readable() error {
 }
 
 // members are the members of a proposal.
-var members = []string{"action", "target", "tool", "args", "evidence", "files"}
+var members = []string{"action", "target", "tool", "args", "evidence", "files", judgedMember}
 
 func (p *Proposal) field(name string, v record.Value, files *[]string) error {
 	switch name {
@@ -190,6 +191,8 @@ func (p *Proposal) field(name string, v record.Value, files *[]string) error {
 		return oneOrMore(v, &p.Evidence)
 	case "files":
 		return oneOrMore(v, files)
+	case judgedMember: // one that Judgements left
+		return failure(badJudgement)
 	}
 	return failure(unknownMember)
 }

@@ -85,9 +85,19 @@ func Start(effect terms.Action) Operation {
 	})
 }
 
-// Finish ends the worker that was started first.
+// judged is what a worker's hook decided.
+var judged = []proposal.Judged{{
+	Judgement: proposal.Judgement{
+		Tool: "fs.write", Action: terms.WriteLocal, Outcome: terms.Reject, Rule: "hook", Reason: "path_refused",
+	},
+	Count: 2,
+}}
+
+// Finish ends the worker that was started first. It complained on stderr, and its hook
+// judged.
 func Finish(end queue.End) Operation {
 	name := fmt.Sprintf("finish %d", end.Exit)
+	end.Stderr, end.Judged = []byte("at first\nno luck\n"), judged
 	return onFirst(name, task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		a, err := startedOn(tx, s.Task.ID)
 		if err != nil {
@@ -154,8 +164,11 @@ var (
 		if !found || err != nil {
 			return err
 		}
-		_, err = queue.Cancel(tx, s.Task.ID, "me", now)
-		return err
+		if _, err = queue.Cancel(tx, s.Task.ID, "me", now); err != nil || s.Task.State != task.Running {
+			return err
+		}
+		end := queue.End{Exit: -1, Stderr: []byte("killed\n"), Judged: judged}
+		return queue.FinishCancelled(tx, &queue.Claim{Stored: s}, end, now)
 	})
 	CancelAll = Update("cancel all", func(tx *queue.Tx, now time.Time) error {
 		return tx.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {

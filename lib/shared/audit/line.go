@@ -30,6 +30,8 @@ const (
 	Repaired  task.Event = "repaired"   // a torn tail was moved aside
 	Settled   task.Event = "settled"    // a proposal was known already
 	Discarded task.Event = "discarded"  // lines that were not proposals, or not allowed to the worker
+	Judged    task.Event = "judged"     // a worker says what its hook decided, Count times
+	Ended     task.Event = "ended"      // the worker of a task that was cancelled is gone
 	Noted     task.Event = "noted"      // an agent wrote a note on a task
 	Limited   task.Event = "limited"    // further refusals of this day are counted, not listed
 	Read      task.Event = "read"       // a source was read further, and nothing else changed
@@ -58,19 +60,22 @@ type Line struct {
 	Change   task.Change // Since is Time
 
 	Result string // digest of what the worker printed
+	End    *End   // of the worker whose attempt the line ends; nil: no runner saw one
 
 	Proposed []Proposed // the worker's proposals that have no receipt yet: all of its outbox
 	Parent   string     // the task that proposed this one, or wrote the note
-	Count    int        // how many lines were discarded
+	Count    int        // how many lines were discarded, or judgements are alike
 	Target   []string   // of a message that is about to be sent
 	Link     task.Link  // of a message that answers an effect
 
+	Tool      string // of a judgement
 	Action    terms.Action
 	Outcome   terms.Outcome // of the decision
 	Rule      string
 	Policy    string
 	Sender    string
 	Trust     terms.Trust
+	Identity  string // identity.reason
 	Source    string
 	UID       uint32
 	MessageID string
@@ -126,6 +131,7 @@ func (l *Line) Append(dst []byte) []byte {
 	}
 	o.StrIf("reason", l.Change.Reason)
 	o.StrIf("result", l.Result)
+	l.appendEnd(&o)
 	l.appendProposals(&o)
 	l.appendWho(&o)
 	if l.More {
@@ -136,12 +142,16 @@ func (l *Line) Append(dst []byte) []byte {
 }
 
 func (l *Line) appendWho(o *record.Object) {
+	o.StrIf("tool", l.Tool)
 	o.StrIf("action", string(l.Action))
 	o.StrIf("outcome", string(l.Outcome))
 	o.StrIf("rule", l.Rule)
 	o.StrIf("policy", l.Policy)
 	o.StrIf("sender", l.Sender)
 	o.StrIf("trust", string(l.Trust))
+	if l.Identity != "" {
+		o.Raw("identity", appendIdentity(l.Identity))
+	}
 	o.StrIf("source", l.Source)
 	if l.UID != 0 {
 		o.Int("uid", int64(l.UID))
@@ -166,7 +176,7 @@ func (l *Line) appendWho(o *record.Object) {
 }
 
 // members are the members of a line that may hold objects.
-var members = []string{"approval", "grant", "session", "proposed", "positions"}
+var members = []string{"approval", "grant", "session", "proposed", "positions", "identity"}
 
 // Parse reads a line.
 func Parse(b []byte) (Line, error) {
@@ -209,6 +219,10 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Change.Reason)
 	case "result":
 		err = v.Into(&l.Result)
+	case "exit":
+		err = v.Into(&l.end().Exit)
+	case "said":
+		err = v.Into(&l.end().Said)
 	case "proposed":
 		l.Proposed, err = decodeProposed(v)
 	case "parent":
@@ -233,6 +247,8 @@ func (l *Line) field(name string, v record.Value) (err error) {
 
 func (l *Line) who(name string, v record.Value) (err error) {
 	switch name {
+	case "tool":
+		err = v.Into(&l.Tool)
 	case "action":
 		err = v.Into((*string)(&l.Action))
 	case "outcome":
@@ -245,6 +261,8 @@ func (l *Line) who(name string, v record.Value) (err error) {
 		err = v.Into(&l.Sender)
 	case "trust":
 		err = v.Into((*string)(&l.Trust))
+	case "identity":
+		l.Identity, err = decodeIdentity(v)
 	case "source":
 		err = v.Into(&l.Source)
 	case "uid":

@@ -23,7 +23,7 @@ func full() Line {
 		Time: now, Event: task.Approved, Task: strings.Repeat("a", 32), Kind: task.Effect,
 		From: task.Awaiting, To: task.Scheduled, Digest: task.Digest([]byte("x")),
 		Change: task.Change{Since: now, Attempts: 3, Restarts: 2, NotBefore: now.Add(time.Hour), Reason: nasty},
-		Result: task.Digest([]byte("y")), Action: terms.ExternalSend, Rule: nasty, Policy: "sha256:1", Sender: nasty,
+		Result: task.Digest([]byte("y")), End: &End{Exit: -1, Said: nasty}, Count: 7, Tool: nasty, Identity: nasty, Action: terms.ExternalSend, Rule: nasty, Policy: "sha256:1", Sender: nasty,
 		Trust: terms.OwnerVerifiedEmail, Source: nasty, UID: 1<<32 - 1, MessageID: nasty, By: nasty, Level: approval.Terminal,
 		Approval: &approval.Approval{
 			Task: strings.Repeat("a", 32), Digest: "sha256:2", Action: terms.ExternalSend, Target: []string{"bob@partner.example", nasty},
@@ -64,11 +64,22 @@ func TestHash(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, s := range []string{"", "{", "[]", "null", `{"time":"yesterday"}`, `{"uid":-1}`, `{"uid":4294967296}`, `{"event":1}`,
-		`{"prev":"a","prev":"b"}`, `{"pre\u0076":"a","prev":"b"}`, `{"more":1}`, `{"approval":[]}`, `{"grant":{"any":true,"target":"x"}}`,
+		`{"prev":"a","prev":"b"}`, `{"pre\u0076":"a","prev":"b"}`, `{"more":1}`, `{"approval":[]}`, `{"exit":"0"}`, `{"said":1}`, `{"identity":"r"}`, `{"identity":{"reason":1}}`, `{"identity":{"reason":"a","reason":"b"}}`, `{"grant":{"any":true,"target":"x"}}`,
 		`{"grant":{}}`, `{"session":{}}`, `{"session":{"id":"s","sender":"x","max":1,"left":2}}`, `{"approval":{"target":"x"}}`, `{"approval":{"by":"a","by":"b"}}`, "{\"by\":\"\xff\"}", `{} {}`} {
 		if l, err := Parse([]byte(s)); err == nil {
 			t.Errorf("%s: %+v", s, l)
 		}
+	}
+}
+
+// TestOldLine: a line that was written before there were ends of attempts and reasons of
+// identities has none, and is written back as it was.
+func TestOldLine(t *testing.T) {
+	const old = `{"time":"2026-11-21T07:00:00.000000005Z","event":"gave_up","task":"t","from":"running","to":"failed","attempts":1,` +
+		`"restarts":0,"sender":"x","trust":"unknown","prev":"sha256:1"}`
+	l, err := Parse([]byte(old))
+	if err != nil || l.End != nil || l.Identity != "" || string(l.Append(nil)) != old {
+		t.Errorf("%+v, %v", l, err)
 	}
 }
 
@@ -79,6 +90,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"time":"2026-11-21T07:00:00Z","event":"granted","grant":{"id":"g","any":true}}`))
 	f.Add([]byte(`{"event":"session_used","task":"t","session":{"id":"s","sender":"x","max":2,"left":0,"opened":"2026-11-21T07:00:00Z","expires":"2026-11-21T08:00:00Z"}}`))
 	f.Add([]byte(`{"from":"running","to":"completed","attempts":-1,"more":false}`))
+	f.Add([]byte(`{"event":"added","said":"x","identity":{"why":"","reason":"no_from"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, err := Parse(b)
 		if err != nil {

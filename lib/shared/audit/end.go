@@ -1,0 +1,50 @@
+package audit
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/record"
+)
+
+// End is how an attempt ended.
+type End struct {
+	Exit int    // exit status; -1: killed by a signal, or never started
+	Said string // as LastSaid returns it
+}
+
+// MaxSaid is how long End.Said may be, in bytes.
+const MaxSaid = 200
+
+// LastSaid returns the last line of what a worker wrote to stderr that is not blank, as one
+// safe line of at most MaxSaid bytes. stderr may hold anything, and may begin in the middle
+// of a line. What a carriage return wrote over is left out.
+func LastSaid(stderr []byte) string {
+	text := strings.TrimSpace(string(stderr))
+	text = escape.Message(strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:]))
+	if len(text) <= MaxSaid {
+		return text
+	}
+	n := MaxSaid
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// end returns the line's End, which it makes if there is none.
+func (l *Line) end() *End {
+	if l.End == nil {
+		l.End = new(End)
+	}
+	return l.End
+}
+
+func (l *Line) appendEnd(o *record.Object) {
+	if l.End == nil {
+		return
+	}
+	o.Int("exit", int64(l.End.Exit))
+	o.StrIf("said", l.End.Said)
+}

@@ -1,0 +1,21 @@
+package audit
+
+import "pulse/lib/shared/record"
+
+// appendIdentity returns the part of a record's `identity` that a line holds, under the
+// name that it has in the record.
+func appendIdentity(reason string) []byte {
+	var o record.Object
+	o.Str("reason", reason)
+	return o.Bytes()
+}
+
+func decodeIdentity(v record.Value) (reason string, err error) {
+	err = v.Each(func(name string, v record.Value) error {
+		if name == "reason" {
+			return v.Into(&reason)
+		}
+		return nil
+	})
+	return reason, err
+}
