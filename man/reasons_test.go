@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 )
 
@@ -66,5 +67,16 @@ func TestReasons(t *testing.T) {
 	}
 	if len(got) != len(why) {
 		t.Errorf("the page has %d reasons, the code %d", len(got), len(why))
+	}
+}
+
+// Every reason of a decision has advice for pulse-queue log --why.
+func TestDecisionAdvice(t *testing.T) {
+	for _, name := range []string{"decision", "tools"} {
+		for _, r := range load(t, name).constants(t, ofType("Reason")) {
+			if decision.Reason(r).Advice() == "" {
+				t.Errorf("%s: there is no advice", r)
+			}
+		}
 	}
 }

@@ -49,6 +49,9 @@ func showLog(c *cli.Context) error {
 		return err
 	}
 	out := cmdline.Output(c)
+	if c.Bool("why") {
+		return why(c, s, &sel, lines, out)
+	}
 	tab := table{out, logColumns}
 	if !c.Bool("json") {
 		tab.row("TIME", "EVENT", "STATE", "ID", "ACTION", "SENDER", "REASON", "BY")

@@ -62,7 +62,8 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
 				&cli.StringFlag{Name: "outcome", Usage: "`O` with this decision, such as reject"},
 				&cli.StringFlag{Name: "event", Usage: "`E` of this kind, such as started"},
-				&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log"},
+				&cli.BoolFlag{Name: "why", Usage: "count what was not allowed, by reason, and for whom"},
+				&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log; with --why objects"},
 			},
 		}, {
 			Name: "run", ArgsUsage: "-- CMD [ARG...]",

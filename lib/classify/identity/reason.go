@@ -107,6 +107,16 @@ func Reasons() []Reason {
 // word that is not a reason.
 func (r Reason) Advice() string { return r.explanation().advice }
 
+// Good reports whether it is the reason of a sender who is proven and listed: nothing about
+// the sender has to change.
+func (r Reason) Good() bool {
+	switch r {
+	case AuthenticatedOwner, ApprovedSession, authenticatedExternal, LocalSubmit, webhookSigned:
+		return true
+	}
+	return false
+}
+
 // sentence returns identity.why. It shortens detail, which may come from the message,
 // and makes it safe to show.
 func (r Reason) sentence(detail string) string {

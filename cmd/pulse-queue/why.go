@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// cause is why something was not allowed.
+type cause struct {
+	outcome        terms.Outcome
+	reason         string
+	rule, identity string
+	hook           bool // a worker says that its hook decided so
+}
+
+// toll is how often there was a cause, and for whom.
+type toll struct {
+	cause
+	times   int
+	senders frequent
+}
+
+// tally counts causes. Its memory is bounded, whatever the log holds.
+type tally struct {
+	causes  map[cause]*toll
+	others  int // lines with a cause beyond maxCauses
+	limited []string
+}
+
+// maxCauses bounds how many causes are told apart. A policy has fewer.
+const maxCauses = 500
+
+// why counts the reasons in the selected lines and prints them.
+func why(c *cli.Context, s queue.Store, sel *selection, lines queue.Lines, out *bufio.Writer) error {
+	t := tally{causes: map[cause]*toll{}}
+	err := lines(func(_ []byte, l *audit.Line) error {
+		if err := c.Context.Err(); err != nil {
+			return err
+		}
+		if l.Event == audit.Limited && sel.task == "" {
+			t.limited = append(t.limited, l.Time.UTC().Format("2006-01-02"))
+		}
+		if sel.has(l) {
+			t.add(l, sel.outcome)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var counts queue.Counts
+	if err := s.View(func(v queue.View) error { counts = v.Counts(); return nil }); err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return t.json(out, &counts)
+	}
+	return t.table(out, &counts)
+}
+
+// add counts a line if it says that something was not allowed, or was decided as wanted.
+func (t *tally) add(l *audit.Line, want terms.Outcome) {
+	k := cause{outcome: l.Outcome, reason: l.Change.Reason, rule: l.Rule, identity: l.Identity}
+	times := 1
+	switch l.Event {
+	case task.Refused: // for the sender's quota, too, whatever the policy says
+		k.outcome = terms.Reject
+	case task.Added, task.Parked, task.Dropped:
+	case audit.Judged:
+		k.hook, times = true, l.Count
+	default:
+		return
+	}
+	if let := l.Event == audit.Judged || l.Event == task.Added && k.reason != queue.ReasonSessionSpent; let &&
+		k.outcome == terms.Allow && want == "" {
+		return
+	}
+	one := t.causes[k]
+	if one == nil && len(t.causes) >= maxCauses {
+		t.others += times
+		return
+	}
+	if one == nil {
+		k.reason, k.rule, k.identity = strings.Clone(k.reason), strings.Clone(k.rule), strings.Clone(k.identity)
+		one = &toll{cause: k}
+		t.causes[k] = one
+	}
+	one.times += times
+	if !k.hook {
+		one.senders.add(l.Sender)
+	}
+}
+
+// sorted returns the causes, the most frequent first.
+func (t *tally) sorted() []*toll {
+	return slices.SortedFunc(maps.Values(t.causes), func(a, b *toll) int {
+		return cmp.Or(cmp.Compare(b.times, a.times), cmp.Compare(a.outcome, b.outcome), cmp.Compare(a.reason, b.reason),
+			cmp.Compare(a.rule, b.rule), cmp.Compare(a.identity, b.identity))
+	})
+}

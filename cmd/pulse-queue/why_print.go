@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/queue"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/record"
+)
+
+// maxSenders is how many senders are named of each cause.
+const maxSenders = 3
+
+// whyColumns are fixed widths, as in listColumns.
+var whyColumns = []int{6, 26, 18, 40, 22, 0}
+
+func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
+	tab := table{out, whyColumns}
+	tab.row("COUNT", "OUTCOME", "REASON", "RULE", "IDENTITY", "SENDERS")
+	for _, one := range t.sorted() {
+		tab.row(strconv.Itoa(one.times), escape.ASCII(string(one.outcome)), orDash(escape.Line(one.reason)),
+			orDash(escape.Line(one.rule)), orDash(escape.Line(one.identity)), one.whom())
+		if advice := one.advice(); advice != "" {
+			fmt.Fprintf(out, "        %s\n", escape.Message(advice))
+		}
+	}
+	if t.others > 0 {
+		fmt.Fprintf(out, "%d more, of other causes\n", t.others)
+	}
+	for _, day := range t.limited {
+		fmt.Fprintln(out, unlisted(day, counts))
+	}
+	return out.Flush()
+}
+
+// whom names the most frequent senders.
+func (t *toll) whom() string {
+	if t.hook {
+		return "(workers say that a hook decided so)"
+	}
+	atLeast := ""
+	if t.senders.lossy {
+		atLeast = "at least "
+	}
+	list, more := t.senders.top(maxSenders)
+	parts := make([]string, 0, len(list)+1)
+	for _, s := range list {
+		parts = append(parts, fmt.Sprintf("%s (%s%d)", orDash(cut(escape.ASCII(s.word), 40)), atLeast, s.times))
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("+ %s%d more", atLeast, more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// advice says what to do: about the sender, if that is what the policy rejects, and
+// otherwise about the decision.
+func (t *toll) advice() string {
+	who := identity.Reason(t.identity)
+	aboutSender := decision.Reason(t.reason) == decision.NotPermitted || decision.Reason(t.reason) == decision.Unchecked
+	if aboutSender && !who.Good() && who.Advice() != "" {
+		return who.Advice()
+	}
+	if text, ok := queueAdvice[t.reason]; ok {
+		return text
+	}
+	return decision.Reason(t.reason).Advice()
+}
+
+// queueAdvice is for reasons that no decision has.
+var queueAdvice = map[string]string{
+	queue.Quota:              "answer what waits of that sender, or raise limits.pending_per_sender",
+	queue.ReasonSessionSpent: "answer with pulse-approve, or open another session",
+	queue.ReasonApproval:     "answer again with pulse-approve",
+	"hook_failed":            "see that the hook finds jq and pulse-authorize, PULSE_RECORD and PULSE_POLICY",
+}
+
+// unlisted says what is known of refusals of a day that have no line.
+func unlisted(day string, counts *queue.Counts) string {
+	text := fmt.Sprintf("after the first %d refusals of %s the others are counted and not listed", queue.MaxRefusals, day)
+	if counts.Day == day {
+		text += fmt.Sprintf(": %d in all", counts.Refused)
+	}
+	return text
+}
+
+func (t *tally) json(out *bufio.Writer, counts *queue.Counts) error {
+	for _, one := range t.sorted() {
+		out.Write(one.json())
+		out.WriteByte('\n')
+	}
+	if t.others > 0 {
+		fmt.Fprintf(out, `{"others":%d}`+"\n", t.others)
+	}
+	for _, day := range t.limited {
+		var o record.Object
+		o.Str("limited", day)
+		if counts.Day == day {
+			o.Int("refused", int64(counts.Refused))
+		}
+		out.Write(o.Bytes())
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+func (t *toll) json() []byte {
+	var o record.Object
+	o.Int("count", int64(t.times))
+	o.Str("outcome", string(t.outcome))
+	o.StrIf("reason", t.reason)
+	o.StrIf("rule", t.rule)
+	if t.identity != "" {
+		var who record.Object
+		who.Str("reason", t.identity)
+		o.Raw("identity", who.Bytes())
+	}
+	if t.hook {
+		o.Bool("hook", true)
+	} else {
+		t.sendersTo(&o)
+	}
+	o.StrIf("advice", t.advice())
+	return o.Bytes()
+}
+
+func (t *toll) sendersTo(o *record.Object) {
+	list, more := t.senders.top(maxSenders)
+	senders := []byte{'['}
+	for i, s := range list {
+		var one record.Object
+		one.Str("sender", s.word)
+		one.Int("count", int64(s.times))
+		if i > 0 {
+			senders = append(senders, ',')
+		}
+		senders = append(senders, one.Bytes()...)
+	}
+	o.Raw("senders", append(senders, ']'))
+	o.Int("more_senders", int64(more))
+	if t.senders.lossy {
+		o.Bool("at_least", true)
+	}
+}
