@@ -96,7 +96,7 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "audit").constants(t, ofType("task.Event"))
 		}},
 		{"pulse-queue.5", "audit members", func(t *testing.T) []string {
-			return load(t, "audit").written(t, "Line.Append", "Line.appendProposals", "Line.appendWho")
+			return load(t, "audit").written(t, "Line.Append", "Line.appendEnd", "Line.appendProposals", "Line.appendWho")
 		}},
 		{"pulse-queue.5", "task reasons", func(t *testing.T) []string {
 			return append(load(t, "queue").constants(t, func(name, _ string) bool {

@@ -1,5 +1,6 @@
 // Package proposal reads what a worker wants done next: lines of its output, each a
-// JSON object with the members of a request (pulse-queue(1)).
+// JSON object with the members of a request (pulse-queue(1)). Other lines say what a hook
+// in the worker decided; they are only told.
 //
 // Invariant: the result is a request and nothing else. A worker can't say who asks,
 // what was decided or which task it is: a line with any member that is not in the list
