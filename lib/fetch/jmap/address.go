@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pulse/lib/fetch/https"
+	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
 )
 
@@ -25,13 +26,9 @@ const wellKnown = "/.well-known/jmap"
 // ParseAddress parses what follows "jmap:". Its errors are usage errors and never repeat a
 // password.
 func ParseAddress(s string) (Address, error) {
-	u, err := url.Parse(s)
-	if err != nil { // url.Error repeats the URL, and any password in it
-		return Address{}, fault.Usagef(addressHint, "not a URL that can be read")
-	}
-	if _, has := u.User.Password(); has {
-		return Address{}, fault.Usagef("pulse-fetch --password-file FILE",
-			"a password does not belong in the URL: other users see the command line")
+	u, err := source.ParseURL(s, addressHint)
+	if err != nil {
+		return Address{}, err
 	}
 	a := Address{User: u.User.Username(), Mailbox: strings.Trim(u.Fragment, "/")}
 	if a.Mailbox == "" || strings.EqualFold(a.Mailbox, inbox) {

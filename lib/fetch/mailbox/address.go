@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
 )
 
@@ -22,13 +23,9 @@ const addressHint = "pulse-fetch imaps://you%40example.com@imap.example.com/INBO
 // ParseAddress parses an imap or imaps URL. Its errors are usage errors and never
 // repeat a password.
 func ParseAddress(s string) (Address, error) {
-	u, err := url.Parse(s)
-	if err != nil { // url.Error repeats the URL, and any password in it
-		return Address{}, fault.Usagef(addressHint, "not a URL that can be read")
-	}
-	if _, has := u.User.Password(); has {
-		return Address{}, fault.Usagef("pulse-fetch --password-file FILE",
-			"a password does not belong in the URL: other users see the command line")
+	u, err := source.ParseURL(s, addressHint)
+	if err != nil {
+		return Address{}, err
 	}
 	a := Address{
 		User: u.User.Username(), Host: lowerHost(u.Hostname()), Port: u.Port(),
