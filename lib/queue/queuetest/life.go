@@ -115,7 +115,7 @@ func startedOn(v queue.View, id string) (a *approval.Approval, err error) {
 		return a, err
 	}
 	err = v.Back(func(l audit.Line) bool {
-		if l.Task == id && l.Event != task.Started {
+		if l.Task == id && l.Moves() && l.Event != task.Started {
 			a = l.Approval
 			return false
 		}
