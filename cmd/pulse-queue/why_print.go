@@ -23,7 +23,7 @@ func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
 	tab := table{out, whyColumns}
 	tab.row("COUNT", "OUTCOME", "REASON", "RULE", "IDENTITY", "SENDERS")
 	for _, one := range t.sorted() {
-		tab.row(strconv.Itoa(one.times), escape.ASCII(string(one.outcome)), orDash(escape.Line(one.reason)),
+		tab.row(strconv.Itoa(one.times), orDash(escape.ASCII(string(one.outcome))), orDash(escape.Line(one.reason)),
 			orDash(escape.Line(one.rule)), orDash(escape.Line(one.identity)), one.whom())
 		if advice := one.advice(); advice != "" {
 			fmt.Fprintf(out, "        %s\n", escape.Message(advice))
