@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 )
 
-// decode decodes a file with the TOML library, which can panic on what is not TOML, and
-// recurses into what is nested.
+// decode decodes a file with the TOML library, which can panic on what is not TOML,
+// recurses into what is nested, and lets a value take the place of a table.
 func decode(o *outline, text string, f *file) (meta toml.MetaData, err error) {
-	if o.Fault != nil && o.Fault.Deep {
+	if o.Fault != nil && o.Fault.Final {
 		return meta, errors.New("not given to the library")
 	}
 	defer func() {
@@ -36,6 +37,9 @@ func (v *validator) broken(err error) error {
 		if !ok {
 			return v.unknown(e.Names, e.Line)
 		}
+		if above := v.missing(o.Entries[:i], e); above != "" {
+			return v.failAt(e.Line, e.Key, "want [[%s]] above it, which it belongs to", above)
+		}
 		if !fits(f.Type, e) {
 			return v.failAt(e.Line, e.Key, "want %s, not %s", wanted(f, e.Names, e), found(e))
 		}
@@ -46,6 +50,21 @@ func (v *validator) broken(err error) error {
 		line = p.Position.Line
 	}
 	return v.failAt(line, "", "this line or the one before it is not TOML: compare it with man 5 pulse-policy")
+}
+
+// missing returns the name of the [[table]] that an entry lies in, if none begins before
+// the entry.
+func (v *validator) missing(before []outlined, e *outlined) string {
+	for n := 1; n < len(e.Names); n++ {
+		f, ok := fieldAt(e.Names[:n])
+		begins := func(b outlined) bool {
+			return slices.Equal(b.Names, e.Names[:n]) && (b.Kind == isTables || b.Element)
+		}
+		if ok && f.Type.Kind() == reflect.Slice && !slices.ContainsFunc(before, begins) {
+			return strings.Join(e.Names[:n], ".")
+		}
+	}
+	return ""
 }
 
 // syntax adds to a fault what the key may be given.

@@ -37,7 +37,7 @@ type flaw struct {
 	Names []string // of the key or table that it is about, if known
 	Bare  string   // a word without quotes that stands for the value, if that is all
 	Text  string   // what is wrong, and what is wanted
-	Deep  bool     // no parser should be given the file
+	Final bool     // it counts even if the TOML library takes the file
 }
 
 // outline is what stands where in a TOML file, in its order, up to the first flaw: what

@@ -30,7 +30,7 @@ func FuzzOutline(f *testing.F) {
 		if o.Fault != nil && (o.Fault.Line < 1 || o.Fault.Line > lines || o.Fault.Text == "") {
 			t.Fatalf("%q: %+v of %d lines", text, o.Fault, lines)
 		}
-		if o.Fault != nil && o.Fault.Deep {
+		if o.Fault != nil && o.Fault.Final {
 			return
 		}
 		var all map[string]any
@@ -44,7 +44,23 @@ func FuzzOutline(f *testing.F) {
 		if len(meta.Keys()) > 0 && len(o.Entries) == 0 {
 			t.Fatalf("%q: no entry of %v", text, meta.Keys())
 		}
+		for _, e := range o.Entries {
+			if !e.Element && !strings.ContainsAny(e.Key, "\\[") && !decoded(all, e.Names) {
+				t.Fatalf("%q: %s is lost", text, e.Key)
+			}
+		}
 	})
+}
+
+// decoded reports whether what was decoded has a key.
+func decoded(all any, names []string) bool {
+	for _, name := range names {
+		table, _ := all.(map[string]any)
+		if all = table[name]; all == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // decodeAny reports whether the parser takes the text. On some that is not TOML it panics.

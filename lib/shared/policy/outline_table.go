@@ -129,6 +129,7 @@ func (r *reader) twice(names []string, line int, kind kindOf, m *mark) {
 		r.fail(line, names, "want [%s], with one bracket, as in line %d", name, m.line)
 	case m.as == isTable || m.as == isTables:
 		r.fail(line, names, "it is a table in line %d already: want its keys in one place", m.line)
+		r.out.Fault.Final = true // the library would drop that table unasked
 	default:
 		r.fail(line, names, "it stands in line %d already: want one of the two", m.line)
 	}

@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 // However deep something is nested, it is refused before a parser recurses into it.
 func TestDeep(t *testing.T) {
 	for _, text := range []string{"a = " + strings.Repeat("[", 1<<20), "a = " + strings.Repeat("{a=", 1<<18), strings.Repeat("a.", 1<<19) + "a = 1", "[" + strings.Repeat("a.", 1<<19) + "a]"} {
-		if f := readOutline(text).Fault; f == nil || !f.Deep {
+		if f := readOutline(text).Fault; f == nil || !f.Final {
 			t.Errorf("%.10s…: %+v", text, f)
 		}
 	}

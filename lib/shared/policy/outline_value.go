@@ -1,8 +1,8 @@
 package policy
 
 import (
-	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -44,7 +44,7 @@ func (r *reader) dottedNames() (names []string) {
 
 func (r *reader) deep() {
 	r.fail(r.line, nil, "more than %d names or brackets in each other", maxDepth)
-	r.out.Fault.Deep = true
+	r.out.Fault.Final = true
 }
 
 // pair reads a key, its = and its value, which belong to a table.
@@ -108,106 +108,91 @@ func (r *reader) value(key string, names []string, line int, element bool) kindO
 	return kind
 }
 
+// group is a list or a table in braces that is being read.
+type group struct {
+	open, shut byte
+	names      []string
+	begun, end int    // the lines of its bracket, and of the last thing in it
+	last       string // the last value of a list
+}
+
 // array reads a list.
 func (r *reader) array(key string, names []string) {
-	if r.depth++; r.depth > maxDepth {
-		r.deep()
-		return
-	}
-	defer func() { r.depth-- }()
-	begun, end, last := r.line, r.line, ""
-	unclosed := func() { r.fail(end, names, "%s is not closed: want ]%s", opened("[", begun, end), after(last)) }
-	r.pos++
-	for n := 0; ; n++ {
-		r.blank()
-		switch c := r.peek(); {
-		case r.done() || r.line > end && r.statement():
-			unclosed()
-			return
-		case c == ']':
-			r.pos++
-			return
-		case c == ',':
-			r.fail(r.line, names, "there is no value before this comma: want one comma between two values")
-			return
-		}
+	g := r.begin(']', names)
+	for n := 0; r.more(g); n++ {
 		from := r.pos
-		r.value(fmt.Sprintf("%s[%d]", key, n), names, r.line, true)
-		if r.out.Fault != nil {
-			return
-		}
-		last, end = r.since(from), r.line
-		r.blank()
-		switch c := r.peek(); {
-		case c == ',':
-			r.pos++
-			end = r.line
-		case c == ']':
-			r.pos++
-			return
-		case c == '}' || c == ')':
-			r.fail(r.line, names, "want ] here, not %c: a list is closed by ]", c)
-			return
-		case r.done() || r.line > end && r.statement():
-			unclosed()
-			return
-		case r.odd():
-			return
-		case swallowed.MatchString(last):
-			r.fail(end, names, "%s counts as one string: a quote is missing in it, or one too many stands after it", clip(last))
-			return
-		default:
-			r.fail(end, names, "a comma is missing%s, before %s", after(last), r.shownNext())
-			return
+		r.value(at(key, n), names, r.line, true)
+		if g.last = r.since(from); !r.comma(g) {
+			break
 		}
 	}
+	r.depth--
 }
 
 // braces reads a table in braces.
 func (r *reader) braces(key string, names []string) {
+	g := r.begin('}', names)
+	for r.more(g) {
+		if r.pair(key, names); !r.comma(g) {
+			break
+		}
+	}
+	r.depth--
+}
+
+func (r *reader) begin(shut byte, names []string) *group {
 	if r.depth++; r.depth > maxDepth {
 		r.deep()
-		return
+		return &group{}
 	}
-	defer func() { r.depth-- }()
-	begun, end := r.line, r.line
-	unclosed := func() { r.fail(end, names, "%s is not closed: want }", opened("{", begun, end)) }
 	r.pos++
-	for {
-		r.blank()
-		switch c := r.peek(); {
-		case r.done() || r.line > end && c == '[':
-			unclosed()
-			return
-		case c == '}':
-			r.pos++
-			return
-		}
-		if r.pair(key, names); r.out.Fault != nil {
-			return
-		}
-		end = r.line
-		r.blank()
-		switch c := r.peek(); {
-		case c == ',':
-			r.pos++
-			end = r.line
-		case c == '}':
-			r.pos++
-			return
-		case r.done() || r.line > end:
-			unclosed()
-			return
-		case c == ']' || c == ')':
-			r.fail(r.line, names, "want } here, not %c: what begins with { is closed by }", c)
-			return
-		case r.odd():
-			return
-		default:
-			r.fail(end, names, "a comma is missing before %s", r.shownNext())
-			return
-		}
+	return &group{r.text[r.pos-1], shut, names, r.line, r.line, ""}
+}
+
+// more reports whether another element follows, and goes past the bracket if none does.
+func (r *reader) more(g *group) bool {
+	r.blank()
+	switch c := r.peek(); {
+	case r.out.Fault != nil:
+	case r.done() || r.line > g.end && (c == '[' || g.open == '[') && r.statement():
+		r.unclosed(g)
+	case c == g.shut:
+		r.pos++
+	case c == ',':
+		r.fail(r.line, g.names, "there is no value before this comma: want one comma between two values")
+	default:
+		return true
 	}
+	return false
+}
+
+// comma reports whether a comma follows an element, and goes past it, or past the bracket.
+func (r *reader) comma(g *group) bool {
+	g.end = r.line
+	r.blank()
+	switch c := r.peek(); {
+	case r.out.Fault != nil:
+	case c == ',':
+		r.pos++
+		g.end = r.line
+		return true
+	case c == g.shut:
+		r.pos++
+	case r.done() || r.line > g.end && (g.open == '{' || r.statement()):
+		r.unclosed(g)
+	case c == ']' || c == '}' || c == ')':
+		r.fail(r.line, g.names, "want %c here, not %c: it closes what begins with %c", g.shut, c, g.open)
+	case r.odd():
+	case swallowed.MatchString(g.last):
+		r.fail(g.end, g.names, "%s counts as one string: a quote is missing in it, or one too many stands after it", clip(g.last))
+	default:
+		r.fail(g.end, g.names, "a comma is missing%s, before %s", after(g.last), r.shownNext())
+	}
+	return false
+}
+
+func (r *reader) unclosed(g *group) {
+	r.fail(g.end, g.names, "%s is not closed: want %c%s", opened(g), g.shut, after(g.last))
 }
 
 // statement reports whether what follows begins a key or a table of its own, as no value
@@ -243,6 +228,9 @@ func (r *reader) word(names []string) kindOf {
 	case w == "true" || w == "false":
 		return isBool
 	case whole.MatchString(w):
+		if _, err := strconv.ParseInt(w, 0, 64); err != nil {
+			r.fail(r.line, names, "%s is too large a number", clip(w))
+		}
 		return isInteger
 	case fraction.MatchString(w):
 		return isFloat

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -97,6 +98,10 @@ func (r *reader) escape(several bool) {
 		n := digits[after[0]]
 		if len(after) <= n || strings.Trim(after[1:n+1], "0123456789abcdefABCDEF") != "" {
 			r.fail(r.line, nil, "\\%c wants %d hex digits after it", after[0], n)
+			return
+		}
+		if c, err := strconv.ParseUint(after[1:n+1], 16, 32); err != nil || c > unicode.MaxRune || !utf8.ValidRune(rune(c)) {
+			r.fail(r.line, nil, "\\%s is not a character", after[:n+1])
 			return
 		}
 		r.pos += 2 + n
@@ -214,12 +219,12 @@ func (r *reader) shownNext() string {
 	return clip(rest)
 }
 
-// opened names a bracket, and where it stands if that is another line than the fault's.
-func opened(bracket string, begun, end int) string {
-	if begun == end {
-		return "the " + bracket
+// opened names a bracket, and its line if that is another than the fault's.
+func opened(g *group) string {
+	if g.begun == g.end {
+		return fmt.Sprintf("the %c", g.open)
 	}
-	return fmt.Sprintf("the %s of line %d", bracket, begun)
+	return fmt.Sprintf("the %c of line %d", g.open, g.begun)
 }
 
 func after(last string) string {

@@ -40,6 +40,8 @@ func TestParseRefuses(t *testing.T) {
 		{"[limits]\nmax_per_run = 1\nmax_per_rum = 1", "p:3: limits.max_per_rum: unknown key"},
 		{"[[receiver]]\nsource = \"*\"\nauthserv_id = \"a\"\npin = 1", "p:4: receiver.pin: unknown key"},
 		{"[matrix.owner]\nallow = []", "p:1: matrix.owner: unknown trust level"},
+		{"[[platform.chat]]\nid = 1", "p:1: platform.chat: want [[platform]] above it"},
+		{"tools.deny = [\"x\"]\ntools = {profile = \"full\"}", "p:2: tools: it is a table in line 1 already"},
 		{"[matrix.\"a@b.example\"]\n[matrix.\"A@B.example\"]\n", "p:2: matrix.A@B.example: the sender has a row already, [matrix.\"a@b.example\"]"},
 		{"[matrix.\"a b@c.example\"]\n", "p:1: matrix.a b@c.example: a b@c.example: not a plain address"},
 		{"[matrix.\"@\"]\n", "p:1: matrix.@: @: not a plain address"},

@@ -97,6 +97,7 @@ func Policies(t *testing.T, look func(t *testing.T, policy ...string)) {
 			text := escapetest.Quoted(a.Text) // which TOML reads as JSON does
 			for i, policy := range []string{
 				"owners = [\"me@example.com\"]\n", a.Text, a.Text + " = 1\n", text + " = 1\n", "[" + text + "]\n", "[matrix." + text + "]\nallow = []\n",
+				"[matrix.\"a@b.example\"]\ntools.allow = [" + text + "]\n", "owners = " + a.Text + "\n", "owners = [" + text + " " + text + "]\n", "[" + a.Text + "\n",
 				"owners = [" + text + "]\n", "owners = " + text + "\n", "authserv_id = " + text + "\n", "max_age = " + text + "\n", "default_action = " + text + "\n",
 				"evidence = " + text + "\n", "dkim_alignment = " + text + "\n", "allowed_external = [" + text + "]\naccept_automatic = [" + text + "]\n",
 				"[[receiver]]\nsource = " + text + "\nauthserv_id = " + text + "\n", "[[action]]\nto = " + text + "\naction = \"read_public\"\n",
