@@ -139,7 +139,7 @@ func (r *reader) noPair(start int, in, names []string) {
 	case line == "" || key == "" && hasValue:
 		r.fail(r.line, nil, "nothing stands before =: want the name of a key")
 	case strings.IndexByte("]})", line[0]) >= 0:
-		r.fail(r.line, nil, "%c closes nothing that is open here", line[0])
+		r.stray(line[0])
 	case strings.HasPrefix(line, "//") || line[0] == ';':
 		r.fail(r.line, nil, "want # where a comment begins, not %s", line[:1+strings.Count(line[:1], "/")])
 	case line[0] == '{':
@@ -159,6 +159,16 @@ func (r *reader) noPair(start int, in, names []string) {
 	}
 }
 
+// stray says of a bracket at the beginning of a line what is missing: if the value above is
+// none that a bracket opens, its bracket.
+func (r *reader) stray(shut byte) {
+	if e := r.ended(); e != nil && e.Kind != isArray && e.Kind != isInline && e.Text != "" && shut != ')' {
+		r.fail(e.Line, e.Names, "%c in line %d closes nothing: want %c before %s", shut, r.line, shut-2, clip(e.Text))
+		return
+	}
+	r.fail(r.line, nil, "%c closes nothing that is open here", shut)
+}
+
 // before returns the byte before a position.
 func before(text string, pos int) byte {
 	if pos == 0 {
@@ -175,8 +185,7 @@ func (r *reader) lineEnd(header string) {
 	}
 	var names []string
 	what := header
-	if n := len(r.out.Entries); header == "" && n > 0 {
-		e := r.ended()
+	if e := r.ended(); header == "" && e != nil {
 		names, what = e.Names, clip(e.Text)
 	}
 	switch c := r.peek(); {
@@ -197,14 +206,16 @@ func (r *reader) lineEnd(header string) {
 	}
 }
 
-// ended returns the entry of the value that was read last: not its elements.
+// ended returns the entry that was read last, of the whole value and not of its elements,
+// or nil.
 func (r *reader) ended() *outlined {
-	for i := len(r.out.Entries) - 1; i > 0; i-- {
-		if e := &r.out.Entries[i]; r.out.seen[e.Key] != nil && !e.Element && strings.HasSuffix(strings.TrimRight(r.text[:r.pos], " \t"), e.Text) {
+	text := strings.TrimRight(r.text[:r.pos], " \t\r\n")
+	for i := len(r.out.Entries) - 1; i >= 0; i-- {
+		if e := &r.out.Entries[i]; !e.Element && strings.HasSuffix(text, e.Text) {
 			return e
 		}
 	}
-	return &r.out.Entries[0]
+	return nil
 }
 
 // shownNext returns what follows, up to the next blank or bracket.
