@@ -80,7 +80,8 @@ func (v *validator) matrix(p *Policy, rows map[string]matrix, keys []toml.Key) {
 		case strings.Contains(name, "@"):
 			v.sender(p, key, SenderRow{name, row, t.Tools.Allow})
 		case !terms.Trust(name).Valid():
-			v.fail(key, "unknown trust level: want one of %s, or the address or @domain of a sender", join(terms.TrustLevels))
+			v.fail(key, "unknown trust level: want one of %s, or the address or @domain of a sender",
+				join(terms.TrustLevels))
 		case t.Tools.Allow != nil:
 			v.fail(key+".tools.allow", "is for the row of one sender: [tools] says it for all")
 		default:

@@ -20,15 +20,18 @@ func (v *validator) unknown(key toml.Key, line int) error {
 		}
 	}
 	name := key[len(in)]
-	var here, all []string
+	var here, all, places []string
 	for _, k := range every {
 		last := k[len(k)-1]
 		if len(k) == len(in)+1 && same(k[:len(in)], in) {
 			here = append(here, last)
 		} else if last == name && len(key) == len(in)+1 {
-			return v.unknownKey(line, key, v.belongs(k))
+			places = append(places, v.place(k))
 		}
 		all = append(all, last)
+	}
+	if places != nil {
+		return v.unknownKey(line, key, "it belongs "+strings.Join(places, ", or "))
 	}
 	like := nearest(name, here)
 	if like == "" {
@@ -53,8 +56,8 @@ func (v *validator) unknownKey(line int, key toml.Key, hint string) error {
 	return err
 }
 
-// belongs says where a key of that name may stand.
-func (v *validator) belongs(key toml.Key) string {
+// place says where a key may stand.
+func (v *validator) place(key toml.Key) string {
 	table := key[:len(key)-1]
 	if len(table) > 0 {
 		f, _ := fieldAt(table)
@@ -62,14 +65,15 @@ func (v *validator) belongs(key toml.Key) string {
 		if f.Type.Kind() == reflect.Slice {
 			open, shut = "[[", "]]"
 		}
-		return fmt.Sprintf("it belongs below %s%s%s", open, path(table), shut)
+		return fmt.Sprintf("below %s%s%s", open, path(table), shut)
 	}
 	for _, e := range v.lines.outline.Entries {
 		if e.Text == "" {
-			return fmt.Sprintf("it belongs to the top of the file, before [%s] in line %d", strings.Join(e.Names, "."), e.Line)
+			return fmt.Sprintf("to the top of the file, before [%s] in line %d",
+				strings.Join(e.Names, "."), e.Line)
 		}
 	}
-	return "it belongs to the top of the file"
+	return "to the top of the file"
 }
 
 // keysBelow returns every key that a policy may have. * stands for names that the user

@@ -9,6 +9,7 @@ func TestNearestKey(t *testing.T) {
 		"ownrs = []": "did you mean owners?", "[limit]": "did you mean limits?", "[limits]\nmax_per_rum = 1": "did you mean max_per_run?",
 		"[matrix.unknown]\nconfirm = []": "want one of allow, require_owner_confirmation, queue_for_review, tools",
 		"max_per_run = 1":                "it belongs below [limits]", "open_group = true": "it belongs below [[platform.chat]]",
+		"[exec]\ndeny = []": "it belongs below [tools]", "[limits]\nsource = 1": "it belongs below [[receiver]], or below [[action]], or below [[platform]]",
 		"[tools]\n[limits]\nmax_age = \"1h\"": "it belongs to the top of the file, before [tools] in line 1",
 		"[[platform]]\nchats = []":            "did you mean chat?", "[platfrm]": "did you mean platform?",
 		"[exec]\nmax_per_ru = 1": "did you mean limits.max_per_run?", "[limits]\nzzz = 1": "want one of max_per_run, max_per_day, per_sender_per_hour, pending_per_sender, max_attempts, max_restarts, max_closes_per_run, review_expires, disk_reserve, keep_refused",

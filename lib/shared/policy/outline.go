@@ -113,12 +113,6 @@ func (r *reader) fail(line int, names []string, format string, args ...any) {
 	}
 }
 
-func (r *reader) add(key string, names []string, line int, kind kindOf, from int) {
-	if r.out.Fault == nil {
-		r.out.Entries = append(r.out.Entries, outlined{Key: key, Names: names, Line: line, Kind: kind, Text: r.since(from)})
-	}
-}
-
 func (r *reader) since(from int) string { return r.text[from:r.pos] }
 
 // space skips blanks.

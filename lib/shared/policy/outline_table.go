@@ -35,8 +35,8 @@ func (r *reader) header() {
 
 // badHeader says what is wrong with a header: a bracket, or a name that needs quotes.
 func (r *reader) badHeader(start int, open, shut string, names []string) {
-	text, _, _ := strings.Cut(strings.TrimRight(r.text[start+len(open):start+lineLen(r.text[start:])], "\r"), "#")
-	text = strings.Trim(text, " \t")
+	text, _, _ := strings.Cut(firstLine(r.text[start+len(open):]), "#")
+	text = strings.Trim(text, " \t\r")
 	name := strings.TrimRight(strings.TrimRight(text, "]"), " \t")
 	head := open + clip(name) + shut
 	switch {
@@ -51,11 +51,6 @@ func (r *reader) badHeader(start int, open, shut string, names []string) {
 		r.fail(r.line, nil, "%s needs quotes where it is not a to z, digits, _ or -: want %s%s%s",
 			clip(open+text), open, clip(quotedFrom(name)), shut)
 	}
-}
-
-func lineLen(s string) int {
-	line, _, _ := strings.Cut(s, "\n")
-	return len(line)
 }
 
 // quotedFrom puts the first part of a dotted name that needs quotes, and all after it,

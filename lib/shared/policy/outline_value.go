@@ -184,7 +184,8 @@ func (r *reader) comma(g *group) bool {
 		r.fail(r.line, g.names, "want %c here, not %c: it closes what begins with %c", g.shut, c, g.open)
 	case r.odd():
 	case swallowed.MatchString(g.last):
-		r.fail(g.end, g.names, "%s counts as one string: a quote is missing in it, or one too many stands after it", clip(g.last))
+		r.fail(g.end, g.names, "%s counts as one string: a quote is missing in it, or one too many stands after it",
+			clip(g.last))
 	default:
 		r.fail(g.end, g.names, "a comma is missing%s, before %s", after(g.last), r.shownNext())
 	}
@@ -201,7 +202,8 @@ func (r *reader) statement() bool { return statements.MatchString(r.rest()) }
 
 const name = `("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)`
 
-var statements = regexp.MustCompile(`^(` + name + `(\s*\.\s*` + name + `)*\s*=|\[\[?\s*[A-Za-z_][\w-]*(\s*\.\s*[^\]]*)?\s*\]\]?\s*(#.*)?\r?$)`)
+var statements = regexp.MustCompile(`^(` + name + `(\s*\.\s*` + name + `)*\s*=|` +
+	`\[\[?\s*[A-Za-z_][\w-]*(\s*\.\s*[^\]]*)?\s*\]\]?\s*(#.*)?\r?$)`)
 
 // swallowed is a string that took the comma after it for its own.
 var swallowed = regexp.MustCompile(`,\s*["']$`)
@@ -219,7 +221,8 @@ func (r *reader) word(names []string) kindOf {
 	const ends = " \t\r,]}#="
 	start := r.pos
 	r.pos += r.upTo(ends)
-	if len(r.since(start)) == 10 && date.MatchString(r.since(start)) && timeOfDay.MatchString(r.text[r.pos:min(r.pos+4, len(r.text))]) {
+	later := r.text[r.pos:min(r.pos+3, len(r.text))]
+	if w := r.since(start); len(w) == 10 && date.MatchString(w) && timeOfDay.MatchString(later) {
 		r.pos++ // a blank between a date and a time
 		r.pos += r.upTo(ends)
 	}

@@ -69,7 +69,8 @@ func (r *reader) quoted(isName bool) string {
 			}
 			return r.since(start)
 		case c == '\n' && len(quote) == 1:
-			r.fail(line, nil, "the string that begins with %s is not closed: want %s at its end", clip(strings.TrimRight(r.since(start), "\r")), quote)
+			r.fail(line, nil, "the string that begins with %s is not closed: want %s at its end",
+				clip(strings.TrimRight(r.since(start), "\r")), quote)
 		case c == '\\' && quote[0] == '"':
 			r.escape(len(quote) == 3)
 		default:
@@ -79,7 +80,8 @@ func (r *reader) quoted(isName bool) string {
 			r.pos++
 		}
 	}
-	r.fail(line, nil, "the string that begins with %s is not closed: want %s at its end", clip(strings.TrimRight(firstLine(r.text[start:]), "\r")), quote)
+	r.fail(line, nil, "the string that begins with %s is not closed: want %s at its end",
+		clip(strings.TrimRight(firstLine(r.text[start:]), "\r")), quote)
 	return ""
 }
 
@@ -107,7 +109,8 @@ func (r *reader) escape(several bool) {
 		r.pos += 2 + n
 	default:
 		c, _ := utf8.DecodeRuneInString(after)
-		r.fail(r.line, nil, "\\%c means nothing in a string: want \\\\ for a backslash, or single quotes around the string", c)
+		r.fail(r.line, nil, "\\%c means nothing in a string: want \\\\ for a backslash, or single quotes around the string",
+			c)
 	}
 }
 
@@ -121,7 +124,8 @@ func (r *reader) notValue(w string, names []string) {
 	case strings.HasSuffix(w, `"`):
 		r.fail(r.line, names, "the quote before %s is missing: want \"%s", clip(w), clip(w))
 	case strings.ContainsAny(w, `"'`) || strings.IndexByte(bare+".+@*/:", w[0]) < 0:
-		r.fail(r.line, names, "%s is not a value: want a string in quotes, a number, true, false or a list", clip(w))
+		r.fail(r.line, names, "%s is not a value: want a string in quotes, a number, true, false or a list",
+			clip(w))
 	default:
 		r.fail(r.line, names, "%s has no quotes: want \"%s\"", clip(w), clip(w))
 		r.out.Fault.Bare = w
@@ -147,15 +151,18 @@ func (r *reader) noPair(start int, in, names []string) {
 	case len(names) > 0 && c == ':':
 		r.fail(r.line, below(in, names...), "want = after the key, not :")
 	case len(names) > 0 && (line[0] == '"' || line[0] == '\'') && !hasValue:
-		r.fail(r.line, nil, "%s stands alone: want key = value; or a list above it is not open, or was closed too early", clip(line))
+		r.fail(r.line, nil, "%s stands alone: want key = value; or a list above it is not open, or was closed too early",
+			clip(line))
 	case len(names) > 0 && strings.HasSuffix(r.text[start:r.pos], strings.TrimRight(line, " \t")):
 		r.fail(r.line, below(in, names...), "want = and a value after the key")
 	case len(names) > 0 && strings.IndexByte(" \t\"'[{", before(r.text, r.pos)) >= 0 || c == '"' || c == '\'' || c == '[':
 		r.fail(r.line, below(in, names...), "want = after the key, before %s", r.shownNext())
 	case hasValue:
-		r.fail(r.line, nil, "%s needs quotes where it is not a to z, digits, _ or -: want %s =", clip(key), `"`+strings.Trim(key, `"'`)+`"`)
+		r.fail(r.line, nil, "%s needs quotes where it is not a to z, digits, _ or -: want %s =",
+			clip(key), `"`+strings.Trim(key, `"'`)+`"`)
 	default:
-		r.fail(r.line, nil, "%s is not a line of TOML: want key = value, a [table], or # before a comment", clip(line))
+		r.fail(r.line, nil, "%s is not a line of TOML: want key = value, a [table], or # before a comment",
+			clip(line))
 	}
 }
 
@@ -163,7 +170,8 @@ func (r *reader) noPair(start int, in, names []string) {
 // none that a bracket opens, its bracket.
 func (r *reader) stray(shut byte) {
 	if e := r.ended(); e != nil && e.Kind != isArray && e.Kind != isInline && e.Text != "" && shut != ')' {
-		r.fail(e.Line, e.Names, "%c in line %d closes nothing: want %c before %s", shut, r.line, shut-2, clip(e.Text))
+		r.fail(e.Line, e.Names, "%c in line %d closes nothing: want %c before %s",
+			shut, r.line, shut-2, clip(e.Text))
 		return
 	}
 	r.fail(r.line, nil, "%c closes nothing that is open here", shut)
@@ -190,7 +198,8 @@ func (r *reader) lineEnd(header string) {
 	}
 	switch c := r.peek(); {
 	case c == ',' && header == "" && strings.Trim(r.rest()[1:], " \t\r") != "":
-		r.fail(r.line, names, "a comma stands after %s: want a list in brackets, [%s, …], or one key a line", what, what)
+		r.fail(r.line, names, "a comma stands after %s: want a list in brackets, [%s, …], or one key a line",
+			what, what)
 	case c == ',' || c == ';':
 		r.fail(r.line, names, "%c stands after %s: want nothing at the end of the line", c, what)
 	case c == ']' && header == "":
@@ -200,9 +209,11 @@ func (r *reader) lineEnd(header string) {
 	case header != "":
 		r.fail(r.line, nil, "want a new line after %s, before %s", what, r.shownNext())
 	case strings.HasSuffix(what, `"`) || strings.HasSuffix(what, "'"):
-		r.fail(r.line, names, "%s follows %s: is a quote missing, or one too many? want one value and the end of the line", r.shownNext(), what)
+		r.fail(r.line, names, "%s follows %s: is a quote missing, or one too many? want one value and the end of the line",
+			r.shownNext(), what)
 	default:
-		r.fail(r.line, names, "%s follows %s: want one value and the end of the line; a string wants quotes", r.shownNext(), what)
+		r.fail(r.line, names, "%s follows %s: want one value and the end of the line; a string wants quotes",
+			r.shownNext(), what)
 	}
 }
 
