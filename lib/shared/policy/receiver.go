@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -111,7 +110,7 @@ func unfit(id string) string {
 	suffix, pattern := strings.CutPrefix(id, "*.")
 	switch {
 	case !isWord(id):
-		return fmt.Sprintf("want one word of printable ASCII, not %q", id)
+		return "want one word of printable ASCII"
 	case pattern && address.Domain(suffix) && strings.Contains(suffix, "."):
 	case strings.Contains(id, "*"):
 		return id + ": want * for names below a domain of two labels or more, as in *.example.com"
