@@ -19,7 +19,7 @@ tools.allow = ["web.*", "mail.draft"]
 [matrix."@supplier.example"]
 require_owner_confirmation = ["read_public"]
 [matrix.approved_session]
-allow = ["read_public"]
+allow = ["read_public", "write_local"]
 [[platform]]
 source = "telegram"
 owner_ids = [7]
