@@ -64,7 +64,7 @@ func exposition(text string) (samples map[string]float64, err error) {
 
 func TestMetrics(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	f := figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, held: "held since", asks: 5, effects: 2}
+	f := figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2}
 	for _, e := range []queue.Entry{
 		{State: task.Scheduled, Since: now.Add(-time.Minute)},
 		{State: task.Scheduled, Since: now.Add(-time.Hour), NotBefore: now.Add(-90 * time.Second)},
@@ -81,6 +81,8 @@ func TestMetrics(t *testing.T) {
 	want := map[string]float64{
 		`pulse_queue_info{format="1"}`:         1,
 		`pulse_refused_today`:                  7,
+		`pulse_refused_kept`:                   3,
+		`pulse_refused_kept_bytes`:             4096,
 		`pulse_held`:                           1,
 		`pulse_oldest_scheduled_seconds`:       90,
 		`pulse_oldest_awaiting_seconds`:        25 * 3600,

@@ -80,7 +80,7 @@ func (w *weather) produce() {
 		from := w.given
 		w.given += batch
 		w.mu.Unlock()
-		stdin := strings.Join(append(mails(from+1, batch), mail(from+1_000_000, "reject")), "")
+		stdin := strings.Join(append(mails(from+1, batch), refusal(from)), "")
 		for {
 			e := w.try("add", stdin, w.acknowledge, "add")
 			w.fits("add", e)

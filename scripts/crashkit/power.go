@@ -163,7 +163,7 @@ func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 // they come in several batches. The command may end before it has read all.
 func (p *plug) feed(in io.WriteCloser, before, behind int, closing chan struct{}) {
 	defer func() { _ = in.Close() }()
-	_, _ = io.WriteString(in, strings.Join(mails(p.uid+1, before), ""))
+	_, _ = io.WriteString(in, strings.Join(append([]string{refusal(p.uid)}, mails(p.uid+1, before-1)...), ""))
 	for i := range behind {
 		_, _ = io.WriteString(in, mail(p.uid+1+before+i, "allow"))
 		if i%8 == 7 {

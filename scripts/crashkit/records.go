@@ -17,6 +17,12 @@ func mail(uid int, outcome string) string {
 		source, uid, uid, strings.Repeat("Dear agent, please read this. ", 20)) + fmt.Sprintf(members, "", "read_public", outcome)
 }
 
+// refusal returns the record of a message that the policy rejects. It has no uid, so that the
+// position of the mailbox is that of its mails.
+func refusal(n int) string {
+	return strings.Replace(mail(n, "reject"), fmt.Sprintf(`"uid":%d,"uidvalidity":7,"id":"<%d@`, n, n), fmt.Sprintf(`"id":"<r%d@`, n), 1)
+}
+
 func mails(from, n int) []string {
 	var list []string
 	for i := range n {
