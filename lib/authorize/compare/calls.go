@@ -1,0 +1,223 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"pulse/lib/authorize/glob"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+)
+
+// differentTools reports whether the policies say anything different about tools.
+func differentTools(old, new *policy.Policy) bool {
+	return !reflect.DeepEqual(old.Tools, new.Tools) || !reflect.DeepEqual(old.Exec, new.Exec) ||
+		!reflect.DeepEqual(narrowing(old), narrowing(new))
+}
+
+// narrowing returns the lists of tools of senders and chats.
+func narrowing(p *policy.Policy) map[string][]string {
+	all := map[string][]string{}
+	for i := range p.Senders {
+		if p.Senders[i].Tools != nil {
+			all[p.Senders[i].Sender] = p.Senders[i].Tools
+		}
+	}
+	for i := range p.Platforms {
+		for _, c := range p.Platforms[i].Chats {
+			if c.Tools != nil {
+				all[fmt.Sprint(p.Platforms[i].Source, " ", c.ID)] = c.Tools
+			}
+		}
+	}
+	return all
+}
+
+// toolsOf returns a tool for each way in which the patterns of both policies, and those
+// that are built in, match one.
+func toolsOf(old, new *policy.Policy) ([]string, error) {
+	texts := []string{tools.Draft, "exec", "fs.*", "task.*", "draft"}
+	for _, b := range tools.Bindings {
+		texts = append(texts, b.Tool)
+	}
+	for _, p := range []*policy.Policy{old, new} {
+		texts = slices.Concat(texts, p.Tools.Allow, p.Tools.Deny, slices.Sorted(maps.Keys(p.Tools.Level)),
+			slices.Sorted(maps.Keys(p.Tools.Action)), slices.Sorted(maps.Keys(p.Tools.Paths)))
+		for _, profile := range tools.Profiles {
+			if profile.Name == p.Tools.Profile {
+				texts = append(texts, profile.Tools...)
+			}
+		}
+		lists := narrowing(p)
+		for _, name := range slices.Sorted(maps.Keys(lists)) {
+			texts = append(texts, lists[name]...)
+		}
+	}
+	slices.Sort(texts)
+	var patterns []glob.Pattern
+	for _, text := range slices.Compact(texts) {
+		patterns = append(patterns, glob.Pattern{Text: text, Kind: glob.Any})
+	}
+	classes, err := glob.Classes(patterns, glob.ToolNames)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the patterns of tools", err)
+	}
+	names := make([]string, len(classes))
+	for i := range classes {
+		names[i] = classes[i].Example
+	}
+	return names, nil
+}
+
+// callsOf returns the calls of a tool that the policies may judge differently.
+func callsOf(old, new *policy.Policy, tool string) ([]call, error) {
+	if tool == "exec" {
+		return starts(old, new)
+	}
+	var groups []string
+	seen := map[int]bool{}
+	declared := argsOf(old, new, tool)
+	for _, arg := range slices.Sorted(maps.Keys(declared)) {
+		if by := declared[arg]; !seen[by] {
+			seen[by] = true
+			groups = append(groups, arg)
+		}
+	}
+	list := []call{{tool: tool}}
+	for _, arg := range groups {
+		for _, c := range list {
+			for _, where := range places(old, new) {
+				list = append(list, c.with(arg, where))
+			}
+		}
+	}
+	return list, nil
+}
+
+// with adds an arg that is a path.
+func (c call) with(arg, where string) call {
+	pair := string(record.AppendString(append(record.AppendString(nil, arg), ':'), where))
+	if c.args == "" {
+		c.args = "{" + pair + "}"
+	} else {
+		c.args = strings.TrimSuffix(c.args, "}") + "," + pair + "}"
+	}
+	c.what += fmt.Sprintf(" %s=%s", arg, where)
+	c.world = &world{}
+	return c
+}
+
+// argsOf returns the args of a tool that are paths, each with a number that says by which
+// policy, or by what is built in.
+func argsOf(old, new *policy.Policy, tool string) map[string]int {
+	by := map[string]int{}
+	for i, p := range []*policy.Policy{old, new} {
+		for g, args := range p.Tools.Paths {
+			for _, arg := range args {
+				if policy.Match(g, tool) {
+					by[arg] |= 1 << i
+				}
+			}
+		}
+	}
+	if policy.Match("fs.*", tool) {
+		by["path"] |= 4
+	}
+	return by
+}
+
+// places returns paths that the workspaces of the policies tell apart: each workspace
+// itself, and a place outside.
+func places(old, new *policy.Policy) []string {
+	list := []string{"."}
+	for _, p := range []*policy.Policy{old, new} {
+		if p.Exec.Workspace != "" {
+			list = append(list, path.Clean(p.Exec.Workspace))
+		}
+	}
+	list = append(list, "/") // outside, unless it is a workspace itself
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// starts returns calls of exec: every kind of command line that the allowlists tell apart,
+// in every directory, with every content that one of them names.
+func starts(old, new *policy.Policy) ([]call, error) {
+	programs := slices.Concat(old.Exec.Allow, new.Exec.Allow)
+	var lists [][]glob.Pattern
+	for _, p := range programs {
+		list := []glob.Pattern{{Text: p.Path, Kind: glob.Exact}}
+		for _, arg := range p.Args {
+			list = append(list, glob.Pattern{Text: arg, Kind: glob.Arg})
+		}
+		lists = append(lists, list)
+	}
+	classes, err := glob.Lists(lists, glob.Args)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the arguments in exec.allow", err)
+	}
+	dirs := places(old, new)
+	for _, p := range programs {
+		if p.Dir != "" && !slices.Contains(dirs, p.Dir) {
+			dirs = append(dirs, p.Dir)
+		}
+	}
+	out := []call{start([]string{"/unlisted"}, dirs[0], "")}
+	for _, c := range classes {
+		sums := []string{""}
+		for i, p := range programs {
+			if c.Matches[i] && !slices.Contains(sums, p.SHA256) {
+				sums = append(sums, p.SHA256)
+			}
+		}
+		if len(c.Example) == 0 || c.Example[0] == "" {
+			continue
+		}
+		for _, dir := range dirs {
+			for _, sum := range sums {
+				out = append(out, start(c.Example, dir, sum))
+			}
+		}
+	}
+	return out, nil
+}
+
+func start(argv []string, dir, sum string) call {
+	var o record.Object
+	o.Strs("argv", argv)
+	o.Str("dir", dir)
+	what := fmt.Sprintf(" %q in %s", argv, dir)
+	if sum != "" {
+		what += " with sha256 " + sum[:8]
+	}
+	return call{tool: "exec", args: string(o.Bytes()), what: what, world: &world{sum}}
+}
+
+// world is a machine in which every directory is there, and every program is the file with
+// that digest.
+type world struct{ sum string }
+
+var errElsewhere = fmt.Errorf("it is not in the workspace")
+
+func (*world) Path(workspace, name string) error {
+	if !path.IsAbs(name) {
+		name = path.Join(workspace, name)
+	}
+	if !below(path.Clean(name), path.Clean(workspace)) {
+		return errElsewhere
+	}
+	return nil
+}
+
+func (w *world) Dir(workspace, name string) error { return w.Path(workspace, name) }
+
+func (w *world) Program(string) (tools.Program, error) { return tools.Program{SHA256: w.sum}, nil }
+
+func below(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}

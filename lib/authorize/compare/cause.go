@@ -1,0 +1,179 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// explainer finds the keys that make a record be decided otherwise: those without which
+// NEW would decide as OLD does.
+type explainer struct {
+	old, new *policy.Policy
+	keys     []key
+	without  []*policy.Policy // NEW with the nth key as OLD has it, once it was asked for
+	left     int              // how many more decisions may be spent
+	lines    []line
+}
+
+// line is a difference that is going to be reported.
+type line struct {
+	keys []int
+	*found
+}
+
+func explain(old, new *policy.Policy) *explainer {
+	e := &explainer{old: old, new: new, keys: keysOf(old, new), left: maxRecords}
+	if len(e.keys) > maxKeys {
+		e.keys = []key{{name: "policy", undo: func(p *policy.Policy) { *p = *old }}}
+	}
+	e.without = make([]*policy.Policy, len(e.keys))
+	return e
+}
+
+// maxKeys bounds the keys that are told apart.
+const maxKeys = 1000
+
+// undo returns NEW with some keys as OLD has them.
+func (e *explainer) undo(keys ...int) *policy.Policy {
+	p := *e.new
+	for _, i := range keys {
+		e.keys[i].undo(&p)
+	}
+	return &p
+}
+
+// alone reports whether NEW would decide as OLD does, had it this one key as OLD has it.
+func (e *explainer) alone(f *found, i int) bool {
+	if e.left <= 0 || !e.keys[i].may(&f.candidate, f.was.action, f.is.action) {
+		return false
+	}
+	if e.left--; e.without[i] == nil {
+		e.without[i] = e.undo(i)
+	}
+	return f.answer(e.without[i]) == f.was
+}
+
+// add reports a record, unless a smaller one shows the same.
+func (e *explainer) add(f *found) {
+	for _, l := range e.lines {
+		if len(l.keys) == 1 && l.alike(f) && e.alone(f, l.keys[0]) {
+			return
+		}
+	}
+	var keys []int
+	for i := range e.keys {
+		if e.alone(f, i) {
+			keys = append(keys, i)
+		}
+	}
+	if len(keys) == 0 {
+		keys = e.together(f)
+	}
+	again := func(l line) bool { return l.alike(f) && slices.Equal(l.keys, keys) }
+	if !slices.ContainsFunc(e.lines, again) {
+		e.lines = append(e.lines, line{keys, f})
+	}
+}
+
+// alike reports whether a record goes the same way.
+func (l *line) alike(f *found) bool {
+	return l.was.outcome == f.was.outcome && l.is.outcome == f.is.outcome
+}
+
+// together returns keys of which none suffices alone, and which do together. None of them
+// can be left out, unless there are too many to find out.
+func (e *explainer) together(f *found) []int {
+	keys := make([]int, len(e.keys))
+	for i := range keys {
+		keys[i] = i
+	}
+	for i := range e.keys {
+		fewer := slices.DeleteFunc(slices.Clone(keys), func(k int) bool { return k == i })
+		if e.left -= len(fewer); e.left > 0 && f.answer(e.undo(fewer...)) == f.was {
+			keys = fewer
+		}
+	}
+	return keys
+}
+
+// differences returns the lines. One that names several keys is left out if a line of one
+// of them says as much.
+func (e *explainer) differences() (list []Difference, err error) {
+	for _, l := range e.lines {
+		covered := func(o line) bool {
+			return len(o.keys) == 1 && slices.Contains(l.keys, o.keys[0]) &&
+				far(o.was.outcome) == far(l.was.outcome) && far(o.is.outcome) == far(l.is.outcome)
+		}
+		if len(l.keys) > 1 && slices.ContainsFunc(e.lines, covered) {
+			continue
+		}
+		if err := l.check(l.record, e.old, e.new, l.was, l.is); err != nil {
+			return nil, err
+		}
+		list = append(list, e.difference(&l))
+	}
+	return list, nil
+}
+
+func (e *explainer) difference(l *line) Difference {
+	d := Difference{Direction: direction(l.was.outcome, l.is.outcome), Old: l.was.outcome, New: l.is.outcome, Witness: l.record}
+	d.What = l.what + ": "
+	if l.request != nil && l.request.Tool != "" {
+		d.What = l.what + " as "
+	}
+	if d.What += string(l.is.action); l.is.action != l.was.action {
+		d.What += " instead of " + string(l.was.action)
+	}
+	var names []string
+	for _, i := range l.keys {
+		k := &e.keys[i]
+		names = append(names, k.name)
+		if d.Line == 0 {
+			d.File, d.Line = k.file, k.line
+		}
+	}
+	if d.Key = strings.Join(names, ", "); len(names) > 5 {
+		d.Key = strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
+	}
+	return d
+}
+
+// far says how far a record gets: rejected, before a person, or through.
+func far(o terms.Outcome) int {
+	switch o {
+	case terms.Reject:
+		return 0
+	case terms.Allow:
+		return 2
+	}
+	return 1
+}
+
+// strength orders changes, from reject -> allow down to a change that is neither wider nor
+// narrower.
+func strength(was, is terms.Outcome) int {
+	from, to := far(was), far(is)
+	switch {
+	case to-from == 2 || from-to == 2:
+		return 3
+	case from != to && min(from, to) == 0:
+		return 2
+	case from != to:
+		return 1
+	}
+	return 0
+}
+
+func direction(was, is terms.Outcome) Direction {
+	switch {
+	case far(is) > far(was):
+		return Wider
+	case far(is) < far(was):
+		return Narrower
+	}
+	return Other
+}

@@ -1,0 +1,229 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
+)
+
+// effects looks at what agents may do: for everyone with whom an effect can have begun,
+// every action, target and call of a tool.
+func (s *search) effects() error {
+	people := slices.Concat(peopleOf(s.old, s.new), narrowedOf(s.old, s.new))
+	calls, err := s.calls(people)
+	if err != nil {
+		return err
+	}
+	targets := targetsOf(s.old, s.new)
+	for i := range people {
+		id := people[i].effect()
+		for j := range calls {
+			for _, target := range targets {
+				for _, a := range calls[j].actions {
+					s.one(calls[j].candidate(&people[i], id, a, target))
+				}
+			}
+			if err := s.enough(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// effect returns the identity of an effect that began with a sender.
+func (w *whose) effect() *identity.Identity {
+	return &identity.Identity{
+		Sender: w.sender, Trust: w.trust, Chat: w.chat,
+		Verified: w.trust != terms.Unknown && w.trust != terms.OwnerClaim,
+		Via:      identity.ViaAgent, Parent: strings.Repeat("0", 32), Root: strings.Repeat("0", 32), Depth: 1, Budget: 1,
+	}
+}
+
+// narrowedOf returns the senders and chats for whom one of the policies narrows the tools, at
+// every trust level.
+func narrowedOf(old, new *policy.Policy) (list []whose) {
+	add := func(sender string, chat int64, what string) {
+		for _, t := range terms.TrustLevels {
+			w := whose{t, sender, chat, string(t) + " " + what}
+			if !slices.Contains(list, w) {
+				list = append(list, w)
+			}
+		}
+	}
+	for _, s := range sendersOf(old, new) {
+		was, is := old.Sender(s.address), new.Sender(s.address)
+		if was != nil && was.Tools != nil || is != nil && is.Tools != nil {
+			add(s.address, 0, s.name())
+		}
+	}
+	for _, source := range platformsOf(old, new) {
+		was, is := old.Platform(source), new.Platform(source)
+		for _, id := range chatIDs(was, is) {
+			from, to := chatOf(was, id), chatOf(is, id)
+			if from != nil && from.Tools != nil || to != nil && to.Tools != nil {
+				add(fmt.Sprintf("%s:%d", source, idsOf(is, was)[0]), id, fmt.Sprintf("in chat %d on %s", id, source))
+			}
+		}
+	}
+	return list
+}
+
+// call is what an effect would do with a tool.
+type call struct {
+	tool    string // empty: none is named
+	args    string
+	world   *world
+	what    string
+	actions []terms.Action
+}
+
+func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target []string) candidate {
+	out := candidate{
+		given: id, what: "effect of " + w.what, group: c.tool + c.args,
+		request: &request.Request{Action: a, Tool: c.tool, Target: target, Args: record.Value(c.args)},
+	}
+	if c.tool == "" {
+		out.group = w.what
+	} else {
+		out.what += ": " + c.tool + c.what
+	}
+	if c.world != nil {
+		out.world = c.world
+	}
+	if target != nil {
+		out.what += " to " + strings.Join(target, ", ")
+	}
+	return out
+}
+
+// targetsOf returns targets, one for each way in which the policies judge one; the first is
+// none. What neither allows goes nowhere under both.
+func targetsOf(old, new *policy.Policy) [][]string {
+	list := [][]string{nil}
+	tries := []string{"someone@unlisted.invalid"}
+	seen := addresses{}
+	for _, a := range slices.Concat(new.Outbound.Allow, old.Outbound.Allow) {
+		if seen[a] = true; a[0] != '@' {
+			tries = append(tries, a)
+		}
+	}
+	for _, a := range slices.Concat(new.Outbound.Allow, old.Outbound.Allow) {
+		if a[0] == '@' {
+			tries = append(tries, fresh("someone", a, seen))
+		}
+	}
+	sets := []addresses{addressesOf(old.Outbound.Allow), addressesOf(new.Outbound.Allow)}
+	judged := map[[2]bool]bool{{false, false}: true}
+	for _, t := range tries {
+		key := [2]bool{!old.Outbound.Restricted || sets[0].has(t), !new.Outbound.Restricted || sets[1].has(t)}
+		if !judged[key] {
+			judged[key] = true
+			list = append(list, []string{t})
+		}
+	}
+	return list
+}
+
+// calls returns the calls that the policies judge differently for some of the people, after
+// the one that names no tool. A tool that both judge alike shows nothing that an effect
+// without a tool does not show: it can only make both stricter, and by the same.
+func (s *search) calls(people []whose) ([]call, error) {
+	all := terms.Actions
+	list := []call{{actions: all}}
+	if !differentTools(s.old, s.new) {
+		return s.drafts(list), nil
+	}
+	names, err := toolsOf(s.old, s.new)
+	if err != nil {
+		return nil, err
+	}
+	old, new := open(s.old), open(s.new)
+	judges := judgesAmong(people)
+	for _, name := range names {
+		some, err := callsOf(s.old, s.new, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			if s.looked += len(all) * len(judges); c.differs(old, new, judges) {
+				c.actions = all
+				list = append(list, c)
+			}
+		}
+		if err := s.enough(); err != nil {
+			return nil, err
+		}
+	}
+	return s.drafts(list), nil
+}
+
+// drafts adds the one tool whose targets are judged whatever its action is.
+func (s *search) drafts(list []call) []call {
+	known := slices.ContainsFunc(list, func(c call) bool { return c.tool == tools.Draft })
+	if len(targetsOf(s.old, s.new)) > 1 && !known {
+		list = append(list, call{tool: tools.Draft, actions: []terms.Action{terms.WriteLocal}})
+	}
+	return list
+}
+
+// open returns the policy with every row of the matrix open, so that nothing but the rules
+// for tools decides.
+func open(p *policy.Policy) *policy.Policy {
+	all := policy.Row{}
+	for _, a := range terms.Actions {
+		all[a] = terms.Allow
+	}
+	out := *p
+	out.Matrix = map[terms.Trust]policy.Row{}
+	for _, t := range terms.TrustLevels {
+		out.Matrix[t] = all
+	}
+	out.Senders = slices.Clone(p.Senders)
+	for i := range out.Senders {
+		out.Senders[i].Row = all
+	}
+	out.Outbound.Restricted = false
+	return &out
+}
+
+// judgesAmong returns those of the people whom rules for tools can tell apart: an owner,
+// another, and each for whom tools are narrowed.
+func judgesAmong(people []whose) (list []whose) {
+	seen := map[string]bool{}
+	for _, w := range people {
+		key := fmt.Sprint(tools.Owner(w.trust), w.sender, w.chat)
+		if w.trust == terms.Unknown || w.trust == terms.System {
+			key = fmt.Sprint(tools.Owner(w.trust))
+		}
+		if !seen[key] {
+			seen[key] = true
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// differs reports whether the policies judge the call differently, for one of the people.
+func (c *call) differs(old, new *policy.Policy, people []whose) bool {
+	if c.tool != "" && tools.Action(old, c.tool) != tools.Action(new, c.tool) {
+		return true
+	}
+	for i := range people {
+		id := people[i].effect()
+		for _, a := range terms.Actions {
+			it := c.candidate(&people[i], id, a, []string{"someone@example.com"})
+			if it.answer(old) != it.answer(new) {
+				return true
+			}
+		}
+	}
+	return false
+}

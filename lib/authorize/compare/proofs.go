@@ -1,0 +1,110 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/policy"
+)
+
+// of returns a proof for each way in which the policies take the proofs of a source. Those
+// that come first in the catalogue are taken.
+func (all proofs) of(s *search, source string) []proof {
+	old, new := s.old, s.new
+	was, had := old.Receiver(source)
+	is, has := new.Receiver(source)
+	was.Source, is.Source = "", ""
+	key := fmt.Sprint(was, had, is, has)
+	if list, ok := all[key]; ok {
+		return list
+	}
+	type pair struct{ was, is state }
+	seen := map[pair]bool{}
+	var list []proof
+	try := func(p proof) {
+		to := []string(nil)
+		if p.unsigned == "To" || p.unsigned == "Cc" {
+			to = []string{"someone@example.com"}
+		}
+		s.looked++
+		m := (&letter{source: source, from: "someone@a.example.com", proof: p, to: to}).message()
+		k := pair{stateOf(old, m), stateOf(new, m)}
+		if !seen[k] {
+			seen[k] = true
+			list = append(list, p)
+		}
+	}
+	for _, unsigned := range unsignedOf(old, new) {
+		for _, signer := range signersOf(old, new) {
+			for _, own := range ownOf(old, new) {
+				base := proof{signer: signer, own: own, unsigned: unsigned}
+				written(base, slices.Concat(was.AuthservIDs, is.AuthservIDs), try)
+			}
+		}
+	}
+	all[key] = list
+	return list
+}
+
+// written tries every form of verdict, by each of the servers that write so.
+func written(base proof, pins []string, try func(p proof)) {
+	for i := range forms {
+		p := base
+		if p.form = &forms[i]; p.form.bare {
+			try(p)
+			continue
+		}
+		for _, p.id = range servers(pins) {
+			if strings.Contains(p.id, p.form.when) {
+				try(p)
+			}
+		}
+	}
+	base.form = &silent
+	try(base)
+}
+
+// servers returns names that the pins believe. What stands for * has one label and two,
+// because some receivers write the one and some the other.
+func servers(pins []string) (ids []string) {
+	for _, pin := range pins {
+		if suffix, ok := strings.CutPrefix(pin, "*"); ok {
+			ids = append(ids, "mx"+suffix, "mx.a"+suffix)
+		} else {
+			ids = append(ids, pin)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// unsignedOf returns the fields whose signature makes a difference between the policies.
+func unsignedOf(old, new *policy.Policy) []string {
+	list := []string{""}
+	for _, f := range []string{"To", "Cc", "Date"} {
+		rests := func(p *policy.Policy) (bool, bool) { return p.Relies(f), slices.Contains(p.AcceptUnsigned, f) }
+		was, accepted := rests(old)
+		is, accepts := rests(new)
+		if was != is || accepted != accepts || old.Evidence != new.Evidence {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// signersOf returns the signers that the policies may take differently.
+func signersOf(old, new *policy.Policy) []signer {
+	if old.DKIMAlignment == new.DKIMAlignment && old.Evidence == new.Evidence {
+		return []signer{itself}
+	}
+	return []signer{itself, child, parent, another}
+}
+
+// ownOf returns the results of pulse's own check that the policies may take differently.
+func ownOf(old, new *policy.Policy) []own {
+	if old.Evidence == policy.ByAuthRes && new.Evidence == policy.ByAuthRes {
+		return []own{unmade}
+	}
+	return []own{good, bad, later}
+}

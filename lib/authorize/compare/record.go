@@ -1,0 +1,170 @@
+package compare
+
+import (
+	"fmt"
+	"time"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
+)
+
+// fetched is when every message here arrived. No answer depends on a clock.
+var fetched = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+
+// candidate is a record that the two policies may decide otherwise.
+type candidate struct {
+	message *envelope.Message  // nil: an effect, or an ask without one
+	session bool               // the sender has a session
+	given   *identity.Identity // of a record that pulse-classify does not judge by its message
+	request *request.Request   // nil: none
+	world   tools.World        // the machine; nil: it is not looked at
+	what    string             // what it is, for people
+	group   string             // records of one group differ by the same keys
+	odd     int                // how many things about it are not usual
+}
+
+// identity returns what the record's sender is worth under a policy.
+func (c *candidate) identity(p *policy.Policy) identity.Identity {
+	if c.given != nil {
+		return *c.given
+	}
+	if c.session {
+		return identity.Classify(c.message, p, session(c.message))
+	}
+	return identity.Classify(c.message, p)
+}
+
+// session returns a session of whoever the message is from, proven by the highest level,
+// so that it is valid under every policy that lists the sender as an owner.
+func session(m *envelope.Message) approval.Session {
+	return approval.Session{
+		ID: "witness", Sender: m.From, Max: 1, Left: 1, Level: approval.Signature,
+		Opened: fetched.Add(-time.Hour), Expires: fetched.Add(time.Hour),
+	}
+}
+
+// decide returns the decision under a policy, for a sender of that identity.
+func (c *candidate) decide(p *policy.Policy, id *identity.Identity) decision.Decision {
+	in := decision.Input{Identity: id, Request: c.request, Policy: p, World: c.world}
+	if c.message != nil {
+		in.Source, in.Recipients = c.message.Source, identity.Recipients(c.message)
+	}
+	return decision.Decide(in)
+}
+
+// answer is what is compared of a decision.
+type answer struct {
+	action  terms.Action
+	outcome terms.Outcome
+}
+
+// answer classifies and decides.
+func (c *candidate) answer(p *policy.Policy) answer {
+	id := c.identity(p)
+	d := c.decide(p, &id)
+	return answer{d.Action, d.Outcome}
+}
+
+// size is about how long the record is.
+func (c *candidate) size() (n int) {
+	if m := c.message; m != nil {
+		n += len(m.Source)
+		for i := range m.Headers {
+			n += len(m.Headers[i].Name) + len(m.Headers[i].Value)
+		}
+	}
+	if c.given != nil {
+		n += len(c.given.Sender) + len(c.given.Trust)
+	}
+	if r := c.request; r != nil {
+		n += len(r.Action) + len(r.Tool) + len(r.Args)
+		for _, t := range r.Target {
+			n += len(t)
+		}
+	}
+	return n
+}
+
+// bytes returns the record. What pulse-classify finds out about its message is left to
+// pulse-classify. A session is not: it is in a queue, so the identity says that it was there.
+func (c *candidate) bytes(p *policy.Policy) []byte {
+	var o record.Object
+	if c.message != nil {
+		o.Raw(envelope.Member, c.message.Append(nil))
+	}
+	if c.message == nil || c.session {
+		id := c.identity(p)
+		o.Raw(identity.Member, id.Append(nil))
+	}
+	if c.request != nil {
+		o.Raw(request.Member, requestBytes(c.request))
+	}
+	return o.Bytes()
+}
+
+func requestBytes(r *request.Request) []byte {
+	var o record.Object
+	o.Str("action", string(r.Action))
+	o.StrIf("tool", r.Tool)
+	if r.Target != nil {
+		o.Strs("target", r.Target)
+	}
+	if r.Args != "" {
+		o.Raw("args", []byte(r.Args))
+	}
+	return o.Bytes()
+}
+
+// parse reads a record back as the commands do, so that what is reported was decided on
+// its bytes.
+func (c *candidate) parse(b []byte) (*candidate, error) {
+	out := &candidate{session: c.session, world: c.world}
+	rec, err := record.Parse(b, envelope.Member, identity.Member, request.Member)
+	if err != nil {
+		return nil, err
+	}
+	member := func(name string, fn func(record.Value) error) {
+		if err == nil && rec.Has(name) {
+			err = rec.Decode(name, fn)
+		}
+	}
+	member(envelope.Member, func(v record.Value) error {
+		m, err := envelope.Decode(v)
+		if out.message = &m; c.message != nil {
+			m.From = c.message.From
+		}
+		return err
+	})
+	member(request.Member, func(v record.Value) error {
+		r, err := request.Decode(v)
+		out.request = &r
+		return err
+	})
+	if !c.session {
+		member(identity.Member, func(v record.Value) error {
+			id, err := identity.Decode(v)
+			out.given = &id
+			return err
+		})
+	}
+	return out, err
+}
+
+// check fails unless the bytes of a record give the outcomes that are claimed for it.
+func (c *candidate) check(b []byte, old, new *policy.Policy, was, is answer) error {
+	back, err := c.parse(b)
+	if err != nil {
+		return fmt.Errorf("compare: %s: %w", c.what, err)
+	}
+	if o, n := back.answer(old), back.answer(new); o != was || n != is {
+		return fmt.Errorf("compare: %s: %s -> %s, and its record gives %s -> %s", c.what, was, is, o, n)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
+)
+
+// maxRecords bounds how many records are decided, so that two policies that are made to
+// take long do not.
+const maxRecords = 200_000
+
+var errTooMany = errors.New("there are too many combinations")
+
+// search decides candidates under both policies and keeps those that are decided otherwise.
+type search struct {
+	old, new *policy.Policy
+	looked   int
+	found    map[kind]*found
+}
+
+// kind is what records have in common that differ by the same keys: the group, and how
+// each policy decides, by which rule and for which reason.
+type kind struct {
+	group    string
+	was, is  verdict
+	who, now identity.Reason
+}
+
+type verdict struct {
+	answer
+	rule   string
+	reason decision.Reason
+}
+
+func verdictOf(d *decision.Decision) verdict {
+	return verdict{answer{d.Action, d.Outcome}, d.Rule, d.Reason}
+}
+
+// found is the smallest record of a kind.
+type found struct {
+	candidate
+	was, is answer
+	record  []byte
+}
+
+// asked are the requests that a message may carry: none, and one for each action.
+var asked = func() []*request.Request {
+	list := []*request.Request{nil}
+	for _, a := range terms.Actions {
+		list = append(list, &request.Request{Action: a})
+	}
+	return list
+}()
+
+// message looks at a message, with each of the requests that it may carry.
+func (s *search) message(c candidate) {
+	was, is := c.identity(s.old), c.identity(s.new)
+	for _, r := range asked {
+		c := c
+		c.request = r
+		s.compare(&c, &was, &is)
+	}
+}
+
+// one looks at a record whose identity is given.
+func (s *search) one(c candidate) { s.compare(&c, c.given, c.given) }
+
+func (s *search) compare(c *candidate, was, is *identity.Identity) {
+	s.looked++
+	before, after := c.decide(s.old, was), c.decide(s.new, is)
+	if before.Outcome == after.Outcome && (before.Action == after.Action || after.Outcome == terms.Reject) {
+		return
+	}
+	k := kind{c.group, verdictOf(&before), verdictOf(&after), was.Reason, is.Reason}
+	if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
+		s.found[k] = &found{candidate: *c, was: k.was.answer, is: k.is.answer}
+	}
+}
+
+// enough returns an error once too many records were looked at.
+func (s *search) enough() error {
+	if s.looked > maxRecords {
+		return errTooMany
+	}
+	return nil
+}
+
+// rank orders witnesses: mail as it comes first, then what asks for an action in so many
+// words, then effects, and last what only a queue knows.
+func (c *candidate) rank() int {
+	switch {
+	case c.message != nil && c.session:
+		return 3
+	case c.message != nil && c.request == nil:
+		return 0
+	case c.message != nil:
+		return 1
+	case c.given.Effect():
+		return 2
+	}
+	return 4
+}
+
+// witnesses returns what was found, the smallest records first.
+func (s *search) witnesses() []*found {
+	list := make([]*found, 0, len(s.found))
+	for _, f := range s.found {
+		f.record = f.bytes(s.new)
+		list = append(list, f)
+	}
+	slices.SortFunc(list, smaller)
+	return list
+}
+
+func smaller(a, b *found) int {
+	return cmp.Or(a.rank()-b.rank(), a.odd-b.odd, len(a.record)-len(b.record), slices.Compare(a.record, b.record))
+}
