@@ -49,6 +49,8 @@ func (all proofs) of(s *search, source string) []proof {
 
 // written tries every form of verdict, by each of the servers that write so.
 func written(base proof, pins []string, try func(p proof)) {
+	base.form = &silent
+	try(base)
 	for i := range forms {
 		p := base
 		if p.form = &forms[i]; p.form.bare {
@@ -61,8 +63,6 @@ func written(base proof, pins []string, try func(p proof)) {
 			}
 		}
 	}
-	base.form = &silent
-	try(base)
 }
 
 // servers returns names that the pins believe. What stands for * has one label and two,

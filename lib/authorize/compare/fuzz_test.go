@@ -1,0 +1,43 @@
+package compare
+
+import (
+	"testing"
+	"time"
+
+	"pulse/lib/shared/policy"
+)
+
+// FuzzDiff: of two policies, whatever they say, the comparison comes to an end soon. A
+// policy does not differ from itself, and what is wider one way is narrower the other way.
+// That every witness has the outcomes that are claimed for it is an error of Policies.
+func FuzzDiff(f *testing.F) {
+	for _, c := range append(widenings, others...) {
+		f.Add(under(c.old), under(c.new))
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		old, err := policy.Parse("old", []byte(first))
+		if err != nil {
+			return
+		}
+		if list := diff(t, old, old); len(list) > 0 && !list[0].Unknown {
+			t.Errorf("not equal to itself:\n%s", show(list))
+		}
+		new, err := policy.Parse("new", []byte(second))
+		if err != nil {
+			return
+		}
+		start := time.Now()
+		there, back := diff(t, old, new), diff(t, new, old)
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		for _, d := range append(there, back...) {
+			if d.Unknown {
+				return
+			}
+		}
+		if mirrored(there) != mirrored(turned(back)) {
+			t.Errorf("there:\n%sback:\n%s", show(there), show(back))
+		}
+	})
+}
