@@ -1,4 +1,27 @@
 // Package compare says what one policy allows that another does not.
+//
+// A decision is a pure function of a record and a policy, and a policy can tell only so many
+// records apart. So the package makes a record for each way in which either of two policies
+// can judge one: each kind of source, sender, proof, recipients and age for mail, of sender
+// and chat for platforms, of trust level, action, target, tool, path and command line for
+// effects. What patterns tell apart, package glob works out, for all strings and not for
+// samples. These records go through the code that pulse-classify and pulse-authorize run,
+// under OLD and under NEW, and what is decided otherwise is a difference. It is put down to
+// the keys of the policy without which NEW would decide as OLD does.
+//
+// Where many parts of a record are judged one by one, only what matters is multiplied: two
+// senders, proofs or tools that both policies take alike stand for each other, and a demand
+// that both policies make alike is left out, because it can only make both stricter.
+//
+// Invariant: every line about records carries one as its witness, and the outcomes that it
+// claims are those of the witness's bytes, read and decided again. Keys that decide nothing
+// about a single record, such as caps, are compared by their values.
+//
+// Caveats. Of a server's verdicts the package knows those that a server writes, alone or
+// beside a foreign one, good and bad (forms in proof.go); how two receivers tell forged
+// fields from their own in other mails is not compared, and a line of its own says so. Files
+// are as their paths say: links, mounts and what is there are not looked at. If there is too
+// much to compare, a line says what was left out, and counts as wider.
 package compare
 
 import (
@@ -17,6 +40,7 @@ func Policies(old, new *policy.Policy) ([]Difference, error) {
 			list = append(list, Difference{Direction: Other, Key: space.key, What: space.name + " was not compared: " + err.Error(), Unknown: true})
 		}
 	}
+	list = append(list, s.receivers()...)
 	e := explain(old, new)
 	for _, f := range s.witnesses() {
 		e.add(f)

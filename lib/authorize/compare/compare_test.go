@@ -246,7 +246,7 @@ var others = []struct{ old, new, line string }{
 	{"", "[approval]\nledger = \"/a\"", "other"},
 	{"[approval]\napprover_group = \"a\"", "[approval]\napprover_group = \"b\"", "other"},
 	{"", "[limits]\nkeep_refused = \"14d\"", "other"},
-	{"[[receiver]]\nsource = \"imaps:*\"\nauthserv_id = \"a\"", "[[receiver]]\nsource = \"*\"\nauthserv_id = \"a\"", "wider"},
+	{"[[receiver]]\nsource = \"imaps:*\"\nauthserv_id = \"a\"", "[[receiver]]\nsource = \"*\"\nauthserv_id = \"a\"", "wider other"},
 	{"[[action]]\nto = \"a@example.net\"\nsource=\"x*\"\naction = \"destructive\"", "[[action]]\nto = \"b@example.net\"\nsource=\"y*\"\naction = \"write_local\"", ""},
 	{"[[platform]]\nsource = \"a\"", "[[platform]]\nsource = \"b\"", ""},
 	{chat, strings.Replace(chat, "-100", "-200", 1), ""},

@@ -19,6 +19,7 @@ func (all proofs) of(s *search, source string) []proof {
 	if list, ok := all[key]; ok {
 		return list
 	}
+	s.unlike = s.unlike || had != has || !slices.Equal(was.AuthservIDs, is.AuthservIDs) || was.Verdict != is.Verdict
 	type pair struct{ was, is state }
 	seen := map[pair]bool{}
 	var list []proof
@@ -45,6 +46,22 @@ func (all proofs) of(s *search, source string) []proof {
 	}
 	all[key] = list
 	return list
+}
+
+// receivers returns the line about what proofs leave out, if the receivers differ.
+func (s *search) receivers() []Difference {
+	if !s.unlike {
+		return nil
+	}
+	key := "receiver"
+	if differing(s.old.Receivers, s.new.Receivers) < 0 {
+		if key = "verdict"; s.old.Verdict == s.new.Verdict {
+			key = "authserv_id"
+		}
+	}
+	v := valued{old: s.old, new: s.new}
+	v.add(Other, key, "mail that bears verdicts of several servers, or that was submitted with a login, was not compared")
+	return v.list
 }
 
 // written tries every form of verdict, by each of the servers that write so.

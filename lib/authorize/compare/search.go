@@ -23,6 +23,7 @@ type search struct {
 	old, new *policy.Policy
 	looked   int
 	found    map[kind]*found
+	unlike   bool // a source of mail has another receiver
 }
 
 // kind is what records have in common that differ by the same keys: the group, and how
