@@ -17,8 +17,8 @@
 // claims are those of the witness's bytes, read and decided again. Keys that decide nothing
 // about a single record, such as caps, are compared by their values.
 //
-// Caveats. Of a server's verdicts the package knows those that a server writes, alone or
-// beside a foreign one, good and bad (forms in proof.go); how two receivers tell forged
+// Caveats. Of a server's verdicts the package knows those that a server writes, alone, twice,
+// beside or below another, good and bad (forms in proof.go); how two receivers tell forged
 // fields from their own in other mails is not compared, and a line of its own says so. Files
 // are as their paths say: links, mounts and what is there are not looked at. If there is too
 // much to compare, a line says what was left out, and counts as wider.

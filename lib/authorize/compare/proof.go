@@ -13,18 +13,20 @@ import (
 type proof struct {
 	form     *form
 	id       string // of the server
+	other    string // the id of another one that a policy believes
 	signer   signer
 	own      own
 	unsigned string // To, Cc or Date; empty: everything is signed
 }
 
 // form is a way in which servers write their verdict. In its fields {id} stands for the
-// server, {from} for the sender, {domain} for the sender's domain and {signer} for the
+// server, {other} for another one that a policy believes, {from} for the sender, {domain} for the sender's domain and {signer} for the
 // domain that signed.
 type form struct {
 	above, below []string // name: value, above and below what the sender wrote
 	when         string   // names of servers that write so; empty: any
 	bare         bool     // no server is named
+	two          bool     // another server is named
 	name         string   // for people
 }
 
@@ -46,6 +48,9 @@ var forms = []form{
 	{above: []string{foreign, ar + "{id}; " + dkim + "; " + dmarc}, name: " below that of another server"},
 	{above: []string{ar + "{id}; " + dkim + "; " + dmarc, ar + "{id}; " + dkim + "; " + dmarc}, name: ", twice"},
 	{above: []string{ar + "{id}; dkim=fail; dmarc=fail header.from={domain}"}, name: " that is bad"},
+	{two: true, name: " above one of ", above: []string{ar + "{id}; " + dkim + "; " + dmarc, ar + "{other}; " + dkim + "; " + dmarc}},
+	{two: true, name: " above a login at ", above: []string{ar + "{id}; " + dkim + "; " + dmarc,
+		"Received: from a by relay.unlisted.invalid with ESMTPS", "Received: from b by {other} with ESMTPSA"}},
 	{when: "icloud.com", above: []string{
 		ar + "bimi.icloud.com; bimi=none", ar + "dmarc.icloud.com; " + dmarc, ar + "dkim-verifier.icloud.com; " + dkim}},
 	{bare: true, name: "with the verdict of Microsoft 365", above: []string{
@@ -126,7 +131,7 @@ func (o own) result(domain, signer string, related bool, fields []string) *envel
 func (p *proof) write(m *envelope.Message, from string, sender func()) {
 	_, domain, _ := strings.Cut(from, "@")
 	signer := p.signer.domain(domain)
-	fill := strings.NewReplacer("{id}", p.id, "{from}", from, "{domain}", domain, "{signer}", signer)
+	fill := strings.NewReplacer("{id}", p.id, "{other}", p.other, "{from}", from, "{domain}", domain, "{signer}", signer)
 	fields := func(list []string) {
 		for _, f := range list {
 			name, value, _ := strings.Cut(fill.Replace(f), ": ")
@@ -166,7 +171,7 @@ func (p *proof) what(s *search) (what string) {
 	case p.form.when != "":
 		what += ", with the verdict of " + p.form.when
 	default:
-		what += ", with a verdict of " + p.id + p.form.name
+		what += ", with a verdict of " + p.id + p.form.name + p.other
 	}
 	return what + [...]string{"", ", own check good", ", own check failed", ", own check without an answer of DNS"}[p.own]
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +20,9 @@ func (all proofs) of(s *search, source string) []proof {
 	if list, ok := all[key]; ok {
 		return list
 	}
-	s.unlike = s.unlike || had != has || !slices.Equal(was.AuthservIDs, is.AuthservIDs) || was.Verdict != is.Verdict
+	alike := had == has && slices.Equal(was.AuthservIDs, is.AuthservIDs) && was.Verdict == is.Verdict
+	s.unlike = s.unlike || !alike
+	same := alike && old.Evidence == new.Evidence && old.DKIMAlignment == new.DKIMAlignment && reflect.DeepEqual(old.Recipients, new.Recipients)
 	type pair struct{ was, is state }
 	seen := map[pair]bool{}
 	var list []proof
@@ -28,7 +31,9 @@ func (all proofs) of(s *search, source string) []proof {
 		if p.unsigned == "To" || p.unsigned == "Cc" {
 			to = []string{"someone@example.com"}
 		}
-		s.looked++
+		if s.looked++; s.looked > maxRecords || p.form.two && alike {
+			return
+		}
 		m := (&letter{source: source, from: "someone@a.example.com", proof: p, to: to}).message()
 		k := pair{stateOf(old, m), stateOf(new, m)}
 		if !seen[k] {
@@ -36,7 +41,7 @@ func (all proofs) of(s *search, source string) []proof {
 			list = append(list, p)
 		}
 	}
-	for _, unsigned := range unsignedOf(old, new) {
+	for _, unsigned := range unsignedOf(old, new, same) {
 		for _, signer := range signersOf(old, new) {
 			for _, own := range ownOf(old, new) {
 				base := proof{signer: signer, own: own, unsigned: unsigned}
@@ -60,7 +65,7 @@ func (s *search) receivers() []Difference {
 		}
 	}
 	v := valued{old: s.old, new: s.new}
-	v.add(Other, key, "mail that bears verdicts of several servers, or that was submitted with a login, was not compared")
+	v.add(Other, key, "mail with more than two verdicts, or with two that differ, was not compared")
 	return v.list
 }
 
@@ -75,8 +80,17 @@ func written(base proof, pins []string, try func(p proof)) {
 			continue
 		}
 		for _, p.id = range servers(pins) {
-			if strings.Contains(p.id, p.form.when) {
+			switch {
+			case !strings.Contains(p.id, p.form.when):
+			case !p.form.two:
 				try(p)
+			default:
+				for _, p.other = range servers(pins) {
+					if p.other != p.id {
+						try(p)
+					}
+				}
+				p.other = ""
 			}
 		}
 	}
@@ -96,14 +110,14 @@ func servers(pins []string) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// unsignedOf returns the fields whose signature makes a difference between the policies.
-func unsignedOf(old, new *policy.Policy) []string {
+// unsignedOf returns the fields whose signature makes a difference between the policies. If
+// both go by the same fields and take the same proofs, none does: what makes mail wait then
+// makes it wait under both.
+func unsignedOf(old, new *policy.Policy, sameProofs bool) []string {
 	list := []string{""}
 	for _, f := range []string{"To", "Cc", "Date"} {
-		rests := func(p *policy.Policy) (bool, bool) { return p.Relies(f), slices.Contains(p.AcceptUnsigned, f) }
-		was, accepted := rests(old)
-		is, accepts := rests(new)
-		if was != is || accepted != accepts || old.Evidence != new.Evidence {
+		accepted, accepts := slices.Contains(old.AcceptUnsigned, f), slices.Contains(new.AcceptUnsigned, f)
+		if !sameProofs || old.Relies(f) != new.Relies(f) || accepted != accepts {
 			list = append(list, f)
 		}
 	}

@@ -94,13 +94,16 @@ func (c *candidate) size() (n int) {
 
 // bytes returns the record. What pulse-classify finds out about its message is left to
 // pulse-classify. A session is not: it is in a queue, so the identity says that it was there.
-func (c *candidate) bytes(p *policy.Policy) []byte {
+func (c *candidate) bytes(old, new *policy.Policy) []byte {
 	var o record.Object
 	if c.message != nil {
 		o.Raw(envelope.Member, c.message.Append(nil))
 	}
 	if c.message == nil || c.session {
-		id := c.identity(p)
+		id := c.identity(new)
+		if was := c.identity(old); c.session && id.Session == "" {
+			id = was
+		}
 		o.Raw(identity.Member, id.Append(nil))
 	}
 	if c.request != nil {

@@ -113,7 +113,7 @@ func (c *candidate) rank() int {
 func (s *search) witnesses() []*found {
 	list := make([]*found, 0, len(s.found))
 	for _, f := range s.found {
-		f.record = f.bytes(s.new)
+		f.record = f.bytes(s.old, s.new)
 		list = append(list, f)
 	}
 	slices.SortFunc(list, smaller)

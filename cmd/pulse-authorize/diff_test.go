@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pulse/lib/authorize/compare"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// noise changes the policy that init prints in other ways: caps, a narrower row and list.
+var noise = strings.NewReplacer("max_per_day = 100", "max_per_day = 900", `max_age = "48h"`, `max_age = "96h"`,
+	"# recipients =", "recipients =", "require_owner_confirmation = [\"external_send\", ", "require_owner_confirmation = [")
+
+// TestSeededAllowIsFirst: whatever is allowed that was rejected, the first line says so,
+// and by which key, also among other changes of the policy.
+func TestSeededAllowIsFirst(t *testing.T) {
+	text := initial(t)
+	seeded := map[string]string{
+		"owners":           strings.Replace(text, `owners = ["me@example.com"]`, `owners = ["me@example.com", "you@example.com"]`, 1),
+		"allowed_external": strings.Replace(text, "allowed_external = []", `allowed_external = ["@partner.example"]`, 1),
+		"accept_automatic": "accept_automatic = [\"me@example.com\"]\n" + text,
+		"authserv_id":      strings.Replace(text, `authserv_id = "mx.google.com"`, `authserv_id = ["mx.google.com", "mx.example.com"]`, 1),
+		"verdict":          "verdict = \"set\"\n" + text,
+		"evidence":         "evidence = \"either\"\n" + text,
+		"dkim_alignment":   "dkim_alignment = \"relaxed\"\n" + text,
+		"outbound.allow":   strings.Replace(text, "[outbound]\nallow = []", "[outbound]\nallow = [\"@example.com\"]", 1),
+		"exec.workspace":   text + "[exec]\nworkspace = \"/srv/agent\"\n",
+		"tools.action":     text + "[tools]\nallow = [\"pay\"]\naction.pay = \"read_public\"\n",
+		"platform":         text + "[[platform]]\nsource = \"telegram\"\nowner_ids = [5]\n",
+	}
+	p := parsed(t, "init", text)
+	for _, trust := range terms.TrustLevels {
+		for _, a := range terms.Actions {
+			if p.Matrix[trust].Outcome(a) == terms.Reject {
+				seeded[fmt.Sprintf("matrix.%s.allow", trust)+" "+string(a)] = allowing(text, p.Matrix[trust], trust, a)
+			}
+		}
+	}
+	if len(seeded) < 20 {
+		t.Fatalf("only %d", len(seeded))
+	}
+	for key, wider := range seeded {
+		key, _, _ := strings.Cut(key, " ")
+		first(t, key, text, wider)
+		first(t, key, text, noise.Replace(wider))
+	}
+}
+
+// allowing returns the policy with one more action allowed in a row.
+func allowing(text string, row policy.Row, trust terms.Trust, a terms.Action) string {
+	if trust == terms.OwnerVerifiedEmail {
+		return strings.Replace(text, `= ["read_public", "write_local"]`, fmt.Sprintf(`= ["read_public", "write_local", %q]`, a), 1)
+	}
+	var lists = map[terms.Outcome]string{terms.Allow: fmt.Sprintf("%q", a)}
+	for other, o := range row {
+		lists[o] += strings.TrimPrefix(fmt.Sprintf(", %q", other), strings.Repeat(", ", 1-min(1, len(lists[o]))))
+	}
+	text += fmt.Sprintf("[matrix.%s]\n", trust)
+	for o, key := range map[terms.Outcome]string{terms.Allow: "allow", terms.Confirm: "require_owner_confirmation", terms.Review: "queue_for_review"} {
+		text += fmt.Sprintf("%s = [%s]\n", key, lists[o])
+	}
+	return text
+}
+
+func initial(t *testing.T) string {
+	t.Helper()
+	return strings.NewReplacer("@OWNER@", "me@example.com", "@PIN@", `authserv_id = "mx.google.com"`).Replace(template)
+}
+
+func parsed(t *testing.T, name, text string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Parse(name, []byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return p
+}
+
+// first checks the first line about two policies.
+func first(t *testing.T, key, old, new string) {
+	t.Helper()
+	list, err := compare.Policies(parsed(t, "old", old), parsed(t, "new", new))
+	if err != nil || len(list) == 0 {
+		t.Errorf("%s: %v, %v", key, list, err)
+		return
+	}
+	d := list[0]
+	if d.Direction != compare.Wider || d.Old != terms.Reject || d.New != terms.Allow || !strings.Contains(d.Key, key) {
+		t.Errorf("%s: %s", key, d.String())
+	}
+}
