@@ -49,9 +49,16 @@ func platformsOf(policies ...*policy.Policy) (list []string) {
 const unknownChat, unknownID = -1, 1
 
 func (s *search) webhook(source string, age time.Duration) {
-	m := posted(source, age)
-	m.Webhook = &envelope.Webhook{Result: envelope.WebhookPass, Scheme: envelope.WebhookStandard, Timestamp: m.Received}
-	s.message(candidate{message: m, what: "a signed request in " + source + aged(age), group: source})
+	for _, result := range []envelope.WebhookResult{envelope.WebhookPass, envelope.WebhookNone} {
+		m := posted(source, age)
+		m.Webhook = &envelope.Webhook{Result: result}
+		what := "a request without a signature in "
+		if result == envelope.WebhookPass {
+			m.Webhook.Scheme, m.Webhook.Timestamp = envelope.WebhookStandard, m.Received
+			what = "a signed request in "
+		}
+		s.message(candidate{message: m, what: what + source + aged(age), group: source + string(result)})
+	}
 }
 
 func posted(source string, age time.Duration) *envelope.Message {

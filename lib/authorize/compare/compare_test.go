@@ -76,6 +76,8 @@ var widenings = []struct{ old, new, line string }{
 	{"[[platform]]\nsource = \"telegram\"\nowner_ids = [5]\nactions = [\"write_local\"]", "[[platform]]\nsource = \"telegram\"\nowner_ids = [5]", "wider platform.actions: message of 5 on telegram: read_public: reject -> allow"},
 	{"", "[[platform]]\nsource = \"webhook:/x\"", "wider platform: a signed request in webhook:/x: read_public: reject -> allow"},
 	{"[[platform]]\nsource = \"webhook:/x\"", "[[platform]]\nsource = \"webhook:/x\"\ntrust = \"owner_verified_email\"", "wider platform.trust: a signed request in webhook:/x: write_local: queue_for_review -> allow"},
+	{"[matrix.unknown]\nallow = [\"destructive\"]\n[[platform]]\nsource = \"webhook:/x\"\nactions = [\"read_public\"]", "[matrix.unknown]\nallow = [\"destructive\"]\n[[platform]]\nsource = \"webhook:/x\"",
+		"wider platform.actions: a request without a signature in webhook:/x: destructive: reject -> allow"},
 	{chat + "allowed_senders = [6]", chat + "allowed_senders = [6]\nrequire_mention = false", "wider platform.chat -100: message of 6 on telegram in chat -100 without a mention: read_public: reject -> allow (new.toml:7)"},
 	{chat + "enabled = false\nallowed_senders = [6]", chat + "allowed_senders = [6]", "wider platform.chat -100: message of 6 on telegram in chat -100: read_public: reject -> allow"},
 	{chat, chat + "open_group = true", "wider platform.chat -100: message of 1 on telegram in chat -100: read_public: reject -> allow"},
@@ -283,12 +285,5 @@ func TestWitness(t *testing.T) {
 				t.Errorf("%s", d.Append(nil))
 			}
 		}
-	}
-}
-
-func BenchmarkPolicies(b *testing.B) {
-	old, new := parse(b, "old", base), parse(b, "new", base+"max_age = \"96h\"\n[matrix.\"me@example.com\"]\nallow = [\"read_public\", \"read_private\", \"external_send\"]\n")
-	for b.Loop() {
-		Policies(old, new)
 	}
 }

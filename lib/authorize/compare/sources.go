@@ -112,9 +112,12 @@ func recipientsOf(old, new *policy.Policy, source string) (list [][]string) {
 		tries = append(tries, []string{to, to})
 	}
 	sets := []addresses{addressesOf(old.Recipients), addressesOf(new.Recipients)}
-	seen := map[[4]string]bool{}
+	seen := map[[5]string]bool{}
 	for _, to := range tries {
-		var key [4]string
+		var key [5]string
+		if len(to) > 0 {
+			key[4] = "there" // so it can be unsigned
+		}
 		for i, p := range both {
 			ours := len(to) > 0 && !slices.ContainsFunc(to, func(a string) bool { return !sets[i].has(a) })
 			if p.Recipients == nil || ours {
