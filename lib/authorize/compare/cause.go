@@ -16,6 +16,7 @@ type explainer struct {
 	keys     []key
 	without  []*policy.Policy // NEW with the nth key as OLD has it, once it was asked for
 	left     int              // how many more decisions may be spent
+	weight   int
 	lines    []line
 }
 
@@ -26,7 +27,7 @@ type line struct {
 }
 
 func explain(old, new *policy.Policy) *explainer {
-	e := &explainer{old: old, new: new, keys: keysOf(old, new), left: maxRecords}
+	e := &explainer{old: old, new: new, keys: keysOf(old, new), left: maxRecords, weight: weight(old, new)}
 	if len(e.keys) > maxKeys {
 		e.keys = []key{{name: "policy", undo: func(p *policy.Policy) { *p = *old }}}
 	}
@@ -51,7 +52,7 @@ func (e *explainer) alone(f *found, i int) bool {
 	if e.left <= 0 || !e.keys[i].may(&f.candidate, f.was.action, f.is.action) {
 		return false
 	}
-	if e.left--; e.without[i] == nil {
+	if e.left -= e.weight; e.without[i] == nil {
 		e.without[i] = e.undo(i)
 	}
 	return f.answer(e.without[i]) == f.was
@@ -92,8 +93,11 @@ func (e *explainer) together(f *found) []int {
 		keys[i] = i
 	}
 	for i := range e.keys {
+		if e.left <= 0 {
+			break
+		}
 		fewer := slices.DeleteFunc(slices.Clone(keys), func(k int) bool { return k == i })
-		if e.left -= len(fewer); e.left > 0 && f.answer(e.undo(fewer...)) == f.was {
+		if e.left -= len(fewer) + e.weight; e.left > 0 && f.answer(e.undo(fewer...)) == f.was {
 			keys = fewer
 		}
 	}

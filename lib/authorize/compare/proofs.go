@@ -31,7 +31,7 @@ func (all proofs) of(s *search, source string) []proof {
 		if p.unsigned == "To" || p.unsigned == "Cc" {
 			to = []string{"someone@example.com"}
 		}
-		if s.looked++; s.looked > maxRecords || p.form.two && alike {
+		if s.looked += s.weight; s.looked > maxRecords || p.form.two && alike {
 			return
 		}
 		m := (&letter{source: source, from: "someone@a.example.com", proof: p, to: to}).message()

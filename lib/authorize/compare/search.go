@@ -13,8 +13,24 @@ import (
 )
 
 // maxRecords bounds how many records are decided, so that two policies that are made to
-// take long do not.
+// take long do not. Under a long policy a decision counts for several.
 const maxRecords = 200_000
+
+// weight says how many decisions one counts for.
+func weight(old, new *policy.Policy) int {
+	n := 0
+	for _, p := range []*policy.Policy{old, new} {
+		n += 5*len(p.Senders) + len(p.AuthservIDs) + len(p.Receivers) + len(p.ActionRules) + len(p.Platforms)
+		n += (len(p.Owners) + len(p.AllowedExternal) + len(p.Tools.Allow) + len(p.Tools.Deny)) / 10
+		for i := range p.Receivers {
+			n += len(p.Receivers[i].AuthservIDs)
+		}
+		for i := range p.Platforms {
+			n += len(p.Platforms[i].Chats)
+		}
+	}
+	return 1 + n/20
+}
 
 var errTooMany = errors.New("there are too many combinations")
 
@@ -22,6 +38,7 @@ var errTooMany = errors.New("there are too many combinations")
 type search struct {
 	old, new *policy.Policy
 	looked   int
+	weight   int
 	found    map[kind]*found
 	unlike   bool // a source of mail has another receiver
 }
@@ -74,7 +91,7 @@ func (s *search) message(c candidate) {
 func (s *search) one(c candidate) { s.compare(&c, c.given, c.given) }
 
 func (s *search) compare(c *candidate, was, is *identity.Identity) {
-	s.looked++
+	s.looked += s.weight
 	before, after := c.decide(s.old, was), c.decide(s.new, is)
 	if before.Outcome == after.Outcome && (before.Action == after.Action || after.Outcome == terms.Reject) {
 		return

@@ -56,7 +56,7 @@ func distinct(list []glob.Pattern) (out []glob.Pattern) {
 // looks returns a source of the class that looks like one, if there is one at hand.
 func looks(c glob.Class, patterns []glob.Pattern) string {
 	tries := []string{usual}
-	for _, p := range patterns {
+	for _, p := range patterns[:min(len(patterns), 20)] {
 		tries = append(tries, strings.ReplaceAll(p.Text, "*", ""), strings.ReplaceAll(p.Text, "*", "INBOX"))
 	}
 	for _, s := range tries {
