@@ -2,6 +2,7 @@ package glob
 
 import (
 	"encoding/binary"
+	"math/big"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -54,19 +55,27 @@ const dead = 0
 // through, so that a set of states says where each pattern is.
 type automata struct {
 	letters []rune
-	next    []int32 // by state and letter
-	accepts []int32 // the pattern that matches what led to a state; -1: none
+	next    [][]int32 // by state and letter; the last stands for a rune that no pattern knows
+	told    []big.Int // by state: the letters that lead elsewhere than that rune
+	accepts []int32   // the pattern that matches what led to a state; -1: none
 }
 
-func (m *automata) step(state int32, letter int) int32 {
-	return m.next[int(state)*len(m.letters)+letter]
-}
-
-// state adds a state. All its letters lead to dead.
+// state adds a state.
 func (m *automata) state(accepts int32) int32 {
-	m.next = append(m.next, make([]int32, len(m.letters))...)
+	m.next = append(m.next, nil)
+	m.told = append(m.told, big.Int{})
 	m.accepts = append(m.accepts, accepts)
 	return int32(len(m.accepts) - 1)
+}
+
+// lead sets where a state leads to.
+func (m *automata) lead(state int32, to []int32) {
+	m.next[state] = to
+	for l := range m.letters {
+		if to[l] != to[len(m.letters)] {
+			m.told[state].SetBit(&m.told[state], l, 1)
+		}
+	}
 }
 
 // place is how far a pattern has come: the positions in its text that may be next, in
@@ -130,10 +139,11 @@ func (m *automata) add(p Pattern, nth int32) int32 {
 	for id := first; len(queue) > 0; id++ {
 		at := queue[0]
 		queue = queue[1:]
-		for l, r := range m.letters {
-			to := visit(g.step(at, r))
-			m.next[int(id)*len(m.letters)+l] = to
+		to := make([]int32, 0, len(m.letters)+1)
+		for _, r := range m.letters {
+			to = append(to, visit(g.step(at, r)))
 		}
+		m.lead(id, append(to, visit(g.step(at, -1))))
 	}
 	return first
 }

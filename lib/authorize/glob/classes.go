@@ -2,6 +2,7 @@ package glob
 
 import (
 	"encoding/binary"
+	"math/big"
 	"slices"
 )
 
@@ -40,17 +41,29 @@ func (s *search) visit(n node) error {
 	return nil
 }
 
-// follow visits what each letter leads to.
+// follow visits what each letter leads to. Those that no pattern tells apart here lead to
+// the same place, so the first of them stands for all.
 func (s *search) follow(i int) error {
-	var buffer []int32
+	var told big.Int
+	for _, id := range s.nodes[i].states {
+		told.Or(&told, &s.told[id])
+	}
+	rest := false
+	var to []int32
 	for l, r := range s.letters {
-		buffer = buffer[:0]
+		if told.Bit(l) == 0 {
+			if rest {
+				continue
+			}
+			rest = true
+		}
+		to = to[:0]
 		for _, id := range s.nodes[i].states {
-			if to := s.step(id, l); to != dead {
-				buffer = append(buffer, to)
+			if next := s.next[id][l]; next != dead {
+				to = append(to, next)
 			}
 		}
-		if err := s.visit(node{buffer, i, r, s.nodes[i].length + 1}); err != nil {
+		if err := s.visit(node{to, i, r, s.nodes[i].length + 1}); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 var ErrTooMany = errors.New("glob: the patterns have too many combinations")
 
 // maxStates bounds the states of the automaton of all patterns together.
-const maxStates = 200_000
+const maxStates = 1 << 16
 
 // Kind says how a pattern is read.
 type Kind int
