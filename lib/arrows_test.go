@@ -16,8 +16,9 @@ import (
 
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
-	"hint", "address", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault", "identity",
-	"glob", "health", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "screen", "suggest", "taglist", "task", "terms", "tools", "webhook",
+	"hint", "address", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
+	"identity", "glob", "health", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "screen", "suggest", "taglist",
+	"task", "terms", "tools", "webhook", "trace",
 }
 
 // impure are the standard packages through which a program touches the world.

@@ -17,7 +17,7 @@ import (
 func Author(m *envelope.Message) (domain, why string) {
 	e := evidence{m: m, header: collect(m)}
 	e.from, e.flaw = e.header.sender()
-	f := first(&e, (*evidence).intact, (*evidence).author, (*evidence).single)
+	f := first(&e, nil, checks[:3])
 	if f.reason != "" {
 		return "", f.reason.sentence(f.detail)
 	}

@@ -6,16 +6,7 @@ import (
 
 	"pulse/lib/classify/authres"
 	"pulse/lib/shared/address"
-	"pulse/lib/shared/policy"
 )
-
-// receiver demands what the receiving server must have said.
-func (e *evidence) receiver() finding {
-	if e.by == policy.ByDKIM {
-		return finding{}
-	}
-	return first(e, (*evidence).usable, (*evidence).dmarc, (*evidence).dkim, (*evidence).carried, (*evidence).posted, (*evidence).fit)
-}
 
 // fit refuses a server that is silent about some mail, or, where the topmost field
 // decides, one that writes below the sender's fields.

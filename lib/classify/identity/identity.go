@@ -18,6 +18,7 @@ import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // evidence is everything about one message that the checks look at.
@@ -45,24 +46,41 @@ type finding struct {
 // checks are in the order in which they are reported: the message itself, what the
 // receiver says of it, what pulse itself found out, and last the recipients. So
 // not_addressed means that nothing else was wrong.
-var checks = [...]func(*evidence) finding{
-	(*evidence).intact,
-	(*evidence).author,
-	(*evidence).single,
-	(*evidence).equipped,
-	(*evidence).receiver,
-	(*evidence).own,
-	(*evidence).addressed,
+var checks = [...]check[*evidence]{
+	{"intact", func(e *evidence) finding { return intact(e.m) }, func(e *evidence) trace.Step { return sawDefects(e.m) }, nil},
+	{"author", (*evidence).author, (*evidence).sawFrom, nil},
+	{"single", (*evidence).single, (*evidence).sawFields, nil},
+	{"equipped", (*evidence).equipped, (*evidence).sawOwnCheck, (*evidence).byOwnCheck},
+	{"receiver", (*evidence).usable, (*evidence).sawReceiver, (*evidence).byReceiver},
+	{"dmarc", (*evidence).dmarc, (*evidence).sawDMARC, (*evidence).byReceiver},
+	{"dkim", (*evidence).dkim, (*evidence).sawDKIM, (*evidence).byReceiver},
+	{"carried", (*evidence).carried, (*evidence).sawSignatures, (*evidence).byReceiverAlone},
+	{"posted", (*evidence).posted, (*evidence).sawReceived, (*evidence).byReceiver},
+	{"fit", (*evidence).fit, (*evidence).sawVerdict, (*evidence).byReceiver},
+	{"own", (*evidence).own, (*evidence).sawOwnCheck, (*evidence).byOwnCheck},
+	{"addressed", (*evidence).addressed, (*evidence).sawRecipients, (*evidence).byRecipients},
 }
+
+// What the policy can ask for: the word of the receiving server, that word and nothing
+// else, pulse's own check of the signature, and the recipients.
+func (e *evidence) byReceiver() bool      { return e.by != policy.ByDKIM }
+func (e *evidence) byReceiverAlone() bool { return e.by == policy.ByAuthRes }
+func (e *evidence) byOwnCheck() bool      { return e.by != policy.ByAuthRes }
+func (e *evidence) byRecipients() bool    { return e.p.Recipients != nil }
 
 // Classify returns the identity of a message under a policy and the sessions that
 // an approver opened.
 func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
+	return Trace(nil, m, p, sessions...)
+}
+
+// Trace is Classify, and notes in the log what each check saw.
+func Trace(log *trace.Log, m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
 	if isRequest(m) {
-		return request(m, p)
+		return request(log, m, p)
 	}
 	if pl := p.Platform(m.Source); pl != nil {
-		return platform(m, p, pl)
+		return platform(log, m, p, pl)
 	}
 	e := gather(m, p)
 	id := Identity{
@@ -71,7 +89,7 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 		Automatic: e.header.automatic,
 		Auth:      e.understood(),
 	}
-	found := first(e, checks[:]...)
+	found := first(e, log, checks[:])
 	id.Verified = found.reason == ""
 	id.Trust = trust(p, id.Sender, id.Verified)
 	if s := e.session(&id, sessions); s != nil {
@@ -89,6 +107,9 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 		}
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
+	if log != nil {
+		e.noteSender(log, &id)
+	}
 	return id
 }
 
@@ -100,16 +121,6 @@ func gather(m *envelope.Message, p *policy.Policy) *evidence {
 	e.bare = e.dialect.bare && e.allAligned()
 	e.signature = e.closest()
 	return e
-}
-
-// first runs the checks until one finds something, and returns that.
-func first(e *evidence, checks ...func(*evidence) finding) finding {
-	for _, check := range checks {
-		if f := check(e); f.reason != "" {
-			return f
-		}
-	}
-	return finding{}
 }
 
 func trust(p *policy.Policy, sender string, verified bool) terms.Trust {
@@ -162,8 +173,8 @@ func (id *Identity) Cap(p *policy.Policy) {
 }
 
 // intact refuses a message whose header may differ from what was sent.
-func (e *evidence) intact() finding {
-	if d := e.m.Unverifiable(); d != "" {
+func intact(m *envelope.Message) finding {
+	if d := m.Unverifiable(); d != "" {
 		return finding{Defective, string(d)}
 	}
 	return finding{}

@@ -12,7 +12,7 @@ import (
 
 // equipped demands that the record holds the DKIM check that the policy relies on.
 func (e *evidence) equipped() finding {
-	if e.by != policy.ByAuthRes && e.m.DKIM == nil {
+	if e.m.DKIM == nil {
 		return finding{EvidenceMissing, string(e.p.Evidence)}
 	}
 	return finding{}
@@ -22,9 +22,6 @@ func (e *evidence) equipped() finding {
 // that is aligned with From and covers what it must. That proves as much as a
 // dmarc=pass by DKIM.
 func (e *evidence) own() finding {
-	if e.by == policy.ByAuthRes {
-		return finding{}
-	}
 	d := e.m.DKIM
 	switch {
 	case d.Why != "":

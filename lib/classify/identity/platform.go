@@ -9,27 +9,56 @@ import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // platform returns the identity of a message on a chat platform that the policy
 // declares. The platform's server vouches for the sender's number, so the header is
 // not looked at. What the platform says about names never counts.
-func platform(m *envelope.Message, p *policy.Policy, pl *policy.Platform) Identity {
+func platform(log *trace.Log, m *envelope.Message, p *policy.Policy, pl *policy.Platform) Identity {
 	id := Identity{Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
-	found := finding{reason: platformNoSender}
-	if s := m.Sender; s != nil && s.ID != 0 {
+	v := visit{p: p, pl: pl, s: m.Sender}
+	if v.s == nil {
+		v.s = &envelope.Sender{}
+	}
+	if s := v.s; s.ID != 0 {
 		id.Sender = platformSender(pl.Source, s.ID)
 		id.Verified, id.Automatic = !s.Bot, s.Bot
-		id.Trust, found = member(pl, s)
-		if s.Chat != s.ID {
+		if v.group() {
 			id.Chat = s.Chat
 		}
+	}
+	found := first(&v, log, visitChecks[:])
+	switch found.reason {
+	case AuthenticatedOwner:
+		id.Trust = terms.OwnerVerifiedEmail
+	case authenticatedExternal:
+		id.Trust = terms.ExternalVerified
 	}
 	if found.detail == "" {
 		found.detail = pl.Source
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
+	if log != nil {
+		noteSource(log, m, p, &id)
+	}
 	return id
+}
+
+// visit is a message that a sender wrote in a chat.
+type visit struct {
+	p  *policy.Policy
+	pl *policy.Platform
+	s  *envelope.Sender
+}
+
+// visitChecks are made until one of them decides. An owner always passes; any other
+// sender is subject to the rules of the chat.
+var visitChecks = [...]check[*visit]{
+	{"sender", (*visit).named, (*visit).sawSender, nil},
+	{"owner_ids", (*visit).owner, (*visit).sawPlatform, nil},
+	{"chat", (*visit).chat, (*visit).sawChat, (*visit).group},
+	{"allowed_ids", (*visit).listed, (*visit).sawPlatform, nil},
 }
 
 // late is what stale is, for a message without a Date field.
@@ -40,30 +69,45 @@ func late(m *envelope.Message, limit time.Duration) bool {
 // platformSender returns a sender as identity.sender names it: source and number.
 func platformSender(source string, id int64) string { return fmt.Sprintf("%s:%d", source, id) }
 
-// member decides how far a sender is trusted. An owner always passes; any other sender
-// is subject to the rules of the chat.
-func member(pl *policy.Platform, s *envelope.Sender) (terms.Trust, finding) {
+// group reports whether the chat is one of several people.
+func (v *visit) group() bool { return v.s.Chat != 0 && v.s.Chat != v.s.ID }
+
+func (v *visit) named() finding {
 	switch {
-	case s.Bot:
-		return terms.Unknown, finding{reason: platformBot}
-	case slices.Contains(pl.OwnerIDs, s.ID):
-		return terms.OwnerVerifiedEmail, finding{reason: AuthenticatedOwner}
+	case v.s.ID == 0:
+		return finding{reason: platformNoSender}
+	case v.s.Bot:
+		return finding{reason: platformBot}
 	}
-	listed := slices.Contains(pl.AllowedIDs, s.ID)
-	if s.Chat != 0 && s.Chat != s.ID {
-		chat := pl.Chat(s.Chat)
-		switch {
-		case chat == nil || !chat.Enabled:
-			return terms.Unknown, finding{platformChat, fmt.Sprint(s.Chat)}
-		case chat.RequireMention && !s.Mentioned:
-			return terms.Unknown, finding{reason: platformNotMentioned}
-		}
-		listed = listed || chat.OpenGroup || slices.Contains(chat.AllowedSenders, s.ID)
+	return finding{}
+}
+
+func (v *visit) owner() finding {
+	if slices.Contains(v.pl.OwnerIDs, v.s.ID) {
+		return finding{reason: AuthenticatedOwner}
 	}
-	if !listed {
-		return terms.Unknown, finding{reason: authenticatedUnlisted}
+	return finding{}
+}
+
+func (v *visit) chat() finding {
+	chat := v.pl.Chat(v.s.Chat)
+	switch {
+	case chat == nil || !chat.Enabled:
+		return finding{platformChat, fmt.Sprint(v.s.Chat)}
+	case chat.RequireMention && !v.s.Mentioned:
+		return finding{reason: platformNotMentioned}
 	}
-	return terms.ExternalVerified, finding{reason: authenticatedExternal}
+	return finding{}
+}
+
+func (v *visit) listed() finding {
+	if slices.Contains(v.pl.AllowedIDs, v.s.ID) {
+		return finding{reason: authenticatedExternal}
+	}
+	if chat := v.pl.Chat(v.s.Chat); v.group() && (chat.OpenGroup || slices.Contains(chat.AllowedSenders, v.s.ID)) {
+		return finding{reason: authenticatedExternal}
+	}
+	return finding{reason: authenticatedUnlisted}
 }
 
 // onPlatform reports whether a sender named by platform, in a chat or 0, is still worth

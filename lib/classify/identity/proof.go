@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"pulse/lib/classify/authres"
-	"pulse/lib/shared/policy"
 )
 
 // proof is what the signature that proves a sender covers of the message.
@@ -25,13 +24,9 @@ func (p *proof) stamps() []string {
 }
 
 // carried demands that the message carries the signature that the receiver calls
-// good, and records in e.proof what that signature covers. Where the policy asks for
-// pulse's own check, carried has nothing to do, because that check has looked at the
-// signature itself.
+// good, and records in e.proof what that signature covers. It is not asked for where the
+// policy asks for pulse's own check, because that has looked at the signature itself.
 func (e *evidence) carried() finding {
-	if e.by != policy.ByAuthRes {
-		return finding{}
-	}
 	var worst finding
 	found := false
 	fields := e.dkimFields()

@@ -85,9 +85,6 @@ func element(v string) (end int, ok bool) {
 // that also went to others is a conversation. One that was written to others and then
 // forwarded whole is not a command to the agent.
 func (e *evidence) addressed() finding {
-	if e.p.Recipients == nil {
-		return finding{}
-	}
 	list, f := e.header.recipients()
 	for _, to := range list {
 		ours := func(r string) bool { return address.Equal(r, to) }

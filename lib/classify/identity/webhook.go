@@ -6,14 +6,15 @@ import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // request returns the identity of an HTTP request. Its sender is the source, proven by
 // a signature with that source's secret, and trusted as the policy says. The header is
 // not looked at, because anyone could write From and Authentication-Results into one.
-func request(m *envelope.Message, p *policy.Policy) Identity {
+func request(log *trace.Log, m *envelope.Message, p *policy.Policy) Identity {
 	id := Identity{Sender: m.Source, Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
-	found := signed(m)
+	found := first(m, log, requestChecks[:])
 	if found.reason == "" {
 		id.Verified = true
 		found = finding{webhookUndeclared, m.Source}
@@ -22,7 +23,16 @@ func request(m *envelope.Message, p *policy.Policy) Identity {
 		}
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)
+	if log != nil {
+		noteSource(log, m, p, &id)
+	}
 	return id
+}
+
+// requestChecks are what an HTTP request has to pass.
+var requestChecks = [...]check[*envelope.Message]{
+	{"intact", intact, sawDefects, nil},
+	{"signature", signed, sawWebhook, nil},
 }
 
 // isRequest reports whether a message is an HTTP request. Either its source or what
@@ -33,9 +43,6 @@ func isRequest(m *envelope.Message) bool {
 
 // signed reports why the signature of a request does not prove it.
 func signed(m *envelope.Message) finding {
-	if d := m.Unverifiable(); d != "" {
-		return finding{Defective, string(d)}
-	}
 	w := m.Webhook
 	switch {
 	case w == nil || !strings.HasPrefix(m.Source, policy.WebhookPrefix):

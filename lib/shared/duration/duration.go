@@ -37,3 +37,15 @@ func Parse(text string) (time.Duration, error) {
 	}
 	return d + more, nil
 }
+
+// Text returns a duration as people write it: 48h, not 48h0m0s.
+func Text(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

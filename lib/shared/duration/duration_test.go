@@ -23,3 +23,14 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+func TestText(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 10 * time.Minute: "10m", 48 * time.Hour: "48h", 90 * time.Minute: "1h30m", time.Hour + time.Second: "1h0m1s", 20 * time.Second: "20s",
+	} {
+		got := Text(d)
+		if back, err := Parse(got); got != want || err != nil || back != d {
+			t.Errorf("%s: %s, want %s (%v)", d, got, want, err)
+		}
+	}
+}
