@@ -17,6 +17,7 @@ import (
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // Reason says why the outcome is what it is. pulse-authorize(1) has the closed list,
@@ -62,6 +63,7 @@ type Input struct {
 	Policy     *policy.Policy
 	Action     terms.Action // the action of a task that was accepted; empty: it is worked out
 	World      tools.World  // the machine that effects are judged by; nil: an effect that needs it is rejected
+	Log        *trace.Log   // takes what each check saw; nil: nobody asks
 }
 
 // Reads reports which parts of a message a decision under the policy depends on. A
@@ -79,14 +81,11 @@ func Reads(p *policy.Policy) (source, recipients bool) {
 
 // Decide returns the decision on a record: on an ask, or on an effect.
 func Decide(in Input) Decision {
-	d := Decision{Action: action(in), Policy: in.Policy.Digest}
-	if !d.Action.Valid() {
-		return d.set(terms.Reject, "action", unknownAction, "there is no action %s", d.Action)
-	}
+	s := state{Input: in, d: Decision{Action: action(in), Policy: in.Policy.Digest}}
 	if in.Identity.Effect() {
-		return effect(d, in)
+		return s.run(effectChecks[:])
 	}
-	return ask(d, in)
+	return s.run(askChecks[:])
 }
 
 func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, args ...any) Decision {
@@ -114,13 +113,18 @@ func action(in Input) terms.Action {
 	if in.Request != nil {
 		return in.Request.Action
 	}
-	for _, r := range in.Policy.ActionRules {
-		to := r.To == "" || len(in.Recipients) == 1 && address.Equal(in.Recipients[0], r.To)
-		if to && (r.Source == "" || policy.Match(r.Source, in.Source)) {
-			return r.Action
-		}
+	if i := actionRule(in); i >= 0 {
+		return in.Policy.ActionRules[i].Action
 	}
 	return in.Policy.DefaultAction
+}
+
+// actionRule returns which [[action]] counts for a message, or -1.
+func actionRule(in Input) int {
+	return slices.IndexFunc(in.Policy.ActionRules, func(r policy.ActionRule) bool {
+		to := r.To == "" || len(in.Recipients) == 1 && address.Equal(in.Recipients[0], r.To)
+		return to && (r.Source == "" || policy.Match(r.Source, in.Source))
+	})
 }
 
 // row applies the matrix.
@@ -140,32 +144,6 @@ func row(d Decision, in Input) Decision {
 	return d.set(terms.Reject, rule, NotPermitted, "%s may not ask for %s", trust, d.Action)
 }
 
-// ask decides on an ask, which a sender wants of the agent.
-func ask(d Decision, in Input) Decision {
-	if in.Identity.Automatic && !address.Listed(in.Policy.AcceptAutomatic, in.Identity.Sender) {
-		return d.set(terms.Reject, "accept_automatic", isAutomatic,
-			"a program sent it, and accept_automatic does not list the sender")
-	}
-	if pl := in.Policy.Platform(in.Source); pl != nil && !pl.May(d.Action) {
-		return d.set(terms.Reject, "platform.actions", sourceNotAllowed,
-			"platform.actions of %s does not list %s", pl.Source, d.Action)
-	}
-	d = row(d, in)
-	field := rests(in)
-	switch {
-	case field != "" && (d.Outcome == terms.Allow || d.Outcome == terms.Confirm):
-		return d.set(terms.Review, "accept_unsigned", FieldUnsigned,
-			"the policy goes by %s, and no signature covers it: anyone may have written it, so a person has to look at it",
-			field)
-	case d.Outcome == terms.Allow && in.Identity.Stale:
-		return d.set(terms.Review, "max_age", IsStale, "it is older than max_age, so a person has to look at it")
-	case d.Outcome == terms.Reject && unchecked(d, in):
-		return d.set(terms.Review, "evidence", Unchecked,
-			"the sender is listed and could not be checked, so a person has to look at it")
-	}
-	return d
-}
-
 // unchecked reports whether the sender could ask for the action, had it been possible to
 // check who sent the message.
 func unchecked(d Decision, in Input) bool {
@@ -182,46 +160,6 @@ func rests(in Input) string {
 		}
 	}
 	return ""
-}
-
-// effect decides on an effect, which an agent wants to do. The row of the parent's
-// trust comes first; every check after it can only tighten.
-func effect(d Decision, in Input) Decision {
-	if d = row(d, in); d.Outcome == terms.Reject {
-		return d
-	}
-	if d.Action == terms.ExternalSend {
-		if in.Identity.Automatic {
-			return d.set(terms.Reject, "effect.automatic", isAutomatic,
-				"it began with what a program sent, and programs get no answer")
-		}
-		if in.Request == nil || len(in.Request.Target) == 0 {
-			return d.set(terms.Reject, "outbound", noTarget,
-				"it names no target, and a target is the whole envelope")
-		}
-	}
-	if t, ok := outside(in); ok && (d.Action.Outward() || in.Request.Tool == tools.Draft) {
-		return d.set(terms.Reject, "outbound.allow", targetNotAllowed, "%s is not among the allowed targets", t)
-	}
-	by := tools.Asker{Trust: in.Identity.Trust, Sender: in.Identity.Sender, Chat: in.Identity.Chat}
-	v := tools.Judge(in.Policy, in.Request, by, in.World)
-	if v.Outcome == terms.Reject {
-		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
-	}
-	d = withTool(d, in)
-	switch {
-	case d.Outcome != terms.Allow:
-		return d
-	case d.Action.Outward():
-		return d.set(terms.Confirm, "effect."+string(d.Action), EffectPerson,
-			"an effect that reaches the outside needs a person's yes")
-	case v.Outcome != terms.Allow:
-		return d.set(v.Outcome, v.Rule, Reason(v.Reason), "%s", v.Why)
-	case in.Identity.Bulk:
-		return d.set(terms.Review, "limits.max_closes_per_run", tooManyCloses,
-			"one worker wants to close more tasks than max_closes_per_run, so a person looks at all of them")
-	}
-	return d
 }
 
 // withTool applies the row to the action of the request's tool too: a file that is

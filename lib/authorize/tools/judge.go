@@ -7,6 +7,7 @@ import (
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // Reason says why a tool may not do what the request asks. pulse-authorize(1) has the
@@ -76,48 +77,124 @@ type Asker struct {
 // A request without a tool passes, except a request to run code that has an argv, which
 // is exec whatever it is called. If world is nil, a request that needs it is rejected.
 func Judge(p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
-	if r == nil {
-		return pass
-	}
-	tool := r.Tool
-	if tool == "" && r.Action == terms.CodeOrComputer && has(r.Args, "argv") {
-		tool = execTool
-	}
-	if tool == "" {
+	return Trace(nil, p, r, by, world)
+}
+
+// Trace is Judge, and notes in the log what each check saw.
+func Trace(log *trace.Log, p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
+	u := use{p: p, r: r, by: by, world: world}
+	if u.tool = toolOf(r); u.tool == "" {
+		log.Skip("tool", trace.NotAsked)
 		return pass
 	}
 	if world == nil {
-		world = blind{}
+		u.world = blind{}
 	}
-	if v := seen(p, tool, r.Action); v.rejects() {
-		return v
+	return u.judge(log)
+}
+
+// toolOf returns the tool that a request is judged as; empty if it is none.
+func toolOf(r *request.Request) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Tool == "" && r.Action == terms.CodeOrComputer && has(r.Args, "argv"):
+		return execTool
 	}
-	if ok, rule := For(p, by, tool); !ok && !own(tool, r.Action) {
-		return reject(rule, notAllowed, "%s does not have %s", rule, tool)
-	}
-	owner, person := Level(p, tool)
-	if owner && !Owner(by.Trust) {
-		return reject("tools.level", notOwner,
-			"only the owner may have %s used, and %s is not proven to be that", tool, by.Trust)
-	}
-	if tool != execTool && !fits(p, tool, r.Action) {
-		return reject("tools.action", notAllowed,
-			"%s is a tool for %s, and not for %s", tool, Action(p, tool), r.Action)
-	}
-	if tool == execTool {
-		if v := judgeExec(p, r, world); v.rejects() {
-			return v
+	return r.Tool
+}
+
+// use is the use of a tool that a request asks for.
+type use struct {
+	p     *policy.Policy
+	r     *request.Request
+	by    Asker
+	world World
+	tool  string
+}
+
+// useChecks are made until one of them rejects. Only the last can ask for a person.
+var useChecks = [...]struct {
+	name string
+	run  func(*use) Verdict
+	saw  func(*use) trace.Step // what run looked at; called after run, and only for a log; nil: the caller tells
+}{
+	{"tool", (*use).visible, (*use).sawVisible},
+	{"narrowed", (*use).narrowed, (*use).sawNarrowed},
+	{"owner_only", (*use).owner, (*use).sawOwner},
+	{"tools.action", (*use).action, (*use).sawAction},
+	{"exec", (*use).program, (*use).sawProgram},
+	{"paths", (*use).paths, (*use).sawPaths},
+	{"level", (*use).person, nil},
+}
+
+func (u *use) judge(log *trace.Log) (v Verdict) {
+	v = pass
+	for i := range useChecks {
+		switch c := &useChecks[i]; {
+		case v.rejects() && c.saw != nil:
+			log.Skip(c.name, trace.NotReached)
+		case v.rejects():
+		default:
+			if v = c.run(u); log != nil && c.saw != nil {
+				log.Add(c.name, c.saw(u), v.found())
+			}
 		}
-	} else if r.Action == terms.CodeOrComputer && has(r.Args, "argv") {
+	}
+	return v
+}
+
+// found returns the outcome of a verdict that rejects.
+func (v Verdict) found() string {
+	if v.rejects() {
+		return string(v.Outcome)
+	}
+	return ""
+}
+
+func (u *use) visible() Verdict { return seen(u.p, u.tool, u.r.Action) }
+
+// narrowed judges whether the row of the sender and the chat leave it the tool.
+func (u *use) narrowed() Verdict {
+	if ok, rule := For(u.p, u.by, u.tool); !ok && !own(u.tool, u.r.Action) {
+		return reject(rule, notAllowed, "%s does not have %s", rule, u.tool)
+	}
+	return pass
+}
+
+func (u *use) owner() Verdict {
+	if owner, _ := Level(u.p, u.tool); owner && !Owner(u.by.Trust) {
+		return reject("tools.level", notOwner,
+			"only the owner may have %s used, and %s is not proven to be that", u.tool, u.by.Trust)
+	}
+	return pass
+}
+
+func (u *use) action() Verdict {
+	if u.tool != execTool && !fits(u.p, u.tool, u.r.Action) {
+		return reject("tools.action", notAllowed,
+			"%s is a tool for %s, and not for %s", u.tool, Action(u.p, u.tool), u.r.Action)
+	}
+	return pass
+}
+
+func (u *use) program() Verdict {
+	switch {
+	case u.tool == execTool:
+		return judgeExec(u.p, u.r, u.world)
+	case u.r.Action == terms.CodeOrComputer && has(u.r.Args, "argv"):
 		return reject("tools", badArguments,
-			"%s has an argv, and to start a program the tool is %s", tool, execTool)
+			"%s has an argv, and to start a program the tool is %s", u.tool, execTool)
 	}
-	if v := judgePaths(p, tool, r.Args, world); v.rejects() {
-		return v
-	}
-	if person {
+	return pass
+}
+
+func (u *use) paths() Verdict { return judgePaths(u.p, u.tool, u.r.Args, u.world) }
+
+func (u *use) person() Verdict {
+	if _, person := Level(u.p, u.tool); person {
 		return Verdict{terms.Confirm, "tools.level", NeedsPerson,
-			fmt.Sprintf("what is done through %s needs a person's yes", tool)}
+			fmt.Sprintf("what is done through %s needs a person's yes", u.tool)}
 	}
 	return pass
 }
