@@ -18,7 +18,7 @@ import (
 var pure = []string{
 	"hint", "address", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
 	"identity", "glob", "health", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "screen", "suggest", "taglist",
-	"task", "terms", "tools", "webhook", "trace",
+	"task", "terms", "tools", "webhook", "trace", "explain",
 }
 
 // impure are the standard packages through which a program touches the world.

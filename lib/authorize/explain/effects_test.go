@@ -1,0 +1,142 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
+)
+
+// machine is a World with one program, and files below /ws.
+type machine struct{}
+
+func (machine) Path(_, name string) error {
+	if strings.HasPrefix(name, "/etc") {
+		return errors.New("outside")
+	}
+	return nil
+}
+
+func (machine) Dir(_, name string) error { return machine{}.Path("", name) }
+
+func (machine) Program(path string) (tools.Program, error) {
+	if path != "/bin/tool" {
+		return tools.Program{}, errors.New("no such file")
+	}
+	return tools.Program{SHA256: strings.Repeat("0", 64)}, nil
+}
+
+// rules are policies for effects.
+var rules = []string{
+	"",
+	"[outbound]\nallow = [\"@partner.example\"]\n",
+	"[outbound]\nallow = []\n[tools]\ndeny = [\"web.*\", \"mail.draft\"]\n",
+	"[tools]\nprofile = \"minimal\"\n[tools.level]\n\"web.*\" = \"owner_only\"\n\"task.*\" = \"approval_required\"\n",
+	"[tools]\nprofile = \"full\"\n[tools.level]\n\"*\" = \"approval_required\"\n[exec]\nmode = \"allowlist\"\nworkspace = \"/ws\"\n",
+	"[tools]\nprofile = \"coding\"\n[exec]\nworkspace = \"/ws\"\n[tools.action]\n\"web.fetch\" = \"read_private\"\n",
+	"[matrix.\"me@example.com\"]\nallow = [\"write_local\"]\ntools.allow = [\"fs.*\"]\n[matrix.external_verified]\nallow = [\"read_public\"]\n",
+	"[[platform]]\nsource = \"telegram\"\nowner_ids = [7]\n[[platform.chat]]\nid = -5\n[[platform.chat]]\nid = -9\ntools.allow = [\"web.fetch\"]\n",
+}
+
+var wishes = []string{
+	`{"action":"external_send","target":["bob@partner.example","eve@evil.example"],"tool":"mail.send","args":{"text":"hi"}}`,
+	`{"action":"external_send"}`,
+	`{"action":"write_local","tool":"mail.draft","target":"bob@x.example"}`,
+	`{"action":"write_local","tool":"web.fetch"}`,
+	`{"action":"read_public","tool":"web.fetch"}`,
+	`{"action":"read_private","tool":"fs.read","args":{"path":"a"}}`,
+	`{"action":"read_private","tool":"fs.read","args":{"path":"/etc/passwd"}}`,
+	`{"action":"write_local","tool":"task.close","args":{"task":"1"}}`,
+	`{"action":"write_local","tool":"odd.thing"}`,
+	`{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/tool","x"],"dir":"/ws"}}`,
+	`{"action":"code_or_computer","args":{"argv":["/bin/sh","-c","x"],"dir":"/ws"}}`,
+	`{"action":"destructive"}`,
+	`{"action":"fly","tool":"B\u001b[2Jig","target":["\u202e"]}`,
+}
+
+// TestEffects: the same of effects, under every policy, for senders of every trust level.
+func TestEffects(t *testing.T) {
+	seen := map[string]int{}
+	for i, text := range rules {
+		text = "owners = [\"me@example.com\"]\nallowed_external = [\"friend@partner.example\"]\n" + text
+		p := parse(t, text)
+		for _, who := range []string{
+			`"sender":"me@example.com","trust":"owner_verified_email"`, `"sender":"friend@partner.example","trust":"external_verified"`,
+			`"sender":"me@example.com","trust":"approved_session"`, `"sender":"","trust":"system"`,
+			`"sender":"x@y.example","trust":"unknown"`, `"sender":"telegram:7","trust":"owner_verified_email","chat":-9`,
+			`"sender":"me@example.com","trust":"owner_verified_email","automatic":true,"bulk":true`,
+		} {
+			for _, wish := range wishes {
+				for _, settled := range []bool{false, true} {
+					rec := parsed(t, fmt.Appendf(nil, `{"request":%s,"identity":{%s,"via":"agent","parent":"p"}}`, wish, who))
+					s, err := Read(rec, p, machine{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					id := *s.Identity
+					if settled {
+						s.Settled = s.Request.Action
+						id.Cap(p)
+					}
+					name := fmt.Sprintf("%d: %s for %s", i, wish, who)
+					x := helps(t, name, s, text, seen)
+					want := decision.Decide(decision.Input{Identity: &id, Request: s.Request, Policy: p, World: machine{}})
+					if x.Decision != want || x.Steps[x.Decided].Result != string(want.Outcome) {
+						t.Errorf("%s: %+v, want %+v", name, x.Decision, want)
+					}
+					looksRight(t, name, x)
+				}
+			}
+		}
+	}
+	t.Log(seen)
+	for _, key := range []string{"outbound.allow", "tools.allow", "tools.deny", "tools.level", "exec.mode", "exec.allow.args",
+		"matrix.X.tools.allow", "platform.chat.tools.allow", "mail"} {
+		if seen[key] == 0 {
+			t.Errorf("no advice changes %s", key)
+		}
+	}
+}
+
+// TestChats: the same of messages on chat platforms, and of requests.
+func TestChats(t *testing.T) {
+	const text = "owners = [\"me@example.com\"]\n[[platform]]\nsource = \"matrix:!x\"\nallowed_ids = [3]\n[[platform.chat]]\nid = -1\n" +
+		"[[platform]]\nsource = \"telegram\"\nowner_ids = [7]\nallowed_ids = [8]\nactions = [\"read_public\"]\n" +
+		"[[platform.chat]]\nid = -5\n[[platform.chat]]\nid = -6\nenabled = false\n[[platform.chat]]\nid = -7\nopen_group = true\nrequire_mention = false\n" +
+		"[[platform]]\nsource = \"webhook:/in\"\n"
+	p, seen := parse(t, text), map[string]int{}
+	for _, message := range []string{
+		`"source":"telegram"`, `"source":"telegram","sender":{"id":7,"chat":-9}`, `"source":"telegram","sender":{"id":8,"chat":8}`,
+		`"source":"telegram","sender":{"id":8,"chat":-5}`, `"source":"telegram","sender":{"id":8,"chat":-6,"mentioned":true}`,
+		`"source":"telegram","sender":{"id":9,"chat":-5,"mentioned":true}`, `"source":"telegram","sender":{"id":9,"chat":-7}`,
+		`"source":"telegram","sender":{"id":8,"chat":-99}`, `"source":"telegram","sender":{"id":5,"chat":5}`, `"source":"telegram","sender":{"id":6,"chat":-7,"bot":true}`,
+		`"source":"webhook:/in","webhook":{"result":"pass"}`, `"source":"webhook:/in","webhook":{"result":"fail","why":"x"}`,
+		`"source":"webhook:/other","webhook":{"result":"pass"}`, `"source":"webhook:/other","webhook":{"result":"none"}`,
+	} {
+		for _, wish := range []string{"", `,"request":{"action":"write_local"}`, `,"request":{"action":"fly"}`} {
+			rec := parsed(t, fmt.Appendf(nil, `{"message":{%s,"received":"2026-11-21T07:00:00Z","fetched":"2026-11-21T07:00:00Z","headers":[]}%s}`, message, wish))
+			s, err := Read(rec, p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := identity.Classify(s.Message, p)
+			x := helps(t, message, s, text, seen)
+			want := decision.Decide(decision.Input{Identity: &id, Request: s.Request, Policy: p, Source: s.Message.Source})
+			if x.Decision != want {
+				t.Errorf("%s: %+v, want %+v", message, x.Decision, want)
+			}
+			looksRight(t, message, x)
+		}
+	}
+	t.Log(seen)
+	for _, key := range []string{"platform.chat.id", "platform.chat.enabled", "platform.chat.require_mention", "platform.chat.allowed_senders",
+		"platform.allowed_ids", "platform.actions", "platform.source", "mail"} {
+		if seen[key] == 0 {
+			t.Errorf("no advice changes %s", key)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package explain
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// widening are the changes of the policy that let more through, the smaller ones first:
+// what proves this mail, who may ask, what may be asked for, and last who is an owner. No
+// row for senders whom nothing proves is among them.
+var widening = [...]maker{
+	align, addressees, evidence, set, pin,
+	chat, listing, relist,
+	fresh, unsigned, automatic, platformAction,
+	rowConfirm, rowOfSender, rowAllow,
+	targets, toolAllow, toolDeny, toolOfSender, toolOfChat, toolLevel, program,
+	owner,
+}
+
+// has reports whether a list has an address, and not only its domain.
+func has(list []string, addr string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool { return address.Equal(entry, addr) })
+}
+
+// mailbox reports whether a list of the policy can hold a sender.
+func mailbox(addr string) bool {
+	_, _, err := address.Split(addr)
+	return err == nil && plain(addr)
+}
+
+// listing lets a proven sender ask as an external one.
+func listing(s *Subject, a *answer) []Change {
+	if s.given() || !a.id.Verified || a.id.Trust != terms.Unknown || !mailbox(a.id.Sender) {
+		return nil
+	}
+	return []Change{external(s.Policy, a.id.Sender)}
+}
+
+func external(p *policy.Policy, sender string) Change {
+	list := with(p.AllowedExternal, sender)
+	return change("", func(p *policy.Policy) { p.AllowedExternal = list }, Edit{Key: "allowed_external", Value: array(list)})
+}
+
+func asOwner(p *policy.Policy, sender string) Change {
+	list := with(p.Owners, sender)
+	return change(sender+" may ask for all that an owner may", func(p *policy.Policy) { p.Owners = list },
+		Edit{Key: "owners", Value: array(list)})
+}
+
+// relist puts a sender back whom the policy no longer lists.
+func relist(s *Subject, a *answer) []Change {
+	if s.Settled == "" || a.id.Trust == s.Identity.Trust || !mailbox(a.id.Sender) {
+		return nil
+	}
+	if s.Identity.Trust == terms.ExternalVerified {
+		return []Change{external(s.Policy, a.id.Sender)}
+	}
+	return []Change{asOwner(s.Policy, a.id.Sender)}
+}
+
+// owner makes a proven sender an owner.
+func owner(s *Subject, a *answer) []Change {
+	proven := a.id.Verified && (a.id.Trust == terms.Unknown || a.id.Trust == terms.ExternalVerified)
+	if s.given() || !proven || !mailbox(a.id.Sender) {
+		return nil
+	}
+	return []Change{asOwner(s.Policy, a.id.Sender)}
+}
+
+// fresh lets mail be older.
+func fresh(s *Subject, a *answer) (list []Change) {
+	if s.given() || !a.id.Stale {
+		return nil
+	}
+	for _, age := range []time.Duration{72 * time.Hour, 7 * 24 * time.Hour, 31 * 24 * time.Hour, 366 * 24 * time.Hour} {
+		if age <= s.Policy.MaxAge {
+			continue
+		}
+		text := strconv.Itoa(int(age/time.Hour)) + "h"
+		list = append(list, change("a mail that somebody kept can be replayed for "+text,
+			func(p *policy.Policy) { p.MaxAge = age }, Edit{Key: "max_age", Value: strconv.Quote(text)}))
+	}
+	return list
+}
+
+// unsigned believes fields that no signature covers.
+func unsigned(s *Subject, a *answer) []Change {
+	more := without(a.id.Unsigned.Names(), func(field string) bool {
+		return !s.Policy.Relies(field) || slices.Contains(s.Policy.AcceptUnsigned, field)
+	})
+	if len(more) == 0 {
+		return nil
+	}
+	list := with(s.Policy.AcceptUnsigned, more...)
+	return []Change{change("anyone who gets a mail of the sender can send it on with another "+strings.Join(more, ", "),
+		func(p *policy.Policy) { p.AcceptUnsigned = list }, Edit{Key: "accept_unsigned", Value: array(list)})}
+}
+
+// automatic accepts what a program of the sender sends.
+func automatic(s *Subject, a *answer) []Change {
+	if !a.id.Automatic || a.id.Effect() || !mailbox(a.id.Sender) || address.Listed(s.Policy.AcceptAutomatic, a.id.Sender) {
+		return nil
+	}
+	list := with(s.Policy.AcceptAutomatic, a.id.Sender)
+	return []Change{change("two programs that answer each other loop",
+		func(p *policy.Policy) { p.AcceptAutomatic = list }, Edit{Key: "accept_automatic", Value: array(list)})}
+}
+
+// targets may be confirmed.
+func targets(s *Subject, a *answer) []Change {
+	if !s.Policy.Outbound.Restricted || s.Request == nil || !a.id.Effect() {
+		return nil
+	}
+	more := without(s.Request.Target, func(to string) bool { return address.Listed(s.Policy.Outbound.Allow, to) })
+	if len(more) == 0 || !all(more, mailbox) {
+		return nil
+	}
+	list := with(s.Policy.Outbound.Allow, more...)
+	return []Change{change("any effect may be sent there once a person confirms it",
+		func(p *policy.Policy) { p.Outbound.Allow = list }, Edit{Table: "outbound", Key: "allow", Value: array(list)})}
+}
+
+func all(list []string, ok func(string) bool) bool {
+	return !slices.ContainsFunc(list, func(s string) bool { return !ok(s) })
+}
+
+// The changes of rows. What they change are the action that is asked for and the action of
+// the tool that is named, because the row applies to both.
+
+func rowConfirm(s *Subject, a *answer) []Change { return rowWith(s, a, terms.Confirm) }
+func rowAllow(s *Subject, a *answer) []Change   { return rowWith(s, a, terms.Allow) }
+
+func rowWith(s *Subject, a *answer, o terms.Outcome) []Change {
+	row, name := s.Policy.Row(a.id.Trust, a.id.Sender)
+	after, risk, ok := raised(s, a, row, o)
+	if !ok || a.id.Trust == terms.Unknown || a.id.Trust == terms.OwnerClaim {
+		return nil
+	}
+	return []Change{change(risk, func(p *policy.Policy) { setRow(p, a.id.Trust, a.id.Sender, after) },
+		rowEdits(s.Policy, name, row, after)...)}
+}
+
+// rowOfSender gives the sender a row that allows it.
+func rowOfSender(s *Subject, a *answer) []Change {
+	row, name := s.Policy.Row(a.id.Trust, a.id.Sender)
+	after, risk, ok := raised(s, a, row, terms.Allow)
+	if !ok || name != string(a.id.Trust) || !hasOwnRow(a) {
+		return nil
+	}
+	own := policy.SenderRow{Sender: a.id.Sender, Row: after}
+	return []Change{change(risk, func(p *policy.Policy) { p.Senders = with(p.Senders, own) },
+		rowEdits(s.Policy, own.Name(), nil, after)...)}
+}
+
+// hasOwnRow reports whether a row of the sender would count.
+func hasOwnRow(a *answer) bool {
+	return (a.id.Trust == terms.OwnerVerifiedEmail || a.id.Trust == terms.ExternalVerified) && mailbox(a.id.Sender)
+}
+
+// raised returns the row with the actions that matter lifted to an outcome.
+func raised(s *Subject, a *answer, row policy.Row, to terms.Outcome) (after policy.Row, risk string, ok bool) {
+	after = maps.Clone(row)
+	if after == nil {
+		after = policy.Row{}
+	}
+	for _, action := range actions(s, a) {
+		if !action.Valid() || rank(row.Outcome(action)) <= rank(to) {
+			continue
+		}
+		after[action], ok = to, true
+		if to == terms.Allow && (action.Outward() || action == terms.ReadPrivate) && a.id.Trust != terms.System {
+			risk = and(risk, string(action)+" is allowed on the word of a mail alone")
+		}
+	}
+	return after, risk, ok
+}
+
+func actions(s *Subject, a *answer) []terms.Action {
+	list := []terms.Action{a.d.Action}
+	if a.id.Effect() && s.Request != nil && s.Request.Tool != "" {
+		list = append(list, tools.Action(s.Policy, s.Request.Tool))
+	}
+	return list
+}
+
+// setRow replaces the row that counts for a sender of a trust level.
+func setRow(p *policy.Policy, t terms.Trust, sender string, row policy.Row) {
+	_, name := p.Row(t, sender)
+	for i := range p.Senders {
+		if p.Senders[i].Name() == name && name != string(t) {
+			p.Senders = slices.Clone(p.Senders)
+			p.Senders[i].Row = row
+			return
+		}
+	}
+	p.Matrix = maps.Clone(p.Matrix)
+	p.Matrix[t] = row
+}
