@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/authorize/explain"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -32,6 +34,10 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-authorize.1", "outcomes", func(*testing.T) []string { return words(terms.Outcomes) }},
 		{"pulse-authorize.1", "decision reasons", func(t *testing.T) []string {
 			return append(load(t, "decision").constants(t, ofType("Reason")), load(t, "tools").constants(t, ofType("Reason"))...)
+		}},
+		{"pulse-authorize.1", "checks", checks},
+		{"pulse-authorize.1", "explain members", func(t *testing.T) []string {
+			return load(t, "explain").written(t, "Explanation.Append")
 		}},
 		{"pulse-record.5", "trust levels", func(*testing.T) []string { return words(terms.TrustLevels) }},
 		{"pulse-record.5", "defects harmless", func(t *testing.T) []string { return defects(t, true) }},
@@ -120,6 +126,32 @@ func TestClosedLists(t *testing.T) {
 			same(t, read(t, c.page).list(t, c.list), c.code(t))
 		})
 	}
+}
+
+// checks returns the names of all checks that records of every kind go through.
+func checks(t *testing.T) (list []string) {
+	p, err := policy.Parse("p", []byte("[[platform]]\nsource = \"telegram\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`{"message":{"source":"file:a"}}`, `{"message":{"source":"telegram"}}`, `{"message":{"source":"webhook:/in"}}`,
+		`{"request":{"action":"write_local","tool":"fs.read"},"identity":{"trust":"system","via":"agent","parent":"a"}}`,
+	} {
+		rec, err := record.Parse([]byte(line), explain.Members...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := explain.Read(rec, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range explain.Of(s).Steps {
+			list = append(list, step.Check)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // defects returns the defects that leave a message verifiable, or the others.

@@ -74,7 +74,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "receiver",
 					Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
 			},
-		}},
+		}, explainCommand(policy)},
 	}
 }
 
