@@ -100,6 +100,7 @@ func (t *teller) task(st task.State, id string) error {
 	}
 	t.history()
 	t.print(screen.Next(&s, m)...)
+	t.explain(&s)
 	return nil
 }
 
