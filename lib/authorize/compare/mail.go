@@ -52,7 +52,7 @@ func (s *search) mail(l letter, from *sender) {
 				id := c.identity(p)
 				return id.Trust == terms.OwnerVerifiedEmail
 			}
-			if from.owner && l.age == 0 && !l.automatic && (owner(s.old) || owner(s.new)) {
+			if from.owner && !l.automatic && (owner(s.old) || owner(s.new)) {
 				c.session, c.what = true, c.what+", in a session"
 				s.message(c)
 			}

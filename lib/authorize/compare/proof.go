@@ -16,6 +16,7 @@ type proof struct {
 	other    string // the id of another one that a policy believes
 	signer   signer
 	own      own
+	second   bool   // own is about a second signature, of the sender's domain
 	unsigned string // To, Cc or Date; empty: everything is signed
 }
 
@@ -140,10 +141,15 @@ func (p *proof) write(m *envelope.Message, from string, sender func()) {
 	}
 	names := slices.DeleteFunc([]string{"from", "to", "cc", "date"}, func(n string) bool { return strings.EqualFold(n, p.unsigned) })
 	fields(p.form.above)
-	fields([]string{"DKIM-Signature: v=1; a=rsa-sha256; d={signer}; s=s; h=" + strings.Join(names, ":") + "; bh=AAAA; b=AAAA"})
+	signature := "; s=s; h=" + strings.Join(names, ":") + "; bh=AAAA; b=AAAA"
+	fields([]string{"DKIM-Signature: v=1; a=rsa-sha256; d={signer}" + signature})
+	if p.second {
+		fields([]string{"DKIM-Signature: v=1; a=rsa-sha256; d={domain}" + signature})
+		signer = domain
+	}
 	sender()
 	fields(p.form.below)
-	m.DKIM = p.own.result(domain, signer, p.signer != another, names)
+	m.DKIM = p.own.result(domain, signer, p.second || p.signer != another, names)
 }
 
 // recipients returns the field in which the recipients stand.
@@ -158,6 +164,9 @@ func (p *proof) recipients() string {
 func (p *proof) what(s *search) (what string) {
 	if p.signer != itself {
 		what += ", signed by " + p.signer.String()
+	}
+	if p.second {
+		what += " and its own"
 	}
 	if p.unsigned != "" {
 		what += ", " + p.unsigned + " not signed"

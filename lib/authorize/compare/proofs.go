@@ -42,10 +42,13 @@ func (all proofs) of(s *search, source string) []proof {
 		}
 	}
 	for _, unsigned := range unsignedOf(old, new, same) {
-		for _, signer := range signersOf(old, new) {
+		for _, signer := range signersOf(old, new, alike) {
 			for _, own := range ownOf(old, new) {
 				base := proof{signer: signer, own: own, unsigned: unsigned}
 				written(base, slices.Concat(was.AuthservIDs, is.AuthservIDs), try)
+				if base.second = own != unmade && signer == another; base.second {
+					written(base, slices.Concat(was.AuthservIDs, is.AuthservIDs), try)
+				}
 			}
 		}
 	}
@@ -124,9 +127,10 @@ func unsignedOf(old, new *policy.Policy, sameProofs bool) []string {
 	return list
 }
 
-// signersOf returns the signers that the policies may take differently.
-func signersOf(old, new *policy.Policy) []signer {
-	if old.DKIMAlignment == new.DKIMAlignment && old.Evidence == new.Evidence {
+// signersOf returns the signers that the policies may take differently. alike says that both
+// have the same receiver.
+func signersOf(old, new *policy.Policy, alike bool) []signer {
+	if alike && old.DKIMAlignment == new.DKIMAlignment && old.Evidence == new.Evidence {
 		return []signer{itself}
 	}
 	return []signer{itself, child, parent, another}

@@ -46,7 +46,7 @@ func (c *candidate) identity(p *policy.Policy) identity.Identity {
 func session(m *envelope.Message) approval.Session {
 	return approval.Session{
 		ID: "witness", Sender: m.From, Max: 1, Left: 1, Level: approval.Signature,
-		Opened: fetched.Add(-time.Hour), Expires: fetched.Add(time.Hour),
+		Opened: m.Received.Add(-time.Hour), Expires: fetched.Add(time.Hour),
 	}
 }
 

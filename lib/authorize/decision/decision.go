@@ -147,8 +147,9 @@ func row(d Decision, in Input) Decision {
 // unchecked reports whether the sender could ask for the action, had it been possible to
 // check who sent the message.
 func unchecked(d Decision, in Input) bool {
-	row, _ := in.Policy.Row(in.Identity.Unchecked(in.Policy), in.Identity.Sender)
-	return row.Outcome(d.Action) != terms.Reject
+	trust := in.Identity.Unchecked(in.Policy)
+	row, _ := in.Policy.Row(trust, in.Identity.Sender)
+	return trust != terms.Unknown && row.Outcome(d.Action) != terms.Reject
 }
 
 // rests returns a field that the policy relies on and that no signature covers, unless

@@ -45,3 +45,15 @@ func TestUnchecked(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckedIsNotUnchecked: what strangers may ask for says nothing about a sender who
+// could be checked and may not.
+func TestCheckedIsNotUnchecked(t *testing.T) {
+	p := policy.Default()
+	p.Owners = []string{"me@example.com"}
+	p.Matrix[terms.Unknown] = policy.Row{terms.ReadPrivate: terms.Review}
+	who := identity.Identity{Sender: "me@example.com", Trust: terms.OwnerVerifiedEmail, Verified: true}
+	if d := Decide(Input{Identity: &who, Policy: p, Action: terms.ReadPrivate}); d.Reason != NotPermitted {
+		t.Errorf("%+v", d)
+	}
+}
