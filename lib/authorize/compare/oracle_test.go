@@ -228,7 +228,7 @@ func fail(t *testing.T, seed int64, old, new doc, most int) {
 func TestRandomPolicies(t *testing.T) {
 	n, most := 10_000, 3000
 	if testing.Short() {
-		n, most = 300, 2000
+		n, most = 150, 2000
 	}
 	if *pairs > 0 {
 		n = *pairs
@@ -287,7 +287,7 @@ func each(n int, fn func(i int)) {
 func TestSeededAllow(t *testing.T) {
 	n := 2000
 	if testing.Short() {
-		n = 300
+		n = 150
 	}
 	nth := slices.IndexFunc(slots, func(s slot) bool { return s.name == "matrix.unknown" })
 	each(n, func(i int) {
