@@ -29,7 +29,7 @@ func diffRecords(c *cli.Context, old, new *policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // it was only read
 	files := append(workspace.Named(old), workspace.Named(new)...)
 	if _, err := cmdline.Confine(c, sandbox.Pipe(files...)); err != nil {
 		return err

@@ -92,7 +92,7 @@ func unlisted(day string, counts *queue.Counts) string {
 func (t *tally) json(out *bufio.Writer, counts *queue.Counts) error {
 	for _, one := range t.sorted() {
 		out.Write(one.json())
-		out.WriteByte('\n')
+		out.WriteString("\n")
 	}
 	if t.others > 0 {
 		fmt.Fprintf(out, `{"others":%d}`+"\n", t.others)
@@ -104,7 +104,7 @@ func (t *tally) json(out *bufio.Writer, counts *queue.Counts) error {
 			o.Int("refused", int64(counts.Refused))
 		}
 		out.Write(o.Bytes())
-		out.WriteByte('\n')
+		out.WriteString("\n")
 	}
 	return out.Flush()
 }
