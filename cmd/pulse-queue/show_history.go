@@ -66,7 +66,7 @@ func attempt(e *audit.End) string {
 		text += " (killed by a signal, or never started)"
 	}
 	if e.Said != "" {
-		text += ": " + e.Said
+		text += ", said: " + e.Said
 	}
 	return "    " + escape.Message(text)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -47,8 +48,11 @@ func why(c *cli.Context, s queue.Store, sel *selection, lines queue.Lines, out *
 		if err := c.Context.Err(); err != nil {
 			return err
 		}
-		if l.Event == audit.Limited && sel.task == "" {
-			t.limited = append(t.limited, l.Time.UTC().Format("2006-01-02"))
+		if l.Event == audit.Limited {
+			t.limited = append(t.limited, l.Time.UTC().Format(time.DateOnly))
+		}
+		if l.Event == task.Refused { // for the sender's quota, too, whatever the policy says
+			l.Outcome = terms.Reject
 		}
 		if sel.has(l) {
 			t.add(l, sel.outcome)
@@ -62,10 +66,24 @@ func why(c *cli.Context, s queue.Store, sel *selection, lines queue.Lines, out *
 	if err := s.View(func(v queue.View) error { counts = v.Counts(); return nil }); err != nil {
 		return err
 	}
+	t.days(sel, &counts)
 	if c.Bool("json") {
 		return t.json(out, &counts)
 	}
 	return t.table(out, &counts)
+}
+
+// days keeps the days of which not every refusal is in the log. The line that says so may be
+// from before the lines that were read.
+func (t *tally) days(sel *selection, counts *queue.Counts) {
+	if sel.task != "" || sel.event != "" && sel.event != task.Refused || sel.outcome != "" && sel.outcome != terms.Reject {
+		t.limited = nil
+		return
+	}
+	today := counts.Refused > queue.MaxRefusals && counts.Day >= sel.since.UTC().Format(time.DateOnly)
+	if today && !slices.Contains(t.limited, counts.Day) {
+		t.limited = append(t.limited, counts.Day)
+	}
 }
 
 // add counts a line if it says that something was not allowed, or was decided as wanted.
@@ -73,9 +91,7 @@ func (t *tally) add(l *audit.Line, want terms.Outcome) {
 	k := cause{outcome: l.Outcome, reason: l.Change.Reason, rule: l.Rule, identity: l.Identity}
 	times := 1
 	switch l.Event {
-	case task.Refused: // for the sender's quota, too, whatever the policy says
-		k.outcome = terms.Reject
-	case task.Added, task.Parked, task.Dropped:
+	case task.Refused, task.Added, task.Parked, task.Dropped:
 	case audit.Judged:
 		k.hook, times = true, l.Count
 	default:

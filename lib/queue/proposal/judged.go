@@ -3,7 +3,6 @@ package proposal
 import (
 	"bytes"
 	"strings"
-	"unicode"
 
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -107,9 +106,12 @@ func (j *Judged) field(name string, v record.Value) error {
 func (j *Judged) valid() bool {
 	return (j.Tool == "" || len(j.Tool) <= maxTool && policy.ToolName(j.Tool)) &&
 		(j.Action == "" || j.Action.Valid()) && j.Outcome.Valid() &&
-		len(j.Rule) <= maxRule && !strings.ContainsFunc(j.Rule, unicode.IsControl) &&
+		len(j.Rule) <= maxRule && !strings.ContainsFunc(j.Rule, notOfRules) &&
 		j.Reason != "" && len(j.Reason) <= maxReason && strings.Trim(j.Reason, reasonChars) == "" &&
 		j.Count >= 1 && j.Count <= maxTimes
 }
+
+// notOfRules reports whether no rule has r: rules are printable ASCII without blanks.
+func notOfRules(r rune) bool { return r <= ' ' || r > '~' }
 
 const reasonChars = "abcdefghijklmnopqrstuvwxyz_"

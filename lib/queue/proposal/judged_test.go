@@ -42,6 +42,7 @@ func TestNotJudged(t *testing.T) {
 		`{"judged":{"outcome":"allow","reason":"r","count":0}}`:                                          badJudgement,
 		`{"judged":{"outcome":"allow","reason":"r","count":1000001}}`:                                    badJudgement,
 		`{"judged":{"outcome":"allow","reason":"r","rule":"a\nb"}}`:                                      badJudgement,
+		`{"judged":{"outcome":"allow","reason":"r","rule":"a b"}}`:                                       badJudgement,
 		`{"judged":{"outcome":"allow","reason":"r","why":"x"}}`:                                          badJudgement,
 		`{"judged":{"outcome":"allow","reason":"r"},"action":"read_public"}`:                             badJudgement,
 		`{"judged":{"outcome":"allow","outcome":"allow","reason":"r"}}`:                                  malformed,

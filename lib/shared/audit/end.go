@@ -19,10 +19,11 @@ const MaxSaid = 200
 
 // LastSaid returns the last line of what a worker wrote to stderr that is not blank, as one
 // safe line of at most MaxSaid bytes. stderr may hold anything, and may begin in the middle
-// of a line. What a carriage return wrote over is left out.
+// of a line. What a carriage return wrote over is left out. Blanks are one space each, because
+// a terminal that wraps the line could make a line of its own of what stands behind many.
 func LastSaid(stderr []byte) string {
 	text := strings.TrimSpace(string(stderr))
-	text = escape.Message(strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:]))
+	text = escape.Message(strings.Join(strings.Fields(text[strings.LastIndexAny(text, "\r\n")+1:]), " "))
 	if len(text) <= MaxSaid {
 		return text
 	}
