@@ -152,6 +152,9 @@ func (d *differ) print(x *replay.Difference) error {
 
 // sum fails if anything goes further, or may.
 func (d *differ) sum() (err error) {
+	if d.read == 0 {
+		return fault.Failedf("pulse-queue list --all --json | pulse-authorize diff OLD NEW --records -", "%s: no record: nothing was compared", d.name)
+	}
 	if d.unknown > 0 {
 		err = fault.Failedf("pulse-fetch --policy "+d.asks.Name+" SOURCE | pulse-authorize diff OLD NEW --records -",
 			"%d of %d records can't be compared, the first at %s: evidence = %q of %s asks for message.dkim, which they do not hold",

@@ -20,11 +20,13 @@ func differentTools(old, new *policy.Policy) bool {
 		!reflect.DeepEqual(narrowing(old), narrowing(new))
 }
 
-// narrowing returns the lists of tools of senders and chats.
+// narrowing returns the lists of tools of senders and chats. A row without a list is among
+// them if another row has one: it may stand before that.
 func narrowing(p *policy.Policy) map[string][]string {
 	all := map[string][]string{}
-	for i := range p.Senders {
-		if p.Senders[i].Tools != nil {
+	narrows := func(r policy.SenderRow) bool { return r.Tools != nil }
+	if slices.ContainsFunc(p.Senders, narrows) {
+		for i := range p.Senders {
 			all[p.Senders[i].Sender] = p.Senders[i].Tools
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -111,7 +112,7 @@ func targetsOf(old, new *policy.Policy) [][]string {
 	tries := []string{"someone@unlisted.invalid"}
 	seen := addresses{}
 	for _, a := range slices.Concat(new.Outbound.Allow, old.Outbound.Allow) {
-		if seen[a] = true; a[0] != '@' {
+		if seen[address.Fold(a)] = true; a[0] != '@' {
 			tries = append(tries, a)
 		}
 	}

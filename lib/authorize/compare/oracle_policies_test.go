@@ -23,7 +23,7 @@ var (
 	names     = []string{"fs.read", "fs.write", "fs.move", "mail.send", "mail.draft", "web.fetch", "task.close", "draft", "exec", "pay.now", "pay.list"}
 	globs     = append([]string{"*", "fs.*", "mail.*", "*.read", "pay.*", "p*y.*", "web.*", "task.*"}, names...)
 	members   = []string{"path", "from", "to"}
-	targets   = []string{"bob@partner.example", "Me@example.com", "@example.com", "@partner.example"}
+	targets   = []string{"bob@partner.example", "Me@example.com", "@example.com", "@partner.example", "Someone@partner.example"}
 	programs  = []string{"/opt/a", "/opt/b"}
 	sums      = []string{strings.Repeat("1", 64), strings.Repeat("2", 64)}
 	argGlobs  = []string{"*", "-*", "a*", "--out=*", "a/*", "a/b"}

@@ -171,7 +171,7 @@ func (p *proof) what(s *search) (what string) {
 	if p.unsigned != "" {
 		what += ", " + p.unsigned + " not signed"
 	}
-	if s.old.Evidence == policy.ByAuthRes && s.new.Evidence == policy.ByAuthRes && s.sameReceivers() {
+	if p.form == &forms[0] && s.old.Evidence == policy.ByAuthRes && s.new.Evidence == policy.ByAuthRes && s.sameReceivers() {
 		return what
 	}
 	switch {

@@ -120,6 +120,20 @@ func (v *valued) approval(was, is *policy.Approval) {
 	default:
 		v.add(Other, group, "%s -> %s: who is in a group is not compared", was.ApproverGroup, is.ApproverGroup)
 	}
-	v.other("approval.allowed_signers", was.AllowedSigners, is.AllowedSigners)
+	v.signers(was.AllowedSigners, is.AllowedSigners)
 	v.other("approval.ledger", was.Ledger, is.Ledger)
+}
+
+// signers compares who may sign a yes. The files are not opened.
+func (v *valued) signers(was, is string) {
+	const key = "approval.allowed_signers"
+	switch {
+	case was == is:
+	case was == "":
+		v.add(Wider, key, "absent -> %s: a yes may be signed", is)
+	case is == "":
+		v.add(Narrower, key, "%s -> absent: no yes may be signed", was)
+	default:
+		v.add(Other, key, "%s -> %s: what is in the files is not compared", was, is)
+	}
 }
