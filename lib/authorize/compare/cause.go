@@ -110,7 +110,7 @@ func (e *explainer) differences() (list []Difference, err error) {
 	for _, l := range e.lines {
 		covered := func(o line) bool {
 			return len(o.keys) == 1 && slices.Contains(l.keys, o.keys[0]) &&
-				far(o.was.outcome) == far(l.was.outcome) && far(o.is.outcome) == far(l.is.outcome)
+				o.was.outcome.Reach() == l.was.outcome.Reach() && o.is.outcome.Reach() == l.is.outcome.Reach()
 		}
 		if len(l.keys) > 1 && slices.ContainsFunc(e.lines, covered) {
 			continue
@@ -124,7 +124,7 @@ func (e *explainer) differences() (list []Difference, err error) {
 }
 
 func (e *explainer) difference(l *line) Difference {
-	d := Difference{Direction: direction(l.was.outcome, l.is.outcome), Old: l.was.outcome, New: l.is.outcome, Witness: l.record}
+	d := Difference{Direction: Way(l.was.outcome, l.is.outcome), Old: l.was.outcome, New: l.is.outcome, Witness: l.record}
 	d.What = l.what + ": "
 	if l.request != nil && l.request.Tool != "" {
 		d.What = l.what + " as "
@@ -146,21 +146,10 @@ func (e *explainer) difference(l *line) Difference {
 	return d
 }
 
-// far says how far a record gets: rejected, before a person, or through.
-func far(o terms.Outcome) int {
-	switch o {
-	case terms.Reject:
-		return 0
-	case terms.Allow:
-		return 2
-	}
-	return 1
-}
-
 // strength orders changes, from reject -> allow down to a change that is neither wider nor
 // narrower.
 func strength(was, is terms.Outcome) int {
-	from, to := far(was), far(is)
+	from, to := was.Reach(), is.Reach()
 	switch {
 	case to-from == 2 || from-to == 2:
 		return 3
@@ -172,11 +161,13 @@ func strength(was, is terms.Outcome) int {
 	return 0
 }
 
-func direction(was, is terms.Outcome) Direction {
+// Way returns in which direction an outcome differs from another; Other if the record gets as
+// far.
+func Way(was, is terms.Outcome) Direction {
 	switch {
-	case far(is) > far(was):
+	case is.Reach() > was.Reach():
 		return Wider
-	case far(is) < far(was):
+	case is.Reach() < was.Reach():
 		return Narrower
 	}
 	return Other

@@ -23,26 +23,13 @@ type Difference struct {
 // another action that is let through.
 func Compare(old, new *Answer) compare.Direction {
 	was, is := &old.Decision, &new.Decision
-	switch before, after := reach(was.Outcome), reach(is.Outcome); {
-	case before < after:
-		return compare.Wider
-	case before > after:
-		return compare.Narrower
+	switch way := compare.Way(was.Outcome, is.Outcome); {
+	case way != compare.Other:
+		return way
 	case was.Outcome != is.Outcome, was.Action != is.Action && is.Outcome != terms.Reject:
 		return compare.Other
 	}
 	return ""
-}
-
-// reach says how far an outcome lets a record go: nowhere, to a person, or on its way.
-func reach(o terms.Outcome) int {
-	switch o {
-	case terms.Allow:
-		return 2
-	case terms.Confirm, terms.Review:
-		return 1
-	}
-	return 0
 }
 
 // String returns the difference as one line, which has to be escaped before it is shown.

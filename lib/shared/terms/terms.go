@@ -66,5 +66,16 @@ const (
 // Outcomes lists the outcomes from open to shut.
 var Outcomes = []Outcome{Allow, Confirm, Review, Reject}
 
+// Reach says how far an outcome lets a record go: 0 nowhere, 1 to a person, 2 on its way.
+func (o Outcome) Reach() int {
+	switch o {
+	case Allow:
+		return 2
+	case Confirm, Review:
+		return 1
+	}
+	return 0
+}
+
 // Valid reports whether o is one of the outcomes.
 func (o Outcome) Valid() bool { return slices.Contains(Outcomes, o) }
