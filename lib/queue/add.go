@@ -47,8 +47,9 @@ type item struct {
 	Content
 	id      string
 	raw     []byte // without `task`
-	kept    bool   // it was refused before, and comes from where it was kept
 	receipt task.Task
+
+	wasRefused bool // it was refused before, and comes from where it was kept
 }
 
 // NewBatch returns an empty batch.
@@ -80,7 +81,7 @@ func (b *Batch) Put(rec *record.Record) error {
 		return fault.Refusedf("pulse-queue init --unsafe makes a queue for trials",
 			"%w", rec.Bad(errors.New("decided by --unsafe-allow-all, and this queue does not take that")))
 	}
-	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member), kept: wasRefused(rec)}
+	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member), wasRefused: wasRefused(rec)}
 	if it.id, err = c.ID(); err != nil {
 		return rec.Bad(err)
 	}
@@ -178,7 +179,7 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 		if err := in.take(it); err != nil {
 			return err
 		}
-		if m := it.Message; m != nil && m.UID != 0 && !it.kept {
+		if m := it.Message; m != nil && m.UID != 0 && !it.wasRefused {
 			tx.Position(positionOf(m), in.now)
 		}
 	}
@@ -212,6 +213,10 @@ type intake struct {
 
 func (in *intake) take(it *item) error {
 	known, err := in.known(it)
+	if it.wasRefused {
+		in.refuseAgain(it, known)
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -224,9 +229,6 @@ func (in *intake) take(it *item) error {
 		return err
 	}
 	switch {
-	case it.kept:
-		it.receipt.Reason = ReasonWasRefused
-		err = in.refuse(it)
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)
 	case it.counted() && in.pending[KeyOf(it.Identity.Sender)] >= in.quota(it):
@@ -261,6 +263,17 @@ func (in *intake) known(it *item) (bool, error) {
 	}
 	it.receipt = stored.Task
 	return true, err
+}
+
+// refuseAgain fills in the receipt of a record that was refused before, and changes nothing
+// else. The receipt of a task that was added meanwhile says so, too, because the record in it has
+// no text either.
+func (in *intake) refuseAgain(it *item, known bool) {
+	if !known {
+		it.receipt = task.Task{ID: it.id, Kind: it.Kind(), State: task.Rejected, Created: in.now}
+		it.receipt.Change = task.Change{Since: in.now, Reason: ReasonWasRefused}
+	}
+	it.receipt.Refused = true
 }
 
 func (in *intake) refuse(it *item) error {
@@ -320,7 +333,7 @@ func (in *intake) quota(it *item) int {
 func (in *intake) countPending(items []*item) error {
 	in.pending = map[Key]int{}
 	for _, it := range items {
-		if it.counted() && it.Decision.Outcome != terms.Reject && !it.kept {
+		if it.counted() && it.Decision.Outcome != terms.Reject && !it.wasRefused {
 			in.pending[KeyOf(it.Identity.Sender)] = 0
 		}
 	}

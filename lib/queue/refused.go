@@ -36,7 +36,8 @@ const (
 
 // ReasonWasRefused is the reason of a refusal because the record was refused before and comes from
 // where it was kept, whatever the stages say of it now. A worker would get a message without
-// its text, and the message itself would be known when it comes again.
+// its text, and the message itself would be known when it comes again. It stands in the
+// receipt alone: nothing new was refused, and the log has a line of when it was.
 const ReasonWasRefused = "was_refused"
 
 // ErrRefused means that a record was refused, and is kept. It wraps ErrUnknown: it is no task.
@@ -55,7 +56,8 @@ func RefusedOf(v View, id string) (Stored, error) {
 	return s, err
 }
 
-// wasRefused reports whether a record is what RefusedOf loaded.
+// wasRefused reports whether a record is what RefusedOf loaded, what lies in its file, or a
+// receipt of one of these.
 func wasRefused(rec *record.Record) (was bool) {
 	_ = rec.Decode(task.Member, func(v record.Value) error { // what else the member says is not read
 		return v.Each(func(name string, v record.Value) error {
@@ -71,7 +73,7 @@ func wasRefused(rec *record.Record) (was bool) {
 // keep returns what is kept of a record that the policy rejected, and puts the digest, or why
 // nothing is kept, into the line. A record is kept once: one that comes again does not renew it.
 func (in *intake) keep(it *item, line *audit.Line) ([]byte, error) {
-	if in.Keep <= 0 || it.receipt.Reason == Quota || it.kept {
+	if in.Keep <= 0 || it.receipt.Reason == Quota {
 		return nil, nil
 	}
 	if there, err := in.keeps(it.id); there || err != nil {
@@ -167,7 +169,9 @@ func (it *item) bare() ([]byte, error) {
 			o.Raw(name, []byte(v))
 		}
 	}
-	o.Raw(task.Member, it.receipt.AppendFixed(nil))
+	t := it.receipt
+	t.Refused = true // so that add knows the file itself, too
+	o.Raw(task.Member, t.AppendFixed(nil))
 	return append(o.Bytes(), '\n'), nil
 }
 

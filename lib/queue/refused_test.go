@@ -192,12 +192,49 @@ func TestRefusedIsNoTask(t *testing.T) {
 	if got := s.commit(s.keeping(allowed)); !slices.Equal(got, []string{"rejected was_refused"}) {
 		t.Error(got)
 	}
-	other := newShelf(t)
-	other.commit(other.keeping(allowed))
-	if lines := other.lines(); len(other.everything(task.States...)) > 0 || len(other.kept()) > 0 || len(lines[0].Positions) > 0 {
-		t.Errorf("another queue took it, or takes its message for read: %+v", lines)
+	if len(s.everything(task.States...)) > 0 || len(s.lines()) != 1 {
+		t.Errorf("there is a task, or it was refused twice: %+v", s.lines())
 	}
-	if len(s.everything(task.States...)) > 0 {
-		t.Error("there is a task")
+}
+
+// TestRefusedStaysRefused: what is kept is known in each form that leaves the queue, by every
+// queue, and changes nothing there: not the log, the count of the day or a position.
+func TestRefusedStaysRefused(t *testing.T) {
+	s := newShelf(t)
+	s.commit(s.keeping(queuetest.Mail(1, terms.Reject)))
+	one := s.kept()[0]
+	allow := func(line []byte) string {
+		return strings.Replace(string(line), `"outcome":"reject"`, `"outcome":"allow"`, 1)
+	}
+	taken := newShelf(t) // has the message itself
+	taken.commit(taken.batch(queuetest.Mail(1, terms.Allow)))
+	for from, line := range map[string]string{"list": allow(one.Line()), "file": allow(one.File)} {
+		for where, q := range map[string]struct {
+			*shelf
+			want string
+			log  int
+		}{"its own": {s, "rejected was_refused", 1}, "another": {newShelf(t), "rejected was_refused", 0}, "the message's": {taken, "scheduled allowed", 1}} {
+			var receipts []string
+			for range 2 { // the second time it is the receipt of the first
+				b := q.keeping(line)
+				err := b.Commit(func(l []byte) error {
+					line = string(l)
+					receipts = append(receipts, receipt(t, l))
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(receipts, []string{q.want, q.want}) || len(q.lines()) != q.log {
+				t.Errorf("%s, %s queue: %q, %+v", from, where, receipts, q.lines())
+			}
+		}
+	}
+	if c := s.counts(); c.Refused != 1 || c.Kept != 1 {
+		t.Errorf("%+v", c)
+	}
+	if got := s.commit(s.keeping(queuetest.Mail(1, terms.Allow))); !slices.Equal(got, []string{"scheduled allowed"}) {
+		t.Errorf("the message itself: %q", got)
 	}
 }

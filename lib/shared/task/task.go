@@ -92,12 +92,15 @@ func (t *Task) Append(dst []byte) []byte {
 }
 
 // AppendFixed appends the part of the member that never changes. A task file holds this
-// part alone.
+// part alone, and so does the file of a refused record.
 func (t *Task) AppendFixed(dst []byte) []byte {
 	var o record.Object
 	o.Str("id", t.ID)
 	o.Str("kind", string(t.Kind))
 	o.Time("created", t.Created)
+	if t.Refused {
+		o.Bool("refused", true)
+	}
 	t.Link.add(&o)
 	return append(dst, o.Bytes()...)
 }
