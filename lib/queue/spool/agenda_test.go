@@ -434,7 +434,7 @@ func older(t *testing.T, s *Spool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := strings.Replace(string(b), `"layout":2,`, "", 1)
+	was := strings.Replace(string(b), fmt.Sprintf(`"layout":%d,`, layout), "", 1)
 	starts := regexp.MustCompile(`"starts":\d+`)
 	was = starts.ReplaceAllStringFunc(was, func(m string) string {
 		var n int

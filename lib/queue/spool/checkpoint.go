@@ -20,10 +20,10 @@ import (
 // place, and after a power cut one sector is either old or new.
 const checkpointSize = 512
 
-// layout is the version of the lines of the agenda, of starts and of pruned. If the
-// checkpoint names another one, or none, as it did when the lines had other widths, all of
-// these files are made anew from the log.
-const layout = 2
+// layout is the version of the lines of the agenda, of starts and of pruned, and of the counts
+// in the checkpoint. If the checkpoint names another one, or none, a pulse wrote it that did
+// not know some of them, and all of these files are made anew from the log.
+const layout = 3
 
 // progress is how far the log was carried out, and what that left. The checkpoint holds it.
 type progress struct {
