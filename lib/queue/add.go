@@ -167,7 +167,7 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 
 func (b *Batch) stage(tx *Tx, items []*item) error {
 	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}, settled: map[string]bool{}}
-	in.kept, in.counts = map[string]bool{}, tx.Counts()
+	in.all, in.kept, in.counts = items, map[string]audit.Line{}, tx.Counts()
 	var err error
 	if in.sessions, err = sessions(tx, in.now); err != nil {
 		return err
@@ -207,8 +207,10 @@ type intake struct {
 	sessions map[string]*approval.Session // with the uses that this Update leaves
 	settled  map[string]bool              // proposals whose receipt this Update logged
 
-	kept   map[string]bool // refused records: whether they are kept after this Update
-	counts Counts          // of what is kept, with what this Update changes
+	all    []*item
+	kept   map[string]audit.Line // refused records: the last line of this Update about them
+	logged map[string]audit.Line // what was kept before, as the log says; nil: not read
+	counts Counts                // of what is kept, with what this Update changes
 }
 
 func (in *intake) take(it *item) error {

@@ -106,8 +106,8 @@ func (in *intake) unkept(size int) string {
 
 // keeps reports whether a refused record is kept, staged changes included.
 func (in *intake) keeps(id string) (bool, error) {
-	if there, staged := in.kept[id]; staged {
-		return there, nil
+	if l, staged := in.kept[id]; staged {
+		return l.Event == task.Refused, nil
 	}
 	return in.tx.Has(Refused, id)
 }
@@ -115,40 +115,79 @@ func (in *intake) keeps(id string) (bool, error) {
 // noteKept counts a line that was staged about a refused record.
 func (in *intake) noteKept(line *audit.Line) {
 	in.counts.countKept(line)
-	in.kept[line.Task] = line.Event == task.Refused
+	in.kept[line.Task] = *line
 }
 
 // accepted removes what is kept of an earlier copy of a record that is now accepted: the id is
 // that of a task from here on.
 func (in *intake) accepted(id string) error {
-	if in.counts.Kept == 0 {
-		return nil
-	}
 	there, err := in.keeps(id)
 	if !there || err != nil {
 		return err
 	}
-	size, err := in.tx.sizeKept(id)
-	if errors.Is(err, ErrCorrupt) {
-		return nil // verify says so
+	l, staged := in.kept[id]
+	if !staged {
+		if in.logged == nil {
+			in.logged, err = in.loggedAll()
+		}
+		if l, there = in.logged[id]; !there || err != nil {
+			return err
+		}
+		if is, err := isKept(in.tx, &l); !is || err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	line := audit.Line{Time: in.now, Event: audit.Forgotten, Task: id, Size: size}
+	line := audit.Line{Time: in.now, Event: audit.Forgotten, Task: id, Size: l.Size}
 	in.noteKept(&line)
 	return in.tx.Log(line)
 }
 
-// sizeKept returns the size of a refused record that is kept, staged ones included.
-func (t *Tx) sizeKept(id string) (int64, error) {
-	for i := range t.commit.Blobs {
-		if b := &t.commit.Blobs[i]; b.Shelf == Refused && b.Key == id {
-			return int64(len(b.Bytes)), nil
+// loggedAll returns what the log says of the records of the batch that are kept.
+func (in *intake) loggedAll() (map[string]audit.Line, error) {
+	var ids []string
+	for _, it := range in.all {
+		there, err := in.tx.Has(Refused, it.id)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			ids = append(ids, it.id)
 		}
 	}
-	item, err := t.Get(Refused, id)
-	return int64(len(item.Bytes)), err
+	return keptLines(in.tx, ids)
+}
+
+// keptLines returns the lines by which refused records are kept. Those of which the log does not
+// say so have none. It reads the log once, back to the oldest of these lines.
+func keptLines(v View, ids []string) (map[string]audit.Line, error) {
+	open, lines := map[string]bool{}, map[string]audit.Line{}
+	for _, id := range ids {
+		open[id] = true
+	}
+	if len(open) == 0 {
+		return lines, nil
+	}
+	err := v.Back(func(l audit.Line) bool {
+		if !open[l.Task] || l.Event != audit.Forgotten && (l.Event != task.Refused || l.Digest == "") {
+			return true
+		}
+		if l.Event == task.Refused {
+			lines[l.Task] = l
+		}
+		delete(open, l.Task)
+		return len(open) > 0
+	})
+	return lines, err
+}
+
+// isKept reports whether what lies on the shelf is what a line kept. Anything else was put there
+// by hand: it stays, and verify says so.
+func isKept(v View, l *audit.Line) (bool, error) {
+	item, err := v.Get(Refused, l.Task)
+	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+		return false, nil
+	}
+	return err == nil && task.Digest(item.Bytes) == l.Digest, err
 }
 
 // bare returns what is kept of a record: what the stages decide on, without the text and the
@@ -176,50 +215,54 @@ func (it *item) bare() ([]byte, error) {
 }
 
 // Forget removes the refused records that have been kept for limit or longer, the oldest first,
-// and not more than maxMoves. A limit of 0 removes all of them, whatever the clock says.
+// and not more than maxMoves. A limit of 0 removes all of them, whatever the clock says. What
+// the log does not know is left to Verify.
 // by is the person who wants it; empty: the policy does.
 func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err error) {
-	if due, err := anyKept(s, limit, now); !due || err != nil {
+	due, err := dueKept(s, limit, now)
+	if len(due) == 0 || err != nil {
 		return 0, err
 	}
 	err = Update(s, func(tx *Tx) error {
 		n = 0
-		return eachKept(tx, limit, now, func(id string) (more bool, err error) {
-			size, err := tx.sizeKept(id)
-			if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
-				return true, nil // it was changed by hand: verify says so
+		for _, l := range due {
+			is, err := isKept(tx, &l)
+			if err == nil && is {
+				n++
+				err = tx.Log(audit.Line{Time: now.UTC(), Event: audit.Forgotten, Task: l.Task, Size: l.Size, By: by})
 			}
-			if err == nil {
-				err = tx.Log(audit.Line{Time: now.UTC(), Event: audit.Forgotten, Task: id, Size: size, By: by})
+			if err != nil || n == maxMoves {
+				return err
 			}
-			n++
-			return n < maxMoves, err
-		})
+		}
+		return nil
 	})
 	return n, err
 }
 
-// anyKept reports whether Forget would find a record. Mostly it would not, and then no command
-// has to wait.
-func anyKept(s Store, limit time.Duration, now time.Time) (due bool, err error) {
+// dueKept returns the lines of the records that Forget finds, oldest first. Mostly there is none,
+// and then no command has to wait.
+func dueKept(s Store, limit time.Duration, now time.Time) (due []audit.Line, err error) {
 	err = s.View(func(v View) error {
-		if due = false; v.Counts().Kept <= 0 {
-			return nil
-		}
-		return eachKept(v, limit, now, func(string) (bool, error) {
-			due = true
-			return false, nil
+		var ids []string
+		err := v.Each(Refused, func(id string, made time.Time) (bool, error) {
+			old := limit == 0 || now.Sub(made) >= limit
+			if old {
+				ids = append(ids, id)
+			}
+			return old, nil
 		})
+		if err != nil {
+			return err
+		}
+		lines, err := keptLines(v, ids)
+		due = nil
+		for _, id := range ids {
+			if l, kept := lines[id]; kept {
+				due = append(due, l)
+			}
+		}
+		return err
 	})
 	return due, err
-}
-
-// eachKept calls fn for the refused records that have been kept for limit or longer.
-func eachKept(v View, limit time.Duration, now time.Time, fn func(id string) (more bool, err error)) error {
-	return v.Each(Refused, func(id string, made time.Time) (bool, error) {
-		if limit > 0 && now.Sub(made) < limit {
-			return false, nil
-		}
-		return fn(id)
-	})
 }

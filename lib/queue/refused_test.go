@@ -238,3 +238,35 @@ func TestRefusedStaysRefused(t *testing.T) {
 		t.Errorf("the message itself: %q", got)
 	}
 }
+
+// TestForgetsWhatTheLogKnows: a copy of a file under another id, an edited one, and one that was
+// put back after it was forgotten are no records that are kept: nothing logs or counts them.
+func TestForgetsWhatTheLogKnows(t *testing.T) {
+	s := newShelf(t)
+	s.commit(s.keeping(queuetest.Mail(1, terms.Reject), queuetest.Mail(2, terms.Reject)))
+	list := s.kept()
+	before := s.counts()
+	again := func(id string, b []byte) {
+		t.Helper()
+		s.Lay(queue.Refused, id, queue.Item{Bytes: b})
+	}
+	again(strings.Repeat("0", 32), list[0].File)
+	again(list[1].Task.ID, append([]byte(" "), list[1].File...))
+	if n, err := queue.Forget(s, 12*time.Hour, "", now); n != 0 || err != nil || len(s.lines()) != 2 {
+		t.Error(n, err, s.lines())
+	}
+	if n, err := queue.Forget(s, 0, "", now); n != 1 || err != nil || s.lines()[2].Task != list[0].Task.ID {
+		t.Error(n, err, s.lines())
+	}
+	if c := s.counts(); c.Kept != 1 || c.KeptBytes != before.KeptBytes-int64(len(list[0].File)) {
+		t.Errorf("%+v", c)
+	}
+	again(list[0].Task.ID, list[0].File)
+	if n, err := queue.Forget(s, 0, "", now); n != 0 || err != nil {
+		t.Error("forgotten twice", n, err)
+	}
+	s.commit(s.keeping(queuetest.Mail(1, terms.Allow)))
+	if c := s.counts(); c.Kept != 1 || len(s.lines()) != 4 {
+		t.Errorf("%+v, %+v", c, s.lines())
+	}
+}
