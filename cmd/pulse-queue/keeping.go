@@ -31,15 +31,12 @@ func newKeeping(c *cli.Context, s door.Store, p *policy.Policy) (*keeping, error
 	return k, err
 }
 
-// ask tells a batch what to keep. Nothing is kept while less than twice limits.disk_reserve is
-// free, so that refused mail never stops what is accepted.
+// ask tells a batch what to keep. Nothing is kept that would leave less than twice
+// limits.disk_reserve free, so that refused mail never stops what is accepted.
 func (k *keeping) ask(b *queue.Batch) {
-	b.Keep = k.limits.KeepRefused
-	switch {
-	case !k.there:
+	b.Keep, b.Spare = k.limits.KeepRefused, k.store.Dir().Spare(k.limits.DiskReserve)
+	if !k.there {
 		b.Unkept = queue.NotKeptNowhere
-	case !k.store.Dir().Spare(k.limits.DiskReserve):
-		b.Unkept = queue.NotKeptDisk
 	}
 }
 

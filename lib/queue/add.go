@@ -31,6 +31,7 @@ type Batch struct {
 
 	Keep   time.Duration // how long a record that the policy rejects is kept; 0: not at all
 	Unkept string        // why none can be kept now, as in audit.Line.NotKept; empty: one can
+	Spare  int64         // how many bytes of the disk those of one batch may take
 
 	Require approval.Level // the least level of a session that counts
 
@@ -167,6 +168,7 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 
 func (b *Batch) stage(tx *Tx, items []*item) error {
 	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}, settled: map[string]bool{}}
+	in.spare = b.Spare
 	in.all, in.kept, in.counts = items, map[string]audit.Line{}, tx.Counts()
 	var err error
 	if in.sessions, err = sessions(tx, in.now); err != nil {
@@ -211,6 +213,7 @@ type intake struct {
 	kept   map[string]audit.Line // refused records: the last line of this Update about them
 	logged map[string]audit.Line // what was kept before, as the log says; nil: not read
 	counts Counts                // of what is kept, with what this Update changes
+	spare  int64                 // how many bytes of the disk records of this batch may still take
 }
 
 func (in *intake) take(it *item) error {

@@ -100,9 +100,14 @@ func (in *intake) unkept(size int) string {
 		return NotKeptLarge
 	case n >= MaxKept || bytes > MaxKeptBytes:
 		return NotKeptFull
+	case onDisk(size) > in.spare:
+		return NotKeptDisk
 	}
 	return ""
 }
+
+// onDisk returns how many bytes a file of this size takes on most file systems.
+func onDisk(size int) int64 { return (int64(size) + 4095) &^ 4095 }
 
 // keeps reports whether a refused record is kept, staged changes included.
 func (in *intake) keeps(id string) (bool, error) {
@@ -116,6 +121,9 @@ func (in *intake) keeps(id string) (bool, error) {
 func (in *intake) noteKept(line *audit.Line) {
 	in.counts.countKept(line)
 	in.kept[line.Task] = *line
+	if line.Event == task.Refused {
+		in.spare -= onDisk(int(line.Size))
+	}
 }
 
 // accepted removes what is kept of an earlier copy of a record that is now accepted: the id is

@@ -17,7 +17,7 @@ import (
 // keeping is batch, and what the policy rejects is kept.
 func (s *shelf) keeping(lines ...string) *queue.Batch {
 	b := s.batch(lines...)
-	b.Keep = time.Hour
+	b.Keep, b.Spare = time.Hour, 1<<30
 	return b
 }
 
@@ -85,7 +85,7 @@ func TestNotKept(t *testing.T) {
 		"no policy wants it": {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Keep = 0 }, ""},
 		"the quota":          {queuetest.Mail(1, terms.Allow), func(b *queue.Batch) { b.Pending = 0 }, ""},
 		"too large":          {long, func(*queue.Batch) {}, queue.NotKeptLarge},
-		"the disk is full":   {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Unkept = queue.NotKeptDisk }, queue.NotKeptDisk},
+		"the disk is full":   {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Spare = 4095 }, queue.NotKeptDisk},
 	} {
 		s := newShelf(t)
 		b := s.keeping(c.line)
@@ -268,5 +268,23 @@ func TestForgetsWhatTheLogKnows(t *testing.T) {
 	s.commit(s.keeping(queuetest.Mail(1, terms.Allow)))
 	if c := s.counts(); c.Kept != 1 || len(s.lines()) != 4 {
 		t.Errorf("%+v, %+v", c, s.lines())
+	}
+}
+
+// TestKeptWithinTheRoom: all that a batch keeps must fit, and each file takes whole blocks. The
+// room was looked at once before a batch of 500.
+func TestKeptWithinTheRoom(t *testing.T) {
+	s := newShelf(t)
+	var lines []string
+	for uid := range 5 {
+		lines = append(lines, queuetest.Mail(1+uid, terms.Reject))
+	}
+	b := s.keeping(append(lines, queuetest.Mail(9, terms.Allow))...)
+	b.Spare = 3*4096 + 4095
+	if got := s.commit(b); got[5] != "scheduled allowed" {
+		t.Error(got)
+	}
+	if log := s.lines(); len(s.kept()) != 3 || log[2].NotKept != "" || log[3].NotKept != queue.NotKeptDisk || log[4].NotKept != queue.NotKeptDisk {
+		t.Errorf("%+v", log)
 	}
 }

@@ -24,11 +24,14 @@ func (d *Dir) Room(reserve int64) error {
 		d.path, left>>10, reserve>>10)
 }
 
-// Spare reports whether twice the reserve is free, so that what is written now is not
-// missed by what is accepted later.
-func (d *Dir) Spare(reserve int64) bool {
+// Spare returns how many bytes can be written so that twice the reserve stays free for what is
+// accepted later. It is 0 if that can't be known.
+func (d *Dir) Spare(reserve int64) int64 {
 	left, reserve, err := d.reserved(reserve)
-	return err == nil && left >= 2*reserve
+	if err != nil {
+		return 0
+	}
+	return max(0, left-2*reserve)
 }
 
 // reserved returns how many bytes are free, and the reserve that this file system can have.

@@ -14,14 +14,14 @@ func TestRoom(t *testing.T) {
 	if err := d.Room(0); err != nil {
 		t.Error(err)
 	}
-	if !d.Spare(0) {
+	if left := d.Spare(0); left <= 0 || left > total {
 		t.Error("nothing is reserved, and there is no room")
 	}
 	d.path = filepath.Join(d.path, "gone")
 	if err := d.Room(0); err == nil {
 		t.Error("there is room in nothing")
 	}
-	if d.Spare(0) {
+	if d.Spare(0) != 0 {
 		t.Error("there is room to spare in nothing")
 	}
 }

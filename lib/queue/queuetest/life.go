@@ -32,7 +32,7 @@ func Add(lines ...string) Operation {
 
 func add(s queue.Store, now time.Time, keep time.Duration, lines []string) error {
 	b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
-	b.Keep = keep
+	b.Keep, b.Spare = keep, 1<<30
 	for _, l := range lines {
 		rec, err := record.Parse([]byte(l), queue.Members...)
 		if err == nil {
