@@ -289,13 +289,13 @@ func (in *intake) refuse(it *item) error {
 	if err != nil {
 		return err
 	}
-	blobs := len(in.tx.commit.Blobs)
+	listed := true
 	if it.Identity.Effect() { // the line is the receipt of a proposal, and there are few a day
 		err = in.tx.logKept(line, kept)
 	} else {
-		err = in.tx.Refuse(line, kept)
+		listed, err = in.tx.Refuse(line, kept)
 	}
-	if len(in.tx.commit.Blobs) > blobs {
+	if listed && kept != nil {
 		in.noteKept(&line)
 	}
 	return err

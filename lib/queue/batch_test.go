@@ -325,7 +325,7 @@ func TestBatchOfEffects(t *testing.T) {
 	s := newShelf(t)
 	err := s.update(func(tx *queue.Tx) (err error) {
 		for range queue.MaxRefusals + 1 {
-			err = errors.Join(err, tx.Refuse(audit.Line{Time: now, Event: task.Refused, Task: two}, nil))
+			err = errors.Join(err, refuse(tx, audit.Line{Time: now, Event: task.Refused, Task: two}))
 		}
 		return err
 	})

@@ -166,7 +166,8 @@ func sessionChange(l *audit.Line) Change {
 type Counts struct {
 	Tasks   map[task.State]int
 	Day     string // of the rejections below, UTC
-	Refused int    // rejections by the policy on the last day that had any, with or without a line
+	Refused int    // rejections of asks and effects on the last day that had any, with or without a line
+	Limited bool   // the log says that some of that day have no line
 
 	Kept      int   // refused records that are kept
 	KeptBytes int64 // their size
@@ -174,12 +175,7 @@ type Counts struct {
 
 // Count adds a line to the counts.
 func (c *Counts) Count(l *audit.Line) {
-	if day := l.Time.UTC().Format(time.DateOnly); l.Event == task.Refused {
-		if c.Day != day {
-			c.Day, c.Refused = day, 0
-		}
-		c.Refused++
-	}
+	c.countRefused(l)
 	c.countKept(l)
 	if !l.Moves() {
 		return
@@ -189,6 +185,21 @@ func (c *Counts) Count(l *audit.Line) {
 	}
 	if l.To != "" {
 		c.Tasks[l.To]++
+	}
+}
+
+// countRefused counts a rejection, or notes that further ones have no line.
+func (c *Counts) countRefused(l *audit.Line) {
+	if l.Event != task.Refused && l.Event != audit.Limited {
+		return
+	}
+	if day := l.Time.UTC().Format(time.DateOnly); c.Day != day {
+		c.Day, c.Refused, c.Limited = day, 0, false
+	}
+	if l.Event == audit.Limited {
+		c.Limited = true
+	} else {
+		c.Refused++
 	}
 }
 

@@ -288,3 +288,43 @@ func TestKeptWithinTheRoom(t *testing.T) {
 		t.Errorf("%+v", log)
 	}
 }
+
+// TestLimitedByEffects: refused effects have a line each and count, so the first refusal that has
+// none need not be the 1,001st; the log says all the same that there are such, once a day.
+func TestLimitedByEffects(t *testing.T) {
+	s := newShelf(t)
+	limited := func() (n int) {
+		for _, l := range s.lines() {
+			if l.Event == audit.Limited {
+				n++
+			}
+		}
+		return n
+	}
+	uid := 0
+	refuse := func(n int, at time.Time) {
+		b := s.batch()
+		b.Now = func() time.Time { return at }
+		for range n {
+			uid++
+			if err := put(b, queuetest.Mail(uid, terms.Reject)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.commit(b)
+	}
+	refuse(queue.MaxRefusals, now)
+	s.commit(s.batch(queuetest.RejectedEffect(1), queuetest.RejectedEffect(2)))
+	if limited() != 0 {
+		t.Fatal("nothing was left out yet")
+	}
+	refuse(2, now)
+	refuse(2, now)
+	if c := s.counts(); limited() != 1 || c.Refused != queue.MaxRefusals+6 || !c.Limited {
+		t.Errorf("%d lines, %+v", limited(), c)
+	}
+	refuse(1, now.Add(24*time.Hour))
+	if c := s.counts(); limited() != 1 || c.Refused != 1 || c.Limited {
+		t.Errorf("%d lines, %+v", limited(), c)
+	}
+}

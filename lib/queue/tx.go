@@ -33,6 +33,7 @@ type Tx struct {
 	commit    Commit
 	states    map[string]task.State // of the tasks looked at or staged
 	refused   int                   // rejections staged on day
+	limited   bool                  // the log says that some of day have no line
 	day       string
 	positions []Position
 	read      time.Time // when these were staged
@@ -88,8 +89,7 @@ func (t *Tx) Add(file []byte, line audit.Line) error {
 	if err := t.legal(&line); err != nil {
 		return err
 	}
-	made := line.Time.Add(time.Duration(len(t.commit.Lines))) // tasks a nanosecond apart keep their order
-	t.commit.Blobs = append(t.commit.Blobs, Blob{On(line.To), line.Task, file, made})
+	t.blob(On(line.To), &line, file)
 	t.log(line)
 	return nil
 }
@@ -142,33 +142,40 @@ const MaxRefusals = 1000
 
 // Refuse counts a rejection, and stages its line unless the day has had MaxRefusals. kept is
 // what is kept of the record, and what the line has the digest of; nil: nothing is kept.
-func (t *Tx) Refuse(line audit.Line, kept []byte) error {
-	before := t.Counts()
+// listed reports whether both were staged.
+func (t *Tx) Refuse(line audit.Line, kept []byte) (listed bool, err error) {
 	if day := line.Time.UTC().Format(time.DateOnly); day != t.day {
-		t.day, t.refused, t.commit.Unlisted = day, 0, 0
+		t.day, t.refused, t.limited, t.commit.Unlisted = day, 0, false, 0
 	}
-	if t.refused++; before.Day == t.day {
-		before.Refused += t.refused
-	} else {
-		before.Refused = t.refused
+	t.refused++
+	n, c := t.refused, t.Counts()
+	if c.Day == t.day {
+		n += c.Refused
+		t.limited = t.limited || c.Limited
 	}
-	switch n := before.Refused; {
-	case n <= MaxRefusals:
-		return t.logKept(line, kept)
-	case n == MaxRefusals+1:
+	if n <= MaxRefusals {
+		return true, t.logKept(line, kept)
+	}
+	if !t.limited { // effects count, too, so this need not be the first beyond
+		t.limited = true
 		t.log(audit.Line{Time: line.Time, Event: audit.Limited})
 	}
 	t.commit.Unlisted++
-	return nil
+	return false, nil
 }
 
 // logKept stages the line of a rejection, and what is kept of the record.
 func (t *Tx) logKept(line audit.Line, kept []byte) error {
 	if kept != nil {
-		made := line.Time.Add(time.Duration(len(t.commit.Lines))) // as in Add
-		t.commit.Blobs = append(t.commit.Blobs, Blob{Refused, line.Task, kept, made})
+		t.blob(Refused, &line, kept)
 	}
 	return t.Log(line)
+}
+
+// blob stages the file that a line is about, before the line.
+func (t *Tx) blob(s Shelf, line *audit.Line, b []byte) {
+	made := line.Time.Add(time.Duration(len(t.commit.Lines))) // those a nanosecond apart keep their order
+	t.commit.Blobs = append(t.commit.Blobs, Blob{s, line.Task, b, made})
 }
 
 // Position stages how far a source was read. If it is staged more than once, the furthest

@@ -90,7 +90,7 @@ func TestTxOfNothing(t *testing.T) {
 	s := newShelf(t, there)
 	everything := func(tx *queue.Tx) error {
 		return errors.Join(tx.Add(file(2)), tx.Move(move(task.Started, there.Task.ID, task.Scheduled, task.Running)),
-			tx.Log(audit.Line{Time: now, Event: audit.Held}), tx.Refuse(audit.Line{Time: now, Event: task.Refused, Task: one}, nil))
+			tx.Log(audit.Line{Time: now, Event: audit.Held}), refuse(tx, audit.Line{Time: now, Event: task.Refused, Task: one}))
 	}
 	for what, fn := range map[string]func(tx *queue.Tx) error{
 		"nothing": func(*queue.Tx) error { return nil },
@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 			err := s.update(func(tx *queue.Tx) error {
 				for _, b := range update {
 					for range b.n {
-						if err := tx.Refuse(audit.Line{Time: b.at, Event: task.Refused, Task: one}, nil); err != nil {
+						if err := refuse(tx, audit.Line{Time: b.at, Event: task.Refused, Task: one}); err != nil {
 							return err
 						}
 					}
@@ -353,4 +353,10 @@ func TestClockBack(t *testing.T) {
 	if err := s.update(func(tx *queue.Tx) error { return tx.Starts(now, func(queue.Start) {}) }); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
+}
+
+// refuse stages a rejection of which nothing is kept.
+func refuse(tx *queue.Tx, line audit.Line) error {
+	_, err := tx.Refuse(line, nil)
+	return err
 }

@@ -57,6 +57,7 @@ func (l *progress) bytes() []byte {
 	o.Int("starts", l.starts)
 	o.StrIf("day", l.counts.Day)
 	o.Int("refused", int64(l.counts.Refused))
+	o.Bool("limited", l.counts.Limited)
 	o.Int("kept", int64(l.counts.Kept))
 	o.Int("kept_bytes", l.counts.KeptBytes)
 	for _, st := range task.States {
@@ -142,6 +143,8 @@ func (l *progress) field(name string, v record.Value) error {
 		return v.Into(&l.counts.Day)
 	case "refused":
 		return v.Into(&l.counts.Refused)
+	case "limited":
+		return v.Into(&l.counts.Limited)
 	case "kept":
 		return v.Into(&l.counts.Kept)
 	case "kept_bytes":
