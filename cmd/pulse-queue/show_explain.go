@@ -2,7 +2,9 @@ package main
 
 import (
 	"pulse/lib/authorize/explain"
+	"pulse/lib/authorize/replay"
 	"pulse/lib/authorize/workspace"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 )
 
@@ -12,8 +14,8 @@ func (t *teller) explain(s *queue.Stored) {
 		return
 	}
 	x := explain.Of(explain.Subject{
-		Policy: t.policy, World: workspace.World{}, Message: s.Message, Request: s.Request,
-		Identity: &s.Identity, Settled: s.Decision.Action,
+		Case:   replay.Case{Origin: identity.Origin{Message: s.Message, Given: &s.Identity}, Request: s.Request},
+		Policy: t.policy, World: workspace.World{}, Settled: s.Decision.Action,
 	})
 	t.print(x.Brief()...)
 }

@@ -77,10 +77,10 @@ func TestEffects(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					id := *s.Identity
+					id := *s.Given
+					id.Cap(p)
 					if settled {
 						s.Settled = s.Request.Action
-						id.Cap(p)
 					}
 					name := fmt.Sprintf("%d: %s for %s", i, wish, who)
 					x := helps(t, name, s, text, seen)

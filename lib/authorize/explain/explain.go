@@ -8,68 +8,36 @@
 package explain
 
 import (
-	"fmt"
-	"time"
-
 	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/replay"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
-	"pulse/lib/shared/approval"
-	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
-	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 	"pulse/lib/shared/trace"
 )
 
-// Members lists the members of a record that Read looks at.
-var Members = []string{envelope.Member, request.Member, identity.Member}
-
 // Subject is what is decided on.
 type Subject struct {
-	Policy   *policy.Policy
-	World    tools.World        // as in decision.Input
-	Message  *envelope.Message  // nil: the record is not of a message
-	Request  *request.Request   // nil: there is none
-	Identity *identity.Identity // as the record has it; nil: it was not classified yet
-	Settled  terms.Action       // of a task in the queue: what it was accepted as; then Identity is believed
+	replay.Case
+	Policy  *policy.Policy
+	World   tools.World  // as in decision.Input
+	Settled terms.Action // of a task in the queue: what it was accepted as; then Given is there and counts, not the message
 }
 
-// Read returns the subject of a record of any stage. The error of a record that holds
-// neither a message nor an identity is that of a missing message.
+// Members lists the members of a record that Read looks at.
+var Members = replay.Members
+
+// Read returns the subject of a record of any stage that pulse-classify would take.
 func Read(rec *record.Record, p *policy.Policy, world tools.World) (Subject, error) {
-	s := Subject{Policy: p, World: world}
-	var err error
-	if rec.Has(envelope.Member) || !rec.Has(identity.Member) {
-		s.Message = new(envelope.Message)
-		err = rec.Decode(envelope.Member, func(v record.Value) (err error) {
-			*s.Message, err = envelope.Decode(v)
-			return err
-		})
-	}
-	if err == nil && rec.Has(request.Member) {
-		s.Request = new(request.Request)
-		err = rec.Decode(request.Member, func(v record.Value) (err error) {
-			*s.Request, err = request.Decode(v)
-			return err
-		})
-	}
-	if err == nil && rec.Has(identity.Member) {
-		s.Identity = new(identity.Identity)
-		err = rec.Decode(identity.Member, func(v record.Value) (err error) {
-			*s.Identity, err = identity.Decode(v)
-			return err
-		})
-	}
-	return s, err
+	c, err := replay.ReadPiped(rec)
+	return Subject{Case: c, Policy: p, World: world}, err
 }
 
 // given reports whether the identity is that of the record: nobody but the queue knows who
 // stands behind an effect or a submitted ask, and a task was classified once.
-func (s *Subject) given() bool {
-	return s.Message == nil || s.Settled != "" || s.Identity != nil && s.Identity.Via != identity.ViaMessage
-}
+func (s *Subject) given() bool { return s.Message == nil || s.Settled != "" }
 
 // answer is what becomes of a subject.
 type answer struct {
@@ -79,56 +47,17 @@ type answer struct {
 
 // decide classifies and decides, as pulse-classify and pulse-authorize do. What is in a
 // queue it decides on as pulse-queue run does.
-func (s *Subject) decide(log *trace.Log) (a answer) {
-	if s.given() {
-		a.id = *s.Identity
-		s.noteGiven(log, &a.id)
-	} else {
-		a.id = identity.Trace(log, s.Message, s.Policy, s.session()...)
+func (s *Subject) decide(log *trace.Log) answer {
+	if s.Settled == "" {
+		a := s.Trace(log, s.Policy, s.World)
+		return answer{a.Identity, a.Decision}
 	}
-	in := decision.Input{Identity: &a.id, Request: s.Request, Policy: s.Policy, World: s.World, Log: log}
-	if s.Message != nil {
-		in.Source, in.Recipients = s.Message.Source, identity.Recipients(s.Message)
-	}
-	if s.Settled != "" {
-		a.d = decision.Again(in, s.Settled)
-	} else {
-		a.d = decision.Decide(in)
-	}
+	stored := identity.Origin{Given: s.Given}
+	a := answer{id: stored.Trace(log, s.Policy)}
+	in := s.Input(&a.id, s.Policy, s.World)
+	in.Log = log
+	a.d = decision.Again(in, s.Settled)
 	return a
-}
-
-// noteGiven lowers an identity from the queue to what the policy still grants, and notes
-// what is known of it.
-func (s *Subject) noteGiven(log *trace.Log, id *identity.Identity) {
-	step := trace.Step{Saw: fmt.Sprintf("%s is %s, as the record has it", id.Sender, id.Trust)}
-	if s.Settled != "" {
-		step.Saw = fmt.Sprintf("%s was %s when the task was added", id.Sender, id.Trust)
-		step.Key = lists[id.Trust]
-		id.Cap(s.Policy)
-	}
-	if id.Effect() {
-		step.Saw += ", for the ask that the effect began with"
-	}
-	if log != nil {
-		log.Add("listed", step, string(id.Trust))
-	}
-}
-
-// lists are the keys by which a sender of a trust level is trusted.
-var lists = map[terms.Trust]string{
-	terms.OwnerClaim: "owners", terms.OwnerVerifiedEmail: "owners", terms.ApprovedSession: "owners",
-	terms.ExternalVerified: "allowed_external",
-}
-
-// session returns the session that the record names. Only the queue knows sessions, and it
-// was asked by the stage before.
-func (s *Subject) session() []approval.Session {
-	if s.Identity == nil || s.Identity.Session == "" {
-		return nil
-	}
-	return []approval.Session{{ID: s.Identity.Session, Sender: s.Identity.Sender, Max: 1, Left: 1,
-		Level: approval.Signature, Expires: time.Unix(1<<40, 0)}}
 }
 
 // Explanation says why a record is decided as it is.

@@ -59,11 +59,7 @@ func piped(t *testing.T, rec *record.Record, p *policy.Policy) (classified, deci
 	}
 	id := identity.Classify(s.Message, p)
 	classified = parsed(t, rec.AppendReplaced(nil, identity.Member, id.Append(nil)))
-	s, err = Read(classified, p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d = decision.Decide(decision.Input{Identity: s.Identity, Policy: p, Source: s.Message.Source, Recipients: identity.Recipients(s.Message)})
+	d = decision.Decide(decision.Input{Identity: &id, Policy: p, Source: s.Message.Source, Recipients: identity.Recipients(s.Message)})
 	return classified, parsed(t, classified.AppendReplaced(nil, decision.Member, d.Append(nil))), d
 }
 

@@ -7,6 +7,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
 )
 
 // FuzzRecord explains whatever a line holds: it ends, shows nothing that moves a cursor, and
@@ -21,6 +22,7 @@ func FuzzRecord(f *testing.F) {
 		f.Add(text, `{"request":`+wishes[0]+`,"identity":{"sender":"me@example.com","trust":"external_verified","via":"agent","parent":"p"}}`)
 	}
 	f.Add("[[platform]]\nsource = \"t\"\n[[platform.chat]]\nid = -1\n", `{"message":{"source":"t","sender":{"id":2,"chat":-1}},"request":{"action":"fly"}}`)
+	f.Add("", `{"message":{},"identity":"system"}`)
 	f.Fuzz(func(t *testing.T, text, line string) {
 		p, err := policy.Parse("p", []byte(text))
 		if err != nil {
@@ -36,11 +38,15 @@ func FuzzRecord(f *testing.F) {
 		}
 		x := Of(s)
 		looksRight(t, line, x)
-		in := decision.Input{Identity: s.Identity, Request: s.Request, Policy: p, World: machine{}}
-		if !s.given() {
-			id := identity.Classify(s.Message, p, s.session()...)
-			in.Identity = &id
+		origin, err := identity.ReadOrigin(rec)
+		if err != nil {
+			t.Fatalf("explained, and pulse-classify says %v", err)
 		}
+		id := origin.Classify(p)
+		if s.Message != nil && x.Identity.Trust == terms.ApprovedSession { // of then
+			id = x.Identity
+		}
+		in := decision.Input{Identity: &id, Request: s.Request, Policy: p, World: machine{}}
 		if s.Message != nil {
 			in.Source, in.Recipients = s.Message.Source, identity.Recipients(s.Message)
 		}

@@ -57,10 +57,10 @@ func asOwner(p *policy.Policy, sender string) Change {
 
 // relist puts a sender back whom the policy no longer lists.
 func relist(s *Subject, a *answer) []Change {
-	if s.Settled == "" || a.id.Trust == s.Identity.Trust || !mailbox(a.id.Sender) {
+	if !s.given() || a.id.Trust == s.Given.Trust || !mailbox(a.id.Sender) {
 		return nil
 	}
-	if s.Identity.Trust == terms.ExternalVerified {
+	if s.Given.Trust == terms.ExternalVerified {
 		return []Change{external(s.Policy, a.id.Sender)}
 	}
 	return []Change{asOwner(s.Policy, a.id.Sender)}

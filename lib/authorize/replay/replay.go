@@ -16,6 +16,7 @@ import (
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // Members lists the members of a record that are read.
@@ -29,17 +30,25 @@ type Case struct {
 }
 
 // Read reads a record. It needs a message, or else an identity.
-func Read(rec *record.Record) (c Case, err error) {
-	if c.Origin, err = identity.ReadAny(rec); err != nil {
+func Read(rec *record.Record) (Case, error) { return read(rec, identity.ReadAny) }
+
+// ReadPiped reads a record that pulse-classify would take, and no other.
+func ReadPiped(rec *record.Record) (Case, error) { return read(rec, identity.ReadOrigin) }
+
+func read(rec *record.Record, origin func(*record.Record) (identity.Origin, error)) (c Case, err error) {
+	if c.Origin, err = origin(rec); err != nil {
 		return c, err
 	}
 	if c.Message != nil && rec.Has(identity.Member) {
-		err = rec.Decode(identity.Member, func(v record.Value) (err error) {
-			c.then, err = identity.Decode(v)
+		_ = rec.Decode(identity.Member, func(v record.Value) error { // pulse-classify discards it unread
+			then, err := identity.Decode(v)
+			if err == nil {
+				c.then = then
+			}
 			return err
 		})
 	}
-	if err == nil && rec.Has(request.Member) {
+	if rec.Has(request.Member) {
 		c.Request = new(request.Request)
 		err = rec.Decode(request.Member, func(v record.Value) (err error) {
 			*c.Request, err = request.Decode(v)
@@ -57,18 +66,22 @@ type Answer struct {
 }
 
 // Decide classifies and decides on a case under a policy.
-func (c *Case) Decide(p *policy.Policy, world tools.World) Answer {
-	a := Answer{Identity: c.Classify(p)}
-	a.Identity.Resume(&c.then)
-	in := c.input(&a.Identity, p, world)
+func (c *Case) Decide(p *policy.Policy, world tools.World) Answer { return c.Trace(nil, p, world) }
+
+// Trace is Decide, and notes each check in the log.
+func (c *Case) Trace(log *trace.Log, p *policy.Policy, world tools.World) Answer {
+	a := Answer{Identity: c.Origin.Trace(log, p)}
+	a.Identity.Resume(&c.then, log)
+	in := c.Input(&a.Identity, p, world)
+	in.Log = log
 	a.Decision = decision.Decide(in)
 	a.Unknown = a.Identity.Reason == identity.EvidenceMissing && c.Message != nil &&
 		(a.Identity.Lacks(p) || a.Decision.Outcome != terms.Reject)
 	return a
 }
 
-// input is what pulse-authorize makes of the record.
-func (c *Case) input(id *identity.Identity, p *policy.Policy, world tools.World) decision.Input {
+// Input is what pulse-authorize makes of the record.
+func (c *Case) Input(id *identity.Identity, p *policy.Policy, world tools.World) decision.Input {
 	in := decision.Input{Identity: id, Request: c.Request, Policy: p, World: world}
 	if c.Message == nil {
 		return in

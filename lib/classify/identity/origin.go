@@ -7,6 +7,7 @@ import (
 	"pulse/lib/shared/record"
 	requests "pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // OriginMembers lists the members that ReadOrigin and ReadAny read, so that a reader can
@@ -61,11 +62,19 @@ func missing(rec *record.Record, member string) error {
 // Classify returns the identity under a policy and the sessions that an approver opened.
 // A given identity is capped, so it never rises.
 func (o *Origin) Classify(p *policy.Policy, sessions ...approval.Session) Identity {
+	return o.Trace(nil, p, sessions...)
+}
+
+// Trace is Classify, and notes each check in the log.
+func (o *Origin) Trace(log *trace.Log, p *policy.Policy, sessions ...approval.Session) Identity {
 	if o.Message != nil {
-		return Classify(o.Message, p, sessions...)
+		return Trace(log, o.Message, p, sessions...)
 	}
 	id := *o.Given
 	id.Cap(p)
+	if log != nil {
+		log.Add("listed", o.Given.sawGiven(p), string(id.Trust))
+	}
 	return id
 }
 
@@ -78,8 +87,9 @@ func (id *Identity) Lacks(p *policy.Policy) bool {
 // Resume puts the identity of a message back into the session that the message belonged to
 // when it was added. It is for callers that let nothing start, because a session that then
 // was open is not one that is open now.
-func (id *Identity) Resume(then *Identity) {
+func (id *Identity) Resume(then *Identity, log *trace.Log) {
 	if then.Trust == terms.ApprovedSession && id.Trust == terms.OwnerVerifiedEmail && !id.Stale && !id.Automatic {
 		id.Trust, id.Session, id.Reason, id.Why = then.Trust, then.Session, then.Reason, then.Why
+		log.Amend("listed", ", session "+id.Session, string(id.Trust))
 	}
 }

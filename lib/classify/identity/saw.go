@@ -10,6 +10,7 @@ import (
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
 	"pulse/lib/shared/trace"
 )
 
@@ -263,6 +264,24 @@ func atPlatform(p *policy.Policy, source, saw string) trace.Step {
 		}
 	}
 	return trace.Step{Saw: saw + ", and no [[platform]] has the source", Key: "platform", Nth: len(p.Platforms)}
+}
+
+// sawGiven is about an identity that the record has, before it is capped.
+func (id *Identity) sawGiven(p *policy.Policy) trace.Step {
+	step := trace.Step{Saw: fmt.Sprintf("%s is %s, as the record has it", id.Sender, id.Trust)}
+	if id.Effect() {
+		step.Saw += ", for the ask that the effect began with"
+	}
+	if _, ok := onPlatform(p, id.Sender, id.Chat, id.Trust); !ok {
+		step.Key = lists[id.Trust]
+	}
+	return step
+}
+
+// lists are the keys by which a sender of a trust level is trusted.
+var lists = map[terms.Trust]string{
+	terms.OwnerClaim: "owners", terms.OwnerVerifiedEmail: "owners", terms.ApprovedSession: "owners",
+	terms.ExternalVerified: "allowed_external",
 }
 
 func join[T ~string](list []T) string {

@@ -45,6 +45,18 @@ func (l *Log) Skip(check, result string) {
 	}
 }
 
+// Amend notes what came to light about a check that was noted before.
+func (l *Log) Amend(check, more, result string) {
+	if l == nil {
+		return
+	}
+	for i := range l.Steps {
+		if s := &l.Steps[i]; s.Check == check {
+			s.Saw, s.Result = clip(s.Saw+more), result
+		}
+	}
+}
+
 // clip shortens text from outside at a character.
 func clip(s string) string {
 	if len(s) <= maxSaw {

@@ -9,6 +9,7 @@ import (
 func TestLog(t *testing.T) {
 	var nobody *Log
 	nobody.Skip("a", NotAsked) // takes nothing
+	nobody.Amend("a", "x", "y")
 
 	var l Log
 	l.Add("a", Step{Saw: strings.Repeat("é", maxSaw), Key: "owners"}, "")
@@ -19,5 +20,8 @@ func TestLog(t *testing.T) {
 	}
 	if l.Steps[1] != (Step{Check: "b", Saw: "x", Result: "bad"}) || l.Steps[2] != (Step{Check: "c", Result: NotReached}) {
 		t.Errorf("%+v", l.Steps[1:])
+	}
+	if l.Amend("b", ", v", "worse"); l.Steps[1] != (Step{Check: "b", Saw: "x, v", Result: "worse"}) {
+		t.Errorf("%+v", l.Steps[1])
 	}
 }
