@@ -41,10 +41,13 @@ func explainRecords(c *cli.Context) error {
 	if c.Bool("json") {
 		show = asJSON
 	}
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return out.Flush()
+		}
+		if err == nil && cmdline.Lone(c, rec) {
+			continue
 		}
 		var x *explain.Explanation
 		if err == nil {
@@ -56,6 +59,7 @@ func explainRecords(c *cli.Context) error {
 		if err != nil {
 			return errors.Join(err, out.Flush())
 		}
+		n++
 	}
 }
 

@@ -17,10 +17,10 @@ func Lone(c *cli.Context, rec *record.Record) bool {
 	if !rec.Only(task.Member) {
 		return false
 	}
-	name := ""
+	name := "a task"
 	if id, _ := task.Named(rec); task.ValidID(id) {
-		name = " " + id
+		name = "task " + id
 	}
-	Warn(c, "%v", rec.Bad(fmt.Errorf("left out: the file of task%s can't be read: pulse-queue verify says more", name)))
+	Warn(c, "%v", rec.Bad(fmt.Errorf("left out: the file of %s can't be read: pulse-queue verify says more", name)))
 	return true
 }
