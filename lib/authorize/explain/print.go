@@ -22,14 +22,14 @@ func (x *Explanation) Lines() []string {
 	proven := fmt.Sprintf("%s (%s): %s", x.Identity.Trust, x.Identity.Reason, x.Identity.Why)
 	lines = append(lines, strings.TrimSuffix(proven, ": "))
 	lines = append(lines, x.steps()...)
-	return safe(append(lines, x.why()...))
+	return safe(append(lines, x.why(true)...))
 }
 
 // Brief returns what decided, and what would decide otherwise, without the checks.
 func (x *Explanation) Brief() []string {
 	d := &x.Decision
 	head := fmt.Sprintf("today    %s: %s (%s)", d.Action, d.Outcome, d.Reason)
-	return safe(append([]string{head}, x.why()...))
+	return safe(append([]string{head}, x.why(false)...))
 }
 
 func safe(lines []string) []string {
@@ -39,14 +39,22 @@ func safe(lines []string) []string {
 	return lines
 }
 
-func (x *Explanation) why() (lines []string) {
+// why returns what decided and what would decide otherwise; less is whether changes that
+// let less through are among it.
+func (x *Explanation) why(less bool) (lines []string) {
 	lines = append(lines, "decided by: "+x.by())
 	for i := range x.Steps {
 		if s := &x.Steps[i]; !x.Identity.Verified && s.Result == string(x.Identity.Reason) {
 			lines = append(lines, fmt.Sprintf("not proven because of: %s, %s%s", s.Check, s.Result, x.at(s)))
 		}
 	}
-	return append(lines, x.changes()...)
+	switch {
+	case !x.narrows():
+		return append(lines, x.changes()...)
+	case less:
+		return append(lines, x.inLine(&x.OfPolicy[0]))
+	}
+	return lines
 }
 
 // file is the name of the policy, as people call it.
@@ -127,6 +135,28 @@ func (x *Explanation) by() string {
 	}
 }
 
+// narrows reports whether only less than today could be let through.
+func (x *Explanation) narrows() bool {
+	return len(x.OfPolicy) > 0 && rank(x.OfPolicy[0].Outcome) > rank(x.Decision.Outcome)
+}
+
+// inLine returns a change of the policy as one line.
+func (x *Explanation) inLine(c *Change) string {
+	return "to " + verbs[c.Outcome] + ": " + strings.Join(x.edits(c), "; ")
+}
+
+// edits say what to write, and where. Only the first line of a new table makes it.
+func (x *Explanation) edits(c *Change) (list []string) {
+	for i := range c.Edits {
+		e := &c.Edits[i]
+		same := slices.ContainsFunc(c.Edits[:i], func(o Edit) bool {
+			return o.Table == e.Table && o.Nth == e.Nth && o.In == e.In
+		})
+		list = append(list, x.edit(e, same))
+	}
+	return list
+}
+
 // changes are what would decide otherwise.
 func (x *Explanation) changes() (lines []string) {
 	if len(x.OfPolicy)+len(x.OfMail) == 0 {
@@ -134,8 +164,8 @@ func (x *Explanation) changes() (lines []string) {
 	}
 	for _, c := range slices.Concat(x.OfPolicy, x.OfMail) {
 		lines = append(lines, "to "+verbs[c.Outcome]+":")
-		for i := range c.Edits {
-			lines = append(lines, "    "+x.edit(&c.Edits[i]))
+		for _, e := range x.edits(&c) {
+			lines = append(lines, "    "+e)
 		}
 		if c.What != "" {
 			lines = append(lines, "    "+c.What)
@@ -152,8 +182,9 @@ var verbs = map[terms.Outcome]string{
 	terms.Allow: "allow it", terms.Confirm: "ask a person for a yes", terms.Review: "have a person look at it", terms.Reject: "reject it",
 }
 
-// edit says what to write, and where.
-func (x *Explanation) edit(e *Edit) string {
+// edit says what to write, and where. again is whether an edit before made the table, if
+// the file has none.
+func (x *Explanation) edit(e *Edit, again bool) string {
 	table, text := "["+e.Table+"]", e.Key+" = "+e.Value
 	if e.multiple() {
 		table = "[" + table + "]"
@@ -168,6 +199,8 @@ func (x *Explanation) edit(e *Edit) string {
 		return fmt.Sprintf("%s, above the first table: %s", x.file(), text)
 	case of != 0:
 		return fmt.Sprintf("%s:%d, in %s: %s", x.file(), of, table, text)
+	case again:
+		return fmt.Sprintf("%s, in the same %s: %s", x.file(), table, text)
 	}
 	return fmt.Sprintf("%s, in a new %s: %s", x.file(), table, text)
 }

@@ -26,6 +26,7 @@ type maker func(*Subject, *answer) []Change
 const (
 	mostPolicy = 3
 	mostMail   = 1
+	mostLess   = 1 // of those that let less through
 	mostDeep   = 3
 	mostTries  = 200
 	fewBytes   = 32 << 10
@@ -44,7 +45,7 @@ func (x *Explanation) advise(now answer) {
 	}
 	if len(x.OfPolicy)+len(x.OfMail) == 0 {
 		less := func(a *answer) bool { return rank(a.d.Outcome) > rank(now.d.Outcome) }
-		x.OfPolicy = search(&x.s, now, narrowing[:], less, mostPolicy)
+		x.OfPolicy = search(&x.s, now, narrowing[:], less, mostLess)
 	}
 }
 
