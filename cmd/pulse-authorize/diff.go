@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +11,7 @@ import (
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
 )
 
 // diff prints how the policy NEW differs from OLD, what it allows further first. It fails
@@ -29,7 +31,7 @@ func diff(c *cli.Context) error {
 	case c.Bool("subjects"):
 		return fault.Usagef("pulse-authorize diff --records FILE --subjects OLD NEW", "--subjects goes with --records")
 	}
-	list, err := compare.Policies(old, new)
+	list, err := compared(c.Context, old, new)
 	if err != nil {
 		return err
 	}
@@ -50,4 +52,19 @@ func diff(c *cli.Context) error {
 		return err
 	}
 	return fault.Failedf("", "%s allows more than %s", new.Name, old.Name)
+}
+
+// compared leaves the comparison to its own goroutine, so that a signal ends the command.
+func compared(ctx context.Context, old, new *policy.Policy) (list []compare.Difference, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		list, err = compare.Policies(old, new)
+	}()
+	select {
+	case <-done:
+		return list, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }

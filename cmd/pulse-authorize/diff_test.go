@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,5 +92,15 @@ func first(t *testing.T, key, old, new string) {
 	d := list[0]
 	if d.Direction != compare.Wider || d.Old != terms.Reject || d.New != terms.Allow || !strings.Contains(d.Key, key) {
 		t.Errorf("%s: %s", key, d.String())
+	}
+}
+
+// TestDiffEnds: a signal, which cancels the context, does not wait for the comparison.
+func TestDiffEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	old, new := parsed(t, "old", initial(t)), parsed(t, "new", initial(t)+"[tools]\nprofile = \"coding\"\n")
+	if _, err := compared(ctx, old, new); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
