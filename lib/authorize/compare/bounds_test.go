@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +56,55 @@ func TestLargePolicies(t *testing.T) {
 				t.Error("there is no difference")
 			}
 		})
+	}
+}
+
+// TestHugePolicies: two policies of up to 1 MiB, made to take long, take neither long nor
+// much memory, and what was not compared is said.
+func TestHugePolicies(t *testing.T) {
+	numbers := list("owner_ids", "1%d", 100_000)
+	for name, c := range map[string]struct{ old, new, unknown string }{
+		"receivers": {repeated("[[receiver]]\nsource = \"*%d*a*\"\nauthserv_id = \"mx.example.net\"\n", 8000),
+			repeated("[[receiver]]\nsource = \"*1%d*a*\"\nauthserv_id = \"mx.example.net\"\n", 8000), "receiver"},
+		"programs": {coding + repeated(git+"[\"log\", \"a*%d*b*c\"]\n", 3500), coding + repeated(git+"[\"log\", \"a*1%d*b*c\"]\n", 3500), "tools"},
+		"chats": {"[[platform]]\nsource = \"t\"\n" + repeated("[[platform.chat]]\nid = -5%d\nallowed_senders = [5%d]\n", 9000),
+			"[[platform]]\nsource = \"t\"\n" + repeated("[[platform.chat]]\nid = -6%d\nallowed_senders = [6%d]\n", 9000), "platform"},
+		"ids": {"[[platform]]\nsource = \"t\"\n" + numbers, "[[platform]]\nsource = \"t\"\nallowed_ids = [7]\n" + numbers, ""},
+		"levels": {"[tools]\nprofile = \"full\"\n[tools.level]\n" + repeated("\"t%d*\" = \"owner_only\"\n", 40_000),
+			"[tools]\nprofile = \"full\"\n[tools.level]\n" + repeated("\"t1%d*\" = \"owner_only\"\n", 40_000), "tools"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, new := parse(t, "old", under(c.old)), parse(t, "new", under(c.new))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			all := diff(t, old, new)
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			bytes := after.TotalAlloc - before.TotalAlloc
+			t.Logf("%v, %d MB", took, bytes>>20)
+			if took > 20*time.Second || bytes > 600<<20 {
+				t.Errorf("it took %v and %d MB", took, bytes>>20)
+			}
+			if len(all) == 0 || c.unknown != "" && !strings.Contains(show(all), "other "+c.unknown+": ") || c.unknown != "" && !strings.Contains(show(all), "was not compared: ") {
+				t.Errorf("it says\n%s", show(all))
+			}
+		})
+	}
+}
+
+// TestSameFile: a file is not compared with itself, however long it is.
+func TestSameFile(t *testing.T) {
+	text := under("[[platform]]\nsource = \"t\"\n" + repeated("[[platform.chat]]\nid = -5%d\nallowed_senders = [5%d]\n", 2000))
+	if list := diff(t, parse(t, "old", text), parse(t, "new", text)); len(list) > 0 {
+		t.Errorf("it says\n%s", show(list))
+	}
+}
+
+// TestUnknownChat: the chat that stands for all that a policy does not have is none that it
+// has.
+func TestUnknownChat(t *testing.T) {
+	if n := unknown(unknownChat, -1, []int64{-4, -2, -1}); n != -3 {
+		t.Errorf("unknown chat %d", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
 )
 
 // differentTools reports whether the policies say anything different about tools.
@@ -182,6 +183,9 @@ func starts(old, new *policy.Policy) ([]call, error) {
 		}
 		for _, dir := range dirs {
 			for _, sum := range sums {
+				if len(out) > maxRecords/len(terms.Actions) {
+					return nil, errTooMany
+				}
 				out = append(out, start(c.Example, dir, sum))
 			}
 		}

@@ -16,6 +16,7 @@ type explainer struct {
 	keys     []key
 	without  []*policy.Policy // NEW with the nth key as OLD has it, once it was asked for
 	left     int              // how many more decisions may be spent
+	size     int              // how much a copy of NEW costs, in decisions
 	weight   int
 	lines    []line
 }
@@ -27,7 +28,7 @@ type line struct {
 }
 
 func explain(old, new *policy.Policy) *explainer {
-	e := &explainer{old: old, new: new, keys: keysOf(old, new), left: maxRecords, weight: weight(old, new)}
+	e := &explainer{old: old, new: new, keys: keysOf(old, new), left: maxRecords, weight: weight(old, new), size: parts(old, new) / 200}
 	if len(e.keys) > maxKeys {
 		e.keys = []key{{name: "policy", undo: func(p *policy.Policy) { *p = *old }}}
 	}
@@ -37,6 +38,17 @@ func explain(old, new *policy.Policy) *explainer {
 
 // maxKeys bounds the keys that are told apart.
 const maxKeys = 1000
+
+// parts counts what the keys of policies are copied with.
+func parts(policies ...*policy.Policy) (n int) {
+	for _, p := range policies {
+		n += len(p.Senders) + len(p.Platforms) + len(p.Tools.Level) + len(p.Tools.Action) + len(p.Tools.Paths)
+		for i := range p.Platforms {
+			n += len(p.Platforms[i].Chats)
+		}
+	}
+	return n
+}
 
 // undo returns NEW with some keys as OLD has them.
 func (e *explainer) undo(keys ...int) *policy.Policy {
@@ -52,10 +64,15 @@ func (e *explainer) alone(f *found, i int) bool {
 	if e.left <= 0 || !e.keys[i].may(&f.candidate, f.was.action, f.is.action) {
 		return false
 	}
-	if e.left -= e.weight; e.without[i] == nil {
-		e.without[i] = e.undo(i)
+	e.left -= e.weight
+	p := e.without[i]
+	if p == nil {
+		e.left -= e.size
+		if p = e.undo(i); e.size*len(e.keys) <= maxKeys {
+			e.without[i] = p
+		}
 	}
-	return f.answer(e.without[i]) == f.was
+	return f.answer(p) == f.was
 }
 
 // add reports a record, unless a smaller one shows the same.
@@ -97,7 +114,7 @@ func (e *explainer) together(f *found) []int {
 			break
 		}
 		fewer := slices.DeleteFunc(slices.Clone(keys), func(k int) bool { return k == i })
-		if e.left -= len(fewer) + e.weight; e.left > 0 && f.answer(e.undo(fewer...)) == f.was {
+		if e.left -= len(fewer)*(1+e.size) + e.weight; e.left > 0 && f.answer(e.undo(fewer...)) == f.was {
 			keys = fewer
 		}
 	}

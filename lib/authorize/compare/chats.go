@@ -1,8 +1,9 @@
 package compare
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,17 +16,23 @@ import (
 func (s *search) chats() error {
 	for _, source := range platformsOf(s.old, s.new) {
 		was, is := s.old.Platform(source), s.new.Platform(source)
+		known := chatIDs(was, is)
+		chats := append([]int64{0, unknown(unknownChat, -1, known)}, known...)
+		ids := idsOf(was, is)
 		for _, age := range agesOf(s.old, s.new) {
 			if strings.HasPrefix(source, policy.WebhookPrefix) {
 				s.webhook(source, age)
-				continue
-			}
-			for _, id := range idsOf(was, is) {
-				for _, chat := range append([]int64{0, unknownChat}, chatIDs(was, is)...) {
-					s.chat(source, id, chat, age)
-				}
 				if err := s.enough(); err != nil {
 					return err
+				}
+				continue
+			}
+			for _, id := range ids {
+				for _, chat := range chats {
+					s.chat(source, id, chat, age)
+					if err := s.enough(); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -34,19 +41,33 @@ func (s *search) chats() error {
 }
 
 func platformsOf(policies ...*policy.Policy) (list []string) {
+	seen := map[string]bool{}
 	for _, p := range policies {
 		for i := range p.Platforms {
-			if !slices.Contains(list, p.Platforms[i].Source) {
-				list = append(list, p.Platforms[i].Source)
+			if source := p.Platforms[i].Source; !seen[source] {
+				seen[source] = true
+				list = append(list, source)
 			}
 		}
 	}
 	return list
 }
 
-// unknownChat and unknownID are numbers that no policy is likely to have; fresher finds
+// unknownChat and unknownID are numbers that no policy is likely to have; unknown finds
 // others if one has.
 const unknownChat, unknownID = -1, 1
+
+// unknown returns the first number from n on that is not known.
+func unknown(n, step int64, known []int64) int64 {
+	has := map[int64]bool{}
+	for _, k := range known {
+		has[k] = true
+	}
+	for has[n] {
+		n += step
+	}
+	return n
+}
 
 func (s *search) webhook(source string, age time.Duration) {
 	for _, result := range []envelope.WebhookResult{envelope.WebhookPass, envelope.WebhookNone} {
@@ -103,33 +124,32 @@ func (s *search) chat(source string, id, chat int64, age time.Duration) {
 // idsOf returns a sender for each way in which the platforms can judge one; either may be
 // nil.
 func idsOf(was, is *policy.Platform) (ids []int64) {
-	all := []int64{}
+	var all []int64
+	in := map[int64][]byte{} // the numbers of the lists that have a sender
+	lists := uint32(0)
+	add := func(list []int64) {
+		lists++
+		this := binary.LittleEndian.AppendUint32(nil, lists)
+		for _, id := range list {
+			if !bytes.HasSuffix(in[id], this) {
+				in[id] = append(in[id], this...)
+			}
+		}
+		all = append(all, list...)
+	}
 	for _, pl := range []*policy.Platform{was, is} {
 		if pl == nil {
 			continue
 		}
-		all = append(append(all, pl.OwnerIDs...), pl.AllowedIDs...)
+		add(pl.OwnerIDs)
+		add(pl.AllowedIDs)
 		for i := range pl.Chats {
-			all = append(all, pl.Chats[i].AllowedSenders...)
+			add(pl.Chats[i].AllowedSenders)
 		}
-	}
-	stranger := int64(unknownID)
-	for slices.Contains(all, stranger) {
-		stranger++
 	}
 	seen := map[string]bool{}
-	for _, id := range append(all, stranger) {
-		key := ""
-		for _, pl := range []*policy.Platform{was, is} {
-			if pl == nil {
-				continue
-			}
-			key += fmt.Sprint(slices.Contains(pl.OwnerIDs, id), slices.Contains(pl.AllowedIDs, id))
-			for i := range pl.Chats {
-				key += fmt.Sprint(slices.Contains(pl.Chats[i].AllowedSenders, id))
-			}
-		}
-		if !seen[key] {
+	for _, id := range append(all, unknown(unknownID, 1, all)) {
+		if key := string(in[id]); !seen[key] {
 			seen[key] = true
 			ids = append(ids, id)
 		}

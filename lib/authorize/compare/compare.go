@@ -33,11 +33,14 @@ import (
 // Policies returns how the policy new differs from old: what it lets go further first, and
 // of that what was rejected and is allowed before everything else.
 func Policies(old, new *policy.Policy) ([]Difference, error) {
+	if old.Digest != "" && old.Digest == new.Digest {
+		return nil, nil
+	}
 	s := &search{old: old, new: new, found: map[kind]*found{}, weight: weight(old, new)}
 	var list []Difference
 	for _, space := range spaces {
 		err := errTooMany
-		if len(old.Senders)+len(new.Senders) <= maxRows {
+		if !long(old, new) {
 			err = space.look(s)
 		}
 		if err != nil {
@@ -45,11 +48,7 @@ func Policies(old, new *policy.Policy) ([]Difference, error) {
 		}
 	}
 	list = append(list, s.receivers()...)
-	e := explain(old, new)
-	for _, f := range s.witnesses() {
-		e.add(f)
-	}
-	records, err := e.differences()
+	records, err := s.explained()
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +57,31 @@ func Policies(old, new *policy.Policy) ([]Difference, error) {
 	return list, nil
 }
 
-// maxRows bounds the rows of single senders, because every sender is looked for in all.
-const maxRows = 500
+// explained returns the differences that records show.
+func (s *search) explained() ([]Difference, error) {
+	if len(s.found) == 0 {
+		return nil, nil
+	}
+	e := explain(s.old, s.new)
+	for _, f := range s.witnesses() {
+		e.add(f)
+	}
+	return e.differences()
+}
+
+// maxRows bounds the rows of single senders, because every sender is looked for in all,
+// and maxPairs how often.
+const maxRows, maxPairs = 500, 20_000_000
+
+// long reports whether the policies have too many rows of single senders.
+func long(old, new *policy.Policy) bool {
+	rows, addresses := 0, 0
+	for _, p := range []*policy.Policy{old, new} {
+		rows += len(p.Senders)
+		addresses += len(p.Owners) + len(p.AllowedExternal) + len(p.AcceptAutomatic)
+	}
+	return rows > maxRows || rows*addresses > maxPairs
+}
 
 // order puts wider before narrower before other, and in each the strongest first. What
 // shows itself in a record stands before caps.

@@ -17,7 +17,11 @@ import (
 // effects looks at what agents may do: for everyone with whom an effect can have begun,
 // every action, target and call of a tool.
 func (s *search) effects() error {
-	people := slices.Concat(peopleOf(s.old, s.new), narrowedOf(s.old, s.new))
+	narrowed := narrowedOf(s.old, s.new)
+	if len(narrowed) > maxNarrowed {
+		return errTooMany
+	}
+	people := slices.Concat(peopleOf(s.old, s.new), narrowed)
 	calls, err := s.calls(people)
 	if err != nil {
 		return err
@@ -39,6 +43,10 @@ func (s *search) effects() error {
 	return nil
 }
 
+// maxNarrowed bounds the senders and chats for whom tools are narrowed, because every call
+// is tried for each of them.
+const maxNarrowed = 5000
+
 // effect returns the identity of an effect that began with a sender.
 func (w *whose) effect() *identity.Identity {
 	return &identity.Identity{
@@ -51,10 +59,12 @@ func (w *whose) effect() *identity.Identity {
 // narrowedOf returns the senders and chats for whom one of the policies narrows the tools, at
 // every trust level.
 func narrowedOf(old, new *policy.Policy) (list []whose) {
+	seen := map[whose]bool{}
 	add := func(sender string, chat int64, what string) {
 		for _, t := range terms.TrustLevels {
 			w := whose{t, sender, chat, string(t) + " " + what}
-			if !slices.Contains(list, w) {
+			if !seen[w] {
+				seen[w] = true
 				list = append(list, w)
 			}
 		}
@@ -67,10 +77,11 @@ func narrowedOf(old, new *policy.Policy) (list []whose) {
 	}
 	for _, source := range platformsOf(old, new) {
 		was, is := old.Platform(source), new.Platform(source)
+		before, after, first := chatsOf(was), chatsOf(is), idsOf(is, was)[0]
 		for _, id := range chatIDs(was, is) {
-			from, to := chatOf(was, id), chatOf(is, id)
+			from, to := before[id], after[id]
 			if from != nil && from.Tools != nil || to != nil && to.Tools != nil {
-				add(fmt.Sprintf("%s:%d", source, idsOf(is, was)[0]), id, fmt.Sprintf("in chat %d on %s", id, source))
+				add(fmt.Sprintf("%s:%d", source, first), id, fmt.Sprintf("in chat %d on %s", id, source))
 			}
 		}
 	}
@@ -154,13 +165,13 @@ func (s *search) calls(people []whose) ([]call, error) {
 			return nil, err
 		}
 		for _, c := range some {
-			if s.looked += len(all) * len(judges); c.differs(old, new, judges) {
+			if s.looked += len(all) * len(judges); s.looked > maxRecords {
+				return nil, errTooMany
+			}
+			if c.differs(old, new, judges) {
 				c.actions = all
 				list = append(list, c)
 			}
-		}
-		if err := s.enough(); err != nil {
-			return nil, err
 		}
 	}
 	return s.drafts(list), nil

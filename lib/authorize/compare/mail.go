@@ -18,14 +18,17 @@ func (s *search) mails() error {
 	if err != nil {
 		return err
 	}
-	all := proofs{}
+	all, senders := proofs{}, sendersOf(s.old, s.new)
 	for _, source := range sources {
 		proven := all.of(s, source)
 		if err := s.enough(); err != nil {
 			return err
 		}
-		recipients := recipientsOf(s.old, s.new, source)
-		for _, from := range sendersOf(s.old, s.new) {
+		recipients, err := s.recipientsOf(source)
+		if err != nil {
+			return err
+		}
+		for _, from := range senders {
 			for _, by := range proven {
 				for _, to := range recipients {
 					s.mail(letter{source: source, from: from.address, proof: by, to: to}, &from)

@@ -11,15 +11,16 @@ import (
 
 // platforms adds the keys of platforms, each platform on its own.
 func (k *keys) platforms() {
+	before, after := bySource(k.old), bySource(k.new)
 	for i := range k.old.Platforms {
 		was := &k.old.Platforms[i]
-		if k.new.Platform(was.Source) == nil {
+		if after[was.Source] == nil {
 			k.add(true, key{mail: true, undo: func(p *policy.Policy) { p.Platforms = append(slices.Clone(p.Platforms), *was) }}, "platform", i)
 		}
 	}
 	for i := range k.new.Platforms {
 		is := &k.new.Platforms[i]
-		was := k.old.Platform(is.Source)
+		was := before[is.Source]
 		if was == nil {
 			k.add(true, key{mail: true, undo: func(p *policy.Policy) {
 				p.Platforms = slices.DeleteFunc(slices.Clone(p.Platforms), func(o policy.Platform) bool { return o.Source == is.Source })
@@ -32,6 +33,14 @@ func (k *keys) platforms() {
 		field(k, i, was, "actions", func(p *policy.Platform) *[]terms.Action { return &p.Actions })
 		k.chats(i, was, is)
 	}
+}
+
+func bySource(p *policy.Policy) map[string]*policy.Platform {
+	out := map[string]*policy.Platform{}
+	for i := len(p.Platforms) - 1; i >= 0; i-- {
+		out[p.Platforms[i].Source] = &p.Platforms[i]
+	}
+	return out
 }
 
 // edit changes one platform of a copy of a policy.
@@ -51,8 +60,10 @@ func field[T any](k *keys, nth int, was *policy.Platform, name string, of func(p
 
 // chats adds a key for each chat of a platform that differs.
 func (k *keys) chats(nth int, was, is *policy.Platform) {
+	before, after := chatsOf(was), chatsOf(is)
+	nthOld, nthNew := nthChats(k.old, is.Source), nthChats(k.new, is.Source)
 	for _, id := range chatIDs(was, is) {
-		from, to := chatOf(was, id), chatOf(is, id)
+		from, to := before[id], after[id]
 		if from != nil && to != nil && reflect.DeepEqual(*from, *to) {
 			continue
 		}
@@ -64,9 +75,9 @@ func (k *keys) chats(nth int, was, is *policy.Platform) {
 				}
 			})
 		}}
-		it.file, it.line = k.new.Name, k.new.Line("platform.chat", nthChat(k.new, is.Source, id))
+		it.file, it.line = k.new.Name, k.new.Line("platform.chat", nthNew[id])
 		if to == nil {
-			it.file, it.line = k.old.Name, k.old.Line("platform.chat", nthChat(k.old, is.Source, id))
+			it.file, it.line = k.old.Name, k.old.Line("platform.chat", nthOld[id])
 		}
 		k.list = append(k.list, it)
 	}
@@ -74,40 +85,44 @@ func (k *keys) chats(nth int, was, is *policy.Platform) {
 
 // chatIDs returns the chats of both platforms, either of which may be nil.
 func chatIDs(list ...*policy.Platform) (ids []int64) {
+	seen := map[int64]bool{}
 	for _, pl := range list {
 		if pl == nil {
 			continue
 		}
 		for i := range pl.Chats {
-			if !slices.Contains(ids, pl.Chats[i].ID) {
-				ids = append(ids, pl.Chats[i].ID)
+			if id := pl.Chats[i].ID; !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
 			}
 		}
 	}
 	return ids
 }
 
-func chatOf(pl *policy.Platform, id int64) *policy.Chat {
+// chatsOf returns the chats of a platform, which may be nil, by their numbers.
+func chatsOf(pl *policy.Platform) map[int64]*policy.Chat {
+	out := map[int64]*policy.Chat{}
 	if pl == nil {
-		return nil
+		return out
 	}
-	for i := range pl.Chats {
-		if pl.Chats[i].ID == id {
-			return &pl.Chats[i]
-		}
+	for i := len(pl.Chats) - 1; i >= 0; i-- {
+		out[pl.Chats[i].ID] = &pl.Chats[i]
 	}
-	return nil
+	return out
 }
 
-// nthChat returns how many [[platform.chat]] stand in the file before the one of this id.
-func nthChat(p *policy.Policy, source string, id int64) (n int) {
+// nthChats returns how many [[platform.chat]] stand in the file before each chat of a
+// platform.
+func nthChats(p *policy.Policy, source string) map[int64]int {
+	out, n := map[int64]int{}, 0
 	for i := range p.Platforms {
 		for j := range p.Platforms[i].Chats {
-			if p.Platforms[i].Source == source && p.Platforms[i].Chats[j].ID == id {
-				return n
+			if p.Platforms[i].Source == source {
+				out[p.Platforms[i].Chats[j].ID] = n
 			}
 			n++
 		}
 	}
-	return -1
+	return out
 }

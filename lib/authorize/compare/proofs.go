@@ -26,13 +26,13 @@ func (all proofs) of(s *search, source string) []proof {
 	type pair struct{ was, is state }
 	seen := map[pair]bool{}
 	var list []proof
-	try := func(p proof) {
+	try := func(p proof) bool {
 		to := []string(nil)
 		if p.unsigned == "To" || p.unsigned == "Cc" {
 			to = []string{"someone@example.com"}
 		}
 		if s.looked += s.weight; s.looked > maxRecords || p.form.two && alike {
-			return
+			return s.looked <= maxRecords
 		}
 		m := (&letter{source: source, from: "someone@a.example.com", proof: p, to: to}).message()
 		k := pair{stateOf(old, m), stateOf(new, m)}
@@ -40,6 +40,7 @@ func (all proofs) of(s *search, source string) []proof {
 			seen[k] = true
 			list = append(list, p)
 		}
+		return true
 	}
 	for _, unsigned := range unsignedOf(old, new, same) {
 		for _, signer := range signersOf(old, new, alike) {
@@ -72,25 +73,27 @@ func (s *search) receivers() []Difference {
 	return v.list
 }
 
-// written tries every form of verdict, by each of the servers that write so.
-func written(base proof, pins []string, try func(p proof)) {
+// written tries every form of verdict, by each of the servers that write so, until try
+// reports that it was enough.
+func written(base proof, pins []string, try func(p proof) bool) {
 	base.form = &silent
-	try(base)
-	for i := range forms {
+	ids := servers(pins)
+	more := try(base)
+	for i := 0; i < len(forms) && more; i++ {
 		p := base
 		if p.form = &forms[i]; p.form.bare {
-			try(p)
+			more = try(p)
 			continue
 		}
-		for _, p.id = range servers(pins) {
+		for _, p.id = range ids {
 			switch {
-			case !strings.Contains(p.id, p.form.when):
+			case !more || !strings.Contains(p.id, p.form.when):
 			case !p.form.two:
-				try(p)
+				more = try(p)
 			default:
-				for _, p.other = range servers(pins) {
-					if p.other != p.id {
-						try(p)
+				for _, p.other = range ids {
+					if more && p.other != p.id {
+						more = try(p)
 					}
 				}
 				p.other = ""

@@ -45,8 +45,10 @@ func sourcesOf(old, new *policy.Policy) ([]string, error) {
 }
 
 func distinct(list []glob.Pattern) (out []glob.Pattern) {
+	seen := map[glob.Pattern]bool{}
 	for _, p := range list {
-		if !slices.Contains(out, p) {
+		if !seen[p] {
+			seen[p] = true
 			out = append(out, p)
 		}
 	}
@@ -65,8 +67,8 @@ func looks(c glob.Class, patterns []glob.Pattern) string {
 			return c.Matches[i] == (p.Text == s || p.Kind == glob.Any && policy.Match(p.Text, s))
 		}
 		fits := s != ""
-		for i := range patterns {
-			fits = fits && in(i)
+		for i := 0; i < len(patterns) && fits; i++ {
+			fits = in(i)
 		}
 		if fits {
 			return s
@@ -89,9 +91,10 @@ func isMail(source string, policies ...*policy.Policy) bool {
 
 // recipientsOf returns lists of recipients, one for each way in which the policies can
 // judge one in mail of a source.
-func recipientsOf(old, new *policy.Policy, source string) (list [][]string) {
+func (s *search) recipientsOf(source string) (list [][]string, err error) {
+	old, new := s.old, s.new
 	if !old.Relies("To") && !new.Relies("To") {
-		return [][]string{nil}
+		return [][]string{nil}, nil
 	}
 	both := []*policy.Policy{old, new}
 	var known []string
@@ -110,6 +113,10 @@ func recipientsOf(old, new *policy.Policy, source string) (list [][]string) {
 	}
 	for _, to := range known {
 		tries = append(tries, []string{to, to})
+	}
+	s.looked += len(tries) * (1 + (len(old.ActionRules)+len(new.ActionRules))/200) / 30
+	if err := s.enough(); err != nil {
+		return nil, err
 	}
 	sets := []addresses{addressesOf(old.Recipients), addressesOf(new.Recipients)}
 	seen := map[[5]string]bool{}
@@ -131,5 +138,5 @@ func recipientsOf(old, new *policy.Policy, source string) (list [][]string) {
 			list = append(list, to)
 		}
 	}
-	return list
+	return list, nil
 }

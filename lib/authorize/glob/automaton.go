@@ -58,7 +58,11 @@ type automata struct {
 	next    [][]int32 // by state and letter; the last stands for a rune that no pattern knows
 	told    []big.Int // by state: the letters that lead elsewhere than that rune
 	accepts []int32   // the pattern that matches what led to a state; -1: none
+	left    *budget
 }
+
+// costOfLetter is what one entry of automata.next costs to make.
+const costOfLetter = 8
 
 // state adds a state.
 func (m *automata) state(accepts int32) int32 {
@@ -115,7 +119,7 @@ func (p part) step(r rune) part {
 }
 
 // add adds the automaton of a pattern and returns its first state.
-func (m *automata) add(p Pattern, nth int32) int32 {
+func (m *automata) add(p Pattern, nth int32) (int32, error) {
 	g := reader{text: []rune(p.Text), arg: p.Kind == Arg, stars: p.Kind != Exact && strings.Contains(p.Text, "*")}
 	known := map[string]int32{}
 	var queue []place
@@ -139,13 +143,16 @@ func (m *automata) add(p Pattern, nth int32) int32 {
 	for id := first; len(queue) > 0; id++ {
 		at := queue[0]
 		queue = queue[1:]
+		if err := m.left.spend(costOfLetter * (len(m.letters) + 1)); err != nil {
+			return dead, err
+		}
 		to := make([]int32, 0, len(m.letters)+1)
 		for _, r := range m.letters {
 			to = append(to, visit(g.step(at, r)))
 		}
 		m.lead(id, append(to, visit(g.step(at, -1))))
 	}
-	return first
+	return first, nil
 }
 
 // reader reads strings by the text of one pattern.

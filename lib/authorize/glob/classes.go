@@ -35,6 +35,9 @@ func (s *search) visit(n node) error {
 	if len(s.nodes) >= maxStates {
 		return ErrTooMany
 	}
+	if err := s.left.spend(4 * len(n.states)); err != nil {
+		return err
+	}
 	s.known[string(s.key)] = true
 	n.states = slices.Clone(n.states)
 	s.nodes = append(s.nodes, n)
@@ -56,6 +59,9 @@ func (s *search) follow(i int) error {
 				continue
 			}
 			rest = true
+		}
+		if err := s.left.spend(len(s.nodes[i].states)); err != nil {
+			return err
 		}
 		to = to[:0]
 		for _, id := range s.nodes[i].states {
@@ -92,12 +98,21 @@ func (s *search) matches(i int) (list []int32) {
 // Classes returns a class for each set of patterns such that some string of the alphabet
 // is matched by these and no others, the class with the shortest example first.
 func Classes(list []Pattern, alphabet Alphabet) ([]Class, error) {
+	left := budget(maxWork)
+	return classes(list, alphabet, &left)
+}
+
+func classes(list []Pattern, alphabet Alphabet, left *budget) ([]Class, error) {
 	distinct, index := unique(list)
-	s := search{automata: &automata{letters: letters(distinct, alphabet)}, known: map[string]bool{}}
+	s := search{automata: &automata{letters: letters(distinct, alphabet), left: left}, known: map[string]bool{}}
 	s.state(-1) // dead
 	start := node{}
 	for i, p := range distinct {
-		start.states = append(start.states, s.add(p, int32(i)))
+		first, err := s.add(p, int32(i))
+		if err != nil {
+			return nil, err
+		}
+		start.states = append(start.states, first)
 	}
 	s.nodes = append(s.nodes, start) // not known: a longer string may lead here again
 	var out []Class
@@ -106,6 +121,9 @@ func Classes(list []Pattern, alphabet Alphabet) ([]Class, error) {
 		if i > 0 || alphabet.empty() {
 			matches := s.matches(i)
 			if key := keyOf(matches); !found[key] {
+				if err := left.spend(8 * (1 + len(index))); err != nil {
+					return nil, err
+				}
 				found[key] = true
 				out = append(out, Class{s.text(i), spread(matches, index)})
 			}

@@ -20,6 +20,20 @@ var ErrTooMany = errors.New("glob: the patterns have too many combinations")
 // maxStates bounds the states of the automaton of all patterns together.
 const maxStates = 1 << 16
 
+// maxWork bounds what is stored and looked at, because a state is as long as the list of
+// the patterns that may still match.
+const maxWork = 1 << 24
+
+// budget is how much work is left.
+type budget int
+
+func (b *budget) spend(n int) error {
+	if *b -= budget(n); *b < 0 {
+		return ErrTooMany
+	}
+	return nil
+}
+
 // Kind says how a pattern is read.
 type Kind int
 

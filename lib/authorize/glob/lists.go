@@ -12,13 +12,19 @@ type ListClass struct {
 // matches a list of as many strings, if each pattern matches the string in its place.
 func Lists(list [][]Pattern, alphabet Alphabet) ([]ListClass, error) {
 	longest := 0
+	has := map[int]bool{}
 	for _, patterns := range list {
 		longest = max(longest, len(patterns))
+		has[len(patterns)] = true
 	}
+	left := budget(maxWork)
 	var out []ListClass
 	nothing := false
 	for n := 0; n <= longest+1; n++ {
-		some, err := ofLength(list, n, alphabet)
+		if nothing && !has[n] {
+			continue
+		}
+		some, err := ofLength(list, n, alphabet, &left)
 		if err != nil {
 			return nil, err
 		}
@@ -40,22 +46,28 @@ type partial struct {
 }
 
 // ofLength returns the classes of the lists of n strings.
-func ofLength(list [][]Pattern, n int, alphabet Alphabet) ([]partial, error) {
+func ofLength(list [][]Pattern, n int, alphabet Alphabet, left *budget) ([]partial, error) {
 	first := partial{live: make([]bool, len(list))}
 	for i, patterns := range list {
 		first.live[i] = len(patterns) == n
 	}
 	some := []partial{first}
 	for i := range n {
+		if err := left.spend(len(list)); err != nil {
+			return nil, err
+		}
 		column, index := columnOf(list, n, i)
-		classes, err := Classes(column, alphabet)
+		next, err := classes(column, alphabet, left)
 		if err != nil {
 			return nil, err
 		}
-		if len(some)*len(classes) > maxStates {
+		if len(some)*len(next) > maxStates {
 			return nil, ErrTooMany
 		}
-		some = extend(some, classes, index)
+		if err := left.spend(len(some) * len(next) * (len(list) + 4*i)); err != nil {
+			return nil, err
+		}
+		some = extend(some, next, index)
 	}
 	return some, nil
 }
