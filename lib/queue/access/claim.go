@@ -160,6 +160,9 @@ func (d *Dir) Supply() (bool, error) {
 	}
 	err = Refill(d.path, d.layout, &g)
 	restore()
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = nil // a person put something else there, and the queue does without
+	}
 	return all(d.layout.Late, there), err
 }
 

@@ -90,10 +90,16 @@ func List(d Disk, dir string) (names []string, err error) {
 	return names, err
 }
 
+// Absent reports whether an error means that there is no such file, or that its directory is
+// none: a file or a symbolic link that bears its name.
+func Absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+}
+
 // NamesIfAny is Disk.Names for a directory that need not be there.
 func NamesIfAny(d Disk, dir string, fn func(name string) error) error {
 	err := d.Names(dir, fn)
-	if errors.Is(err, fs.ErrNotExist) {
+	if Absent(err) {
 		return nil
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -26,9 +27,8 @@ const patience = 250 * time.Millisecond
 
 // View runs fn on a picture of the queue in which no transition is half done. It takes no
 // lock, so that no command waits for it: it looks at the log before and after, and if
-// something was committed meanwhile, fn runs again. So fn must begin anew each time, and
-// be brief: if writers leave no pause for as long as patience, View takes the lock after
-// all.
+// something was committed meanwhile, fn runs again. So fn must begin anew each time, and be
+// brief: if writers leave no pause for as long as patience, View takes the lock after all.
 func (s *Spool) View(fn func(queue.View) error) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if err := s.settle(); err != nil {
@@ -177,7 +177,7 @@ func (s *Spool) removeOthers(id string, st task.State) error {
 // Has reports whether a thing has a file.
 func (v view) Has(s queue.Shelf, key string) (bool, error) {
 	_, err := v.disk.Stat(fileOf(s, key))
-	if errors.Is(err, fs.ErrNotExist) {
+	if s == queue.Refused && disk.Absent(err) || errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
@@ -195,7 +195,7 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	default:
 		item.Bytes, err = v.disk.Read(fileOf(s, key))
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || s == queue.Refused && disk.Absent(err) {
 		return item, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
 	}
 	if notFile(err) {
@@ -228,7 +228,7 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 		}
 		return err
 	})
-	if err != nil && !(errors.Is(err, fs.ErrNotExist) && (v.snapshot || s == queue.Refused)) {
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && v.snapshot) && !(s == queue.Refused && disk.Absent(err)) {
 		return err
 	}
 	slices.SortFunc(all, func(a, b file) int {
