@@ -68,13 +68,13 @@ func (h *host) fetch(flags string) string {
 	return fmt.Sprintf("pulse-fetch --queue %s --tls-ca %s --password-file password %s %s", h.queue, h.CA, flags, h.source())
 }
 
-// sh runs a bash line in the host's directory and returns what it printed and its
-// status.
+// sh runs a bash line in the host's directory, with SHELL as scripts/crontab sets it
+// (flock -c starts that), and returns what it printed and its status.
 func (h *host) sh(t testing.TB, line string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", "set -o pipefail; "+line)
 	cmd.Dir = h.dir
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+h.queue, "PULSE_POLICY="+h.dir+"/policy.toml")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SHELL=/bin/bash", "PULSE_QUEUE="+h.queue, "PULSE_POLICY="+h.dir+"/policy.toml")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
