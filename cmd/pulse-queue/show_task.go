@@ -26,7 +26,7 @@ func (t *teller) gone(id string) error {
 	for i := range t.lines {
 		if t.lines[i].Task == id && t.lines[i].Kind != "" { // the others say nothing of the record
 			l = &t.lines[i]
-			reason = cmp.Or(l.Identity, reason)
+			reason = cmp.Or(l.IdentityReason, reason)
 		}
 	}
 	if l == nil {
@@ -36,7 +36,7 @@ func (t *teller) gone(id string) error {
 	if err != nil {
 		return err
 	}
-	if l.Identity = reason; !kept {
+	if l.IdentityReason = reason; !kept {
 		t.print(screen.Gone(l, last, t.logged())...)
 	}
 	t.history()

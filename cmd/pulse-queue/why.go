@@ -88,7 +88,7 @@ func (t *tally) days(sel *selection, counts *queue.Counts) {
 
 // add counts a line if it says that something was not allowed, or was decided as wanted.
 func (t *tally) add(l *audit.Line, want terms.Outcome) {
-	k := cause{outcome: l.Outcome, reason: l.Change.Reason, rule: l.Rule, identity: l.Identity}
+	k := cause{outcome: l.Outcome, reason: l.Change.Reason, rule: l.Rule, identity: l.IdentityReason}
 	times := 1
 	switch l.Event {
 	case task.Refused, task.Added, task.Parked, task.Dropped:

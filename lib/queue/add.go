@@ -290,7 +290,7 @@ func (in *intake) refuse(it *item) error {
 		return err
 	}
 	listed := true
-	if it.Identity.Effect() { // the line is the receipt of a proposal, and there are few a day
+	if it.Identity.Effect() { // the line is the receipt of a proposal: it must not be left out after the first 1,000 of a day
 		err = in.tx.logKept(line, kept)
 	} else {
 		listed, err = in.tx.Refuse(line, kept)

@@ -108,7 +108,7 @@ func (c *Content) describe(l audit.Line) audit.Line {
 	l.Rule, l.Policy = c.Decision.Rule, c.Decision.Policy
 	l.Sender, l.Trust = c.Identity.Sender, c.Identity.Trust
 	if l.Event == task.Added || l.Event == task.Refused {
-		l.Parent, l.Identity = c.Identity.Parent, string(c.Identity.Reason)
+		l.Parent, l.IdentityReason = c.Identity.Parent, string(c.Identity.Reason)
 	}
 	if m := c.Message; m != nil {
 		id := cmp.Or(m.ID, m.Digest)

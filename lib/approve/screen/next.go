@@ -201,12 +201,12 @@ func Gone(l *audit.Line, last, logged task.State) []string {
 // proven says how far a line's sender was proven, and what to do about it. A line that was
 // written by an older pulse has no reason.
 func proven(l *audit.Line) []string {
-	if l.Identity == "" {
+	if l.IdentityReason == "" {
 		return []string{Fact("proven", "%s", l.Trust)}
 	}
 	return []string{
-		Fact("proven", "%s (%s)", l.Trust, l.Identity),
-		Fact("advice", "%s", orNone(identity.Reason(l.Identity).Advice())),
+		Fact("proven", "%s (%s)", l.Trust, l.IdentityReason),
+		Fact("advice", "%s", orNone(identity.Reason(l.IdentityReason).Advice())),
 	}
 }
 

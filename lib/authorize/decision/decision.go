@@ -81,7 +81,7 @@ func Reads(p *policy.Policy) (source, recipients bool) {
 
 // Decide returns the decision on a record: on an ask, or on an effect.
 func Decide(in Input) Decision {
-	s := state{Input: in, d: Decision{Action: action(in), Policy: in.Policy.Digest}}
+	s := state{Input: in, d: Decision{Action: action(&in), Policy: in.Policy.Digest}}
 	if in.Identity.Effect() {
 		return s.run(effectChecks[:])
 	}
@@ -106,21 +106,21 @@ func clip(why string) string {
 
 // action returns the action that is asked for: the request's, else the one that the
 // envelope's fields give. The text is never looked at.
-func action(in Input) terms.Action {
+func action(in *Input) terms.Action {
 	if in.Action != "" {
 		return in.Action
 	}
 	if in.Request != nil {
 		return in.Request.Action
 	}
-	if i := actionRule(in); i >= 0 {
+	if i := in.ActionRule(); i >= 0 {
 		return in.Policy.ActionRules[i].Action
 	}
 	return in.Policy.DefaultAction
 }
 
-// actionRule returns which [[action]] counts for a message, or -1.
-func actionRule(in Input) int {
+// ActionRule returns which [[action]] counts for a message, or -1.
+func (in *Input) ActionRule() int {
 	return slices.IndexFunc(in.Policy.ActionRules, func(r policy.ActionRule) bool {
 		to := r.To == "" || len(in.Recipients) == 1 && address.Equal(in.Recipients[0], r.To)
 		return to && (r.Source == "" || policy.Match(r.Source, in.Source))
@@ -202,7 +202,7 @@ func outside(in Input) (target string, found bool) {
 // was accepted as one action is never started as another. If today's rules give it
 // another action, a person has to look.
 func Again(in Input, settled terms.Action) Decision {
-	today := action(in)
+	today := action(&in)
 	in.Action = settled
 	d := Decide(in)
 	if today != settled && d.Outcome == terms.Allow {
@@ -214,6 +214,6 @@ func Again(in Input, settled terms.Action) Decision {
 
 // AllowAll returns what --unsafe-allow-all decides.
 func AllowAll(in Input) Decision {
-	d := Decision{Action: action(in), Policy: in.Policy.Digest}
+	d := Decision{Action: action(&in), Policy: in.Policy.Digest}
 	return d.set(terms.Allow, "unsafe_allow_all", Unsafe, "--unsafe-allow-all: nothing was checked")
 }

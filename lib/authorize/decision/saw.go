@@ -20,7 +20,7 @@ func (s *state) sawAction() trace.Step {
 	case s.Request != nil:
 		return trace.Step{Saw: "request.action " + a}
 	}
-	if i := actionRule(s.Input); i >= 0 {
+	if i := s.ActionRule(); i >= 0 {
 		r := &s.Policy.ActionRules[i]
 		return trace.Step{Saw: strings.TrimSpace(a + " to " + r.To + " " + r.Source), Key: "action", Nth: i}
 	}

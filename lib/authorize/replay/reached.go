@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
@@ -117,9 +118,8 @@ func (w *way) action(source string, to []string) {
 	if w.Request != nil {
 		return
 	}
-	i := slices.IndexFunc(w.p.ActionRules, func(r policy.ActionRule) bool { // as package decision does
-		return (r.To == "" || len(to) == 1 && address.Equal(to[0], r.To)) && (r.Source == "" || policy.Match(r.Source, source))
-	})
+	in := decision.Input{Policy: w.p, Source: source, Recipients: to}
+	i := in.ActionRule()
 	if i < 0 {
 		w.reached(Rule{Key: "default_action", Entry: string(w.p.DefaultAction)})
 		return

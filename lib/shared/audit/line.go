@@ -68,17 +68,17 @@ type Line struct {
 	Target   []string   // of a message that is about to be sent
 	Link     task.Link  // of a message that answers an effect
 
-	Tool      string // of a judgement
-	Action    terms.Action
-	Outcome   terms.Outcome // of the decision
-	Rule      string
-	Policy    string
-	Sender    string
-	Trust     terms.Trust
-	Identity  string // identity.reason
-	Source    string
-	UID       uint32
-	MessageID string
+	Tool           string // of a judgement
+	Action         terms.Action
+	Outcome        terms.Outcome // of the decision
+	Rule           string
+	Policy         string
+	Sender         string
+	Trust          terms.Trust
+	IdentityReason string // identity.reason
+	Source         string
+	UID            uint32
+	MessageID      string
 
 	Sandbox  string // how the add that accepted the task was confined
 	Account  string // the account under which the worker is started
@@ -149,8 +149,8 @@ func (l *Line) appendWho(o *record.Object) {
 	o.StrIf("policy", l.Policy)
 	o.StrIf("sender", l.Sender)
 	o.StrIf("trust", string(l.Trust))
-	if l.Identity != "" {
-		o.Raw("identity", appendIdentity(l.Identity))
+	if l.IdentityReason != "" {
+		o.Raw("identity", appendIdentity(l.IdentityReason))
 	}
 	o.StrIf("source", l.Source)
 	if l.UID != 0 {
@@ -262,7 +262,7 @@ func (l *Line) who(name string, v record.Value) (err error) {
 	case "trust":
 		err = v.Into((*string)(&l.Trust))
 	case "identity":
-		l.Identity, err = decodeIdentity(v)
+		l.IdentityReason, err = decodeIdentity(v)
 	case "source":
 		err = v.Into(&l.Source)
 	case "uid":

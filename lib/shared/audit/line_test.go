@@ -23,7 +23,7 @@ func full() Line {
 		Time: now, Event: task.Approved, Task: strings.Repeat("a", 32), Kind: task.Effect,
 		From: task.Awaiting, To: task.Scheduled, Digest: task.Digest([]byte("x")),
 		Change: task.Change{Since: now, Attempts: 3, Restarts: 2, NotBefore: now.Add(time.Hour), Reason: nasty},
-		Result: task.Digest([]byte("y")), End: &End{Exit: -1, Said: nasty}, Count: 7, Tool: nasty, Identity: nasty, Action: terms.ExternalSend, Rule: nasty, Policy: "sha256:1", Sender: nasty,
+		Result: task.Digest([]byte("y")), End: &End{Exit: -1, Said: nasty}, Count: 7, Tool: nasty, IdentityReason: nasty, Action: terms.ExternalSend, Rule: nasty, Policy: "sha256:1", Sender: nasty,
 		Trust: terms.OwnerVerifiedEmail, Source: nasty, UID: 1<<32 - 1, MessageID: nasty, By: nasty, Level: approval.Terminal,
 		Approval: &approval.Approval{
 			Task: strings.Repeat("a", 32), Digest: "sha256:2", Action: terms.ExternalSend, Target: []string{"bob@partner.example", nasty},
@@ -78,7 +78,7 @@ func TestOldLine(t *testing.T) {
 	const old = `{"time":"2026-11-21T07:00:00.000000005Z","event":"gave_up","task":"t","from":"running","to":"failed","attempts":1,` +
 		`"restarts":0,"sender":"x","trust":"unknown","prev":"sha256:1"}`
 	l, err := Parse([]byte(old))
-	if err != nil || l.End != nil || l.Identity != "" || string(l.Append(nil)) != old {
+	if err != nil || l.End != nil || l.IdentityReason != "" || string(l.Append(nil)) != old {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
