@@ -14,10 +14,16 @@ import (
 )
 
 func yes(c *cli.Context) error {
+	if c.IsSet("signature") {
+		return signedAnswer(c, false)
+	}
 	return answer(c, desk.Yes, func(*desk.Desk) desk.Question { return approving() })
 }
 
 func no(c *cli.Context) error {
+	if c.IsSet("signature") {
+		return signedAnswer(c, true)
+	}
 	reason := c.String("reason")
 	if reason == "" {
 		return fault.Usagef("pulse-approve no "+c.Args().First()+" --reason 'not wanted'", "no needs --reason")

@@ -22,7 +22,10 @@ import (
 )
 
 func grant(c *cli.Context) error {
-	g, err := wanted(c)
+	if c.IsSet("signature") {
+		return signedGrant(c)
+	}
+	g, err := wanted(c, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -44,9 +47,8 @@ func grant(c *cli.Context) error {
 	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.Grant(tx, g) })
 }
 
-// wanted makes the grant that the command line asks for.
-func wanted(c *cli.Context) (g approval.Grant, err error) {
-	target := c.Args().First()
+// wanted makes the grant for a target that the command line asks for.
+func wanted(c *cli.Context, target string) (g approval.Grant, err error) {
 	if (target == "") != c.Bool("any") {
 		return g, fault.Usagef("pulse-approve grant TARGET, or pulse-approve grant --any",
 			"want a target or --any, and not both")
@@ -54,13 +56,17 @@ func wanted(c *cli.Context) (g approval.Grant, err error) {
 	if id := c.String("task"); id != "" && !task.ValidID(id) {
 		return g, fault.Usagef("pulse-queue list", "--task: %s is no task id", id)
 	}
-	if c.Duration("for") < time.Second {
+	life := approval.Lifetime
+	if c.IsSet("for") {
+		life = c.Duration("for")
+	}
+	if life < time.Second {
 		return g, fault.Usagef("", "--for: want at least 1s")
 	}
 	now := time.Now().UTC()
 	return approval.Grant{
 		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(),
-		Given: now, Expires: now.Add(c.Duration("for")),
+		Given: now, Expires: now.Add(life),
 	}, nil
 }
 

@@ -17,31 +17,50 @@ func main() { os.Exit(cmdline.Main(app())) }
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	key := desk.KeyFlag()
+	signature := &cli.StringFlag{
+		Name: "signature", Usage: "`FILE` the answer was signed elsewhere (statement), and this is the signature; - is stdin",
+	}
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
 		Flags: []cli.Flag{queue, policy, key, confined}, Action: walk,
 		Commands: []*cli.Command{{
 			Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
-			Flags: []cli.Flag{queue, policy, key, confined},
+			Flags: []cli.Flag{queue, policy, key, confined, signature},
 		}, {
 			Name: "no", ArgsUsage: "ID...", Usage: "refuse tasks, one after the other", Action: no,
-			Flags: []cli.Flag{queue, policy, confined,
+			Flags: []cli.Flag{queue, policy, confined, signature,
 				&cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"},
 			},
 		}, {
 			Name: "grant", ArgsUsage: "[TARGET]", Usage: "say yes ahead, once, to a target", Action: grant,
-			Flags: []cli.Flag{queue, policy, key,
+			Flags: []cli.Flag{queue, policy, key, signature,
 				&cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}, confined,
 				&cli.BoolFlag{Name: "any", Usage: "to any target"},
 				&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
 			},
 		}, {
-			Name: "session", ArgsUsage: "SENDER", Usage: "trust an owner's mail more for a while", Action: session,
-			Flags: []cli.Flag{queue, policy, key, confined,
+			Name: "session", ArgsUsage: "[SENDER]", Usage: "trust an owner's mail more for a while", Action: session,
+			Flags: []cli.Flag{queue, policy, key, confined, signature,
 				&cli.DurationFlag{Name: "for", Usage: "`D` how long it lives: 1m to 24h"},
 				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"},
 			},
+		}, {
+			Name: "statement", ArgsUsage: "[ID]", Action: statement,
+			Usage: "print what a task, a grant or a session is about and, last, the line to sign elsewhere",
+			Flags: []cli.Flag{queue, policy, confined,
+				&cli.BoolFlag{Name: "no", Usage: "the line that refuses the task"},
+				&cli.StringFlag{Name: "grant", Usage: "`TARGET` the line of a grant for a target"},
+				&cli.BoolFlag{Name: "any", Usage: "the line of a grant for any target"},
+				&cli.StringFlag{Name: "task", Usage: "`ID` the grant is for this task only"},
+				&cli.StringFlag{Name: "session", Usage: "`SENDER` the line of a session"},
+				&cli.DurationFlag{Name: "for", Usage: "`D` how long the grant or the session is good; default for a grant: 24h"},
+				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use the session: 1 to 100"},
+			},
+		}, {
+			Name: "take", ArgsUsage: "FILE...", Action: take,
+			Usage: "take answers that were signed elsewhere: lines of statement, each with its signature",
+			Flags: []cli.Flag{queue, policy, confined},
 		}, {
 			Name: "grants", Usage: "list grants and sessions", Action: grants,
 			Flags: []cli.Flag{queue, confined, &cli.BoolFlag{Name: "json", Usage: "objects instead of a table"}},

@@ -26,11 +26,14 @@ import (
 // session opens a session. The session begins when the code was typed, not when it was
 // asked for: mail that was sent before a person said yes must not use it.
 func session(c *cli.Context) error {
+	if c.IsSet("signature") {
+		return signedSession(c)
+	}
 	p, err := cmdline.Policy(c)
 	if err != nil {
 		return err
 	}
-	s, err := asked(c, p)
+	s, err := asked(c, p, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -39,19 +42,9 @@ func session(c *cli.Context) error {
 		return err
 	}
 	defer d.Close()
-	lines := []string{
-		screen.Fact("session", "for %s, %d messages at most", c.Duration("for"), s.Max),
-		"sender   " + escape.ASCII(s.Sender),
-		screen.Fact("allows", "%s", permitted(p)),
-	}
-	list, err := sessions(d.Queue)
+	lines, err := opening(c, p, d.Queue, &s)
 	if err != nil {
 		return err
-	}
-	for _, old := range list {
-		if address.Equal(old.Sender, s.Sender) && time.Now().Before(old.Expires) {
-			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))
-		}
 	}
 	if err := d.Confirm(lines, "open this session"); err != nil {
 		return err
@@ -67,9 +60,24 @@ func session(c *cli.Context) error {
 	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.OpenSession(tx, s) })
 }
 
-// asked makes the session that the command line asks for, without its times.
-func asked(c *cli.Context, p *policy.Policy) (s approval.Session, err error) {
-	sender := c.Args().First()
+// opening says what a session would be, and which one it would end.
+func opening(c *cli.Context, p *policy.Policy, q door.Store, s *approval.Session) ([]string, error) {
+	lines := []string{
+		screen.Fact("session", "for %s, %d messages at most", c.Duration("for"), s.Max),
+		"sender   " + escape.ASCII(s.Sender),
+		screen.Fact("allows", "%s", permitted(p)),
+	}
+	list, err := sessions(q)
+	for _, old := range list {
+		if address.Equal(old.Sender, s.Sender) && time.Now().Before(old.Expires) {
+			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))
+		}
+	}
+	return lines, err
+}
+
+// asked makes the session for a sender that the command line asks for, without its times.
+func asked(c *cli.Context, p *policy.Policy, sender string) (s approval.Session, err error) {
 	i := slices.IndexFunc(p.Owners, func(o string) bool { return address.Equal(o, sender) })
 	const usage = "pulse-approve session SENDER --for 1h --max 5"
 	switch d, n := c.Duration("for"), c.Int("max"); {

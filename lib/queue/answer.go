@@ -1,7 +1,11 @@
 package queue
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"pulse/lib/shared/approval"
@@ -15,6 +19,31 @@ func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval
 		Task: shown.Task.ID, Digest: shown.Task.Digest, Action: shown.Decision.Action, Target: shown.Target(),
 		By: by, Level: level, Nonce: approval.Nonce(), Given: given, Expires: given.Add(approval.Lifetime),
 	}
+}
+
+// Asked returns the yes that is asked for from elsewhere while a task waits for wait at
+// most: its Statement is what a person signs to say yes, its Refusal to say no. It is made
+// of the task and of when the task came to wait, so that it can be made again where the
+// answer is taken, and a task that comes to wait again is asked about anew. Level, Signer
+// and Signature are for the answer.
+func Asked(s *Stored, wait time.Duration) approval.Approval {
+	a := Yes(s, "", approval.Signature, s.Task.Since)
+	a.Nonce = askedNonce(s)
+	a.Expires = a.Given.Add(min(wait, approval.LongestWait).Truncate(time.Second))
+	return a
+}
+
+// askedNonce returns the nonce of a question: another one for each task, for other bytes,
+// and each time the task comes to wait.
+func askedNonce(s *Stored) string {
+	var b []byte
+	for _, field := range []string{
+		"pulse-approve", s.Task.ID, s.Task.Digest, strconv.FormatInt(s.Task.Since.UnixNano(), 10),
+	} {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(field))), field...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // Approve records a person's yes to the task that was shown.

@@ -23,8 +23,11 @@ var ErrNoGrant = errors.New("no grant")
 var ErrLost = errors.New("the queue is not as it was")
 
 // Grant records a person's yes given ahead.
-func Grant(tx *Tx, g approval.Grant) error {
-	return tx.Log(audit.Line{Time: g.Given, Event: audit.Granted, By: g.By, Level: g.Level, Grant: &g})
+func Grant(tx *Tx, g approval.Grant) error { return TakeGrant(tx, g, g.Given) }
+
+// TakeGrant is Grant for one that was signed elsewhere, earlier.
+func TakeGrant(tx *Tx, g approval.Grant, now time.Time) error {
+	return tx.Log(audit.Line{Time: now.UTC(), Event: audit.Granted, By: g.By, Level: g.Level, Grant: &g})
 }
 
 // Revoke takes a grant back.
@@ -146,14 +149,16 @@ func pick(
 
 // summed makes an approval of the grants that are a yes to an effect. Its level is their
 // lowest, and it is good as long as all of them are. pick has checked the holder of each
-// of them; the first one's stands for all.
+// of them; that of the first which is not signed stands for all.
 func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approval {
 	a := Yes(s, "", approval.Signature, now)
 	a.Grants = grants
-	a.Holder = grants[0].Holder
 	var by []string
 	for i := range grants {
 		g := &grants[i]
+		if a.Holder == 0 && g.Level != approval.Signature {
+			a.Holder = g.Holder
+		}
 		by = append(by, "grant "+g.ID+" of "+g.By)
 		if !g.Suffices(a.Level) {
 			a.Level = g.Level

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/shared/approval"
@@ -28,7 +29,7 @@ var ErrNotGood = errors.New("the approval is not good")
 // Proving says what a policy requires of a yes, and what can prove it.
 type Proving struct {
 	Require approval.Level
-	Signed  Signed              // for level signature; nil: nothing is signed well
+	Signed  Signed              // checks yeses of level signature; nil: nothing is signed well
 	Vouch   func(uid int) error // for level user; returns nil if this account may say yes
 	Blind   bool                // neither is at hand: if they have to decide, the error is errBlind
 }
@@ -39,7 +40,6 @@ var errBlind = errors.New("only a run can check the yes")
 // yes is a form of a person's yes: an approval, a grant or a session.
 type yes interface {
 	Suffices(require approval.Level) bool
-	Sound(now time.Time) error
 }
 
 // proven returns nil if a yes proves what the policy requires, ErrNotGood if it does not,
@@ -49,13 +49,16 @@ func (p *Proving) proven(y yes, holder int, proofs []approval.Proof, now time.Ti
 	if !y.Suffices(p.Require) {
 		return fmt.Errorf("%w: the policy requires %s", ErrNotGood, p.Require)
 	}
-	switch p.Require {
-	case approval.User:
-		return p.vouched(holder)
-	case approval.Signature:
-		return p.signed(y, proofs, now)
+	signed := p.spends(proofs)
+	if p.Require == approval.User && len(signed) < len(proofs) {
+		if err := p.vouched(holder); err != nil {
+			return err
+		}
 	}
-	return nil
+	if len(signed) == 0 {
+		return nil
+	}
+	return p.signed(signed, now)
 }
 
 func (p *Proving) vouched(holder int) error {
@@ -71,12 +74,14 @@ func (p *Proving) vouched(holder int) error {
 	return nil
 }
 
-func (p *Proving) signed(y yes, proofs []approval.Proof, now time.Time) error {
+func (p *Proving) signed(proofs []approval.Proof, now time.Time) error {
 	if p.Signed == nil && !p.Blind {
 		return fmt.Errorf("%w: nobody checks signatures here", ErrNotGood)
 	}
-	if err := y.Sound(now); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotGood, err)
+	for i := range proofs {
+		if err := proofs[i].Sound(now); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotGood, err)
+		}
 	}
 	if p.Blind {
 		return errBlind
@@ -84,13 +89,19 @@ func (p *Proving) signed(y yes, proofs []approval.Proof, now time.Time) error {
 	return p.Signed.Check(proofs, now)
 }
 
-// spends returns what a use of a yes spends, which is nothing unless the policy requires a
-// signature.
+// spends returns what a use of a yes has to prove by signatures, and spends. That is all of
+// it if the policy requires signatures. At level user it is what claims to be signed: such
+// a yes is good whichever account wrote the file. Where nothing checks signatures, the claim
+// proves nothing, and the account has to. At level terminal nothing is proven.
 func (p *Proving) spends(proofs []approval.Proof) []approval.Proof {
-	if p.Require != approval.Signature {
+	switch {
+	case p.Require == approval.Signature:
+		return proofs
+	case p.Require != approval.User || p.Signed == nil && !p.Blind:
 		return nil
 	}
-	return proofs
+	unsigned := func(proof approval.Proof) bool { return proof.Level != approval.Signature }
+	return slices.DeleteFunc(slices.Clone(proofs), unsigned)
 }
 
 func (p *Proving) spend(proofs []approval.Proof, now time.Time) error {

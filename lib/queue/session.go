@@ -28,19 +28,23 @@ const (
 
 // OpenSession records a session that a person opened. A sender has one at a time, so the
 // one before ends, unless it has expired and is only kept for what came in within it.
-func OpenSession(tx *Tx, s approval.Session) error {
-	live, err := sessions(tx, s.Opened)
+func OpenSession(tx *Tx, s approval.Session) error { return TakeSession(tx, s, s.Opened) }
+
+// TakeSession is OpenSession for one that was signed elsewhere, earlier.
+func TakeSession(tx *Tx, s approval.Session, now time.Time) error {
+	now = now.UTC()
+	live, err := sessions(tx, now)
 	if err != nil {
 		return err
 	}
 	for _, old := range live {
-		if address.Equal(old.Sender, s.Sender) && s.Opened.Before(old.Expires) {
-			if err := tx.Log(end(old, endReplaced, s.By, s.Level, s.Opened)); err != nil {
+		if address.Equal(old.Sender, s.Sender) && now.Before(old.Expires) {
+			if err := tx.Log(end(old, endReplaced, s.By, s.Level, now)); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.Log(audit.Line{Time: s.Opened, Event: audit.SessionOpened, By: s.By, Level: s.Level, Session: &s})
+	return tx.Log(audit.Line{Time: now, Event: audit.SessionOpened, By: s.By, Level: s.Level, Session: &s})
 }
 
 // EndSession ends a session.

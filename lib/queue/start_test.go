@@ -244,7 +244,7 @@ func compare(t *testing.T, name string, b *shelf, s *queue.Stored, require appro
 		t.Errorf("%s: %+v; but claimed %t, %+v, %v", name, o, claim != nil, lines, nextErr)
 		return ""
 	case o.Starts:
-		if (require == approval.Signature && len(claim.Spent()) > 0) != (signed != nil && signed.spent > 0) || o.Reason != "" {
+		if (len(claim.Spent()) > 0) != (signed != nil && signed.spent > 0) || o.Reason != "" {
 			t.Errorf("%s: %+v, spent %+v", name, o, claim.Spent())
 		}
 		return "starts"
@@ -306,9 +306,12 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 		levels string // at which it starts
 	}{
 		{"good", func(*approval.Grant, *queue.Stored) {}, "terminal user signature "},
-		{"signed badly", func(g *approval.Grant, _ *queue.Stored) { g.Signature = "bad" }, "terminal user "},
-		{"of nobody", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 0 }, "terminal signature "},
-		{"of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 8 }, "terminal signature "},
+		{"signed badly", func(g *approval.Grant, _ *queue.Stored) { g.Signature = "bad" }, "terminal "},
+		{"signed, of nobody's file", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 0 }, "terminal user signature "},
+		{"signed, of a file of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 8 }, "terminal user signature "},
+		{"of a user", func(g *approval.Grant, _ *queue.Stored) { g.Level = approval.User }, "terminal user "},
+		{"of nobody", func(g *approval.Grant, _ *queue.Stored) { g.Level, g.Holder = approval.User, 0 }, "terminal "},
+		{"of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Level, g.Holder = approval.User, 8 }, "terminal "},
 		{"of level terminal", func(g *approval.Grant, _ *queue.Stored) { g.Level = approval.Terminal }, "terminal "},
 		{"for another", func(g *approval.Grant, _ *queue.Stored) { g.Target = "eve@partner.example" }, ""},
 		{"expired", func(g *approval.Grant, _ *queue.Stored) { g.Expires = now }, ""},
@@ -340,7 +343,7 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 			}
 			levels += string(require) + " "
 			if len(lines) != 3 || lines[0].Event != audit.Consumed || lines[1].Event != task.Approved || lines[2].Event != task.Started ||
-				(signed.spent == 1) != (require == approval.Signature) {
+				(signed.spent == 1) != (require != approval.Terminal && g.Level == approval.Signature) {
 				t.Errorf("%s, %s: %+v, spent %d", c.name, require, lines, signed.spent)
 			}
 		}

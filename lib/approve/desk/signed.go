@@ -22,21 +22,30 @@ import (
 
 // Guard returns nil if only root can change what makes a signed approval good: the
 // policy, the keys that count, the ledger of what was spent, and ssh-keygen. A worker
-// that is root, or the account that starts it (runner), could change them. A policy that
-// requires no signatures is an error.
+// that is root, or the account that starts it (runner), could change them. A policy by
+// which no signature counts is an error.
 func Guard(p *policy.Policy, worker, runner int) error {
-	if approval.Level(p.Approval.Require) != approval.Signature {
-		return fault.Usagef("man 5 pulse-policy", "%s: approval.require is %s", p.Name, p.Approval.Require)
+	if err := Keyed(p); err != nil {
+		return err
 	}
 	if worker == 0 || worker == runner {
 		return fault.Usagef("as root: pulse-queue run --as USER -- CMD",
-			"approval.require is signature, and the worker would be uid %d, which could write the ledger of signatures",
-			worker)
+			"approval.require is %s, and the worker would be uid %d, which could write the ledger of signatures",
+			p.Approval.Require, worker)
 	}
 	if _, err := guarded(p); err != nil {
 		return err
 	}
 	return guardLedger(p.Approval.Ledger)
+}
+
+// Keyed returns nil if the policy says whose signatures count.
+func Keyed(p *policy.Policy) error {
+	if p.Approval.AllowedSigners == "" {
+		return fault.Usagef("man 5 pulse-policy",
+			"%s: approval.allowed_signers is not set, so no signature counts", p.Name)
+	}
+	return nil
 }
 
 // guarded returns the path of ssh-keygen, if only root and owners can change it, the
@@ -85,53 +94,68 @@ type signed struct {
 	ctx     context.Context
 	signers sshsig.Signers
 	ledger  ledger.Ledger
+	later   error // why it can't tell now, or nil
 }
 
 // SignedFor returns what checks the signatures for a run whose workers have this uid, or
-// nil for a policy that requires none.
+// nil if none counts there: the policy requires less than level user, or it requires that
+// and Guard says why a signature proves nothing.
 func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed, error) {
-	if approval.Level(p.Approval.Require) != approval.Signature {
-		return nil, nil
-	}
-	if err := Guard(p, worker, os.Geteuid()); err != nil {
-		return nil, err
-	}
-	tool, err := sshsig.Tool()
-	if err != nil {
-		return nil, err
-	}
-	return signedBy(ctx, p, tool)
+	return signedIf(ctx, p, func() (string, error) {
+		if err := Guard(p, worker, os.Geteuid()); err != nil {
+			return "", err
+		}
+		return sshsig.Tool()
+	})
 }
 
-func signedBy(ctx context.Context, p *policy.Policy, tool string) (*signed, error) {
-	signers := sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}
-	return &signed{ctx, signers, ledger.Ledger{Path: p.Approval.Ledger}}, usable(&signers)
+// signedIf returns what checks signatures if guard, which returns the path of ssh-keygen,
+// finds nothing wrong. Only a policy that requires signatures makes it an error if guard
+// does, or if the keys can't be read.
+func signedIf(ctx context.Context, p *policy.Policy, guard func() (tool string, err error)) (queue.Signed, error) {
+	level := approval.Level(p.Approval.Require)
+	if level != approval.Signature && level != approval.User {
+		return nil, nil
+	}
+	tool, err := guard()
+	s := &signed{ctx, sshsig.Signers{Tool: tool, File: p.Approval.AllowedSigners}, ledger.Ledger{Path: p.Approval.Ledger}, nil}
+	if err == nil {
+		err = usable(&s.signers)
+	}
+	switch {
+	case err == nil:
+		return s, nil
+	case level == approval.Signature:
+		return nil, err
+	case fault.KindOf(err) == fault.Temporary: // somebody edits the keys: only what is signed has to wait
+		return &signed{later: err}, nil
+	}
+	return nil, nil
 }
 
 // SignedHere is SignedFor for an account that spends a grant itself: root or the owner of
 // the ledger. The policy, the keys and the ledger may belong to that account.
 func SignedHere(ctx context.Context, p *policy.Policy) (queue.Signed, error) {
-	if approval.Level(p.Approval.Require) != approval.Signature {
-		return nil, nil
-	}
-	me := uint32(os.Geteuid())
-	tool, err := guarded(p, me)
-	if err != nil {
-		return nil, err
-	}
-	if err := guardLedger(p.Approval.Ledger, me); err != nil {
-		return nil, err
-	}
-	err = writable(p.Approval.Ledger)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, fault.Refusedf(
-			"as root: pulse-approve consume TARGET; or leave it to pulse-queue run --effect external_send",
-			"approval.require is signature, and this account can't write the ledger: %w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return signedBy(ctx, p, tool)
+	return signedIf(ctx, p, func() (string, error) {
+		if err := Keyed(p); err != nil {
+			return "", err
+		}
+		me := uint32(os.Geteuid())
+		tool, err := guarded(p, me)
+		if err != nil {
+			return "", err
+		}
+		if err := guardLedger(p.Approval.Ledger, me); err != nil {
+			return "", err
+		}
+		err = writable(p.Approval.Ledger)
+		if errors.Is(err, fs.ErrPermission) {
+			return "", fault.Refusedf(
+				"as root: pulse-approve consume TARGET; or leave it to pulse-queue run --effect external_send",
+				"approval.require is signature, and this account can't write the ledger: %w", err)
+		}
+		return tool, err
+	})
 }
 
 // writable returns nil if this account may write a file, or make it.
@@ -148,6 +172,9 @@ func writable(path string) error {
 
 // Check implements queue.Signed.
 func (s *signed) Check(proofs []approval.Proof, now time.Time) error {
+	if s.later != nil {
+		return s.later
+	}
 	// The cheap check comes first: an account that can write the queue can forge thousands.
 	if err := notGood(s.ledger.Check(uses(proofs)...)); err != nil {
 		return err

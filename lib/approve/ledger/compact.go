@@ -1,6 +1,10 @@
 package ledger
 
-import "time"
+import (
+	"time"
+
+	"pulse/lib/shared/approval"
+)
 
 // compactFrom is the size in bytes from which it is worth dropping old lines.
 var compactFrom int64 = 4 << 20
@@ -8,11 +12,11 @@ var compactFrom int64 = 4 << 20
 // compact drops a line if its nonce expired longer ago than dropAfter. From then on, a
 // nonce that expired longer ago than refuseAfter can't be spent. refuseAfter is less, so
 // that a dropped nonce can't come back, even if the clock was ahead. The difference is as
-// long as an approval lives, so that an approval which a dropped start superseded is
-// refused too.
+// long as an approval lives at most: one that a dropped start superseded was given before
+// that start, and so before the started nonce expired, and is refused too.
 const (
 	refuseAfter = 24 * time.Hour
-	dropAfter   = 48 * time.Hour
+	dropAfter   = refuseAfter + approval.LongestWait
 )
 
 // compact returns the entries without the old ones, or nil if that does not halve them.

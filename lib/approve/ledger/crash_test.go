@@ -44,12 +44,12 @@ func life() (list []operation) {
 	for i := range 12 {
 		list = append(list, spending("one", now, until(10+i, now.Add(time.Duration(i)*time.Hour))))
 	}
-	late := now.Add(90 * time.Hour)
+	late := now.Add(dropAfter + 42*time.Hour)
 	list = append(list, spending("leave out what is old", late, until(30, late), until(31, late)))
 	return append(list, spending("after that", late, until(32, late)))
 }
 
-var probe = spending("the next command", now.Add(91*time.Hour), until(99, now.Add(99*time.Hour)))
+var probe = spending("the next command", now.Add(dropAfter+43*time.Hour), until(99, now.Add(dropAfter+51*time.Hour)))
 
 var fates = func() map[string]disktest.Fate {
 	all := maps.Clone(disktest.Fates)
@@ -134,7 +134,7 @@ func crashed(d *disktest.FS, op operation, may outcome, n int, fate disktest.Fat
 		err = probe.do(on(d))
 	}
 	if err == nil {
-		err = spending("again", now, until(99, now.Add(99*time.Hour))).do(on(d))
+		err = spending("again", now, until(99, now.Add(dropAfter+51*time.Hour))).do(on(d))
 	}
 	if !errors.Is(err, ErrSpent) {
 		return fmt.Errorf("the command after that: %w", err)

@@ -19,7 +19,7 @@ import (
 	"pulse/lib/queue/disk"
 )
 
-// maxSize bounds the file, in bytes: half a million uses in two days. If the file is full,
+// maxSize bounds the file, in bytes: half a million uses in a month. If the file is full,
 // Spend fails.
 const maxSize = 64 << 20
 

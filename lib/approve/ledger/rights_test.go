@@ -65,7 +65,7 @@ func TestDirectoryToSearch(t *testing.T) {
 func TestNameNotSynced(t *testing.T) {
 	l := filled(t, 200)
 	small(t, 1000)
-	end := now.Add(400 * time.Hour)
+	end := now.Add(200*time.Hour + 2*dropAfter)
 	late := Use{Nonces: []string{other}, Task: task, Expires: end.Add(time.Hour)}
 	as(t, filepath.Dir(l.Path), 0o300, 65534, func() {
 		if err := l.Spend(end, late); !errors.Is(err, fs.ErrPermission) {

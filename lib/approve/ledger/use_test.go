@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/approval"
 )
 
 // within is a use of a session of three, for an ask that may die twice.
@@ -98,10 +100,11 @@ func filled(t *testing.T, hours int) Ledger {
 	return l
 }
 
-// TestCompaction: what expired more than two days ago goes, what is forgotten is spent
+// TestCompaction: what expired longer ago than an approval lives goes, what is forgotten is spent
 // all the same, whatever the clock says then, and what is not forgotten is as it was.
 func TestCompaction(t *testing.T) {
-	l := filled(t, 200)
+	const hours = 1200
+	l := filled(t, hours)
 	before, err := os.Stat(l.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +113,7 @@ func TestCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	small(t, 1000)
-	end := now.Add(200 * time.Hour)
+	end := now.Add(hours*time.Hour + dropAfter/2)
 	if err := l.Spend(end, Use{Nonces: []string{other}, Task: task, Expires: end.Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +121,7 @@ func TestCompaction(t *testing.T) {
 	if err != nil || os.SameFile(before, after) || after.Size() > before.Size()/2 || after.Mode().Perm() != 0o640 {
 		t.Fatalf("it was not made smaller: %v, %v", after, err)
 	}
-	for i := range 200 {
+	for i := range hours {
 		at := now.Add(time.Duration(i) * time.Hour)
 		u := Use{Nonces: []string{fmt.Sprintf("%016x", i)}, Task: ask(i), Expires: at.Add(time.Hour)}
 		err := l.Check(u) // asks no clock
@@ -126,12 +129,15 @@ func TestCompaction(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	// An approval that one of those superseded: it was given before, and is good for a day.
-	i := int((200*time.Hour-dropAfter)/time.Hour) - 5
-	given := now.Add(time.Duration(i)*time.Hour - time.Second)
-	u := Use{Nonces: []string{nonce}, Task: ask(i), Given: given, Expires: given.Add(24 * time.Hour)}
-	if err := l.Check(u); !errors.Is(err, ErrForgotten) && !errors.Is(err, ErrSuperseded) {
-		t.Errorf("superseded by what was forgotten: %v", err)
+	// Approvals that those superseded: given before, and good for as long as can be.
+	for i := range hours {
+		given := now.Add(time.Duration(i)*time.Hour - time.Second)
+		for _, life := range []time.Duration{24 * time.Hour, approval.LongestWait} {
+			u := Use{Nonces: []string{nonce}, Task: ask(i), Given: given, Expires: given.Add(life)}
+			if err := l.Check(u); !errors.Is(err, ErrForgotten) && !errors.Is(err, ErrSuperseded) {
+				t.Errorf("%d: superseded by what was forgotten, and good for %s: %v", i, life, err)
+			}
+		}
 	}
 	if _, err := os.Stat(l.Path + ".new"); err == nil {
 		t.Error("a file is left beside it")
@@ -172,7 +178,7 @@ func TestCompactionKeeps(t *testing.T) {
 func TestCompactionAtOnce(t *testing.T) {
 	l := filled(t, 200)
 	small(t, 1000)
-	end := now.Add(400 * time.Hour)
+	end := now.Add(200*time.Hour + 2*dropAfter)
 	late := Use{Nonces: []string{other}, Task: task, Expires: end.Add(time.Hour)}
 	if n := atOnce(t, func(int) error { return l.Spend(end, late) }); n != 1 {
 		t.Errorf("spent %d times", n)
@@ -184,7 +190,7 @@ func TestCompactionAtOnce(t *testing.T) {
 func TestCompactionFails(t *testing.T) {
 	l := filled(t, 200)
 	small(t, 1000)
-	end := now.Add(400 * time.Hour)
+	end := now.Add(200*time.Hour + 2*dropAfter)
 	if err := os.WriteFile(l.Path+".new", []byte("half a li"), 0o400); err != nil {
 		t.Fatal(err)
 	}

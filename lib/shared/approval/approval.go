@@ -29,9 +29,12 @@ const (
 	Signature Level = "signature" // with a key that the worker can't use
 )
 
-// Lifetime is how long an approval or a grant is good by default. A signed approval is
-// never good for longer.
+// Lifetime is how long an approval or a grant is good by default.
 const Lifetime = 24 * time.Hour
+
+// LongestWait is how long a signed approval is good at most. One that is signed elsewhere is
+// good while its task waits (limits.review_expires).
+const LongestWait = 31 * 24 * time.Hour
 
 // Approval is a person's yes to one task.
 type Approval struct {
@@ -72,7 +75,7 @@ func (a *Approval) Good(digest string, require Level, now time.Time) error {
 	switch {
 	case !a.Level.suffices(require):
 		return fmt.Errorf("approval: it is of level %s, the policy requires %s", a.Level, require)
-	case require == User && a.Holder == 0:
+	case require == User && a.Holder == 0 && a.Level != Signature: // a signature stands for the account
 		return fmt.Errorf("approval: nobody vouches for it, and the policy requires %s", require)
 	case a.Digest != digest:
 		return fmt.Errorf("approval: it was given for other bytes (%s)", a.Digest)

@@ -25,10 +25,10 @@ func TestAheadStatements(t *testing.T) {
 	unbound := Grant{ID: id, Given: now, Expires: now.Add(time.Hour)}
 	for got, want := range map[string]string{
 		string(g.Statement()): `{"pulse-grant":1,"id":"0011223344556677","any":false,"target":"bob@partner.example","task":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",` +
-			`"not_before":"2026-11-21T07:00:00Z","expires":"2026-11-21T08:00:00Z"}`,
-		string(unbound.Statement()): `{"pulse-grant":1,"id":"0011223344556677","any":true,"task":null,"not_before":"2026-11-21T07:00:00Z","expires":"2026-11-21T08:00:00Z"}`,
+			`"not_before":"2026-11-21T07:00:00Z","expires":"2026-11-21T08:00:00Z"}` + "\n",
+		string(unbound.Statement()): `{"pulse-grant":1,"id":"0011223344556677","any":true,"task":null,"not_before":"2026-11-21T07:00:00Z","expires":"2026-11-21T08:00:00Z"}` + "\n",
 		string(s.Statement()): `{"pulse-session":1,"id":"0011223344556677","sender":"Me@example.com","max":3,"not_before":"2026-11-21T07:00:00Z",` +
-			`"expires":"2026-11-21T08:00:00Z"}`,
+			`"expires":"2026-11-21T08:00:00Z"}` + "\n",
 	} {
 		if got != want {
 			t.Errorf("%s\nwant\n%s", got, want)
@@ -110,7 +110,7 @@ func TestAheadSound(t *testing.T) {
 			t.Errorf("session, %s: %v", name, err)
 		}
 	}
-	a := Approval{Level: Signature, Nonce: id, Given: now, Expires: now.Add(Lifetime + time.Second), Signer: "me", Signature: "armor"}
+	a := Approval{Level: Signature, Nonce: id, Given: now, Expires: now.Add(LongestWait + time.Second), Signer: "me", Signature: "armor"}
 	if a.Sound(now) == nil {
 		t.Error("an approval may be good for longer than the ledger needs to remember others")
 	}

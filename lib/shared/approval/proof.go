@@ -9,8 +9,10 @@ import (
 // signatures has to record about it.
 type Proof struct {
 	Statement []byte
+	Level     Level // as the yes claims
 	Signer    string
 	Signature string
+	sound     func(now time.Time) error
 
 	Nonces  []string  // each use spends one of them
 	Task    string    // the task that it is used for; empty: the ledger need not know
@@ -19,11 +21,14 @@ type Proof struct {
 	Again   int       // how many more times the same task may use its nonce, after crashes
 }
 
+// Sound returns nil if the signature is worth verifying (Approval.Sound).
+func (p *Proof) Sound(now time.Time) error { return p.sound(now) }
+
 // Proofs returns everything that has to be proven for one use of the approval.
 func (a *Approval) Proofs() []Proof {
 	if len(a.Grants) == 0 {
 		return []Proof{{
-			Statement: a.Statement(), Signer: a.Signer, Signature: a.Signature,
+			Statement: a.Statement(), Level: a.Level, Signer: a.Signer, Signature: a.Signature, sound: a.Sound,
 			Nonces: []string{a.Nonce}, Task: a.Task, Given: a.Given, Expires: a.Expires,
 		}}
 	}
@@ -37,7 +42,7 @@ func (a *Approval) Proofs() []Proof {
 // Proof returns what has to be proven to spend the grant. task may be empty.
 func (g *Grant) Proof(task string) Proof {
 	return Proof{
-		Statement: g.Statement(), Signer: g.Signer, Signature: g.Signature,
+		Statement: g.Statement(), Level: g.Level, Signer: g.Signer, Signature: g.Signature, sound: g.Sound,
 		Nonces: []string{g.ID}, Task: task, Expires: g.Expires,
 	}
 }
@@ -47,7 +52,7 @@ func (g *Grant) Proof(task string) Proof {
 // that is started again after a crash, at most restarts times, needs no new nonce.
 func (s *Session) Proof(task string, restarts int) Proof {
 	p := Proof{
-		Statement: s.Statement(), Signer: s.Signer, Signature: s.Signature,
+		Statement: s.Statement(), Level: s.Level, Signer: s.Signer, Signature: s.Signature, sound: s.Sound,
 		Task: task, Expires: s.Expires.Add(Kept), Again: restarts,
 	}
 	for n := range s.Max {

@@ -12,28 +12,40 @@ import (
 // statementVersion is the version of the form of a statement.
 const statementVersion = 1
 
+// The first member of a statement says what it is, so that none can be taken for another.
+const (
+	sayYes     = "pulse-approve"
+	sayNo      = "pulse-refuse"
+	sayGrant   = "pulse-grant"
+	saySession = "pulse-session"
+)
+
 // Statement returns the bytes that a person signs: one JSON object, its members in
-// this order, without blanks and without a newline, times in UTC and whole seconds. Two
+// this order, without blanks, times in UTC and whole seconds, and a newline. Two
 // approvals that differ in anything that a start depends on have different statements.
 // The level and the name of the approver are not in it, because the signature proves
 // more than they do.
-func (a *Approval) Statement() []byte {
+func (a *Approval) Statement() []byte { return a.statement(sayYes) }
+
+// Refusal returns the bytes that a person signs to say no to what Statement says yes to.
+func (a *Approval) Refusal() []byte { return a.statement(sayNo) }
+
+func (a *Approval) statement(what string) []byte {
 	var o record.Object
-	o.Int("pulse-approve", statementVersion)
+	o.Int(what, statementVersion)
 	o.Str("task", a.Task)
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
 	o.Str("nonce", a.Nonce)
-	appendTimes(&o, a.Given, a.Expires)
-	return o.Bytes()
+	return ended(&o, a.Given, a.Expires)
 }
 
 // Statement returns the bytes that a person signs to give a grant, in the form of an
-// approval's. The first member keeps each from being taken for the other.
+// approval's.
 func (g *Grant) Statement() []byte {
 	var o record.Object
-	o.Int("pulse-grant", statementVersion)
+	o.Int(sayGrant, statementVersion)
 	o.Str("id", g.ID)
 	o.Bool("any", g.Target == "")
 	o.StrIf("target", g.Target)
@@ -42,25 +54,25 @@ func (g *Grant) Statement() []byte {
 	} else {
 		o.Raw("task", []byte("null"))
 	}
-	appendTimes(&o, g.Given, g.Expires)
-	return o.Bytes()
+	return ended(&o, g.Given, g.Expires)
 }
 
 // Statement returns the bytes that a person signs to open a session. How many uses are
 // left is not among them, because the ledger counts those.
 func (s *Session) Statement() []byte {
 	var o record.Object
-	o.Int("pulse-session", statementVersion)
+	o.Int(saySession, statementVersion)
 	o.Str("id", s.ID)
 	o.Str("sender", s.Sender)
 	o.Int("max", int64(s.Max))
-	appendTimes(&o, s.Opened, s.Expires)
-	return o.Bytes()
+	return ended(&o, s.Opened, s.Expires)
 }
 
-func appendTimes(o *record.Object, notBefore, expires time.Time) {
+// ended returns a statement with its last members and its newline.
+func ended(o *record.Object, notBefore, expires time.Time) []byte {
 	o.Str("not_before", notBefore.UTC().Format(time.RFC3339))
 	o.Str("expires", expires.UTC().Format(time.RFC3339))
+	return append(o.Bytes(), '\n')
 }
 
 // The lengths of a nonce, in hex digits.
@@ -74,8 +86,8 @@ const (
 // is sound if every grant is.
 func (a *Approval) Sound(now time.Time) error {
 	if len(a.Grants) == 0 {
-		if a.Expires.Sub(a.Given) > Lifetime {
-			return fmt.Errorf("approval: it is good for longer than %s", Lifetime)
+		if a.Expires.Sub(a.Given) > LongestWait {
+			return fmt.Errorf("approval: it is good for longer than %s", LongestWait)
 		}
 		return sound("approval", a.Level, a.Signer, a.Signature, a.Nonce, a.Given, a.Expires, now)
 	}
@@ -112,6 +124,14 @@ func sound(what string, level Level, signer, signature, nonce string, given, exp
 		return fmt.Errorf("%s: its nonce is none", what)
 	case given.Nanosecond() != 0 || expires.Nanosecond() != 0:
 		return fmt.Errorf("%s: its times are not in whole seconds", what)
+	}
+	return Timely(what, given, expires, now)
+}
+
+// Timely returns nil if what is good from one time to another is good now. Else the error
+// says why not.
+func Timely(what string, given, expires, now time.Time) error {
+	switch {
 	case now.Before(given):
 		return fmt.Errorf("%s: it is good from %s on", what, given.Format(time.RFC3339))
 	case !now.Before(expires):

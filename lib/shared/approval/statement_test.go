@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,12 +22,15 @@ func TestStatement(t *testing.T) {
 	base := signed()
 	const golden = `{"pulse-approve":1,"task":"0123456789abcdef0123456789abcdef","digest":"sha256:ab","action":"external_send",` +
 		`"target":["bob@x.example","a\"\\\u2028@x.example"],"nonce":"0011223344556677",` +
-		`"not_before":"2026-11-21T07:00:00Z","expires":"2026-11-22T07:00:00Z"}`
+		`"not_before":"2026-11-21T07:00:00Z","expires":"2026-11-22T07:00:00Z"}` + "\n"
 	if got := string(base.Statement()); got != golden {
 		t.Errorf("\n%s, want\n%s", got, golden)
 	}
+	if got := string(base.Refusal()); got != strings.Replace(golden, "pulse-approve", "pulse-refuse", 1) {
+		t.Errorf("a no:\n%s", got)
+	}
 	none := Approval{Given: now.In(time.FixedZone("", 3600)), Expires: now}
-	const empty = `{"pulse-approve":1,"task":"","digest":"","action":"","target":[],"nonce":"","not_before":"2026-11-21T07:00:00Z","expires":"2026-11-21T07:00:00Z"}`
+	const empty = `{"pulse-approve":1,"task":"","digest":"","action":"","target":[],"nonce":"","not_before":"2026-11-21T07:00:00Z","expires":"2026-11-21T07:00:00Z"}` + "\n"
 	if got := string(none.Statement()); got != empty {
 		t.Errorf("\n%s, want\n%s", got, empty)
 	}
@@ -83,6 +87,8 @@ func TestSound(t *testing.T) {
 		"blank in nonce":    {func(a *Approval) { a.Nonce = "0011223 44556677" }, now, false},
 		"newline in nonce":  {func(a *Approval) { a.Nonce = "001122334455667\n" }, now, false},
 		"fraction of given": {func(a *Approval) { a.Given = a.Given.Add(-1) }, now, false},
+		"as long as can be": {func(a *Approval) { a.Expires = a.Given.Add(LongestWait) }, now, true},
+		"for longer":        {func(a *Approval) { a.Expires = a.Given.Add(LongestWait + time.Second) }, now, false},
 		"fraction of end":   {func(a *Approval) { a.Expires = a.Expires.Add(1) }, now, false},
 	} {
 		a := signed()

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approve/desk"
+	"pulse/lib/authorize/workspace"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+)
+
+// statement prints what the screen would show and, last, the line that a person signs
+// elsewhere. It stores nothing.
+func statement(c *cli.Context) error {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return err
+	}
+	if err := desk.Keyed(p); err != nil {
+		return err
+	}
+	say, err := stated(c)
+	if err != nil {
+		return err
+	}
+	s, err := door.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := cmdline.ConfineToQueue(c, workspace.Named(p)...); err != nil {
+		return err
+	}
+	lines, line, err := say(c, p, s)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l + "\n")
+	}
+	b.Write(line)
+	_, err = c.App.Writer.Write(b.Bytes())
+	return err
+}
+
+// stated returns what the command line asks a line for: a task, a grant or a session.
+func stated(c *cli.Context) (func(*cli.Context, *policy.Policy, door.Store) ([]string, []byte, error), error) {
+	ahead := c.IsSet("grant") || c.IsSet("any")
+	kinds := map[string]bool{"task": c.NArg() > 0, "grant": ahead, "session": c.IsSet("session")}
+	of := ""
+	for kind, wanted := range kinds {
+		if wanted && of != "" {
+			of = "several"
+		} else if wanted {
+			of = kind
+		}
+	}
+	say := map[string]func(*cli.Context, *policy.Policy, door.Store) ([]string, []byte, error){
+		"task": ofTask, "grant": ofGrant, "session": ofSession,
+	}[of]
+	const usage = "pulse-approve statement ID [--no], or --grant TARGET, or --session SENDER --for 1h --max 5"
+	if say == nil {
+		return nil, fault.Usagef(usage, "want a task's ID, --grant, --any or --session, and one of them")
+	}
+	for flag, kind := range map[string][]string{"no": {"task"}, "task": {"grant"}, "for": {"grant", "session"}, "max": {"session"}} {
+		if c.IsSet(flag) && kind[0] != of && kind[len(kind)-1] != of {
+			return nil, fault.Usagef(usage, "--%s is not for the line of a %s", flag, of)
+		}
+	}
+	return say, nil
+}
+
+func ofTask(c *cli.Context, p *policy.Policy, s door.Store) ([]string, []byte, error) {
+	return desk.Statement(s, p, c.Args().First(), c.Bool("no"))
+}
+
+func ofGrant(c *cli.Context, _ *policy.Policy, _ door.Store) ([]string, []byte, error) {
+	g, err := wanted(c, c.String("grant"))
+	if err != nil {
+		return nil, nil, err
+	}
+	g.Given, g.Expires = g.Given.Truncate(time.Second), g.Expires.Truncate(time.Second)
+	return describe(&g), g.Statement(), nil
+}
+
+// ofSession makes the line of a session, which begins now: nobody can tell when it will be
+// signed.
+func ofSession(c *cli.Context, p *policy.Policy, q door.Store) ([]string, []byte, error) {
+	s, err := asked(c, p, c.String("session"))
+	if err != nil {
+		return nil, nil, err
+	}
+	s.Opened = time.Now().UTC().Truncate(time.Second)
+	s.Expires = s.Opened.Add(c.Duration("for").Truncate(time.Second))
+	lines, err := opening(c, p, q, &s)
+	return lines, s.Statement(), err
+}

@@ -1,0 +1,304 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approve/answers"
+	"pulse/lib/approve/sshsig"
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+)
+
+// statementHint is what to type to get a line that can be signed.
+const statementHint = "pulse-approve statement "
+
+// Statement is what a person reads about a task before they sign an answer elsewhere, and
+// the line that they sign.
+func Statement(s queue.Store, p *policy.Policy, id string, no bool) (lines []string, statement []byte, err error) {
+	shown, lines, err := look(s, p, true, id)
+	if err == nil && shown.Task.State != task.Awaiting {
+		err = fault.Failedf("pulse-queue show "+shown.Task.ID,
+			"task %s awaits nobody: it is %s", shown.Task.ID, shown.Task.State)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	a := queue.Asked(&shown, p.Limits.ReviewExpires)
+	if err := approval.Timely("the line", a.Given, a.Expires, time.Now()); err != nil {
+		return nil, nil, fault.Failedf("pulse-queue show "+shown.Task.ID, "task %s: %w", shown.Task.ID, err)
+	}
+	return lines, toSign(&a, no), nil
+}
+
+func toSign(a *approval.Approval, no bool) []byte {
+	if no {
+		return a.Refusal()
+	}
+	return a.Statement()
+}
+
+// Taker takes answers that were signed elsewhere. They need neither a terminal nor a code:
+// the signature proves more than both, and the account that brings it only has to be able to
+// write the queue.
+type Taker struct {
+	Queue   door.Store
+	policy  *policy.Policy
+	signers sshsig.Signers
+	c       *cli.Context
+}
+
+// Take opens the queue for signed answers. It refuses inside a run, and where a signature
+// would not count.
+func Take(c *cli.Context) (*Taker, error) {
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return nil, err
+	}
+	t := &Taker{policy: p, c: c}
+	if err := t.counts(); err != nil {
+		return nil, err
+	}
+	if t.Queue, err = QueueOutside(c); err != nil {
+		return nil, err
+	}
+	err = t.Queue.Writable()
+	if err == nil {
+		err = cmdline.Unconfined(c, "a signature is checked by ssh-keygen")
+	}
+	if err != nil {
+		t.Queue.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// counts returns nil if a signature counts under the policy, as far as that is known here:
+// which account the workers have, only run knows.
+func (t *Taker) counts() error {
+	const worker, root = -1, 0
+	if err := Keyed(t.policy); err != nil {
+		return err
+	}
+	if approval.Level(t.policy.Approval.Require) == approval.User {
+		if err := Guard(t.policy, worker, root); err != nil {
+			return fmt.Errorf("approval.require is user, and a signature proves nothing here: %w", err)
+		}
+	}
+	tool, err := sshsig.Tool()
+	if err != nil {
+		return fault.Refusedf("apt-get install openssh-client", "%w", err)
+	}
+	t.signers = sshsig.Signers{Tool: tool, File: t.policy.Approval.AllowedSigners}
+	return usable(&t.signers)
+}
+
+// Close closes the queue.
+func (t *Taker) Close() { t.Queue.Close() }
+
+// Answer records a person's yes or no to a task. The line is made again from the task: what
+// was signed must be exactly that. An empty reason of a no is filled in.
+func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer) error {
+	shown, err := t.waiting(id)
+	if err != nil {
+		return err
+	}
+	hint := statementHint + shown.Task.ID
+	if no {
+		hint += " --no"
+	}
+	a := queue.Asked(&shown, t.policy.Limits.ReviewExpires)
+	if err := differs(signed.Line, &a, no); err != nil {
+		return fault.Refusedf(hint, "%w", err)
+	}
+	if err := approval.Timely("the answer", a.Given, a.Expires, time.Now()); err != nil {
+		return fault.Refusedf(hint, "%w", err)
+	}
+	if a.Signer, err = t.signer(signed.Armor, toSign(&a, no), hint); err != nil {
+		return err
+	}
+	a.By, a.Signature = a.Signer, signed.Armor
+	now := time.Now()
+	err = queue.Update(t.Queue, func(tx *queue.Tx) error {
+		if err := a.Sound(now); err != nil {
+			return fault.Refusedf(hint, "%w", err)
+		}
+		if !no {
+			return queue.Approve(tx, &shown, a, now)
+		}
+		if reason == "" {
+			reason = "refused with a signature of " + a.Signer
+		}
+		return queue.Deny(tx, &shown, a.By, a.Level, reason, now)
+	})
+	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
+		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
+	}
+	return err
+}
+
+// waiting loads the task that an id names, which must wait for a person.
+func (t *Taker) waiting(id string) (shown queue.Stored, err error) {
+	if id, err = queue.Whole(t.Queue, id); err != nil {
+		return shown, Unknown(err)
+	}
+	err = t.Queue.View(func(v queue.View) (err error) {
+		shown, err = queue.Find(v, id)
+		return err
+	})
+	if err == nil && shown.Task.State != task.Awaiting {
+		err = fault.Refusedf("pulse-queue show "+id, "task %s awaits nobody: it is %s", id, shown.Task.State)
+	}
+	return shown, Unknown(err)
+}
+
+// differs says why a line that came with a signature is not the one that is asked for now.
+// Without a line, only the signature can tell.
+func differs(line []byte, asked *approval.Approval, no bool) error {
+	if line == nil || string(line) == string(toSign(asked, no)) {
+		return nil
+	}
+	l, err := approval.ParseLine(line)
+	switch {
+	case err != nil:
+		return err
+	case l.Approval == nil:
+		return errors.New("what was signed is no answer to a task")
+	case l.No != no && l.No:
+		return errors.New("what was signed is a no")
+	case l.No != no:
+		return errors.New("what was signed is a yes")
+	}
+	a := l.Approval
+	switch {
+	case a.Task != asked.Task:
+		return fmt.Errorf("it was signed for task %s", escape.Message(a.Task))
+	case a.Digest != asked.Digest || a.Action != asked.Action || !slices.Equal(a.Target, asked.Target):
+		return errors.New("it was signed for other bytes, another action or other targets")
+	case a.Nonce != asked.Nonce || !a.Given.Equal(asked.Given):
+		return errors.New("it was signed for an earlier question: the task came to wait again since")
+	}
+	return errors.New("it was signed when the policy had another limits.review_expires")
+}
+
+// signer returns the name under which allowed_signers has the key that signed the line.
+func (t *Taker) signer(armor string, line []byte, hint string) (who string, err error) {
+	if who, err = t.signers.Principal(t.c.Context, armor); err == nil {
+		err = t.signers.Verify(t.c.Context, who, armor, line)
+	}
+	switch {
+	case errors.Is(err, sshsig.ErrUnknown), errors.Is(err, sshsig.ErrBad):
+		if err := usable(&t.signers); err != nil { // while somebody edits it, nobody can tell
+			return "", err
+		}
+		return "", fault.Refusedf(hint, "it is not a signature that counts over the line that is asked for: %w", err)
+	case err != nil:
+		return "", fault.Temporaryf("", "%w", err)
+	}
+	return who, nil
+}
+
+// Grant records a grant that a person signed elsewhere.
+func (t *Taker) Grant(g approval.Grant, armor string) error {
+	const hint = statementHint + "--grant TARGET"
+	err := t.ahead(&g.Signer, armor, g.Statement(), hint, g.ID, g.Given, g.Expires)
+	if err != nil {
+		return err
+	}
+	g.By, g.Level, g.Signature = g.Signer, approval.Signature, armor
+	return t.once(hint, g.ID, g.Given, g.Sound, func(tx *queue.Tx, now time.Time) error {
+		return queue.TakeGrant(tx, g, now)
+	})
+}
+
+// Session opens a session that a person signed elsewhere. It began when its line was made.
+func (t *Taker) Session(s approval.Session, armor string) error {
+	const hint = statementHint + "--session SENDER --for 1h --max 5"
+	i := slices.IndexFunc(t.policy.Owners, func(o string) bool { return address.Equal(o, s.Sender) })
+	life := s.Expires.Sub(s.Opened)
+	switch {
+	case i < 0:
+		return fault.Refusedf("owners in the policy: man 5 pulse-policy",
+			"%s: %s is no owner", t.policy.Name, escape.ASCII(s.Sender))
+	case life < approval.LeastSession || life > approval.MostSession || s.Max < 1 || s.Max > approval.MostUses:
+		return fault.Refusedf(hint, "it is not a session that can be opened")
+	}
+	if err := t.ahead(&s.Signer, armor, s.Statement(), hint, s.ID, s.Opened, s.Expires); err != nil {
+		return err
+	}
+	s.By, s.Level, s.Signature, s.Left = s.Signer, approval.Signature, armor, s.Max
+	return t.once(hint, s.ID, s.Opened, s.Sound, func(tx *queue.Tx, now time.Time) error {
+		return queue.TakeSession(tx, s, now)
+	})
+}
+
+// ahead checks what is given ahead, the cheap things first.
+func (t *Taker) ahead(signer *string, armor string, line []byte, hint, id string, given, expires time.Time) (err error) {
+	if err = approval.Timely("what was signed", given, expires, time.Now()); err != nil {
+		return fault.Refusedf(hint, "%w", err)
+	}
+	*signer, err = t.signer(armor, line, hint)
+	return err
+}
+
+// once records what was given ahead if it is sound, and was never recorded before.
+func (t *Taker) once(
+	hint, id string, given time.Time, sound func(time.Time) error, record func(*queue.Tx, time.Time) error,
+) error {
+	now := time.Now()
+	if err := sound(now); err != nil {
+		return fault.Refusedf(hint, "%w", err)
+	}
+	rest, err := queue.Anew(t.Queue, id, given)
+	if err == nil {
+		err = queue.Update(t.Queue, func(tx *queue.Tx) error {
+			if err := rest(tx); err != nil {
+				return err
+			}
+			return record(tx, now)
+		})
+	}
+	if errors.Is(err, queue.ErrRecorded) {
+		return fault.Refusedf("pulse-approve grants; "+hint, "%w: it counts once", err)
+	}
+	return err
+}
+
+// mostText bounds what is read of a file of answers, in bytes.
+const mostText = 16 << 20
+
+// ReadAnswers reads the text of a file, or of stdin for "-".
+func ReadAnswers(c *cli.Context, name string) ([]byte, error) {
+	in := c.App.Reader
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	return bounded(in, name)
+}
+
+// bounded reads to the end, which must come before mostText.
+func bounded(in io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(in, mostText+1))
+	if err == nil && len(b) > mostText {
+		err = fmt.Errorf("%s: larger than %d MiB", name, mostText>>20)
+	}
+	return b, err
+}
