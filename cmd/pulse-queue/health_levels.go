@@ -38,12 +38,17 @@ func level(q *access.Dir, p *policy.Policy, groups access.Groups, accounts *desk
 	const nobody = -1
 	switch approval.Level(p.Approval.Require) {
 	case approval.User:
-		whoever := desk.Separate(p, q, nil)
+		whoever, signed := desk.Separate(p, q, nil), desk.GuardUser(p)
 		return func(worker int64) error {
-			if whoever != nil || worker < 0 {
+			if whoever != nil {
 				return whoever
 			}
-			return desk.Apart(q.Owner(), groups.Approvers, accounts.Rights(int(worker)))
+			if worker >= 0 {
+				if err := desk.Apart(q.Owner(), groups.Approvers, accounts.Rights(int(worker))); err != nil {
+					return err
+				}
+			}
+			return signed
 		}
 	case approval.Signature:
 		root, whoever := desk.Guard(p, 0, 0), desk.Guard(p, nobody, 0)

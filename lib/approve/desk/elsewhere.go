@@ -89,13 +89,12 @@ func Take(c *cli.Context) (*Taker, error) {
 // counts returns nil if a signature counts under the policy, as far as that is known here:
 // which account the workers have, only run knows.
 func (t *Taker) counts() error {
-	const worker, root = -1, 0
 	if err := Keyed(t.policy); err != nil {
 		return err
 	}
 	if approval.Level(t.policy.Approval.Require) == approval.User {
-		if err := Guard(t.policy, worker, root); err != nil {
-			return fmt.Errorf("approval.require is user, and a signature proves nothing here: %w", err)
+		if err := GuardUser(t.policy); err != nil {
+			return err
 		}
 	}
 	tool, err := sshsig.Tool()

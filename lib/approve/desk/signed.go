@@ -39,6 +39,20 @@ func Guard(p *policy.Policy, worker, runner int) error {
 	return guardLedger(p.Approval.Ledger)
 }
 
+// GuardUser returns why a signature proves nothing under a policy that requires level user,
+// as far as that is known without the account of the workers; nil if it proves something, or
+// if the policy names no keys.
+func GuardUser(p *policy.Policy) error {
+	const worker, root = -1, 0
+	if p.Approval.AllowedSigners == "" {
+		return nil
+	}
+	if err := Guard(p, worker, root); err != nil {
+		return fmt.Errorf("approval.require is user, and a signature proves nothing here: %w", err)
+	}
+	return nil
+}
+
 // Keyed returns nil if the policy says whose signatures count.
 func Keyed(p *policy.Policy) error {
 	if p.Approval.AllowedSigners == "" {
@@ -127,7 +141,7 @@ func signedIf(ctx context.Context, p *policy.Policy, guard func() (tool string, 
 		return s, nil
 	case level == approval.Signature:
 		return nil, err
-	case fault.KindOf(err) == fault.Temporary: // somebody edits the keys: only what is signed has to wait
+	case fault.KindOf(err) == fault.Temporary: // somebody edits the keys: what is signed has to wait
 		return &signed{later: err}, nil
 	}
 	return nil, nil
