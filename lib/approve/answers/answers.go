@@ -123,11 +123,11 @@ func (r *reader) take() Answer {
 func (r *reader) armor() string {
 	var b strings.Builder
 	b.WriteString(armorBegin + "\n")
-	for b.Len() <= maxArmor {
+	for {
 		before := *r
 		text, ok := r.line()
 		switch {
-		case !ok:
+		case !ok, b.Len()+len(text) > maxArmor:
 			return ""
 		case string(text) == armorEnd:
 			b.WriteString(armorEnd + "\n")
@@ -139,5 +139,4 @@ func (r *reader) armor() string {
 		b.Write(text)
 		b.WriteByte('\n')
 	}
-	return ""
 }
