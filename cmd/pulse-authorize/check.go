@@ -11,6 +11,7 @@ import (
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/safefile"
 	"pulse/lib/shared/sandbox"
 	"pulse/lib/shared/terms"
 )
@@ -48,6 +49,7 @@ func risks(p *policy.Policy, queue string) []string {
 		err := access.Ground(queue)
 		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
 	}
+	signedRisk(p, risk)
 	risk(p.Evidence != policy.ByAuthRes,
 		"evidence is %s: what name servers answer proves a sender; pulse-fetch --resolver can ask one on this machine that validates DNSSEC", p.Evidence)
 	for _, pl := range p.Platforms {
@@ -63,6 +65,18 @@ func risks(p *policy.Policy, queue string) []string {
 		risk(true, "%s: what reads mail keeps all rights of its account (--sandbox, in pulse(7))", lacks)
 	}
 	return list
+}
+
+// signedRisk says where a yes that is signed elsewhere does not count beside those of
+// approvers: others than root can change what it is checked with.
+func signedRisk(p *policy.Policy, risk func(bool, string, ...any)) {
+	if p.Approval.Require != "user" || p.Approval.AllowedSigners == "" {
+		return
+	}
+	for _, path := range []string{p.Name, p.Approval.AllowedSigners} {
+		err := safefile.Guarded(path)
+		risk(err != nil, "approval.require is user, and approval.allowed_signers is set: a signature proves nothing here: %v", err)
+	}
 }
 
 func senders(p *policy.Policy, risk func(bool, string, ...any)) {
