@@ -16,7 +16,11 @@ func signedAnswer(c *cli.Context, no bool) error {
 	if c.NArg() > 1 {
 		return fault.Usagef("pulse-approve take FILE", "--signature is for one task")
 	}
-	return brought(c, func(t *desk.Taker, a *answers.Answer) error {
+	asked := c.Args().First()
+	if no {
+		asked += " --no"
+	}
+	return brought(c, asked, func(t *desk.Taker, a *answers.Answer) error {
 		return t.Answer(c.Args().First(), no, c.String("reason"), a)
 	})
 }
@@ -26,14 +30,15 @@ func signedGrant(c *cli.Context) error {
 	if err := alone(c, "task", "for"); err != nil {
 		return err
 	}
+	const asked = "--grant TARGET"
 	target, anyTarget := c.Args().First(), c.Bool("any")
-	return brought(c, func(t *desk.Taker, a *answers.Answer) error {
+	return brought(c, asked, func(t *desk.Taker, a *answers.Answer) error {
 		l, err := lineOf(a)
 		switch {
 		case err != nil:
 			return err
 		case l.Grant == nil:
-			return fault.Refusedf("pulse-approve statement --grant TARGET", "what was signed is not a grant")
+			return fault.Refusedf("pulse-approve statement "+asked, "what was signed is not a grant")
 		case anyTarget && l.Grant.Target != "", target != "" && !address.Equal(target, l.Grant.Target):
 			return fault.Refusedf("", "what was signed is a grant for %s", orAny(l.Grant.Target))
 		}
@@ -46,14 +51,15 @@ func signedSession(c *cli.Context) error {
 	if err := alone(c, "for", "max"); err != nil {
 		return err
 	}
+	const asked = "--session SENDER --for 1h --max 5"
 	sender := c.Args().First()
-	return brought(c, func(t *desk.Taker, a *answers.Answer) error {
+	return brought(c, asked, func(t *desk.Taker, a *answers.Answer) error {
 		l, err := lineOf(a)
 		switch {
 		case err != nil:
 			return err
 		case l.Session == nil:
-			return fault.Refusedf("pulse-approve statement --session SENDER --for 1h --max 5", "what was signed is not a session")
+			return fault.Refusedf("pulse-approve statement "+asked, "what was signed is not a session")
 		case sender != "" && !address.Equal(sender, l.Session.Sender):
 			return fault.Refusedf("", "what was signed is a session for %s", escape.ASCII(l.Session.Sender))
 		}
@@ -84,26 +90,26 @@ func lineOf(a *answers.Answer) (l approval.Line, err error) {
 }
 
 // brought reads the one answer that --signature names, once it is known that a signature
-// counts here, and calls fn with it.
-func brought(c *cli.Context, fn func(*desk.Taker, *answers.Answer) error) error {
+// counts here, and calls fn with it. asked is what statement prints the line for.
+func brought(c *cli.Context, asked string, fn func(*desk.Taker, *answers.Answer) error) error {
 	t, err := desk.Take(c)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	const hint = "… | tail -n 1 | ssh-keygen -Y sign -n pulse-approve -f KEY"
+	hint := "pulse-approve statement " + asked + " | tail -n 1 | ssh-keygen -Y sign -n pulse-approve -f KEY"
 	b, err := desk.ReadAnswers(c, c.String("signature"))
 	if err != nil {
-		return fault.Usagef("pulse-approve statement "+hint, "--signature: %w", err)
+		return fault.Usagef(hint, "--signature: %w", err)
 	}
 	list, _ := answers.Read(b)
 	switch {
 	case len(list) == 0:
-		return fault.Refusedf("pulse-approve statement "+hint, "--signature: there is no signature in it")
+		return fault.Refusedf(hint, "--signature: there is no signature in it")
 	case len(list) > 1:
 		return fault.Refusedf("pulse-approve take "+escape.Shell(c.String("signature")), "--signature: it holds %d answers", len(list))
 	case list[0].Armor == "":
-		return fault.Refusedf("pulse-approve statement "+hint, "--signature: %w", list[0].Whole())
+		return fault.Refusedf(hint, "--signature: %w", list[0].Whole())
 	}
 	return fn(t, &list[0])
 }
