@@ -38,8 +38,8 @@ func Statement(s queue.Store, p *policy.Policy, id string, no bool) (lines []str
 		return nil, nil, err
 	}
 	a := queue.Asked(&shown, p.Limits.ReviewExpires)
-	if err := approval.Timely("the line", a.Given, a.Expires, time.Now()); err != nil {
-		return nil, nil, fault.Failedf("pulse-queue show "+shown.Task.ID, "task %s: %w", shown.Task.ID, err)
+	if err := approval.Timely("what could be signed", a.Given, a.Expires, time.Now()); err != nil {
+		return nil, nil, fault.Failedf("pulse-approve yes "+shown.Task.ID+", at a terminal", "task %s: %w", shown.Task.ID, err)
 	}
 	return lines, toSign(&a, no), nil
 }
@@ -290,14 +290,14 @@ func ReadAnswers(c *cli.Context, name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	return bounded(in, name)
+	return bounded(in)
 }
 
 // bounded reads to the end, which must come before mostText.
-func bounded(in io.Reader, name string) ([]byte, error) {
+func bounded(in io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(in, mostText+1))
 	if err == nil && len(b) > mostText {
-		err = fmt.Errorf("%s: larger than %d MiB", name, mostText>>20)
+		err = fmt.Errorf("larger than %d MiB", mostText>>20)
 	}
 	return b, err
 }

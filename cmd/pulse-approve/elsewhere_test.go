@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+)
+
+// keyed is a world whose policy names a key.
+func keyed(t *testing.T) *world {
+	d := newDesk(t)
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "me", "-f", d.path("key")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	d.write("signers", "me@example.com "+d.read("key.pub"))
+	d.write("policy.toml", rules+fmt.Sprintf("[approval]\nallowed_signers = %q\n", d.path("signers")))
+	return d
+}
+
+// signs returns a signature over a line.
+func (d *world) signs(line []byte) string {
+	d.t.Helper()
+	return d.must(string(line), "ssh-keygen", "-q", "-Y", "sign", "-n", "pulse-approve", "-f", d.path("key"))
+}
+
+// waits lets a task have come to wait at another time, and returns it.
+func (d *world) waits(id string, since time.Time) (s queue.Stored) {
+	d.t.Helper()
+	q, err := spool.Open(d.path("q"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer q.Close()
+	err = queue.Update(q, func(tx *queue.Tx) error {
+		if s, err = queue.Find(tx, id); err != nil {
+			return err
+		}
+		line := audit.Line{Time: since, Task: id, Digest: s.Task.Digest, Kind: s.Task.Kind, Action: s.Decision.Action, Sender: s.Identity.Sender}
+		line.Change = task.Change{Since: since, Reason: "approval_not_good"}
+		for _, move := range []struct {
+			event    task.Event
+			from, to task.State
+		}{{task.Approved, task.Awaiting, task.Scheduled}, {task.Parked, task.Scheduled, task.Awaiting}} {
+			line.Event, line.From, line.To = move.event, move.from, move.to
+			if err := tx.Move(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = q.View(func(v queue.View) (err error) {
+			s, err = queue.Find(v, id)
+			return err
+		})
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// TestSignedInTime: an answer counts from when the task came to wait until it may wait no
+// longer, whether the signature is good or not.
+func TestSignedInTime(t *testing.T) {
+	const wait = 336 * time.Hour
+	d := keyed(t)
+	id := d.add(proposal)
+	d.late(t, "too late", id, time.Now().Add(-wait), 77)
+	d.late(t, "not yet", id, time.Now().Add(time.Hour), 77)
+	d.late(t, "at the last", id, time.Now().Add(time.Minute-wait), 0)
+}
+
+// late answers a task that came to wait at another time.
+func (d *world) late(t *testing.T, name, id string, since time.Time, want int) {
+	t.Helper()
+	s := d.waits(id, since)
+	a := queue.Asked(&s, 336*time.Hour)
+	out, status := d.run("", "pulse-approve", "statement", id)
+	if (status == 0) != (want == 0) || status != 0 && (status != 1 || out != "") || status == 0 && !strings.HasSuffix(out, "\n"+string(a.Statement())) {
+		t.Errorf("%s: statement: exit %d: %s", name, status, out)
+	}
+	for _, answer := range []struct {
+		verb string
+		line []byte
+	}{{"no", a.Refusal()}, {"yes", a.Statement()}} {
+		if answer.verb == "no" && want == 0 {
+			continue
+		}
+		_, status := d.run(d.signs(answer.line), "pulse-approve", answer.verb, id, "--signature", "-")
+		if got := d.show(id).State; status != want || (got == "awaiting_review") != (want != 0) {
+			t.Errorf("%s: %s: exit %d, it is %s", name, answer.verb, status, got)
+		}
+	}
+}
