@@ -196,3 +196,48 @@ func TestSignedAtLevelUserUnguarded(t *testing.T) {
 		t.Errorf("%+v", w.show(dave))
 	}
 }
+
+// TestTakeKilledAtEverySync: whenever the command that takes answers dies, each of them is
+// recorded or not, and taking them again records what is missing, and nothing twice.
+func TestTakeKilledAtEverySync(t *testing.T) {
+	halves := 0
+	for n := 1; ; n++ {
+		w := newWorld(t)
+		id := w.propose("bob@partner.example")
+		yes, grant := w.lineOf(intake, id), w.lineOf(intake, "--grant", "eve@partner.example")
+		w.write("answers", yes+w.signs("id", yes)+grant+w.signs("id", grant))
+		bin, err := built()
+		w.do(err)
+		take := []string{bin + "/pulse-approve", "take", w.path("answers")}
+		args := append([]string{"-f", "-qq", "-o", w.path("home/trace"), "-e", "trace=fsync,fdatasync",
+			"-e", fmt.Sprintf("inject=fsync,fdatasync:signal=KILL:when=%d", n)}, take...)
+		first, status := w.run(intake, "", "/usr/bin/strace", args...)
+		died := strings.Contains(w.read("home/trace"), "killed by SIGKILL")
+		if !died && (status != 0 || strings.Count(first, "ed\n") != 2) {
+			t.Fatalf("with nobody killed: exit %d: %s", status, first)
+		}
+		second, _ := w.run(intake, "", take[0], take[1:]...)
+		log := w.must(intake, "", "pulse-queue", "log", "--json")
+		for _, event := range []string{`"event":"approved"`, `"event":"granted"`} {
+			if strings.Count(log, event) != 1 {
+				t.Errorf("killed at sync %d: %d times %s:\n%s%s", n, strings.Count(log, event), event, first, second)
+			}
+		}
+		if w.show(id).State != "scheduled" || strings.Count(w.must(intake, "", "pulse-approve", "grants", "--json"), "\n") != 1 {
+			t.Errorf("killed at sync %d: %+v", n, w.show(id))
+		}
+		w.must(intake, "", "pulse-queue", "verify")
+		if strings.Count(second, ": left: ") == 1 {
+			halves++
+		}
+		if !died {
+			break
+		}
+		if n > 100 {
+			t.Fatal("it never ends")
+		}
+	}
+	if halves == 0 {
+		t.Error("nobody was killed between two answers: this test can't fail")
+	}
+}
