@@ -227,25 +227,18 @@ func unmoved(tx *queue.Tx, shown *queue.Stored) error {
 
 // Look loads the task that an id names, and makes the sheet that a person reads.
 func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
-	return look(d.Queue, d.Policy, d.named, id)
-}
-
-// look is Look. named says whether the policy comes from a file.
-func look(q queue.Store, p *policy.Policy, named bool, id string) (shown queue.Stored, lines []string, err error) {
-	if id, err = queue.Whole(q, id); err != nil {
+	if id, err = queue.Whole(d.Queue, id); err != nil {
 		return shown, nil, Unknown(err)
 	}
-	err = q.View(func(v queue.View) (err error) {
+	err = d.Queue.View(func(v queue.View) (err error) {
 		if shown, err = queue.Find(v, id); err != nil {
 			return err
 		}
-		c := screen.Case{Now: time.Now(), Expires: p.Limits.ReviewExpires}
+		c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.ReviewExpires}
 		if err := origins(v, &shown, &c); err != nil {
 			return err
 		}
-		if named {
-			c.Today = today(p, &shown)
-		}
+		c.Today = d.today(&shown)
 		lines = screen.Sheet(&shown, &c)
 		return nil
 	})
@@ -279,9 +272,12 @@ func origin(v queue.View, id string) (*screen.Origin, error) {
 	return o, nil
 }
 
-// today returns what the policy decides about a task now.
-func today(p *policy.Policy, s *queue.Stored) *decision.Decision {
-	made := (&queue.Run{Policy: p, World: workspace.World{}}).Decide(s)
+// today returns what the policy decides about a task now; nil where none was named.
+func (d *Desk) today(s *queue.Stored) *decision.Decision {
+	if !d.named {
+		return nil
+	}
+	made := (&queue.Run{Policy: d.Policy, World: workspace.World{}}).Decide(s)
 	return &made
 }
 

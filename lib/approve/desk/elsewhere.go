@@ -28,8 +28,8 @@ const statementHint = "pulse-approve statement "
 
 // Statement is what a person reads about a task before they sign an answer elsewhere, and
 // the line that they sign.
-func Statement(s queue.Store, p *policy.Policy, id string, no bool) (lines []string, statement []byte, err error) {
-	shown, lines, err := look(s, p, true, id)
+func Statement(s door.Store, p *policy.Policy, id string, no bool) (lines []string, statement []byte, err error) {
+	shown, lines, err := (&Desk{Queue: s, Policy: p, named: true}).Look(id)
 	if err == nil && shown.Task.State != task.Awaiting {
 		err = fault.Failedf("pulse-queue show "+shown.Task.ID,
 			"task %s awaits nobody: it is %s", shown.Task.ID, shown.Task.State)
