@@ -290,14 +290,14 @@ func ReadAnswers(c *cli.Context, name string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	return bounded(in)
+	return bounded(in, name)
 }
 
 // bounded reads to the end, which must come before mostText.
-func bounded(in io.Reader) ([]byte, error) {
+func bounded(in io.Reader, name string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(in, mostText+1))
 	if err == nil && len(b) > mostText {
-		err = fmt.Errorf("larger than %d MiB", mostText>>20)
+		err = fmt.Errorf("%s: larger than %d MiB", name, mostText>>20)
 	}
 	return b, err
 }
