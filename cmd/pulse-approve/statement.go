@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -49,28 +50,34 @@ func statement(c *cli.Context) error {
 	return err
 }
 
+// stating makes what statement prints: the lines to read, and the line to sign.
+type stating func(*cli.Context, *policy.Policy, door.Store) (lines []string, line []byte, err error)
+
 // stated returns what the command line asks a line for: a task, a grant or a session.
-func stated(c *cli.Context) (func(*cli.Context, *policy.Policy, door.Store) ([]string, []byte, error), error) {
-	ahead := c.IsSet("grant") || c.IsSet("any")
-	kinds := map[string]bool{"task": c.NArg() > 0, "grant": ahead, "session": c.IsSet("session")}
-	of := ""
-	for kind, wanted := range kinds {
-		if wanted && of != "" {
-			of = "several"
-		} else if wanted {
-			of = kind
+func stated(c *cli.Context) (say stating, err error) {
+	const usage = "pulse-approve statement ID [--no], or --grant TARGET, or --session SENDER --for 1h --max 5"
+	var of []string
+	for _, k := range []struct {
+		kind  string
+		asked bool
+		say   stating
+	}{
+		{"task", c.NArg() > 0, ofTask},
+		{"grant", c.IsSet("grant") || c.IsSet("any"), ofGrant},
+		{"session", c.IsSet("session"), ofSession},
+	} {
+		if k.asked {
+			of, say = append(of, k.kind), k.say
 		}
 	}
-	say := map[string]func(*cli.Context, *policy.Policy, door.Store) ([]string, []byte, error){
-		"task": ofTask, "grant": ofGrant, "session": ofSession,
-	}[of]
-	const usage = "pulse-approve statement ID [--no], or --grant TARGET, or --session SENDER --for 1h --max 5"
-	if say == nil {
+	if len(of) != 1 {
 		return nil, fault.Usagef(usage, "want a task's ID, --grant, --any or --session, and one of them")
 	}
-	for flag, kind := range map[string][]string{"no": {"task"}, "task": {"grant"}, "for": {"grant", "session"}, "max": {"session"}} {
-		if c.IsSet(flag) && kind[0] != of && kind[len(kind)-1] != of {
-			return nil, fault.Usagef(usage, "--%s is not for the line of a %s", flag, of)
+	for flag, kinds := range map[string][]string{
+		"no": {"task"}, "task": {"grant"}, "for": {"grant", "session"}, "max": {"session"},
+	} {
+		if c.IsSet(flag) && !slices.Contains(kinds, of[0]) {
+			return nil, fault.Usagef(usage, "--%s is not for the line of a %s", flag, of[0])
 		}
 	}
 	return say, nil

@@ -1,8 +1,8 @@
 // Package answers reads signed answers out of text that anybody may have brought: a file, a
 // mail, what was typed into a terminal. It does no I/O.
 //
-// Invariant: what it returns is bounded by the text, and is a claim. Whoever wrote the text
-// chose the line, the signature and which of them stand together. Caveat: a line that was
+// Invariant: what it returns is bounded by the text, and is a claim. The writer of the
+// text chose the line, the signature and which of them stand together. Caveat: a line that was
 // wrapped, quoted or encoded on its way is not found, or is not what was signed any more.
 package answers
 
