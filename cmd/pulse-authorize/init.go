@@ -109,6 +109,10 @@ queue_for_review           = []
 max_per_run = 10     # starts of one pulse-queue run
 max_per_day = 100    # starts in any 24 hours
 
+# What waits for a person is told once more after the first time, and then expires.
+resurface      = "72h"
+review_expires = "336h"
+
 # Where effects may go at all, after a person's yes. Absent: anywhere. [] : nowhere.
 [outbound]
 allow = []

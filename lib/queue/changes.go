@@ -77,6 +77,8 @@ func Changes(l *audit.Line) []Change {
 			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
 	case l.Moves():
 		return taskChanges(list, l)
+	case l.Event == audit.Resurfaced:
+		return append(list, Change{Shelf: Meta, Key: l.Task, Bytes: l.Change.Append(nil)})
 	case l.Event == task.Refused && l.Digest != "":
 		return append(list, Change{Shelf: Refused, Key: l.Task, Digest: l.Digest})
 	case l.Event == audit.Forgotten:
@@ -126,7 +128,7 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 		return list // the decision in the file says why the task is in its state, and there is no approval
 	}
 	change := l.Change
-	change.Since = l.Time
+	change.Since, change.Told = l.Time, time.Time{}
 	return approvalChanges(append(list, Change{Shelf: Meta, Key: l.Task, Bytes: change.Append(nil)}), l)
 }
 

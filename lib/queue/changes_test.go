@@ -226,6 +226,7 @@ var special = []struct {
 	{audit.Line{Event: audit.Ended, Task: one, End: &audit.End{Exit: -1, Said: "no luck"}}, ""},
 	{audit.Line{Event: audit.Judged, Task: one, Tool: "exec", Action: terms.CodeOrComputer, Outcome: terms.Reject, Count: 3}, ""},
 	{audit.Line{Event: audit.Limited}, ""},
+	{audit.Line{Event: audit.Resurfaced, Task: one, Change: task.Change{Since: now, Told: now}}, "meta ="},
 	{audit.Line{Event: audit.Repaired}, ""},
 	{audit.Line{Event: audit.Resumed, By: "me"}, ""},
 }

@@ -39,6 +39,7 @@ func values(old, new *policy.Policy) map[string]way {
 		"limits.max_restarts":         more(a.MaxRestarts, b.MaxRestarts),
 		"limits.max_closes_per_run":   more(a.MaxClosesPerRun, b.MaxClosesPerRun),
 		"limits.review_expires":       more(a.ReviewExpires, b.ReviewExpires),
+		"limits.resurface":            more(a.Resurface, b.Resurface),
 		"limits.disk_reserve":         -more(a.DiskReserve, b.DiskReserve),
 		"limits.keep_refused":         other(a.KeepRefused, b.KeepRefused),
 		"outbound.min_reply_interval": -more(old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval),

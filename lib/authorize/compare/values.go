@@ -28,6 +28,7 @@ func values(old, new *policy.Policy) []Difference {
 		higher(v, "limits."+l.key, l.of(&old.Limits), l.of(&new.Limits))
 	}
 	higher(v, "limits.review_expires", old.Limits.ReviewExpires, new.Limits.ReviewExpires)
+	higher(v, "limits.resurface", old.Limits.Resurface, new.Limits.Resurface)
 	lower(v, "limits.disk_reserve", old.Limits.DiskReserve, new.Limits.DiskReserve)
 	v.other("limits.keep_refused", old.Limits.KeepRefused, new.Limits.KeepRefused)
 	lower(v, "outbound.min_reply_interval", old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval)

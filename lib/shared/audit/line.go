@@ -37,6 +37,8 @@ const (
 	Read      task.Event = "read"       // a source was read further, and nothing else changed
 	ClockBack task.Event = "clock_back" // starts that lay in the future count from this line on
 
+	Resurfaced task.Event = "resurfaced" // a person is told once more of a task that waits or lies untouched
+
 	SessionOpened task.Event = "session_opened"
 	SessionUsed   task.Event = "session_used" // by the task that is added in the same commit
 	SessionEnded  task.Event = "session_ended"
@@ -57,7 +59,7 @@ type Line struct {
 	Digest   string      // of the task file, or of what is kept of a refused record
 	Size     int64       // in bytes, of the refused record that is kept from now on, or no longer
 	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
-	Change   task.Change // Since is Time
+	Change   task.Change // Since is Time and Told zero, except where Event is Resurfaced: that moves nothing
 
 	Result string // digest of what the worker printed
 	End    *End   // of the worker whose attempt the line ends; nil: no runner saw one
@@ -124,7 +126,11 @@ func (l *Line) Append(dst []byte) []byte {
 		o.Int("size", l.Size)
 	}
 	o.StrIf("not_kept", l.NotKept)
-	if l.To != "" {
+	if l.Event == Resurfaced {
+		o.Time("since", l.Change.Since)
+		o.Time("told", l.Change.Told)
+	}
+	if l.To != "" || l.Event == Resurfaced {
 		o.Int("attempts", int64(l.Change.Attempts))
 		o.Int("restarts", int64(l.Change.Restarts))
 		o.Time("not_before", l.Change.NotBefore)
@@ -185,14 +191,17 @@ func Parse(b []byte) (Line, error) {
 	if err != nil {
 		return l, err
 	}
-	return l, rec.Value().Each(l.field)
+	err = rec.Value().Each(l.field)
+	if l.Event != Resurfaced {
+		l.Change.Since = l.Time
+	}
+	return l, err
 }
 
 func (l *Line) field(name string, v record.Value) (err error) {
 	switch name {
 	case "time":
 		err = v.Into(&l.Time)
-		l.Change.Since = l.Time
 	case "event":
 		err = v.Into((*string)(&l.Event))
 	case "task":
@@ -209,6 +218,8 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Size)
 	case "not_kept":
 		err = v.Into(&l.NotKept)
+	case "since":
+		err = v.Into(&l.Change.Since)
 	case "attempts":
 		err = v.Into(&l.Change.Attempts)
 	case "restarts":
@@ -217,6 +228,8 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Change.NotBefore)
 	case "reason":
 		err = v.Into(&l.Change.Reason)
+	case "told":
+		err = v.Into(&l.Change.Told)
 	case "result":
 		err = v.Into(&l.Result)
 	case "exit":

@@ -41,7 +41,10 @@ func full() Line {
 
 func TestRoundTrip(t *testing.T) {
 	moved := Line{Time: now, Event: task.Started, Task: "t", From: task.Scheduled, To: task.Running, Change: task.Change{Since: now}, Prev: Origin}
-	for _, l := range []Line{full(), moved, {Time: now, Event: Held, Change: task.Change{Since: now}, Prev: Hash(nil)}} {
+	told := Line{Time: now, Event: Resurfaced, Task: "t", Prev: Origin, Change: task.Change{
+		Since: now.Add(-72 * time.Hour), Attempts: 1, Restarts: 2, NotBefore: now, Reason: "r", Told: now,
+	}}
+	for _, l := range []Line{full(), moved, told, {Time: now, Event: Held, Change: task.Change{Since: now}, Prev: Hash(nil)}} {
 		b := l.Append(nil)
 		if strings.ContainsAny(string(b), "\n\r\x00\x1b") {
 			t.Errorf("a line with controls: %q", b)

@@ -91,6 +91,7 @@ type limitsTable struct {
 	MaxRestarts      *int    `toml:"max_restarts"`
 	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
 	ReviewExpires    *string `toml:"review_expires" want:"duration"`
+	Resurface        *string `toml:"resurface" want:"duration"`
 	DiskReserve      *string `toml:"disk_reserve" want:"size"`
 	KeepRefused      *string `toml:"keep_refused" want:"duration"`
 }
@@ -278,7 +279,7 @@ func (v *validator) limits(l *Limits, f *limitsTable) {
 		}
 		*e.dst = *e.value
 	}
-	v.duration(&l.ReviewExpires, "limits.review_expires", f.ReviewExpires, time.Minute)
+	v.waits(l, f)
 	v.size(&l.DiskReserve, "limits.disk_reserve", f.DiskReserve)
 	v.duration(&l.KeepRefused, "limits.keep_refused", f.KeepRefused, 0)
 	if l.KeepRefused > maxKeepRefused {

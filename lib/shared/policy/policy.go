@@ -100,6 +100,7 @@ type Limits struct {
 	MaxRestarts      int
 	MaxClosesPerRun  int
 	ReviewExpires    time.Duration
+	Resurface        time.Duration // shorter than ReviewExpires
 	DiskReserve      int64         // bytes
 	KeepRefused      time.Duration // how long records of refused mail are kept; 0: not at all
 }
@@ -182,7 +183,7 @@ func Default() *Policy {
 		Limits: Limits{
 			MaxPerRun: 10, MaxPerDay: 100, PerSenderPerHour: 20, PendingPerSender: 100,
 			MaxAttempts: 3, MaxRestarts: 3, MaxClosesPerRun: 8,
-			ReviewExpires: 14 * 24 * time.Hour, DiskReserve: 64 << 20,
+			ReviewExpires: 14 * 24 * time.Hour, Resurface: defaultResurface, DiskReserve: 64 << 20,
 		},
 		Outbound: Outbound{MinReplyInterval: 10 * time.Minute},
 		Tools:    Tools{Profile: "standard"},

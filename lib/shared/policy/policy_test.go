@@ -20,7 +20,7 @@ func TestParseEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.AuthservIDs[0] != "mx.google.com" || p.Verdict != ByFirst || p.MaxAge != 48*time.Hour || p.Limits.DiskReserve != 64<<20 ||
-		p.Limits.ReviewExpires != 336*time.Hour || !p.Outbound.Restricted || p.Platforms[0].Chats[0].ID != -100123 ||
+		p.Limits.ReviewExpires != 336*time.Hour || p.Limits.Resurface != 48*time.Hour || !p.Outbound.Restricted || p.Platforms[0].Chats[0].ID != -100123 ||
 		p.ActionRules[0].Action != terms.WriteLocal || len(p.Receivers[0].AuthservIDs) != 2 || p.Receivers[0].Verdict != BySet ||
 		p.Senders[0].Tools[0] != "web.*" || p.Platforms[0].Chats[0].Tools[0] != "web.search" || p.Limits.KeepRefused != 14*24*time.Hour {
 		t.Errorf("%+v", p)

@@ -73,6 +73,7 @@ type Change struct {
 	Restarts  int       // starts that died
 	NotBefore time.Time // the earliest time for a start; zero: at once
 	Reason    string    // of the last transition
+	Told      time.Time // when a person was told once more of it, since the last transition; zero: not yet
 }
 
 // Append appends the `task` member's value.
@@ -111,6 +112,7 @@ func (c *Change) add(o *record.Object) {
 	o.Int("restarts", int64(c.Restarts))
 	o.Time("not_before", c.NotBefore)
 	o.StrIf("reason", c.Reason)
+	o.Time("told", c.Told)
 }
 
 // field decodes one member of a Change.
@@ -126,6 +128,8 @@ func (c *Change) field(name string, v record.Value) error {
 		return v.Into(&c.NotBefore)
 	case "reason":
 		return v.Into(&c.Reason)
+	case "told":
+		return v.Into(&c.Told)
 	}
 	return nil
 }
