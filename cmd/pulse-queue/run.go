@@ -113,9 +113,8 @@ func (sh *shift) prepare() error {
 		sh.inTurns(func(tx *queue.Tx) (bool, error) {
 			return queue.Reap(tx, &sh.policy.Limits, now, sh.locks.Dead)
 		}),
-		sh.inTurns(func(tx *queue.Tx) (bool, error) {
-			return queue.Expire(tx, sh.policy.Limits.ReviewExpires, now)
-		}),
+		sh.inTurns(func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &sh.policy.Limits, now) }),
+		sh.inTurns(func(tx *queue.Tx) (bool, error) { return queue.Expire(tx, &sh.policy.Limits, now) }),
 		sh.inTurns(func(tx *queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
 }
 

@@ -128,7 +128,7 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 		return list // the decision in the file says why the task is in its state, and there is no approval
 	}
 	change := l.Change
-	change.Since, change.Told = l.Time, time.Time{}
+	change.Since = l.Time
 	return approvalChanges(append(list, Change{Shelf: Meta, Key: l.Task, Bytes: change.Append(nil)}), l)
 }
 

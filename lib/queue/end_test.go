@@ -14,17 +14,26 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// TestExpire: what has waited for a person so long is rejected, what can't be read is
-// left, and many are taken in turns.
+// told returns a task of which a person was told once more so long ago.
+func told(s *queue.Stored, ago time.Duration) *queue.Stored {
+	s.Task.Told = now.Add(-ago)
+	return s
+}
+
+// TestExpire: what has waited for a person so long, and was told, is rejected, what can't
+// be read is left, and many are taken in turns.
 func TestExpire(t *testing.T) {
 	const limit = time.Hour
+	limits := &policy.Limits{ReviewExpires: limit, Resurface: 10 * time.Minute} // 5 minutes for an answer
 	list := []*queue.Stored{
-		stored(1, task.Awaiting, 9*time.Hour, limit),
-		stored(2, task.Awaiting, 9*time.Hour, limit-1*time.Second),
-		stored(3, task.Scheduled, 9*time.Hour, 9*time.Hour),
-		stored(4, task.Awaiting, 9*time.Hour, 2*limit),
-		stored(5, task.Awaiting, 9*time.Hour, 2*limit),
-		stored(6, task.Awaiting, 9*time.Hour, 2*limit),
+		told(stored(1, task.Awaiting, 9*time.Hour, limit), limit/2),
+		told(stored(2, task.Awaiting, 9*time.Hour, limit-1*time.Second), limit/2),
+		told(stored(3, task.Scheduled, 9*time.Hour, 9*time.Hour), limit/2),
+		told(stored(4, task.Awaiting, 9*time.Hour, 2*limit), limit),
+		told(stored(5, task.Awaiting, 9*time.Hour, 2*limit), limit),
+		told(stored(6, task.Awaiting, 9*time.Hour, 2*limit), 5*time.Minute),
+		told(stored(7, task.Awaiting, 9*time.Hour, 2*limit), 5*time.Minute-time.Second),
+		stored(8, task.Awaiting, 9*time.Hour, 8*time.Hour),
 	}
 	list[0].Task.Attempts = 2
 	s := newShelf(t, list...)
@@ -32,7 +41,7 @@ func TestExpire(t *testing.T) {
 	s.Lay(queue.On(task.Awaiting), list[4].Task.ID, queue.Item{})
 	expire := func() (more bool, err error) {
 		err = s.update(func(tx *queue.Tx) error {
-			more, err = queue.Expire(tx, limit, now)
+			more, err = queue.Expire(tx, limits, now)
 			return err
 		})
 		return more, err
@@ -50,7 +59,7 @@ func TestExpire(t *testing.T) {
 
 	list = nil
 	for i := range queue.MaxMoves + 1 {
-		list = append(list, stored(i, task.Awaiting, 9*time.Hour, 9*time.Hour))
+		list = append(list, told(stored(i, task.Awaiting, 9*time.Hour, 9*time.Hour), limit))
 	}
 	s = newShelf(t, list...)
 	s.failOn("Get")

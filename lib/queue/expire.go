@@ -4,14 +4,16 @@ import (
 	"errors"
 	"time"
 
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 )
 
-// Expire rejects tasks that have waited for a person for limit or longer. more means that
-// there may be more of them, for another Update.
-func Expire(tx *Tx, limit time.Duration, now time.Time) (more bool, err error) {
+// Expire rejects tasks that have waited for a person for too long (policy.Limits.Expiry).
+// Nothing expires of which a person was not told once more before: Resurface does that, in
+// an earlier Update. more means that there may be more of them, for another Update.
+func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error) {
 	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
-		if now.Sub(e.Since) < limit {
+		if e.Told.IsZero() || now.Before(limits.Expiry(e.Since, e.Told)) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Awaiting, e.ID)
@@ -22,6 +24,9 @@ func Expire(tx *Tx, limit time.Duration, now time.Time) (more bool, err error) {
 			return false, err
 		}
 		change := s.Task.Change
+		if change.Told.IsZero() || now.Before(limits.Expiry(change.Since, change.Told)) {
+			return false, nil // its file says something else than the index, which has whole seconds
+		}
 		change.Since, change.Reason = now, ReasonExpired
 		return true, tx.Move(s.move(task.Expired, task.Rejected, change))
 	})

@@ -273,6 +273,7 @@ var deeds = []func(w *world) queuetest.Operation{
 	func(*world) queuetest.Operation { return queuetest.Deny },
 	func(*world) queuetest.Operation { return queuetest.Requeue },
 	func(*world) queuetest.Operation { return queuetest.Reap },
+	func(*world) queuetest.Operation { return queuetest.Resurface },
 	func(*world) queuetest.Operation { return queuetest.Consume },
 	func(*world) queuetest.Operation { return queuetest.Cancel },
 	func(*world) queuetest.Operation { return queuetest.CancelAll },
@@ -408,7 +409,7 @@ func TestLivesHaveEverything(t *testing.T) {
 		}
 	}
 	for _, e := range slices.Concat(task.Events, audit.Events) {
-		if rare := slices.Contains([]task.Event{task.Broke, audit.Limited, audit.Read, audit.Repaired, audit.Resurfaced, audit.Revoked}, e); seen[e] == rare {
+		if rare := slices.Contains([]task.Event{task.Broke, audit.Limited, audit.Read, audit.Repaired, audit.Revoked}, e); seen[e] == rare {
 			t.Errorf("%s: seen %t", e, seen[e])
 		}
 	}

@@ -96,6 +96,7 @@ type Entry struct {
 	Since     time.Time // of the last transition, in whole seconds
 	NotBefore time.Time // zero: at once
 	PutOff    bool      // NotBefore was set by a person, not after a failure
+	Told      time.Time // of a task that waits for a person: when they were told once more, in whole seconds; NotBefore is zero then
 }
 
 // Start is a start of a worker.
@@ -113,12 +114,19 @@ const Window = 24 * time.Hour
 func EntryOf(l *audit.Line) Entry {
 	bare := audit.Bare(l.Digest)
 	message := l.Kind == task.Ask && (l.Source != "" || l.MessageID != "")
-	return Entry{
+	e := Entry{
 		ID: l.Task, State: l.To, Digest: bare[:min(len(bare), 32)], Action: l.Action, Kind: l.Kind,
 		External: l.Trust == terms.ExternalVerified, Message: message,
 		PutOff: !l.Change.NotBefore.IsZero() && (l.Event == task.Added || l.Event == task.Approved),
 		Sender: KeyOf(l.Sender), Since: l.Time, NotBefore: l.Change.NotBefore,
 	}
+	if l.Event == audit.Resurfaced {
+		e.State, e.Since = l.From, l.Change.Since
+	}
+	if e.State == task.Awaiting && !l.Change.Told.IsZero() {
+		e.Told, e.NotBefore, e.PutOff = l.Change.Told, time.Time{}, false
+	}
+	return e
 }
 
 // Key stands for a sender: 16 hex digits of the SHA-256 of the folded address.

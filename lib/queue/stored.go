@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
@@ -164,8 +165,15 @@ func (s *Stored) Line() []byte {
 	return s.Record.AppendReplaced(nil, task.Member, s.Task.Append(nil))
 }
 
-// move returns the audit line of a transition of s.
+// tried reports whether a task in this state is to be started, or was.
+func tried(st task.State) bool { return st == task.Scheduled || st == task.Running }
+
+// move returns the audit line of a transition of s. What was told of a task counts on only
+// while it is tried again and again.
 func (s *Stored) move(e task.Event, to task.State, change task.Change) audit.Line {
+	if change.Told = s.Task.Told; !tried(s.Task.State) || !tried(to) {
+		change.Told = time.Time{}
+	}
 	return s.describe(audit.Line{
 		Time: change.Since, Event: e, Task: s.Task.ID, From: s.Task.State, To: to,
 		Digest: s.Task.Digest, Change: change,

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -145,7 +146,11 @@ var (
 		if _, err := queue.Reap(tx, &Policy.Limits, now, func(string) bool { return true }); err != nil {
 			return err
 		}
-		_, err := queue.Expire(tx, time.Hour, now)
+		_, err := queue.Expire(tx, impatient, now)
+		return err
+	})
+	Resurface = Update("resurface", func(tx *queue.Tx, now time.Time) error {
+		_, err := queue.Resurface(tx, impatient, now)
 		return err
 	})
 	Consume = Update("consume", func(tx *queue.Tx, now time.Time) error {
@@ -194,6 +199,9 @@ var (
 	Nothing = Update("nothing", func(*queue.Tx, time.Time) error { return nil })
 	Refuse  = Add(Mail(900, terms.Reject), Mail(901, terms.Reject))
 )
+
+// impatient is how long these lives wait for a person.
+var impatient = &policy.Limits{ReviewExpires: time.Hour, Resurface: 30 * time.Minute}
 
 // Grant gives a yes ahead.
 func Grant(id string) Operation {
@@ -249,6 +257,7 @@ var Life = []Operation{
 	Approve,
 	Start(terms.ExternalSend),
 	Reap,
+	Resurface,
 	Deny,
 	Grant("a1"),
 	Grant("a2"),

@@ -132,6 +132,8 @@ func (k *kept) index(l *audit.Line) {
 		k.open = slices.Delete(k.open, at, at+1)
 	case l.To.Open():
 		k.open = append(k.open, queue.EntryOf(l))
+	case l.Event == audit.Resurfaced && at >= 0:
+		k.open[at] = queue.EntryOf(l)
 	}
 	switch l.Event {
 	case task.Started:

@@ -59,7 +59,7 @@ func (s *Spool) indexOpen(lines []audit.Line) error {
 	last, opened := map[string]*audit.Line{}, map[string]int{}
 	for i := range lines {
 		l := &lines[i]
-		if l.Moves() {
+		if l.Moves() || l.Event == audit.Resurfaced {
 			last[l.Task] = l
 		}
 		if l.To.Open() && !l.From.Open() {
@@ -85,9 +85,10 @@ func (s *Spool) indexOpen(lines []audit.Line) error {
 	var added []byte
 	for i := range lines {
 		id := lines[i].Task
-		if n, ok := opened[id]; ok && n == i && last[id].To.Open() {
-			e := queue.EntryOf(last[id])
-			added = appendEntry(added, &e)
+		if n, ok := opened[id]; ok && n == i {
+			if e := queue.EntryOf(last[id]); e.State.Open() {
+				added = appendEntry(added, &e)
+			}
 		}
 	}
 	err := s.disk.WriteAt(agendaFile, s.log.agenda, added)

@@ -144,7 +144,7 @@ func (s *Spool) index(lines []audit.Line) error {
 func indexed(lines []audit.Line) (files []string) {
 	moves, starts := false, false
 	for i := range lines {
-		moves = moves || lines[i].Moves()
+		moves = moves || lines[i].Moves() || lines[i].Event == audit.Resurfaced
 		starts = starts || lines[i].Event == task.Started || lines[i].Event == audit.ClockBack
 	}
 	if moves {

@@ -13,8 +13,9 @@ import (
 // closed is the first column of a line whose task is not open any more.
 const closed = '-'
 
-// letters holds the first column of the line of an open task, by state.
+// letters holds the first column of the line of an open task, by state, and states the reverse.
 var letters = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
+var states = map[byte]task.State{'s': task.Scheduled, 'a': task.Awaiting, 'r': task.Running}
 
 // appendEntry appends an entry's line of the agenda.
 func appendEntry(dst []byte, e *queue.Entry) []byte {
@@ -22,11 +23,10 @@ func appendEntry(dst []byte, e *queue.Entry) []byte {
 	if !ok {
 		state = closed
 	}
-	// Rounded up: a task does not start a fraction of a second before its time.
-	notBefore := seconds(e.NotBefore.Add(time.Second - 1))
+	mark, at := later(e)
 	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n",
 		state, e.ID, e.Digest, queue.Short(e.Action), kindLetter(e.Kind), classLetter(e.External, e.Message),
-		e.Sender, seconds(e.Since), putOffLetter(e.PutOff), notBefore)
+		e.Sender, seconds(e.Since), mark, seconds(at))
 }
 
 func kindLetter(k task.Kind) byte {
@@ -36,13 +36,17 @@ func kindLetter(k task.Kind) byte {
 	return 'a'
 }
 
-// putOffLetter returns what stands before the time until which a task is deferred: + if a
-// person put it off.
-func putOffLetter(putOff bool) byte {
-	if putOff {
-		return '+'
+// later returns the time until which a task is deferred, and what stands before it: + if a
+// person put it off, and ! before the time at which one was told once more that it waits.
+func later(e *queue.Entry) (mark byte, at time.Time) {
+	at = e.NotBefore.Add(time.Second - 1) // rounded up: it does not start a fraction of a second early
+	switch {
+	case !e.Told.IsZero():
+		return '!', e.Told
+	case e.PutOff:
+		return '+', at
 	}
-	return ' '
+	return ' ', at
 }
 
 // classLetter returns what limits count a task under: whether an outsider sent it, and
@@ -70,14 +74,7 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	if len(b) != agenda.Width || b[agenda.Width-1] != '\n' {
 		return e, false
 	}
-	switch b[0] {
-	case 's':
-		e.State = task.Scheduled
-	case 'a':
-		e.State = task.Awaiting
-	case 'r':
-		e.State = task.Running
-	default:
+	if e.State = states[b[0]]; e.State == "" {
 		return e, false
 	}
 	line := string(b) // the only allocation: there may be a hundred thousand
@@ -96,8 +93,10 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	e.External, e.Message = b[87] == 'x' || b[87] == 'X', b[87] == 'x' || b[87] == 'm'
 	e.PutOff = b[116] == '+'
 	e.Sender, e.Since = queue.Key(strings.TrimRight(line[89:105], " ")), time.Unix(since, 0).UTC()
-	if later != 0 {
-		e.NotBefore = time.Unix(later, 0).UTC()
+	if at := time.Unix(later, 0).UTC(); b[116] == '!' {
+		e.Told = at
+	} else if later != 0 {
+		e.NotBefore = at
 	}
 	return e, true
 }

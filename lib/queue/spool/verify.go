@@ -301,6 +301,10 @@ func (r *verifier) change(l *audit.Line, c *queue.Change) {
 
 // task keeps what a change makes of a task.
 func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
+	if c.Shelf == queue.On(l.To) || l.Event == audit.Resurfaced {
+		e := queue.EntryOf(l)
+		t.entry = short(appendEntry(nil, &e))
+	}
 	switch {
 	case c.Shelf == queue.Pruned:
 		t.was = task.State(c.Bytes)
@@ -324,10 +328,6 @@ func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
 		}
 		if l.To.Open() && !l.From.Open() {
 			t.opened = r.moves
-		}
-		if l.To.Open() {
-			e := queue.EntryOf(l)
-			t.entry = short(appendEntry(nil, &e))
 		}
 	}
 }

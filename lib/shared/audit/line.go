@@ -55,11 +55,11 @@ type Line struct {
 
 	Task     string
 	Kind     task.Kind
-	From, To task.State
+	From, To task.State  // From alone, the state it stays in, if Event is Resurfaced
 	Digest   string      // of the task file, or of what is kept of a refused record
 	Size     int64       // in bytes, of the refused record that is kept from now on, or no longer
 	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
-	Change   task.Change // Since is Time and Told zero, except where Event is Resurfaced: that moves nothing
+	Change   task.Change // Since is Time, except where Event is Resurfaced
 
 	Result string // digest of what the worker printed
 	End    *End   // of the worker whose attempt the line ends; nil: no runner saw one
@@ -98,7 +98,9 @@ type Line struct {
 
 // Moves reports whether the line is a transition of a task that has a file before or
 // after it.
-func (l *Line) Moves() bool { return l.Task != "" && (l.From != "" || l.To != "") }
+func (l *Line) Moves() bool {
+	return l.Task != "" && (l.From != "" || l.To != "") && l.Event != Resurfaced
+}
 
 // Origin is the Prev of the first line.
 const Origin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
@@ -119,23 +121,25 @@ func (l *Line) Append(dst []byte) []byte {
 	o.Str("event", string(l.Event))
 	o.StrIf("task", l.Task)
 	o.StrIf("kind", string(l.Kind))
-	o.StrIf("from", string(l.From))
-	o.StrIf("to", string(l.To))
+	if l.Event == Resurfaced {
+		o.StrIf("state", string(l.From))
+		o.Time("since", l.Change.Since)
+	} else {
+		o.StrIf("from", string(l.From))
+		o.StrIf("to", string(l.To))
+	}
 	o.StrIf("digest", l.Digest)
 	if l.Size != 0 {
 		o.Int("size", l.Size)
 	}
 	o.StrIf("not_kept", l.NotKept)
-	if l.Event == Resurfaced {
-		o.Time("since", l.Change.Since)
-		o.Time("told", l.Change.Told)
-	}
 	if l.To != "" || l.Event == Resurfaced {
 		o.Int("attempts", int64(l.Change.Attempts))
 		o.Int("restarts", int64(l.Change.Restarts))
 		o.Time("not_before", l.Change.NotBefore)
 	}
 	o.StrIf("reason", l.Change.Reason)
+	o.Time("told", l.Change.Told)
 	o.StrIf("result", l.Result)
 	l.appendEnd(&o)
 	l.appendProposals(&o)
@@ -208,7 +212,7 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Task)
 	case "kind":
 		err = v.Into((*string)(&l.Kind))
-	case "from":
+	case "from", "state":
 		err = v.Into((*string)(&l.From))
 	case "to":
 		err = v.Into((*string)(&l.To))

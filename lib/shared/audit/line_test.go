@@ -41,7 +41,7 @@ func full() Line {
 
 func TestRoundTrip(t *testing.T) {
 	moved := Line{Time: now, Event: task.Started, Task: "t", From: task.Scheduled, To: task.Running, Change: task.Change{Since: now}, Prev: Origin}
-	told := Line{Time: now, Event: Resurfaced, Task: "t", Prev: Origin, Change: task.Change{
+	told := Line{Time: now, Event: Resurfaced, Task: "t", From: task.Awaiting, Prev: Origin, Change: task.Change{
 		Since: now.Add(-72 * time.Hour), Attempts: 1, Restarts: 2, NotBefore: now, Reason: "r", Told: now,
 	}}
 	for _, l := range []Line{full(), moved, told, {Time: now, Event: Held, Change: task.Change{Since: now}, Prev: Hash(nil)}} {
