@@ -44,6 +44,11 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if keep.named { // without a policy nobody said how long a task may wait
+		if err := inTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) }); err != nil {
+			return err
+		}
+	}
 	batch := queue.NewBatch(s, s.TakesUnsafe(), p.Limits.PendingPerSender, time.Now)
 	batch.Sandbox = level.String()
 	batch.Require = approval.Level(p.Approval.Require)

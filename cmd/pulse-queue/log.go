@@ -130,7 +130,10 @@ var logColumns = []int{20, 9, 28, 8, 16, 24, 22, 0}
 
 func told(l *audit.Line) []string {
 	state := "-"
-	if l.From != "" || l.To != "" {
+	switch {
+	case l.Event == audit.Resurfaced:
+		state = string(l.From)
+	case l.From != "" || l.To != "":
 		state = strings.TrimSpace(string(l.From) + " -> " + string(l.To))
 	}
 	by := l.By

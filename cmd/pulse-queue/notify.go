@@ -22,13 +22,14 @@ const (
 	noticeIDs  = 100
 )
 
-// notice tells a program that tasks came to wait for a person: how many and which,
-// and nothing of what they say.
+// notice tells a program that tasks came to wait for a person, or still wait: how many
+// and which, and nothing of what they say.
 type notice struct {
 	c      *cli.Context
 	worker runner.Worker // without a path: --notify was not given
 	count  int
 	ids    []string
+	again  []string // of ids, those that a person is told of once more
 }
 
 // newNotice reads --notify: one program, without arguments and without a shell.
@@ -48,13 +49,19 @@ func newNotice(c *cli.Context) (*notice, error) {
 	return n, err
 }
 
-// hear counts a line that was committed, if a task came to wait by it.
+// hear counts a line that was committed, if a task came to wait by it, or is told of once
+// more.
 func (n *notice) hear(l *audit.Line) {
-	if l.To != task.Awaiting {
+	again := l.Event == audit.Resurfaced
+	if l.To != task.Awaiting && !again {
 		return
 	}
-	if n.count++; len(n.ids) < noticeIDs {
-		n.ids = append(n.ids, l.Task)
+	if n.count++; len(n.ids) >= noticeIDs {
+		return
+	}
+	n.ids = append(n.ids, l.Task)
+	if again {
+		n.again = append(n.again, l.Task)
 	}
 }
 
@@ -68,6 +75,9 @@ func (n *notice) send() {
 	var o record.Object
 	o.Int("count", int64(n.count))
 	o.Strs("ids", n.ids)
+	if len(n.again) > 0 {
+		o.Strs("again", n.again)
+	}
 	n.worker.Stdin = append(o.Bytes(), '\n')
 	end, err := runner.Run(context.WithoutCancel(n.c.Context), &n.worker, func(int) error { return nil })
 	switch {

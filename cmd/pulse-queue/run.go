@@ -105,8 +105,8 @@ func newShift(c *cli.Context) (*shift, error) {
 	return sh, nil
 }
 
-// prepare puts back the tasks whose workers died, rejects those that waited too long and
-// carries out effects that need no worker.
+// prepare puts back the tasks whose workers died, tells once more of those that wait,
+// rejects those that waited too long and carries out effects that need no worker.
 func (sh *shift) prepare() error {
 	now := time.Now().UTC()
 	return errors.Join(
@@ -118,11 +118,15 @@ func (sh *shift) prepare() error {
 		sh.inTurns(func(tx *queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
 }
 
+func (sh *shift) inTurns(fn func(*queue.Tx) (more bool, err error)) error {
+	return inTurns(sh.store, fn)
+}
+
 // inTurns calls fn in one Update after the other while it wants more, so that other
 // commands get the lock in between.
-func (sh *shift) inTurns(fn func(*queue.Tx) (more bool, err error)) error {
+func inTurns(s queue.Store, fn func(*queue.Tx) (more bool, err error)) error {
 	for more := true; more; {
-		err := queue.Update(sh.store, func(tx *queue.Tx) (err error) {
+		err := queue.Update(s, func(tx *queue.Tx) (err error) {
 			more, err = fn(tx)
 			return err
 		})

@@ -84,6 +84,7 @@ func (t *teller) task(st task.State, id string) error {
 	if !s.Task.NotBefore.IsZero() {
 		t.print(screen.Fact("waits", "until %s", s.Task.NotBefore.Format(time.RFC3339)))
 	}
+	t.print(screen.Told(&s.Task)...)
 	if a := m.Yes; a != nil {
 		t.print(screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
 	}
@@ -106,12 +107,13 @@ func (t *teller) task(st task.State, id string) error {
 
 // moment finds out what the next steps depend on.
 func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
-	m := &screen.Moment{Now: t.now, Where: t.where, Expires: policy.Default().Limits.ReviewExpires}
+	limits := &policy.Default().Limits
 	if t.policy != nil {
-		m.Expires = t.policy.Limits.ReviewExpires
+		limits = &t.policy.Limits
 	}
+	m := &screen.Moment{Now: t.now, Where: t.where, Expires: limits.Expiry(s.Task.Since, s.Task.Told).Sub(s.Task.Since)}
 	for i := range t.lines {
-		if l := &t.lines[i]; l.Task == s.Task.ID {
+		if l := &t.lines[i]; l.Task == s.Task.ID && l.Event != audit.Resurfaced {
 			m.Last = l
 			if l.Event == task.Added { // a later digest is that of a file that was edited
 				m.Digest = l.Digest

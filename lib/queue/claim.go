@@ -205,6 +205,6 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	if err := tx.Move(line); err != nil {
 		return nil, err
 	}
-	s.Task.State, s.Task.Change = task.Running, w.change
+	s.Task.State, s.Task.Change = task.Running, line.Change
 	return &Claim{*s, w.approval, w.spends}, nil
 }

@@ -78,6 +78,9 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 	if err := tx.Move(line); err != nil {
 		return line, err
 	}
+	if err := c.stillPutOff(tx, &line, limits); err != nil {
+		return line, err
+	}
 	if err := logJudged(tx, c.Task.ID, end.Judged, now); err != nil || !proposes {
 		return line, err
 	}

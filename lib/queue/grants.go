@@ -266,6 +266,6 @@ func spendGrants(tx *Tx, s *Stored, a *approval.Approval, now time.Time) error {
 	if err := tx.Move(line); err != nil {
 		return err
 	}
-	s.Task.State, s.Task.Change = task.Scheduled, change
+	s.Task.State, s.Task.Change = task.Scheduled, line.Change
 	return nil
 }

@@ -24,16 +24,30 @@ func Resurface(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err err
 		if err != nil {
 			return false, err
 		}
-		return true, tx.Log(s.resurfaced(s.Task.Change, now))
+		return true, tx.Log(s.resurfaced(now))
 	})
 }
 
-// resurfaced returns the line that says that a person is told once more of s. change is as
-// it is now.
-func (s *Stored) resurfaced(change task.Change, now time.Time) audit.Line {
+// resurfaced returns the line that says that a person is told once more of s.
+func (s *Stored) resurfaced(now time.Time) audit.Line {
+	change := s.Task.Change
 	change.Told = now.UTC()
 	return s.describe(audit.Line{
 		Time: change.Told, Event: audit.Resurfaced, Task: s.Task.ID, From: s.Task.State,
 		Digest: s.Task.Digest, Change: change,
 	})
+}
+
+// stillPutOff tells of a task that was made limits.resurface ago or earlier, and that its
+// worker puts off again and again. end is the line of its attempt. This needs no search:
+// such a task is loaded each time that it is put off.
+func (c *Claim) stillPutOff(tx *Tx, end *audit.Line, limits *policy.Limits) error {
+	now := end.Time
+	if end.Change.Reason != ReasonLater || end.Change.Attempts < 2 || !end.Change.Told.IsZero() ||
+		now.Sub(c.Task.Created) < limits.Resurface {
+		return nil
+	}
+	s := c.Stored
+	s.Task.State, s.Task.Change = end.To, end.Change
+	return tx.Log(s.resurfaced(now))
 }

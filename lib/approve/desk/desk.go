@@ -234,7 +234,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		if shown, err = queue.Find(v, id); err != nil {
 			return err
 		}
-		c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.ReviewExpires}
+		c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
 		if err := origins(v, &shown, &c); err != nil {
 			return err
 		}

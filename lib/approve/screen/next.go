@@ -138,7 +138,12 @@ func (n *steps) awaiting(s *queue.Stored, m *Moment) {
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		yes = "look outside first: if it did not happen, yes starts it once more; if it did, say no"
 	}
-	n.say("%s; without an answer it is rejected at %s:", yes, s.Task.Since.Add(m.Expires).Format(time.RFC3339))
+	at := s.Task.Since.Add(m.Expires)
+	when := "at " + at.Format(time.RFC3339)
+	if s.Task.Told.IsZero() && !m.Now.Before(at) {
+		when = "some time after a run has told of it once more"
+	}
+	n.say("%s; without an answer it is rejected %s:", yes, when)
 	n.command("pulse-approve yes %s", s.Task.ID)
 	n.command("pulse-approve no %s --reason REASON", s.Task.ID)
 }

@@ -44,6 +44,8 @@ func TestNext(t *testing.T) {
 		{task.Scheduled, task.Change{}, outlook(queue.Outlook{}), []string{"reject by r", "pulse-authorize matrix", "sets it aside:"}},
 		{task.Scheduled, task.Change{}, outlook(queue.Outlook{Reason: queue.ReasonApproval}), []string{"lets it wait for a person once more (approval_not_good):"}},
 		{task.Awaiting, task.Change{Since: now}, &Moment{Expires: time.Hour}, []string{"rejected at 2026-11-21T08:00:00Z", "pulse-approve yes " + id, "pulse-approve no " + id + " --reason REASON"}},
+		{task.Awaiting, task.Change{Since: now}, &Moment{Now: now.Add(time.Hour), Expires: time.Hour}, []string{"rejected some time after a run has told of it once more:"}},
+		{task.Awaiting, task.Change{Since: now, Told: now}, &Moment{Now: now.Add(time.Hour), Expires: time.Hour}, []string{"rejected at 2026-11-21T08:00:00Z:"}},
 		{task.Awaiting, task.Change{}, last(task.Parked), []string{"the policy wants a person to look: r"}},
 		{task.Awaiting, task.Change{Reason: queue.ReasonUnknownEffect}, &Moment{}, []string{"look outside first"}},
 		{task.Running, task.Change{}, &Moment{Runner: 42}, []string{"process 42 runs it", "pulse-queue cancel " + id}},

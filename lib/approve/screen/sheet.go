@@ -45,7 +45,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 		Fact("age", "%s, made %s; attempts %d, restarts %d", span(c.Now.Sub(s.Task.Created)),
 			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
 	if s.Task.State == task.Awaiting {
-		lines = append(lines, c.expires(s))
+		lines = append(append(lines, Told(&s.Task)...), c.expires(s))
 	}
 	lines = append(lines, exact("digest", s.Task.Digest))
 	if long(body) {
@@ -189,8 +189,19 @@ func (c *Case) why(s *queue.Stored) []string {
 	return append(lines, Fact("since", "%s", since))
 }
 
+// Told returns the line that says when a person was told of a task once more, if they were.
+func Told(t *task.Task) []string {
+	if t.Told.IsZero() {
+		return nil
+	}
+	return []string{Fact("told", "once more at %s", t.Told.Format(time.RFC3339))}
+}
+
 func (c *Case) expires(s *queue.Stored) string {
 	at := s.Task.Since.Add(c.Expires)
+	if !c.Now.Before(at) && s.Task.Told.IsZero() {
+		return Fact("expires", "some time after a run has told of it once more (limits.resurface)")
+	}
 	if !c.Now.Before(at) {
 		return Fact("expires", "now: the next run rejects it unless it is answered (limits.review_expires)")
 	}

@@ -29,6 +29,8 @@ func FuzzEntry(f *testing.F) {
 	f.Add(appendEntry(nil, &e))
 	e.Kind, e.External, e.Message, e.NotBefore, e.State = task.Ask, true, true, time.Time{}, task.Scheduled
 	f.Add(appendEntry(nil, &e))
+	e.State, e.Told = task.Awaiting, epoch.Add(72*time.Hour)
+	f.Add(appendEntry(nil, &e))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, ok := parseEntry(b)
 		if !ok {

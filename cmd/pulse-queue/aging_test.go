@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline/cmdlinetest"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// aged is a queue whose tasks came long ago, and the commands that meet it now.
+type aged struct {
+	*testing.T
+	dir, bin string
+}
+
+func newAged(t *testing.T) *aged {
+	t.Helper()
+	a := &aged{t, t.TempDir(), t.TempDir()}
+	if err := cmdlinetest.Build(a.bin, "pulse-queue", "pulse-approve", "pulse-authorize"); err != nil {
+		t.Fatal(err)
+	}
+	if err := spool.Create(a.path("q"), spool.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	a.write("policy.toml", "owners = [\"me@example.com\"]\nallowed_external = [\"friend@partner.example\"]\n", 0o600)
+	a.write("tell", "#!/bin/sh\ncat >>"+a.path("heard")+"\n", 0o700)
+	return a
+}
+
+func (a *aged) path(name string) string { return filepath.Join(a.dir, name) }
+
+func (a *aged) write(name, text string, mode os.FileMode) {
+	a.Helper()
+	if err := os.WriteFile(a.path(name), []byte(text), mode); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// ago does what a command did so long ago.
+func (a *aged) ago(d time.Duration, ops ...queuetest.Operation) {
+	a.Helper()
+	s, err := spool.Open(a.path("q"))
+	if err != nil {
+		a.Fatal(err)
+	}
+	defer s.Close()
+	for _, op := range ops {
+		if err := op.Do(s, time.Now().Add(-d)); err != nil {
+			a.Fatal(op.Name, err)
+		}
+	}
+}
+
+// now runs a line of shell, which has to end well, and returns what it printed.
+func (a *aged) now(line string) string {
+	a.Helper()
+	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd.Env = append(os.Environ(), "PULSE_QUEUE="+a.path("q"), "PULSE_POLICY="+a.path("policy.toml"),
+		"PATH="+a.bin+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		a.Errorf("%s: %v: %s", line, err, out)
+	}
+	return string(out)
+}
+
+// events returns the events of the tasks that the log has.
+func (a *aged) events(of task.Event) []string {
+	a.Helper()
+	return strings.Fields(a.now("pulse-queue log --json --event " + string(of) + " | jq -r .task"))
+}
+
+func (a *aged) heard() (all []string) {
+	a.Helper()
+	b, err := os.ReadFile(a.path("heard"))
+	if err != nil && !os.IsNotExist(err) {
+		a.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
+}
+
+// TestNobodyRanForWeeks: what waited all that time is told of first, by the log, the
+// notice, show and the sheet, and only what nobody answers then expires.
+func TestNobodyRanForWeeks(t *testing.T) {
+	a := newAged(t)
+	a.ago(20*24*time.Hour, queuetest.Add(queuetest.Mail(1, terms.Review)))
+	a.ago(time.Hour, queuetest.Add(queuetest.Mail(2, terms.Review)))
+	old := strings.Fields(a.now("pulse-queue list --json --older-than 1d | jq -r .task.id"))
+	if len(old) != 1 {
+		t.Fatal(old)
+	}
+	if text := a.now("pulse-queue show " + old[0]); !strings.Contains(text, "rejected some time after a run has told of it once more:") {
+		t.Errorf("%s", text)
+	}
+	for range 3 {
+		if said := a.now("pulse-queue run --notify " + a.path("tell") + " -- true"); said != "" {
+			t.Error(said)
+		}
+	}
+	if got := a.events(audit.Resurfaced); len(got) != 1 || got[0] != old[0] {
+		t.Errorf("told of %s", got)
+	}
+	if got := a.events(task.Expired); len(got) != 0 {
+		t.Errorf("expired: %s", got)
+	}
+	var notice struct {
+		Count      int
+		IDs, Again []string
+	}
+	heard := a.heard()
+	if err := json.Unmarshal([]byte(heard[0]), &notice); err != nil || len(heard) != 1 || notice.Count != 1 || notice.IDs[0] != old[0] || notice.Again[0] != old[0] {
+		t.Errorf("%q", heard)
+	}
+	told := "\ntold     once more at " + time.Now().UTC().Format("2006-01-")
+	if text := a.now("pulse-queue show " + old[0]); !strings.Contains(text, told) || !strings.Contains(text, "resurfaced") {
+		t.Errorf("%s", text)
+	}
+	if table := a.now("pulse-queue log --event resurfaced"); !strings.Contains(table, "resurfaced") || !strings.Contains(table, "awaiting_review ") || strings.Contains(table, "->") {
+		t.Errorf("%s", table)
+	}
+	a.now("pulse-queue verify")
+	var is struct{ Since, Told time.Time }
+	a.member(old[0], &is)
+	if time.Since(is.Told) > time.Hour || time.Since(is.Since) < 19*24*time.Hour {
+		t.Errorf("%+v", is)
+	}
+	// The time for an answer passes: a tenth of what lies between the two limits.
+	a.ago(-27*time.Hour, expire(&policy.Default().Limits))
+	if got := a.events(task.Expired); len(got) != 1 || got[0] != old[0] {
+		t.Errorf("expired: %s", got)
+	}
+	a.now("pulse-queue verify")
+}
+
+func (a *aged) member(id string, dst any) {
+	a.Helper()
+	text := a.now("pulse-queue show --json " + id + " | jq -c .task")
+	if err := json.Unmarshal([]byte(text), dst); err != nil {
+		a.Fatal(err, text)
+	}
+}
+
+func expire(limits *policy.Limits) queuetest.Operation {
+	return queuetest.Update("expire", func(tx *queue.Tx, now time.Time) error {
+		_, err := queue.Expire(tx, limits, now)
+		return err
+	})
+}
+
+// TestAddTells: add tells of what waits if it knows a policy, also with nothing to add.
+func TestAddTells(t *testing.T) {
+	a := newAged(t)
+	a.ago(80*time.Hour, queuetest.Add(queuetest.Mail(1, terms.Review)))
+	a.now("PULSE_POLICY= pulse-queue add </dev/null")
+	if got := a.events(audit.Resurfaced); len(got) != 0 {
+		t.Errorf("told of %s without a policy", got)
+	}
+	a.now("pulse-queue add --notify " + a.path("tell") + " </dev/null")
+	if got := a.events(audit.Resurfaced); len(got) != 1 || len(a.heard()) != 1 {
+		t.Errorf("told of %s, heard %q", got, a.heard())
+	}
+	a.now("pulse-queue verify")
+}
