@@ -74,10 +74,11 @@ func (t *toll) advice() string {
 
 // queueAdvice is for reasons that no decision has.
 var queueAdvice = map[string]string{
-	queue.Quota:              "answer what waits of that sender, or raise limits.pending_per_sender",
-	queue.ReasonSessionSpent: "answer with pulse-approve, or open another session",
-	queue.ReasonApproval:     "answer again with pulse-approve",
-	"hook_failed":            "see that the hook finds jq and pulse-authorize, PULSE_RECORD and PULSE_POLICY",
+	queue.Quota:               "answer what waits of that sender, or raise limits.pending_per_sender",
+	queue.ReasonSessionSpent:  "answer with pulse-approve, or open another session",
+	queue.ReasonCloseUnproven: "answer with pulse-approve",
+	queue.ReasonApproval:      "answer again with pulse-approve",
+	"hook_failed":             "see that the hook finds jq and pulse-authorize, PULSE_RECORD and PULSE_POLICY",
 }
 
 // unlisted says what is known of refusals of a day that have no line.

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 )
@@ -39,10 +40,20 @@ func (s *shelf) failOn(name string) {
 	}
 }
 
-// chore is an effect on the queue itself, which came out of a root.
+// chore is an effect on the queue itself, which came out of a root that asked made.
 func chore(n int, root, tool, subject string) *queue.Stored {
+	return evident(n, root, tool, subject, `["<1@t>"]`)
+}
+
+func evident(n int, root, tool, subject, evidence string) *queue.Stored {
 	return effect(stored(n, task.Scheduled, time.Minute, time.Minute), root,
-		fmt.Sprintf(`{"action":"write_local","tool":%q,"args":{"task":%q,"text":"seen"}}`, tool, subject))
+		fmt.Sprintf(`{"action":"write_local","tool":%q,"args":{"task":%q,"text":"seen"},"evidence":%s}`, tool, subject, evidence))
+}
+
+// asked makes a task one that a proven message asks for.
+func asked(s *queue.Stored) *queue.Stored {
+	s.Message, s.Identity.Verified = &envelope.Message{ID: "<1@t>", Digest: "sha256:d"}, true
+	return s
 }
 
 // chores carries out what there is once.
@@ -60,7 +71,7 @@ func TestChoresFail(t *testing.T) {
 	for _, tool := range []string{proposal.Close, proposal.Note, proposal.Draft} {
 		steps := 0
 		for failed := true; failed; steps++ {
-			subject := stored(1, task.Scheduled, time.Hour, time.Hour)
+			subject := asked(stored(1, task.Scheduled, time.Hour, time.Hour))
 			one := chore(2, subject.Task.ID, tool, subject.Task.ID)
 			s := newShelf(t, subject, one)
 			broke := s.failAt(steps)
@@ -90,12 +101,12 @@ func TestChoresThatDoNotFit(t *testing.T) {
 		lay     func(s *shelf, subject *queue.Stored)
 		why     string
 	}{
-		"a note on nothing":           {proposal.Note, fmt.Sprintf("%032x", 77), nil, string(proposal.NotItsTask)},
-		"a note on another's":         {proposal.Note, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
-		"a note on itself":            {proposal.Note, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
-		"a close of another's":        {proposal.Close, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
-		"a close of itself":           {proposal.Close, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
-		"a close of what is not read": {proposal.Close, root, func(s *shelf, r *queue.Stored) { s.Lay(queue.On(task.Scheduled), root, queue.Item{Bytes: []byte("{")}) }, string(proposal.NotItsTask)},
+		"a note on nothing":          {proposal.Note, fmt.Sprintf("%032x", 77), nil, string(proposal.NotItsTask)},
+		"a note on another's":        {proposal.Note, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
+		"a note on itself":           {proposal.Note, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
+		"a close of another's":       {proposal.Close, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
+		"a close of itself":          {proposal.Close, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
+		"a note on what is not read": {proposal.Note, root, func(s *shelf, r *queue.Stored) { s.Lay(queue.On(task.Scheduled), root, queue.Item{Bytes: []byte("{")}) }, string(proposal.NotItsTask)},
 		"a close of what was moved by hand": {proposal.Close, root, func(s *shelf, r *queue.Stored) {
 			s.Lay(queue.On(task.Scheduled), root, queue.Item{})
 			s.Lay(queue.On(task.Awaiting), root, queue.Item{Bytes: r.File})
@@ -105,7 +116,7 @@ func TestChoresThatDoNotFit(t *testing.T) {
 			s.Lay(queue.On(task.Completed), root, queue.Item{Bytes: r.File})
 		}, string(proposal.NotLegal)},
 	} {
-		subject, other := stored(1, task.Scheduled, time.Hour, time.Hour), stored(3, task.Scheduled, time.Hour, time.Hour)
+		subject, other := asked(stored(1, task.Scheduled, time.Hour, time.Hour)), stored(3, task.Scheduled, time.Hour, time.Hour)
 		one := chore(2, root, c.tool, c.subject)
 		s := newShelf(t, subject, other, one)
 		if c.lay != nil {
@@ -121,7 +132,7 @@ func TestChoresThatDoNotFit(t *testing.T) {
 // TestChoresInTurns: a close comes first in its Update, for what it closes may be
 // another of these; and neither many nor large ones are taken at once.
 func TestChoresInTurns(t *testing.T) {
-	root := stored(1, task.Running, time.Hour, time.Hour)
+	root := asked(stored(1, task.Running, time.Hour, time.Hour))
 	draft := chore(2, root.Task.ID, proposal.Draft, "")
 	closes := chore(3, root.Task.ID, proposal.Close, draft.Task.ID)
 	s := newShelf(t, root, closes, draft)
@@ -169,7 +180,7 @@ func TestChoresInTurns(t *testing.T) {
 // TestChoresLeave what is no effect on the queue, can't be read, is edited or put off;
 // and while the queue is held or lacks lines, all of it.
 func TestChoresLeave(t *testing.T) {
-	root := stored(1, task.Running, time.Hour, time.Hour)
+	root := asked(stored(1, task.Running, time.Hour, time.Hour))
 	id := root.Task.ID
 	for name, lay := range map[string]func(s *shelf, one *queue.Stored){
 		"as it is": func(*shelf, *queue.Stored) {},

@@ -312,7 +312,11 @@ func (w *world) closeAll() queuetest.Operation {
 				return true, err
 			}
 			w.n++
-			one := chore(w.n, subject.Identity.Root, proposal.Close, e.ID)
+			evidence := `[]`
+			if root, err := queue.Find(tx, subject.Identity.Root); err == nil && root.Message != nil {
+				evidence = fmt.Sprintf(`[%q]`, root.Message.ID)
+			}
+			one := evident(w.n, subject.Identity.Root, proposal.Close, e.ID, evidence)
 			one.Task.Created = now
 			file := queuetest.File(one)
 			return true, tx.Add(file, audit.Line{

@@ -128,7 +128,7 @@ func (v *vetting) look(p *proposal.Proposal, taken int) (proposal.Reason, error)
 		return proposal.TooDeep, nil
 	case taken >= v.budget:
 		return proposal.OverBudget, nil
-	case !v.seen(p.Evidence):
+	case !v.root.named(p.Evidence):
 		return proposal.EvidenceUnknown, nil
 	case p.Tool == proposal.Close || p.Tool == proposal.Note:
 		subject, err := anywhere(v.tx, p.Subject())
@@ -138,17 +138,6 @@ func (v *vetting) look(p *proposal.Proposal, taken int) (proposal.Reason, error)
 		return meddles(p.Tool, subject, v.rootID), nil
 	}
 	return "", nil
-}
-
-// seen reports whether evidence names only the message of the root.
-func (v *vetting) seen(evidence []string) bool {
-	root := v.root
-	for _, id := range evidence {
-		if root == nil || root.Message == nil || id == "" || id != root.Message.ID && id != root.Message.Digest {
-			return false
-		}
-	}
-	return true
 }
 
 // meddles returns why an effect of a root must not close a task, or write a note on it, or

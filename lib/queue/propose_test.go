@@ -272,7 +272,7 @@ func TestCloseAndNote(t *testing.T) {
 	d.chores()
 	other, _ := d.add(fmt.Sprintf(ask, 2))
 	do := func(tool, id string) string {
-		return fmt.Sprintf(`{"action":"write_local","tool":%q,"args":{"task":%q,"text":"x"}}`, tool, id)
+		return fmt.Sprintf(`{"action":"write_local","tool":%q,"args":{"task":%q,"text":"x"},"evidence":"<1@t>"}`, tool, id)
 	}
 	_, discarded := d.work(terms.ReadPublic,
 		do("task.close", ids[0]), do("task.note", root), do("task.close", root), do("task.close", other), do("task.note", other), do("task.close", ""))

@@ -32,12 +32,19 @@ type weighed struct {
 // means that the answer is not known.
 func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	w.decision, w.approval = r.Decide(s), a
-	p := r.proving()
+	p, weak := r.proving(), false
+	if s.free(w.decision, a) {
+		if weak, err = unproven(v, s); err != nil {
+			return w, err
+		}
+	}
 	switch d := w.decision; {
+	case weak && a == nil:
+		w.reason, err = ReasonCloseUnproven, ErrNotGood
 	case s.free(d, a) && s.inSession() && p.Require == approval.Signature:
 		w.reason = ReasonSessionSpent
 		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, now)
-	case s.free(d, a):
+	case s.free(d, a) && !weak:
 	case d.Outcome == terms.Reject || a == nil:
 		err = ErrNotGood
 	default:

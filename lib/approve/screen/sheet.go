@@ -182,7 +182,10 @@ func (c *Case) why(s *queue.Stored) []string {
 		return lines
 	}
 	since := "a later policy wants a person to look (" + s.Task.Reason + ")"
-	if s.Task.Reason == queue.ReasonApproval {
+	switch s.Task.Reason {
+	case queue.ReasonCloseUnproven:
+		since = "an agent wants to close a task, and names no proven message that asks for it"
+	case queue.ReasonApproval:
 		since = "it had a yes that was not good any more when it was to start: " +
 			"too old, of too low a level, or for other bytes"
 	}

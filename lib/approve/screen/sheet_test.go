@@ -71,6 +71,7 @@ func TestSheet(t *testing.T) {
 		"of an unknown task": {effect("effect_unknown"), &Case{Now: now, Expires: time.Hour, Root: &Origin{ID: root.ID}, Today: &decision.Decision{Outcome: terms.Reject, Rule: "r\x1b", Why: "w"}},
 			[]string{"warning  that task is not in this queue", "caution  effect_unknown: ", "MAY HAVE HAPPENED", `caution  today's policy rejects it by r\x1b: w; a yes does not start it`}, []string{"since  "}},
 		"after a yes":  {effect("approval_not_good"), week, []string{"since    it had a yes that was not good any more"}, nil},
+		"a close":      {effect("close_unproven"), week, []string{"since    an agent wants to close a task, and names no proven message"}, nil},
 		"after a rule": {effect("action_changed"), week, []string{"since    a later policy wants a person to look (action_changed)"}, nil},
 		"unproven":     {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anyone may have written this (owner_claim_unverified, r): w"}, nil},
 		"unknown":      {ask(t, terms.Unknown, "false", "true", "r"), week, []string{"proven   NOT proven"}, []string{"OLD"}},
