@@ -115,6 +115,9 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	for i := range t.lines {
 		if l := &t.lines[i]; l.Task == s.Task.ID && l.Event != audit.Resurfaced {
 			m.Last = l
+			if l.End != nil || l.Event == task.Started {
+				m.End = l.End
+			}
 			if l.Event == task.Added { // a later digest is that of a file that was edited
 				m.Digest = l.Digest
 			}

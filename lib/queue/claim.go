@@ -17,6 +17,7 @@ import (
 const (
 	ReasonApproved      = "approved"
 	ReasonUnknownEffect = "effect_unknown"
+	ReasonNotDone       = "effect_refused" // its sender says that it did not happen, and will not
 	ReasonDied          = "worker_died"
 	ReasonExit          = "worker_failed"
 	ReasonLater         = "worker_asked_for_later"

@@ -179,6 +179,8 @@ func TestFinish(t *testing.T) {
 		"an effect fails":            {outward(ask(0)), 1, task.Undecided, false, 0},
 		"an effect is killed":        {outward(ask(0)), -1, task.Undecided, false, 0},
 		"an effect did not happen":   {outward(ask(0)), 75, task.Restored, true, time.Minute},
+		"an effect will not happen":  {outward(ask(0)), 69, task.GaveUp, false, 0},
+		"an effect is not for this":  {outward(ask(0)), 64, task.GaveUp, false, 0},
 	} {
 		for _, out := range []string{"", "printed\n"} {
 			s := newShelf(t, c.s)
@@ -210,7 +212,11 @@ func TestFinish(t *testing.T) {
 				return err
 			})
 			said := queue.Complaint(&end)
-			if hint := map[task.Event]string{task.GaveUp: "failed: worker_failed after", task.Undecided: "it awaits a person"}[c.event]; hint != "" && !strings.Contains(said, hint) {
+			if end.Change.Reason == queue.ReasonNotDone {
+				if want := "failed: its sender says that it did not happen"; !strings.HasSuffix(said, want) {
+					t.Errorf("%s: %q", name, said)
+				}
+			} else if hint := map[task.Event]string{task.GaveUp: "failed: worker_failed after", task.Undecided: "it awaits a person"}[c.event]; hint != "" && !strings.Contains(said, hint) {
 				t.Errorf("%s: %q", name, said)
 			} else if c.wait > 0 && !strings.HasSuffix(said, "again at "+now.Add(c.wait).Format(time.RFC3339)) {
 				t.Errorf("%s: %q", name, said)

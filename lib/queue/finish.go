@@ -12,9 +12,12 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// exitLater is the exit status (EX_TEMPFAIL) with which a worker asks to be run again
-// later, and a sender says that nothing happened.
-const exitLater = 75
+// Exit statuses that mean something. Every other one except 0 is a failure.
+const (
+	exitLater       = 75 // EX_TEMPFAIL: a worker wants to be run again later; a sender says that nothing happened
+	exitUsage       = 64 // EX_USAGE: a sender says that nothing happened, because it refuses the record
+	exitUnavailable = 69 // EX_UNAVAILABLE: a sender says that nothing happened, and nothing will
+)
 
 // End is how a worker ended.
 type End struct {
@@ -101,6 +104,9 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case c.Outward() && end.Exit == exitLater:
 		change.Reason, change.NotBefore = ReasonLater, later
 		return task.Restored, task.Scheduled
+	case c.Outward() && (end.Exit == exitUsage || end.Exit == exitUnavailable):
+		change.Reason = ReasonNotDone
+		return task.GaveUp, task.Failed
 	case c.Outward():
 		change.Reason = ReasonUnknownEffect
 		return task.Undecided, task.Awaiting
@@ -172,10 +178,12 @@ func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time
 
 // Complaint returns the one line about a task that did not end well.
 func Complaint(l *audit.Line) string {
-	switch l.Event {
-	case task.GaveUp:
+	switch {
+	case l.Change.Reason == ReasonNotDone:
+		return fmt.Sprintf("task %s failed: its sender says that it did not happen", l.Task)
+	case l.Event == task.GaveUp:
 		return fmt.Sprintf("task %s failed: %s after %d attempts", l.Task, l.Change.Reason, l.Change.Attempts)
-	case task.Undecided:
+	case l.Event == task.Undecided:
 		return fmt.Sprintf("task %s: nobody knows whether the effect happened: it awaits a person", l.Task)
 	}
 	again := l.Change.NotBefore.Format(time.RFC3339)

@@ -20,10 +20,10 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	}
 	restored := map[string]bool{}
 	err = v.Back(func(l audit.Line) bool {
-		switch l.Event {
-		case task.Restored:
+		switch {
+		case l.Event == task.Restored, l.Change.Reason == ReasonNotDone && l.Event == task.GaveUp:
 			restored[l.Task] = true
-		case task.Started:
+		case l.Event == task.Started:
 			if restored[l.Task] {
 				delete(restored, l.Task) // the start before that one may have happened
 			} else {

@@ -80,6 +80,8 @@ func (s *Stored) sentTo(addr string) bool {
 		return s.Task.Reason == ReasonUnknownEffect
 	case task.Rejected: // such as by a person who found that it had been sent
 		return s.begun()
+	case task.Failed: // an earlier attempt may have sent it
+		return s.Task.Attempts+s.Task.Restarts > 1
 	}
 	return false
 }

@@ -51,7 +51,8 @@ func TestAnswersAreLinked(t *testing.T) {
 		mail(5, task.Awaiting, "needs_confirmation", 0), mail(6, task.Scheduled, "approved", 0),
 		mail(7, task.Rejected, "not wanted", 0), mail(8, task.Scheduled, "worker_asked_for_later", 1),
 		mail(9, task.Running, "", 0), mail(10, task.Awaiting, queue.ReasonUnknownEffect, 1),
-		mail(11, task.Rejected, "it was sent", 1), mail(12, task.Awaiting, "policy", 1), mail(13, task.Completed, "done", 1))
+		mail(11, task.Rejected, "it was sent", 1), mail(12, task.Awaiting, "policy", 1), mail(13, task.Completed, "done", 1),
+		mail(16, task.Failed, queue.ReasonNotDone, 1), mail(17, task.Failed, queue.ReasonNotDone, 2))
 	pruned := []queue.ID{queue.IDOf(fmt.Sprintf("%032x", 13))}
 	if n, _, err := s.prune(task.Completed, pruned, 0); n != 1 || err != nil {
 		t.Fatal(n, err)
@@ -85,9 +86,12 @@ func TestAnswersAreLinked(t *testing.T) {
 		{"never sent: a person said no", answer(1, bob, true, sent(7)), 0, 0},
 		{"never sent: its sender said later", answer(1, bob, true, sent(8)), 0, 0},
 		{"never sent: its sender said later, and it waits again", answer(1, bob, true, sent(12)), 0, 0},
+		{"never sent: its sender refused it", answer(1, bob, true, sent(16)), 0, 0},
+		{"its sender refused it the second time", answer(1, bob, true, sent(17)), 17, root},
 		{"it was pruned", answer(1, bob, true, sent(13)), 0, 0},
 		{"nobody knows it", answer(1, bob, true, sent(98)), 0, 0},
-		{"another host", answer(1, bob, true, strings.Replace(sent(1), "pulse", "evil", 1)), 0, 0},
+		{"another domain", answer(1, bob, true, strings.Replace(sent(1), "pulse.invalid", "mail.example", 1)), 1, root},
+		{"no domain", answer(1, bob, true, strings.Replace(sent(1), "pulse.invalid", "[192.0.2.1]", 1)), 0, 0},
 		{"no brackets", answer(1, bob, true, strings.Trim(sent(1), "<>")), 0, 0},
 		{"in other letters than we wrote", answer(1, bob, true, strings.ToUpper(sent(0xabc))), 0, 0},
 	} {

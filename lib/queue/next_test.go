@@ -174,6 +174,7 @@ func TestIntervalOfWhatDidNotHappen(t *testing.T) {
 	s := subjects(t)["an effect"]
 	start := audit.Line{Event: task.Started, Task: two, Target: s.Target()}
 	restored := audit.Line{Event: task.Restored, Task: two}
+	refused := audit.Line{Event: task.GaveUp, Task: two, Change: task.Change{Reason: queue.ReasonNotDone}}
 	for name, c := range map[string]struct {
 		log  []audit.Line
 		soon bool
@@ -181,6 +182,7 @@ func TestIntervalOfWhatDidNotHappen(t *testing.T) {
 		"nothing":                  {nil, false},
 		"started":                  {[]audit.Line{start}, true},
 		"did not happen":           {[]audit.Line{start, restored}, false},
+		"its sender refused it":    {[]audit.Line{start, refused}, false},
 		"the one before may have":  {[]audit.Line{start, start, restored}, true},
 		"neither happened":         {[]audit.Line{start, restored, start, restored}, false},
 		"started again after that": {[]audit.Line{start, restored, start}, true},

@@ -38,6 +38,8 @@ func Happened(s *Stored) string {
 	switch {
 	case s.Task.State == task.Completed:
 		return "it was done before, and will be done again; " + again
+	case s.Task.Reason == ReasonNotDone && s.Task.Attempts+s.Task.Restarts == 1:
+		return "the last time, its sender said that it did not happen; pulse-queue show tells what it said"
 	case s.Task.Attempts+s.Task.Restarts > 0:
 		return "it was started before, and may have been done in part or whole; " + again
 	case s.Task.Reason == ReasonCancelled:

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +97,12 @@ func TestHappened(t *testing.T) {
 		if got := queue.Happened(c.s); (got != "") != c.want {
 			t.Errorf("%s: %q", what, got)
 		}
+	}
+	failed.Task.Reason = queue.ReasonNotDone
+	if got := queue.Happened(failed); !strings.Contains(got, "its sender said that it did not happen") {
+		t.Error(got)
+	}
+	if failed.Task.Attempts = 2; !strings.Contains(queue.Happened(failed), "it was started before") {
+		t.Error("an earlier attempt may have happened")
 	}
 }

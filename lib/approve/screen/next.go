@@ -17,6 +17,7 @@ import (
 type Moment struct {
 	Now     time.Time
 	Last    *audit.Line        // the log's last line about the task; nil if there is none
+	End     *audit.End         // how its last attempt ended; nil if it has none, or nobody saw it
 	Digest  string             // of what was accepted, as the log has it; empty if not known
 	Yes     *approval.Approval // the task's approval; nil if there is none
 	Held    string             // the sentence that says the queue is held; empty if it is not
@@ -67,6 +68,10 @@ func Next(s *queue.Stored, m *Moment) []string {
 	case s.Task.State == task.Completed:
 		n.say("it is done; to have it done once more:")
 		n.command("pulse-queue requeue %s", id)
+	case s.Task.State == task.Failed && s.Task.Reason == queue.ReasonNotDone:
+		n.say("its sender says that it did not happen%s", m.said())
+		n.say("once that is mended:")
+		n.command("pulse-queue requeue %s", id)
 	case s.Task.State == task.Failed:
 		n.say("once what made it fail is mended:")
 		n.command("pulse-queue requeue %s", id)
@@ -92,6 +97,9 @@ func (n *steps) scheduled(s *queue.Stored, m *Moment) {
 	if m.Lost != "" {
 		n.say("the queue is not as it was: %s; to let runs start tasks all the same:", m.Lost)
 		n.command("pulse-queue release --restored")
+	}
+	if s.Outward() && s.Task.Reason == queue.ReasonLater {
+		n.say("its sender says that it did not happen yet%s", m.said())
 	}
 	if m.Now.Before(s.Task.NotBefore) {
 		n.say("it is not started before %s", s.Task.NotBefore.Format(time.RFC3339))
@@ -136,6 +144,7 @@ func (n *steps) awaiting(s *queue.Stored, m *Moment) {
 	}
 	yes := "a person says yes or no"
 	if s.Task.Reason == queue.ReasonUnknownEffect {
+		n.say("nobody knows whether it happened%s", m.said())
 		yes = "look outside first: if it did not happen, yes starts it once more; if it did, say no"
 	}
 	at := s.Task.Since.Add(m.Expires)
@@ -146,6 +155,18 @@ func (n *steps) awaiting(s *queue.Stored, m *Moment) {
 	n.say("%s; without an answer it is rejected %s:", yes, when)
 	n.command("pulse-approve yes %s", s.Task.ID)
 	n.command("pulse-approve no %s --reason REASON", s.Task.ID)
+}
+
+// said returns the last line that the worker of the last attempt wrote, after a colon.
+func (m *Moment) said() string {
+	switch e := m.End; {
+	case e == nil:
+		return ": it died"
+	case e.Said == "":
+		return fmt.Sprintf(" (exit %d)", e.Exit)
+	default:
+		return ": " + e.Said
+	}
 }
 
 func (n *steps) rejected(id string, m *Moment) {

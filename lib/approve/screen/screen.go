@@ -58,7 +58,7 @@ func Task(s *queue.Stored, now time.Time) []string {
 		exact("digest", s.Task.Digest))
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		lines = append(lines, Fact("caution",
-			"it was started before and died: it may have happened already; look before you say yes"))
+			"it was started before, and nobody knows whether it happened; look before you say yes"))
 	}
 	return append(lines, content(s.Given())...)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/record"
 )
 
@@ -38,12 +39,13 @@ func (l *Link) valid() error {
 }
 
 // SentID returns the id of the effect of which a sender made this Message-ID, "" if it is
-// not one of those. Nothing has to be kept for it, and it proves nothing: anyone who saw
-// the mail knows it.
+// not one of those: the id, and any domain. Nothing has to be kept for it, and it proves
+// nothing: anyone who saw the mail knows it, and other programs make ids that look alike.
 func SentID(messageID string) string {
 	after, began := strings.CutPrefix(messageID, "<")
-	id, ended := strings.CutSuffix(after, "@pulse.invalid>")
-	if !began || !ended || !ValidID(id) {
+	inside, ended := strings.CutSuffix(after, ">")
+	id, _, err := address.Split(inside)
+	if !began || !ended || err != nil || !ValidID(id) {
 		return ""
 	}
 	return id
