@@ -63,7 +63,7 @@ func logged(s queue.Store, prefix string) (id string, err error) {
 // long, so it is read after the View.
 func linesAbout(s queue.Store, since time.Time, text string) (lines queue.Lines, err error) {
 	err = s.View(func(v queue.View) (err error) {
-		lines, err = v.Lines(since, text)
+		lines, err = v.Lines(since, queue.About(text))
 		return err
 	})
 	return lines, err

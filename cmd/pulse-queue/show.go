@@ -58,6 +58,8 @@ type teller struct {
 	locks  runner.Dir
 	dead   func(id string) bool // whether neither a runner nor a worker of a task lives
 	lines  []audit.Line         // about the task, and about what it proposed
+
+	outcomes []queue.Outcome // that its worker is given
 }
 
 // read collects the story of the task whose id begins with prefix, or its record.
@@ -72,6 +74,9 @@ func (t *teller) read(s queue.Store, prefix string, json bool) error {
 			return s.View(func(v queue.View) error { return t.look(v, (*teller).json) })
 		}
 		if t.lines, err = about(s, id); err != nil {
+			return err
+		}
+		if t.outcomes, err = queue.OutcomesOf(s, id); err != nil {
 			return err
 		}
 		again := false

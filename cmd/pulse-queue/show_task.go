@@ -68,6 +68,9 @@ func (t *teller) task(st task.State, id string) error {
 	case err != nil:
 		return err
 	default:
+		if st.Open() { // its worker is given these
+			s.Outcomes = t.outcomes
+		}
 		t.print(screen.Task(&s, t.now)...)
 		if id := s.Identity.Session; id != "" {
 			t.print(screen.Fact("session", "%s", id))

@@ -16,6 +16,8 @@ type Given struct {
 	Message *envelope.Shown  // nil: the task is not from a message
 	Request *request.Request // nil: there is none
 
+	Outcomes []Outcome // how earlier effects ended, from OutcomesOf
+
 	identity *identity.Identity
 	decision *decision.Decision
 	task     *task.Task
@@ -23,7 +25,7 @@ type Given struct {
 
 // Given returns the part of a task that is for people and workers.
 func (s *Stored) Given() *Given {
-	return &Given{s.Shown, s.Request, &s.Identity, &s.Decision, &s.Task}
+	return &Given{s.Shown, s.Request, s.Outcomes, &s.Identity, &s.Decision, &s.Task}
 }
 
 // Line returns the record that a worker reads, without a newline. It is not the task
@@ -38,6 +40,9 @@ func (g *Given) Line() []byte {
 	}
 	o.Raw(identity.Member, g.identity.AppendShown(nil))
 	o.Raw(decision.Member, g.decision.AppendShown(nil))
+	if len(g.Outcomes) > 0 {
+		o.Raw(OutcomesMember, appendOutcomes(nil, g.Outcomes))
+	}
 	o.Raw(task.Member, g.task.Append(nil))
 	return o.Bytes()
 }

@@ -128,6 +128,8 @@ type Stored struct {
 	Content
 	File   []byte // the bytes that Task.Digest is of
 	Record *record.Record
+
+	Outcomes []Outcome // of what was proposed before, from OutcomesOf; not part of the file
 }
 
 // Parse reads a task file. The id in it must be that of s.Task, which is its name.

@@ -230,19 +230,22 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 	if id, err = queue.Whole(d.Queue, id); err != nil {
 		return shown, nil, Unknown(err)
 	}
+	var c screen.Case
 	err = d.Queue.View(func(v queue.View) (err error) {
 		if shown, err = queue.Find(v, id); err != nil {
 			return err
 		}
-		c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
-		if err := origins(v, &shown, &c); err != nil {
-			return err
-		}
-		c.Today = d.today(&shown)
-		lines = screen.Sheet(&shown, &c)
-		return nil
+		c = screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
+		return origins(v, &shown, &c)
 	})
-	return shown, lines, Unknown(err)
+	if err == nil {
+		shown.Outcomes, err = queue.OutcomesOf(d.Queue, id)
+	}
+	if err != nil {
+		return shown, nil, Unknown(err)
+	}
+	c.Today = d.today(&shown)
+	return shown, screen.Sheet(&shown, &c), nil
 }
 
 // origins loads the tasks that an effect comes from into c.

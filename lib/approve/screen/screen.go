@@ -108,7 +108,26 @@ func content(g *queue.Given) []string {
 			lines = append(lines, Quote("also", "evidence: "+pretty(r.Evidence))...)
 		}
 	}
+	for i := range g.Outcomes {
+		lines = append(lines, outcome(&g.Outcomes[i]))
+	}
 	return lines
+}
+
+// outcome says how an effect ended that was proposed before.
+func outcome(o *queue.Outcome) string {
+	text := o.Task + ": " + string(o.Action)
+	if o.Tool != "" {
+		text += " with " + escape.ASCII(o.Tool)
+	}
+	if len(o.Target) > 0 {
+		text += " to " + escape.ASCII(strings.Join(o.Target, ", "))
+	}
+	text += fmt.Sprintf(": %s at %s", o.Ending, o.At.Format(time.RFC3339))
+	if o.Reason != "" {
+		text += ": " + o.Reason
+	}
+	return Fact("outcome", "%s", text)
 }
 
 func message(m *envelope.Shown) (lines []string) {

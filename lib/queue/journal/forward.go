@@ -9,16 +9,18 @@ import (
 	"pulse/lib/shared/audit"
 )
 
-// Lines returns a reader of the lines of a time and later that hold a text, oldest first,
-// as the log is now. Committed lines never change, so the reader needs no lock, and may be
+// Lines returns a reader of the lines of a time and later that want wants, oldest first,
+// as the log is now; nil wants all of them. Committed lines never change, so the reader needs no lock, and may be
 // slow while others append.
-func (l *Log) Lines(since time.Time, about string) (func(fn func([]byte, *audit.Line) error) error, error) {
+func (l *Log) Lines(
+	since time.Time, want func(raw []byte) bool,
+) (func(fn func([]byte, *audit.Line) error) error, error) {
 	segments, err := l.Segments()
 	if err != nil || len(segments) == 0 {
 		return func(func([]byte, *audit.Line) error) error { return nil }, err
 	}
 	last, err := l.disk.Stat(Dir + "/" + segments[len(segments)-1])
-	f := forward{disk: l.disk, since: since, about: []byte(about)}
+	f := forward{disk: l.disk, since: since, want: want}
 	return func(fn func([]byte, *audit.Line) error) error {
 		for i, name := range segments {
 			f.end = -1
@@ -73,7 +75,7 @@ func mayHold(segment string, since time.Time) bool {
 type forward struct {
 	disk  disk.Disk
 	since time.Time
-	about []byte
+	want  func(raw []byte) bool
 	begin int64 // offset in the segment
 	end   int64 // where the segment ended when the reader was made; below 0: where it ends now
 }
@@ -86,7 +88,7 @@ func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error
 			return err
 		}
 		off += int64(len(raw)) + 1
-		if !bytes.Contains(raw, f.about) || before(raw, f.since) {
+		if f.want != nil && !f.want(raw) || before(raw, f.since) {
 			continue
 		}
 		l, err := audit.Parse(raw)

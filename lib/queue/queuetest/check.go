@@ -204,7 +204,7 @@ func Dump(s queue.Store) (string, error) {
 }
 
 func dumpLog(b *strings.Builder, v queue.View) error {
-	lines, err := v.Lines(time.Time{}, "")
+	lines, err := v.Lines(time.Time{}, nil)
 	if err != nil {
 		return err
 	}

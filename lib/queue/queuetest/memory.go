@@ -324,12 +324,12 @@ func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
 
 func (v view) Counts() queue.Counts { return v.m.clone().counts }
 
-func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
+func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
 	lines := v.m.clone().lines
 	return func(fn func([]byte, *audit.Line) error) error {
 		for i := range lines {
 			raw := lines[i].Append(nil)
-			if lines[i].Time.Before(since) || !bytes.Contains(raw, []byte(about)) {
+			if lines[i].Time.Before(since) || want != nil && !want(raw) {
 				continue
 			}
 			if err := fn(raw, &lines[i]); err != nil {

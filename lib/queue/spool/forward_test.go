@@ -21,7 +21,7 @@ func forwards(t *testing.T, s *Spool, since time.Time, about string) string {
 	t.Helper()
 	var got []string
 	err := s.View(func(v queue.View) error {
-		lines, err := v.Lines(since, about)
+		lines, err := v.Lines(since, queue.About(about))
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func TestLinesAfterTheView(t *testing.T) {
 	do(t, s, add(mails(1, 3)...))
 	var lines queue.Lines
 	err := s.View(func(v queue.View) (err error) {
-		lines, err = v.Lines(time.Time{}, "")
+		lines, err = v.Lines(time.Time{}, nil)
 		return err
 	})
 	if err != nil {

@@ -247,8 +247,8 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 func (v view) Counts() queue.Counts { return v.log.counts }
 
 // Lines returns a reader of the log as it is now, which may be used after the View.
-func (v view) Lines(since time.Time, about string) (queue.Lines, error) {
-	lines, err := v.log.Lines(since, about)
+func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
+	lines, err := v.log.Lines(since, want)
 	return func(fn func([]byte, *audit.Line) error) error { return v.hint(lines(fn)) }, err
 }
 
