@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,7 +60,7 @@ func TestMailLeaves(t *testing.T) {
 	}
 	for field, want := range map[string]string{
 		"From": "agent@example.com", "To": "bob@PARTNER.example", "Cc": "", "Bcc": "", "In-Reply-To": "<1@mail.example>",
-		"References": "<0@mail.example> <1@mail.example>", "Message-Id": "<" + id + "@pulse.invalid>", "Mime-Version": "1.0",
+		"References": "<0@mail.example> <1@mail.example>", "Message-Id": "<" + id + "@example.com>", "Mime-Version": "1.0", "Auto-Submitted": "auto-replied",
 	} {
 		if got := strings.Join(m.Header[field], "|"); got != want {
 			t.Errorf("%s: %q, want %q", field, got, want)
@@ -130,7 +131,7 @@ func TestConversation(t *testing.T) {
 		t.Error(out)
 	}
 	second, m := answers()
-	if in, refs := m.Header.Get("In-Reply-To"), m.Header.Get("References"); in != "<3@mail.example>" || refs != "<2@mail.example> <"+first+"@pulse.invalid> <3@mail.example>" {
+	if in, refs := m.Header.Get("In-Reply-To"), m.Header.Get("References"); in != "<3@mail.example>" || refs != "<2@mail.example> <"+first+"@example.com> <3@mail.example>" {
 		t.Errorf("in reply to %q, references %q", in, refs)
 	}
 	if out := p.must("", "pulse-queue", "thread", second, "--json"); strings.Count(out, "\n") != 6 {
@@ -174,32 +175,40 @@ func decoded(t *testing.T, part *multipart.Part) string {
 // however often run comes by afterwards, one yes is one mail at most.
 func TestSendersEnd(t *testing.T) {
 	const restored, unknown, done = "scheduled worker_asked_for_later", "awaiting_review effect_unknown", "completed done"
+	const refused = "failed effect_refused"
+	const happened, handed = "effect happened", "nobody knows: the mail was handed over, then: "
 	for name, c := range map[string]struct {
 		prepare func(p *post)
 		end     string
 		mails   int
-		says    string // of run
+		says    string // of run; of a restored one, what the log keeps
 	}{
 		"nothing":             {nil, done, 1, ""},
-		"nobody listens":      {func(p *post) { p.configure(p.t, closedPort(p.t), "127.0.0.1", password) }, restored, 0, ""},
+		"nobody listens":      {func(p *post) { p.configure(p.t, closedPort(p.t), "127.0.0.1", password) }, restored, 0, "not handed over: cannot connect"},
+		"no such host":        {func(p *post) { p.configure(p.t, p.port(), "nowhere.invalid", password) }, restored, 0, "not handed over: cannot locate host"},
+		"no configuration":    {func(p *post) { p.must("", "rm", p.rc) }, restored, 0, "not handed over: "},
 		"through a socket":    {func(p *post) { p.configure(p.t, closedPort(p.t), "127.0.0.1", password+"\nsocket "+p.socket) }, done, 1, ""},
-		"a wrong password":    {func(p *post) { p.configure(p.t, p.port(), "127.0.0.1", "wrong") }, unknown, 0, "535"},
-		"a wrong certificate": {func(p *post) { p.configure(p.t, p.port(), "localhost", password) }, unknown, 0, "certificate"},
-		"drop at connect":     {trips(drops(atConnect)), unknown, 0, "effect happened"},
-		"drop at MAIL":        {trips(drops(atMail)), unknown, 0, "effect happened"},
-		"drop at RCPT":        {trips(drops(atRcpt)), unknown, 0, "effect happened"},
-		"drop in DATA":        {trips(drops(inData)), unknown, 0, "effect happened"},
-		"drop after the dot":  {trips(drops(afterDot)), unknown, 1, "effect happened"},
-		"450 to MAIL":         {trips(answers(atMail, 450)), restored, 0, ""},
-		"450 to RCPT":         {trips(answers(atRcpt, 450)), restored, 0, ""},
-		"550 to RCPT":         {trips(answers(atRcpt, 550)), unknown, 0, "this is 550"},
-		"450 to the dot":      {trips(answers(afterDot, 450)), unknown, 0, "this is 450"},
-		"550 to the dot":      {trips(answers(afterDot, 550)), unknown, 0, "this is 550"},
+		"a wrong password":    {func(p *post) { p.configure(p.t, p.port(), "127.0.0.1", "wrong") }, refused, 0, "535"},
+		"a wrong certificate": {func(p *post) { p.configure(p.t, p.port(), "localhost", password) }, restored, 0, "certificate"},
+		"drop at connect":     {trips(drops(atConnect)), restored, 0, "not handed over: "},
+		"drop at MAIL":        {trips(drops(atMail)), restored, 0, "not handed over: "},
+		"drop at RCPT":        {trips(drops(atRcpt)), restored, 0, "not handed over: "},
+		"drop in DATA":        {trips(drops(inData)), unknown, 0, handed},
+		"drop after the dot":  {trips(drops(afterDot)), unknown, 1, handed},
+		"450 to MAIL":         {trips(answers(atMail, 450)), restored, 0, "this is 450"},
+		"550 to MAIL":         {trips(answers(atMail, 550)), refused, 0, "this is 550"},
+		"450 to RCPT":         {trips(answers(atRcpt, 450)), restored, 0, "this is 450"},
+		"550 to RCPT":         {trips(answers(atRcpt, 550)), refused, 0, "this is 550"},
+		"421 to the dot":      {trips(answers(afterDot, 421)), restored, 0, "this is 421"},
+		"450 to the dot":      {trips(answers(afterDot, 450)), restored, 0, "this is 450"},
+		"550 to the dot":      {trips(answers(afterDot, 550)), refused, 0, "this is 550"},
 		"251 to the dot":      {trips(answers(afterDot, 251)), unknown, 1, "this is 251"},
-		"killed before":       {func(p *post) { p.sender = []string{"sh", "-c", "kill -KILL $$"} }, unknown, 0, "effect happened"},
+		"killed before":       {func(p *post) { p.sender = []string{"sh", "-c", "kill -KILL $$"} }, unknown, 0, happened},
 		"killed after": {func(p *post) {
 			p.sender = append([]string{"sh", "-c", `"$@"; kill -KILL $$`, "sh"}, p.sender...)
-		}, unknown, 1, "effect happened"},
+		}, unknown, 1, happened},
+		"msmtp is killed at MAIL":       {killsMsmtp(atMail), unknown, 0, "nobody knows: it ended with status 137"},
+		"msmtp is killed after the dot": {killsMsmtp(afterDot), unknown, 1, "nobody knows: it ended with status 137"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,8 +218,14 @@ func TestSendersEnd(t *testing.T) {
 				c.prepare(p)
 			}
 			said := p.send()
-			if got := p.show(id); got.State+" "+got.Reason != c.end || !strings.Contains(said, c.says) || (said == "") != (c.says == "") {
-				t.Errorf("%+v: %s", got, said)
+			told := p.must("", "pulse-queue", "show", id)
+			if got := p.show(id); got.State+" "+got.Reason != c.end || !strings.Contains(said+told, c.says) || (said == "") != (c.end == restored || c.end == done) {
+				t.Errorf("%+v: %s\n%s", got, said, told)
+			}
+			if words := map[string]string{
+				restored: "its sender says that it did not happen yet: ", unknown: "nobody knows whether it happened", refused: "its sender says that it did not happen: ", done: "it is done",
+			}[c.end]; !strings.Contains(told, "\n  "+words) {
+				t.Errorf("%q is not in\n%s", words, told)
 			}
 			approvals, _ := filepath.Glob(p.path("q/approvals/*"))
 			if (len(approvals) == 1) != (c.end == restored) {
@@ -230,6 +245,25 @@ func TestSendersEnd(t *testing.T) {
 
 func trips(trip func(*smtp.Conn, stage) error) func(*post) {
 	return func(p *post) { p.trips(trip) }
+}
+
+// killsMsmtp kills msmtp at a stage, and its sender goes on.
+func killsMsmtp(when stage) func(*post) {
+	return func(p *post) {
+		p.trips(func(_ *smtp.Conn, at stage) error {
+			if at == when {
+				files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+				for _, name := range files {
+					argv, _ := os.ReadFile(name)
+					pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
+					if strings.HasPrefix(string(argv), "msmtp\x00") && strings.Contains(string(argv), p.rc+"\x00") {
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+					}
+				}
+			}
+			return nil
+		})
+	}
 }
 
 // TestRunnerDies: the runner is killed while the server has the mail half, and the
@@ -379,11 +413,11 @@ func TestSenderRefuses(t *testing.T) {
 		t.Errorf("exit %d: %s", status, said)
 	}
 
-	// In the queue it is a person's again, and no run tries it once more.
+	// In the queue it is a person's, and no run tries it once more.
 	effect1 := p.approved(`{"action":"external_send","target":"bob@partner.example","args":{"text":"hi","bcc":"eve@partner.example"}}`)
 	said := p.send()
 	p.send()
-	if got := p.show(effect1); got.State != "awaiting_review" || !strings.Contains(said, "nothing was sent: args has a member") {
+	if got := p.show(effect1); got.State != "failed" || got.Reason != "effect_refused" || !strings.Contains(said, "nothing was sent: args has a member") {
 		t.Errorf("%+v: %s", got, said)
 	}
 	if got, conns := p.got(); len(got) != 1 || conns != 1 {
