@@ -20,7 +20,7 @@ func Anew(s Store, id string, since time.Time) (rest func(*Tx) error, err error)
 	var last string // what follows the line before the last one
 	err = s.View(func(v View) (err error) {
 		last = ""
-		if lines, err = v.Lines(since, id); err != nil {
+		if lines, err = v.Lines(since, About(id)); err != nil {
 			return err
 		}
 		return v.Back(func(l audit.Line) bool {
