@@ -160,6 +160,10 @@ func TestFinish(t *testing.T) {
 		s.Task.Attempts, s.Task.Restarts = attempts, 1
 		return s
 	}
+	waited := func(s *queue.Stored, deferred int) *queue.Stored {
+		s.Task.Deferred = deferred
+		return s
+	}
 	last := limits.MaxAttempts - 1
 	for name, c := range map[string]struct {
 		s     *queue.Stored
@@ -169,12 +173,14 @@ func TestFinish(t *testing.T) {
 		wait  time.Duration
 	}{
 		"an ask is done":             {ask(0), 0, task.Finished, false, 0},
-		"an ask fails":               {ask(0), 1, task.Retried, true, time.Minute},
-		"an ask fails again":         {ask(1), 1, task.Retried, true, 2 * time.Minute},
+		"an ask fails":               {ask(0), 1, task.Retried, true, 15 * time.Minute},
+		"an ask fails again":         {ask(1), 1, task.Retried, true, 12 * time.Hour},
 		"an ask fails for good":      {ask(last), 1, task.GaveUp, false, 0},
-		"an ask is killed":           {ask(0), -1, task.Retried, true, time.Minute},
+		"an ask is killed":           {ask(0), -1, task.Retried, true, 15 * time.Minute},
 		"an ask wants to wait":       {ask(0), 75, task.Retried, true, time.Minute},
-		"an ask wants to wait again": {ask(9), 75, task.Retried, true, time.Hour},
+		"an ask wants to wait again": {waited(ask(9), 9), 75, task.Retried, true, time.Hour},
+		"an ask waited, and fails":   {waited(ask(9), 9), 1, task.Retried, true, 15 * time.Minute},
+		"an ask failed, and waits":   {ask(last), 75, task.Retried, true, time.Minute},
 		"an effect is done":          {outward(ask(0)), 0, task.Finished, false, 0},
 		"an effect fails":            {outward(ask(0)), 1, task.Undecided, false, 0},
 		"an effect is killed":        {outward(ask(0)), -1, task.Undecided, false, 0},
@@ -197,7 +203,12 @@ func TestFinish(t *testing.T) {
 				t.Errorf("%s: %v, %+v", name, err, lines)
 				continue
 			}
-			want := task.Change{Since: now, Attempts: c.s.Task.Attempts + 1, Restarts: 1, Reason: end.Change.Reason}
+			want := task.Change{
+				Since: now, Attempts: c.s.Task.Attempts + 1, Deferred: c.s.Task.Deferred, Restarts: 1, Reason: end.Change.Reason,
+			}
+			if c.exit == 75 {
+				want.Deferred++
+			}
 			if c.wait > 0 {
 				want.NotBefore = now.Add(c.wait)
 			}

@@ -61,7 +61,7 @@ func logJudged(tx *Tx, id string, list []proposal.Judged, now time.Time) error {
 
 // Finish records the end of a claimed task.
 func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (audit.Line, error) {
-	change := task.Change{Since: now.UTC(), Attempts: c.Task.Attempts + 1, Restarts: c.Task.Restarts}
+	change := task.Change{Since: now.UTC(), Attempts: c.Task.Attempts + 1, Deferred: c.Task.Deferred, Restarts: c.Task.Restarts}
 	e, to := verdict(c, end, limits, &change)
 	line := c.move(e, to, change)
 	line.End = end.attempt()
@@ -96,7 +96,12 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 }
 
 func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (task.Event, task.State) {
-	later := change.Since.Add(backoff(change.Attempts))
+	wait := backoff(change.Attempts-change.Deferred, limits.MaxAttempts)
+	if end.Exit == exitLater {
+		change.Deferred++
+		wait = putOff(change.Deferred)
+	}
+	later := change.Since.Add(wait)
 	switch {
 	case end.Exit == 0:
 		change.Reason = ReasonDone
@@ -113,7 +118,7 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case end.Exit == exitLater:
 		change.Reason, change.NotBefore = ReasonLater, later
 		return task.Retried, task.Scheduled
-	case change.Attempts >= limits.MaxAttempts:
+	case change.Attempts-change.Deferred >= limits.MaxAttempts:
 		change.Reason = ReasonExit
 		return task.GaveUp, task.Failed
 	}
@@ -121,12 +126,22 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	return task.Retried, task.Scheduled
 }
 
-// maxBackoff is the longest time between two attempts.
-const maxBackoff = time.Hour
+// putOff returns how long a task waits after its worker asked for that for the nth time:
+// 1, 2, 4 … 60 minutes. So after an outage a task waits at most an hour, and at most about
+// as long as the outage lasted.
+func putOff(n int) time.Duration { return min(time.Hour, time.Minute<<min(n-1, 10)) }
 
-// backoff returns how long a task waits after its nth attempt: 1, 2, 4 … 60 minutes.
-func backoff(attempts int) time.Duration {
-	return min(maxBackoff, time.Minute<<min(attempts-1, 10))
+// beforeLast is the time between the last two attempts. The attempts must not all fall into
+// one outage, such as that of a night, although there are only few of them.
+const beforeLast = 12 * time.Hour
+
+// backoff returns how long a task waits after its nth failure: 15, 30, 60 … 240 minutes, and
+// before the last attempt beforeLast.
+func backoff(n, maxAttempts int) time.Duration {
+	if n >= maxAttempts-1 {
+		return beforeLast
+	}
+	return min(4*time.Hour, 15*time.Minute<<min(n-1, 10))
 }
 
 // Reap puts back tasks whose runner died. dead reports whether the kernel knows neither
@@ -162,7 +177,8 @@ func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) boo
 // died returns the line of a task whose worker and runner are gone.
 func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time) audit.Line {
 	change := task.Change{
-		Since: now.UTC(), Attempts: s.Task.Attempts, Restarts: s.Task.Restarts + 1, Reason: ReasonDied,
+		Since: now.UTC(), Attempts: s.Task.Attempts, Deferred: s.Task.Deferred, Restarts: s.Task.Restarts + 1,
+		Reason: ReasonDied,
 	}
 	switch {
 	case s.Outward():

@@ -116,7 +116,7 @@ func TestVerdict(t *testing.T) {
 		{out, 1, 1, task.Undecided, false}, {out, 65, 1, task.Undecided, false}, {out, 70, 1, task.Undecided, false}, {out, 77, 1, task.Undecided, false}, {out, -1, 9, task.Undecided, false},
 	} {
 		claim := &Claim{Stored: Stored{Content: c.content}}
-		change := task.Change{Since: time.Now(), Attempts: c.attempts}
+		change := task.Change{Since: time.Now(), Attempts: c.attempts + 7, Deferred: 7} // only failures use attempts up
 		event, to := verdict(claim, End{Exit: c.exit}, limits, &change)
 		if event != c.event || task.Legal(event, task.Running, to) != nil || change.NotBefore.IsZero() == c.later || change.Reason == "" {
 			t.Errorf("exit %d after %d attempts: %s to %s, %+v", c.exit, c.attempts, event, to, change)
@@ -144,12 +144,29 @@ func TestDied(t *testing.T) {
 	}
 }
 
-func TestBackoff(t *testing.T) {
-	for attempts, want := range map[int]time.Duration{
+func TestPutOff(t *testing.T) {
+	for n, want := range map[int]time.Duration{
 		1: time.Minute, 2: 2 * time.Minute, 6: 32 * time.Minute, 7: time.Hour, 8: time.Hour, 64: time.Hour, 1 << 30: time.Hour,
 	} {
-		if got := backoff(attempts); got != want {
-			t.Errorf("after %d: %s, want %s", attempts, got, want)
+		if got := putOff(n); got != want {
+			t.Errorf("the %d. time: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	const quarter, most = 15 * time.Minute, 4 * time.Hour
+	for failures, want := range map[int]map[int]time.Duration{ // by max_attempts
+		1:       {2: beforeLast, 3: quarter, 4: quarter, 1 << 30: quarter},
+		2:       {3: beforeLast, 4: 2 * quarter},
+		5:       {6: beforeLast, 7: most},
+		99:      {100: beforeLast, 1000: most},
+		1 << 29: {1 << 30: most},
+	} {
+		for attempts, want := range want {
+			if got := backoff(failures, attempts); got != want {
+				t.Errorf("after %d failures of %d: %s, want %s", failures, attempts, got, want)
+			}
 		}
 	}
 }

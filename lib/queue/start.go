@@ -55,7 +55,7 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 		w.reason = ""
 	}
 	w.change = task.Change{
-		Since: now, Attempts: s.Task.Attempts, Restarts: s.Task.Restarts,
+		Since: now, Attempts: s.Task.Attempts, Deferred: s.Task.Deferred, Restarts: s.Task.Restarts,
 		Reason: cmp.Or(w.reason, string(w.decision.Reason)),
 	}
 	if errors.Is(err, ErrNotGood) {

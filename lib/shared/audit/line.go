@@ -135,6 +135,9 @@ func (l *Line) Append(dst []byte) []byte {
 	o.StrIf("not_kept", l.NotKept)
 	if l.To != "" || l.Event == Resurfaced {
 		o.Int("attempts", int64(l.Change.Attempts))
+		if l.Change.Deferred != 0 {
+			o.Int("deferred", int64(l.Change.Deferred))
+		}
 		o.Int("restarts", int64(l.Change.Restarts))
 		o.Time("not_before", l.Change.NotBefore)
 	}
@@ -226,6 +229,8 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Change.Since)
 	case "attempts":
 		err = v.Into(&l.Change.Attempts)
+	case "deferred":
+		err = v.Into(&l.Change.Deferred)
 	case "restarts":
 		err = v.Into(&l.Change.Restarts)
 	case "not_before":

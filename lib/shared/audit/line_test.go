@@ -22,7 +22,7 @@ func full() Line {
 	return Line{
 		Time: now, Event: task.Approved, Task: strings.Repeat("a", 32), Kind: task.Effect,
 		From: task.Awaiting, To: task.Scheduled, Digest: task.Digest([]byte("x")),
-		Change: task.Change{Since: now, Attempts: 3, Restarts: 2, NotBefore: now.Add(time.Hour), Reason: nasty},
+		Change: task.Change{Since: now, Attempts: 3, Deferred: 1, Restarts: 2, NotBefore: now.Add(time.Hour), Reason: nasty},
 		Result: task.Digest([]byte("y")), End: &End{Exit: -1, Said: nasty}, Count: 7, Tool: nasty, IdentityReason: nasty, Action: terms.ExternalSend, Rule: nasty, Policy: "sha256:1", Sender: nasty,
 		Trust: terms.OwnerVerifiedEmail, Source: nasty, UID: 1<<32 - 1, MessageID: nasty, By: nasty, Level: approval.Terminal,
 		Approval: &approval.Approval{

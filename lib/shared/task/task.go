@@ -70,6 +70,7 @@ type Task struct {
 type Change struct {
 	Since     time.Time // of the last transition; zero before the first
 	Attempts  int       // starts that ended by themselves
+	Deferred  int       // attempts after which the worker asked to be run again later (75)
 	Restarts  int       // starts that died
 	NotBefore time.Time // the earliest time for a start; zero: at once
 	Reason    string    // of the last transition
@@ -109,6 +110,9 @@ func (t *Task) AppendFixed(dst []byte) []byte {
 func (c *Change) add(o *record.Object) {
 	o.Time("since", c.Since)
 	o.Int("attempts", int64(c.Attempts))
+	if c.Deferred != 0 {
+		o.Int("deferred", int64(c.Deferred))
+	}
 	o.Int("restarts", int64(c.Restarts))
 	o.Time("not_before", c.NotBefore)
 	o.StrIf("reason", c.Reason)
@@ -122,6 +126,8 @@ func (c *Change) field(name string, v record.Value) error {
 		return v.Into(&c.Since)
 	case "attempts":
 		return v.Into(&c.Attempts)
+	case "deferred":
+		return v.Into(&c.Deferred)
 	case "restarts":
 		return v.Into(&c.Restarts)
 	case "not_before":

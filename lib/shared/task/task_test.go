@@ -122,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 123456789, time.UTC)
 	link := Link{Answers: strings.Repeat("b", 32), Thread: strings.Repeat("c", 32)}
 	tk := Task{ID: strings.Repeat("a", 32), Kind: Effect, State: Running, Digest: Digest(nil), Created: now, Link: link,
-		Change: Change{Since: now, Attempts: 2, Restarts: 1, NotBefore: now.Add(time.Hour), Reason: "why \"not\"\n", Told: now.Add(time.Minute)}}
+		Change: Change{Since: now, Attempts: 2, Deferred: 1, Restarts: 1, NotBefore: now.Add(time.Hour), Reason: "why \"not\"\n", Told: now.Add(time.Minute)}}
 	fixed, err := DecodeFixed(record.Value(tk.AppendFixed(nil)))
 	if err != nil || fixed.ID != tk.ID || fixed.Kind != tk.Kind || fixed.Link != link || !fixed.Created.Equal(now) {
 		t.Errorf("%+v, %v", fixed, err)
