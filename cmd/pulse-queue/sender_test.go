@@ -424,3 +424,30 @@ func TestSenderRefuses(t *testing.T) {
 		t.Errorf("%d mails, %d connections", len(got), conns)
 	}
 }
+
+// TestWords: what a model answers without proposing anything is the result of the task, and
+// the worker says that it is all.
+func TestWords(t *testing.T) {
+	p := newPost(t)
+	worker, err := filepath.Abs("../../scripts/workers/llm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const model = "#!/bin/sh\ncat >/dev/null\nprintf 'The report says: buy.\\n\\n  {\"action\":\"read_public\"}\\n'\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "llm"), []byte(model), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	said := p.must("", "sh", "-c", "PATH=$PWD:$PATH pulse-queue run --proposals -- "+worker+" 2>&1")
+	if want := "pulse-queue: task " + p.ask + ": proposals discarded: 2 malformed\n"; said != want {
+		t.Errorf("%q, want %q", said, want)
+	}
+	shown := p.must("", "pulse-queue", "show", p.ask)
+	for _, want := range []string{"result\n  | The report says: buy.\n", "  | >   {\"action\"", "exit 0, said: llm: the answer holds no proposal\n"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%s\nlacks %q", shown, want)
+		}
+	}
+	if out := p.must("", "pulse-queue", "outbox"); out != "" {
+		t.Error(out)
+	}
+}
