@@ -25,10 +25,14 @@ func no(c *cli.Context) error {
 		return signedAnswer(c, true)
 	}
 	reason := c.String("reason")
+	ids, sender, err := desk.Named(c)
+	if err != nil {
+		return err
+	}
 	if reason == "" {
 		return fault.Usagef("pulse-approve no "+c.Args().First()+" --reason 'not wanted'", "no needs --reason")
 	}
-	return answer(c, desk.No, func(d *desk.Desk) desk.Question { return refusing(reason, d.Level) })
+	return refuseAll(c, ids, sender, reason)
 }
 
 // approving is the question whose answer is yes.

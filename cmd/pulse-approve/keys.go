@@ -52,7 +52,7 @@ func (s *showing) answer() error {
 }
 
 func (s *showing) show() error {
-	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, false))
+	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, s.sender != ""))
 }
 
 func (s *showing) key() (string, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/desk"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 )
@@ -16,20 +17,20 @@ func main() { os.Exit(cmdline.Main(app())) }
 
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
-	key := desk.KeyFlag()
+	key, sender := desk.KeyFlag(), door.SenderFlag()
 	signature := &cli.StringFlag{
 		Name: "signature", Usage: "`FILE` the answer was signed elsewhere (statement), and this is the signature; - is stdin",
 	}
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
-		Flags: []cli.Flag{queue, policy, key, confined}, Action: walk,
+		Flags: []cli.Flag{queue, policy, key, sender, confined}, Action: walk,
 		Commands: []*cli.Command{{
 			Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
 			Flags: []cli.Flag{queue, policy, key, confined, signature},
 		}, {
-			Name: "no", ArgsUsage: "ID...", Usage: "refuse tasks, one after the other", Action: no,
-			Flags: []cli.Flag{queue, policy, confined, signature,
+			Name: "no", ArgsUsage: "[ID...]", Usage: "refuse tasks, or all of a sender", Action: no,
+			Flags: []cli.Flag{queue, policy, sender, confined, signature,
 				&cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"},
 			},
 		}, {

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -19,12 +20,16 @@ import (
 // walk asks a person about everything that waits, the oldest first, one task at a
 // time; what arrives meanwhile comes last.
 func walk(c *cli.Context) error {
+	sender, err := door.Sender(c)
+	if err != nil {
+		return err
+	}
 	d, err := desk.Sit(c, desk.Yes)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	w := &walker{Desk: d, met: map[visit]bool{}}
+	w := &walker{Desk: d, sender: sender, met: map[visit]bool{}}
 	err = w.all()
 	if len(w.met) == 0 {
 		return err
@@ -38,6 +43,7 @@ func walk(c *cli.Context) error {
 // walker is one walk: what it has shown, and how it was answered.
 type walker struct {
 	*desk.Desk
+	sender            queue.Sender // whose tasks it shows, each of them whole; empty: all
 	met               map[visit]bool
 	at, of            int // how many were shown, and how many there are by now
 	approved, refused int
@@ -58,7 +64,7 @@ func (w *walker) all() error {
 			return err
 		}
 		if len(ids) == 0 && w.at == 0 {
-			return w.Terminal.Tell("nothing waits for a person")
+			return w.Terminal.Tell(w.nothing())
 		}
 		if len(ids) == 0 {
 			return nil
@@ -82,7 +88,9 @@ func (w *walker) arrived() (ids []string, err error) {
 	err = w.Queue.View(func(v queue.View) error {
 		all = nil
 		return v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
-			all = append(all, visit{e.ID, e.Since.Unix()})
+			if w.sender.May(&e) {
+				all = append(all, visit{e.ID, e.Since.Unix()})
+			}
 			return true, nil
 		})
 	})
@@ -90,13 +98,34 @@ func (w *walker) arrived() (ids []string, err error) {
 		return nil, err
 	}
 	for _, stay := range all {
-		if !w.met[stay] {
-			w.met[stay] = true
-			w.of++
-			ids = append(ids, stay.id)
+		if w.met[stay] {
+			continue
 		}
+		if is, err := w.shows(stay.id); err != nil {
+			return nil, err
+		} else if !is {
+			continue
+		}
+		w.met[stay] = true
+		w.of++
+		ids = append(ids, stay.id)
 	}
 	return ids, nil
+}
+
+// shows reports whether the walk shows a task of which the agenda says that it may.
+func (w *walker) shows(id string) (bool, error) {
+	if w.sender == "" {
+		return true, nil
+	}
+	return w.IsOf(w.sender, task.Awaiting, id)
+}
+
+func (w *walker) nothing() string {
+	if w.sender == "" {
+		return "nothing waits for a person"
+	}
+	return "nothing of " + escape.ASCII(string(w.sender)) + " waits for a person"
 }
 
 // come shows one task and takes the answer to it.
@@ -153,15 +182,24 @@ func short(id string) string { return "task " + id[:min(len(id), 12)] }
 
 // tally is the last line of a walk.
 func (w *walker) tally() error {
-	left := 0
-	err := w.Queue.View(func(v queue.View) error {
-		left = v.Counts().Tasks[task.Awaiting]
-		return nil
-	})
+	left, err := w.left()
 	if err != nil {
 		return err
 	}
 	return w.Terminal.Tell(fmt.Sprintf("%d approved, %d refused, %d left", w.approved, w.refused, left))
+}
+
+// left returns how many tasks that the walk is about still wait.
+func (w *walker) left() (n int, err error) {
+	if w.sender != "" {
+		ids, err := w.Of(w.sender, task.Awaiting)
+		return len(ids), err
+	}
+	err = w.Queue.View(func(v queue.View) error {
+		n = v.Counts().Tasks[task.Awaiting]
+		return nil
+	})
+	return n, err
 }
 
 // reasonLine asks why, in one line, and returns the answer as it goes into the log:

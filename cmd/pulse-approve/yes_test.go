@@ -268,29 +268,3 @@ func TestGrants(t *testing.T) {
 		t.Errorf("revoke %s: exit %d, %s left", grant, status, left())
 	}
 }
-
-// TestSeveralNoes: each is asked about, and the first that is not answered ends it.
-func TestSeveralNoes(t *testing.T) {
-	d := newDesk(t)
-	one, two, three := d.add(to("a")), d.add(to("b")), d.add(to("c"))
-	unasked := func(args ...string) {
-		t.Helper()
-		if status, screen := d.sit(append([]string{"no", "--reason", "x"}, args...)...).Wait(); status != 1 || strings.Contains(string(screen), "code:") {
-			t.Errorf("%v: exit %d\n%s", args, status, screen)
-		}
-	}
-	unasked(one, strings.Repeat("0", 32))
-	p := d.sit("no", one, two[:8], three, "--reason", "not wanted")
-	for _, answer := range []func(string) string{right, right, func(string) string { return "no\n" }} {
-		if err := p.Answer(strings.TrimSuffix(answer(d.code(p)), "\n")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if status, screen := p.Wait(); status != 77 {
-		t.Errorf("exit %d:\n%s", status, screen)
-	}
-	if got := d.states(one, two, three); got[0] != "rejected" || got[1] != "rejected" || got[2] != "awaiting_review" {
-		t.Error(got)
-	}
-	unasked(three, one)
-}

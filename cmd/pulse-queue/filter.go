@@ -10,7 +10,6 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
-	"pulse/lib/shared/address"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -22,7 +21,7 @@ type filter struct {
 	states []task.State
 	kind   task.Kind
 	action terms.Action
-	sender string // an address, or @domain
+	sender queue.Sender
 
 	refused bool // also what was refused and is kept
 
@@ -48,16 +47,14 @@ func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 	}
 	f.refused = c.Bool("refused")
 	f.kind, f.action = task.Kind(c.String("kind")), terms.Action(c.String("action"))
-	f.sender = c.String("sender")
 	if kinds := []task.Kind{task.Ask, task.Effect}; f.kind != "" && !slices.Contains(kinds, f.kind) {
 		return f, oneOf("kind", c.String("kind"), kinds)
 	}
 	if f.action != "" && !f.action.Valid() {
 		return f, oneOf("action", c.String("action"), terms.Actions)
 	}
-	if domain, ok := strings.CutPrefix(f.sender, "@"); ok && !address.Domain(domain) {
-		return f, fault.Usagef("--sender me@example.com, or --sender @example.com",
-			"--sender: %s is no domain", f.sender)
+	if f.sender, err = door.Sender(c); err != nil {
+		return f, err
 	}
 	for flag, bound := range map[string]*time.Time{"older-than": &f.newest, "newer-than": &f.oldest} {
 		if !c.IsSet(flag) {
@@ -168,7 +165,7 @@ func (f *filter) may(e *queue.Entry) bool {
 	switch {
 	case f.kind != "" && e.Kind != f.kind, f.action != "" && !e.Is(f.action):
 		return false
-	case f.sender != "" && f.sender[0] != '@' && e.Sender != queue.KeyOf(f.sender):
+	case !f.sender.May(e):
 		return false
 	}
 	// It was made before its last transition, which the agenda has in whole seconds.
@@ -194,7 +191,7 @@ func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, m
 
 // blind reports whether the filter admits a task whose file can't be read.
 func (f *filter) blind(st task.State) bool {
-	if strings.HasPrefix(f.sender, "@") || !f.newest.IsZero() || !f.oldest.IsZero() {
+	if strings.HasPrefix(string(f.sender), "@") || !f.newest.IsZero() || !f.oldest.IsZero() {
 		return false
 	}
 	return st.Open() || f.kind == "" && f.action == "" && f.sender == ""
@@ -204,8 +201,7 @@ func (f *filter) meant(s *queue.Stored) bool {
 	switch {
 	case f.kind != "" && s.Task.Kind != f.kind, f.action != "" && s.Decision.Action != f.action:
 		return false
-	case f.sender != "" && !address.Listed([]string{f.sender}, s.Identity.Sender) &&
-		!address.Equal(f.sender, s.Identity.Sender):
+	case !f.sender.Is(s):
 		return false
 	case !f.newest.IsZero() && s.Task.Created.After(f.newest):
 		return false

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/desk"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 )
 
@@ -40,7 +41,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},
 				&cli.StringFlag{Name: "kind", Usage: "`K` ask or effect"},
 				&cli.StringFlag{Name: "action", Usage: "`A` with this action, such as read_public"},
-				&cli.StringFlag{Name: "sender", Usage: "`ADDR` from this address, or from an @domain"},
+				door.SenderFlag(),
 				&cli.StringFlag{Name: "older-than", Usage: "`D` made this long ago or longer, such as 36h or 7d"},
 				&cli.StringFlag{Name: "newer-than", Usage: "`D` made less than this long ago"},
 				&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
@@ -90,9 +91,11 @@ func app() *cli.App {
 			Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel,
 			Flags: []cli.Flag{queue},
 		}, {
-			Name: "requeue", ArgsUsage: "ID...",
-			Usage: "put tasks that have ended back, once a person said yes to each", Action: requeue,
-			Flags: []cli.Flag{queue, policy, desk.KeyFlag(), confined},
+			Name: "requeue", ArgsUsage: "[ID...]",
+			Usage: "put tasks that have ended back, once a person said yes", Action: requeue,
+			Flags: []cli.Flag{queue, policy, desk.KeyFlag(), door.SenderFlag(), confined,
+				&cli.StringFlag{Name: "state", Usage: "`S,...` with --sender: in these states; default failed"},
+			},
 		}, {
 			Name: "hold", Usage: "stop every run until release", Action: hold,
 			Flags: []cli.Flag{queue},

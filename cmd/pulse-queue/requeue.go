@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -12,19 +13,53 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// requeue puts tasks that have ended back, once a person said yes to each.
+// requeue puts tasks that have ended back, once a person said yes: to all asks at once, and
+// to each effect that reaches the outside.
 func requeue(c *cli.Context) error {
+	ids, sender, err := desk.Named(c)
+	if err != nil {
+		return err
+	}
+	states, err := endedStates(c, sender)
+	if err != nil {
+		return err
+	}
 	d, err := desk.Sit(c, desk.Yes)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	return d.Each(c.Args().Slice(), desk.Question{
-		Verb: "do this again", May: ended, Caution: queue.Happened,
+	if sender != "" {
+		if ids, err = d.Of(sender, states...); err == nil && len(ids) == 0 {
+			err = fault.Failedf("pulse-queue list --all --sender "+string(sender), "nothing of %s is %s", sender, joined(states))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return d.All(ids, desk.Question{
+		Verb: "do this again", May: ended, Caution: queue.Happened, Alone: (*queue.Stored).Outward,
 		Yes: func(tx *queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Requeue(tx, shown, yes, time.Now())
 		},
 	})
+}
+
+// endedStates returns the states in which --sender looks for tasks.
+func endedStates(c *cli.Context, sender queue.Sender) ([]task.State, error) {
+	switch {
+	case !c.IsSet("state"):
+		return []task.State{task.Failed}, nil
+	case sender == "":
+		return nil, fault.Usagef("--sender ADDR --state "+c.String("state"), "--state needs --sender")
+	}
+	states, err := listed(c)
+	for _, st := range states {
+		if ended := []task.State{task.Completed, task.Rejected, task.Failed}; !slices.Contains(ended, st) {
+			return nil, oneOf("state", string(st), ended)
+		}
+	}
+	return states, err
 }
 
 func ended(s *queue.Stored) error {

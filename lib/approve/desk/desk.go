@@ -120,6 +120,7 @@ type Question struct {
 	Verb    string                               // completes "type the code to …"
 	May     func(*queue.Stored) error            // why there is nothing to ask, or nil
 	Caution func(*queue.Stored) string           // a warning after the sheet; nil or empty: none
+	Alone   func(*queue.Stored) bool             // All asks about it with its own code; nil: about none
 	Record  func(*queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
 
 	// Yes records a yes in the place of Record. The yes is signed first where the policy
@@ -161,22 +162,30 @@ func (d *Desk) may(id string, q Question) error {
 
 // ask shows the task that an id names, asks, and records the answer.
 func (d *Desk) ask(id string, q Question) error {
-	shown, lines, err := d.Look(id)
+	shown, lines, err := d.sheet(id, q)
 	if err != nil {
 		return err
 	}
-	if err := q.May(&shown); err != nil {
+	if err := d.Confirm(lines, q.Verb); err != nil {
 		return err
+	}
+	return d.record(&shown, q)
+}
+
+// sheet is Look at a task that there is something to ask about, with the question's caution.
+func (d *Desk) sheet(id string, q Question) (shown queue.Stored, lines []string, err error) {
+	if shown, lines, err = d.Look(id); err != nil {
+		return shown, nil, err
+	}
+	if err := q.May(&shown); err != nil {
+		return shown, nil, err
 	}
 	if q.Caution != nil {
 		if text := q.Caution(&shown); text != "" {
 			lines = append(lines, screen.Fact("caution", "%s", text))
 		}
 	}
-	if err := d.Confirm(lines, q.Verb); err != nil {
-		return err
-	}
-	return d.record(&shown, q)
+	return shown, lines, nil
 }
 
 // Settle asks for the code that confirms an answer to what was shown, and records the

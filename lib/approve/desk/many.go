@@ -1,0 +1,157 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approve/screen"
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+)
+
+// Named returns what a command line names: tasks by id, or with --sender those of a sender.
+func Named(c *cli.Context) (ids []string, sender queue.Sender, err error) {
+	ids = c.Args().Slice()
+	if sender, err = door.Sender(c); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case slices.Contains(ids, ""):
+		err = fault.Usagef("", "an argument is empty: want ID...")
+	case sender == "" && len(ids) == 0:
+		err = fault.Usagef("pulse-queue list", "missing argument: want ID... or --sender ADDR")
+	case sender != "" && len(ids) > 0:
+		err = fault.Usagef("leave one of them out", "--sender and an id exclude each other")
+	}
+	return ids, sender, err
+}
+
+// Of returns the ids of a sender's tasks in these states. A file that can't be read says
+// nothing of its sender.
+func (d *Desk) Of(sender queue.Sender, states ...task.State) (ids []string, err error) {
+	lists, err := d.Queue.List(states, sender.May)
+	for _, l := range lists {
+		for _, id := range l.IDs {
+			if err != nil {
+				return nil, err
+			}
+			var is bool
+			if is, err = d.IsOf(sender, l.State, id.String()); is {
+				ids = append(ids, id.String())
+			}
+		}
+	}
+	return ids, err
+}
+
+// IsOf reports whether a task is one of a sender's and still in a state.
+func (d *Desk) IsOf(sender queue.Sender, st task.State, id string) (is bool, err error) {
+	err = d.Queue.View(func(v queue.View) error {
+		s, err := queue.Load(v, st, id)
+		is = err == nil && sender.Is(&s)
+		return err
+	})
+	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+		err = nil
+	}
+	return is, err
+}
+
+// All shows tasks, each of them whole, and asks once for all of them; then it asks about
+// each of those that q wants alone. It asks nothing if one of the tasks is unknown, or if
+// there is nothing to ask about it. What is no longer what was shown is left and named.
+func (d *Desk) All(ids []string, q Question) error {
+	together, alone, err := d.split(ids, q)
+	if err != nil {
+		return Unknown(err)
+	}
+	if len(together) == 1 {
+		err = d.Each(together, q)
+	} else if len(together) > 1 {
+		err = d.together(together, q)
+	}
+	if err != nil {
+		return err
+	}
+	return d.Each(alone, q)
+}
+
+// split returns which tasks are asked about together, and which alone, each once.
+func (d *Desk) split(ids []string, q Question) (together, alone []string, err error) {
+	met := map[string]bool{}
+	for _, id := range ids {
+		if id, err = queue.Whole(d.Queue, id); err != nil {
+			return nil, nil, err
+		}
+		if met[id] {
+			continue
+		}
+		met[id] = true
+		err = d.Queue.View(func(v queue.View) error {
+			s, err := queue.Find(v, id)
+			switch {
+			case err != nil:
+				return err
+			case q.Alone != nil && q.Alone(&s):
+				alone = append(alone, id)
+			default:
+				together = append(together, id)
+			}
+			return q.May(&s)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return together, alone, nil
+}
+
+// together shows several tasks as one text, takes one code for them, and records an answer
+// to each. Each is an update of its own, so that nobody waits for the lock until all are done.
+func (d *Desk) together(ids []string, q Question) error {
+	var all []queue.Stored
+	var lines []string
+	for i, id := range ids {
+		shown, sheet, err := d.sheet(id, q)
+		if err != nil {
+			return err
+		}
+		all = append(all, shown)
+		lines = append(append(lines, screen.Fact("shown", "%d of %d", i+1, len(ids))), sheet...)
+		lines = append(lines, "")
+	}
+	verb := strings.Replace(q.Verb, "this", fmt.Sprintf("all %d of these", len(ids)), 1)
+	if err := d.Confirm(lines, verb); err != nil {
+		return err
+	}
+	return d.recordAll(all, q)
+}
+
+func (d *Desk) recordAll(all []queue.Stored, q Question) error {
+	var left []string
+	for i := range all {
+		id := all[i].Task.ID
+		if err := d.Context().Err(); err != nil {
+			return err
+		}
+		err := d.record(&all[i], q)
+		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) {
+			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
+			left, err = append(left, id), nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(all))
+}
