@@ -154,7 +154,8 @@ func person(ts *testscript.TestScript, neg bool, args []string) {
 		err = p.Answer(code)
 	}
 	status, out := p.Wait()
-	ts.Logf("%s", out)
+	_, werr := ts.Stdout().Write(out)
+	ts.Check(werr)
 	if err != nil || (status == 0) == neg {
 		ts.Fatalf("exit status %d, %v", status, err)
 	}
