@@ -13,8 +13,8 @@ import (
 
 // signedAnswer records a yes or a no to one task that --signature brings.
 func signedAnswer(c *cli.Context, no bool) error {
-	if c.NArg() > 1 {
-		return fault.Usagef("pulse-approve take FILE", "--signature is for one task")
+	if c.NArg() != 1 || c.IsSet("sender") {
+		return fault.Usagef("pulse-approve take FILE", "--signature is for one task, by its id")
 	}
 	asked := c.Args().First()
 	if no {
