@@ -51,7 +51,7 @@ func Sign(ctx context.Context, tool, key string, message []byte, terminal *os.Fi
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxArmor+1))
 	if err == nil {
-		err = wellFormed(string(b))
+		err = touched(string(b))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errUnsigned, err)

@@ -74,11 +74,14 @@ func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
 	return who, nil
 }
 
-// Verify returns nil if the principal signed the message. It returns ErrBad if not, and
-// another error if it could not find out.
+// Verify returns nil if the principal signed the message, and touched the token if the key
+// is on one. It returns ErrBad if not, and another error if it could not find out.
 func (s *Signers) Verify(ctx context.Context, principal, armor string, message []byte) error {
 	if !plain(principal) {
 		return fmt.Errorf("%w: its signer has no usable name", ErrBad)
+	}
+	if err := touched(armor); err != nil {
+		return err
 	}
 	_, err := s.ask(ctx, armor, message,
 		"-Y", "verify", "-f", s.File, "-I", principal, "-n", Namespace, "-s", signatureFD)

@@ -226,8 +226,12 @@ func FuzzWellFormed(f *testing.F) {
 	f.Add(armorBegin + armorEnd)
 	f.Add(armorBegin + "-----\n" + armorEnd)
 	f.Add(armorBegin[:20])
+	f.Add(armorBegin + untouched + armorEnd)
 	f.Add("-----BEGIN SSH SIGNATURE-----\n-----END SSH SIGNATURE-----\n")
 	f.Fuzz(func(t *testing.T, armor string) {
+		if touched(armor) == nil && wellFormed(armor) != nil {
+			t.Errorf("%q was touched, and is no signature", armor)
+		}
 		if wellFormed(armor) != nil {
 			return
 		}
