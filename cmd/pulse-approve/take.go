@@ -44,7 +44,7 @@ type round struct {
 
 // file takes the answers of one file. It returns an error if it can't go on.
 func (r *round) file(name string) error {
-	text, err := desk.ReadAnswers(r.c, name)
+	text, err := desk.ReadSpooled(r.c, name)
 	if err != nil {
 		return r.say(name, 0, "", "", err)
 	}
@@ -53,9 +53,6 @@ func (r *round) file(name string) error {
 		return r.say(name, 0, "", "", errors.New("it holds no answer"))
 	}
 	for i := range list {
-		if r.took+r.left >= answers.Most {
-			return r.say(name, list[i].At, "", "", errTooMany)
-		}
 		what, became, err := r.one(&list[i])
 		if err := r.say(name, list[i].At, what, became, err); err != nil {
 			return err

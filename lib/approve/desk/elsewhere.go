@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"pulse/lib/approve/answers"
 	"pulse/lib/approve/sshsig"
@@ -281,16 +282,36 @@ const mostText = 16 << 20
 
 // ReadAnswers reads the text of a file, or of stdin for "-".
 func ReadAnswers(c *cli.Context, name string) ([]byte, error) {
-	in := c.App.Reader
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	if name == "-" {
+		return bounded(c.App.Reader, name)
 	}
-	return bounded(in, name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return bounded(f, name)
+}
+
+// ReadSpooled is ReadAnswers for a name that others may have chosen: anything but a regular
+// file is an error, because a FIFO or a device could keep the reader waiting for ever.
+func ReadSpooled(c *cli.Context, name string) ([]byte, error) {
+	if name == "-" {
+		return ReadAnswers(c, name)
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bounded(f, name)
 }
 
 // bounded reads to the end, which must come before mostText.

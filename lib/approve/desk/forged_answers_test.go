@@ -271,11 +271,17 @@ func TestFilesOfAnswers(t *testing.T) {
 	e.do(os.Truncate(e.path("spool/huge"), 1<<40))
 	e.spool("secret", e.read("spool/genuine"))
 	e.do(os.Chmod(e.path("spool/secret"), 0))
+	e.spool("held", "")
+	e.do(os.Remove(e.path("spool/held")))
+	e.do(syscall.Mkfifo(e.path("spool/held"), 0o644))
+	held, err := os.OpenFile(e.path("spool/held"), os.O_RDWR, 0) // and says nothing
+	e.do(err)
+	defer held.Close()
 	var files []string
-	for _, name := range []string{"fifo", "directory", "empty", "NULs", "huge", "secret", "none"} {
+	for _, name := range []string{"fifo", "held", "directory", "empty", "NULs", "huge", "secret", "none"} {
 		file := e.path("spool/" + name)
 		files = append(files, file)
-		if out, status := e.take(file); status == 0 || strings.Count(out, "\n") > 2 {
+		if out, status := e.take(file); status != 77 || strings.Count(out, ": left: ") != 1 {
 			t.Errorf("%s: exit %d: %s", name, status, out)
 		}
 	}
@@ -285,9 +291,10 @@ func TestFilesOfAnswers(t *testing.T) {
 	if after := e.image(); after != before {
 		t.Errorf("changed: %v", changes(before, after))
 	}
-	// One that can't be read stops nobody's answer.
+	// None of them stops anybody's answer, nor does a file that is full of others.
+	files = append(files, e.spool("full", strings.Repeat("-----BEGIN SSH SIGNATURE-----\n", 20_000)))
 	if out, status := e.take(append(files, genuine)...); status == 0 || e.show(id).State != "scheduled" {
-		t.Errorf("exit %d, %+v: %s", status, e.show(id), out)
+		t.Errorf("exit %d, %+v: %.2000s", status, e.show(id), out)
 	}
 	e.send()
 	if e.sent() != 1 {
