@@ -31,7 +31,7 @@ func (w *world) session(args ...string) string {
 func (w *world) ahead(dir string, args ...string) string {
 	w.t.Helper()
 	before, _ := filepath.Glob(w.path("home/q/" + dir + "/*"))
-	if status, screen := w.answer(nil, "pulse-approve", append(args, "--key", w.path("keys/id"))...); status != 0 {
+	if status, screen := w.say("id", args...); status != 0 {
 		w.t.Fatalf("%v: exit %d:\n%s", args, status, screen)
 	}
 	after, _ := filepath.Glob(w.path("home/q/" + dir + "/*"))
@@ -86,8 +86,10 @@ func (w *world) consume(target string) int {
 }
 
 // TestSignedGrantIsSpentOnce: by a script as root, whatever the queue looks like after.
-func TestSignedGrantIsSpentOnce(t *testing.T) {
-	w := newWorld(t)
+func TestSignedGrantIsSpentOnce(t *testing.T) { byEachDoor(t, signedGrantIsSpentOnce) }
+
+func signedGrantIsSpentOnce(t *testing.T, way door) {
+	w := newWorld(t).through(way)
 	id := w.grant("bob@partner.example")
 	saved := w.read("home/q/grants/" + id + ".json")
 	if !strings.Contains(saved, `"level":"signature"`) || !strings.Contains(saved, `"signer":"me@example.com"`) || !strings.Contains(saved, "BEGIN SSH SIGNATURE") {
@@ -122,7 +124,9 @@ func TestSignedGrantIsSpentOnce(t *testing.T) {
 
 // TestForgedGrants: who can write the queue makes no grant better than it was signed,
 // neither for a script nor for a run.
-func TestForgedGrants(t *testing.T) {
+func TestForgedGrants(t *testing.T) { byEachDoor(t, forgedGrants) }
+
+func forgedGrants(t *testing.T, way door) {
 	task := strings.Repeat("a", 32)
 	for name, change := range map[string]func(string) string{
 		"another target": func(s string) string { return strings.Replace(s, "bob@", "eve@", 1) },
@@ -138,7 +142,7 @@ func TestForgedGrants(t *testing.T) {
 		"no signature":   func(s string) string { return regexp.MustCompile(`,"signature":"[^"]*"`).ReplaceAllString(s, "") },
 		"another signer": func(s string) string { return strings.Replace(s, `"signer":"me@`, `"signer":"it@`, 1) },
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		effect := w.propose("eve@partner.example")
 		id := w.grant("bob@partner.example", "--task", task)
 		saved := w.read("home/q/grants/" + id + ".json")
@@ -171,9 +175,11 @@ func TestForgedGrants(t *testing.T) {
 
 // TestRunSpendsSignedGrant: the effect starts on the grant, once; what nothing happened
 // of is given back, grant and all; and a copy of the grant starts nothing more.
-func TestRunSpendsSignedGrant(t *testing.T) {
+func TestRunSpendsSignedGrant(t *testing.T) { byEachDoor(t, runSpendsSignedGrant) }
+
+func runSpendsSignedGrant(t *testing.T, way door) {
 	for end, want := range map[string]string{"exit 0": "completed", "exit 1": "awaiting_review", "exit 75": "scheduled"} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		id := w.grant("bob@partner.example")
 		saved := w.read("home/q/grants/" + id + ".json")
 		first := w.propose("bob@partner.example")
@@ -205,7 +211,9 @@ func TestRunSpendsSignedGrant(t *testing.T) {
 
 // TestForgedApprovalOfGrants: who can write the queue approves with grants that are not
 // for it, or that are spent.
-func TestForgedApprovalOfGrants(t *testing.T) {
+func TestForgedApprovalOfGrants(t *testing.T) { byEachDoor(t, forgedApprovalOfGrants) }
+
+func forgedApprovalOfGrants(t *testing.T, way door) {
 	for name, c := range map[string]struct {
 		grants []string // of what targets; the forger takes them all
 		target string
@@ -218,7 +226,7 @@ func TestForgedApprovalOfGrants(t *testing.T) {
 		"in another order":  {[]string{"bob@partner.example", "eve@partner.example"}, `["eve@partner.example","bob@partner.example"]`, false},
 		"spent by a script": {[]string{"bob@partner.example"}, `"bob@partner.example"`, true},
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		var saved []string
 		for _, target := range c.grants {
 			if target == "=" {
@@ -253,8 +261,10 @@ func TestForgedApprovalOfGrants(t *testing.T) {
 
 // TestSignedSession: an ask starts on it, and so it does again after a failure; with
 // one use for each, and not after it was revoked.
-func TestSignedSession(t *testing.T) {
-	w := newWorld(t)
+func TestSignedSession(t *testing.T) { byEachDoor(t, signedSession) }
+
+func signedSession(t *testing.T, way door) {
+	w := newWorld(t).through(way)
 	id := w.session("--max", "2")
 	opened := opensAt(t, w.read("home/q/sessions/"+id+".json"))
 	first := w.mail(1, id, "me@example.com", opened)
@@ -270,7 +280,7 @@ func TestSignedSession(t *testing.T) {
 	}
 	w.must(intake, "", "pulse-queue", "verify")
 
-	w = newWorld(t)
+	w = newWorld(t).through(way)
 	id = w.session("--max", "2")
 	opened = opensAt(t, w.read("home/q/sessions/"+id+".json"))
 	first = w.mail(1, id, "me@example.com", opened)
@@ -290,7 +300,9 @@ func TestSignedSession(t *testing.T) {
 
 // TestForgedSessions: who can write the queue makes no session better than it was
 // signed, nor lets more asks start on it, or others.
-func TestForgedSessions(t *testing.T) {
+func TestForgedSessions(t *testing.T) { byEachDoor(t, forgedSessions) }
+
+func forgedSessions(t *testing.T, way door) {
 	for name, c := range map[string]struct {
 		change func(string) string
 		sender string
@@ -316,7 +328,7 @@ func TestForgedSessions(t *testing.T) {
 		"a grant's signature": {nil, "me@example.com", 1, time.Second, 0},
 		"none at all":         {func(string) string { return "" }, "me@example.com", 1, time.Second, 0},
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		w.policy("[matrix.approved_session]\nallow = [\"read_public\"]\n")
 		w.write("etc/policy.toml", strings.Replace(w.read("etc/policy.toml"), `"me@example.com"`, `"me@example.com", "it@example.com"`, 1))
 		id := w.session("--max", "2")

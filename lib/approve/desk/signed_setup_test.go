@@ -67,7 +67,9 @@ func (w *world) link(name string, uid int) {
 }
 
 // TestSignerChanges: who signs counts when the task starts, not when it was approved.
-func TestSignerChanges(t *testing.T) {
+func TestSignerChanges(t *testing.T) { byEachDoor(t, signerChanges) }
+
+func signerChanges(t *testing.T, way door) {
 	for name, c := range map[string]struct {
 		options string
 		good    bool
@@ -80,12 +82,12 @@ func TestSignerChanges(t *testing.T) {
 		"not yet good":    {`valid-after="20990101"`, false},
 		"other namespace": {`namespaces="git,file"`, false},
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		id := w.propose("bob@partner.example")
 		w.yes(id, "id")
 		other := w.propose("carol@partner.example")
 		w.allow(c.options)
-		status, screen := w.answer(nil, "pulse-approve", "yes", other, "--key", w.path("keys/id"))
+		status, screen := w.say("id", "yes", other)
 		if want := map[bool]int{true: 0, false: 77}[c.good]; status != want {
 			t.Errorf("%s: approving ends with %d:\n%s", name, status, screen)
 		}
@@ -94,7 +96,7 @@ func TestSignerChanges(t *testing.T) {
 			t.Errorf("%s: %+v, sent %d", name, got, w.sent())
 		}
 	}
-	w := newWorld(t)
+	w := newWorld(t).through(way)
 	id := w.propose("bob@partner.example")
 	w.yes(id, "id")
 	w.key("other", "-t", "ed25519")
@@ -107,13 +109,15 @@ func TestSignerChanges(t *testing.T) {
 
 // TestSignersUnusable: a file that allows nobody, or that nobody can read to its end,
 // says nothing of a signature: nothing is moved, and whoever wrote it is told.
-func TestSignersUnusable(t *testing.T) {
+func TestSignersUnusable(t *testing.T) { byEachDoor(t, signersUnusable) }
+
+func signersUnusable(t *testing.T, way door) {
 	for name, text := range map[string]string{
 		"empty": "", "comments": "# nobody\n\n", "no key": "me@example.com namespaces=\"pulse-approve\"\n",
 		"a typo in an option": "me@example.com namespace=\"pulse-approve\" %KEY%", "a key cut short": "me@example.com ssh-ed25519 AAAAC3\n",
 		"missing": "", "no principal": "%KEY%", "an open quote": "me@example.com namespaces=\"pulse-approve %KEY%",
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		id := w.propose("bob@partner.example")
 		w.yes(id, "id")
 		w.write("etc/allowed_signers", strings.ReplaceAll(text, "%KEY%", w.read("keys/id.pub")))
@@ -124,7 +128,7 @@ func TestSignersUnusable(t *testing.T) {
 		if got := w.show(id); status != 75 || got.State != "scheduled" || got.Reason != "approved" || w.sent() != 0 || !strings.Contains(out, "allowed_signers") || !strings.Contains(out, "hint: ") {
 			t.Errorf("%s: exit %d, %+v: %s", name, status, got, out)
 		}
-		if status, screen := w.answer(nil, "pulse-approve", "grant", "bob@partner.example", "--key", w.path("keys/id")); status != 75 {
+		if status, screen := w.say("id", "grant", "bob@partner.example"); status != 75 {
 			t.Errorf("%s: a yes ahead ends with %d: %s", name, status, screen)
 		}
 	}

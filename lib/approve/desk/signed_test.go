@@ -11,9 +11,11 @@ import (
 
 // TestSignedYesStartsOnce: from a key to a start, with every kind of key, and what
 // root leaves in the queue belongs to whose queue it is.
-func TestSignedYesStartsOnce(t *testing.T) {
+func TestSignedYesStartsOnce(t *testing.T) { byEachDoor(t, signedYesStartsOnce) }
+
+func signedYesStartsOnce(t *testing.T, way door) {
 	for _, kind := range [][]string{{"-t", "ed25519"}, {"-t", "rsa", "-b", "3072"}, {"-t", "ecdsa"}} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		w.do(os.Remove(w.path("keys/id")))
 		w.do(os.Remove(w.path("keys/id.pub")))
 		w.key("id", kind...)
@@ -56,9 +58,11 @@ func (w *world) ownedBy(uid uint32) {
 
 // TestForgedYesStartsNothing: who can write the whole queue, with the spool's own
 // code, makes it look approved, and nothing starts.
-func TestForgedYesStartsNothing(t *testing.T) {
+func TestForgedYesStartsNothing(t *testing.T) { byEachDoor(t, forgedYesStartsNothing) }
+
+func forgedYesStartsNothing(t *testing.T, way door) {
 	for how := range forgeries {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		first := w.propose("bob@partner.example")
 		w.yes(first, "id")
 		saved := w.approvalOf(first)
@@ -89,14 +93,16 @@ func TestForgedYesStartsNothing(t *testing.T) {
 }
 
 // TestForgedByHand: not through the spool's code, but in the files.
-func TestForgedByHand(t *testing.T) {
+func TestForgedByHand(t *testing.T) { byEachDoor(t, forgedByHand) }
+
+func forgedByHand(t *testing.T, way door) {
 	for name, script := range map[string]string{
 		"an old approval under a new task":  `cp ../saved q/approvals/$2.json; mv q/awaiting_review/$2.json q/scheduled/; sed -i "/$2/s/^a/s/" q/agenda`,
 		"an old approval under its task":    `cp ../saved q/approvals/$1.json; mv q/completed/$1.json q/scheduled/; sed -i "/$1/s/^-/s/" q/agenda`,
 		"no approval":                       `mv q/awaiting_review/$2.json q/scheduled/; sed -i "/$2/s/^a/s/" q/agenda`,
 		"a system ask passed for an effect": `pulse-queue submit --action external_send "to eve" >/dev/null; sed -i "s/ external_send    a / external_send    e /" q/agenda`,
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		first := w.propose("bob@partner.example")
 		w.yes(first, "id")
 		w.write("saved", w.approvalOf(first))
@@ -115,8 +121,10 @@ func TestForgedByHand(t *testing.T) {
 }
 
 // TestSupersededYes: a yes that was never spent dies with the one that was.
-func TestSupersededYes(t *testing.T) {
-	w := newWorld(t)
+func TestSupersededYes(t *testing.T) { byEachDoor(t, supersededYes) }
+
+func supersededYes(t *testing.T, way door) {
+	w := newWorld(t).through(way)
 	id := w.propose("bob@partner.example")
 	w.yes(id, "id")
 	saved := w.approvalOf(id)
@@ -143,8 +151,10 @@ func TestSupersededYes(t *testing.T) {
 
 // TestNothingHappenedGivesItBack: exit status 75 of a sender restores the approval,
 // in the queue and in the ledger; and nobody else's.
-func TestNothingHappenedGivesItBack(t *testing.T) {
-	w := newWorld(t)
+func TestNothingHappenedGivesItBack(t *testing.T) { byEachDoor(t, nothingHappenedGivesItBack) }
+
+func nothingHappenedGivesItBack(t *testing.T, way door) {
+	w := newWorld(t).through(way)
 	id := w.propose("bob@partner.example")
 	w.yes(id, "id")
 	w.send("exit 75")
@@ -202,11 +212,13 @@ func TestQueueBehindALink(t *testing.T) {
 
 // TestSignedAsk: a yes to an ask is for one start as well; one that is to be tried
 // again takes its yes along.
-func TestSignedAsk(t *testing.T) {
+func TestSignedAsk(t *testing.T) { byEachDoor(t, signedAsk) }
+
+func signedAsk(t *testing.T, way door) {
 	for end, want := range map[string]struct{ state, last string }{
 		"exit 0": {"completed", " spent "}, "exit 75": {"scheduled", " returned "}, "exit 1": {"scheduled", " returned "},
 	} {
-		w := newWorld(t)
+		w := newWorld(t).through(way)
 		ask := strings.Replace(strings.Replace(proposed, "%TARGET%", "bob@partner.example", 1), `,"via":"agent","parent":"0123456789abcdef0123456789abcdef"`, `,"via":"submit"`, 1)
 		id := w.task(w.must(intake, w.must(intake, ask, "pulse-authorize"), "pulse-queue", "add")).ID
 		w.yes(id, "id")
@@ -232,8 +244,10 @@ func TestSignedAsk(t *testing.T) {
 
 // TestNobodyElsesIsGivenBack: a spent approval that is put beside a task that needs
 // none is not given back by that task's worker.
-func TestNobodyElsesIsGivenBack(t *testing.T) {
-	w := newWorld(t)
+func TestNobodyElsesIsGivenBack(t *testing.T) { byEachDoor(t, nobodyElsesIsGivenBack) }
+
+func nobodyElsesIsGivenBack(t *testing.T, way door) {
+	w := newWorld(t).through(way)
 	first := w.propose("bob@partner.example")
 	w.yes(first, "id")
 	saved := w.approvalOf(first)

@@ -34,6 +34,7 @@ const (
 type world struct {
 	t   *testing.T
 	dir string
+	way door
 }
 
 const proposed = `{"request":{"action":"external_send","target":"%TARGET%","tool":"","args":{"text":"hi"}},` +
@@ -86,7 +87,7 @@ func bareWorld(t *testing.T, prefix string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return &world{t, dir}
+	return &world{t, dir, atDesk}
 }
 
 // newWorld is one with a gate, a worker and a key.
@@ -231,7 +232,7 @@ func (w *world) answer(env []string, name string, args ...string) (status int, s
 
 func (w *world) yes(id, key string) {
 	w.t.Helper()
-	if status, screen := w.answer(nil, "pulse-approve", "yes", id, "--key", w.path("keys/"+key)); status != 0 {
+	if status, screen := w.say(key, "yes", id); status != 0 {
 		w.t.Fatalf("exit %d:\n%s", status, screen)
 	}
 }

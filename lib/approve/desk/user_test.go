@@ -79,8 +79,10 @@ func TestWhoMayAnswer(t *testing.T) {
 
 // TestForgedUser: whoever owns the queue, and can write all of it, makes no yes of a
 // person.
-func TestForgedUser(t *testing.T) {
-	w := newThree(t)
+func TestForgedUser(t *testing.T) { byEachDoor(t, forgedUser) }
+
+func forgedUser(t *testing.T, way door) {
+	w := newThree(t).through(way)
 	put := "cat >$0; chmod 640 $0"
 	for what, forge := range map[string]func(id, text string){
 		"as the spool wrote it": func(string, string) {},

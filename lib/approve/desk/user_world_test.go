@@ -143,6 +143,12 @@ func (w *three) answerBy(cmd *exec.Cmd) (status int, screen string) {
 
 func (w *three) yes(id string) {
 	w.t.Helper()
+	if w.way != atDesk {
+		if status, out := w.bring(w.intake, "id", "yes", id); status != 0 {
+			w.t.Fatalf("exit %d: %s", status, out)
+		}
+		return
+	}
 	if status, screen := w.answerBy(w.by(w.person, "pulse-approve", "yes", id)); status != 0 {
 		w.t.Fatalf("exit %d:\n%s", status, screen)
 	}
