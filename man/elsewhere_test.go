@@ -1,0 +1,113 @@
+package man
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// scripts returns the scripts of a page by name.
+func scripts(t *testing.T, page string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, b := range read(t, page).blocks() {
+		if name, ok := strings.CutPrefix(b.mark, "script: "); ok {
+			all[name] = strings.Join(b.text, "\n") + "\n"
+		}
+	}
+	return all
+}
+
+// elsewhere is a directory in which the recipes of pulse-approve(1) run, with stand-ins
+// for ssh and less: the host is this machine, and a person reads what is shown.
+func elsewhere(t *testing.T) (dir, id string, run func(stdin, script string, args ...string) (string, error)) {
+	t.Helper()
+	dir = world(t)
+	all := scripts(t, "pulse-approve.1")
+	for name, text := range map[string]string{
+		"ssh": "#!/bin/sh\nshift\nexec sh -c \"$*\"\n", "less": "#!/bin/sh\nexec cat \"$1\"\n",
+	} {
+		all[name] = text
+	}
+	for name, text := range all {
+		text = strings.NewReplacer("/srv/pulse", dir, "/var/lib/pulse/queue", dir+"/queue", "/etc/pulse/policy.toml", dir+"/signed.toml").Replace(text)
+		path := put(t, dir, "bin/"+name, text)
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("shellcheck", "-s", "sh", "-S", "warning", path).CombinedOutput(); err != nil {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	run = func(stdin, script string, args ...string) (string, error) {
+		cmd := exec.Command(script, args...)
+		if path := filepath.Join(dir, "bin", script); all[script] != "" {
+			cmd = exec.Command(path, args...)
+		}
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+		cmd.Env = []string{"PATH=" + dir + "/bin:" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "XDG_STATE_HOME=" + dir + "/state",
+			"PULSE_QUEUE=" + dir + "/queue", "PULSE_POLICY=" + dir + "/signed.toml"}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := run("", "sh", "-c", `umask 077; mkdir -p .ssh asked answers
+ssh-keygen -q -t ed25519 -N '' -f .ssh/pulse
+echo "me@example.com namespaces=\"pulse-approve\" $(cut -d' ' -f1,2 .ssh/pulse.pub)" >signers
+printf '[approval]\nallowed_signers = "%s"\n' "$PWD/signers" | cat policy.toml - >signed.toml
+pulse-queue init
+pulse-fetch mail/send.eml | pulse-classify | pulse-authorize | pulse-queue add --notify bin/notify | jq -r .task.id`)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir, strings.TrimSpace(out), run
+}
+
+// TestElsewhereByHand: the recipe of a second laptop says yes, and the one that looks at
+// the task file tells it from another one.
+func TestElsewhereByHand(t *testing.T) {
+	dir, id, run := elsewhere(t)
+	taskFile := filepath.Join(dir, "queue/awaiting_review", id+".json")
+	if out, err := run("", "check", "asked/"+id, taskFile); err != nil || !strings.Contains(out, "tell Bob") {
+		t.Errorf("check: %v: %s", err, out)
+	}
+	b, err := os.ReadFile(taskFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "altered", strings.Replace(string(b), "late", "rich", 1))
+	if out, err := run("", "check", "asked/"+id, "altered"); err == nil || out != "" {
+		t.Errorf("check of another file: %v: %s", err, out)
+	}
+	if out, err := run("", "laptop", id); err == nil {
+		t.Errorf("nobody pressed Enter: %s", out)
+	}
+	out, err := run("\n", "laptop", id)
+	if err != nil || !strings.Contains(out, "tell Bob") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err = run("", "sh", "-c", "pulse-queue show "+id)
+	if err != nil || !strings.Contains(out, "by me@example.com, level signature") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestElsewhereBySpool: the statement that a notice left is signed, and what the answer
+// left is taken, once; a file that is none is gone as well.
+func TestElsewhereBySpool(t *testing.T) {
+	dir, id, run := elsewhere(t)
+	if out, err := run("\n", "answer", "asked/"+id); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	put(t, dir, "answers/junk", "no answer\n")
+	for _, want := range []string{": approved\n", ""} {
+		out, err := run("", "take")
+		if err != nil && want == "" || !strings.Contains(out, want) {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "answers")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
