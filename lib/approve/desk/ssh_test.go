@@ -21,6 +21,9 @@ type remote struct {
 func newRemote(t *testing.T) *remote {
 	t.Helper()
 	w := newThree(t)
+	if _, err := os.Stat("/usr/sbin/sshd"); err != nil {
+		t.Fatal("Debian's openssh-server: ", err)
+	}
 	if err := os.Mkdir("/run/sshd", 0o755); err == nil { // as the service would
 		t.Cleanup(func() { os.Remove("/run/sshd") })
 	}
