@@ -51,12 +51,7 @@ func checkHealth(c *cli.Context) error {
 		do := cmdline.Where(c).Command("pulse-queue init")
 		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: do}})
 	}
-	f.Dead = locks(c).Seen()
-	if err := gather(&f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
-		return err
-	}
-	f.Lacks = sandbox.Lacks(p.Evidence != policy.ByAuthRes)
-	if err := separation(&f, s.Dir(), p); err != nil {
+	if err := survey(c, &f, s, p); err != nil {
 		return err
 	}
 	if _, err := cmdline.ConfineToQueue(c); err != nil {
@@ -68,6 +63,16 @@ func checkHealth(c *cli.Context) error {
 	}
 	list = slices.DeleteFunc(list, func(x health.Finding) bool { return slices.Contains(accepted, x.Code) })
 	return tell(c, list)
+}
+
+// survey finds out what the queue's content does not say. A confined command could not.
+func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) error {
+	f.Dead = locks(c).Seen()
+	if err := gather(f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
+		return err
+	}
+	f.Lacks = sandbox.Lacks(p.Evidence != policy.ByAuthRes)
+	return separation(f, s.Dir(), p)
 }
 
 func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
@@ -83,14 +88,22 @@ func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
 	return list, nil
 }
 
+// healthDefaults holds the defaults of the flags that say how long health waits.
+var healthDefaults = map[string]string{"max-silence": "24h", "max-refused": "7d", "max-waiting": "2h", "max-putoff": "24h"}
+
+// patiences reads these flags. A command that does not have them has their defaults.
 func patiences(c *cli.Context, f *health.Facts) error {
 	for flag, d := range map[string]*time.Duration{
 		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused,
 		"max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
 	} {
-		v, err := duration.Parse(c.String(flag))
+		text := healthDefaults[flag]
+		if c.IsSet(flag) {
+			text = c.String(flag)
+		}
+		v, err := duration.Parse(text)
 		if err == nil && v < 0 {
-			err = fmt.Errorf("%s is negative", c.String(flag))
+			err = fmt.Errorf("%s is negative", text)
 		}
 		if err != nil {
 			return fault.Usagef("a duration is written 90m, 36h or 7d", "--%s: %w", flag, err)

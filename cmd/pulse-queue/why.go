@@ -38,26 +38,17 @@ type tally struct {
 	limited []string
 }
 
+func newTally() *tally { return &tally{causes: map[cause]*toll{}} }
+
 // maxCauses bounds how many causes are told apart. A policy has fewer.
 const maxCauses = 500
 
 // why counts the reasons in the selected lines and prints them.
 func why(c *cli.Context, s queue.Store, sel *selection, lines queue.Lines, out *bufio.Writer) error {
-	t := tally{causes: map[cause]*toll{}}
+	t := newTally()
 	err := lines(func(_ []byte, l *audit.Line) error {
-		if err := c.Context.Err(); err != nil {
-			return err
-		}
-		if l.Event == audit.Limited {
-			t.limited = append(t.limited, l.Time.UTC().Format(time.DateOnly))
-		}
-		if l.Event == task.Refused { // for the sender's quota, too, whatever the policy says
-			l.Outcome = terms.Reject
-		}
-		if sel.has(l) {
-			t.add(l, sel.outcome)
-		}
-		return nil
+		t.hear(sel, l)
+		return c.Context.Err()
 	})
 	if err != nil {
 		return err
@@ -71,6 +62,19 @@ func why(c *cli.Context, s queue.Store, sel *selection, lines queue.Lines, out *
 		return t.json(out, &counts)
 	}
 	return t.table(out, &counts)
+}
+
+// hear counts a line of the log, if it is selected.
+func (t *tally) hear(sel *selection, l *audit.Line) {
+	if l.Event == audit.Limited {
+		t.limited = append(t.limited, l.Time.UTC().Format(time.DateOnly))
+	}
+	if l.Event == task.Refused { // for the sender's quota, too, whatever the policy says
+		l.Outcome = terms.Reject
+	}
+	if sel.has(l) {
+		t.add(l, sel.outcome)
+	}
 }
 
 // days keeps the days of which not every refusal is in the log. The line that says so may be

@@ -24,7 +24,7 @@ func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
 	tab.row("COUNT", "OUTCOME", "REASON", "RULE", "IDENTITY", "SENDERS")
 	for _, one := range t.sorted() {
 		tab.row(strconv.Itoa(one.times), orDash(escape.ASCII(string(one.outcome))), orDash(escape.Line(one.reason)),
-			orDash(escape.Line(one.rule)), orDash(escape.Line(one.identity)), one.whom())
+			orDash(escape.Line(one.rule)), orDash(escape.Line(one.identity)), one.whom(maxSenders, mostly))
 		if advice := one.advice(); advice != "" {
 			fmt.Fprintf(out, "        %s\n", escape.Message(advice))
 		}
@@ -38,8 +38,11 @@ func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
 	return out.Flush()
 }
 
-// whom names the most frequent senders.
-func (t *toll) whom() string {
+// mostly returns a sender, unless that is very long.
+func mostly(sender string) string { return cut(sender, 40) }
+
+// whom names the n most frequent senders, each as shown has it.
+func (t *toll) whom(n int, shown func(sender string) string) string {
 	if t.hook {
 		return "(workers say that a hook decided so)"
 	}
@@ -47,10 +50,10 @@ func (t *toll) whom() string {
 	if t.senders.lossy {
 		atLeast = "at least "
 	}
-	list, more := t.senders.top(maxSenders)
+	list, more := t.senders.top(n)
 	parts := make([]string, 0, len(list)+1)
 	for _, s := range list {
-		parts = append(parts, fmt.Sprintf("%s (%s%d)", orDash(cut(escape.ASCII(s.word), 40)), atLeast, s.times))
+		parts = append(parts, fmt.Sprintf("%s (%s%d)", orDash(shown(escape.ASCII(s.word))), atLeast, s.times))
 	}
 	if more > 0 {
 		parts = append(parts, fmt.Sprintf("+ %s%d more", atLeast, more))

@@ -16,11 +16,11 @@ import (
 type Code string
 
 // The codes. Modes is exported because pulse-queue health reports it, too, where it can't
-// read the queue.
+// read the queue; Waiting because a digest names these tasks itself.
 const (
 	codeSilent       Code = "silent"        // no mail for too long
 	codeRefused      Code = "refused"       // no message was accepted for too long, though some may have come
-	codeWaiting      Code = "waiting"       // a person has not answered
+	Waiting          Code = "waiting"       // a person has not answered
 	codeOverdue      Code = "overdue"       // a due task is not started
 	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
 	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
@@ -43,7 +43,7 @@ const (
 
 // Codes lists all codes.
 var Codes = []Code{
-	codeSilent, codeRefused, codeWaiting, codeOverdue, codeAbandoned, codePutOff, codeMissing, codeFailed,
+	codeSilent, codeRefused, Waiting, codeOverdue, codeAbandoned, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	codeClock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 }

@@ -229,7 +229,7 @@ func TestLook(t *testing.T) {
 		"no sandbox": {change: func(f *Facts) { f.Lacks = "this kernel has no Landlock" }, want: []Code{codeNoSandbox}},
 
 		"a person is waited for": {
-			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{codeWaiting}},
+			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{Waiting}},
 		"nothing is started": {
 			w:    world{open: []queue.Entry{entry(1, task.Scheduled, time.Hour), entry(2, task.Scheduled, 3*time.Hour), entry(3, task.Scheduled, 4*time.Hour)}},
 			want: []Code{codeOverdue}},
@@ -296,7 +296,7 @@ func TestManyAreCounted(t *testing.T) {
 		lines[f.Code] = append(lines[f.Code], f.Line())
 	}
 	for code, last := range map[Code]string{
-		codeWaiting: "waiting: and 15 more; pulse-queue list --state awaiting_review",
+		Waiting:     "waiting: and 15 more; pulse-queue list --state awaiting_review",
 		codeFailed:  "failed: and 15 more; pulse-queue list --state failed",
 		codeOverdue: "overdue: 25 tasks are due, the first one (" + id(100) + ") since 3h, and nobody starts them; pulse-queue run -- CMD",
 	} {

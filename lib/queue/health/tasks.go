@@ -62,7 +62,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 			})
 		case e.State == task.Awaiting && age > f.MaxWaiting:
 			waiting.add(Finding{
-				Code: codeWaiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
+				Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
 				Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
 			})
 		case e.State == task.Running && age > maxOrphan && f.Dead(e.ID):
@@ -85,7 +85,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		return nil, nil, err
 	}
 	list = slices.Concat(
-		waiting.findings(codeWaiting, listOf(task.Awaiting)),
+		waiting.findings(Waiting, listOf(task.Awaiting)),
 		abandoned.findings(codeAbandoned, listOf(task.Running)),
 		missing.findings(codeMissing, "pulse-queue verify"),
 	)

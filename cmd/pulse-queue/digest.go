@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+)
+
+// page is what a digest is made of. It holds nothing of a message except, for people who
+// ask for it, its subject.
+type page struct {
+	now, since time.Time
+	policy     *policy.Policy // the defaults if none was named
+	subjects   bool
+
+	figures figures // what stats counts
+	open    pending
+	drafts  drafted
+	past    past
+	health  looked
+}
+
+func digest(c *cli.Context) error {
+	p, err := newPage(c, time.Now())
+	if err != nil {
+		return err
+	}
+	s, err := door.Queue(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if names := s.Dir().Lacks(); len(names) > 0 && s.Writable() == nil {
+		return fault.Failedf(cmdline.Where(c).Command("pulse-queue health"),
+			"the queue has no directory %s", strings.Join(names, ", "))
+	}
+	p.health.survey(c, s, p.policy)
+	if _, err := cmdline.ConfineToQueue(c); err != nil {
+		return err
+	}
+	if err := p.read(c, s); err != nil {
+		return err
+	}
+	out := cmdline.Output(c)
+	for _, l := range p.lines(environment(c)) {
+		fmt.Fprintln(out, l)
+	}
+	return errors.Join(out.Flush(), p.past.broken)
+}
+
+// newPage reads the flags.
+func newPage(c *cli.Context, now time.Time) (*page, error) {
+	p := &page{now: now, subjects: c.Bool("subjects")}
+	var err error
+	if p.since, err = since(c.String("since"), now); err != nil {
+		return nil, err
+	}
+	if p.health.accepted, err = acceptedCodes(c); err != nil {
+		return nil, err
+	}
+	p.policy, err = cmdline.PolicyOrDefault(c)
+	return p, err
+}
+
+// read collects the page. What is open, and what lies beside it, is as it was at one
+// moment; the log is read after that, because it may be long.
+func (p *page) read(c *cli.Context, s door.Store) error {
+	err := s.View(func(v queue.View) error {
+		p.figures = figures{now: p.now}
+		if err := p.figures.count(v); err != nil {
+			return err
+		}
+		if err := p.readOpen(v); err != nil {
+			return err
+		}
+		if err := p.drafts.read(v); err != nil {
+			return err
+		}
+		return p.past.readPositions(v)
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.past.read(c.Context, s, p.since); err != nil {
+		return err
+	}
+	return p.health.look(s)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/health"
+	"pulse/lib/queue/journal"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
+)
+
+// The bounds of what health finds for a digest.
+const (
+	digestFindings = 2       // of one code
+	maxChain       = 2 << 20 // bytes; the chain of a longer log is not checked
+)
+
+// looked is what health finds, and what it could not look at.
+type looked struct {
+	dir      string
+	accepted []health.Code
+	facts    health.Facts
+	findings []health.Finding
+	blind    string // why nothing was looked at
+	long     bool   // the chain of the log was not
+}
+
+// survey finds out what a confined command could not.
+func (h *looked) survey(c *cli.Context, s door.Store, p *policy.Policy) {
+	h.dir = c.String("queue")
+	err := s.Writable() // a copy has no workers, and no sources
+	if err == nil {
+		err = patiences(c, &h.facts)
+	}
+	if err == nil {
+		err = survey(c, &h.facts, s, p)
+	}
+	if err != nil {
+		h.blind = err.Error()
+	}
+}
+
+// look looks at the queue as health does. It leaves out the tasks that wait for a person,
+// which the page names anyway.
+func (h *looked) look(s door.Store) (err error) {
+	if h.blind != "" {
+		return nil
+	}
+	if h.long = logSize(h.dir) > maxChain; h.long {
+		h.findings, err = health.Look(s, &h.facts)
+	} else {
+		h.findings, err = examine(s, &h.facts)
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		h.blind = err.Error()
+	}
+	h.findings = slices.DeleteFunc(h.findings, func(f health.Finding) bool {
+		return f.Code == health.Waiting || slices.Contains(h.accepted, f.Code)
+	})
+	return nil
+}
+
+// logSize returns how many bytes the log of a queue has.
+func logSize(dir string) (size int64) {
+	list, _ := os.ReadDir(filepath.Join(dir, journal.Dir))
+	for _, e := range list {
+		if info, err := e.Info(); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// lines returns what was found, with the command of each on a line of its own.
+func (h *looked) lines() []string {
+	if h.blind != "" {
+		return wrap(titled("health", "could not be looked at: "+escape.Message(h.blind)), len(under))
+	}
+	title, of := "finds "+count(len(h.findings), "thing"), map[health.Code]int{}
+	var lines []string
+	for i := range h.findings {
+		f := &h.findings[i]
+		if of[f.Code]++; of[f.Code] > digestFindings {
+			title = "finds " + count(len(h.findings), "thing") + ", all with: pulse-queue health"
+			continue
+		}
+		lines = append(lines, wrap("  "+escape.Message(string(f.Code)+": "+f.Text), len(under))...)
+		lines = append(lines, wrap("       "+escape.Message(f.Do), len(under))...)
+	}
+	if h.long {
+		lines = append(lines, "  the log is long: its chain was not checked", "       pulse-queue verify")
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return append([]string{titled("health", title)}, lines...)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pulse/lib/queue"
+)
+
+// put returns the line about a task that is put off.
+func put(e *timed, s *queue.Stored) []string {
+	text := "its file can't be read"
+	switch {
+	case s == nil:
+	case e.PutOff:
+		text = "by a person"
+	default:
+		text = "after " + count(s.Task.Attempts, "attempt")
+	}
+	return []string{fmt.Sprintf("  %s %s %s", e.at.UTC().Format(time.RFC3339), e.ID, text)}
+}
+
+func (p *page) putOff() []string {
+	l := &p.open.later
+	if l.all == 0 {
+		return nil
+	}
+	title := agreed(l.all, "task waits for its time", "tasks wait for their time")
+	return append(append([]string{titled("put off", title)}, p.open.put...), l.rest("pulse-queue list --state scheduled")...)
+}
+
+// drafted is what lies in the directory of drafts.
+type drafted struct {
+	n      int
+	oldest time.Time
+}
+
+func (d *drafted) read(v queue.View) error {
+	*d = drafted{}
+	return v.Each(queue.Drafts, func(_ string, made time.Time) (bool, error) {
+		if d.n++; d.n == 1 {
+			d.oldest = made
+		}
+		return true, nil
+	})
+}
+
+func (d *drafted) lines(now time.Time) []string {
+	if d.n == 0 {
+		return nil
+	}
+	text := fmt.Sprintf(`%s untouched, the oldest for %s: ls -ltr "$PULSE_QUEUE"/drafts`,
+		agreed(d.n, "lies", "lie"), span(now.Sub(d.oldest)))
+	return wrap(titled("drafts", text), len(under))
+}
+
+// starts says what was spent of the caps.
+func (p *page) starts() []string {
+	f, most := &p.figures, p.policy.Limits.MaxPerDay
+	var parts []string
+	if f.asks > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d asks", f.asks, most))
+	}
+	if f.others > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d for external senders", f.others, max(1, most/2)))
+	}
+	if f.effects > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d effects", f.effects, most))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return wrap(titled("starts", "within 24 h "+strings.Join(parts, ", ")), len(under))
+}

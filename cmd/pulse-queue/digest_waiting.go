@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// The bounds of a digest, which is about one screen.
+const (
+	digestWaiting = 10             // tasks that wait for a person are named
+	digestSome    = 3              // lines of a section that only counts the rest
+	digestSoon    = 48 * time.Hour // is soon enough to say that a task expires
+)
+
+// pending is what the agenda says, and the lines about the tasks that are named. There may
+// be a hundred thousand open tasks: no files are read but those of the named ones.
+type pending struct {
+	waiting, expiring, later nearest
+	lost                     string // what the queue lacks of what was committed
+	asked, put               []string
+}
+
+// nearest keeps the n entries with the earliest times, and counts all.
+type nearest struct {
+	n, all int
+	list   []timed
+}
+
+type timed struct {
+	queue.Entry
+	at time.Time
+}
+
+func (x *nearest) add(e queue.Entry, at time.Time) {
+	x.all++
+	i := len(x.list)
+	for i > 0 && x.list[i-1].at.After(at) {
+		i--
+	}
+	if i < x.n {
+		x.list = slices.Insert(x.list, i, timed{e, at})
+		x.list = x.list[:min(len(x.list), x.n)]
+	}
+}
+
+// readOpen reads what is open.
+func (p *page) readOpen(v queue.View) (err error) {
+	p.open = pending{waiting: nearest{n: digestWaiting}, expiring: nearest{n: digestSome}, later: nearest{n: digestSome}}
+	o := &p.open
+	if o.lost, err = v.Lost(); err != nil {
+		return err
+	}
+	err = v.Open("", func(e queue.Entry) (bool, error) {
+		switch {
+		case e.State == task.Awaiting:
+			o.waiting.add(e, e.Since)
+			if end := e.Since.Add(p.policy.Limits.ReviewExpires); end.Sub(p.now) < digestSoon {
+				o.expiring.add(e, end)
+			}
+		case e.State == task.Scheduled && e.NotBefore.After(p.now):
+			o.later.add(e, e.NotBefore)
+		}
+		return true, nil
+	})
+	if err == nil {
+		o.asked, err = each(v, o.waiting.list, p.ask)
+	}
+	if err == nil {
+		o.put, err = each(v, o.later.list, put)
+	}
+	return err
+}
+
+// each loads tasks, and returns the lines about them. s is nil for a task whose file can't be
+// read.
+func each(v queue.View, list []timed, about func(e *timed, s *queue.Stored) []string) (lines []string, err error) {
+	for i := range list {
+		e := &list[i]
+		s, err := queue.Load(v, e.State, e.ID)
+		switch {
+		case errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown):
+			lines = append(lines, about(e, nil)...)
+		case err != nil:
+			return nil, err
+		default:
+			lines = append(lines, about(e, &s)...)
+		}
+	}
+	return lines, nil
+}
+
+// ask returns the lines about a task that waits for a person. The last one is the command.
+func (p *page) ask(e *timed, s *queue.Stored) []string {
+	head := fmt.Sprintf("  %4s %-16s ", span(p.now.Sub(e.at)), escape.ASCII(string(e.Action)))
+	if s == nil {
+		return []string{head + "its file can't be read", "       pulse-queue show " + e.ID}
+	}
+	lines := []string{head + whose(s, digestWidth-len(head))}
+	if text := topic(s); p.subjects && text != "" {
+		lines = append(lines, "       | "+clip(escape.Line(text), digestWidth-len("       | ")))
+	}
+	return append(lines, "       pulse-approve yes "+e.ID)
+}
+
+// whose says in so many columns for whom a task is, where it goes, and what a person has to
+// know before the answer.
+func whose(s *queue.Stored, columns int) string {
+	marks := ""
+	if s.Task.Reason == queue.ReasonUnknownEffect {
+		marks += "; may have happened"
+	}
+	if t := s.Identity.Trust; t == terms.Unknown || t == terms.OwnerClaim {
+		marks += "; not proven"
+	}
+	columns -= len(marks)
+	sender, targets := escape.ASCII(cmp.Or(s.Identity.Sender, "-")), s.Target()
+	if len(targets) == 0 {
+		return clip(sender, columns) + marks
+	}
+	if len(targets) > 1 {
+		marks = fmt.Sprintf(" and %d more", len(targets)-1) + marks
+		columns -= len(fmt.Sprintf(" and %d more", len(targets)-1))
+	}
+	sender = clip(sender, columns/2) + " to "
+	return sender + clip(escape.ASCII(targets[0]), columns-len(sender)) + marks
+}
+
+// topic returns the subject of a task, for people who asked for it.
+func topic(s *queue.Stored) string {
+	switch {
+	case s.Shown != nil:
+		return s.Shown.Subject
+	case s.Request == nil:
+		return ""
+	case s.Identity.Effect():
+		return proposal.Arg(s.Request.Args, "subject")
+	}
+	return s.Request.Text()
+}
+
+func (p *page) waiting() []string {
+	w := &p.open.waiting
+	if w.all == 0 {
+		return nil
+	}
+	lines := append([]string{titled("waiting", count(w.all, "task")+" for a person, the oldest first")}, p.open.asked...)
+	return append(lines, w.rest("pulse-queue list --state awaiting_review")...)
+}
+
+// rest says how many entries are not named, and how to see them.
+func (x *nearest) rest(command string) []string {
+	if x.all == len(x.list) {
+		return nil
+	}
+	return []string{fmt.Sprintf("  and %d more: %s", x.all-len(x.list), command)}
+}
+
+func (p *page) expiring() (lines []string) {
+	x := &p.open.expiring
+	if x.all == 0 {
+		return nil
+	}
+	lines = []string{titled("expires", fmt.Sprintf("%d of them within two days, the first at", x.all))}
+	for i := range x.list {
+		e := &x.list[i]
+		lines = append(lines, fmt.Sprintf("  %s %-16s %s", e.at.UTC().Format(time.RFC3339), escape.ASCII(string(e.Action)), e.ID))
+	}
+	return lines
+}
