@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
@@ -90,8 +92,28 @@ func (p *page) read(c *cli.Context, s door.Store) error {
 	if err != nil {
 		return err
 	}
-	if err := p.past.read(c.Context, s, p.since); err != nil {
+	p.past.since = p.since
+	if err := p.health.look(&both{s, &p.past, c.Context}); err != nil {
 		return err
 	}
-	return p.health.look(s)
+	if p.past.refused == nil { // health did not come to it
+		_ = p.past.read(c.Context, s, nil) // what fails is noted
+	}
+	return c.Context.Err()
+}
+
+// both is the queue for health, and reads the log for the page on the way: most of the time
+// that a digest takes is for that.
+type both struct {
+	door.Store
+	past *past
+	ctx  context.Context
+}
+
+// History is called once for the newest lines, and again for tasks that were put off.
+func (b *both) History(fn func(audit.Line) (more bool)) error {
+	if b.past.refused != nil {
+		return b.Store.History(fn)
+	}
+	return b.past.read(b.ctx, b.Store, fn)
 }

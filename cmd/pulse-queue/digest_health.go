@@ -18,7 +18,7 @@ import (
 
 // The bounds of what health finds for a digest.
 const (
-	digestFindings = 2       // of one code
+	digestFindings = 5       // are told, one of a code
 	maxChain       = 2 << 20 // bytes; the chain of a longer log is not checked
 )
 
@@ -86,14 +86,15 @@ func (h *looked) lines() []string {
 	if h.blind != "" {
 		return wrap(titled("health", "could not be looked at: "+escape.Message(h.blind)), len(under))
 	}
-	title, of := "finds "+count(len(h.findings), "thing"), map[health.Code]int{}
+	title, told := "finds "+count(len(h.findings), "thing"), map[health.Code]bool{}
 	var lines []string
 	for i := range h.findings {
 		f := &h.findings[i]
-		if of[f.Code]++; of[f.Code] > digestFindings {
+		if told[f.Code] || len(told) == digestFindings {
 			title = "finds " + count(len(h.findings), "thing") + ", all with: pulse-queue health"
 			continue
 		}
+		told[f.Code] = true
 		lines = append(lines, wrap("  "+escape.Message(string(f.Code)+": "+f.Text), len(under))...)
 		lines = append(lines, wrap("       "+escape.Message(f.Do), len(under))...)
 	}

@@ -25,7 +25,7 @@ func (p *page) lines(env []string) []string {
 		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.drafts.lines(p.now),
 		p.starts(), p.past.mail(), p.health.lines(),
 	)
-	lines := screen.Fold(wrap(p.headline(), 0), digestWidth)
+	lines := screen.Fold(wrap(p.headline(), 2), digestWidth)
 	if len(rest) > 0 {
 		lines = append(lines, env...)
 	}

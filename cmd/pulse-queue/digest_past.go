@@ -11,7 +11,6 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
-	"pulse/lib/queue/journal"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
@@ -100,22 +99,25 @@ func (p *past) came(source string, at time.Time) {
 	p.seen[source] = at
 }
 
-// read reads the log back to a time. A log that is damaged there is noted, because what it
-// is not needed for is still worth telling.
-func (p *past) read(ctx context.Context, s door.Store, since time.Time) error {
-	p.selection = selection{since: since, outcome: terms.Reject}
+// read reads the log back to the time since when the page tells, and calls also for lines
+// until it returns false. An error before that time is noted, because the rest of the
+// page is worth telling all the same.
+func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (more bool)) error {
+	p.selection.outcome = terms.Reject
 	p.refused, p.ends = newTally(), map[ending]int{}
+	more, ours := also != nil, true
 	err := s.History(func(l audit.Line) bool {
-		if !l.Time.Before(since) {
+		more = more && also(l)
+		if ours = ours && l.Time.After(p.since.Add(-disorder)); ours && !l.Time.Before(p.since) {
 			p.hear(&l)
 		}
-		return ctx.Err() == nil && l.Time.After(since.Add(-disorder))
+		return (more || ours) && ctx.Err() == nil
 	})
-	if errors.Is(err, journal.ErrBroken) {
-		p.broken, err = err, nil
-	}
 	p.refused.days(&p.selection, &p.counts)
-	return cmp.Or(ctx.Err(), err)
+	if ours {
+		p.broken = err
+	}
+	return err
 }
 
 func (p *past) hear(l *audit.Line) {
@@ -175,8 +177,13 @@ func (p *page) refused() []string {
 		if one.identity != "" {
 			why += " (" + escape.ASCII(one.identity) + ")"
 		}
-		lines = append(lines, clip(fmt.Sprintf("  %4d %s", one.times, why), digestWidth),
-			clip("       "+one.whom(2, func(sender string) string { return clip(sender, 24) }), digestWidth))
+		why = fmt.Sprintf("  %4d %s: ", one.times, why)
+		whom := one.whom(2, func(sender string) string { return clip(sender, 24) })
+		if len(why+whom) <= digestWidth {
+			lines = append(lines, why+whom)
+		} else {
+			lines = append(lines, clip(why, digestWidth), clip("       "+whom, digestWidth))
+		}
 	}
 	for _, day := range t.limited {
 		lines = append(lines, wrap("  "+unlisted(day, &p.past.counts), len(under))...)

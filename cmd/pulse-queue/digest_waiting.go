@@ -26,7 +26,7 @@ const (
 type pending struct {
 	waiting, expiring, later nearest
 	lost                     string // what the queue lacks of what was committed
-	asked, put               []string
+	asked, ends, put         []string
 }
 
 // nearest keeps the n entries with the earliest times, and counts all.
@@ -63,7 +63,7 @@ func (p *page) readOpen(v queue.View) (err error) {
 		switch {
 		case e.State == task.Awaiting:
 			o.waiting.add(e, e.Since)
-			if end := e.Since.Add(p.policy.Limits.ReviewExpires); end.Sub(p.now) < digestSoon {
+			if end := p.policy.Limits.Expiry(e.Since, time.Time{}); end.Sub(p.now) < digestSoon {
 				o.expiring.add(e, end)
 			}
 		case e.State == task.Scheduled && e.NotBefore.After(p.now):
@@ -73,6 +73,9 @@ func (p *page) readOpen(v queue.View) (err error) {
 	})
 	if err == nil {
 		o.asked, err = each(v, o.waiting.list, p.ask)
+	}
+	if err == nil {
+		o.ends, err = each(v, o.expiring.list, p.end)
 	}
 	if err == nil {
 		o.put, err = each(v, o.later.list, put)
@@ -115,6 +118,9 @@ func (p *page) ask(e *timed, s *queue.Stored) []string {
 // know before the answer.
 func whose(s *queue.Stored, columns int) string {
 	marks := ""
+	if !s.Task.Told.IsZero() {
+		marks += "; told again"
+	}
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		marks += "; may have happened"
 	}
@@ -126,12 +132,12 @@ func whose(s *queue.Stored, columns int) string {
 	if len(targets) == 0 {
 		return clip(sender, columns) + marks
 	}
+	more := ""
 	if len(targets) > 1 {
-		marks = fmt.Sprintf(" and %d more", len(targets)-1) + marks
-		columns -= len(fmt.Sprintf(" and %d more", len(targets)-1))
+		more = fmt.Sprintf(" and %d more", len(targets)-1)
 	}
 	sender = clip(sender, columns/2) + " to "
-	return sender + clip(escape.ASCII(targets[0]), columns-len(sender)) + marks
+	return sender + clip(escape.ASCII(targets[0]), columns-len(sender)-len(more)) + more + marks
 }
 
 // topic returns the subject of a task, for people who asked for it.
@@ -164,15 +170,21 @@ func (x *nearest) rest(command string) []string {
 	return []string{fmt.Sprintf("  and %d more: %s", x.all-len(x.list), command)}
 }
 
-func (p *page) expiring() (lines []string) {
-	x := &p.open.expiring
-	if x.all == 0 {
+// end returns the line about a task that expires soon. It does not expire before a person was
+// told once more, which may happen now.
+func (p *page) end(e *timed, s *queue.Stored) []string {
+	told := p.now
+	if s != nil && !s.Task.Told.IsZero() {
+		told = s.Task.Told
+	}
+	at := p.policy.Limits.Expiry(e.Since, told).UTC().Format(time.RFC3339)
+	return []string{fmt.Sprintf("  %s %-16s %s", at, escape.ASCII(string(e.Action)), e.ID)}
+}
+
+func (p *page) expiring() []string {
+	n := p.open.expiring.all
+	if n == 0 {
 		return nil
 	}
-	lines = []string{titled("expires", fmt.Sprintf("%d of them within two days, the first at", x.all))}
-	for i := range x.list {
-		e := &x.list[i]
-		lines = append(lines, fmt.Sprintf("  %s %-16s %s", e.at.UTC().Format(time.RFC3339), escape.ASCII(string(e.Action)), e.ID))
-	}
-	return lines
+	return append([]string{titled("expires", fmt.Sprintf("%d within two days, at the earliest", n))}, p.open.ends...)
 }

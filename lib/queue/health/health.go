@@ -199,7 +199,8 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 		p.added = p.added || l.Event == task.Added
 		recent := f.Now.Sub(l.Time) < separation
 		if l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
-			p.accounts[l.Kind] = &l
+			started := l // of its own: a log is long, and l stays off the heap
+			p.accounts[l.Kind] = &started
 		}
 		return f.wants(&p, l.Time)
 	})

@@ -24,10 +24,13 @@ type Record struct {
 // Parse scans one line: the object and any blanks around it. reads names the members
 // inside which duplicate names are errors too. The record refers to b.
 func Parse(b []byte, reads ...string) (*Record, error) {
-	s := scanner{reads: reads}
-	rec := &Record{}
+	s := scanner{reads: reads, names: make([][]byte, 0, usual)}
+	rec := &Record{members: make([]member, 0, usual)}
 	return rec, s.line(b, rec)
 }
+
+// usual is how many members a line has, as a rule: for these nothing has to grow.
+const usual = 24
 
 // line scans b into rec.
 func (s *scanner) line(b []byte, rec *Record) error {
