@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -24,7 +22,6 @@ const (
 
 // looked is what health finds, and what it could not look at.
 type looked struct {
-	dir      string
 	accepted []health.Code
 	facts    health.Facts
 	findings []health.Finding
@@ -34,7 +31,6 @@ type looked struct {
 
 // survey finds out what a confined command could not.
 func (h *looked) survey(c *cli.Context, s door.Store, p *policy.Policy) {
-	h.dir = c.String("queue")
 	err := s.Writable() // a copy has no workers, and no sources
 	if err == nil {
 		err = patiences(c, &h.facts)
@@ -53,7 +49,7 @@ func (h *looked) look(s door.Store) (err error) {
 	if h.blind != "" {
 		return nil
 	}
-	if h.long = logSize(h.dir) > maxChain; h.long {
+	if h.long = s.Dir().Size(journal.Dir) > maxChain; h.long {
 		h.findings, err = health.Look(s, &h.facts)
 	} else {
 		h.findings, err = examine(s, &h.facts)
@@ -68,17 +64,6 @@ func (h *looked) look(s door.Store) (err error) {
 		return f.Code == health.Waiting || slices.Contains(h.accepted, f.Code)
 	})
 	return nil
-}
-
-// logSize returns how many bytes the log of a queue has.
-func logSize(dir string) (size int64) {
-	list, _ := os.ReadDir(filepath.Join(dir, journal.Dir))
-	for _, e := range list {
-		if info, err := e.Info(); err == nil {
-			size += info.Size()
-		}
-	}
-	return size
 }
 
 // lines returns what was found, with the command of each on a line of its own.

@@ -49,3 +49,15 @@ func free(dir string) (left, total int64, err error) {
 	}
 	return int64(st.Bavail) * st.Frsize, int64(st.Blocks) * st.Frsize, nil
 }
+
+// Size returns how many bytes the files in one of the queue's directories have. Files that
+// can't be looked at do not count.
+func (d *Dir) Size(name string) (size int64) {
+	_ = d.disk.Names(name, func(file string) error {
+		if st, err := d.disk.Stat(name + "/" + file); err == nil {
+			size += st.Size
+		}
+		return nil
+	})
+	return size
+}

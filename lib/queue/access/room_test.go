@@ -1,6 +1,7 @@
 package access
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -23,5 +24,17 @@ func TestRoom(t *testing.T) {
 	}
 	if d.Spare(0) != 0 {
 		t.Error("there is room to spare in nothing")
+	}
+}
+
+func TestSize(t *testing.T) {
+	d := made(t, Groups{})
+	for name, n := range map[string]int{"a": 10, "b": 32} {
+		if err := os.WriteFile(filepath.Join(d.path, "grants", name), make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.Size("grants"); got != 42 || d.Size("none") != 0 {
+		t.Error(got)
 	}
 }
