@@ -70,5 +70,5 @@ func (p *page) starts() []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return wrap(titled("starts", "within 24 h "+strings.Join(parts, ", ")), len(under))
+	return wrap(titled("starts", "within 24 h: "+strings.Join(parts, ", ")), len(under))
 }

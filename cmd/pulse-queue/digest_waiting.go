@@ -124,7 +124,7 @@ func whose(s *queue.Stored, columns int) string {
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		marks += "; may have happened"
 	}
-	if t := s.Identity.Trust; t == terms.Unknown || t == terms.OwnerClaim {
+	if t := s.Identity.Trust; (t == terms.Unknown || t == terms.OwnerClaim) && !s.Identity.Verified {
 		marks += "; not proven"
 	}
 	columns -= len(marks)
