@@ -47,7 +47,7 @@ func horror(r *rand.Rand) *page {
 	for i := range 40 {
 		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(r.IntN(1e6)) * time.Minute)}
 		s := queue.Stored{Content: queue.Content{
-			Identity: identity.Identity{Sender: hostile(r), Trust: terms.TrustLevels[r.IntN(len(terms.TrustLevels))]},
+			IdentityReason: identity.Identity{Sender: hostile(r), Trust: terms.TrustLevels[r.IntN(len(terms.TrustLevels))]},
 			Shown:    &envelope.Shown{Subject: hostile(r)},
 		}}
 		if r.IntN(2) == 0 {
@@ -65,7 +65,7 @@ func horror(r *rand.Rand) *page {
 		p.open.ends = append(p.open.ends, p.end(&timed{e, e.Since}, &s)...)
 		p.open.put = append(p.open.put, put(&timed{e, e.Since}, &s)...)
 		for _, event := range []task.Event{task.Refused, task.Added, task.GaveUp, task.Denied, audit.Limited} {
-			l := audit.Line{Time: morning, Event: event, Sender: hostile(r), Source: hostile(r), Identity: hostile(r), Action: terms.Action(hostile(r))}
+			l := audit.Line{Time: morning, Event: event, Sender: hostile(r), Source: hostile(r), IdentityReason: hostile(r), Action: terms.Action(hostile(r))}
 			if l.Change.Reason = hostile(r); event == task.GaveUp {
 				l.To = task.Failed
 			}
@@ -128,7 +128,7 @@ func TestDigestIsOneScreen(t *testing.T) {
 		for _, x := range []*nearest{&p.open.waiting, &p.open.expiring, &p.open.later} {
 			x.add(e, e.Since)
 		}
-		l := audit.Line{Time: morning, Event: task.Refused, Sender: fmt.Sprint(i), Source: fmt.Sprint(i), Identity: fmt.Sprint(i), Action: terms.Action(fmt.Sprint(i))}
+		l := audit.Line{Time: morning, Event: task.Refused, Sender: fmt.Sprint(i), Source: fmt.Sprint(i), IdentityReason: fmt.Sprint(i), Action: terms.Action(fmt.Sprint(i))}
 		l.Change.Reason = fmt.Sprint(i)
 		p.past.hear(&l)
 		l.Event, l.To = task.GaveUp, task.Failed
@@ -228,7 +228,7 @@ func TestLogIsReadBackToSince(t *testing.T) {
 		t.Errorf("%v, %d of %d lines were read by both, %v", err, also, log.read, p.past.ends)
 	}
 	*log = diary{line: func(n int) audit.Line {
-		l := audit.Line{Time: morning, Event: task.Refused, Sender: fmt.Sprint(n), Source: fmt.Sprint(n), Identity: fmt.Sprint(n)}
+		l := audit.Line{Time: morning, Event: task.Refused, Sender: fmt.Sprint(n), Source: fmt.Sprint(n), IdentityReason: fmt.Sprint(n)}
 		l.Change.Reason = "not_permitted"
 		return l
 	}}

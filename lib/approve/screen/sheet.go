@@ -230,7 +230,7 @@ func (c *Case) cautions(s *queue.Stored) (lines []string) {
 	}
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		lines = append(lines, Fact("caution", "effect_unknown: it was started before and MAY HAVE HAPPENED; "+
-			"pulse-queue show tells what its sender said; look outside first: yes does it once more, no is for when it did"))
+			"look outside first: yes does it once more, no is for when it did"))
 	}
 	return lines
 }
