@@ -46,8 +46,8 @@ type host struct {
 	dir, queue string
 }
 
-func newHost(t testing.TB) *host {
-	h := &host{Server: dovecottest.Start(t), dir: t.TempDir()}
+func newHost(t testing.TB, folders ...dovecottest.Folder) *host {
+	h := &host{Server: dovecottest.Start(t, folders...), dir: t.TempDir()}
 	h.queue = filepath.Join(h.dir, "queue")
 	h.write(t, "password", dovecottest.Password+"\n")
 	h.write(t, "policy.toml", "authserv_id = \""+receiver+"\"\nowners = [\"me@example.com\"]\nallowed_external = [\"friend@partner.example\"]\n"+
@@ -60,6 +60,14 @@ func (h *host) write(t testing.TB, name, text string) {
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (h *host) read(t testing.TB, name string) string {
+	b, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func (h *host) source() string { return "imaps://" + dovecottest.User + "@" + h.Addr + "/INBOX" }

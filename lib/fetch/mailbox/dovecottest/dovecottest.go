@@ -49,8 +49,14 @@ type Server struct {
 // mail of uid 0.
 const nobody = 65534
 
-// Start starts a server and stops it when the test ends.
-func Start(t testing.TB) *Server {
+// Folder is a mailbox besides INBOX.
+type Folder struct {
+	Name string // in UTF-8
+	Use  string // what the server says it is for (RFC 6154), such as \Drafts; empty: nothing
+}
+
+// Start starts a server and stops it when the test ends. Its user has these folders.
+func Start(t testing.TB, folders ...Folder) *Server {
 	t.Helper()
 	path := binary(t)
 	// A short path: sockets lie in this directory, and theirs must stay under 108 bytes.
@@ -72,7 +78,7 @@ func Start(t testing.TB) *Server {
 	s.issuer(t)
 	certificate(t, s.CA, filepath.Join(dir, "key.pem"))
 	conf := filepath.Join(dir, "dovecot.conf")
-	check(t, os.WriteFile(conf, []byte(s.config(t)), 0o644))
+	check(t, os.WriteFile(conf, []byte(s.config(t)+namespace(folders)), 0o644))
 	s.run(t, path, conf)
 	return s
 }
@@ -176,6 +182,21 @@ func (s *Server) config(t testing.TB) string {
 		"@INTERNAL@", internal, "@LOGIN@", login, "@PASSWORD@", Password).Replace(config)
 }
 
+// namespace returns the part of the configuration that makes the folders.
+func namespace(folders []Folder) string {
+	var b strings.Builder
+	b.WriteString("namespace inbox {\n  inbox = yes\n")
+	for _, f := range folders {
+		fmt.Fprintf(&b, "  mailbox %q {\n    auto = create\n", f.Name)
+		if f.Use != "" {
+			fmt.Fprintf(&b, "    special_use = %s\n", f.Use)
+		}
+		b.WriteString("  }\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
 const config = `
 base_dir = @DIR@/run
 state_dir = @DIR@/state
@@ -191,6 +212,7 @@ default_login_user = @LOGIN@
 first_valid_uid = 1
 auth_failure_delay = 0
 verbose_proctitle = yes
+mail_max_userip_connections = 100
 auth_mechanisms = plain login xoauth2 oauthbearer
 mail_location = maildir:@DIR@/mail/%u
 passdb {
