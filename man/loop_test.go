@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -66,5 +67,39 @@ func TestConfigurationOfMsmtp(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "socket = /run/pulse-out/pulse-sender\n") || !strings.Contains(string(out), "from = agent@example.com\n") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// The line of pulse(7) for drafts, and the flags beside it, are those of the sender.
+func TestCrontabOfDrafts(t *testing.T) {
+	page := read(t, "pulse.7")
+	_, drafts := crontab(t, page.marked(t, "crontab: drafts"))
+	if len(drafts) != 1 {
+		t.Fatalf("%d entries", len(drafts))
+	}
+	_, sender, _ := strings.Cut(drafts[0].command, " -- ")
+	script, err := filepath.Abs("../scripts/senders/drafts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		cmd := exec.Command(script, args...)
+		cmd.Dir = t.TempDir()
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	if out := run(strings.Fields(sender)[1:]...); out != "drafts: nothing was drafted: --password-file: No such file or directory\n" {
+		t.Error(out)
+	}
+	_, section, _ := strings.Cut(strings.Join(page, "\n"), ".Ss Drafts in your own mail client")
+	section, _, _ = strings.Cut(section, ".Ss ")
+	flags := regexp.MustCompile(`(?m)^\.It Fl Fl ([a-z-]+) Ar `).FindAllStringSubmatch(section, -1)
+	if len(flags) != 6 {
+		t.Errorf("%d flags", len(flags))
+	}
+	for _, flag := range flags {
+		if out := run("--" + flag[1]); !strings.Contains(out, "wants a value") {
+			t.Errorf("--%s: %s", flag[1], out)
+		}
 	}
 }

@@ -42,8 +42,13 @@ func TestWants(t *testing.T) {
 		"signatures prove senders":                func(p *policy.Policy) bool { return p.Evidence == policy.ByDKIM },
 		"nothing is ever sent":                    func(p *policy.Policy) bool { return p.Outbound.Restricted && len(p.Outbound.Allow) == 0 },
 		"mail goes to people whom I know":         func(p *policy.Policy) bool { return p.Outbound.Restricted && len(p.Outbound.Allow) == 2 },
-		"the agent looks things up in the web":    func(p *policy.Policy) bool { return uses(bob, "web.fetch")(p) && !uses(bob, "mail.send")(p) },
-		"what one sender asks for uses only":      func(p *policy.Policy) bool { return uses(bob, "calendar.read")(p) && !uses(bob, "web.fetch")(p) },
+		"the agent drafts, and I send": func(p *policy.Policy) bool {
+			row, _ := p.Row(terms.OwnerVerifiedEmail, "me@example.com")
+			return row.Outcome(terms.WriteLocal) == terms.Allow && row.Outcome(terms.ExternalSend) == terms.Reject &&
+				uses(bob, "mail.draft")(p) && !uses(bob, "mail.send")(p) && !uses(bob, "fs.write")(p)
+		},
+		"the agent looks things up in the web": func(p *policy.Policy) bool { return uses(bob, "web.fetch")(p) && !uses(bob, "mail.send")(p) },
+		"what one sender asks for uses only":   func(p *policy.Policy) bool { return uses(bob, "calendar.read")(p) && !uses(bob, "web.fetch")(p) },
 		"a group chat may ask": func(p *policy.Policy) bool {
 			return uses(group, "web.search")(p) && !uses(group, "web.fetch")(p) && p.Platforms[0].Chats[0].RequireMention
 		},

@@ -47,7 +47,7 @@ func horror(r *rand.Rand) *page {
 	for i := range 40 {
 		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(r.IntN(1e6)) * time.Minute)}
 		s := queue.Stored{Content: queue.Content{
-			IdentityReason: identity.Identity{Sender: hostile(r), Trust: terms.TrustLevels[r.IntN(len(terms.TrustLevels))]},
+			Identity: identity.Identity{Sender: hostile(r), Trust: terms.TrustLevels[r.IntN(len(terms.TrustLevels))]},
 			Shown:    &envelope.Shown{Subject: hostile(r)},
 		}}
 		if r.IntN(2) == 0 {
