@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -233,10 +234,7 @@ func TestDraftThroughTheQueue(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", out, want)
 	}
 	h.must(t, "pulse-queue run -- false") // carries out what needs no program, and leaves the rest
-	script, err := filepath.Abs(draftsScript)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := h.abs(t, draftsScript)
 	run := "pulse-queue run --effect write_local -- " + script + " --password-file " + h.dir + "/password --tls-ca " + h.CA + " --from me@example.com imaps://me@" + h.Addr + "/"
 	h.must(t, run)
 	h.must(t, run)
@@ -260,6 +258,34 @@ func TestDraftThroughTheQueue(t *testing.T) {
 		t.Errorf("the inbox was %q and is %q", before, now)
 	}
 	h.must(t, "pulse-queue verify")
+}
+
+// TestDraftByAnotherAccount: the password belongs to the account of the sender, and no
+// other account that a run starts can read it.
+func TestDraftByAnotherAccount(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can start another account")
+	}
+	h := newHost(t, folders...)
+	d := &drafter{Server: h.Server, dir: filepath.Join(filepath.Dir(h.CA), "sender"), url: "imaps://me@" + h.Addr, ca: h.CA}
+	if err := os.Mkdir(d.dir, 0o755); err != nil { // beside the server, where any account may look
+		t.Fatal(err)
+	}
+	d.secret(t, dovecottest.Password)
+	script := filepath.Join(d.dir, "drafts")
+	h.must(t, "install -m 755 "+h.abs(t, draftsScript)+" "+script+" && chown nobody "+d.dir+"/password")
+	h.deliver(t, 1, 1)
+	h.must(t, h.fetch("")+" | pulse-classify | pulse-authorize | pulse-queue add")
+	h.write(t, "proposed", `{"action":"write_local","tool":"mail.draft","target":"bob@partner.example","args":{"text":"hi"}}`+"\n")
+	h.must(t, "pulse-queue run --proposals -- cat proposed && pulse-queue outbox | pulse-authorize | pulse-queue add")
+	worker := d.command(t, effect(taskID, toBob))
+	worker.Path, worker.SysProcAttr = script, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1, Gid: 1}}
+	out, _ := worker.CombinedOutput()
+	if status := worker.ProcessState.ExitCode(); status != 64 || string(out) != "drafts: nothing was drafted: --password-file: Permission denied\n" {
+		t.Errorf("exit %d: %s", status, out)
+	}
+	h.must(t, "pulse-queue run --effect write_local --as nobody -- "+script+" --password-file "+d.dir+"/password --tls-ca "+h.CA+" "+d.url)
+	d.one(t, ".Drafts")
 }
 
 // TestDraftLeftAlone: what a person has edited, sent, archived or removed is not made again.

@@ -70,6 +70,14 @@ func (h *host) read(t testing.TB, name string) string {
 	return string(b)
 }
 
+func (h *host) abs(t testing.TB, name string) string {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func (h *host) source() string { return "imaps://" + dovecottest.User + "@" + h.Addr + "/INBOX" }
 
 func (h *host) fetch(flags string) string {
