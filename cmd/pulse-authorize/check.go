@@ -73,9 +73,11 @@ func signedRisk(p *policy.Policy, risk func(bool, string, ...any)) {
 	if p.Approval.Require != "user" || p.Approval.AllowedSigners == "" {
 		return
 	}
-	for _, path := range []string{p.Name, p.Approval.AllowedSigners} {
-		err := safefile.Guarded(path)
-		risk(err != nil, "approval.require is user, and approval.allowed_signers is set: a signature proves nothing here: %v", err)
+	for _, f := range []struct{ what, path string }{
+		{"the policy", p.Name}, {"approval.allowed_signers", p.Approval.AllowedSigners},
+	} {
+		err := safefile.Guarded(f.path)
+		risk(err != nil, "approval.require is user, and a signature proves nothing here: %s: %v", f.what, err)
 	}
 }
 
