@@ -63,6 +63,12 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-record.5", "worker decision members", func(t *testing.T) []string {
 			return load(t, "decision").written(t, "Decision.AppendShown", "Decision.add")
 		}},
+		{"pulse-record.5", "outcome members", func(t *testing.T) []string {
+			return load(t, "queue").written(t, "Outcome.append")
+		}},
+		{"pulse-record.5", "outcome endings", func(t *testing.T) []string {
+			return load(t, "queue").constants(t, ofType("Ending"))
+		}},
 		{"pulse-record.5", "decision members", func(t *testing.T) []string {
 			return load(t, "decision").written(t, "Decision.Append", "Decision.add")
 		}},

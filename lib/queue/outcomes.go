@@ -36,11 +36,6 @@ const (
 	IsCancelled Ending = "cancelled"
 )
 
-// Endings lists the endings.
-var Endings = []Ending{
-	IsWaiting, IsApproved, IsRefused, IsExpired, IsSent, IsDone, IsFailed, IsNotDone, IsUnknown, IsClosed, IsCancelled,
-}
-
 // Outcome is how one effect ended. It has nothing of the effect's text.
 type Outcome struct {
 	Task   string

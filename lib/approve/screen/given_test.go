@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // whole is a record with every member that a page names. SEEN stands for a text that
@@ -44,12 +45,19 @@ func TestWorkerGetsWhatPeopleSee(t *testing.T) {
 	if err := s.Parse([]byte(file + "\n")); err != nil {
 		t.Fatal(err)
 	}
+	s.Outcomes = []queue.Outcome{{
+		Task: "7" + strings.Repeat("0", 31), Action: terms.Destructive, Tool: "seen-of-a-tool", Target: []string{"seen1@example.com", "seen2@example.com"},
+		Ending: queue.IsRefused, Reason: "seen as a reason", At: now,
+	}}
 	line := string(s.Given().Line())
 	sheet := strings.Join(Sheet(s, &Case{Now: now, Root: &Origin{ID: s.Identity.Root}, Parent: &Origin{ID: s.Identity.Parent}}), "\n")
 	for _, shown := range []string{line, sheet, strings.Join(Task(s, now), "\n")} {
 		if found := regexp.MustCompile("(?i)hidden[0-9]*").FindAllString(shown, -1); found != nil {
 			t.Errorf("%q in\n%s", found, shown)
 		}
+	}
+	if !strings.Contains(line, `"outcomes":[{"task":"7`) {
+		t.Error(line)
 	}
 	for _, canary := range regexp.MustCompile("seen[0-9]+x").FindAllString(file, -1) {
 		if !strings.Contains(line, canary) || !strings.Contains(sheet, canary) {

@@ -1,0 +1,150 @@
+package queue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// TestEndings: each way in which an effect can go is one word, and what may have happened
+// once is never said not to have happened.
+func TestEndings(t *testing.T) {
+	const sends, writes = terms.ExternalSend, terms.WriteLocal
+	move := func(e task.Event, from, to task.State, reason string) audit.Line {
+		return audit.Line{Event: e, From: from, To: to, Change: task.Change{Reason: reason}}
+	}
+	added := move(task.Added, "", task.Awaiting, "needs_confirmation")
+	free := move(task.Added, "", task.Scheduled, "allowed")
+	approved := move(task.Approved, task.Awaiting, task.Scheduled, "approved")
+	started := move(task.Started, task.Scheduled, task.Running, "allowed")
+	undecided := move(task.Undecided, task.Running, task.Awaiting, queue.ReasonUnknownEffect)
+	restored := move(task.Restored, task.Running, task.Scheduled, queue.ReasonLater)
+	finished := move(task.Finished, task.Running, task.Completed, queue.ReasonDone)
+	refused := move(task.GaveUp, task.Running, task.Failed, queue.ReasonNotDone)
+	gaveUp := move(task.GaveUp, task.Running, task.Failed, queue.ReasonExit)
+	denied := move(task.Denied, task.Awaiting, task.Rejected, "expired") // a person's own word
+	expired := move(task.Expired, task.Awaiting, task.Rejected, queue.ReasonExpired)
+	cancelled := move(task.Cancelled, task.Scheduled, task.Rejected, queue.ReasonCancelled)
+	stopped := move(task.Cancelled, task.Running, task.Rejected, queue.ReasonCancelled)
+	closed := move(task.Closed, task.Awaiting, task.Rejected, queue.ReasonClosed)
+	dropped := move(task.Dropped, task.Scheduled, task.Rejected, "target_not_allowed")
+	requeued := move(task.Requeued, task.Completed, task.Scheduled, queue.ReasonRequeued)
+	broke := move(task.Broke, task.Running, task.Corrupt, queue.ReasonEdited)
+	for name, c := range map[string]struct {
+		action terms.Action
+		lines  []audit.Line
+		want   string
+	}{
+		"it waits":                         {sends, []audit.Line{added}, "waiting"},
+		"a yes":                            {sends, []audit.Line{added, approved}, "approved"},
+		"it runs":                          {sends, []audit.Line{added, approved, started}, "approved"},
+		"its sender wants to wait":         {sends, []audit.Line{added, approved, started, restored}, "approved"},
+		"sent":                             {sends, []audit.Line{added, approved, started, finished}, "sent"},
+		"done":                             {terms.Destructive, []audit.Line{added, approved, started, finished}, "done"},
+		"its sender refused it":            {sends, []audit.Line{added, approved, started, refused}, "not_done"},
+		"nobody knows":                     {sends, []audit.Line{added, approved, started, undecided}, "unknown"},
+		"nobody knows, and then a no":      {sends, []audit.Line{added, approved, started, undecided, denied}, "unknown expired"},
+		"nobody knows, and then too late":  {sends, []audit.Line{added, approved, started, undecided, expired}, "unknown"},
+		"nobody knows, and then refused":   {sends, []audit.Line{added, approved, started, undecided, approved, started, refused}, "unknown"},
+		"nobody knows, and then it worked": {sends, []audit.Line{added, approved, started, undecided, approved, started, finished}, "sent"},
+		"sent, and not a second time":      {sends, []audit.Line{added, approved, started, finished, requeued, cancelled}, "unknown"},
+		"a no":                             {sends, []audit.Line{added, denied}, "refused expired"},
+		"by the policy":                    {sends, []audit.Line{added, approved, dropped}, "refused target_not_allowed"},
+		"by the policy at first":           {sends, []audit.Line{move(task.Refused, "", "", "not_permitted")}, "refused not_permitted"},
+		"too late":                         {sends, []audit.Line{added, expired}, "expired"},
+		"cancelled":                        {sends, []audit.Line{added, approved, cancelled}, "cancelled"},
+		"cancelled in the middle":          {sends, []audit.Line{added, approved, started, stopped}, "unknown"},
+		"broken in the middle":             {sends, []audit.Line{added, approved, started, broke}, "unknown"},
+		"closed":                           {sends, []audit.Line{added, closed}, "closed"},
+		"pruned":                           {sends, []audit.Line{added, denied, move(task.Pruned, task.Rejected, "", "")}, "refused expired"},
+		"on this machine: it waits":        {writes, []audit.Line{free}, "waiting"},
+		"on this machine: it runs":         {writes, []audit.Line{free, started}, "waiting"},
+		"on this machine: done":            {writes, []audit.Line{free, started, finished}, "done"},
+		"on this machine: failed":          {writes, []audit.Line{free, started, gaveUp}, "failed"},
+		"on this machine: cancelled":       {writes, []audit.Line{free, started, stopped}, "cancelled"},
+	} {
+		s := newShelf(t, stored(0xa5c, task.Completed, time.Hour, time.Minute))
+		for i := range c.lines {
+			l := c.lines[i]
+			l.Time, l.Task, l.Kind, l.Action = now, fmt.Sprintf("%032x", 1), task.Effect, c.action
+			if i == 0 {
+				l.Parent = fmt.Sprintf("%032x", 0xa5c)
+			}
+			s.started(l)
+		}
+		list, err := queue.OutcomesOf(s, fmt.Sprintf("%032x", 0xa5c))
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: %+v, %v", name, list, err)
+			continue
+		}
+		if got := strings.TrimSpace(string(list[0].Ending) + " " + list[0].Reason); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestOutcomesOfTheSameSender: in a conversation one hears only what was proposed for one's
+// own proven asks.
+func TestOutcomesOfTheSameSender(t *testing.T) {
+	const bob, eve = "bob@partner.example", "eve@partner.example"
+	const first, answer, other = 0xa5c, 0xa5d, 0xa5e
+	id := func(n int) string { return fmt.Sprintf("%032x", n) }
+	link := task.Link{Answers: id(1), Thread: id(first)}
+	for name, c := range map[string]struct {
+		first, other, asks string
+		trust              terms.Trust
+		verified           bool
+		link               task.Link // of the other answer
+		want               string    // effects of: the first ask, its effect, the other answer
+	}{
+		"of one sender":             {bob, bob, "BOB@partner.example", terms.ExternalVerified, true, link, "1 2 3"},
+		"the first is not proven":   {bob, bob, bob, terms.OwnerClaim, true, link, "3"},
+		"the first is a stranger":   {bob, bob, bob, terms.Unknown, true, link, "3"},
+		"the first is another's":    {eve, bob, bob, terms.ExternalVerified, true, link, "3"},
+		"an answer of somebody":     {bob, eve, bob, terms.ExternalVerified, true, link, "1 2"},
+		"of another conversation":   {bob, bob, bob, terms.ExternalVerified, true, task.Link{Answers: id(9), Thread: id(8)}, "1 2"},
+		"the answer is not proven":  {bob, bob, bob, terms.ExternalVerified, false, link, ""},
+		"somebody else asks for it": {bob, bob, eve, terms.ExternalVerified, true, link, ""},
+	} {
+		ask := stored(answer, task.Scheduled, 0, 0)
+		ask.Task.Link, ask.Identity.Sender, ask.Identity.Verified = link, c.asks, c.verified
+		s := newShelf(t, ask)
+		for _, l := range []audit.Line{
+			{Task: id(first), Kind: task.Ask, Sender: c.first, Trust: c.trust},
+			{Task: id(1), Kind: task.Effect, Parent: id(first), Action: terms.ExternalSend},
+			{Task: id(2), Kind: task.Effect, Parent: id(1), Action: terms.WriteLocal},
+			{Task: id(other), Kind: task.Ask, Sender: c.other, Trust: terms.ExternalVerified, Link: c.link},
+			{Task: id(3), Kind: task.Effect, Parent: id(other), Action: terms.ExternalSend},
+		} {
+			l.Time, l.Event, l.To = now, task.Added, task.Awaiting
+			s.started(l)
+		}
+		list, err := queue.OutcomesOf(s, id(answer))
+		var got []string
+		for _, o := range list {
+			got = append(got, strings.TrimLeft(o.Task, "0"))
+		}
+		if strings.Join(got, " ") != c.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+}
+
+// TestOutcomesAreBounded: the newest ones are told.
+func TestOutcomesAreBounded(t *testing.T) {
+	root := fmt.Sprintf("%032x", 0xa5c)
+	s := newShelf(t, stored(0xa5c, task.Completed, time.Hour, time.Minute))
+	for n := 1; n <= 60; n++ {
+		s.started(audit.Line{Time: now, Event: task.Added, To: task.Awaiting, Task: fmt.Sprintf("%032x", n), Kind: task.Effect, Parent: root, Action: terms.ExternalSend})
+	}
+	list, err := queue.OutcomesOf(s, root)
+	if err != nil || len(list) != 50 || list[0].Task != fmt.Sprintf("%032x", 11) || list[49].Task != fmt.Sprintf("%032x", 60) {
+		t.Errorf("%d, %v", len(list), err)
+	}
+}
