@@ -138,7 +138,7 @@ func app() *cli.App {
 			},
 		}, {
 			Name: "prune", Usage: "remove the files of tasks that ended long ago", Action: prune,
-			Flags: []cli.Flag{queue,
+			Flags: []cli.Flag{queue, policy,
 				&cli.StringFlag{Name: "older-than", Usage: "`D` that ended longer ago than this, such as 30d"},
 			},
 		}, {

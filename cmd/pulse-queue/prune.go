@@ -9,6 +9,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
@@ -27,12 +28,24 @@ func prune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	p, err := cmdline.PolicyOrDefault(c)
+	if err != nil {
+		return err
+	}
 	s, err := desk.QueueOutside(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	total, now := 0, time.Now()
+	s.OnCommit(func(l *audit.Line) {
+		if l.Event == audit.Resurfaced {
+			cmdline.Progress(c, "left for now, because nobody has touched its draft: drafts/%s.json", l.Task)
+		}
+	})
+	total, now := 0, time.Now().UTC()
+	if err := tellDrafts(s, p.Limits.Resurface, now); err != nil {
+		return err
+	}
 	for _, st := range prunable {
 		n, err := pruneState(c, s, st, limit, now)
 		if total += n; err != nil {
@@ -49,6 +62,19 @@ func prune(c *cli.Context) error {
 	}
 	cmdline.Progress(c, "%s", text)
 	return nil
+}
+
+// tellDrafts tells once more of the drafts that nobody has touched for so long, some in each
+// Update.
+func tellDrafts(s door.Store, limit time.Duration, now time.Time) error {
+	ids, err := queue.DraftsOlder(s, limit, now)
+	for err == nil && len(ids) > 0 {
+		err = queue.Update(s, func(tx *queue.Tx) (err error) {
+			ids, err = queue.ResurfaceDrafts(tx, ids, now)
+			return err
+		})
+	}
+	return err
 }
 
 // forgetAll removes refused records, some in each Update.

@@ -9,7 +9,8 @@ import (
 
 // Prune removes tasks of a state whose last transition lies limit or more before now. It
 // looks at no more than maxMoves of the ids, and returns those that it has not looked at.
-// It leaves a file that can't be read to verify. The ids must be in the order of Listed,
+// It leaves a file that can't be read to verify. A task whose draft nobody has touched is told
+// of first, and is removed by a later command. The ids must be in the order of Listed,
 // because the first task made less than limit ago ends the search. A limit of 0 removes
 // all of them, whatever the clock says.
 func Prune(
@@ -27,6 +28,13 @@ func Prune(
 			return pruned, nil, nil
 		}
 		if limit > 0 && now.Sub(s.Task.Since) < limit {
+			continue
+		}
+		told, err := tellDraft(tx, &s, now)
+		if err != nil {
+			return 0, ids[i:], err
+		}
+		if told || s.Task.Told.Equal(now) {
 			continue
 		}
 		line := s.move(task.Pruned, "", task.Change{Since: now.UTC()})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
@@ -84,4 +86,80 @@ func TestPruneInTurns(t *testing.T) {
 	if n, left, err = s.prune(task.Failed, left, 0); n != 10 || len(left) != 0 || err != nil {
 		t.Errorf("%d, %d left, %v", n, len(left), err)
 	}
+}
+
+// TestDraftsAreToldOf: a draft is told of once, if nobody has touched it, and its task is
+// not pruned by the command that told.
+func TestDraftsAreToldOf(t *testing.T) {
+	const day = 24 * time.Hour
+	root := asked(stored(1, task.Completed, 90*day, 90*day))
+	lies, gone, edited := chore(2, root.Task.ID, proposal.Draft, ""), chore(3, root.Task.ID, proposal.Draft, "x"), chore(4, root.Task.ID, proposal.Draft, "y")
+	s := newShelf(t, root, lies, gone, edited)
+	if _, err := s.chores(); err != nil {
+		t.Fatal(err)
+	}
+	s.Lay(queue.Drafts, gone.Task.ID, queue.Item{})
+	s.Lay(queue.Drafts, edited.Task.ID, queue.Item{Bytes: []byte("{}")})
+	at := now
+	tell := func() {
+		ids, err := queue.DraftsOlder(s, 3*day, at)
+		for err == nil && len(ids) > 0 {
+			err = s.update(func(tx *queue.Tx) (err error) {
+				ids, err = queue.ResurfaceDrafts(tx, ids, at)
+				return err
+			})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	told := func() (ids []string) {
+		for _, l := range s.lines() {
+			if l.Event == audit.Resurfaced {
+				ids = append(ids, l.Task)
+			}
+		}
+		return ids
+	}
+	tell()
+	if got := told(); len(got) != 0 {
+		t.Errorf("told of %s at once", got)
+	}
+	for range 3 {
+		at = at.Add(4 * day)
+		tell()
+		if got := told(); !slices.Equal(got, []string{lies.Task.ID}) {
+			t.Errorf("told of %s", got)
+		}
+		if at.Sub(now) == 4*day { // the command that told
+			prunes(t, s, at, []*queue.Stored{root, gone, edited}, lies)
+		}
+	}
+	prunes(t, s, at, []*queue.Stored{lies}, nil)
+}
+
+// prunes makes sure that all that has ended is pruned, except left.
+func prunes(t *testing.T, s *shelf, at time.Time, gone []*queue.Stored, left *queue.Stored) {
+	t.Helper()
+	ids := s.everything(task.Completed)
+	err := s.update(func(tx *queue.Tx) error {
+		_, _, err := queue.Prune(tx, task.Completed, ids, 0, "me", at)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	s.view(func(v queue.View) error {
+		for _, one := range gone {
+			if st, err := v.Where(one.Task.ID); st != "" || err != nil {
+				t.Errorf("%s is %q, %v", one.Task.ID, st, err)
+			}
+		}
+		if left != nil {
+			if st, err := v.Where(left.Task.ID); st != task.Completed || err != nil {
+				t.Errorf("%s is %q, %v", left.Task.ID, st, err)
+			}
+		}
+		return nil
+	})
 }

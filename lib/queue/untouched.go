@@ -1,0 +1,73 @@
+package queue
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/task"
+)
+
+// draftAsWritten reports whether s wrote a draft that still lies there as it was written: no
+// person has edited or removed it.
+func draftAsWritten(v View, s *Stored) (bool, error) {
+	if s.Task.State != task.Completed || !s.own() || s.Request.Tool != proposal.Draft {
+		return false, nil
+	}
+	lies, err := v.Get(Drafts, s.Task.ID)
+	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	wrote, err := s.Request.Canonical()
+	return bytes.Equal(lies.Bytes, wrote), err
+}
+
+// DraftsOlder returns the tasks whose drafts were written limit or longer before now, oldest
+// first. The draft of a person who has edited it is as old as that.
+func DraftsOlder(s Store, limit time.Duration, now time.Time) (ids []ID, err error) {
+	err = s.View(func(v View) error {
+		ids = ids[:0]
+		return v.Each(Drafts, func(id string, made time.Time) (bool, error) {
+			old := now.Sub(made) >= limit
+			if old && task.ValidID(id) {
+				ids = append(ids, IDOf(id))
+			}
+			return old, nil
+		})
+	})
+	return ids, err
+}
+
+// ResurfaceDrafts tells once more of the tasks whose drafts nobody has touched. It looks at
+// no more than maxMoves of the ids, and returns those that it has not looked at.
+func ResurfaceDrafts(tx *Tx, ids []ID, now time.Time) (left []ID, err error) {
+	for _, id := range ids[:min(len(ids), maxMoves)] {
+		s, err := Load(tx, task.Completed, id.String())
+		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+			continue
+		}
+		if err != nil {
+			return ids, err
+		}
+		if _, err := tellDraft(tx, &s, now); err != nil {
+			return ids, err
+		}
+	}
+	return ids[min(len(ids), maxMoves):], nil
+}
+
+// tellDraft tells of a task if nobody has touched its draft, and it was not told of yet.
+func tellDraft(tx *Tx, s *Stored, now time.Time) (told bool, err error) {
+	if !s.Task.Told.IsZero() {
+		return false, nil
+	}
+	is, err := draftAsWritten(tx, s)
+	if !is || err != nil {
+		return false, err
+	}
+	return true, tx.Log(s.resurfaced(now))
+}
