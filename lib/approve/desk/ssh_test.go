@@ -107,13 +107,16 @@ func TestForcedCommandIsAll(t *testing.T) {
 	w.do(os.Chmod(w.path("proof"), 0o777))
 	proof := w.path("proof/x")
 	tried := 0
-	for _, words := range [][]string{
+	for i, words := range [][]string{
 		{"sh"}, {"sh", "-c", "'id >" + proof + "'"}, {"touch", proof}, {"x; touch " + proof}, {"$(touch " + proof + ")"}, {"`touch " + proof + "`"}, {"\ntouch " + proof + "\n"},
 		{"yes", id}, {"no", id, "--reason", "x"}, {"grant", "--any"}, {"--policy", "/dev/null"}, {"scp", "-t", proof}, {"rsync", "--server", ".", proof}, {"internal-sftp"}, {"-s"},
 	} {
 		for _, options := range [][]string{
 			{"-T"}, {"-T", "-o", "SetEnv=PULSE_POLICY=/dev/null PULSE_QUEUE=/nowhere BASH_ENV=" + proof + " ENV=" + proof + " LD_PRELOAD=" + proof},
 		} {
+			if len(options) > 1 && i%4 > 0 { // the variables are the same each time
+				continue
+			}
 			tried++
 			out, err := w.ssh(options, words...).CombinedOutput()
 			if status := exitOf(err); status != 77 || !strings.Contains(string(out), "run it at a terminal") {
