@@ -109,7 +109,7 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case c.Outward() && end.Exit == exitLater:
 		change.Reason, change.NotBefore = ReasonLater, later
 		return task.Restored, task.Scheduled
-	case c.Outward() && (end.Exit == exitUsage || end.Exit == exitUnavailable):
+	case c.Kind() == task.Effect && (end.Exit == exitUsage || end.Exit == exitUnavailable):
 		change.Reason = ReasonNotDone
 		return task.GaveUp, task.Failed
 	case c.Outward():

@@ -112,7 +112,7 @@ func TestVerdict(t *testing.T) {
 		{ask, 1, 1, task.Retried, true}, {ask, -1, 2, task.Retried, true}, {ask, 1, 3, task.GaveUp, false},
 		{inward, 0, 1, task.Finished, false}, {inward, 1, 1, task.Retried, true},
 		{out, 0, 1, task.Finished, false}, {out, 75, 1, task.Restored, true}, {out, 75, 99, task.Restored, true},
-		{out, 64, 1, task.GaveUp, false}, {out, 69, 9, task.GaveUp, false}, {ask, 64, 1, task.Retried, true}, {ask, 69, 1, task.Retried, true}, {inward, 69, 1, task.Retried, true},
+		{out, 64, 1, task.GaveUp, false}, {out, 69, 9, task.GaveUp, false}, {ask, 64, 1, task.Retried, true}, {ask, 69, 1, task.Retried, true}, {inward, 69, 1, task.GaveUp, false}, {inward, 64, 1, task.GaveUp, false},
 		{out, 1, 1, task.Undecided, false}, {out, 65, 1, task.Undecided, false}, {out, 70, 1, task.Undecided, false}, {out, 77, 1, task.Undecided, false}, {out, -1, 9, task.Undecided, false},
 	} {
 		claim := &Claim{Stored: Stored{Content: c.content}}
