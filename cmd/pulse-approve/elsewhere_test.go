@@ -100,3 +100,18 @@ func (d *world) late(t *testing.T, name, id string, since time.Time, want int) {
 		}
 	}
 }
+
+// TestTakeIsBrief: whoever writes a line chooses how long it is, and what take says of it is
+// short all the same.
+func TestTakeIsBrief(t *testing.T) {
+	d := keyed(t)
+	long := strings.Repeat("\u0430", 100_000)
+	const until = `"not_before":"2026-01-01T00:00:00Z","expires":"2027-01-01T00:00:00Z"}` + "\n"
+	d.write("answers", `{"pulse-grant":1,"id":"0123456789abcdef","any":false,"target":"`+long+`","task":null,`+until+
+		`{"pulse-session":1,"id":"0123456789abcdef","sender":"`+long+`","max":1,`+until+
+		`{"pulse-approve":1,"task":"`+long+`","digest":"","action":"","target":[],"nonce":"",`+until)
+	out, status := d.run("", "pulse-approve", "take", d.path("answers"))
+	if n := strings.Count(out, ": left: no signature follows it\n"); status != 77 || n != 3 || len(out) > 3000 {
+		t.Errorf("exit %d, %d lines, %d bytes: %.500s", status, n, len(out), out)
+	}
+}

@@ -100,13 +100,13 @@ func (r *round) one(a *answers.Answer) (what, became string, err error) {
 	case err != nil:
 		return "", "", err
 	case l.Grant != nil:
-		what, became = "grant to "+orAny(l.Grant.Target), "granted"
+		what, became = "grant to "+brief(orAny(l.Grant.Target)), "granted"
 	case l.Session != nil:
-		what, became = "session of "+escape.ASCII(l.Session.Sender), "opened"
+		what, became = "session of "+brief(escape.ASCII(l.Session.Sender)), "opened"
 	case l.No:
-		what, became = "no to task "+escape.ASCII(l.Approval.Task), "refused"
+		what, became = "no to task "+brief(escape.ASCII(l.Approval.Task)), "refused"
 	default:
-		what, became = "yes to task "+escape.ASCII(l.Approval.Task), "approved"
+		what, became = "yes to task "+brief(escape.ASCII(l.Approval.Task)), "approved"
 	}
 	if err := a.Whole(); err != nil {
 		return what, "", err
@@ -122,4 +122,15 @@ func (r *round) one(a *answers.Answer) (what, became string, err error) {
 		err = r.Answer(l.Approval.Task, l.No, "", a)
 	}
 	return what, became, err
+}
+
+// mostWhat bounds what a line says of an answer that anybody may have written, in bytes.
+const mostWhat = 320
+
+// brief cuts ASCII that is longer.
+func brief(s string) string {
+	if len(s) > mostWhat {
+		return s[:mostWhat] + "..."
+	}
+	return s
 }
