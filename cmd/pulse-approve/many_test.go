@@ -139,6 +139,35 @@ func TestTwoHundredNoes(t *testing.T) {
 	d.must("", "pulse-queue", "verify")
 }
 
+// TestNoesInParts: a sender chooses how much there is to show. What is too much at once is
+// shown and refused in parts, each with a code of its own.
+func TestNoesInParts(t *testing.T) {
+	d := newDesk(t)
+	var ids []string
+	for i := range 3 {
+		ids = append(ids, d.add(saying(fmt.Sprint("task ", i, strings.Repeat(" x", 1<<18)))))
+	}
+	p, err := cmdlinetest.SitAt(d.command("pulse-approve", append([]string{"no", "--reason", "not wanted"}, ids...)...), 65000, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Leave)
+	s := &seat{t, p}
+	s.types(s.turns())
+	s.sees(`3 of 3`)
+	s.turns()
+	s.types("no")
+	screen := s.ends(77)
+	for _, want := range []string{"to refuse all 2 of these,", "to refuse this,"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("the screen lacks %s", want)
+		}
+	}
+	if got := d.states(ids...); !slices.Equal(got, []string{"rejected", "rejected", "awaiting_review"}) {
+		t.Error(got)
+	}
+}
+
 // TestWalkOfSender: a walk over one sender's tasks shows them and nobody else's, whole: no
 // page of them can be passed over.
 func TestWalkOfSender(t *testing.T) {

@@ -64,9 +64,10 @@ func (d *Desk) IsOf(sender queue.Sender, st task.State, id string) (is bool, err
 	return is, err
 }
 
-// All shows tasks, each of them whole, and asks once for all of them; then it asks about
-// each of those that q wants alone. It asks nothing if one of the tasks is unknown, or if
-// there is nothing to ask about it. What is no longer what was shown is left and named.
+// All shows tasks, each of them whole, and asks once for all of them, or for as many at a time
+// as fill mostTogether; then it asks about each of those that q wants alone. It asks nothing if
+// one of the tasks is unknown, or if there is nothing to ask about it. What is no longer what
+// was shown is left and named.
 func (d *Desk) All(ids []string, q Question) error {
 	together, alone, err := d.split(ids, q)
 	if err != nil {
@@ -82,6 +83,10 @@ func (d *Desk) All(ids []string, q Question) error {
 	}
 	return d.Each(alone, q)
 }
+
+// mostTogether is how many bytes of sheets are shown before a code is asked for, if there are
+// more: a sender chooses how much there is to show, and all of it is in the memory until then.
+const mostTogether = 1 << 20
 
 // split returns which tasks are asked about together, and which alone, each once.
 func (d *Desk) split(ids []string, q Question) (together, alone []string, err error) {
@@ -114,32 +119,60 @@ func (d *Desk) split(ids []string, q Question) (together, alone []string, err er
 }
 
 // together shows several tasks as one text, takes one code for them, and records an answer
-// to each. Each is an update of its own, so that nobody waits for the lock until all are done.
+// to each; then it does so with those for which there was no room.
 func (d *Desk) together(ids []string, q Question) error {
-	var all []queue.Stored
-	var lines []string
-	for i, id := range ids {
-		shown, sheet, err := d.sheet(id, q)
+	var left []string
+	for at := 0; at < len(ids); {
+		all, lines, err := d.sheets(ids, at, q)
 		if err != nil {
 			return err
 		}
-		all = append(all, shown)
-		lines = append(append(lines, screen.Fact("shown", "%d of %d", i+1, len(ids))), sheet...)
-		lines = append(lines, "")
+		verb := q.Verb
+		if len(all) > 1 {
+			verb = strings.Replace(verb, "this", fmt.Sprintf("all %d of these", len(all)), 1)
+		}
+		if err := d.Confirm(lines, verb); err != nil {
+			return err
+		}
+		not, err := d.recordAll(all, q)
+		if err != nil {
+			return err
+		}
+		left = append(left, not...)
+		at += len(all)
 	}
-	verb := strings.Replace(q.Verb, "this", fmt.Sprintf("all %d of these", len(ids)), 1)
-	if err := d.Confirm(lines, verb); err != nil {
-		return err
+	if len(left) == 0 {
+		return nil
 	}
-	return d.recordAll(all, q)
+	return fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(ids))
 }
 
-func (d *Desk) recordAll(all []queue.Stored, q Question) error {
-	var left []string
+// sheets returns the sheets of tasks as one text: of those from a place on, until they fill
+// mostTogether.
+func (d *Desk) sheets(ids []string, at int, q Question) (all []queue.Stored, lines []string, err error) {
+	for size := 0; at < len(ids) && size < mostTogether; at++ {
+		shown, sheet, err := d.sheet(ids[at], q)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, shown)
+		lines = append(append(lines, screen.Fact("shown", "%d of %d", at+1, len(ids))), sheet...)
+		lines = append(lines, "")
+		for _, l := range sheet {
+			size += len(l)
+		}
+	}
+	return all, lines, nil
+}
+
+// recordAll records an answer to each of several tasks, and returns those that are not what
+// was shown any more. Each is an update of its own, so that nobody waits for the lock until
+// all are done.
+func (d *Desk) recordAll(all []queue.Stored, q Question) (left []string, err error) {
 	for i := range all {
 		id := all[i].Task.ID
 		if err := d.Context().Err(); err != nil {
-			return err
+			return left, err
 		}
 		err := d.record(&all[i], q)
 		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) {
@@ -147,11 +180,8 @@ func (d *Desk) recordAll(all []queue.Stored, q Question) error {
 			left, err = append(left, id), nil
 		}
 		if err != nil {
-			return err
+			return left, err
 		}
 	}
-	if len(left) == 0 {
-		return nil
-	}
-	return fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(all))
+	return left, nil
 }
