@@ -111,3 +111,45 @@ func TestElsewhereBySpool(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+// TestElsewhereAnotherLine: whoever carries a statement can put a grant of their own in the
+// place of its line. The script that signs looks at how the line begins.
+func TestElsewhereAnotherLine(t *testing.T) {
+	dir, id, run := elsewhere(t)
+	asked, err := os.ReadFile(filepath.Join(dir, "asked", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(asked)
+	grant := `{"pulse-grant":1,"id":"0123456789abcdef","any":true,"task":null,"not_before":"2026-01-01T00:00:00Z","expires":"2036-01-01T00:00:00Z"}`
+	put(t, dir, "asked/"+id, text[:strings.LastIndex(text, "{")]+grant+"\n")
+	put(t, dir, "asked/"+strings.Repeat("0", 32), text)
+	for _, name := range []string{id, strings.Repeat("0", 32)} {
+		if out, err := run("\n", "answer", "asked/"+name); err == nil || !strings.HasSuffix(out, "its last line is not a yes to task "+name+"\n") {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "answers/*")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestElsewhereUnlooked: an answer that nobody looked at stays in the spool.
+func TestElsewhereUnlooked(t *testing.T) {
+	dir, id, run := elsewhere(t)
+	if out, err := run("\n", "answer", "asked/"+id); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	policy, err := os.ReadFile(filepath.Join(dir, "signed.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "signed.toml", string(policy)+"unfinish")
+	if out, _ := run("", "take"); !strings.Contains(out, "signed.toml") {
+		t.Error(out)
+	}
+	put(t, dir, "signed.toml", string(policy))
+	if out, _ := run("", "take"); !strings.HasSuffix(out, ": approved\n") {
+		t.Error(out)
+	}
+}
