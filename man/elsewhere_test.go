@@ -149,6 +149,10 @@ func TestElsewhereUnlooked(t *testing.T) {
 		t.Error(out)
 	}
 	put(t, dir, "signed.toml", string(policy))
+	out, _ := run("", "sh", "-c", `mkdir few && ln -s "$(command -v rm)" few && PATH=$PWD/bin:$(dirname "$(command -v pulse-approve)"):$PWD/few exec take`)
+	if !strings.Contains(out, "there is no ssh-keygen") {
+		t.Error(out)
+	}
 	if out, _ := run("", "take"); !strings.HasSuffix(out, ": approved\n") {
 		t.Error(out)
 	}

@@ -100,7 +100,7 @@ func (t *Taker) counts() error {
 	}
 	tool, err := sshsig.Tool()
 	if err != nil {
-		return fault.Refusedf("apt-get install openssh-client", "%w", err)
+		return fault.Usagef("apt-get install openssh-client", "%w", err)
 	}
 	t.signers = sshsig.Signers{Tool: tool, File: t.policy.Approval.AllowedSigners}
 	return usable(&t.signers)
