@@ -99,20 +99,22 @@ func (d *Desk) split(ids []string, q Question) (together, alone []string, err er
 			continue
 		}
 		met[id] = true
+		var apart bool
 		err = d.Queue.View(func(v queue.View) error {
 			s, err := queue.Find(v, id)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case q.Alone != nil && q.Alone(&s):
-				alone = append(alone, id)
-			default:
-				together = append(together, id)
 			}
+			apart = q.Alone != nil && q.Alone(&s)
 			return q.May(&s)
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, nil, err
+		case apart:
+			alone = append(alone, id)
+		default:
+			together = append(together, id)
 		}
 	}
 	return together, alone, nil
