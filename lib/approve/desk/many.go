@@ -124,29 +124,37 @@ func (d *Desk) split(ids []string, q Question) (together, alone []string, err er
 // to each; then it does so with those for which there was no room.
 func (d *Desk) together(ids []string, q Question) error {
 	var left []string
+	done := 0
 	for at := 0; at < len(ids); {
+		var n int
+		var not []string
 		all, lines, err := d.sheets(ids, at, q)
+		if err == nil {
+			err = d.Confirm(lines, several(q.Verb, len(all)))
+		}
+		if err == nil {
+			n, not, err = d.recordAll(all, q)
+		}
+		done, left, at = done+n, append(left, not...), at+len(all)
+		if err != nil && done > 0 {
+			cmdline.Note(d.c, "%d of %d tasks were answered before that, and stay so", done, len(ids))
+		}
 		if err != nil {
 			return err
 		}
-		verb := q.Verb
-		if len(all) > 1 {
-			verb = strings.Replace(verb, "this", fmt.Sprintf("all %d of these", len(all)), 1)
-		}
-		if err := d.Confirm(lines, verb); err != nil {
-			return err
-		}
-		not, err := d.recordAll(all, q)
-		if err != nil {
-			return err
-		}
-		left = append(left, not...)
-		at += len(all)
 	}
 	if len(left) == 0 {
 		return nil
 	}
 	return fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(ids))
+}
+
+// several returns the verb of a question about so many tasks.
+func several(verb string, tasks int) string {
+	if tasks == 1 {
+		return verb
+	}
+	return strings.Replace(verb, "this", fmt.Sprintf("all %d of these", tasks), 1)
 }
 
 // sheets returns the sheets of tasks as one text: of those from a place on, until they fill
@@ -167,23 +175,25 @@ func (d *Desk) sheets(ids []string, at int, q Question) (all []queue.Stored, lin
 	return all, lines, nil
 }
 
-// recordAll records an answer to each of several tasks, and returns those that are not what
-// was shown any more. Each is an update of its own, so that nobody waits for the lock until
-// all are done.
-func (d *Desk) recordAll(all []queue.Stored, q Question) (left []string, err error) {
+// recordAll records an answer to each of several tasks, and returns to how many it did, and
+// those that are not what was shown any more. Each is an update of its own, so that nobody
+// waits for the lock until all are done.
+func (d *Desk) recordAll(all []queue.Stored, q Question) (done int, left []string, err error) {
 	for i := range all {
 		id := all[i].Task.ID
 		if err := d.Context().Err(); err != nil {
-			return left, err
+			return done, left, err
 		}
 		err := d.record(&all[i], q)
 		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) {
 			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
-			left, err = append(left, id), nil
+			left = append(left, id)
+			continue
 		}
 		if err != nil {
-			return left, err
+			return done, left, err
 		}
+		done++
 	}
-	return left, nil
+	return done, left, nil
 }
