@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
@@ -147,24 +150,38 @@ func TestNoesInParts(t *testing.T) {
 	for i := range 3 {
 		ids = append(ids, d.add(saying(fmt.Sprint("task ", i, strings.Repeat(" x", 1<<18)))))
 	}
-	p, err := cmdlinetest.SitAt(d.command("pulse-approve", append([]string{"no", "--reason", "not wanted"}, ids...)...), 65000, 1000)
+	cmd := d.command("pulse-approve", append([]string{"no", "--reason", "not wanted"}, ids...)...)
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 65000, Cols: 1000}) // a part is a page
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Leave)
-	s := &seat{t, p}
-	s.types(s.turns())
-	s.sees(`3 of 3`)
-	s.turns()
-	s.types("no")
-	screen := s.ends(77)
-	for _, want := range []string{"to refuse all 2 of these,", "to refuse this,", "2 of 3 tasks were answered before that, and stay so"} {
-		if !strings.Contains(screen, want) {
-			t.Errorf("the screen lacks %s", want)
+	defer tty.Close()
+	var ours []string
+	codes := 0
+	for lines := bufio.NewScanner(tty); lines.Scan(); {
+		line := lines.Text()
+		if !strings.HasPrefix(line, "  | ") {
+			ours = append(ours, line)
+		}
+		if code, ok := strings.CutPrefix(line, "code: "); ok {
+			codes++
+			if codes == 2 {
+				code = "no"
+			}
+			if _, err := tty.WriteString(code + "\n"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if got := d.states(ids...); !slices.Equal(got, []string{"rejected", "rejected", "awaiting_review"}) {
-		t.Error(got)
+	_ = cmd.Wait()
+	screen := strings.Join(ours, "\n")
+	for _, want := range []string{"to refuse all 2 of these,", "to refuse this,", "2 of 3 tasks were answered before that, and stay so"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("%s\nlacks %s", screen, want)
+		}
+	}
+	if got := d.states(ids...); cmd.ProcessState.ExitCode() != 77 || !slices.Equal(got, []string{"rejected", "rejected", "awaiting_review"}) {
+		t.Error(cmd.ProcessState, got)
 	}
 }
 
