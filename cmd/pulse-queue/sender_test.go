@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/mail"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -449,5 +452,40 @@ func TestWords(t *testing.T) {
 	}
 	if out := p.must("", "pulse-queue", "outbox"); out != "" {
 		t.Error(out)
+	}
+}
+
+// model runs the worker llm with a model that answers so, and PATH, and returns its end.
+func model(t *testing.T, answer, path string) (out string, status int) {
+	t.Helper()
+	dir := t.TempDir()
+	worker, err := filepath.Abs("../../scripts/workers/llm")
+	script := "#!/bin/sh\ncat >/dev/null\ncat " + dir + "/said\n"
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "said"), []byte(answer), 0o600), os.WriteFile(filepath.Join(dir, "llm"), []byte(script), 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, worker)
+	cmd.WaitDelay = time.Second
+	cmd.Env = []string{"PATH=" + dir + ":" + path}
+	cmd.Stdin = strings.NewReader(`{"identity":{"via":"mail"}}`)
+	b, err := cmd.Output()
+	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode()
+}
+
+const proposed = `{"action":"read_public"}` + "\n"
+
+// TestFenceForEver: a long line that looks like the edge of a fence, and is none, costs no time.
+func TestFenceForEver(t *testing.T) {
+	for _, mark := range []string{"~", "`"} {
+		line := strings.Repeat(mark, 100000)
+		if out, status := model(t, proposed+line+" x`\n"+line+"`"+mark+"`\n", os.Getenv("PATH")); out != proposed || status != 0 {
+			t.Errorf("%s: exit %d: %.100q", mark, status, out)
+		}
 	}
 }
