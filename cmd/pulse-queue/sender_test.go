@@ -489,3 +489,18 @@ func TestFenceForEver(t *testing.T) {
 		}
 	}
 }
+
+// TestProposalsAreNotLost: a worker that can't read its model's answer does not say that it
+// is done.
+func TestProposalsAreNotLost(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"cat", "dirname", "env", "grep", "jq", "mktemp", "readlink", "rm", "sed", "sh"} {
+		path, err := exec.LookPath(name)
+		if err = errors.Join(err, os.Symlink(path, filepath.Join(bin, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, status := model(t, proposed, bin); out != "" || status == 0 || status == 75 { // there is no python3
+		t.Errorf("exit %d: %q", status, out)
+	}
+}
