@@ -410,6 +410,7 @@ func TestDraftAndAHostileServer(t *testing.T) {
 		"another tag":              {script{hello, "x9 OK done\r\n"}, 1, "does not answer"},
 		"goes on unasked":          {script{hello, "+ go on\r\n"}, 1, "does not answer"},
 		"refuses the login":        {script{hello, "TAG NO [AUTHENTICATIONFAILED] \xe2\x80\xaeno\r\n"}, 1, `refuses the login: [AUTHENTICATIONFAILED] \xe2\x80\xaeno`},
+		"repeats the password":     {script{hello, "TAG BAD what is LOGIN \"me\" \"" + dovecottest.Password + "\"\r\n"}, 1, "refuses the login: its words are not repeated"},
 		"no login now":             {script{hello, "TAG NO [UNAVAILABLE] later\r\n"}, 75, "refuses the login"},
 		"no folders":               {script{hello, ok, caps, "TAG NO none\r\n"}, 1, "refuses a command"},
 		"a folder over two lines":  {script{hello, ok, caps, "* LIST (\\Drafts) \"/\" {12}\r\nx\r\nq LOGOUT \r\n" + ok}, 1, "can not be read"},
