@@ -413,6 +413,7 @@ func TestDraftAndAHostileServer(t *testing.T) {
 		"repeats the password":     {script{hello, "TAG BAD what is LOGIN \"me\" \"" + dovecottest.Password + "\"\r\n"}, 1, "refuses the login: its words are not repeated"},
 		"no login now":             {script{hello, "TAG NO [UNAVAILABLE] later\r\n"}, 75, "refuses the login"},
 		"no folders":               {script{hello, ok, caps, "TAG NO none\r\n"}, 1, "refuses a command"},
+		"a folder without a name":  {script{hello, ok, caps, "* LIST (\\Drafts) \"/\"  \r\n" + ok}, 64, "names 0 folders"},
 		"a folder over two lines":  {script{hello, ok, caps, "* LIST (\\Drafts) \"/\" {12}\r\nx\r\nq LOGOUT \r\n" + ok}, 1, "can not be read"},
 		"no such folder now":       {script{hello, ok, caps, one, "TAG NO [INUSE] later\r\n"}, 75, "refuses the folder"},
 		"no search":                {script{hello, ok, caps, one, ok, "TAG BAD what\r\n"}, 1, "refuses the folder"},
