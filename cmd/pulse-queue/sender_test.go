@@ -504,3 +504,26 @@ func TestProposalsAreNotLost(t *testing.T) {
 		t.Errorf("exit %d: %q", status, out)
 	}
 }
+
+// TestSenderWithoutJq: what ails the machine does not refuse a record.
+func TestSenderWithoutJq(t *testing.T) {
+	for name, script := range map[string]string{"jq is missing": "", "jq is killed": "#!/bin/sh\nkill -KILL $$\n"} {
+		bin := t.TempDir()
+		for _, tool := range []string{"cat", "mktemp", "rm", "sh"} {
+			path, err := exec.LookPath(tool)
+			if err = errors.Join(err, os.Symlink(path, filepath.Join(bin, tool))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if script != "" {
+			if err := os.WriteFile(filepath.Join(bin, "jq"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("../../scripts/senders/msmtp")
+		cmd.Env, cmd.Stdin = []string{"PATH=" + bin}, strings.NewReader("{}")
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 75 || !strings.Contains(string(out), "nothing was sent: jq") {
+			t.Errorf("%s: %v: %s", name, cmd.ProcessState, out)
+		}
+	}
+}
