@@ -128,8 +128,16 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 
 // putOff returns how long a task waits after its worker asked for that for the nth time:
 // 1, 2, 4 … 60 minutes. So after an outage a task waits at most an hour, and at most about
-// as long as the outage lasted.
-func putOff(n int) time.Duration { return min(time.Hour, time.Minute<<min(n-1, 10)) }
+// as long as the outage lasted. What is put off for most of a day is not in an outage of a
+// night: it waits 2, 4 … 24 hours, so that a few tasks which are put off for ever do not use
+// up the starts of a day.
+func putOff(n int) time.Duration {
+	const hourly = 24 // from here on it is put off for longer
+	if n > hourly {
+		return min(24*time.Hour, time.Hour<<min(n-hourly, 5))
+	}
+	return min(time.Hour, time.Minute<<min(n-1, 10))
+}
 
 // beforeLast is the time between the last two attempts. The attempts must not all fall into
 // one outage, such as that of a night, although there are only few of them.

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // outage lets an ask come when a provider stops to answer, and starts it in each minute in
@@ -96,5 +98,47 @@ func TestOutageIsShort(t *testing.T) {
 		if added := end.Since.Sub(now.Add(lasts)); end.State != task.Completed || added > min(time.Hour, lasts+time.Minute) {
 			t.Errorf("%s: %s, %s after its end", lasts, end.State, added)
 		}
+	}
+}
+
+// TestPutOffForEver: a few mails that a worker puts off again and again, such as because its
+// provider takes them for too large each time, don't use up the share of all external senders.
+func TestPutOffForEver(t *testing.T) {
+	store, p := queuetest.NewMemory(), policy.Default()
+	p.AllowedExternal = []string{"eve@partner.example", "friend@partner.example"}
+	add := func(at time.Duration, uid int, sender string) {
+		t.Helper()
+		mail := strings.NewReplacer("owner_verified_email", "external_verified", "me@example.com", sender)
+		if err := queuetest.Add(mail.Replace(queuetest.Mail(uid, terms.Allow))).Do(store, now.Add(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for uid := range 4 {
+		add(0, uid+1, "eve@partner.example")
+	}
+	const came = 72 * time.Hour
+	started := false
+	for at := time.Duration(0); at < came+time.Hour; at += 10 * time.Minute {
+		if at == came {
+			add(at, 9, "friend@partner.example")
+		}
+		run := queue.Run{Policy: p, Max: 10, Now: func() time.Time { return now.Add(at) }}
+		for claimed := true; claimed; {
+			err := queue.Update(store, func(tx *queue.Tx) error {
+				c, _, err := run.Next(tx, func(string) error { return nil })
+				if claimed = c != nil; err != nil || !claimed {
+					return err
+				}
+				started = started || c.Identity.Sender == "friend@partner.example"
+				_, err = queue.Finish(tx, c, queue.End{Exit: 75}, &p.Limits, run.Now())
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !started {
+		t.Error("an hour after the mail of another sender came, it was not started")
 	}
 }

@@ -146,7 +146,8 @@ func TestDied(t *testing.T) {
 
 func TestPutOff(t *testing.T) {
 	for n, want := range map[int]time.Duration{
-		1: time.Minute, 2: 2 * time.Minute, 6: 32 * time.Minute, 7: time.Hour, 8: time.Hour, 64: time.Hour, 1 << 30: time.Hour,
+		1: time.Minute, 2: 2 * time.Minute, 6: 32 * time.Minute, 7: time.Hour, 24: time.Hour, 25: 2 * time.Hour,
+		28: 16 * time.Hour, 29: 24 * time.Hour, 64: 24 * time.Hour, 1 << 30: 24 * time.Hour,
 	} {
 		if got := putOff(n); got != want {
 			t.Errorf("the %d. time: %s, want %s", n, got, want)
