@@ -39,7 +39,8 @@ func Happened(s *Stored) string {
 	case s.Task.State == task.Completed:
 		return "it was done before, and will be done again; " + again
 	case s.Task.Reason == ReasonNotDone && s.Task.Attempts+s.Task.Restarts == 1:
-		return "the last time, its sender said that it did not happen; pulse-queue show tells what it said"
+		return "the last time, its sender said that it did not happen; " +
+			"pulse-queue show tells what it said, and how it ended before, if it was requeued"
 	case s.Task.Attempts+s.Task.Restarts > 0:
 		return "it was started before, and may have been done in part or whole; " + again
 	case s.Task.Reason == ReasonCancelled:
