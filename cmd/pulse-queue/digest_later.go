@@ -50,7 +50,7 @@ func (d *drafted) lines(now time.Time) []string {
 	if d.n == 0 {
 		return nil
 	}
-	text := fmt.Sprintf(`%d untouched, oldest %s: ls -ltr "$PULSE_QUEUE"/drafts`, d.n, span(now.Sub(d.oldest)))
+	text := fmt.Sprintf(`%d not removed, oldest %s: ls -ltr "$PULSE_QUEUE"/drafts`, d.n, span(now.Sub(d.oldest)))
 	return wrap(titled("drafts", text), len(under))
 }
 
