@@ -3,11 +3,23 @@ package queue
 import (
 	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 )
 
 // ReasonCloseUnproven is the reason of a task.close that waits for a person, because no
 // proven message speaks for it.
 const ReasonCloseUnproven = "close_unproven"
+
+// Closes returns the task that s is a task.close of, or the empty string.
+func (s *Stored) Closes() string {
+	if !s.own() || s.Request.Tool != proposal.Close {
+		return ""
+	}
+	if id := proposal.Arg(s.Request.Args, "task"); task.ValidID(id) {
+		return id
+	}
+	return ""
+}
 
 // unproven reports whether s closes a task, and its evidence is not a verified message of
 // the sender of the root. What an agent read elsewhere may tell it to close a task that

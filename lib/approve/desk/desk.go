@@ -257,11 +257,16 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 	return shown, screen.Sheet(&shown, &c), nil
 }
 
-// origins loads the tasks that an effect comes from into c.
+// origins loads the tasks that an effect comes from, and the one that it closes, into c.
 func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
 	who := &s.Identity
 	if !who.Effect() {
 		return nil
+	}
+	if id := s.Closes(); id != "" {
+		if c.Closes, err = origin(v, id); err != nil {
+			return err
+		}
 	}
 	if c.Root, err = origin(v, who.Root); err != nil || who.Parent == who.Root {
 		return err

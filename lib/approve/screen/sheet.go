@@ -19,10 +19,11 @@ type Case struct {
 	Expires time.Duration      // how long an answer may take
 	Root    *Origin            // for an effect, the ask that it all began with
 	Parent  *Origin            // for an effect, the task that proposed it; nil if the root did
+	Closes  *Origin            // for an effect that closes a task, that task
 	Today   *decision.Decision // what today's policy says; nil if no policy was named
 }
 
-// Origin is a task that another one names as its origin.
+// Origin is a task that another one names: as its origin, or as what it closes.
 type Origin struct {
 	ID     string
 	Stored *queue.Stored // nil if the queue does not have it
@@ -149,6 +150,9 @@ func (c *Case) origin(s *queue.Stored) (lines []string) {
 		lines = append(lines, c.Parent.line("proposed", "by task"))
 	}
 	lines = append(lines, c.Root.line("behalf", "of task"))
+	if c.Closes != nil {
+		lines = append(lines, c.Closes.closes()...)
+	}
 	switch root := c.Root.Stored; {
 	case root == nil:
 		lines = append(lines, Fact("warning", "that task is not in this queue: whose wish it was can't be checked"))
@@ -168,6 +172,21 @@ func (o *Origin) line(name, by string) string {
 	s := o.Stored
 	return exact(name, fmt.Sprintf("%s %s: %s from %s (%s), %s now",
 		by, o.ID, s.Decision.Action, orNone(s.Identity.Sender), s.Identity.Trust, s.Task.State))
+}
+
+// closes says what an effect would close: the effect itself has only its id.
+func (o *Origin) closes() []string {
+	lines := []string{o.line("closes", "task")}
+	if o.Stored == nil || o.Stored.Record == nil {
+		return append(lines, Fact("warning", "what that task is can't be seen: it is not in this queue, or can't be read"))
+	}
+	for _, t := range o.Stored.Target() {
+		lines = append(lines, exact("", "which goes to "+t))
+	}
+	if m := o.Stored.Shown; m != nil {
+		lines = append(lines, Quote("its subject", m.Subject)...)
+	}
+	return lines
 }
 
 // why says which rule wants a person, and what has come up since.
