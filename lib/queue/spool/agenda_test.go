@@ -31,6 +31,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add(appendEntry(nil, &e))
 	e.State, e.Told = task.Awaiting, epoch.Add(72*time.Hour)
 	f.Add(appendEntry(nil, &e))
+	f.Add([]byte("a 0123456789abcdef0123456789abcdef fedcb876543210 code_or_computer\xd9 O\x8c\ueffae5k\xe4.=\x9b\xfa\xa1\xc5\x03   a x 8c2a47d3bdb8d309 1795244400!1795503600\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, ok := parseEntry(b)
 		if !ok {

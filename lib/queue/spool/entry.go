@@ -2,12 +2,14 @@ package spool
 
 import (
 	"fmt"
-	"pulse/lib/queue"
-	"pulse/lib/shared/task"
-	"pulse/lib/shared/terms"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // closed is the first column of a line whose task is not open any more.
@@ -71,18 +73,15 @@ func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), latest) }
 
 // parseEntry reads a line. A closed one, or one that a power cut tore, is not ok.
 func parseEntry(b []byte) (e queue.Entry, ok bool) {
-	if len(b) != agenda.Width || b[agenda.Width-1] != '\n' {
-		return e, false
-	}
-	if e.State = states[b[0]]; e.State == "" {
+	if len(b) != agenda.Width || b[agenda.Width-1] != '\n' || states[b[0]] == "" {
 		return e, false
 	}
 	line := string(b) // the only allocation: there may be a hundred thousand
-	e.ID = line[2:34]
-	since, err1 := strconv.ParseInt(line[106:116], 10, 64)
-	later, err2 := strconv.ParseInt(line[117:127], 10, 64)
-	if err1 != nil || err2 != nil || !task.ValidID(e.ID) {
-		return e, false
+	e.State, e.ID = states[b[0]], line[2:34]
+	since, err1 := strconv.ParseUint(line[106:116], 10, 63)
+	later, err2 := strconv.ParseUint(line[117:127], 10, 63)
+	if err1 != nil || err2 != nil || !task.ValidID(e.ID) || utf8.RuneCountInString(line) != len(line) {
+		return e, false // columns are written in characters, and counted here in bytes
 	}
 	e.Digest = strings.TrimRight(line[35:67], " ")
 	e.Action = queue.Long(terms.Action(strings.TrimRight(line[68:84], " ")))
@@ -92,8 +91,8 @@ func parseEntry(b []byte) (e queue.Entry, ok bool) {
 	}
 	e.External, e.Message = b[87] == 'x' || b[87] == 'X', b[87] == 'x' || b[87] == 'm'
 	e.PutOff = b[116] == '+'
-	e.Sender, e.Since = queue.Key(strings.TrimRight(line[89:105], " ")), time.Unix(since, 0).UTC()
-	if at := time.Unix(later, 0).UTC(); b[116] == '!' {
+	e.Sender, e.Since = queue.Key(strings.TrimRight(line[89:105], " ")), time.Unix(int64(since), 0).UTC()
+	if at := time.Unix(int64(later), 0).UTC(); b[116] == '!' {
 		e.Told = at
 	} else if later != 0 {
 		e.NotBefore = at
