@@ -16,7 +16,7 @@ import (
 
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
-	"hint", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
+	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
 	"identity", "glob", "health", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "screen", "suggest", "taglist",
 	"task", "terms", "tools", "webhook", "trace", "explain",
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
 
@@ -18,6 +20,8 @@ type Shelf string
 const (
 	Meta      Shelf = "meta"      // by task: what changed in it after it was added
 	Results   Shelf = "results"   // by task: what its last worker printed
+	Extracts  Shelf = "extracts"  // by task: what its reader made of its text
+	Labels    Shelf = "labels"    // by root task: its labels, also after it was pruned
 	Drafts    Shelf = "drafts"    // by task: a message for people, which they may edit or remove
 	Approvals Shelf = "approvals" // by task: a person's yes to it
 	Spent     Shelf = "spent"     // by task: that yes while it runs, because it may have to come back
@@ -32,6 +36,13 @@ const (
 
 // On returns the shelf of a state.
 func On(st task.State) Shelf { return Shelf(st) }
+
+// labelsFile returns what is kept of the labels of a root task.
+func labelsFile(s label.Set) []byte {
+	var o record.Object
+	o.Raw("labels", s.Append(nil))
+	return o.Bytes()
+}
 
 // PositionKey returns the key of a source's position.
 func PositionKey(source string) string {
@@ -73,12 +84,14 @@ func Changes(l *audit.Line) []Change {
 	case l.Event == task.Pruned:
 		return append(list, Change{Shelf: Pruned, Key: l.Task, Bytes: []byte(l.From)},
 			Change{Shelf: On(l.From), Key: l.Task}, Change{Shelf: Meta, Key: l.Task},
-			Change{Shelf: Results, Key: l.Task},
+			Change{Shelf: Results, Key: l.Task}, Change{Shelf: Extracts, Key: l.Task},
 			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
 	case l.Moves():
 		return taskChanges(list, l)
 	case l.Event == audit.Resurfaced:
 		return append(list, Change{Shelf: Meta, Key: l.Task, Bytes: l.Change.Append(nil)})
+	case l.Event == audit.Labelled:
+		return append(list, Change{Shelf: Labels, Key: l.Task, Bytes: labelsFile(l.Labels)})
 	case l.Event == task.Refused && l.Digest != "":
 		return append(list, Change{Shelf: Refused, Key: l.Task, Digest: l.Digest})
 	case l.Event == audit.Forgotten:
@@ -119,6 +132,8 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 	switch {
 	case l.Result != "" && l.Event == task.Carried:
 		list = append(list, Change{Shelf: Drafts, Key: l.Task, Digest: l.Result})
+	case l.Result != "" && l.Event == task.Extracted:
+		list = append(list, Change{Shelf: Extracts, Key: l.Task, Digest: l.Result})
 	case l.Result != "":
 		list = append(list, Change{Shelf: Results, Key: l.Task, Digest: l.Result})
 	case l.From == task.Running: // the last worker printed nothing

@@ -9,8 +9,10 @@ import (
 
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Load reads a task. If its file can't be what it should be, Load returns ErrCorrupt and
@@ -31,7 +33,30 @@ func Load(v View, st task.State, id string) (Stored, error) {
 	if err == nil && !found { // nothing has happened to it since it was added
 		stored.Task.Change = stored.First()
 	}
+	if err == nil {
+		stored.Labels, err = LabelsOf(v, stored.Root(), stored.Identity.Trust)
+	}
 	return stored, err
+}
+
+// LabelsOf returns the labels of a root task of a trust level, which may have been pruned. If
+// what is kept of them can't be read, it returns all, because nobody knows which it had.
+func LabelsOf(v View, root string, t terms.Trust) (label.Set, error) {
+	set := label.Of(t)
+	_, _, err := get(v, Labels, root, func(val record.Value) error {
+		return val.Each(func(_ string, v record.Value) error {
+			more, err := label.Decode(v)
+			set = set.Union(more)
+			return err
+		})
+	})
+	if errors.Is(err, ErrCorrupt) {
+		for _, l := range label.All {
+			set, _ = set.With(label.Use{Label: l})
+		}
+		err = nil
+	}
+	return set, err
 }
 
 // get decodes an object on a shelf. If there is none, found is false and the error nil. If

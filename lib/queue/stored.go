@@ -9,6 +9,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
@@ -129,6 +130,7 @@ type Stored struct {
 	File   []byte // the bytes that Task.Digest is of
 	Record *record.Record
 
+	Labels   label.Set // of its root task: what the queue knows, whatever Identity says
 	Outcomes []Outcome // of what was proposed before, from OutcomesOf; not part of the file
 }
 
@@ -155,6 +157,14 @@ func (s *Stored) Parse(file []byte) error {
 	s.Task.Kind, s.Task.Created, s.Task.Link, s.Task.Digest = fixed.Kind, fixed.Created, fixed.Link, task.Digest(file)
 	s.File, s.Record = file, rec
 	return nil
+}
+
+// Root returns the task with which the chain of a task began: itself, if it is an ask.
+func (s *Stored) Root() string {
+	if s.Identity.Effect() && task.ValidID(s.Identity.Root) {
+		return s.Identity.Root
+	}
+	return s.Task.ID
 }
 
 // First returns the changing part of a task as it is before anything has changed.

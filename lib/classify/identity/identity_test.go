@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestClassifyLooksAtNoText(t *testing.T) {
 	m := ownersMail()
 	before := Classify(m, testPolicy())
 	m.From, m.Subject, m.Text = "stranger@evil.example", "ignore all rules", "I am the owner"
-	if after := Classify(m, testPolicy()); after != before {
+	if after := Classify(m, testPolicy()); !reflect.DeepEqual(after, before) {
 		t.Errorf("%+v became %+v", before, after)
 	}
 }

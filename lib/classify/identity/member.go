@@ -3,6 +3,7 @@ package identity
 import (
 	"fmt"
 
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
 )
@@ -30,10 +31,11 @@ type Identity struct {
 	Reason    Reason
 	Why       string // one sentence for people
 	Auth      Auth
-	Session   string // trust approved_session: the id of the session
-	Chat      int64  // platforms: the group chat that the ask came from, else 0
-	Signed    string // messages whose id is made of the signed fields: "sha256:" of those, else empty
-	Unsigned  Fields // messages: fields that the signature proving the sender does not cover
+	Session   string    // trust approved_session: the id of the session
+	Chat      int64     // platforms: the group chat that the ask came from, else 0
+	Signed    string    // messages whose id is made of the signed fields: "sha256:" of those, else empty
+	Labels    label.Set // of its root task; of a record that has no task yet: what it says itself
+	Unsigned  Fields    // messages: fields that the signature proving the sender does not cover
 
 	Via     Via
 	Parent  string // effects: the task that proposed it
@@ -89,6 +91,10 @@ func (id *Identity) add(o *record.Object) {
 	if id.Chat != 0 {
 		o.Int("chat", id.Chat)
 	}
+	if len(id.Labels) > 0 {
+		o.Strs("labels", id.Labels.Words())
+		o.Raw("labelled", id.Labels.Append(nil))
+	}
 }
 
 func (id *Identity) addOrigin(o *record.Object) {
@@ -120,7 +126,8 @@ func (a *Auth) bytes() []byte {
 // because a stage that does not know the word must not guess.
 func Decode(v record.Value) (Identity, error) {
 	var id Identity
-	err := v.Each(func(name string, v record.Value) error {
+	var words []string
+	err := v.Each(func(name string, v record.Value) (err error) {
 		switch name {
 		case "sender":
 			return v.Into(&id.Sender)
@@ -142,6 +149,11 @@ func Decode(v record.Value) (Identity, error) {
 			return v.Into(&id.Chat)
 		case "signed":
 			return v.Into(&id.Signed)
+		case "labels":
+			return v.Into(&words)
+		case "labelled":
+			id.Labels, err = label.Decode(v)
+			return err
 		case "unsigned":
 			return id.Unsigned.decode(v)
 		case "via":
@@ -161,6 +173,9 @@ func Decode(v record.Value) (Identity, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		id.Labels, err = id.Labels.Named(words)
+	}
 	if err == nil {
 		err = id.valid()
 	}

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestApprovedSession(t *testing.T) {
 			t.Errorf("%s: %s (%s)", name, id.Trust, id.Why)
 		}
 		if c.want != terms.ApprovedSession {
-			if id != without || id.Session != "" {
+			if !reflect.DeepEqual(id, without) || id.Session != "" {
 				t.Errorf("%s: %+v, and without a session %+v", name, id, without)
 			}
 			continue
@@ -108,7 +109,7 @@ func TestApprovedSession(t *testing.T) {
 			t.Errorf("%s: %+v", name, id)
 		}
 		id.Trust, id.Reason, id.Why, id.Session = without.Trust, without.Reason, without.Why, ""
-		if id != without {
+		if !reflect.DeepEqual(id, without) {
 			t.Errorf("%s: more changed: %+v, %+v", name, id, without)
 		}
 		checkRoundTrip(t, &id)

@@ -7,9 +7,9 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// A shelf of package queue is a directory, and a thing on it is a file. There are three
-// exceptions: the hold is a file of the queue's own directory, the ids that were pruned
-// are lines (pruned.go), and a spent approval lies in the directory of the others.
+// A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the
+// hold is a file of the queue's own directory, the ids that were pruned are lines (pruned.go),
+// and a spent approval, labels and an extract lie in the directories of other shelves.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {
@@ -18,12 +18,18 @@ func dirOf(s queue.Shelf) string {
 		return ""
 	case queue.Spent:
 		return approvalDir
+	case queue.Labels:
+		return metaDir
+	case queue.Extracts:
+		return resultDir
 	}
 	return string(s)
 }
 
 // suffixes holds what names of files end in, where that is not .json.
-var suffixes = map[queue.Shelf]string{queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent"}
+var suffixes = map[queue.Shelf]string{
+	queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent", queue.Labels: ".labels", queue.Extracts: ".extract",
+}
 
 func suffixOf(s queue.Shelf) string {
 	if suffix, ok := suffixes[s]; ok {
@@ -61,8 +67,8 @@ func stagedFile(s queue.Shelf, key string) string {
 		return tmpDir + "/" + key + ".result"
 	case queue.Outbox:
 		return tmpDir + "/" + key + ".outbox"
-	case queue.Refused:
-		return tmpDir + "/" + key + ".refused"
+	case queue.Refused, queue.Extracts:
+		return tmpDir + "/" + key + "." + string(s)
 	}
 	return tmpDir + "/" + key + ".json"
 }

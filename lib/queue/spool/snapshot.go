@@ -71,7 +71,7 @@ var copied = snapshot.Layout{
 
 // copiedOf returns the files in a snapshot that change when a task moves.
 func copiedOf(id string) []string {
-	names := []string{fileOf(queue.Meta, id), fileOf(queue.Results, id), fileOf(queue.Pruned, id)}
+	names := []string{fileOf(queue.Meta, id), fileOf(queue.Results, id), fileOf(queue.Pruned, id), fileOf(queue.Labels, id), fileOf(queue.Extracts, id)}
 	for _, st := range task.States {
 		names = append(names, taskFile(st, id))
 	}
@@ -101,7 +101,7 @@ func (c source) Settle() (journal.Mark, error) {
 func (c source) Moved(from, to journal.Mark) (tasks map[string]bool, err error) {
 	tasks = map[string]bool{}
 	err = c.s.between(mark{Mark: from}, mark{Mark: to}, func(l *audit.Line) error {
-		if l.Moves() && task.ValidID(l.Task) {
+		if l.Touches() && task.ValidID(l.Task) {
 			tasks[l.Task] = true
 		}
 		return nil

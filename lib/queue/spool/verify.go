@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
@@ -42,12 +43,12 @@ type taskID [16]byte
 
 // outcome is what the log makes of a task. It is small, because there may be a million.
 type outcome struct {
-	digest                [32]byte
-	entry                 [8]byte // the beginning of the digest of the line of the agenda,
-	meta, result, refused [8]byte // and of these files; zeros: there is none
-	opened                int64   // the line that opened it, counted in moves: the order of the agenda
-	state, was            task.State
-	seen                  uint8 // which of its files were there
+	digest     [32]byte
+	entry      [8]byte               // the beginning of the digest of the line of the agenda,
+	besides    [len(besides)][8]byte // and of these files; zeros: there is none
+	opened     int64                 // the line that opened it, counted in moves: the order of the agenda
+	state, was task.State
+	seen       uint8 // which of its files were there
 }
 
 func idOf(s string) (id taskID) {
@@ -308,17 +309,14 @@ func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
 	switch {
 	case c.Shelf == queue.Pruned:
 		t.was = task.State(c.Bytes)
-	case c.Shelf == queue.Meta:
-		if t.meta = [8]byte{}; !c.Gone() {
-			t.meta = short(withNewline(c.Bytes))
-		}
-	case c.Shelf == queue.Results:
-		t.result = begins(c.Digest)
-	case c.Shelf == queue.Refused:
-		if was := t.refused != [8]byte{}; was != c.Gone() {
+	case slices.Contains(besides[:], c.Shelf):
+		sum := &t.besides[slices.Index(besides[:], c.Shelf)]
+		if was := *sum != [8]byte{}; c.Shelf == queue.Refused && was != c.Gone() {
 			r.find("refused record %s was %s, and the log says something else of it before", c.Key, l.Event)
 		}
-		t.refused = begins(c.Digest)
+		if *sum = begins(c.Digest); c.Bytes != nil {
+			*sum = short(withNewline(c.Bytes))
+		}
 	case c.Gone():
 		t.state = ""
 	default:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -19,10 +20,10 @@ func (r *verifier) verifyTasks() error {
 	r.touched = map[string]bool{}
 	known := map[taskID]bool{}
 	err := r.disk.Names(prunedDir, func(name string) error { return r.verifyShard(prunedDir+"/"+name, known) })
-	for i := range besides {
+	for _, dir := range []string{metaDir, resultDir, refusedDir} {
 		if err == nil {
 			// complete says which files a directory lacks that is not there
-			err = disk.NamesIfAny(r.disk, besides[i].dir, func(name string) error { return r.verifyBeside(&besides[i], name) })
+			err = disk.NamesIfAny(r.disk, dir, func(name string) error { return r.verifyBeside(dir, name) })
 		}
 	}
 	for _, st := range task.States {
@@ -45,9 +46,9 @@ func (r *verifier) complete(id string, known map[taskID]bool) {
 	if logged.state != "" && logged.seen&seenTask == 0 {
 		r.findFile(id, "%s: it is gone", taskFile(logged.state, id))
 	}
-	for i := range besides {
-		if b := &besides[i]; b.want(&logged) != [8]byte{} && logged.seen&b.seen == 0 {
-			r.findFile(id, "%s/%s%s: it is gone", b.dir, id, b.suffix)
+	for i, shelf := range besides {
+		if logged.besides[i] != [8]byte{} && logged.seen&(1<<i) == 0 {
+			r.findFile(id, "%s: it is gone", fileOf(shelf, id))
 		}
 	}
 }
@@ -90,21 +91,20 @@ func (r *verifier) verifyOne(id string) error {
 			return err
 		}
 	}
-	for i := range besides {
-		if err := r.verifyBeside(&besides[i], id+besides[i].suffix); err != nil {
+	for _, shelf := range besides {
+		if err := r.verifyBeside(dirOf(shelf), id+suffixOf(shelf)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The files of a task that were seen.
-const (
-	seenTask = 1 << iota
-	seenMeta
-	seenResult
-	seenRefused
-)
+// besides holds the shelves of the files that a task has besides its task file. The bit of
+// such a file in outcome.seen is 1 << its index here.
+var besides = [...]queue.Shelf{queue.Meta, queue.Results, queue.Refused, queue.Labels, queue.Extracts}
+
+// seenTask is the bit of the task file.
+const seenTask = 1 << len(besides)
 
 // see notes that a file of a task is there, or with 0 that none has been seen yet.
 func (r *verifier) see(id string, what uint8) {
@@ -118,27 +118,19 @@ func (r *verifier) see(id string, what uint8) {
 	r.tasks[idOf(id)] = logged
 }
 
-// besides lists the kinds of files that a task has besides its task file.
-var besides = []besideKind{
-	{metaDir, ".json", seenMeta, func(o *outcome) [8]byte { return o.meta }},
-	{resultDir, "", seenResult, func(o *outcome) [8]byte { return o.result }},
-	{refusedDir, ".json", seenRefused, func(o *outcome) [8]byte { return o.refused }},
-}
-
-type besideKind struct {
-	dir, suffix string
-	seen        uint8
-	want        func(*outcome) [8]byte // the beginning of its digest; zeros: there should be no file
-}
-
-// verifyBeside checks such a file: whether it should be there, and what it holds.
-func (r *verifier) verifyBeside(kind *besideKind, name string) error {
-	id, named := strings.CutSuffix(name, kind.suffix)
-	if !named || !task.ValidID(id) {
-		r.findFile("", "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
+// verifyBeside checks a file in the directory of such a shelf: whether it should be there,
+// and what it holds.
+func (r *verifier) verifyBeside(dir, name string) error {
+	at := slices.IndexFunc(besides[:], func(s queue.Shelf) bool {
+		_, ok := keyOf(s, name)
+		return ok && dirOf(s) == dir
+	})
+	if at < 0 {
+		r.findFile("", "%s/%s: the log knows nothing of it, or says something else", dir, name)
 		return nil
 	}
-	b, err := r.disk.Read(kind.dir + "/" + name)
+	id, _ := keyOf(besides[at], name)
+	b, err := r.disk.Read(dir + "/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // complete says so
 	}
@@ -146,10 +138,10 @@ func (r *verifier) verifyBeside(kind *besideKind, name string) error {
 		return err
 	}
 	logged := r.tasks[idOf(id)]
-	if want := kind.want(&logged); err != nil || want == [8]byte{} || short(b) != want {
-		r.findFile(id, "%s/%s: the log knows nothing of it, or says something else", kind.dir, name)
+	if want := logged.besides[at]; err != nil || want == [8]byte{} || short(b) != want {
+		r.findFile(id, "%s/%s: the log knows nothing of it, or says something else", dir, name)
 	}
-	r.see(id, kind.seen)
+	r.see(id, 1<<at)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/approval"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -46,6 +47,8 @@ const (
 	Resumed task.Event = "resumed" // a person accepted that the queue lacks lines
 
 	Forgotten task.Event = "forgotten" // a refused record is kept no longer
+
+	Labelled task.Event = "labelled" // a root task has one more label
 )
 
 // Line is one line of the log. A member that an event does not use is left out.
@@ -61,7 +64,7 @@ type Line struct {
 	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
 	Change   task.Change // Since is Time, except where Event is Resurfaced
 
-	Result string // digest of what the worker printed
+	Result string // digest of what the worker printed, or of the extract if Event is Extracted
 	End    *End   // of the worker whose attempt the line ends; nil: no runner saw one
 
 	Proposed []Proposed // the worker's proposals that have no receipt yet: all of its outbox
@@ -90,10 +93,16 @@ type Line struct {
 	Grant    *approval.Grant
 	Session  *approval.Session // as it is from now on
 
+	Labels    label.Set  // of the root task from now on, all of them
 	Positions []Position // of the sources that were read further
 
 	More bool   // the next line belongs to this one: both were committed, or neither
 	Prev string // "sha256:" and the digest of the line before, newline excluded
+}
+
+// Touches reports whether the line changes files that are kept for its task.
+func (l *Line) Touches() bool {
+	return l.Moves() || l.Event == Resurfaced || l.Event == Labelled
 }
 
 // Moves reports whether the line is a transition of a task that has a file before or
@@ -183,13 +192,16 @@ func (l *Line) appendWho(o *record.Object) {
 	if l.Session != nil {
 		o.Raw("session", l.Session.Append(nil))
 	}
+	if len(l.Labels) > 0 {
+		o.Raw("labels", l.Labels.Append(nil))
+	}
 	if len(l.Positions) > 0 {
 		o.Raw("positions", appendPositions(nil, l.Positions))
 	}
 }
 
 // members are the members of a line that may hold objects.
-var members = []string{"approval", "grant", "session", "proposed", "positions", "identity"}
+var members = []string{"approval", "grant", "session", "proposed", "positions", "identity", "labels"}
 
 // Parse reads a line.
 func Parse(b []byte) (Line, error) {
@@ -308,6 +320,8 @@ func (l *Line) who(name string, v record.Value) (err error) {
 	case "session":
 		l.Session = new(approval.Session)
 		*l.Session, err = approval.DecodeSession(v)
+	case "labels":
+		l.Labels, err = label.Decode(v)
 	case "positions":
 		err = v.Elements(func(_ int, v record.Value) error {
 			p, err := DecodePosition(v)

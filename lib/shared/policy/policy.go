@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/terms"
 )
 
@@ -81,6 +82,8 @@ type Policy struct {
 	Exec            Exec
 	Approval        Approval
 	Platforms       []Platform
+	Extract         Extract
+	Flow            map[label.Label]Flow
 }
 
 // ActionRule gives mail an action by its envelope; every field set must match.
@@ -110,6 +113,18 @@ type Outbound struct {
 	Restricted       bool // allow is present
 	Allow            []string
 	MinReplyInterval time.Duration
+}
+
+// Extract is [extract].
+type Extract struct {
+	Schema  string        // absolute path of the schema; empty: there is none, and nothing is extracted
+	Require []terms.Trust // of whose tasks a worker gets an extract, and no text
+}
+
+// Flow is what [flow] says of one label: what of a labelled task needs a person, and what is
+// rejected. Both are actions and globs of tools.
+type Flow struct {
+	Confirm, Deny []string
 }
 
 // Tools is [tools].
@@ -296,3 +311,6 @@ func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
+
+// Requires reports whether workers of tasks of a trust level get an extract, and no text.
+func (e *Extract) Requires(t terms.Trust) bool { return slices.Contains(e.Require, t) }

@@ -17,12 +17,13 @@ const (
 	Denied    Event = "denied"      // a person said no
 	Started   Event = "started"     // its worker is about to be started
 	Finished  Event = "finished"    // the worker ended well
+	Extracted Event = "extracted"   // its reader made a value that fits the schema
 	Retried   Event = "retried"     // the worker asked for another attempt, or failed with one left
 	GaveUp    Event = "gave_up"     // no attempt or restart is left
 	Restarted Event = "restarted"   // worker and runner died
 	Undecided Event = "undecided"   // an effect died: it is not known whether it happened
 	Restored  Event = "restored"    // an effect says that nothing happened: its approval is good again
-	Parked    Event = "parked"      // today's policy wants a person to look
+	Parked    Event = "parked"      // today's policy wants a person to look, or nothing of its text fits the schema
 	Dropped   Event = "dropped"     // today's policy rejects it
 	Expired   Event = "expired"     // no person answered in time
 	Cancelled Event = "cancelled"   // by a person
@@ -47,12 +48,13 @@ var table = map[Event]struct {
 	Denied:    {[]State{Awaiting}, []State{Rejected}},
 	Started:   {[]State{Scheduled}, []State{Running}},
 	Finished:  {[]State{Running}, []State{Completed}},
+	Extracted: {[]State{Running}, []State{Scheduled}},
 	Retried:   {[]State{Running}, []State{Scheduled}},
 	GaveUp:    {[]State{Running}, []State{Failed}},
 	Restarted: {[]State{Running}, []State{Scheduled}},
 	Undecided: {[]State{Running}, []State{Awaiting}},
 	Restored:  {[]State{Running}, []State{Scheduled}},
-	Parked:    {[]State{Scheduled}, []State{Awaiting}},
+	Parked:    {[]State{Scheduled, Running}, []State{Awaiting}},
 	Dropped:   {[]State{Scheduled, Awaiting}, []State{Rejected}},
 	Expired:   {[]State{Awaiting}, []State{Rejected}},
 	Cancelled: {[]State{Scheduled, Running}, []State{Rejected}},
