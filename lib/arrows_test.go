@@ -17,7 +17,7 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
-	"identity", "glob", "health", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "screen", "suggest", "taglist",
+	"identity", "glob", "health", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
 	"task", "terms", "tools", "webhook", "trace", "explain",
 }
 
@@ -35,16 +35,18 @@ var allowedImpure = map[string]string{
 // owners are the packages that may import a third-party module; the commands may
 // import urfave/cli.
 var owners = map[string][]string{
-	"github.com/urfave/cli/v2":        {"lib/shared/cmdline", "lib/approve/desk", "lib/queue/door"},
-	"github.com/BurntSushi/toml":      {"lib/shared/policy"},
-	"github.com/mattn/go-isatty":      {"lib/shared/cmdline", "lib/approve/tty"},
-	"github.com/emersion/go-imap/v2":  {"lib/fetch/mailbox"},
-	"github.com/emersion/go-sasl":     {"lib/fetch/mailbox"},
-	"github.com/emersion/go-message":  {"lib/fetch/message"},
-	"golang.org/x/net":                {"lib/fetch/message", "lib/shared/sandbox"},
-	"golang.org/x/text":               {"lib/fetch/message"},
-	"github.com/emersion/go-msgauth":  {"lib/classify/dkimcheck"},
-	"golang.org/x/sys":                {"lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
+	"github.com/urfave/cli/v2":                 {"lib/shared/cmdline", "lib/approve/desk", "lib/queue/door"},
+	"github.com/BurntSushi/toml":               {"lib/shared/policy"},
+	"github.com/mattn/go-isatty":               {"lib/shared/cmdline", "lib/approve/tty"},
+	"github.com/emersion/go-imap/v2":           {"lib/fetch/mailbox"},
+	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
+	"github.com/emersion/go-message":           {"lib/fetch/message"},
+	"golang.org/x/net":                         {"lib/fetch/message", "lib/shared/sandbox"},
+	"golang.org/x/text":                        {"lib/fetch/message"},
+	"github.com/emersion/go-msgauth":           {"lib/classify/dkimcheck"},
+	"golang.org/x/sys":                         {"lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
+	"github.com/santhosh-tekuri/jsonschema/v6": {"lib/shared/schema"},
+
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},

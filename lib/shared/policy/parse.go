@@ -55,6 +55,10 @@ type file struct {
 		Ledger         *string `toml:"ledger"`
 		ApproverGroup  *string `toml:"approver_group"`
 	} `toml:"approval"`
+	Extract struct {
+		Schema  *string  `toml:"schema"`
+		Require []string `toml:"require"`
+	} `toml:"extract"`
 	Platform []platformTable `toml:"platform"`
 }
 
@@ -226,6 +230,7 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
 		v.fail("approval.require", "signature needs approval.allowed_signers, or nobody could sign")
 	}
+	v.extract(&p.Extract, f)
 	v.platforms(p, f.Platform)
 }
 

@@ -29,6 +29,21 @@ func Parse(b []byte, reads ...string) (*Record, error) {
 	return rec, s.line(b, rec)
 }
 
+// ParseValue scans one value of any kind and the blanks around it. No object in it may have
+// two members of one name.
+func ParseValue(b []byte) (Value, error) {
+	s := scanner{b: b}
+	begin := s.space(0)
+	end, err := s.value(begin, true)
+	if err != nil {
+		return "", err
+	}
+	if i := s.space(end); i < len(b) {
+		return "", s.syntax(i, "the end of the value")
+	}
+	return Value(b[begin:end]), nil
+}
+
 // usual is how many members a line has, as a rule: for these nothing has to grow.
 const usual = 24
 
