@@ -16,198 +16,188 @@ import (
 	"pulse/lib/shared/record"
 )
 
-// errUnfit is the class of every value that does not fit.
+// errUnfit is the class of the errors of Fit.
 var errUnfit = errors.New("it does not fit the schema")
 
-// Fit returns the JSON value that a reader printed, in its only spelling, if it fits.
-// addresses are those of From, To and Cc of the record. An error names the place, in the words
-// of the schema, and never the content.
+// Fit returns the JSON value that a reader printed, in its one spelling, if it fits. addresses
+// are those of From, To and Cc of the record; an address in the extract is spelled as one of
+// them. An error names the place, in the words of the schema, and never what stands there.
 func (s *Schema) Fit(out []byte, addresses []string) (extract []byte, err error) {
 	if len(out) > MaxSize {
-		return nil, fmt.Errorf("%w: it has more than %d bytes", errUnfit, MaxSize)
+		return nil, errSize
 	}
 	v, err := record.ParseValue(out)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnfit, err)
 	}
-	f := &fitting{addresses: addresses}
-	f.value(s.root, v, "#")
-	if f.err != nil {
-		return nil, f.err
+	w := &writer{addresses: addresses}
+	if w.value(s.root, v, "#"); w.err != nil {
+		return nil, w.err
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.out))
+	if len(w.out) > MaxSize {
+		return nil, errSize
+	}
+	// The library sees what was written and not what came, so that it never meets a number of
+	// a million digits, or a text that two programs read in two ways.
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(w.out))
 	if err == nil {
 		err = s.draft.Validate(value)
 	}
 	if err != nil {
-		return nil, unfit(err)
+		at, keyword := broken(err)
+		return nil, fmt.Errorf("%w: %s breaks %s", errUnfit, at, keyword)
 	}
-	return f.out, nil
+	return w.out, nil
 }
 
-// unfit says where a value does not fit, and which keyword says so.
-func unfit(err error) error {
-	var v *jsonschema.ValidationError
-	if !errors.As(err, &v) {
-		return errUnfit
-	}
-	for len(v.Causes) > 0 {
-		v = v.Causes[0]
-	}
-	at := "#"
-	for _, name := range v.InstanceLocation {
-		at = within(at, name)
-	}
-	word := "schema"
-	if path := v.ErrorKind.KeywordPath(); len(path) > 0 {
-		word = path[0]
-	}
-	return fmt.Errorf("%w: %s: %s", errUnfit, at, word)
-}
+var errSize = fmt.Errorf("%w: it has more than %d bytes", errUnfit, MaxSize)
 
-// fitting writes a value anew. What the library checks as well, it leaves to the library.
-type fitting struct {
+// writer writes a value anew. It checks what the library does not: that each value is of the
+// kind that its node is, formats, and the spelling of numbers.
+type writer struct {
 	addresses []string
-	spent     int // bytes of addresses
+	spent     int // bytes of addresses written
 	out       []byte
 	err       error
 }
 
-func (f *fitting) fail(at, want string) {
-	if f.err == nil {
-		f.err = fmt.Errorf("%w: %s: want %s", errUnfit, at, want)
+func (w *writer) fail(at, format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("%w: %s: want %s", errUnfit, at, fmt.Sprintf(format, args...))
 	}
 }
 
-// kinds are the types by the first byte of a value.
+// kindOf returns the type of a value. It tells no integer from other numbers.
 func kindOf(v record.Value) string {
 	switch v[0] {
 	case '{':
-		return "object"
+		return isObject
 	case '[':
-		return "array"
+		return isArray
 	case '"':
-		return "string"
+		return isString
 	case 't', 'f':
-		return "boolean"
+		return isBoolean
 	case 'n':
-		return "null"
+		return isNull
 	}
-	return "number"
+	return isNumber
 }
 
-func (f *fitting) value(n *node, v record.Value, at string) {
+func (w *writer) value(n *node, v record.Value, at string) {
 	kind := kindOf(v)
-	if f.err != nil {
-		return
-	}
-	want := n.kind
-	if want == "integer" {
-		want = "number"
-	}
 	switch {
-	case kind == "null" && (n.null || n.kind == ""), n.kind == "" && kind == "boolean", kind == "boolean" && want == kind:
-		f.out = append(f.out, v...)
-	case n.kind == "" && kind == "string":
+	case w.err != nil:
+	case kind == isNull && n.null, kind == n.kind, kind == isNumber && n.kind == isInteger,
+		n.kind == isWord && kind != isObject && kind != isArray:
+		w.of(kind, n, v, at)
+	default:
+		w.fail(at, "a value of another type")
+	}
+}
+
+func (w *writer) of(kind string, n *node, v record.Value, at string) {
+	switch kind {
+	case isObject:
+		w.object(n, v, at)
+	case isArray:
+		w.array(n, v, at)
+	case isString:
 		s, _ := v.String()
-		f.out = record.AppendString(f.out, s)
-	case kind == "number" && (n.kind == "" || want == kind):
+		w.string(n, s, at)
+	case isNumber:
 		s, err := number(v)
 		if err != nil {
-			f.fail(at, "a number of at most 15 digits, without an exponent")
+			w.fail(at, "a number of at most %d digits, without an exponent", maxDigits)
 		}
-		f.out = append(f.out, s...)
-	case want != kind:
-		f.fail(at, "another type")
-	case kind == "object":
-		f.object(n, v, at)
-	case kind == "array":
-		f.array(n, v, at)
+		w.out = append(w.out, s...)
 	default:
-		s, _ := v.String()
-		f.string(n, s, at)
+		w.out = append(w.out, v...)
 	}
 }
 
-func (f *fitting) object(n *node, v record.Value, at string) {
+func (w *writer) object(n *node, v record.Value, at string) {
 	has := map[string]record.Value{}
 	_ = v.Each(func(name string, v record.Value) error { has[name] = v; return nil })
-	f.out = append(f.out, '{')
-	open := len(f.out)
+	w.out = append(w.out, '{')
+	first := len(w.out)
 	for _, m := range n.members {
 		v, ok := has[m.name]
 		if !ok {
 			continue
 		}
 		delete(has, m.name)
-		if len(f.out) > open {
-			f.out = append(f.out, ',')
+		if len(w.out) > first {
+			w.out = append(w.out, ',')
 		}
-		f.out = append(record.AppendString(f.out, m.name), ':')
-		f.value(m.of, v, within(at, m.name))
+		w.out = append(record.AppendString(w.out, m.name), ':')
+		w.value(m.of, v, within(at, m.name))
 	}
 	if len(has) > 0 {
-		f.fail(at, "no member that the schema does not name")
+		w.fail(at, "no member besides those of the schema")
 	}
-	f.out = append(f.out, '}')
+	w.out = append(w.out, '}')
 }
 
-func (f *fitting) array(n *node, v record.Value, at string) {
-	f.out = append(f.out, '[')
+func (w *writer) array(n *node, v record.Value, at string) {
+	w.out = append(w.out, '[')
 	_ = v.Elements(func(i int, v record.Value) error {
 		if i > 0 {
-			f.out = append(f.out, ',')
+			w.out = append(w.out, ',')
 		}
-		f.value(n.items, v, within(at, strconv.Itoa(i)))
-		return f.err
+		w.value(n.items, v, within(at, strconv.Itoa(i)))
+		return w.err
 	})
-	f.out = append(f.out, ']')
+	w.out = append(w.out, ']')
 }
 
-func (f *fitting) string(n *node, s, at string) {
+func (w *writer) string(n *node, s, at string) {
 	var ok bool
+	want := n.format
 	switch n.format {
-	case formatDate:
-		_, err := time.Parse(time.DateOnly, s)
-		ok = err == nil
-	case formatDateTime:
+	case asDate:
+		t, err := time.Parse(time.DateOnly, s)
+		ok = err == nil && t.Format(time.DateOnly) == s
+	case asDateTime:
 		s, ok = dateTime(s)
-	case formatAddress:
-		s, ok = f.address(s)
-	case formatID:
+	case asAddress:
+		s, ok = w.address(s)
+		want = fmt.Sprintf("an address of From, To or Cc, and at most %d bytes of them in all", maxAddresses)
+	case asID:
 		ok = len(s) <= maxID && envelope.PlainID(s)
 	default:
-		ok = visible(s)
+		ok = n.kind == isWord || visible(s)
+		want = "ASCII characters"
 	}
 	if !ok {
-		f.fail(at, "another string")
+		w.fail(at, "%s", want)
 	}
-	f.out = record.AppendString(f.out, s)
+	w.out = record.AppendString(w.out, s)
 }
 
-// visible reports whether s is printable ASCII.
 func visible(s string) bool {
 	return !slices.ContainsFunc([]byte(s), func(c byte) bool { return c < ' ' || c > '~' })
 }
 
+// rfc3339 is stricter than time.Parse, which takes one digit for the hour, and a comma.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
 
 // dateTime returns a time in UTC and whole seconds.
 func dateTime(s string) (string, bool) {
 	t, err := time.Parse(time.RFC3339, s)
-	if t = t.UTC(); err != nil || !rfc3339.MatchString(s) || t.Year() < 1 || t.Year() > 9999 {
+	if t = t.UTC(); err != nil || !rfc3339.MatchString(s) || t.Year() < 0 || t.Year() > 9999 {
 		return "", false
 	}
 	return t.Format(time.RFC3339), true
 }
 
 // address returns the address of the record that s is.
-func (f *fitting) address(s string) (string, bool) {
+func (w *writer) address(s string) (string, bool) {
 	_, _, err := address.Split(s)
-	i := slices.IndexFunc(f.addresses, func(a string) bool { return address.Equal(a, s) })
+	i := slices.IndexFunc(w.addresses, func(a string) bool { return address.Equal(a, s) })
 	if err != nil || i < 0 {
 		return "", false
 	}
-	f.spent += len(s)
-	return f.addresses[i], f.spent <= maxAddresses
+	w.spent += len(s)
+	return w.addresses[i], w.spent <= maxAddresses
 }

@@ -1,14 +1,13 @@
-// Package schema reads closed schemas, and holds the JSON value that a reader of mail printed
-// against one (pulse-policy(5), [extract]). A schema is closed if a stranger who decides what
-// the reader prints can write no text into the value, except where the schema says how much
-// and of which characters.
+// Package schema reads closed schemas, and holds against one what a reader made of a mail
+// (pulse-policy(5), [extract]). A schema is closed if a stranger who decides what the reader
+// prints can bring no text into it, except as much and of such characters as the schema says.
 //
-// Invariant: what Fit returns has no member that the schema does not name, no string that is
-// not a word of the schema, a real date, an address of the record, a message id or made of the
-// ASCII characters of a pattern, and one spelling for each value: blanks, escapes, the order
-// of members, zeros and capitals carry nothing.
-// Caveat: words, dates and numbers carry bits all the same, as many as there are of them. That
-// is why their number is bounded, too.
+// Invariant: what Fit returns has no member that the schema does not name, and no string that
+// is not a word of the schema, a real date or time, an address of the record, a message id, or
+// made of the ASCII characters of a pattern. Each value has one spelling only: blanks, escapes,
+// the order of members, zeros and offsets carry nothing.
+// Caveat: words, dates and numbers can spell a text, too, letter by letter. That is why their
+// number is bounded.
 package schema
 
 import (
@@ -17,6 +16,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -24,13 +24,13 @@ import (
 	"pulse/lib/shared/record"
 )
 
-// MaxSize bounds the file of a schema, and what a reader prints, in bytes.
+// MaxSize bounds the file of a schema, what a reader prints, and what Fit returns, in bytes.
 const MaxSize = 64 << 10
 
 // MaxFree bounds the free text that a schema lets through, in bytes.
 const MaxFree = 2000
 
-// Schema is a closed schema.
+// Schema is a closed schema. It does not change, so goroutines may share it.
 type Schema struct {
 	Text   []byte // the schema, compact JSON
 	Free   int    // bytes of free text that it lets through
@@ -43,7 +43,8 @@ type Schema struct {
 //go:embed request.json
 var request []byte
 
-// Builtin returns a schema that comes with pulse, or nil if there is none of that name.
+// Builtin returns the text of a schema that comes with pulse, or nil if there is none of that
+// name. policy.Schemas lists the names.
 func Builtin(name string) []byte {
 	if name == "request" {
 		return request
@@ -52,37 +53,43 @@ func Builtin(name string) []byte {
 }
 
 // Parse reads a schema and refuses one that is not closed. name stands for the file in
-// errors, which say at which place of it what is to be written instead.
+// errors, which say where in it what is to be written instead.
 func Parse(name string, file []byte) (*Schema, error) {
+	s, err := parse(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+func parse(file []byte) (*Schema, error) {
 	if len(file) > MaxSize {
-		return nil, fmt.Errorf("%s: it has more than %d bytes", name, MaxSize)
+		return nil, fmt.Errorf("it has more than %d bytes", MaxSize)
 	}
 	v, err := record.ParseValue(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	b := &builder{}
-	root := b.document(v)
-	if b.err != nil {
-		return nil, fmt.Errorf("%s: %w", name, b.err)
+	root, err := build(v)
+	if err != nil {
+		return nil, err
 	}
 	var text bytes.Buffer
 	if err := json.Compact(&text, file); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	draft, err := compile(text.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	sum := sha256.Sum256(text.Bytes())
 	return &Schema{text.Bytes(), root.free(), "sha256:" + hex.EncodeToString(sum[:]), root, draft}, nil
 }
 
-// place is the URL under which the library knows the schema. Nothing is ever loaded from it.
-const place = "https://pulse.invalid/schema"
+// url is the name under which the library knows a schema. Nothing is ever loaded.
+const url = "https://pulse.invalid/schema"
 
-// compile gives the schema to the library. No reference leads out of it, and its $id, which
-// would give it another URL, is left out.
+// compile gives a closed schema to the library. It gets no $id, which would be another url.
 func compile(text []byte) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -93,9 +100,34 @@ func compile(text []byte) (*jsonschema.Schema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := c.AddResource(place, doc); err != nil {
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // of no scheme
+	if err := c.AddResource(url, doc); err != nil {
 		return nil, err
 	}
-	return c.Compile(place)
+	s, err := c.Compile(url)
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		at, keyword := broken(invalid.Err)
+		return nil, fmt.Errorf("%s: not as draft 2020-12 has it (%s)", at, keyword)
+	}
+	return s, err
+}
+
+// broken returns the place of a value that breaks a keyword of a schema.
+func broken(err error) (at, keyword string) {
+	at, keyword = "#", "schema"
+	var v *jsonschema.ValidationError
+	if !errors.As(err, &v) {
+		return at, keyword
+	}
+	for len(v.Causes) > 0 {
+		v = v.Causes[0]
+	}
+	for _, name := range v.InstanceLocation {
+		at = within(at, name)
+	}
+	if path := v.ErrorKind.KeywordPath(); len(path) > 0 {
+		keyword = path[0]
+	}
+	return at, keyword
 }
