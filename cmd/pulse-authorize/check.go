@@ -22,8 +22,15 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	s, err := cmdline.Schema(p)
+	if err != nil {
+		return err
+	}
 	for _, r := range risks(p, c.String("queue")) {
 		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
+	}
+	if s != nil {
+		fmt.Fprintf(c.App.Writer, "extract.schema %s: at most %d bytes of free text, %s\n", escape.Line(p.Extract.Schema), s.Free, s.Digest)
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s: valid, %s\n", escape.Line(p.Name), p.Digest)
 	return err
@@ -39,6 +46,7 @@ func risks(p *policy.Policy, queue string) []string {
 	senders(p, risk)
 	matrixRisks(p, risk)
 	rowRisks(p, risk)
+	extractRisks(p, risk)
 	risk(!p.Outbound.Restricted,
 		"outbound.allow is absent: any target may be confirmed; list the targets, or [] for none")
 	risk(p.Approval.Require == "terminal",

@@ -59,7 +59,7 @@ func compared(ctx context.Context, old, new *policy.Policy) (list []compare.Diff
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		list, err = compare.Policies(old, new)
+		list, err = compare.Policies(old, new, cmdline.Schema)
 	}()
 	select {
 	case <-done:

@@ -84,7 +84,7 @@ func parsed(t *testing.T, name, text string) *policy.Policy {
 // first checks the first line about two policies.
 func first(t *testing.T, key, old, new string) {
 	t.Helper()
-	list, err := compare.Policies(parsed(t, "old", old), parsed(t, "new", new))
+	list, err := compare.Policies(parsed(t, "old", old), parsed(t, "new", new), nil)
 	if err != nil || len(list) == 0 {
 		t.Errorf("%s: %v, %v", key, list, err)
 		return

@@ -39,6 +39,10 @@ func app() *cli.App {
 			Name: "check", Usage: "validate the policy and list what is risky", Action: check,
 			Flags: []cli.Flag{policy, cmdline.QueueFlag()},
 		}, {
+			Name: "schema", ArgsUsage: "[NAME]", Action: printSchema,
+			Usage: "print the schema that what readers of mail print has to fit",
+			Flags: []cli.Flag{policy},
+		}, {
 			Name: "tools", ArgsUsage: "[NAME...]",
 			Usage: "print which of these tools an agent may see", Action: listTools,
 			Flags: []cli.Flag{policy,

@@ -31,8 +31,9 @@ import (
 )
 
 // Policies returns how the policy new differs from old: what it lets go further first, and
-// of that what was rejected and is allowed before everything else.
-func Policies(old, new *policy.Policy) ([]Difference, error) {
+// of that what was rejected and is allowed before everything else. It calls load for the
+// schemas of both if these have different names.
+func Policies(old, new *policy.Policy, load Schemas) ([]Difference, error) {
 	if old.Digest != "" && old.Digest == new.Digest {
 		return nil, nil
 	}
@@ -52,7 +53,7 @@ func Policies(old, new *policy.Policy) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	list = append(append(list, records...), values(old, new)...)
+	list = append(append(list, records...), values(old, new, load)...)
 	slices.SortStableFunc(list, order)
 	return list, nil
 }

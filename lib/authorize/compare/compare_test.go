@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/schema"
 )
 
 const base = `owners = ["me@example.com"]
@@ -96,6 +98,44 @@ var widenings = []struct{ old, new, line string }{
 	{"", "[outbound]\nmin_reply_interval = \"90s\"", "wider outbound.min_reply_interval: 10m -> 1m30s"},
 	{"[approval]\nrequire = \"signature\"\nallowed_signers = \"/a\"", "[approval]\nrequire = \"user\"\nallowed_signers = \"/a\"", "wider approval.require: signature -> user"},
 	{"[approval]\napprover_group = \"a\"", "", "wider approval.approver_group: a -> absent: any group will do (old.toml:5)"},
+	{extract + "[\"unknown\", \"external_verified\"]", extract + "[\"unknown\"]", "wider extract.require: workers read the text of external_verified (new.toml:6)"},
+	{extract + "[\"external_verified\"]", "", "wider extract.require: workers read the text of external_verified (old.toml:6)"},
+	{extract + "[\"unknown\"]", strings.Replace(extract, "request", "/900", 1) + "[\"unknown\"]", "wider extract.schema: request -> /900: 800 -> 900 bytes of free text (new.toml:5)"},
+}
+
+const extract = "[extract]\nschema = \"request\"\nrequire = "
+
+// schemas knows request, and files by the bytes of free text that they let through.
+func schemas(p *policy.Policy) (*schema.Schema, error) {
+	name := p.Extract.Schema
+	if name == "request" || name == "/copy" {
+		return &schema.Schema{Free: 800, Digest: "request"}, nil
+	}
+	free, err := strconv.Atoi(name[1:])
+	return &schema.Schema{Free: free, Digest: name}, err
+}
+
+// TestSchemas: a schema that lets more text through is wider; of others nothing is known.
+func TestSchemas(t *testing.T) {
+	named := func(name string) *policy.Policy {
+		return parse(t, name, under(strings.Replace(extract, "request", name, 1)+"[\"unknown\"]"))
+	}
+	for _, c := range []struct {
+		old, new, line string
+		wider          bool
+	}{
+		{"request", "/copy", "", false},
+		{"request", "/801", "wider extract.schema: request -> /801: 800 -> 801 bytes of free text (/801:5)\n", true},
+		{"/900", "request", "other extract.schema: /900 -> request: 900 -> 800 bytes of free text; what else fits, more or less, is not compared (request:5)\n", false},
+		{"/800", "request", "other extract.schema: /800 -> request: 800 -> 800 bytes of free text; what else fits, more or less, is not compared (request:5)\n", false},
+		{"/x", "request", "other extract.schema: /x -> request was not compared: strconv.Atoi: parsing \"x\": invalid syntax (request:5)\n", true},
+		{"request", "/x", "other extract.schema: request -> /x was not compared: strconv.Atoi: parsing \"x\": invalid syntax (/x:5)\n", true},
+	} {
+		list := diff(t, named(c.old), named(c.new))
+		if show(list) != c.line || len(list) > 0 && list[0].Wider() != c.wider {
+			t.Errorf("%s -> %s:\n%swant\n%s", c.old, c.new, show(list), c.line)
+		}
+	}
 }
 
 func parse(t testing.TB, name, text string) *policy.Policy {
@@ -126,7 +166,7 @@ func under(keys string) string {
 
 func diff(t testing.TB, old, new *policy.Policy) []Difference {
 	t.Helper()
-	list, err := Policies(old, new)
+	list, err := Policies(old, new, schemas)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func judge(old, changed string, most int, seed int64) (r result) {
 	if err != nil {
 		return r
 	}
-	list, err := compare.Policies(was, is)
+	list, err := compare.Policies(was, is, nil)
 	if err != nil {
 		return result{wrong: err.Error()}
 	}
@@ -313,7 +313,7 @@ func TestSeededAllow(t *testing.T) {
 			t.Errorf("seed %d: %v, %v", i, errA, errB)
 			return
 		}
-		list, err := compare.Policies(a, b)
+		list, err := compare.Policies(a, b, nil)
 		if err != nil || !opens(list) || wrongLine(&list[0], a, b) != "" {
 			t.Errorf("seed %d: %s of %s: %v, %v\n--- old\n%s--- new\n%s", i, action, slots[at].name, lines(list), err, old.text(), new.text())
 		}
@@ -339,7 +339,7 @@ func TestEqualPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, err := compare.Policies(p, same); err != nil || len(list) > 0 {
+		if list, err := compare.Policies(p, same, nil); err != nil || len(list) > 0 {
 			t.Errorf("seed %d: %v, %v", i, list, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // values compares the keys that decide nothing about a single record: caps, intervals,
 // and how a person's yes is given.
-func values(old, new *policy.Policy) []Difference {
+func values(old, new *policy.Policy, load Schemas) []Difference {
 	v := &valued{old: old, new: new}
 	for _, l := range []struct {
 		key string
@@ -33,6 +33,7 @@ func values(old, new *policy.Policy) []Difference {
 	v.other("limits.keep_refused", old.Limits.KeepRefused, new.Limits.KeepRefused)
 	lower(v, "outbound.min_reply_interval", old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval)
 	v.approval(&old.Approval, &new.Approval)
+	v.extract(load)
 	return v.list
 }
 

@@ -44,7 +44,7 @@ func Policy(c *cli.Context) (*policy.Policy, error) {
 func PolicyFile(path string) (*policy.Policy, error) {
 	b, err := safefile.Read(path, policy.MaxSize)
 	if err != nil {
-		return nil, fault.Usagef(policyHint(path, err), "policy: %w", err)
+		return nil, fault.Usagef(fileHint(path, err, "pulse-authorize init --owner you@example.com"), "policy: %w", err)
 	}
 	p, err := policy.Parse(path, b)
 	if err != nil {
@@ -53,11 +53,12 @@ func PolicyFile(path string) (*policy.Policy, error) {
 	return p, nil
 }
 
-// policyHint returns what to type about a policy file that can't be read or trusted.
-func policyHint(path string, err error) string {
+// fileHint returns what to type about a file that can't be read or trusted. begin prints one
+// to begin with.
+func fileHint(path string, err error, begin string) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "pulse-authorize init --owner you@example.com > " + path
+		return begin + " > " + path
 	case errors.Is(err, safefile.ErrWritable):
 		return "chmod go-w " + path + " " + filepath.Dir(path)
 	}

@@ -13,7 +13,11 @@ func Schema(p *policy.Policy) (*schema.Schema, error) {
 	if p.Extract.Schema == "" {
 		return nil, nil
 	}
-	return SchemaFile(p.Extract.Schema)
+	s, err := SchemaFile(p.Extract.Schema)
+	if err != nil {
+		return nil, fault.Usagef(fault.HintOf(err), "%s:%d: extract.%w", p.Name, p.Line("extract.schema", 0), err)
+	}
+	return s, nil
 }
 
 // SchemaFile loads a schema by the name of one that comes with pulse, or by its path. Every
@@ -23,12 +27,12 @@ func SchemaFile(name string) (*schema.Schema, error) {
 	if text == nil {
 		var err error
 		if text, err = safefile.Read(name, schema.MaxSize); err != nil {
-			return nil, fault.Usagef(policyHint(name, err), "schema: %w", err)
+			return nil, fault.Usagef(fileHint(name, err, "pulse-authorize schema request"), "schema: %w", err)
 		}
 	}
 	s, err := schema.Parse(name, text)
 	if err != nil {
-		return nil, fault.Usagef("pulse-authorize schema request", "schema: %w", err)
+		return nil, fault.Usagef("man 5 pulse-policy", "schema: %w", err)
 	}
 	return s, nil
 }
