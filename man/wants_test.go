@@ -52,9 +52,12 @@ func TestWants(t *testing.T) {
 		"a group chat may ask": func(p *policy.Policy) bool {
 			return uses(group, "web.search")(p) && !uses(group, "web.fetch")(p) && p.Platforms[0].Chats[0].RequireMention
 		},
-		"in that chat nobody has to mention":         func(p *policy.Policy) bool { return !p.Platforms[0].Chats[0].RequireMention },
-		"at most three workers a run":                func(p *policy.Policy) bool { return p.Limits.MaxPerRun == 3 && p.Limits.MaxPerDay == 20 },
-		"what is refused is kept":                    func(p *policy.Policy) bool { return p.Limits.KeepRefused == 14*24*time.Hour },
+		"in that chat nobody has to mention": func(p *policy.Policy) bool { return !p.Platforms[0].Chats[0].RequireMention },
+		"at most three workers a run":        func(p *policy.Policy) bool { return p.Limits.MaxPerRun == 3 && p.Limits.MaxPerDay == 20 },
+		"what is refused is kept":            func(p *policy.Policy) bool { return p.Limits.KeepRefused == 14*24*time.Hour },
+		"no worker reads the text of strangers": func(p *policy.Policy) bool {
+			return p.Extract.Schema == "request" && p.Extract.Requires(terms.ExternalVerified)
+		},
 		"my yes comes from another account than the": func(p *policy.Policy) bool { return p.Approval.Require == "user" },
 	}
 	page := read(t, "pulse-policy.5")

@@ -79,6 +79,9 @@ func TestClosedLists(t *testing.T) {
 			p := load(t, "policy")
 			return p.keys(p.definition("file"), "")
 		}},
+		{"pulse-policy.5", "schema formats", func(t *testing.T) []string {
+			return load(t, "schema").constants(t, func(name, _ string) bool { return strings.HasPrefix(name, "as") })
+		}},
 		{"pulse-queue.1", "discard reasons", func(t *testing.T) []string {
 			return load(t, "proposal").constants(t, ofType("Reason"))
 		}},
