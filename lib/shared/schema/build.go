@@ -18,13 +18,14 @@ var (
 	anywhere = []string{"title", "description", "$comment", "examples"}
 	atTop    = []string{"$schema", "$id", "$defs"}
 	ofRef    = []string{"$ref"}
+	bounds   = []string{"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"}
 	ofKind   = map[string][]string{
 		isWord:    {"type", "enum", "const"},
 		isObject:  {"type", "properties", "required", "additionalProperties"},
 		isArray:   {"type", "items", "minItems", "maxItems", "uniqueItems"},
 		isString:  {"type", "format", "pattern", "minLength", "maxLength"},
-		isNumber:  {"type", "minimum", "maximum", "multipleOf"},
-		isInteger: {"type", "minimum", "maximum", "multipleOf"},
+		isNumber:  append(bounds, "type"),
+		isInteger: append(bounds, "type"),
 		isBoolean: {"type"},
 	}
 )
@@ -144,8 +145,8 @@ func (o *object) kind() (kind string, null bool) {
 	}
 	_, enum := o.has["enum"]
 	_, constant := o.has["const"]
-	if null = len(list) == 2 && list[1] == isNull; null {
-		list = list[:1]
+	if i := slices.Index(list, isNull); i >= 0 && len(list) == 2 {
+		list, null = slices.Delete(list, i, i+1), true
 	}
 	switch {
 	case len(list) == 1 && list[0] != isWord && ofKind[list[0]] != nil:

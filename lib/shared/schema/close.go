@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,7 +143,7 @@ func (o *object) string(n *node) {
 // number reads a number. The text that it may hold is as long as its longest spelling.
 func (o *object) number(n *node) {
 	spelled := map[string]string{}
-	for _, name := range []string{"minimum", "maximum", "multipleOf"} {
+	for _, name := range bounds {
 		v, ok := o.has[name]
 		if !ok {
 			continue
@@ -152,7 +153,8 @@ func (o *object) number(n *node) {
 			o.fail(name, "%w", err)
 		}
 	}
-	least, most, step := spelled["minimum"], spelled["maximum"], spelled["multipleOf"]
+	least, most := cmp.Or(spelled["minimum"], spelled["exclusiveMinimum"]), cmp.Or(spelled["maximum"], spelled["exclusiveMaximum"])
+	step := spelled["multipleOf"]
 	switch {
 	case least == "" || most == "":
 		o.fail("", "want minimum and maximum")
