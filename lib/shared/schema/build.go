@@ -55,7 +55,6 @@ func build(v record.Value) (*node, error) {
 		b.node(b.defs[name], within("#/$defs", name), 0)
 	}
 	switch free := n.free(); {
-	case b.err != nil:
 	case n.values > maxValues:
 		top.fail("", "it lets %d values through: want at most %d, with a smaller maxItems", n.values, maxValues)
 	case free > MaxFree:

@@ -159,9 +159,6 @@ func TestCanary(t *testing.T) {
 	hostile := []string{`"canary"`, `"2026-01-01 canary"`, `"canary@example.org"`, `"canary <bob@example.com>"`, `"bob@example.com\u0000canary"`, `["canary"]`, `{"canary":1}`, `{"a":"canary"}`,
 		`{"a":1,"canary":1}`, `"2026-01-01T00:00:00Zcanary"`, `canary`, `"can\u0061ry"`, `[["canary"]]`, `[true,"canary"]`, `"canary\n"`, `"<a@b>canary"`}
 	for _, c := range closed {
-		if c.free < 0 {
-			continue
-		}
 		for _, schema := range []string{c.schema, strings.ReplaceAll(twice, "HERE", c.schema)} {
 			s, err := Parse("s", []byte(schema))
 			if err != nil {
