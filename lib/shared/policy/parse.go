@@ -36,6 +36,10 @@ type file struct {
 		Allow            []string `toml:"allow"`
 		MinReplyInterval *string  `toml:"min_reply_interval" want:"duration"`
 	} `toml:"outbound"`
+	Extract struct {
+		Schema  *string  `toml:"schema"`
+		Require []string `toml:"require"`
+	} `toml:"extract"`
 	Tools struct {
 		Profile *string             `toml:"profile"`
 		Allow   []string            `toml:"allow"`
@@ -55,10 +59,6 @@ type file struct {
 		Ledger         *string `toml:"ledger"`
 		ApproverGroup  *string `toml:"approver_group"`
 	} `toml:"approval"`
-	Extract struct {
-		Schema  *string  `toml:"schema"`
-		Require []string `toml:"require"`
-	} `toml:"extract"`
 	Platform []platformTable `toml:"platform"`
 }
 
@@ -215,6 +215,7 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	p.Outbound.Restricted = f.Outbound.Allow != nil
 	p.Outbound.Allow = v.addresses("outbound.allow", f.Outbound.Allow, true)
 	v.duration(&p.Outbound.MinReplyInterval, "outbound.min_reply_interval", f.Outbound.MinReplyInterval, 0)
+	v.extract(&p.Extract, f)
 	v.tools(p, f)
 	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")
 	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
@@ -230,7 +231,6 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
 		v.fail("approval.require", "signature needs approval.allowed_signers, or nobody could sign")
 	}
-	v.extract(&p.Extract, f)
 	v.platforms(p, f.Platform)
 }
 
