@@ -1,6 +1,8 @@
 package decision
 
 import (
+	"reflect"
+
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/terms"
@@ -75,7 +77,7 @@ func (s *state) make(c *check) (last bool) {
 		return c.run(s)
 	}
 	before, found := s.d, ""
-	if last = c.run(s); s.d != before {
+	if last = c.run(s); !reflect.DeepEqual(s.d, before) {
 		found = string(s.d.Outcome)
 	}
 	s.Log.Add(c.name, c.saw(s), found)

@@ -14,6 +14,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
@@ -50,8 +51,9 @@ type Decision struct {
 	Outcome terms.Outcome
 	Rule    string // the line of the policy that decided
 	Reason  Reason
-	Why     string // one sentence for people
-	Policy  string // digest of the policy file, or empty
+	Why     string        // one sentence for people
+	Labels  []label.Label // effects that are not rejected: what they give their root task once they are allowed
+	Policy  string        // digest of the policy file, or empty
 }
 
 // Input is what a decision is made of.
@@ -83,9 +85,17 @@ func Reads(p *policy.Policy) (source, recipients bool) {
 func Decide(in Input) Decision {
 	s := state{Input: in, d: Decision{Action: action(&in), Policy: in.Policy.Digest}}
 	if in.Identity.Effect() {
-		return s.run(effectChecks[:])
+		return s.run(effectChecks[:]).labelled(&in)
 	}
 	return s.run(askChecks[:])
+}
+
+// labelled sets what an effect gives its root task.
+func (d Decision) labelled(in *Input) Decision {
+	if d.Outcome != terms.Reject && in.Identity.Effect() {
+		d.Labels = tools.Labels(in.Policy, tools.Of(in.Request), d.Action)
+	}
+	return d
 }
 
 func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, args ...any) Decision {
@@ -215,5 +225,6 @@ func Again(in Input, settled terms.Action) Decision {
 // AllowAll returns what --unsafe-allow-all decides.
 func AllowAll(in Input) Decision {
 	d := Decision{Action: action(&in), Policy: in.Policy.Digest}
-	return d.set(terms.Allow, "unsafe_allow_all", Unsafe, "--unsafe-allow-all: nothing was checked")
+	d = d.set(terms.Allow, "unsafe_allow_all", Unsafe, "--unsafe-allow-all: nothing was checked")
+	return d.labelled(&in)
 }

@@ -1,12 +1,15 @@
 package decision
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -267,13 +270,43 @@ func TestActionRules(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	d := Decision{terms.ReadPublic, terms.Allow, "rule", allowed, "why\n\x1b", "sha256:x"}
-	if got, err := Decode(record.Value(d.Append(nil))); err != nil || got != d {
+	d := Decision{terms.ReadPublic, terms.Allow, "rule", allowed, "why\n\x1b", []label.Label{label.Private, label.Untrusted}, "sha256:x"}
+	if got, err := Decode(record.Value(d.Append(nil))); err != nil || !reflect.DeepEqual(got, d) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, o := range []string{"", "ALLOW", "allow ", "permit"} {
 		if _, err := Decode(record.Value(fmt.Sprintf(`{"outcome":%q}`, o))); err == nil || !strings.Contains(err.Error(), "no outcome") {
 			t.Errorf("%q: %v", o, err)
+		}
+	}
+	if _, err := Decode(`{"outcome":"allow","labels":["secret"]}`); !errors.Is(err, label.ErrUnknown) {
+		t.Errorf("a label of a newer version: %v", err)
+	}
+}
+
+// TestLabels: an effect says what it gives its root task, whatever outcome but reject it has.
+// An ask says nothing, because the queue goes by how it starts.
+func TestLabels(t *testing.T) {
+	for _, c := range []struct {
+		trust terms.Trust
+		via   identity.Via
+		r     request.Request
+		want  string
+	}{
+		{terms.System, identity.ViaAgent, request.Request{Action: terms.ReadPrivate}, `,"labels":["private"]`},
+		{terms.System, identity.ViaAgent, request.Request{Action: terms.ReadPublic, Tool: "web.fetch"}, `,"labels":["untrusted"]`},
+		{terms.System, identity.ViaAgent, request.Request{Action: terms.ReadPrivate, Tool: "web.fetch"}, `,"labels":["private","untrusted"]`},
+		{terms.System, identity.ViaAgent, request.Request{Action: terms.WriteLocal, Tool: "calendar.read"}, `,"labels":["private"]`},
+		{terms.System, identity.ViaAgent, request.Request{Action: terms.WriteLocal}, ""},
+		{terms.System, identity.ViaAgent, request.Request{Action: terms.CodeOrComputer}, ""},
+		{terms.ExternalVerified, identity.ViaAgent, request.Request{Action: terms.ReadPrivate}, `,"labels":["private"]`}, // review
+		{terms.OwnerVerifiedEmail, identity.ViaAgent, request.Request{Action: terms.ReadPrivate}, ""},                    // reject
+		{terms.System, identity.ViaSubmit, request.Request{Action: terms.ReadPrivate}, ""},                               // an ask
+	} {
+		in := Input{Identity: &identity.Identity{Trust: c.trust, Via: c.via}, Request: &c.r, Policy: policy.Default()}
+		d := Decide(in)
+		if got := string(d.Append(nil)); !strings.HasSuffix(got, d.Why+`"`+c.want+"}") {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }

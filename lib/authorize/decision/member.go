@@ -3,6 +3,7 @@ package decision
 import (
 	"fmt"
 
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/record"
 )
 
@@ -31,11 +32,22 @@ func (d *Decision) add(o *record.Object) {
 	o.Str("rule", d.Rule)
 	o.Str("reason", string(d.Reason))
 	o.Str("why", d.Why)
+	if len(d.Labels) > 0 {
+		o.Strs("labels", words(d.Labels))
+	}
 }
 
-// Decode reads the member. An outcome that is not in the list is an error.
+func words(list []label.Label) (words []string) {
+	for _, l := range list {
+		words = append(words, string(l))
+	}
+	return words
+}
+
+// Decode reads the member. An outcome or a label that is not in its list is an error.
 func Decode(v record.Value) (Decision, error) {
 	var d Decision
+	var words []string
 	err := v.Each(func(name string, v record.Value) error {
 		switch name {
 		case "action":
@@ -48,6 +60,8 @@ func Decode(v record.Value) (Decision, error) {
 			return v.Into((*string)(&d.Reason))
 		case "why":
 			return v.Into(&d.Why)
+		case "labels":
+			return v.Into(&words)
 		case "policy":
 			return v.Into(&d.Policy)
 		}
@@ -56,5 +70,17 @@ func Decode(v record.Value) (Decision, error) {
 	if err == nil && !d.Outcome.Valid() {
 		err = fmt.Errorf("outcome: %s is no outcome", d.Outcome)
 	}
+	if err == nil {
+		d.Labels, err = labels(words)
+	}
 	return d, err
+}
+
+// labels returns the labels of a list of words, sorted.
+func labels(words []string) (list []label.Label, err error) {
+	set, err := label.Set(nil).Named(words)
+	for _, u := range set {
+		list = append(list, u.Label)
+	}
+	return list, err
 }

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"pulse/lib/classify/identity"
@@ -35,10 +36,10 @@ func TestReads(t *testing.T) {
 		}
 		without.Source, without.Recipients = "", nil
 		want := Decide(in)
-		if got := Decide(read); got != want {
+		if got := Decide(read); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v, want %+v, of %+v under %+v", got, want, in, p)
 		}
-		if Decide(without) != want {
+		if !reflect.DeepEqual(Decide(without), want) {
 			differ++
 		}
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -85,7 +86,7 @@ func TestEffects(t *testing.T) {
 					name := fmt.Sprintf("%d: %s for %s", i, wish, who)
 					x := helps(t, name, s, text, seen)
 					want := decision.Decide(decision.Input{Identity: &id, Request: s.Request, Policy: p, World: machine{}})
-					if x.Decision != want || x.Steps[x.Decided].Result != string(want.Outcome) {
+					if !reflect.DeepEqual(x.Decision, want) || x.Steps[x.Decided].Result != string(want.Outcome) {
 						t.Errorf("%s: %+v, want %+v", name, x.Decision, want)
 					}
 					looksRight(t, name, x)
@@ -126,7 +127,7 @@ func TestChats(t *testing.T) {
 			id := identity.Classify(s.Message, p)
 			x := helps(t, message, s, text, seen)
 			want := decision.Decide(decision.Input{Identity: &id, Request: s.Request, Policy: p, Source: s.Message.Source})
-			if x.Decision != want {
+			if !reflect.DeepEqual(x.Decision, want) {
 				t.Errorf("%s: %+v, want %+v", message, x.Decision, want)
 			}
 			looksRight(t, message, x)

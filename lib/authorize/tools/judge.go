@@ -83,7 +83,7 @@ func Judge(p *policy.Policy, r *request.Request, by Asker, world World) Verdict 
 // Trace is Judge, and notes in the log what each check saw.
 func Trace(log *trace.Log, p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
 	u := use{p: p, r: r, by: by, world: world}
-	if u.tool = toolOf(r); u.tool == "" {
+	if u.tool = Of(r); u.tool == "" {
 		log.Skip("tool", trace.NotAsked)
 		return pass
 	}
@@ -93,8 +93,8 @@ func Trace(log *trace.Log, p *policy.Policy, r *request.Request, by Asker, world
 	return u.judge(log)
 }
 
-// toolOf returns the tool that a request is judged as; empty if it is none.
-func toolOf(r *request.Request) string {
+// Of returns the tool that a request is judged as; empty if it is none.
+func Of(r *request.Request) string {
 	switch {
 	case r == nil:
 		return ""

@@ -6,17 +6,13 @@ import (
 
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
-	"pulse/lib/shared/terms"
 )
 
 // Reached calls reached with the key of each rule for tools that the request of an effect
 // comes by, and with the entry of that key: a glob, or the number of an [[exec.allow]] in
 // the order of the file. It looks at the request and the policy alone.
 func Reached(p *policy.Policy, r *request.Request, reached func(key, glob string, nth int)) {
-	tool := r.Tool
-	if tool == "" && r.Action == terms.CodeOrComputer && has(r.Args, "argv") {
-		tool = execTool
-	}
+	tool := Of(r)
 	if tool == "" {
 		return
 	}

@@ -1,0 +1,37 @@
+package tools
+
+import (
+	"slices"
+
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// gives says which label an action gives the root task. What is public was written by
+// anyone.
+var gives = map[terms.Action]label.Label{
+	terms.ReadPrivate: label.Private,
+	terms.ReadPublic:  label.Untrusted,
+}
+
+// Labels returns the labels, sorted, that the root task gets once an effect or the use of a
+// tool is allowed: by its action, and by every binding of its tool, because a binding to a
+// stronger action adds to what the tool does. tool is empty if there is none.
+func Labels(p *policy.Policy, tool string, action terms.Action) (list []label.Label) {
+	does := []terms.Action{action}
+	if b := builtinAction(tool); b != nil {
+		does = append(does, b.Action)
+	}
+	for glob, a := range p.Tools.Action {
+		if tool != "" && policy.Match(glob, tool) {
+			does = append(does, a)
+		}
+	}
+	for _, l := range label.All {
+		if slices.ContainsFunc(does, func(a terms.Action) bool { return gives[a] == l }) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
