@@ -37,11 +37,13 @@ func (d *Decision) add(o *record.Object) {
 	}
 }
 
-func words(list []label.Label) (words []string) {
-	for _, l := range list {
-		words = append(words, string(l))
+// words returns a closed list as strings.
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
 	}
-	return words
+	return out
 }
 
 // Decode reads the member. An outcome or a label that is not in its list is an error.

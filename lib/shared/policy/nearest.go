@@ -25,6 +25,8 @@ func (v *validator) unknown(key toml.Key, line int) error {
 		last := k[len(k)-1]
 		if len(k) == len(in)+1 && same(k[:len(in)], in) {
 			here = append(here, last)
+		} else if k[0] == "flow" { // confirm and deny mean something there that they mean nowhere else
+			continue
 		} else if last == name && len(key) == len(in)+1 {
 			places = append(places, v.place(k))
 		}

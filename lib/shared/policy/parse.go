@@ -8,6 +8,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/terms"
 )
 
@@ -59,7 +60,16 @@ type file struct {
 		Ledger         *string `toml:"ledger"`
 		ApproverGroup  *string `toml:"approver_group"`
 	} `toml:"approval"`
+	Flow struct {
+		Private   flowTable `toml:"private"`
+		Untrusted flowTable `toml:"untrusted"`
+	} `toml:"flow"`
 	Platform []platformTable `toml:"platform"`
+}
+
+type flowTable struct {
+	Confirm []string `toml:"confirm"`
+	Deny    []string `toml:"deny"`
 }
 
 type receiverTable struct {
@@ -220,6 +230,8 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")
 	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
 	v.programs(p, f.Exec.Allow)
+	v.flow(p, label.Private, f.Flow.Private)
+	v.flow(p, label.Untrusted, f.Flow.Untrusted)
 	oneOf(v, &p.Approval.Require, "approval.require", f.Approval.Require, "terminal", "user", "signature")
 	v.absolute(&p.Approval.AllowedSigners, "approval.allowed_signers", f.Approval.AllowedSigners)
 	v.absolute(&p.Approval.Ledger, "approval.ledger", f.Approval.Ledger)

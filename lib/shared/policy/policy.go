@@ -121,12 +121,6 @@ type Extract struct {
 	Require []terms.Trust // of whose tasks a worker gets an extract, and no text
 }
 
-// Flow is what [flow] says of one label: what of a labelled task needs a person, and what is
-// rejected. Both are actions and globs of tools.
-type Flow struct {
-	Confirm, Deny []string
-}
-
 // Tools is [tools].
 type Tools struct {
 	Profile     string

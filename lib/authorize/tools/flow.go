@@ -1,0 +1,37 @@
+package tools
+
+import (
+	"slices"
+
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
+)
+
+// carried are the tools that pulse-queue carries out without a worker, as write_local. They
+// change nothing outside of the queue, and have rules of their own.
+var carried = []string{"draft", "task.close", "task.note"}
+
+// Carried reports whether pulse-queue carries out a tool without a worker.
+func Carried(tool string) bool { return slices.Contains(carried, tool) }
+
+// FlowEntry returns the first entry of a list of [flow] that is about an effect of this
+// action: the action itself, an action that its tool is bound to, or a pattern of the tool.
+// What pulse-queue carries out itself is matched by patterns alone, or an agent's notes and
+// the draft that goes with each mail would need a person.
+func FlowEntry(p *policy.Policy, list []string, r *request.Request, action terms.Action) (entry string, ok bool) {
+	tool := Of(r)
+	var does []terms.Action
+	if !Carried(tool) || action != terms.WriteLocal {
+		does = append(bound(p, tool), action)
+	}
+	if tool != "" && len(does) > 0 {
+		does = append(does, Action(p, tool)) // also that of a tool without a binding
+	}
+	for _, entry := range list {
+		if slices.Contains(does, terms.Action(entry)) || tool != "" && policy.Match(entry, tool) {
+			return entry, true
+		}
+	}
+	return "", false
+}
