@@ -18,7 +18,7 @@ import (
 // differentTools reports whether the policies say anything different about tools.
 func differentTools(old, new *policy.Policy) bool {
 	return !reflect.DeepEqual(old.Tools, new.Tools) || !reflect.DeepEqual(old.Exec, new.Exec) ||
-		!reflect.DeepEqual(narrowing(old), narrowing(new))
+		!reflect.DeepEqual(narrowing(old), narrowing(new)) || !reflect.DeepEqual(old.Flow, new.Flow)
 }
 
 // narrowing returns the lists of tools of senders and chats. A row without a list is among
@@ -44,13 +44,13 @@ func narrowing(p *policy.Policy) map[string][]string {
 // toolsOf returns a tool for each way in which the patterns of both policies, and those
 // that are built in, match one.
 func toolsOf(old, new *policy.Policy) ([]string, error) {
-	texts := []string{tools.Draft, "exec", "fs.*", "task.*", "draft"}
+	texts := append([]string{tools.Draft, "exec", "fs.*", "task.*"}, tools.Carried...)
 	for _, b := range tools.Bindings {
 		texts = append(texts, b.Tool)
 	}
 	for _, p := range []*policy.Policy{old, new} {
 		texts = slices.Concat(texts, p.Tools.Allow, p.Tools.Deny, slices.Sorted(maps.Keys(p.Tools.Level)),
-			slices.Sorted(maps.Keys(p.Tools.Action)), slices.Sorted(maps.Keys(p.Tools.Paths)))
+			slices.Sorted(maps.Keys(p.Tools.Action)), slices.Sorted(maps.Keys(p.Tools.Paths)), flowEntries(p))
 		for _, profile := range tools.Profiles {
 			if profile.Name == p.Tools.Profile {
 				texts = append(texts, profile.Tools...)

@@ -28,16 +28,25 @@ func (s *search) effects() error {
 	}
 	targets := targetsOf(s.old, s.new)
 	for i := range people {
-		id := people[i].effect()
-		for j := range calls {
-			for _, target := range targets {
-				for _, a := range calls[j].actions {
-					s.one(calls[j].candidate(&people[i], id, a, target))
-				}
-			}
-			if err := s.enough(); err != nil {
+		for _, id := range people[i].labelled(s.old, s.new) {
+			if err := s.asking(&people[i], id, calls, targets); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// asking looks at all calls of one whose effects these are.
+func (s *search) asking(w *whose, id *identity.Identity, calls []call, targets [][]string) error {
+	for j := range calls {
+		for _, target := range targets {
+			for _, a := range calls[j].actions {
+				s.one(calls[j].candidate(w, id, a, target))
+			}
+		}
+		if err := s.enough(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -99,8 +108,11 @@ type call struct {
 
 func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target []string) candidate {
 	out := candidate{
-		given: id, what: "effect of " + w.what, group: c.tool + c.args,
+		given: id, what: "effect of " + w.what, group: c.tool + c.args, odd: len(id.Labels),
 		request: &request.Request{Action: a, Tool: c.tool, Target: target, Args: record.Value(c.args)},
+	}
+	for _, name := range id.Labels.Words() {
+		out.what += " labelled " + name
 	}
 	if c.tool == "" {
 		out.group = w.what
@@ -151,7 +163,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 	all := terms.Actions
 	list := []call{{actions: all}}
 	if !differentTools(s.old, s.new) {
-		return s.drafts(list), nil
+		return s.carried(s.drafts(list)), nil
 	}
 	names, err := toolsOf(s.old, s.new)
 	if err != nil {
@@ -165,7 +177,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 			return nil, err
 		}
 		for _, c := range some {
-			if s.looked += len(all) * len(judges); s.looked > maxRecords {
+			if s.looked += len(all) * len(judges) * (1 + len(s.old.Flow) + len(s.new.Flow)); s.looked > maxRecords {
 				return nil, errTooMany
 			}
 			if c.differs(old, new, judges) {
@@ -174,7 +186,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 			}
 		}
 	}
-	return s.drafts(list), nil
+	return s.carried(s.drafts(list)), nil
 }
 
 // drafts adds the one tool whose targets are judged whatever its action is.
@@ -229,11 +241,12 @@ func (c *call) differs(old, new *policy.Policy, people []whose) bool {
 		return true
 	}
 	for i := range people {
-		id := people[i].effect()
-		for _, a := range terms.Actions {
-			it := c.candidate(&people[i], id, a, []string{"someone@example.com"})
-			if it.answer(old) != it.answer(new) {
-				return true
+		for _, id := range people[i].labelled(old, new) {
+			for _, a := range terms.Actions {
+				it := c.candidate(&people[i], id, a, []string{"someone@example.com"})
+				if it.answer(old) != it.answer(new) {
+					return true
+				}
 			}
 		}
 	}

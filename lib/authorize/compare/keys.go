@@ -22,6 +22,8 @@ type key struct {
 	action terms.Action           // a cell of the matrix: what it is about
 	tools  bool                   // it is about effects that name a tool
 	mail   bool                   // it is about who sent a message, or what a message asks for
+
+	effects bool // it is about effects
 }
 
 // may reports whether the key can make a difference for a record.
@@ -32,6 +34,8 @@ func (k *key) may(c *candidate, actions ...terms.Action) bool {
 		return tool
 	case k.mail:
 		return c.message != nil
+	case k.effects:
+		return c.given != nil && c.given.Effect()
 	}
 	return k.action == "" || tool || slices.Contains(actions, k.action)
 }
@@ -66,6 +70,7 @@ func keysOf(old, new *policy.Policy) []key {
 	k.rows()
 	k.platforms()
 	k.effects()
+	k.flow()
 	return k.list
 }
 

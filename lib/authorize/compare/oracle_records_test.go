@@ -51,6 +51,7 @@ type facts struct {
 	unsigned                           identity.Fields
 	unchecked                          bool
 	chat                               int64
+	labels                             string
 	source, recipients                 string
 }
 
@@ -73,7 +74,7 @@ func (p *party) facts(n int, policies [2]*policy.Policy) facts {
 	id := &p.ids[n]
 	f := facts{
 		sender: id.Sender, trust: id.Trust, verified: id.Verified, stale: id.Stale, automatic: id.Automatic,
-		effect: id.Effect(), bulk: id.Bulk, unsigned: id.Unsigned, chat: id.Chat,
+		effect: id.Effect(), bulk: id.Bulk, unsigned: id.Unsigned, chat: id.Chat, labels: fmt.Sprint(id.Labels.Words()),
 		unchecked: id.Unchecked(policies[n]) != terms.Unknown,
 	}
 	if p.message != nil {
@@ -273,6 +274,14 @@ func (s *space) given() {
 		automatic.Automatic, bulk.Bulk = true, true
 		for _, given := range []*identity.Identity{&id, &effect, &automatic, &bulk} {
 			s.add(origin{given: given})
+		}
+		if len(s.policies[0].Flow)+len(s.policies[1].Flow) == 0 {
+			return
+		}
+		for _, words := range [][]string{{"private"}, {"untrusted"}, {"private", "untrusted"}} {
+			labelled := effect
+			labelled.Labels, _ = labelled.Labels.Named(words)
+			s.add(origin{given: &labelled})
 		}
 	}
 	for _, t := range terms.TrustLevels {

@@ -47,12 +47,12 @@ var effectChecks = [...]check{
 	{"target", (*state).target, (*state).sawTarget, (*state).sends},
 	{"outbound.allow", (*state).outbound, (*state).sawOutbound, (*state).reaches},
 	{"tool", (*state).judge, nil, nil}, // it notes its own steps
-	{"flow.deny", (*state).flowDeny, (*state).sawFlow, (*state).flows},
+	{"flow.deny", (*state).flowDeny, (*state).sawDeny, (*state).hasDeny},
 	{"tool_row", (*state).toolRow, (*state).sawToolRow, nil},
 	{"person", (*state).person, (*state).sawPerson, nil},
 	{"tools.level", (*state).level, (*state).sawLevel, nil},
 	{"max_closes_per_run", (*state).bulk, (*state).sawBulk, nil},
-	{"flow.confirm", (*state).flowConfirm, (*state).sawFlow, (*state).flows},
+	{"flow.confirm", (*state).flowConfirm, (*state).sawConfirm, (*state).hasConfirm},
 }
 
 // run makes the checks until one has the last word.

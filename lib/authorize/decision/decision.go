@@ -43,8 +43,8 @@ const (
 	Unsafe           Reason = "unsafe"
 	ActionChanged    Reason = "action_changed"
 	tooManyCloses    Reason = "too_many_closes"
-	flowPrivate      Reason = "flow_private"
-	flowUntrusted    Reason = "flow_untrusted"
+	FlowPrivate      Reason = "flow_private"
+	FlowUntrusted    Reason = "flow_untrusted"
 )
 
 // Decision is the `decision` member.

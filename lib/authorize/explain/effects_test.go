@@ -41,6 +41,8 @@ var rules = []string{
 	"[tools]\nprofile = \"coding\"\n[exec]\nworkspace = \"/ws\"\n[tools.action]\n\"web.fetch\" = \"read_private\"\n",
 	"[matrix.\"me@example.com\"]\nallow = [\"write_local\"]\ntools.allow = [\"fs.*\"]\n[matrix.external_verified]\nallow = [\"read_public\"]\n",
 	"[[platform]]\nsource = \"telegram\"\nowner_ids = [7]\n[[platform.chat]]\nid = -5\n[[platform.chat]]\nid = -9\ntools.allow = [\"web.fetch\"]\n",
+	"[flow]\nprivate = { confirm = [\"read_public\"], deny = [\"mail.*\", \"destructive\"] }\nuntrusted.deny = [\"write_local\", \"web.*\"]\n",
+	"[flow.private]\ndeny = [\"web.fetch\"]\nconfirm = [\"*\"]\n[matrix.external_verified]\nallow = [\"read_public\"]\n",
 }
 
 var wishes = []string{
@@ -70,6 +72,8 @@ func TestEffects(t *testing.T) {
 			`"sender":"me@example.com","trust":"approved_session"`, `"sender":"","trust":"system"`,
 			`"sender":"x@y.example","trust":"unknown"`, `"sender":"telegram:7","trust":"owner_verified_email","chat":-9`,
 			`"sender":"me@example.com","trust":"owner_verified_email","automatic":true,"bulk":true`,
+			`"sender":"","trust":"system","labels":["private"]`, `"sender":"me@example.com","trust":"approved_session","labels":["private","untrusted"]`,
+			`"sender":"friend@partner.example","trust":"external_verified","labels":["private"]`,
 		} {
 			for _, wish := range wishes {
 				for _, settled := range []bool{false, true} {
@@ -95,7 +99,7 @@ func TestEffects(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, key := range []string{"outbound.allow", "tools.allow", "tools.deny", "tools.level", "exec.mode", "exec.allow.args",
+	for _, key := range []string{"flow.private.deny", "flow.private.confirm", "flow.untrusted.deny", "outbound.allow", "tools.allow", "tools.deny", "tools.level", "exec.mode", "exec.allow.args",
 		"matrix.X.tools.allow", "platform.chat.tools.allow", "mail"} {
 		if seen[key] == 0 {
 			t.Errorf("no advice changes %s", key)

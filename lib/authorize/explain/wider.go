@@ -22,6 +22,7 @@ var widening = [...]maker{
 	fresh, unsigned, automatic, platformAction,
 	rowConfirm, rowOfSender, rowAllow,
 	targets, toolAllow, toolDeny, toolOfSender, toolOfChat, toolLevel, program,
+	flowDeny, flowConfirm,
 	owner,
 }
 

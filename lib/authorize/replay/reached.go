@@ -138,6 +138,7 @@ func (w *way) effect() {
 	case "effect.automatic", "outbound", "outbound.allow":
 		return // decided before its tool
 	}
+	w.flow()
 	tools.Reached(w.p, w.Request, func(key, glob string, nth int) { w.reached(Rule{key, glob, nth}) })
 	if of := w.p.Sender(w.a.Identity.Sender); of != nil {
 		for _, glob := range of.Tools {
@@ -150,5 +151,21 @@ func (w *way) effect() {
 		row, name := w.p.Row(w.a.Identity.Trust, w.a.Identity.Sender)
 		does := tools.Action(w.p, w.Request.Tool)
 		w.reached(cell(name, row.Outcome(does), does))
+	}
+}
+
+// flow reports the entries of [flow] about the effect.
+func (w *way) flow() {
+	about := func(key string, list []string) {
+		for _, e := range list {
+			if _, ok := tools.FlowEntry(w.p, []string{e}, w.Request, w.a.Decision.Action); ok {
+				w.reached(Rule{Key: key, Entry: e})
+			}
+		}
+	}
+	for _, u := range decision.Labels(&w.a.Identity) {
+		key := "flow." + string(u.Label)
+		about(key+".confirm", w.p.Flow[u.Label].Confirm)
+		about(key+".deny", w.p.Flow[u.Label].Deny)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -55,6 +56,10 @@ func Rules(p *policy.Policy) (list []Rule) {
 	for i := range p.Senders {
 		list = append(list, cells(p.Senders[i].Name(), p.Senders[i].Row)...)
 		entries("matrix."+p.Senders[i].Name()+".tools.allow", p.Senders[i].Tools...)
+	}
+	for _, l := range label.All {
+		entries("flow."+string(l)+".confirm", p.Flow[l].Confirm...)
+		entries("flow."+string(l)+".deny", p.Flow[l].Deny...)
 	}
 	entries("outbound.allow", p.Outbound.Allow...)
 	entries("tools.allow", p.Tools.Allow...)

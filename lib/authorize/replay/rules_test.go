@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -34,6 +35,9 @@ action = "read_private"
 [matrix."friend@partner.example"]
 allow = ["read_public"]
 queue_for_review = ["write_local"]
+[flow]
+private = { confirm = ["read_public", "task.*"], deny = ["cfg.get"] }
+untrusted = { deny = ["web.search", "web.fetch"] }
 [outbound]
 allow = ["bob@partner.example", "@example.com"]
 [tools]
@@ -151,6 +155,16 @@ func without(t *testing.T, p *policy.Policy, r Rule) *policy.Policy {
 		q.Matrix = maps.Clone(p.Matrix)
 		q.Matrix[terms.Trust(row)] = maps.Clone(p.Matrix[terms.Trust(row)])
 		delete(q.Matrix[terms.Trust(row)], terms.Action(r.Entry))
+	case strings.HasPrefix(r.Key, "flow."):
+		q.Flow = maps.Clone(p.Flow)
+		l := label.Label(strings.Split(r.Key, ".")[1])
+		f := p.Flow[l]
+		if strings.HasSuffix(r.Key, ".deny") {
+			f.Deny = drop(f.Deny)
+		} else {
+			f.Confirm = drop(f.Confirm)
+		}
+		q.Flow[l] = f
 	case r.Key == "outbound.allow":
 		q.Outbound.Allow = drop(p.Outbound.Allow)
 	case r.Key == "tools.allow":
@@ -225,7 +239,9 @@ func richCases(t *testing.T) (list []Case) {
 				for _, tool := range []string{"", "cfg.get", "mail.send", "mail.draft", "pay", "web.fetch", "web.search", "fs.read", "exec", "task.note"} {
 					for _, target := range []string{"", `"target":"bob@partner.example",`, `"target":"x@evil.example",`} {
 						for _, args := range []string{`{}`, `{"receipt":"x","path":"y"}`, `{"argv":["/bin/ls","-l","x"],"dir":"/tmp"}`} {
-							add(`{"identity":{"sender":%q,"trust":%q,"verified":true,"via":"agent","parent":"p"},"request":{%s"action":%q,"tool":%q,"args":%s}}`, sender, trust, target, action, tool, args)
+							for _, labels := range []string{"", `"labels":["private"],`} {
+								add(`{"identity":{"sender":%q,"trust":%q,"verified":true,%s"via":"agent","parent":"p"},"request":{%s"action":%q,"tool":%q,"args":%s}}`, sender, trust, labels, target, action, tool, args)
+							}
 						}
 					}
 				}

@@ -8,12 +8,9 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// carried are the tools that pulse-queue carries out without a worker, as write_local. They
+// Carried are the tools that pulse-queue carries out without a worker, as write_local. They
 // change nothing outside of the queue, and have rules of their own.
-var carried = []string{"draft", "task.close", "task.note"}
-
-// Carried reports whether pulse-queue carries out a tool without a worker.
-func Carried(tool string) bool { return slices.Contains(carried, tool) }
+var Carried = []string{"draft", "task.close", "task.note"}
 
 // FlowEntry returns the first entry of a list of [flow] that is about an effect of this
 // action: the action itself, an action that its tool is bound to, or a pattern of the tool.
@@ -22,7 +19,7 @@ func Carried(tool string) bool { return slices.Contains(carried, tool) }
 func FlowEntry(p *policy.Policy, list []string, r *request.Request, action terms.Action) (entry string, ok bool) {
 	tool := Of(r)
 	var does []terms.Action
-	if !Carried(tool) || action != terms.WriteLocal {
+	if !slices.Contains(Carried, tool) || action != terms.WriteLocal {
 		does = append(bound(p, tool), action)
 	}
 	if tool != "" && len(does) > 0 {

@@ -1,0 +1,70 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// flows reports whether one of the policies says anything about a label.
+func flows(old, new *policy.Policy, l label.Label) bool {
+	_, was := old.Flow[l]
+	_, is := new.Flow[l]
+	return was || is
+}
+
+// labelled returns the effects that began with a sender: one without labels, and one for
+// each label that a policy says something about. Two labels forbid what one of them does,
+// and so show nothing that neither of them shows alone.
+func (w *whose) labelled(old, new *policy.Policy) []*identity.Identity {
+	list := []*identity.Identity{w.effect()}
+	for _, l := range label.All {
+		if flows(old, new, l) && label.Of(w.trust).Use(l) == nil {
+			id := w.effect()
+			id.Labels = label.Set{{Label: l}}
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// flowEntries returns the entries of [flow].
+func flowEntries(p *policy.Policy) (list []string) {
+	for _, l := range label.All {
+		list = slices.Concat(list, p.Flow[l].Confirm, p.Flow[l].Deny)
+	}
+	return list
+}
+
+// carried adds the tools that an entry of [flow] about an action is not about.
+func (s *search) carried(list []call) []call {
+	for _, tool := range tools.Carried {
+		known := slices.ContainsFunc(list, func(c call) bool { return c.tool == tool })
+		if !known && len(s.old.Flow)+len(s.new.Flow) > 0 {
+			list = append(list, call{tool: tool, actions: []terms.Action{terms.WriteLocal}})
+		}
+	}
+	return list
+}
+
+// flow adds the keys of [flow].
+func (k *keys) flow() {
+	for _, l := range label.All {
+		name, was, is := "flow."+string(l), k.old.Flow[l], k.new.Flow[l]
+		undo := func(set func(f *policy.Flow)) key {
+			return key{effects: true, undo: func(p *policy.Policy) {
+				f, all := p.Flow[l], map[label.Label]policy.Flow{}
+				maps.Copy(all, p.Flow)
+				set(&f)
+				all[l], p.Flow = f, all
+			}}
+		}
+		k.add(!same(was.Confirm, is.Confirm), undo(func(f *policy.Flow) { f.Confirm = was.Confirm }), name+".confirm", 0)
+		k.add(!same(was.Deny, is.Deny), undo(func(f *policy.Flow) { f.Deny = was.Deny }), name+".deny", 0)
+	}
+}
