@@ -68,6 +68,7 @@ func risks(p *policy.Policy, queue string) []string {
 				"[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
 		}
 	}
+	flowRisks(p, risk)
 	toolRisks(p, queue, risk)
 	if lacks := sandbox.Lacks(p.Evidence != policy.ByAuthRes); lacks != "" {
 		risk(true, "%s: what reads mail keeps all rights of its account (--sandbox, in pulse(7))", lacks)

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -38,7 +39,24 @@ func matrix(c *cli.Context) error {
 	fmt.Fprintf(c.App.Writer, "\nconfirm = %s, review = %s\n"+
 		"effects with %s, %s or %s: never allow, at most confirm\n",
 		terms.Confirm, terms.Review, terms.ExternalSend, terms.Destructive, terms.CodeOrComputer)
-	return narrowings(c.App.Writer, p)
+	if err := narrowings(c.App.Writer, p); err != nil {
+		return err
+	}
+	return flows(c.App.Writer, p)
+}
+
+// flows prints what [flow] changes for effects of a task that has a label.
+func flows(out io.Writer, p *policy.Policy) (err error) {
+	for _, l := range label.All {
+		f := p.Flow[l]
+		if f.Confirm != nil {
+			_, err = fmt.Fprintf(out, "effects of a task labelled %s: at most confirm for %s\n", l, strings.Join(f.Confirm, ", "))
+		}
+		if f.Deny != nil {
+			_, err = fmt.Fprintf(out, "effects of a task labelled %s: reject for %s\n", l, strings.Join(f.Deny, ", "))
+		}
+	}
+	return err
 }
 
 func writeRow(out io.Writer, name string, row policy.Row) {

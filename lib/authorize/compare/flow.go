@@ -68,3 +68,10 @@ func (k *keys) flow() {
 		k.add(!same(was.Deny, is.Deny), undo(func(f *policy.Flow) { f.Deny = was.Deny }), name+".deny", 0)
 	}
 }
+
+// EffectsDiffer reports whether any effect is decided otherwise under new than under old, or
+// whether that could not be found out.
+func EffectsDiffer(old, new *policy.Policy) bool {
+	s := &search{old: old, new: new, found: map[kind]*found{}, weight: weight(old, new)}
+	return long(old, new) || s.effects() != nil || len(s.found) > 0
+}

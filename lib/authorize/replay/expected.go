@@ -12,13 +12,13 @@ import (
 )
 
 // Expected is what the `decision` of a record says that a policy has to make of it: those
-// of action, outcome, rule and reason that are there.
+// of action, outcome, rule, reason and labels that are there.
 type Expected map[string]string
 
 // compared are the members of a decision that are compared, in the order in which they
 // are shown. why is for people, and policy names the file that decided then.
 var (
-	compared = []string{"action", "outcome", "rule", "reason"}
+	compared = []string{"action", "outcome", "rule", "reason", "labels"}
 	ignored  = []string{"why", "policy"}
 )
 
@@ -37,7 +37,7 @@ func Expect(rec *record.Record) (Expected, error) {
 				}
 				return nil
 			}
-			value, err := v.String()
+			value, err := valueOf(name, v)
 			if e[name] = value; err == nil && name == "outcome" && !terms.Outcome(value).Valid() {
 				err = fmt.Errorf("%s is no outcome", value)
 			}
@@ -51,11 +51,26 @@ func Expect(rec *record.Record) (Expected, error) {
 	return e, err
 }
 
+// valueOf returns the value of a member as one string.
+func valueOf(name string, v record.Value) (value string, err error) {
+	if name != "labels" {
+		return v.String()
+	}
+	var list []string
+	err = v.Into(&list)
+	return strings.Join(list, ", "), err
+}
+
 // Differs says of each member of a decision that is not as expected what it is.
 func (e Expected) Differs(a *Answer) (list []string) {
 	d := &a.Decision
+	var labels []string
+	for _, l := range d.Labels {
+		labels = append(labels, string(l))
+	}
 	got := map[string]string{
 		"action": string(d.Action), "outcome": string(d.Outcome), "rule": d.Rule, "reason": string(d.Reason),
+		"labels": strings.Join(labels, ", "),
 	}
 	for _, name := range compared {
 		if want, there := e[name]; there && want != got[name] {
