@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -46,6 +47,9 @@ func TestWants(t *testing.T) {
 			row, _ := p.Row(terms.OwnerVerifiedEmail, "me@example.com")
 			return row.Outcome(terms.WriteLocal) == terms.Allow && row.Outcome(terms.ExternalSend) == terms.Reject &&
 				uses(bob, "mail.draft")(p) && !uses(bob, "mail.send")(p) && !uses(bob, "fs.write")(p)
+		},
+		"what is private never leaves": func(p *policy.Policy) bool {
+			return slices.Contains(p.Flow[label.Private].Deny, "read_public") && slices.Contains(p.Flow[label.Private].Deny, "web.*")
 		},
 		"the agent looks things up in the web": func(p *policy.Policy) bool { return uses(bob, "web.fetch")(p) && !uses(bob, "mail.send")(p) },
 		"what one sender asks for uses only":   func(p *policy.Policy) bool { return uses(bob, "calendar.read")(p) && !uses(bob, "web.fetch")(p) },

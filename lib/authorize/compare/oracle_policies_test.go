@@ -134,8 +134,6 @@ var slots = slices.Concat([]slot{
 	table("level", 15, func(r *rand.Rand) string { return pick(r, []string{"owner_only", "approval_required"}) }),
 	table("action", 35, func(r *rand.Rand) string { return pick(r, actions) }),
 	table("paths", 30, func(r *rand.Rand) []string { return some(r, members, 1, 2) }),
-	many("flow.private", "confirm", 8, append(actions, globs...), 0, 2), many("flow.private", "deny", 8, append(actions, globs...), 0, 2),
-	many("flow.untrusted", "confirm", 7, append(actions, globs...), 0, 2), many("flow.untrusted", "deny", 7, append(actions, globs...), 0, 2),
 	word("exec", "mode", 45, "deny", "allowlist", "full"),
 	word("exec", "workspace", 60, spaces...),
 	{"exec.allow", "", "", 35, program}, {"exec.allow", "", "", 15, program},
@@ -147,6 +145,8 @@ var slots = slices.Concat([]slot{
 	{"platform.chat", "", "telegram", 60, chat(groups[0])}, {"platform.chat", "", "telegram", 30, chat(groups[1])},
 	{"platform", "", "", 10, platform("slack")},
 	{"platform", "", "", 25, hook},
+	many("flow.private", "confirm", 8, append(actions, globs...), 0, 2), many("flow.private", "deny", 8, append(actions, globs...), 0, 2),
+	many("flow.untrusted", "confirm", 7, append(actions, globs...), 0, 2), many("flow.untrusted", "deny", 7, append(actions, globs...), 0, 2),
 })
 
 func receiver(r *rand.Rand) string {
