@@ -157,7 +157,7 @@ func (w *writer) string(n *node, s, at string) {
 	switch n.format {
 	case asDate:
 		t, err := time.Parse(time.DateOnly, s)
-		ok = err == nil && t.Format(time.DateOnly) == s
+		s, ok = t.Format(time.DateOnly), err == nil
 	case asDateTime:
 		s, ok = dateTime(s)
 	case asAddress:

@@ -138,12 +138,14 @@ func TestFit(t *testing.T) {
 
 // TestWhere: an error names the place and the keyword.
 func TestWhere(t *testing.T) {
-	s := parsed(t, `{"type":"object","additionalProperties":false,"properties":{"x/y":{"type":"array","maxItems":3,"items":`+pair+`}}}`)
+	s := parsed(t, `{"type":"object","additionalProperties":false,"properties":{"x/y":{"type":"array","maxItems":3,"items":`+pair+`},"n":{"type":"integer","minimum":0,"maximum":9}}}`)
 	for out, want := range map[string]string{
 		`{"x/y":[{"a":"x"},{"a":"X"}]}`:         "it does not fit the schema: #/x~1y/1/a breaks pattern",
 		`{"x/y":[{"a":"x"},{}]}`:                "it does not fit the schema: #/x~1y/1 breaks required",
 		`{"x/y":[{"a":"x","canary":"canary"}]}`: "it does not fit the schema: #/x~1y/0: want no member besides those of the schema",
 		`{"x/y":[{"a":"é"}]}`:                   "it does not fit the schema: #/x~1y/0/a: want ASCII characters",
+		`{"n":1e0}`:                             "it does not fit the schema: #/n: want a number of at most 15 digits, without an exponent",
+		`{"n":10}`:                              "it does not fit the schema: #/n breaks maximum",
 		`{"x/y":[{"a":5}]}`:                     "it does not fit the schema: #/x~1y/0/a: want a value of another type",
 	} {
 		if _, err := s.Fit([]byte(out), nil); err == nil || err.Error() != want {
