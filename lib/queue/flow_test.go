@@ -2,10 +2,13 @@ package queue_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"pulse/lib/authorize/tools"
 	"pulse/lib/queue"
+	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -45,6 +48,20 @@ func TestYesBeforeTheLabel(t *testing.T) {
 		o, err := b.outlook(&queue.Run{Policy: p, Max: 10, Effect: terms.ReadPublic}, s)
 		if err != nil || o.Starts != c.starts || o.Decision.Outcome != c.outcome {
 			t.Errorf("%+v: %+v, %v", c, o, err)
+		}
+	}
+}
+
+// TestCarried: the tools that an entry of [flow] about an action is not about are those that
+// the queue carries out itself.
+func TestCarried(t *testing.T) {
+	own := []string{proposal.Draft, proposal.Close, proposal.Note}
+	if !slices.Equal(own, tools.Carried) {
+		t.Errorf("%q, but %q", own, tools.Carried)
+	}
+	for _, tool := range append(own, "mail.draft", "task.other", "") {
+		if proposal.Own(tool) != slices.Contains(tools.Carried, tool) {
+			t.Errorf("%q is own: %t", tool, proposal.Own(tool))
 		}
 	}
 }
