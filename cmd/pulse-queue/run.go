@@ -200,15 +200,16 @@ func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 }
 
 // ended returns what is recorded of the end of a worker. With --proposals what it printed is
-// taken apart.
+// taken apart. If it was cut off, or the worker killed, there may have been more judgements.
 func (sh *shift) ended(end *runner.End) queue.End {
 	last := queue.End{Exit: end.Exit, Result: end.Stdout, Stderr: end.Stderr}
 	if !sh.c.Bool("proposals") {
 		return last
 	}
-	last.Judged, last.Result = proposal.Judgements(end.Stdout)
-	if end.Exit == 0 {
-		last.Proposals = sh.proposals(last.Result, len(end.Stdout) >= runner.MaxResult)
+	last.Judged, last.Result, last.Unread = proposal.Judgements(end.Stdout)
+	cut, killed := len(end.Stdout) >= runner.MaxResult, end.Exit < 0 && end.How != runner.NeverStarted
+	if last.Unread = last.Unread || cut || killed; end.Exit == 0 {
+		last.Proposals = sh.proposals(last.Result, cut)
 	}
 	return last
 }

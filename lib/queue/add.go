@@ -226,7 +226,7 @@ func (in *intake) take(it *item) error {
 		return err
 	}
 	if known {
-		return in.settle(it)
+		return errors.Join(in.label(it), in.settle(it))
 	}
 	it.receipt = task.Task{ID: it.id, Kind: it.Kind(), Created: in.now}
 	it.receipt.Change = task.Change{Since: in.now, Reason: string(it.Decision.Reason)}
@@ -317,7 +317,17 @@ func (in *intake) accept(it *item) error {
 	if it.counted() {
 		in.pending[KeyOf(it.Identity.Sender)]++
 	}
-	return in.tx.Add(file, line)
+	return errors.Join(in.tx.Add(file, line), in.label(it))
+}
+
+// label gives the root of a task the labels that the record says it has. A record that was
+// restored, or comes from another queue, may know more than the queue, and never less counts.
+func (in *intake) label(it *item) error {
+	if len(it.Identity.Labels) == 0 {
+		return nil
+	}
+	s := Stored{Task: it.receipt, Content: it.Content}
+	return s.label(in.tx, it.Identity.Labels, in.now)
 }
 
 // counted reports whether the record counts against its sender's quota, because it came as

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"pulse/lib/shared/audit"
-	"pulse/lib/shared/label"
-	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
 
@@ -36,13 +34,6 @@ const (
 
 // On returns the shelf of a state.
 func On(st task.State) Shelf { return Shelf(st) }
-
-// labelsFile returns what is kept of the labels of a root task.
-func labelsFile(s label.Set) []byte {
-	var o record.Object
-	o.Raw("labels", s.Append(nil))
-	return o.Bytes()
-}
 
 // PositionKey returns the key of a source's position.
 func PositionKey(source string) string {

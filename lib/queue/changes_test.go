@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -185,6 +186,7 @@ var special = []struct {
 	{audit.Line{Event: task.Refused, Task: one, Parent: two}, "outbox/" + two + " - " + one},
 	{audit.Line{Event: audit.Settled, Task: one, Parent: two}, "outbox/" + two + " - " + one},
 	{audit.Line{Event: audit.Noted, Task: one, Parent: two}, ""},
+	{audit.Line{Event: audit.Labelled, Task: one, Labels: label.Of(terms.Unknown)}, "labels ="},
 	{audit.Line{Event: task.Approved, Task: one, From: task.Awaiting, To: task.Scheduled, Approval: yes()},
 		"scheduled < awaiting_review, meta =, approvals =!, spent gone"},
 	{audit.Line{Event: task.Approved, Task: one, From: task.Awaiting, To: task.Scheduled, Approval: yes(*given())},
@@ -275,6 +277,8 @@ func TestChangesHold(t *testing.T) {
 				want = l.Grant.Append(nil)
 			case queue.Sessions:
 				want = l.Session.Append(nil)
+			case queue.Labels:
+				want = []byte(`{"labels":[{"label":"untrusted","by":"unknown"}]}`)
 			case queue.Positions:
 				at := slices.IndexFunc(l.Positions, func(p audit.Position) bool { return queue.PositionKey(p.Source) == c.Key })
 				want = l.Positions[at].Append(nil)

@@ -52,6 +52,7 @@ type Run struct {
 type Claim struct {
 	Stored
 	Approval *approval.Approval
+	Policy   *policy.Policy // by which it was started; nil: the defaults
 
 	spent []approval.Proof // what this start spent through Run.Signed
 }
@@ -169,7 +170,7 @@ func (r *Run) dispatch(
 	case !w.ok:
 		return nil, true, tx.Move(w.aside(s))
 	case s.own():
-		return nil, true, r.carry(tx, s, &w)
+		return nil, true, errors.Join(r.carry(tx, s, &w), s.label(tx, w.gives(s), now))
 	}
 	claim, err = r.start(tx, s, &w, lock)
 	return claim, false, err
@@ -177,7 +178,8 @@ func (r *Run) dispatch(
 
 // start claims a task that may start. It returns nil if the last message to the target is
 // too recent, or if another run has the task. Signatures are spent before the task moves,
-// so that, whatever happens after that, they are not a yes to another start.
+// so that, whatever happens after that, they are not a yes to another start. What the start
+// gives the root task in labels is in the record that the worker reads.
 func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Claim, error) {
 	if soon, err := r.tooSoon(tx, s, w.change.Since); soon || err != nil {
 		return nil, err
@@ -207,5 +209,8 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 		return nil, err
 	}
 	s.Task.State, s.Task.Change = task.Running, line.Change
-	return &Claim{*s, w.approval, w.spends}, nil
+	if err := s.label(tx, w.gives(s), line.Time); err != nil {
+		return nil, err
+	}
+	return &Claim{*s, w.approval, r.Policy, w.spends}, nil
 }

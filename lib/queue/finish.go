@@ -27,6 +27,7 @@ type End struct {
 
 	Proposals *Proposals        // what it proposed, if it ended well; nil: it was not asked
 	Judged    []proposal.Judged // what it says its hook decided
+	Unread    bool              // not all that it says of that was read, or it died before it could say all
 }
 
 // attempt returns what the log says about the end of a worker.
@@ -39,6 +40,9 @@ func (e *End) attempt() *audit.End {
 func FinishCancelled(tx *Tx, c *Claim, end End, now time.Time) error {
 	line := audit.Line{Time: now.UTC(), Event: audit.Ended, Task: c.Task.ID, End: end.attempt()}
 	if err := tx.Log(line); err != nil {
+		return err
+	}
+	if err := c.label(tx, c.heard(&end, now), now); err != nil {
 		return err
 	}
 	return logJudged(tx, c.Task.ID, end.Judged, now)
@@ -71,6 +75,9 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 	if len(end.Result) > 0 {
 		tx.Stage(Results, c.Task.ID, end.Result)
 		line.Result = task.Digest(end.Result)
+	}
+	if err := c.label(tx, c.heard(&end, now), now); err != nil { // what it proposes has them, too
+		return line, err
 	}
 	proposes := e == task.Finished && end.Proposals != nil
 	if proposes {
@@ -154,8 +161,9 @@ func backoff(n, maxAttempts int) time.Duration {
 
 // Reap puts back tasks whose runner died. dead reports whether the kernel knows neither
 // the runner nor the worker of a task any more. Reap calls it while the store is locked,
-// and a run locks a task before the task is visible as running. more means that there may
-// be more of them, for another Update.
+// and a run locks a task before the task is visible as running. What hooks of these workers
+// allowed is not known, so that their root tasks get all labels. more means that there may be
+// more of them, for another Update.
 func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) (more bool, err error) {
 	return each(tx, task.Running, func(e *Entry) (bool, error) {
 		if !dead(e.ID) {
@@ -178,7 +186,10 @@ func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) boo
 		if err != nil {
 			return false, err
 		}
-		return true, tx.Move(s.died(a, limits, now))
+		if err := tx.Move(s.died(a, limits, now)); err != nil {
+			return false, err
+		}
+		return true, s.label(tx, s.unreported(now), now)
 	})
 }
 

@@ -25,7 +25,9 @@ type Given struct {
 
 // Given returns the part of a task that is for people and workers.
 func (s *Stored) Given() *Given {
-	return &Given{s.Shown, s.Request, s.Outcomes, &s.Identity, &s.Decision, &s.Task}
+	who := s.Identity
+	who.Labels = s.Labels
+	return &Given{s.Shown, s.Request, s.Outcomes, &who, &s.Decision, &s.Task}
 }
 
 // Line returns the record that a worker reads, without a newline. It is not the task

@@ -183,7 +183,7 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	who := identity.Identity{
 		Sender: parent.Sender, Trust: parent.Trust, Verified: parent.Verified, Stale: parent.Stale,
 		Automatic: parent.Automatic, Reason: parent.Reason, Session: parent.Session, Chat: parent.Chat,
-		Why: "an agent proposes it, at work for " + parent.Sender,
+		Why: "an agent proposes it, at work for " + parent.Sender, Labels: v.claim.Labels,
 		Via: identity.ViaAgent, Parent: v.claim.Task.ID, Root: v.rootID,
 		Ordinal: v.same[string(canonical)], Depth: v.depth, Budget: v.budget, Bulk: bulk,
 	}

@@ -57,7 +57,7 @@ func TestPrune(t *testing.T) {
 			return err
 		})
 	}
-	if loads -= 3; loads != 2*5 { // file and meta
+	if loads -= 3; loads != 3*5 { // file, meta and labels
 		t.Errorf("%d reads: the first one that is too young ends it", loads)
 	}
 }

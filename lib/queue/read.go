@@ -35,6 +35,7 @@ func Load(v View, st task.State, id string) (Stored, error) {
 	}
 	if err == nil {
 		stored.Labels, err = LabelsOf(v, stored.Root(), stored.Identity.Trust)
+		stored.Labels = stored.Labels.Union(stored.Identity.Labels)
 	}
 	return stored, err
 }
@@ -42,21 +43,18 @@ func Load(v View, st task.State, id string) (Stored, error) {
 // LabelsOf returns the labels of a root task of a trust level, which may have been pruned. If
 // what is kept of them can't be read, it returns all, because nobody knows which it had.
 func LabelsOf(v View, root string, t terms.Trust) (label.Set, error) {
-	set := label.Of(t)
-	_, _, err := get(v, Labels, root, func(val record.Value) error {
-		return val.Each(func(_ string, v record.Value) error {
-			more, err := label.Decode(v)
-			set = set.Union(more)
-			return err
-		})
+	var kept label.Set
+	_, _, err := get(v, Labels, root, func(val record.Value) (err error) {
+		kept, err = labelsOf(val)
+		return err
 	})
 	if errors.Is(err, ErrCorrupt) {
+		kept, err = nil, nil
 		for _, l := range label.All {
-			set, _ = set.With(label.Use{Label: l})
+			kept, _ = kept.With(label.Use{Label: l, By: Unreadable})
 		}
-		err = nil
 	}
-	return set, err
+	return label.Of(t).Union(kept), err
 }
 
 // get decodes an object on a shelf. If there is none, found is false and the error nil. If

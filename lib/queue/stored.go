@@ -130,7 +130,7 @@ type Stored struct {
 	File   []byte // the bytes that Task.Digest is of
 	Record *record.Record
 
-	Labels   label.Set // of its root task: what the queue knows, whatever Identity says
+	Labels   label.Set // of its root task: what the queue knows, and what Identity says besides
 	Outcomes []Outcome // of what was proposed before, from OutcomesOf; not part of the file
 }
 
@@ -172,9 +172,23 @@ func (s *Stored) First() task.Change {
 	return task.Change{Since: s.Task.Created, Reason: string(s.Decision.Reason)}
 }
 
-// Line returns the record with its whole `task` member, without a newline.
+// Line returns the record with its whole `task` member, without a newline. Once the root task
+// has a label that its sender did not give it, identity has all of its labels.
 func (s *Stored) Line() []byte {
-	return s.Record.AppendReplaced(nil, task.Member, s.Task.Append(nil))
+	rec := s.Record
+	if len(s.Labels) > len(s.Identity.Labels.Union(label.Of(s.Identity.Trust))) {
+		who, err := rec.Get(identity.Member)
+		if err == nil {
+			who, err = identity.Labelled(who, s.Labels)
+		}
+		if err == nil {
+			rec, err = record.Parse(rec.AppendReplaced(nil, identity.Member, []byte(who)))
+		}
+		if err != nil { // Parse of this file has read it
+			panic(err)
+		}
+	}
+	return rec.AppendReplaced(nil, task.Member, s.Task.Append(nil))
 }
 
 // tried reports whether a task in this state is to be started, or was.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 )
 
@@ -26,8 +27,8 @@ type Blob struct {
 	Made  time.Time // of a task: its time of creation, which keeps the order of tasks; zero: now
 }
 
-// Tx is a View in which changes can be staged. Where shows what is staged, and Starts
-// counts by the clock of now; all else is the picture from before.
+// Tx is a View in which changes can be staged. Where shows what is staged, and so does Get of
+// labels; Starts counts by the clock of now; all else is the picture from before.
 type Tx struct {
 	View
 	commit    Commit
@@ -35,6 +36,7 @@ type Tx struct {
 	refused   int                   // rejections staged on day
 	limited   bool                  // the log says that some of day have no line
 	day       string
+	labels    map[string]label.Set // of root tasks, as staged
 	positions []Position
 	read      time.Time // when these were staged
 }
@@ -63,6 +65,14 @@ func (t *Tx) Where(id string) (st task.State, err error) {
 		}
 	}
 	return st, err
+}
+
+// Get reads a thing, and labels as they are staged.
+func (t *Tx) Get(s Shelf, key string) (Item, error) {
+	if set, staged := t.labels[key]; staged && s == Labels {
+		return Item{Bytes: labelsFile(set)}, nil
+	}
+	return t.View.Get(s, key)
 }
 
 // Starts calls fn for the starts that count. A start that lies in the future counts from
@@ -132,6 +142,12 @@ func (t *Tx) Log(line audit.Line) error {
 func (t *Tx) log(line audit.Line) {
 	if line.Moves() {
 		t.states[line.Task] = line.To
+	}
+	if line.Event == audit.Labelled {
+		if t.labels == nil {
+			t.labels = map[string]label.Set{}
+		}
+		t.labels[line.Task] = line.Labels
 	}
 	t.commit.Lines = append(t.commit.Lines, line)
 }

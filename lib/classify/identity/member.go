@@ -67,6 +67,7 @@ func (id *Identity) Append(dst []byte) []byte {
 		}
 	}
 	id.addOrigin(&o)
+	addLabels(&o, id.Labels)
 	return append(dst, o.Bytes()...)
 }
 
@@ -76,7 +77,29 @@ func (id *Identity) AppendShown(dst []byte) []byte {
 	var o record.Object
 	id.add(&o)
 	id.addOrigin(&o)
+	addLabels(&o, id.Labels)
 	return append(dst, o.Bytes()...)
+}
+
+// Labelled returns the member's value with other labels. All else stays, also what no page
+// names.
+func Labelled(v record.Value, s label.Set) (record.Value, error) {
+	var o record.Object
+	err := v.Each(func(name string, v record.Value) error {
+		if name != "labels" && name != "labelled" {
+			o.Raw(name, []byte(v))
+		}
+		return nil
+	})
+	addLabels(&o, s)
+	return record.Value(o.Bytes()), err
+}
+
+func addLabels(o *record.Object, s label.Set) {
+	if len(s) > 0 {
+		o.Strs("labels", s.Words())
+		o.Raw("labelled", s.Append(nil))
+	}
 }
 
 func (id *Identity) add(o *record.Object) {
@@ -90,10 +113,6 @@ func (id *Identity) add(o *record.Object) {
 	o.StrIf("session", id.Session)
 	if id.Chat != 0 {
 		o.Int("chat", id.Chat)
-	}
-	if len(id.Labels) > 0 {
-		o.Strs("labels", id.Labels.Words())
-		o.Raw("labelled", id.Labels.Append(nil))
 	}
 }
 

@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 
 	"pulse/lib/shared/policy"
@@ -10,7 +11,8 @@ import (
 )
 
 // Judgement is what a hook of the worker decided about uses of a tool. It is the worker's
-// word, who can make one up and leave others out, so nothing may depend on it.
+// word, which can make one up and leave others out. So it may only forbid: a use that was
+// allowed gives the root task labels.
 type Judgement struct {
 	Tool    string       // empty: the hook could not tell
 	Action  terms.Action // empty: the hook could not tell
@@ -36,16 +38,31 @@ const (
 
 // Judgements takes the judgements out of what a worker printed: lines that are an object
 // with the one member `judged`. rest is everything else, as it came, and with it every line
-// that is not a judgement after all, or would be one too many.
-func Judgements(out []byte) (list []Judged, rest []byte) {
+// that is not a judgement after all, or would be one too many. unread reports whether there
+// is such a line, because then nobody knows what the hook let through.
+func Judgements(out []byte) (list []Judged, rest []byte, unread bool) {
 	for line := range bytes.Lines(out) {
 		j, ok := readJudged(line)
 		if !ok || !count(&list, &j) {
+			unread = unread || judges(line)
 			rest = append(rest, line...)
 		}
 	}
-	return list, rest
+	return list, rest, unread
 }
+
+// judges reports whether there may be a judgement in a line that is none, such as one that
+// stands after a text without a newline. In a record that is one without that member there is
+// none, whatever its text is about.
+func judges(line []byte) bool {
+	rec, err := record.Parse(line)
+	if err != nil {
+		return begun.Match(line)
+	}
+	return rec.Has(judgedMember)
+}
+
+var begun = regexp.MustCompile(`\{[ \t]*"` + judgedMember + `"[ \t]*:`)
 
 // count adds a judgement to those that are equal to it. It reports false if there are too
 // many different ones.

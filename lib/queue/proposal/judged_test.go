@@ -18,12 +18,12 @@ func TestJudgements(t *testing.T) {
 	const proposed = `{"action":"read_public","args":{"q":"what is \"judged\"?"}}` + "\n"
 	times := strings.Replace(denied, `}}`, `,"count":4}}`, 1)
 	few := `{ "judged": {"outcome": "allow", "reason": "allowed"} }`
-	list, rest := Judgements([]byte(denied + proposed + "text\n" + times + few))
+	list, rest, unread := Judgements([]byte(denied + proposed + "text\n" + times + few))
 	want := []Judged{{refused, 5}, {Judgement{Outcome: terms.Allow, Reason: "allowed"}, 1}}
-	if !reflect.DeepEqual(list, want) || string(rest) != proposed+"text\n" {
+	if !reflect.DeepEqual(list, want) || string(rest) != proposed+"text\n" || unread {
 		t.Errorf("%+v, %q", list, rest)
 	}
-	if list, rest := Judgements(nil); list != nil || rest != nil {
+	if list, rest, unread := Judgements(nil); list != nil || rest != nil || unread {
 		t.Errorf("%v, %q", list, rest)
 	}
 }
@@ -50,12 +50,33 @@ func TestNotJudged(t *testing.T) {
 		`{"judged":{"outcome":"allow","reason":"r","rule":"` + strings.Repeat("x", maxJudgement) + `"}}`: badJudgement,
 		`{"judged":{"outcome":"allow","reason":"r"`:                                                      malformed,
 	} {
-		list, rest := Judgements([]byte(line))
-		if list != nil || string(rest) != line {
+		list, rest, unread := Judgements([]byte(line))
+		if list != nil || string(rest) != line || !unread {
 			t.Errorf("%s: %v", line, list)
 		}
 		if list, discarded := Read(rest, false, nil); len(list) != 0 || len(discarded) != 1 || discarded[why] != 1 {
 			t.Errorf("%s: %v, %v", line, list, discarded)
+		}
+	}
+}
+
+// TestUnread: what may be a judgement, and can't be read as one, is not overlooked; and what
+// is none does not count as one.
+func TestUnread(t *testing.T) {
+	for line, want := range map[string]bool{
+		strings.TrimSpace(denied):                          false,
+		"the answer" + denied:                              true, // an answer without a newline before it
+		strings.TrimSpace(denied) + denied:                 true,
+		denied[:40]:                                        true,
+		`{ "judged" :`:                                     true,
+		`{"judged":{},"action":"read_public"}`:             true,
+		`{"action":"read_public","args":{"judged":{}}}`:    false,
+		`{"action":"read_public","args":{"t":""judged""}}`: false,
+		`it was "judged" well`:                             false,
+		`{"action":`:                                       false,
+	} {
+		if _, _, unread := Judgements([]byte("x\n" + line)); unread != want {
+			t.Errorf("%q: %t", line, unread)
 		}
 	}
 }
@@ -65,9 +86,9 @@ func TestJudgementsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&out, `{"judged":{"tool":"t%d","outcome":"allow","reason":"allowed","count":1000000}}`+"\n", i%(MaxJudged+5))
 	}
-	list, rest := Judgements([]byte(out.String()))
+	list, rest, unread := Judgements([]byte(out.String()))
 	_, discarded := Read(rest, false, nil)
-	if n := bytes.Count(rest, []byte("\n")); len(list) != MaxJudged || discarded[badJudgement] != n || n < 100 {
+	if n := bytes.Count(rest, []byte("\n")); len(list) != MaxJudged || !unread || discarded[badJudgement] != n || n < 100 {
 		t.Errorf("%d, %d left, %v", len(list), n, discarded)
 	}
 	for _, j := range list {
@@ -84,7 +105,7 @@ func FuzzJudgements(f *testing.F) {
 	f.Add([]byte(`{"judged":{"outcome":"allow","reason":"r","count":3,"rule":"matrix.\"a@b\".allow"}}`))
 	f.Add([]byte("\n\n{\"judged\":\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
-		list, rest := Judgements(out)
+		list, rest, unread := Judgements(out)
 		if len(list) > MaxJudged || len(rest) > len(out) || len(list) == 0 && !bytes.Equal(rest, out) {
 			t.Errorf("%d, %q of %q", len(list), rest, out)
 		}
@@ -93,7 +114,7 @@ func FuzzJudgements(f *testing.F) {
 				t.Errorf("%+v", j)
 			}
 		}
-		if again, same := Judgements(rest); len(again) > 0 && len(list) < MaxJudged || len(list) < MaxJudged && !bytes.Equal(same, rest) {
+		if again, same, still := Judgements(rest); len(again) > 0 && len(list) < MaxJudged || len(list) < MaxJudged && !bytes.Equal(same, rest) || len(again) == 0 && still != unread {
 			t.Errorf("%v of %q", again, rest)
 		}
 	})

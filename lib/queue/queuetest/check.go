@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Medium is what a store keeps a queue on, and how that fails.
@@ -223,7 +224,9 @@ func dumpLog(b *strings.Builder, v queue.View) error {
 	for _, id := range pruned {
 		was, e := queue.PrunedOf(v, id)
 		err = errors.Join(err, e)
-		fmt.Fprintf(b, "pruned %s %s\n", id, was)
+		labels, e := queue.LabelsOf(v, id, terms.System)
+		err = errors.Join(err, e)
+		fmt.Fprintf(b, "pruned %s %s %s\n", id, was, labels)
 	}
 	fmt.Fprintf(b, "log %v\n", n)
 	return err

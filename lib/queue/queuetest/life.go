@@ -93,11 +93,17 @@ var judged = []proposal.Judged{{
 	Count: 2,
 }}
 
+// Allowed is what a worker's hook decided that let a tool be used.
+func Allowed(tool string, action terms.Action) proposal.Judged {
+	j := proposal.Judgement{Tool: tool, Action: action, Outcome: terms.Allow, Rule: "r", Reason: "allowed"}
+	return proposal.Judged{Judgement: j, Count: 1}
+}
+
 // Finish ends the worker that was started first. It complained on stderr, and its hook
 // judged.
 func Finish(end queue.End) Operation {
 	name := fmt.Sprintf("finish %d", end.Exit)
-	end.Stderr, end.Judged = []byte("at first\nno luck\n"), judged
+	end.Stderr, end.Judged = []byte("at first\nno luck\n"), append(end.Judged, judged...)
 	return onFirst(name, task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		a, err := startedOn(tx, s.Task.ID)
 		if err != nil {
@@ -292,7 +298,9 @@ var Life = []Operation{
 	EndSession,
 	Start(""),
 	Cancel,
-	Add(Mails(70, 2)...),
+	Add(Mails(70, 3)...),
+	Start(""),
+	Finish(queue.End{Exit: 0, Judged: []proposal.Judged{Allowed("fs.read", terms.ReadPrivate)}}),
 	Start(""),
 	Propose(1),
 	Take,

@@ -43,13 +43,16 @@ type Worker struct {
 
 // End is how a worker ended.
 type End struct {
-	Exit      int // -1: killed by a signal, never started, or still there
-	How       string
+	Exit      int    // -1: killed by a signal, never started, or still there
+	How       string // NeverStarted, or in words
 	Stdout    []byte // the first MaxResult bytes
 	Stderr    []byte // the last few KiB
 	TimedOut  bool   // asked to end by Timeout
 	Cancelled bool   // asked to end by Gone
 }
+
+// NeverStarted is how a worker ended that could not be started.
+const NeverStarted = "never started"
 
 // Run starts the worker in its own session and waits until it and all its
 // descendants are gone. To end it, Run sends SIGTERM to the whole session, or the
@@ -67,7 +70,7 @@ func Run(ctx context.Context, w *Worker, handed func(pid int) error) (End, error
 	earlier := orphansNow()
 	pipes, err := start(cmd)
 	if err != nil {
-		return End{Exit: -1, How: "never started"}, fmt.Errorf("runner: %w", err)
+		return End{Exit: -1, How: NeverStarted}, fmt.Errorf("runner: %w", err)
 	}
 	pid := cmd.Process.Pid
 	reaper := startReaper(pid)

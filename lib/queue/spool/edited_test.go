@@ -14,17 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
+// read is what a hook says that let its worker read something private.
+var read = []proposal.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}
+
 // everything is a queue that has a file of each kind.
 func everything(t *testing.T) *Spool {
 	t.Helper()
 	s := made(t)
-	do(t, s, add(mails(1, 4)...), refuse, start(""), finish(queue.End{Exit: 0, Result: []byte("done\n")}), start(""),
+	do(t, s, add(mails(1, 4)...), refuse, start(""), finish(queue.End{Exit: 0, Result: []byte("done\n"), Judged: read}), start(""),
 		finish(queue.End{Exit: 1, Result: []byte("half\n")}), start(""), cancel, prune, start(""), propose(1), add(effect(9)), deny,
 		add(effect(1), effect(2), effect(3)), approve, approve, start(terms.ExternalSend),
 		grant("a1"), session("b1", 3, 9999*time.Hour), add(sessionMail(60, "b1")), queuetest.Keeping(mail(70, terms.Reject)), add(mails(80, 2)...), start(""), brake(audit.Held))
@@ -124,6 +128,9 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 			t.Errorf("the queue has nothing in %s", dir)
 		}
 	}
+	if !slices.ContainsFunc(names(was), func(name string) bool { return strings.HasSuffix(name, ".labels") }) {
+		t.Error("the queue has no labels")
+	}
 	found, healed := 0, map[string]int{}
 	for _, name := range names(was) {
 		if indifferent(name, was[name], -1) {
@@ -210,7 +217,7 @@ func rebuild(t *testing.T, dir string, files map[string]string) {
 // and stops no other command.
 func TestLargeFiles(t *testing.T) {
 	s := made(t)
-	do(t, s, add(mails(1, 6)...), start(""), finish(queue.End{Exit: 0, Result: []byte("x")}), add(effect(1)), approve, grant("a1"), session("b1", 3, time.Hour))
+	do(t, s, add(mails(1, 6)...), start(""), finish(queue.End{Exit: 0, Result: []byte("x"), Judged: read}), add(effect(1)), approve, grant("a1"), session("b1", 3, time.Hour))
 	was := content(t, s.dir)
 	first := in(t, s, task.Scheduled)[0]
 	for _, name := range names(was) {
