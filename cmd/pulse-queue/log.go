@@ -140,6 +140,8 @@ func told(l *audit.Line) []string {
 	switch {
 	case l.Event == audit.Judged:
 		by = judged(l)
+	case l.Event == audit.Labelled:
+		by = l.Labels.String()
 	case by == "" && l.Account != "":
 		by = "as " + l.Account
 	}

@@ -13,8 +13,9 @@ func (t *teller) explain(s *queue.Stored) {
 	if t.policy == nil || s.Record == nil {
 		return
 	}
+	who := s.Who()
 	x := explain.Of(explain.Subject{
-		Case:   replay.Case{Origin: identity.Origin{Message: s.Message, Given: &s.Identity}, Request: s.Request},
+		Case:   replay.Case{Origin: identity.Origin{Message: s.Message, Given: &who}, Request: s.Request},
 		Policy: t.policy, World: workspace.World{}, Settled: s.Decision.Action,
 	})
 	t.print(x.Brief()...)

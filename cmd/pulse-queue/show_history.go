@@ -74,8 +74,11 @@ func attempt(e *audit.End) string {
 // happened returns a line of the log in words.
 func happened(l *audit.Line) string {
 	text := string(l.Event)
-	if l.Event == audit.Judged {
+	switch l.Event {
+	case audit.Judged:
 		return text + " " + judged(l)
+	case audit.Labelled:
+		return text + ": " + l.Labels.String()
 	}
 	if l.To != "" {
 		text += " -> " + string(l.To)

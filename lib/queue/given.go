@@ -25,8 +25,7 @@ type Given struct {
 
 // Given returns the part of a task that is for people and workers.
 func (s *Stored) Given() *Given {
-	who := s.Identity
-	who.Labels = s.Labels
+	who := s.Who()
 	return &Given{s.Shown, s.Request, s.Outcomes, &who, &s.Decision, &s.Task}
 }
 

@@ -100,8 +100,7 @@ func (w *weighed) rejected() bool {
 // Decide decides on a task again, with the policy of this run, the stored record and the
 // labels of its root task.
 func (r *Run) Decide(s *Stored) decision.Decision {
-	who := s.Identity
-	who.Labels = s.Labels.Union(who.Labels)
+	who := s.Who()
 	who.Cap(r.Policy)
 	in := decision.Input{Identity: &who, Request: s.Request, Policy: r.Policy, World: r.World}
 	if s.Message != nil {

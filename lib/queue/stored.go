@@ -167,6 +167,13 @@ func (s *Stored) Root() string {
 	return s.Task.ID
 }
 
+// Who returns the identity with all labels of the root task.
+func (s *Stored) Who() identity.Identity {
+	who := s.Identity
+	who.Labels = s.Labels.Union(who.Labels)
+	return who
+}
+
 // First returns the changing part of a task as it is before anything has changed.
 func (s *Stored) First() task.Change {
 	return task.Change{Since: s.Task.Created, Reason: string(s.Decision.Reason)}

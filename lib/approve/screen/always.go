@@ -24,6 +24,8 @@ func Always(s *queue.Stored, p *policy.Policy) []string {
 	switch d := &s.Decision; {
 	case s.Kind() == task.Effect && d.Action.Outward():
 		n.narrow(s, p)
+	case s.Kind() == task.Effect && strings.HasPrefix(s.Task.Reason, "flow_"):
+		n.say("it follows what was read before: %s", decision.Reason(s.Task.Reason).Advice())
 	case s.Kind() == task.Effect:
 		n.say("no line of the policy does: whatever its worker wants to do, the outcome of %s is that of %s",
 			d.Action, s.Identity.Trust)

@@ -26,7 +26,8 @@ const whole = `{"message":{"source":"SEEN","uid":42,"uidvalidity":7,"id":"SEEN",
 	`"request":{"action":"external_send","target":["SEEN","SEEN"],"tool":"SEEN","args":{"text":"SEEN","SEEN":["SEEN",{"SEEN":"SEEN"}]},"evidence":["SEEN"],"files":[FILE]},` +
 	`"identity":{"sender":"SEEN","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"SEEN","why":"SEEN",` +
 	`"auth":{"authserv_id":"HIDDEN","dkim":"HIDDEN","dkim_domain":"HIDDEN","spf":"HIDDEN","dmarc":"HIDDEN","header_from":"HIDDEN"},"session":"SEEN","signed":"HIDDEN",` +
-	`"via":"agent","parent":"1ID","root":"2ID","ordinal":0,"depth":1,"budget":9,"bulk":true},` +
+	`"via":"agent","parent":"1ID","root":"2ID","ordinal":0,"depth":1,"budget":9,"bulk":true,` +
+	`"labels":["private"],"labelled":[{"label":"private","by":"SEEN","task":"6ID","at":"2026-11-21T07:00:00Z"}]},` +
 	`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":"SEEN","reason":"SEEN","why":"SEEN","policy":"HIDDEN"},` +
 	`"extra":{"HIDDEN":"HIDDEN"},"task":{"id":"3ID","kind":"effect","created":"2026-11-21T07:00:00Z","answers":"4ID","thread":"5ID"}}`
 

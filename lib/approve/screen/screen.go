@@ -52,7 +52,9 @@ func Task(s *queue.Stored, now time.Time) []string {
 		lines = append(lines, exact("target", t))
 	}
 	lines = append(lines,
-		Fact("decision", "%s by %s (%s): %s", s.Decision.Outcome, s.Decision.Rule, s.Decision.Reason, s.Decision.Why),
+		Fact("decision", "%s by %s (%s): %s", s.Decision.Outcome, s.Decision.Rule, s.Decision.Reason, s.Decision.Why))
+	lines = append(lines, labels(s)...)
+	lines = append(lines,
 		Fact("age", "%s, made %s", now.Sub(s.Task.Created).Round(time.Second), s.Task.Created.Format(time.RFC3339)),
 		Fact("attempts", "%d, restarts %d", s.Task.Attempts, s.Task.Restarts),
 		exact("digest", s.Task.Digest))
@@ -78,6 +80,18 @@ func answered(s *queue.Stored) []string {
 		return nil
 	}
 	return []string{exact("answers", fmt.Sprintf("effect %s, in the conversation that began with task %s", l.Answers, l.Thread))}
+}
+
+// labels says which labels a task has of its root, and what gave them.
+func labels(s *queue.Stored) (lines []string) {
+	for _, u := range s.Who().Labels {
+		text := u.String()
+		if !u.At.IsZero() {
+			text += ", at " + u.At.Format(time.RFC3339)
+		}
+		lines = append(lines, exact("label", text))
+	}
+	return lines
 }
 
 var kinds = map[task.Kind]string{

@@ -194,17 +194,20 @@ func (c *Case) why(s *queue.Stored) []string {
 	lines := []string{
 		Fact("rule", "%s", s.Decision.Rule),
 		Fact("because", "%s (%s, %s)", orNone(s.Decision.Why), s.Decision.Outcome, s.Decision.Reason),
-		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
 	}
+	lines = append(append(lines, labels(s)...),
+		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason))
 	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect}
 	if s.Task.State != task.Awaiting || slices.Contains(known, s.Task.Reason) {
 		return lines
 	}
 	since := "a later policy wants a person to look (" + s.Task.Reason + ")"
-	switch s.Task.Reason {
-	case queue.ReasonCloseUnproven:
+	switch {
+	case strings.HasPrefix(s.Task.Reason, "flow_"):
+		since = "it follows what was read for the same root task since it came (" + s.Task.Reason + ")"
+	case s.Task.Reason == queue.ReasonCloseUnproven:
 		since = "an agent wants to close a task, and names no proven message that asks for it"
-	case queue.ReasonApproval:
+	case s.Task.Reason == queue.ReasonApproval:
 		since = "it had a yes that was not good any more when it was to start: " +
 			"too old, of too low a level, or for other bytes"
 	}

@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -39,6 +40,12 @@ func stored(t *testing.T, file string, change task.Change, pairs ...string) *que
 
 func ask(t *testing.T, trust terms.Trust, verified, stale, reason string) *queue.Stored {
 	return stored(t, asked, task.Change{Since: now, Reason: reason}, "TRUST", string(trust), "VERIFIED", verified, "STALE", stale, "REASON", reason)
+}
+
+// labelled gives a task labels as the queue has them.
+func labelled(s *queue.Stored) *queue.Stored {
+	s.Labels = label.Set{{Label: label.Private, By: "x\x1b", Task: strings.Repeat("2", 32), At: now}, {Label: label.Untrusted, By: "unknown"}}
+	return s
 }
 
 func TestSheet(t *testing.T) {
@@ -73,9 +80,12 @@ func TestSheet(t *testing.T) {
 		"after a yes":  {effect("approval_not_good"), week, []string{"since    it had a yes that was not good any more"}, nil},
 		"a close":      {effect("close_unproven"), week, []string{"since    an agent wants to close a task, and names no proven message"}, nil},
 		"after a rule": {effect("action_changed"), week, []string{"since    a later policy wants a person to look (action_changed)"}, nil},
-		"unproven":     {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anyone may have written this (owner_claim_unverified, r): w"}, nil},
-		"unknown":      {ask(t, terms.Unknown, "false", "true", "r"), week, []string{"proven   NOT proven"}, []string{"OLD"}},
-		"a stranger":   {ask(t, terms.Unknown, "true", "false", "r"), week, []string{"proven   yes, but a stranger"}, nil},
+		"labelled": {labelled(effect("effect_needs_person")), week,
+			[]string{"because  because (require_owner_confirmation, effect_needs_person)\nlabel    private (x\\x1b in 22222222222222222222222222222222), at 2026-11-21T08:00:00Z\nlabel    untrusted (unknown)\nstate "}, nil},
+		"after a label": {labelled(effect("flow_private")), week, []string{"since    it follows what was read for the same root task since it came (flow_private)"}, nil},
+		"unproven":      {ask(t, terms.OwnerClaim, "false", "false", "r"), week, []string{"proven   NOT proven: anyone may have written this (owner_claim_unverified, r): w"}, nil},
+		"unknown":       {ask(t, terms.Unknown, "false", "true", "r"), week, []string{"proven   NOT proven"}, []string{"OLD"}},
+		"a stranger":    {ask(t, terms.Unknown, "true", "false", "r"), week, []string{"proven   yes, but a stranger"}, nil},
 		"resent": {ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Cc"]`, "false", "field_unsigned"), week,
 			[]string{"proven   yes, an owner; NOT SIGNED, so anyone may have written it: To, Cc (owner_verified_email, "}, []string{"OLD"}},
 		"an old mail": {ask(t, terms.ExternalVerified, "true", "true", "stale"), week, []string{"proven   yes, an outsider on the list; OLD: ", `a\\u001b.pdf`, "expires  in 7d"}, nil},
@@ -125,6 +135,7 @@ func TestAlways(t *testing.T) {
 		"a row":       {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), open, "    [matrix.external_verified]\n    allow = [\"read_public\", \"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = [\"read_private\", \"external_send\", \"destructive\", \"code_or_computer\"]\n  risk: "},
 		"one sender":  {ask(t, terms.ExternalVerified, "true", "false", "needs_review"), single, "    [matrix.\"@example.com\"]\n    allow = [\"write_local\"]\n    require_owner_confirmation = []\n    queue_for_review = []\n  risk: whatever \"@example.com\" writes starts"},
 		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "today's policy rejects it"},
+		"labelled":    {stored(t, proposed, task.Change{Reason: "flow_private"}, "external_send", "read_public"), open, "it follows what was read before: "},
 		"old":         {stale, open, `max_age = "96h"`},
 		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To"]`},
 		"sorted":      {changed, open, "to     = \"agent+write@example.com\"\n    action = \"write_local\""},
