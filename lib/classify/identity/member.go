@@ -67,7 +67,6 @@ func (id *Identity) Append(dst []byte) []byte {
 		}
 	}
 	id.addOrigin(&o)
-	addLabels(&o, id.Labels)
 	return append(dst, o.Bytes()...)
 }
 
@@ -77,12 +76,11 @@ func (id *Identity) AppendShown(dst []byte) []byte {
 	var o record.Object
 	id.add(&o)
 	id.addOrigin(&o)
-	addLabels(&o, id.Labels)
 	return append(dst, o.Bytes()...)
 }
 
-// Labelled returns the member's value with other labels. All else stays, also what no page
-// names.
+// Labelled returns the member's value with other labels, one or more. All else stays, also
+// what no page names.
 func Labelled(v record.Value, s label.Set) (record.Value, error) {
 	var o record.Object
 	err := v.Each(func(name string, v record.Value) error {
@@ -91,15 +89,9 @@ func Labelled(v record.Value, s label.Set) (record.Value, error) {
 		}
 		return nil
 	})
-	addLabels(&o, s)
+	o.Strs("labels", s.Words())
+	o.Raw("labelled", s.Append(nil))
 	return record.Value(o.Bytes()), err
-}
-
-func addLabels(o *record.Object, s label.Set) {
-	if len(s) > 0 {
-		o.Strs("labels", s.Words())
-		o.Raw("labelled", s.Append(nil))
-	}
 }
 
 func (id *Identity) add(o *record.Object) {
@@ -127,6 +119,10 @@ func (id *Identity) addOrigin(o *record.Object) {
 		if id.Bulk {
 			o.Bool("bulk", true)
 		}
+	}
+	if len(id.Labels) > 0 {
+		o.Strs("labels", id.Labels.Words())
+		o.Raw("labelled", id.Labels.Append(nil))
 	}
 }
 
