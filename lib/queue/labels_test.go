@@ -365,3 +365,31 @@ func TestParkedByFlow(t *testing.T) {
 		t.Error("it was not started")
 	}
 }
+
+// TestLabelsOfOneCommit: what one record of a batch adds, the next one does not take away.
+func TestLabelsOfOneCommit(t *testing.T) {
+	root := fmt.Sprintf("%032x", 7)
+	says := func(n int, l label.Label) string {
+		return strings.Replace(queuetest.Effect(n), `"via":"agent"`, fmt.Sprintf(`"via":"agent","root":%q,"labels":[%q]`, root, l), 1)
+	}
+	s := newShelf(t)
+	if err := queuetest.Add(says(1, label.Private), says(2, label.Untrusted), says(3, label.Private)).Do(s.Memory, now); err != nil {
+		t.Fatal(err)
+	}
+	s.view(func(v queue.View) error {
+		set, err := queue.LabelsOf(v, root, terms.OwnerVerifiedEmail)
+		if !slices.Equal(set.Words(), []string{"private", "untrusted"}) {
+			t.Errorf("%v", set)
+		}
+		return err
+	})
+	n := 0
+	for _, l := range s.lines() {
+		if l.Event == audit.Labelled {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d lines", n)
+	}
+}
