@@ -170,6 +170,7 @@ func TestMCPEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMCP(t)
+			m.hurry("GRACE = 5", "GRACE = 1")
 			m.start("/bin/sh", "-c", c.server)
 			for len(m.file("pid")) == 0 || strings.Contains(c.server, "child") && len(m.file("child")) == 0 {
 				time.Sleep(10 * time.Millisecond)
@@ -210,9 +211,9 @@ func lives(pid int) bool {
 // TestMCPRealServers: servers of others, from npm.
 func TestMCPRealServers(t *testing.T) {
 	program := func(name string) string {
-		found, err := filepath.Glob("../build/*/node_modules/.bin/" + name)
+		found, err := filepath.Glob("../build/mcp-[0-9]*/node_modules/.bin/" + name)
 		if err != nil || len(found) == 0 {
-			t.Skipf("there is no %s; scripts/test unpacks it (scripts/get-agents)", name)
+			t.Skipf("there is no %s; scripts/test unpacks it (scripts/get-mcp)", name)
 		}
 		path, err := filepath.Abs(found[0])
 		if err != nil {
@@ -268,4 +269,67 @@ func TestMCPRealServers(t *testing.T) {
 	}
 	m.in.Close()
 	m.ends(0)
+}
+
+// TestMCPRealGate: with hooks/agent and pulse-authorize, the policy decides.
+func TestMCPRealGate(t *testing.T) {
+	agent, err := filepath.Glob("../scripts/hooks/agent*")
+	tables, more := filepath.Glob("../scripts/hooks/*.jq")
+	if err != nil || more != nil {
+		t.Fatal(err, more)
+	}
+	if len(agent) == 0 {
+		t.Skip("there is no hooks/agent")
+	}
+	m := newMCP(t)
+	for _, path := range append(agent, tables...) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.write(filepath.Base(path), string(b), 0o700)
+	}
+	m.write("policy.toml", `owners = ["me@example.com"]
+[matrix.owner_verified_email]
+allow = ["read_public", "read_private"]
+require_owner_confirmation = ["write_local"]
+[tools]
+allow = ["files.*"]
+deny = ["files.delete"]
+[tools.action]
+"files.read" = "read_private"
+"files.write" = "write_local"
+`, 0o600)
+	m.begin()
+	for tool, want := range map[string]string{
+		"Read": `"called"`, "write": "needs_confirmation", "delete": "tool_not_allowed", "run": "not_permitted", "fs.read": "not_permitted",
+	} {
+		if got := m.call(tool, `{"path":"x"}`); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+	m.reached(`Read {"path": "x"}`)
+	m.write("record", "{}", 0o600)
+	if got := m.call("read", `{}`); !strings.Contains(got, `"isError": true`) {
+		t.Error(got)
+	}
+	m.reached(`Read {"path": "x"}`)
+	m.in.Close()
+	m.ends(0)
+
+	// The name of a server doesn't make its tools pulse's own.
+	if err := os.Remove(filepath.Join(m.dir, "got")); err != nil {
+		t.Fatal(err)
+	}
+	m.record("owner_verified_email")
+	m.write("tools", `[{"name": "note"}]`, 0o600)
+	m.name = "Task"
+	m.begin()
+	if got := m.call("note", `{"task":"`+taskID+`"}`); !strings.Contains(got, "tool_not_allowed") {
+		t.Error(got)
+	}
+	if got := m.ask("tools/list", `{}`); !strings.Contains(got, `"tools": []`) {
+		t.Error(got)
+	}
+	m.reached()
 }

@@ -53,6 +53,7 @@ cat "verdicts/$tool"
 type mcp struct {
 	t    *testing.T
 	dir  string
+	name string // of the server, for the wrapper
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  chan string // lines for the agent
@@ -60,19 +61,13 @@ type mcp struct {
 	next int
 }
 
-// newMCP makes the directory of a session. Its wrapper waits for less time than the real one.
+// newMCP makes the directory of a session.
 func newMCP(t *testing.T) *mcp {
 	t.Helper()
-	m := &mcp{t: t, dir: t.TempDir()}
+	m := &mcp{t: t, dir: t.TempDir(), name: "Files"}
 	wrapper, err := os.ReadFile("../scripts/hooks/mcp")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"WAIT = 60 ": "WAIT = 2 ", "GRACE = 5 ": "GRACE = 1 "} {
-		if !bytes.Contains(wrapper, []byte("\n"+name)) {
-			t.Fatalf("the wrapper has no line %s", name)
-		}
-		wrapper = bytes.Replace(wrapper, []byte(name), []byte(want), 1)
 	}
 	m.write("mcp", string(wrapper), 0o700)
 	m.write("agent", mcpJudge, 0o700)
@@ -86,6 +81,16 @@ func newMCP(t *testing.T) *mcp {
 	m.verdict("read", `{"outcome":"allow","reason":"allowed"}`)
 	m.verdict("write", `{"outcome":"deny","reason":"external_verified may not"}`)
 	return m
+}
+
+// hurry has the wrapper wait for less time than the real one.
+func (m *mcp) hurry(line, instead string) {
+	m.t.Helper()
+	b, err := os.ReadFile(filepath.Join(m.dir, "mcp"))
+	if err != nil || strings.Count(string(b), "\n"+line+" ") != 1 {
+		m.t.Fatalf("the wrapper has no line %s (%v)", line, err)
+	}
+	m.write("mcp", strings.Replace(string(b), "\n"+line+" ", "\n"+instead+" ", 1), 0o700)
 }
 
 func (m *mcp) write(name, text string, mode os.FileMode) {
@@ -108,7 +113,7 @@ func (m *mcp) verdict(tool, text string) {
 // start starts the server behind the wrapper.
 func (m *mcp) start(server ...string) {
 	m.t.Helper()
-	m.cmd = exec.Command(filepath.Join(m.dir, "mcp"), append([]string{"Files", "--"}, server...)...)
+	m.cmd = exec.Command(filepath.Join(m.dir, "mcp"), append([]string{m.name, "--"}, server...)...)
 	m.cmd.Dir, m.cmd.Stderr = m.dir, &m.said
 	m.cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_RECORD="+m.dir+"/record", "PULSE_POLICY="+m.dir+"/policy.toml")
 	in, err := m.cmd.StdinPipe()
@@ -297,6 +302,7 @@ func TestMCPJudges(t *testing.T) {
 func TestMCPWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	m := newMCP(t)
+	m.hurry("WAIT = 60", "WAIT = 2")
 	m.begin()
 	allow := `{"outcome":"allow","reason":"x"}`
 	for name, script := range map[string]string{
@@ -323,6 +329,7 @@ func TestMCPWithoutAnAnswer(t *testing.T) {
 func TestMCPGoesOn(t *testing.T) {
 	t.Parallel()
 	m := newMCP(t)
+	m.hurry("WAIT = 60", "WAIT = 10")
 	m.write("verdicts/hangs", "#!/bin/sh\n: >hangs\nexec sleep 1000\n", 0o700)
 	m.begin()
 	hung := m.request("tools/call", `{"name":"hangs"}`)
@@ -344,7 +351,7 @@ func TestMCPGoesOn(t *testing.T) {
 		m.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
 	}
 	began := time.Now()
-	if got := m.call("read", `{}`); got != mcpCalled || time.Since(began) > 2*time.Second {
+	if got := m.call("read", `{}`); got != mcpCalled || time.Since(began) > 9*time.Second {
 		t.Errorf("%s after %v", got, time.Since(began))
 	}
 	m.reached("read {}", "read {}")
@@ -408,8 +415,11 @@ func TestMCPHostileAgent(t *testing.T) {
 		}
 		return strings.Replace(call, old, new, 1)
 	}
-	for _, line := range []string{
-		call, // the id was used
+	m.line(call)
+	if got := m.hear(); !strings.Contains(got, "its id was used before") {
+		t.Error(got)
+	}
+	for i, line := range []string{
 		with(`1000`, `null`), with(`1000`, `true`), with(`1000`, `1.0`), with(`1000`, `[1]`), with(`1000`, `"`+strings.Repeat("x", 200)+`"`),
 		with(`1000`, `1000000000000000000000`), with(`"id":1000,`, `"id":1001,"id":1002,`), with(`"id":1000,`, `"id":1001,"\u0069d":1002,`),
 		with(`"method"`, `"Method"`), with(`tools/call`, `Tools/Call`), with(`"method":"tools/call"`, `"method":"ping","method":"tools/call"`),
@@ -424,8 +434,8 @@ func TestMCPHostileAgent(t *testing.T) {
 		strings.ReplaceAll(call, `"`, `'`), with(`{`, "{\x01"), with(`tools/call`, `resources/read`), with(`tools/call`, `prompts/get`), with(`tools/call`, `tasks/get`),
 		with(`tools/call`, `completion/complete`), with(`tools/call`, `sampling/createMessage`), with(`tools/call`, `roots/list`), with(`tools/call`, `server/discover`),
 	} {
-		m.line(line)
-		if got := m.hear(); !strings.Contains(got, `"pulse: refused: `) {
+		m.line(strings.ReplaceAll(line, `:1000,`, fmt.Sprintf(`:%d,`, 2000+i)))
+		if got := m.hear(); !strings.Contains(got, `"pulse: refused: `) || strings.Contains(got, "used before") {
 			t.Errorf("%.200q: %q", line, got)
 		}
 	}
