@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
 )
 
 // The policies about tools are valid, and say what the page says of them.
@@ -18,6 +19,15 @@ func TestToolPolicies(t *testing.T) {
 	for tool, want := range map[string]bool{"fs.read": true, "fs.write": true, "web.search": true, "web.fetch": false, "exec": false} {
 		if ok, rule := tools.Visible(p, tool); ok != want {
 			t.Errorf("%s: %v (%s)", tool, ok, rule)
+		}
+	}
+	p, err = policy.Parse("pulse.7", []byte(read(t, "pulse.7").marked(t, "policy: agent notes")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]terms.Action{"notes.search": terms.ReadPrivate, "notes.add": terms.WriteLocal, "notes.delete": terms.CodeOrComputer} {
+		if ok, rule := tools.Visible(p, tool); !ok || tools.Action(p, tool) != want {
+			t.Errorf("%s: %v (%s), %s", tool, ok, rule, tools.Action(p, tool))
 		}
 	}
 	p, err = policy.Parse("pulse-policy.5", []byte(read(t, "pulse-policy.5").marked(t, "policy: tools")))
