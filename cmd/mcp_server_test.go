@@ -299,6 +299,7 @@ deny = ["files.delete"]
 [tools.action]
 "files.read" = "read_private"
 "files.write" = "write_local"
+"files.delete" = "read_private"
 `, 0o600)
 	m.begin()
 	for tool, want := range map[string]string{
@@ -325,7 +326,7 @@ deny = ["files.delete"]
 	m.write("tools", `[{"name": "note"}]`, 0o600)
 	m.name = "Task"
 	m.begin()
-	if got := m.call("note", `{"task":"`+taskID+`"}`); !strings.Contains(got, "tool_not_allowed") {
+	if got := m.call("note", `{"task":"`+taskID+`"}`); !strings.Contains(got, "not_permitted") {
 		t.Error(got)
 	}
 	if got := m.ask("tools/list", `{}`); !strings.Contains(got, `"tools": []`) {
