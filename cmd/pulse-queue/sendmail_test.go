@@ -43,6 +43,8 @@ func TestSendmailLeaves(t *testing.T) {
 	}{
 		"sendmail -t": {"", `printf 'From: root\nTo: Bob <` + bob + `>\nBcc: ` + eve + `\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nIn-Reply-To: <1@mail.example>\nReferences: <0@mail.example>\n <1@mail.example>\n\nhi\n.\nnot this\n' | sendmail -t`,
 			[]string{bob, eve}, map[string]string{"From": "agent@example.com", "To": bob, "Bcc": "", "Subject": "=?UTF-8?B?R3LDvMOfZQ==?=", "In-Reply-To": "<1@mail.example>", "References": "<0@mail.example> <1@mail.example>"}, "hi\r\n"},
+		"Bcc alone": {"", `printf 'Bcc: ` + bob + `,\n ` + eve + `\n\nhi\n' | sendmail -t`,
+			[]string{bob, eve}, map[string]string{"To": "", "Cc": "", "Bcc": "", "Subject": ""}, "hi\r\n"},
 		"cron": {"", `printf 'From: root (Cron Daemon)\nTo: ` + bob + `\nSubject: Cron <root@host> df\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\nX-Cron-Env: <SHELL=/bin/sh>\n\nü\n.\nall of it\n' | sendmail -i -FCronDaemon -B8BITMIME -oem ` + bob,
 			[]string{bob}, map[string]string{"To": bob, "Subject": "Cron <root@host> df"}, "ü\r\n.\r\nall of it\r\n"},
 		"s-nail": {"s-nail", `printf 'Dear Bob,\n.\nbye ü\n' | s-nail -:/ -S ttycharset=utf-8 -S mta="$(command -v sendmail)" -r root@localhost.example -s 'Grüße' -c ` + eve + ` ` + bob,
