@@ -163,7 +163,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 	all := terms.Actions
 	list := []call{{actions: all}}
 	if !differentTools(s.old, s.new) {
-		return s.carried(s.drafts(list)), nil
+		return s.drafts(list), nil
 	}
 	names, err := toolsOf(s.old, s.new)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 			}
 		}
 	}
-	return s.carried(s.drafts(list)), nil
+	return s.drafts(list), nil
 }
 
 // drafts adds the one tool whose targets are judged whatever its action is.

@@ -4,11 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
-	"pulse/lib/shared/terms"
 )
 
 // flows reports whether one of the policies says anything about a label.
@@ -37,17 +35,6 @@ func (w *whose) labelled(old, new *policy.Policy) []*identity.Identity {
 func flowEntries(p *policy.Policy) (list []string) {
 	for _, l := range label.All {
 		list = slices.Concat(list, p.Flow[l].Confirm, p.Flow[l].Deny)
-	}
-	return list
-}
-
-// carried adds the tools that an entry of [flow] about an action is not about.
-func (s *search) carried(list []call) []call {
-	for _, tool := range tools.Carried {
-		known := slices.ContainsFunc(list, func(c call) bool { return c.tool == tool })
-		if !known && len(s.old.Flow)+len(s.new.Flow) > 0 {
-			list = append(list, call{tool: tool, actions: []terms.Action{terms.WriteLocal}})
-		}
 	}
 	return list
 }
