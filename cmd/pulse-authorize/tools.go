@@ -76,6 +76,7 @@ func showTool(out io.Writer, p *policy.Policy, name string, by tools.Asker, json
 	o.Str("tool", strings.ToValidUTF8(name, "\ufffd"))
 	o.Bool("visible", visible)
 	o.Str("level", tools.LevelName(p, name))
+	o.Str("action", string(tools.Action(p, name)))
 	o.Str("rule", rule)
 	fmt.Fprintf(out, "%s\n", o.Bytes())
 }
