@@ -47,7 +47,7 @@ type Batch struct {
 type item struct {
 	Content
 	id      string
-	raw     []byte // without `task`
+	raw     []byte // without `task` and `extract`
 	receipt task.Task
 
 	wasRefused bool // it was refused before, and comes from where it was kept
@@ -82,7 +82,7 @@ func (b *Batch) Put(rec *record.Record) error {
 		return fault.Refusedf("pulse-queue init --unsafe makes a queue for trials",
 			"%w", rec.Bad(errors.New("decided by --unsafe-allow-all, and this queue does not take that")))
 	}
-	it := &item{Content: c, raw: rec.AppendWithout(nil, task.Member), wasRefused: wasRefused(rec)}
+	it := &item{Content: c, raw: foreign(rec), wasRefused: wasRefused(rec)}
 	if it.id, err = c.ID(); err != nil {
 		return rec.Bad(err)
 	}

@@ -17,7 +17,8 @@ func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval
 	given := now.UTC().Truncate(time.Second) // a signed statement has whole seconds
 	return approval.Approval{
 		Task: shown.Task.ID, Digest: shown.Task.Digest, Action: shown.Decision.Action, Target: shown.Target(),
-		By: by, Level: level, Nonce: approval.Nonce(), Given: given, Expires: given.Add(approval.Lifetime),
+		Text: shown.OpensText(),
+		By:   by, Level: level, Nonce: approval.Nonce(), Given: given, Expires: given.Add(approval.Lifetime),
 	}
 }
 
@@ -53,6 +54,10 @@ func Approve(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error 
 		return err
 	}
 	change := s.Task.Change // with NotBefore: a task that a person put off stays so
+	if s.OpensText() {
+		// what its reader used up is not its worker's
+		change.Attempts, change.Deferred, change.Restarts = 0, 0, 0
+	}
 	change.Since, change.Reason = now.UTC(), ReasonApproved
 	line := s.move(task.Approved, task.Scheduled, change)
 	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes

@@ -124,7 +124,8 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 	case l.Result != "" && l.Event == task.Carried:
 		list = append(list, Change{Shelf: Drafts, Key: l.Task, Digest: l.Result})
 	case l.Result != "" && l.Event == task.Extracted:
-		list = append(list, Change{Shelf: Extracts, Key: l.Task, Digest: l.Result})
+		list = append(list, Change{Shelf: Extracts, Key: l.Task, Digest: l.Result},
+			Change{Shelf: Results, Key: l.Task})
 	case l.Result != "":
 		list = append(list, Change{Shelf: Results, Key: l.Task, Digest: l.Result})
 	case l.From == task.Running: // the last worker printed nothing

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/schema"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -34,10 +35,12 @@ const (
 type Run struct {
 	Policy  *policy.Policy
 	Effect  terms.Action // empty: asks
+	Readers bool         // it starts the readers of asks, and no workers
 	Max     int          // how many tasks it may start
 	Account string       // the account of its workers, for the log
 	Now     func() time.Time
-	Signed  Signed // checks signatures, if the policy requires them; nil: nothing is signed well
+	Schema  *schema.Schema // of [extract]; nil: there is none, and what needs an extract does not start
+	Signed  Signed         // checks signatures, if the policy requires them; nil: nothing is signed well
 
 	World tools.World         // what effects are judged by besides the policy; nil: what needs it is rejected
 	Vouch func(uid int) error // at level user, returns nil if this account may say yes
@@ -45,6 +48,7 @@ type Run struct {
 
 	started, external int
 	looked            map[string]bool // waiting effects that this run has looked at
+	passed            map[string]bool // asks that it has loaded, and that are for another kind of run
 }
 
 // Claim is a task that is about to be started: the transition is made, and its
@@ -53,6 +57,9 @@ type Claim struct {
 	Stored
 	Approval *approval.Approval
 	Policy   *policy.Policy // by which it was started; nil: the defaults
+
+	Schema *schema.Schema // its reader is started, and what that prints has to fit; nil: its worker is started
+	unfit  bool           // what its reader printed the last time did not fit
 
 	spent []approval.Proof // what this start spent through Run.Signed
 }
@@ -77,8 +84,8 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	}
 	aside := 0
 	err = tx.Open(task.Scheduled, func(e Entry) (bool, error) {
-		if !r.due(&e, &used, now) {
-			return true, nil
+		if due, err := r.dueHere(tx, &e, &used, now); !due || err != nil {
+			return err == nil, err
 		}
 		var moved bool
 		claim, moved, err = r.consider(tx, &e, now, lock)
@@ -128,6 +135,16 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 	return !r.overLimit(e, used)
 }
 
+// dueHere is due for a task that, as far as is known without its file, is for the programs
+// that this run starts.
+func (r *Run) dueHere(v View, e *Entry, used *usage, now time.Time) (bool, error) {
+	if !r.due(e, used, now) {
+		return false, nil
+	}
+	not, err := r.elsewhere(v, e)
+	return !not, err
+}
+
 // consider claims one task, or moves it to the state that it belongs in now, or leaves it.
 func (r *Run) consider(
 	tx *Tx, e *Entry, now time.Time, lock func(string) error,
@@ -163,6 +180,10 @@ func reasonBroken(s *Stored, e *Entry, err error) string {
 func (r *Run) dispatch(
 	tx *Tx, s *Stored, now time.Time, lock func(string) error,
 ) (claim *Claim, moved bool, err error) {
+	if mine, err := r.mine(tx, s); !mine || err != nil {
+		r.pass(s.Task.ID)
+		return nil, false, err
+	}
 	w, err := r.weighScheduled(tx, s, now)
 	switch {
 	case err != nil:
@@ -194,8 +215,13 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 			return nil, err
 		}
 	}
-	if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+	claim := &Claim{Approval: w.approval, Policy: r.Policy, unfit: s.Task.Reason == ReasonUnfit}
+	if r.Readers { // a yes is spent on what acts on it
+		claim.Schema = r.Schema
+	} else if err := r.proving().spend(w.spends, w.change.Since); err != nil {
 		return nil, err
+	} else {
+		claim.spent = w.spends
 	}
 	line := s.move(task.Started, task.Running, w.change)
 	line.Outcome, line.Rule, line.Policy = w.decision.Outcome, w.decision.Rule, w.decision.Policy
@@ -209,8 +235,11 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 		return nil, err
 	}
 	s.Task.State, s.Task.Change = task.Running, line.Change
-	if err := s.label(tx, w.gives(s), line.Time); err != nil {
-		return nil, err
+	if claim.Schema == nil { // a reader has no tools
+		if err := s.label(tx, w.gives(s), line.Time); err != nil {
+			return nil, err
+		}
 	}
-	return &Claim{*s, w.approval, r.Policy, w.spends}, nil
+	claim.Stored = *s
+	return claim, nil
 }

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Exit statuses that mean something. Every other one except 0 is a failure.
@@ -23,6 +24,7 @@ const (
 type End struct {
 	Exit   int    // exit status; below 0: it was killed
 	Result []byte // what it printed, bounded by the runner
+	Cut    bool   // it printed more
 	Stderr []byte // the end of what it wrote there, bounded by the runner
 
 	Proposals *Proposals        // what it proposed, if it ended well; nil: it was not asked
@@ -66,14 +68,17 @@ func logJudged(tx *Tx, id string, list []proposal.Judged, now time.Time) error {
 // Finish records the end of a claimed task.
 func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (audit.Line, error) {
 	change := task.Change{Since: now.UTC(), Attempts: c.Task.Attempts + 1, Deferred: c.Task.Deferred, Restarts: c.Task.Restarts}
-	e, to := verdict(c, end, limits, &change)
+	e, to, shelf := c.judge(&end, limits, &change)
 	line := c.move(e, to, change)
+	if e == task.Parked {
+		line.Outcome, line.Rule = terms.Review, ruleExtract
+	}
 	line.End = end.attempt()
 	if e == task.Restored || !c.Outward() && to == task.Scheduled {
 		line.Approval = c.Approval
 	}
 	if len(end.Result) > 0 {
-		tx.Stage(Results, c.Task.ID, end.Result)
+		tx.Stage(shelf, c.Task.ID, end.Result)
 		line.Result = task.Digest(end.Result)
 	}
 	if err := c.label(tx, c.heard(&end, now), now); err != nil { // what it proposes has them, too
@@ -100,6 +105,17 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 		}
 	}
 	return line, nil
+}
+
+// judge says what becomes of a task, and where what was printed is kept.
+func (c *Claim) judge(end *End, limits *policy.Limits, change *task.Change) (e task.Event, to task.State, printed Shelf) {
+	printed = Results
+	if c.Schema == nil {
+		e, to = verdict(c, *end, limits, change)
+	} else if e, to = c.readVerdict(end, limits, change); e == task.Extracted {
+		printed = Extracts
+	}
+	return e, to, printed
 }
 
 func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (task.Event, task.State) {
@@ -220,6 +236,9 @@ func Complaint(l *audit.Line) string {
 		return fmt.Sprintf("task %s failed: %s after %d attempts", l.Task, l.Change.Reason, l.Change.Attempts)
 	case l.Event == task.Undecided:
 		return fmt.Sprintf("task %s: nobody knows whether the effect happened: it awaits a person", l.Task)
+	}
+	if l.Event == task.Parked {
+		return fmt.Sprintf("task %s: its reader made no extract (%s): it awaits a person", l.Task, l.Change.Reason)
 	}
 	again := l.Change.NotBefore.Format(time.RFC3339)
 	return fmt.Sprintf("task %s: %s, again at %s", l.Task, l.Change.Reason, again)

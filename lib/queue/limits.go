@@ -32,9 +32,11 @@ func (r *Run) usage(v View, now time.Time) (usage, error) {
 	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
 		return used, err
 	}
-	err = v.Open(task.Scheduled, func(e Entry) (bool, error) {
-		used.ours = !e.External && r.due(&e, &used, now)
-		return !used.ours, nil
+	err = v.Open(task.Scheduled, func(e Entry) (_ bool, err error) {
+		if !e.External {
+			used.ours, err = r.dueHere(v, &e, &used, now)
+		}
+		return !used.ours, err
 	})
 	return used, err
 }

@@ -39,7 +39,7 @@ var shelves = func() []queue.Shelf {
 	all := []queue.Shelf{
 		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Spent, queue.Grants,
 		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Refused,
-		queue.Labels,
+		queue.Extracts, queue.Labels,
 	}
 	for _, st := range task.States {
 		all = append(all, queue.On(st))
@@ -262,6 +262,10 @@ var deeds = []func(w *world) queuetest.Operation{
 	func(*world) queuetest.Operation { return queuetest.Finish(queue.End{Result: []byte("done\n")}) },
 	func(*world) queuetest.Operation { return queuetest.Finish(queue.End{Exit: 1}) },
 	func(*world) queuetest.Operation { return queuetest.Finish(queue.End{Exit: 75}) },
+	func(*world) queuetest.Operation { return queuetest.StartReader },
+	func(*world) queuetest.Operation { return queuetest.FinishReader(0, queuetest.Fits) },
+	func(*world) queuetest.Operation { return queuetest.FinishReader(0, queuetest.Prose) },
+	func(*world) queuetest.Operation { return queuetest.FinishReader(1, "") },
 	func(w *world) queuetest.Operation { return queuetest.Propose(w.n) },
 	func(*world) queuetest.Operation { return queuetest.Take },
 	func(w *world) queuetest.Operation { return w.takeTwice() },

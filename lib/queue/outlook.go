@@ -11,6 +11,7 @@ import (
 // Outlook says what a run would do with a scheduled task if it came to that task now.
 type Outlook struct {
 	Limit    string // the key of the policy that makes it wait; empty: none
+	Reader   bool   // it waits for a reader, and not for a worker
 	Starts   bool   // it starts once no limit is in the way; otherwise it is set aside
 	Unproven bool   // it starts if the yes proves what the policy requires, which a Blind run can't tell
 	Decision decision.Decision
@@ -19,8 +20,14 @@ type Outlook struct {
 
 // Outlook weighs a scheduled task as Next does, and changes nothing.
 func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
-	w, err := r.weighScheduled(v, s, now)
-	o = Outlook{Starts: w.ok, Decision: w.decision, Reason: w.reason}
+	one := *s
+	one.Extract = nil // mine says whether it fits
+	mine, err := r.mine(v, &one)
+	if err != nil {
+		return o, err
+	}
+	w, err := r.weighScheduled(v, &one, now)
+	o = Outlook{Reader: !mine, Starts: w.ok, Decision: w.decision, Reason: w.reason}
 	if errors.Is(err, errBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}

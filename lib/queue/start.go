@@ -33,7 +33,8 @@ type weighed struct {
 func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	w.decision, w.approval = r.Decide(s), a
 	p, weak := r.proving(), false
-	if s.free(w.decision, a) {
+	free := s.free(w.decision, a) && !r.opens(s, a)
+	if free {
 		if weak, err = unproven(v, s); err != nil {
 			return w, err
 		}
@@ -41,10 +42,10 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 	switch d := w.decision; {
 	case weak && a == nil:
 		w.reason, err = ReasonCloseUnproven, ErrNotGood
-	case s.free(d, a) && s.inSession() && p.Require == approval.Signature:
+	case free && s.inSession() && p.Require == approval.Signature:
 		w.reason = ReasonSessionSpent
 		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, now)
-	case s.free(d, a) && !weak:
+	case free && !weak:
 	case d.Outcome == terms.Reject || a == nil:
 		err = ErrNotGood
 	default:

@@ -131,6 +131,7 @@ type Stored struct {
 	Record *record.Record
 
 	Labels   label.Set // of its root task: what the queue knows, and what Identity says besides
+	Extract  []byte    // what its reader made of its text: where a run starts it, only if that fits today
 	Outcomes []Outcome // of what was proposed before, from OutcomesOf; not part of the file
 }
 
@@ -179,8 +180,9 @@ func (s *Stored) First() task.Change {
 	return task.Change{Since: s.Task.Created, Reason: string(s.Decision.Reason)}
 }
 
-// Line returns the record with its whole `task` member, without a newline. Once the root task
-// has a label that its sender did not give it, identity has all of its labels.
+// Line returns the record with its whole `task` member and with its extract, if it has one,
+// without a newline. Once the root task has a label that its sender did not give it, identity
+// has all of its labels.
 func (s *Stored) Line() []byte {
 	rec := s.Record
 	if len(s.Labels) > len(s.Identity.Labels.Union(label.Of(s.Identity.Trust))) {
@@ -195,7 +197,22 @@ func (s *Stored) Line() []byte {
 			panic(err)
 		}
 	}
-	return rec.AppendReplaced(nil, task.Member, s.Task.Append(nil))
+	line := record.AppendMember(nil, foreign(rec), task.Member, s.Task.Append(nil))
+	if s.Extract != nil {
+		line = record.AppendMember(nil, line, ExtractMember, s.Extract)
+	}
+	return line
+}
+
+// foreign returns a record without the members that the queue owns.
+func foreign(rec *record.Record) []byte {
+	b := rec.AppendWithout(nil, task.Member)
+	if rec.Has(ExtractMember) {
+		if rest, err := record.Parse(b); err == nil {
+			b = rest.AppendWithout(nil, ExtractMember)
+		}
+	}
+	return b
 }
 
 // tried reports whether a task in this state is to be started, or was.

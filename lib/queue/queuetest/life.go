@@ -321,4 +321,17 @@ var Life = []Operation{
 	Add(Wordy(90, terms.Reject), Wordy(91, terms.Allow)),                            // and is now a task
 	Keeping(Wordy(94, terms.Reject), Wordy(94, terms.Allow), Wordy(94, terms.Reject), Mail(95, terms.Reject)),
 	Forget,
+	CancelAll,
+	Add(Mails(100, 2)...),
+	StartReader,
+	FinishReader(0, Prose),
+	StartReader,
+	FinishReader(0, Prose), // and it waits for a person
+	StartReader,
+	FinishReader(0, Fits),
+	StartReader,
+	Reap,
+	Start(""),
+	Finish(queue.End{Exit: 0, Result: []byte("done\n")}),
+	Prune,
 }

@@ -41,6 +41,7 @@ type Approval struct {
 	Task, Digest string
 	Action       terms.Action
 	Target       []string
+	Text         bool // it was asked whether the worker may have the text, in the place of an extract
 	By           string
 	Level        Level
 	Nonce        string
@@ -92,6 +93,9 @@ func (a *Approval) Append(dst []byte) []byte {
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
+	if a.Text {
+		o.Bool("text", true)
+	}
 	o.Str("by", a.By)
 	o.Str("level", string(a.Level))
 	o.Str("nonce", a.Nonce)
@@ -118,6 +122,8 @@ func Decode(v record.Value) (Approval, error) {
 			return v.Into((*string)(&a.Action))
 		case "target":
 			return v.Into(&a.Target)
+		case "text":
+			return v.Into(&a.Text)
 		case "by":
 			return v.Into(&a.By)
 		case "level":

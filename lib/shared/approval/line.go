@@ -74,6 +74,8 @@ func lineField(a *Approval, g *Grant, s *Session, name string, v record.Value) e
 			return v.Into(&g.Target)
 		}
 		return v.Into(&a.Target)
+	case "text":
+		return v.Into(&a.Text)
 	case "nonce":
 		return v.Into(&a.Nonce)
 	case "id":

@@ -12,9 +12,11 @@ import (
 func lines() map[string][]byte {
 	a, g, s := signed(), signedGrant(), opened()
 	s.ID = id
+	text := a
+	text.Text = true
 	unbound := Grant{ID: id, Given: now, Expires: now.Add(time.Hour)}
 	return map[string][]byte{
-		"yes": a.Statement(), "no": a.Refusal(), "grant": g.Statement(), "any": unbound.Statement(), "session": s.Statement(),
+		"yes": a.Statement(), "text": text.Statement(), "no": a.Refusal(), "grant": g.Statement(), "any": unbound.Statement(), "session": s.Statement(),
 	}
 }
 
@@ -30,6 +32,8 @@ func TestParseLine(t *testing.T) {
 		switch {
 		case l.Approval != nil && l.No:
 			got, of = l.Approval.Refusal(), "no"
+		case l.Approval != nil && l.Approval.Text:
+			got, of = l.Approval.Statement(), "text"
 		case l.Approval != nil:
 			got, of = l.Approval.Statement(), "yes"
 		case l.Grant != nil && l.Grant.Target == "":

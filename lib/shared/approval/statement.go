@@ -37,6 +37,9 @@ func (a *Approval) statement(what string) []byte {
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
+	if a.Text && what == sayYes {
+		o.Bool("text", true)
+	}
 	o.Str("nonce", a.Nonce)
 	return ended(&o, a.Given, a.Expires)
 }

@@ -50,6 +50,7 @@ func TestStatementsDiffer(t *testing.T) {
 		"one target more":  func(a *Approval) { a.Target = append(a.Target[:2:2], "") },
 		"targets joined":   func(a *Approval) { a.Target = []string{a.Target[0] + `","` + a.Target[1]} },
 		"no target":        func(a *Approval) { a.Target = nil },
+		"the text":         func(a *Approval) { a.Text = true },
 		"nonce":            func(a *Approval) { a.Nonce = "0011223344556678" },
 		"not before":       func(a *Approval) { a.Given = a.Given.Add(-time.Second) },
 		"expires":          func(a *Approval) { a.Expires = a.Expires.Add(time.Second) },
