@@ -22,6 +22,7 @@ const (
 	codeRefused      Code = "refused"       // no message was accepted for too long, though some may have come
 	Waiting          Code = "waiting"       // a person has not answered
 	codeOverdue      Code = "overdue"       // a due task is not started
+	codeUnread       Code = "unread"        // a due ask waits for a reader
 	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
 	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
 	codeMissing      Code = "missing"       // its file is gone
@@ -43,7 +44,7 @@ const (
 
 // Codes lists all codes.
 var Codes = []Code{
-	codeSilent, codeRefused, Waiting, codeOverdue, codeAbandoned, codePutOff, codeMissing, codeFailed,
+	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeAbandoned, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	codeClock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 }

@@ -28,6 +28,10 @@ type Facts struct {
 
 	Unwatched error // why a queue that was restored would not be noticed; nil: it would
 
+	// Unread reports whether a scheduled task waits for a reader. It is nil where no policy
+	// requires one.
+	Unread func(v queue.View, e *queue.Entry) (bool, error)
+
 	Approver func(uid uint32) bool // whether an account may write the queue as an approver; nil: none may
 	Both     []string              // accounts of the worker group that may do so too
 
@@ -46,6 +50,7 @@ type Facts struct {
 const (
 	maxAhead   = 5 * time.Minute    // how far the log may be ahead of the clock
 	maxOrphan  = 10 * time.Minute   // a run every few minutes finds an abandoned task before that
+	maxUnread  = time.Hour          // a run of readers every few minutes reads an ask before that
 	separation = 7 * 24 * time.Hour // how far back starts tell the accounts of workers
 	named      = 10                 // findings of one code that name a task
 )

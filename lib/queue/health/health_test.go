@@ -235,6 +235,12 @@ func TestLook(t *testing.T) {
 			want: []Code{codeOverdue}},
 		"it waits for its time": {w: world{open: []queue.Entry{
 			later(entry(1, task.Scheduled, 3*time.Hour), time.Hour), later(entry(2, task.Scheduled, 3*time.Hour), -time.Hour)}}},
+		"no reader is started": {
+			w: world{open: []queue.Entry{entry(1, task.Scheduled, 30*time.Minute), entry(2, task.Scheduled, 61*time.Minute), entry(3, task.Scheduled, 3*time.Hour)}},
+			change: func(f *Facts) {
+				f.Unread = func(_ queue.View, e *queue.Entry) (bool, error) { return e.ID != id(3), nil }
+			},
+			want: []Code{codeUnread, codeOverdue}},
 		"its time is over":  {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{codeOverdue}},
 		"no runner has it":  {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{codeAbandoned}},
 		"a run will see it": {w: world{open: []queue.Entry{entry(1, task.Running, 9*time.Minute)}}},

@@ -44,6 +44,7 @@ type late struct {
 // open looks at the tasks that wait or run. later holds those that may have been put off.
 func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing some
+	var unread late
 	due, order := map[terms.Action]*late{}, []terms.Action{}
 	err = v.Open("", func(e queue.Entry) (bool, error) {
 		age := f.Now.Sub(e.Since)
@@ -53,6 +54,10 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		}
 		if mayBePutOff(&e) {
 			later = append(later, e)
+		}
+		reader, err := f.unread(v, &e)
+		if err != nil {
+			return false, err
 		}
 		switch {
 		case gone:
@@ -71,6 +76,8 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it",
 					e.ID, e.Kind, e.Action, span(age)),
 			})
+		case reader:
+			unread.add(&e, f.late(&e))
 		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
 			k := key(&e)
 			if due[k] == nil {
@@ -89,6 +96,9 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		abandoned.findings(codeAbandoned, listOf(task.Running)),
 		missing.findings(codeMissing, "pulse-queue verify"),
 	)
+	if unread.n > 0 {
+		list = append(list, unread.unread())
+	}
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
@@ -104,6 +114,15 @@ func isGone(v queue.View, e *queue.Entry) (bool, error) {
 	}
 	st, err := v.Where(e.ID)
 	return st == "", err
+}
+
+// unread reports whether a task has waited too long for a reader. Where it waits for one, no
+// worker is missing, however long it waits.
+func (f *Facts) unread(v queue.View, e *queue.Entry) (bool, error) {
+	if f.Unread == nil || e.State != task.Scheduled || f.late(e) <= maxUnread {
+		return false, nil
+	}
+	return f.Unread(v, e)
 }
 
 // late returns for how long a scheduled task could have been started.
@@ -143,6 +162,15 @@ func (l *late) finding(effect terms.Action) Finding {
 			l.n, l.oldest, span(l.since))
 	}
 	return Finding{Code: codeOverdue, Task: l.oldest, Text: text, Do: runs(effect)}
+}
+
+func (l *late) unread() Finding {
+	text := fmt.Sprintf("task %s has waited for a reader for %s, and no worker starts before that", l.oldest, span(l.since))
+	if l.n > 1 {
+		text = fmt.Sprintf("%d tasks wait for a reader, the first one (%s) for %s, and no worker starts before that",
+			l.n, l.oldest, span(l.since))
+	}
+	return Finding{Code: codeUnread, Task: l.oldest, Text: text, Do: "crontab -e: */5 * * * * pulse-queue run --extract -- READER"}
 }
 
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
