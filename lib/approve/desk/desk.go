@@ -244,6 +244,9 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		if shown, err = queue.Find(v, id); err != nil {
 			return err
 		}
+		if shown.Extract, err = queue.ExtractOf(v, id); err != nil {
+			return err
+		}
 		c = screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
 		return origins(v, &shown, &c)
 	})
@@ -254,6 +257,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		return shown, nil, Unknown(err)
 	}
 	c.Today = d.today(&shown)
+	c.Withheld = d.named && (&queue.Run{Policy: d.Policy}).Withholds(&shown.Content)
 	return shown, screen.Sheet(&shown, &c), nil
 }
 

@@ -29,6 +29,8 @@ func Always(s *queue.Stored, p *policy.Policy) []string {
 	case s.Kind() == task.Effect:
 		n.say("no line of the policy does: whatever its worker wants to do, the outcome of %s is that of %s",
 			d.Action, s.Identity.Trust)
+	case s.OpensText():
+		n.say("no line of the policy does: its reader has to print what fits the schema of [extract]")
 	case s.Task.Reason == string(decision.ActionChanged):
 		n.actionChanged(s)
 	case d.Reason == decision.IsStale:

@@ -108,8 +108,13 @@ func (n *steps) scheduled(s *queue.Stored, m *Moment) {
 	if o := m.Outlook; o != nil {
 		verb = n.outlook(o)
 	}
+	if o := m.Outlook; o != nil && o.Reader {
+		n.say("it waits for a reader: until there is an extract of its text, no worker is started")
+	}
 	n.say("the next run that has a start left for it %s:", verb)
-	if s.Kind() == task.Effect {
+	if o := m.Outlook; o != nil && o.Reader {
+		n.command("pulse-queue run --extract -- READER")
+	} else if s.Kind() == task.Effect {
 		n.command("pulse-queue run --effect %s -- CMD", s.Decision.Action)
 	} else {
 		n.command("pulse-queue run -- CMD")
@@ -139,7 +144,10 @@ func (n *steps) outlook(o *queue.Outlook) (verb string) {
 }
 
 func (n *steps) awaiting(s *queue.Stored, m *Moment) {
-	if l := m.Last; l != nil && l.Event == task.Parked && l.Change.Reason != queue.ReasonApproval {
+	if s.OpensText() {
+		n.say("its reader made no extract of its text (%s)%s", s.Task.Reason, m.said())
+		n.say("a yes hands the whole text to the worker")
+	} else if l := m.Last; l != nil && l.Event == task.Parked && l.Change.Reason != queue.ReasonApproval {
 		n.say("the policy wants a person to look: %s", l.Rule)
 	}
 	yes := "a person says yes or no"

@@ -62,7 +62,15 @@ func Task(s *queue.Stored, now time.Time) []string {
 		lines = append(lines, Fact("caution",
 			"it was started before, and nobody knows whether it happened; look before you say yes"))
 	}
+	if s.OpensText() {
+		lines = append(lines, handsOver())
+	}
 	return append(lines, content(s.Given())...)
+}
+
+// handsOver says what a yes does to a task of which its reader made no extract.
+func handsOver() string {
+	return Fact("caution", "there is no extract of it: a yes hands the whole text to the worker")
 }
 
 func state(t *task.Task) string {
@@ -122,10 +130,20 @@ func content(g *queue.Given) []string {
 			lines = append(lines, Quote("also", "evidence: "+pretty(r.Evidence))...)
 		}
 	}
+	lines = append(lines, extract(g.Extract)...)
 	for i := range g.Outcomes {
 		lines = append(lines, outcome(&g.Outcomes[i]))
 	}
 	return lines
+}
+
+// extract shows what a reader made of the text, beside which it stands.
+func extract(x []byte) []string {
+	if x == nil {
+		return nil
+	}
+	return append(Quote("extract", pretty(record.Value(x))),
+		Fact("", "(a reader made it; where [extract] requires one, a worker is given this and not the text)"))
 }
 
 // outcome says how an effect ended that was proposed before.

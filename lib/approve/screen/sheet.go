@@ -21,6 +21,8 @@ type Case struct {
 	Parent  *Origin            // for an effect, the task that proposed it; nil if the root did
 	Closes  *Origin            // for an effect that closes a task, that task
 	Today   *decision.Decision // what today's policy says; nil if no policy was named
+
+	Withheld bool // today's policy keeps the text from workers, which get an extract
 }
 
 // Origin is a task that another one names: as its origin, or as what it closes.
@@ -210,6 +212,10 @@ func (c *Case) why(s *queue.Stored) []string {
 	case s.Task.Reason == queue.ReasonApproval:
 		since = "it had a yes that was not good any more when it was to start: " +
 			"too old, of too low a level, or for other bytes"
+	case queue.ReasonUnfit:
+		since = "what its reader printed did not fit the schema of [extract] (" + s.Task.Reason + ")"
+	case queue.ReasonUnread:
+		since = "its reader failed again and again, so there is no extract (" + s.Task.Reason + ")"
 	}
 	return append(lines, Fact("since", "%s", since))
 }
@@ -249,6 +255,13 @@ func (c *Case) cautions(s *queue.Stored) (lines []string) {
 	if d := c.Today; d != nil && d.Outcome == terms.Reject {
 		lines = append(lines,
 			Fact("caution", "today's policy rejects it by %s: %s; a yes does not start it", d.Rule, d.Why))
+	}
+	switch {
+	case s.OpensText():
+		lines = append(lines, handsOver())
+	case c.Withheld:
+		lines = append(lines, Fact("reader", "a yes does not hand the text to the worker, "+
+			"which gets the extract that a reader makes of it"))
 	}
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		lines = append(lines, Fact("caution", "effect_unknown: it was started before and MAY HAVE HAPPENED; "+
