@@ -23,6 +23,7 @@ type filter struct {
 	action terms.Action
 	sender queue.Sender
 
+	whole   bool // with the extracts, which the table does not show
 	refused bool // also what was refused and is kept
 
 	newest, oldest time.Time // made at newest or earlier, after oldest
@@ -185,6 +186,9 @@ func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, m
 	}
 	if errors.Is(err, queue.ErrCorrupt) {
 		return t, f.blind(st), nil
+	}
+	if err == nil && f.whole {
+		t.Extract, err = queue.ExtractOf(v, id)
 	}
 	return t, err == nil && f.meant(&t), err
 }

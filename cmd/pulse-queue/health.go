@@ -72,7 +72,19 @@ func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) err
 		return err
 	}
 	f.Lacks = sandbox.Lacks(p.Evidence != policy.ByAuthRes)
+	if err := readers(f, p); err != nil {
+		return err
+	}
 	return separation(f, s.Dir(), p)
+}
+
+// readers finds out which tasks wait for a reader.
+func readers(f *health.Facts, p *policy.Policy) error {
+	x, err := cmdline.Schema(p)
+	if x != nil {
+		f.Unread = (&queue.Run{Policy: p, Schema: x}).Unread
+	}
+	return err
 }
 
 func acceptedCodes(c *cli.Context) (list []health.Code, err error) {

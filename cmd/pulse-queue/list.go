@@ -24,6 +24,7 @@ func list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	f.whole = c.Bool("json")
 	s, err := door.Queue(c)
 	if err != nil {
 		return err

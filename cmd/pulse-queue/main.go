@@ -71,6 +71,7 @@ func app() *cli.App {
 			Usage: "start what is due, one worker after the other", Action: run,
 			Flags: []cli.Flag{queue, policy,
 				&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
+				&cli.BoolFlag{Name: "extract", Usage: "CMD is the reader of asks whose text [extract] keeps from workers"},
 				&cli.IntFlag{Name: "max", Usage: "`N` start at most N; default: max_per_run of the policy"},
 				&cli.StringFlag{Name: "timeout", Value: "1h", Usage: "`D` end a worker after this time; default 1h"},
 				&cli.StringFlag{Name: "as", Usage: "`USER` start workers under this user (needs root)"},

@@ -74,6 +74,9 @@ func newShift(c *cli.Context) (*shift, error) {
 			return nil, fault.Usagef("", "--effect: there is no action %s", sh.run.Effect)
 		}
 	}
+	if err := sh.reads(); err != nil {
+		return nil, err
+	}
 	if c.IsSet("max") {
 		if sh.run.Max = c.Int("max"); sh.run.Max < 1 {
 			return nil, fault.Usagef("", "--max %d: want at least 1", sh.run.Max)
@@ -103,6 +106,23 @@ func newShift(c *cli.Context) (*shift, error) {
 	}
 	sh.store.OnCommit(sh.notice.hear)
 	return sh, nil
+}
+
+// reads reads --extract, and the schema that extracts have to fit.
+func (sh *shift) reads() (err error) {
+	if sh.run.Schema, err = cmdline.Schema(sh.policy); err != nil || !sh.c.Bool("extract") {
+		return err
+	}
+	for _, other := range []string{"effect", "proposals"} {
+		if sh.c.IsSet(other) {
+			return fault.Usagef("", "--extract and --%s exclude each other: a reader makes one value of one ask", other)
+		}
+	}
+	if sh.run.Schema == nil {
+		return fault.Usagef("man 5 pulse-policy", "--extract: %s has no [extract], so nothing waits for a reader", sh.policy.Name)
+	}
+	sh.run.Readers = true
+	return nil
 }
 
 // prepare puts back the tasks whose workers died, tells once more of those that wait,
@@ -202,14 +222,14 @@ func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 // ended returns what is recorded of the end of a worker. With --proposals what it printed is
 // taken apart. If it was cut off, or the worker killed, there may have been more judgements.
 func (sh *shift) ended(end *runner.End) queue.End {
-	last := queue.End{Exit: end.Exit, Result: end.Stdout, Stderr: end.Stderr}
+	last := queue.End{Exit: end.Exit, Result: end.Stdout, Stderr: end.Stderr, Cut: len(end.Stdout) >= runner.MaxResult}
 	if !sh.c.Bool("proposals") {
 		return last
 	}
 	last.Judged, last.Result, last.Unread = proposal.Judgements(end.Stdout)
-	cut, killed := len(end.Stdout) >= runner.MaxResult, end.Exit < 0 && end.How != runner.NeverStarted
-	if last.Unread = last.Unread || cut || killed; end.Exit == 0 {
-		last.Proposals = sh.proposals(last.Result, cut)
+	killed := end.Exit < 0 && end.How != runner.NeverStarted
+	if last.Unread = last.Unread || last.Cut || killed; end.Exit == 0 {
+		last.Proposals = sh.proposals(last.Result, last.Cut)
 	}
 	return last
 }
@@ -229,7 +249,11 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
 	if p := last.Proposals; p != nil && len(p.Discarded) > 0 {
 		cmdline.Note(sh.c, "task %s: proposals discarded: %s", claim.Task.ID, p.Discarded)
 	}
-	if line.Change.Reason != queue.ReasonDone && line.Change.Reason != queue.ReasonLater {
+	switch line.Change.Reason {
+	case queue.ReasonDone, queue.ReasonLater, queue.ReasonExtracted:
+	case queue.ReasonUnfit:
+		cmdline.Note(sh.c, "%s: %s", queue.Complaint(&line), line.End.Said)
+	default:
 		cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
 	}
 	return sh.run.Return(claim, &line)

@@ -18,14 +18,19 @@ import (
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/hint"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/schema"
 	"pulse/lib/shared/task"
 )
 
 func show(c *cli.Context) error {
 	var p *policy.Policy
+	var x *schema.Schema
 	if c.String("policy") != "" {
 		var err error
 		if p, err = cmdline.Policy(c); err != nil {
+			return err
+		}
+		if x, err = cmdline.Schema(p); err != nil {
 			return err
 		}
 	}
@@ -39,7 +44,7 @@ func show(c *cli.Context) error {
 	if _, err := cmdline.ConfineToQueue(c, workspace.Named(p)...); err != nil {
 		return err
 	}
-	t := teller{where: cmdline.Where(c), policy: p, now: time.Now(), locks: locks, dead: dead}
+	t := teller{where: cmdline.Where(c), policy: p, schema: x, now: time.Now(), locks: locks, dead: dead}
 	if err := t.read(s, c.Args().First(), c.Bool("json")); err != nil {
 		return desk.Unknown(err)
 	}
@@ -53,6 +58,7 @@ type teller struct {
 	id     string
 	out    strings.Builder // bounded by one task
 	policy *policy.Policy  // nil: none was named
+	schema *schema.Schema  // of its [extract]; nil: there is none
 	now    time.Time
 	where  hint.Where // for the commands that are suggested
 	locks  runner.Dir
@@ -133,6 +139,9 @@ func (t *teller) json(st task.State) error {
 		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, t.id)
 	}
 	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		return err
+	}
+	if s.Extract, err = queue.ExtractOf(t.v, t.id); err != nil {
 		return err
 	}
 	t.print(string(line(&s)))

@@ -71,6 +71,9 @@ func (t *teller) task(st task.State, id string) error {
 		if st.Open() { // its worker is given these
 			s.Outcomes = t.outcomes
 		}
+		if s.Extract, err = queue.ExtractOf(t.v, id); err != nil {
+			return err
+		}
 		t.print(screen.Task(&s, t.now)...)
 		if id := s.Identity.Session; id != "" {
 			t.print(screen.Fact("session", "%s", id))
@@ -142,7 +145,7 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
 		return m, nil
 	}
-	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}, Blind: true}
+	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}, Blind: true, Schema: t.schema}
 	if s.Kind() == task.Effect {
 		run.Effect = s.Decision.Action
 	}

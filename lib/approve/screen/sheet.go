@@ -212,9 +212,9 @@ func (c *Case) why(s *queue.Stored) []string {
 	case s.Task.Reason == queue.ReasonApproval:
 		since = "it had a yes that was not good any more when it was to start: " +
 			"too old, of too low a level, or for other bytes"
-	case queue.ReasonUnfit:
+	case s.Task.Reason == queue.ReasonUnfit:
 		since = "what its reader printed did not fit the schema of [extract] (" + s.Task.Reason + ")"
-	case queue.ReasonUnread:
+	case s.Task.Reason == queue.ReasonUnread:
 		since = "its reader failed again and again, so there is no extract (" + s.Task.Reason + ")"
 	}
 	return append(lines, Fact("since", "%s", since))
