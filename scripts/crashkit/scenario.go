@@ -88,6 +88,7 @@ func scenarios() []*scenario {
 		cancelling(),
 		requeueing(),
 		pruning(),
+		reading(),
 		proposing(),
 		taking(),
 		repairing(first, second),
