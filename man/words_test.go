@@ -46,7 +46,7 @@ func TestClosedLists(t *testing.T) {
 			for _, dir := range []string{"envelope", "request", "identity", "decision", "task"} {
 				list = append(list, load(t, dir).constants(t, suffixed("Member"))...)
 			}
-			return list
+			return append(list, load(t, "queue").constants(t, suffixed("ExtractMember"))...)
 		}},
 		{"pulse-record.5", "message members", func(t *testing.T) []string {
 			return load(t, "envelope").written(t, "Message.append")
@@ -56,6 +56,9 @@ func TestClosedLists(t *testing.T) {
 		}},
 		{"pulse-record.5", "worker message members", func(t *testing.T) []string {
 			return load(t, "envelope").written(t, "Shown.Append")
+		}},
+		{"pulse-record.5", "bare message members", func(t *testing.T) []string {
+			return load(t, "envelope").written(t, "Shown.AppendBare")
 		}},
 		{"pulse-record.5", "worker identity members", func(t *testing.T) []string {
 			return load(t, "identity").written(t, "Identity.AppendShown", "Identity.add", "Identity.addOrigin")
@@ -97,7 +100,8 @@ func TestClosedLists(t *testing.T) {
 		}},
 		{"pulse-queue.5", "queue directories", func(t *testing.T) []string {
 			shelves := load(t, "queue").constants(t, ofType("Shelf"))
-			shelves = slices.DeleteFunc(shelves, func(s string) bool { return s == "hold" || s == "spent" || s == "labels" }) // files elsewhere
+			elsewhere := []string{"hold", "spent", "labels", "extracts"}
+			shelves = slices.DeleteFunc(shelves, func(s string) bool { return slices.Contains(elsewhere, s) })
 			return slices.Concat(shelves, load(t, "spool").constants(t, suffixed("Dir")), load(t, "journal").constants(t, suffixed("Dir")))
 		}},
 		{"pulse-queue.5", "checkpoint members", func(t *testing.T) []string {
