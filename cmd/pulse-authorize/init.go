@@ -113,6 +113,16 @@ max_per_day = 100    # starts in any 24 hours
 resurface      = "72h"
 review_expires = "336h"
 
+# Of what others write, workers get only what a reader made of it: pulse-queue run --extract.
+[extract]
+schema  = "request"
+require = ["external_verified"]
+
+# After private data was read, the web needs a yes; after what others wrote, private data does.
+[flow]
+private   = { confirm = ["read_public"] }
+untrusted = { confirm = ["read_private"] }
+
 # Where effects may go at all, after a person's yes. Absent: anywhere. [] : nowhere.
 [outbound]
 allow = []
