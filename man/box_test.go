@@ -9,64 +9,63 @@ import (
 	"testing"
 )
 
-// boxed is a worker that tries to get at what is not its own, and prints what it got.
-const boxed = `read -r line
-case $line in *'"task"'*) echo record; esac
-[ ${#PULSE_TASK} -eq 32 ] && echo task
-[ "$(ls /home)" = agent ] && [ "$(pwd)" = /home/agent ] && echo home
-touch note && echo own
-[ -e "$1" ] && echo queue
-[ -e /etc/passwd ] && echo passwd
-[ "$(ls -d /proc/[0-9]* | wc -l)" -gt 6 ] && echo processes
-env | grep -q SECRET && echo secret
-bash -c "exec 3<>/dev/tcp/127.0.0.1/$2" 2>/dev/null && echo network
-exit 0
-`
-
-// What a worker in the box of pulse(7) gets at: the record, and nothing else. Outside it
-// gets at all of it, or the box would prove nothing.
-func TestBoxedWorker(t *testing.T) {
-	dir := world(t)
-	box := put(t, dir, "boxed", read(t, "pulse.7").marked(t, "box: bubblewrap"))
-	if err := os.Chmod(box, 0o700); err != nil {
+// The three entries of A worker in a box are run as cron runs them. In place of the way out, of
+// which there must be exactly the socket, is one to this machine; in place of llm a script that
+// says what it sees.
+func TestBoxedCrontab(t *testing.T) {
+	home := world(t)
+	_, entries := crontab(t, read(t, "pulse.7").marked(t, "crontab: boxed"))
+	if len(entries) != 3 {
+		t.Fatalf("%d entries", len(entries))
+	}
+	policy, err := os.ReadFile(home + "/policy.toml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	put(t, home, "pulse/policy.toml", string(policy)+"\n[extract]\nschema = \"request\"\nrequire = [\"external_verified\"]\n")
+	put(t, home, "pulse/key", "k1\n")
+	llm := filepath.Join(home, "bin")
+	executable(t, llm, "llm", `cat >/tmp/given
+[ "$OPENAI_API_KEY" = k1 ] && [ -S /run/model ] && [ ! -e `+home+`/pulse ] && [ ! -e /etc/passwd ] || exit 1
+if grep -q '"schema"' /tmp/given; then echo '{"request":"question"}'; else jq -c '{action: "external_send", target: "friend@partner.example", args: {text: "a \(.extract.request), \(.message.subject), \(.message.text)"}}' /tmp/given; fi`)
+	executable(t, llm, "socat", `[ "$*" = "UNIX-LISTEN:model,fork,unlink-early,mode=600 TCP:api.openai.com:443" ] || exit 64`)
+	l, err := net.Listen("unix", home+"/pulse/model")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	scripts, err := filepath.Abs("../scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue := filepath.Join(dir, "queue")
-	worker := func(before ...string) []string {
-		return append(before, "bash", "-c", boxed, "worker", queue, port)
+	sh := func(path, line string) string {
+		t.Helper()
+		cmd := exec.Command("bash", "-c", line)
+		cmd.Dir = home
+		cmd.Env = []string{
+			"HOME=" + home, "PATH=" + path + ":" + os.Getenv("PATH"), "PULSE_QUEUE=" + home + "/pulse/queue",
+			"PULSE_POLICY=" + home + "/pulse/policy.toml", "XDG_STATE_HOME=" + home + "/state",
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", line, err, out)
+		}
+		return string(out)
 	}
-	for _, c := range []struct {
-		argv []string
-		want string
-	}{
-		{worker(box), "record task home own"},
-		{worker("env", "-C", dir), "record task own queue passwd processes secret network"},
-	} {
-		sh := func(line string, args ...string) string {
-			cmd := exec.Command("bash", append([]string{"-c", line, "bash"}, args...)...)
-			cmd.Dir, cmd.Stderr = dir, os.Stderr
-			cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+queue, "PULSE_POLICY="+dir+"/policy.toml", "SECRET=x")
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-			return strings.TrimSpace(string(out))
+	sh(bin, "pulse-queue init && pulse-fetch mail/friend.eml | pulse-classify | pulse-authorize | pulse-queue add")
+	for i, e := range entries {
+		line := strings.NewReplacer("/usr/local/libexec/pulse/box ", scripts+"/box --ro "+llm+" ", "/usr/local/libexec/pulse", scripts).Replace(e.command)
+		path := bin
+		if i == 0 {
+			path = llm + ":" + bin
+		} else {
+			line = "PATH=$PATH:" + llm + "; " + line
 		}
-		sh("pulse-queue init")
-		id := sh("pulse-queue submit --action read_public x | jq -r .task.id")
-		sh(`pulse-queue run --env SECRET -- "$@"`, c.argv...)
-		got := sh("cat queue/results/" + id)
-		if words := strings.Join(strings.Fields(got), " "); words != c.want {
-			t.Errorf("%v: the worker got at %q, want %q", c.argv[:1], words, c.want)
+		if out := sh(path, line); out != "" {
+			t.Errorf("%s\ncron would mail %q", line, out)
 		}
+	}
+	if got := sh(bin, "grep -rhoF 'a question, null, null' pulse/queue/results pulse/queue/outbox | sort -u"); got != "a question, null, null\n" {
+		t.Errorf("the worker was given %s", sh(bin, "cat pulse/queue/results/*"))
 	}
 }
