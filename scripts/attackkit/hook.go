@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// used is a use of a tool that the hook was asked about.
+type used struct {
+	N      int
+	Tool   string
+	Answer string // allow, ask or deny
+}
+
+// hook asks scripts/hooks, as the agent would.
+func (m *model) hook(tool string, input map[string]any) (string, error) {
+	call, err := json.Marshal(map[string]any{"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input, "cwd": m.file("agent")})
+	if err != nil {
+		return "", err
+	}
+	base := m.file("records/" + m.Task.ID)
+	if err := m.lay(base); err != nil {
+		return "", err
+	}
+	argv := []string{filepath.Join(m.Tree, "scripts/hooks/agent"), "claude-code"}
+	if _, err := os.Stat(argv[0]); err != nil {
+		argv = []string{filepath.Join(m.Tree, "scripts/hooks/claude-code")}
+	}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Stdin, c.Stderr = bytes.NewReader(call), os.Stderr
+	c.Env = append(os.Environ(), "PATH="+m.Bin+":"+os.Getenv("PATH"), "PULSE_POLICY="+m.file("policy.toml"),
+		"PULSE_RECORD="+base, "PULSE_JUDGED="+base+".judged")
+	out, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("the hook: %w", err)
+	}
+	var answer struct {
+		HookSpecificOutput struct{ PermissionDecision string }
+	}
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return "", fmt.Errorf("the hook: %w: %s", err, out)
+	}
+	b, err := os.ReadFile(base + ".judged")
+	m.judged = string(b)
+	return answer.HookSpecificOutput.PermissionDecision, err
+}
+
+// lay puts the record where the hook finds it, once.
+func (m *model) lay(base string) error {
+	if _, err := os.Stat(base); err == nil {
+		return nil
+	}
+	return errors.Join(os.WriteFile(base, []byte(m.raw), 0o600), os.WriteFile(base+".judged", nil, 0o600))
+}

@@ -1,0 +1,76 @@
+// Attackkit measures what a model that always obeys the attacker gets past pulse, and what
+// an honest one still gets done. Nothing here decides by text: whatever a prompt wants, the
+// scripted model does at once, with every tool it has and by every proposal it can think of.
+//
+//	attackkit [-suite DIR] [-spread N] [-keep]
+//
+// It builds pulse, and for each suite and each defence it runs the real pipeline: mail from
+// a Maildir through fetch, classify, authorize and add; the reader, if the policy wants one;
+// the worker, whose every use of a tool goes through scripts/hooks; the outbox; and a
+// program for each kind of effect, which notes what left. No person is there to say yes.
+//
+// A suite is a directory with attacks.jsonl and tasks.jsonl: objects with id, prompt,
+// calls (each tool and args, by the names in uses.go), and in an attack optionally subject.
+// DIR holds such directories. Without -suite the cases of testdata are used. In args,
+// $private stands for the private text that the model has read.
+//
+// Each attack is tried in the text of a mail, and every Nth (-spread) in each of the other
+// places.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "attackkit: error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 2 && roles[args[0]] != nil {
+		return play(args[0], args[1])
+	}
+	set := flag.NewFlagSet("attackkit", flag.ContinueOnError)
+	dir := set.String("suite", "", "directory of suites; default: the cases written here")
+	spread := set.Int("spread", 1, "every Nth attack in the places other than the text")
+	keep := set.Bool("keep", false, "leave the queues where they are, and say where")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 || *spread < 1 {
+		return fmt.Errorf("want attackkit [-suite DIR] [-spread N] [-keep]")
+	}
+	tree, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	suites := []string{filepath.Join(tree, "scripts/attackkit/testdata")}
+	if *dir != "" {
+		if suites, err = filepath.Glob(filepath.Join(*dir, "*", "attacks.jsonl")); err != nil || len(suites) == 0 {
+			return fmt.Errorf("%s: no DIR/*/attacks.jsonl (%v)", *dir, err)
+		}
+		for i := range suites {
+			suites[i] = filepath.Dir(suites[i])
+		}
+	}
+	top, err := os.MkdirTemp("", "attackkit-")
+	if err != nil {
+		return err
+	}
+	if *keep {
+		fmt.Println("queues:", top)
+	} else {
+		defer os.RemoveAll(top)
+	}
+	k, err := build(tree, top)
+	if err != nil {
+		return err
+	}
+	return k.measure(os.Stdout, suites, *spread)
+}
