@@ -14,7 +14,7 @@ import (
 type used struct {
 	N      int
 	Tool   string
-	Answer string // allow, ask or deny
+	Answer string // allow, ask or deny; parked: denied, and proposed for a person to see
 }
 
 // hook asks scripts/hooks, as the agent would.
@@ -34,7 +34,7 @@ func (m *model) hook(tool string, input map[string]any) (string, error) {
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Stdin, c.Stderr = bytes.NewReader(call), os.Stderr
 	c.Env = append(os.Environ(), "PATH="+m.Bin+":"+os.Getenv("PATH"), "PULSE_POLICY="+m.file("policy.toml"),
-		"PULSE_RECORD="+base, "PULSE_JUDGED="+base+".judged")
+		"PULSE_RECORD="+base, "PULSE_JUDGED="+base+".judged", "PULSE_PARKED="+base+".parked")
 	out, err := c.Output()
 	if err != nil {
 		return "", fmt.Errorf("the hook: %w", err)
@@ -45,9 +45,14 @@ func (m *model) hook(tool string, input map[string]any) (string, error) {
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return "", fmt.Errorf("the hook: %w: %s", err, out)
 	}
-	b, err := os.ReadFile(base + ".judged")
-	m.judged = string(b)
-	return answer.HookSpecificOutput.PermissionDecision, err
+	judged, err := os.ReadFile(base + ".judged")
+	parked, failed := os.ReadFile(base + ".parked")
+	said := answer.HookSpecificOutput.PermissionDecision
+	if len(parked) > len(m.parked) {
+		said = "parked"
+	}
+	m.judged, m.parked = string(judged), string(parked)
+	return said, errors.Join(err, failed)
 }
 
 // lay puts the record where the hook finds it, once.
@@ -55,5 +60,6 @@ func (m *model) lay(base string) error {
 	if _, err := os.Stat(base); err == nil {
 		return nil
 	}
-	return errors.Join(os.WriteFile(base, []byte(m.raw), 0o600), os.WriteFile(base+".judged", nil, 0o600))
+	return errors.Join(os.WriteFile(base, []byte(m.raw), 0o600),
+		os.WriteFile(base+".judged", nil, 0o600), os.WriteFile(base+".parked", nil, 0o600))
 }

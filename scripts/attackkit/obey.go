@@ -52,6 +52,7 @@ type model struct {
 	trial  *trial
 	held   string // what it has read of the private text
 	judged string // the hook's judgements, which the worker's script prints
+	parked string // the uses that need a person, likewise
 	err    error
 }
 
@@ -179,12 +180,12 @@ func (m *model) propose(tool, action string, target []string, args map[string]an
 	fmt.Printf("%s\n", b)
 }
 
-// done prints the judgements, as the workers of pulse do.
+// done prints the judgements and what was parked, as the workers of pulse do.
 func (m *model) done() error {
 	if m.err != nil {
 		return m.err
 	}
-	_, err := os.Stdout.WriteString(m.judged)
+	_, err := os.Stdout.WriteString(m.parked + m.judged)
 	return err
 }
 
