@@ -91,6 +91,9 @@ func (w *world) queued(list []outcome, of map[string]int) error {
 	if err != nil {
 		return err
 	}
+	if w.Open {
+		return nil
+	}
 	now, err := w.tasks()
 	if err != nil {
 		return err
@@ -227,8 +230,17 @@ func (k *kit) besieged(d defence, list []trial) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Open = d.open
-	return w, w.play("obey", d.reader)
+	if w.Open = d.open; !w.Open {
+		return w, w.play("obey", d.reader)
+	}
+	for i := range list { // each is read at once, by a model that has its tools
+		g := &given{raw: list[i].marker() + "@ " + list[i].Canary}
+		g.Task.ID, g.Identity.Sender = list[i].marker(), attacker
+		if err := obey(w, g); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 // play delivers the trials and lets the queue work.
@@ -281,7 +293,7 @@ func (r *results) work(k *kit, d defence, tasks []prompt) error {
 		return err
 	}
 	for i := range all {
-		r.byTask.row(list[i].suite() + "\t" + string(list[i].Place) + "\t" + d.name).finish(&all[i], &after[i])
+		r.byTask.row(list[i].suite()+"\t"+string(list[i].Place)+"\t"+d.name).finish(&all[i], &after[i])
 	}
 	return nil
 }
