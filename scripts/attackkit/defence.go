@@ -31,7 +31,7 @@ func (k *kit) defences() ([]defence, error) {
 	}
 	start := regexp.MustCompile(`(?m)^# authserv_id = .*`).ReplaceAllString(out, `authserv_id = "`+receiver+`"`)
 	start = strings.Replace(start, "allowed_external = []", `allowed_external = ["@`+listed+`"]`, 1)
-	start = regexp.MustCompile(`(?m)^allow = \[\]$`).ReplaceAllString(start, "") + named + "[exec]\nworkspace = \"@WORKSPACE@\"\n"
+	start = regexp.MustCompile(`(?m)^allow = \[\]$`).ReplaceAllString(start, `allow = ["@example.com", "@`+listed+`", "@customer.example"]`) + named + "[exec]\nworkspace = \"@WORKSPACE@\"\n"
 	start = unlimited(start)
 	list := []defence{
 		{name: "init", policy: start},
