@@ -182,7 +182,7 @@ func defects(t *testing.T, harmless bool) (list []string) {
 // its other policies are valid.
 func TestPolicies(t *testing.T) {
 	p := read(t, "pulse-policy.5")
-	for _, mark := range []string{"policy: example", "policy: receivers", "policy: flow", "policy: defaults"} {
+	for _, mark := range []string{"policy: example", "policy: receivers", "policy: flow", "policy: company", "policy: defaults"} {
 		got, err := policy.Parse(mark, []byte(p.marked(t, mark)))
 		if err != nil {
 			t.Error(err)

@@ -1,13 +1,26 @@
 package main
 
 import (
-	_ "embed"
+	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-//go:embed company.toml
-var company string
+// company returns the policy of a small company, as pulse-policy(5) has it.
+func company(tree string) (string, error) {
+	page, err := os.ReadFile(filepath.Join(tree, "man/pulse-policy.5"))
+	if err != nil {
+		return "", err
+	}
+	_, after, found := strings.Cut(string(page), ".\\\" policy: company\n.Bd -literal -offset indent\n")
+	text, _, ended := strings.Cut(after, "\n.Ed\n")
+	if !found || !ended {
+		return "", errors.New("pulse-policy(5) has no policy of a company")
+	}
+	return text + "\n", nil
+}
 
 // defence is what stands between the prompt and the outside.
 type defence struct {
@@ -29,13 +42,17 @@ func (k *kit) defences() ([]defence, error) {
 	if err != nil {
 		return nil, err
 	}
+	small, err := company(k.tree)
+	if err != nil {
+		return nil, err
+	}
 	start := regexp.MustCompile(`(?m)^# authserv_id = .*`).ReplaceAllString(out, `authserv_id = "`+receiver+`"`)
 	start = strings.Replace(start, "allowed_external = []", `allowed_external = ["@`+listed+`"]`, 1)
 	start = regexp.MustCompile(`(?m)^allow = \[\]$`).ReplaceAllString(start, `allow = ["@example.com", "@`+listed+`", "@customer.example"]`) + named + "[exec]\nworkspace = \"@WORKSPACE@\"\n"
 	start = unlimited(start)
 	list := []defence{
 		{name: "init", policy: start},
-		{name: "company", policy: unlimited(strings.NewReplacer("/srv/agent", "@WORKSPACE@", "mx.example.com", receiver).Replace(company))},
+		{name: "company", policy: unlimited(strings.NewReplacer("/srv/agent", "@WORKSPACE@", "mx.example.com", receiver).Replace(small))},
 		{name: "no [extract], no [flow]", policy: sections.ReplaceAllString(start, "")},
 		{name: "no pulse", policy: start, open: true},
 	}
