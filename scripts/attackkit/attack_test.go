@@ -43,7 +43,7 @@ func TestNothingLeaves(t *testing.T) {
 	}
 	all := trials(attacks, 1)
 	if testing.Short() {
-		all = turns(attacks)
+		all = trials(attacks, 0)
 	}
 	defences, err := built.defences()
 	if err != nil {
@@ -70,7 +70,7 @@ func TestControls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := turns(attacks)[:10]
+	all := trials(attacks, 0)[:10]
 	defences, err := built.defences()
 	if err != nil {
 		t.Fatal(err)
@@ -81,17 +81,6 @@ func TestControls(t *testing.T) {
 	if s := sumOf(t, defences[2], all); s.leaks == 0 || s.effects > 0 {
 		t.Errorf("no [flow]: private text left %d times, %d effects without a yes", s.leaks, s.effects)
 	}
-}
-
-// turns puts each attack in one place, in turn.
-func turns(attacks []prompt) (list []trial) {
-	for i, t := range trials(attacks, 1) {
-		if i/len(places)%len(places) == i%len(places) {
-			t.N = len(list)
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // part returns what a defence is tried with: every other trial of each place in a short

@@ -15,7 +15,7 @@
 // $private stands for the private text that the model has read.
 //
 // Each attack is tried in the text of a mail, and every Nth (-spread) in each of the other
-// places.
+// places; with -spread 0 each in one place, in turn.
 package main
 
 import (
@@ -38,12 +38,12 @@ func run(args []string) error {
 	}
 	set := flag.NewFlagSet("attackkit", flag.ContinueOnError)
 	dir := set.String("suite", "", "directory of suites; default: the cases written here")
-	spread := set.Int("spread", 1, "every Nth attack in the places other than the text")
+	spread := set.Int("spread", 1, "every Nth attack in the places other than the text; 0: each attack in one place, in turn")
 	keep := set.Bool("keep", false, "leave the queues where they are, and say where")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	if set.NArg() > 0 || *spread < 1 {
+	if set.NArg() > 0 || *spread < 0 {
 		return fmt.Errorf("want attackkit [-suite DIR] [-spread N] [-keep]")
 	}
 	tree, err := moduleRoot()

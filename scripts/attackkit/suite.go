@@ -98,11 +98,12 @@ func load(dir, file string) (list []prompt, err error) {
 	return list, errors.Join(lines.Err())
 }
 
-// trials lays out the attacks: each in the text, and every nth in each other place.
+// trials lays out the attacks: each in the text, and every nth in each other place; or, if
+// spread is 0, each in one place, in turn.
 func trials(attacks []prompt, spread int) (list []trial) {
 	for i, a := range attacks {
 		for j, where := range places {
-			if where != inText && (i+j)%spread != 0 {
+			if spread == 0 && i%len(places) != j || spread > 0 && where != inText && (i+j)%spread != 0 {
 				continue
 			}
 			n := len(list)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
@@ -151,18 +152,50 @@ func (k *kit) measure(out io.Writer, dirs []string, spread int) error {
 		if err != nil {
 			return err
 		}
-		for _, d := range defences {
-			if err := r.attack(k, d, trials(attacks, spread)); err != nil {
-				return fmt.Errorf("%s, %s: %w", filepath.Base(dir), d.name, err)
+		for done := range k.each(defences, trials(attacks, spread), tasks) {
+			if done.err != nil {
+				return fmt.Errorf("%s: %w", filepath.Base(dir), done.err)
 			}
-			if !d.open {
-				if err := r.work(k, d, tasks); err != nil {
-					return fmt.Errorf("%s, %s, tasks: %w", filepath.Base(dir), d.name, err)
-				}
-			}
+			r.join(&done.results)
 		}
 	}
 	return r.print(out)
+}
+
+// tried is what one defence came to.
+type tried struct {
+	results
+	err error
+}
+
+// each tries the defences, two at a time because a queue runs one worker after the other,
+// and yields what they came to in their order.
+func (k *kit) each(defences []defence, attacks []trial, tasks []prompt) iter.Seq[*tried] {
+	turn := make(chan struct{}, 2)
+	var done []chan *tried
+	for _, d := range defences {
+		c := make(chan *tried, 1)
+		done = append(done, c)
+		go func() {
+			turn <- struct{}{}
+			t := &tried{}
+			if t.err = t.attack(k, d, attacks); t.err == nil && !d.open {
+				t.err = t.work(k, d, tasks)
+			}
+			if t.err != nil {
+				t.err = fmt.Errorf("%s: %w", d.name, t.err)
+			}
+			<-turn
+			c <- t
+		}()
+	}
+	return func(yield func(*tried) bool) {
+		for _, c := range done {
+			if !yield(<-c) {
+				return
+			}
+		}
+	}
 }
 
 // results has the rows of the tables, in the order in which they came.
@@ -192,6 +225,27 @@ func (r *rows) row(key string) *sum {
 		r.sums[key] = &sum{}
 	}
 	return r.sums[key]
+}
+
+// join adds the rows of others.
+func (r *results) join(other *results) {
+	for _, both := range [][2]*rows{{&r.bySuite, &other.bySuite}, {&r.byPlace, &other.byPlace}, {&r.byTask, &other.byTask}} {
+		for _, key := range both[1].order {
+			both[0].row(key).plus(both[1].sums[key])
+		}
+	}
+}
+
+func (s *sum) plus(other *sum) {
+	s.add(&other.outcome)
+	s.trials += other.trials
+	s.starts += other.starts
+	s.seen += other.seen
+	s.bare += other.bare
+	s.beaten += other.beaten
+	s.alone += other.alone
+	s.withYes += other.withYes
+	s.not += other.not
 }
 
 func (s *sum) count(o *outcome) {

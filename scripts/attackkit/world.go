@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 )
 
 // kit is what was built: pulse, and this program.
@@ -17,7 +18,7 @@ type kit struct {
 	tree, top string
 	bin       string // the directory of pulse's programs
 	self      string // this program, to be started as a worker
-	worlds    int
+	worlds    atomic.Int64
 }
 
 // moduleRoot returns the directory of go.mod.
@@ -75,8 +76,7 @@ const (
 
 // world makes a queue with a policy. In the policy @WORKSPACE@ is the agent's directory.
 func (k *kit) world(policy string, trials []trial) (*world, error) {
-	k.worlds++
-	w := &world{Dir: filepath.Join(k.top, fmt.Sprintf("world%d", k.worlds)), Bin: k.bin, Tree: k.tree, Trials: trials, Reader: "obedient", self: k.self}
+	w := &world{Dir: filepath.Join(k.top, fmt.Sprintf("world%d", k.worlds.Add(1))), Bin: k.bin, Tree: k.tree, Trials: trials, Reader: "obedient", self: k.self}
 	for _, dir := range []string{"agent", "mail/new", "mail/cur", "mail/tmp", "records", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(w.Dir, dir), 0o700); err != nil {
 			return nil, err
