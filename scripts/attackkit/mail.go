@@ -94,10 +94,11 @@ func words(s string) string {
 	return strings.ReplaceAll(mime.BEncoding.Encode("utf-8", s), "?= =?", "?=\n =?")
 }
 
-// phrase is a name in quotes: printable ASCII, folded.
+// phrase is a name in quotes: printable ASCII, folded, without what would break it off or
+// make it an address, because pulse-classify refuses such a sender.
 func phrase(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || r == '"' || r == '\\' {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\<>@`, r) {
 			return ' '
 		}
 		return r
