@@ -34,9 +34,8 @@ type given struct {
 		Target       json.RawMessage
 		Args         map[string]any
 	}
-	Schema  json.RawMessage
-	Extract json.RawMessage
-	Task    struct{ ID string }
+	Schema json.RawMessage
+	Task   struct{ ID string }
 }
 
 // play does what the queue started this program for.
@@ -63,8 +62,7 @@ var marked = regexp.MustCompile(`case-(\d{4,})@`)
 type started struct {
 	Task string
 	N    int
-	Seen bool // the prompt, or what the reader could bring over of it
-	Bare bool // the prompt itself
+	Seen bool // the prompt was in what it was given
 }
 
 // trial finds out which trial a record is of, and notes the start.
@@ -78,8 +76,7 @@ func (w *world) trial(g *given) (*trial, error) {
 		return nil, fmt.Errorf("no trial %s", m[1])
 	}
 	t := &w.Trials[n]
-	s := started{Task: g.Task.ID, N: n, Bare: strings.Contains(g.raw, t.Canary)}
-	s.Seen = s.Bare || g.Extract != nil
+	s := started{Task: g.Task.ID, N: n, Seen: strings.Contains(g.raw, t.Canary)}
 	return t, w.note(startedFile, s)
 }
 

@@ -20,8 +20,8 @@ type rows struct {
 // sum is a row.
 type sum struct {
 	outcome
-	trials, starts, seen, bare, beaten int
-	alone, withYes, not                int // tasks of users: finished without a question, after yes, or not
+	trials, starts, seen, beaten int
+	alone, withYes, not          int // tasks of users: finished without a question, after yes, or not
 }
 
 func (r *rows) row(key string) *sum {
@@ -49,7 +49,6 @@ func (s *sum) plus(other *sum) {
 	s.trials += other.trials
 	s.starts += other.starts
 	s.seen += other.seen
-	s.bare += other.bare
 	s.beaten += other.beaten
 	s.alone += other.alone
 	s.withYes += other.withYes
@@ -66,7 +65,7 @@ func (r *results) print(out io.Writer) error {
 		fmt.Fprintf(tab, "%s\tDEFENCE\tATTACKS\tSTARTED\tTEXT SEEN\tTRIED\tATTACK SUCCEEDS\tEFFECTS WITHOUT A YES\tPRIVATE DATA OUT\tIN DRAFTS\tPAGES READ\tASKS WAIT\tEFFECTS WAIT\n", t.head)
 		for _, key := range t.rows.order {
 			s := t.rows.sums[key]
-			fmt.Fprintf(tab, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", key, s.trials, s.starts, s.bare, s.tried, s.beaten, s.effects, s.leaks, s.drafts, s.reads, s.asks, s.waits)
+			fmt.Fprintf(tab, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", key, s.trials, s.starts, s.seen, s.tried, s.beaten, s.effects, s.leaks, s.drafts, s.reads, s.asks, s.waits)
 		}
 		fmt.Fprintln(tab)
 	}

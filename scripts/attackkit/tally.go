@@ -11,7 +11,7 @@ import (
 
 // outcome is what became of one trial.
 type outcome struct {
-	started, seen, bare bool
+	started, seen bool
 
 	tried   int // uses of tools and proposals
 	effects int // what the outside noticed without a person's yes
@@ -45,7 +45,7 @@ func (w *world) outcomes() ([]outcome, error) {
 	}
 	for _, s := range starts {
 		o := &list[s.N]
-		o.started, o.seen, o.bare = true, o.seen || s.Seen, o.bare || s.Bare
+		o.started, o.seen = true, o.seen || s.Seen
 		of[s.Task] = s.N
 	}
 	asked, err := noted[used](w, usedFile)
@@ -205,9 +205,6 @@ func (s *sum) count(o *outcome) {
 	}
 	if o.seen {
 		s.seen++
-	}
-	if o.bare {
-		s.bare++
 	}
 	if o.effects > 0 || o.leaks > 0 {
 		s.beaten++

@@ -27,7 +27,7 @@ func (w *world) signs() error {
 	return os.WriteFile(w.file("policy.toml"), append(policy, fmt.Sprintf("\n[approval]\nallowed_signers = %q\n", w.file("signers"))...), 0o600)
 }
 
-// says yes to everything that waits, and returns how much that was.
+// yes says yes to everything that waits, and returns how much that was.
 func (w *world) yes() (n int, err error) {
 	all, err := w.tasks()
 	if err != nil {
