@@ -118,9 +118,10 @@ review_expires = "336h"
 schema  = "request"
 require = ["external_verified"]
 
-# After private data was read, the web needs a yes; after what others wrote, private data does.
+# After private data was read, the web and drafts need a yes; after what others wrote, private
+# data does.
 [flow]
-private   = { confirm = ["read_public"] }
+private   = { confirm = ["read_public", "mail.draft"] }
 untrusted = { confirm = ["read_private"] }
 
 # Where effects may go at all, after a person's yes. Absent: anywhere. [] : nowhere.

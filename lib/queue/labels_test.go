@@ -255,7 +255,7 @@ func TestLabelsOfRecords(t *testing.T) {
 	}
 
 	other := reader(t, nil) // another queue, which knows nothing
-	id, _ = other.add(line)
+	other.add(line)
 	other.has(root, "private")
 	if u := other.labels(root).Use(label.Private); u.By != "fs.read" {
 		t.Errorf("%+v", u)
