@@ -46,3 +46,23 @@ func TestUnreadForHours(t *testing.T) {
 		t.Error(found)
 	}
 }
+
+// TestKilledInside: of a worker that was killed inside a shell or a box, not all is heard.
+func TestKilledInside(t *testing.T) {
+	a := newAged(t)
+	a.write("policy.toml", "owners = [\"me@example.com\"]\n", 0o600)
+	for _, status := range []int{1, 75, 128, 137, 143} {
+		a.ago(time.Hour, queuetest.Add(queuetest.Mail(status, terms.Allow)))
+	}
+	a.now("pulse-queue run --proposals -- sh -c 'exit $(jq -r .message.id | tr -dc 0-9)'")
+	got := a.now("pulse-queue list --json | jq -c '[.message.uid, .identity.labels]'")
+	const want = `[1,null]
+[75,null]
+[128,null]
+[137,["private","untrusted"]]
+[143,["private","untrusted"]]
+`
+	if got != want {
+		t.Error(got)
+	}
+}

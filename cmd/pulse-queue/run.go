@@ -220,14 +220,15 @@ func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 }
 
 // ended returns what is recorded of the end of a worker. With --proposals what it printed is
-// taken apart. If it was cut off, or the worker killed, there may have been more judgements.
+// taken apart. If it was cut off, or the worker killed, there may have been more judgements. A
+// shell, or a box around the worker, says by a status above 128 that it was.
 func (sh *shift) ended(end *runner.End) queue.End {
 	last := queue.End{Exit: end.Exit, Result: end.Stdout, Stderr: end.Stderr, Cut: len(end.Stdout) >= runner.MaxResult}
 	if !sh.c.Bool("proposals") {
 		return last
 	}
 	last.Judged, last.Result, last.Unread = proposal.Judgements(end.Stdout)
-	killed := end.Exit < 0 && end.How != runner.NeverStarted
+	killed := end.Exit < 0 && end.How != runner.NeverStarted || end.Exit > 128
 	if last.Unread = last.Unread || last.Cut || killed; end.Exit == 0 {
 		last.Proposals = sh.proposals(last.Result, last.Cut)
 	}
