@@ -434,3 +434,22 @@ func TestReadersDoChores(t *testing.T) {
 		t.Errorf("more %t, carried out %t", more, carried)
 	}
 }
+
+// TestOnlyOne: a run of one start goes on to an outsider's ask if the others are for another
+// kind of run.
+func TestOnlyOne(t *testing.T) {
+	g := newGap(t, theirs(1))
+	g.policy.Extract.Require = append(g.policy.Extract.Require, terms.OwnerVerifiedEmail)
+	g.read(0, queuetest.Fits)
+	g.do(queuetest.Add(queuetest.Mail(2, terms.Allow)))
+	if c := g.next(false); c == nil || c.Extract == nil {
+		t.Errorf("a worker's run waits for a reader: %+v", c)
+	}
+	g = newGap(t, queuetest.Mail(1, terms.Allow))
+	g.policy.Extract.Require = append(g.policy.Extract.Require, terms.OwnerVerifiedEmail)
+	g.read(0, queuetest.Fits)
+	g.do(queuetest.Add(theirs(2)))
+	if c := g.next(true); c == nil {
+		t.Error("a reader's run waits for a worker")
+	}
+}

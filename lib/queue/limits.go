@@ -32,11 +32,15 @@ func (r *Run) usage(v View, now time.Time) (usage, error) {
 	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
 		return used, err
 	}
-	err = v.Open(task.Scheduled, func(e Entry) (_ bool, err error) {
-		if !e.External {
-			used.ours, err = r.dueHere(v, &e, &used, now)
+	err = v.Open(task.Scheduled, func(e Entry) (bool, error) {
+		if e.External || !r.due(&e, &used, now) {
+			return true, nil
 		}
-		return !used.ours, err
+		not, err := r.skips(v, &e)
+		if used.ours = !not; not {
+			r.pass(e.ID)
+		}
+		return not, err
 	})
 	return used, err
 }
