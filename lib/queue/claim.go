@@ -223,7 +223,11 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	} else {
 		claim.spent = w.spends
 	}
-	line := s.move(task.Started, task.Running, w.change)
+	change := w.change
+	if claim.Schema != nil {
+		change.Reason = ReasonReading
+	}
+	line := s.move(task.Started, task.Running, change)
 	line.Outcome, line.Rule, line.Policy = w.decision.Outcome, w.decision.Rule, w.decision.Policy
 	line.Account = r.Account
 	if !s.Outward() {

@@ -17,8 +17,9 @@ import (
 // first, and the worker gets what that program made of it. So an ask is started twice: for
 // its reader, which moves it back to scheduled, and for its worker.
 
-// The reasons of what comes of a reader.
+// The reasons of the start of a reader, and of what comes of it.
 const (
+	ReasonReading   = "reading" // of a running task: its reader was started, and no worker
 	ReasonExtracted = "extracted"
 	ReasonUnfit     = "extract_unfit"  // what its reader printed does not fit the schema
 	ReasonUnread    = "extract_failed" // its reader failed

@@ -235,6 +235,28 @@ func TestReaderFails(t *testing.T) {
 	g.store.check(t)
 }
 
+// TestReaderDies: what dies with its run and has no tools gives no label, and in the end a
+// person has the text.
+func TestReaderDies(t *testing.T) {
+	g := newGap(t, theirs(1))
+	for i := range g.policy.Limits.MaxRestarts + 1 {
+		if g.next(true) == nil {
+			t.Fatalf("%d: there is nothing to read", i)
+		}
+		err := queue.Update(g.store, func(tx *queue.Tx) error {
+			_, err := queue.Reap(tx, &g.policy.Limits, g.now, func(string) bool { return true })
+			return err
+		})
+		if s := g.task(); err != nil || !slices.Equal(s.Labels.Words(), []string{"untrusted"}) {
+			t.Fatalf("%d: %v, %v", i, s.Labels, err)
+		}
+	}
+	if s := g.task(); s.Task.State != task.Awaiting || !s.OpensText() {
+		t.Errorf("%+v", s.Task)
+	}
+	g.store.check(t)
+}
+
 // TestYesToTheText: a yes to a task without an extract hands its text to the worker; any other
 // yes does not, and none does that is not good.
 func TestYesToTheText(t *testing.T) {

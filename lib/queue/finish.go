@@ -205,6 +205,9 @@ func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) boo
 		if err := tx.Move(s.died(a, limits, now)); err != nil {
 			return false, err
 		}
+		if s.Task.Reason == ReasonReading { // it has no tools
+			return true, nil
+		}
 		return true, s.label(tx, s.unreported(now), now)
 	})
 }
@@ -219,6 +222,11 @@ func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time
 	case s.Outward():
 		change.Reason = ReasonUnknownEffect
 		return s.move(task.Undecided, task.Awaiting, change)
+	case change.Restarts > limits.MaxRestarts && s.Task.Reason == ReasonReading:
+		change.Reason = ReasonUnread
+		line := s.move(task.Parked, task.Awaiting, change)
+		line.Outcome, line.Rule = terms.Review, ruleExtract
+		return line
 	case change.Restarts > limits.MaxRestarts:
 		return s.move(task.GaveUp, task.Failed, change)
 	}
