@@ -366,6 +366,35 @@ func TestMCPGoesOn(t *testing.T) {
 	}
 }
 
+// TestMCPLarge: a server that writes much before it reads the next call, which is large, too.
+// What it asks while it does not read is not kept for it without end.
+func TestMCPLarge(t *testing.T) {
+	t.Parallel()
+	m := newMCP(t)
+	m.write("server", strings.NewReplacer("import json, os, sys", "import json, os, sys, time", `        case "tools/call":
+`, `        case "tools/call":
+            time.sleep(1)
+            for i in range(100000):
+                print(json.dumps({"jsonrpc": "2.0", "id": str(i), "method": "ping"}))
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * (1 << 20)}}))
+`).Replace(mcpServer), 0o700)
+	m.begin()
+	call := `{"name":"read","arguments":{"text":"` + strings.Repeat("x", 2<<20) + `"}}`
+	first, second := m.request("tools/call", call), m.request("tools/call", call)
+	for _, id := range []int{first, second} {
+		if got := m.answer(id); got != mcpCalled {
+			t.Errorf("%.100s", got)
+		}
+	}
+	if got := m.ask("ping", `{}`); got != `{}` {
+		t.Error(got)
+	}
+	m.in.Close()
+	if m.ends(0); !strings.Contains(m.said.String(), "it does not read") {
+		t.Errorf("%s", &m.said)
+	}
+}
+
 // TestMCPLists: the agent sees the tools that the policy shows it, each as the server has it.
 func TestMCPLists(t *testing.T) {
 	m := newMCP(t)
