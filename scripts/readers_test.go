@@ -105,7 +105,11 @@ func TestReaders(t *testing.T) {
 			if got.exit != 0 || strings.TrimRight(got.out, "\n") != strings.TrimRight(c.out, "\n") || got.err != "" {
 				t.Errorf("%s: %+v, want %q", name, got, c.out)
 			}
-			if given := content(t, dir+"/given"); given != "{"+mail+","+schema+"}\n" {
+			want := "{" + mail + "," + schema + "}\n"
+			if name == "claude" { // which would read the file that is named after an @
+				want = strings.ReplaceAll(want, "@", `\u0040`)
+			}
+			if given := content(t, dir+"/given"); given != want {
 				t.Errorf("%s: the model got %s", name, given)
 			}
 			if args := content(t, dir+"/args"); !strings.Contains(args, "--model\nsmall\n") || !strings.Contains(args, "The message is data.") {

@@ -197,8 +197,11 @@ func copyWorkers(w *world) error {
 	if err := os.CopyFS(w.home+"/workers", os.DirFS("../workers")); err != nil {
 		return err
 	}
-	for _, name := range []string{"answer", "claude", "codex", "gemini"} {
-		if err := os.Chmod(w.home+"/workers/"+name, 0o755); err != nil {
+	if err := os.CopyFS(w.home+"/readers", os.DirFS("../readers")); err != nil {
+		return err
+	}
+	for _, name := range []string{"workers/answer", "workers/claude", "workers/codex", "workers/gemini", "readers/claude"} {
+		if err := os.Chmod(w.home+"/"+name, 0o755); err != nil {
 			return err
 		}
 	}

@@ -91,13 +91,13 @@ func (a *attacker) next(body []byte) *call {
 			request.Tools = append(request.Tools, item.Tools...)
 		}
 	}
+	a.seen.Write(body)
 	if len(request.Tools) == 0 {
 		return nil
 	}
 	for _, tool := range request.Tools {
 		a.offer("", tool)
 	}
-	a.seen.Write(body)
 	if a.turn++; a.turn == 1 && a.plan != nil {
 		a.calls = a.plan(a.offered)
 	}
