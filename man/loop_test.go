@@ -5,19 +5,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The lines of pulse(7) for an agent that sends are run as cron runs them, with the
-// entry that takes mail in before them and a stand-in for msmtp: what the agent wants
-// goes out once a person agreed, once.
+// The line of pulse(7) for an agent that sends is run as cron runs it, after the entries
+// that lead there, with a worker without a box and a stand-in for msmtp: what the agent
+// wants goes out once a person agreed, once.
 func TestCrontabOfTheLoop(t *testing.T) {
 	dir := world(t)
 	page := read(t, "pulse.7")
 	_, loop := crontab(t, page.marked(t, "crontab: loop"))
 	_, above := crontab(t, page.marked(t, "crontab"))
-	if len(loop) != 3 {
+	if len(loop) != 1 {
 		t.Fatalf("%d entries", len(loop))
 	}
 	source, err := filepath.Abs("../scripts")
@@ -28,11 +29,9 @@ func TestCrontabOfTheLoop(t *testing.T) {
 	executable(t, local, "agent", `echo '`+page.marked(t, "file: proposed")+`'`)
 	executable(t, local, "msmtp", `[ "$1" = --pretend ] || { echo "$@" >>`+dir+`/sent; cat >/dev/null; }`)
 	executable(t, local, "pulse-fetch", "exec "+bin+`/pulse-fetch $HOME/mail/owner.eml`)
-	if err := os.Mkdir(filepath.Join(dir, "pulse"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	put(t, dir, "pulse/key", "k1\n")
 	sh := start(t, dir)
-	sh.run(t, "export SHELL=/bin/bash PATH="+local+":$PATH PULSE_QUEUE="+dir+"/pulse/queue; pulse-queue init")
+	sh.run(t, "export SHELL=/bin/bash BOX= WORKER=agent PATH="+local+":$PATH PULSE_QUEUE="+dir+"/pulse/queue; pulse-queue init")
 	cron := func(e entry) {
 		t.Helper()
 		put(t, dir, "entry", strings.ReplaceAll(e.command, "/usr/local/libexec/pulse", source))
@@ -41,7 +40,7 @@ func TestCrontabOfTheLoop(t *testing.T) {
 		}
 	}
 	for range 2 {
-		for _, e := range append(above[:1:1], loop...) {
+		for _, e := range slices.Concat(above[:1], above[3:5], loop) {
 			cron(e)
 		}
 	}
@@ -52,7 +51,7 @@ func TestCrontabOfTheLoop(t *testing.T) {
 		t.Fatal(out)
 	}
 	for range 2 {
-		cron(loop[2])
+		cron(loop[0])
 	}
 	if b, err := os.ReadFile(dir + "/sent"); string(b) != "--debug -- bob@partner.example\n" || err != nil {
 		t.Errorf("%q, %v", b, err)
