@@ -127,10 +127,11 @@ func TestReadersRefuse(t *testing.T) {
 	dir := model(t, "{}")
 	for _, args := range [][]string{
 		{"llm", "-T", "llm_version"}, {"llm", "--functions", "x"}, {"llm", "-t", "mine"}, {"llm", "--model"}, {"llm", "-o", "temperature"}, {"llm", "words"},
+		{"llm", "-o", "google_search", "1"}, {"llm", "-m", "-o", "--option", "url_context", "1"}, {"llm", "-o", "temperature", "-o", "-o", "web_search", "1"},
 		{"claude", "--tools", "default"}, {"claude", "--mcp-config", "x"}, {"claude", "--settings", "x"}, {"claude", "--agents", "{}"}, {"claude", "--model=small"},
 		{"claude", "--dangerously-skip-permissions"}, {"claude", "--add-dir", "/"}, {"claude", ""},
 	} {
-		if got := with(t, dir, "readers/"+args[0], read, args[1:]...); got.exit != 64 || !strings.Contains(got.err, "this reader takes no "+args[1]) {
+		if got := with(t, dir, "readers/"+args[0], read, args[1:]...); got.exit != 64 || !strings.Contains(got.err, "this reader takes no "+args[1]) && !strings.Contains(got.err, "this reader takes no -o "+args[len(args)-2]) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
