@@ -246,6 +246,21 @@ func TestBoxDiesWithItsParent(t *testing.T) {
 	_ = cmd.Wait()
 }
 
+// A variable outside may have any name: those of the script's own, and ones that are no names
+// of shells. None gets in.
+func TestBoxAndOtherVariables(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(script(t, "box"), "--model", socket(t, "127.0.0.1:9"), "--env", "KEY", "--", "env")
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "KEY=k1", "A B=x", "A.B=x", "X*=x", "BASH_FUNC_f%%=() { x; }"}
+	for _, name := range []string{"model", "here", "dir", "passed", "environment", "name", "flag", "value", "left", "usage", "HOME", "HTTPS_PROXY"} {
+		cmd.Env = append(cmd.Env, name+"=x")
+	}
+	got := start(t, cmd)
+	if got.exit != 0 || got.err != "" || strings.Contains(got.out, "=x") || !strings.Contains(got.out, "KEY=k1\n") || !strings.Contains(got.out, "https_proxy=http://127.0.0.1:3128\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Where no box can be made, or a word of the command line is wrong, nothing is started.
 func TestBoxFailsClosed(t *testing.T) {
 	dir := t.TempDir()
@@ -256,30 +271,30 @@ func TestBoxFailsClosed(t *testing.T) {
 		exit       int
 		args       []string
 	}{
-		{dir + ":" + os.Getenv("PATH"), "bwrap: No permissions to create new namespace\nbox: error: this kernel or its settings let nobody make a box\nbox: hint: sysctl user.max_user_namespaces", 75, []string{"--"}},
-		{without(t, "bwrap"), "box: error: there is no bwrap\nbox: hint: as root: apt-get install bubblewrap", 64, []string{"--"}},
-		{without(t, "socat"), "box: error: there is no socat", 64, []string{"--model", socket(t, "127.0.0.1:9"), "--"}},
-		{"", "box: error: --model " + dir + "/none: there is no such socket\nbox: hint: is the way to the model running?", 75, []string{"--model", "none", "--"}},
-		{"", "box: error: --model " + dir + "/file: there is no such socket", 75, []string{"--model", "file", "--"}},
-		{"", "box: error: --env NOSUCH: there is no such variable", 64, []string{"--env", "NOSUCH", "--"}},
-		{"", "box: error: --env wants the name of a variable alone", 64, []string{"--env", "KEY=secret", "--"}},
-		{"", "box: error: --ro " + dir + "/none: there is no such file", 64, []string{"--ro", "none", "--"}},
-		{"", "box: error: --share-net: there is no such flag", 64, []string{"--share-net", "--"}},
-		{"", "box: error: touch: there is no such flag", 64, nil},
+		{dir + ":" + os.Getenv("PATH"), "box: error: this kernel or its settings let nobody make a box\n", 75, []string{"--"}},
+		{without(t, "bwrap"), "box: hint: as root: apt-get install bubblewrap socat\nbox: error: there is no bwrap\n", 64, []string{"--"}},
+		{without(t, "socat"), "box: error: there is no socat\n", 64, []string{"--model", socket(t, "127.0.0.1:9"), "--"}},
+		{"", "box: error: --model " + dir + "/none: there is no such socket\n", 75, []string{"--model", "none", "--"}},
+		{"", "box: error: --model " + dir + "/file: there is no such socket\n", 75, []string{"--model", "file", "--"}},
+		{"", "box: error: --env NOSUCH: there is no such variable\n", 64, []string{"--env", "NOSUCH", "--"}},
+		{"", "box: error: --env wants the name of a variable alone\n", 64, []string{"--env", "KEY=secret", "--"}},
+		{"", "box: error: --ro " + dir + "/none: there is no such file\n", 64, []string{"--ro", "none", "--"}},
+		{"", "box: error: --share-net: there is no such flag\n", 64, []string{"--share-net", "--"}},
+		{"", "box: error: touch: there is no such flag\n", 64, nil},
 	} {
 		cmd := exec.Command(script(t, "box"), append(c.args, "touch", dir+"/ran")...)
 		cmd.Dir, cmd.Env = dir, []string{"PATH=" + c.path, "HOME=" + dir, "KEY=x"}
 		if c.path == "" {
 			cmd.Env[0] = "PATH=" + os.Getenv("PATH")
 		}
-		if got := start(t, cmd); got.exit != c.exit || !strings.HasPrefix(got.err, c.want) || strings.Contains(got.err, "secret") {
+		if got := start(t, cmd); got.exit != c.exit || !strings.HasSuffix(got.err, c.want) || strings.Contains(got.err, "secret") {
 			t.Errorf("%v: %+v, want %d: %s", c.args, got, c.exit, c.want)
 		}
 		if _, err := os.Stat(dir + "/ran"); err == nil {
 			t.Fatalf("%v: it was started", c.args)
 		}
 	}
-	if got := boxed(t, dir, "--"); got.exit != 64 || !strings.HasPrefix(got.err, "box: error: there is no CMD") {
+	if got := boxed(t, dir, "--"); got.exit != 64 || !strings.HasSuffix(got.err, "box: error: there is no CMD\n") {
 		t.Errorf("%+v", got)
 	}
 }
