@@ -16,8 +16,8 @@ func TestUnreadForHours(t *testing.T) {
 	a.write("policy.toml", "owners = [\"me@example.com\"]\n[extract]\nschema = \"request\"\nrequire = [\"owner_verified_email\"]\n", 0o600)
 	a.ago(3*time.Hour, queuetest.Add(queuetest.Mail(1, terms.Allow)))
 	found := a.now("pulse-queue health --max-silence 0 || true")
-	if !strings.Contains(found, " has waited for a reader for 3h, and no worker starts before that; crontab -e: ") ||
-		!strings.Contains(found, "*/5 * * * * pulse-queue run --extract") || strings.Contains(found, "overdue") {
+	if !strings.Contains(found, " has waited for a reader for 3h, and no worker starts before that; pulse-queue show ") ||
+		!strings.Contains(found, "crontab -e: * * * * * pulse-queue run --extract -- $BOX $READER (") || strings.Contains(found, "overdue") {
 		t.Error(found)
 	}
 	a.ago(2*time.Hour, queuetest.StartReader, queuetest.FinishReader(0, queuetest.Prose))

@@ -170,7 +170,10 @@ func (l *late) unread() Finding {
 		text = fmt.Sprintf("%d tasks wait for a reader, the first one (%s) for %s, and no worker starts before that",
 			l.n, l.oldest, span(l.since))
 	}
-	return Finding{Code: codeUnread, Task: l.oldest, Text: text, Do: "crontab -e: */5 * * * * pulse-queue run --extract -- READER"}
+	return Finding{
+		Code: codeUnread, Task: l.oldest, Text: text,
+		Do: "pulse-queue show " + l.oldest + "; or if nothing reads: crontab -e: * * * * * pulse-queue run --extract -- $BOX $READER (From cron in man 7 pulse)",
+	}
 }
 
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
