@@ -226,7 +226,7 @@ func (p *Proposal) valid() error {
 	return p.normalise()
 }
 
-const toolChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+const toolChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/"
 
 // normalise gives each target one spelling and removes duplicates. Everything later on,
 // up to the envelope, uses this spelling.

@@ -37,6 +37,7 @@ func TestRead(t *testing.T) {
 		{`{"action":null}`, badMember},
 		{`{"action":""}`, badMember},
 		{`{"action":"read_public","args":"rm -rf"}`, badMember},
+		{`{"action":"code_or_computer","tool":"plugin:x/y.send"}`, ""}, // as the policy has them
 		{`{"action":"read_public","tool":"a b"}`, badMember},
 		{`{"action":"read_public","tool":"` + strings.Repeat("x", 101) + `"}`, badMember},
 		{`{"action":"read_public","evidence":[1]}`, badMember},
