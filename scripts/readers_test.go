@@ -215,11 +215,11 @@ func says(text string, requests chan<- []byte) http.HandlerFunc {
 // claude returns the directory of the real Claude Code.
 func claude(t *testing.T) string {
 	t.Helper()
-	found, err := filepath.Glob("../build/claude-[0-9]*")
-	if err != nil || len(found) == 0 {
-		t.Skip("there is no Claude Code; scripts/test unpacks it (scripts/get-claude)")
+	dir := script(t, "../build/agents")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("there is no Claude Code; scripts/test unpacks it (scripts/get-agents)")
 	}
-	return script(t, found[0])
+	return dir
 }
 
 // The real Claude Code, in a home full of settings, servers, hooks, agents, skills and
