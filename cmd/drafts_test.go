@@ -264,7 +264,7 @@ func TestDraftThroughTheQueue(t *testing.T) {
 // other account that a run starts can read it.
 func TestDraftByAnotherAccount(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can start another account")
+		t.Skip("only root can start another account: a sender under an account of its own was not tried")
 	}
 	h := newHost(t, folders...)
 	d := &drafter{Server: h.Server, dir: filepath.Join(filepath.Dir(h.CA), "sender"), url: "imaps://me@" + h.Addr, ca: h.CA}

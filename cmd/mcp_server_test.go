@@ -278,8 +278,8 @@ func TestMCPRealGate(t *testing.T) {
 	if err != nil || more != nil {
 		t.Fatal(err, more)
 	}
-	if len(agent) == 0 {
-		t.Skip("there is no hooks/agent")
+	if len(agent) == 0 || len(tables) == 0 {
+		t.Fatal("scripts/hooks has no agent, or no table")
 	}
 	m := newMCP(t)
 	for _, path := range append(agent, tables...) {

@@ -17,7 +17,7 @@ import (
 // same.
 func TestNotDurable(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may mount")
+		t.Skip("only root may mount: a queue in memory was not tried")
 	}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700"); errors.Is(err, unix.EPERM) {

@@ -77,7 +77,7 @@ func TestMain(m *testing.M) {
 func bareWorld(t *testing.T, prefix string) *world {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run commands under three accounts")
+		t.Skip("only root can run commands under three accounts: gate, worker and approver were not kept apart")
 	}
 	if _, err := built(); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func as(t *testing.T, dir string, mode fs.FileMode, owner int, fn func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be another account")
+		t.Skip("only root can be another account: what file modes keep out was not tried")
 	}
 	const nobody = 65534
 	for above := filepath.Dir(dir); above != filepath.Dir(os.TempDir()); above = filepath.Dir(above) {

@@ -116,7 +116,7 @@ func FuzzSheet(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err != nil {
-			t.Skip("no task file can hold it, so no person is shown it: ", err) // TestWide holds that all seeds are shown
+			return // no task file can hold it, so no person is shown it; TestWide holds that all seeds are shown
 		}
 		columns = 16 + max(columns, -columns, 0)%200
 		lines := Sheet(s, &Case{Now: now, Root: &Origin{ID: same}})
