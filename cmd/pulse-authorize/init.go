@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -9,28 +10,50 @@ import (
 
 	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 )
 
-// initPolicy prints a policy to start from: everything shut but the owner's row.
+// initPolicy prints a policy to start from, everything shut except the owner's row; or, with
+// --dir, writes it with the other files of a gate.
 func initPolicy(c *cli.Context) error {
-	name := c.String("receiver")
-	if name == "list" {
+	if c.String("receiver") == "list" {
 		return listReceivers(c)
 	}
 	owner := c.String("owner")
 	if _, _, err := address.Split(owner); err != nil {
 		return fault.Usagef("pulse-authorize init --owner you@example.com", "--owner: %q: %w", owner, err)
 	}
-	_, domain, _ := strings.Cut(owner, "@")
+	text, err := policyOf(c)
+	if err != nil {
+		return err
+	}
+	if c.String("dir") != "" {
+		return initFiles(c, text)
+	}
+	if c.String("signer") != "" {
+		return fault.Usagef("--dir /etc/pulse", "--signer: without --dir the key has no place")
+	}
+	_, err = io.WriteString(c.App.Writer, text)
+	return err
+}
+
+// policyOf returns the policy for an owner, a mailbox and what is known of its server.
+func policyOf(c *cli.Context) (string, error) {
+	inbox, err := inboxOf(c)
+	if err != nil {
+		return "", err
+	}
+	_, domain, _ := strings.Cut(c.String("owner"), "@")
 	pin := noPin
-	var r receivers.Receiver
-	if name != "" {
-		var ok bool
+	r, ok := receivers.BySource(strings.ToLower(inbox))
+	if name := c.String("receiver"); name != "" {
 		if r, ok = receivers.ByName(name); !ok {
-			return unknownReceiver(name)
+			return "", unknownReceiver(name)
 		}
+	}
+	if ok {
 		pin = presetLines(&r)
 	}
 	if receivers.SignsNoTo(domain) && !r.Probed {
@@ -39,8 +62,72 @@ func initPolicy(c *cli.Context) error {
 		b.unsigned("Your own mail goes out through Outlook.com:")
 		pin += strings.TrimSuffix(b.String(), "\n")
 	}
-	_, err := strings.NewReplacer("@OWNER@", owner, "@PIN@", pin).WriteString(c.App.Writer, template)
+	text := strings.NewReplacer("@OWNER@", c.String("owner"), "@PIN@", pin).Replace(template)
+	if own := addressOf(inbox); own != "" && !receivers.SignsNoTo(domain) {
+		text = strings.Replace(text, `# recipients = ["agent@example.com"]`, "recipients = "+list([]string{own}), 1)
+	}
+	return text, nil
+}
+
+// initFiles writes the files of a gate and says what comes next.
+func initFiles(c *cli.Context, text string) error {
+	inbox := c.String("inbox")
+	if inbox == "" {
+		return fault.Usagef("pulse-authorize init --owner you@example.com --inbox imaps://you@imap.example.com/INBOX --dir "+escape.Shell(c.String("dir")), "--dir wants --inbox as well")
+	}
+	p, err := placeOf(c.String("dir"))
+	if err != nil {
+		return err
+	}
+	approval, keys, err := p.approval(c)
+	if err != nil {
+		return err
+	}
+	if err := p.write(append(keys, file{"policy.toml", text + approval, 0o644}, file{"environment", p.environment(inbox), 0o644},
+		file{"crontab", p.crontab(), 0o644})); err != nil {
+		return err
+	}
+	_, err = io.WriteString(c.App.Writer, p.next())
 	return err
+}
+
+// inboxOf returns the mailbox that --inbox names, if it does. Anyone may read the file that
+// it is written to.
+func inboxOf(c *cli.Context) (string, error) {
+	const like = "--inbox imaps://you@imap.example.com/INBOX"
+	inbox := c.String("inbox")
+	if inbox == "" {
+		return "", nil
+	}
+	_, rest, ok := strings.Cut(inbox, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	user, host, at := cutLast(authority, "@")
+	switch {
+	case at && strings.Contains(user, ":"):
+		return "", fault.Usagef(like+", and the password into the file password", "--inbox has a password in it")
+	case !ok || host == "" || !isPlain(inbox, "%?&;!*()[]#"):
+		return "", fault.Usagef(like+", with other characters as %20", "--inbox: %q is not the URL of a mailbox", inbox)
+	}
+	return inbox, nil
+}
+
+// addressOf returns the address whose mail is in a mailbox, if its user is one.
+func addressOf(inbox string) string {
+	_, rest, _ := strings.Cut(inbox, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	user, _, _ := cutLast(authority, "@")
+	user = strings.ReplaceAll(user, "%40", "@")
+	if _, _, err := address.Split(user); err != nil {
+		return ""
+	}
+	return user
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return "", s, false
 }
 
 // unknownReceiver names the presets, those first that may have been meant.

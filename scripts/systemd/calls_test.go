@@ -23,7 +23,18 @@ import (
 // in order, each without its name.
 func setting(t *testing.T, unit, name string) (values []string) {
 	t.Helper()
-	for _, file := range []string{unit, "pulse-.service.d/hardening.conf", unit + ".d/in-a-box.conf"} {
+	return settings(t, name, unit, "pulse-.service.d/hardening.conf", unit+".d/in-a-box.conf")
+}
+
+// own returns the values of a setting of a unit, without the drop-ins.
+func own(t *testing.T, unit, name string) []string {
+	t.Helper()
+	return settings(t, name, unit)
+}
+
+func settings(t *testing.T, name string, files ...string) (values []string) {
+	t.Helper()
+	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil && (!errors.Is(err, os.ErrNotExist) || !strings.HasSuffix(file, "in-a-box.conf")) {
 			t.Fatal(err)
@@ -135,7 +146,7 @@ func (w *world) put(t *testing.T, name, text string) {
 // command returns what a unit starts, in this world, as a line for a shell.
 func (w *world) command(t *testing.T, unit string) string {
 	t.Helper()
-	lines := append(setting(t, unit, "ExecStart"), setting(t, unit, "ExecStartPost")...)
+	lines := append(own(t, unit, "ExecStart"), own(t, unit, "ExecStartPost")...)
 	return strings.NewReplacer("/usr/local/bin", bin, "/etc/pulse", w.dir+"/etc", "/var/lib/pulse", w.dir+"/lib",
 		"/var/spool/pulse", w.dir+"/spool", "%i", "pulse", "$$", "$").Replace(strings.Join(lines, " && "))
 }
@@ -240,8 +251,8 @@ func TestRun(t *testing.T) {
 	for _, unit := range []string{"pulse-run.service", "pulse-effects.service"} {
 		w := queueOf(t, id(t, gate.Uid), id(t, gate.Gid))
 		w.sh(t, fmt.Sprintf("setpriv --reuid %s --regid %s --clear-groups pulse-queue submit --action read_public hello >/dev/null", gate.Uid, gate.Gid))
-		line := strings.NewReplacer("pulse-worker -- $WORKER", worker.Username+" -- $WORKER", "pulse-sender -- $SENDER", worker.Username+" -- $WORKER",
-			"--effect external_send", "").Replace(w.command(t, unit))
+		w.put(t, "line", strings.NewReplacer("--as pulse-worker", "--as "+worker.Username, "--as pulse-sender", "--as "+worker.Username,
+			"--effect external_send", "").Replace(w.command(t, unit)))
 		var bounds strings.Builder
 		for name := range strings.FieldsSeq(setting(t, unit, "CapabilityBoundingSet")[0]) {
 			bounds.WriteString(",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_")))
@@ -258,8 +269,8 @@ func TestRun(t *testing.T) {
 		}
 		w.sh(t, "mkfifo -m 666 stray/fifo")
 		trace := w.traced(t, "unshare -m sh -c 'mount -t proc -o hidepid=invisible proc /proc && exec setpriv --no-new-privs --bounding-set=-all"+
-			bounds.String()+" "+line+"'", "WORKER="+script)
-		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("`+bin+`/pulse-queue"`) })
+			bounds.String()+" /bin/bash "+w.dir+"/line'", "WORKER="+script, "SENDER="+script)
+		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("/bin/bash", ["/bin/bash", "`+w.dir) })
 		held(t, unit, trace[max(begin, 0):])
 		if got := w.sh(t, "cat lib/queue/results/* && flock --nonblock stray/lock echo free"); got != worker.Username+"\nfree\n" {
 			t.Errorf("%s: %q", unit, got)

@@ -28,7 +28,7 @@ func need(t *testing.T, names ...string) {
 func installed(t *testing.T) (units []string) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, pattern := range []string{"*.service", "*.timer", "*.socket", "*.d/*.conf"} {
+	for _, pattern := range []string{"*.service", "*.timer", "*.socket", "*.target", "*.d/*.conf"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatal(pattern, err)
@@ -42,7 +42,8 @@ func installed(t *testing.T) (units []string) {
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(b), "/usr/local/bin", bin)), 0o644); err != nil {
+			text := strings.NewReplacer("/usr/local/bin", bin, "/usr/local/libexec/pulse", filepath.Dir(cwd(t))).Replace(string(b))
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasSuffix(name, ".conf") {
@@ -55,14 +56,15 @@ func installed(t *testing.T) (units []string) {
 
 // Every unit is one that systemd takes without a word, and every service exposes no
 // more than 1.5 of 10, or 3 if what it starts makes a box: the namespaces of bubblewrap alone
-// count 0.9, and fewer calls than @mount, which they have, are not counted.
+// count 0.9, and fewer calls than @mount, which they have, are not counted. What leaves a notice
+// has all rights of root, and says so; no figure counts that.
 func TestUnits(t *testing.T) {
 	need(t, "systemd-analyze")
 	for _, unit := range installed(t) {
 		if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("%s: %v\n%s", filepath.Base(unit), err, out)
 		}
-		if !strings.HasSuffix(unit, ".service") {
+		if !strings.HasSuffix(unit, ".service") || strings.HasPrefix(filepath.Base(unit), "pulse-failed@") {
 			continue
 		}
 		threshold := "--threshold=15"
@@ -90,26 +92,113 @@ func TestThresholdIsAsked(t *testing.T) {
 	}
 }
 
-// Every service but those that are started by a socket has a timer, and every timer a
-// service.
+// matching returns the names of the units that match, without their extension.
+func matching(t *testing.T, pattern string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatal(pattern, err)
+	}
+	for _, name := range files {
+		names = append(names, strings.TrimSuffix(name, filepath.Ext(name)))
+	}
+	return names
+}
+
+// Every service except those that are started by a socket or a failure has a timer, and every
+// timer a service. The target starts each timer that is not of an instance, and its stop stops
+// all.
 func TestTimers(t *testing.T) {
-	var services, timers []string
-	for _, kind := range []struct {
-		pattern string
-		list    *[]string
-	}{{"*.service", &services}, {"*.timer", &timers}, {"*.socket", &timers}} {
-		names, err := filepath.Glob(kind.pattern)
-		if err != nil {
-			t.Fatal(err)
+	timers := matching(t, "*.timer")
+	starts := append(append(matching(t, "*.socket"), "pulse-failed@"), timers...)
+	services := matching(t, "*.service")
+	slices.Sort(starts)
+	slices.Sort(services)
+	if !slices.Equal(services, starts) {
+		t.Errorf("services %v, started %v", services, starts)
+	}
+	var also []string
+	for _, name := range timers {
+		if !strings.HasSuffix(name, "@") {
+			also = append(also, name+".timer")
 		}
-		for _, name := range names {
-			*kind.list = append(*kind.list, strings.TrimSuffix(name, filepath.Ext(name)))
+		for _, line := range []string{"\nPartOf=pulse.target\n", "\nWantedBy=pulse.target\n"} {
+			if b, err := os.ReadFile(name + ".timer"); err != nil || !strings.Contains(string(b), line) {
+				t.Errorf("%s: no %q, %v", name, line, err)
+			}
 		}
 	}
-	slices.Sort(timers)
-	slices.Sort(services)
-	if !slices.Equal(services, timers) {
-		t.Errorf("services %v, timers and sockets %v", services, timers)
+	list := strings.Fields(own(t, "pulse.target", "Also")[0])
+	slices.Sort(list)
+	slices.Sort(also)
+	if !slices.Equal(list, also) {
+		t.Errorf("the target has %v, want %v", list, also)
+	}
+}
+
+// Whatever fails leaves a notice, except what leaves it: that would be a loop.
+func TestOnFailure(t *testing.T) {
+	for _, name := range matching(t, "*.service") {
+		want := []string{"pulse-failed@%n.service"}
+		if name == "pulse-failed@" {
+			want = nil
+		}
+		if got := own(t, name+".service", "OnFailure"); !slices.Equal(got, want) {
+			t.Errorf("%s: OnFailure %v", name, got)
+		}
+		rights := slices.ContainsFunc(own(t, name+".service", "ExecStart"), func(s string) bool { return strings.HasPrefix(s, "+") })
+		if rights != (name == "pulse-failed@") {
+			t.Errorf("%s: all rights: %v", name, rights)
+		}
+	}
+	if !slices.Contains(setting(t, "pulse-run.service", "ExecStartPost"), "+/bin/rm -f /run/motd.d/%n") {
+		t.Error("a unit that works again leaves its notice")
+	}
+}
+
+// Further mailboxes are read as the first one is, with a file of their own that comes after
+// the one of all units.
+func TestFurtherMailboxes(t *testing.T) {
+	first, err := os.ReadFile("pulse-intake.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	further, err := os.ReadFile("pulse-intake@.service")
+	want := strings.NewReplacer("=Mail becomes", "=Mail of %i becomes", "/etc/pulse/password ", "/etc/pulse/password-%i ").Replace(string(first))
+	if err != nil || string(further) != want {
+		t.Errorf("%v: %s", err, further)
+	}
+	names, err := filepath.Glob("pulse-intake@.service.d/*.conf")
+	if err != nil || len(names) != 1 || filepath.Base(names[0]) < "hardening.conf" {
+		t.Errorf("%v, %v: read before hardening.conf", names, err)
+	}
+}
+
+// scripts/crontab has the command lines of the units, and no others except the way out.
+func TestCrontab(t *testing.T) {
+	b, err := os.ReadFile("../crontab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var units []string
+	for _, name := range matching(t, "*.service") {
+		if strings.HasSuffix(name, "@") {
+			continue
+		}
+		account := own(t, name+".service", "User")[0]
+		for _, line := range own(t, name+".service", "ExecStart") {
+			units = append(units, account+" "+strings.NewReplacer("$$", "$", "/usr/local/bin/", "").Replace(line))
+		}
+	}
+	entry := regexp.MustCompile(`(?m)^[0-9*/ ]+ (root |pulse )(?:.*flock -no \S+ )?((?:/bin/bash|pulse-queue) .*)$`)
+	var crons []string
+	for _, m := range entry.FindAllStringSubmatch(string(b), -1) {
+		crons = append(crons, m[1]+m[2])
+	}
+	slices.Sort(units)
+	slices.Sort(crons)
+	if !slices.Equal(units, crons) {
+		t.Errorf("units\n%s\ncrontab\n%s", strings.Join(units, "\n"), strings.Join(crons, "\n"))
 	}
 }
 
@@ -147,7 +236,7 @@ func TestAccounts(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"pulse/queue", "pulse/.local/state/pulse", "pulse-seen"} {
+	for _, name := range []string{"pulse/queue", "pulse/lock", "pulse/.local/state/pulse", "pulse-seen"} {
 		if info, err := os.Stat(root + "/var/lib/" + name); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%v, %v", info, err)
 		}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue/disk"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/safefile"
+)
+
+// approvers is the group that may say yes where it exists.
+const approvers = "pulse-approvers"
+
+// maxKey bounds the file of a public key.
+const maxKey = 16 << 10
+
+// plain are the characters of a path or a URL that mean nothing to a shell, to cron and to
+// systemd, in quotes or without.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:=,~"
+
+func isPlain(s, more string) bool { return strings.Trim(s, plain+more) == "" }
+
+// file is one that init writes.
+type file struct {
+	name, text string
+	mode       fs.FileMode
+}
+
+// placeOf returns the place that --dir names.
+func placeOf(dir string) (place, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return place{}, err
+	}
+	if !isPlain(abs, "") {
+		return place{}, fault.Usagef("name a directory of letters, digits and ._-+@:=,~", "--dir: %s: a crontab can't name it without quotes", abs)
+	}
+	return place{abs, prefix()}, nil
+}
+
+// prefix returns where the commands are installed: PREFIX of PREFIX/bin.
+func prefix() string {
+	exe, err := os.Executable()
+	if dir := filepath.Dir(exe); err == nil && filepath.Base(dir) == "bin" && isPlain(dir, "") {
+		return strings.TrimSuffix(filepath.Dir(dir), "/")
+	}
+	return "/usr/local"
+}
+
+// approval returns the lines of the policy about who says yes, and the file of keys if
+// there is one.
+func (p place) approval(c *cli.Context) (lines string, keys []file, err error) {
+	signers := filepath.Join(p.dir, "allowed_signers")
+	switch name := c.String("signer"); {
+	case name != "":
+		key, err := publicKey(name)
+		if err != nil {
+			return "", nil, err
+		}
+		keys = []file{{"allowed_signers", c.String("owner") + ` namespaces="pulse-approve" ` + key + "\n", 0o644}}
+		lines = fmt.Sprintf("allowed_signers = %q\n", signers)
+		if p.dir == system {
+			lines = "require = \"signature\"\n" + lines
+		}
+	case p.dir == system && haveGroup(approvers):
+		lines = fmt.Sprintf("require = \"user\"\napprover_group = %q\n", approvers)
+	default:
+		return "", nil, nil
+	}
+	return "\n# How hard a person's yes is to forge: see LEVELS in pulse-approve(1).\n[approval]\n" + lines, keys, nil
+}
+
+func haveGroup(name string) bool {
+	_, err := user.LookupGroup(name)
+	return err == nil
+}
+
+// publicKey returns the type and the key in a file that ssh-keygen made.
+func publicKey(name string) (string, error) {
+	b, err := safefile.Read(name, maxKey)
+	if err != nil {
+		return "", fault.Usagef("ssh-keygen -t ed25519 -f "+escape.Shell(strings.TrimSuffix(name, ".pub")), "--signer: %w", err)
+	}
+	line, more, _ := bytes.Cut(bytes.TrimSpace(b), []byte("\n"))
+	words := strings.Fields(string(line))
+	if len(words) < 2 || len(more) > 0 || !strings.Contains(words[0], "-") || !strings.HasPrefix(words[1], "AAAA") ||
+		!isPlain(words[0], "") || !isPlain(words[1], "") {
+		return "", fault.Usagef("ssh-keygen -y -f KEY >KEY.pub", "--signer: %s is not a public key of ssh-keygen", name)
+	}
+	return words[0] + " " + words[1], nil
+}
+
+// write makes the files, all of them or, if one is there already, none.
+func (p place) write(files []file) error {
+	mode := fs.FileMode(0o755)
+	if p.dir != system {
+		mode = 0o700
+		for i := range files {
+			files[i].mode = 0o600
+		}
+	}
+	if err := os.Mkdir(p.dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fault.Usagef("mkdir -p "+escape.Shell(filepath.Dir(p.dir)), "--dir: %w", err)
+	}
+	for _, f := range files {
+		if _, err := os.Lstat(filepath.Join(p.dir, f.name)); !errors.Is(err, fs.ErrNotExist) {
+			return p.there(f.name, err)
+		}
+	}
+	for _, f := range files {
+		if err := p.writeOne(f); err != nil {
+			return err
+		}
+	}
+	return errors.Join(disk.Sync(p.dir), disk.Sync(filepath.Dir(p.dir)))
+}
+
+func (p place) there(name string, err error) error {
+	path := filepath.Join(p.dir, name)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fault.Usagef("", "%w", err)
+	}
+	return fault.Usagef("mv "+escape.Shell(path)+" "+escape.Shell(path+".old")+", or edit it", "%s is there, and nothing is overwritten", path)
+}
+
+// writeOne gives a file its name once all of it is on disk, unless there is one of that name.
+func (p place) writeOne(f file) error {
+	tmp, err := os.CreateTemp(p.dir, ".init-")
+	if err != nil {
+		return fault.Usagef("is it yours to write? ls -ld "+escape.Shell(p.dir), "--dir: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	defer tmp.Close()
+	_, err = tmp.WriteString(f.text)
+	if err := errors.Join(err, tmp.Chmod(f.mode), tmp.Sync()); err != nil {
+		return err
+	}
+	if err := os.Link(tmp.Name(), filepath.Join(p.dir, f.name)); err != nil {
+		return p.there(f.name, err)
+	}
+	return nil
+}
+
+// next says what a person types after that.
+func (p place) next() string {
+	if p.dir != system {
+		return fmt.Sprintf("1. the password of the mailbox:  (umask 077; cat >%[1]s/password)\n"+
+			"2. the queue:                    pulse-queue init --queue %[1]s/queue\n"+
+			"3. start:                        crontab %[1]s/crontab\n", p.dir)
+	}
+	join, group := "", ""
+	if haveGroup(approvers) {
+		join, group = "usermod -aG "+approvers+" YOU; ", " --approver-group "+approvers
+	}
+	return "1. the password of the mailbox:  install -m 600 -o pulse /dev/stdin /etc/pulse/password\n" +
+		"2. the queue:                    " + join + "runuser -u pulse -- pulse-queue init --queue /var/lib/pulse/queue" + group + "\n" +
+		"3. start:                        systemctl enable --now pulse.target  (or: cp /etc/pulse/crontab /etc/cron.d/pulse)\n"
+}
