@@ -5,55 +5,41 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// The line of pulse(7) for an agent that sends is run as cron runs it, after the entries
-// that lead there, with a worker without a box and a stand-in for msmtp: what the agent
-// wants goes out once a person agreed, once.
+// The entries of an agent that sends are run as cron runs them, with a worker without a box
+// and a stand-in for msmtp: what the agent wants goes out once a person agreed, once.
 func TestCrontabOfTheLoop(t *testing.T) {
-	dir := world(t)
-	page := read(t, "pulse.7")
-	_, loop := crontab(t, page.marked(t, "crontab: loop"))
-	_, above := crontab(t, page.marked(t, "crontab"))
-	if len(loop) != 1 {
-		t.Fatalf("%d entries", len(loop))
-	}
-	source, err := filepath.Abs("../scripts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := filepath.Join(dir, "bin")
-	executable(t, local, "agent", `echo '`+page.marked(t, "file: proposed")+`'`)
+	g := gateOf(t, func(environment string) string {
+		return strings.Replace(environment, "# SENDER=", "SENDER=", 1) + "WORKER=\"agent\"\nRUN_FLAGS=\"--proposals\"\n"
+	})
+	dir, local := g.home, filepath.Join(g.home, "bin")
+	executable(t, local, "agent", `echo '`+read(t, "pulse.7").marked(t, "file: proposed")+`'`)
 	executable(t, local, "msmtp", `[ "$1" = --pretend ] || { echo "$@" >>`+dir+`/sent; cat >/dev/null; }`)
 	executable(t, local, "pulse-fetch", "exec "+bin+`/pulse-fetch $HOME/mail/owner.eml`)
-	put(t, dir, "pulse/key", "k1\n")
-	sh := start(t, dir)
-	sh.run(t, "export SHELL=/bin/bash BOX= WORKER=agent PATH="+local+":$PATH PULSE_QUEUE="+dir+"/pulse/queue; pulse-queue init")
-	cron := func(e entry) {
+	cron := func() {
 		t.Helper()
-		put(t, dir, "entry", strings.ReplaceAll(e.command, "/usr/local/libexec/pulse", source))
-		if out, status := sh.run(t, "bash -c \"$(cat entry)\""); out != "" || status != "0" {
-			t.Errorf("%s\nexit %s, and cron would mail %q", e.command, status, out)
+		for _, words := range []string{"pulse-fetch ", "run $RUN_FLAGS", "outbox", "external_send"} {
+			if out, err := g.cron(job(t, g.entries, words).command); out != "" || err != nil {
+				t.Errorf("%s\n%v, and cron would mail %q", words, err, out)
+			}
 		}
 	}
-	for range 2 {
-		for _, e := range slices.Concat(above[:1], above[3:5], loop) {
-			cron(e)
-		}
-	}
+	cron()
+	cron()
 	if b, err := os.ReadFile(dir + "/sent"); err == nil {
 		t.Fatalf("before anybody agreed: %s", b)
 	}
+	sh := start(t, dir)
+	sh.run(t, "export PULSE_QUEUE="+dir+"/pulse/queue PULSE_POLICY="+dir+"/pulse/policy.toml")
 	if out, status := sh.run(t, "pulse-approve yes $(pulse-queue list --state awaiting_review --json | jq -r .task.id)"); status != "0" {
 		t.Fatal(out)
 	}
-	for range 2 {
-		cron(loop[0])
-	}
-	if b, err := os.ReadFile(dir + "/sent"); string(b) != "--debug -- bob@partner.example\n" || err != nil {
+	cron()
+	cron()
+	if b, err := os.ReadFile(dir + "/sent"); string(b) != "--debug -C "+dir+"/pulse/msmtprc -- bob@partner.example\n" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
 }
@@ -69,14 +55,17 @@ func TestConfigurationOfMsmtp(t *testing.T) {
 	}
 }
 
-// The line of pulse(7) for drafts, and the flags beside it, are those of the sender.
+// What pulse-authorize init suggests for drafts, and the flags in pulse(7), are those of the
+// sender.
 func TestCrontabOfDrafts(t *testing.T) {
 	page := read(t, "pulse.7")
-	_, drafts := crontab(t, page.marked(t, "crontab: drafts"))
-	if len(drafts) != 1 {
-		t.Fatalf("%d entries", len(drafts))
-	}
-	_, sender, _ := strings.Cut(drafts[0].command, " -- ")
+	var suggested string
+	g := gateOf(t, func(environment string) string {
+		_, suggested, _ = strings.Cut(environment, "# DRAFTER=\"")
+		suggested, _, _ = strings.Cut(suggested, "\"\n")
+		return environment
+	})
+	job(t, g.entries, "--effect write_local -- $DRAFTER")
 	script, err := filepath.Abs("../scripts/senders/drafts")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +76,7 @@ func TestCrontabOfDrafts(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		return string(out)
 	}
-	if out := run(strings.Fields(sender)[1:]...); out != "drafts: nothing was drafted: --password-file: No such file or directory\n" {
+	if out := run(strings.Fields(suggested)[1:]...); out != "drafts: nothing was drafted: --password-file: No such file or directory\n" {
 		t.Error(out)
 	}
 	_, section, _ := strings.Cut(strings.Join(page, "\n"), ".Ss Drafts in your own mail client")
