@@ -63,6 +63,9 @@ func (p place) approval(c *cli.Context) (lines string, keys []file, err error) {
 	signers := filepath.Join(p.dir, "allowed_signers")
 	switch name := c.String("signer"); {
 	case name != "":
+		if !isPlain(c.String("owner"), "") {
+			return "", nil, fault.Usagef("leave --signer out, and write allowed_signers yourself", "--owner: ssh-keygen takes %q for a pattern", c.String("owner"))
+		}
 		key, err := publicKey(name)
 		if err != nil {
 			return "", nil, err
