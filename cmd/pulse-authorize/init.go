@@ -83,8 +83,8 @@ func initFiles(c *cli.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.write(append(keys, file{"policy.toml", text + approval, 0o644}, file{"environment", p.environment(inbox), 0o644},
-		file{"crontab", p.crontab(), 0o644})); err != nil {
+	if err := p.write(append(keys, file{"policy.toml", text + approval}, file{"environment", p.environment(inbox)},
+		file{"crontab", p.crontab()})); err != nil {
 		return err
 	}
 	_, err = io.WriteString(c.App.Writer, p.next())

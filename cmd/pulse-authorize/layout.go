@@ -60,12 +60,6 @@ PULSE_QUEUE=/var/lib/pulse/queue
 // installed under.
 type place struct{ dir, prefix string }
 
-var (
-	userColumn = regexp.MustCompile(`(?m)^((?:[0-9*/]+ ){5})(?:pulse|root) `)
-	asAccount  = regexp.MustCompile(`--as pulse-\w+ `)
-	introduced = regexp.MustCompile(`(?s)^# For .*?\nSHELL`)
-)
-
 // environment returns the text of the file.
 func (p place) environment(inbox string) string {
 	accept := ""
@@ -79,10 +73,10 @@ func (p place) environment(inbox string) string {
 func (p place) crontab() string {
 	text := crontab
 	if p.dir != system {
-		text = introduced.ReplaceAllLiteralString(text, "# For crontab(1): everything that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL")
-		text = userColumn.ReplaceAllString(text, "$1")
-		text = asAccount.ReplaceAllString(text, "")
-		text = strings.ReplaceAll(text, ",user=$a", "")
+		_, text, _ = strings.Cut(text, "\nSHELL")
+		text = "# For crontab(1): all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text
+		text = strings.NewReplacer("* root ", "* ", "* pulse ", "* ", ",user=$a", "").Replace(text)
+		text = regexp.MustCompile(`--as \S+ `).ReplaceAllString(text, "")
 	}
 	return p.put(text)
 }

@@ -31,10 +31,7 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._
 func isPlain(s, more string) bool { return strings.Trim(s, plain+more) == "" }
 
 // file is one that init writes.
-type file struct {
-	name, text string
-	mode       fs.FileMode
-}
+type file struct{ name, text string }
 
 // placeOf returns the place that --dir names.
 func placeOf(dir string) (place, error) {
@@ -70,7 +67,7 @@ func (p place) approval(c *cli.Context) (lines string, keys []file, err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		keys = []file{{"allowed_signers", c.String("owner") + ` namespaces="pulse-approve" ` + key + "\n", 0o644}}
+		keys = []file{{"allowed_signers", c.String("owner") + ` namespaces="pulse-approve" ` + key + "\n"}}
 		lines = fmt.Sprintf("allowed_signers = %q\n", signers)
 		if p.dir == system {
 			lines = "require = \"signature\"\n" + lines
@@ -103,29 +100,52 @@ func publicKey(name string) (string, error) {
 	return words[0] + " " + words[1], nil
 }
 
-// write makes the files, all of them or, if one is there already, none.
-func (p place) write(files []file) error {
-	mode := fs.FileMode(0o755)
-	if p.dir != system {
-		mode = 0o700
-		for i := range files {
-			files[i].mode = 0o600
-		}
-	}
-	if err := os.Mkdir(p.dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fault.Usagef("mkdir -p "+escape.Shell(filepath.Dir(p.dir)), "--dir: %w", err)
+// write makes the files: all of them or, if one is there already, none.
+func (p place) write(files []file) (err error) {
+	made, err := p.mkdir()
+	if err != nil {
+		return err
 	}
 	for _, f := range files {
 		if _, err := os.Lstat(filepath.Join(p.dir, f.name)); !errors.Is(err, fs.ErrNotExist) {
 			return p.there(f.name, err)
 		}
 	}
-	for _, f := range files {
+	for i, f := range files {
 		if err := p.writeOne(f); err != nil {
+			for _, f := range files[:i] {
+				os.Remove(filepath.Join(p.dir, f.name))
+			}
 			return err
 		}
 	}
-	return errors.Join(disk.Sync(p.dir), disk.Sync(filepath.Dir(p.dir)))
+	if made {
+		err = disk.Sync(filepath.Dir(p.dir))
+	}
+	return errors.Join(err, disk.Sync(p.dir))
+}
+
+// mkdir makes the directory, unless it is there, whatever the umask.
+func (p place) mkdir() (made bool, err error) {
+	mode := fs.FileMode(0o700)
+	if p.dir == system {
+		mode = 0o755
+	}
+	switch err := os.Mkdir(p.dir, mode); {
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	case err != nil:
+		return false, fault.Usagef("ls -ld "+escape.Shell(filepath.Dir(p.dir)), "--dir: %w", err)
+	}
+	return true, os.Chmod(p.dir, mode)
+}
+
+// mode is that of the files: all accounts of the gate read those of a machine.
+func (p place) mode() fs.FileMode {
+	if p.dir == system {
+		return 0o644
+	}
+	return 0o600
 }
 
 func (p place) there(name string, err error) error {
@@ -145,7 +165,7 @@ func (p place) writeOne(f file) error {
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
 	_, err = tmp.WriteString(f.text)
-	if err := errors.Join(err, tmp.Chmod(f.mode), tmp.Sync()); err != nil {
+	if err := errors.Join(err, tmp.Chmod(p.mode()), tmp.Sync()); err != nil {
 		return err
 	}
 	if err := os.Link(tmp.Name(), filepath.Join(p.dir, f.name)); err != nil {
