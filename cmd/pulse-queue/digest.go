@@ -29,23 +29,29 @@ type page struct {
 	drafts  drafted
 	past    past
 	health  looked
+
+	// For a page of stats --html alone.
+	also    func(queue.View) error // reads what else it needs; may be nil
+	named   bool                   // a policy was
+	waiters []waiter
+	last    time.Time // of the log's last line
 }
 
 func digest(c *cli.Context) error {
-	p, err := newPage(c, time.Now())
+	now := time.Now()
+	since, err := since(c.String("since"), now)
 	if err != nil {
 		return err
 	}
-	s, err := door.Queue(c)
+	p, err := newPage(c, now, since)
+	if err != nil {
+		return err
+	}
+	s, err := p.enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if names := s.Dir().Lacks(); len(names) > 0 && s.Writable() == nil {
-		return fault.Failedf(cmdline.Where(c).Command("pulse-queue health"),
-			"the queue has no directory %s", strings.Join(names, ", "))
-	}
-	p.health.survey(c, s, p.policy)
 	if _, err := cmdline.ConfineToQueue(c); err != nil {
 		return err
 	}
@@ -60,17 +66,28 @@ func digest(c *cli.Context) error {
 }
 
 // newPage reads the flags.
-func newPage(c *cli.Context, now time.Time) (*page, error) {
-	p := &page{now: now, subjects: c.Bool("subjects")}
-	var err error
-	if p.since, err = since(c.String("since"), now); err != nil {
-		return nil, err
-	}
+func newPage(c *cli.Context, now, since time.Time) (p *page, err error) {
+	p = &page{now: now, since: since, subjects: c.Bool("subjects")}
 	if p.health.accepted, err = acceptedCodes(c); err != nil {
 		return nil, err
 	}
 	p.policy, err = cmdline.PolicyOrDefault(c)
 	return p, err
+}
+
+// enter opens the queue, and finds out what a confined command could not.
+func (p *page) enter(c *cli.Context) (door.Store, error) {
+	s, err := door.Queue(c)
+	if err != nil {
+		return nil, err
+	}
+	if names := s.Dir().Lacks(); len(names) > 0 && s.Writable() == nil {
+		s.Close()
+		return nil, fault.Failedf(cmdline.Where(c).Command("pulse-queue health"),
+			"the queue has no directory %s", strings.Join(names, ", "))
+	}
+	p.health.survey(c, s, p.policy)
+	return s, nil
 }
 
 // read collects the page. What is open, and what lies beside it, is as it was at one
@@ -86,6 +103,11 @@ func (p *page) read(c *cli.Context, s door.Store) error {
 		}
 		if err := p.drafts.read(v); err != nil {
 			return err
+		}
+		if p.also != nil {
+			if err := p.also(v); err != nil {
+				return err
+			}
 		}
 		return p.past.readPositions(v)
 	})

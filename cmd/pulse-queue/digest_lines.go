@@ -68,12 +68,21 @@ func agreed(n int, one, many string) string {
 // environment returns the lines that make the commands of a digest work in the shell of the
 // person who reads it: a mail is not read where it was made.
 func environment(c *cli.Context) (lines []string) {
-	for _, one := range []struct{ flag, variable string }{{"queue", "PULSE_QUEUE"}, {"policy", "PULSE_POLICY"}} {
-		if path, err := filepath.Abs(c.String(one.flag)); err == nil && c.String(one.flag) != "" {
-			lines = append(lines, titled(one.flag, "export "+one.variable+"="+escape.Message(escape.Shell(path))))
+	for _, flag := range []string{"queue", "policy"} {
+		if text := export(c, flag); text != "" {
+			lines = append(lines, titled(flag, text))
 		}
 	}
 	return lines
+}
+
+// export returns the line that sets the variable of a flag, "" where the flag has no value.
+func export(c *cli.Context, flag string) string {
+	path, err := filepath.Abs(c.String(flag))
+	if err != nil || c.String(flag) == "" {
+		return ""
+	}
+	return "export PULSE_" + strings.ToUpper(flag) + "=" + escape.Message(escape.Shell(path))
 }
 
 // titled begins a section. The text is ours, or escaped.

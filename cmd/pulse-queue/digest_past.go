@@ -36,6 +36,7 @@ type past struct {
 	ends    map[ending]int
 	seen    map[string]time.Time // when the newest mail of a source came
 	broken  error                // why the log could not be read so far back
+	month   *month               // counted on the way, unless it is nil
 }
 
 // ending is how tasks ended. The lower its rank, the more it needs a look.
@@ -131,6 +132,9 @@ func (p *past) hear(l *audit.Line) {
 		p.came(l.Source, l.Time)
 	}
 	p.refused.hear(&p.selection, l)
+	if p.month != nil {
+		p.month.hear(l)
+	}
 }
 
 // after returns a command with the time since when the page tells.

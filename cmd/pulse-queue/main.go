@@ -112,10 +112,13 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"},
 			},
 		}, {
-			Name: "stats", Usage: "count the tasks", Action: stats,
-			Flags: []cli.Flag{queue, confined,
+			Name: "stats", ArgsUsage: "[FILE]", Usage: "count the tasks", Action: stats,
+			Flags: []cli.Flag{queue, policy, confined,
 				&cli.BoolFlag{Name: "json", Usage: "an object instead of a table"},
 				&cli.StringFlag{Name: "prometheus", Usage: "`FILE` metrics for Prometheus into this file; - is stdout"},
+				&cli.BoolFlag{Name: "html", Usage: "the last 30 days as a page to look at, into FILE or to stdout"},
+				&cli.BoolFlag{Name: "subjects", Usage: "with --html: with the subjects of what waits for a person"},
+				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` with --html: of what health finds, say nothing of these"},
 			},
 		}, {
 			Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,

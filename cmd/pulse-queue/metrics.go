@@ -49,31 +49,40 @@ func (f *figures) metrics() []byte {
 	return b.Bytes()
 }
 
-// confineStats gives up all but the queue and the directory of the metrics' file.
-func confineStats(c *cli.Context) error {
+// target is where an answer of stats goes: a file, or stdout for "" and "-".
+type target struct {
+	flag, name, example string
+	mode                fs.FileMode
+}
+
+func (t *target) stdout() bool { return t.name == "" || t.name == "-" }
+
+// confine gives up all but the queue and the directory of the file.
+func (t *target) confine(c *cli.Context) error {
 	p := sandbox.Queue(c.String("queue"))
-	if name := c.String("prometheus"); name != "" && name != "-" {
-		p.Write = append(p.Write, filepath.Dir(name))
+	if !t.stdout() {
+		p.Write = append(p.Write, filepath.Dir(t.name))
 	}
 	_, err := cmdline.Confine(c, p)
 	return err
 }
 
-// expose writes metrics to stdout or, all at once, into a file that others may read: a
-// collector sees the old ones or the new ones. Nothing is synced, because after a crash
-// the next run of stats writes newer ones.
-func expose(c *cli.Context, metrics []byte) (err error) {
-	name := c.String("prometheus")
-	if name == "-" {
-		_, err := c.App.Writer.Write(metrics)
-		return err
+// write writes an answer to stdout or, all at once, into the file: a reader sees the old one
+// or the new one. Nothing is synced, because after a crash the next run of stats writes a
+// newer one.
+func (t *target) write(c *cli.Context, answer []byte) (err error) {
+	name := t.name
+	if t.stdout() {
+		out := cmdline.Output(c)
+		out.Write(answer)
+		return out.Flush()
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return fault.Usagef("name a file, such as pulse.prom", "--prometheus: %s is a directory", name)
+		return fault.Usagef("name a file, such as "+t.example, "--%s: %s is a directory", t.flag, name)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return fault.Usagef("ls -ld "+filepath.Dir(name), "--prometheus: %w", err)
+		return fault.Usagef("ls -ld "+filepath.Dir(name), "--%s: %w", t.flag, err)
 	}
 	if err != nil {
 		return err
@@ -83,8 +92,8 @@ func expose(c *cli.Context, metrics []byte) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	_, err = f.Write(metrics)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+	_, err = f.Write(answer)
+	if err = errors.Join(err, f.Chmod(t.mode), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)

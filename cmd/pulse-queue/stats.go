@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -31,15 +32,19 @@ type figures struct {
 }
 
 func stats(c *cli.Context) error {
-	if c.Bool("json") && c.IsSet("prometheus") {
-		return fault.Usagef("", "--json and --prometheus exclude each other")
+	if err := statsFlags(c); err != nil {
+		return err
 	}
+	if c.Bool("html") {
+		return statsPage(c)
+	}
+	to := target{"prometheus", c.String("prometheus"), "pulse.prom", 0o644}
 	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := confineStats(c); err != nil {
+	if err := to.confine(c); err != nil {
 		return err
 	}
 	f := figures{now: time.Now()}
@@ -48,13 +53,38 @@ func stats(c *cli.Context) error {
 	}
 	switch {
 	case c.IsSet("prometheus"):
-		return expose(c, f.metrics())
+		return to.write(c, f.metrics())
 	case c.Bool("json"):
 		_, err = fmt.Fprintf(c.App.Writer, "%s\n", f.json())
 	default:
 		err = f.table(c.App.Writer)
 	}
 	return err
+}
+
+// statsFlags refuses what does not go together.
+func statsFlags(c *cli.Context) error {
+	var forms []string
+	for _, form := range []string{"json", "prometheus", "html"} {
+		if c.IsSet(form) {
+			forms = append(forms, "--"+form)
+		}
+	}
+	if len(forms) > 1 {
+		return fault.Usagef("", "%s exclude each other", strings.Join(forms, " and "))
+	}
+	if c.Bool("html") {
+		return nil
+	}
+	for _, flag := range []string{"subjects", "accept"} {
+		if c.IsSet(flag) {
+			return fault.Usagef("pulse-queue stats --html", "--%s is for --html", flag)
+		}
+	}
+	if c.Args().Present() {
+		return fault.Usagef("pulse-queue stats --html FILE", "stray argument %s", c.Args().First())
+	}
+	return nil
 }
 
 // count makes the figures. It may be called again, and starts over then.

@@ -180,6 +180,14 @@ type Counts struct {
 
 	Kept      int   // refused records that are kept
 	KeptBytes int64 // their size
+
+	Head string // hash of the log's last line; set by At
+}
+
+// At returns the counts with the head of the log that they were counted to.
+func (c Counts) At(head string) Counts {
+	c.Head = head
+	return c
 }
 
 // Count adds a line to the counts.

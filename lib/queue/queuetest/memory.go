@@ -322,7 +322,7 @@ func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
 	return v.m.fail("Starts")
 }
 
-func (v view) Counts() queue.Counts { return v.m.clone().counts }
+func (v view) Counts() queue.Counts { return v.m.clone().counts.At(v.m.head) }
 
 func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
 	lines := v.m.clone().lines

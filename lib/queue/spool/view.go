@@ -244,7 +244,7 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 
 // Counts returns how many tasks are in each state by the log, and how many requests were
 // refused.
-func (v view) Counts() queue.Counts { return v.log.counts }
+func (v view) Counts() queue.Counts { return v.log.counts.At(v.log.Head) }
 
 // Lines returns a reader of the log as it is now, which may be used after the View.
 func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {

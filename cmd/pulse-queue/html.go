@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+)
+
+// statsPage writes the page for people who look. It names senders, so that a file is for
+// this account alone.
+func statsPage(c *cli.Context) error {
+	to := target{"html", c.Args().First(), "pulse.html", 0o600}
+	now := time.Now()
+	month := newMonth(now)
+	p, err := newPage(c, now, month.since())
+	if err != nil {
+		return err
+	}
+	s, err := p.enter(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := to.confine(c); err != nil {
+		return err
+	}
+	p.past.month, p.named, p.also = month, c.String("policy") != "", p.beside
+	if err := p.read(c, s); err != nil {
+		return err
+	}
+	sheet := p.sheet()
+	for _, flag := range []string{"queue", "policy"} {
+		if line := export(c, flag); line != "" {
+			sheet.exports = append(sheet.exports, line)
+		}
+	}
+	return errors.Join(to.write(c, sheet.html()), p.past.broken)
+}
+
+// beside reads what a digest does not need: who waits, not in lines, and the last line of
+// the log.
+func (p *page) beside(v queue.View) error {
+	p.waiters, p.last = nil, time.Time{}
+	_, err := each(v, p.open.waiting.list, func(e *timed, s *queue.Stored) []string {
+		p.waiters = append(p.waiters, p.waiter(e, s))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_ = v.Back(func(l audit.Line) bool { // what can't be read of the log is noted when all is read
+		p.last = l.Time
+		return false
+	})
+	return nil
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// The bounds of what is kept of the log for a page, whatever the log holds.
+const (
+	monthDays = 30
+	maxBegun  = 100_000 // waits whose end is known, and not yet their beginning
+)
+
+// month is what the log says of the last monthDays, counted. It is made by hear alone, from
+// lines in the order newest first.
+type month struct {
+	days    [monthDays]daily // oldest first
+	decided map[decided]int
+	senders frequent // of trust and sender, as whoOf writes them
+	start   waits    // for a start, since the task was due
+	person  waits    // for a person's answer
+	begun   map[queue.ID]begun
+	unknown int // waits of which the beginning is not known
+}
+
+// daily is what came on a day, UTC: asks and effects.
+type daily struct {
+	date                    string
+	allowed, asked, refused int  // starts by itself, waits for a person, was rejected
+	effects                 int  // of these
+	more                    bool // so many were refused that not every one is listed
+}
+
+func (d *daily) all() int { return d.allowed + d.asked + d.refused }
+
+// decided is how a record was decided, and for whom.
+type decided struct {
+	trust   terms.Trust
+	outcome terms.Outcome
+}
+
+// begun is a wait whose end was heard.
+type begun struct {
+	end   time.Time
+	start bool // else for a person
+}
+
+// newMonth returns the days up to now.
+func newMonth(now time.Time) *month {
+	m := &month{decided: map[decided]int{}, begun: map[queue.ID]begun{}}
+	for i := range m.days {
+		m.days[i].date = now.UTC().AddDate(0, 0, i+1-monthDays).Format(time.DateOnly)
+	}
+	return m
+}
+
+// since returns when the first day begins.
+func (m *month) since() time.Time {
+	t, _ := time.Parse(time.DateOnly, m.days[0].date)
+	return t
+}
+
+// day returns the day of a time, or nil.
+func (m *month) day(date string) *daily {
+	i, there := slices.BinarySearchFunc(m.days[:], date, func(d daily, date string) int { return cmp.Compare(d.date, date) })
+	if !there {
+		return nil
+	}
+	return &m.days[i]
+}
+
+// hear counts a line of the log.
+func (m *month) hear(l *audit.Line) {
+	switch l.Event {
+	case task.Added, task.Refused:
+		m.came(l)
+	case audit.Limited:
+		if d := m.day(l.Time.UTC().Format(time.DateOnly)); d != nil {
+			d.more = true
+		}
+	}
+	if !l.Moves() {
+		return
+	}
+	m.ended(l)
+	switch l.Event {
+	case task.Started:
+		m.begin(l, true)
+	case task.Approved, task.Denied:
+		m.begin(l, false)
+	}
+}
+
+// came counts a record that add took or refused. A refusal counts as one whatever the policy
+// had decided, because a sender's quota may be the reason, as in log --why.
+func (m *month) came(l *audit.Line) {
+	d := m.day(l.Time.UTC().Format(time.DateOnly))
+	if d == nil {
+		return
+	}
+	k := decided{l.Trust, l.Outcome}
+	switch {
+	case l.Event == task.Refused:
+		d.refused++
+		k.outcome = terms.Reject
+	case l.To == task.Scheduled:
+		d.allowed++
+	default:
+		d.asked++
+	}
+	if l.Kind == task.Effect {
+		d.effects++
+	}
+	m.decided[k]++
+	m.senders.add(whoOf(l.Trust, l.Sender))
+}
+
+// whoOf returns a sender with how far it is proven. A level of trust has no blank.
+func whoOf(t terms.Trust, sender string) string { return string(t) + " " + sender }
+
+// begin notes a wait by its end.
+func (m *month) begin(l *audit.Line, start bool) {
+	if len(m.begun) >= maxBegun {
+		m.unknown++
+		return
+	}
+	m.begun[queue.IDOf(l.Task)] = begun{l.Time, start}
+}
+
+// ended counts a wait by its beginning.
+func (m *month) ended(l *audit.Line) {
+	id := queue.IDOf(l.Task)
+	b, known := m.begun[id]
+	if !known {
+		return
+	}
+	since := l.Time
+	switch {
+	case b.start && l.To == task.Scheduled:
+		if l.Change.NotBefore.After(since) {
+			since = l.Change.NotBefore
+		}
+		m.start.add(b.end.Sub(since))
+	case !b.start && l.To == task.Awaiting:
+		m.person.add(b.end.Sub(since))
+	default:
+		return
+	}
+	delete(m.begun, id)
+}
+
+// unlistedToday adds the refusals of the last day that had any and that have no line. Of
+// earlier days nobody knows how many there were.
+func (m *month) unlistedToday(counts *queue.Counts) {
+	d := m.day(counts.Day)
+	if d != nil && counts.Refused > d.refused {
+		d.refused, d.more = counts.Refused, false
+	}
+}
+
+// waits are how long something waited, in the one unit that span shows: so there are few
+// different ones, and what is said of them is exact.
+type waits struct {
+	n      int
+	counts map[time.Duration]int
+}
+
+func (w *waits) add(d time.Duration) {
+	if w.counts == nil {
+		w.counts = map[time.Duration]int{}
+	}
+	w.n++
+	w.counts[floor(d)]++
+}
+
+// floor cuts a time to what span shows of it.
+func floor(d time.Duration) time.Duration {
+	switch {
+	case d < 0:
+		return 0
+	case d < time.Minute:
+		return d.Truncate(time.Second)
+	case d < time.Hour:
+		return d.Truncate(time.Minute)
+	case d < 48*time.Hour:
+		return d.Truncate(time.Hour)
+	}
+	return d.Truncate(24 * time.Hour)
+}
+
+// within returns the shortest time that so many in a hundred did not wait longer than.
+func (w *waits) within(percent int) time.Duration {
+	sum := 0
+	for _, d := range slices.Sorted(maps.Keys(w.counts)) {
+		if sum += w.counts[d]; 100*sum >= percent*w.n {
+			return d
+		}
+	}
+	return 0
+}
