@@ -13,7 +13,7 @@ import (
 // statsPage writes the page for people who look. It names senders, so that a file is for
 // this account alone.
 func statsPage(c *cli.Context) error {
-	to := target{"html", c.Args().First(), "pulse.html", 0o600}
+	to := target{"html", c.Args().First(), "pulse.html", private}
 	now := time.Now()
 	month := newMonth(now)
 	p, err := newPage(c, now, month.since())

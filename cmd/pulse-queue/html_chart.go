@@ -63,7 +63,7 @@ func atLeast(more bool, n int) string {
 // alone.
 func (w *paper) key() {
 	w.Open("ul", markup.Class("key"))
-	w.named("went on", markup.Class("allowed"))
+	w.named("allowed", markup.Class("allowed"))
 	w.named("waits for a person", markup.Class("asked"))
 	w.named("refused", markup.Class("refused"))
 	w.End()
@@ -97,7 +97,7 @@ func (s *sheet) chart(w *paper) {
 		markup.Set("aria-label", fmt.Sprintf("%s, at most %d on one day; the table has the numbers", count(sum, "record"), s.most)))
 	for i, d := range s.days {
 		w.Open("g")
-		w.Put("title", fmt.Sprintf("%s: %d went on, %d for a person, %s refused", d.date, d.allowed, d.asked, atLeast(d.more, d.refused)))
+		w.Put("title", fmt.Sprintf("%s: %d allowed, %d for a person, %s refused", d.date, d.allowed, d.asked, atLeast(d.more, d.refused)))
 		top := float64(chartHeight)
 		for _, part := range []struct {
 			n     int

@@ -25,11 +25,12 @@ p { margin: 0 0 .5rem; }
 .note { color: var(--quiet); font-size: .875rem; }
 section { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line); min-width: 0; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); column-gap: 2.5rem; }
-table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9375rem; }
+table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .35rem .75rem .35rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th:last-child, td:last-child { padding-right: 0; }
 thead th { color: var(--quiet); font-size: .8125rem; font-weight: 500; vertical-align: bottom; }
 tbody th { font-weight: 400; }
+table + .note { margin-top: .5rem; }
 td p:last-child { margin: 0; }
 .n { text-align: right; white-space: nowrap; }
 thead .n { white-space: normal; overflow-wrap: normal; }
@@ -44,7 +45,7 @@ dl { margin: .5rem 0; }
 dt { font-weight: 600; }
 dd { margin: 0 0 .9rem; }
 figure { margin: 1rem 0 .5rem; }
-svg { display: block; }
+svg { display: block; overflow: visible; }
 .key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0 0 .75rem; padding: 0; list-style: none; font-size: .875rem; }
 .key li { display: flex; align-items: center; gap: .4rem; }
 .key svg { width: .8rem; height: .8rem; }

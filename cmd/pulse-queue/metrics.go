@@ -55,6 +55,9 @@ type target struct {
 	mode                fs.FileMode
 }
 
+// private is the mode in which os.CreateTemp makes a file.
+const private fs.FileMode = 0o600
+
 func (t *target) stdout() bool { return t.name == "" || t.name == "-" }
 
 // confine gives up all but the queue and the directory of the file.
@@ -93,7 +96,10 @@ func (t *target) write(c *cli.Context, answer []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(answer)
-	if err = errors.Join(err, f.Chmod(t.mode), f.Close()); err != nil {
+	if t.mode != private {
+		err = errors.Join(err, f.Chmod(t.mode))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)
