@@ -4,15 +4,15 @@ package main
 // and more for bars (WCAG 2.2, 1.4.3 and 1.4.11), in light and in dark.
 const sheetStyle = `
 :root {
-	color-scheme: light dark;
-	--paper: #fbfaf7; --ink: #1e1d1a; --quiet: #5d5a53; --line: #d9d5cb; --well: #f1eee7;
-	--allowed: #1f5673; --asked: #5f93b3; --refused: #77736a;
+  color-scheme: light dark;
+  --paper: #fbfaf7; --ink: #1e1d1a; --quiet: #5d5a53; --line: #d9d5cb; --well: #f1eee7;
+  --allowed: #1f5673; --asked: #5f93b3; --refused: #77736a;
 }
 @media (prefers-color-scheme: dark) {
-	:root {
-		--paper: #16181a; --ink: #e6e3dc; --quiet: #a9a59b; --line: #34373a; --well: #202326;
-		--allowed: #9fd0ec; --asked: #4f86a6; --refused: #8f8b82;
-	}
+  :root {
+    --paper: #16181a; --ink: #e6e3dc; --quiet: #a9a59b; --line: #34373a; --well: #202326;
+    --allowed: #9fd0ec; --asked: #4f86a6; --refused: #8f8b82;
+  }
 }
 * { box-sizing: border-box; }
 html { background: var(--paper); color: var(--ink); font: 100%/1.5 system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif; }
@@ -61,19 +61,19 @@ summary { cursor: pointer; font-size: .875rem; }
 details table { margin-top: .5rem; }
 footer { margin-top: 3rem; }
 @media (max-width: 40rem) {
-	body { padding-top: 1.5rem; }
-	.headline { font-size: 1.375rem; }
-	th, td { padding-right: .5rem; }
+  body { padding-top: 1.5rem; }
+  .headline { font-size: 1.375rem; }
+  th, td { padding-right: .5rem; }
 }
 @media print {
-	:root {
-		color-scheme: light;
-		--paper: #fff; --ink: #000; --quiet: #444; --line: #bbb; --well: #fff; --allowed: #222; --asked: #8a8a8a; --refused: #444;
-	}
-	body { max-width: none; padding: 0; font-size: 10pt; }
-	li, tr, dd, figure { break-inside: avoid; }
-	h2 { break-after: avoid; }
-	rect { print-color-adjust: exact; }
-	details { display: none; }
+  :root {
+    color-scheme: light;
+    --paper: #fff; --ink: #000; --quiet: #444; --line: #bbb; --well: #fff; --allowed: #222; --asked: #8a8a8a; --refused: #444;
+  }
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  li, tr, dd, figure { break-inside: avoid; }
+  h2 { break-after: avoid; }
+  rect { print-color-adjust: exact; }
+  details { display: none; }
 }
 `

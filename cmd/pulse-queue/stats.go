@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -76,8 +77,8 @@ func statsFlags(c *cli.Context) error {
 	if c.Bool("html") {
 		return nil
 	}
-	for _, flag := range []string{"subjects", "accept"} {
-		if c.IsSet(flag) {
+	for _, flag := range []string{"policy", "subjects", "accept"} {
+		if c.IsSet(flag) && !(flag == "policy" && c.String(flag) == os.Getenv("PULSE_POLICY")) {
 			return fault.Usagef("pulse-queue stats --html", "--%s is for --html", flag)
 		}
 	}
