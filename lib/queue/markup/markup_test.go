@@ -84,7 +84,7 @@ func TestPolicy(t *testing.T) {
 	_, rest, _ := strings.Cut(b, "<style>")
 	sheet, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(sheet))
-	want := `content="default-src 'none'; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + `'; base-uri 'none'; form-action 'none'"`
+	want := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + `'; base-uri 'none'; form-action 'none'"`
 	if sheet != style || !strings.Contains(b, want) {
 		t.Errorf("want %s in\n%s", want, b)
 	}
