@@ -17,7 +17,7 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
-	"identity", "glob", "health", "markup", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
+	"identity", "glob", "health", "markup", "peer", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
 	"task", "terms", "tools", "webhook", "trace", "explain",
 }
 

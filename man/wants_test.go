@@ -27,7 +27,7 @@ func TestWants(t *testing.T) {
 	}
 	ann := outcome(terms.ExternalVerified, "ann@supplier.example", terms.WriteLocal)
 	bob := tools.Asker{Trust: terms.ExternalVerified, Sender: "bob@partner.example"}
-	group := tools.Asker{Trust: terms.OwnerVerifiedEmail, Sender: "telegram:123456789", Chat: -100123}
+	group := tools.Asker{Trust: terms.OwnerVerifiedEmail, Sender: "telegram:123456789", Chat: "-100123"}
 	checks := map[string]func(p *policy.Policy) bool{
 		"my own mail counts": func(p *policy.Policy) bool {
 			_, ok := p.Receiver("imaps://me@imap.example.com/INBOX")

@@ -63,9 +63,12 @@ func risks(p *policy.Policy, queue string) []string {
 	for _, pl := range p.Platforms {
 		risk(pl.Trust == terms.OwnerVerifiedEmail,
 			"[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)
+		for _, id := range slices.Concat(pl.OwnerIDs, pl.AllowedIDs) {
+			risk(id[0] == '"' && !pl.Webhook(), "[[platform]] %s lists %s in quotes: it is not the sender with that number", pl.Source, id)
+		}
 		for _, c := range pl.Chats {
 			risk(c.Enabled && c.OpenGroup,
-				"[[platform.chat]] %d of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
+				"[[platform.chat]] %s of %s has open_group: everybody who joins may ask", c.ID, pl.Source)
 		}
 	}
 	flowRisks(p, risk)

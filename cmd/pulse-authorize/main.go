@@ -50,8 +50,8 @@ func app() *cli.App {
 					Usage: "`T` of the sender it works for: leave out what only the owner may have used"},
 				&cli.StringFlag{Name: "sender",
 					Usage: "`ADDR` of the sender it works for: leave out what the sender's row takes away"},
-				&cli.Int64Flag{Name: "chat",
-					Usage: "`N` of the chat that the sender wrote in: leave out what the chat takes away"},
+				&cli.StringFlag{Name: "chat",
+					Usage: "`ID` of the chat that the sender wrote in: leave out what the chat takes away"},
 				&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
 			},
 		}, {

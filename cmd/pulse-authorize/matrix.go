@@ -81,7 +81,7 @@ func narrowings(out io.Writer, p *policy.Policy) (err error) {
 	for _, pl := range p.Platforms {
 		for _, c := range pl.Chats {
 			if c.Tools != nil {
-				_, err = fmt.Fprintf(out, "effects for chat %d of %s: of the tools only %s\n",
+				_, err = fmt.Fprintf(out, "effects for chat %s of %s: of the tools only %s\n",
 					c.ID, escape.Line(pl.Source), patterns(c.Tools))
 			}
 		}

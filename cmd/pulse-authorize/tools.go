@@ -11,6 +11,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -19,8 +20,14 @@ import (
 // listTools prints which of the tools an agent may see, in the order in which the arguments
 // or the lines of standard input name them.
 func listTools(c *cli.Context) error {
-	by := tools.Asker{Trust: terms.Trust(c.String("trust")), Sender: c.String("sender"), Chat: c.Int64("chat")}
+	by := tools.Asker{Trust: terms.Trust(c.String("trust")), Sender: c.String("sender")}
+	var bad error
+	if c.IsSet("chat") {
+		by.Chat, bad = peer.Parse(c.String("chat"))
+	}
 	switch {
+	case bad != nil:
+		return fault.Usagef("--chat -100123, --chat C024BE91L or --chat '\"80351110224678912\"'", "--chat %s: %w", c.String("chat"), bad)
 	case c.IsSet("trust") && !by.Trust.Valid():
 		return fault.Usagef("man 5 pulse-record", "--trust: there is no trust level %s", by.Trust)
 	case c.IsSet("chat") && !c.IsSet("sender"):

@@ -165,7 +165,7 @@ func outcome(o *queue.Outcome) string {
 func message(m *envelope.Shown) (lines []string) {
 	origin := fmt.Sprintf("%s from %s, received %s", m.ID, m.Source, m.Received.Format(time.RFC3339))
 	if c := m.Sender; c != nil {
-		origin += fmt.Sprintf(", chat %d, written by %d", c.Chat, c.ID)
+		origin += fmt.Sprintf(", chat %s, written by %s", c.Chat.JSON(), c.ID.JSON())
 	}
 	lines = append(lines, Fact("message", "%s", origin))
 	lines = append(lines, Quote("from", m.From)...)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/peer"
 )
 
 // list returns a key with n entries.
@@ -104,7 +106,7 @@ func TestSameFile(t *testing.T) {
 // TestUnknownChat: the chat that stands for all that a policy does not have is none that it
 // has.
 func TestUnknownChat(t *testing.T) {
-	if n := unknown(unknownChat, -1, []int64{-4, -2, -1}); n != -3 {
-		t.Errorf("unknown chat %d", n)
+	if n := unknown(unknownChat, -1, []peer.ID{"-4", "-2", "-1"}); n != "-3" {
+		t.Errorf("unknown chat %s", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 )
 
@@ -17,7 +18,7 @@ func (s *search) chats() error {
 	for _, source := range platformsOf(s.old, s.new) {
 		was, is := s.old.Platform(source), s.new.Platform(source)
 		known := chatIDs(was, is)
-		chats := append([]int64{0, unknown(unknownChat, -1, known)}, known...)
+		chats := append([]peer.ID{"", unknown(unknownChat, -1, known)}, known...)
 		ids := idsOf(was, is)
 		for _, age := range agesOf(s.old, s.new) {
 			if strings.HasPrefix(source, policy.WebhookPrefix) {
@@ -25,7 +26,9 @@ func (s *search) chats() error {
 				if err := s.enough(); err != nil {
 					return err
 				}
-				continue
+				if !byID(was) && !byID(is) {
+					continue
+				}
 			}
 			for _, id := range ids {
 				for _, chat := range chats {
@@ -39,6 +42,9 @@ func (s *search) chats() error {
 	}
 	return nil
 }
+
+// byID reports whether the platform, which may be nil, trusts senders by their ids.
+func byID(pl *policy.Platform) bool { return pl != nil && pl.Trust == "" }
 
 func platformsOf(policies ...*policy.Policy) (list []string) {
 	seen := map[string]bool{}
@@ -58,15 +64,15 @@ func platformsOf(policies ...*policy.Policy) (list []string) {
 const unknownChat, unknownID = -1, 1
 
 // unknown returns the first number from n on that is not known.
-func unknown(n, step int64, known []int64) int64 {
-	has := map[int64]bool{}
+func unknown(n, step int64, known []peer.ID) peer.ID {
+	has := map[peer.ID]bool{}
 	for _, k := range known {
 		has[k] = true
 	}
-	for has[n] {
+	for has[peer.Number(n)] {
 		n += step
 	}
-	return n
+	return peer.Number(n)
 }
 
 func (s *search) webhook(source string, age time.Duration) {
@@ -96,25 +102,28 @@ func aged(age time.Duration) string {
 
 // chat looks at a message in a chat, or in none, by a person who mentions the agent or
 // not, and by a bot.
-func (s *search) chat(source string, id, chat int64, age time.Duration) {
+func (s *search) chat(source string, id, chat peer.ID, age time.Duration) {
 	for _, sender := range []envelope.Sender{{Mentioned: true}, {}, {Bot: true}} {
-		if sender.Bot && chat != 0 {
+		if sender.Bot && chat != "" {
 			continue
 		}
 		m := posted(source, age)
 		m.Sender = &sender
 		sender.ID, sender.Chat = id, chat
-		what := fmt.Sprintf("message of %d on %s", id, source)
+		if strings.HasPrefix(source, policy.WebhookPrefix) {
+			m.Webhook = &envelope.Webhook{Result: envelope.WebhookPass, Scheme: envelope.WebhookSlack, Timestamp: m.Received}
+		}
+		what := fmt.Sprintf("message of %s on %s", id, source)
 		if sender.Bot {
-			what = fmt.Sprintf("message of the bot %d on %s", id, source)
+			what = fmt.Sprintf("message of the bot %s on %s", id, source)
 		}
-		if chat != 0 {
-			what += fmt.Sprintf(" in chat %d", chat)
+		if chat != "" {
+			what += " in chat " + string(chat)
 		}
-		if chat != 0 && !sender.Mentioned {
+		if chat != "" && !sender.Mentioned {
 			what += " without a mention"
 		}
-		if chat == 0 && !sender.Mentioned && !sender.Bot {
+		if chat == "" && !sender.Mentioned && !sender.Bot {
 			continue
 		}
 		s.message(candidate{message: m, what: what + aged(age), group: fmt.Sprint(source, id, chat)})
@@ -123,11 +132,11 @@ func (s *search) chat(source string, id, chat int64, age time.Duration) {
 
 // idsOf returns a sender for each way in which the platforms can judge one; either may be
 // nil.
-func idsOf(was, is *policy.Platform) (ids []int64) {
-	var all []int64
-	in := map[int64][]byte{} // the numbers of the lists that have a sender
+func idsOf(was, is *policy.Platform) (ids []peer.ID) {
+	var all []peer.ID
+	in := map[peer.ID][]byte{} // the numbers of the lists that have a sender
 	lists := uint32(0)
-	add := func(list []int64) {
+	add := func(list []peer.ID) {
 		lists++
 		this := binary.LittleEndian.AppendUint32(nil, lists)
 		for _, id := range list {

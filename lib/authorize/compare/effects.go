@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -69,7 +70,7 @@ func (w *whose) effect() *identity.Identity {
 // every trust level.
 func narrowedOf(old, new *policy.Policy) (list []whose) {
 	seen := map[whose]bool{}
-	add := func(sender string, chat int64, what string) {
+	add := func(sender string, chat peer.ID, what string) {
 		for _, t := range terms.TrustLevels {
 			w := whose{t, sender, chat, string(t) + " " + what}
 			if !seen[w] {
@@ -81,7 +82,7 @@ func narrowedOf(old, new *policy.Policy) (list []whose) {
 	for _, s := range sendersOf(old, new) {
 		was, is := old.Sender(s.address), new.Sender(s.address)
 		if was != nil && was.Tools != nil || is != nil && is.Tools != nil {
-			add(s.address, 0, s.name())
+			add(s.address, "", s.name())
 		}
 	}
 	for _, source := range platformsOf(old, new) {
@@ -90,7 +91,7 @@ func narrowedOf(old, new *policy.Policy) (list []whose) {
 		for _, id := range chatIDs(was, is) {
 			from, to := before[id], after[id]
 			if from != nil && from.Tools != nil || to != nil && to.Tools != nil {
-				add(fmt.Sprintf("%s:%d", source, first), id, fmt.Sprintf("in chat %d on %s", id, source))
+				add(source+":"+string(first), id, fmt.Sprintf("in chat %s on %s", id, source))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
@@ -14,7 +15,7 @@ import (
 type whose struct {
 	trust  terms.Trust
 	sender string
-	chat   int64
+	chat   peer.ID
 	what   string
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -31,8 +32,8 @@ var (
 	dirs      = []string{"/srv/a", "/srv/d"}
 	platforms = []string{"telegram", "slack"}
 	hooks     = []string{"webhook:/hooks/a"}
-	numbers   = []int64{1, 2, 3}
-	groups    = []int64{-100, -200}
+	ids       = []peer.ID{"1", `"1"`, "U1"} // a number, the same in quotes, and a string
+	groups    = []peer.ID{"-100", "C1"}
 )
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.Intn(len(list))] }
@@ -55,8 +56,8 @@ func array[T any](key string, list []T) string {
 }
 
 func quoted(v any) string {
-	if n, ok := v.(int64); ok {
-		return fmt.Sprint(n)
+	if id, ok := v.(peer.ID); ok {
+		return id.JSON()
 	}
 	return fmt.Sprintf("%q", v)
 }
@@ -231,10 +232,10 @@ func platform(source string) func(r *rand.Rand) string {
 	return func(r *rand.Rand) string {
 		text := "[[platform]]\n" + line("source", source)
 		if r.Intn(3) > 0 {
-			text += array("owner_ids", some(r, numbers, 1, 1))
+			text += array("owner_ids", some(r, ids, 1, 1))
 		}
 		if r.Intn(3) > 0 {
-			text += array("allowed_ids", some(r, numbers, 1, 2))
+			text += array("allowed_ids", some(r, ids, 1, 2))
 		}
 		if r.Intn(4) == 0 {
 			text += array("actions", some(r, actions, 1, 4))
@@ -243,7 +244,7 @@ func platform(source string) func(r *rand.Rand) string {
 	}
 }
 
-func chat(id int64) func(r *rand.Rand) string {
+func chat(id peer.ID) func(r *rand.Rand) string {
 	return func(r *rand.Rand) string {
 		text := "[[platform.chat]]\n" + line("id", id)
 		for _, key := range []string{"enabled", "open_group", "require_mention"} {
@@ -252,7 +253,7 @@ func chat(id int64) func(r *rand.Rand) string {
 			}
 		}
 		if r.Intn(3) == 0 {
-			text += array("allowed_senders", some(r, numbers, 1, 2))
+			text += array("allowed_senders", some(r, ids, 1, 2))
 		}
 		if r.Intn(3) == 0 {
 			text += array("tools.allow", some(r, globs, 0, 3))
@@ -263,7 +264,12 @@ func chat(id int64) func(r *rand.Rand) string {
 
 func hook(r *rand.Rand) string {
 	text := "[[platform]]\n" + line("source", hooks[0])
-	if r.Intn(2) == 0 {
+	switch r.Intn(4) {
+	case 0:
+		text += array("owner_ids", some(r, ids, 0, 2))
+	case 1:
+		text += array("allowed_ids", some(r, ids, 1, 2))
+	case 2:
 		text += line("trust", pick(r, []string{"external_verified", "owner_verified_email"}))
 	}
 	if r.Intn(3) == 0 {

@@ -14,6 +14,7 @@ import (
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -50,7 +51,7 @@ type facts struct {
 	bulk                               bool
 	unsigned                           identity.Fields
 	unchecked                          bool
-	chat                               int64
+	chat                               peer.ID
 	labels                             string
 	source, recipients                 string
 }
@@ -219,22 +220,24 @@ func (s *space) chats() {
 					m.Webhook = &envelope.Webhook{Result: result}
 					s.add(origin{message: &m})
 				}
-				continue
 			}
 			for _, sender := range chatters() {
 				m := m
 				m.Sender = &sender
+				if strings.HasPrefix(source, policy.WebhookPrefix) {
+					m.Webhook = &envelope.Webhook{Result: envelope.WebhookPass, Scheme: envelope.WebhookGitHub, Timestamp: m.Received}
+				}
 				s.add(origin{message: &m})
 			}
 		}
 	}
 }
 
-// chatters returns everyone who may write on a platform. Number 9 and group -900 stand
+// chatters returns everyone who may write on a platform. Number 9 and chat -900 stand
 // in no policy.
 func chatters() (out []envelope.Sender) {
-	for _, id := range append([]int64{9}, numbers...) {
-		for _, chat := range append([]int64{0, -900}, groups...) {
+	for _, id := range append([]peer.ID{"9"}, ids...) {
+		for _, chat := range append([]peer.ID{"", "-900"}, groups...) {
 			for _, bot := range []bool{false, true} {
 				for _, mentioned := range []bool{false, true} {
 					out = append(out, envelope.Sender{ID: id, Chat: chat, Bot: bot, Mentioned: mentioned})
@@ -246,17 +249,18 @@ func chatters() (out []envelope.Sender) {
 }
 
 // givers returns whom identities can name: by mail, on platforms, and by webhook.
-func (s *space) givers() (mail, others []string, chats []int64) {
-	mail, chats = choicesOf(s.policies[:]...).from, []int64{0}
+func (s *space) givers() (mail, others []string, chats []peer.ID) {
+	mail, chats = choicesOf(s.policies[:]...).from, []peer.ID{""}
 	for _, source := range slices.Concat(platforms, hooks) {
 		switch {
 		case s.policies[0].Platform(source) == nil && s.policies[1].Platform(source) == nil:
 		case strings.HasPrefix(source, policy.WebhookPrefix):
 			others = append(others, source)
+			fallthrough
 		default:
-			chats = append([]int64{0, -900}, groups...)
-			for _, n := range append([]int64{9}, numbers...) {
-				others = append(others, fmt.Sprintf("%s:%d", source, n))
+			chats = append([]peer.ID{"", "-900"}, groups...)
+			for _, n := range append([]peer.ID{"9"}, ids...) {
+				others = append(others, source+":"+string(n))
 			}
 		}
 	}

@@ -1,10 +1,10 @@
 package compare
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -27,8 +27,8 @@ func (k *keys) platforms() {
 			}}, "platform", i)
 			continue
 		}
-		field(k, i, was, "owner_ids", func(p *policy.Platform) *[]int64 { return &p.OwnerIDs })
-		field(k, i, was, "allowed_ids", func(p *policy.Platform) *[]int64 { return &p.AllowedIDs })
+		field(k, i, was, "owner_ids", func(p *policy.Platform) *[]peer.ID { return &p.OwnerIDs })
+		field(k, i, was, "allowed_ids", func(p *policy.Platform) *[]peer.ID { return &p.AllowedIDs })
 		field(k, i, was, "trust", func(p *policy.Platform) *terms.Trust { return &p.Trust })
 		field(k, i, was, "actions", func(p *policy.Platform) *[]terms.Action { return &p.Actions })
 		k.chats(i, was, is)
@@ -67,7 +67,7 @@ func (k *keys) chats(nth int, was, is *policy.Platform) {
 		if from != nil && to != nil && reflect.DeepEqual(*from, *to) {
 			continue
 		}
-		it := key{name: fmt.Sprintf("platform.chat %d", id), undo: func(p *policy.Policy) {
+		it := key{name: "platform.chat " + string(id), undo: func(p *policy.Policy) {
 			edit(p, is.Source, func(pl *policy.Platform) {
 				pl.Chats = slices.DeleteFunc(slices.Clone(pl.Chats), func(c policy.Chat) bool { return c.ID == id })
 				if from != nil {
@@ -84,8 +84,8 @@ func (k *keys) chats(nth int, was, is *policy.Platform) {
 }
 
 // chatIDs returns the chats of both platforms, either of which may be nil.
-func chatIDs(list ...*policy.Platform) (ids []int64) {
-	seen := map[int64]bool{}
+func chatIDs(list ...*policy.Platform) (ids []peer.ID) {
+	seen := map[peer.ID]bool{}
 	for _, pl := range list {
 		if pl == nil {
 			continue
@@ -100,9 +100,9 @@ func chatIDs(list ...*policy.Platform) (ids []int64) {
 	return ids
 }
 
-// chatsOf returns the chats of a platform, which may be nil, by their numbers.
-func chatsOf(pl *policy.Platform) map[int64]*policy.Chat {
-	out := map[int64]*policy.Chat{}
+// chatsOf returns the chats of a platform, which may be nil, by their ids.
+func chatsOf(pl *policy.Platform) map[peer.ID]*policy.Chat {
+	out := map[peer.ID]*policy.Chat{}
 	if pl == nil {
 		return out
 	}
@@ -114,8 +114,8 @@ func chatsOf(pl *policy.Platform) map[int64]*policy.Chat {
 
 // nthChats returns how many [[platform.chat]] stand in the file before each chat of a
 // platform.
-func nthChats(p *policy.Policy, source string) map[int64]int {
-	out, n := map[int64]int{}, 0
+func nthChats(p *policy.Policy, source string) map[peer.ID]int {
+	out, n := map[peer.ID]int{}, 0
 	for i := range p.Platforms {
 		for j := range p.Platforms[i].Chats {
 			if p.Platforms[i].Source == source {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
@@ -93,26 +94,26 @@ func TestToolsOfSenderAndChat(t *testing.T) {
 	for _, c := range []struct {
 		sender string
 		trust  terms.Trust
-		chat   int64
+		chat   peer.ID
 		tool   string
 		rule   string // empty: it may be used
 	}{
-		{"boss@example.com", terms.OwnerVerifiedEmail, 0, "web.fetch", ""},
-		{"Boss@example.com", terms.OwnerVerifiedEmail, 0, "calendar.read", boss},
-		{"boss@example.com", terms.ApprovedSession, 0, "calendar.read", boss},
-		{"boss@example.com", terms.System, 0, "task.note", ""},
-		{"me@example.com", terms.System, 0, "calendar.read", ""},
-		{"telegram:7", terms.System, -100, "web.search", ""},
-		{"telegram:7", terms.System, -100, "web.fetch", chat},
-		{"telegram:7", terms.System, -100, "task.close", ""},
-		{"telegram:7", terms.System, -200, "web.fetch", ""},
-		{"telegram:7", terms.System, 0, "web.fetch", ""},
-		{"matrix:7", terms.System, -100, "web.fetch", ""},
+		{"boss@example.com", terms.OwnerVerifiedEmail, "", "web.fetch", ""},
+		{"Boss@example.com", terms.OwnerVerifiedEmail, "", "calendar.read", boss},
+		{"boss@example.com", terms.ApprovedSession, "", "calendar.read", boss},
+		{"boss@example.com", terms.System, "", "task.note", ""},
+		{"me@example.com", terms.System, "", "calendar.read", ""},
+		{"telegram:7", terms.System, "-100", "web.search", ""},
+		{"telegram:7", terms.System, "-100", "web.fetch", chat},
+		{"telegram:7", terms.System, "-100", "task.close", ""},
+		{"telegram:7", terms.System, "-200", "web.fetch", ""},
+		{"telegram:7", terms.System, "", "web.fetch", ""},
+		{"matrix:7", terms.System, "-100", "web.fetch", ""},
 	} {
 		who := identity.Identity{Sender: c.sender, Trust: c.trust, Via: identity.ViaAgent, Chat: c.chat}
 		d := Decide(Input{Identity: &who, Policy: p, Request: &request.Request{Action: terms.WriteLocal, Tool: c.tool}})
 		if by := d.Reason == "tool_not_allowed"; by != (c.rule != "") || by && (d.Rule != c.rule || d.Outcome != terms.Reject) {
-			t.Errorf("%s %s in %d, %s: %+v, want %s", c.sender, c.trust, c.chat, c.tool, d, c.rule)
+			t.Errorf("%s %s in %s, %s: %+v, want %s", c.sender, c.trust, c.chat, c.tool, d, c.rule)
 		}
 	}
 }

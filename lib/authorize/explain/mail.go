@@ -127,7 +127,7 @@ func sign(m *envelope.Message, domain string) {
 }
 
 func mentioned(s *Subject, _ *answer) []Change {
-	if s.given() || s.Message.Sender == nil || s.Message.Sender.Mentioned {
+	if s.given() || s.Message.Sender == nil || s.Message.Sender.Mentioned || silent(s.Message.Webhook) {
 		return nil
 	}
 	return mail(s, "it would have to mention the agent", func(m *envelope.Message) {
@@ -137,12 +137,17 @@ func mentioned(s *Subject, _ *answer) []Change {
 	})
 }
 
+// silent reports whether a request is of a platform that does not say whom a message addresses.
+func silent(w *envelope.Webhook) bool { return w != nil && w.Scheme == envelope.WebhookGitHub }
+
 func secret(s *Subject, _ *answer) []Change {
 	if s.given() || s.Message.Webhook == nil {
 		return nil
 	}
 	return mail(s, "it would have to be signed with the secret of "+s.Message.Source+", at the time when it arrives", func(m *envelope.Message) {
-		m.Webhook = &envelope.Webhook{Result: envelope.WebhookPass}
+		w := *m.Webhook
+		w.Result, w.Why = envelope.WebhookPass, ""
+		m.Webhook = &w
 	})
 }
 

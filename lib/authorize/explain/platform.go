@@ -1,11 +1,12 @@
 package explain
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -26,25 +27,36 @@ func withPlatform(nth int, risk string, set func(*policy.Platform), edits ...Edi
 		pl := &p.Platforms[nth]
 		pl.Chats = slices.Clone(pl.Chats)
 		set(pl)
+		if pl.Webhook() && (pl.OwnerIDs != nil || pl.AllowedIDs != nil || pl.Chats != nil) {
+			pl.Trust = ""
+		}
 	}, edits...)
 }
 
 // chat lets people of a platform ask: in the chat where they wrote, or anywhere.
 func chat(s *Subject, _ *answer) (list []Change) {
 	nth := platformOf(s)
-	if s.given() || nth < 0 || s.Message.Sender == nil || s.Message.Sender.ID == 0 {
+	if s.given() || nth < 0 || !named(s.Message) {
 		return webhook(s, nth)
 	}
 	pl, from := &s.Policy.Platforms[nth], s.Message.Sender
-	if from.Chat != 0 && from.Chat != from.ID {
+	if pl.Trust != "" && s.Policy.Line("platform.trust", 0) != 0 {
+		return nil // ids beside it would be no policy
+	}
+	if from.Chat != "" && from.Chat != from.ID {
 		list = inChat(s, nth)
 	}
 	if !slices.Contains(pl.AllowedIDs, from.ID) {
-		ids := with(pl.AllowedIDs, from.ID)
-		list = append(list, withPlatform(nth, "", func(pl *policy.Platform) { pl.AllowedIDs = ids },
-			Edit{Table: "platform", Nth: nth, Key: "allowed_ids", Value: numbers(ids)}))
+		more := with(pl.AllowedIDs, from.ID)
+		list = append(list, withPlatform(nth, "", func(pl *policy.Platform) { pl.AllowedIDs = more },
+			Edit{Table: "platform", Nth: nth, Key: "allowed_ids", Value: ids(more)}))
 	}
 	return list
+}
+
+// named reports whether the message's sender is trusted by an id.
+func named(m *envelope.Message) bool {
+	return m.Sender != nil && m.Sender.ID != "" && (m.Webhook == nil || m.Webhook.Scheme.Platform())
 }
 
 // inChat names, switches on or opens to the sender the chat that a message was written in.
@@ -54,7 +66,7 @@ func inChat(s *Subject, nth int) []Change {
 	if i < 0 {
 		added := policy.Chat{ID: from.Chat, Enabled: true, RequireMention: true}
 		return []Change{withPlatform(nth, "", func(pl *policy.Platform) { pl.Chats = append(pl.Chats, added) },
-			Edit{Table: "platform.chat", Nth: New, In: nth, Key: "id", Value: strconv.FormatInt(from.Chat, 10)})}
+			Edit{Table: "platform.chat", Nth: New, In: nth, Key: "id", Value: from.Chat.JSON()})}
 	}
 	at := Edit{Table: "platform.chat", Nth: i, In: nth}
 	edit := func(key, value string, set func(*policy.Chat)) Change {
@@ -62,15 +74,22 @@ func inChat(s *Subject, nth int) []Change {
 		e.Key, e.Value = key, value
 		return withPlatform(nth, "", func(pl *policy.Platform) { set(&pl.Chats[i]) }, e)
 	}
-	ids := with(pl.Chats[i].AllowedSenders, from.ID)
+	more := with(pl.Chats[i].AllowedSenders, from.ID)
 	return []Change{
 		edit("enabled", "true", func(c *policy.Chat) { c.Enabled = true }),
 		edit("require_mention", "false", func(c *policy.Chat) { c.RequireMention = false }),
-		edit("allowed_senders", numbers(ids), func(c *policy.Chat) { c.AllowedSenders = ids }),
+		edit("allowed_senders", ids(more), func(c *policy.Chat) { c.AllowedSenders = more }),
 	}
 }
 
-func numbers(list []int64) string { return strings.ReplaceAll(fmt.Sprint(list), " ", ", ") }
+// ids returns a list of ids as TOML.
+func ids(list []peer.ID) string {
+	texts := make([]string, len(list))
+	for i, id := range list {
+		texts[i] = id.JSON()
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
 
 // webhook declares the source of a request.
 func webhook(s *Subject, nth int) []Change {
@@ -81,8 +100,12 @@ func webhook(s *Subject, nth int) []Change {
 	if !pl.Webhook() || pl.Source == policy.WebhookPrefix {
 		return nil
 	}
-	return []Change{change("whoever has the secret of this source may ask", func(p *policy.Policy) { p.Platforms = with(p.Platforms, pl) },
-		Edit{Table: "platform", Nth: New, Key: "source", Value: strconv.Quote(pl.Source)})}
+	risk, edits := "whoever has the secret of this source may ask", []Edit{{Table: "platform", Nth: New, Key: "source", Value: strconv.Quote(pl.Source)}}
+	if named(s.Message) {
+		risk, pl.Trust, pl.AllowedIDs = "", "", []peer.ID{s.Message.Sender.ID}
+		edits = append(edits, Edit{Table: "platform", Nth: New, Key: "allowed_ids", Value: ids(pl.AllowedIDs)})
+	}
+	return []Change{change(risk, func(p *policy.Policy) { p.Platforms = with(p.Platforms, pl) }, edits...)}
 }
 
 // platformAction lets a source ask for an action.

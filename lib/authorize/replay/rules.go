@@ -84,10 +84,10 @@ func Rules(p *policy.Policy) (list []Rule) {
 	return list
 }
 
-func chatRule(c *policy.Chat, nth int) Rule { return Rule{"platform.chat", fmt.Sprint(c.ID), nth} }
+func chatRule(c *policy.Chat, nth int) Rule { return Rule{"platform.chat", string(c.ID), nth} }
 
 func chatTool(c *policy.Chat, nth int, glob string) Rule {
-	return Rule{"platform.chat", fmt.Sprintf("%d tools.allow %s", c.ID, glob), nth}
+	return Rule{"platform.chat", string(c.ID) + " tools.allow " + glob, nth}
 }
 
 // cells returns a rule for each action that a row does not reject.

@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -69,8 +70,8 @@ func (v Verdict) rejects() bool { return v.Outcome == terms.Reject }
 // Asker is the sender with whom the chain of an effect began.
 type Asker struct {
 	Trust  terms.Trust
-	Sender string // as identity.sender has it
-	Chat   int64  // as identity.chat has it; 0: none
+	Sender string  // as identity.sender has it
+	Chat   peer.ID // as identity.chat has it; empty: none
 }
 
 // Judge judges the request of an effect whose chain began with this sender.

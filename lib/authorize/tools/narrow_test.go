@@ -11,7 +11,7 @@ import (
 // is, no tool passes with them that does not pass without, nor one that either lacks.
 func TestNarrowingOnlyTakesAway(t *testing.T) {
 	lists := []string{"", `tools.allow = []`, `tools.allow = ["*"]`, `tools.allow = ["web.*", "exec"]`, `tools.allow = ["web.fetch", "task.note"]`}
-	by := Asker{Trust: terms.OwnerVerifiedEmail, Sender: "a@b.example:7", Chat: -1}
+	by := Asker{Trust: terms.OwnerVerifiedEmail, Sender: "a@b.example:7", Chat: "-1"}
 	for _, global := range []string{`profile = "minimal"`, `profile = "full"`, "profile = \"full\"\ndeny = [\"web.fetch\"]", "profile = \"minimal\"\nallow = [\"web.*\"]"} {
 		bare := parse(t, "[tools]\n"+global)
 		for _, chat := range lists {

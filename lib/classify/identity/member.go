@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pulse/lib/shared/label"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
 )
@@ -32,7 +33,7 @@ type Identity struct {
 	Why       string // one sentence for people
 	Auth      Auth
 	Session   string    // trust approved_session: the id of the session
-	Chat      int64     // platforms: the group chat that the ask came from, else 0
+	Chat      peer.ID   // platforms: the group chat that the ask came from, else empty
 	Signed    string    // messages whose id is made of the signed fields: "sha256:" of those, else empty
 	Labels    label.Set // of its root task; of a record that has no task yet: what it says itself
 	Unsigned  Fields    // messages: fields that the signature proving the sender does not cover
@@ -103,8 +104,8 @@ func (id *Identity) add(o *record.Object) {
 	o.Str("reason", string(id.Reason))
 	o.Str("why", id.Why)
 	o.StrIf("session", id.Session)
-	if id.Chat != 0 {
-		o.Int("chat", id.Chat)
+	if id.Chat != "" {
+		o.Raw("chat", []byte(id.Chat.JSON()))
 	}
 }
 
@@ -161,7 +162,8 @@ func Decode(v record.Value) (Identity, error) {
 		case "session":
 			return v.Into(&id.Session)
 		case "chat":
-			return v.Into(&id.Chat)
+			id.Chat, err = peer.Decode(v)
+			return err
 		case "signed":
 			return v.Into(&id.Signed)
 		case "labels":

@@ -1,19 +1,19 @@
 package identity
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 	"pulse/lib/shared/trace"
 )
 
 // platform returns the identity of a message on a chat platform that the policy
-// declares. The platform's server vouches for the sender's number, so the header is
+// declares. The platform's server vouches for the sender's id, so the header is
 // not looked at. What the platform says about names never counts.
 func platform(log *trace.Log, m *envelope.Message, p *policy.Policy, pl *policy.Platform) Identity {
 	id := Identity{Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
@@ -21,7 +21,7 @@ func platform(log *trace.Log, m *envelope.Message, p *policy.Policy, pl *policy.
 	if v.s == nil {
 		v.s = &envelope.Sender{}
 	}
-	if s := v.s; s.ID != 0 {
+	if s := v.s; s.ID != "" {
 		id.Sender = platformSender(pl.Source, s.ID)
 		id.Verified, id.Automatic = !s.Bot, s.Bot
 		if v.group() {
@@ -61,20 +61,22 @@ var visitChecks = [...]check[*visit]{
 	{"allowed_ids", (*visit).listed, (*visit).sawPlatform, nil},
 }
 
-// late is what stale is, for a message without a Date field.
+// late is what stale is, for a message without a Date field. The request of a platform says
+// when it was made, because the signatures of some cover no other time.
 func late(m *envelope.Message, limit time.Duration) bool {
-	return limit != 0 && (m.Fetched.IsZero() || m.Received.IsZero() || apart(m.Fetched, m.Received) > limit)
+	old := func(t time.Time) bool { return m.Fetched.IsZero() || t.IsZero() || apart(m.Fetched, t) > limit }
+	return limit != 0 && (old(m.Received) || m.Webhook != nil && m.Webhook.Scheme.Platform() && old(m.Webhook.Timestamp))
 }
 
-// platformSender returns a sender as identity.sender names it: source and number.
-func platformSender(source string, id int64) string { return fmt.Sprintf("%s:%d", source, id) }
+// platformSender returns a sender as identity.sender names it: source and id.
+func platformSender(source string, id peer.ID) string { return source + ":" + string(id) }
 
 // group reports whether the chat is one of several people.
-func (v *visit) group() bool { return v.s.Chat != 0 && v.s.Chat != v.s.ID }
+func (v *visit) group() bool { return v.s.Chat != "" && v.s.Chat != v.s.ID }
 
 func (v *visit) named() finding {
 	switch {
-	case v.s.ID == 0:
+	case v.s.ID == "":
 		return finding{reason: platformNoSender}
 	case v.s.Bot:
 		return finding{reason: platformBot}
@@ -93,7 +95,7 @@ func (v *visit) chat() finding {
 	chat := v.pl.Chat(v.s.Chat)
 	switch {
 	case chat == nil || !chat.Enabled:
-		return finding{platformChat, fmt.Sprint(v.s.Chat)}
+		return finding{platformChat, string(v.s.Chat)}
 	case chat.RequireMention && !v.s.Mentioned:
 		return finding{reason: platformNotMentioned}
 	}
@@ -110,20 +112,20 @@ func (v *visit) listed() finding {
 	return finding{reason: authenticatedUnlisted}
 }
 
-// onPlatform reports whether a sender named by platform, in a chat or 0, is still worth
+// onPlatform reports whether a sender named by platform, in a chat or none, is still worth
 // the trust t under the policy. ok is false for a sender that no platform of the policy
 // names.
-func onPlatform(p *policy.Policy, sender string, chat int64, t terms.Trust) (still, ok bool) {
+func onPlatform(p *policy.Policy, sender string, chat peer.ID, t terms.Trust) (still, ok bool) {
 	for i := range p.Platforms {
 		pl := &p.Platforms[i]
 		if pl.Webhook() && sender == pl.Source {
 			return pl.Trust == t, true
 		}
-		number, found := strings.CutPrefix(sender, pl.Source+":")
+		id, found := strings.CutPrefix(sender, pl.Source+":")
 		if !found {
 			continue
 		}
-		is := func(id int64) bool { return fmt.Sprint(id) == number }
+		is := func(o peer.ID) bool { return string(o) == id }
 		if slices.ContainsFunc(pl.OwnerIDs, is) {
 			return true, true
 		}
@@ -134,7 +136,7 @@ func onPlatform(p *policy.Policy, sender string, chat int64, t terms.Trust) (sti
 		may := func(c policy.Chat) bool {
 			return c.Enabled && (listed || c.OpenGroup || slices.ContainsFunc(c.AllowedSenders, is))
 		}
-		if chat != 0 {
+		if chat != "" {
 			c := pl.Chat(chat)
 			return c != nil && may(*c), true
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -44,21 +45,21 @@ func TestPlatform(t *testing.T) {
 		trust  terms.Trust
 		reason Reason
 	}{
-		{"owner alone", &envelope.Sender{ID: 7}, owner, AuthenticatedOwner},
-		{"owner, private chat with the same number", &envelope.Sender{ID: 7, Chat: 7}, owner, AuthenticatedOwner},
-		{"owner, disabled chat", &envelope.Sender{ID: 7, Chat: -300}, owner, AuthenticatedOwner},
-		{"owner, not mentioned", &envelope.Sender{ID: 7, Chat: -100}, owner, AuthenticatedOwner},
-		{"bot with the owner's number", &envelope.Sender{ID: 7, Bot: true}, unknown, platformBot},
-		{"listed", &envelope.Sender{ID: 8}, external, authenticatedExternal},
-		{"listed, not mentioned", &envelope.Sender{ID: 8, Chat: -100}, unknown, platformNotMentioned},
-		{"listed, mentioned", &envelope.Sender{ID: 8, Chat: -100, Mentioned: true}, external, authenticatedExternal},
-		{"listed, chat switched off", &envelope.Sender{ID: 8, Chat: -300}, unknown, platformChat},
-		{"listed, chat unknown", &envelope.Sender{ID: 8, Chat: -999}, unknown, platformChat},
-		{"stranger", &envelope.Sender{ID: 10}, unknown, authenticatedUnlisted},
-		{"stranger, mentions", &envelope.Sender{ID: 10, Chat: -100, Mentioned: true}, unknown, authenticatedUnlisted},
-		{"stranger, open group", &envelope.Sender{ID: 10, Chat: -200}, external, authenticatedExternal},
-		{"stranger, listed in that chat", &envelope.Sender{ID: 9, Chat: -400}, external, authenticatedExternal},
-		{"the same in private", &envelope.Sender{ID: 9}, unknown, authenticatedUnlisted},
+		{"owner alone", &envelope.Sender{ID: "7"}, owner, AuthenticatedOwner},
+		{"owner, private chat with the same number", &envelope.Sender{ID: "7", Chat: "7"}, owner, AuthenticatedOwner},
+		{"owner, disabled chat", &envelope.Sender{ID: "7", Chat: "-300"}, owner, AuthenticatedOwner},
+		{"owner, not mentioned", &envelope.Sender{ID: "7", Chat: "-100"}, owner, AuthenticatedOwner},
+		{"bot with the owner's number", &envelope.Sender{ID: "7", Bot: true}, unknown, platformBot},
+		{"listed", &envelope.Sender{ID: "8"}, external, authenticatedExternal},
+		{"listed, not mentioned", &envelope.Sender{ID: "8", Chat: "-100"}, unknown, platformNotMentioned},
+		{"listed, mentioned", &envelope.Sender{ID: "8", Chat: "-100", Mentioned: true}, external, authenticatedExternal},
+		{"listed, chat switched off", &envelope.Sender{ID: "8", Chat: "-300"}, unknown, platformChat},
+		{"listed, chat unknown", &envelope.Sender{ID: "8", Chat: "-999"}, unknown, platformChat},
+		{"stranger", &envelope.Sender{ID: "10"}, unknown, authenticatedUnlisted},
+		{"stranger, mentions", &envelope.Sender{ID: "10", Chat: "-100", Mentioned: true}, unknown, authenticatedUnlisted},
+		{"stranger, open group", &envelope.Sender{ID: "10", Chat: "-200"}, external, authenticatedExternal},
+		{"stranger, listed in that chat", &envelope.Sender{ID: "9", Chat: "-400"}, external, authenticatedExternal},
+		{"the same in private", &envelope.Sender{ID: "9"}, unknown, authenticatedUnlisted},
 		{"no sender", nil, unknown, platformNoSender},
 		{"number 0", &envelope.Sender{}, unknown, platformNoSender},
 	} {
@@ -69,12 +70,12 @@ func TestPlatform(t *testing.T) {
 		if id.Trust != c.trust || id.Reason != c.reason || id.Stale {
 			t.Errorf("%s: %s, %s, stale %v", c.name, id.Trust, id.Reason, id.Stale)
 		}
-		chat := int64(0)
+		chat := peer.ID("")
 		if s := c.sender; s != nil && s.Chat != s.ID {
 			chat = s.Chat
 		}
 		if back, err := Decode(record.Value(id.Append(nil))); err != nil || id.Chat != chat || back.Chat != chat {
-			t.Errorf("%s: chat %d, then %d, %v, want %d", c.name, id.Chat, back.Chat, err, chat)
+			t.Errorf("%s: chat %s, then %s, %v, want %s", c.name, id.Chat, back.Chat, err, chat)
 		}
 		m.Source = "telegram2"
 		if id := Classify(m, p); id.Verified {
@@ -89,7 +90,7 @@ func TestPlatformStaleAndCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(1_800_000_000, 0)
-	m := &envelope.Message{Source: "telegram", Sender: &envelope.Sender{ID: 7}, Fetched: now, Received: now.Add(-49 * time.Hour)}
+	m := &envelope.Message{Source: "telegram", Sender: &envelope.Sender{ID: "7"}, Fetched: now, Received: now.Add(-49 * time.Hour)}
 	id := Classify(m, p)
 	if !id.Stale || id.Sender != "telegram:7" {
 		t.Errorf("%+v", id)
@@ -113,19 +114,19 @@ func TestCapInAChat(t *testing.T) {
 	}
 	for _, c := range []struct {
 		sender string
-		chat   int64
+		chat   peer.ID
 		want   terms.Trust
 	}{
-		{"telegram:7", -999, terms.OwnerVerifiedEmail},
-		{"telegram:8", -100, terms.ExternalVerified},
-		{"telegram:8", -300, terms.Unknown},
-		{"telegram:8", -999, terms.Unknown},
-		{"telegram:8", 0, terms.ExternalVerified},
-		{"telegram:9", -400, terms.ExternalVerified},
-		{"telegram:9", -100, terms.Unknown},
-		{"telegram:9", 0, terms.ExternalVerified}, // of a record without a chat
-		{"telegram:10", -200, terms.ExternalVerified},
-		{"telegram:10", -100, terms.Unknown},
+		{"telegram:7", "-999", terms.OwnerVerifiedEmail},
+		{"telegram:8", "-100", terms.ExternalVerified},
+		{"telegram:8", "-300", terms.Unknown},
+		{"telegram:8", "-999", terms.Unknown},
+		{"telegram:8", "", terms.ExternalVerified},
+		{"telegram:9", "-400", terms.ExternalVerified},
+		{"telegram:9", "-100", terms.Unknown},
+		{"telegram:9", "", terms.ExternalVerified}, // of a record without a chat
+		{"telegram:10", "-200", terms.ExternalVerified},
+		{"telegram:10", "-100", terms.Unknown},
 	} {
 		trust := terms.ExternalVerified
 		if c.sender == "telegram:7" {
@@ -133,7 +134,7 @@ func TestCapInAChat(t *testing.T) {
 		}
 		id := Identity{Sender: c.sender, Trust: trust, Chat: c.chat}
 		if id.Cap(p); id.Trust != c.want || id.Chat != c.chat {
-			t.Errorf("%s in %d: %s", c.sender, c.chat, id.Trust)
+			t.Errorf("%s in %s: %s", c.sender, c.chat, id.Trust)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func (e *evidence) sawAutomatic() trace.Step {
 }
 
 func (v *visit) sawSender() trace.Step {
-	saw := fmt.Sprintf("sender %d", v.s.ID)
+	saw := "sender " + v.s.ID.JSON()
 	if v.s.Bot {
 		saw += ", a bot"
 	}
@@ -231,11 +231,11 @@ func (v *visit) sawSender() trace.Step {
 }
 
 func (v *visit) sawPlatform() trace.Step {
-	return atPlatform(v.p, v.pl.Source, fmt.Sprintf("sender %d", v.s.ID))
+	return atPlatform(v.p, v.pl.Source, "sender "+v.s.ID.JSON())
 }
 
 func (v *visit) sawChat() trace.Step {
-	saw := fmt.Sprintf("chat %d", v.s.Chat)
+	saw := "chat " + v.s.Chat.JSON()
 	if v.s.Mentioned {
 		saw += ", the agent is mentioned"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -130,10 +131,10 @@ func TestSessionOfSeveral(t *testing.T) {
 // TestPlatformHasNoSession: a session is for mail.
 func TestPlatformHasNoSession(t *testing.T) {
 	m, p := fresh(), testPolicy()
-	p.Platforms = []policy.Platform{{Source: m.Source, OwnerIDs: []int64{7}}}
-	m.Sender = &envelope.Sender{ID: 7}
+	p.Platforms = []policy.Platform{{Source: m.Source, OwnerIDs: []peer.ID{"7"}}}
+	m.Sender = &envelope.Sender{ID: "7"}
 	s := sessionOf(m)
-	s.Sender = platformSender(m.Source, 7)
+	s.Sender = platformSender(m.Source, "7")
 	if id := Classify(m, p, s); id.Trust != terms.OwnerVerifiedEmail {
 		t.Errorf("%+v", id)
 	}

@@ -10,16 +10,23 @@ import (
 )
 
 // request returns the identity of an HTTP request. Its sender is the source, proven by
-// a signature with that source's secret, and trusted as the policy says. The header is
-// not looked at, because anyone could write From and Authentication-Results into one.
+// a signature with that source's secret, and trusted as the policy says; or, if a platform
+// signed it, whoever the platform names. The header is not looked at, because anyone could
+// write From and Authentication-Results into one.
 func request(log *trace.Log, m *envelope.Message, p *policy.Policy) Identity {
 	id := Identity{Sender: m.Source, Trust: terms.Unknown, Stale: late(m, p.MaxAge)}
 	found := first(m, log, requestChecks[:])
 	if found.reason == "" {
-		id.Verified = true
-		found = finding{webhookUndeclared, m.Source}
-		if pl := p.Platform(m.Source); pl != nil {
-			id.Trust, found = pl.Trust, finding{webhookSigned, m.Source}
+		pl := p.Platform(m.Source)
+		switch {
+		case pl == nil:
+			id.Verified, found = true, finding{webhookUndeclared, m.Source}
+		case m.Webhook.Scheme.Platform():
+			return platform(log, m, p, pl)
+		case pl.Trust == "":
+			found = finding{platformNoSender, m.Source}
+		default:
+			id.Verified, id.Trust, found = true, pl.Trust, finding{webhookSigned, m.Source}
 		}
 	}
 	id.Reason, id.Why = found.reason, found.reason.sentence(found.detail)

@@ -54,7 +54,7 @@ func TestWebhook(t *testing.T) {
 		{"of no spool", "imaps://me@imap.example.com/INBOX", &envelope.Webhook{Result: "pass"}, "", terms.Unknown, webhookUnchecked, false},
 	} {
 		m := &envelope.Message{Source: c.source, Webhook: c.hook, Fetched: now, Received: now, Headers: mailHeader,
-			Sender: &envelope.Sender{ID: 7}}
+			Sender: &envelope.Sender{ID: "7"}}
 		if c.defect != "" {
 			m.Defects = []envelope.Defect{c.defect}
 		}

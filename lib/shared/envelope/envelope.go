@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/record"
 )
 
@@ -35,10 +36,10 @@ type Attachment struct {
 }
 
 // Sender is the sender of a message on a chat platform, as the platform says. Its
-// server vouches for the numbers, whereas anyone can write a mail's header.
+// server vouches for the ids, whereas anyone can write a mail's header.
 type Sender struct {
-	ID        int64
-	Chat      int64 // 0, or ID itself: a conversation of two
+	ID        peer.ID
+	Chat      peer.ID // empty, or ID itself: a conversation of two
 	Bot       bool
 	Mentioned bool // the message addresses the agent by name
 }
@@ -188,25 +189,25 @@ func appendAttachments(dst []byte, list []Attachment) []byte {
 
 func (s *Sender) bytes() []byte {
 	var o record.Object
-	o.Int("id", s.ID)
-	o.Int("chat", s.Chat)
+	o.Raw("id", []byte(s.ID.JSON()))
+	o.Raw("chat", []byte(s.Chat.JSON()))
 	o.Bool("bot", s.Bot)
 	o.Bool("mentioned", s.Mentioned)
 	return o.Bytes()
 }
 
-func (s *Sender) field(name string, v record.Value) error {
+func (s *Sender) field(name string, v record.Value) (err error) {
 	switch name {
 	case "id":
-		return v.Into(&s.ID)
+		s.ID, err = peer.Decode(v)
 	case "chat":
-		return v.Into(&s.Chat)
+		s.Chat, err = peer.Decode(v)
 	case "bot":
 		return v.Into(&s.Bot)
 	case "mentioned":
 		return v.Into(&s.Mentioned)
 	}
-	return nil
+	return err
 }
 
 // Decode reads what decisions may look at: everything but From, Subject and Text.

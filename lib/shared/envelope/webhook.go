@@ -12,7 +12,7 @@ type Webhook struct {
 	Result    WebhookResult
 	Why       string        // what is wrong, for people; else empty
 	Scheme    WebhookScheme // of the signature that was looked at, or empty
-	Timestamp time.Time     // as it was signed; zero where the scheme has none or Result is malformed
+	Timestamp time.Time     // as it was signed, or of the message; zero where there is none or Result is malformed
 	Type      string        // of the content, in lower case; the sender says so, unsigned; may be empty
 }
 
@@ -35,7 +35,18 @@ type WebhookScheme string
 const (
 	WebhookStandard WebhookScheme = "standard" // Standard Webhooks, v1
 	WebhookPlain    WebhookScheme = "plain"    // X-Pulse-Signature
+	WebhookGitHub   WebhookScheme = "github"   // X-Hub-Signature-256
+	WebhookSlack    WebhookScheme = "slack"    // X-Slack-Signature, v0
+	WebhookTelegram WebhookScheme = "telegram" // X-Telegram-Bot-Api-Secret-Token
+	WebhookDiscord  WebhookScheme = "discord"  // X-Signature-Ed25519
 )
+
+// Platform reports whether the scheme is that of a platform, which has many senders and
+// names one in each request. A scheme of a later version is taken for one, because no sender
+// is trusted without being listed.
+func (s WebhookScheme) Platform() bool {
+	return s != "" && s != WebhookStandard && s != WebhookPlain
+}
 
 func (w *Webhook) bytes() []byte {
 	var o record.Object

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"pulse/lib/shared/peer"
 )
 
 // decode decodes a file with the TOML library, which can panic on what is not TOML,
@@ -97,6 +99,9 @@ func fits(t reflect.Type, e *outlined) bool {
 	if t == reflect.TypeFor[names]() && e.Kind == isString {
 		return true
 	}
+	if t == reflect.TypeFor[peer.ID]() {
+		return e.Kind == isInteger || e.Kind == isString && isID(e.Text)
+	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
 		return e.Kind == isTable || e.Kind == isInline
@@ -108,6 +113,15 @@ func fits(t reflect.Type, e *outlined) bool {
 		return e.Kind == isBool
 	}
 	return e.Kind == isInteger
+}
+
+// isID reports whether a string can be an id. text is as it stands in the file, in quotes.
+func isID(text string) bool {
+	if len(text) < 2 {
+		return false
+	}
+	_, err := peer.Text(text[1 : len(text)-1])
+	return err == nil
 }
 
 // wanted says what may stand for a key. e is what stands there, or nil.
@@ -124,12 +138,14 @@ func wanted(f reflect.StructField, key []string, e *outlined) string {
 		return "tables, [[" + name + "]]"
 	case inner.Kind() == reflect.Struct || inner.Kind() == reflect.Map:
 		return "one table, [" + name + "]"
+	case list && inner == reflect.TypeFor[peer.ID]():
+		return `a list of ids, such as [123456789] or ["U024BE7LH"]`
+	case inner == reflect.TypeFor[peer.ID]():
+		return "a whole number, or a string of letters and digits in quotes"
 	case list && inner.Kind() == reflect.String && e != nil && e.Kind == isString:
 		return "a list of strings, [" + e.Text + "]"
 	case list && inner.Kind() == reflect.String:
 		return `a list of strings, such as ["…"]`
-	case list:
-		return "a list of whole numbers, such as [123456789]"
 	case f.Tag.Get("want") == "duration":
 		return `a duration in quotes, such as "48h" or "14d"`
 	case f.Tag.Get("want") == "size":

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/label"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/terms"
 )
 
@@ -119,20 +120,20 @@ type programTable struct {
 
 type platformTable struct {
 	Source     string      `toml:"source"`
-	OwnerIDs   []int64     `toml:"owner_ids"`
-	AllowedIDs []int64     `toml:"allowed_ids"`
+	OwnerIDs   []peer.ID   `toml:"owner_ids"`
+	AllowedIDs []peer.ID   `toml:"allowed_ids"`
 	Trust      *string     `toml:"trust"`
 	Actions    []string    `toml:"actions"`
 	Chat       []chatTable `toml:"chat"`
 }
 
 type chatTable struct {
-	ID             int64    `toml:"id"`
-	Enabled        *bool    `toml:"enabled"`
-	OpenGroup      bool     `toml:"open_group"`
-	RequireMention *bool    `toml:"require_mention"`
-	AllowedSenders []int64  `toml:"allowed_senders"`
-	Tools          narrowed `toml:"tools"`
+	ID             peer.ID   `toml:"id"`
+	Enabled        *bool     `toml:"enabled"`
+	OpenGroup      bool      `toml:"open_group"`
+	RequireMention *bool     `toml:"require_mention"`
+	AllowedSenders []peer.ID `toml:"allowed_senders"`
+	Tools          narrowed  `toml:"tools"`
 }
 
 // Parse decodes and validates the bytes of a policy file. name stands for the file in

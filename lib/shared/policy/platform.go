@@ -3,33 +3,34 @@ package policy
 import (
 	"slices"
 
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/terms"
 )
 
-// platform checks the nth [[platform]], and fills in what only webhooks have. Ids are
-// numbers that a platform assigns. No platform assigns 0, and a missing id is read as 0.
+// platform checks the nth [[platform]], and fills in what only webhooks have. No platform
+// assigns 0, and a missing id is read as 0.
 func (v *validator) platform(p *Platform, t *platformTable, nth int) {
 	key := at("platform", nth)
 	v.ids(key+".owner_ids", t.OwnerIDs)
 	v.ids(key+".allowed_ids", t.AllowedIDs)
 	for i, c := range t.Chat {
 		chat := at(key+".chat", i)
-		if c.ID == 0 {
+		if c.ID == "" {
 			v.fail(chat, "id is missing or 0")
 		}
 		v.ids(chat+".allowed_senders", c.AllowedSenders)
 		v.toolGlobs(chat+".tools.allow", c.Tools.Allow...)
-		again := func(id int64) bool { return id == c.ID }
+		again := func(id peer.ID) bool { return id == c.ID }
 		if slices.ContainsFunc(t.Chat[:i], func(o chatTable) bool { return again(o.ID) }) {
-			v.fail(chat, "%d is declared twice", c.ID)
+			v.fail(chat, "%s is declared twice", c.ID)
 		}
 	}
 	v.actions(p, t, key+".actions")
 	v.webhook(p, t, key)
 }
 
-func (v *validator) ids(key string, list []int64) {
-	if i := slices.Index(list, 0); i >= 0 {
+func (v *validator) ids(key string, list []peer.ID) {
+	if i := slices.Index(list, ""); i >= 0 {
 		v.fail(at(key, i), "0 is no id")
 	}
 }
@@ -47,14 +48,16 @@ func (v *validator) actions(p *Platform, t *platformTable, key string) {
 	}
 }
 
-// webhook keeps the two kinds of platform apart. A request has no sender's number, and
-// a sender in a chat is trusted for that number.
+// webhook keeps the two kinds of platform apart: a sender is trusted by id, or whoever has
+// the secret is, and none of them both ways.
 func (v *validator) webhook(p *Platform, t *platformTable, key string) {
 	switch {
 	case p.Source == WebhookPrefix || p.Source+":" == WebhookPrefix:
 		v.fail(key, "source %s: want webhook:DIR", p.Source)
 	case p.Webhook() && (t.OwnerIDs != nil || t.AllowedIDs != nil || t.Chat != nil):
-		v.fail(key, "%s has neither senders with an id nor chats: its trust is said with trust", p.Source)
+		if t.Trust != nil {
+			v.fail(key+".trust", "it is of all who have the secret, and ids or chats say it of each sender: leave out one of them")
+		}
 	case !p.Webhook() && t.Trust != nil:
 		v.fail(key+".trust", "is for a source webhook:DIR: here owner_ids and allowed_ids say it")
 	case p.Webhook():

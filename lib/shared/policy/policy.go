@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/label"
+	"pulse/lib/shared/peer"
 	"pulse/lib/shared/terms"
 )
 
@@ -157,9 +158,9 @@ type Approval struct {
 // requests, each of which is vouched for by its signature.
 type Platform struct {
 	Source               string
-	OwnerIDs, AllowedIDs []int64
+	OwnerIDs, AllowedIDs []peer.ID
 	Chats                []Chat
-	Trust                terms.Trust    // webhooks only: the trust in a holder of the secret
+	Trust                terms.Trust    // webhooks without ids and chats only: the trust in a holder of the secret
 	Actions              []terms.Action // what may be asked for; nil: whatever the matrix allows
 }
 
@@ -171,12 +172,12 @@ func (pl *Platform) Webhook() bool { return strings.HasPrefix(pl.Source, Webhook
 
 // Chat is a [[platform.chat]].
 type Chat struct {
-	ID             int64
+	ID             peer.ID
 	Enabled        bool
-	OpenGroup      bool     // every member may ask, as a listed external sender
-	RequireMention bool     // only messages that address the agent count
-	AllowedSenders []int64  // senders that may ask in it, besides the platform's allowed_ids
-	Tools          []string // globs of the tools that effects of the chat may use; nil: not narrowed
+	OpenGroup      bool      // every member may ask, as a listed external sender
+	RequireMention bool      // only messages that address the agent count
+	AllowedSenders []peer.ID // senders that may ask in it, besides the platform's allowed_ids
+	Tools          []string  // globs of the tools that effects of the chat may use; nil: not narrowed
 }
 
 // Default returns the policy that applies where a policy file is silent. It names no
@@ -237,10 +238,10 @@ func (p *Policy) Platform(source string) *Platform {
 }
 
 // Chat returns the [[platform.chat]] of a sender as identity.sender names it, SOURCE:ID,
-// and a chat's number, or nil.
-func (p *Policy) Chat(sender string, id int64) *Chat {
+// and a chat's id, or nil.
+func (p *Policy) Chat(sender string, id peer.ID) *Chat {
 	i := strings.LastIndexByte(sender, ':')
-	if i < 0 || id == 0 {
+	if i < 0 || id == "" {
 		return nil
 	}
 	pl := p.Platform(sender[:i])
@@ -250,8 +251,8 @@ func (p *Policy) Chat(sender string, id int64) *Chat {
 	return pl.Chat(id)
 }
 
-// Chat returns the [[platform.chat]] with a number, or nil.
-func (pl *Platform) Chat(id int64) *Chat {
+// Chat returns the [[platform.chat]] with an id, or nil.
+func (pl *Platform) Chat(id peer.ID) *Chat {
 	for i := range pl.Chats {
 		if pl.Chats[i].ID == id {
 			return &pl.Chats[i]

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestParseEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.AuthservIDs[0] != "mx.google.com" || p.Verdict != ByFirst || p.MaxAge != 48*time.Hour || p.Limits.DiskReserve != 64<<20 ||
-		p.Limits.ReviewExpires != 336*time.Hour || p.Limits.Resurface != 48*time.Hour || !p.Outbound.Restricted || p.Platforms[0].Chats[0].ID != -100123 ||
+		p.Limits.ReviewExpires != 336*time.Hour || p.Limits.Resurface != 48*time.Hour || !p.Outbound.Restricted || p.Platforms[0].Chats[0].ID != "-100123" ||
 		p.ActionRules[0].Action != terms.WriteLocal || len(p.Receivers[0].AuthservIDs) != 2 || p.Receivers[0].Verdict != BySet ||
 		p.Senders[0].Tools[0] != "web.*" || p.Platforms[0].Chats[0].Tools[0] != "web.search" || p.Limits.KeepRefused != 14*24*time.Hour {
 		t.Errorf("%+v", p)
@@ -113,8 +114,16 @@ func TestParseRefuses(t *testing.T) {
 		{"[[platform]]\nsource = \"t\"\nactions = []", "p:3: platform.actions: an empty list"},
 		{"[[platform]]\nsource = \"t\"\nactions = [\"read\"]", "p:3: platform.actions: read is none of"},
 		{"[[platform]]\nsource = \"webhook:/a\"\ntrust = \"system\"", "p:3: platform.trust: system is none of external_verified, owner_verified_email"},
-		{"[[platform]]\nsource = \"webhook:/a\"\nowner_ids = [7]", "p:1: platform: webhook:/a has neither senders"},
-		{"[[platform]]\nsource = \"webhook:/a\"\n[[platform.chat]]\nid = 1", "p:1: platform: webhook:/a has neither senders"},
+		{"[[platform]]\nsource = \"webhook:/a\"\ntrust = \"external_verified\"\nowner_ids = []", "p:3: platform.trust: it is of all who have the secret"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [7,\n\"U1:U2\"]", "p:4: platform.owner_ids: want a whole number, or a string of letters and digits in quotes, not the string \"U1:U2\""},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [\"\u0405lack\"]", "p:3: platform.owner_ids: want a whole number, or a string"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = ['\"7\"']", "p:3: platform.owner_ids: want a whole number, or a string"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [\"\"]", "p:3: platform.owner_ids: want a whole number, or a string"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [7.5]", "p:3: platform.owner_ids: want a whole number, or a string"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [true]", "p:3: platform.owner_ids: want a whole number, or a string"},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = [U024BE7LH]", "p:3: platform.owner_ids: U024BE7LH has no quotes: want \"U024BE7LH\""},
+		{"[[platform]]\nsource = \"t\"\nowner_ids = \"U024BE7LH\"", "p:3: platform.owner_ids: want a list of ids"},
+		{"[[platform]]\nsource = \"t\"\n[[platform.chat]]\nid = \"C1\"\n[[platform.chat]]\nid = \"C1\"", "p:5: platform.chat: C1 is declared twice"},
 		{"[[platform]]\nsource = \"webhook:\"", "p:1: platform: source webhook:: want webhook:DIR"},
 		{"[[platform]]\nsource = \"webhook\"", "p:1: platform: source webhook: want webhook:DIR"},
 		{"[tools.level]\n\"fs.*\" = \"shut\"", "p:2: tools.level.fs.*: shut is none of"},
@@ -132,6 +141,36 @@ func TestParseRefuses(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || !errors.Is(err, errInvalid) {
 			t.Errorf("%q:\n got %v\nwant %s…", c.text, err, c.want)
 		}
+	}
+}
+
+// TestPlatformIDs: numbers and strings may stand side by side, and are never the same id.
+func TestPlatformIDs(t *testing.T) {
+	p, err := Parse("p", []byte(`[[platform]]
+source    = "slack"
+owner_ids = ["U024BE7LH", 7, "7", "a.b-c_d", 0x10]
+[[platform.chat]]
+id = 5
+[[platform.chat]]
+id = "5"
+allowed_senders = ["80351110224678912"]
+[[platform]]
+source = "webhook:/a"
+[[platform.chat]]
+id = "C1"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := &p.Platforms[0]
+	if got := fmt.Sprintln(pl.OwnerIDs, pl.Chats[0].ID, pl.Chats[1].ID, pl.Chats[1].AllowedSenders); got != `[U024BE7LH 7 "7" a.b-c_d 16] 5 "5" ["80351110224678912"]`+"\n" {
+		t.Error(got)
+	}
+	if pl.Chat("5") != &pl.Chats[0] || pl.Chat(`"5"`) != &pl.Chats[1] || p.Chat(`slack:"7"`, `"5"`) != &pl.Chats[1] || p.Chat("slack:7", "") != nil {
+		t.Error("a chat is taken for another one")
+	}
+	if p.Platforms[1].Trust != "" {
+		t.Errorf("whoever has the secret is trusted as %s, although each sender has an id", p.Platforms[1].Trust)
 	}
 }
 
