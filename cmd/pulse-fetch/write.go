@@ -95,6 +95,7 @@ func (w *writer) message(raw *source.Message) error {
 	}
 	if h := raw.Hook; h != nil {
 		m.Headers, m.Thread, m.ID, m.Digest, m.Size, m.Webhook = nil, nil, h.ID, h.Digest, h.Size, &h.Verdict
+		m.Sender, m.From, m.Subject = h.Sender, h.From, h.Subject
 	}
 	if w.verify != nil {
 		if err := w.verify(&m, raw.Raw); err != nil {

@@ -34,6 +34,9 @@ type Hook struct {
 	ID, Digest string
 	Size       int64 // of the body, or of the whole file if that is over its bounds
 	Verdict    envelope.Webhook
+
+	Sender        *envelope.Sender // whom a platform names; nil: nobody who is proven
+	From, Subject string
 }
 
 // OpenWebhook reads the secrets, and checks that dir is a directory to which not everyone
@@ -121,7 +124,11 @@ func (s *Webhook) Each(ctx context.Context, yield func(*Message) error) error {
 		case err != nil:
 			return err
 		}
-		if err := yield(s.message(buf, received)); err != nil {
+		m := s.message(buf, received)
+		if m == nil {
+			continue
+		}
+		if err := yield(m); err != nil {
 			return err
 		}
 	}
@@ -190,7 +197,8 @@ func (s *Webhook) read(name string, buf []byte) (b []byte, received time.Time, e
 }
 
 // message turns a request into a message. Its body is rendered like that of a mail of the
-// same type. Its header is not handed on.
+// same type. Its header is not handed on. It returns nil for what a platform has signed and
+// is not an ask.
 func (s *Webhook) message(b []byte, received time.Time) *Message {
 	r := webhook.Read(b)
 	m := &Message{Source: policy.WebhookPrefix + s.Dir, Received: received}
@@ -200,12 +208,33 @@ func (s *Webhook) message(b []byte, received time.Time) *Message {
 	if r.Body == nil {
 		m.Hook.Size = int64(len(b))
 	}
-	head := "Content-Type: " + rendered(r.Type) + "\r\n\r\n"
+	text, kind := r.Body, rendered(r.Type)
+	if s.Keys.Platform() {
+		m.Hook.ID = r.Digest()
+		a, err := r.Ask(s.Keys, &m.Hook.Verdict)
+		switch {
+		case err != nil:
+		case a == nil:
+			return nil
+		default:
+			m.Hook.named(a)
+			text, kind = []byte(a.Text), rendered("")
+		}
+	}
+	head := "Content-Type: " + kind + "\r\n\r\n"
 	m.Raw = message.Raw{
-		Header: []byte(head), Body: r.Body, Partial: r.Body == nil,
-		Size: int64(len(head) + len(r.Body)),
+		Header: []byte(head), Body: text, Partial: r.Body == nil,
+		Size: int64(len(head) + len(text)),
 	}
 	return m
+}
+
+// named fills in what the body of a platform's request says.
+func (h *Hook) named(a *webhook.Ask) {
+	h.ID, h.Sender, h.From, h.Subject = a.ID, &a.Sender, a.From, a.Subject
+	if !a.At.IsZero() {
+		h.Verdict.Timestamp = a.At
+	}
 }
 
 // rendered returns the type as which a body is read. What programs write as text is read

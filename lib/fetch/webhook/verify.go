@@ -24,7 +24,7 @@ const (
 	maxKeys       = 16
 	leastKey      = 24  // bytes
 	mostKey       = 64  // bytes, for Standard Webhooks
-	mostPlain     = 256 // bytes, for X-Pulse-Signature
+	mostPlain     = 256 // bytes, for X-Pulse-Signature and platforms
 	maxSignatures = 32  // in one request
 )
 
@@ -34,15 +34,20 @@ const MaxKeyFile = 8 << 10
 // prefix marks a secret of Standard Webhooks.
 const prefix = "whsec_"
 
-// Keys are the secrets of one sender. A secret of one scheme is never tried for the other,
-// because what is signed under one could be read as something else under the other.
+// Keys are the secrets of one sender. A secret of one scheme is never tried for another,
+// because what is signed under one could be read as something else under another. The
+// secrets of a platform stand alone: its requests have other senders than the spool.
 type Keys struct {
 	standard, plain [][]byte
+
+	platform *platform // nil: of none
+	keys     [][]byte  // of platform
 }
 
 // ParseKeys reads secrets, one a line. whsec_ and base64 of 24 to 64 bytes is a secret of
-// Standard Webhooks. Any other line, of 24 to 256 printable characters, is a secret of
-// X-Pulse-Signature, and its characters are the key. No error shows a secret.
+// Standard Webhooks. The name of a platform, a blank and its secret is one of that platform.
+// Any other line, of 24 to 256 printable characters, is a secret of X-Pulse-Signature, and
+// its characters are the key. No error shows a secret.
 func ParseKeys(b []byte) (Keys, error) {
 	var k Keys
 	n := 0
@@ -56,9 +61,11 @@ func ParseKeys(b []byte) (Keys, error) {
 			return Keys{}, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
-	switch n := len(k.standard) + len(k.plain); {
+	switch n := len(k.standard) + len(k.plain) + len(k.keys); {
 	case n == 0:
 		return k, errors.New("it holds no secret")
+	case k.keys != nil && n > len(k.keys):
+		return k, fmt.Errorf("it holds secrets of %s and others: one directory has one sender", k.platform.word)
 	case n > maxKeys:
 		return k, fmt.Errorf("it holds %d secrets, want %d at most", n, maxKeys)
 	}
@@ -66,6 +73,9 @@ func ParseKeys(b []byte) (Keys, error) {
 }
 
 func (k *Keys) add(line string) error {
+	if p, secret := platformOf(line); p != nil {
+		return k.addPlatform(p, secret)
+	}
 	code, standard := strings.CutPrefix(line, prefix)
 	if standard {
 		key, err := base64.StdEncoding.Strict().DecodeString(code)
@@ -86,6 +96,18 @@ func (k *Keys) add(line string) error {
 	return nil
 }
 
+func (k *Keys) addPlatform(p *platform, secret string) error {
+	if k.platform != nil && k.platform != p {
+		return fmt.Errorf("it is of %s, and the lines before it are of %s: one directory has one sender", p.word, k.platform.word)
+	}
+	key, ok := p.key(secret)
+	if !ok {
+		return fmt.Errorf("%s: want %s", p.word, p.want)
+	}
+	k.platform, k.keys = p, append(k.keys, key)
+	return nil
+}
+
 func visible(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
@@ -98,10 +120,12 @@ func (r *Request) Verify(k Keys, received time.Time) envelope.Webhook {
 	switch {
 	case r.flaw != "":
 		w.Result, w.Why = envelope.WebhookMalformed, r.flaw
-	case r.signature != "":
+	case k.platform != nil:
+		r.verifyPlatform(&w, k, received)
+	case r.values[fieldSignature] != "":
 		w.Scheme = envelope.WebhookStandard
 		r.verifyStandard(&w, k.standard, received)
-	case r.plain != "":
+	case r.values[fieldPlain] != "":
 		w.Scheme = envelope.WebhookPlain
 		r.verifyPlain(&w, k.plain)
 	}
@@ -121,8 +145,9 @@ func clipType(s string) string {
 // verifyStandard tries every secret on every signature of version v1. It takes equally
 // long whichever of them is good.
 func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received time.Time) {
-	at, ok := timestamp(r.timestamp)
-	signatures := strings.Fields(r.signature)
+	signed := r.values[fieldTimestamp]
+	at, ok := timestamp(signed)
+	signatures := strings.Fields(r.values[fieldSignature])
 	switch {
 	case r.ID == "":
 		w.Result, w.Why = envelope.WebhookMalformed, "webhook-id is missing"
@@ -137,16 +162,23 @@ func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received ti
 	w.Timestamp = at
 	good := false
 	for _, key := range keys {
-		mac := sum(key, r.ID, ".", r.timestamp, ".", string(r.Body))
+		mac := sum(key, r.ID, ".", signed, ".", string(r.Body))
 		want := []byte("v1," + base64.StdEncoding.EncodeToString(mac))
 		for _, s := range signatures {
 			match := hmac.Equal(want, []byte(s))
 			good = good || match
 		}
 	}
-	switch off := at.Sub(received.Truncate(time.Second)); {
+	conclude(w, good, fieldSignature, len(keys), received)
+}
+
+// conclude says what a signature is worth, good or not, whose time is known if it has one.
+func conclude(w *envelope.Webhook, good bool, field string, keys int, received time.Time) {
+	switch off := w.Timestamp.Sub(received.Truncate(time.Second)); {
 	case !good:
-		w.Result, w.Why = fail("webhook-signature", len(keys))
+		w.Result, w.Why = fail(field, keys)
+	case w.Timestamp.IsZero():
+		w.Result = envelope.WebhookPass
 	case off.Abs() > tolerance:
 		w.Result, w.Why = envelope.WebhookLate, fmt.Sprintf("it was signed %v before it came", -off)
 		if off > 0 {
@@ -159,7 +191,7 @@ func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received ti
 
 // verifyPlain judges the one signature of X-Pulse-Signature, over the body alone.
 func (r *Request) verifyPlain(w *envelope.Webhook, keys [][]byte) {
-	got, err := hex.DecodeString(r.plain)
+	got, err := hex.DecodeString(r.values[fieldPlain])
 	if err != nil || len(got) != sha256.Size {
 		w.Result, w.Why = envelope.WebhookMalformed, "X-Pulse-Signature is not 64 hexadecimal digits"
 		return
@@ -169,10 +201,7 @@ func (r *Request) verifyPlain(w *envelope.Webhook, keys [][]byte) {
 		match := hmac.Equal(sum(key, string(r.Body)), got)
 		good = good || match
 	}
-	w.Result = envelope.WebhookPass
-	if !good {
-		w.Result, w.Why = fail("X-Pulse-Signature", len(keys))
-	}
+	conclude(w, good, "X-Pulse-Signature", len(keys), time.Time{})
 }
 
 func fail(field string, keys int) (envelope.WebhookResult, string) {
@@ -200,11 +229,15 @@ func timestamp(s string) (time.Time, bool) {
 	return time.Unix(n, 0).UTC(), err == nil
 }
 
-// MessageID returns the id by which the request's task is named. It is signed, because
+// Platform reports whether the secrets are those of a platform, whose requests name their
+// senders.
+func (k Keys) Platform() bool { return k.platform != nil }
+
+// MessageID returns the id by which the task of a request is named that no platform made. It is signed, because
 // anyone who sends the request again can change the rest: the id of Standard Webhooks, or
 // the digest of the body for X-Pulse-Signature.
 func (r *Request) MessageID() string {
-	if r.ID == "" || r.signature == "" {
+	if r.ID == "" || r.values[fieldSignature] == "" {
 		return r.digest
 	}
 	return r.ID

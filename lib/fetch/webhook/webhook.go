@@ -1,18 +1,19 @@
 // Package webhook reads one HTTP request as a web server has received it and says
 // whether its signature is good: Standard Webhooks 1.0.0 (webhook-id,
-// webhook-timestamp, webhook-signature), or X-Pulse-Signature, a hexadecimal
-// HMAC-SHA256 of the body.
+// webhook-timestamp, webhook-signature), X-Pulse-Signature, a hexadecimal
+// HMAC-SHA256 of the body, or that of a platform (platforms.go), which also says who sent it.
 //
-// Invariant: a request passes only if it was signed with a secret of the same scheme. Any
-// bytes give an answer, in linear time. Caveat: the id and the timestamp of Standard
-// Webhooks are the only parts of the header that are signed. Anyone can have written the
-// rest, so it is not handed on.
+// Invariant: a request passes only if it was signed with a secret of the same scheme, and
+// the file of secrets, not the request, says which schemes there are. Any bytes give an
+// answer, in linear time. Caveat: ids and timestamps are the only parts of a header that are
+// signed. Anyone can have written the rest, so it is not handed on.
 package webhook
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -30,16 +31,16 @@ type Request struct {
 	Type string // of the content, in lower case and without parameters; may be empty
 	Body []byte
 
-	timestamp, signature, plain string // values of the fields
-	digest                      string
-	flaw                        string // why it can't be verified, for people; empty if it can
+	values map[string]string // of the fields in known
+	digest string
+	flaw   string // why it can't be verified, for people; empty if it can
 }
 
 // Read reads a request: a request line, which may be missing, header fields, a
 // blank line, and the body to the end. Lines end with CRLF or LF. It goes on after a
 // flaw as far as it can; Verify reports it.
 func Read(b []byte) *Request {
-	r := &Request{}
+	r := &Request{values: map[string]string{}}
 	head, body, ok := split(b)
 	if !ok {
 		r.flaw = "the header has no end, or is over 64 KiB"
@@ -86,14 +87,30 @@ func split(b []byte) (head, body []byte, ok bool) {
 	return nil, nil, false
 }
 
+// The fields that are read.
+const (
+	fieldID        = "webhook-id"
+	fieldTimestamp = "webhook-timestamp"
+	fieldSignature = "webhook-signature"
+	fieldPlain     = "x-pulse-signature"
+	fieldType      = "content-type"
+)
+
+// known reports whether a field is read: those above, and those of platforms.
+func known(name string) bool {
+	switch name {
+	case fieldID, fieldTimestamp, fieldSignature, fieldPlain, fieldType:
+		return true
+	}
+	return name != "" && slices.ContainsFunc(platforms[:], func(p platform) bool {
+		return name == p.signature || name == p.timestamp
+	})
+}
+
 // fields reads the header (RFC 9112 §5). The flaws are a name that is not a token, a blank
 // before the colon, folding, a control character, and a field of ours that is empty or
 // stands there twice. Servers differ in what they make of each of these.
 func (r *Request) fields(head []byte) {
-	known := map[string]*string{
-		"webhook-id": &r.ID, "webhook-timestamp": &r.timestamp, "webhook-signature": &r.signature,
-		"x-pulse-signature": &r.plain, "content-type": &r.Type,
-	}
 	n := 0
 	for line := range strings.Lines(string(head)) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
@@ -102,24 +119,24 @@ func (r *Request) fields(head []byte) {
 		}
 		name, value, found := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
-		dst := known[lower(name)]
+		name = lower(name)
 		switch {
 		case n > maxFields:
 			r.reject("the header has over 200 fields")
 			return
 		case !found || !token(name) || control(value):
 			r.reject("a line of the header is not a field")
-		case dst != nil && (value == "" || *dst != ""):
-			r.reject(lower(name) + " is empty, or stands there twice")
-		case dst != nil:
-			*dst = value
+		case known(name) && (value == "" || r.values[name] != ""):
+			r.reject(name + " is empty, or stands there twice")
+		case known(name):
+			r.values[name] = value
 		}
 	}
-	if r.ID != "" && !validID(r.ID) {
+	if r.ID = r.values[fieldID]; r.ID != "" && !validID(r.ID) {
 		r.ID = ""
 		r.reject("webhook-id is over 256 characters, or has others than letters, digits and -_:+=/")
 	}
-	kind, _, _ := strings.Cut(r.Type, ";")
+	kind, _, _ := strings.Cut(r.values[fieldType], ";")
 	r.Type = lower(strings.TrimRight(kind, " \t"))
 }
 
