@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "measure" {
 		measure(os.Args[2:])
 	}
-	cmdlinetest.Main(m, "pulse-fetch", main, "pulse-queue", "pulse-classify")
+	cmdlinetest.Main(m, "pulse-fetch", main, "pulse-queue", "pulse-classify", "pulse-authorize")
 }
 
 func TestSessions(t *testing.T) {
