@@ -76,6 +76,34 @@ func TestHook(t *testing.T) {
 	}
 }
 
+// Every field that pulse-fetch looks at gets into the spool, and pulse-fetch(1) names it.
+func TestHookKeepsFields(t *testing.T) {
+	spool, page := t.TempDir(), strings.ToLower(strings.Join(read(t, "pulse-fetch.1"), "\n"))
+	var env, want []string
+	for _, name := range []string{
+		"webhook-id", "webhook-timestamp", "webhook-signature", "x-pulse-signature", "x-hub-signature-256", "x-slack-request-timestamp",
+		"x-slack-signature", "x-telegram-bot-api-secret-token", "x-signature-timestamp", "x-signature-ed25519",
+	} {
+		value := "$(id) \"" + name + "\" `id`"
+		env = append(env, "HTTP_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"="+value)
+		want = append(want, name+": "+value+"\r\n")
+		if !strings.Contains(page, name) {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	if got := hook(t, spool, "x", env...); got != "202 Accepted" {
+		t.Fatal(got)
+	}
+	files, err := filepath.Glob(spool + "/*")
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	got, err := os.ReadFile(files[0])
+	if err != nil || string(got) != strings.Join(want, "")+"\r\nx" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // A full spool is not filled further.
 func TestHookFull(t *testing.T) {
 	spool := t.TempDir()
