@@ -112,7 +112,11 @@ func TestChats(t *testing.T) {
 	const text = "owners = [\"me@example.com\"]\n[[platform]]\nsource = \"matrix:!x\"\nallowed_ids = [3]\n[[platform.chat]]\nid = -1\n" +
 		"[[platform]]\nsource = \"telegram\"\nowner_ids = [7]\nallowed_ids = [8]\nactions = [\"read_public\"]\n" +
 		"[[platform.chat]]\nid = -5\n[[platform.chat]]\nid = -6\nenabled = false\n[[platform.chat]]\nid = -7\nopen_group = true\nrequire_mention = false\n" +
-		"[[platform]]\nsource = \"webhook:/in\"\n"
+		"[[platform]]\nsource = \"webhook:/in\"\n" +
+		"[[platform]]\nsource = \"webhook:/chat\"\nowner_ids = [\"U7\"]\nallowed_ids = [\"U8\"]\n[[platform.chat]]\nid = \"C5\"\n"
+	slack := func(source, id, chat string) string {
+		return fmt.Sprintf(`"source":"webhook:%s","webhook":{"result":"pass","scheme":"slack","timestamp":"2026-11-21T07:00:00Z"},"sender":{"id":"%s","chat":"%s"}`, source, id, chat)
+	}
 	p, seen := parse(t, text), map[string]int{}
 	for _, message := range []string{
 		`"source":"telegram"`, `"source":"telegram","sender":{"id":7,"chat":-9}`, `"source":"telegram","sender":{"id":8,"chat":8}`,
@@ -120,6 +124,9 @@ func TestChats(t *testing.T) {
 		`"source":"telegram","sender":{"id":9,"chat":-5,"mentioned":true}`, `"source":"telegram","sender":{"id":9,"chat":-7}`,
 		`"source":"telegram","sender":{"id":8,"chat":-99}`, `"source":"telegram","sender":{"id":5,"chat":5}`, `"source":"telegram","sender":{"id":6,"chat":-7,"bot":true}`,
 		`"source":"webhook:/in","webhook":{"result":"pass"}`, `"source":"webhook:/in","webhook":{"result":"fail","why":"x"}`,
+		slack("/chat", "U7", "C5"), slack("/chat", "U8", "C5"), slack("/chat", "U9", "C5"), slack("/chat", "U9", "U9"), slack("/chat", "9", "9"), slack("/chat", "U9", "C6"),
+		slack("/in", "U9", "U9"), slack("/other", "U9", "U9"), slack("/other", "U9", "C5"),
+		`"source":"webhook:/chat","webhook":{"result":"pass"},"sender":{"id":"U7"}`, `"source":"webhook:/chat","webhook":{"result":"pass","scheme":"slack","timestamp":"2026-11-21T07:00:00Z"}`,
 		`"source":"webhook:/other","webhook":{"result":"pass"}`, `"source":"webhook:/other","webhook":{"result":"none"}`,
 	} {
 		for _, wish := range []string{"", `,"request":{"action":"write_local"}`, `,"request":{"action":"fly"}`} {

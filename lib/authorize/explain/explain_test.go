@@ -168,7 +168,7 @@ func written(t *testing.T, text string, p *policy.Policy, edits []Edit) string {
 	if _, err := toml.Decode(text, &tree); err != nil {
 		t.Fatal(err)
 	}
-	var added map[string]any // the new table of a list
+	added := map[string]map[string]any{} // the new table of a list
 	for _, e := range edits {
 		var value map[string]any
 		if _, err := toml.Decode("x = "+e.Value, &value); err != nil {
@@ -177,7 +177,7 @@ func written(t *testing.T, text string, p *policy.Policy, edits []Edit) string {
 		table := tree
 		switch {
 		case e.multiple():
-			table = nth(tree, &e, &added)
+			table = nth(tree, &e, added)
 		case e.Table != "":
 			for _, part := range parts(e.Table) {
 				table = inner(table, part)
@@ -197,7 +197,7 @@ func written(t *testing.T, text string, p *policy.Policy, edits []Edit) string {
 }
 
 // nth returns one of several tables, or a new one.
-func nth(tree map[string]any, e *Edit, added *map[string]any) map[string]any {
+func nth(tree map[string]any, e *Edit, added map[string]map[string]any) map[string]any {
 	parent, key := tree, e.Table
 	if e.Table == "platform.chat" {
 		parent, key = tree["platform"].([]map[string]any)[e.In], "chat"
@@ -209,11 +209,11 @@ func nth(tree map[string]any, e *Edit, added *map[string]any) map[string]any {
 	if e.Nth != New {
 		return list[e.Nth]
 	}
-	if *added == nil {
-		*added = map[string]any{}
-		parent[key] = append(list, *added)
+	if added[e.Table] == nil {
+		added[e.Table] = map[string]any{}
+		parent[key] = append(list, added[e.Table])
 	}
-	return *added
+	return added[e.Table]
 }
 
 func inner(table map[string]any, key string) map[string]any {

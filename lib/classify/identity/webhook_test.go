@@ -72,6 +72,70 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
+// TestWebhookOfAPlatform: what a platform signed is trusted by the id of its sender, and by
+// nothing else.
+func TestWebhookOfAPlatform(t *testing.T) {
+	p, err := policy.Parse("p", []byte(hookPolicy+`
+[[platform]]
+source      = "webhook:/spool/chat"
+owner_ids   = ["U7", "123"]
+allowed_ids = ["U8"]
+[[platform.chat]]
+id = "C1"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chat, slack = "webhook:/spool/chat", envelope.WebhookSlack
+	const unknown, external, owner = terms.Unknown, terms.ExternalVerified, terms.OwnerVerifiedEmail
+	now := time.Unix(1_800_000_000, 0)
+	for _, c := range []struct {
+		name, source string
+		result       envelope.WebhookResult
+		scheme       envelope.WebhookScheme
+		sender       *envelope.Sender
+		at           time.Time
+		who          string
+		trust        terms.Trust
+		reason       Reason
+		stale        bool
+	}{
+		{"the owner", chat, "pass", slack, &envelope.Sender{ID: "U7", Chat: "C9"}, now, chat + ":U7", owner, AuthenticatedOwner, false},
+		{"the owner's digits", chat, "pass", slack, &envelope.Sender{ID: `"123"`}, now, chat + `:"123"`, owner, AuthenticatedOwner, false},
+		{"the number of these digits", chat, "pass", slack, &envelope.Sender{ID: "123"}, now, chat + ":123", unknown, authenticatedUnlisted, false},
+		{"other capitals", chat, "pass", slack, &envelope.Sender{ID: "u7"}, now, chat + ":u7", unknown, authenticatedUnlisted, false},
+		{"listed", chat, "pass", slack, &envelope.Sender{ID: "U8", Chat: "C1", Mentioned: true}, now, chat + ":U8", external, authenticatedExternal, false},
+		{"listed, in another chat", chat, "pass", slack, &envelope.Sender{ID: "U8", Chat: "c1", Mentioned: true}, now, chat + ":U8", unknown, platformChat, false},
+		{"a bot with the owner's id", chat, "pass", slack, &envelope.Sender{ID: "U7", Bot: true}, now, chat + ":U7", unknown, platformBot, false},
+		{"three days old", chat, "pass", slack, &envelope.Sender{ID: "U7"}, now.Add(-72 * time.Hour), chat + ":U7", owner, AuthenticatedOwner, true},
+		{"three days early", chat, "pass", slack, &envelope.Sender{ID: "U7"}, now.Add(72 * time.Hour), chat + ":U7", owner, AuthenticatedOwner, true},
+		{"without a time", chat, "pass", slack, &envelope.Sender{ID: "U7"}, time.Time{}, chat + ":U7", owner, AuthenticatedOwner, true},
+		{"nobody is named", chat, "pass", slack, nil, now, "", unknown, platformNoSender, false},
+		{"a bad signature", chat, "fail", slack, &envelope.Sender{ID: "U7"}, now, chat, unknown, webhookSignature, false},
+		{"a late one", chat, "late", slack, &envelope.Sender{ID: "U7"}, now, chat, unknown, webhookTime, false},
+		{"whoever has a secret", chat, "pass", envelope.WebhookPlain, &envelope.Sender{ID: "U7"}, now, chat, unknown, platformNoSender, false},
+		{"a scheme of a later version", chat, "pass", "matrix", &envelope.Sender{ID: "U7"}, now, chat + ":U7", owner, AuthenticatedOwner, false},
+		{"where the secret is the owner's", "webhook:/spool/me", "pass", slack, &envelope.Sender{ID: "U7"}, now, "webhook:/spool/me:U7", unknown, authenticatedUnlisted, false},
+		{"not declared", "webhook:/spool/x", "pass", slack, &envelope.Sender{ID: "U7"}, now, "webhook:/spool/x", unknown, webhookUndeclared, false},
+	} {
+		m := &envelope.Message{Source: c.source, Fetched: now, Received: now, Headers: mailHeader, Sender: c.sender,
+			Webhook: &envelope.Webhook{Result: c.result, Scheme: c.scheme, Timestamp: c.at}}
+		id := Classify(m, p)
+		if id.Sender != c.who || id.Trust != c.trust || id.Reason != c.reason || id.Stale != c.stale {
+			t.Errorf("%s: %+v", c.name, id)
+		}
+		kept := id
+		if kept.Cap(p); kept.Trust != id.Trust {
+			t.Errorf("%s: under the same policy later %s", c.name, kept.Trust)
+		}
+		p := *p
+		p.Platforms = p.Platforms[:2]
+		if id.Cap(&p); id.Trust != unknown {
+			t.Errorf("%s: %s, and the policy lists nobody", c.name, id.Trust)
+		}
+	}
+}
+
 func TestWebhookStaleAndCap(t *testing.T) {
 	p, err := policy.Parse("p", []byte(hookPolicy))
 	if err != nil {

@@ -200,12 +200,26 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\nX-Pulse-Signature: "+plainSignature("a")+"\n\na"), int64(0))
 	f.Add([]byte("content-type: text/plain; x=\"\xff\"\r\nwebhook-id: a\r\n\r\n"), int64(1))
 	f.Add([]byte("\n"), int64(-1))
+	for i := range platforms {
+		f.Add([]byte(signedBy(&platforms[i], 1700000000, "{}")+"\r\n{}"), int64(1700000000))
+	}
 	f.Add([]byte(" :\r\n\r\n"), int64(1<<40))
 	all := keys(f, specSecret, plainSecret)
 	others := keys(f, "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("x", 32))
 	f.Fuzz(func(t *testing.T, b []byte, at int64) {
 		came := time.Unix(at, 0)
 		r := Read(b)
+		for i := range platforms {
+			p := &platforms[i]
+			k := keys(t, lineOf(p))
+			w := r.Verify(k, came)
+			if other := r.Verify(keys(t, lineOf(&platforms[(i+1)%len(platforms)])), came); w.Result == envelope.WebhookPass && other.Scheme == w.Scheme {
+				t.Fatalf("%s passes for another platform: %+v", p.word, other)
+			}
+			if changed := Read(append(append([]byte{}, b...), 'x')).Verify(k, came); w.Result == envelope.WebhookPass && p.word != envelope.WebhookTelegram && changed.Result == envelope.WebhookPass {
+				t.Fatalf("%s passes with another body", p.word)
+			}
+		}
 		w := r.Verify(all, came)
 		if id := r.MessageID(); id == "" || len(id) > maxID || strings.Contains(id, ".") {
 			t.Fatalf("id %q", id)
