@@ -21,7 +21,7 @@ type Ask struct {
 
 var errUnproven = errors.New("the signature is not good")
 
-var errForm = errors.New("the body has not the form that the platform documents")
+var errForm = errors.New("the body is not as the platform documents it, or one person shows what another wrote")
 
 // Ask reads the body of a request of the platform whose keys these are. It returns nil and
 // no error for one that is not an ask: a challenge, a ping, an edit, an event of another
@@ -65,6 +65,9 @@ func (e *event) read(body record.Value) (*Ask, error) {
 	a.ID = strings.TrimPrefix(strings.Join(parts, "/"), "/")
 	a.Sender = envelope.Sender{
 		ID: id(e.sender), Chat: id(e.chat), Bot: !all(body, e.person), Mentioned: e.mentioned != nil && all(body, e.mentioned),
+	}
+	if e.author != "" && id(e.author) != a.Sender.ID {
+		err = errForm
 	}
 	if e.private != nil && all(body, e.private) {
 		a.Sender.Chat = ""

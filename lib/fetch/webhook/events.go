@@ -10,6 +10,7 @@ type event struct {
 	kind      string   // begins message.id, where ids of several kinds could be equal
 	id        []string // the message, for ever: ids and numbers that no edit and no delivery changes
 	sender    string   // an id that can't be renamed
+	author    string   // of the text; empty: the sender. Another one has not asked for anything
 	chat      string   // an id
 	at        string   // when it was written; empty: the header says when it was signed
 
@@ -26,16 +27,17 @@ const (
 )
 
 // https://docs.github.com/en/webhooks/webhook-events-and-payloads: issue_comment and issues.
-// The name of the event is in a field that nobody signs, so the members tell it.
+// The name of the event is in a field that nobody signs, so the members tell it. An issue
+// that is moved from another repository is opened by whoever moved it.
 var githubEvents = []event{{
 	when:   []fact{{"action", `"created"`}, {"issue", there}, {"comment", there}},
 	person: []fact{{"sender.type", `"User"`}, {"comment.performed_via_github_app", absent}},
-	kind:   "comment", id: []string{"comment.id"}, sender: "sender.id", chat: "repository.id", at: "comment.created_at",
+	kind:   "comment", id: []string{"comment.id"}, sender: "sender.id", author: "comment.user.id", chat: "repository.id", at: "comment.created_at",
 	from: "sender.login", subject: "issue.title", text: "comment.body",
 }, {
 	when:   []fact{{"action", `"opened"`}, {"issue", there}, {"comment", absent}},
 	person: []fact{{"sender.type", `"User"`}, {"issue.performed_via_github_app", absent}},
-	kind:   "issue", id: []string{"issue.id"}, sender: "sender.id", chat: "repository.id", at: "issue.created_at",
+	kind:   "issue", id: []string{"issue.id"}, sender: "sender.id", author: "issue.user.id", chat: "repository.id", at: "issue.created_at",
 	from: "sender.login", subject: "issue.title", text: "issue.body",
 }}
 
@@ -51,10 +53,11 @@ var slackEvents = []event{{
 	from: "event.user", text: "event.text",
 }}
 
-// https://core.telegram.org/bots/api#update: a new message with text. A chat with the
-// sender alone has the sender's number. from is a stand-in where there is a sender_chat.
+// https://core.telegram.org/bots/api#update: a new message with text of the sender's own. A
+// chat with the sender alone has the sender's number. from is a stand-in where there is a
+// sender_chat.
 var telegramEvents = []event{{
-	when:      []fact{{"message.text", there}},
+	when:      []fact{{"message.text", there}, {"message.forward_origin", absent}, {"message.via_bot", absent}},
 	person:    []fact{{"message.from.is_bot", "false"}, {"message.sender_chat", absent}},
 	mentioned: []fact{{"message.entities.*.type", `"mention"|"bot_command"`}},
 	id:        []string{"message.chat.id", "message.message_id"}, sender: "message.from.id", chat: "message.chat.id", at: "message.date",
