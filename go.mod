@@ -11,7 +11,6 @@ require (
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // JSON Schema 2020-12, for lib/shared/schema
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
 	golang.org/x/net v0.62.0 // the HTML tokenizer
 	golang.org/x/sys v0.49.0 // flock, syncfs, poll, termios, prctl
@@ -24,6 +23,7 @@ require (
 	github.com/emersion/go-smtp v0.24.0 // the sink that a sender submits to
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // the oracle of the record scanner
 	github.com/rogpeppe/go-internal v1.16.0 // txtar sessions
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // the oracle of lib/shared/schema
 )
 
 require (

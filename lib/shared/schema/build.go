@@ -124,17 +124,32 @@ func (b *builder) node(v record.Value, at string, depth int) *node {
 	}
 	if _, ok := o.has["$ref"]; ok {
 		o.only(ofRef)
+		o.notes()
 		return o.referred(depth)
 	}
-	n.kind, n.null = o.kind()
-	if o.only(ofKind[n.kind]); b.err == nil {
+	n.kind, n.null = o.kind(n)
+	o.only(ofKind[n.kind])
+	if o.notes(); b.err == nil {
 		o.close(n, depth)
 	}
 	return n
 }
 
+// notes checks what a schema says to its readers.
+func (o *object) notes() {
+	for _, name := range anywhere {
+		kind := isString
+		if name == "examples" {
+			kind = isArray
+		}
+		if v, ok := o.has[name]; ok && kindOf(v) != kind {
+			o.fail(name, "not as draft 2020-12 has it (type)")
+		}
+	}
+}
+
 // kind returns what the schema is, and whether null will do, too.
-func (o *object) kind() (kind string, null bool) {
+func (o *object) kind(n *node) (kind string, null bool) {
 	var list []string
 	if s, ok := o.has["type"]; ok && s[0] == '[' {
 		o.decode("type", &list)
@@ -154,6 +169,9 @@ func (o *object) kind() (kind string, null bool) {
 		o.fail("type", `want object, array, string, integer, number or boolean, or a list of one of them and "null"`)
 	case !enum && !constant:
 		o.fail("", "want type, enum or const: it lets anything through")
+	}
+	if (enum || constant) && kind != "" || kind == isInteger {
+		n.ofType(kind)
 	}
 	if enum || constant {
 		kind = isWord

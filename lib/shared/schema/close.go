@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func (o *object) close(n *node, depth int) {
 	switch n.kind {
 	case isWord:
-		o.words()
+		o.words(n)
 	case isObject:
 		o.members(n, depth)
 	case isArray:
@@ -26,24 +27,27 @@ func (o *object) close(n *node, depth int) {
 }
 
 // words checks enum and const. What they list is the text of the schema's author.
-func (o *object) words() {
+func (o *object) words(n *node) {
 	if v, ok := o.has["const"]; ok {
-		o.word("const", v)
+		n.oneOf("const", []string{o.word("const", v)})
 	}
 	enum, ok := o.has["enum"]
 	if !ok {
 		return
 	}
+	var words []string
 	err := enum.Elements(func(i int, v record.Value) error {
-		o.word("enum/"+strconv.Itoa(i), v)
+		words = append(words, o.word("enum/"+strconv.Itoa(i), v))
 		return nil
 	})
+	n.oneOf("enum", words)
 	if err != nil || o.err == nil && enum == "[]" {
 		o.fail("enum", "want a list of words")
 	}
 }
 
-func (o *object) word(at string, v record.Value) {
+// word checks a word, and returns its one spelling.
+func (o *object) word(at string, v record.Value) string {
 	switch kindOf(v) {
 	case isObject, isArray:
 		o.failAt(at, "want a string, a number, true, false or null")
@@ -52,6 +56,7 @@ func (o *object) word(at string, v record.Value) {
 			o.failAt(at, "%w", err)
 		}
 	}
+	return spelling(v)
 }
 
 // failAt reports an error at a place below the object.
@@ -80,6 +85,7 @@ func (o *object) members(n *node, depth int) {
 	}
 	var required []string
 	o.decode("required", &required)
+	n.requires(required)
 	for i, name := range required {
 		if !slices.Contains(list.names, name) || slices.Contains(required[:i], name) {
 			o.failAt("required/"+strconv.Itoa(i), "want the name of one of properties, once")
@@ -102,6 +108,7 @@ func (o *object) items(n *node, depth int) {
 		o.fail("", "want items, the schema of each of them")
 		return
 	}
+	n.counts(least, most, unique)
 	n.items = o.node(items, within(o.at, "items"), depth+1)
 	n.add(most, n.items)
 }
@@ -123,7 +130,11 @@ func (o *object) string(n *node) {
 			o.fail("", "want maxLength beside pattern, at most %d", maxLength)
 		}
 		n.text = min(most, longest)
+		if o.err == nil {
+			o.pattern(n, pattern)
+		}
 	}
+	n.lengths(most, bounded, least)
 	format, formatted := o.text("format")
 	if n.format = format; formatted && !slices.Contains(formats, format) {
 		o.fail("format", "want %s", strings.Join(formats, ", "))
@@ -140,6 +151,16 @@ func (o *object) string(n *node) {
 	}
 }
 
+// pattern adds the rule of a pattern that is closed.
+func (o *object) pattern(n *node, pattern string) {
+	re, err := regexp.Compile(pattern)
+	if err != nil { // more than the package takes, such as very many repetitions
+		o.fail("pattern", "%w", err)
+		return
+	}
+	n.matches(re)
+}
+
 // number reads a number. The text that it may hold is as long as its longest spelling.
 func (o *object) number(n *node) {
 	spelled := map[string]string{}
@@ -152,6 +173,7 @@ func (o *object) number(n *node) {
 		if spelled[name] = s; err != nil {
 			o.fail(name, "%w", err)
 		}
+		n.compared(name, s)
 	}
 	least, most := cmp.Or(spelled["minimum"], spelled["exclusiveMinimum"]), cmp.Or(spelled["maximum"], spelled["exclusiveMaximum"])
 	step := spelled["multipleOf"]

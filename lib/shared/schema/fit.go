@@ -1,15 +1,12 @@
 package schema
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
@@ -31,34 +28,27 @@ func (s *Schema) Fit(out []byte, addresses []string) (extract []byte, err error)
 		return nil, fmt.Errorf("%w: %w", errUnfit, err)
 	}
 	w := &writer{addresses: addresses}
-	if w.value(s.root, v, "#"); w.err != nil {
+	w.value(s.root, v, "#")
+	switch {
+	case w.err != nil:
 		return nil, w.err
-	}
-	if len(w.out) > MaxSize {
+	case len(w.out) > MaxSize:
 		return nil, errSize
-	}
-	// The library sees what was written and not what came, so that it never meets a number of
-	// a million digits, or a text that two programs read in two ways.
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(w.out))
-	if err == nil {
-		err = s.draft.Validate(value)
-	}
-	if err != nil {
-		at, keyword := broken(err)
-		return nil, fmt.Errorf("%w: %s breaks %s", errUnfit, at, keyword)
+	case w.broken != nil:
+		return nil, w.broken
 	}
 	return w.out, nil
 }
 
 var errSize = fmt.Errorf("%w: it has more than %d bytes", errUnfit, MaxSize)
 
-// writer writes a value anew. It checks what the library does not: that each value is of the
-// kind that its node is, formats, and the spelling of numbers.
+// writer writes a value anew, and checks what it writes.
 type writer struct {
 	addresses []string
 	spent     int // bytes of addresses written
 	out       []byte
-	err       error
+	err       error // a value is of another kind than its node, or can't be written
+	broken    error // what was written breaks a keyword
 }
 
 func (w *writer) fail(at, format string, args ...any) {
@@ -96,15 +86,17 @@ func (w *writer) value(n *node, v record.Value, at string) {
 	}
 }
 
+// of writes a value of a kind that the node knows, and holds it against its rules.
 func (w *writer) of(kind string, n *node, v record.Value, at string) {
+	from, is := len(w.out), written{kind: kind}
 	switch kind {
 	case isObject:
-		w.object(n, v, at)
+		is.parts = w.object(n, v, at)
 	case isArray:
-		w.array(n, v, at)
+		is.parts = w.array(n, v, at)
 	case isString:
 		s, _ := v.String()
-		w.string(n, s, at)
+		is.text = w.string(n, s, at)
 	case isNumber:
 		s, err := number(v)
 		if err != nil {
@@ -114,9 +106,14 @@ func (w *writer) of(kind string, n *node, v record.Value, at string) {
 	default:
 		w.out = append(w.out, v...)
 	}
+	if is.json = string(w.out[from:]); kind != isString {
+		is.text = is.json
+	}
+	w.hold(n, is, at)
 }
 
-func (w *writer) object(n *node, v record.Value, at string) {
+// object writes an object, and returns the names of its members.
+func (w *writer) object(n *node, v record.Value, at string) (names []string) {
 	has := map[string]record.Value{}
 	_ = v.Each(func(name string, v record.Value) error { has[name] = v; return nil })
 	w.out = append(w.out, '{')
@@ -127,6 +124,7 @@ func (w *writer) object(n *node, v record.Value, at string) {
 			continue
 		}
 		delete(has, m.name)
+		names = append(names, m.name)
 		if len(w.out) > first {
 			w.out = append(w.out, ',')
 		}
@@ -137,21 +135,27 @@ func (w *writer) object(n *node, v record.Value, at string) {
 		w.fail(at, "no member besides those of the schema")
 	}
 	w.out = append(w.out, '}')
+	return names
 }
 
-func (w *writer) array(n *node, v record.Value, at string) {
+// array writes an array, and returns the spellings of its elements.
+func (w *writer) array(n *node, v record.Value, at string) (parts []string) {
 	w.out = append(w.out, '[')
 	_ = v.Elements(func(i int, v record.Value) error {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
+		from := len(w.out)
 		w.value(n.items, v, within(at, strconv.Itoa(i)))
+		parts = append(parts, string(w.out[from:]))
 		return w.err
 	})
 	w.out = append(w.out, ']')
+	return parts
 }
 
-func (w *writer) string(n *node, s, at string) {
+// string writes a string, and returns what it says.
+func (w *writer) string(n *node, s, at string) string {
 	var ok bool
 	want := n.format
 	switch n.format {
@@ -173,6 +177,7 @@ func (w *writer) string(n *node, s, at string) {
 		w.fail(at, "%s", want)
 	}
 	w.out = record.AppendString(w.out, s)
+	return s
 }
 
 func visible(s string) bool {

@@ -264,6 +264,7 @@ func FuzzParse(f *testing.F) {
 		if got, err := s.Fit(out, addresses); err == nil {
 			check(t, s, got)
 		}
+		alike(t, s, out)
 	})
 }
 
@@ -284,6 +285,7 @@ func FuzzFit(f *testing.F) {
 		} else if got != nil || !errors.Is(err, errUnfit) {
 			t.Fatalf("%s: %s, %v", out, got, err)
 		}
+		alike(t, s, out)
 	})
 }
 

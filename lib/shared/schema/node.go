@@ -47,6 +47,7 @@ type node struct {
 	format  string
 	members []member // of an object, in the order of the schema
 	items   *node    // of an array
+	rules   []rule
 
 	// What it lets through at worst: values, addresses, and bytes of any other free text.
 	values, addresses, text int

@@ -16,10 +16,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pulse/lib/shared/record"
 )
@@ -36,8 +33,7 @@ type Schema struct {
 	Free   int    // bytes of free text that it lets through
 	Digest string // "sha256:" and the hex digest of Text
 
-	root  *node
-	draft *jsonschema.Schema
+	root *node
 }
 
 //go:embed request.json
@@ -78,56 +74,6 @@ func parse(file []byte) (*Schema, error) {
 	if err := json.Compact(&text, file); err != nil {
 		return nil, err
 	}
-	draft, err := compile(text.Bytes())
-	if err != nil {
-		return nil, err
-	}
 	sum := sha256.Sum256(text.Bytes())
-	return &Schema{text.Bytes(), root.free(), "sha256:" + hex.EncodeToString(sum[:]), root, draft}, nil
-}
-
-// url is the name under which the library knows a schema. Nothing is ever loaded.
-const url = "https://pulse.invalid/schema"
-
-// compile gives a closed schema to the library. It gets no $id, which would be another url.
-func compile(text []byte) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	if object, ok := doc.(map[string]any); ok {
-		delete(object, "$id")
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // of no scheme
-	if err := c.AddResource(url, doc); err != nil {
-		return nil, err
-	}
-	s, err := c.Compile(url)
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		at, keyword := broken(invalid.Err)
-		return nil, fmt.Errorf("%s: not as draft 2020-12 has it (%s)", at, keyword)
-	}
-	return s, err
-}
-
-// broken returns the place of a value that breaks a keyword of a schema.
-func broken(err error) (at, keyword string) {
-	at, keyword = "#", "schema"
-	var v *jsonschema.ValidationError
-	if !errors.As(err, &v) {
-		return at, keyword
-	}
-	for len(v.Causes) > 0 {
-		v = v.Causes[0]
-	}
-	for _, name := range v.InstanceLocation {
-		at = within(at, name)
-	}
-	if path := v.ErrorKind.KeywordPath(); len(path) > 0 {
-		keyword = path[0]
-	}
-	return at, keyword
+	return &Schema{text.Bytes(), root.free(), "sha256:" + hex.EncodeToString(sum[:]), root}, nil
 }
