@@ -18,7 +18,7 @@ import (
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
 	"identity", "glob", "health", "markup", "peer", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
-	"task", "terms", "tools", "webhook", "trace", "explain",
+	"task", "terms", "tools", "webhook", "trace", "explain", "lazy",
 }
 
 // impure are the standard packages through which a program touches the world.

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/safefile"
 )
 
@@ -33,7 +33,7 @@ var remote = []string{"imaps", "imap", "jmap", "gmail"}
 
 // kindOf matches an argument that names a kind of source. A file with such a name can be
 // given as ./name.
-var kindOf = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(.*)$`)
+var kindOf = lazy.Regexp(`^([A-Za-z][A-Za-z0-9+.-]*):(.*)$`)
 
 // open returns the source that the arguments name. Nothing was read when it fails, so its
 // errors are usage errors, except those of the machine.
@@ -44,7 +44,7 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	}
 	kind, rest := "file", ""
 	for _, arg := range args {
-		m := kindOf.FindStringSubmatch(arg)
+		m := kindOf().FindStringSubmatch(arg)
 		switch {
 		case arg == "-":
 			kind = "stdin"

@@ -2,10 +2,10 @@ package gmail
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 )
 
 // Address says where a mailbox is: gmail:USER[/LABEL].
@@ -14,7 +14,7 @@ type Address struct{ User, Label string }
 const addressHint = "pulse-fetch gmail:you@gmail.com/INBOX"
 
 // user matches an address as Google has them.
-var user = regexp.MustCompile(`^[A-Za-z0-9._+'-]+@[A-Za-z0-9.-]+$`)
+var user = lazy.Regexp(`^[A-Za-z0-9._+'-]+@[A-Za-z0-9.-]+$`)
 
 // ParseAddress parses what follows "gmail:". Its errors are usage errors and repeat nothing.
 func ParseAddress(s string) (Address, error) {
@@ -23,7 +23,7 @@ func ParseAddress(s string) (Address, error) {
 	case strings.Contains(name, ":"):
 		return Address{}, fault.Usagef("pulse-fetch --password-command CMD",
 			"a password does not belong in the source: other users see the command line")
-	case !user.MatchString(name):
+	case !user().MatchString(name):
 		return Address{}, fault.Usagef(addressHint, "bad Gmail source: want the address of the account")
 	case strings.ContainsFunc(label, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return Address{}, fault.Usagef(addressHint, "bad Gmail source: control characters")

@@ -14,7 +14,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 )
 
 // Box is a pull.Box and a pull.History.
@@ -43,7 +43,7 @@ const (
 )
 
 // id matches ids of messages and labels.
-var id = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
+var id = lazy.Regexp(`^[A-Za-z0-9_-]{1,255}$`)
 
 func (b *Box) url(path string, query url.Values) *url.URL {
 	u := b.API.JoinPath(path)
@@ -98,7 +98,7 @@ func (b *Box) Open(ctx context.Context) error {
 		return err
 	}
 	for _, l := range got.Labels {
-		if (l.Name == b.Address.Label || l.ID == b.Address.Label) && id.MatchString(l.ID) {
+		if (l.Name == b.Address.Label || l.ID == b.Address.Label) && id().MatchString(l.ID) {
 			b.label = l.ID
 			return nil
 		}
@@ -172,7 +172,7 @@ func (b *Box) list(ctx context.Context, n int, t time.Time) ([]pull.Item, error)
 		for _, m := range p.Messages {
 			it := pull.Item{ID: m.ID}
 			switch {
-			case !id.MatchString(m.ID):
+			case !id().MatchString(m.ID):
 				return false, https.Broken("a message without an id")
 			case seen[m.ID]: // new mail moves the others to the next page
 				continue
@@ -279,7 +279,7 @@ func (b *Box) Get(ctx context.Context, it *pull.Item, m *source.Message) error {
 type header struct{ Name, Value string }
 
 // lineEnd matches a line end inside a value, with the blank that makes it a fold (RFC 5322 §2.2.3).
-var lineEnd = regexp.MustCompile(`\r\n[ \t]|\r\n|\r|\n`)
+var lineEnd = lazy.Regexp(`\r\n[ \t]|\r\n|\r|\n`)
 
 // String returns the field. A line end that is no fold stays in its field and gets the defect
 // line_ends, because it becomes a bare LF and a blank.
@@ -287,7 +287,7 @@ func (h header) String() (string, error) {
 	if h.Name == "" || strings.ContainsAny(h.Name, ":\r\n\x00") || strings.Contains(h.Value, "\x00") {
 		return "", https.Broken("a header field that can't be one")
 	}
-	value := lineEnd.ReplaceAllStringFunc(h.Value, func(s string) string {
+	value := lineEnd().ReplaceAllStringFunc(h.Value, func(s string) string {
 		if len(s) == len("\r\n ") {
 			return s
 		}

@@ -57,7 +57,7 @@ func (b *Box) After(ctx context.Context, m pull.Mark) ([]pull.Item, error) {
 			}
 			first := len(list)
 			for _, a := range append(c.MessagesAdded, c.LabelsAdded...) {
-				if !id.MatchString(a.Message.ID) {
+				if !id().MatchString(a.Message.ID) {
 					return false, https.Broken("a message without an id")
 				}
 				if seen[a.Message.ID] {

@@ -20,7 +20,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 )
 
 const (
@@ -81,7 +81,7 @@ func (c *Client) limits() Limits {
 }
 
 // hostname matches a name, and an IPv4 address. It begins with no hyphen, as no flag may.
-var hostname = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`)
+var hostname = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9.-]{0,252}$`)
 
 // Address returns the host and port that a URL leads to, if that is a URL that Client takes. A
 // server may have chosen it, and it is shown: it consists of a name or an IP address, and a number.
@@ -92,7 +92,7 @@ func Address(u *url.URL) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	ip, notIP := netip.ParseAddr(u.Hostname())
-	named := hostname.MatchString(u.Hostname()) || notIP == nil && ip.Zone() == ""
+	named := hostname().MatchString(u.Hostname()) || notIP == nil && ip.Zone() == ""
 	if u.Scheme != "https" || u.Opaque != "" || !named || err != nil {
 		return "", errors.New("not an https URL")
 	}

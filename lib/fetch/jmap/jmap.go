@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 )
 
 // Box is a pull.Box.
@@ -69,7 +69,7 @@ type session struct {
 }
 
 // id matches an id (RFC 8620 §1.2).
-var id = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
+var id = lazy.Regexp(`^[A-Za-z0-9_-]{1,255}$`)
 
 // Open implements pull.Box: it finds the account and the mailbox.
 func (b *Box) Open(ctx context.Context) error {
@@ -88,7 +88,7 @@ func (b *Box) Open(ctx context.Context) error {
 		b.page = maxPage
 	}
 	b.api, err = at.Parse(s.APIURL)
-	if err != nil || s.APIURL == "" || !id.MatchString(b.account) {
+	if err != nil || s.APIURL == "" || !id().MatchString(b.account) {
 		return https.Broken("a session without mail")
 	}
 	blob, err := b.blob("x")

@@ -81,7 +81,7 @@ func (b *Box) find(ctx context.Context) error {
 	}
 	byID := map[string]folder{}
 	for _, f := range got.List {
-		if byID[f.ID].ID != "" || !id.MatchString(f.ID) {
+		if byID[f.ID].ID != "" || !id().MatchString(f.ID) {
 			return https.Broken("mailboxes without ids of their own")
 		}
 		byID[f.ID] = f
@@ -159,7 +159,7 @@ func (b *Box) look(ctx context.Context, filter object, ascending bool, position,
 func (f *found) items(list []pull.Item, ascending bool) ([]pull.Item, error) {
 	got := map[string]email{}
 	for _, e := range f.get.List {
-		if _, twice := got[e.ID]; twice || !id.MatchString(e.ID) || !id.MatchString(e.BlobID) || e.Size < 0 || e.ReceivedAt.IsZero() {
+		if _, twice := got[e.ID]; twice || !id().MatchString(e.ID) || !id().MatchString(e.BlobID) || e.Size < 0 || e.ReceivedAt.IsZero() {
 			return nil, https.Broken("a message twice, or with parts missing")
 		}
 		got[e.ID] = e

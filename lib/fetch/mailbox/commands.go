@@ -3,9 +3,10 @@ package mailbox
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"pulse/lib/shared/lazy"
 )
 
 // maxCommand is how long a line of a command, and each of its literals, may be, in bytes.
@@ -72,7 +73,7 @@ func (c *commands) whole(line string, sent sentFunc) error {
 	if !ok {
 		return fmt.Errorf("%w: a line without CRLF", errCommand)
 	}
-	if c.exchange && saslAnswer.MatchString(line) {
+	if c.exchange && saslAnswer().MatchString(line) {
 		return sent("", "")
 	}
 	if c.waits && c.verb == "" && line == "DONE" {
@@ -94,15 +95,15 @@ func (c *commands) whole(line string, sent sentFunc) error {
 }
 
 var (
-	saslAnswer     = regexp.MustCompile(`^(\*|[A-Za-z0-9+/]*={0,2})$`)
-	literalAtEnd   = regexp.MustCompile(`\{([0-9]{1,5})\+?\}$`)
-	fetchArguments = regexp.MustCompile(`^[0-9,:]+ \(` +
+	saslAnswer     = lazy.Regexp(`^(\*|[A-Za-z0-9+/]*={0,2})$`)
+	literalAtEnd   = lazy.Regexp(`\{([0-9]{1,5})\+?\}$`)
+	fetchArguments = lazy.Regexp(`^[0-9,:]+ \(` +
 		`((UID|INTERNALDATE|RFC822\.SIZE|BODY\.PEEK\[(HEADER|TEXT)\]<0\.[0-9]+>) ?)+\)$`)
 )
 
 // announced notes the literal that the end of a line announces (RFC 9051 §4.3).
 func (c *commands) announced(line, verb string) error {
-	m := literalAtEnd.FindStringSubmatch(line)
+	m := literalAtEnd().FindStringSubmatch(line)
 	if m == nil {
 		return nil
 	}
@@ -134,7 +135,7 @@ func allowed(verb, args string) bool {
 	case "ID", "LOGIN", "AUTHENTICATE", "ENABLE", "EXAMINE", "UID SEARCH":
 		return args != ""
 	case "UID FETCH": // BODY without PEEK would set \Seen
-		return fetchArguments.MatchString(args)
+		return fetchArguments().MatchString(args)
 	}
 	return false
 }

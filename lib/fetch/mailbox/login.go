@@ -3,7 +3,6 @@ package mailbox
 import (
 	"encoding/base64"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/emersion/go-imap/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/emersion/go-sasl"
 
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 )
 
 // Auth says how the password or token is sent.
@@ -26,7 +26,7 @@ const (
 )
 
 // token matches an OAuth access token (RFC 6750 §2.1).
-var token = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+var token = lazy.Regexp(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // Check checks that a is one of the ways to log in, and that it can send the secret.
 // Its errors are usage errors.
@@ -35,7 +35,7 @@ func (a Auth) Check(secret string) error {
 	case authAny, authPlain, authLogin:
 		return nil
 	case authXOAuth2, authOAuthBearer:
-		if secret != "" && !token.MatchString(secret) {
+		if secret != "" && !token().MatchString(secret) {
 			return fault.Usagef("the password command must print the access token and nothing else",
 				"--auth %s: that is not an OAuth token", a)
 		}

@@ -2,9 +2,9 @@ package proposal
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -57,12 +57,12 @@ func Judgements(out []byte) (list []Judged, rest []byte, unread bool) {
 func judges(line []byte) bool {
 	rec, err := record.Parse(line)
 	if err != nil {
-		return begun.Match(line)
+		return begun().Match(line)
 	}
 	return rec.Has(judgedMember)
 }
 
-var begun = regexp.MustCompile(`\{[ \t]*"` + judgedMember + `"[ \t]*:`)
+var begun = lazy.Regexp(`\{[ \t]*"` + judgedMember + `"[ \t]*:`)
 
 // count adds a judgement to those that are equal to it. It reports false if there are too
 // many different ones.

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Interpreter reports whether a program with this base name runs other programs, or
 // commands from its arguments or input. To list such a program would be to list every
@@ -14,7 +17,8 @@ func Interpreter(base string) bool {
 		base = tool // x86_64-linux-gnu-gcc
 	}
 	name := strings.TrimRight(strings.TrimSuffix(base, "-static"), "0123456789.-_")
-	return interpreters[base] || interpreters[name] || interpreters[versioned(base)] ||
+	all := interpreters()
+	return all[base] || all[name] || all[versioned(base)] ||
 		strings.HasPrefix(base, "ld-") || strings.HasPrefix(base, "ld.so")
 }
 
@@ -29,7 +33,9 @@ func versioned(base string) string {
 	return strings.TrimRight(base[:i], ".-_")
 }
 
-var interpreters = set(`
+var interpreters = sync.OnceValue(func() map[string]bool { return set(listed) })
+
+const listed = `
 	sh ash bash csh dash elvish es fish ksh mksh nu oksh posh pwsh rbash rc rksh tcsh xonsh yash zsh
 	busybox toybox coreutils
 	env xargs parallel nice ionice nohup setsid stdbuf time timeout watch entr choom chrt taskset numactl prlimit
@@ -60,7 +66,7 @@ var interpreters = set(`
 	systemd init agetty getty sulogin switch_root systemd-socket-activate systemd-mount vipw vigr fsck mkfs
 	lli bugpoint llvm-reduce not valgrind.bin vgdb jdb jexec scalar
 	git-shell git-upload-pack git-receive-pack cgi-fcgi latex pdflatex xelatex lualatex tex pdftex luatex xetex texlua ghostscript gs
-`)
+`
 
 func set(text string) map[string]bool {
 	all := map[string]bool{}

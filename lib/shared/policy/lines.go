@@ -2,9 +2,10 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
+
+	"pulse/lib/shared/lazy"
 )
 
 // lines knows on which lines of a file its keys and tables stand.
@@ -81,7 +82,7 @@ func unquoted(key string) string {
 // at returns the key of the nth of several.
 func at(key string, n int) string { return fmt.Sprintf("%s[%d]", key, n) }
 
-var numbers = regexp.MustCompile(`\[\d+\]`)
+var numbers = lazy.Regexp(`\[\d+\]`)
 
 // unnumbered returns a key as people know it.
-func unnumbered(key string) string { return numbers.ReplaceAllString(key, "") }
+func unnumbered(key string) string { return numbers().ReplaceAllString(key, "") }

@@ -1,9 +1,10 @@
 package policy
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"pulse/lib/shared/lazy"
 )
 
 // bare are the characters of a name without quotes.
@@ -183,7 +184,7 @@ func (r *reader) comma(g *group) bool {
 	case c == ']' || c == '}' || c == ')':
 		r.fail(r.line, g.names, "want %c here, not %c: it closes what begins with %c", g.shut, c, g.open)
 	case r.odd():
-	case swallowed.MatchString(g.last):
+	case swallowed().MatchString(g.last):
 		r.fail(g.end, g.names, "%s counts as one string: a quote is missing in it, or one too many stands after it",
 			clip(g.last))
 	default:
@@ -198,22 +199,22 @@ func (r *reader) unclosed(g *group) {
 
 // statement reports whether what follows begins a key or a table of its own, as no value
 // does.
-func (r *reader) statement() bool { return statements.MatchString(r.rest()) }
+func (r *reader) statement() bool { return statements().MatchString(r.rest()) }
 
 const name = `("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)`
 
-var statements = regexp.MustCompile(`^(` + name + `(\s*\.\s*` + name + `)*\s*=|` +
+var statements = lazy.Regexp(`^(` + name + `(\s*\.\s*` + name + `)*\s*=|` +
 	`\[\[?\s*[A-Za-z_][\w-]*(\s*\.\s*[^\]]*)?\s*\]\]?\s*(#.*)?\r?$)`)
 
 // swallowed is a string that took the comma after it for its own.
-var swallowed = regexp.MustCompile(`,\s*["']$`)
+var swallowed = lazy.Regexp(`,\s*["']$`)
 
 var (
-	whole    = regexp.MustCompile(`^([+-]?(0|[1-9](_?\d)*)|0x[0-9a-fA-F](_?[0-9a-fA-F])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)$`)
-	fraction = regexp.MustCompile(`^[+-]?((0|[1-9](_?\d)*)(\.\d(_?\d)*)?([eE][+-]?\d(_?\d)*)?|inf|nan)$`)
-	date     = regexp.MustCompile(`^(\d{4}-\d\d-\d\d([Tt ]|$)|\d\d:\d\d)`)
+	whole    = lazy.Regexp(`^([+-]?(0|[1-9](_?\d)*)|0x[0-9a-fA-F](_?[0-9a-fA-F])*|0o[0-7](_?[0-7])*|0b[01](_?[01])*)$`)
+	fraction = lazy.Regexp(`^[+-]?((0|[1-9](_?\d)*)(\.\d(_?\d)*)?([eE][+-]?\d(_?\d)*)?|inf|nan)$`)
+	date     = lazy.Regexp(`^(\d{4}-\d\d-\d\d([Tt ]|$)|\d\d:\d\d)`)
 
-	timeOfDay = regexp.MustCompile(`^ \d\d`)
+	timeOfDay = lazy.Regexp(`^ \d\d`)
 )
 
 // word reads a value without quotes.
@@ -222,7 +223,7 @@ func (r *reader) word(names []string) kindOf {
 	start := r.pos
 	r.pos += r.upTo(ends)
 	later := r.text[r.pos:min(r.pos+3, len(r.text))]
-	if w := r.since(start); len(w) == 10 && date.MatchString(w) && timeOfDay.MatchString(later) {
+	if w := r.since(start); len(w) == 10 && date().MatchString(w) && timeOfDay().MatchString(later) {
 		r.pos++ // a blank between a date and a time
 		r.pos += r.upTo(ends)
 	}
@@ -230,14 +231,14 @@ func (r *reader) word(names []string) kindOf {
 	switch {
 	case w == "true" || w == "false":
 		return isBool
-	case whole.MatchString(w):
+	case whole().MatchString(w):
 		if _, err := strconv.ParseInt(w, 0, 64); err != nil {
 			r.fail(r.line, names, "%s is too large a number", clip(w))
 		}
 		return isInteger
-	case fraction.MatchString(w):
+	case fraction().MatchString(w):
 		return isFloat
-	case date.MatchString(w):
+	case date().MatchString(w):
 		return isDate
 	}
 	if r.pos = start; r.odd() {

@@ -3,13 +3,13 @@ package schema
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/record"
 )
 
@@ -185,12 +185,12 @@ func visible(s string) bool {
 }
 
 // rfc3339 is stricter than time.Parse, which takes one digit for the hour, and a comma.
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
+var rfc3339 = lazy.Regexp(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
 
 // dateTime returns a time in UTC and whole seconds.
 func dateTime(s string) (string, bool) {
 	t, err := time.Parse(time.RFC3339, s)
-	if t = t.UTC(); err != nil || !rfc3339.MatchString(s) || t.Year() < 0 || t.Year() > 9999 {
+	if t = t.UTC(); err != nil || !rfc3339().MatchString(s) || t.Year() < 0 || t.Year() > 9999 {
 		return "", false
 	}
 	return t.Format(time.RFC3339), true
