@@ -170,13 +170,8 @@ func startReaper(worker int) *reaper {
 func (r *reaper) run(worker int) {
 	defer close(r.ended)
 	for {
-		list, _ := orphans()
-		testOnlyRound(len(list))
-		for _, pid := range list {
-			// Nothing else reaps it, so the number is still its own.
-			if pid != worker {
-				_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
-			}
+		if someEnded() {
+			r.round(worker)
 		}
 		select {
 		case <-r.died:
@@ -184,6 +179,24 @@ func (r *reaper) run(worker int) {
 			return
 		}
 	}
+}
+
+func (r *reaper) round(worker int) {
+	list, _ := orphans()
+	testOnlyRound(len(list))
+	for _, pid := range list {
+		// Nothing else reaps it, so the number is still its own.
+		if pid != worker {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+		}
+	}
+}
+
+// someEnded reports whether a child of this process waits to be reaped.
+func someEnded() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	return err == nil && info.Signo != 0
 }
 
 // end tells the reaper to stop; it has stopped when ended closes.
