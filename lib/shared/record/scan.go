@@ -133,8 +133,8 @@ func (s *scanner) number(i int) (end int, err error) {
 // a time, and may stop at a byte that turns out to be plain.
 func plain(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for i+8 <= len(b) {
-		w := binary.LittleEndian.Uint64(b[i:])
+	for i >= 0 && i <= len(b)-8 { // so written, the compiler needs no check of its own
+		w := binary.LittleEndian.Uint64(b[i : i+8])
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		special := (w - ones*0x20) | w | (quote - ones) | (slash - ones)
 		if special &= highs; special != 0 {
@@ -232,8 +232,8 @@ func (s *scanner) array(i int, unique bool) (_ int, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return i, errTooDeep
 	}
-	defer func() { s.depth-- }()
 	if i = s.space(i + 1); i < len(s.b) && s.b[i] == ']' {
+		s.depth--
 		return i + 1, nil
 	}
 	for {
@@ -244,6 +244,7 @@ func (s *scanner) array(i int, unique bool) (_ int, err error) {
 			return i, s.syntax(i, "a comma or ]")
 		}
 		if s.b[i] == ']' {
+			s.depth-- // an error ends the scan, so then it does not matter
 			return i + 1, nil
 		}
 		i = s.space(i + 1)
@@ -258,8 +259,8 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 	}
 	outermost := s.depth == 1
 	names := nameSet{first: len(s.names)}
-	defer func() { s.depth--; s.names = s.names[:names.first] }()
 	if i = s.space(i + 1); i < len(s.b) && s.b[i] == '}' {
+		s.depth--
 		return i + 1, nil
 	}
 	for {
@@ -281,6 +282,7 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 			return i, s.syntax(i, "a comma or }")
 		}
 		if s.b[i] == '}' {
+			s.depth, s.names = s.depth-1, s.names[:names.first]
 			return i + 1, nil
 		}
 		i = s.space(i + 1)
