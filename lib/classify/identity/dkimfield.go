@@ -53,10 +53,21 @@ func (m *dkimField) wellFormed() bool {
 func base64Text(v string) bool {
 	v = solid(v)
 	text := strings.TrimRight(v, "=")
-	return text != "" && len(v)-len(text) <= 2 && strings.IndexFunc(text, func(r rune) bool {
-		return !('a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || r == '+' || r == '/')
-	}) < 0
+	for i := range len(text) {
+		if !inBase64[text[i]] {
+			return false
+		}
+	}
+	return text != "" && len(v)-len(text) <= 2
 }
+
+// inBase64 has the bytes of base64, without the = at its end.
+var inBase64 = func() (list [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") {
+		list[c] = true
+	}
+	return list
+}()
 
 // partial reports whether the signature leaves a part of the body unsigned. With l=,
 // however large, it does, because anyone can append to the body.
@@ -75,7 +86,7 @@ func (m *dkimField) stamp() string { return "bh=" + solid(m.get("bh")) + "; t=" 
 
 // solid removes all blanks.
 func solid(s string) string {
-	if !strings.ContainsAny(s, taglist.Blanks) {
+	if !slices.ContainsFunc([]byte(taglist.Blanks), func(c byte) bool { return strings.IndexByte(s, c) >= 0 }) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {

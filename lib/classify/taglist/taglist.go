@@ -39,11 +39,11 @@ func Parse(s string) (List, error) {
 	}
 	list := make(List, 0, min(strings.Count(s, ";")+1, maxTags))
 	for spec := range strings.SplitSeq(s, ";") {
-		if spec = strings.Trim(spec, Blanks); spec == "" {
+		if spec = trim(spec); spec == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(spec, "=")
-		name = strings.TrimRight(name, Blanks)
+		name = trim(name)
 		_, twice := list.Get(name)
 		switch {
 		case !ok || !tagName(name):
@@ -53,21 +53,35 @@ func Parse(s string) (List, error) {
 		case len(list) == maxTags:
 			return nil, errTagMany
 		}
-		list = append(list, Tag{name, strings.TrimLeft(value, Blanks)})
+		list = append(list, Tag{name, trim(value)})
 	}
 	return list, nil
 }
+
+// trim removes the blanks at both ends.
+func trim(s string) string {
+	for s != "" && blank(s[0]) {
+		s = s[1:]
+	}
+	for s != "" && blank(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // tagBytes reports whether s is printable ASCII and folding.
 func tagBytes(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
+		case ' ' <= c && c <= '~':
 		case c == '\r':
 			if len(s) < i+3 || s[i+1] != '\n' || s[i+2] != ' ' && s[i+2] != '\t' {
 				return false
 			}
 			i++
-		case c != '\t' && (c < ' ' || c > '~'):
+		case c != '\t':
 			return false
 		}
 	}
@@ -109,7 +123,7 @@ func (t List) Or(name, absent string) string {
 func Elements(value string) []string {
 	names := strings.Split(value, ":")
 	for i := range names {
-		names[i] = strings.Trim(names[i], Blanks)
+		names[i] = trim(names[i])
 	}
 	return names
 }

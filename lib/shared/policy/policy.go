@@ -279,6 +279,9 @@ func (p *Policy) Relies(field string) bool {
 
 // Match reports whether s matches a pattern in which * stands for any bytes.
 func Match(pattern, s string) bool {
+	if tail, ok := strings.CutPrefix(pattern, "*"); ok && strings.IndexByte(tail, '*') < 0 {
+		return strings.HasSuffix(s, tail) // as most patterns are
+	}
 	star, mark := -1, 0
 	i, j := 0, 0
 	for j < len(s) {
