@@ -44,17 +44,6 @@ func TestCrontabOfTheLoop(t *testing.T) {
 	}
 }
 
-// The configuration of msmtp is one that it takes.
-func TestConfigurationOfMsmtp(t *testing.T) {
-	rc := put(t, t.TempDir(), "msmtprc", read(t, "pulse.7").marked(t, "msmtprc"))
-	cmd := exec.Command("msmtp", "-C", rc, "--pretend", "--", "bob@partner.example")
-	cmd.Stdin = strings.NewReader("\n")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "socket = /run/pulse-out/pulse-sender\n") || !strings.Contains(string(out), "from = agent@example.com\n") {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
 // What pulse-authorize init suggests for drafts, and the flags in pulse(7), are those of the
 // sender.
 func TestCrontabOfDrafts(t *testing.T) {

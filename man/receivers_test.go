@@ -11,32 +11,29 @@ import (
 	"pulse/lib/shared/policy"
 )
 
-var update = flag.Bool("update", false, "write what is made from the presets into the README and pulse(7)")
+var update = flag.Bool("update", false, "write what is made from the presets into pulse(7)")
 
-// TestReceivers holds the tables of receivers against the presets. With -update it makes
-// them anew.
+// TestReceivers holds the table of receivers against the presets. With -update it makes it
+// anew.
 func TestReceivers(t *testing.T) {
-	for _, page := range []struct{ name, begin, end, text string }{
-		{"../README.md", "<!-- receivers: made by go test ./man -run TestReceivers -update -->\n", "<!-- end of receivers -->\n", markdown()},
-		{"pulse.7", ".\\\" receivers: made by go test ./man -run TestReceivers -update\n", ".\\\" end of receivers\n", mdoc()},
-	} {
-		b, err := os.ReadFile(page.name)
-		if err != nil {
-			t.Fatal(err)
+	const page, begin, end = "pulse.7", ".\\\" receivers: made by go test ./man -run TestReceivers -update\n", ".\\\" end of receivers\n"
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	made, after, ended := strings.Cut(rest, end)
+	text := mdoc()
+	switch {
+	case !ok || !ended:
+		t.Error("the marks are gone")
+	case made == text:
+	case *update:
+		if err := os.WriteFile(page, []byte(before+begin+text+end+after), 0o666); err != nil {
+			t.Error(err)
 		}
-		before, rest, ok := strings.Cut(string(b), page.begin)
-		made, after, ended := strings.Cut(rest, page.end)
-		switch {
-		case !ok || !ended:
-			t.Errorf("%s: the marks are gone", page.name)
-		case made == page.text:
-		case *update:
-			if err := os.WriteFile(page.name, []byte(before+page.begin+page.text+page.end+after), 0o666); err != nil {
-				t.Error(err)
-			}
-		default:
-			t.Errorf("%s differs from the presets: go test ./man -run TestReceivers -update", page.name)
-		}
+	default:
+		t.Error("pulse(7) differs from the presets: go test ./man -run TestReceivers -update")
 	}
 }
 
@@ -59,41 +56,50 @@ func proven(r *receivers.Receiver) (word, own string) {
 	return word, own
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
-
-func markdown() string {
-	var b strings.Builder
-	b.WriteString("| mailbox (`--receiver`) | proven by | measured | pulse's own DKIM check | what you accept | not at all |\n|---|---|---|---|---|---|\n")
+// mdoc writes an item for each receiver; those of which all the same is known share one.
+func mdoc() string {
+	var items []string
+	names, titles := map[string][]string{}, map[string][]string{}
 	for _, r := range receivers.All() {
-		word, own := proven(&r)
-		fmt.Fprintf(&b, "| %s (`%s`) | %s | %s | %s | %s | %s |\n", r.Title, r.Name, word, orNone(r.Measured), own, r.Risk, r.Never)
+		text := known(&r)
+		if names[text] == nil {
+			items = append(items, text)
+		}
+		names[text] = append(names[text], r.Name)
+		titles[text] = append(titles[text], r.Title)
 	}
+	var b strings.Builder
+	b.WriteString(".Bl -tag -width Ds\n")
+	for _, text := range items {
+		fmt.Fprintf(&b, ".It Cm %s\n%s.\n%s", strings.Join(names[text], " , "), strings.Join(titles[text], "; "), text)
+	}
+	b.WriteString(".El\n")
 	return b.String()
 }
 
-func mdoc() string {
+// known is what is known of a receiver. What follows from the kind of its verdict is said once,
+// above the list.
+func known(r *receivers.Receiver) string {
 	var b strings.Builder
-	b.WriteString(".Bl -tag -width Ds\n")
-	for _, r := range receivers.All() {
-		word, own := proven(&r)
-		fmt.Fprintf(&b, ".It Cm %s\n%s.\nProven by: %s.\n", r.Name, r.Title, word)
-		if len(r.IDs) > 0 {
-			fmt.Fprintf(&b, "Its name: %s.\n", strings.Join(r.IDs, ", "))
-		}
-		for _, line := range []struct{ lead, text string }{
-			{"Measured", orNone(r.Measured)}, {"Only documented", r.Documented}, {"Own DKIM check", own},
-			{"Not at all", r.Never}, {"What you accept", r.Risk}, {"To do", r.Do},
-		} {
-			if line.text != "" {
-				fmt.Fprintf(&b, "%s: %s.\n", line.lead, line.text)
-			}
+	word, own := proven(r)
+	fmt.Fprintf(&b, "Proven by: %s.\n", word)
+	if len(r.IDs) > 0 {
+		fmt.Fprintf(&b, "Its name: %s.\n", strings.Join(r.IDs, ", "))
+	}
+	if own == map[policy.Verdict]string{policy.ByNone: "always", policy.ByFirst: "not needed", policy.BySet: "where there is none"}[r.Verdict] {
+		own = ""
+	}
+	do := r.Do
+	if r.Verdict == policy.ByNone && strings.HasPrefix(do, "nothing: ") || r.Verdict == policy.BySet && do == "probe it from inside, as another of its users" {
+		do = ""
+	}
+	for _, line := range []struct{ lead, text string }{
+		{"Measured", r.Measured}, {"Only documented", r.Documented}, {"Own DKIM check", own},
+		{"Not at all", r.Never}, {"What you accept", r.Risk}, {"To do", do},
+	} {
+		if line.text != "" {
+			fmt.Fprintf(&b, "%s: %s.\n", line.lead, line.text)
 		}
 	}
-	b.WriteString(".El\n")
 	return b.String()
 }

@@ -8,41 +8,27 @@ import (
 	"testing"
 )
 
-// The recipes of pulse(7) are scripts that a shell takes, and tell how many tasks
-// wait and nothing else: run with stand-ins for the programs that they call.
+// The notices of pulse-deploy(7) tell how many tasks wait and nothing else: run with stand-ins
+// for the programs that they call.
 func TestRecipes(t *testing.T) {
-	programs := map[string]string{"mail": "mail", "ntfy": "curl", "desktop": "notify-send"}
-	for _, b := range read(t, "pulse.7").blocks() {
-		name, ok := strings.CutPrefix(b.mark, "script: ")
-		if !ok {
-			continue
-		}
-		program := programs[name]
-		delete(programs, name)
+	m := machine(t)
+	m.paste(t, "notice")
+	for name, c := range map[string]struct{ program, text string }{
+		"notice":  {"curl", m.file(t, "notify")},
+		"desktop": {"notify-send", read(t, "pulse-deploy.7").marked(t, "script: desktop")},
+	} {
 		dir := t.TempDir()
-		script := put(t, dir, "script", strings.Join(b.text, "\n")+"\n")
-		if out, err := exec.Command("sh", "-n", script).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", name, err, out)
-		}
-		if n := len(b.text); n != 3 {
-			t.Errorf("%s has %d lines", name, n)
-		}
-		put(t, dir, "bin/"+program, "#!/bin/sh\nprintf '%s\\n' \"$@\" >>\"$0.said\"\n")
-		if err := os.Chmod(filepath.Join(dir, "bin", program), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		script := put(t, dir, "script", c.text)
+		executable(t, filepath.Join(dir, "bin"), c.program, `printf '%s\n' "$@" >>"$0.said"`)
 		cmd := exec.Command("sh", script)
 		cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}
 		cmd.Stdin = strings.NewReader(`{"count":17,"ids":["673f8599ff50989cc873701c758a0eb7"]}` + "\n")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
-		said, err := os.ReadFile(filepath.Join(dir, "bin", program+".said"))
+		said, err := os.ReadFile(filepath.Join(dir, "bin", c.program+".said"))
 		if err != nil || !strings.Contains(string(said), "17 tasks wait") || strings.Contains(string(said), "673f") {
-			t.Errorf("%s: %s is given %q, %v", name, program, said, err)
+			t.Errorf("%s: %s is given %q, %v", name, c.program, said, err)
 		}
-	}
-	for name := range programs {
-		t.Errorf("pulse(7) has no recipe %s", name)
 	}
 }

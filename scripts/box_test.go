@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// socket starts the forwarder of pulse(7) to a model, and returns its socket.
+// socket starts the forwarder of scripts/crontab to a model, and returns its socket.
 func socket(t *testing.T, model string) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "box-") // a short path: the name of a socket has 108 bytes

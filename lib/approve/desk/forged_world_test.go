@@ -23,7 +23,7 @@ type elsewhere struct {
 	token  string // the provider of the key keys/token
 }
 
-// levels are those at which a signed answer counts, each with the gate that pulse(7) sets
+// levels are those at which a signed answer counts, each with the gate that pulse-deploy(7) sets
 // up for it.
 var levels = []string{"terminal", "user", "signature"}
 

@@ -15,7 +15,7 @@ import (
 	"pulse/lib/shared/sandbox"
 )
 
-// three is the deployment that pulse(7) describes: the queue belongs to the intake's
+// three is the deployment that pulse-deploy(7) describes: the queue belongs to the intake's
 // account, a person answers under his own, workers run under a third, and root starts
 // them.
 type three struct {

@@ -172,7 +172,7 @@ func (l *late) unread() Finding {
 	}
 	return Finding{
 		Code: codeUnread, Task: l.oldest, Text: text,
-		Do: "pulse-queue show " + l.oldest + "; or if nothing reads: crontab -e: * * * * * pulse-queue run --extract -- $BOX $READER (From cron in man 7 pulse)",
+		Do: "pulse-queue show " + l.oldest + "; or if nothing reads: READER in /etc/pulse/environment (Accounts in man 7 pulse-deploy)",
 	}
 }
 

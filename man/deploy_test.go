@@ -1,0 +1,155 @@
+package man
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pulse/lib/shared/policy"
+)
+
+// Each block of pulse-deploy(7) that is pasted, or may be in place of one, is what bash and
+// shellcheck take. What it asks for, it asks for last or in braces, because the next line that is
+// pasted would be the answer.
+func TestPastedBlocks(t *testing.T) {
+	pasted := 0
+	for _, b := range read(t, "pulse-deploy.7").blocks() {
+		kind, name, _ := strings.Cut(b.mark, ": ")
+		if kind != "paste" && kind != "instead" {
+			continue
+		}
+		pasted++
+		script := put(t, t.TempDir(), name, strings.Join(b.text, "\n")+"\n")
+		if out, err := exec.Command("shellcheck", "-s", "bash", "-S", "warning", "-e", "SC1091", script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", b.mark, err, out)
+		}
+		text := strings.Join(b.text, "\n")
+		_, asked, ok := strings.Cut(text, "\nread -rsp ")
+		braces, heredoc := strings.HasPrefix(text, "{\n"), strings.HasSuffix(text, "\nEND")
+		if ok && strings.Contains(asked, "\n") && !braces && !heredoc {
+			t.Errorf("%s: it asks, and goes on:\n%s", b.mark, asked)
+		}
+	}
+	if pasted < 8 {
+		t.Errorf("%d blocks are pasted", pasted)
+	}
+}
+
+// The README has the blocks with which one begins, as they are.
+func TestBlocksOfReadme(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"install", "mailbox"} {
+		block := "\n    " + strings.ReplaceAll(strings.TrimSpace(read(t, "pulse-deploy.7").marked(t, "paste: "+name)), "\n", "\n    ") + "\n\n"
+		if !strings.Contains(string(b), block) {
+			t.Errorf("the README has no%s", block)
+		}
+	}
+}
+
+// A task of pulse-deploy(7) is one screen: 40 lines at most.
+func TestOneScreen(t *testing.T) {
+	out, err := exec.Command("mandoc", "-T", "utf8", "-O", "width=80", "pulse-deploy.7").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`.\x08`).ReplaceAllString(string(out), "")
+	_, tasks, ok := strings.Cut(text, "\nA MACHINE WITH SYSTEMD\n")
+	tasks, _, ended := strings.Cut(tasks, "\nSEE ALSO\n")
+	if !ok || !ended {
+		t.Fatal("the page has other headings")
+	}
+	for _, task := range regexp.MustCompile(`(?m)^ {0,3}\b`).Split(tasks, -1) {
+		if n := strings.Count(task, "\n"); n > 40 {
+			t.Errorf("%d lines: %s", n, strings.SplitN(task, "\n", 2)[0])
+		}
+	}
+}
+
+// deployed is a machine without its system: pasted blocks find their /etc/pulse in a directory,
+// and stand-ins for what only root may do.
+type deployed struct{ dir string }
+
+func machine(t *testing.T) deployed {
+	t.Helper()
+	m := deployed{t.TempDir()}
+	for _, name := range []string{"apt-get", "systemctl", "useradd", "usermod", "runuser"} {
+		executable(t, m.dir+"/bin", name, `echo "${0##*/} $*" >>"`+m.dir+`/said"`)
+	}
+	executable(t, m.dir+"/bin", "install", `while getopts o:g:m:d option; do case $option in m) mode=$OPTARG ;; d) d=-d ;; esac; done
+shift $((OPTIND - 1)); exec /usr/bin/install -m "$mode" $d "$@"`)
+	out, err := exec.Command(bin+"/pulse-authorize", "init", "--owner", "you@example.com", "--receiver", "gmail").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, m.dir, "etc/policy.toml", string(out)+"[approval]\nrequire = \"user\"\napprover_group = \"pulse-approvers\"\n")
+	return m
+}
+
+// paste runs a block, and gives a secret to what it asks for.
+func (m deployed) paste(t *testing.T, name string) {
+	t.Helper()
+	text := strings.NewReplacer("/etc/pulse", m.dir+"/etc", "/home/", m.dir+"/home/").Replace(read(t, "pulse-deploy.7").marked(t, "paste: "+name))
+	if strings.Contains(text, "\nread -rsp ") {
+		text += "s3cret $x\n"
+	}
+	cmd := exec.Command("bash", "-eu")
+	cmd.Stdin = strings.NewReader(text)
+	cmd.Env = []string{"PATH=" + m.dir + "/bin:" + bin + ":" + os.Getenv("PATH"), "HOME=" + m.dir, "XDG_STATE_HOME=" + m.dir + "/state"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", name, err, out)
+	}
+}
+
+func (m deployed) file(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(m.dir, "etc", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// What the blocks write is what is read: by systemd and bash, by msmtp, as a policy.
+func TestPastedFiles(t *testing.T) {
+	m := machine(t)
+	for _, name := range []string{"model", "second", "send", "drafts", "signature", "notice"} {
+		m.paste(t, name)
+	}
+	line := regexp.MustCompile(`^[A-Z_]+="[^"$\x60\\]*"$`)
+	for _, name := range []string{"environment", "intake-work", "key", "out-pulse", "out-pulse-reader", "out-pulse-worker", "out-pulse-sender", "out-pulse-drafter"} {
+		for l := range strings.Lines(m.file(t, name)) {
+			if name != "key" && !line.MatchString(strings.TrimSuffix(l, "\n")) {
+				t.Errorf("%s: systemd or bash would not read this as it is meant: %s", name, l)
+			}
+		}
+	}
+	if got := m.file(t, "password-work") + m.file(t, "drafts") + m.file(t, "key"); got != "s3cret $x\ns3cret $x\nOPENAI_API_KEY=\"s3cret $x\"\n" {
+		t.Errorf("secrets: %q", got)
+	}
+	for _, word := range []string{"READER=", "WORKER=", "SENDER=", "DRAFTER=", "READ_FLAGS=", "RUN_FLAGS=", "ADD_FLAGS=", "NOTIFY="} {
+		if n := strings.Count("\n"+m.file(t, "environment"), "\n"+word); n != 1 {
+			t.Errorf("%s is there %d times", word, n)
+		}
+	}
+	p, err := policy.Parse("policy.toml", []byte(m.file(t, "policy.toml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Outbound.Allow) != 1 || p.Outbound.Allow[0] != "friend@example.org" || p.Approval.Require != "signature" {
+		t.Errorf("%+v, %+v", p.Outbound, p.Approval)
+	}
+	cmd := exec.Command("msmtp", "-C", m.dir+"/etc/msmtprc", "--pretend", "--", "bob@partner.example")
+	cmd.Stdin = strings.NewReader("\n")
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"socket = /run/pulse-out/pulse-sender\n", "from = you@example.com\n"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
