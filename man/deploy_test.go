@@ -18,7 +18,7 @@ func TestPastedBlocks(t *testing.T) {
 	pasted := 0
 	for _, b := range read(t, "pulse-deploy.7").blocks() {
 		kind, name, _ := strings.Cut(b.mark, ": ")
-		if kind != "paste" && kind != "instead" {
+		if kind != "paste" && kind != "instead" && kind != "alone" {
 			continue
 		}
 		pasted++
@@ -33,8 +33,45 @@ func TestPastedBlocks(t *testing.T) {
 			t.Errorf("%s: it asks, and goes on:\n%s", b.mark, asked)
 		}
 	}
-	if pasted < 8 {
+	if pasted < 13 {
 		t.Errorf("%d blocks are pasted", pasted)
+	}
+}
+
+// Without root a gate is made in one directory, and its crontab comes after what is there.
+func TestAlone(t *testing.T) {
+	dir := t.TempDir()
+	executable(t, dir+"/scripts", "install", `[ "$PREFIX" = "$HOME/.local" ]`)
+	executable(t, dir+"/bin", "crontab", `if [ "$1" = -l ]; then echo '# before'; else cat >"$HOME/tab"; fi`)
+	cmd := exec.Command("bash", "-eu")
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(read(t, "pulse-deploy.7").marked(t, "alone: mailbox")+"s3cret\n")
+	cmd.Env = []string{"PATH=" + dir + "/bin:" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	tab, err := os.ReadFile(dir + "/tab")
+	if err != nil || !strings.HasPrefix(string(tab), "# before\n# ") || !strings.Contains(string(tab), dir+"/pulse/password") {
+		t.Errorf("%v: %s", err, tab)
+	}
+	info, err := os.Stat(dir + "/pulse/password")
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := os.Stat(dir + "/pulse/queue/format"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What people search for is in the page.
+func TestWordsThatAreSearchedFor(t *testing.T) {
+	text := strings.ToLower(strings.Join(read(t, "pulse-deploy.7"), " "))
+	for _, word := range []string{
+		"backup", "restore", "encryption", "mta", "postfix", "docker", "container", "systemd", "cron", "log ", "rotate", "upgrade",
+		"uninstall", "gmail", "app password", "oauth", "proxy", "firewall", "offline", "gdpr", "retention", "timeout", "stuck", "permission denied",
+	} {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q is not", word)
+		}
 	}
 }
 
