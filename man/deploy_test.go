@@ -89,7 +89,7 @@ func TestBlocksOfReadme(t *testing.T) {
 	}
 }
 
-// A task of pulse-deploy(7) is one screen: 40 lines at most.
+// A task of pulse-deploy(7) is one screen, 40 lines at most; two for what is done on two machines.
 func TestOneScreen(t *testing.T) {
 	out, err := exec.Command("mandoc", "-T", "utf8", "-O", "width=80", "pulse-deploy.7").Output()
 	if err != nil {
@@ -102,8 +102,9 @@ func TestOneScreen(t *testing.T) {
 		t.Fatal("the page has other headings")
 	}
 	for _, task := range regexp.MustCompile(`(?m)^ {0,3}\b`).Split(tasks, -1) {
-		if n := strings.Count(task, "\n"); n > 40 {
-			t.Errorf("%d lines: %s", n, strings.SplitN(task, "\n", 2)[0])
+		name, _, _ := strings.Cut(task, "\n")
+		if n := strings.Count(task, "\n"); n > 80 || n > 40 && name != "Encryption at rest" {
+			t.Errorf("%d lines: %s", n, name)
 		}
 	}
 }
