@@ -270,8 +270,11 @@ func TestRun(t *testing.T) {
 		w.sh(t, "mkfifo -m 666 stray/fifo")
 		trace := w.traced(t, "unshare -m sh -c 'mount -t proc -o hidepid=invisible proc /proc && exec setpriv --no-new-privs --bounding-set=-all"+
 			bounds.String()+" /bin/bash "+w.dir+"/line'", "WORKER="+script, "SENDER="+script)
-		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("/bin/bash", ["/bin/bash", "`+w.dir) })
-		held(t, unit, trace[max(begin, 0):])
+		begin := slices.IndexFunc(trace, func(l string) bool { return strings.Contains(l, `execve("/bin/bash", ["/bin/bash", "/`) })
+		if begin < 0 {
+			t.Fatal("the line was not seen to start")
+		}
+		held(t, unit, trace[begin:])
 		if got := w.sh(t, "cat lib/queue/results/* && flock --nonblock stray/lock echo free"); got != worker.Username+"\nfree\n" {
 			t.Errorf("%s: %q", unit, got)
 		}
