@@ -42,9 +42,10 @@ func holds(t *testing.T, text string) {
 	}
 	var names []string
 	for n := range doc.Descendants() {
-		if n.Type != html.TextNode {
-			names = append(names, n.Data)
+		if n.Type == html.TextNode {
+			continue
 		}
+		names = append(names, n.Data)
 		want := escape.Message(text)
 		switch {
 		case n.Data == "p" && (len(n.Attr) != 1 || n.Attr[0].Key != "title" || n.Attr[0].Val != want):
