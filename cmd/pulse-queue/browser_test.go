@@ -55,7 +55,7 @@ func openBrowser(t *testing.T) *browser {
 	in.Close()
 	out.Close()
 	b.to, b.from = to, bufio.NewReader(from)
-	stuck := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	stuck := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		to.Close() // which it takes as its end
 		from.Close()
