@@ -24,6 +24,7 @@ func power(k *kit) error {
 	}
 	for _, c := range []struct{ fstype, how string }{
 		{"ext4", "copy"}, {"ext4", "shutdown"}, {"xfs", "copy"}, {"xfs", "shutdown"},
+		{"ext4, encrypted", "copy"}, {"ext4, encrypted", "below"},
 		{"ext4 without a journal", "copy"}, {"btrfs", "copy"}, // the ioctl of shutdown is not theirs
 	} {
 		if err := cuts(k, c.fstype, c.how); err != nil {

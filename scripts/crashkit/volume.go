@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ import (
 type volume struct {
 	k      *kit
 	fstype string
-	how    string // copy: of the image; shutdown: of the file system
+	how    string // copy: of the image; shutdown: of the file system; below: of the one below it
 	dir    string
 	image  string
 	mnt    string
@@ -37,6 +38,7 @@ var mkfs = map[string]struct {
 	fsck []string
 }{
 	"ext4":                   {[]string{"mkfs.ext4", "-q", "-F"}, 64, "ext4", nil},
+	"ext4, encrypted":        {[]string{"mkfs.ext4", "-q", "-F", "-O", "encrypt"}, 64, "ext4", nil},
 	"ext4 without a journal": {[]string{"mkfs.ext4", "-q", "-F", "-O", "^has_journal"}, 64, "ext4", []string{"e2fsck", "-f", "-y"}},
 	"xfs":                    {[]string{"mkfs.xfs", "-q", "-f"}, 320, "xfs", nil},
 	"btrfs":                  {[]string{"mkfs.btrfs", "-q", "-f"}, 256, "btrfs", nil},
@@ -85,7 +87,7 @@ func newVolume(k *kit, fstype, how string) (v *volume, err error) {
 			v.remove()
 		}
 	}()
-	base := filepath.Join(v.dir, "base")
+	base := v.base()
 	for _, dir := range []string{base, filepath.Join(v.dir, "cut")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
@@ -112,8 +114,13 @@ func (v *volume) mount(image, mnt string) error {
 	if v.fstype == "xfs" {
 		options += ",nouuid" // a clone has the same
 	}
-	return mount(mnt, mkfs[v.fstype].kind, image, options)
+	if err := mount(mnt, mkfs[v.fstype].kind, image, options); err != nil || keyed[v.fstype] == "" {
+		return err
+	}
+	return unlock(filepath.Join(mnt, keyed[v.fstype]))
 }
+
+func (v *volume) base() string { return filepath.Join(v.dir, "base") }
 
 // remove unmounts the volume and deletes all its files.
 func (v *volume) remove() {
@@ -125,7 +132,7 @@ func (v *volume) remove() {
 // volume.
 func (v *volume) desk(name string) *desk {
 	return &desk{
-		k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, name),
+		k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, keyed[v.fstype], name),
 		policy: filepath.Join(v.dir, "policy.toml"), notes: filepath.Join(v.dir, name+".starts"),
 	}
 }
@@ -139,7 +146,7 @@ type outage struct {
 
 // cut cuts the power and switches it on again. The books are those of the moment before.
 func (v *volume) cut(d *desk, b *books) (*outage, *books, error) {
-	if v.how == "shutdown" {
+	if v.how != "copy" {
 		err := v.shutdown()
 		return &outage{d, true, func() error { return nil }}, b, err
 	}
@@ -171,8 +178,14 @@ const (
 	noFlush   = 2
 )
 
+// shutdown shuts the file system down, or the one below it: what the upper one has written and
+// not flushed is then lost, in any order, as in the cache of a disk.
 func (v *volume) shutdown() error {
-	fd, err := unix.Open(v.mnt, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	mnt := v.mnt
+	if v.how == "below" {
+		mnt = v.base()
+	}
+	fd, err := unix.Open(mnt, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
@@ -188,7 +201,25 @@ func (v *volume) again() error {
 	if err := unmount(v.mnt); err != nil {
 		return err
 	}
+	if v.how == "below" {
+		if err := errors.Join(idle(v.image), unmount(v.base()), mount(v.base(), "xfs", v.base()+".img", "loop")); err != nil {
+			return err
+		}
+	}
 	return v.mount(v.image, v.mnt)
+}
+
+// idle waits until no loop device uses an image: the kernel gives it back after umount returns.
+func idle(image string) error {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		out, err := exec.Command("losetup", "--associated", image).Output()
+		if err != nil || len(out) == 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s is still in use: %s", image, bytes.TrimSpace(out))
+		}
+	}
 }
 
 func clone(from, to string) error {
