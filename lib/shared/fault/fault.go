@@ -77,12 +77,13 @@ func HintOf(err error) string {
 	return ""
 }
 
-// machine reports whether the machine is at fault: disk, descriptors, memory.
+// machine reports whether the machine is at fault: disk, descriptors, memory, or an encrypted
+// directory whose key is not there.
 func machine(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE,
 		syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EXDEV, syscall.EFBIG,
-		syscall.ESTALE, syscall.ENOLCK, syscall.EINTR,
+		syscall.ESTALE, syscall.ENOLCK, syscall.EINTR, syscall.ENOKEY,
 	} {
 		if errors.Is(err, errno) {
 			return true

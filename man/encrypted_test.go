@@ -1,0 +1,314 @@
+package man
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// gate is a machine: the files of this one, and over them those that it changes, with /var on
+// a disk of its own. Its namespace, with all mounts, ends with the test.
+type gate struct {
+	t      *testing.T
+	holder *exec.Cmd
+	root   string // its /, as its namespace sees it
+	disk   string // the image
+	away   string // a directory of another computer: /away
+}
+
+const layout = `set -e
+cd "$1"
+mkdir -p root
+mount -t tmpfs changes changes
+mkdir changes/upper changes/work
+mount -t overlay -o lowerdir=/,upperdir=changes/upper,workdir=changes/work overlay root
+mount -o loop disk.img root/var
+mount --rbind /dev root/dev
+mount --rbind /proc root/proc
+mount --rbind /sys root/sys
+mount -t tmpfs run root/run
+mkdir root/away
+mount --bind away root/away
+echo ready
+cat
+`
+
+// newGate makes a gate with the accounts, directories and commands of the layout, and with a
+// queue. No systemd runs there: systemctl only notes what it is asked.
+func newGate(t *testing.T) *gate {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("encrypted directories: only root can mount a disk of its own")
+	}
+	dir := t.TempDir()
+	g := &gate{t: t, root: dir + "/root", disk: dir + "/disk.img", away: dir + "/away"}
+	for _, d := range []string{g.away, dir + "/changes"} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.must(exec.Command("truncate", "--size=192M", g.disk))
+	g.must(exec.Command("mkfs.ext4", "-q", "-F", "-b", "4096", g.disk))
+	g.holder = exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-c", layout, "bash", dir)
+	in, err := g.holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := g.holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	g.holder.Stderr = &said
+	if err := g.holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); g.holder.Wait() })
+	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+		t.Skip("encrypted directories: this machine can't make a gate of its own: " + said.String())
+	}
+	g.put("/usr/local/sbin/systemctl", "#!/bin/sh\necho \"$*\" >>/run/systemctl\n")
+	g.put("/usr/local/sbin/ssh", "#!/bin/sh\ntest \"$1\" = root@gate && exec sh -c \"$2\"\n")
+	for _, name := range commands {
+		b, err := os.ReadFile(filepath.Join(bin, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.put("/usr/local/bin/"+name, string(b))
+	}
+	for _, name := range []string{"sysusers", "tmpfiles"} {
+		b, err := os.ReadFile("../scripts/systemd/" + name + ".conf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.put("/run/"+name+".conf", string(b))
+	}
+	g.put("/etc/pulse/policy.toml", "owners = [\"me@example.com\"]\n[limits]\npending_per_sender = 2000\n")
+	g.run("chmod -R go+rX /etc/pulse; mkdir -p -m 755 /var/lib /var/spool /var/log; systemd-sysusers /run/sysusers.conf && systemd-tmpfiles --create /run/tmpfiles.conf")
+	g.run(asPulse + "pulse-queue init")
+	return g
+}
+
+const asPulse = "cd / && HOME=/var/lib/pulse setpriv --reuid pulse --regid pulse --clear-groups --no-new-privs "
+
+// must runs a command that has to work.
+func (g *gate) must(cmd *exec.Cmd) string {
+	g.t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		g.t.Fatalf("%v: %v\n%s", cmd.Args[len(cmd.Args)-1], err, out)
+	}
+	return string(out)
+}
+
+// shell returns a command that runs a script on the gate as root.
+func (g *gate) shell(script string) *exec.Cmd {
+	cmd := exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", g.holder.Process.Pid), "chroot", g.root, "bash", "-c", script)
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
+		"PULSE_QUEUE=/var/lib/pulse/queue", "PULSE_POLICY=/etc/pulse/policy.toml"}
+	return cmd
+}
+
+func (g *gate) run(script string) string {
+	g.t.Helper()
+	return g.must(g.shell(script))
+}
+
+// paste runs a block of the page in a directory: of the gate, or of the other computer.
+func (g *gate) paste(name, dir string) {
+	g.t.Helper()
+	g.run("cd " + dir + " && " + "set -o pipefail\n" + read(g.t, "pulse-deploy.7").marked(g.t, "rest: "+name))
+}
+
+func (g *gate) put(path, text string) {
+	g.t.Helper()
+	cmd := g.shell("mkdir -p " + filepath.Dir(path) + " && cat >" + path + " && chmod 755 " + path)
+	cmd.Stdin = strings.NewReader(text)
+	g.must(cmd)
+}
+
+// reboot loses what was in memory: the keys, and all of /run.
+func (g *gate) reboot() {
+	g.t.Helper()
+	g.must(exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", g.holder.Process.Pid), "sh", "-c",
+		"cd "+filepath.Dir(g.root)+" && umount root/run root/var && mount -t tmpfs run root/run && mount -o loop disk.img root/var"))
+}
+
+// kept describes all that lies below a directory, content too.
+func (g *gate) kept(dir string) string {
+	g.t.Helper()
+	return g.run("cd " + dir + " && find . -printf '%p %y %m %u\\n' | sort && find . -type f -print0 | sort -z | xargs -0r sha256sum")
+}
+
+// same fails unless two lists are the same, and prints the first lines that are not.
+func (g *gate) same(what, got, want string) {
+	g.t.Helper()
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			g.t.Errorf("%s: it was\n%s\nand is\n%s", what, strings.Join(b[min(i, len(b)):min(i+5, len(b))], "\n"), strings.Join(a[min(i, len(a)):min(i+5, len(a))], "\n"))
+			return
+		}
+	}
+}
+
+// canaries are words of mail that stand nowhere else.
+const canaries = 1000
+
+var canary = regexp.MustCompile(`canary-` + hex.EncodeToString(sum("canary")) + `-\d{4}`)
+
+func sum(s string) []byte { d := sha256.Sum256([]byte(s)); return d[:8] }
+
+// found counts the canaries in some bytes.
+func found(b []byte) int {
+	seen := map[string]bool{}
+	for _, word := range canary.FindAll(b, -1) {
+		seen[string(word)] = true
+	}
+	return len(seen)
+}
+
+// onDisk counts the canaries on the disk of the gate, as somebody sees it who took it.
+func (g *gate) onDisk() int {
+	g.t.Helper()
+	g.run("sync")
+	b, err := os.ReadFile(g.disk)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return found(b)
+}
+
+// receive gives the gate mail: canaries in subject, text, names of files and Message-ID. It
+// lets a worker see some, which keeps what it read; a spool holds some, too.
+func (g *gate) receive() {
+	g.t.Helper()
+	var mail strings.Builder
+	for i := range canaries {
+		word := strings.Replace(canary.String(), `\d{4}`, fmt.Sprintf("%04d", i), 1)
+		at := []string{"", "", "", ""}
+		at[i%len(at)] = word
+		fmt.Fprintf(&mail, `{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":%d,"uidvalidity":7,"id":"<%s%d@example.com>","received":"2026-11-21T06:00:00Z","subject":"%s","text":"%s","attachments":[{"name":"%s","type":"text/plain","size":1,"digest":"sha256:00"}]},`,
+			i+1, at[0], i, at[1], at[2], at[3])
+		fmt.Fprint(&mail, `"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"authenticated_owner","why":""},"decision":{"action":"read_public","outcome":"allow","rule":"matrix.owner_verified_email.allow","reason":"allowed","why":""}}`+"\n")
+	}
+	add := g.shell(asPulse + "pulse-queue add >/dev/null")
+	add.Stdin = strings.NewReader(mail.String())
+	g.must(add)
+	g.run(asPulse + "pulse-queue run --max 10 -- cat")
+	g.run("cp -r /var/lib/pulse/queue/completed /var/lib/pulse-worker/session; mkdir -p /var/spool/pulse; cp -r /var/lib/pulse/queue/completed /var/spool/pulse/hook")
+}
+
+// The disk that the page makes holds no word of mail, and the plain disk all of them. Without
+// the key there is no queue, and none is made; with it all is as it was.
+func TestEncryptedAtRest(t *testing.T) {
+	t.Parallel()
+	plain := newGate(t)
+	plain.receive()
+	if n := plain.onDisk(); n != canaries {
+		t.Errorf("the plain disk holds %d of %d words", n, canaries)
+	}
+	g := newGate(t)
+	g.encrypt()
+	g.receive()
+	if n := g.onDisk(); n != 0 {
+		t.Errorf("the encrypted disk holds %d words of mail", n)
+	}
+	g.takeKey()
+	g.restart()
+	g.restore()
+}
+
+// encrypt does as the page says, on a gate that has a task already.
+func (g *gate) encrypt() {
+	g.t.Helper()
+	g.run(asPulse + "pulse-queue submit --action read_public before")
+	before := g.kept("/var/lib/pulse")
+	g.paste("encrypt", "/root")
+	g.same("encrypt", g.kept("/var/lib/pulse"), before)
+	if said := g.run("ls -d /var/lib/*.clear /var/spool/*.clear 2>/dev/null; cat /run/systemctl"); said != "stop pulse*\nstart pulse.target\n" {
+		g.t.Error(said)
+	}
+}
+
+// takeKey leaves the key on the other computer alone.
+func (g *gate) takeKey() {
+	g.t.Helper()
+	g.paste("take", "/away")
+	if b, err := os.ReadFile(g.away + "/pulse.key"); err != nil || len(b) != 32 {
+		g.t.Fatalf("the key has %d bytes: %v", len(b), err)
+	}
+	g.run("! grep -rlF -f <(basenc --base16 -w0 /away/pulse.key) /run /etc/pulse /etc/fscrypt.conf /var/.fscrypt && ! test -e /run/pulse.key")
+}
+
+// restart begins without the key. Every command of the units fails then, and makes nothing.
+func (g *gate) restart() {
+	g.t.Helper()
+	before := g.kept("/var/lib/pulse")
+	g.run("sync")
+	g.reboot()
+	if n := strings.Count(g.run("find /var/lib/pulse /var/lib/pulse-worker /var/spool/pulse -name '*queue*' -o -name '*session*' -o -name '*hook*'"), "\n"); n != 0 {
+		g.t.Errorf("%d names are in clear", n)
+	}
+	locked := g.run("find /var/lib/pulse | sort")
+	for _, script := range []string{
+		asPulse + "pulse-fetch imaps://me@127.0.0.1:1/INBOX --password-file /etc/pulse/policy.toml",
+		asPulse + "pulse-queue add </dev/null",
+		asPulse + "pulse-queue outbox",
+		asPulse + "pulse-queue health",
+		asPulse + "pulse-queue prune --older-than 90d",
+		"pulse-queue run --as pulse-worker -- touch /tmp/ran",
+		"pulse-queue init", // last: by root, whom no mode keeps out
+	} {
+		status, said := 64, "there is no queue"
+		if script == "pulse-queue init" {
+			status, said = 75, "required key not available"
+		}
+		out, err := g.shell(script).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != status || !strings.Contains(string(out), "/var/lib/pulse/queue: "+said) {
+			g.t.Errorf("%s: %v\n%s", script, err, out)
+		}
+	}
+	g.put("/run/tmpfiles.conf", "d /var/lib/pulse/queue :0700 :pulse :pulse\n")
+	if out, err := g.shell("systemd-tmpfiles --create /run/tmpfiles.conf").CombinedOutput(); err == nil {
+		g.t.Errorf("a directory could be made: %s", out)
+	}
+	g.same("without the key", g.run("find /var/lib/pulse | sort; ls /tmp/ran 2>/dev/null || :"), locked)
+	g.put("/away/wrong/pulse.key", strings.Repeat("x", 32))
+	unlock := read(g.t, "pulse-deploy.7").marked(g.t, "rest: unlock")
+	if out, err := g.shell("cd /away/wrong; " + unlock).CombinedOutput(); err == nil && !strings.Contains(string(out), "ERROR") {
+		g.t.Errorf("a wrong key is none: %s", out)
+	}
+	g.same("with a wrong key", g.run("find /var/lib/pulse | sort"), locked)
+	g.paste("unlock", "/away")
+	g.same("with the key", g.kept("/var/lib/pulse"), before)
+	g.run("! test -e /run/pulse.key; " + asPulse + "pulse-queue verify")
+}
+
+// restore makes a backup, which nobody reads without the key of the other computer, and a gate
+// of it.
+func (g *gate) restore() {
+	g.t.Helper()
+	g.run("cd /away && age-keygen -o backup.key 2>/dev/null && age-keygen -y backup.key >/etc/pulse/recipients")
+	head := strings.TrimSpace(g.run(asPulse + "pulse-queue verify"))
+	before := g.kept("/var/lib/pulse/queue")
+	g.paste("backup", "/away")
+	backup, err := os.ReadFile(g.away + "/pulse.tar.age")
+	if clear := g.must(g.shell("tar -C /var/lib/pulse -c queue")); err != nil || found(backup) != 0 || found([]byte(clear)) != canaries {
+		g.t.Errorf("the backup holds %d words of mail, and %d in clear; %v", found(backup), found([]byte(clear)), err)
+	}
+	g.run("rm -r /var/lib/pulse/queue")
+	g.paste("restore", "/away")
+	g.same("restored", g.kept("/var/lib/pulse/queue"), before)
+	g.run(asPulse + "pulse-queue verify --head " + head)
+}
