@@ -10,6 +10,7 @@ import (
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/safefile"
 	"pulse/lib/shared/sandbox"
@@ -25,6 +26,12 @@ func check(c *cli.Context) error {
 	s, err := cmdline.Schema(p)
 	if err != nil {
 		return err
+	}
+	if c.Bool("residency") {
+		return printResidency(c, p, s)
+	}
+	if c.IsSet("environment") {
+		return fault.Usagef("pulse-authorize check --residency --environment FILE", "--environment is for --residency")
 	}
 	for _, r := range risks(p, c.String("queue")) {
 		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))

@@ -37,7 +37,10 @@ func app() *cli.App {
 			Flags: []cli.Flag{policy},
 		}, {
 			Name: "check", Usage: "validate the policy and list what is risky", Action: check,
-			Flags: []cli.Flag{policy, cmdline.QueueFlag()},
+			Flags: []cli.Flag{policy, cmdline.QueueFlag(),
+				&cli.BoolFlag{Name: "residency", Usage: "print which bytes of whose mail go where instead"},
+				&cli.StringFlag{Name: "environment", Usage: "`FILE` what the units start; default: environment beside the policy"},
+			},
 		}, {
 			Name: "schema", ArgsUsage: "[NAME]", Action: printSchema,
 			Usage: "print the schema that what readers of mail print has to fit",

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// way is where a program's bytes go.
+type way struct {
+	where, why string
+	boxed      bool
+	keeps      string // where it keeps what it was given; empty: nowhere
+}
+
+// program is a program of pulse, by its name below libexec/pulse.
+type program struct {
+	asks  string // which hosts it is known to ask; nobody holds it to these
+	keeps bool   // it writes a session into its home
+}
+
+var programs = map[string]program{
+	"readers/claude": {asks: "api.anthropic.com"},
+	"readers/llm":    {asks: "the host of its model"},
+	"workers/claude": {asks: "api.anthropic.com", keeps: true},
+	"workers/codex":  {asks: "api.openai.com or chatgpt.com"},
+	"workers/gemini": {asks: "generativelanguage.googleapis.com", keeps: true},
+	"workers/llm":    {asks: "the host of its model"},
+	"workers/shell":  {asks: "nobody"},
+	"senders/msmtp":  {asks: "the mail server of its account"},
+	"senders/drafts": {asks: "the IMAP server of its last argument"},
+}
+
+// flagsOf are the flags that stand before a program.
+var flagsOf = map[string]string{"READER": "READ_FLAGS", "WORKER": "RUN_FLAGS"}
+
+const libexec = "/libexec/pulse/"
+
+// named returns the name of a program of pulse.
+func named(path string) string {
+	if _, name, ok := strings.Cut(path, libexec); ok && strings.HasPrefix(path, "/") && filepath.Clean(path) == path {
+		return name
+	}
+	return ""
+}
+
+// way returns where the program in a variable has a way to. A box leaves it one socket, whatever
+// it is; without one, nothing here holds it.
+func (l *layout) way(variable, account string) way {
+	words := strings.Fields(l.values[variable])
+	if len(words) == 0 {
+		return way{where: l.absent(nowhere), why: l.without(variable)}
+	}
+	if flags := flagsOf[variable]; slices.Contains(strings.Fields(l.values[flags]), "--") {
+		return way{where: unknown, why: flags + " has --, after which it names a program itself"}
+	}
+	if named(words[0]) == "box" {
+		return l.box(variable, words)
+	}
+	w := way{where: unknown}
+	p, ok := programs[named(words[0])]
+	if !ok {
+		w.why = variable + ", " + words[0] + ", which pulse does not know, in no box"
+	} else {
+		w.where, w.why = "anywhere", variable+", "+named(words[0])+", in no box: it asks "+p.asks
+	}
+	if host := l.out(account); host != "" {
+		w.why += "; under systemd " + host + " and sockets of this machine"
+	}
+	if p.keeps || !ok {
+		w.keeps = "the home of " + account + ", if " + variable + " keeps one"
+	}
+	return w
+}
+
+// box returns where a program in a box has a way to, by the flags of the box.
+func (l *layout) box(variable string, words []string) way {
+	w := way{where: nowhere, boxed: true}
+	seen, socket, i := []string{}, "", 1
+	for ; i+1 < len(words) && words[i] != "--"; i += 2 {
+		switch words[i] {
+		case "--model":
+			w.where, socket = l.socket(words[i+1]), ", "+words[i+1]
+		case "--ro", "--rw":
+			seen = append(seen, words[i+1])
+		case "--env":
+		default:
+			return way{where: unknown, why: variable + ", a box with " + words[i]}
+		}
+	}
+	if i+1 >= len(words) || words[i] != "--" {
+		return way{where: unknown, why: variable + ", a box without a program"}
+	}
+	name := named(words[i+1])
+	if _, ok := programs[name]; !ok {
+		name = words[i+1]
+	}
+	w.why = variable + ", " + name + " in a box" + socket
+	if len(seen) > 0 {
+		w.where += ", and sockets in " + strings.Join(seen, " ")
+		w.keeps = "what it may write of " + strings.Join(seen, " ")
+	}
+	return w
+}
+
+// socket returns where a socket that a box has leads to.
+func (l *layout) socket(path string) string {
+	if account, ok := strings.CutPrefix(path, "/run/pulse-out/"); ok && !strings.Contains(account, "/") {
+		if host := l.out(account); host != "" {
+			return host
+		}
+	}
+	return unknown
+}
+
+// out returns the one host behind an account's socket, or nothing if that is not known.
+func (l *layout) out(account string) string {
+	values, err := variables(filepath.Join(l.dir, "out-"+account))
+	if err != nil {
+		return ""
+	}
+	return values["TO"]
+}
