@@ -15,31 +15,28 @@ import (
 	"testing"
 )
 
-// gate is a machine: the files of this one, and over them those that it changes, with /var on
-// a disk of its own. Its namespace, with all mounts, ends with the test.
+// gate is a machine whose / is a disk of its own, with the programs of this machine. Its
+// namespace, with all mounts, ends with the test.
 type gate struct {
 	t      *testing.T
 	holder *exec.Cmd
-	root   string // its /, as its namespace sees it
+	dir    string
 	disk   string // the image
 	away   string // a directory of another computer: /away
 }
 
-const layout = `set -e
-cd "$1"
-mkdir -p root
-mount -t tmpfs changes changes
-mkdir changes/upper changes/work
-mount -t overlay -o lowerdir=/,upperdir=changes/upper,workdir=changes/work overlay root
-mount -o loop disk.img root/var
-mount --rbind /dev root/dev
-mount --rbind /proc root/proc
-mount --rbind /sys root/sys
-mount -t tmpfs run root/run
-mkdir root/away
+// boot mounts the disk of a gate, and what does not lie on it.
+const boot = `set -e
+mount -o loop disk.img root
+mkdir -p root/{usr,etc/pulse,dev,proc,sys,run,away,root,var/{lib,log,spool}}
+mkdir -p -m 1777 root/tmp
+for dir in bin sbin lib lib64; do [ -L root/$dir ] || ln -s usr/$dir root/$dir; done
+cp -a /etc/{nsswitch.conf,ld.so.cache,alternatives} root/etc/
+mount --rbind /usr root/usr
+mount --bind local root/usr/local
 mount --bind away root/away
-echo ready
-cat
+for dir in dev proc sys; do mount --rbind /$dir root/$dir; done
+mount -t tmpfs run root/run
 `
 
 // newGate makes a gate with the accounts, directories and commands of the layout, and with a
@@ -50,15 +47,19 @@ func newGate(t *testing.T) *gate {
 		t.Skip("encrypted directories: only root can mount a disk of its own")
 	}
 	dir := t.TempDir()
-	g := &gate{t: t, root: dir + "/root", disk: dir + "/disk.img", away: dir + "/away"}
-	for _, d := range []string{g.away, dir + "/changes"} {
-		if err := os.Mkdir(d, 0o700); err != nil {
+	g := &gate{t: t, dir: dir, disk: dir + "/disk.img", away: dir + "/away"}
+	for _, d := range []string{"away", "root", "local/bin"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range commands {
+		g.must(exec.Command("cp", filepath.Join(bin, name), dir+"/local/bin/"))
+	}
 	g.must(exec.Command("truncate", "--size=192M", g.disk))
 	g.must(exec.Command("mkfs.ext4", "-q", "-F", "-b", "4096", g.disk))
-	g.holder = exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-c", layout, "bash", dir)
+	g.holder = exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-c", boot+"echo ready; cat")
+	g.holder.Dir = dir
 	in, err := g.holder.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -74,17 +75,12 @@ func newGate(t *testing.T) *gate {
 	}
 	t.Cleanup(func() { in.Close(); g.holder.Wait() })
 	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+		in.Close()
+		g.holder.Wait()
 		t.Skip("encrypted directories: this machine can't make a gate of its own: " + said.String())
 	}
-	g.put("/usr/local/sbin/systemctl", "#!/bin/sh\necho \"$*\" >>/run/systemctl\n")
-	g.put("/usr/local/sbin/ssh", "#!/bin/sh\ntest \"$1\" = root@gate && exec sh -c \"$2\"\n")
-	for _, name := range commands {
-		b, err := os.ReadFile(filepath.Join(bin, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.put("/usr/local/bin/"+name, string(b))
-	}
+	g.put("/usr/local/bin/systemctl", "#!/bin/sh\necho \"$*\" >>/run/systemctl\n")
+	g.put("/usr/local/bin/ssh", "#!/bin/sh\ntest \"$1\" = root@gate && exec sh -c \"$2\"\n")
 	for _, name := range []string{"sysusers", "tmpfiles"} {
 		b, err := os.ReadFile("../scripts/systemd/" + name + ".conf")
 		if err != nil {
@@ -92,11 +88,13 @@ func newGate(t *testing.T) *gate {
 		}
 		g.put("/run/"+name+".conf", string(b))
 	}
-	g.put("/etc/pulse/policy.toml", "owners = [\"me@example.com\"]\n[limits]\npending_per_sender = 2000\n")
-	g.run("chmod -R go+rX /etc/pulse; mkdir -p -m 755 /var/lib /var/spool /var/log; systemd-sysusers /run/sysusers.conf && systemd-tmpfiles --create /run/tmpfiles.conf")
+	g.put("/etc/pulse/policy.toml", gatePolicy)
+	g.run("systemd-sysusers /run/sysusers.conf && systemd-tmpfiles --create /run/tmpfiles.conf")
 	g.run(asPulse + "pulse-queue init")
 	return g
 }
+
+const gatePolicy = "owners = [\"me@example.com\"]\n[limits]\npending_per_sender = 2000\n"
 
 const asPulse = "cd / && HOME=/var/lib/pulse setpriv --reuid pulse --regid pulse --clear-groups --no-new-privs "
 
@@ -112,7 +110,7 @@ func (g *gate) must(cmd *exec.Cmd) string {
 
 // shell returns a command that runs a script on the gate as root.
 func (g *gate) shell(script string) *exec.Cmd {
-	cmd := exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", g.holder.Process.Pid), "chroot", g.root, "bash", "-c", script)
+	cmd := g.outside("chroot", g.dir+"/root", "bash", "-c", script)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
 		"PULSE_QUEUE=/var/lib/pulse/queue", "PULSE_POLICY=/etc/pulse/policy.toml"}
 	return cmd
@@ -136,11 +134,15 @@ func (g *gate) put(path, text string) {
 	g.must(cmd)
 }
 
+// outside returns a command that sees the mounts of the gate, and is not on it.
+func (g *gate) outside(argv ...string) *exec.Cmd {
+	return exec.Command("nsenter", append([]string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", g.holder.Process.Pid)}, argv...)...)
+}
+
 // reboot loses what was in memory: the keys, and all of /run.
 func (g *gate) reboot() {
 	g.t.Helper()
-	g.must(exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", g.holder.Process.Pid), "sh", "-c",
-		"cd "+filepath.Dir(g.root)+" && umount root/run root/var && mount -t tmpfs run root/run && mount -o loop disk.img root/var"))
+	g.must(g.outside("bash", "-c", "cd "+g.dir+"\numount -R root\n"+boot))
 }
 
 // kept describes all that lies below a directory, content too.
@@ -205,6 +207,7 @@ func (g *gate) receive() {
 	add.Stdin = strings.NewReader(mail.String())
 	g.must(add)
 	g.run(asPulse + "pulse-queue run --max 10 -- cat")
+	g.run("cd /var/lib/pulse/queue/completed; cat $(ls | head -n 1) | install -m 600 /dev/stdin /etc/pulse/password")
 	g.run("cp -r /var/lib/pulse/queue/completed /var/lib/pulse-worker/session; mkdir -p /var/spool/pulse; cp -r /var/lib/pulse/queue/completed /var/spool/pulse/hook")
 }
 
@@ -232,10 +235,10 @@ func TestEncryptedAtRest(t *testing.T) {
 func (g *gate) encrypt() {
 	g.t.Helper()
 	g.run(asPulse + "pulse-queue submit --action read_public before")
-	before := g.kept("/var/lib/pulse")
+	before := g.kept("/var/lib/pulse") + g.kept("/etc/pulse")
 	g.paste("encrypt", "/root")
-	g.same("encrypt", g.kept("/var/lib/pulse"), before)
-	if said := g.run("ls -d /var/lib/*.clear /var/spool/*.clear 2>/dev/null; cat /run/systemctl"); said != "stop pulse*\nstart pulse.target\n" {
+	g.same("encrypt", g.kept("/var/lib/pulse")+g.kept("/etc/pulse"), before)
+	if said := g.run("ls -d /etc/*.clear /var/lib/*.clear /var/spool/*.clear 2>/dev/null; cat /run/systemctl"); said != "stop pulse*\nstart pulse.target\n" {
 		g.t.Error(said)
 	}
 }
@@ -247,7 +250,7 @@ func (g *gate) takeKey() {
 	if b, err := os.ReadFile(g.away + "/pulse.key"); err != nil || len(b) != 32 {
 		g.t.Fatalf("the key has %d bytes: %v", len(b), err)
 	}
-	g.run("! grep -rlF -f <(basenc --base16 -w0 /away/pulse.key) /run /etc/pulse /etc/fscrypt.conf /var/.fscrypt && ! test -e /run/pulse.key")
+	g.run("! grep -rlF -f <(basenc --base16 -w0 /away/pulse.key) /run /etc /.fscrypt && ! test -e /run/pulse.key")
 }
 
 // restart begins without the key. Every command of the units fails then, and makes nothing.
@@ -256,27 +259,30 @@ func (g *gate) restart() {
 	before := g.kept("/var/lib/pulse")
 	g.run("sync")
 	g.reboot()
-	if n := strings.Count(g.run("find /var/lib/pulse /var/lib/pulse-worker /var/spool/pulse -name '*queue*' -o -name '*session*' -o -name '*hook*'"), "\n"); n != 0 {
+	if n := strings.Count(g.run("find /etc/pulse /var/lib/pulse /var/lib/pulse-worker /var/spool/pulse -name '*queue*' -o -name '*session*' -o -name '*hook*' -o -name 'policy*'"), "\n"); n != 0 {
 		g.t.Errorf("%d names are in clear", n)
 	}
 	locked := g.run("find /var/lib/pulse | sort")
-	for _, script := range []string{
-		asPulse + "pulse-fetch imaps://me@127.0.0.1:1/INBOX --password-file /etc/pulse/policy.toml",
-		asPulse + "pulse-queue add </dev/null",
-		asPulse + "pulse-queue outbox",
-		asPulse + "pulse-queue health",
-		asPulse + "pulse-queue prune --older-than 90d",
-		"pulse-queue run --as pulse-worker -- touch /tmp/ran",
-		"pulse-queue init", // last: by root, whom no mode keeps out
+	g.put("/run/policy.toml", gatePolicy)
+	const unsealed = "export PULSE_POLICY=/run/policy.toml; " // where /etc/pulse is in clear
+	for _, c := range []struct {
+		script string
+		status int
+		said   string
+	}{
+		{asPulse + "pulse-authorize </dev/null", 64, "/etc/pulse/policy.toml: no such file"},
+		{unsealed + asPulse + "pulse-fetch imaps://me@127.0.0.1:1/INBOX --password-file /run/policy.toml", 64, "/queue: there is no queue"},
+		{unsealed + asPulse + "pulse-queue add </dev/null", 64, "/queue: there is no queue"},
+		{unsealed + asPulse + "pulse-queue outbox", 64, "/queue: there is no queue"},
+		{unsealed + asPulse + "pulse-queue health", 64, "/queue: there is no queue"},
+		{unsealed + asPulse + "pulse-queue prune --older-than 90d", 64, "/queue: there is no queue"},
+		{unsealed + "pulse-queue run --as pulse-worker -- touch /tmp/ran", 64, "/queue: there is no queue"},
+		{unsealed + "pulse-queue init", 75, "/queue: required key not available"}, // by root, whom no mode keeps out
 	} {
-		status, said := 64, "there is no queue"
-		if script == "pulse-queue init" {
-			status, said = 75, "required key not available"
-		}
-		out, err := g.shell(script).CombinedOutput()
+		out, err := g.shell(c.script).CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != status || !strings.Contains(string(out), "/var/lib/pulse/queue: "+said) {
-			g.t.Errorf("%s: %v\n%s", script, err, out)
+		if !errors.As(err, &exit) || exit.ExitCode() != c.status || !strings.Contains(string(out), c.said) {
+			g.t.Errorf("%s: %v\n%s", c.script, err, out)
 		}
 	}
 	g.put("/run/tmpfiles.conf", "d /var/lib/pulse/queue :0700 :pulse :pulse\n")
