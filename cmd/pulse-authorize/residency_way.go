@@ -103,9 +103,12 @@ func (l *layout) box(variable string, words []string) way {
 	return w
 }
 
-// socket returns where a socket that a box has leads to.
+// socket returns where a socket that a box has leads to. It lies in one of two directories: the
+// second is for a gate without root, which has all in one.
 func (l *layout) socket(path string) string {
-	if account, ok := strings.CutPrefix(path, "/run/pulse-out/"); ok && !strings.Contains(account, "/") {
+	dir, account := filepath.Split(path)
+	own, err := filepath.Abs(filepath.Join(l.dir, "out"))
+	if dir == "/run/pulse-out/" || err == nil && dir == own+"/" {
 		if host := l.out(account); host != "" {
 			return host
 		}

@@ -10,7 +10,8 @@
 //
 // It knows the commands and pulse-queue(5), and none of their code. The invariants are
 // in check.go. Caveat: a power cut is a copy of the image, or a shutdown of the file system
-// or of the one below it, which loses what was not flushed. A disk that loses what it was told to flush is not simulated.
+// or of the one below it, which loses what was not flushed. A disk that loses what it was
+// told to flush is not simulated.
 package main
 
 import (
