@@ -1,0 +1,6 @@
+package main
+
+// completions writes those of all commands.
+func completions(share, zsh string, commands []string) error {
+	return nil
+}
