@@ -18,7 +18,11 @@ func ReadPosition(dir, source string) (p queue.Position, known bool, err error) 
 		return p, false, err
 	}
 	defer d.Close()
-	p, known, err = queue.PositionOf(view{&Spool{dir: dir, disk: d}, false}, source)
+	s := &Spool{dir: dir, disk: d}
+	if err := s.known(); err != nil {
+		return p, false, err
+	}
+	p, known, err = queue.PositionOf(view{s, false}, source)
 	if err != nil {
 		return queue.Position{}, false, fmt.Errorf("%s: %w", dir, err)
 	}

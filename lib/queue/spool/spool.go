@@ -156,21 +156,21 @@ func Open(dir string) (*Spool, error) {
 // check fails if what was opened is not a queue of this format, or can't be trusted. Open
 // looked at a path, and what lies there may have been replaced since.
 func (s *Spool) check(isCopy bool) error {
-	dir := s.dir
 	if !isCopy {
 		if err := s.access.Trust(); err != nil {
 			return err
 		}
 	}
+	return s.known()
+}
+
+func (s *Spool) known() error {
 	b, err := s.disk.Read(formatFile)
-	switch {
-	case err != nil:
+	if err != nil || string(b) == format {
 		return err
-	case string(b) != format:
-		return fault.Usagef("use the pulse that made it",
-			"%s: the queue's format is %s, this is %s", dir, bytes.TrimSpace(b), format)
 	}
-	return nil
+	return fault.Usagef("install the pulse that made it: man pulse-deploy, Upgrade and downgrade",
+		"%s: the queue's format is %s, and this pulse knows %s", s.dir, bytes.TrimSpace(b), format[:len(format)-1])
 }
 
 func open(dir string) (*Spool, error) {

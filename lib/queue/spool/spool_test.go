@@ -167,6 +167,9 @@ func TestOpenRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || fault.KindOf(err) != fault.Usage {
 			t.Errorf("%s: %v", c.name, err)
 		}
+		if _, _, read := ReadPosition(s.dir, "imaps://me@t/INBOX"); read == nil || c.name == "a later format" && read.Error() != err.Error() {
+			t.Errorf("%s: a position: %v", c.name, read)
+		}
 	}
 }
 
