@@ -30,10 +30,10 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// build copies what git knows of the tree, its files in this order, and makes packages there.
-func build(t *testing.T, files []string, umask string, env ...string) made {
+// copied copies what git knows of the tree, its files in this order.
+func copied(t *testing.T, files []string) (dir string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), umask)
+	dir = t.TempDir()
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -51,6 +51,12 @@ func build(t *testing.T, files []string, umask string, env ...string) made {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// build makes packages in a copy of the tree.
+func build(t *testing.T, dir, umask string, env ...string) made {
+	t.Helper()
 	cmd := exec.Command("bash", "-c", "umask "+umask+"; scripts/package")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1790000000", "DPKG_DEB_COMPRESSOR_LEVEL=0") // fast
@@ -69,9 +75,11 @@ var first, second made
 func TestPackages(t *testing.T) {
 	files := strings.Fields(output(t, exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")))
 	files = slices.DeleteFunc(files, func(f string) bool { return strings.Contains(f, "testdata/") })
-	first = build(t, files, "022", "TZ=UTC")
+	here := copied(t, files)
 	slices.Reverse(files)
-	second = build(t, files, "077", "TZ=Asia/Tokyo", "LC_ALL=C.UTF-8", "GOFLAGS=-buildvcs=auto")
+	there := copied(t, files)
+	first = build(t, here, "022", "TZ=UTC")
+	second = build(t, there, "077", "TZ=Asia/Tokyo", "LC_ALL=C.UTF-8", "GOFLAGS=-buildvcs=auto")
 	t.Run("Reproducible", reproducible)
 	t.Run("Lintian", lintian)
 	t.Run("BillOfMaterials", billOfMaterials)
@@ -218,6 +226,7 @@ func copyrights(t *testing.T) {
 
 // contents are the same in both packages, and are what the tree has.
 func contents(t *testing.T) {
+	t.Setenv("TZ", "UTC")
 	deb := output(t, exec.Command("dpkg-deb", "-c", first.deb))
 	tarball := output(t, exec.Command("tar", "-tvzf", first.tarball))
 	pages, err := filepath.Glob("man/*.[157]")
