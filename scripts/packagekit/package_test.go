@@ -65,7 +65,7 @@ func build(t *testing.T, dir, umask string, env ...string) made {
 	if len(names) != 2 {
 		t.Fatal(names)
 	}
-	return made{filepath.Join(dir, names[0]), filepath.Join(dir, names[1]), dir}
+	return made{filepath.Join(dir, names[1]), filepath.Join(dir, names[0]), dir} // as ls sorts them
 }
 
 // first and second are made of the same files.
