@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const receiver = "mx.example.com" // what the provider's server calls itself
+
+// letter is a mail as the receiver puts it into a mailbox: of somebody whose domain signed it,
+// unless it is forged.
+func letter(from, subject string, forged bool) string {
+	_, domain, _ := strings.Cut(from, "@")
+	id := strings.ReplaceAll(subject, " ", "-")
+	verdict := "dkim=pass header.d=" + domain + " header.s=s1 header.b=Zm9vYmFy; dmarc=pass header.from=" + domain
+	if forged {
+		verdict = "dkim=none; dmarc=fail header.from=" + domain
+	}
+	return "Authentication-Results: " + receiver + "; " + verdict + "\n" +
+		"DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=" + domain + "; s=s1;\n" +
+		"\th=from:to:cc:subject:date:message-id; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=Zm9vYmFyEfGh\n" +
+		"From: " + from + "\nTo: agent@example.com\nSubject: " + subject + "\n" +
+		"Date: " + time.Now().Format(time.RFC1123Z) + "\nMessage-ID: <" + id + "@" + domain + ">\n\nWhat is new?\n"
+}
+
+// mail puts mail into a mailbox, as the provider does.
+func (l *life) mail(user string, letters ...string) act {
+	return l.do("/usr/lib/dovecot/dovecot-lda -d " + user + " <<'END'\n" +
+		strings.Join(letters, "END\n/usr/lib/dovecot/dovecot-lda -d "+user+" <<'END'\n") + "END")
+}
+
+// kept returns what the providers kept of a kind.
+func (m *machine) kept(kind string) (list []string, err error) {
+	names, err := filepath.Glob(filepath.Join(m.root, "srv/provider", kind+"-*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, string(b))
+	}
+	return list, nil
+}
+
+// gate is the environment of the gate, for a line of sh.
+const gate = "export PULSE_POLICY=/etc/pulse/policy.toml PULSE_QUEUE=/var/lib/pulse/queue; "
+
+// record is what a listing says of a task.
+type record struct {
+	Task struct {
+		ID, Kind, State, Reason string
+		Restarts                int
+	}
+	Message  struct{ Subject string }
+	Identity struct{ Sender, Trust string }
+	Request  struct {
+		Action string
+		Args   struct{ Subject string }
+	}
+}
+
+// tasks returns all tasks, the oldest first.
+func (m *machine) tasks() (list []record, err error) {
+	out, err := m.sh(gate + "runuser -u pulse -- pulse-queue list --all --json")
+	if err != nil {
+		return nil, err
+	}
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+		var r record
+		if err := d.Decode(&r); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// only returns the one task of a kind that has this subject.
+func (m *machine) only(kind, subject string) (record, error) {
+	all, err := m.tasks()
+	if err != nil {
+		return record{}, err
+	}
+	list := slices.DeleteFunc(slices.Clone(all), func(r record) bool {
+		return r.Task.Kind != kind || r.Message.Subject+r.Request.Args.Subject != subject
+	})
+	if len(list) != 1 {
+		return record{}, fmt.Errorf("%d of kind %s are called %q: %+v", len(list), kind, subject, all)
+	}
+	return list[0], nil
+}
+
+// state fails unless the one task of a kind that has this subject is in a state.
+func (l *life) state(kind, subject, state string) act {
+	return func() error {
+		r, err := l.only(kind, subject)
+		if err == nil && r.Task.State != state {
+			err = fmt.Errorf("%s %q is %s, and not %s: %+v", kind, subject, r.Task.State, state, r)
+		}
+		return err
+	}
+}
