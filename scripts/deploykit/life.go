@@ -205,17 +205,17 @@ func (l *life) yes(subject string) act {
 			return err
 		}
 		defer t.close()
-		if err := t.types(gate + "pulse-approve yes " + r.Task.ID + "\n"); err != nil {
+		if err := t.types(gate + "pulse-approve yes " + r.Task.ID + "\r"); err != nil {
 			return err
 		}
 		_, groups, err := t.until(code)
 		if err != nil {
 			return err
 		}
-		if err := t.types(groups[0] + "\n"); err != nil {
+		if err := t.types(groups[0] + "\r"); err != nil {
 			return err
 		}
-		if _, err := t.rest(); err != nil {
+		if err := t.prompted(); err != nil {
 			return err
 		}
 		return l.state("effect", subject, "scheduled")()

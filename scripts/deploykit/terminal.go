@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,15 +28,34 @@ type terminal struct {
 
 // login starts the shell that the account has.
 func (m *machine) login(account string) (*terminal, error) {
-	t := &terminal{cmd: m.inside(context.Background(), "su", "--pty", "--login", account)}
+	t := &terminal{cmd: m.inside(context.Background(), "TERM=xterm", "su", "--pty", "--login", account)}
 	t.more = sync.NewCond(&t.mu)
 	var err error
+	t.cmd.SysProcAttr.Setsid, t.cmd.SysProcAttr.Setctty = true, true
 	t.file, err = pty.StartWithAttrs(t.cmd, &pty.Winsize{Rows: 50, Cols: 200}, t.cmd.SysProcAttr)
 	if err != nil {
 		return nil, err
 	}
 	go t.read()
-	return t, nil
+	// A command that fails says so, as does each prompt.
+	if err := t.types(`trap 'printf "\033]failed\a"' ERR; PROMPT_COMMAND='printf "\033]prompt\a"'` + "\r"); err != nil {
+		return nil, err
+	}
+	return t, t.prompted()
+}
+
+var (
+	prompt = regexp.MustCompile(`\x1b]prompt\x07`)
+	failed = []byte("\x1b]failed\x07")
+)
+
+// prompted waits for the prompt of bash. It is an error if a command failed before.
+func (t *terminal) prompted() error {
+	shown, _, err := t.until(prompt)
+	if err == nil && bytes.Contains([]byte(shown), failed) {
+		err = fmt.Errorf("a command fails:\n%s", shown)
+	}
+	return err
 }
 
 func (t *terminal) read() {
