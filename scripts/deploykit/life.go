@@ -18,13 +18,13 @@ const (
 
 // slow is a worker that says that it runs, and ends by itself only the second time.
 const slow = `#!/bin/sh
-cat >/dev/null
+subject=$(jq -r .message.subject)
 cd /var/lib/pulse-worker
 if mkdir first 2>/dev/null; then
 	echo >started
 	exec sleep infinity
 fi
-printf '{"action":"external_send","target":["friend@example.org"],"args":{"subject":"slow","text":"."}}\n'
+printf '{"action":"external_send","target":["friend@example.org"],"args":{"subject":"%s","text":"."}}\n' "$subject"
 `
 
 // life is what the machine goes through.
@@ -49,9 +49,9 @@ func (l *life) steps() []step {
 		{"the machine is up", []act{l.prepare, l.boot}},
 		{"it has an account, a mail provider and a model", []act{l.do(equip)}},
 		{"the package is installed, by the first block of the page", []act{l.upload, l.pasteTo("install"), l.installed}},
-		{"the blocks up to a mailbox are pasted, and mail is listed", []act{
-			l.mail(owner, letter(owner, "first", false)), l.pasteTo("start"), l.state("ask", "first", "awaiting_review"),
-			l.do(configure),
+		{"the blocks up to a mailbox are pasted, and mail is read", []act{
+			l.mail(owner, letter(owner, "first", false)), l.pasteTo("mailbox"),
+			l.do(gate + `pulse-queue log --why | grep owner_claim_unverified`), l.do(configure),
 		}},
 		{"the blocks up to an agent that sends are pasted", []act{l.pasteTo("send")}},
 		{"mail of the owner and of a friend becomes asks, a forged one does not", []act{
@@ -82,6 +82,16 @@ func (l *life) steps() []step {
 		}},
 		{"shut down while a worker runs: it runs again, once", l.interrupted("shut down", l.shutdown)},
 		{"the power fails while a worker runs: it runs again, once", l.interrupted("power", l.cut)},
+		{"the power fails while a mail is handed over: it is not sent again", l.handedOver("power")},
+		{"a unit that fails leaves a notice, until it works", []act{
+			l.do(`systemctl stop dovecot.socket dovecot
+! systemctl start pulse-intake 2>/dev/null
+until [ -s /run/motd.d/pulse-intake.service ]; do sleep 0.1; done
+systemctl start dovecot
+systemctl start pulse-intake
+! [ -e /run/motd.d/pulse-intake.service ]`),
+		}},
+		{"systemd counts no unit as exposed", []act{l.exposure}},
 		{"the queue is sound, and health says nothing", []act{
 			l.do(gate + "runuser -u pulse -- pulse-queue verify >/dev/null; runuser -u pulse -- pulse-queue health"),
 		}},
@@ -215,10 +225,7 @@ func (l *life) yes(subject string) act {
 		if err := t.types(groups[0] + "\r"); err != nil {
 			return err
 		}
-		if err := t.prompted(); err != nil {
-			return err
-		}
-		return l.state("effect", subject, "scheduled")()
+		return t.prompted()
 	}
 }
 
@@ -267,4 +274,35 @@ func (l *life) interrupted(subject string, end act) []act {
 		},
 		l.state("ask", subject, "running"), end, l.boot, l.start("pulse-run"), l.state("ask", subject, "completed"),
 	}
+}
+
+// handedOver cuts the power after the provider took a mail, and before it says so: nobody here
+// knows whether it was sent, so a person is asked.
+func (l *life) handedOver(subject string) []act {
+	silent := filepath.Join(l.root, "srv/provider/silent")
+	return []act{
+		l.start("pulse-outbox"), l.state("effect", subject, "awaiting_review"), l.do("mkfifo /srv/provider/silent"),
+		l.yes(subject), l.start("--no-block", "pulse-effects"),
+		func() error {
+			f, err := os.Open(silent) // it is not open until the provider has the mail
+			if err != nil {
+				return err
+			}
+			return errors.Join(f.Close(), l.sent(subject, 1)(), l.cut(), os.Remove(silent))
+		},
+		l.boot, l.start("pulse-effects"), l.state("effect", subject, "awaiting_review"), l.sent(subject, 1),
+		l.do(gate + "pulse-queue list | grep effect_unknown"),
+	}
+}
+
+var level = regexp.MustCompile(`Overall exposure level for (\S+): ([0-9.]+)`)
+
+// exposure prints what systemd counts for the units that run, the worst of which makes a box.
+func (l *life) exposure() error {
+	out, err := l.sh(`for unit in pulse-{intake,intake@work,extract,run,outbox,effects,health,prune,out@pulse-sender}.service; do
+systemd-analyze security --no-pager --threshold=30 $unit | grep Overall; done`)
+	for _, m := range level.FindAllStringSubmatch(out, -1) {
+		fmt.Printf("          %s %s\n", m[1], m[2])
+	}
+	return err
 }
