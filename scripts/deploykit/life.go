@@ -74,7 +74,7 @@ func (l *life) steps() []step {
 		}},
 		{"a worker without a box reaches nothing either", []act{
 			l.do("HOME=/var/lib/pulse-worker llm reach"), l.everything,
-			l.worker("/usr/local/bin/llm reach"), l.mail(owner, letter(owner, "reach", false)),
+			l.worker("/usr/bin/llm reach"), l.mail(owner, letter(owner, "reach", false)),
 			l.start("pulse-intake"), l.start("pulse-run"), l.state("ask", "reach", "completed"), l.nothing,
 		}},
 		{"a second mailbox", []act{

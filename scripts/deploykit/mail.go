@@ -24,7 +24,7 @@ func letter(from, subject string, forged bool) string {
 	return "Authentication-Results: " + receiver + "; " + verdict + "\n" +
 		"DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=" + domain + "; s=s1;\n" +
 		"\th=from:to:cc:subject:date:message-id; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=Zm9vYmFyEfGh\n" +
-		"From: " + from + "\nTo: agent@example.com\nSubject: " + subject + "\n" +
+		"From: " + from + "\nTo: " + owner + "\nSubject: " + subject + "\n" +
 		"Date: " + time.Now().Format(time.RFC1123Z) + "\nMessage-ID: <" + id + "@" + domain + ">\n\nWhat is new?\n"
 }
 

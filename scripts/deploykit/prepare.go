@@ -43,7 +43,7 @@ func (m *machine) prepare() error {
 		m.put("etc/dovecot/users", owner+":"+mailPassword+"\n"+ownerAtWork+":"+workPassword+"\n", 0o644),
 		m.put("etc/systemd/system/test-providers.service", providersUnit, 0o644),
 		m.put("usr/local/bin/deploykit", string(self), 0o755),
-		m.put("usr/local/bin/llm", llm, 0o755),
+		m.put("usr/bin/llm", llm, 0o755),
 		m.put("usr/local/bin/slow", slow, 0o755),
 		os.RemoveAll(filepath.Join(m.root, "etc/resolv.conf")),
 	)
