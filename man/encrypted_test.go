@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// gate is a machine whose / is a disk of its own, with the programs of this machine. Its
+// locked is a machine whose / is a disk of its own, with the programs of this machine. Its
 // namespace, with all mounts, ends with the test.
-type gate struct {
+type locked struct {
 	t      *testing.T
 	holder *exec.Cmd
 	dir    string
@@ -39,15 +39,15 @@ for dir in dev proc sys; do mount --rbind /$dir root/$dir; done
 mount -t tmpfs run root/run
 `
 
-// newGate makes a gate with the accounts, directories and commands of the layout, and with a
+// newLocked makes a gate with the accounts, directories and commands of the layout, and with a
 // queue. No systemd runs there: systemctl only notes what it is asked.
-func newGate(t *testing.T) *gate {
+func newLocked(t *testing.T) *locked {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("encrypted directories: only root can mount a disk of its own")
 	}
 	dir := t.TempDir()
-	g := &gate{t: t, dir: dir, disk: dir + "/disk.img", away: dir + "/away"}
+	g := &locked{t: t, dir: dir, disk: dir + "/disk.img", away: dir + "/away"}
 	for _, d := range []string{"away", "root", "local/bin"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ const gatePolicy = "owners = [\"me@example.com\"]\n[limits]\npending_per_sender 
 const asPulse = "cd / && HOME=/var/lib/pulse setpriv --reuid pulse --regid pulse --clear-groups --no-new-privs "
 
 // must runs a command that has to work.
-func (g *gate) must(cmd *exec.Cmd) string {
+func (g *locked) must(cmd *exec.Cmd) string {
 	g.t.Helper()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -109,25 +109,25 @@ func (g *gate) must(cmd *exec.Cmd) string {
 }
 
 // shell returns a command that runs a script on the gate as root.
-func (g *gate) shell(script string) *exec.Cmd {
+func (g *locked) shell(script string) *exec.Cmd {
 	cmd := g.outside("chroot", g.dir+"/root", "bash", "-c", script)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
 		"PULSE_QUEUE=/var/lib/pulse/queue", "PULSE_POLICY=/etc/pulse/policy.toml"}
 	return cmd
 }
 
-func (g *gate) run(script string) string {
+func (g *locked) run(script string) string {
 	g.t.Helper()
 	return g.must(g.shell(script))
 }
 
 // paste runs a block of the page in a directory: of the gate, or of the other computer.
-func (g *gate) paste(name, dir string) {
+func (g *locked) paste(name, dir string) {
 	g.t.Helper()
 	g.run("cd " + dir + " && " + "set -o pipefail\n" + read(g.t, "pulse-deploy.7").marked(g.t, "rest: "+name))
 }
 
-func (g *gate) put(path, text string) {
+func (g *locked) put(path, text string) {
 	g.t.Helper()
 	cmd := g.shell("mkdir -p " + filepath.Dir(path) + " && cat >" + path + " && chmod 755 " + path)
 	cmd.Stdin = strings.NewReader(text)
@@ -135,24 +135,24 @@ func (g *gate) put(path, text string) {
 }
 
 // outside returns a command that sees the mounts of the gate, and is not on it.
-func (g *gate) outside(argv ...string) *exec.Cmd {
+func (g *locked) outside(argv ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", g.holder.Process.Pid)}, argv...)...)
 }
 
 // reboot loses what was in memory: the keys, and all of /run.
-func (g *gate) reboot() {
+func (g *locked) reboot() {
 	g.t.Helper()
 	g.must(g.outside("bash", "-c", "cd "+g.dir+"\numount -R root\n"+boot))
 }
 
 // kept describes all that lies below a directory, content too.
-func (g *gate) kept(dir string) string {
+func (g *locked) kept(dir string) string {
 	g.t.Helper()
 	return g.run("cd " + dir + " && find . -printf '%p %y %m %u\\n' | sort && find . -type f -print0 | sort -z | xargs -0r sha256sum")
 }
 
 // same fails unless two lists are the same, and prints the first lines that are not.
-func (g *gate) same(what, got, want string) {
+func (g *locked) same(what, got, want string) {
 	g.t.Helper()
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(a), len(b)) {
@@ -180,7 +180,7 @@ func found(b []byte) int {
 }
 
 // onDisk counts the canaries on the disk of the gate, as somebody sees it who took it.
-func (g *gate) onDisk() int {
+func (g *locked) onDisk() int {
 	g.t.Helper()
 	g.run("sync")
 	b, err := os.ReadFile(g.disk)
@@ -192,7 +192,7 @@ func (g *gate) onDisk() int {
 
 // receive gives the gate mail: canaries in subject, text, names of files and Message-ID. It
 // lets a worker see some, which keeps what it read; a spool holds some, too.
-func (g *gate) receive() {
+func (g *locked) receive() {
 	g.t.Helper()
 	var mail strings.Builder
 	for i := range canaries {
@@ -215,12 +215,12 @@ func (g *gate) receive() {
 // the key there is no queue, and none is made; with it all is as it was.
 func TestEncryptedAtRest(t *testing.T) {
 	t.Parallel()
-	plain := newGate(t)
+	plain := newLocked(t)
 	plain.receive()
 	if n := plain.onDisk(); n != canaries {
 		t.Errorf("the plain disk holds %d of %d words", n, canaries)
 	}
-	g := newGate(t)
+	g := newLocked(t)
 	g.encrypt()
 	g.receive()
 	if n := g.onDisk(); n != 0 {
@@ -232,7 +232,7 @@ func TestEncryptedAtRest(t *testing.T) {
 }
 
 // encrypt does as the page says, on a gate that has a task already.
-func (g *gate) encrypt() {
+func (g *locked) encrypt() {
 	g.t.Helper()
 	g.run(asPulse + "pulse-queue submit --action read_public before")
 	before := g.kept("/var/lib/pulse") + g.kept("/etc/pulse")
@@ -244,7 +244,7 @@ func (g *gate) encrypt() {
 }
 
 // takeKey leaves the key on the other computer alone.
-func (g *gate) takeKey() {
+func (g *locked) takeKey() {
 	g.t.Helper()
 	g.paste("take", "/away")
 	if b, err := os.ReadFile(g.away + "/pulse.key"); err != nil || len(b) != 32 {
@@ -254,7 +254,7 @@ func (g *gate) takeKey() {
 }
 
 // restart begins without the key. Every command of the units fails then, and makes nothing.
-func (g *gate) restart() {
+func (g *locked) restart() {
 	g.t.Helper()
 	before := g.kept("/var/lib/pulse")
 	g.run("sync")
@@ -303,7 +303,7 @@ func (g *gate) restart() {
 
 // restore makes a backup, which nobody reads without the key of the other computer, and a gate
 // of it.
-func (g *gate) restore() {
+func (g *locked) restore() {
 	g.t.Helper()
 	g.run("cd /away && age-keygen -o backup.key 2>/dev/null && age-keygen -y backup.key >/etc/pulse/recipients")
 	head := strings.TrimSpace(g.run(asPulse + "pulse-queue verify"))
