@@ -39,7 +39,7 @@ func (m *machine) boot() error {
 	if err != nil {
 		return err
 	}
-	defer notify.Close()
+	defer func() { _ = notify.Close() }()
 	console, err := os.Create(m.root + ".console")
 	if err != nil {
 		return err

@@ -93,11 +93,11 @@ func (p *provider) model(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case strings.Contains(q.System, "JSON Schema"):
-		fmt.Fprint(w, `{"request":"appointment","question":"May we meet on Friday?"}`)
+		_, _ = fmt.Fprint(w, `{"request":"appointment","question":"May we meet on Friday?"}`)
 	case strings.Contains(q.Prompt+q.System, `"extract":{`):
-		fmt.Fprint(w, "A friend asks for an appointment.")
+		_, _ = fmt.Fprint(w, "A friend asks for an appointment.")
 	default:
-		fmt.Fprint(w, `{"action":"external_send","target":["friend@example.org"],"args":{"subject":"Hello","text":"From the agent."}}`)
+		_, _ = fmt.Fprint(w, `{"action":"external_send","target":["friend@example.org"],"args":{"subject":"Hello","text":"From the agent."}}`)
 	}
 }
 

@@ -60,13 +60,13 @@ func items(w io.Writer, text string) {
 		for word := range strings.FieldsSeq("* " + kind + ": " + m[3]) {
 			switch column += 1 + len(word); {
 			case word == "*":
-				fmt.Fprint(w, " ")
+				_, _ = fmt.Fprint(w, " ")
 				column++
 			case column > 76:
-				fmt.Fprint(w, "\n   ")
+				_, _ = fmt.Fprint(w, "\n   ")
 				column = 4 + len(word)
 			}
-			fmt.Fprint(w, " "+word)
+			_, _ = fmt.Fprint(w, " "+word)
 		}
 		fmt.Fprintln(w)
 	}

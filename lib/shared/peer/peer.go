@@ -22,7 +22,7 @@ type ID string
 const maxText = 64
 
 // ErrInvalid is the error for what can't be an id.
-var ErrInvalid = errors.New("want a whole number, or a string of at most 64 letters, digits, _, - and .")
+var ErrInvalid = errors.New("want a whole number, or a string of at most 64 letters, digits, dots, - and _")
 
 // Number returns the id of a number. No platform assigns 0: it names nobody.
 func Number(n int64) ID {
