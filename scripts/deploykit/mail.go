@@ -90,7 +90,8 @@ func (m *machine) only(kind, subject string) (record, error) {
 		return record{}, err
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(r record) bool {
-		return r.Task.Kind != kind || r.Message.Subject+r.Request.Args.Subject != subject
+		draft := r.Request.Action == "write_local" // stands beside each mail that is proposed
+		return draft || r.Task.Kind != kind || r.Message.Subject+r.Request.Args.Subject != subject
 	})
 	if len(list) != 1 {
 		return record{}, fmt.Errorf("%d of kind %s are called %q: %+v", len(list), kind, subject, all)
