@@ -79,10 +79,12 @@ func (l *life) steps() []step {
 		}},
 		{"a second mailbox", []act{
 			l.mail(ownerAtWork, letter(owner, "at work", false)), l.start("pulse-intake@work"), l.state("ask", "at work", "scheduled"),
+			l.start("pulse-run"), l.state("ask", "at work", "completed"),
 		}},
-		{"shut down while a worker runs: it runs again, once", l.interrupted("shut down", l.shutdown)},
-		{"the power fails while a worker runs: it runs again, once", l.interrupted("power", l.cut)},
+		{"the power fails while a worker runs: it runs again, once", l.interrupted("power", l.cut, "completed")},
 		{"the power fails while a mail is handed over: it is not sent again", l.handedOver("power")},
+		// It counts as an attempt, and the next one is later.
+		{"shut down while a worker runs: it is put off", l.interrupted("shut down", l.shutdown, "scheduled")},
 		{"a unit that fails leaves a notice, until it works", []act{
 			l.do(`systemctl stop dovecot.socket dovecot
 ! systemctl start pulse-intake 2>/dev/null
@@ -262,8 +264,8 @@ func (l *life) nothing() error {
 	return err
 }
 
-// interrupted ends the machine while a worker runs, and boots it again.
-func (l *life) interrupted(subject string, end act) []act {
+// interrupted ends the machine while a worker runs, and boots it again; then the ask is in a state.
+func (l *life) interrupted(subject string, end act, after string) []act {
 	started := filepath.Join(l.root, "var/lib/pulse-worker/started")
 	return []act{
 		l.worker("/usr/local/bin/slow"), l.do("cd /var/lib/pulse-worker; rm -rf first; [ -e started ] || mkfifo -m 666 started"),
@@ -272,7 +274,7 @@ func (l *life) interrupted(subject string, end act) []act {
 			_, err := os.ReadFile(started) // it is not open until the worker says so
 			return err
 		},
-		l.state("ask", subject, "running"), end, l.boot, l.start("pulse-run"), l.state("ask", subject, "completed"),
+		l.state("ask", subject, "running"), end, l.boot, l.start("pulse-run"), l.state("ask", subject, after),
 	}
 }
 
