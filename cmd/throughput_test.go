@@ -77,3 +77,27 @@ func BenchmarkMailbox(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTick measures the processor time of a tick of cron that finds nothing new in the
+// mailbox, over TLS: of pulse-fetch, and of all four stages.
+func BenchmarkTick(b *testing.B) {
+	h := newHost(b)
+	h.deliver(b, 1, 1)
+	tick := h.fetch("") + " | pulse-classify | pulse-authorize | pulse-queue add"
+	h.must(b, tick)
+	for name, line := range map[string]string{"fetch": "exec " + h.fetch(""), "all": tick} {
+		b.Run(name, func(b *testing.B) {
+			var cpu time.Duration
+			for b.Loop() {
+				cmd := exec.Command("/bin/sh", "-c", line)
+				cmd.Dir = h.dir
+				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+h.queue, "PULSE_POLICY="+h.dir+"/policy.toml")
+				if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+					b.Fatalf("%v: %s", err, out)
+				}
+				cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			}
+			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
