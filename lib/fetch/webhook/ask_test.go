@@ -120,6 +120,10 @@ func TestAsks(t *testing.T) {
 		{"discord-guild", `"username"`, `"bot":true,"username"`, `786008729715212338 by "53908232506183680" in "645027906669510667", a bot, mentions`},
 		{"discord-guild", `"type":2,"token"`, `"type":3,"token"`, "no ask"},
 		{"discord-guild", `"type":2,"token"`, `"type":"2","token"`, "no ask"},
+		{"discord-guild", `"type":1,"name"`, `"type":3,"target_id":"9","resolved":{"messages":{"9":{"content":"pay"}}},"name"`, "no ask"},
+		{"discord-guild", `"type":1,"name"`, `"type":2,"target_id":"9","name"`, "no ask"},
+		{"discord-guild", `"type":1,"name"`, `"name"`, "no ask"},
+		{"discord-dm", `"type":1,"name"`, `"type":3,"target_id":"9","name"`, "no ask"},
 		{"discord-guild", `"type":2,"token"`, `"type":2,"user":{"id":"1"},"token"`, `786008729715212338 by "53908232506183680" in "645027906669510667", mentions`},
 		{"discord-guild", `"id":"53908232506183680",`, ``, form},
 		{"discord-dm", "", "", `786008729715212339 by "53908232506183680" in 0, mentions`},
@@ -150,11 +154,15 @@ func TestAskText(t *testing.T) {
 		"github-issue":   {"Codertocat", "Spelling error in the README file", ""},
 		"slack-mention":  {"U123ABC456", "", "What is the hour of the pearl, <@U0LAN0Z89>?"},
 		"telegram-group": {"Test Firstname", "", "@agent_bot what is new?"},
-		"discord-guild":  {"Mason", "", `{"options":[{"type":3,"name":"cardname","value":"The Gitrog Monster"}],"type":1,"name":"cardsearch","id":"771825006014889984"}`},
+		"discord-guild":  {"Mason", "cardsearch", `[{"type":3,"name":"cardname","value":"The Gitrog Monster"}]`},
+		"discord-dm":     {"Mason", "news", ""},
 	} {
 		word, _, _ := strings.Cut(name, "-")
 		p, _ := platformOf(word + " ")
 		r := &Request{Body: []byte(fixture(t, name))}
+		if word == "discord" { // what others wrote comes beside the options
+			r.Body = []byte(strings.Replace(string(r.Body), `"data":{`, `"data":{"resolved":{"users":{"9":{"username":"pay"}}},`, 1))
+		}
 		a, err := r.Ask(Keys{platform: p}, &envelope.Webhook{Result: envelope.WebhookPass})
 		if err != nil || [3]string{a.From, a.Subject, a.Text} != want {
 			t.Errorf("%s: %+v, %v", name, a, err)

@@ -64,19 +64,21 @@ var telegramEvents = []event{{
 	from: "message.from.first_name", text: "message.text",
 }}
 
-// https://discord.com/developers/docs/interactions/receiving-and-responding: a command, in a
-// server or elsewhere. It always addresses the application.
+// https://discord.com/developers/docs/interactions/receiving-and-responding: a command that was
+// typed, in a server or elsewhere. It always addresses the application. A command chosen from
+// the menu of a message or a person brings what others wrote, in data.resolved, and so does a
+// typed one that names a person or a channel: only the options are the sender's own.
 var discordEvents = []event{{
-	when:      []fact{{"type", "2"}, {"member", there}},
+	when:      []fact{{"type", "2"}, {"data.type", "1"}, {"member", there}},
 	person:    []fact{{"member.user.bot", absent}},
 	mentioned: []fact{},
 	id:        []string{"id"}, sender: "member.user.id", chat: "channel_id",
-	from: "member.user.username", text: "data",
+	from: "member.user.username", subject: "data.name", text: "data.options",
 }, {
-	when:      []fact{{"type", "2"}, {"member", absent}, {"user", there}},
+	when:      []fact{{"type", "2"}, {"data.type", "1"}, {"member", absent}, {"user", there}},
 	person:    []fact{{"user.bot", absent}},
 	private:   []fact{{"context", "1"}},
 	mentioned: []fact{},
 	id:        []string{"id"}, sender: "user.id", chat: "channel_id",
-	from: "user.username", text: "data",
+	from: "user.username", subject: "data.name", text: "data.options",
 }}
