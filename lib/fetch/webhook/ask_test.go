@@ -109,6 +109,7 @@ func TestAsks(t *testing.T) {
 		{"telegram-group", `"message":{`, `"edited_message":{`, "no ask"},
 		{"telegram-group", `"text":`, `"caption":`, "no ask"},
 		{"telegram-group", `"text":`, `"forward_origin":{"type":"user"},"text":`, "no ask"},
+		{"telegram-group", `"text":`, `"forward_from":{"id":5},"forward_date":1441645500,"text":`, "no ask"},
 		{"telegram-group", `"text":`, `"via_bot":{"id":1},"text":`, "no ask"},
 		{"telegram-group", `"date":1441645532`, `"date":"1441645532"`, form},
 		{"telegram-group", `"date":1441645532`, `"date":99999999999999999999`, form},

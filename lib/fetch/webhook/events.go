@@ -55,9 +55,10 @@ var slackEvents = []event{{
 
 // https://core.telegram.org/bots/api#update: a new message with text of the sender's own. A
 // chat with the sender alone has the sender's number. from is a stand-in where there is a
-// sender_chat.
+// sender_chat. A server of one's own that is older than version 7.0 has no forward_origin, but
+// a forward_date.
 var telegramEvents = []event{{
-	when:      []fact{{"message.text", there}, {"message.forward_origin", absent}, {"message.via_bot", absent}},
+	when:      []fact{{"message.text", there}, {"message.forward_origin", absent}, {"message.forward_date", absent}, {"message.via_bot", absent}},
 	person:    []fact{{"message.from.is_bot", "false"}, {"message.sender_chat", absent}},
 	mentioned: []fact{{"message.entities.*.type", `"mention"|"bot_command"`}},
 	id:        []string{"message.chat.id", "message.message_id"}, sender: "message.from.id", chat: "message.chat.id", at: "message.date",
