@@ -85,7 +85,8 @@ func variables(file string) (map[string]string, error) {
 	}
 	values, form := map[string]string{}, regexp.MustCompile(assignment)
 	for i, line := range strings.Split(string(b), "\n") {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' && !strings.HasSuffix(line, `\`) { // systemd may join the next line to it
 			continue
 		}
 		m := form.FindStringSubmatch(line)
@@ -120,7 +121,7 @@ func (l *layout) inbox(why string, values map[string]string) {
 			files = number(value)
 		case "--hosts":
 			hosts = ", " + value
-		case "--dkim":
+		case "--dkim", "--policy": // another policy may want it
 			in.dkim = true
 		case "--resolver":
 			in.resolver = value

@@ -2,7 +2,6 @@ package main
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -34,6 +33,27 @@ var programs = map[string]program{
 // flagsOf are the flags that stand before a program.
 var flagsOf = map[string]string{"READER": "READ_FLAGS", "WORKER": "RUN_FLAGS"}
 
+// runFlags are those that leave it as it is which program is given which tasks, and whether
+// a value comes with them.
+var runFlags = map[string]bool{"--proposals": false, "--env": true, "--max": true, "--timeout": true, "--notify": true}
+
+// unlike returns the first word of some flags that is none of these: a program, or a flag for
+// other tasks, another queue or policy.
+func unlike(flags string) string {
+	words := strings.Fields(flags)
+	for i := 0; i < len(words); i++ {
+		name, _, whole := strings.Cut(words[i], "=")
+		valued, known := runFlags[name]
+		if !known {
+			return words[i]
+		}
+		if valued && !whole {
+			i++
+		}
+	}
+	return ""
+}
+
 const libexec = "/libexec/pulse/"
 
 // named returns the name of a program of pulse.
@@ -51,8 +71,8 @@ func (l *layout) way(variable, account string) way {
 	if len(words) == 0 {
 		return way{where: l.absent(nowhere), why: l.without(variable)}
 	}
-	if flags := flagsOf[variable]; slices.Contains(strings.Fields(l.values[flags]), "--") {
-		return way{where: unknown, why: flags + " has --, after which it names a program itself"}
+	if word := unlike(l.values[flagsOf[variable]]); word != "" {
+		return way{where: unknown, why: flagsOf[variable] + " has " + word + ", which may start something else"}
 	}
 	if named(words[0]) == "box" {
 		return l.box(variable, words)
