@@ -80,7 +80,7 @@ func newLocked(t *testing.T) *locked {
 		t.Skip("encrypted directories: this machine can't make a gate of its own: " + said.String())
 	}
 	g.put("/usr/local/bin/systemctl", "#!/bin/sh\necho \"$*\" >>/run/systemctl\n")
-	g.put("/usr/local/bin/ssh", "#!/bin/sh\ntest \"$1\" = root@gate && exec sh -c \"$2\"\n")
+	g.put("/usr/local/bin/ssh", "#!/bin/sh\ntest \"$1\" = root@gate && shift && exec sh -c \"$*\"\n")
 	for _, name := range []string{"sysusers", "tmpfiles"} {
 		b, err := os.ReadFile("../scripts/systemd/" + name + ".conf")
 		if err != nil {
@@ -231,22 +231,34 @@ func TestEncryptedAtRest(t *testing.T) {
 	g.restore()
 }
 
-// encrypt does as the page says, on a gate that has a task already.
+// encrypt does as the page says, on a gate that has a task already. Pasted again, it keeps the
+// key of the first time, which nobody has taken yet.
 func (g *locked) encrypt() {
 	g.t.Helper()
 	g.run(asPulse + "pulse-queue submit --action read_public before")
-	before := g.kept("/var/lib/pulse") + g.kept("/etc/pulse")
-	g.paste("encrypt", "/root")
-	g.same("encrypt", g.kept("/var/lib/pulse")+g.kept("/etc/pulse"), before)
-	if said := g.run("ls -d /etc/*.clear /var/lib/*.clear /var/spool/*.clear 2>/dev/null; cat /run/systemctl"); said != "stop pulse*\nstart pulse.target\n" {
+	kept := func() string {
+		return g.kept("/var/lib/pulse") + g.kept("/var/lib/pulse-worker") + g.kept("/etc/pulse")
+	}
+	before := kept()
+	for range 2 {
+		g.paste("encrypt", "/root")
+		g.same("encrypt", kept(), before)
+	}
+	if said := g.run("ls -d /etc/*.{clear,new} /var/*/*.{clear,new} 2>/dev/null; cat /run/systemctl"); said != strings.Repeat("stop pulse*\nstart pulse.target\n", 2) {
 		g.t.Error(said)
 	}
 }
 
-// takeKey leaves the key on the other computer alone.
+// takeKey leaves the key on the other computer alone, where it stays if nothing is left to take.
 func (g *locked) takeKey() {
 	g.t.Helper()
 	g.paste("take", "/away")
+	if out, err := g.shell("cd /away; " + read(g.t, "pulse-deploy.7").marked(g.t, "rest: take")).CombinedOutput(); err == nil {
+		g.t.Errorf("the key is taken twice: %s", out)
+	}
+	if mode := g.run("stat -c %a /away/pulse.key"); mode != "600\n" {
+		g.t.Errorf("the key is for others: %s", mode)
+	}
 	if b, err := os.ReadFile(g.away + "/pulse.key"); err != nil || len(b) != 32 {
 		g.t.Fatalf("the key has %d bytes: %v", len(b), err)
 	}
