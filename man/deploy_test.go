@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
 )
 
 // Each block of pulse-deploy(7) that is pasted, or may be in place of one, is what bash and
@@ -125,16 +126,19 @@ shift $((OPTIND - 1)); exec /usr/bin/install -m "$mode" $d "$@"`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, m.dir, "etc/policy.toml", string(out)+"[approval]\nrequire = \"user\"\napprover_group = \"pulse-approvers\"\n")
+	put(t, m.dir, "etc/policy.toml", string(out)+"[approval]\nrequire = \"user\"\napprover_group = \"pulse-approvers\"\n[matrix.external_verified]\nallow = [\"read_public\"]\n")
 	return m
 }
+
+// secret has what a file of passwords could take for something else.
+const secret = `"s3cret $x #" `
 
 // paste runs a block, and gives a secret to what it asks for.
 func (m deployed) paste(t *testing.T, name string) {
 	t.Helper()
 	text := strings.NewReplacer("/etc/pulse", m.dir+"/etc", "/home/", m.dir+"/home/").Replace(read(t, "pulse-deploy.7").marked(t, "paste: "+name))
 	if strings.Contains(text, "\nread -rsp ") {
-		text += "s3cret $x\n"
+		text += secret + "\n"
 	}
 	cmd := exec.Command("bash", "-eu")
 	cmd.Stdin = strings.NewReader(text)
@@ -159,6 +163,7 @@ func TestPastedFiles(t *testing.T) {
 	for _, name := range []string{"model", "second", "send", "drafts", "signature", "notice"} {
 		m.paste(t, name)
 	}
+	m.paste(t, "signature") // of a second key
 	line := regexp.MustCompile(`^[A-Z_]+="[^"$\x60\\]*"$`)
 	for _, name := range []string{"environment", "intake-work", "key", "out-pulse", "out-pulse-reader", "out-pulse-worker", "out-pulse-sender", "out-pulse-drafter"} {
 		for l := range strings.Lines(m.file(t, name)) {
@@ -167,7 +172,7 @@ func TestPastedFiles(t *testing.T) {
 			}
 		}
 	}
-	if got := m.file(t, "password-work") + m.file(t, "drafts") + m.file(t, "key"); got != "s3cret $x\ns3cret $x\nOPENAI_API_KEY=\"s3cret $x\"\n" {
+	if got := m.file(t, "password-work") + m.file(t, "drafts") + m.file(t, "key"); got != secret+"\n"+secret+"\nOPENAI_API_KEY=\""+secret+"\"\n" {
 		t.Errorf("secrets: %q", got)
 	}
 	for _, word := range []string{"READER=", "WORKER=", "SENDER=", "DRAFTER=", "READ_FLAGS=", "RUN_FLAGS=", "ADD_FLAGS=", "NOTIFY="} {
@@ -179,12 +184,18 @@ func TestPastedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if row := p.Matrix[terms.ExternalVerified]; row.Outcome(terms.ReadPublic) != terms.Allow {
+		t.Errorf("a row of the policy became %+v", row)
+	}
 	if len(p.Outbound.Allow) != 1 || p.Outbound.Allow[0] != "friend@example.org" || p.Approval.Require != "signature" {
 		t.Errorf("%+v, %+v", p.Outbound, p.Approval)
 	}
 	cmd := exec.Command("msmtp", "-C", m.dir+"/etc/msmtprc", "--pretend", "--", "bob@partner.example")
 	cmd.Stdin = strings.NewReader("\n")
 	out, err := cmd.CombinedOutput()
+	if !strings.Contains(m.file(t, "msmtprc"), "\npassword \""+secret+"\"\n") { // it takes one pair of quotes away
+		t.Error(m.file(t, "msmtprc"))
+	}
 	for _, want := range []string{"socket = /run/pulse-out/pulse-sender\n", "from = you@example.com\n"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v: %s", err, out)
