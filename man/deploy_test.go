@@ -202,3 +202,27 @@ func TestPastedFiles(t *testing.T) {
 		}
 	}
 }
+
+// Whoever has the account of the gate can put a link in the place of the lock. What root pastes
+// makes no file where that leads to.
+func TestBlocksMakeNoLock(t *testing.T) {
+	for _, mark := range []string{"paste: backup", "rest: backup", "paste: move"} {
+		m := machine(t)
+		for _, name := range []string{"pulse-queue", "tar", "age"} {
+			executable(t, m.dir+"/bin", name, ":")
+		}
+		put(t, m.dir, "queue/format", "")
+		if err := os.Symlink(m.dir+"/made", m.dir+"/queue/lock"); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("bash")
+		cmd.Dir = m.dir
+		cmd.Stdin = strings.NewReader(strings.NewReplacer(". /etc/profile.d/pulse.sh", ":", "/var/backups", m.dir, "/var/lib/pulse", m.dir, "/root", m.dir).
+			Replace(read(t, "pulse-deploy.7").marked(t, mark)))
+		cmd.Env = []string{"PATH=" + m.dir + "/bin:" + os.Getenv("PATH"), "PULSE_QUEUE=" + m.dir + "/queue"}
+		out, err := cmd.CombinedOutput()
+		if _, made := os.Lstat(m.dir + "/made"); made == nil || !strings.Contains(string(out), "/queue/lock: No such file") {
+			t.Errorf("%s: %v: %s", mark, err, out)
+		}
+	}
+}
