@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The blocks of pulse-deploy(7), up to that of a restore, are pasted as root, in the order of the
+// The blocks of pulse-deploy(7) are pasted as root, in the order of the
 // page, on a machine that nobody else sees, with stand-ins for apt-get and systemctl. What a
 // person does after that works: they answer, and a queue that was restored starts tasks again.
 func TestPastedAsRoot(t *testing.T) {
@@ -40,7 +40,8 @@ func TestPastedAsRoot(t *testing.T) {
 		if !ok {
 			continue
 		}
-		text := strings.Replace(strings.Join(b.text, "\n"), "/var/backups", "/usr/local/backups", 1) + "\n"
+		text := strings.NewReplacer("/var/backups", "/usr/local/backups", "/root/", "/usr/local/backups/", "/var/spool", "/usr/local/spool").
+			Replace(strings.Join(b.text, "\n")) + "\n"
 		if strings.Contains(text, "\nread -rsp ") {
 			text += "s3cret\n"
 		}
@@ -57,12 +58,18 @@ func TestPastedAsRoot(t *testing.T) {
 			if !strings.Contains(out, "STATE") {
 				t.Errorf("restored: %s", out)
 			}
-			must("pulse-queue release --restored")
+			must("pulse-queue release --restored && as pulse pulse-queue submit --action read_public later")
 			if said := must("cat /usr/local/sent/said"); !strings.Contains(said, "systemctl enable --now pulse.target\n") {
 				t.Error(said)
 			}
+		case "move":
+			must("mv /var/lib/pulse /var/lib/old && mv /etc/pulse /etc/old && rm /etc/profile.d/pulse.sh") // another machine
+		case "moved":
+			must("pulse-queue list | grep scheduled && as you pulse-queue health")
+		case "remove-all":
+			must("! getent passwd $(sed -n 's/^u \\([^ ]*\\).*/\\1/p' @SCRIPTS@/systemd/sysusers.conf) pulse-phone | grep . && ! compgen -G '/etc/pulse*' && ! compgen -G '/var/lib/pulse*'")
 			return
 		}
 	}
-	t.Error("the page has no block restore")
+	t.Error("the page has no block remove-all")
 }
