@@ -34,7 +34,7 @@ func TestPastedAsRoot(t *testing.T) {
 	executable(t, dir+"/programs", "pulse-fetch", "exec fetch /usr/local/mail/owner.eml")
 	must("exec unshare --mount bash --norc")
 	must(system)
-	must("mount -t tmpfs none /home && useradd --no-create-home --user-group you && mkdir -p /etc/profile.d && unset PULSE_POLICY PULSE_QUEUE && cd /")
+	must("mount -t tmpfs none /home && useradd --no-create-home --user-group you && mkdir -p /etc/profile.d && unset PULSE_POLICY PULSE_QUEUE && cd / && umask 077")
 	for _, b := range read(t, "pulse-deploy.7").blocks() {
 		name, ok := strings.CutPrefix(b.mark, "paste: ")
 		if !ok {
@@ -53,7 +53,9 @@ func TestPastedAsRoot(t *testing.T) {
 			if out := must("as you pulse-queue health"); out != "" {
 				t.Errorf("health: %s", out)
 			}
-			must("as you pulse-approve")
+			must("as you sh -c '. /etc/profile.d/pulse.sh; pulse-approve'")
+		case "signature":
+			must("as you cat /etc/pulse/allowed_signers /etc/pulse/policy.toml /etc/pulse/environment")
 		case "restore":
 			if !strings.Contains(out, "STATE") {
 				t.Errorf("restored: %s", out)
