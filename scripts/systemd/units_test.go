@@ -276,3 +276,21 @@ func run(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// A service of Type=notify is ended when it does not say that it is ready, as
+// systemd-socket-proxyd of systemd 252 does not.
+func TestReady(t *testing.T) {
+	for _, unit := range installed(t) {
+		b, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`(?m)^Type=notify`).Match(b) {
+			continue
+		}
+		command := regexp.MustCompile(`(?m)^ExecStart=(\S+)`).FindSubmatch(b)
+		if program, err := os.ReadFile(string(command[1])); err != nil || !strings.Contains(string(program), "READY=1") {
+			t.Errorf("%s: %s never says that it is ready: %v", filepath.Base(unit), command[1], err)
+		}
+	}
+}
