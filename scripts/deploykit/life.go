@@ -64,6 +64,8 @@ func (l *life) steps() []step {
 		}},
 		{"a worker is started, in a box likewise", []act{
 			l.start("pulse-run"), l.asked("pulse-worker"), l.state("ask", "mine", "completed"), l.state("ask", "of a friend", "completed"),
+			// Otherwise systemd would end it after 90 seconds, with what goes through it.
+			l.do("systemctl is-active pulse-out@pulse-worker.service"),
 		}},
 		{"what it proposes waits for a person", []act{
 			l.start("pulse-outbox"), l.state("effect", "Hello", "awaiting_review"), l.start("pulse-effects"), l.sent("Hello", 0),
@@ -97,6 +99,14 @@ systemctl start pulse-intake
 		{"the queue is sound, and health says nothing", []act{
 			l.do(gate + "runuser -u pulse -- pulse-queue verify >/dev/null; runuser -u pulse -- pulse-queue health"),
 		}},
+		{"it is moved to another machine, which has its mailboxes and ways out", []act{
+			l.skip("upgrade"), l.pasteTo("move"), l.do(otherMachine), l.pasteTo("moved"), l.do(moved),
+		}},
+		{"it is removed, and nothing is left", []act{
+			l.pasteTo("remove-all"),
+			l.do(`! getent passwd | grep '^pulse' && ! find /etc/systemd/system /etc/pulse /var/lib/pulse* -name '*pulse*' 2>/dev/null | grep .`),
+			l.do(`! systemctl list-units --plain --no-legend 'pulse-*.socket' 'pulse-*.timer' | grep .`),
+		}},
 	}
 }
 
@@ -107,6 +117,24 @@ systemctl stop pulse.target
 ! systemctl is-active --quiet pulse-run.timer
 sed -i 's/^# authserv_id = .*/authserv_id = "` + receiver + `"/; s/^allowed_external = .*/allowed_external = ["` + friend + `"]/' /etc/pulse/policy.toml
 pulse-authorize check --policy /etc/pulse/policy.toml`
+
+// otherMachine makes of the machine one on which nothing but the package was installed.
+const otherMachine = `find /etc/systemd/system -type l -name 'pulse*' -printf '%f\n' | xargs systemctl disable --now 2>/dev/null
+rm -rf /etc/pulse/* /var/lib/pulse/queue`
+
+const moved = `systemctl is-active pulse-intake.timer pulse-intake@work.timer pulse-out@pulse-{reader,worker,sender}.socket`
+
+// skip leaves out the blocks before one.
+func (l *life) skip(first string) act {
+	return func() error {
+		at := slices.IndexFunc(l.blocks, func(b block) bool { return b.name == first })
+		if at < 0 {
+			return fmt.Errorf("the page has no block %s, or not where it was", first)
+		}
+		l.blocks = l.blocks[at:]
+		return nil
+	}
+}
 
 func (l *life) do(line string) act {
 	return func() error {
