@@ -81,9 +81,13 @@ func (p place) crontab() string {
 	return p.put(text)
 }
 
-// put puts the directory and the prefix in their places.
+// put puts the directory and the prefix in their places. Other programs are still looked for in
+// /usr/local/bin, too.
 func (p place) put(text string) string {
-	list := []string{"/usr/local/", p.prefix + "/"}
+	list := []string{"/usr/local/libexec/pulse", p.prefix + "/libexec/pulse"}
+	if p.prefix != "/usr" && p.prefix != "/usr/local" {
+		list = append(list, "PATH=/usr/local/bin:", "PATH="+p.prefix+"/bin:/usr/local/bin:")
+	}
 	if p.dir != system {
 		list = append(list, "/etc/pulse", p.dir, "/var/lib/pulse/queue", p.dir+"/queue", "/var/lib/pulse/lock", p.dir,
 			"/run/pulse-out", p.dir+"/out", "/run/pulse-", p.dir+"/")

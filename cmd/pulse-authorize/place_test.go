@@ -17,11 +17,17 @@ func TestCrontabFile(t *testing.T) {
 	}
 }
 
-// TestPrefix: what is installed elsewhere is started there.
+// TestPrefix: what is installed elsewhere is started there, and other programs are found in
+// /usr/local/bin.
 func TestPrefix(t *testing.T) {
 	p := place{system, "/usr"}
+	for prefix, want := range map[string]string{"/usr": "/usr/local/bin:/usr/bin:/bin", "/opt/pulse": "/opt/pulse/bin:/usr/local/bin:/usr/bin:/bin"} {
+		if text := (place{system, prefix}).crontab(); !strings.Contains(text, "\nPATH="+want+"\n") {
+			t.Errorf("%s: %s", prefix, text)
+		}
+	}
 	for _, text := range []string{p.crontab(), p.environment("imaps://me@imap.example.com/INBOX")} {
-		if strings.Contains(text, "/usr/local") || strings.Contains(text, "@ETC@") || strings.Contains(text, "@ACCEPT@") {
+		if strings.Contains(text, "/usr/local/libexec") || strings.Contains(text, "@ETC@") || strings.Contains(text, "@ACCEPT@") {
 			t.Error(text)
 		}
 	}
