@@ -223,7 +223,7 @@ func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 // taken apart. If it was cut off, or the worker killed, there may have been more judgements. A
 // shell, or a box around the worker, says by a status above 128 that it was.
 func (sh *shift) ended(end *runner.End) queue.End {
-	last := queue.End{Exit: end.Exit, Result: end.Stdout, Stderr: end.Stderr, Cut: len(end.Stdout) >= runner.MaxResult}
+	last := queue.End{Exit: end.Exit, Stopped: end.Stopped, Result: end.Stdout, Stderr: end.Stderr, Cut: len(end.Stdout) >= runner.MaxResult}
 	if !sh.c.Bool("proposals") {
 		return last
 	}

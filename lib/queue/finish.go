@@ -22,10 +22,11 @@ const (
 
 // End is how a worker ended.
 type End struct {
-	Exit   int    // exit status; below 0: it was killed
-	Result []byte // what it printed, bounded by the runner
-	Cut    bool   // it printed more
-	Stderr []byte // the end of what it wrote there, bounded by the runner
+	Exit    int    // exit status; below 0: it was killed
+	Stopped bool   // its run was told to stop, and told it
+	Result  []byte // what it printed, bounded by the runner
+	Cut     bool   // it printed more
+	Stderr  []byte // the end of what it wrote there, bounded by the runner
 
 	Proposals *Proposals        // what it proposed, if it ended well; nil: it was not asked
 	Judged    []proposal.Judged // what it says its hook decided
@@ -141,6 +142,12 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case end.Exit == exitLater:
 		change.Reason, change.NotBefore = ReasonLater, later
 		return task.Retried, task.Scheduled
+	case end.Stopped: // a shutdown is not the worker's failure, and counts as a death
+		change.Attempts, change.Restarts, change.Reason = c.Task.Attempts, c.Task.Restarts+1, ReasonDied
+		if change.Restarts > limits.MaxRestarts {
+			return task.GaveUp, task.Failed
+		}
+		return task.Restarted, task.Scheduled
 	case change.Attempts-change.Deferred >= limits.MaxAttempts:
 		change.Reason = ReasonExit
 		return task.GaveUp, task.Failed
@@ -242,6 +249,8 @@ func Complaint(l *audit.Line) string {
 		return fmt.Sprintf("task %s failed: its sender says that it did not happen", l.Task)
 	case l.Event == task.GaveUp:
 		return fmt.Sprintf("task %s failed: %s after %d attempts", l.Task, l.Change.Reason, l.Change.Attempts)
+	case l.Event == task.Restarted:
+		return fmt.Sprintf("task %s: told to stop, and the next run starts it again", l.Task)
 	case l.Event == task.Undecided:
 		return fmt.Sprintf("task %s: nobody knows whether the effect happened: it awaits a person", l.Task)
 	}

@@ -49,6 +49,7 @@ type End struct {
 	Stderr    []byte // the last few KiB
 	TimedOut  bool   // asked to end by Timeout
 	Cancelled bool   // asked to end by Gone
+	Stopped   bool   // asked to end by the end of ctx
 }
 
 // NeverStarted is how a worker ended that could not be started.

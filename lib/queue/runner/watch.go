@@ -22,7 +22,7 @@ func (w *Worker) watch(ctx context.Context, pid int, ended <-chan struct{}) End 
 	case <-ended:
 		return end
 	case <-ctx.Done():
-		sig = causeOf(ctx)
+		end.Stopped, sig = true, causeOf(ctx)
 	case <-w.Gone:
 		end.Cancelled = true
 	case <-expired:

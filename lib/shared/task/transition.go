@@ -20,7 +20,7 @@ const (
 	Extracted Event = "extracted"   // its reader made a value that fits the schema
 	Retried   Event = "retried"     // the worker asked for another attempt, or failed with one left
 	GaveUp    Event = "gave_up"     // no attempt or restart is left
-	Restarted Event = "restarted"   // worker and runner died
+	Restarted Event = "restarted"   // worker and runner died, or were told to stop
 	Undecided Event = "undecided"   // an effect died: it is not known whether it happened
 	Restored  Event = "restored"    // an effect says that nothing happened: its approval is good again
 	Parked    Event = "parked"      // today's policy wants a person to look, or nothing of its text fits the schema
