@@ -28,6 +28,9 @@ const poweroff = syscall.Signal(38)
 
 const patience = 2 * time.Minute // with what should take seconds, on a machine that is busy
 
+// name is what the container is called here, beside others of this kind.
+func (m *machine) name() string { return "pulse-deploy-" + strconv.Itoa(os.Getpid()) }
+
 // boot starts the machine and returns when everything of its default target was started.
 func (m *machine) boot() error {
 	dir, err := os.MkdirTemp("", "boot") // short enough for the name of a socket
@@ -45,8 +48,17 @@ func (m *machine) boot() error {
 		return err
 	}
 	defer console.Close()
-	m.nspawn = exec.Command("systemd-nspawn", "-q", "--register=no", "--keep-unit", "--private-network", "--notify-ready=yes",
-		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe", "-M", "pulse-deploy", "-D", m.root, "-b")
+	groups, err := m.cgroups()
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		if err := os.MkdirAll(group, 0o755); err != nil {
+			return err
+		}
+	}
+	m.nspawn = exec.Command("sh", "-euc", `for group in $0; do echo $$ >"$group/cgroup.procs"; done; exec systemd-nspawn "$@"`, strings.Join(groups, " "), "-q", "--register=no", "--keep-unit", "--private-network", "--notify-ready=yes",
+		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe", "-M", m.name(), "-D", m.root, "-b")
 	m.nspawn.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"))
 	m.nspawn.Stdout, m.nspawn.Stderr = console, console
 	m.nspawn.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -116,7 +128,7 @@ func (m *machine) end(signal syscall.Signal) error {
 
 // gone ends the machine if it is there, and removes what nspawn leaves.
 func (m *machine) gone() error {
-	return errors.Join(m.cut(), os.RemoveAll("/run/systemd/nspawn/propagate/pulse-deploy"))
+	return errors.Join(m.cut(), m.ungroup(), os.RemoveAll("/run/systemd/nspawn/propagate/"+m.name()))
 }
 
 // inside returns a command that is run as root in the machine.

@@ -90,7 +90,8 @@ func (m *machine) only(kind, subject string) (record, error) {
 		return record{}, err
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(r record) bool {
-		draft := r.Request.Action == "write_local" // stands beside each mail that is proposed
+		// One stands beside each mail that is proposed, and is not what the agent calls a draft.
+		draft := r.Request.Action == "write_local" && !strings.HasPrefix(r.Request.Args.Subject, "draft of ")
 		return draft || r.Task.Kind != kind || r.Message.Subject+r.Request.Args.Subject != subject
 	})
 	if len(list) != 1 {

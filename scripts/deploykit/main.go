@@ -2,8 +2,9 @@
 // container, on which the blocks of pulse-deploy(7) are pasted and mail becomes a mail that
 // was approved, while the power fails.
 //
-//	deploykit ROOT PACKAGE   boots the folder ROOT, which is spoilt, and installs the package
-//	deploykit providers DIR  the providers that the machine finds on its loopback
+//	deploykit ROOT PACKAGE NEXT  boots the folder ROOT, which is spoilt, and installs the
+//	                             package, later that of the next version
+//	deploykit providers DIR      the providers that the machine finds on its loopback
 package main
 
 import (
@@ -24,10 +25,10 @@ func main() {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "providers":
 		err = provide(os.Args[2])
-	case len(os.Args) == 3:
-		err = test(os.Args[1], os.Args[2])
+	case len(os.Args) == 4:
+		err = test(os.Args[1], os.Args[2], os.Args[3])
 	default:
-		err = errors.New("usage: deploykit ROOT PACKAGE | deploykit providers DIR")
+		err = errors.New("usage: deploykit ROOT PACKAGE NEXT | deploykit providers DIR")
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\ndeploykit: error: %v\n", err)
@@ -36,7 +37,7 @@ func main() {
 }
 
 // test takes the machine through all steps, and ends it however they end.
-func test(root, pkg string) (err error) {
+func test(root, pkg, next string) (err error) {
 	root, err = filepath.Abs(root)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func test(root, pkg string) (err error) {
 		os.Exit(130)
 	}()
 	begin := time.Now()
-	for _, s := range (&life{machine: m, pkg: pkg}).steps() {
+	for _, s := range (&life{machine: m, pkg: pkg, next: next}).steps() {
 		start := time.Now()
 		for _, do := range s.acts {
 			if err := do(); err != nil {

@@ -1,35 +1,40 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// block is one of pulse-deploy(7) that is pasted as it stands.
-type block struct{ name, text string }
+// block is one of pulse-deploy(7). Those of the kind "paste" are pasted as they stand.
+type block struct{ kind, name, text string }
 
-const mark = `.\" paste: `
+var mark = regexp.MustCompile(`^\.\\" ([a-z]+): (\S+)$`)
 
 // roff is what stands for a character in the literal text of a manual page.
 var roff = strings.NewReplacer(`\e`, `\`, `\(aq`, `'`, `\(dq`, `"`, `\(ti`, `~`, `\(ha`, `^`, `\-`, `-`, `\&`, ``)
 
-// blocks returns the blocks of a page, in its order.
+// blocks returns the blocks of a page, in its order. Each has a mark.
 func blocks(page string) (list []block, err error) {
 	lines := strings.Split(page, "\n")
 	for i, line := range lines {
-		name, ok := strings.CutPrefix(line, mark)
-		if !ok {
+		m := mark.FindStringSubmatch(line)
+		if m == nil && i+1 < len(lines) && strings.HasPrefix(lines[i+1], ".Bd -literal") {
+			return nil, fmt.Errorf("line %d: a block has no mark", i+2)
+		}
+		if m == nil {
 			continue
 		}
 		end := slices.Index(lines[i:], ".Ed")
 		if end < 2 || !strings.HasPrefix(lines[i+1], ".Bd -literal") {
 			return nil, fmt.Errorf("line %d: no block follows %q", i+1, line)
 		}
-		list = append(list, block{name, roff.Replace(strings.Join(lines[i+2:i+end], "\n")) + "\n"})
+		list = append(list, block{m[1], m[2], roff.Replace(strings.Join(lines[i+2:i+end], "\n")) + "\n"})
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("no line begins with %q", mark)
+		return nil, errors.New("the page has no blocks")
 	}
 	return list, nil
 }
@@ -39,6 +44,7 @@ func blocks(page string) (list []block, err error) {
 type mine struct {
 	values  map[string]string // by the text that they replace
 	answers []answer
+	keyed   bool // the key of an approver stands for the one of the page
 }
 
 // answer is what is typed after a prompt.

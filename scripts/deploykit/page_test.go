@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The page has blocks, each with what bash gets, and the table of what the reader fills in names
-// no other blocks.
+// Each block of the page is pasted, or there is a reason why not; and no others are named.
 func TestBlocks(t *testing.T) {
 	page, err := os.ReadFile("../../man/pulse-deploy.7")
 	if err != nil {
@@ -17,24 +16,30 @@ func TestBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, own := range filledIn {
-		at := slices.IndexFunc(list, func(b block) bool { return b.name == name })
-		if at < 0 {
-			t.Errorf("there is no block %s", name)
-			continue
-		}
-		if _, err := list[at].filled(own); err != nil {
+	if err := known(list); err != nil {
+		t.Error(err)
+	}
+	for _, b := range list {
+		if _, err := b.filled(filledIn[b.name]); b.kind == "paste" && err != nil {
 			t.Error(err)
 		}
+	}
+	for _, other := range []string{"paste", "rest"} {
+		if known(append(slices.Clone(list), block{kind: other, name: "new"})) == nil {
+			t.Errorf("a new block of the kind %q is not missed", other)
+		}
+	}
+	if known(list[1:]) == nil {
+		t.Error("a block that is gone is not missed")
 	}
 }
 
 func TestBlock(t *testing.T) {
 	list, err := blocks(".\\\" paste: one\n.Bd -literal -offset indent\necho \"\\e$X\" \\(aqa\\(aq\n\\&. file\n.Ed\n")
-	if err != nil || len(list) != 1 || list[0] != (block{"one", "echo \"\\$X\" 'a'\n. file\n"}) {
+	if err != nil || len(list) != 1 || list[0] != (block{"paste", "one", "echo \"\\$X\" 'a'\n. file\n"}) {
 		t.Fatalf("%q, %v", list, err)
 	}
-	for _, page := range []string{"", ".\\\" paste: one\n.Pp\n.Ed\n", ".\\\" paste: one\n.Bd -literal\necho\n"} {
+	for _, page := range []string{"", ".Pp\n.Bd -literal\necho\n.Ed\n", ".\\\" paste: one\n.Pp\n.Ed\n", ".\\\" paste: one\n.Bd -literal\necho\n"} {
 		if list, err := blocks(page); err == nil {
 			t.Errorf("%q: %v", page, list)
 		}

@@ -6,15 +6,58 @@ import (
 	"slices"
 )
 
-// filled in, of each block: what the page says is the reader's own.
+// example is what stands in the page for the key of an approver.
+const example = "ssh-ed25519 AAAA... phone"
+
+// filledIn has the blocks that are pasted, each with what the page says is the reader's own.
 var filledIn = map[string]mine{
-	"mailbox":   {answers: []answer{{"Password: ", mailPassword}}},
-	"model":     {answers: []answer{{"Key: ", modelKey}}},
-	"second":    {answers: []answer{{"Password: ", workPassword}}},
-	"send":      {answers: []answer{{"Password: ", sendingPassword}}},
-	"drafts":    {answers: []answer{{"Password: ", mailPassword}}},
-	"phone":     {},
-	"signature": {},
+	"install":    {},
+	"mailbox":    {answers: []answer{{"Password: ", mailPassword}}},
+	"model":      {answers: []answer{{"Key: ", modelKey}}},
+	"second":     {answers: []answer{{"Password: ", workPassword}}},
+	"send":       {answers: []answer{{"Password: ", sendingPassword}}},
+	"drafts":     {answers: []answer{{"Password: ", mailPassword}}},
+	"phone":      {keyed: true},
+	"signature":  {keyed: true},
+	"notice":     {},
+	"backup":     {},
+	"restore":    {},
+	"residency":  {},
+	"upgrade":    {},
+	"move":       {},
+	"moved":      {},
+	"remove":     {},
+	"remove-all": {},
+}
+
+// notPasted has the blocks that are not pasted, and why not.
+var notPasted = map[string]string{
+	"instead: install": "in place of the package; the machine has no Go: scripts/test installs from source",
+	"instead: units":   "in place of the units: man/crontab_test.go runs the crontab",
+	"alone: mailbox":   "a gate without root: man/deploy_test.go pastes it",
+	"script: desktop":  "a program for a desktop, which the machine has not: man/recipes_test.go runs it",
+	"rest: encrypt":    "the machine is a folder of this one's file system, whose keys are this one's: man/encrypted_test.go has a disk",
+	"rest: take":       "for another computer: man/encrypted_test.go",
+	"rest: unlock":     "for another computer: man/encrypted_test.go",
+	"rest: backup":     "to a key of another computer: man/encrypted_test.go",
+	"rest: restore":    "with a key of another computer: man/encrypted_test.go",
+}
+
+// known fails unless the blocks are those of the two lists.
+func known(list []block) error {
+	left := len(filledIn) + len(notPasted)
+	for _, b := range list {
+		_, pasted := filledIn[b.name]
+		_, not := notPasted[b.kind+": "+b.name]
+		if b.kind == "paste" && !pasted || b.kind != "paste" && !not {
+			return fmt.Errorf("nothing says whether the block %q is pasted", b.kind+": "+b.name)
+		}
+		left--
+	}
+	if left != 0 {
+		return fmt.Errorf("%d blocks are not in the page, or twice", left)
+	}
+	return nil
 }
 
 // paste pastes a block whole, at a prompt of root's bash, and types what it asks for. A terminal
@@ -42,25 +85,38 @@ func (t *terminal) paste(b block, own mine) error {
 	return nil
 }
 
-// pasteTo pastes the next blocks of the page, in its order, up to one.
-func (l *life) pasteTo(last string) act {
+// paste pastes blocks of the page.
+func (l *life) paste(names ...string) act {
 	return func() error {
-		at := slices.IndexFunc(l.blocks, func(b block) bool { return b.name == last })
-		if at < 0 {
-			return fmt.Errorf("the page has no block %s, or not where it was", last)
-		}
-		todo := l.blocks[:at+1]
-		l.blocks = l.blocks[at+1:]
 		t, err := l.login("root")
 		if err != nil {
 			return err
 		}
 		defer t.close()
-		for _, b := range todo {
-			if err := t.paste(b, filledIn[b.name]); err != nil {
+		for _, name := range names {
+			at := slices.IndexFunc(l.blocks, func(b block) bool { return b.kind == "paste" && b.name == name })
+			if at < 0 {
+				return fmt.Errorf("the page has no block %s", name)
+			}
+			own := filledIn[name]
+			if own.keyed {
+				own.values = map[string]string{example: l.key}
+			}
+			if err := t.paste(l.blocks[at], own); err != nil {
 				return err
 			}
+			l.pasted[name] = true
 		}
 		return nil
 	}
+}
+
+// all fails if a block that the list has was not pasted.
+func (l *life) all() error {
+	for name := range filledIn {
+		if !l.pasted[name] {
+			return fmt.Errorf("the block %s was not pasted", name)
+		}
+	}
+	return nil
 }

@@ -55,6 +55,7 @@ useradd --system --create-home --home-dir /srv/mail vmail
 useradd --create-home --shell /bin/bash you
 install -o you -m 600 /dev/stdin /home/you/diary <<<private
 mkdir -p /srv/provider /etc/test
+runuser -u you -- ssh-keygen -q -t ed25519 -N "" -C phone -f /home/you/key
 cd /etc/test
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test -keyout key.pem -out cert.pem \
   -addext subjectAltName=DNS:imap.example.com,DNS:imap.work.example,DNS:smtp.example.com,DNS:api.openai.com,DNS:ntfy.sh 2>&1
