@@ -49,7 +49,7 @@ func (l *life) steps() []step {
 		{"it has an account, a mail provider and a model", []act{l.do(equip)}},
 		{"the package is installed, by the first block of the page", []act{l.upload(l.pkg), l.page, l.paste("install"), l.installed}},
 		{"the blocks up to a mailbox are pasted, and mail is read", []act{
-			l.mail(owner, letter(owner, "first", false)), l.paste("mailbox"),
+			l.mail(owner, letter(owner, "first", false)), l.paste("mailbox", "suggest"),
 			l.do(gate + `pulse-queue log --why | grep owner_claim_unverified`), l.do(configure),
 		}},
 		{"those of models, a second mailbox, a sender, drafts and a telephone are pasted", []act{
@@ -66,6 +66,8 @@ func (l *life) steps() []step {
 		}},
 		{"a worker is started, in a box likewise", []act{
 			l.start("pulse-run"), l.asked("pulse-worker"), l.state("ask", "mine", "completed"), l.state("ask", "of a friend", "completed"),
+			// Otherwise systemd would end it after 90 seconds, with what goes through it.
+			l.do("systemctl is-active --quiet pulse-out@pulse-worker.service"),
 		}},
 		{"what it proposes waits for a person", []act{
 			l.start("pulse-outbox"), l.state("effect", "Hello", "awaiting_review"), l.start("pulse-effects"), l.sent("Hello", 0),

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,7 @@ type machine struct {
 	root   string // the folder that is its file system
 	nspawn *exec.Cmd
 	leader string // its process 1, as it is numbered here
+	once   sync.Once
 }
 
 // poweroff is SIGRTMIN+4, on which systemd shuts down.
@@ -127,8 +129,11 @@ func (m *machine) end(signal syscall.Signal) error {
 }
 
 // gone ends the machine if it is there, and removes what nspawn leaves.
-func (m *machine) gone() error {
-	return errors.Join(m.cut(), m.ungroup(), os.RemoveAll("/run/systemd/nspawn/propagate/"+m.name()))
+func (m *machine) gone() (err error) {
+	m.once.Do(func() { // by a signal, or in the end
+		err = errors.Join(m.cut(), m.ungroup(), os.RemoveAll("/run/systemd/nspawn/propagate/"+m.name()))
+	})
+	return err
 }
 
 // inside returns a command that is run as root in the machine.

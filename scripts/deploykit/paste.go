@@ -13,6 +13,7 @@ const example = "ssh-ed25519 AAAA... phone"
 var filledIn = map[string]mine{
 	"install":    {},
 	"mailbox":    {answers: []answer{{"Password: ", mailPassword}}},
+	"suggest":    {},
 	"model":      {answers: []answer{{"Key: ", modelKey}}},
 	"second":     {answers: []answer{{"Password: ", workPassword}}},
 	"send":       {answers: []answer{{"Password: ", sendingPassword}}},
