@@ -29,17 +29,17 @@ func TestCrontabFile(t *testing.T) {
 
 // system are the steps that make the accounts, directories and mounts of a machine where pulse
 // is installed, seen by nobody else. @DIR@ is a directory, @BIN@ has the commands, @SCRIPTS@ is
-// scripts of the source. cron runs an entry as an account.
-const system = `mount --make-rprivate / && mkdir @DIR@/{lib,run,local} && chmod 755 @DIR@/{lib,run,local} && cp -a /etc @DIR@/etc &&
+// scripts of the source, which may lie below /tmp and is not seen then. cron runs an entry as an account.
+const system = `as() { account=$1; shift; home=$(getent passwd $account | cut -d: -f6); (cd / && HOME=$home exec setpriv --reuid $account --regid $account --init-groups "$@"); }
+cron() { (. /mnt/cron.env; as $1 env -i HOME=$(getent passwd $1 | cut -d: -f6) LOGNAME=$1 "${env[@]}" /bin/bash -c "$(cat /mnt/$2)"); }
+mount --make-rprivate / && mkdir @DIR@/{lib,run,local} && chmod 755 @DIR@/{lib,run,local} && cp -a /etc @DIR@/etc &&
 mkdir -p @DIR@/local/{bin,mail,sent,libexec/pulse} && cp @BIN@/pulse-* @DIR@/local/bin && mv @DIR@/local/bin/pulse-fetch @DIR@/local/bin/fetch &&
-cp @DIR@/mail/owner.eml @DIR@/local/mail && cp -r @DIR@/programs/. @DIR@/local/bin && cp -r @SCRIPTS@/senders @DIR@/local/libexec/pulse &&
+cp @DIR@/mail/owner.eml @DIR@/local/mail && cp -r @DIR@/programs/. @DIR@/local/bin && cp -r @SCRIPTS@/senders @DIR@/local/libexec/pulse && cp @SCRIPTS@/systemd/*.conf @DIR@/local &&
 chmod -R go+rX @DIR@/local && chmod 777 @DIR@/local/sent &&
 mount --bind @DIR@/etc /etc && mount --bind @DIR@/lib /var/lib && mount --bind @DIR@/local /usr/local && mount --bind @DIR@/run /run && mount --bind @DIR@ /mnt && mount -t tmpfs -o mode=1777 none /tmp &&
-systemd-sysusers @SCRIPTS@/systemd/sysusers.conf 2>/dev/null && systemd-tmpfiles --create @SCRIPTS@/systemd/tmpfiles.conf &&
+systemd-sysusers /usr/local/sysusers.conf 2>/dev/null && systemd-tmpfiles --create /usr/local/tmpfiles.conf &&
 useradd --no-create-home --user-group me && usermod -aG pulse-approvers me && umask 022 && unset XDG_STATE_HOME &&
-export PATH=/usr/local/bin:$PATH PULSE_POLICY=/etc/pulse/policy.toml PULSE_QUEUE=/var/lib/pulse/queue
-as() { account=$1; shift; home=$(getent passwd $account | cut -d: -f6); (cd / && HOME=$home exec setpriv --reuid $account --regid $account --init-groups "$@"); }
-cron() { (. /mnt/cron.env; as $1 env -i HOME=$(getent passwd $1 | cut -d: -f6) LOGNAME=$1 "${env[@]}" /bin/bash -c "$(cat /mnt/$2)"); }`
+export PATH=/usr/local/bin:$PATH PULSE_POLICY=/etc/pulse/policy.toml PULSE_QUEUE=/var/lib/pulse/queue`
 
 // What pulse-authorize init wrote for /etc/pulse is run as cron runs /etc/cron.d, as root with
 // the accounts of sysusers.conf and a queue for approvers. A worker proposes a mail, somebody

@@ -69,7 +69,7 @@ func TestPastedAsRoot(t *testing.T) {
 		case "moved":
 			must("pulse-queue list | grep scheduled && as you pulse-queue health")
 		case "remove-all":
-			must("! getent passwd $(sed -n 's/^u \\([^ ]*\\).*/\\1/p' @SCRIPTS@/systemd/sysusers.conf) pulse-phone | grep . && ! compgen -G '/etc/pulse*' && ! compgen -G '/var/lib/pulse*'")
+			must("! getent passwd $(sed -n 's/^u \\([^ ]*\\).*/\\1/p' /usr/local/sysusers.conf) pulse-phone | grep . && ! compgen -G '/etc/pulse*' && ! compgen -G '/var/lib/pulse*'")
 			return
 		}
 	}
