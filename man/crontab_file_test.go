@@ -41,30 +41,36 @@ systemd-sysusers /usr/local/sysusers.conf 2>/dev/null && systemd-tmpfiles --crea
 useradd --no-create-home --user-group me && usermod -aG pulse-approvers me && umask 022 && unset XDG_STATE_HOME &&
 export PATH=/usr/local/bin:$PATH PULSE_POLICY=/etc/pulse/policy.toml PULSE_QUEUE=/var/lib/pulse/queue`
 
+// steps returns what types a line, in one shell for all lines, and fails if the line does.
+func steps(t *testing.T, dir string) func(line string) string {
+	t.Helper()
+	scripts, err := filepath.Abs("../scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh, places := start(t, dir), strings.NewReplacer("@DIR@", dir, "@BIN@", bin, "@SCRIPTS@", scripts)
+	return func(line string) string {
+		t.Helper()
+		out, status := sh.run(t, places.Replace(line))
+		if status != "0" {
+			t.Fatalf("%s\nexit %s: %s", line, status, out)
+		}
+		return out
+	}
+}
+
 // What pulse-authorize init wrote for /etc/pulse is run as cron runs /etc/cron.d, as root with
 // the accounts of sysusers.conf and a queue for approvers. A worker proposes a mail, somebody
 // who is neither root nor the gate says yes, and it is sent once; at the levels user and
 // signature, without another edit for them.
 func TestCrontabOfTheSystem(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root has accounts to change to")
-	}
-	scripts, err := filepath.Abs("../scripts")
-	if err != nil {
-		t.Fatal(err)
+		t.Skip("only root has accounts to change to: the crontab of a machine was not tried")
 	}
 	for _, level := range []string{"user", "signature"} {
 		t.Run(level, func(t *testing.T) {
 			dir := world(t)
-			sh := start(t, dir)
-			must := func(line string) string {
-				t.Helper()
-				out, status := sh.run(t, strings.NewReplacer("@DIR@", dir, "@BIN@", bin, "@SCRIPTS@", scripts).Replace(line))
-				if status != "0" {
-					t.Fatalf("%s\nexit %s: %s", line, status, out)
-				}
-				return out
-			}
+			must := steps(t, dir)
 			executable(t, dir+"/programs", "agent", `cat >/dev/null; [ "$(id -un) $KEY" = "pulse-worker k1" ] && echo '`+
 				strings.TrimSuffix(read(t, "pulse.7").marked(t, "file: proposed"), "\n")+`'`)
 			executable(t, dir+"/programs", "msmtp", `[ "$1" = --pretend ] || { echo "$(id -un) $*" >>/usr/local/sent/mail; cat >/dev/null; }`)

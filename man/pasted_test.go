@@ -2,7 +2,6 @@ package man
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,22 +11,10 @@ import (
 // person does after that works: they answer, and a queue that was restored starts tasks again.
 func TestPastedAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root has accounts to change to")
-	}
-	scripts, err := filepath.Abs("../scripts")
-	if err != nil {
-		t.Fatal(err)
+		t.Skip("only root has accounts to change to: the blocks of pulse-deploy(7) were not pasted")
 	}
 	dir := world(t)
-	sh := start(t, dir)
-	must := func(line string) string {
-		t.Helper()
-		out, status := sh.run(t, strings.NewReplacer("@DIR@", dir, "@BIN@", bin, "@SCRIPTS@", scripts).Replace(line))
-		if status != "0" {
-			t.Fatalf("%s\nexit %s: %s", line, status, out)
-		}
-		return out
-	}
+	must := steps(t, dir)
 	for _, name := range []string{"apt-get", "systemctl"} {
 		executable(t, dir+"/programs", name, `echo "${0##*/} $*" >>/usr/local/sent/said`)
 	}

@@ -32,7 +32,7 @@ type browser struct {
 func openBrowser(t *testing.T) *browser {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("chromium is missing: apt-get install chromium")
+		t.Skip("there is no chromium to look at the page with; scripts/test installs it")
 	}
 	b := &browser{t: t, proxied: make(chan string, 1000)}
 	proxy := b.proxy()

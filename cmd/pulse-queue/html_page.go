@@ -61,6 +61,14 @@ func (w *paper) code(command string) {
 	w.End()
 }
 
+// more says that there are n others, and what lists them.
+func (w *paper) more(n int, command string) {
+	if n > 0 {
+		w.note(fmt.Sprintf("And %d more:", n))
+		w.code(command)
+	}
+}
+
 // word writes a word of the contract, which may be broken after each of its parts.
 func (w *paper) word(text string) {
 	for i, part := range strings.SplitAfter(text, "_") {
@@ -150,10 +158,7 @@ func (s *sheet) waitingTo(w *paper) {
 		w.End()
 	}
 	w.End()
-	if more := s.waitingAll - len(s.waiting); more > 0 {
-		w.note(fmt.Sprintf("And %d more:", more))
-		w.code("pulse-queue list --state awaiting_review")
-	}
+	w.more(s.waitingAll-len(s.waiting), "pulse-queue list --state awaiting_review")
 }
 
 func (s *sheet) healthTo(w *paper) {
@@ -181,10 +186,7 @@ func (s *sheet) healthTo(w *paper) {
 		w.End()
 	}
 	w.End()
-	if more := s.found - len(s.findings); more > 0 {
-		w.note(fmt.Sprintf("And %d more:", more))
-		w.code("pulse-queue health")
-	}
+	w.more(s.found-len(s.findings), "pulse-queue health")
 }
 
 func (s *sheet) sendersTo(w *paper) {

@@ -245,7 +245,7 @@ func (w *world) sh(t *testing.T, line string) string {
 func TestRun(t *testing.T) {
 	need(t, "strace", "systemd-analyze", "setpriv", "unshare")
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give up being root")
+		t.Skip("only root can give up being root: the units that start workers were not tried")
 	}
 	gate, worker := account(t, "daemon"), account(t, "nobody")
 	for _, unit := range []string{"pulse-run.service", "pulse-effects.service"} {

@@ -305,6 +305,6 @@ func (s *seat) other() *os.File {
 func able(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root may type into the terminal of another session (TIOCSTI)")
+		t.Skip("only root may type into the terminal of another session (TIOCSTI): what is typed there was not tried")
 	}
 }

@@ -119,7 +119,7 @@ func TestWorkspaceByAnotherName(t *testing.T) {
 // TestMounts: what is mounted into the workspace is not in it, even on the same device.
 func TestMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may mount")
+		t.Skip("only root may mount: what is mounted into a workspace was not tried")
 	}
 	dir, at := place(t)
 	bind := func(from, to string) {

@@ -37,7 +37,7 @@ func TestVolatileMounts(t *testing.T) {
 // TestDurable: what a reboot takes is said, on the real file systems.
 func TestDurable(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may mount")
+		t.Skip("only root may mount: a queue in memory and on an overlay was not tried")
 	}
 	dir := t.TempDir()
 	for _, sub := range []string{"l", "u", "w", "tmpfs", "volatile", "kept"} {
