@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -49,6 +51,10 @@ func openBrowser(t *testing.T) *browser {
 		"--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server="+proxy, "--proxy-bypass-list=<-loopback>",
 		"--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{in, out}
+	// All of its processes have this pipe, so that Wait returns once none of them writes to its
+	// directory any more.
+	cmd.Stderr, cmd.WaitDelay = struct{ io.Writer }{io.Discard}, time.Minute
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +65,7 @@ func openBrowser(t *testing.T) *browser {
 	t.Cleanup(func() {
 		to.Close() // which it takes as its end
 		from.Close()
-		cmd.Process.Kill()
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
 		stuck.Stop()
 	})
