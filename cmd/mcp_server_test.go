@@ -213,7 +213,7 @@ func TestMCPRealServers(t *testing.T) {
 	program := func(name string) string {
 		found, err := filepath.Glob("../build/mcp-[0-9]*/node_modules/.bin/" + name)
 		if err != nil || len(found) == 0 {
-			t.Skipf("there is no %s; scripts/test unpacks it (scripts/get-mcp)", name)
+			t.Skipf("there is no %s, which scripts/test unpacks (scripts/get-mcp): it was not run behind hooks/mcp", name)
 		}
 		path, err := filepath.Abs(found[0])
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pulse/lib/fetch/mailbox/dovecottest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // bin holds the commands.
@@ -23,10 +24,7 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "pulse-bin")
 	if err == nil {
 		bin = dir
-		var out []byte
-		if out, err = exec.Command("go", "build", "-o", dir, "./...").CombinedOutput(); err != nil {
-			err = fmt.Errorf("%w\n%s", err, out)
-		}
+		err = cmdlinetest.Build(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

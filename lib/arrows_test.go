@@ -6,11 +6,14 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -41,23 +44,27 @@ var owners = map[string][]string{
 	"github.com/emersion/go-imap/v2":           {"lib/fetch/mailbox"},
 	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
 	"github.com/emersion/go-message":           {"lib/fetch/message"},
-	"golang.org/x/net":                         {"lib/fetch/message", "lib/shared/sandbox"},
+	"golang.org/x/net":                         {"lib/fetch/message"},
 	"golang.org/x/text":                        {"lib/fetch/message"},
 	"github.com/emersion/go-msgauth":           {"lib/classify/dkimcheck"},
-	"golang.org/x/sys":                         {"lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
+	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {}, // the oracle of lib/shared/schema
+	"github.com/elastic/go-seccomp-bpf":        {}, // the oracle of lib/shared/sandbox
 
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},
 	"github.com/emersion/go-smtp":     {},
 
 	"github.com/landlock-lsm/go-landlock": {"lib/shared/sandbox"},
-	"github.com/elastic/go-seccomp-bpf":   {"lib/shared/sandbox"},
 }
+
+var list = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "pulse/cmd/...", "pulse/lib/...").Output()
+})
 
 // imports returns what each package of the module imports, tests excluded.
 func imports(t *testing.T) map[string][]string {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "pulse/cmd/...", "pulse/lib/...").Output()
+	out, err := list()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +195,37 @@ func TestLayoutOfQueueHasOwners(t *testing.T) {
 		if files == 0 {
 			t.Errorf("%s is gone", pkg)
 		}
+	}
+}
+
+// TestThreads: what scripts/test runs without the race detector starts no thread. It runs the
+// tests of pulse-authorize diff with it.
+func TestThreads(t *testing.T) {
+	script, err := os.ReadFile("../scripts/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^single='(.*)'$`).FindSubmatch(script)
+	if m == nil {
+		t.Fatal("scripts/test has no list")
+	}
+	single, threads := regexp.MustCompile(string(m[1])), 0
+	eachFile(t, func(file string, f *ast.File) {
+		pkg := path.Dir(path.Join("/pulse/lib", file))
+		ast.Inspect(f, func(n ast.Node) bool {
+			x, group := n.(*ast.SelectorExpr)
+			if _, statement := n.(*ast.GoStmt); !statement && !(group && x.Sel.Name == "Go") {
+				return true
+			}
+			threads++
+			if single.MatchString(pkg) && file != "../cmd/pulse-authorize/diff.go" {
+				t.Errorf("%s starts a thread, and scripts/test tests %s without the race detector", file, pkg)
+			}
+			return true
+		})
+	})
+	if threads < 10 {
+		t.Errorf("%d threads in all", threads)
 	}
 }
 

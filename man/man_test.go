@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // bin is where the commands are built to.
@@ -29,8 +31,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = dir
-	if out, err := exec.Command("go", "build", "-o", bin+"/", "pulse/cmd/...").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the commands: %v\n%s", err, out)
+	if err := cmdlinetest.Build(bin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	os.Setenv("XDG_STATE_HOME", bin+"/.state")

@@ -60,10 +60,11 @@ echo "task $PULSE_TASK key $KEY"
 for file in "$@" /etc/passwd /etc/shadow /etc/ssl/private /run/systemd /root /var /sys /dev/sda /dev/mem; do
 	[ -e "$file" ] && echo "$file"
 done
+mine=written-by-a-test-of-the-box-$$
 for place in / /usr /etc /home "$(dirname "$BOX")"; do
-	touch "$place/x" 2>/dev/null && echo "writes $place"
+	touch "$place/$mine" 2>/dev/null && echo "writes $place" && rm "$place/$mine"
 done
-touch /tmp/x ~/x || echo "writes nothing"
+touch "/tmp/$mine" ~/"$mine" && rm "/tmp/$mine" ~/"$mine" || echo "writes nothing"
 [ "$(pwd)" = "$HOME" ] || pwd
 [ "$(ls -d /proc/[0-9]* | wc -l)" -gt 12 ] && echo processes
 grep -q '^CapEff:.*[1-9a-f]' /proc/self/status && echo capabilities

@@ -140,11 +140,8 @@ func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
 		_, err := rec.Get(identity.Member)
 		return in, fault.Failedf("pulse-fetch … | pulse-classify | pulse-authorize", "%w", err)
 	}
-	err := rec.Decode(identity.Member, func(v record.Value) error {
-		id, err := identity.Decode(v)
-		in.Identity = &id
-		return err
-	})
+	id, err := identity.Read(rec)
+	in.Identity = &id
 	if err == nil && rec.Has(request.Member) {
 		err = rec.Decode(request.Member, func(v record.Value) error {
 			r, err := request.Decode(v)
@@ -160,18 +157,17 @@ func input(rec *record.Record, p *policy.Policy) (decision.Input, error) {
 
 // origin reads only those parts of the message that the policy uses, because reading all
 // of it would be most of this stage's work.
-func origin(rec *record.Record, in *decision.Input) error {
+func origin(rec *record.Record, in *decision.Input) (err error) {
 	source, recipients := decision.Reads(in.Policy)
 	if !source && !recipients {
 		return nil
 	}
-	return rec.Decode(envelope.Member, func(v record.Value) (err error) {
-		if !recipients {
-			in.Source, err = envelope.Source(v)
-			return err
-		}
-		m, err := envelope.Decode(v)
-		in.Source, in.Recipients = m.Source, identity.Recipients(&m)
+	if !recipients {
+		in.Source, err = envelope.SourceOf(rec)
 		return err
-	})
+	}
+	var m envelope.Message
+	err = m.Read(rec)
+	in.Source, in.Recipients = m.Source, identity.Recipients(&m)
+	return err
 }

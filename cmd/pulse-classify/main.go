@@ -54,21 +54,21 @@ func run(c *cli.Context) error {
 	cmdline.Streams()
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
 	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), identity.OriginMembers...)
+	var origin identity.Origin
 	var value []byte
 	return record.Stage(in, out, identity.Member, func(rec *record.Record) ([]byte, error) {
 		if cmdline.Lone(c, rec) {
 			return nil, record.ErrSkip
 		}
-		origin, err := identity.ReadOrigin(rec)
-		if err != nil {
+		if err := origin.Read(rec); err != nil {
 			return nil, withoutMessage(err)
 		}
 		id := origin.Classify(p, sessions...)
 		if id.Reason == identity.EvidenceMissing && origin.Message != nil {
-			err = rec.Bad(unchecked(&id, p.Name))
+			return nil, rec.Bad(unchecked(&id, p.Name))
 		}
 		value = id.Append(value[:0])
-		return value, err
+		return value, nil
 	})
 }
 

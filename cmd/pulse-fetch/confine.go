@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -53,7 +52,6 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 	}
 	switch s := src.(type) {
 	case *mailbox.Mailbox:
-		_, _ = x509.SystemCertPool() // read once, and could not be later
 		s.Connected = now
 		if cmdline.Confines(c) {
 			again := make(chan func(context.Context) (net.Conn, error), 1)
@@ -66,7 +64,6 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 		}
 		return nil
 	case *pull.Mailbox:
-		_, _ = x509.SystemCertPool()
 		s.Client.Connected = now
 		if cmdline.Confines(c) {
 			s.Client.Connected = func() error {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/fetch/mailbox"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
@@ -217,19 +218,23 @@ func plainText(c *cli.Context, a mailbox.Address) error {
 	return nil
 }
 
-// authorities returns the system's certificates and those in the file, or nil for
-// the system's alone.
+// authorities returns the system's certificates, which can't be read later, and those in the
+// file, if one is named. It returns nil if the system's can't be read and there are no others.
 func authorities(path string) (*x509.CertPool, error) {
-	if path == "" {
+	pool, err := secure.Roots()
+	if path == "" && err != nil {
+		_, _ = x509.SystemCertPool() // fails too, and says why in the handshake
 		return nil, nil
+	}
+	if path == "" {
+		return pool, nil
+	}
+	if err != nil {
+		pool = x509.NewCertPool()
 	}
 	b, err := safefile.Read(path, 4<<20)
 	if err != nil {
 		return nil, fault.Usagef("", "--tls-ca: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(b) {
 		return nil, fault.Usagef("openssl x509 -in "+path+" -text", "--tls-ca %s: no certificate in PEM form", path)

@@ -34,7 +34,7 @@ type browser struct {
 func openBrowser(t *testing.T) *browser {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("there is no chromium to look at the page with; scripts/test installs it")
+		t.Skip("there is no chromium, which scripts/test installs: the page was not looked at")
 	}
 	b := &browser{t: t, proxied: make(chan string, 1000)}
 	proxy := b.proxy()

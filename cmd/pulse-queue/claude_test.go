@@ -24,7 +24,7 @@ func TestClaudeFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(bin); err != nil {
-		t.Skip("there is no Claude Code; scripts/test unpacks it (scripts/get-agents)")
+		t.Skip("there is no Claude Code, which scripts/test unpacks (scripts/get-agents): it was not run as a worker")
 	}
 	status := func(code int, kind string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -21,7 +21,7 @@ func TestNotDurable(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700"); errors.Is(err, unix.EPERM) {
-		t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: ", err)
+		t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: a queue in memory was not tried: ", err)
 	} else if err != nil {
 		t.Fatal(err)
 	}

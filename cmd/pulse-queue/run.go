@@ -182,8 +182,10 @@ func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w, id := sh.worker, claim.Task.ID
 	var err error
-	if claim.Outcomes, err = queue.OutcomesOf(sh.store, id); err != nil { // it can be done without
-		cmdline.Warn(sh.c, "task %s: how its earlier effects ended: %v", id, err)
+	if claim.HasPast() {
+		if claim.Outcomes, err = queue.OutcomesOf(sh.store, id); err != nil { // it can be done without
+			cmdline.Warn(sh.c, "task %s: how its earlier effects ended: %v", id, err)
+		}
 	}
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
 	w.Stdin = append(claim.Given().Line(), '\n')

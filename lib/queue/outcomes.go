@@ -105,6 +105,12 @@ func OutcomesOf(s Store, id string) ([]Outcome, error) {
 	return t.newest(s)
 }
 
+// HasPast reports whether there may be outcomes to tell for a task that was just claimed: it
+// is an ask that answers something, or that has a yes and so may have been done before.
+func (c *Claim) HasPast() bool {
+	return c.Kind() == task.Ask && (c.Task.Thread != "" && c.Identity.Verified || c.Approval != nil)
+}
+
 // told collects what the log says about the effects of a conversation.
 type told struct {
 	thread, sender string // thread is empty for an ask that answers nothing

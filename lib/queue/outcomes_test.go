@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -146,5 +147,28 @@ func TestOutcomesAreBounded(t *testing.T) {
 	list, err := queue.OutcomesOf(s, root)
 	if err != nil || len(list) != 50 || list[0].Task != fmt.Sprintf("%032x", 11) || list[49].Task != fmt.Sprintf("%032x", 60) {
 		t.Errorf("%d, %v", len(list), err)
+	}
+}
+
+// TestHasPast: the log is asked for outcomes only where it may have some.
+func TestHasPast(t *testing.T) {
+	link := task.Link{Answers: fmt.Sprintf("%032x", 1), Thread: fmt.Sprintf("%032x", 1)}
+	for name, c := range map[string]struct {
+		link     task.Link
+		verified bool
+		approval *approval.Approval
+		want     bool
+	}{
+		"a first ask":           {task.Link{}, true, nil, false},
+		"an answer":             {link, true, nil, true},
+		"an answer of somebody": {link, false, nil, false},
+		"an ask with a yes":     {task.Link{}, false, &approval.Approval{}, true},
+	} {
+		s := stored(1, task.Running, 0, 0)
+		s.Task.Link, s.Identity.Verified = c.link, c.verified
+		claim := queue.Claim{Stored: *s, Approval: c.approval}
+		if got := claim.HasPast(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

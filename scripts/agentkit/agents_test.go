@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // world is a place for one run of an agent.
@@ -264,9 +266,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", dir, "pulse/cmd/pulse-authorize")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	if err := cmdlinetest.Build(dir, "pulse-authorize"); err != nil {
 		panic(err)
 	}
 	authorize = dir + "/pulse-authorize"

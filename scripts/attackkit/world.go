@@ -38,8 +38,8 @@ func build(tree, top string) (*kit, error) {
 	if k.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	c := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", k.bin+"/", "./cmd/...")
-	c.Dir = tree
+	c := exec.Command("go", "build", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", k.bin+"/", "./cmd/...")
+	c.Dir, c.Env = tree, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build: %w: %s", err, out)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // need fails where a program of systemd, or strace, is missing.
@@ -270,8 +272,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	bin = dir
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "pulse/cmd/...").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+	if err := cmdlinetest.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

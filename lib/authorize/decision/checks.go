@@ -123,7 +123,7 @@ func (s *state) platform() (last bool) {
 }
 
 func (s *state) row() (last bool) {
-	s.d = row(s.d, s.Input)
+	s.d = row(s.d, &s.Input)
 	return false
 }
 
@@ -160,7 +160,7 @@ func (s *state) unchecked() (last bool) {
 }
 
 func (s *state) effectRow() (last bool) {
-	s.d = row(s.d, s.Input)
+	s.d = row(s.d, &s.Input)
 	return s.d.Outcome == terms.Reject
 }
 

@@ -101,7 +101,12 @@ func (d Decision) labelled(in *Input) Decision {
 }
 
 func (d Decision) set(o terms.Outcome, rule string, r Reason, format string, args ...any) Decision {
-	d.Outcome, d.Rule, d.Reason, d.Why = o, rule, r, clip(fmt.Sprintf(format, args...))
+	return d.say(o, rule, r, fmt.Sprintf(format, args...))
+}
+
+// say is set for a sentence that is made already.
+func (d Decision) say(o terms.Outcome, rule string, r Reason, why string) Decision {
+	d.Outcome, d.Rule, d.Reason, d.Why = o, rule, r, clip(why)
 	return d
 }
 
@@ -139,21 +144,22 @@ func (in *Input) ActionRule() int {
 	})
 }
 
-// row applies the matrix.
-func row(d Decision, in Input) Decision {
-	trust := in.Identity.Trust
-	row, name := in.Policy.Row(trust, in.Identity.Sender)
+// row applies the matrix. Nearly every record comes here, so the sentences are not
+// formatted.
+func row(d Decision, in *Input) Decision {
+	trust, action := string(in.Identity.Trust), string(d.Action)
+	row, name := in.Policy.Row(in.Identity.Trust, in.Identity.Sender)
 	o := row.Outcome(d.Action)
-	rule := fmt.Sprintf("matrix.%s.%s", name, o)
+	rule := "matrix." + name + "." + string(o)
 	switch o {
 	case terms.Allow:
-		return d.set(o, rule, allowed, "%s may ask for %s", trust, d.Action)
+		return d.say(o, rule, allowed, trust+" may ask for "+action)
 	case terms.Confirm:
-		return d.set(o, rule, NeedsConfirm, "%s may ask for %s once a person confirms it", trust, d.Action)
+		return d.say(o, rule, NeedsConfirm, trust+" may ask for "+action+" once a person confirms it")
 	case terms.Review:
-		return d.set(o, rule, needsReview, "%s from %s waits until a person has read it", d.Action, trust)
+		return d.say(o, rule, needsReview, action+" from "+trust+" waits until a person has read it")
 	}
-	return d.set(terms.Reject, rule, NotPermitted, "%s may not ask for %s", trust, d.Action)
+	return d.say(terms.Reject, rule, NotPermitted, trust+" may not ask for "+action)
 }
 
 // unchecked reports whether the sender could ask for the action, had it been possible to
@@ -183,7 +189,7 @@ func withTool(d Decision, in Input) Decision {
 	}
 	does := d
 	does.Action = tools.Action(in.Policy, in.Request.Tool)
-	does = row(does, in)
+	does = row(does, &in)
 	if slices.Index(terms.Outcomes, does.Outcome) <= slices.Index(terms.Outcomes, d.Outcome) {
 		return d
 	}

@@ -12,18 +12,18 @@ const Member = "decision"
 
 // Append appends the member's value.
 func (d *Decision) Append(dst []byte) []byte {
-	var o record.Object
+	o := record.ObjectAfter(dst)
 	d.add(&o)
 	o.StrIf("policy", d.Policy)
-	return append(dst, o.Bytes()...)
+	return o.Bytes()
 }
 
 // AppendShown appends the member's value as workers are given it, without the digest of
 // the policy.
 func (d *Decision) AppendShown(dst []byte) []byte {
-	var o record.Object
+	o := record.ObjectAfter(dst)
 	d.add(&o)
-	return append(dst, o.Bytes()...)
+	return o.Bytes()
 }
 
 func (d *Decision) add(o *record.Object) {

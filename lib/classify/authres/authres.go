@@ -130,6 +130,9 @@ func First(fields iter.Seq2[string, string], pin string) (Field, error) {
 // Named reports whether a field is called Authentication-Results, and whether odd bytes
 // stand around that name, which then is an ErrName.
 func Named(name string) (is, odd bool) {
+	if len(name) < len(fieldName) {
+		return false, false
+	}
 	trimmed := trimName(name)
 	is = isFieldName(trimmed)
 	return is, is && len(trimmed) != len(name)

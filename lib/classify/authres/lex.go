@@ -17,6 +17,7 @@ const (
 	valueClass         // an unquoted pvalue, as liberal as receivers are
 	domainClass        // valueClass without "@"
 	plainClass         // text without a special meaning in comments and quotes
+	cfwsClass          // what a comment or a blank begins with
 )
 
 var classes = func() (t [256]class) {
@@ -38,7 +39,8 @@ var classes = func() (t [256]class) {
 		}
 	}
 	t['@'] &^= domainClass
-	t[' '], t['\t'] = plainClass, plainClass
+	t[' '], t['\t'] = plainClass|cfwsClass, plainClass|cfwsClass
+	t['\r'], t['('] = cfwsClass, cfwsClass|t['(']
 	return t
 }()
 
@@ -64,14 +66,13 @@ func (p *parser) expected(what string) error {
 // characters and symbols beyond ASCII belong to no class.
 func (p *parser) word(c class) string {
 	start := p.i
-	for p.i < len(p.s) {
-		b := p.s[p.i]
-		if b < utf8.RuneSelf {
-			if classes[b]&c == 0 {
-				break
-			}
-			p.i++
-			continue
+	for {
+		i := p.i
+		for i < len(p.s) && classes[p.s[i]]&c != 0 {
+			i++
+		}
+		if p.i = i; i == len(p.s) || p.s[i] < utf8.RuneSelf {
+			break
 		}
 		r, n := utf8.DecodeRuneInString(p.s[p.i:])
 		if c&(digitClass|keywordClass) != 0 || !unicode.In(r, unicode.L, unicode.M, unicode.N) {
@@ -85,6 +86,13 @@ func (p *parser) word(c class) string {
 // cfws skips comments and folding white space (RFC 5322 §3.2.2) and reports
 // whether there was any: a comment separates tokens as a blank does.
 func (p *parser) cfws() (bool, error) {
+	if p.end() || classes[p.s[p.i]]&cfwsClass == 0 {
+		return false, nil
+	}
+	return p.someCFWS()
+}
+
+func (p *parser) someCFWS() (bool, error) {
 	start := p.i
 	for p.i < len(p.s) {
 		var err error
@@ -230,7 +238,7 @@ func unfold(s string) string { return strings.ReplaceAll(s, "\r\n", "") }
 // lower folds ASCII letters only, and copies s only if there is a letter to fold.
 func lower(s string) string {
 	for i := range len(s) {
-		if s[i] != lowerByte(s[i]) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
 			b := []byte(s)
 			for ; i < len(b); i++ {
 				b[i] = lowerByte(b[i])

@@ -13,7 +13,7 @@ import "fmt"
 // and none follows a property. Anything else is an error, as for Read: an encoded word,
 // a field that names its recipient as until 2019, or one with an id.
 func Microsoft(value string) (Field, error) {
-	p := &parser{s: value}
+	p := &parser{s: value, m: new(Memory)}
 	if len(value) > maxLen {
 		return Field{}, tooLong(value)
 	}

@@ -10,6 +10,14 @@ import (
 type parser struct {
 	s string
 	i int
+	m *Memory
+}
+
+// Memory is what Read puts results into. A Field is valid until the next Read with the same
+// memory.
+type Memory struct {
+	results []Result
+	props   []Prop
 }
 
 // Read reads the value of one field (authres-payload): the text after "Name:", folding
@@ -29,7 +37,12 @@ type parser struct {
 // outside comments. U+FFFD replaces any broken bytes that are made into UTF-8, and
 // would make unequal values equal.
 func Read(value string, accept func(id string) bool) (Field, error) {
-	p := &parser{s: value[:min(len(value), maxLen)]}
+	return new(Memory).Read(value, accept)
+}
+
+// Read is the function Read, and uses the memory again.
+func (m *Memory) Read(value string, accept func(id string) bool) (Field, error) {
+	p := parser{s: value[:min(len(value), maxLen)], m: m}
 	id, err := p.authservID()
 	switch {
 	case err == nil && !accept(id):
@@ -113,8 +126,11 @@ func (p *parser) checkVersion(v string) error {
 func (p *parser) results(more bool) ([]Result, error) {
 	// The counts are upper limits, so the slices never grow for an honest field. The
 	// caps keep a hostile one from claiming memory for separators alone.
-	all := make([]Result, 0, min(strings.Count(p.s, ";"), 16))
-	pool := make([]Prop, 0, min(strings.Count(p.s, "="), 32))
+	all, pool := p.m.results[:0], p.m.props[:0]
+	if cap(all) == 0 {
+		all = make([]Result, 0, min(strings.Count(p.s, ";"), 16))
+		pool = make([]Prop, 0, min(strings.Count(p.s, "="), 32))
+	}
 	none := false
 	for more {
 		r, rest, err := p.result(pool)
@@ -129,6 +145,7 @@ func (p *parser) results(more bool) ([]Result, error) {
 			return nil, err
 		}
 	}
+	p.m.results, p.m.props = all, pool
 	switch {
 	case len(all) == 0:
 		return nil, p.expected(`a result or "none"`)
@@ -168,17 +185,17 @@ func (p *parser) result(pool []Prop) (Result, []Prop, error) {
 		if !sep {
 			return r, nil, p.expected(`a blank, a comment or ";"`)
 		}
-		var prop Prop
-		if prop, sep, err = p.prop(); err != nil {
+		pool = append(pool, Prop{})
+		prop := &pool[len(pool)-1]
+		if sep, err = p.prop(prop); err != nil {
 			return r, nil, err
 		}
-		switch {
-		case prop.Type != "" || prop.Name != "reason":
-			pool = append(pool, prop)
-		case reasoned:
-			return r, nil, p.expected("one reason")
-		default:
+		if prop.Type == "" && prop.Name == "reason" {
+			if reasoned {
+				return r, nil, p.expected("one reason")
+			}
 			r.Reason, reasoned = prop.Value, true
+			pool = pool[:len(pool)-1]
 		}
 		if len(pool)-start > maxProps {
 			return r, nil, fmt.Errorf("%w: over %d properties", ErrBounds, maxProps)
@@ -234,28 +251,28 @@ func (p *parser) methodVersion() error {
 }
 
 // prop reads [ptype "."] property "=" pvalue.
-func (p *parser) prop() (prop Prop, sep bool, err error) {
+func (p *parser) prop(prop *Prop) (sep bool, err error) {
 	if prop.Name, err = p.keyword("a property"); err != nil {
-		return prop, false, err
+		return false, err
 	}
 	if p.take('.') {
 		if _, err := p.cfws(); err != nil {
-			return prop, false, err
+			return false, err
 		}
 		prop.Type = prop.Name
 		if prop.Name, err = p.keyword("a property after the type"); err != nil {
-			return prop, false, err
+			return false, err
 		}
 	}
 	blank, err := p.equals()
 	if err != nil {
-		return prop, false, err
+		return false, err
 	}
 	if prop.Value, err = p.value(blank); err != nil {
-		return prop, false, err
+		return false, err
 	}
 	sep, prop.Comment, err = p.afterValue()
-	return prop, sep, err
+	return sep, err
 }
 
 // afterValue reads the CFWS after a property's value and reports whether it holds a

@@ -42,6 +42,51 @@ const maxDate = 64
 // is known for a few of them. All others, also the military ones, count as UTC, as §4.3
 // says, so the time may be half a day off.
 func parseDate(v string) (time.Time, bool) {
+	if t, ok := parseUsual(v); ok {
+		return t, true
+	}
+	return parseOdd(v)
+}
+
+// parseUsual is parseDate for the form that most have: Mon, 2 Jan 2006 15:04:05 -0700. What
+// it reads, parseOdd would read as the same time.
+func parseUsual(v string) (time.Time, bool) {
+	const form = "Mon, 02 Jan 2006 15:04:05 -0700"
+	if len(v) == len(form)-1 {
+		v = v[:5] + "0" + v[5:]
+	}
+	if len(v) != len(form) || v[3:5] != ", " || v[7] != ' ' || v[11] != ' ' || v[16] != ' ' ||
+		v[19] != ':' || v[22] != ':' || v[25] != ' ' || v[26] != '+' && v[26] != '-' {
+		return time.Time{}, false
+	}
+	weekday := strings.Index("SunMonTueWedThuFriSat", v[:3])
+	month := strings.Index("JanFebMarAprMayJunJulAugSepOctNovDec", v[8:11])
+	day, century, year := two(v[5:]), two(v[12:]), two(v[14:])
+	hour, minute, second := two(v[17:]), two(v[20:]), two(v[23:])
+	east, more := two(v[27:]), two(v[29:])
+	if weekday%3 != 0 || month%3 != 0 || min(day-1, century, year, hour, minute, second, east, more) < 0 ||
+		max(hour, east) > 23 || max(minute, second, more) > 59 {
+		return time.Time{}, false
+	}
+	zone := (east*60 + more) * 60
+	if v[26] == '-' {
+		zone = -zone
+	}
+	t := time.Date(century*100+year, time.Month(month/3+1), day, hour, minute, second, 0, time.FixedZone("", zone))
+	return t, t.Day() == day
+}
+
+// two returns the number that two digits at the beginning of s stand for, else -1.
+func two(s string) int {
+	tens, ones := s[0]-'0', s[1]-'0'
+	if tens > 9 || ones > 9 {
+		return -1
+	}
+	return int(tens)*10 + int(ones)
+}
+
+// parseOdd is parseDate for every form.
+func parseOdd(v string) (time.Time, bool) {
 	v = strings.ReplaceAll(uncommented(v), "\r\n", "")
 	if v = strings.Trim(v, " \t"); len(v) > maxDate {
 		return time.Time{}, false

@@ -147,6 +147,31 @@ for date in sys.argv[1:]:
 	}
 }
 
+// TestUsualDate: the short way takes the usual form, and no day that a month does not have.
+func TestUsualDate(t *testing.T) {
+	for v, want := range map[string]bool{
+		"Sat, 21 Nov 2026 06:55:00 +0000": true,
+		"Wed, 1 Jul 2026 23:59:59 -0730":  true,
+		"Sat, 29 Feb 2020 00:00:00 +0545": true,
+		"Mon, 31 Dec 1899 00:00:00 +2359": true,
+		"Sun, 29 Feb 2026 00:00:00 +0000": false,
+		"Sat, 31 Nov 2026 00:00:00 +0000": false,
+		"unM, 21 Nov 2026 06:55:00 +0000": false,
+		"Sat, 21 anF 2026 06:55:00 +0000": false,
+		"Sat, 00 Nov 2026 06:55:00 +0000": false,
+		"Sat, 21 Nov 2026 24:00:00 +0000": false,
+		"Sat, 21 Nov 2026 06:55:60 +0000": false,
+		"Sat, 21 Nov 2026 06:55:00 +0060": false,
+		"Sat, 21 Nov 2026 06:55:00 0+000": false,
+	} {
+		got, ok := parseUsual(v)
+		odd, same := parseOdd(v)
+		if ok != want || ok && (!same || odd.Format(time.RFC3339Nano) != got.Format(time.RFC3339Nano)) {
+			t.Errorf("%q: %v, %v; in every form %v, %v", v, got, ok, odd, same)
+		}
+	}
+}
+
 // FuzzDate: if the standard library reads a time too, it reads the same one.
 func FuzzDate(f *testing.F) {
 	for _, c := range dates {
@@ -155,6 +180,9 @@ func FuzzDate(f *testing.F) {
 	plain := regexp.MustCompile(`[a-z] \d{4} [\d:]+ [+-]\d{4}$`) // net/mail reads obsolete years and zones otherwise
 	f.Fuzz(func(t *testing.T, v string) {
 		got, ok := parseDate(v)
+		if odd, same := parseOdd(v); same != ok || !odd.Equal(got) || odd.Format(time.RFC3339Nano) != got.Format(time.RFC3339Nano) {
+			t.Fatalf("%q: %v, %v; in every form %v, %v", v, got, ok, odd, same)
+		}
 		if !ok {
 			return
 		}

@@ -60,9 +60,20 @@ func (h *header) uncovered(names []string) string {
 // unsigned returns the fields other than From that stand in the message and not among
 // the names, which are in lower case. Each field stands there once, so one mention in
 // h= covers it.
-func (h *header) unsigned(names []string) (f Fields) {
+func (h *header) unsigned(names []string) Fields {
+	var signed Fields
+	for s := range slots {
+		if slices.Contains(names, folded[s]) {
+			signed.add(s)
+		}
+	}
+	return h.without(signed)
+}
+
+// without is unsigned for a set.
+func (h *header) without(signed Fields) (f Fields) {
 	for s := slotTo; s < slots; s++ {
-		if h.count[s] > 0 && !slices.Contains(names, folded[s]) {
+		if h.count[s] > 0 && !signed.has(s) {
 			f.add(s)
 		}
 	}

@@ -37,6 +37,12 @@ func parseMailbox(v string) (mailbox, bool) {
 	if !closed || !phrase(name, true) || !phrase(tail, false) {
 		return mailbox{}, false
 	}
+	if !strings.Contains(v, "=?") { // then all is shown as it stands
+		if strings.IndexByte(name, '@') >= 0 && !address.Equal(strings.Trim(name, " \t\"'"), addr) {
+			return mailbox{}, false
+		}
+		return plain(addr)
+	}
 	shown, hides := spelled(name)
 	if (hides || strings.IndexByte(name, '@') >= 0) && !address.Equal(strings.Trim(shown, " \t\"'"), addr) {
 		return mailbox{}, false

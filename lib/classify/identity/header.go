@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
@@ -43,14 +44,10 @@ func collect(m *envelope.Message) (h header) {
 	for i := range m.Headers {
 		f := &m.Headers[i]
 		name := trimName(f.Name)
-		if len(name) > longestName {
+		if name == "" || known[name[0]]>>len(name)&1 == 0 {
 			continue
 		}
-		var buf [longestName]byte
-		for i := range len(name) {
-			buf[i] = lower(name[i])
-		}
-		low := buf[:len(name)]
+		low := lowered(name, new([longestName]byte))
 		if s, ok := slotOf(low); ok {
 			h.value[s] = f.Value
 			h.count[s]++
@@ -60,6 +57,31 @@ func collect(m *envelope.Message) (h header) {
 		h.automatic = h.automatic || automatic(low, f.Value)
 	}
 	return h
+}
+
+// known has, for the first byte of a name that collect knows, a bit for each length. Most
+// names are none of these, and this tells without a look at the rest of them.
+var known = func() (list [256]uint32) {
+	for _, name := range [...]string{
+		"from", "to", "cc", "subject", "date", "message-id", "auto-submitted", "x-autoreply",
+		"x-autorespond", "precedence", "list-id", "content-type", "return-path",
+	} {
+		list[name[0]] |= 1 << len(name)
+		list[name[0]-'a'+'A'] |= 1 << len(name)
+	}
+	return list
+}()
+
+// lowered returns a name in lower case, in buf. It returns nothing for a name that is longer
+// than all that are known.
+func lowered(name string, buf *[longestName]byte) []byte {
+	if len(name) > longestName {
+		return nil
+	}
+	for i := range len(name) {
+		buf[i] = lower(name[i])
+	}
+	return buf[:len(name)]
 }
 
 func slotOf(folded []byte) (slot, bool) {
@@ -90,6 +112,16 @@ func trimName(s string) string {
 		s = s[:len(s)-1]
 	}
 	return s
+}
+
+// called reports whether a name is want, whatever stands around it.
+func called(name, want string) bool {
+	return len(name) >= len(want) && calledSo(name, want)
+}
+
+func calledSo(name, want string) bool {
+	n := len(name)
+	return (n == len(want) || !graph(name[0]) || !graph(name[n-1])) && address.Equal(trimName(name), want)
 }
 
 func graph(c byte) bool { return c > ' ' && c < 0x7f }

@@ -13,6 +13,7 @@ package identity
 import (
 	"slices"
 
+	"pulse/lib/classify/authres"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/envelope"
@@ -33,7 +34,9 @@ type evidence struct {
 	by        policy.Evidence // what must prove the sender: never "either"
 	bare      bool            // a dkim=pass without a domain counts
 	signature signature       // the dkim result that comes closest
+	best      *authres.Result // that result
 	proof     proof           // what the signature covers, once it is known to prove the sender
+	memory    authres.Memory  // of the results
 }
 
 // finding is what a check found wrong. An empty reason means nothing was. detail
@@ -76,13 +79,18 @@ func Classify(m *envelope.Message, p *policy.Policy, sessions ...approval.Sessio
 
 // Trace is Classify, and notes in the log what each check saw.
 func Trace(log *trace.Log, m *envelope.Message, p *policy.Policy, sessions ...approval.Session) Identity {
+	return new(evidence).classify(log, m, p, sessions)
+}
+
+// classify is Trace in the memory of e.
+func (e *evidence) classify(log *trace.Log, m *envelope.Message, p *policy.Policy, sessions []approval.Session) Identity {
 	if isRequest(m) {
 		return request(log, m, p)
 	}
 	if pl := p.Platform(m.Source); pl != nil {
 		return platform(log, m, p, pl)
 	}
-	e := gather(m, p)
+	e.gather(m, p)
 	id := Identity{
 		Sender:    e.from.address,
 		Stale:     e.stale(),
@@ -113,14 +121,13 @@ func Trace(log *trace.Log, m *envelope.Message, p *policy.Policy, sessions ...ap
 	return id
 }
 
-func gather(m *envelope.Message, p *policy.Policy) *evidence {
-	e := &evidence{m: m, p: p, header: collect(m)}
+func (e *evidence) gather(m *envelope.Message, p *policy.Policy) {
+	*e = evidence{m: m, p: p, header: collect(m), memory: e.memory}
 	e.from, e.flaw = e.header.sender()
-	e.verdict = read(m, p)
+	e.verdict = read(m, p, &e.memory)
 	e.by = e.verdict.evidence(p)
 	e.bare = e.dialect.bare && e.allAligned()
 	e.signature = e.closest()
-	return e
 }
 
 func trust(p *policy.Policy, sender string, verified bool) terms.Trust {

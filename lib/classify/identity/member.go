@@ -58,26 +58,26 @@ func (id *Identity) Effect() bool { return id.Via == ViaAgent }
 
 // Append appends the member's value.
 func (id *Identity) Append(dst []byte) []byte {
-	var o record.Object
+	o := record.ObjectAfter(dst)
 	id.add(&o)
 	if id.Via == ViaMessage {
-		o.Raw("auth", id.Auth.bytes())
+		o.Nested("auth", id.Auth.append)
 		o.StrIf("signed", id.Signed)
 		if id.Unsigned != 0 {
 			o.Strs("unsigned", id.Unsigned.Names())
 		}
 	}
 	id.addOrigin(&o)
-	return append(dst, o.Bytes()...)
+	return o.Bytes()
 }
 
 // AppendShown appends the member's value as a worker is given it: the sender without
 // the evidence.
 func (id *Identity) AppendShown(dst []byte) []byte {
-	var o record.Object
+	o := record.ObjectAfter(dst)
 	id.add(&o)
 	id.addOrigin(&o)
-	return append(dst, o.Bytes()...)
+	return o.Bytes()
 }
 
 // Labelled returns the member's value with other labels, one or more. All else stays, also
@@ -127,8 +127,8 @@ func (id *Identity) addOrigin(o *record.Object) {
 	}
 }
 
-func (a *Auth) bytes() []byte {
-	var o record.Object
+func (a *Auth) append(dst []byte) []byte {
+	o := record.ObjectAfter(dst)
 	o.StrIf("authserv_id", a.AuthservID)
 	o.StrIf("dkim", a.DKIM)
 	o.StrIf("dkim_domain", a.DKIMDomain)
@@ -141,62 +141,86 @@ func (a *Auth) bytes() []byte {
 // Decode reads the member. A trust level or a via that is not in the list is an error,
 // because a stage that does not know the word must not guess.
 func Decode(v record.Value) (Identity, error) {
-	var id Identity
-	var words []string
-	err := v.Each(func(name string, v record.Value) (err error) {
-		switch name {
-		case "sender":
-			return v.Into(&id.Sender)
-		case "trust":
-			return v.Into((*string)(&id.Trust))
-		case "verified":
-			return v.Into(&id.Verified)
-		case "stale":
-			return v.Into(&id.Stale)
-		case "automatic":
-			return v.Into(&id.Automatic)
-		case "reason":
-			return v.Into((*string)(&id.Reason))
-		case "why":
-			return v.Into(&id.Why)
-		case "session":
-			return v.Into(&id.Session)
-		case "chat":
-			id.Chat, err = peer.Decode(v)
-			return err
-		case "signed":
-			return v.Into(&id.Signed)
-		case "labels":
-			return v.Into(&words)
-		case "labelled":
-			id.Labels, err = label.Decode(v)
-			return err
-		case "unsigned":
-			return id.Unsigned.decode(v)
-		case "via":
-			return v.Into((*string)(&id.Via))
-		case "parent":
-			return v.Into(&id.Parent)
-		case "root":
-			return v.Into(&id.Root)
-		case "ordinal":
-			return v.Into(&id.Ordinal)
-		case "depth":
-			return v.Into(&id.Depth)
-		case "budget":
-			return v.Into(&id.Budget)
-		case "bulk":
-			return v.Into(&id.Bulk)
+	var d decoder
+	err := v.Each(d.field)
+	if err == nil {
+		err = d.end()
+	}
+	return d.id, err
+}
+
+// Read is Decode for the member of a record.
+func Read(rec *record.Record) (Identity, error) {
+	var d decoder
+	err := rec.Each(Member, d.field)
+	if err == nil {
+		if bad := d.end(); bad != nil {
+			err = rec.Decode(Member, func(record.Value) error { return bad })
 		}
-		return nil
-	})
-	if err == nil {
-		id.Labels, err = id.Labels.Named(words)
 	}
-	if err == nil {
-		err = id.valid()
+	return d.id, err
+}
+
+// decoder is an identity that is being decoded.
+type decoder struct {
+	id    Identity
+	words []string // of labels
+}
+
+func (d *decoder) field(name string, v record.Value) (err error) {
+	id := &d.id
+	switch name {
+	case "sender":
+		return v.Into(&id.Sender)
+	case "trust":
+		return v.Into((*string)(&id.Trust))
+	case "verified":
+		return v.Into(&id.Verified)
+	case "stale":
+		return v.Into(&id.Stale)
+	case "automatic":
+		return v.Into(&id.Automatic)
+	case "reason":
+		return v.Into((*string)(&id.Reason))
+	case "why":
+		return v.Into(&id.Why)
+	case "session":
+		return v.Into(&id.Session)
+	case "chat":
+		id.Chat, err = peer.Decode(v)
+		return err
+	case "signed":
+		return v.Into(&id.Signed)
+	case "labels":
+		return v.Into(&d.words)
+	case "labelled":
+		id.Labels, err = label.Decode(v)
+		return err
+	case "unsigned":
+		return id.Unsigned.decode(v)
+	case "via":
+		return v.Into((*string)(&id.Via))
+	case "parent":
+		return v.Into(&id.Parent)
+	case "root":
+		return v.Into(&id.Root)
+	case "ordinal":
+		return v.Into(&id.Ordinal)
+	case "depth":
+		return v.Into(&id.Depth)
+	case "budget":
+		return v.Into(&id.Budget)
+	case "bulk":
+		return v.Into(&id.Bulk)
 	}
-	return id, err
+	return nil
+}
+
+func (d *decoder) end() (err error) {
+	if d.id.Labels, err = d.id.Labels.Named(d.words); err != nil {
+		return err
+	}
+	return d.id.valid()
 }
 
 func (id *Identity) valid() error {

@@ -12,7 +12,7 @@ func NeedsDKIM(m *envelope.Message, p *policy.Policy) bool {
 	if isRequest(m) || p.Platform(m.Source) != nil {
 		return false
 	}
-	v := read(m, p)
+	v := read(m, p, nil)
 	return v.evidence(p) != policy.ByAuthRes
 }
 

@@ -19,38 +19,52 @@ var OriginMembers = []string{envelope.Member, Member}
 type Origin struct {
 	Message *envelope.Message // nil: there is none, and Given counts
 	Given   *Identity         // nil: there is a message, and whatever stands in the record is discarded
+	memory  *evidence         // of the message before
 }
 
 // ReadOrigin reads the origin of a record. A message is always classified anew. A record
 // without one must be an effect or come from pulse-queue submit: it has a request, and
 // an identity whose via says so. pulse-fetch writes neither member, so what a stranger
 // sends never gets here.
-func ReadOrigin(rec *record.Record) (Origin, error) {
-	o, err := ReadAny(rec)
-	if err == nil && o.Given != nil && (o.Given.Via == ViaMessage || !rec.Has(requests.Member)) {
-		return Origin{}, missing(rec, envelope.Member)
-	}
+func ReadOrigin(rec *record.Record) (o Origin, err error) {
+	err = o.Read(rec)
 	return o, err
+}
+
+// Read is ReadOrigin. It uses the memory of the message that o was.
+func (o *Origin) Read(rec *record.Record) error {
+	err := o.readAny(rec)
+	if err == nil && o.Given != nil && (o.Given.Via == ViaMessage || !rec.Has(requests.Member)) {
+		o.Message, o.Given = nil, nil
+		return missing(rec, envelope.Member)
+	}
+	return err
 }
 
 // ReadAny is ReadOrigin for a caller that lets nothing start: a record without a message
 // may have any identity.
 func ReadAny(rec *record.Record) (o Origin, err error) {
+	err = o.readAny(rec)
+	return o, err
+}
+
+func (o *Origin) readAny(rec *record.Record) error {
+	m := o.Message
+	o.Message, o.Given = nil, nil
 	switch {
 	case rec.Has(envelope.Member):
-		o.Message = new(envelope.Message)
-		return o, rec.Decode(envelope.Member, func(v record.Value) (err error) {
-			*o.Message, err = envelope.Decode(v)
-			return err
-		})
+		if o.Message = m; m == nil {
+			o.Message = new(envelope.Message)
+		}
+		return o.Message.Read(rec)
 	case rec.Has(Member):
 		o.Given = new(Identity)
-		return o, rec.Decode(Member, func(v record.Value) (err error) {
+		return rec.Decode(Member, func(v record.Value) (err error) {
 			*o.Given, err = Decode(v)
 			return err
 		})
 	}
-	return o, missing(rec, envelope.Member)
+	return missing(rec, envelope.Member)
 }
 
 // missing returns the error of a record that lacks a member.
@@ -68,7 +82,10 @@ func (o *Origin) Classify(p *policy.Policy, sessions ...approval.Session) Identi
 // Trace is Classify, and notes each check in the log.
 func (o *Origin) Trace(log *trace.Log, p *policy.Policy, sessions ...approval.Session) Identity {
 	if o.Message != nil {
-		return Trace(log, o.Message, p, sessions...)
+		if o.memory == nil {
+			o.memory = new(evidence)
+		}
+		return o.memory.classify(log, o.Message, p, sessions)
 	}
 	id := *o.Given
 	id.Cap(p)

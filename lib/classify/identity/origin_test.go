@@ -2,10 +2,12 @@ package identity
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -42,6 +44,39 @@ func TestForgedOrigins(t *testing.T) {
 	}
 	if handedOn == 0 {
 		t.Error("nothing was handed on")
+	}
+}
+
+// TestOriginIsReused: nothing of a record shows in the identity of the next one.
+func TestOriginIsReused(t *testing.T) {
+	p := testPolicy()
+	var lines []string
+	for _, field := range []envelope.Field{
+		{Name: "X-Nothing", Value: "more"},
+		{Name: "Authentication-Results", Value: "mx.example.com; none"},
+		{Name: "List-Id", Value: "<news.example.com>"},
+		{Name: "Authentication-Results", Value: "mx.example.com; dkim=fail header.d=example.com; dkim=pass; spf=fail"},
+		{Name: "From", Value: "you@example.com"},
+		{Name: "DKIM-Signature", Value: "v=1; d=example.com; l=1"},
+	} {
+		m := ownersMail()
+		lines = append(lines, `{"message":`+string(m.Append(nil))+`}`)
+		m.Headers = append([]envelope.Field{field}, m.Headers...)
+		lines = append(lines, `{"message":`+string(m.Append(nil))+`}`)
+	}
+	var o Origin
+	for _, line := range lines {
+		want, err := classified(t, line, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := record.Parse([]byte(line), OriginMembers...)
+		if err == nil {
+			err = o.Read(rec)
+		}
+		if id := o.Classify(p); err != nil || !reflect.DeepEqual(id, want) {
+			t.Fatalf("%s:\n%+v, want %+v, %v", line, id, want, err)
+		}
 	}
 }
 

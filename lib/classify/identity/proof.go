@@ -32,7 +32,7 @@ func (e *evidence) carried() finding {
 	fields := e.dkimFields()
 	for i := range e.results.Results {
 		r := &e.results.Results[i]
-		if r.Method != "dkim" || e.signed(r).flaw.reason != "" {
+		if r.Method != "dkim" || e.flawOf(r).reason != "" {
 			continue
 		}
 		p, f := e.proofOf(r, fields)
@@ -68,10 +68,10 @@ func (e *evidence) proofOf(r *authres.Result, fields []dkimField) (proof, findin
 	for i := range fields {
 		m := &fields[i]
 		switch {
-		case m.tags != nil && !p.names(m):
+		case m.read && !p.names(m):
 		case !m.wellFormed():
 			broken = true
-		case p.bare() && !nearby(m.get("d"), e.from.domain):
+		case p.bare() && !nearby(m.d, e.from.domain):
 			return proof{}, finding{dkimUnbound, ""}
 		default:
 			own = append(own, m)
@@ -91,7 +91,7 @@ func (e *evidence) proofOf(r *authres.Result, fields []dkimField) (proof, findin
 		return proof{}, finding{dkimAmbiguous, "two DKIM-Signature fields fit it, and another result says that one is not good"}
 	}
 	all := e.together(own, fits)
-	if e.passed(all.fields) < len(all.fields) && e.disagree(all.fields) && !e.header.named(&all) {
+	if len(all.fields) > 1 && e.passed(all.fields) < len(all.fields) && e.disagree(all.fields) && !e.header.named(&all) {
 		return proof{}, finding{dkimAmbiguous,
 			"more DKIM-Signature fields fit it than the server calls good, and the name of the task hangs on which it is"}
 	}
@@ -119,7 +119,7 @@ func overlooked(list []*dkimField) bool {
 
 func (e *evidence) anyAligned(list []*dkimField) bool {
 	return slices.ContainsFunc(list, func(m *dkimField) bool {
-		return aligned(m.get("d"), e.from.domain, e.p.DKIMAlignment)
+		return aligned(m.d, e.from.domain, e.p.DKIMAlignment)
 	})
 }
 

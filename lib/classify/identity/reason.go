@@ -127,13 +127,13 @@ func (r Reason) sentence(detail string) string {
 	return before + escape.ASCII(clip(detail)) + after
 }
 
-func (r Reason) explanation() explanation {
+func (r Reason) explanation() *explanation {
 	for i := range explanations {
 		if explanations[i].reason == r {
-			return explanations[i]
+			return &explanations[i]
 		}
 	}
-	return explanation{}
+	return &explanation{}
 }
 
 // maxClip bounds how much of a message's text is repeated, in bytes. A domain name fits.

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -19,11 +18,10 @@ func (e *evidence) posted() finding {
 	own := hosts{own: e.hosts}
 	for i := range e.m.Headers {
 		f := &e.m.Headers[i]
-		name := trimName(f.Name)
-		if address.Equal(name, "authentication-results") {
+		if called(f.Name, "authentication-results") {
 			own.below = true
 		}
-		if !address.Equal(name, "received") {
+		if !called(f.Name, "received") {
 			continue
 		}
 		by, login := readReceived(f.Value)
@@ -85,20 +83,25 @@ func loopback(host string) bool {
 // also holds what the client says in HELO, and that must not hide a login.
 func readReceived(value string) (by []string, login string) {
 	before, last, with := "", "", false
-	for word := range words(value) {
-		with = with || address.Equal(last, "with")
+	for word, rest := nextWord(value); word != ""; word, rest = nextWord(rest) {
+		afterBy, afterWith, afterFrom := false, false, false
+		switch len(last) {
+		case 2:
+			afterBy = address.Equal(last, "by")
+		case 4:
+			afterWith, afterFrom = address.Equal(last, "with"), address.Equal(last, "from")
+		}
+		with = with || afterWith
 		switch {
-		case address.Equal(last, "by"):
+		case afterBy:
 			if !address.Equal(before, "invoked") { // "(qmail 1 invoked by uid 89)" names no host
 				by = append(by, strings.TrimRight(word, "."))
 			}
-		case address.Equal(last, "with") && local(address.Fold(word)),
-			address.Equal(last, "from") && address.Equal(word, "userid"):
+		case afterWith && local(word), afterFrom && address.Equal(word, "userid"):
 			login = last + " " + word
-		case with && loginProtocol(address.Fold(word)): // "with (AES256-SHA encrypted) ESMTPSA" (qmail)
+		case with && loginProtocol(word): // "with (AES256-SHA encrypted) ESMTPSA" (qmail)
 			login = "with " + word
-		case hasPrefix(word, "authenticated"), hasSuffix(word, "/submit"),
-			address.Equal(word, "auth:"), address.Equal(word, "smtp-auth"):
+		case loginWord(word):
 			login = word
 		}
 		before, last = last, word
@@ -106,24 +109,27 @@ func readReceived(value string) (by []string, login string) {
 	return by, login
 }
 
-// words yields everything that can be a host name, an address or a keyword.
-func words(s string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for start, i := 0, 0; i <= len(s); i++ {
-			if i < len(s) && inWord(s[i]) {
-				continue
-			}
-			if i > start && !yield(s[start:i]) {
-				return
-			}
-			start = i + 1
-		}
+// nextWord returns the first of what can be a host name, an address or a keyword, and what
+// follows it. It returns nothing if there is no more.
+func nextWord(s string) (word, rest string) {
+	i := 0
+	for i < len(s) && !inWord[s[i]] {
+		i++
 	}
+	start := i
+	for i < len(s) && inWord[s[i]] {
+		i++
+	}
+	return s[start:i], s[i:]
 }
 
-func inWord(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '-' <= c && c <= ':' || c == '_' // - . / 0 to 9 :
-}
+// inWord has the bytes of words.
+var inWord = func() (list [256]bool) {
+	for c := range byte(128) {
+		list[c] = 'a' <= c|0x20 && c|0x20 <= 'z' || '-' <= c && c <= ':' || c == '_' // - . / 0 to 9 :
+	}
+	return list
+}()
 
 func hasPrefix(s, prefix string) bool {
 	return len(s) >= len(prefix) && address.Equal(s[:len(prefix)], prefix)
@@ -137,8 +143,26 @@ func hasSuffix(s, suffix string) bool {
 // UTF8SMTPA and the like (RFC 3848, RFC 6531 §4.3). LMTPA is not one: users do not
 // submit by LMTP, and Cyrus writes it on all mail, because its MTA logs in to deliver.
 func loginProtocol(w string) bool {
-	return (strings.HasSuffix(w, "mtpa") || strings.HasSuffix(w, "mtpsa")) && !strings.Contains(w, "lmtp") || w == "asmtp"
+	if end := w[len(w)-1] | 0x20; end != 'a' && end != 'p' {
+		return false
+	}
+	return (hasSuffix(w, "mtpa") || hasSuffix(w, "mtpsa")) && !strings.Contains(address.Fold(w), "lmtp") || address.Equal(w, "asmtp")
+}
+
+// loginWord reports whether a word says by itself that a user logged in.
+func loginWord(w string) bool {
+	switch w[0] | 0x20 {
+	case 'a':
+		if hasPrefix(w, "authenticated") || address.Equal(w, "auth:") {
+			return true
+		}
+	case 's':
+		if address.Equal(w, "smtp-auth") {
+			return true
+		}
+	}
+	return w[len(w)-1]|0x20 == 't' && hasSuffix(w, "/submit")
 }
 
 // local reports whether the word after "with" stands for a pipe on the server.
-func local(w string) bool { return w == "local" || strings.HasPrefix(w, "local-") }
+func local(w string) bool { return address.Equal(w, "local") || hasPrefix(w, "local-") }

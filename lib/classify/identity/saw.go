@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/classify/authres"
+	"pulse/lib/classify/taglist"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/envelope"
@@ -116,7 +117,7 @@ func shownResult(r *authres.Result) string {
 func (e *evidence) sawSignatures() trace.Step {
 	var list []string
 	for _, f := range e.dkimFields() {
-		list = append(list, "d="+f.get("d")+" s="+f.get("s")+" h="+strings.Join(f.names, ":"))
+		list = append(list, "d="+f.d+" s="+f.s+" h="+strings.Join(taglist.Elements(address.Fold(f.h)), ":"))
 	}
 	if list == nil {
 		return trace.Step{Saw: "no DKIM-Signature"}

@@ -11,7 +11,7 @@ import (
 func (v *verdict) set(m *envelope.Message, r *policy.Receiver) {
 	var own []field
 	var lead *field
-	for f := range resultFields(m, func(id string) bool { return r.Believes(id) && dialectOf(id).has(id) }) {
+	for f := range resultFields(m, func(id string) bool { return r.Believes(id) && dialectOf(id).has(id) }, nil) {
 		if f.own {
 			own = append(own, f)
 		}

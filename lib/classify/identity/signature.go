@@ -32,10 +32,18 @@ func (e *evidence) closest() (best signature) {
 		}
 		s := e.signed(r)
 		if rank := slices.Index(flaws, s.flaw.reason); rank < least {
-			best, least = s, rank
+			best, least, e.best = s, rank, r
 		}
 	}
 	return best
+}
+
+// flawOf returns why a result proves nothing, and does not judge the closest one again.
+func (e *evidence) flawOf(r *authres.Result) finding {
+	if r == e.best {
+		return e.signature.flaw
+	}
+	return e.signed(r).flaw
 }
 
 // signed judges one dkim result. header.i counts even where header.d decides the
@@ -78,7 +86,7 @@ func (e *evidence) signed(r *authres.Result) signature {
 func (e *evidence) allAligned() bool {
 	fields := e.dkimFields()
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(m dkimField) bool {
-		return !aligned(m.get("d"), e.from.domain, e.p.DKIMAlignment)
+		return !aligned(m.d, e.from.domain, e.p.DKIMAlignment)
 	})
 }
 

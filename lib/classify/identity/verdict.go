@@ -22,7 +22,7 @@ type verdict struct {
 }
 
 // read reads the verdict about a message, as the policy's receiver asks for.
-func read(m *envelope.Message, p *policy.Policy) verdict {
+func read(m *envelope.Message, p *policy.Policy, memory *authres.Memory) verdict {
 	r, ok := p.Receiver(m.Source)
 	v := verdict{dialect: &ordinary}
 	for _, id := range r.AuthservIDs {
@@ -30,7 +30,7 @@ func read(m *envelope.Message, p *policy.Policy) verdict {
 	}
 	switch {
 	case !ok, r.Verdict == policy.ByNone:
-		v.first(m, &policy.Receiver{})
+		v.first(m, &policy.Receiver{}, memory)
 		v.unusable = finding{noPin, m.Source}
 		if ok {
 			v.unusable = finding{reason: verdictNone}
@@ -40,7 +40,7 @@ func read(m *envelope.Message, p *policy.Policy) verdict {
 	case r.Verdict == policy.BySet:
 		v.set(m, &r)
 	default:
-		v.first(m, &r)
+		v.first(m, &r, memory)
 	}
 	return v
 }
@@ -54,19 +54,24 @@ type field struct {
 }
 
 // resultFields yields the Authentication-Results fields from the top. believed says
-// whether an id is the receiver's; the results of other fields are not read.
-func resultFields(m *envelope.Message, believed func(id string) bool) iter.Seq[field] {
+// whether an id is the receiver's; the results of other fields are not read. Those of the
+// first field stand in the memory.
+func resultFields(m *envelope.Message, believed func(id string) bool, memory *authres.Memory) iter.Seq[field] {
 	return func(yield func(field) bool) {
 		for i := range m.Headers {
 			is, odd := authres.Named(m.Headers[i].Name)
 			if !is {
 				continue
 			}
+			if memory == nil {
+				memory = new(authres.Memory)
+			}
 			var f field
-			f.Field, f.err = authres.Read(m.Headers[i].Value, func(id string) bool {
+			f.Field, f.err = memory.Read(m.Headers[i].Value, func(id string) bool {
 				f.id, f.own = id, believed(id)
 				return f.own
 			})
+			memory = nil
 			if odd {
 				f.Field, f.err = authres.Field{}, authres.ErrName
 			}
@@ -79,17 +84,18 @@ func resultFields(m *envelope.Message, believed func(id string) bool) iter.Seq[f
 
 // first believes the topmost field. Where the receiver has several names, each of its
 // servers writes one field, and a second one is not theirs.
-func (v *verdict) first(m *envelope.Message, r *policy.Receiver) {
+func (v *verdict) first(m *envelope.Message, r *policy.Receiver, memory *authres.Memory) {
 	v.unusable.reason = noAuthRes
 	top := true
-	for f := range resultFields(m, r.Believes) {
+	for f := range resultFields(m, r.Believes, memory) {
 		if !top && f.own {
 			v.void(severalAuthRes, "there are several, and each of its servers writes one")
 			return
 		}
 		if top {
 			v.take(f)
-			v.unfit = silent(f.id) || dialectOf(f.id).anywhere || dialectOf(f.id).grouped
+			d := dialectOf(f.id)
+			v.unfit = silent(f.id) || d.anywhere || d.grouped
 		}
 		if top = false; v.unusable.reason != "" || !several(r.AuthservIDs) {
 			return

@@ -10,7 +10,11 @@ func FuzzTags(f *testing.F) {
 	for _, s := range []string{"v=1; a=rsa-sha256", "v=1;;", " a =\r\n\tb = c; ", "a=1; a=2", "=", "a\u00a0=1", "A=1;a=2", "a_1=b=c"} {
 		f.Add(s)
 	}
+	f.Add("v=1; d=example.com; h=from:to;\r\n\tb=\x7fAAAAAAAAAAAAAAAA")
 	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := tagBytes(s), eachTagByte(s); got != want {
+			t.Fatalf("%q: %v, byte by byte %v", s, got, want)
+		}
 		list, err := Parse(s)
 		if err != nil {
 			return
@@ -29,4 +33,15 @@ func FuzzTags(f *testing.F) {
 			t.Fatalf("%q: %v", again.String(), err)
 		}
 	})
+}
+
+// eachTagByte is tagBytes, said in the words of the RFC.
+func eachTagByte(s string) bool {
+	s = strings.NewReplacer("\r\n ", "  ", "\r\n\t", "  ").Replace(s)
+	for i := range len(s) {
+		if c := s[i]; c != '\t' && (c < ' ' || c > '~') {
+			return false
+		}
+	}
+	return true
 }

@@ -34,32 +34,40 @@ var (
 // Parse reads a tag-list. It is narrower than go-msgauth, which accepts every blank
 // that Unicode knows. Both skip empty tags, as in ";;".
 func Parse(s string) (List, error) {
+	return Append(make(List, 0, min(strings.Count(s, ";")+1, maxTags)), s)
+}
+
+// Append is Parse, and appends to a list that is empty, but may have memory.
+func Append(list List, s string) (List, error) {
 	if !tagBytes(s) {
 		return nil, errTagByte
 	}
-	list := make(List, 0, min(strings.Count(s, ";")+1, maxTags))
-	for spec := range strings.SplitSeq(s, ";") {
-		if spec = trim(spec); spec == "" {
+	var seen uint64 // a bit for each length and first byte of a name
+	for more := true; more; {
+		var spec string
+		spec, s, more = strings.Cut(s, ";")
+		if spec = Trim(spec); spec == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(spec, "=")
-		name = trim(name)
-		_, twice := list.Get(name)
-		switch {
-		case !ok || !tagName(name):
+		name = Trim(name)
+		if !ok || !tagName(name) {
 			return nil, errTagForm
-		case twice:
+		}
+		bit := uint64(1) << ((uint(len(name))*8 + uint(name[0])) % 64)
+		if seen&bit != 0 && list.has(name) {
 			return nil, errTagTwice
-		case len(list) == maxTags:
+		}
+		if seen |= bit; len(list) == maxTags {
 			return nil, errTagMany
 		}
-		list = append(list, Tag{name, trim(value)})
+		list = append(list, Tag{name, Trim(value)})
 	}
 	return list, nil
 }
 
-// trim removes the blanks at both ends.
-func trim(s string) string {
+// Trim removes the blanks at both ends.
+func Trim(s string) string {
 	for s != "" && blank(s[0]) {
 		s = s[1:]
 	}
@@ -74,6 +82,12 @@ func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 // tagBytes reports whether s is printable ASCII and folding.
 func tagBytes(s string) bool {
 	for i := 0; i < len(s); i++ {
+		for len(s)-i >= 8 && printable(s[i:i+8]) {
+			i += 8
+		}
+		if i == len(s) {
+			break
+		}
 		switch c := s[i]; {
 		case ' ' <= c && c <= '~':
 		case c == '\r':
@@ -86,6 +100,16 @@ func tagBytes(s string) bool {
 		}
 	}
 	return true
+}
+
+// printable reports whether all of eight bytes are printable ASCII. It looks at them at
+// once, as one number.
+func printable(s string) bool {
+	_ = s[7]
+	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	return ((w-ones*' ')|(w+ones)|w)&highs == 0 // below a space; DEL; beyond ASCII
 }
 
 // tagName reports whether s is ALPHA *( ALPHA / DIGIT / "_" ).
@@ -110,6 +134,11 @@ func (t List) Get(name string) (value string, ok bool) {
 	return "", false
 }
 
+func (t List) has(name string) bool {
+	_, ok := t.Get(name)
+	return ok
+}
+
 // Or returns the value of a tag, or absent if the tag is not there.
 func (t List) Or(name, absent string) string {
 	if value, ok := t.Get(name); ok {
@@ -123,7 +152,7 @@ func (t List) Or(name, absent string) string {
 func Elements(value string) []string {
 	names := strings.Split(value, ":")
 	for i := range names {
-		names[i] = trim(names[i])
+		names[i] = Trim(names[i])
 	}
 	return names
 }

@@ -36,8 +36,8 @@ type Disk interface {
 	Rename(from, to string) error  // on some file systems two steps, which reach the disk in any order
 	Link(from, to string) error    // gives the file the name to as well, and takes it from any other
 	Remove(name string) error
-	SyncFile(name string) error
-	SyncDir(dir string) error // "" is the directory itself
+	SyncFile(names ...string) error
+	SyncDir(dirs ...string) error // "" is the directory itself
 	SyncAll() error
 }
 

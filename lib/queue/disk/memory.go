@@ -63,7 +63,7 @@ func (m *Memory) Remove(name string) error {
 }
 
 // SyncFile implements Disk.
-func (*Memory) SyncFile(string) error { return nil }
+func (*Memory) SyncFile(...string) error { return nil }
 
 // SyncDir implements Disk.
-func (*Memory) SyncDir(string) error { return nil }
+func (*Memory) SyncDir(...string) error { return nil }

@@ -1,10 +1,7 @@
 package disk
 
 import (
-	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,20 +58,25 @@ func (d *Dir) Names(dir string, fn func(name string) error) error {
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), dir)
-	defer f.Close()
+	defer unix.Close(fd)
+	b := make([]byte, 8<<10)
+	var names []string
 	for {
-		names, err := f.Readdirnames(1024) // a directory may hold a million
+		n, err := unix.Getdents(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return &fs.PathError{Op: "readdir", Path: dir, Err: err}
+		}
+		if n == 0 {
+			return nil
+		}
+		_, _, names = unix.ParseDirent(b[:n], -1, names[:0])
 		for _, name := range names {
 			if err := fn(name); err != nil {
 				return err
 			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 }

@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
+	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,9 +43,13 @@ func (d *Dir) dropAll() {
 }
 
 // SyncFile implements Disk.
-func (d *Dir) SyncFile(name string) error {
-	fd, ok := d.unsynced[name]
-	if !ok {
+func (d *Dir) SyncFile(names ...string) error {
+	var fds []int
+	for _, name := range names {
+		if fd, ok := d.unsynced[name]; ok {
+			fds = append(fds, fd)
+			continue
+		}
 		st, err := d.Stat(name)
 		if err == nil && st.Odd {
 			err = &fs.PathError{Op: "sync", Path: name, Err: ErrOdd}
@@ -50,28 +57,54 @@ func (d *Dir) SyncFile(name string) error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(fds) < len(names) {
 		return d.SyncAll()
 	}
-	err := unix.Fsync(fd)
-	if d.drop(name); err != nil {
-		return &fs.PathError{Op: "sync", Path: name, Err: err}
+	err := together(fds, names)
+	for _, name := range names {
+		d.drop(name)
 	}
-	return nil
+	return err
 }
 
 // SyncDir implements Disk.
-func (d *Dir) SyncDir(dir string) error {
-	fd, err := d.Fd(dir)
-	if err != nil {
-		return err
+func (d *Dir) SyncDir(dirs ...string) error {
+	var fds []int
+	for _, dir := range dirs {
+		fd, err := d.Fd(dir)
+		if err != nil {
+			return err
+		}
+		fds = append(fds, fd)
 	}
-	if err = unix.Fsync(fd); err == unix.EBADF && d.opt.Search {
-		err = unix.EACCES // it was opened to be searched
+	err := together(fds, dirs)
+	if d.opt.Search && errors.Is(err, unix.EBADF) {
+		err = &fs.PathError{Op: "sync", Path: dirs[0], Err: unix.EACCES} // it was opened to be searched
 	}
-	if err != nil {
-		return &fs.PathError{Op: "sync", Path: dir, Err: err}
+	return err
+}
+
+// together syncs descriptors at the same time, because most of a sync is waiting for the
+// disk, which has to be waited for only once. A process that has one processor syncs one
+// after the other, so that a test can count its calls.
+func together(fds []int, names []string) error {
+	errs := make([]error, len(fds))
+	var group sync.WaitGroup
+	for i := range fds {
+		one := func() {
+			if err := unix.Fsync(fds[i]); err != nil {
+				errs[i] = &fs.PathError{Op: "sync", Path: names[i], Err: err}
+			}
+		}
+		if i == len(fds)-1 || runtime.GOMAXPROCS(0) == 1 {
+			one()
+		} else {
+			group.Go(one)
+		}
 	}
-	return nil
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // SyncAll implements Disk.

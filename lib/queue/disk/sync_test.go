@@ -3,7 +3,9 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,6 +39,42 @@ func TestSyncedAsWritten(t *testing.T) {
 	for i := range 3 * maxUnsynced {
 		if err := d.SyncFile(fmt.Sprintf("tmp/%d", i)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSyncFails: of what is synced at the same time, any one that fails is named, and the
+// others were synced as well.
+func TestSyncFails(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, processors := range []int{1, 4} {
+		runtime.GOMAXPROCS(processors)
+		for bad := range 3 {
+			d := opened(t)
+			names := []string{"tmp/0", "tmp/1", "tmp/2"}
+			for _, name := range names {
+				if err := d.Write(name, []byte("x"), time.Time{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pipe := make([]int, 2)
+			if err := unix.Pipe2(pipe, unix.O_CLOEXEC); err != nil {
+				t.Fatal(err)
+			}
+			unix.Close(pipe[1])
+			d.drop(names[bad])
+			d.unsynced[names[bad]] = pipe[0] // the kernel syncs no pipe
+			var failed *fs.PathError
+			err := d.SyncFile(names...)
+			if !errors.As(err, &failed) || failed.Path != names[bad] || !errors.Is(err, unix.EINVAL) {
+				t.Errorf("%d of %d processors: %v", bad, processors, err)
+			}
+			if len(d.unsynced) > 0 {
+				t.Errorf("kept: %v", d.unsynced)
+			}
+			if err := d.SyncDir("", "tmp"); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

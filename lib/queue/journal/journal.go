@@ -45,10 +45,17 @@ var ErrBroken = errors.New("the audit log is broken")
 // Segments returns the names of the log's files, oldest first. It leaves out empty files,
 // whose first commit failed.
 func (l *Log) Segments() ([]string, error) {
-	names, err := disk.List(l.disk, Dir)
+	names, _, err := l.Newest()
+	return names, err
+}
+
+// Newest is Segments, and also returns what the directory says about the last one.
+func (l *Log) Newest() (names []string, last disk.Stat, err error) {
+	names, err = disk.List(l.disk, Dir)
 	if err != nil {
-		return nil, err
+		return nil, last, err
 	}
+	newest := ""
 	names = slices.DeleteFunc(names, func(n string) bool {
 		if len(n) != len("2006-01.jsonl") || n[7:] != ".jsonl" {
 			return true
@@ -57,10 +64,13 @@ func (l *Log) Segments() ([]string, error) {
 		if err == nil {
 			st, err = l.disk.Stat(Dir + "/" + n)
 		}
+		if st.Size > 0 && n > newest {
+			newest, last = n, st
+		}
 		return st.Size == 0
 	})
 	slices.Sort(names)
-	return names, err
+	return names, last, err
 }
 
 // Read calls fn for every committed line after the mark, and moves the mark along. What

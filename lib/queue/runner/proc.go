@@ -152,7 +152,7 @@ func scanned(pid int) []int {
 // starts can't change that, because the runner is its subreaper. From a pid namespace with
 // a /proc of its own no runner is seen.
 func Inside(runners []int) bool {
-	for pid := self(); pid > 1; {
+	for pid := self(); pid > 1 && len(runners) > 0; {
 		for _, r := range runners {
 			if pid == r {
 				return true

@@ -205,6 +205,9 @@ func (c *carrier) wrote(name string) {
 }
 
 func (c *carrier) remove(name string) error {
+	if len(c.unsynced) < disk.Many { // otherwise all is synced
+		c.unsynced = slices.DeleteFunc(c.unsynced, func(was string) bool { return was == name })
+	}
 	err := c.disk.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -283,24 +286,12 @@ func (c *carrier) syncFiles() error {
 		clear(c.dirs)
 		return c.disk.SyncAll()
 	}
-	for _, name := range c.unsynced {
-		// A later line may have removed it again.
-		if err := c.disk.SyncFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return c.disk.SyncFile(c.unsynced...)
 }
 
 func (c *carrier) syncDirs() error {
-	for _, d := range slices.Sorted(maps.Keys(c.dirs)) {
-		if d == tmpDir { // files there are either moved or thrown away
-			continue
-		}
-		if err := c.disk.SyncDir(d); err != nil {
-			return err
-		}
-	}
+	delete(c.dirs, tmpDir) // files there are either moved or thrown away
+	err := c.disk.SyncDir(slices.Sorted(maps.Keys(c.dirs))...)
 	clear(c.dirs)
-	return nil
+	return err
 }

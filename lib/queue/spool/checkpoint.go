@@ -34,6 +34,11 @@ type progress struct {
 	agenda int64 // size of the agenda by then, in bytes
 	starts int64 // and of the starts
 	lost   bool  // there was no checkpoint: everything is read again
+
+	newest string    // the log's last file
+	end    disk.Stat // of that file
+	read   []byte    // the checkpoint that all this is from; nil: it is from elsewhere
+	proven disk.Stat // of the log's file when the checkpoint was last compared with it
 }
 
 // begin returns the progress before the first line.
@@ -44,7 +49,15 @@ func begin(d disk.Disk) progress {
 // checkpoint writes down how far the log was carried out durably, and how many tasks that
 // leaves in each state. It does not sync the file: an older one only means that more is
 // done again, which changes nothing.
-func (l *progress) checkpoint() error { return l.disk.WriteAt(checkpointFile, 0, l.bytes()) }
+func (l *progress) checkpoint() error {
+	b := l.bytes()
+	err := l.disk.WriteAt(checkpointFile, 0, b)
+	if err == nil {
+		l.read = b
+		l.proven, _ = l.disk.Stat(auditDir + "/" + l.Segment)
+	}
+	return err
+}
 
 // bytes returns what the checkpoint holds.
 func (l *progress) bytes() []byte {
@@ -89,8 +102,9 @@ var errEdited = fmt.Errorf("%w: it was edited", errNone)
 var errNone = errors.New("there is no checkpoint")
 
 // loadCheckpoint reads the checkpoint. The log was synced before it was written, so it
-// names a line of the log. If it does not, one of the two was cut or changed by hand.
-func (l *progress) loadCheckpoint(segments []string) error {
+// names a line of the log. If it does not, one of the two was cut or changed by hand. What is
+// as it was is not taken apart again.
+func (l *progress) loadCheckpoint(segments []string, end disk.Stat, was *progress) error {
 	b, err := l.disk.Read(checkpointFile)
 	if errors.Is(err, fs.ErrNotExist) || notFile(err) {
 		return errNone
@@ -98,15 +112,10 @@ func (l *progress) loadCheckpoint(segments []string) error {
 	if err != nil {
 		return err
 	}
-	rec, err := record.Parse(b)
-	if err == nil {
-		err = rec.Value().Each(l.field)
-	}
-	if err != nil || l.layout != layout || l.Size < 0 || !agenda.Fits(l.agenda) || !starts.Fits(l.starts) {
-		return errNone
-	}
-	if !summed(b) {
-		return errEdited
+	if was.read != nil && bytes.Equal(b, was.read) {
+		l.Mark, l.counts, l.agenda, l.starts = was.Mark, was.counts, was.agenda, was.starts
+	} else if err := l.parse(b); err != nil {
+		return err
 	}
 	if l.Segment == "" && len(segments) > 0 {
 		return errNone // it was written before the first line
@@ -114,7 +123,7 @@ func (l *progress) loadCheckpoint(segments []string) error {
 	if l.Segment != "" && !slices.Contains(segments, l.Segment) {
 		return fmt.Errorf("%w: the checkpoint speaks of audit/%s, which is not there", journal.ErrBroken, l.Segment)
 	}
-	if l.Segment == "" {
+	if l.read, l.proven = b, end; l.Segment == "" || was.read != nil && end == was.proven {
 		return nil
 	}
 	line, err := l.LineBefore(l.Segment, l.Size)
@@ -125,36 +134,33 @@ func (l *progress) loadCheckpoint(segments []string) error {
 	return err
 }
 
-func (l *progress) field(name string, v record.Value) error {
-	switch name {
-	case "segment":
-		return v.Into(&l.Segment)
-	case "size":
-		return v.Into(&l.Size)
-	case "head":
-		return v.Into(&l.Head)
-	case "layout":
-		return v.Into(&l.layout)
-	case "agenda":
-		return v.Into(&l.agenda)
-	case "starts":
-		return v.Into(&l.starts)
-	case "day":
-		return v.Into(&l.counts.Day)
-	case "refused":
-		return v.Into(&l.counts.Refused)
-	case "limited":
-		return v.Into(&l.counts.Limited)
-	case "kept":
-		return v.Into(&l.counts.Kept)
-	case "kept_bytes":
-		return v.Into(&l.counts.KeptBytes)
+func (l *progress) parse(b []byte) error {
+	c := &l.counts
+	members := map[string]any{
+		"segment": &l.Segment, "size": &l.Size, "head": &l.Head, "layout": &l.layout, "agenda": &l.agenda,
+		"starts": &l.starts, "day": &c.Day, "refused": &c.Refused, "limited": &c.Limited, "kept": &c.Kept,
+		"kept_bytes": &c.KeptBytes,
 	}
-	if st := task.State(name); slices.Contains(task.States, st) {
-		var n int
-		err := v.Into(&n)
-		l.counts.Tasks[st] = n
-		return err
+	rec, err := record.Parse(b)
+	if err == nil {
+		err = rec.Value().Each(func(name string, v record.Value) error {
+			if into, ok := members[name]; ok {
+				return v.Into(into)
+			}
+			if st := task.State(name); slices.Contains(task.States, st) {
+				var n int
+				err := v.Into(&n)
+				c.Tasks[st] = n
+				return err
+			}
+			return nil
+		})
+	}
+	if err != nil || l.layout != layout || l.Size < 0 || !agenda.Fits(l.agenda) || !starts.Fits(l.starts) {
+		return errNone
+	}
+	if !summed(b) {
+		return errEdited
 	}
 	return nil
 }
@@ -162,21 +168,26 @@ func (l *progress) field(name string, v record.Value) error {
 // load reads the checkpoint. If there is none, or an index is shorter or far longer than
 // it says, the log is read from its beginning.
 func (l *progress) load() error {
-	segments, err := l.Segments()
+	segments, end, err := l.Newest()
 	if err != nil {
 		return err
 	}
+	was := *l
 	*l = begin(l.disk)
-	err = l.loadCheckpoint(segments)
-	if err == nil {
+	if err = l.loadCheckpoint(segments, end, &was); err == nil {
 		err = errors.Join(l.longEnough(agendaFile, l.agenda), l.longEnough(startsFile, l.starts))
 	}
-	if !errors.Is(err, errNone) {
-		return err
+	if err != nil {
+		l.read = nil
 	}
-	*l = begin(l.disk)
-	l.lost = len(segments) > 0
-	return nil
+	if errors.Is(err, errNone) {
+		*l, err = begin(l.disk), nil
+		l.lost = len(segments) > 0
+	}
+	if len(segments) > 0 {
+		l.newest, l.end = segments[len(segments)-1], end
+	}
+	return err
 }
 
 // longEnough returns errNone if an index lost what it once held, or is something else by
@@ -189,12 +200,7 @@ func (l *progress) longEnough(name string, size int64) error {
 	return err
 }
 
-// behind reports whether the log has lines that were not carried out.
-func (l *progress) behind() (bool, error) {
-	segments, err := l.Segments()
-	if err != nil || len(segments) == 0 {
-		return l.lost, err
-	}
-	st, err := l.disk.Stat(auditDir + "/" + segments[len(segments)-1])
-	return l.lost || l.Segment != segments[len(segments)-1] || l.Size != st.Size, err
+// behind reports whether the log had lines, when load looked, that were not carried out.
+func (l *progress) behind() bool {
+	return l.lost || l.newest != "" && (l.Segment != l.newest || l.Size != l.end.Size)
 }

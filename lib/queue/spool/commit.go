@@ -37,6 +37,7 @@ func (s *Spool) commit(c *queue.Commit) error {
 	if len(c.Lines) == 0 && c.Unlisted == 0 {
 		return nil
 	}
+	s.log.read = nil // what is here is ahead of the checkpoint
 	if len(c.Lines) > 0 {
 		if err := s.append(c); err != nil {
 			return err
@@ -91,10 +92,12 @@ func (s *Spool) stage(files []disk.File) error {
 	if len(files) >= disk.Many {
 		return s.disk.SyncAll()
 	}
-	for _, f := range files {
-		if err := s.disk.SyncFile(f.Name); err != nil {
-			return err
-		}
+	names := make([]string, len(files))
+	for i := range files {
+		names[i] = files[i].Name
+	}
+	if err := s.disk.SyncFile(names...); err != nil {
+		return err
 	}
 	return s.disk.SyncDir(tmpDir)
 }

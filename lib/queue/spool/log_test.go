@@ -235,6 +235,35 @@ func TestCutLogStopsTheQueue(t *testing.T) {
 	}
 }
 
+// TestLogEditedUnderACommand: a command that has read the checkpoint before still notices
+// that the line before it was changed, and what another command committed, or the loss of
+// the checkpoint, is not taken for what it knows.
+func TestLogEditedUnderACommand(t *testing.T) {
+	s := lived(t)
+	do(t, s, brake(audit.Held))
+	other := opened(t, s.dir)
+	do(t, other, brake(audit.Released))
+	do(t, s, brake(audit.Held), brake(audit.Released))
+	whole(t, s)
+	if err := os.Remove(s.dir + "/checkpoint"); err != nil {
+		t.Fatal(err)
+	}
+	want := says(t, opened(t, s.dir))
+	if got := says(t, s); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	name := s.dir + "/audit/" + s.log.Segment
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-3] ^= 1
+	write(t, name, string(b))
+	if err := s.View(func(queue.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
+		t.Errorf("got %v, want ErrBroken", err)
+	}
+}
+
 // TestEmptySegment: a month whose first commit failed leaves an empty file, and
 // the chain goes on across it even without a checkpoint.
 func TestEmptySegment(t *testing.T) {

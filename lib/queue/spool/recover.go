@@ -23,10 +23,7 @@ func (s *Spool) recover() error {
 	if err := s.load(); err != nil {
 		return err
 	}
-	behind, err := s.log.behind()
-	if err != nil {
-		return err
-	}
+	behind := s.log.behind()
 	if s.snapshot {
 		return s.whole(behind)
 	}
@@ -67,6 +64,7 @@ func (s *Spool) hint(err error) error {
 // be durable before anything is changed for it. All other commits were carried out before
 // the next one began, so only the indexes have to learn of them.
 func (s *Spool) replay() error {
+	s.log.read = nil
 	// The command that died may not have got as far as its syncs. What is trusted from here
 	// on has to be on the disk first.
 	if err := s.disk.SyncAll(); err != nil {

@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -32,20 +31,23 @@ func appendStart(dst []byte, l *audit.Line) []byte {
 
 // parseStart reads a line. Only a line that it understands whole is ok.
 func parseStart(b []byte) (st queue.Start, ok bool) {
-	if len(b) != starts.Width || b[starts.Width-1] != '\n' || !task.ValidID(string(b[31:63])) {
+	if len(b) != starts.Width || b[starts.Width-1] != '\n' {
 		return st, false
 	}
-	s, err := strconv.ParseUint(string(b[:10]), 10, 64)
+	line := string(b) // the only allocation: every start of a task reads all of them
+	s, err := strconv.ParseUint(line[:10], 10, 64)
 	st = queue.Start{
 		Time: time.Unix(int64(s), 0).UTC(), Kind: task.Ask, External: b[12] == 'x' || b[12] == 'X',
-		Sender: queue.Key(bytes.TrimRight(b[14:30], " ")),
+		Sender: queue.Key(strings.TrimRight(line[14:30], " ")),
 	}
 	if b[11] == 'e' {
 		st.Kind = task.Effect
 	}
-	return st, err == nil && (b[11] == 'e' || b[11] == 'a') && strings.IndexByte("xXm-", b[12]) >= 0 &&
-		b[10] == ' ' && b[13] == ' ' && b[30] == ' ' && len(bytes.Trim(b[14:30], "0123456789abcdef ")) == 0
+	return st, err == nil && task.ValidID(line[31:63]) && (b[11] == 'e' || b[11] == 'a') && strings.IndexByte("xXm-", b[12]) >= 0 &&
+		b[10] == ' ' && b[13] == ' ' && b[30] == ' ' && strings.IndexFunc(line[14:30], notHex) < 0
 }
+
+func notHex(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') && r != ' ' }
 
 // Starts calls fn for the starts of the last queue.Window, and perhaps older ones. If it
 // can't read one of them, what the limits leave is not known: that is an error, and

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -156,7 +157,7 @@ func (r *verifier) verifyFiles() error {
 // the same twice is not half written.
 func (s *Spool) editedCheckpoint() bool {
 	first, err := s.disk.Read(checkpointFile)
-	if l := begin(s.disk); err != nil || !errors.Is(l.loadCheckpoint(nil), errEdited) {
+	if l := begin(s.disk); err != nil || !errors.Is(l.loadCheckpoint(nil, disk.Stat{}, &progress{}), errEdited) {
 		return false
 	}
 	second, err := s.disk.Read(checkpointFile)

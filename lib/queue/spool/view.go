@@ -70,8 +70,7 @@ func (s *Spool) still(at mark) bool {
 	if s.load() != nil || s.at() != at {
 		return false
 	}
-	behind, err := s.log.behind()
-	return !behind && err == nil
+	return !s.log.behind()
 }
 
 // settle waits until no transition is under way, and loads how far the log was carried
@@ -79,10 +78,7 @@ func (s *Spool) still(at mark) bool {
 func (s *Spool) settle() error {
 	for wait, end := time.Millisecond, time.Now().Add(lockTimeout); ; wait = min(2*wait, 16*time.Millisecond) {
 		err := s.load()
-		behind := err != nil
-		if err == nil {
-			behind, err = s.log.behind()
-		}
+		behind := err != nil || s.log.behind()
 		if s.snapshot && err == nil {
 			return s.whole(behind)
 		}

@@ -86,17 +86,24 @@ func Domain(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false
 	}
-	for label := range strings.SplitSeq(s, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for i := 0; i < len(label); i++ {
-			if !alnum(label[i]) && label[i] != '-' && label[i] != '_' {
+	start := 0 // of the label
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '.':
+			if !label(s[start:i]) {
 				return false
 			}
+			start = i + 1
+		case !alnum(c) && c != '-' && c != '_':
+			return false
 		}
 	}
-	return true
+	return label(s[start:])
+}
+
+// label reports whether a label has the right length, and no hyphen at its ends.
+func label(s string) bool {
+	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
 }
 
 // Listed reports whether list has addr, or "@" followed by its domain.

@@ -102,7 +102,7 @@ func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdo
 	case line.version:
 		err = writeVersion(out, app, line.verbose)
 	default:
-		err = app.RunContext(ctx, append([]string{app.Name}, line.argv...))
+		err = toRun(*app, line.command).RunContext(ctx, append([]string{app.Name}, line.argv...))
 	}
 	if err == nil {
 		err = out.failed()

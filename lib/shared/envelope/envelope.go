@@ -213,12 +213,21 @@ func (s *Sender) field(name string, v record.Value) (err error) {
 // Decode reads what decisions may look at: everything but From, Subject and Text.
 func Decode(v record.Value) (Message, error) {
 	var m Message
-	return m, m.decode(v)
+	return m, v.Each(m.field)
 }
 
-// Source reads message.source alone.
-func Source(v record.Value) (source string, err error) {
-	err = v.Each(func(name string, v record.Value) error {
+// Read is Decode for the member of a record. It uses the memory of the message that m was.
+func (m *Message) Read(rec *record.Record) error {
+	*m = Message{Headers: m.Headers[:0]}
+	return rec.Each(Member, m.field, unread...)
+}
+
+// unread lists the members that Decode leaves out, and that can be long.
+var unread = []string{"text", "subject", "from", "attachments"}
+
+// SourceOf reads message.source alone.
+func SourceOf(rec *record.Record) (source string, err error) {
+	err = rec.Each(Member, func(name string, v record.Value) error {
 		if name == "source" {
 			return v.Into(&source)
 		}
@@ -227,48 +236,48 @@ func Source(v record.Value) (source string, err error) {
 	return source, err
 }
 
-func (m *Message) decode(v record.Value) error {
-	return v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "source":
-			return v.Into(&m.Source)
-		case "uid":
-			return v.Into(&m.UID)
-		case "uidvalidity":
-			return v.Into(&m.UIDValidity)
-		case "id":
-			return v.Into(&m.ID)
-		case "digest":
-			return v.Into(&m.Digest)
-		case "received":
-			return v.Into(&m.Received)
-		case "fetched":
-			return v.Into(&m.Fetched)
-		case "size":
-			return v.Into(&m.Size)
-		case "headers":
-			return m.decodeHeaders(v)
-		case "thread":
-			m.Thread = new(Thread)
-			return v.Each(m.Thread.field)
-		case "defects":
-			return m.decodeDefects(v)
-		case "sender":
-			m.Sender = new(Sender)
-			return v.Each(m.Sender.field)
-		case "dkim":
-			m.DKIM = new(DKIM)
-			return m.DKIM.decode(v)
-		case "webhook":
-			m.Webhook = new(Webhook)
-			return v.Each(m.Webhook.field)
-		}
-		return nil
-	})
+func (m *Message) field(name string, v record.Value) error {
+	switch name {
+	case "source":
+		return v.Into(&m.Source)
+	case "uid":
+		return v.Into(&m.UID)
+	case "uidvalidity":
+		return v.Into(&m.UIDValidity)
+	case "id":
+		return v.Into(&m.ID)
+	case "digest":
+		return v.Into(&m.Digest)
+	case "received":
+		return v.Into(&m.Received)
+	case "fetched":
+		return v.Into(&m.Fetched)
+	case "size":
+		return v.Into(&m.Size)
+	case "headers":
+		return m.decodeHeaders(v)
+	case "thread":
+		m.Thread = new(Thread)
+		return v.Each(m.Thread.field)
+	case "defects":
+		return m.decodeDefects(v)
+	case "sender":
+		m.Sender = new(Sender)
+		return v.Each(m.Sender.field)
+	case "dkim":
+		m.DKIM = new(DKIM)
+		return m.DKIM.decode(v)
+	case "webhook":
+		m.Webhook = new(Webhook)
+		return v.Each(m.Webhook.field)
+	}
+	return nil
 }
 
 func (m *Message) decodeHeaders(v record.Value) error {
-	m.Headers = make([]Field, 0, 32)
+	if m.Headers == nil {
+		m.Headers = make([]Field, 0, 32)
+	}
 	return v.Pairs(func(name, value string) { m.Headers = append(m.Headers, Field{name, value}) })
 }
 

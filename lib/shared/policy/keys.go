@@ -3,6 +3,7 @@ package policy
 import (
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 )
@@ -50,12 +51,24 @@ func fieldAt(key toml.Key) (f reflect.StructField, ok bool) {
 }
 
 func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
-	for f := range t.Fields() {
-		if f.Tag.Get("toml") == name {
-			return f, true
-		}
+	all, ok := fields.Load(t)
+	if !ok {
+		all, _ = fields.LoadOrStore(t, byName(t))
 	}
-	return reflect.StructField{}, false
+	f, ok := all.(map[string]reflect.StructField)[name]
+	return f, ok
+}
+
+// fields has the fields of each type by the names of their keys: every key of a file is
+// looked for, and reflect makes each field anew.
+var fields sync.Map
+
+func byName(t reflect.Type) map[string]reflect.StructField {
+	all := make(map[string]reflect.StructField, t.NumField())
+	for f := range t.Fields() {
+		all[f.Tag.Get("toml")] = f
+	}
+	return all
 }
 
 func path(key toml.Key) string { return strings.Join(key, ".") }

@@ -81,6 +81,8 @@ func TestFaults(t *testing.T) {
 		{"a = 1\nb = \"\xff\"", 2, "", "the byte 0xff is not UTF-8: save the file as UTF-8"},
 		{"a \"x\"", 1, "a", `want = after the key, before "x"`},
 		{"a = \n", 1, "a", "nothing stands after ="},
+		{"a = , 1", 1, "a", "want a value here, not ,"},
+		{"a = 010", 1, "a", "010 is not a number: want no zero in front, and _ between digits only"},
 		{"a = x y", 1, "a", `x has no quotes: want "x"`},
 	} {
 		f := readOutline(c.text).Fault

@@ -217,6 +217,12 @@ var (
 	timeOfDay = lazy.Regexp(`^ \d\d`)
 )
 
+// plainNumber reports whether a value is a number as most are, which needs no pattern.
+func plainNumber(w string) bool {
+	n, err := strconv.Atoi(w)
+	return err == nil && strconv.Itoa(n) == w
+}
+
 // word reads a value without quotes.
 func (r *reader) word(names []string) kindOf {
 	const ends = " \t\r,]}#="
@@ -231,6 +237,8 @@ func (r *reader) word(names []string) kindOf {
 	switch {
 	case w == "true" || w == "false":
 		return isBool
+	case plainNumber(w):
+		return isInteger
 	case whole().MatchString(w):
 		if _, err := strconv.ParseInt(w, 0, 64); err != nil {
 			r.fail(r.line, names, "%s is too large a number", clip(w))

@@ -18,6 +18,9 @@ func (r *reader) characters() {
 	}
 	line, text := 1, r.text[r.pos:]
 	for i, c := range text {
+		if ' ' <= c && c < 0x7f {
+			continue
+		}
 		_, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r.out.Fault != nil:

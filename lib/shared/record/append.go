@@ -121,6 +121,12 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
+		for i <= len(s)-8 && special(word(s[i:i+8])) == 0 && !hasDEL(word(s[i:i+8])) {
+			i += 8
+		}
+		if i == len(s) {
+			break
+		}
 		c := s[i]
 		if asIs[c] {
 			i++
@@ -141,6 +147,9 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
 }
+
+// hasDEL reports whether one of the eight bytes in w, all of them ASCII, is DEL.
+func hasDEL(w uint64) bool { return (w+eight[3])&eight[4] != 0 }
 
 func appendEscape(dst []byte, r rune) []byte {
 	switch r {

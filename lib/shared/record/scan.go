@@ -37,13 +37,27 @@ type scanner struct {
 	depth int
 	names [][]byte // names of the objects that are being scanned, innermost last
 	top   []member // members of the outermost object
+	inner []place  // members of the objects that are the value of a member in reads
+
+	escapes int // how many escape sequences were scanned
 }
 
 // member tells where one member of the outermost object stands.
 type member struct {
 	name              []byte // unescaped
 	start, value, end int    // opening quote of the name; start and end of the value
+	first, last       int32  // its own members are inner[first:last]; last is 0 if they are not all there
 }
+
+// place tells where a member of such a member stands.
+type place struct {
+	start, named int // opening quote of the name, and where the name ends
+	value, end   int // start and end of the value
+}
+
+// maxNoted bounds how many places are kept of one line. A line with more is hostile, and is
+// looked at twice.
+const maxNoted = 100
 
 func (s *scanner) syntax(i int, want string) error {
 	if i >= len(s.b) {
@@ -52,7 +66,16 @@ func (s *scanner) syntax(i int, want string) error {
 	return fmt.Errorf("%w: column %d: want %s", errSyntax, i+1, want)
 }
 
+// space returns where the blanks that may stand at i end. Most records have none, so the
+// compiler puts this test for them into every caller.
 func (s *scanner) space(i int) int {
+	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
+		return s.blanks(i)
+	}
+	return i
+}
+
+func (s *scanner) blanks(i int) int {
 	for i < len(s.b) && (s.b[i] == ' ' || s.b[i] == '\t' || s.b[i] == '\r' || s.b[i] == '\n') {
 		i++
 	}
@@ -128,37 +151,44 @@ func (s *scanner) number(i int) (end int, err error) {
 	return i, nil
 }
 
-// plain returns the first index at or after i whose byte needs a closer look: a quote,
-// a backslash, a control or a byte of a longer UTF-8 sequence. It reads eight bytes at
-// a time, and may stop at a byte that turns out to be plain.
-func plain(b []byte, i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for i >= 0 && i <= len(b)-8 { // so written, the compiler needs no check of its own
-		w := binary.LittleEndian.Uint64(b[i : i+8])
-		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		special := (w - ones*0x20) | w | (quote - ones) | (slash - ones)
-		if special &= highs; special != 0 {
-			// A borrow can raise a false alarm only above a true one, and only
-			// the lowest alarm counts.
-			return i + bits.TrailingZeros64(special)/8
-		}
-		i += 8
-	}
-	for i < len(b) && b[i] >= 0x20 && b[i] < 0x80 && b[i] != '"' && b[i] != '\\' {
-		i++
-	}
-	return i
+// special returns a word that is zero if none of the eight bytes in w needs a closer look:
+// a quote, a backslash, a control or a byte of a longer UTF-8 sequence. Else its lowest bit
+// stands in the first byte that does.
+func special(w uint64) uint64 {
+	// A quote with bit 1 turned over is a space, and no other byte above the controls
+	// becomes one. A borrow can raise a false alarm only above a true one.
+	return (((w ^ eight[0]) - eight[1]) | ((w ^ eight[2]) - eight[3]) | w) & eight[4]
 }
+
+// eight holds bytes eight times over. As constants they would be loaded one by one for
+// each word, which takes longer than what is done with them.
+var eight = [...]uint64{ones * ('"' ^ ' '), ones * (' ' + 1), ones * '\\', ones, ones << 7}
+
+const ones = 0x0101010101010101
 
 // str scans the string whose opening quote is at i.
 func (s *scanner) str(i int) (int, error) {
-	i++
-	for {
-		i = plain(s.b, i)
-		if i >= len(s.b) {
+	b := s.b
+	for i++; ; {
+		for i >= 0 && i <= len(b)-8 { // so written, the compiler needs no check of its own
+			at := special(binary.LittleEndian.Uint64(b[i : i+8]))
+			if at == 0 {
+				i += 8
+				continue
+			}
+			if i += bits.TrailingZeros64(at) / 8; b[i] == '"' {
+				return i + 1, nil
+			}
+			if b[i] != '\\' || i+1 >= len(b) || !short[b[i+1]] {
+				break
+			}
+			i += 2
+			s.escapes++
+		}
+		if i >= len(b) {
 			return i, s.syntax(i, "a closing quote")
 		}
-		switch c := s.b[i]; {
+		switch c := b[i]; {
 		case c == '"':
 			return i + 1, nil
 		case c == '\\':
@@ -167,30 +197,33 @@ func (s *scanner) str(i int) (int, error) {
 				return i, err
 			}
 			i += n
+			s.escapes++
 		case c < 0x20:
 			return i, s.syntax(i, "an escaped control character")
 		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRune(s.b[i:])
+			r, n := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && n == 1 {
 				return i, fmt.Errorf("%w: column %d", errUTF8, i+1)
 			}
 			i += n
 		default:
-			i++ // a false alarm of plain
+			i++ // one of the last seven bytes of the line
 		}
 	}
 }
+
+// short has the bytes that make an escape of two with the backslash before them.
+var short = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // escape returns the length of the escape sequence at i.
 func (s *scanner) escape(i int) (int, error) {
 	if i+1 >= len(s.b) {
 		return 0, s.syntax(i+1, "an escape")
 	}
-	switch s.b[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch c := s.b[i+1]; {
+	case short[c]:
 		return 2, nil
-	case 'u':
-	default:
+	case c != 'u':
 		return 0, s.syntax(i+1, "an escape")
 	}
 	hi, ok := hex4(s.b, i+2)
@@ -237,7 +270,12 @@ func (s *scanner) array(i int, unique bool) (_ int, err error) {
 		return i + 1, nil
 	}
 	for {
-		if i, err = s.value(i, unique); err != nil {
+		if i < len(s.b) && s.b[i] == '"' { // as in a header, which makes most arrays
+			i, err = s.str(i)
+		} else {
+			i, err = s.value(i, unique)
+		}
+		if err != nil {
 			return i, err
 		}
 		if i = s.space(i); i >= len(s.b) || s.b[i] != ',' && s.b[i] != ']' {
@@ -257,26 +295,35 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return i, errTooDeep
 	}
-	outermost := s.depth == 1
+	outermost, noted := s.depth == 1, s.depth == 2 && unique
 	names := nameSet{first: len(s.names)}
 	if i = s.space(i + 1); i < len(s.b) && s.b[i] == '}' {
 		s.depth--
 		return i + 1, nil
 	}
 	for {
-		m := member{start: i}
-		if i, err = s.name(i, &m); err != nil {
+		p, first := place{start: i}, len(s.inner)
+		name, err := s.name(&p)
+		if err != nil {
 			return i, err
 		}
-		if (unique || outermost) && !s.add(&names, m.name) {
-			return i, fmt.Errorf("%w: column %d", errDuplicate, m.start+1)
+		if (unique || outermost) && !s.add(&names, name) {
+			return i, fmt.Errorf("%w: column %d", errDuplicate, p.start+1)
 		}
-		m.value = i
-		if i, err = s.value(i, unique || outermost && slices.Contains(s.reads, string(m.name))); err != nil {
+		read := outermost && slices.Contains(s.reads, string(name))
+		if i, err = s.value(p.value, unique || read); err != nil {
 			return i, err
 		}
-		if m.end = i; outermost {
+		p.end = i
+		switch {
+		case outermost:
+			m := member{name: name, start: p.start, value: p.value, end: p.end}
+			if read && len(s.inner) < maxNoted {
+				m.first, m.last = int32(first), int32(len(s.inner))
+			}
 			s.top = append(s.top, m)
+		case noted && len(s.inner) < maxNoted:
+			s.inner = append(s.inner, p)
 		}
 		if i = s.space(i); i >= len(s.b) || s.b[i] != ',' && s.b[i] != '}' {
 			return i, s.syntax(i, "a comma or }")
@@ -289,29 +336,33 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 	}
 }
 
-// name scans a member's name and colon, and returns where the value begins.
-func (s *scanner) name(i int, m *member) (int, error) {
+// name scans the name and colon at p.start, and sets where the name ends and the value
+// begins.
+func (s *scanner) name(p *place) (name []byte, err error) {
+	i := p.start
 	if i >= len(s.b) || s.b[i] != '"' {
-		return i, s.syntax(i, "a member name")
+		return nil, s.syntax(i, "a member name")
 	}
-	end, err := s.str(i)
-	if err != nil {
-		return i, err
+	escapes := s.escapes
+	if p.named, err = s.str(i); err != nil {
+		return nil, err
 	}
-	m.name = s.b[i+1 : end-1]
-	if bytes.IndexByte(m.name, '\\') >= 0 {
-		m.name = []byte(unquote(string(m.name))) // escaped spellings count as equal
+	name = s.b[i+1 : p.named-1]
+	if s.escapes > escapes {
+		name = []byte(unquote(string(name))) // escaped spellings count as equal
 	}
-	if i = s.space(end); i >= len(s.b) || s.b[i] != ':' {
-		return i, s.syntax(i, "a colon")
+	if i = s.space(p.named); i >= len(s.b) || s.b[i] != ':' {
+		return nil, s.syntax(i, "a colon")
 	}
-	return s.space(i + 1), nil
+	p.value = s.space(i + 1)
+	return name, nil
 }
 
 // nameSet is the set of names of one object: a run at the end of s.names, and also a
 // map once the run is long.
 type nameSet struct {
 	first int
+	some  uint64 // bitOf every name
 	many  map[string]bool
 }
 
@@ -323,10 +374,10 @@ func (s *scanner) add(set *nameSet, name []byte) bool {
 		return len(set.many) > n
 	}
 	run := s.names[set.first:]
-	for _, other := range run {
-		if bytes.Equal(other, name) {
-			return false
-		}
+	if bit := bitOf(name); set.some&bit == 0 {
+		set.some |= bit
+	} else if slices.ContainsFunc(run, func(other []byte) bool { return bytes.Equal(other, name) }) {
+		return false
 	}
 	s.names = append(s.names, name)
 	if len(run) >= manyNames {
@@ -336,4 +387,13 @@ func (s *scanner) add(set *nameSet, name []byte) bool {
 		}
 	}
 	return true
+}
+
+// bitOf returns one of 64 bits, the same for equal names, so that most names that are new
+// need not be compared with those before them.
+func bitOf(name []byte) uint64 {
+	if len(name) == 0 {
+		return 1
+	}
+	return 1 << ((uint(len(name)) + uint(name[0])*2 + uint(name[len(name)-1])*8) % 64)
 }

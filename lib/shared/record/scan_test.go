@@ -185,6 +185,9 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte(`{"own":1,"x":"\ud83d\ude00" , "read" : [ "a" ] }`))
 	f.Add([]byte(`{ "x" : 1 , "own" : {} , "y" : 2 }`))
 	f.Add([]byte(`{"o\u0077n":null}`))
+	f.Add([]byte(` {"other":{"a":1}, "read": {"a":{"b":1,"c":[{"d":2}]} , "\u0061b":"\"","":[]},"own":{},"more":{"x":1}}`))
+	f.Add([]byte(`{"read":{"a":1,"unread":"` + strings.Repeat("x", 1000) + `","b":"` + strings.Repeat("y", 1000) + `"}}`))
+	f.Add([]byte(`{"read":` + many(maxNoted+1, `"x":{"y":1}`) + `,"own":{"a":1}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rec, err := Parse(b, "read", "own")
 		if want := oracle(b, "read", "own"); (err == nil) != want {
@@ -192,8 +195,38 @@ func FuzzScan(f *testing.F) {
 		}
 		if err == nil {
 			checkReplaced(t, rec)
+			checkEach(t, rec, "read")
+			checkEach(t, rec, "own")
+			checkEach(t, rec, "other")
 		}
 	})
+}
+
+// checkEach compares the walk by the notes of the scan with the one that looks at the bytes.
+func checkEach(t *testing.T, rec *Record, name string) {
+	t.Helper()
+	var got, want []string
+	note := func(list *[]string) func(string, Value) error {
+		return func(name string, v Value) error {
+			if *list = append(*list, name, string(v)); v == "0" {
+				return ErrType
+			}
+			return nil
+		}
+	}
+	gotErr := rec.Each(name, note(&got), "unread")
+	wantErr := rec.Decode(name, func(v Value) error {
+		keep := note(&want)
+		return v.Each(func(name string, v Value) error {
+			if name == "unread" && len(v) > 2*long {
+				return nil
+			}
+			return keep(name, v)
+		})
+	})
+	if !slices.Equal(got, want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+		t.Fatalf("%q in %q: %q, %v; want %q, %v", name, rec.raw, got, gotErr, want, wantErr)
+	}
 }
 
 func checkReplaced(t *testing.T, rec *Record) {
@@ -279,6 +312,9 @@ func TestHugeObjectIsLinear(t *testing.T) {
 	rec, err := Parse(huge, "read")
 	if err != nil || !rec.Has("read") {
 		t.Fatal(err)
+	}
+	if n := cap(rec.inner); n > 2*maxNoted {
+		t.Errorf("%d places are kept", n)
 	}
 }
 

@@ -27,8 +27,13 @@ func Stage(r *Reader, w *bufio.Writer, owned string, member func(*Record) ([]byt
 			}
 			return errors.Join(err, w.Flush())
 		}
-		line = append(rec.AppendReplaced(line[:0], owned, value), '\n')
-		if err := WriteLine(w, line); err != nil {
+		if len(rec.raw)+len(owned)+len(value)+len(`,"":}`)+1 <= w.Available() { // it needs no copy
+			err = WriteLine(w, append(rec.AppendReplaced(w.AvailableBuffer(), owned, value), '\n'))
+		} else {
+			line = append(rec.AppendReplaced(line[:0], owned, value), '\n')
+			err = WriteLine(w, line)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -43,8 +44,7 @@ func (v Value) Each(fn func(name string, v Value) error) error {
 		return v.typed("an object")
 	}
 	for i := skipSpace(v, 1); v[i] != '}'; {
-		end := skip(v, i)
-		name := unquote(string(v[i+1 : end-1]))
+		name, end := v.text(i)
 		i = skipSpace(v, skipSpace(v, end)+1)
 		end = skip(v, i)
 		if err := fn(name, v[i:end]); err != nil {
@@ -79,6 +79,11 @@ func (v Value) Pairs(fn func(a, b string)) error {
 	}
 	n := 0
 	for i := skipSpace(v, 1); v[i] != ']'; n++ {
+		if a, b, end := v.plainPair(i); end > 0 {
+			fn(a, b)
+			i = skipComma(v, end)
+			continue
+		}
 		a, next, ok := v.pairString(i, '[')
 		if !ok {
 			return inside("["+strconv.Itoa(n)+"]", v.typed("an array of two strings"))
@@ -93,6 +98,23 @@ func (v Value) Pairs(fn func(a, b string)) error {
 	return nil
 }
 
+// plainPair returns two strings in an array, and where that ends. It returns 0 if there are
+// blanks or escapes.
+func (v Value) plainPair(i int) (a, b string, end int) {
+	if v[i] != '[' || v[i+1] != '"' {
+		return "", "", 0
+	}
+	first := plainEnd(v, i+1)
+	if first == 0 || v[first] != ',' || v[first+1] != '"' {
+		return "", "", 0
+	}
+	second := plainEnd(v, first+1)
+	if second == 0 || v[second] != ']' {
+		return "", "", 0
+	}
+	return string(v[i+2 : first-1]), string(v[first+2 : second-1]), second + 1
+}
+
 // pairString returns the string that follows the byte before, and where it ends.
 func (v Value) pairString(i int, before byte) (s string, end int, ok bool) {
 	if i = skipSpace(v, i); v[i] != before {
@@ -101,8 +123,38 @@ func (v Value) pairString(i int, before byte) (s string, end int, ok bool) {
 	if i = skipSpace(v, i+1); v[i] != '"' {
 		return "", i, false
 	}
+	s, end = v.text(i)
+	return s, end, true
+}
+
+// text returns the string whose opening quote is at i, and where it ends.
+func (v Value) text(i int) (s string, end int) {
+	if end = plainEnd(v, i); end > 0 {
+		return string(v[i+1 : end-1]), end
+	}
 	end = skipString(v, i)
-	return unquote(string(v[i+1 : end-1])), end, true
+	return unquote(string(v[i+1 : end-1])), end
+}
+
+// plainEnd returns where the string whose opening quote is at i ends, or 0 if that needs a
+// closer look. In most strings the first byte that special finds is the closing quote.
+func plainEnd(v Value, i int) int {
+	for i++; i <= len(v)-8; i += 8 {
+		if at := special(word(v[i : i+8])); at != 0 {
+			if i += bits.TrailingZeros64(at) / 8; v[i] == '"' {
+				return i + 1
+			}
+			break
+		}
+	}
+	return 0
+}
+
+// word is binary.LittleEndian.Uint64 for a string.
+func word[T string | Value](v T) uint64 {
+	_ = v[7]
+	return uint64(v[0]) | uint64(v[1])<<8 | uint64(v[2])<<16 | uint64(v[3])<<24 |
+		uint64(v[4])<<32 | uint64(v[5])<<40 | uint64(v[6])<<48 | uint64(v[7])<<56
 }
 
 // String returns the text of a string.
@@ -181,7 +233,8 @@ func (v Value) time() (time.Time, error) {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, s)
-	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // RFC 3339 must be able to write it in UTC, too
+	t = t.UTC()
+	if year := t.Year(); err != nil || year < 0 || year > 9999 { // RFC 3339 must be able to write it in UTC, too
 		return time.Time{}, v.typed("a time (RFC 3339)")
 	}
 	return t, nil
@@ -204,6 +257,11 @@ func skipComma(v Value, i int) int {
 
 // skip returns where the value that begins at i ends.
 func skip(v Value, i int) int {
+	if v[i] == '"' {
+		if end := plainEnd(v, i); end > 0 {
+			return end
+		}
+	}
 	depth := 0
 	for {
 		switch v[i] {

@@ -1,149 +1,139 @@
+//go:build amd64 || arm64
+
 package sandbox
 
 import (
 	"slices"
 
-	seccomp "github.com/elastic/go-seccomp-bpf"
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 )
 
 // never has the calls that no profile keeps. A call that is not in it, and has no
 // condition below, is allowed: the Go runtime, and the C library where the program is
-// linked with one, must find what they need in every version. Names that an architecture
-// does not have are left out there.
-var never = []string{
+// linked with one, must find what they need in every version. Those that only one
+// architecture has are in neverHere.
+var never = []uint32{
 	// new programs; threads are judged below
-	"execve", "execveat", "fork", "vfork",
+	unix.SYS_EXECVE, unix.SYS_EXECVEAT,
 	// other ways to the network, and those that bypass connect(2): a Unix socket, a
 	// server, TCP Fast Open with the first datagram
-	"socketpair", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",
+	unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDTO,
+	unix.SYS_SENDMSG, unix.SYS_SENDMMSG,
 	// calls that the kernel makes itself, past this filter
-	"io_uring_setup", "io_uring_enter", "io_uring_register",
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	// other processes
-	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp",
-	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP,
+	unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_GETFD, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_TKILL,
+	unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO,
 	// what may hold keys, or holes
-	"bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key",
-	"memfd_secret", "modify_ldt", "personality",
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY,
+	unix.SYS_REQUEST_KEY,
+	unix.SYS_MEMFD_SECRET, unix.SYS_PERSONALITY,
 	// the file system itself, and files by other means than a name
-	"mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr",
-	"fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
-	"swapon", "swapoff", "quotactl", "quotactl_fd", "name_to_handle_at", "open_by_handle_at", "fanotify_init",
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT,
+	unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_NAME_TO_HANDLE_AT,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
 	// mode, owner, times and attributes (an ACL is one) of files by name: Landlock guards
 	// only their content. A stage changes what it made itself by descriptor, below
-	"chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "futimesat",
-	"setxattr", "lsetxattr", "fsetxattr", "setxattrat",
-	"removexattr", "lremovexattr", "fremovexattr", "removexattrat",
-	"uselib", "inotify_init", "inotify_init1", "inotify_add_watch",
+	unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+	unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH,
 	// how other processes run, and where their memory lies
-	"setpriority", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr",
-	"ioprio_set", "move_pages", "migrate_pages",
+	unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM,
+	unix.SYS_SCHED_SETATTR,
+	unix.SYS_IOPRIO_SET, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 	// what all processes of a user share by a number or a name: System V and POSIX IPC
-	"shmget", "shmat", "shmdt", "shmctl", "semget", "semop", "semtimedop", "semctl",
-	"msgget", "msgsnd", "msgrcv", "msgctl",
-	"mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMDT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP,
+	unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_NOTIFY,
+	unix.SYS_MQ_GETSETATTR,
 	// other namespaces, other users; setfsuid stays, because root acts with the rights of a
 	// queue's owner
-	"unshare", "setns", "capset",
-	"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CAPSET,
+	unix.SYS_SETUID, unix.SYS_SETGID, unix.SYS_SETREUID, unix.SYS_SETREGID, unix.SYS_SETRESUID,
+	unix.SYS_SETRESGID, unix.SYS_SETGROUPS,
 	// the machine
-	"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
-	"reboot", "acct", "syslog", "vhangup", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
-	"sethostname", "setdomainname", "ioperm", "iopl", "lookup_dcookie",
+	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE,
+	unix.SYS_DELETE_MODULE,
+	unix.SYS_REBOOT, unix.SYS_ACCT, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_SETTIMEOFDAY,
+	unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_LOOKUP_DCOOKIE,
 }
 
 // ioctls has the requests that are made of a terminal. All others are refused: TIOCSTI
 // types into the terminal that a stage may have as its standard error, and others do
 // worse.
-var ioctls = []uint64{unix.TCGETS, unix.TIOCGWINSZ, unix.TCFLSH}
+var ioctls = []uint32{unix.TCGETS, unix.TIOCGWINSZ, unix.TCFLSH}
 
 // fcntls has the commands that the runtime needs. Others make a descriptor send signals
 // to any process.
-var fcntls = []uint64{
+var fcntls = []uint32{
 	unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
 }
 
 // fileModes has the modes that a stage gives to a file that it made: in a queue that has
 // approvers, for an approver's answer (pulse-queue(5)), and for metrics.
-var fileModes = []uint64{0o660, 0o640, 0o644}
+var fileModes = []uint32{0o660, 0o640, 0o644}
 
-// groups returns the rules of the filter. A condition names what is allowed and refuses
+// refused returns the calls that a profile does not keep, in ascending order.
+func refused(p Profile) []uint32 {
+	list := slices.Concat(never, neverHere)
+	if p.DNS == 0 {
+		list = append(list, unix.SYS_SOCKET, unix.SYS_CONNECT)
+	}
+	if len(p.Write) == 0 {
+		list = append(list, unix.SYS_FCHMOD, unix.SYS_UTIMENSAT)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// conditions adds the rules about arguments. A condition names what is allowed and refuses
 // anything else, never the other way round. The kernel looks at the lower half of most
 // arguments and the filter sees both, so a bit in the upper half would get an argument
 // past a comparison with what is forbidden.
-func groups(p Profile, pid int, info *arch.Info) []seccomp.SyscallGroup {
-	names := slices.Clone(never)
-	if p.DNS == 0 {
-		names = append(names, "socket", "connect")
-	}
-	if len(p.Write) == 0 {
-		names = append(names, "fchmod", "utimensat")
-	}
-	var list []seccomp.SyscallGroup
-	for some := range slices.Chunk(here(info, names), 40) {
-		list = append(list, seccomp.SyscallGroup{Action: refuse, Names: some})
-	}
+func (f *filter) conditions(p Profile, pid uint32) {
 	const how, none = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, 0
-	conditional := [][]seccomp.NameWithConditions{
-		{unless("ioctl", 1, ioctls...)},
-		{unless("fcntl", 1, fcntls...), async},
-		{unless("prlimit64", 0, 0, uint64(pid))},
-		{unless("kill", 0, uint64(pid))},
-		{unless("tgkill", 0, uint64(pid))},
-		{newProcess},
-	}
+	f.only(unix.SYS_IOCTL, 1, ioctls...)
+	f.only(unix.SYS_FCNTL, 1, fcntls...)
+	f.noAsync()
+	f.only(unix.SYS_PRLIMIT64, 0, 0, pid)
+	f.only(unix.SYS_KILL, 0, pid)
+	f.only(unix.SYS_TGKILL, 0, pid)
+	f.onlyThreads()
 	if len(p.Write) > 0 {
-		conditional = append(conditional,
-			[]seccomp.NameWithConditions{unless("fchmod", 1, fileModes...)},
-			[]seccomp.NameWithConditions{unless("utimensat", 1, none)}) // with no name, the descriptor's file
+		f.only(unix.SYS_FCHMOD, 1, fileModes...)
+		f.only(unix.SYS_UTIMENSAT, 1, none) // with no name, the descriptor's file
 	}
 	if p.DNS != 0 {
-		conditional = append(conditional, []seccomp.NameWithConditions{
-			unless("socket", 0, unix.AF_INET, unix.AF_INET6),
-			unless("socket", 1, unix.SOCK_STREAM|how, unix.SOCK_DGRAM|how),
-			unless("socket", 2, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP), // not MPTCP: Landlock does not guard it
-		})
+		f.only(unix.SYS_SOCKET, 0, unix.AF_INET, unix.AF_INET6)
+		f.only(unix.SYS_SOCKET, 1, unix.SOCK_STREAM|how, unix.SOCK_DGRAM|how)
+		f.only(unix.SYS_SOCKET, 2, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP) // not MPTCP: Landlock does not guard it
 	}
-	for _, c := range conditional {
-		list = append(list, seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: c})
-	}
-	// The flags of clone3 are in memory, out of the filter's sight. The C library falls
-	// back to clone.
-	return append(list, seccomp.SyscallGroup{Action: unknown, Names: here(info, []string{"clone3"})})
 }
 
-// cloneFlags is the argument of clone(2) that has the flags, on every architecture in the
-// library's tables.
-const cloneFlags = 0
-
-// newProcess refuses clone(2) except for a thread.
-var newProcess = seccomp.NameWithConditions{Name: "clone", Conditions: seccomp.ArgumentConditions{
-	{Argument: cloneFlags, Operation: seccomp.BitsNotSet, Value: unix.CLONE_THREAD},
-}}
-
-// unless refuses a call whose argument is not one of the values.
-func unless(name string, argument uint32, values ...uint64) seccomp.NameWithConditions {
-	rule := seccomp.NameWithConditions{Name: name}
-	for _, v := range values {
-		rule.Conditions = append(rule.Conditions,
-			seccomp.Condition{Argument: argument, Operation: seccomp.NotEqual, Value: v})
-	}
-	return rule
+// noAsync refuses O_ASYNC: input to a terminal would send a signal to every process there.
+// The upper half of the command is none, as only has seen to.
+func (f *filter) noAsync() {
+	f.about(unix.SYS_FCNTL, func(f *filter) {
+		f.load(lower(1))
+		f.jump(unix.BPF_JEQ, unix.F_SETFL, 0, 3)
+		f.load(lower(2))
+		f.jump(unix.BPF_JSET, unix.O_ASYNC, 0, 1)
+		f.answer(refuse)
+	})
 }
 
-// async refuses O_ASYNC: input to a terminal would send a signal to every process there.
-var async = seccomp.NameWithConditions{Name: "fcntl", Conditions: seccomp.ArgumentConditions{
-	{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETFL},
-	{Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_ASYNC},
-}}
-
-// here returns the names that the architecture has.
-func here(info *arch.Info, names []string) (list []string) {
-	for _, name := range names {
-		if _, ok := info.SyscallNames[name]; ok {
-			list = append(list, name)
-		}
-	}
-	return list
+// onlyThreads refuses clone(2) except for a thread. Its first argument has the flags.
+func (f *filter) onlyThreads() {
+	f.about(unix.SYS_CLONE, func(f *filter) {
+		f.load(lower(0))
+		f.jump(unix.BPF_JSET, unix.CLONE_THREAD, 1, 0)
+		f.answer(refuse)
+	})
 }

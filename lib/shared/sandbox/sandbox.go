@@ -111,20 +111,20 @@ func enforce(p Profile, m Mode, here Level) (Level, error) {
 	var got Level
 	if here.Landlock > 0 {
 		if err := restrictFiles(p); err != nil {
-			return got, refused("Landlock", err)
+			return got, refusedBy("Landlock", err)
 		}
 		got.Landlock = here.Landlock
 	}
 	if here.Seccomp {
 		if err := restrictCalls(p); err != nil {
-			return got, refused("seccomp", err)
+			return got, refusedBy("seccomp", err)
 		}
 		got.Seccomp = true
 	}
 	return got, nil
 }
 
-func refused(what string, err error) error {
+func refusedBy(what string, err error) error {
 	return fault.Temporaryf("--sandbox=off goes on without", "sandbox: %s: %w", what, err)
 }
 

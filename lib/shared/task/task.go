@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"pulse/lib/shared/record"
@@ -198,7 +197,12 @@ const idLength = 32
 
 // ValidID reports whether s has the form of an id.
 func ValidID(s string) bool {
-	return len(s) == idLength && strings.Trim(s, "0123456789abcdef") == ""
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == idLength
 }
 
 // id hashes fields as netstrings ("4:mail,"), so that different lists of fields never

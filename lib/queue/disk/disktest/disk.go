@@ -203,7 +203,9 @@ func (d *FS) Remove(name string) error {
 }
 
 // SyncFile implements disk.Disk.
-func (d *FS) SyncFile(name string) error {
+func (d *FS) SyncFile(names ...string) error { return each(names, d.syncFile) }
+
+func (d *FS) syncFile(name string) error {
 	i, err := d.find("sync", name)
 	if err != nil {
 		return err
@@ -221,13 +223,26 @@ func (d *FS) SyncFile(name string) error {
 }
 
 // SyncDir implements disk.Disk.
-func (d *FS) SyncDir(dir string) error {
+func (d *FS) SyncDir(dirs ...string) error { return each(dirs, d.syncDir) }
+
+func (d *FS) syncDir(dir string) error {
 	d.Syncs++
 	return d.step("sync", dir, func() {
 		if !d.LieDir {
 			d.commit(func(name string) bool { return strings.TrimPrefix(path.Dir(name), ".") == dir })
 		}
 	}, nil)
+}
+
+// each syncs one after the other. A crash in between is one that is possible, too, where
+// they are synced at the same time.
+func each(names []string, sync func(string) error) error {
+	for _, name := range names {
+		if err := sync(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SyncAll implements disk.Disk.
