@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/cmdline/cmdlinetest"
@@ -77,8 +78,11 @@ func TestBareLineEnds(t *testing.T) {
 
 // fetched begins a FETCH response with a header; the rest is the caller's.
 func fetched(uid, size int) string {
-	return fmt.Sprintf("* %d FETCH (UID %d INTERNALDATE \"21-Nov-2026 11:00:00 +0000\" RFC822.SIZE %d BODY[HEADER]<0> {8}\r\nA: b\r\n\r\n BODY[TEXT]<0> ", uid, uid, size)
+	return fmt.Sprintf("* %d FETCH (UID %d INTERNALDATE \""+received+"\" RFC822.SIZE %d BODY[HEADER]<0> {8}\r\nA: b\r\n\r\n BODY[TEXT]<0> ", uid, uid, size)
 }
+
+// received is an hour ago: a policy refuses what is old.
+var received = time.Now().Add(-time.Hour).Format("02-Jan-2006 15:04:05 -0700")
 
 const body = "{4}\r\nbody)\r\n"
 
