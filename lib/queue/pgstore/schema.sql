@@ -212,7 +212,7 @@ DECLARE yes jsonb; given bigint;
 BEGIN
   IF (SELECT held FROM pulse.queue) THEN
     PERFORM pulse.refuse('the queue is on hold');
-  ELSIF NOT CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END = ANY (hats) THEN
+  ELSIF NOT (CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END) = ANY (hats) THEN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
   ELSIF t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer') THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
@@ -323,7 +323,7 @@ BEGIN
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'sessions' AND key = j #>> '{session,id}';
     was := pulse.said(old.seq)->'session';
     IF was IS NULL OR was - 'left' IS DISTINCT FROM (j->'session') - 'left'
-        OR (was->>'left')::int - CASE e WHEN 'session_used' THEN 1 ELSE 0 END IS DISTINCT FROM (j #>> '{session,left}')::int THEN
+        OR (was->>'left')::int - (CASE e WHEN 'session_used' THEN 1 ELSE 0 END) IS DISTINCT FROM (j #>> '{session,left}')::int THEN
       PERFORM pulse.refuse('a session that is not there, or with other uses left');
     ELSIF e = 'session_ended' AND NOT 'approver' = ANY (pulse.hats(session_user))
         AND clock_timestamp() < (was->>'expires')::timestamptz THEN
@@ -390,7 +390,7 @@ BEGIN
     RAISE EXCEPTION 'task % was there already', bad USING ERRCODE = 'PU001';
   END IF;
   WITH new AS (
-    SELECT j->>'task' id, base + i at, j->>'to' state, j->>'kind' kind, j->>'action' act, j->>'digest' digest, entries[i] entry, b.bytes,
+    SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, entries[i] AS entry, b.bytes,
       coalesce(j->>'from', '') = '' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
         AND j->>'kind' IN ('ask', 'effect') AND j ? 'action' AND NOT j ? 'approval' AND NOT j ? 'grant' AND NOT j ? 'session' AND NOT j ? 'result'
         AND NOT (j->>'kind' = 'effect' AND j->>'action' IN ('external_send', 'destructive', 'code_or_computer') AND j->>'to' <> 'awaiting_review')
@@ -467,7 +467,7 @@ CREATE FUNCTION account(js jsonb[], unlisted int, at bigint, tip text) RETURNS v
 DECLARE q pulse.queue; delta jsonb; d text; r record;
 BEGIN
   SELECT * INTO q FROM pulse.queue;
-  FOR r IN SELECT j->>'event' e, substr(j->>'time', 1, 10) d FROM unnest(js) WITH ORDINALITY x(j, o) WHERE j->>'event' IN ('refused', 'limited') ORDER BY o LOOP
+  FOR r IN SELECT j->>'event' AS e, substr(j->>'time', 1, 10) AS d FROM unnest(js) WITH ORDINALITY x(j, o) WHERE j->>'event' IN ('refused', 'limited') ORDER BY o LOOP
     IF q.day <> r.d THEN
       q.day := r.d; q.refused := 0; q.limited := false;
     END IF;
@@ -475,7 +475,7 @@ BEGIN
     q.limited := q.limited OR r.e = 'limited';
   END LOOP;
   SELECT jsonb_object_agg(st, coalesce((q.counts->>st)::bigint, 0) + c) INTO delta FROM (
-    SELECT st, sum(c) c FROM unnest(js) j, LATERAL (VALUES (j->>'from', -1), (j->>'to', 1)) v(st, c)
+    SELECT st, sum(c) AS c FROM unnest(js) j, LATERAL (VALUES (j->>'from', -1), (j->>'to', 1)) v(st, c)
     WHERE j ? 'task' AND j->>'event' NOT IN ('refused', 'resurfaced') AND coalesce(st, '') <> '' GROUP BY st) x;
   UPDATE pulse.queue SET seq = at, head = tip, day = q.day, refused = q.refused + unlisted, limited = q.limited, counts = counts || coalesce(delta, '{}');
 END $$;
