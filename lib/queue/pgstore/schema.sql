@@ -17,12 +17,13 @@ CREATE TABLE queue ( -- one row: who writes the queue locks it
 ) WITH (fillfactor = 20);
 CREATE TABLE audit (seq bigint PRIMARY KEY, line text NOT NULL, who name NOT NULL);
 CREATE TABLE task (
-  id text PRIMARY KEY, n bigint NOT NULL, seq bigint NOT NULL, -- the lines that added it and that moved it last
+  id text PRIMARY KEY, added bigint NOT NULL, -- the line that added it
+  n bigint NOT NULL, seq bigint NOT NULL,     -- the lines that opened it last, and that moved it last
   state text NOT NULL, kind text NOT NULL, action text NOT NULL, digest text NOT NULL,
   entry text -- of an open task: what a client reads to decide which one is next
 ) WITH (fillfactor = 70);
 CREATE INDEX open ON task (state, n) WHERE entry IS NOT NULL;
-CREATE INDEX closed ON task (state, n) WHERE entry IS NULL;
+CREATE INDEX closed ON task (state, added) WHERE entry IS NULL;
 CREATE INDEX prefix ON task (id text_pattern_ops);
 CREATE TABLE file (id text PRIMARY KEY, bytes bytea NOT NULL);
 CREATE TABLE thing (
@@ -44,7 +45,7 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read'),
-  ('gate runner sender approver', 'forgotten session_ended consumed labelled clock_back resurfaced expired pruned discarded held repaired'),
+  ('gate runner sender approver', 'forgotten session_ended consumed labelled clock_back resurfaced expired pruned discarded held'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
@@ -72,7 +73,7 @@ INSERT INTO legal SELECT e, f, t FROM (VALUES
 -- array, is.
 CREATE TABLE member (of text, name text, form text, PRIMARY KEY (of, name));
 INSERT INTO member SELECT w, n, f FROM (VALUES
-  ('line', '".*"', 'rule policy sender trust identity_reason source message_id sandbox account by level tool outcome reason not_kept said thread kind'),
+  ('line', '".*"', 'rule policy sender trust source message_id sandbox account by level tool outcome reason not_kept said thread kind'),
   ('line', '"[a-z_]+"', 'event action'),
   ('line', '"[0-9a-f]{32}"', 'task parent answers'),
   ('line', '"[a-z_]+"', 'from to state'),
@@ -81,15 +82,16 @@ INSERT INTO member SELECT w, n, f FROM (VALUES
   ('line', '(0|[1-9][0-9]{0,9})', 'attempts deferred restarts count'),
   ('line', '(0|[1-9][0-9]{0,15})', 'size'),
   ('line', '(0|-?[1-9][0-9]{0,8})', 'exit'),
-  ('line', 'uint32', 'uid'), ('line', 'true', 'more'), ('line', 'strings', 'target labels'),
+  ('line', 'uint32', 'uid'), ('line', 'true', 'more'), ('line', 'strings', 'target'),
   ('line', '@identity', 'identity'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'), ('line', '@session', 'session'),
-  ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'),
+  ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'), ('line', '@[label', 'labels'),
   ('identity', '".*"', 'reason'),
   ('approval', '".*"', 'by level signer signature action nonce'), ('approval', '"[0-9a-f]{32}"', 'task'),
   ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', 'time', 'given expires'), ('approval', 'true', 'text'),
   ('approval', 'strings', 'target'), ('approval', '@[grant', 'grants'),
   ('grant', '".*"', 'id target by level signer signature'), ('grant', '"[0-9a-f]{32}"', 'task'), ('grant', 'true|false', 'any'), ('grant', 'time', 'given expires'),
   ('session', '".*"', 'id sender by level signer signature'), ('session', 'time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
+  ('label', '".*"', 'label by task'), ('label', 'time', 'at'),
   ('proposed', '"[0-9a-f]{32}"', 'id'), ('proposed', '"sha256:[0-9a-f]{64}"', 'digest'),
   ('position', '".*"', 'source'), ('position', 'uint32', 'uidvalidity uid'), ('position', 'time', 'received'))
   AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n;
@@ -161,10 +163,15 @@ BEGIN
   RETURN FOUND;
 END $$;
 
+-- outward reports whether a task is an effect that reaches the outside.
+CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+  SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer')
+$$;
+
 -- chain returns a task and those that it came from, up to the ask.
 CREATE FUNCTION chain(task text) RETURNS text[] LANGUAGE sql STABLE AS $$
   WITH RECURSIVE up AS (
-    SELECT $1 AS id UNION SELECT pulse.said(t.n)->>'parent' FROM up JOIN pulse.task t ON t.id = up.id)
+    SELECT $1 AS id UNION SELECT pulse.said(t.added)->>'parent' FROM up JOIN pulse.task t ON t.id = up.id)
   SELECT array_agg(id) FROM up WHERE id IS NOT NULL
 $$;
 
@@ -175,7 +182,9 @@ CREATE FUNCTION approval(j jsonb, t pulse.task, at bigint, person bool, eaten js
 DECLARE a jsonb := j->'approval'; old pulse.thing; n int;
 BEGIN
   SELECT * INTO old FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id ORDER BY shelf LIMIT 1;
-  IF a IS NULL THEN
+  IF (j->>'event' IN ('approved', 'requeued')) > (a IS NOT NULL) OR j->>'event' = 'approved' AND NOT person AND t.kind <> 'effect' THEN
+    PERFORM pulse.refuse('a yes that nobody gave');
+  ELSIF a IS NULL THEN
     DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
     IF j->>'event' = 'started' THEN
       UPDATE pulse.thing SET shelf = 'spent' WHERE shelf = 'approvals' AND key = t.id;
@@ -197,7 +206,7 @@ BEGIN
     END IF;
     DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
     PERFORM pulse.put('approvals', t.id, at, NULL, NULL);
-  ELSIF old IS NULL OR pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR t.kind = 'effect' AND j->>'event' = 'started' THEN
+  ELSIF old IS NULL OR pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND j->>'event' <> 'restored' THEN
     PERFORM pulse.refuse('an approval that the task does not have');
   ELSE
     DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id;
@@ -214,7 +223,7 @@ BEGIN
     PERFORM pulse.refuse('the queue is on hold');
   ELSIF NOT (CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END) = ANY (hats) THEN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
-  ELSIF t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer') THEN
+  ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
     IF yes IS NULL OR NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp(), false)
         OR NOT (yes ? 'grants' OR pulse.answers(given)) THEN
@@ -310,7 +319,11 @@ BEGIN
     PERFORM pulse.refuse('a member that such a line does not have');
   END IF;
   IF e IN ('granted', 'session_opened') THEN
-    INSERT INTO pulse.nonce VALUES (coalesce(j #>> '{grant,id}', j #>> '{session,id}'), at);
+    IF (j #> '{grant,any}' = 'true') = (j->'grant' ? 'target') OR ((j #>> '{session,max}')::int BETWEEN 1 AND 100 AND j #> '{session,left}' = j #> '{session,max}'
+        AND j #>> '{session,opened}' < j #>> '{session,expires}' AND j #>> '{session,sender}' > '') = false THEN
+      PERFORM pulse.refuse('a grant or a session without its bounds');
+    END IF;
+    INSERT INTO pulse.nonce VALUES (nullif(coalesce(j #>> '{grant,id}', j #>> '{session,id}'), ''), at);
     PERFORM pulse.put(CASE e WHEN 'granted' THEN 'grants' ELSE 'sessions' END, coalesce(j #>> '{grant,id}', j #>> '{session,id}'), at, NULL, NULL);
   ELSIF e IN ('revoked', 'consumed') THEN
     DELETE FROM pulse.thing WHERE shelf = 'grants' AND key = j #>> '{grant,id}' RETURNING * INTO old;
@@ -334,7 +347,7 @@ BEGIN
       PERFORM pulse.put('sessions', old.key, at, NULL, NULL);
     END IF;
   ELSIF e = 'labelled' THEN
-    SELECT array_agg(x) INTO words FROM jsonb_array_elements_text(j->'labels') x;
+    SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
     IF id IS NULL OR words IS NULL OR NOT coalesce(old.rest <@ words, true) THEN
       PERFORM pulse.refuse('labels do not go away');
@@ -370,6 +383,9 @@ END $$;
 CREATE FUNCTION aside(j jsonb, at bigint, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF jsonb_array_length(j->'proposed') > 0 THEN
+    IF j->>'from' IS DISTINCT FROM 'running' THEN
+      PERFORM pulse.refuse('only what ran proposes');
+    END IF;
     PERFORM pulse.put('outbox', j->>'task', at, (SELECT array_agg(p->>'id') FROM jsonb_array_elements(j->'proposed') p), blob);
   ELSIF j ? 'parent' AND j->>'event' <> 'noted' THEN
     UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE shelf = 'outbox' AND key = j->>'parent';
@@ -390,16 +406,16 @@ BEGIN
     RAISE EXCEPTION 'task % was there already', bad USING ERRCODE = 'PU001';
   END IF;
   WITH new AS (
-    SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, entries[i] AS entry, b.bytes,
+    SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, l.entry, b.bytes,
       coalesce(j->>'from', '') = '' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
         AND j->>'kind' IN ('ask', 'effect') AND j ? 'action' AND NOT j ? 'approval' AND NOT j ? 'grant' AND NOT j ? 'session' AND NOT j ? 'result'
         AND NOT (j->>'kind' = 'effect' AND j->>'action' IN ('external_send', 'destructive', 'code_or_computer') AND j->>'to' <> 'awaiting_review')
         AND 'sha256:' || encode(sha256(b.bytes), 'hex') = j->>'digest' AS fine
-    FROM unnest(js) WITH ORDINALITY l(j, i)
+    FROM unnest(js, entries) WITH ORDINALITY l(j, entry, i)
     LEFT JOIN (SELECT * FROM unnest(shelves, keys, blobs) x(shelf, key, bytes)) b ON b.shelf = j->>'to' AND b.key = j->>'task'
     WHERE j->>'event' = 'added'),
   files AS (INSERT INTO pulse.file SELECT id, CASE WHEN fine THEN bytes END FROM new)
-  INSERT INTO pulse.task SELECT id, at, at, state, kind, act, digest, pulse.agenda(entry, id, state) FROM new;
+  INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, id, state) FROM new;
 EXCEPTION
   WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
   WHEN not_null_violation THEN PERFORM pulse.refuse('a task that may not be added so, or bytes of another digest');
@@ -423,9 +439,9 @@ BEGIN
   END IF;
   SELECT array_agg(pulse.said(l)::jsonb ORDER BY o) INTO js FROM unnest(lines) WITH ORDINALITY x(l, o);
   -- The chain, the form of each line, and who may write it.
-  SELECT CASE WHEN l.j->>'prev' IS DISTINCT FROM l.prev THEN 'PU001' ELSE l.j->>'event' END INTO bad FROM (
-    SELECT line, js[o] j, o, coalesce('sha256:' || encode(sha256(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), 'hex'), q.head) prev
-    FROM unnest(lines) WITH ORDINALITY x(line, o)) l
+  SELECT CASE WHEN l.j->>'prev' IS DISTINCT FROM l.prev THEN 'PU001' ELSE coalesce(l.j->>'event', '?') END INTO bad FROM (
+    SELECT line, j, o, coalesce('sha256:' || encode(sha256(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), 'hex'), q.head) prev
+    FROM unnest(lines, js) WITH ORDINALITY x(line, j, o)) l
   WHERE l.j->>'prev' IS DISTINCT FROM l.prev OR strpos(line, E'\n') > 0 OR octet_length(line) > 4194304
     OR NOT pulse.sound('@line', pulse.said(line)) OR NOT l.j ?& '{time,event,prev}' OR (l.j ? 'more') <> (o < n)
     OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = l.j->>'event' AND m.hat = ANY (hats)) LIMIT 1;
