@@ -319,8 +319,9 @@ BEGIN
     PERFORM pulse.refuse('a member that such a line does not have');
   END IF;
   IF e IN ('granted', 'session_opened') THEN
-    IF (j #> '{grant,any}' = 'true') = (j->'grant' ? 'target') OR ((j #>> '{session,max}')::int BETWEEN 1 AND 100 AND j #> '{session,left}' = j #> '{session,max}'
-        AND j #>> '{session,opened}' < j #>> '{session,expires}' AND j #>> '{session,sender}' > '') = false THEN
+    IF coalesce(j #> '{grant,any}' = 'true', false) = coalesce(j->'grant' ? 'target', true) OR e = 'session_opened' AND NOT coalesce(
+        (j #>> '{session,max}')::int BETWEEN 1 AND 100 AND j #> '{session,left}' = j #> '{session,max}' AND j #>> '{session,sender}' > ''
+        AND (j #>> '{session,opened}')::timestamptz < (j #>> '{session,expires}')::timestamptz, false) THEN
       PERFORM pulse.refuse('a grant or a session without its bounds');
     END IF;
     INSERT INTO pulse.nonce VALUES (nullif(coalesce(j #>> '{grant,id}', j #>> '{session,id}'), ''), at);
@@ -439,12 +440,12 @@ BEGIN
   END IF;
   SELECT array_agg(pulse.said(l)::jsonb ORDER BY o) INTO js FROM unnest(lines) WITH ORDINALITY x(l, o);
   -- The chain, the form of each line, and who may write it.
-  SELECT CASE WHEN l.j->>'prev' IS DISTINCT FROM l.prev THEN 'PU001' ELSE coalesce(l.j->>'event', '?') END INTO bad FROM (
-    SELECT line, j, o, coalesce('sha256:' || encode(sha256(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), 'hex'), q.head) prev
-    FROM unnest(lines, js) WITH ORDINALITY x(line, j, o)) l
-  WHERE l.j->>'prev' IS DISTINCT FROM l.prev OR strpos(line, E'\n') > 0 OR octet_length(line) > 4194304
-    OR NOT pulse.sound('@line', pulse.said(line)) OR NOT l.j ?& '{time,event,prev}' OR (l.j ? 'more') <> (o < n)
-    OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = l.j->>'event' AND m.hat = ANY (hats)) LIMIT 1;
+  SELECT CASE WHEN doc->>'prev' IS DISTINCT FROM last THEN 'PU001' ELSE coalesce(doc->>'event', '?') END INTO bad FROM (
+    SELECT line, doc, o, coalesce('sha256:' || encode(sha256(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), 'hex'), q.head) last
+    FROM unnest(lines, js) WITH ORDINALITY x(line, doc, o)) l
+  WHERE doc->>'prev' IS DISTINCT FROM last OR strpos(line, E'\n') > 0 OR octet_length(line) > 4194304
+    OR NOT pulse.sound('@line', pulse.said(line)) OR NOT doc ?& '{time,event,prev}' OR (doc ? 'more') <> (o < n)
+    OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats)) LIMIT 1;
   IF bad = 'PU001' THEN
     RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';
   ELSIF bad IS NOT NULL OR n > 0 AND js IS NULL THEN
