@@ -2,6 +2,7 @@ package spool
 
 import (
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -9,7 +10,7 @@ import (
 )
 
 // agenda is the index of the open tasks, in the order in which they became open.
-var agenda = index(agendaFile, 128)
+var agenda = index(agendaFile, entry.Width)
 
 const agendaFile = "agenda"
 
@@ -19,7 +20,7 @@ func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) e
 	if st == "" {
 		return v.entries(func([]byte) bool { return true }, fn)
 	}
-	left, letter := v.log.counts.Tasks[st], letters[st]
+	left, letter := v.log.counts.Tasks[st], entry.Letter(st)
 	if left == 0 || letter == 0 {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (v view) entries(want func(line []byte) bool, fn func(queue.Entry) (more bo
 		if !want(line) {
 			return true, nil
 		}
-		e, ok := parseEntry(line)
+		e, ok := entry.Parse(line)
 		if !ok {
 			return true, nil
 		}
@@ -78,7 +79,7 @@ func (s *Spool) indexOpen(lines []audit.Line) error {
 		if _, again := opened[id]; again {
 			e.State = ""
 		}
-		if err := s.disk.WriteAt(agendaFile, off, appendEntry(nil, &e)); err != nil {
+		if err := s.disk.WriteAt(agendaFile, off, entry.Append(nil, &e)); err != nil {
 			return err
 		}
 	}
@@ -87,7 +88,7 @@ func (s *Spool) indexOpen(lines []audit.Line) error {
 		id := lines[i].Task
 		if n, ok := opened[id]; ok && n == i {
 			if e := queue.EntryOf(last[id]); e.State.Open() {
-				added = appendEntry(added, &e)
+				added = entry.Append(added, &e)
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func (s *Spool) agree(lines []audit.Line) error {
 		if err != nil {
 			return err
 		}
-		if letter != letters[st] {
+		if letter != entry.Letter(st) {
 			files := escape.Shell(s.dir) + "/*/" + id + ".json"
 			return fault.Failedf("pulse-queue verify; and move the file back: ls "+files,
 				"task %s lies in %s, and the log has it elsewhere: somebody moved its file", id, st)
@@ -150,7 +151,7 @@ func (s *Spool) findOpen(lines []audit.Line) (map[string]int64, error) {
 	}
 	if last := s.lastRead; want[last.id] {
 		line, _ := agenda.At(s.disk, last.off)
-		if e, ok := parseEntry(line); ok && e.ID == last.id {
+		if e, ok := entry.Parse(line); ok && e.ID == last.id {
 			at[last.id] = last.off
 			delete(want, last.id)
 		}
@@ -159,7 +160,7 @@ func (s *Spool) findOpen(lines []audit.Line) (map[string]int64, error) {
 		return at, nil
 	}
 	err := agenda.Each(s.disk, func(off int64, line []byte) (bool, error) {
-		if id := string(line[2:34]); line[0] != closed && want[id] {
+		if id := string(line[2:34]); line[0] != entry.Closed && want[id] {
 			at[id] = off
 			delete(want, id)
 		}
@@ -183,7 +184,7 @@ func (s *Spool) compact() (err error) {
 		return err
 	}
 	s.log.agenda, err = agenda.Rewrite(s.disk, func(line []byte) []byte {
-		if _, ok := parseEntry(line); ok {
+		if _, ok := entry.Parse(line); ok {
 			return line
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
@@ -26,22 +27,22 @@ func FuzzEntry(f *testing.F) {
 		ID: "0123456789abcdef0123456789abcdef", State: task.Running, Digest: "fedcba9876543210fedcba9876543210",
 		Action: terms.CodeOrComputer, Kind: task.Effect, Sender: queue.KeyOf("me@example.com"), Since: epoch, NotBefore: epoch.Add(time.Hour),
 	}
-	f.Add(appendEntry(nil, &e))
+	f.Add(entry.Append(nil, &e))
 	e.Kind, e.External, e.Message, e.NotBefore, e.State = task.Ask, true, true, time.Time{}, task.Scheduled
-	f.Add(appendEntry(nil, &e))
+	f.Add(entry.Append(nil, &e))
 	e.State, e.Told = task.Awaiting, epoch.Add(72*time.Hour)
-	f.Add(appendEntry(nil, &e))
+	f.Add(entry.Append(nil, &e))
 	f.Add([]byte("a 0123456789abcdef0123456789abcdef fedcb876543210 code_or_computer\xd9 O\x8c\ueffae5k\xe4.=\x9b\xfa\xa1\xc5\x03   a x 8c2a47d3bdb8d309 1795244400!1795503600\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e, ok := parseEntry(b)
+		e, ok := entry.Parse(b)
 		if !ok {
 			return
 		}
-		line := appendEntry(nil, &e)
+		line := entry.Append(nil, &e)
 		if len(line) != agenda.Width {
 			t.Fatalf("%d bytes: %q", len(line), line)
 		}
-		if again, ok := parseEntry(line); !ok || again != e {
+		if again, ok := entry.Parse(line); !ok || again != e {
 			t.Fatalf("%+v came back as %+v", e, again)
 		}
 	})
@@ -55,7 +56,7 @@ func FuzzStart(f *testing.F) {
 	f.Add(appendStart(nil, &l))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		st, ok := parseStart(b)
-		if ok && (len(b) != starts.Width || seconds(st.Time) != st.Time.Unix() || st.Kind != task.Ask && st.Kind != task.Effect) {
+		if ok && (len(b) != starts.Width || entry.Seconds(st.Time) != st.Time.Unix() || st.Kind != task.Ask && st.Kind != task.Effect) {
 			t.Fatalf("%q is %+v", b, st)
 		}
 	})
@@ -70,7 +71,7 @@ func TestEntryFits(t *testing.T) {
 		Change: task.Change{NotBefore: time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)},
 	}
 	e := queue.EntryOf(&l)
-	if line := appendEntry(nil, &e); len(line) != agenda.Width || line[agenda.Width-1] != '\n' {
+	if line := entry.Append(nil, &e); len(line) != agenda.Width || line[agenda.Width-1] != '\n' {
 		t.Errorf("%d bytes: %q", len(line), line)
 	}
 }
@@ -84,8 +85,8 @@ func TestActionOfAnyLength(t *testing.T) {
 	for _, word := range words {
 		l := audit.Line{Time: epoch, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled, Action: word, Sender: "me@example.com"}
 		e := queue.EntryOf(&l)
-		line := appendEntry(nil, &e)
-		read, ok := parseEntry(line)
+		line := entry.Append(nil, &e)
+		read, ok := entry.Parse(line)
 		if !ok || len(line) != agenda.Width || read.Sender != e.Sender || word.Valid() && read.Action != word {
 			t.Errorf("%s: %q is %+v", word, line, read)
 		}
@@ -335,7 +336,7 @@ func TestWidths(t *testing.T) {
 		width int
 		line  []byte
 	}{
-		agendaFile: {agenda.Width, appendEntry(nil, &e)}, startsFile: {starts.Width, appendStart(nil, &l)},
+		agendaFile: {agenda.Width, entry.Append(nil, &e)}, startsFile: {starts.Width, appendStart(nil, &l)},
 		prunedDir: {shardOf("").Width, appendPruned(nil, l.Task, task.Awaiting)}, checkpointFile: {checkpointSize, new(progress).bytes()},
 	} {
 		if disktest.Sector%c.width != 0 || len(c.line) != c.width {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
@@ -81,7 +82,7 @@ func indifferent(name, was string, at int) bool {
 	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, "groups":
 		return true
 	case agendaFile: // a closed line counts no more
-		return at > 0 && at%agenda.Width != 0 && was[at-at%agenda.Width] == closed
+		return at > 0 && at%agenda.Width != 0 && was[at-at%agenda.Width] == entry.Closed
 	case checkpointFile: // blanks at the end
 		return at >= len(strings.TrimRight(was, " \n"))
 	}

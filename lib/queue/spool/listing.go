@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -67,7 +68,7 @@ func (s *Spool) listOpen(
 		return err
 	}
 	for line := range slices.Chunk(b, agenda.Width) {
-		e, ok := parseEntry(line)
+		e, ok := entry.Parse(line)
 		if ok && slices.Contains(states, e.State) && want(&e) {
 			lists[e.State] = append(lists[e.State], listedTask{id: queue.IDOf(e.ID)})
 		}

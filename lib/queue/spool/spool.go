@@ -23,7 +23,7 @@
 // takes long corrects what it saw by the lines that came since.
 //
 // Read the files in this order: spool.go, shelf.go (a thing's file), commit.go,
-// carry.go (a change to a file), checkpoint.go, recover.go; entry.go, agenda.go,
+// carry.go (a change to a file), checkpoint.go, recover.go; agenda.go,
 // starts.go, pruned.go (the indexes); view.go, listing.go, lookup.go, position.go, paths.go
 // (readers); verify.go, verifyfiles.go, verifysmall.go, derived.go; create.go, disk.go,
 // seen.go, snapshot.go.

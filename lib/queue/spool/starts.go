@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -26,7 +27,7 @@ const startsKept = 64 << 10
 func appendStart(dst []byte, l *audit.Line) []byte {
 	e := queue.EntryOf(l)
 	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n",
-		seconds(l.Time), kindLetter(e.Kind), classLetter(e.External, e.Message), e.Sender, e.ID)
+		entry.Seconds(l.Time), entry.KindLetter(e.Kind), entry.ClassLetter(e.External, e.Message), e.Sender, e.ID)
 }
 
 // parseStart reads a line. Only a line that it understands whole is ok.
@@ -60,7 +61,7 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 			return false, fault.Failedf("rm "+file+", and the next command makes it anew from the audit log",
 				"%s: byte %d: not a line of a start: the limits can't be reckoned", startsFile, off)
 		}
-		if seconds(st.Time) == latest && now.After(st.Time) {
+		if entry.Seconds(st.Time) == entry.Latest && now.After(st.Time) {
 			st.Time = now // or later: a line can't hold a later time
 		}
 		fn(st)
@@ -95,10 +96,10 @@ func (s *Spool) indexStarts(lines []audit.Line) error {
 // file. After the clock went back it sets starts that lie in the future to now, so that
 // they count for a day, rather than until the clock has caught up.
 func (s *Spool) trim(now time.Time) (err error) {
-	n, at := s.log.starts/int64(starts.Width), seconds(now)
+	n, at := s.log.starts/int64(starts.Width), entry.Seconds(now)
 	const day = int64(queue.Window / time.Second)
-	old := func(st queue.Start) bool { return at-seconds(st.Time) >= day }
-	if seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
+	old := func(st queue.Start) bool { return at-entry.Seconds(st.Time) >= day }
+	if entry.Seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
 		return nil
 	}
 	if err := s.forget(); err != nil {
@@ -109,7 +110,7 @@ func (s *Spool) trim(now time.Time) (err error) {
 		if !ok || old(st) {
 			return nil
 		}
-		if seconds(st.Time) > at {
+		if entry.Seconds(st.Time) > at {
 			copy(line, fmt.Sprintf("%010d", at))
 		}
 		return line

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/entry"
 	"pulse/lib/queue/journal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -305,7 +306,7 @@ func (r *verifier) change(l *audit.Line, c *queue.Change) {
 func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
 	if c.Shelf == queue.On(l.To) || l.Event == audit.Resurfaced {
 		e := queue.EntryOf(l)
-		t.entry = short(appendEntry(nil, &e))
+		t.entry = short(entry.Append(nil, &e))
 	}
 	switch {
 	case c.Shelf == queue.Pruned:

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 	"strings"
@@ -90,7 +91,7 @@ func (r *verifier) verifyHold() error {
 func (r *verifier) verifyAgenda() error {
 	listed, last := map[taskID]bool{}, int64(0)
 	err := agenda.Each(r.disk, func(off int64, line []byte) (bool, error) {
-		if line[0] == closed {
+		if line[0] == entry.Closed {
 			return true, nil
 		}
 		id := idOf(string(line[2:34]))

@@ -1,4 +1,9 @@
-package spool
+// Package entry is the line of an open task, as both stores keep it: 128 bytes with a
+// newline, so that a list of a hundred thousand tasks is read without their files.
+//
+// Invariant: Parse understands what Append wrote, and nothing that a power cut tore. Caveat:
+// times are in whole seconds, and those after 2286-11-20 are written as that.
+package entry
 
 import (
 	"fmt"
@@ -12,26 +17,33 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// closed is the first column of a line whose task is not open any more.
-const closed = '-'
+// Width is how many bytes a line has.
+const Width = 128
 
-// letters holds the first column of the line of an open task, by state, and states the reverse.
+// Closed is the first column of a line whose task is not open any more.
+const Closed = '-'
+
+// Letter returns the first column of the line of a task in a state, 0 if that is not open.
+func Letter(st task.State) byte { return letters[st] }
+
+// letters holds what Letter returns, and states the reverse.
 var letters = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
 var states = map[byte]task.State{'s': task.Scheduled, 'a': task.Awaiting, 'r': task.Running}
 
-// appendEntry appends an entry's line of the agenda.
-func appendEntry(dst []byte, e *queue.Entry) []byte {
+// Append appends the line of an entry.
+func Append(dst []byte, e *queue.Entry) []byte {
 	state, ok := letters[e.State]
 	if !ok {
-		state = closed
+		state = Closed
 	}
 	mark, at := later(e)
 	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n",
-		state, e.ID, e.Digest, queue.Short(e.Action), kindLetter(e.Kind), classLetter(e.External, e.Message),
-		e.Sender, seconds(e.Since), mark, seconds(at))
+		state, e.ID, e.Digest, queue.Short(e.Action), KindLetter(e.Kind), ClassLetter(e.External, e.Message),
+		e.Sender, Seconds(e.Since), mark, Seconds(at))
 }
 
-func kindLetter(k task.Kind) byte {
+// KindLetter returns the letter of a kind.
+func KindLetter(k task.Kind) byte {
 	if k == task.Effect {
 		return 'e'
 	}
@@ -51,9 +63,9 @@ func later(e *queue.Entry) (mark byte, at time.Time) {
 	return ' ', at
 }
 
-// classLetter returns what limits count a task under: whether an outsider sent it, and
+// ClassLetter returns what limits count a task under: whether an outsider sent it, and
 // whether it is a message.
-func classLetter(external, message bool) byte {
+func ClassLetter(external, message bool) byte {
 	switch {
 	case external && message:
 		return 'x'
@@ -62,18 +74,18 @@ func classLetter(external, message bool) byte {
 	case message:
 		return 'm'
 	}
-	return closed
+	return Closed
 }
 
-// latest is the latest time that a line of fixed width holds: 2286-11-20.
-const latest = 9_999_999_999
+// Latest is the latest time that a line of fixed width holds: 2286-11-20.
+const Latest = 9_999_999_999
 
-// seconds returns t in whole seconds, which fit in ten digits.
-func seconds(t time.Time) int64 { return min(max(t.Unix(), 0), latest) }
+// Seconds returns t in whole seconds, which fit in ten digits.
+func Seconds(t time.Time) int64 { return min(max(t.Unix(), 0), Latest) }
 
-// parseEntry reads a line. A closed one, or one that a power cut tore, is not ok.
-func parseEntry(b []byte) (e queue.Entry, ok bool) {
-	if len(b) != agenda.Width || b[agenda.Width-1] != '\n' || states[b[0]] == "" {
+// Parse reads a line. A closed one, or one that a power cut tore, is not ok.
+func Parse(b []byte) (e queue.Entry, ok bool) {
+	if len(b) != Width || b[Width-1] != '\n' || states[b[0]] == "" {
 		return e, false
 	}
 	line := string(b) // the only allocation: there may be a hundred thousand
