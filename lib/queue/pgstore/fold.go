@@ -5,8 +5,11 @@ import (
 	"slices"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // fold is what the tables of a queue have to hold after a log, found out by queue.Changes and
@@ -39,8 +42,10 @@ type place struct {
 type thing struct {
 	seq    int64
 	rest   []string
-	bytes  []byte // of an approval, to see whether a line brings another one
-	digest string // of the bytes that were staged; of an outbox, of all its lines
+	yes    *approval.Approval
+	digest string // of the bytes that were staged; empty: there are none
+	lines  []audit.Proposed
+	staged []byte // of an outbox, as the table has it
 }
 
 // started is a row of the table start.
@@ -72,6 +77,11 @@ func (f *fold) line(raw []byte, l *audit.Line) {
 func (f *fold) row(l *audit.Line) {
 	t := f.tasks[l.Task]
 	switch {
+	case l.Event == audit.ClockBack:
+		for i := range f.starts {
+			f.starts[i].at = min(f.starts[i].at, l.Time.Unix())
+		}
+		return
 	case l.Event == task.Added:
 		t = &row{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
 		f.tasks[l.Task] = t
@@ -87,7 +97,7 @@ func (f *fold) row(l *audit.Line) {
 	}
 	t.seq, t.state, t.opened = f.seq, e.State, ""
 	if e.State.Open() {
-		t.opened = string(entryText(&e))
+		t.opened = string(entry.Append(nil, &e))
 	}
 	if l.Event == task.Started {
 		f.starts = append(f.starts, started{f.seq, l.Time.Unix(), t.opened})
@@ -119,7 +129,7 @@ func (f *fold) change(l *audit.Line, c *queue.Change) {
 	case c.Shelf == queue.Approvals:
 		f.approve(l, c)
 	default:
-		f.things[at] = &thing{seq: f.seq, rest: restOf(l, c), digest: c.Digest}
+		f.things[at] = &thing{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
 	}
 }
 
@@ -128,12 +138,12 @@ func (f *fold) change(l *audit.Line, c *queue.Change) {
 func (f *fold) approve(l *audit.Line, c *queue.Change) {
 	at, spent := place{queue.Approvals, c.Key}, place{queue.Spent, c.Key}
 	for _, p := range []place{at, spent} {
-		if old := f.things[p]; old != nil && !slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event) && bytes.Equal(old.bytes, c.Bytes) {
+		if old := f.things[p]; old != nil && !slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event) && bytes.Equal(old.yes.Append(nil), c.Bytes) {
 			f.things[at] = old
 			return
 		}
 	}
-	f.things[at] = &thing{seq: f.seq, bytes: c.Bytes}
+	f.things[at] = &thing{seq: f.seq, yes: l.Approval}
 }
 
 // restOf returns what the server notes of a line in a list: proposals, or labels.
@@ -159,9 +169,12 @@ func (f *fold) spend(l *audit.Line) {
 	case l.Event == task.Restored:
 		delete(f.nonces, f.spent[l.Task])
 	case l.Event == task.Started:
-		f.spendSigned(l)
+		t, at := f.tasks[l.Task], place{queue.Approvals, l.Task}
+		outward := t != nil && t.kind == string(task.Effect) && terms.Action(t.action).Outward()
+		if old := f.things[at]; outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
+			f.nonces[old.yes.Nonce], f.spent[l.Task] = f.seq, old.yes.Nonce
+		}
+		return
 	}
-	if l.Event != task.Started {
-		delete(f.spent, l.Task)
-	}
+	delete(f.spent, l.Task)
 }

@@ -232,6 +232,7 @@ BEGIN
       INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
     END IF;
   END IF;
+  DELETE FROM pulse.start s WHERE s.at < extract(epoch FROM clock_timestamp()) - 2 * 86400;
   INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s');
 END $$;
 
