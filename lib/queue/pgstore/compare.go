@@ -4,18 +4,88 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
+	"strings"
 
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
+
+// Verify checks the chain of the log from its first line, whether head, if any, was once its
+// head, and every table against what the log makes of it; then the functions and rights of the
+// schema. It needs some 500 bytes of memory a task.
+func (s *Store) Verify(head string) (*queue.Report, error) {
+	if s.reader {
+		return nil, fault.Usagef("name a login of another role", "%s: %s may not read the files that verify compares", s.name, s.cfg.User)
+	}
+	c := comparison{fold: newFold(), s: s}
+	var r *queue.Report
+	err := s.snapshot(func(ctx context.Context) (err error) {
+		if r, err = s.chain(ctx, head, c.line); err != nil || r.Broken {
+			return err
+		}
+		c.tables(ctx)
+		return c.err
+	})
+	if r != nil {
+		r.Findings = append(r.Findings, c.findings...)
+	}
+	return r, err
+}
+
+// VerifyChain checks the chain alone.
+func (s *Store) VerifyChain() (r *queue.Report, err error) {
+	err = s.snapshot(func(ctx context.Context) (err error) {
+		r, err = s.chain(ctx, "", nil)
+		return err
+	})
+	return r, err
+}
+
+// chain reads the log, and reports whether one of its lines has the hash that is wanted.
+func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *audit.Line)) (*queue.Report, error) {
+	r := &queue.Report{Head: audit.Origin, Knows: want == "" || audit.Bare(want) == audit.Bare(audit.Origin)}
+	last := int64(0)
+	err := s.stream(ctx, say("SELECT seq, line FROM pulse.audit ORDER BY seq"), func(r1 row) error {
+		l, err := audit.Parse(r1[1])
+		if seq := num(r1[0]); err != nil || seq != last+1 || l.Prev != r.Head {
+			r.Broken = true
+			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: it does not follow the one before it", seq))
+		}
+		last, r.Head = num(r1[0]), audit.Hash(r1[1])
+		r.Knows = r.Knows || audit.Bare(r.Head) == audit.Bare(want)
+		if fn != nil && !r.Broken {
+			fn(r1[1], &l)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// stream runs a query and calls fn for every row, which is good until fn returns.
+func (s *Store) stream(ctx context.Context, q stmt, fn func(row) error) error {
+	values, oids := make([][]byte, len(q.args)), make([]uint32, len(q.args))
+	for i, arg := range q.args {
+		values[i], oids[i] = encode(arg)
+	}
+	rows := s.conn.ExecParams(ctx, q.sql, values, oids, binaryFormat, binaryFormat)
+	var err error
+	for err == nil && rows.NextRow() {
+		err = fn(rows.Values())
+	}
+	_, end := rows.Close()
+	if err == nil {
+		err = s.fail(end)
+	}
+	return err
+}
 
 // comparison is what is wrong with the tables, by what the log makes of them.
 type comparison struct {
 	*fold
-	tx       pgx.Tx
+	s        *Store
 	findings []string
 	err      error
 }
@@ -24,184 +94,169 @@ func (c *comparison) find(format string, args ...any) {
 	c.findings = append(c.findings, fmt.Sprintf(format, args...))
 }
 
-// each runs a query and calls fn for every row of it.
-func (c *comparison) each(ctx context.Context, sql string, fn func() error, into ...any) {
-	if c.err != nil {
-		return
+// each calls fn for every row of a query.
+func (c *comparison) each(ctx context.Context, sql string, fn func(row)) {
+	if c.err == nil {
+		c.err = c.s.stream(ctx, say(sql), func(r row) error {
+			fn(r)
+			return nil
+		})
 	}
-	rows, err := c.tx.Query(ctx, sql)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, into, fn)
-	}
-	c.err = err
 }
 
-// tables compares every table with the log.
+// missing says how many things of the log no row was found for.
+func (c *comparison) missing(n int, what string) {
+	if n > 0 && c.err == nil {
+		c.find("%d %s of the log are missing", n, what)
+	}
+}
+
 func (c *comparison) tables(ctx context.Context) {
 	c.one(ctx)
 	c.rows(ctx)
 	c.files(ctx)
 	c.shelves(ctx)
-	c.few(ctx)
+	c.counted(ctx)
+	c.once(ctx)
+	c.running(ctx)
 	c.schema(ctx)
 }
 
 // one compares the row of the queue.
 func (c *comparison) one(ctx context.Context) {
-	var seq, keptBytes int64
-	var head, day string
-	var refused, kept int
-	var held, limited bool
-	var tasks map[task.State]int
-	c.each(ctx, "SELECT seq, head, held, day, refused, limited, kept, kept_bytes, counts FROM pulse.queue", func() error {
+	c.each(ctx, "SELECT seq, head, held, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue", func(r row) {
 		want := &c.counts
-		same := seq == c.seq && head == c.head && day == want.Day && limited == want.Limited && refused >= want.Refused &&
-			kept == want.Kept && keptBytes == want.KeptBytes && held == (c.things[place{queue.Hold, ""}] != nil)
+		same := num(r[0]) == c.seq && string(r[1]) == c.head && yes(r[2]) == (c.things[place{queue.Hold, ""}] != nil) &&
+			string(r[3]) == want.Day && num(r[4]) >= int64(want.Refused) && yes(r[5]) == want.Limited &&
+			num(r[6]) == int64(want.Kept) && num(r[7]) == want.KeptBytes
+		counts, err := countsOf(r[8])
 		for _, st := range task.States {
-			same = same && tasks[st] == want.Tasks[st]
+			same = same && counts[st] == want.Tasks[st]
 		}
-		if !same {
-			c.find("table queue: the numbers are not those of the log")
+		if !same || err != nil {
+			c.find("table queue: its numbers are not those of the log")
 		}
-		return nil
-	}, &seq, &head, &held, &day, &refused, &limited, &kept, &keptBytes, &tasks)
+	})
 }
 
-// rows compares the tasks. A task of the log that was found is marked by its digest alone.
-func (c *comparison) rows(ctx context.Context) {
-	var id string
-	var r row
-	found := 0
-	c.each(ctx, "SELECT id, added, n, seq, state, kind, action, digest, coalesce(entry, '') FROM pulse.task", func() error {
-		want := c.fold.tasks[id]
-		switch {
-		case want == nil:
-			c.find("task %s: the log does not know it", id)
-			return nil
-		case *want != r:
-			c.find("task %s: it is not as the log says, which has it in %s", id, want.state)
-		}
-		found++
-		return nil
-	}, &id, &r.added, &r.n, &r.seq, &r.state, &r.kind, &r.action, &r.digest, &r.opened)
-	if c.err == nil && found < len(c.fold.tasks) {
-		c.find("table task: %d tasks of the log are missing", len(c.fold.tasks)-found)
+// countsOf reads how many tasks are in each state.
+func countsOf(b []byte) (map[task.State]int, error) {
+	counts := map[task.State]int{}
+	rec, err := record.Parse(b)
+	if err != nil {
+		return nil, err
 	}
+	err = rec.Value().Each(func(name string, v record.Value) error {
+		var n int
+		err := v.Into(&n)
+		counts[task.State(name)] = n
+		return err
+	})
+	return counts, err
+}
+
+// rows compares the tasks.
+func (c *comparison) rows(ctx context.Context) {
+	left := len(c.tasks)
+	c.each(ctx, "SELECT id, added, n, seq, state, kind, action, digest, coalesce(entry, '') FROM pulse.task", func(r row) {
+		want := c.tasks[string(r[0])]
+		if want == nil {
+			c.find("task %s: the log does not know it", r[0])
+			return
+		}
+		left--
+		have := taskRow{num(r[1]), num(r[2]), num(r[3]), task.State(r[4]), string(r[5]), string(r[6]), string(r[7]), string(r[8])}
+		if *want != have {
+			c.find("task %s: it is not as the log says, which has it in %s", r[0], want.state)
+		}
+	})
+	c.missing(left, "tasks")
 }
 
 // files compares the digests of the task files.
 func (c *comparison) files(ctx context.Context) {
-	var id, digest string
-	found := 0
-	c.each(ctx, "SELECT id, 'sha256:' || encode(sha256(bytes), 'hex') FROM pulse.file", func() error {
-		want := c.fold.tasks[id]
+	left := len(c.tasks)
+	c.each(ctx, "SELECT id, 'sha256:' || encode(sha256(bytes), 'hex') FROM pulse.file", func(r row) {
+		want := c.tasks[string(r[0])]
 		if want == nil {
-			c.find("file of task %s: the log does not know it", id)
-			return nil
+			c.find("the file of task %s: the log does not know it", r[0])
+			return
 		}
-		if found++; want.digest != digest {
-			c.find("file of task %s: it was changed", id)
+		if left--; want.digest != string(r[1]) {
+			c.find("the file of task %s: it was changed", r[0])
 		}
-		return nil
-	}, &id, &digest)
-	if c.err == nil && found < len(c.fold.tasks) {
-		c.find("table file: the files of %d tasks are missing", len(c.fold.tasks)-found)
-	}
-}
-
-// shelves compares everything that is not a task.
-func (c *comparison) shelves(ctx context.Context) {
-	var at place
-	var t thing
-	var digest string
-	found := 0
-	c.each(ctx, "SELECT shelf, key, seq, coalesce(rest, '{}'), coalesce('sha256:' || encode(sha256(bytes), 'hex'), ''), CASE shelf WHEN 'outbox' THEN bytes END FROM pulse.thing", func() error {
-		want := c.things[at]
-		if want == nil {
-			c.find("%s/%s: the log does not know it", at.shelf, at.key)
-			return nil
-		}
-		found++
-		if want.lines != nil {
-			digest = want.digest
-		}
-		if t.seq != want.seq || !slices.Equal(t.rest, want.rest) || digest != want.digest || want.lines != nil && proposals(t.staged, want.lines, t.rest) == nil {
-			c.find("%s/%s: it is not as the log says", at.shelf, at.key)
-		}
-		return nil
-	}, &at.shelf, &at.key, &t.seq, &t.rest, &digest, &t.staged)
-	if c.err == nil && found < len(c.things) {
-		c.find("table thing: %d things of the log are missing", len(c.things)-found)
-	}
-}
-
-// few compares starts, nonces and runs.
-func (c *comparison) few(ctx context.Context) {
-	var s started
-	starts := map[int64]started{}
-	for _, want := range c.starts {
-		starts[want.seq] = want
-	}
-	c.each(ctx, "SELECT seq, at, entry FROM pulse.start", func() error {
-		if starts[s.seq] != s {
-			c.find("start of line %d: it is not as the log says", s.seq)
-		}
-		delete(starts, s.seq)
-		return nil
-	}, &s.seq, &s.at, &s.entry)
-	for seq, want := range starts {
-		if len(c.starts) > 0 && c.starts[len(c.starts)-1].at-want.at < int64(queue.Window.Seconds()) && c.err == nil {
-			c.find("start of line %d: it is missing, and would count", seq)
-		}
-	}
-	var nonce string
-	var seq int64
-	nonces := len(c.nonces)
-	c.each(ctx, "SELECT nonce, seq FROM pulse.nonce", func() error {
-		if c.nonces[nonce] != seq {
-			c.find("nonce %s: the log does not know it", nonce)
-		}
-		nonces--
-		return nil
-	}, &nonce, &seq)
-	if nonces > 0 && c.err == nil {
-		c.find("table nonce: %d signatures could be used again", nonces)
-	}
-	running := c.counts.Tasks[task.Running]
-	c.each(ctx, "SELECT fence, task FROM pulse.run", func() error {
-		if t := c.fold.tasks[nonce]; t == nil || t.state != task.Running || t.seq != seq {
-			c.find("run %d: it is not as the log says", seq)
-		}
-		running--
-		return nil
-	}, &seq, &nonce)
-	if running != 0 && c.err == nil {
-		c.find("table run: it does not have the tasks that run")
-	}
-}
-
-// chain reads the log up to the end, checks that each line follows the one before, and
-// reports whether one of them has the hash that was asked for.
-func chain(ctx context.Context, tx pgx.Tx, want string, fn func(raw []byte, l *audit.Line)) (*queue.Report, error) {
-	r := &queue.Report{Head: audit.Origin, Knows: want == "" || audit.Bare(want) == audit.Bare(audit.Origin)}
-	rows, err := tx.Query(ctx, "SELECT seq, line FROM pulse.audit ORDER BY seq")
-	if err != nil {
-		return r, err
-	}
-	var seq, last int64
-	var raw string
-	_, err = pgx.ForEachRow(rows, []any{&seq, &raw}, func() error {
-		l, err := audit.Parse([]byte(raw))
-		if err != nil || seq != last+1 || l.Prev != r.Head {
-			r.Broken = true
-			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: it does not follow the one before it", seq))
-		}
-		last, r.Head = seq, audit.Hash([]byte(raw))
-		r.Knows = r.Knows || audit.Bare(r.Head) == audit.Bare(want)
-		if fn != nil && !r.Broken {
-			fn([]byte(raw), &l)
-		}
-		return nil
 	})
-	return r, err
+	c.missing(left, "task files")
+}
+
+// shelves compares everything that is no task.
+func (c *comparison) shelves(ctx context.Context) {
+	left := len(c.things)
+	c.each(ctx, `SELECT shelf, key, seq, coalesce(array_to_string(rest, ' '), ''), coalesce('sha256:' || encode(sha256(bytes), 'hex'), ''),
+		CASE shelf WHEN 'outbox' THEN bytes END FROM pulse.thing`, func(r row) {
+		want := c.things[place{queue.Shelf(r[0]), string(r[1])}]
+		if want == nil {
+			c.find("%s/%s: the log does not know it", r[0], r[1])
+			return
+		}
+		left--
+		same := num(r[2]) == want.seq && slices.Equal(strings.Fields(string(r[3])), want.rest)
+		if want.lines == nil {
+			same = same && string(r[4]) == want.digest
+		} else {
+			same = same && proposals(r[5], want.lines, want.rest) != nil
+		}
+		if !same {
+			c.find("%s/%s: it is not as the log says", r[0], r[1])
+		}
+	})
+	c.missing(left, "things")
+}
+
+// counted compares the starts that limits count. Old ones are dropped now and then.
+func (c *comparison) counted(ctx context.Context) {
+	starts, last := map[int64]started{}, int64(0)
+	for _, s := range c.starts {
+		starts[s.seq], last = s, max(last, s.at)
+	}
+	c.each(ctx, "SELECT seq, at, entry FROM pulse.start", func(r row) {
+		have := started{num(r[0]), num(r[1]), string(r[2])}
+		if starts[have.seq] != have {
+			c.find("start %d: it is not as the log says", have.seq)
+		}
+		delete(starts, have.seq)
+	})
+	left := 0
+	for _, s := range starts {
+		if last-s.at < int64(queue.Window.Seconds()) {
+			left++
+		}
+	}
+	c.missing(left, "starts")
+}
+
+// once compares what can be used once.
+func (c *comparison) once(ctx context.Context) {
+	left := len(c.nonces)
+	c.each(ctx, "SELECT nonce, seq FROM pulse.nonce", func(r row) {
+		if c.nonces[string(r[0])] == num(r[1]) {
+			left--
+		} else {
+			c.find("nonce %s: the log does not know it", r[0])
+		}
+	})
+	c.missing(left, "nonces, which could be used again,")
+}
+
+// running compares the runs.
+func (c *comparison) running(ctx context.Context) {
+	left := c.counts.Tasks[task.Running]
+	c.each(ctx, "SELECT fence, task FROM pulse.run", func(r row) {
+		if t := c.tasks[string(r[1])]; t != nil && t.state == task.Running && t.seq == num(r[0]) {
+			left--
+		} else {
+			c.find("run %d: the log does not know it", num(r[0]))
+		}
+	})
+	c.missing(left, "runs")
 }

@@ -18,15 +18,15 @@ type fold struct {
 	seq    int64
 	head   string
 	counts queue.Counts
-	tasks  map[string]*row
+	tasks  map[string]*taskRow
 	things map[place]*thing
 	starts []started
 	nonces map[string]int64
 	spent  map[string]string // by task: the nonce that its running start has spent
 }
 
-// row is a row of the table task.
-type row struct {
+// taskRow is a row of the table task.
+type taskRow struct {
 	added, n, seq                int64
 	state                        task.State
 	kind, action, digest, opened string // opened: its entry while it is open
@@ -56,7 +56,7 @@ type started struct {
 
 func newFold() *fold {
 	return &fold{
-		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*row{},
+		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*taskRow{},
 		things: map[place]*thing{}, nonces: map[string]int64{}, spent: map[string]string{},
 	}
 }
@@ -83,7 +83,7 @@ func (f *fold) row(l *audit.Line) {
 		}
 		return
 	case l.Event == task.Added:
-		t = &row{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
+		t = &taskRow{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
 		f.tasks[l.Task] = t
 	case l.Event == task.Pruned:
 		delete(f.tasks, l.Task)

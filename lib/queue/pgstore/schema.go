@@ -2,17 +2,7 @@ package pgstore
 
 import (
 	"context"
-	_ "embed"
 	"regexp"
-)
-
-// Roles makes the roles of a server's queues, where they are missing, and Schema a queue in a
-// database that has none, in one transaction.
-var (
-	//go:embed roles.sql
-	Roles string
-	//go:embed schema.sql
-	Schema string
 )
 
 // function finds the functions in Schema.
@@ -50,19 +40,15 @@ func (c *comparison) schema(ctx context.Context) {
 	for _, m := range function.FindAllStringSubmatch(Schema, -1) {
 		want[m[1]+m[2]] = true
 	}
-	var name, body string
-	c.each(ctx, "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace", func() error {
-		if !want[name+body] {
-			c.find("function %s: it was changed", name)
+	c.each(ctx, "SELECT proname::text, prosrc FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace", func(r row) {
+		if key := string(r[0]) + string(r[1]); want[key] {
+			delete(want, key)
+		} else {
+			c.find("function %s: it was changed", r[0])
 		}
-		delete(want, name+body)
-		return nil
-	}, &name, &body)
+	})
 	if len(want) > 0 && c.err == nil {
 		c.find("%d functions of the schema are missing", len(want))
 	}
-	c.each(ctx, rights, func() error {
-		c.find("%s", body)
-		return nil
-	}, &body)
+	c.each(ctx, rights, func(r row) { c.find("%s", r[0]) })
 }
