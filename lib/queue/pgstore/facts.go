@@ -1,0 +1,66 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pulse/lib/queue/health"
+	"pulse/lib/shared/duration"
+)
+
+// The bounds beyond which there is a finding.
+const (
+	maxApart       = 5 * time.Second  // the clocks of the server and of this machine
+)
+
+// conditions are findings that the server knows: a code, what to do, and a query for the texts.
+var conditions = []struct {
+	code    health.Code
+	do, sql string
+}{
+	{health.NoStandby, "man pulse-deploy, MANY MACHINES: synchronous_standby_names", `
+		SELECT CASE current_setting('synchronous_standby_names') WHEN '' THEN 'no standby is synchronous: a failover may lose what was acknowledged'
+			ELSE 'no standby is connected: nothing can be acknowledged' END
+		WHERE current_setting('synchronous_standby_names') = '' OR NOT EXISTS (SELECT FROM pg_stat_replication)`},
+	{health.LongTransaction, "psql -c 'SELECT pid, usename, query FROM pg_stat_activity ORDER BY xact_start'", `
+		SELECT format('process %s of %s has a transaction open since %s', pid, usename, date_trunc('second', xact_start)) FROM pg_stat_activity
+		WHERE xact_start < clock_timestamp() - '10 min'::interval AND backend_type = 'client backend'`},
+	{health.Unheard, "look at that machine; pulse-queue run on another one gives the task back", `
+		SELECT format('task %s runs as %s on %s, which was last heard of at %s', task, who, host, date_trunc('second', until - '120 s'::interval)) FROM pulse.run
+		WHERE until < clock_timestamp()`},
+	{health.PoliciesApart, "install the same policy on every machine", `
+		SELECT format('%s machines started tasks today, last by %s policies', count(*), count(DISTINCT policy)) FROM (
+			SELECT DISTINCT ON (who) who, substring(line FROM '"policy":"(sha256:[0-9a-f]{64})"') AS policy FROM pulse.start JOIN pulse.audit USING (seq)
+			WHERE at > extract(epoch FROM clock_timestamp()) - 86400 ORDER BY who, seq DESC) x
+		HAVING count(DISTINCT policy) > 1`},
+	{health.TwoHats, "REVOKE one of the roles: a person's login has pulse_approver alone", `
+		SELECT format('%s is an approver and %s', u.rolname, string_agg(r.rolname, ', ')) FROM pg_roles u, pg_roles r
+		WHERE u.rolcanlogin AND NOT u.rolsuper AND pg_has_role(u.oid, 'pulse_approver', 'MEMBER')
+			AND r.rolname IN ('pulse_owner', 'pulse_gate', 'pulse_runner', 'pulse_sender') AND pg_has_role(u.oid, r.oid, 'MEMBER') GROUP BY u.rolname`},
+}
+
+// Conditions returns what about the server needs a person's attention. What this login may not
+// see (transactions of others, unless it has pg_monitor) is not found.
+func (s *Store) Conditions(now time.Time) (list []health.Finding, err error) {
+	c := comparison{fold: newFold(), s: s}
+	err = s.snapshot(func(ctx context.Context) error {
+		c.each(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", func(r row) {
+			if apart := now.Sub(time.UnixMicro(num(r[0]))).Abs(); apart > maxApart {
+				text := fmt.Sprintf("the clocks of this machine and of the server are %s apart", duration.Text(apart.Truncate(time.Second)))
+				list = append(list, health.Finding{Code: health.Clock, Text: text, Do: "timedatectl, on both"})
+			}
+		})
+		for _, x := range conditions {
+			c.each(ctx, x.sql, func(r row) {
+				list = append(list, health.Finding{Code: x.code, Text: string(r[0]), Do: x.do})
+			})
+		}
+		c.schema(ctx)
+		return c.err
+	})
+	for _, text := range c.findings {
+		list = append(list, health.Finding{Code: health.SchemaChanged, Text: text, Do: "pulse-queue verify; who is superuser there?"})
+	}
+	return list, err
+}
