@@ -1,0 +1,180 @@
+package pgstore
+
+import (
+	"bytes"
+	"slices"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// fold is what the tables of a queue have to hold after a log, found out by queue.Changes and
+// not by the server's functions: verify compares the two, and a copy fills the tables from it.
+type fold struct {
+	seq    int64
+	head   string
+	counts queue.Counts
+	tasks  map[string]*taskRow
+	things map[place]*thing
+	starts []started
+	nonces map[string]int64
+	spent  map[string]string // by task: the nonce that its running start has spent
+}
+
+// taskRow is a row of the table task.
+type taskRow struct {
+	added, n, seq                int64
+	state                        task.State
+	kind, action, digest, opened string // opened: its entry while it is open
+}
+
+// place is where a thing lies.
+type place struct {
+	shelf queue.Shelf
+	key   string
+}
+
+// thing is a row of the table thing.
+type thing struct {
+	seq    int64
+	rest   []string
+	yes    *approval.Approval
+	digest string // of the bytes that were staged; empty: there are none
+	lines  []audit.Proposed
+	staged []byte // of an outbox, as the table has it
+}
+
+// started is a row of the table start.
+type started struct {
+	seq, at int64
+	entry   string
+}
+
+func newFold() *fold {
+	return &fold{
+		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*taskRow{},
+		things: map[place]*thing{}, nonces: map[string]int64{}, spent: map[string]string{},
+	}
+}
+
+// line takes the next line of the log.
+func (f *fold) line(raw []byte, l *audit.Line) {
+	f.seq++
+	f.head = audit.Hash(raw)
+	f.counts.Count(l)
+	f.spend(l)
+	for _, c := range queue.Changes(l) {
+		f.change(l, &c)
+	}
+	f.row(l)
+}
+
+// row carries out what a line changes in its task.
+func (f *fold) row(l *audit.Line) {
+	t := f.tasks[l.Task]
+	switch {
+	case l.Event == audit.ClockBack:
+		for i := range f.starts {
+			f.starts[i].at = min(f.starts[i].at, l.Time.Unix())
+		}
+		return
+	case l.Event == task.Added:
+		t = &taskRow{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
+		f.tasks[l.Task] = t
+	case l.Event == task.Pruned:
+		delete(f.tasks, l.Task)
+		return
+	case t == nil || !l.Moves() && l.Event != audit.Resurfaced:
+		return
+	}
+	e := queue.EntryOf(l)
+	if e.State.Open() && !t.state.Open() {
+		t.n = f.seq
+	}
+	t.seq, t.state, t.opened = f.seq, e.State, ""
+	if e.State.Open() {
+		t.opened = string(entry.Append(nil, &e))
+	}
+	if l.Event == task.Started {
+		f.starts = append(f.starts, started{f.seq, l.Time.Unix(), t.opened})
+	}
+}
+
+// change carries out what a line changes in a thing.
+func (f *fold) change(l *audit.Line, c *queue.Change) {
+	at := place{c.Shelf, c.Key}
+	old := f.things[at]
+	switch {
+	case slices.Contains(task.States, task.State(c.Shelf)) || c.Shelf == queue.Meta:
+	case c.From != "":
+		from := place{c.From, c.Key}
+		if delete(f.things, at); f.things[from] != nil {
+			f.things[at] = f.things[from]
+			delete(f.things, from)
+		}
+	case c.Less != "":
+		if old == nil {
+			return
+		}
+		old.rest = slices.DeleteFunc(slices.Clone(old.rest), func(id string) bool { return id == c.Less })
+		if len(old.rest) == 0 {
+			delete(f.things, at)
+		}
+	case c.Gone():
+		delete(f.things, at)
+	case c.Shelf == queue.Approvals:
+		f.approve(l, c)
+	default:
+		f.things[at] = &thing{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
+	}
+}
+
+// approve keeps an approval. One that the task had before keeps the line of the person who
+// gave it, so that it is still known who that was.
+func (f *fold) approve(l *audit.Line, c *queue.Change) {
+	at, spent := place{queue.Approvals, c.Key}, place{queue.Spent, c.Key}
+	for _, p := range []place{at, spent} {
+		if old := f.things[p]; old != nil && !slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event) && bytes.Equal(old.yes.Append(nil), c.Bytes) {
+			f.things[at] = old
+			return
+		}
+	}
+	f.things[at] = &thing{seq: f.seq, yes: l.Approval}
+}
+
+// restOf returns what the server notes of a line in a list: proposals, or labels.
+func restOf(l *audit.Line, c *queue.Change) (rest []string) {
+	for i := range c.Lines {
+		rest = append(rest, c.Lines[i].ID)
+	}
+	if c.Shelf == queue.Labels {
+		for i := range l.Labels {
+			rest = append(rest, string(l.Labels[i].Label))
+		}
+	}
+	return rest
+}
+
+// spend notes what can be used once.
+func (f *fold) spend(l *audit.Line) {
+	switch {
+	case l.Event == audit.Granted && l.Grant != nil:
+		f.nonces[l.Grant.ID] = f.seq
+	case l.Event == audit.SessionOpened && l.Session != nil:
+		f.nonces[l.Session.ID] = f.seq
+	case l.Event == task.Restored:
+		delete(f.nonces, f.spent[l.Task])
+	case l.Event == task.Started:
+		t, at := f.tasks[l.Task], place{queue.Approvals, l.Task}
+		outward := t != nil && t.kind == string(task.Effect) && terms.Action(t.action).Outward()
+		if old := f.things[at]; outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
+			f.nonces[old.yes.Nonce], f.spent[l.Task] = f.seq, old.yes.Nonce
+		}
+		return
+	}
+	delete(f.spent, l.Task)
+}

@@ -1,0 +1,12 @@
+-- The roles of a queue. None can log in: each machine and each person has a login of its own
+-- that is a member of one of them (pulse-deploy(7), MANY MACHINES). Nobody is pulse_owner
+-- from day to day.
+DO $$
+DECLARE r text;
+BEGIN
+  FOREACH r IN ARRAY ARRAY['pulse_owner', 'pulse_gate', 'pulse_runner', 'pulse_sender', 'pulse_approver', 'pulse_reader'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = r) THEN
+      EXECUTE format('CREATE ROLE %I NOLOGIN', r);
+    END IF;
+  END LOOP;
+END $$;

@@ -1,0 +1,509 @@
+-- A queue in a database: the log, and for each thing the number of the line that made it what
+-- it is. The client reads that line and knows the rest (package queue, Changes), so a thing
+-- can't differ from the log. Nobody may write a table. Only commit does, and it believes
+-- nothing of a line that it can check: who may write such a line, from where the task comes,
+-- whose run it is, whose yes.
+CREATE SCHEMA pulse AUTHORIZATION pulse_owner;
+SET LOCAL ROLE pulse_owner;
+SET LOCAL search_path = pulse, pg_catalog;
+
+CREATE TABLE queue ( -- one row: who writes the queue locks it
+  one bool PRIMARY KEY DEFAULT true CHECK (one), format int NOT NULL DEFAULT 1, unsafe bool NOT NULL DEFAULT false,
+  made timestamptz NOT NULL DEFAULT now(), seq bigint NOT NULL DEFAULT 0,
+  head text NOT NULL DEFAULT 'sha256:' || repeat('0', 64), held bool NOT NULL DEFAULT false,
+  day text NOT NULL DEFAULT '', refused int NOT NULL DEFAULT 0, limited bool NOT NULL DEFAULT false, -- of that day
+  kept int NOT NULL DEFAULT 0, kept_bytes bigint NOT NULL DEFAULT 0, -- refused records
+  counts jsonb NOT NULL DEFAULT '{}' -- tasks by state
+) WITH (fillfactor = 20);
+CREATE TABLE audit (seq bigint PRIMARY KEY, line text NOT NULL, who name NOT NULL);
+CREATE TABLE task (
+  id text PRIMARY KEY, added bigint NOT NULL, -- the line that added it
+  n bigint NOT NULL, seq bigint NOT NULL,     -- the lines that opened it last, and that moved it last
+  state text NOT NULL, kind text NOT NULL, action text NOT NULL, digest text NOT NULL,
+  entry text -- of an open task: what a client reads to decide which one is next
+) WITH (fillfactor = 70);
+CREATE INDEX open ON task (state, n) WHERE entry IS NOT NULL;
+CREATE INDEX closed ON task (state, added) WHERE entry IS NULL;
+CREATE INDEX prefix ON task (id text_pattern_ops);
+CREATE TABLE file (id text PRIMARY KEY, bytes bytea NOT NULL);
+CREATE TABLE thing (
+  shelf text, key text, seq bigint NOT NULL, -- the line
+  rest text[],                               -- of an outbox: proposals without a receipt; of labels: these
+  bytes bytea,                               -- what was staged with the line
+  PRIMARY KEY (shelf, key)
+);
+CREATE TABLE start (seq bigint PRIMARY KEY, at bigint NOT NULL, entry text NOT NULL);
+CREATE INDEX start_at ON start (at);
+CREATE TABLE run (fence bigint PRIMARY KEY, task text NOT NULL UNIQUE, who name NOT NULL, host text NOT NULL, until timestamptz NOT NULL);
+CREATE TABLE nonce (nonce text PRIMARY KEY, seq bigint NOT NULL);
+ALTER TABLE file ALTER bytes SET STORAGE EXTERNAL;
+ALTER TABLE thing ALTER bytes SET STORAGE EXTERNAL;
+ALTER TABLE task SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0);
+ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0);
+
+-- may says which hat lets a login write a line of an event.
+CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
+INSERT INTO may SELECT e, h FROM (VALUES
+  ('gate',                        'added refused limited settled session_used read'),
+  ('gate runner sender approver', 'forgotten session_ended consumed labelled clock_back resurfaced expired pruned discarded held'),
+  ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted'),
+  ('runner',                      'extracted'),
+  ('sender',                      'approved'),
+  ('approver',                    'approved denied cancelled requeued granted revoked session_opened released resumed'))
+  AS v(hats, events), unnest(string_to_array(hats, ' ')) h, unnest(string_to_array(events, ' ')) e;
+
+-- legal is the table of package task.
+CREATE TABLE legal (event text, from_state text, to_state text, PRIMARY KEY (event, from_state, to_state));
+INSERT INTO legal SELECT e, f, t FROM (VALUES
+  ('added', ARRAY[''], ARRAY['scheduled', 'awaiting_review']), ('approved', ARRAY['awaiting_review'], ARRAY['scheduled']),
+  ('denied', ARRAY['awaiting_review'], ARRAY['rejected']), ('started', ARRAY['scheduled'], ARRAY['running']),
+  ('finished', ARRAY['running'], ARRAY['completed']), ('extracted', ARRAY['running'], ARRAY['scheduled']),
+  ('retried', ARRAY['running'], ARRAY['scheduled']), ('gave_up', ARRAY['running'], ARRAY['failed']),
+  ('restarted', ARRAY['running'], ARRAY['scheduled']), ('undecided', ARRAY['running'], ARRAY['awaiting_review']),
+  ('restored', ARRAY['running'], ARRAY['scheduled']), ('parked', ARRAY['scheduled', 'running'], ARRAY['awaiting_review']),
+  ('dropped', ARRAY['scheduled', 'awaiting_review'], ARRAY['rejected']), ('expired', ARRAY['awaiting_review'], ARRAY['rejected']),
+  ('cancelled', ARRAY['scheduled', 'running'], ARRAY['rejected']), ('closed', ARRAY['scheduled', 'awaiting_review'], ARRAY['rejected']),
+  ('carried_out', ARRAY['scheduled'], ARRAY['completed']), ('requeued', ARRAY['failed', 'rejected', 'completed'], ARRAY['scheduled']),
+  ('pruned', ARRAY['completed', 'rejected', 'failed'], ARRAY['']),
+  ('broke', ARRAY['scheduled', 'awaiting_review', 'running', 'completed', 'rejected', 'failed'], ARRAY['corrupt']))
+  AS v(e, fs, ts), unnest(fs) f, unnest(ts) t;
+
+-- member says what a member of a line looks like, so that every client can read every line.
+-- The form is a pattern for the JSON text, or @ and what the object, or each element of the
+-- array, is.
+CREATE TABLE member (of text, name text, form text, PRIMARY KEY (of, name));
+INSERT INTO member SELECT w, n, f FROM (VALUES
+  ('line', '".*"', 'rule policy sender trust source message_id sandbox account by level tool outcome reason not_kept said thread kind'),
+  ('line', '"[a-z_]+"', 'event action'),
+  ('line', '"[0-9a-f]{32}"', 'task parent answers'),
+  ('line', '"[a-z_]+"', 'from to state'),
+  ('line', '"sha256:[0-9a-f]{64}"', 'digest result prev'),
+  ('line', 'time', 'time since not_before told'),
+  ('line', '(0|[1-9][0-9]{0,9})', 'attempts deferred restarts count'),
+  ('line', '(0|[1-9][0-9]{0,15})', 'size'),
+  ('line', '(0|-?[1-9][0-9]{0,8})', 'exit'),
+  ('line', 'uint32', 'uid'), ('line', 'true', 'more'), ('line', 'strings', 'target'),
+  ('line', '@identity', 'identity'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'), ('line', '@session', 'session'),
+  ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'), ('line', '@[label', 'labels'),
+  ('identity', '".*"', 'reason'),
+  ('approval', '".*"', 'by level signer signature action nonce'), ('approval', '"[0-9a-f]{32}"', 'task'),
+  ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', 'time', 'given expires'), ('approval', 'true', 'text'),
+  ('approval', 'strings', 'target'), ('approval', '@[grant', 'grants'),
+  ('grant', '".*"', 'id target by level signer signature'), ('grant', '"[0-9a-f]{32}"', 'task'), ('grant', 'true|false', 'any'), ('grant', 'time', 'given expires'),
+  ('session', '".*"', 'id sender by level signer signature'), ('session', 'time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
+  ('label', '".*"', 'label by task'), ('label', 'time', 'at'),
+  ('proposed', '"[0-9a-f]{32}"', 'id'), ('proposed', '"sha256:[0-9a-f]{64}"', 'digest'),
+  ('position', '".*"', 'source'), ('position', 'uint32', 'uidvalidity uid'), ('position', 'time', 'received'))
+  AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n;
+
+CREATE FUNCTION refuse(why text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', why USING ERRCODE = 'PU002'; END $$;
+
+-- sound reports whether a JSON text has the form, and names every member once.
+CREATE FUNCTION sound(form text, v json) RETURNS bool LANGUAGE plpgsql STABLE AS $$
+DECLARE t text := v::text; what text;
+BEGIN
+  IF form = 'time' THEN
+    RETURN t ~ '^"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z"$' AND (v #>> '{}')::timestamptz IS NOT NULL;
+  ELSIF form = 'uint32' THEN
+    RETURN t ~ '^(0|[1-9][0-9]{0,9})$' AND t::bigint < 4294967296;
+  ELSIF form = 'strings' THEN
+    RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(json_typeof(e) = 'string'), true) FROM json_array_elements(v) e);
+  ELSIF form LIKE '@[%' THEN
+    RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(pulse.sound('@' || substr(form, 3), e)), true) FROM json_array_elements(v) e);
+  ELSIF form LIKE '@%' THEN
+    what := substr(form, 2);
+    RETURN json_typeof(v) = 'object' AND (
+      SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(m.form IS NOT NULL AND pulse.sound(m.form, e.value)), true)
+      FROM json_each(v) e LEFT JOIN pulse.member m ON m.of = what AND m.name = e.key);
+  END IF;
+  RETURN t ~ ('^(' || form || ')$');
+END $$;
+
+-- hats returns the roles of pulse that a login has. A superuser has none, because he has all.
+CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE up AS (
+    SELECT oid FROM pg_catalog.pg_roles WHERE rolname = login AND NOT rolsuper
+    UNION SELECT m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.oid)
+  SELECT coalesce(array_agg(substr(r.rolname::text, 7) ORDER BY r.rolname), '{}')
+  FROM up JOIN pg_catalog.pg_roles r USING (oid) WHERE r.rolname::text LIKE 'pulse\_%'
+$$;
+
+-- answers reports whether the line was written by a person: an approver, and nothing else.
+CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
+  SELECT pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
+$$;
+
+-- said returns a line of the log. jsonb has no way to write NUL, which a stranger may put into
+-- a Message-ID.
+CREATE FUNCTION said(line text) RETURNS json LANGUAGE sql IMMUTABLE AS $$ SELECT replace(line, '\u0000', '\ufffd')::json $$;
+CREATE FUNCTION said(line bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$ SELECT pulse.said(a.line)::jsonb FROM pulse.audit a WHERE a.seq = $1 $$;
+
+CREATE FUNCTION put(shelf text, key text, seq bigint, rest text[], bytes bytea) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO pulse.thing VALUES (shelf, key, seq, rest, bytes)
+  ON CONFLICT ON CONSTRAINT thing_pkey DO UPDATE SET seq = excluded.seq, rest = excluded.rest, bytes = excluded.bytes
+$$;
+
+-- lock locks the queue, so that what is read next stays so until the commit.
+CREATE FUNCTION lock(OUT format int, OUT unsafe bool, OUT made timestamptz, OUT seq bigint, OUT head text, OUT day text, OUT refused int,
+    OUT limited bool, OUT kept int, OUT kept_bytes bigint, OUT counts jsonb, OUT now timestamptz) LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT q.format, q.unsafe, q.made, q.seq, q.head, q.day, q.refused, q.limited, q.kept, q.kept_bytes, q.counts, clock_timestamp()
+  INTO format, unsafe, made, seq, head, day, refused, limited, kept, kept_bytes, counts, now FROM pulse.queue q FOR UPDATE;
+END $$;
+
+-- touch writes, so that the acknowledgement of this transaction covers all that it has read.
+CREATE FUNCTION touch() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ UPDATE pulse.queue SET seq = seq $$;
+
+-- beat keeps a run for two minutes more, and reports whether it is still this login's.
+CREATE FUNCTION beat(mine bigint) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE pulse.run r SET until = clock_timestamp() + interval '120 s' FROM pulse.task t
+  WHERE r.fence = mine AND r.who = session_user AND t.id = r.task AND t.state = 'running' AND t.seq = mine;
+  RETURN FOUND;
+END $$;
+
+-- outward reports whether a task is an effect that reaches the outside.
+CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+  SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer')
+$$;
+
+-- chain returns a task and those that it came from, up to the ask.
+CREATE FUNCTION chain(task text) RETURNS text[] LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE up AS (
+    SELECT $1 AS id UNION SELECT pulse.said(t.added)->>'parent' FROM up JOIN pulse.task t ON t.id = up.id)
+  SELECT array_agg(id) FROM up WHERE id IS NOT NULL
+$$;
+
+-- approval checks what a line says about the task's approval, and keeps it. A line of a person
+-- may bring a new one; any other may only keep the one that is there, or sum up grants that
+-- the same commit has spent.
+CREATE FUNCTION approval(j jsonb, t pulse.task, at bigint, person bool, eaten jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE a jsonb := j->'approval'; old pulse.thing; n int;
+BEGIN
+  SELECT * INTO old FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id ORDER BY shelf LIMIT 1;
+  IF (j->>'event' IN ('approved', 'requeued')) > (a IS NOT NULL) OR j->>'event' = 'approved' AND NOT person AND t.kind <> 'effect' THEN
+    PERFORM pulse.refuse('a yes that nobody gave');
+  ELSIF a IS NULL THEN
+    DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
+    IF j->>'event' = 'started' THEN
+      UPDATE pulse.thing SET shelf = 'spent' WHERE shelf = 'approvals' AND key = t.id;
+    ELSE
+      DELETE FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
+    END IF;
+    RETURN;
+  END IF;
+  IF a->>'task' IS DISTINCT FROM t.id OR a->>'digest' IS DISTINCT FROM t.digest OR a->>'action' IS DISTINCT FROM t.action THEN
+    PERFORM pulse.refuse('an approval of something else');
+  END IF;
+  IF j->>'event' IN ('approved', 'requeued') THEN
+    n := coalesce(jsonb_array_length(a->'grants'), 0);
+    IF person AND n > 0 OR NOT person AND (n = 0 OR n <> greatest(1, jsonb_array_length(a->'target')) OR
+        (SELECT count(DISTINCT g->>'id') FROM jsonb_array_elements(a->'grants') g WHERE g = ANY (eaten)
+         AND (NOT g ? 'task' OR g->>'task' = ANY (pulse.chain(t.id)))
+         AND (NOT g ? 'target' OR lower(g->>'target') IN (SELECT lower(x) FROM jsonb_array_elements_text(a->'target') x))) <> n) THEN
+      PERFORM pulse.refuse('a yes that no person gave');
+    END IF;
+    DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
+    PERFORM pulse.put('approvals', t.id, at, NULL, NULL);
+  ELSIF old IS NULL OR pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND j->>'event' <> 'restored' THEN
+    PERFORM pulse.refuse('an approval that the task does not have');
+  ELSE
+    DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id;
+    PERFORM pulse.put('approvals', t.id, old.seq, NULL, NULL);
+  END IF;
+END $$;
+
+-- start checks that a task may start now: hold, role, and for what reaches the outside a
+-- person's yes, which it spends for good.
+CREATE FUNCTION start(j jsonb, t pulse.task, at bigint, hats text[], host text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE yes jsonb; given bigint;
+BEGIN
+  IF (SELECT held FROM pulse.queue) THEN
+    PERFORM pulse.refuse('the queue is on hold');
+  ELSIF NOT (CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END) = ANY (hats) THEN
+    PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
+  ELSIF pulse.outward(t) THEN
+    SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
+    IF yes IS NULL OR NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp(), false)
+        OR NOT (yes ? 'grants' OR pulse.answers(given)) THEN
+      PERFORM pulse.refuse('it reaches the outside, and no person said yes');
+    ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
+      INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
+    END IF;
+  END IF;
+  DELETE FROM pulse.start s WHERE s.at < extract(epoch FROM clock_timestamp()) - 2 * 86400;
+  INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s');
+END $$;
+
+-- ends checks that a login may end a run: it is the one that it holds, and has taken the
+-- fence to it; or nobody holds it any more.
+CREATE FUNCTION ends(j jsonb, t pulse.task, fence bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r pulse.run;
+BEGIN
+  DELETE FROM pulse.run WHERE run.task = t.id RETURNING * INTO r;
+  IF j->>'event' = 'cancelled' THEN
+    RETURN;
+  ELSIF fence > 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
+    RAISE EXCEPTION 'task %: this run was taken back', t.id USING ERRCODE = 'PU001';
+  ELSIF fence = 0 AND (r.who <> session_user AND r.until > clock_timestamp()
+      OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')) THEN
+    PERFORM pulse.refuse('it is the run of another machine');
+  ELSIF j->>'event' = 'restored' THEN
+    DELETE FROM pulse.nonce WHERE seq = t.seq;
+  END IF;
+END $$;
+
+-- move carries out a line that moves a task.
+CREATE FUNCTION move(j jsonb, at bigint, entry text, fence bigint, hats text[], host text, blob bytea, eaten jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE t pulse.task; e text := j->>'event'; src text := coalesce(j->>'from', ''); dst text := coalesce(j->>'to', '');
+BEGIN
+  SELECT * INTO t FROM pulse.task WHERE id = j->>'task';
+  IF t.id IS NULL OR t.state <> src THEN
+    RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
+  ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
+    PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
+  ELSIF j->>'digest' IS DISTINCT FROM t.digest OR e <> 'broke' AND (j->>'kind' IS DISTINCT FROM t.kind OR j->>'action' IS DISTINCT FROM t.action) THEN
+    PERFORM pulse.refuse('a line about another task file');
+  END IF;
+  IF e = 'started' THEN
+    PERFORM pulse.start(j, t, at, hats, host);
+    INSERT INTO pulse.start VALUES (at, extract(epoch FROM (j->>'time')::timestamptz)::bigint, entry);
+  ELSIF src = 'running' THEN
+    PERFORM pulse.ends(j, t, fence);
+  END IF;
+  IF e = 'pruned' THEN
+    DELETE FROM pulse.task WHERE id = t.id;
+    DELETE FROM pulse.file WHERE id = t.id;
+    DELETE FROM pulse.thing WHERE key = t.id AND shelf IN ('results', 'extracts', 'approvals', 'spent');
+    PERFORM pulse.put('pruned', t.id, at, NULL, NULL);
+    RETURN;
+  END IF;
+  IF e IN ('extracted', 'carried_out') AND j ? 'result' THEN
+    PERFORM pulse.staged(CASE e WHEN 'extracted' THEN 'extracts' ELSE 'drafts' END, t.id, at, j->>'result', blob);
+  END IF;
+  IF e NOT IN ('extracted', 'carried_out') AND j ? 'result' THEN
+    PERFORM pulse.staged('results', t.id, at, j->>'result', blob);
+  ELSIF src = 'running' OR e = 'extracted' THEN
+    DELETE FROM pulse.thing WHERE shelf = 'results' AND key = t.id;
+  END IF;
+  PERFORM pulse.approval(j, t, at, 'approver' = ANY (hats), eaten);
+  UPDATE pulse.task SET seq = at, state = dst, entry = pulse.agenda(move.entry, t.id, dst),
+    n = CASE WHEN dst IN ('scheduled', 'awaiting_review') AND task.entry IS NULL THEN at ELSE n END WHERE id = t.id;
+END $$;
+
+-- agenda checks that an entry is of this task in this state, and is nothing for a closed one.
+CREATE FUNCTION agenda(entry text, id text, state text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF state NOT IN ('scheduled', 'awaiting_review', 'running') THEN
+    RETURN NULL;
+  ELSIF entry IS NULL OR octet_length(entry) <> 128 OR substr(entry, 1, 35) <> substr(state, 1, 1) || ' ' || id || ' ' OR right(entry, 1) <> E'\n' THEN
+    PERFORM pulse.refuse('an entry of another task');
+  END IF;
+  RETURN entry;
+END $$;
+
+-- staged keeps bytes that are of the digest in the line.
+CREATE FUNCTION staged(shelf text, key text, at bigint, digest text, bytes bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF bytes IS NULL OR 'sha256:' || encode(sha256(bytes), 'hex') IS DISTINCT FROM digest THEN
+    PERFORM pulse.refuse('bytes of another digest');
+  END IF;
+  PERFORM pulse.put(shelf, key, at, NULL, bytes);
+END $$;
+
+-- note carries out a line that moves no task, and returns the grant that it spent.
+CREATE FUNCTION note(j jsonb, at bigint, entry text, blob bytea) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE e text := j->>'event'; id text := j->>'task'; old pulse.thing; was jsonb; t pulse.task; words text[];
+BEGIN
+  IF j ? 'from' OR j ? 'to' OR j ? 'approval' OR (j ? 'grant') <> (e IN ('granted', 'revoked', 'consumed')) OR (j ? 'session') <> (e LIKE 'session\_%') THEN
+    PERFORM pulse.refuse('a member that such a line does not have');
+  END IF;
+  IF e IN ('granted', 'session_opened') THEN
+    IF coalesce(j #> '{grant,any}' = 'true', false) = coalesce(j->'grant' ? 'target', true) OR e = 'session_opened' AND NOT coalesce(
+        (j #>> '{session,max}')::int BETWEEN 1 AND 100 AND j #> '{session,left}' = j #> '{session,max}' AND j #>> '{session,sender}' > ''
+        AND (j #>> '{session,opened}')::timestamptz < (j #>> '{session,expires}')::timestamptz, false) THEN
+      PERFORM pulse.refuse('a grant or a session without its bounds');
+    END IF;
+    INSERT INTO pulse.nonce VALUES (nullif(coalesce(j #>> '{grant,id}', j #>> '{session,id}'), ''), at);
+    PERFORM pulse.put(CASE e WHEN 'granted' THEN 'grants' ELSE 'sessions' END, coalesce(j #>> '{grant,id}', j #>> '{session,id}'), at, NULL, NULL);
+  ELSIF e IN ('revoked', 'consumed') THEN
+    DELETE FROM pulse.thing WHERE shelf = 'grants' AND key = j #>> '{grant,id}' RETURNING * INTO old;
+    IF old IS NULL OR pulse.said(old.seq)->'grant' IS DISTINCT FROM j->'grant' THEN
+      RAISE EXCEPTION 'there is no such grant' USING ERRCODE = 'PU001';
+    ELSIF e = 'consumed' AND pulse.answers(old.seq) AND (j #>> '{grant,expires}')::timestamptz > clock_timestamp() THEN
+      RETURN j->'grant';
+    END IF;
+  ELSIF e IN ('session_used', 'session_ended') THEN
+    SELECT * INTO old FROM pulse.thing WHERE shelf = 'sessions' AND key = j #>> '{session,id}';
+    was := pulse.said(old.seq)->'session';
+    IF was IS NULL OR was - 'left' IS DISTINCT FROM (j->'session') - 'left'
+        OR (was->>'left')::int - (CASE e WHEN 'session_used' THEN 1 ELSE 0 END) IS DISTINCT FROM (j #>> '{session,left}')::int THEN
+      PERFORM pulse.refuse('a session that is not there, or with other uses left');
+    ELSIF e = 'session_ended' AND NOT 'approver' = ANY (pulse.hats(session_user))
+        AND clock_timestamp() < (was->>'expires')::timestamptz THEN
+      PERFORM pulse.refuse('a session ends by a person, or when it expires');
+    ELSIF e = 'session_ended' OR (j #>> '{session,left}')::int = 0 AND was->>'level' <> 'signature' THEN
+      DELETE FROM pulse.thing WHERE shelf = 'sessions' AND key = old.key;
+    ELSE
+      PERFORM pulse.put('sessions', old.key, at, NULL, NULL);
+    END IF;
+  ELSIF e = 'labelled' THEN
+    SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
+    SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
+    IF id IS NULL OR words IS NULL OR NOT coalesce(old.rest <@ words, true) THEN
+      PERFORM pulse.refuse('labels do not go away');
+    END IF;
+    PERFORM pulse.put('labels', id, at, words, NULL);
+  ELSIF e = 'refused' THEN
+    IF j ? 'digest' THEN
+      PERFORM pulse.staged('refused', id, at, j->>'digest', blob);
+      UPDATE pulse.queue SET kept = kept + 1, kept_bytes = kept_bytes + coalesce((j->>'size')::bigint, 0);
+    END IF;
+  ELSIF e = 'forgotten' THEN
+    DELETE FROM pulse.thing WHERE shelf = 'refused' AND key = id;
+    UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - coalesce((j->>'size')::bigint, 0);
+  ELSIF e = 'resurfaced' THEN
+    SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task';
+    IF t.id IS NULL OR t.state IS DISTINCT FROM j->>'state' OR t.state NOT IN ('scheduled', 'awaiting_review') THEN
+      RAISE EXCEPTION 'task % is not there any more', id USING ERRCODE = 'PU001';
+    END IF;
+    UPDATE pulse.task SET seq = at, entry = pulse.agenda(note.entry, t.id, t.state) WHERE task.id = t.id;
+  ELSIF e = 'held' THEN
+    UPDATE pulse.queue SET held = true;
+    PERFORM pulse.put('hold', '', at, NULL, NULL);
+  ELSIF e = 'released' THEN
+    UPDATE pulse.queue SET held = false;
+    DELETE FROM pulse.thing WHERE shelf = 'hold';
+  ELSIF e = 'clock_back' THEN
+    UPDATE pulse.start s SET at = extract(epoch FROM (j->>'time')::timestamptz) WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- outbox carries out what a line says about proposals and positions.
+CREATE FUNCTION aside(j jsonb, at bigint, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF jsonb_array_length(j->'proposed') > 0 THEN
+    IF j->>'from' IS DISTINCT FROM 'running' THEN
+      PERFORM pulse.refuse('only what ran proposes');
+    END IF;
+    PERFORM pulse.put('outbox', j->>'task', at, (SELECT array_agg(p->>'id') FROM jsonb_array_elements(j->'proposed') p), blob);
+  ELSIF j ? 'parent' AND j->>'event' <> 'noted' THEN
+    UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE shelf = 'outbox' AND key = j->>'parent';
+    DELETE FROM pulse.thing WHERE shelf = 'outbox' AND key = j->>'parent' AND rest = '{}';
+  END IF;
+  IF j ? 'positions' THEN
+    INSERT INTO pulse.thing SELECT 'positions', encode(substr(sha256(convert_to(p->>'source', 'UTF8')), 1, 16), 'hex'), at
+    FROM jsonb_array_elements(j->'positions') p ON CONFLICT ON CONSTRAINT thing_pkey DO UPDATE SET seq = excluded.seq;
+  END IF;
+END $$;
+
+-- adds carries out the asks that lines add, all at once.
+CREATE FUNCTION adds(js jsonb[], base bigint, entries text[], shelves text[], keys text[], blobs bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE bad text;
+BEGIN
+  SELECT j->>'task' INTO bad FROM unnest(js) j JOIN pulse.thing p ON p.shelf = 'pruned' AND p.key = j->>'task' WHERE j->>'event' = 'added' LIMIT 1;
+  IF bad IS NOT NULL THEN
+    RAISE EXCEPTION 'task % was there already', bad USING ERRCODE = 'PU001';
+  END IF;
+  WITH new AS (
+    SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, l.entry, b.bytes,
+      coalesce(j->>'from', '') = '' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
+        AND j->>'kind' IN ('ask', 'effect') AND j ? 'action' AND NOT j ? 'approval' AND NOT j ? 'grant' AND NOT j ? 'session' AND NOT j ? 'result'
+        AND NOT (j->>'kind' = 'effect' AND j->>'action' IN ('external_send', 'destructive', 'code_or_computer') AND j->>'to' <> 'awaiting_review')
+        AND 'sha256:' || encode(sha256(b.bytes), 'hex') = j->>'digest' AS fine
+    FROM unnest(js, entries) WITH ORDINALITY l(j, entry, i)
+    LEFT JOIN (SELECT * FROM unnest(shelves, keys, blobs) x(shelf, key, bytes)) b ON b.shelf = j->>'to' AND b.key = j->>'task'
+    WHERE j->>'event' = 'added'),
+  files AS (INSERT INTO pulse.file SELECT id, CASE WHEN fine THEN bytes END FROM new)
+  INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, id, state) FROM new;
+EXCEPTION
+  WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
+  WHEN not_null_violation THEN PERFORM pulse.refuse('a task that may not be added so, or bytes of another digest');
+END $$;
+
+-- commit is the only way to change a queue: lines for the log, what was staged with them, and
+-- how many refusals are only counted. The caller has called lock in this transaction.
+CREATE FUNCTION commit(lines text[], entries text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text)
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  q pulse.queue; js jsonb[]; n int := coalesce(cardinality(lines), 0); hats text[] := pulse.hats(session_user); bad text; j jsonb; e text; i int;
+  eaten jsonb[] := '{}'; ate jsonb; blob bytea; today text;
+BEGIN
+  SELECT * INTO q FROM pulse.queue FOR UPDATE;
+  IF hats = '{}' OR 'owner' = ANY (hats) THEN
+    PERFORM pulse.refuse('this login has no role of a queue, or too great a one');
+  ELSIF q.format <> 1 OR n <> coalesce(cardinality(entries), 0) OR n <> coalesce(cardinality(fences), 0) OR array_position(lines, NULL) > 0
+      OR array_position(fences, NULL) > 0 OR array_ndims(lines) > 1 OR n > 10000 OR unlisted IS NULL OR unlisted < 0 OR host IS NULL
+      OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
+    PERFORM pulse.refuse('arguments that no client gives');
+  END IF;
+  SELECT array_agg(pulse.said(l)::jsonb ORDER BY o) INTO js FROM unnest(lines) WITH ORDINALITY x(l, o);
+  -- The chain, the form of each line, and who may write it.
+  SELECT CASE WHEN doc->>'prev' IS DISTINCT FROM last THEN 'PU001' ELSE coalesce(doc->>'event', '?') END INTO bad FROM (
+    SELECT line, doc, o, coalesce('sha256:' || encode(sha256(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), 'hex'), q.head) last
+    FROM unnest(lines, js) WITH ORDINALITY x(line, doc, o)) l
+  WHERE doc->>'prev' IS DISTINCT FROM last OR strpos(line, E'\n') > 0 OR octet_length(line) > 4194304
+    OR NOT pulse.sound('@line', pulse.said(line)) OR NOT doc ?& '{time,event,prev}' OR (doc ? 'more') <> (o < n)
+    OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats)) LIMIT 1;
+  IF bad = 'PU001' THEN
+    RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';
+  ELSIF bad IS NOT NULL OR n > 0 AND js IS NULL THEN
+    PERFORM pulse.refuse(format('no such line may be written by %s: %s', session_user, bad));
+  END IF;
+  PERFORM pulse.adds(js, q.seq, entries, shelves, keys, blobs);
+  INSERT INTO pulse.audit SELECT q.seq + o, line, session_user FROM unnest(lines) WITH ORDINALITY x(line, o);
+  FOR i IN 1 .. n LOOP
+    j := js[i]; e := j->>'event'; blob := NULL;
+    IF e <> 'added' OR j ?| '{parent,positions}' THEN
+      IF cardinality(blobs) > 0 THEN
+        SELECT x.b INTO blob FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.k = j->>'task' AND x.s = pulse.shelf(j);
+      END IF;
+      IF e NOT IN ('added', 'refused', 'resurfaced') AND (j ? 'from' OR j ? 'to') THEN
+        PERFORM pulse.move(j, q.seq + i, entries[i], fences[i], hats, host, blob, eaten);
+      ELSIF e <> 'added' THEN
+        ate := pulse.note(j, q.seq + i, entries[i], blob);
+        IF ate IS NOT NULL THEN
+          eaten := eaten || ate;
+        END IF;
+      END IF;
+      PERFORM pulse.aside(j, q.seq + i, (SELECT x.b FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.s = 'outbox' AND x.k = j->>'task'));
+    END IF;
+  END LOOP;
+  PERFORM pulse.account(js, unlisted, q.seq + n, coalesce('sha256:' || encode(sha256(convert_to(lines[n], 'UTF8')), 'hex'), q.head));
+  RETURN q.seq + n;
+END $$;
+
+-- shelf returns where the bytes of a line's digest were staged.
+CREATE FUNCTION shelf(j jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE j->>'event' WHEN 'refused' THEN 'refused' WHEN 'extracted' THEN 'extracts' WHEN 'carried_out' THEN 'drafts' ELSE 'results' END
+$$;
+
+-- account counts what the lines changed, and moves the head of the log.
+CREATE FUNCTION account(js jsonb[], unlisted int, at bigint, tip text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE q pulse.queue; delta jsonb; d text; r record;
+BEGIN
+  SELECT * INTO q FROM pulse.queue;
+  FOR r IN SELECT j->>'event' AS e, substr(j->>'time', 1, 10) AS d FROM unnest(js) WITH ORDINALITY x(j, o) WHERE j->>'event' IN ('refused', 'limited') ORDER BY o LOOP
+    IF q.day <> r.d THEN
+      q.day := r.d; q.refused := 0; q.limited := false;
+    END IF;
+    q.refused := q.refused + CASE r.e WHEN 'refused' THEN 1 ELSE 0 END;
+    q.limited := q.limited OR r.e = 'limited';
+  END LOOP;
+  SELECT jsonb_object_agg(st, coalesce((q.counts->>st)::bigint, 0) + c) INTO delta FROM (
+    SELECT st, sum(c) AS c FROM unnest(js) j, LATERAL (VALUES (j->>'from', -1), (j->>'to', 1)) v(st, c)
+    WHERE j ? 'task' AND j->>'event' NOT IN ('refused', 'resurfaced') AND coalesce(st, '') <> '' GROUP BY st) x;
+  UPDATE pulse.queue SET seq = at, head = tip, day = q.day, refused = q.refused + unlisted, limited = q.limited, counts = counts || coalesce(delta, '{}');
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pulse FROM PUBLIC;
+GRANT USAGE ON SCHEMA pulse TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA pulse TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
+GRANT SELECT ON queue, audit, task, start, run, nonce, may, legal, member TO pulse_reader;
+GRANT SELECT (shelf, key, seq, rest) ON thing TO pulse_reader;
+GRANT SELECT (id) ON file TO pulse_reader;
+GRANT EXECUTE ON FUNCTION lock, touch, beat, commit TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
+INSERT INTO queue DEFAULT VALUES;
+RESET ROLE;
