@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"pulse/lib/shared/safefile"
@@ -107,9 +108,15 @@ func Known(dir, queue string) bool {
 	return false
 }
 
+// elsewhere reports whether a queue has the name of a server, and no path.
+func elsewhere(queue string) bool { return strings.Contains(queue, "://") }
+
 // names returns the absolute path of a queue and, if it differs, the path that this
-// resolves to.
+// resolves to. The name of a server stands for itself.
 func names(queue string) ([]string, error) {
+	if elsewhere(queue) {
+		return []string{queue}, nil
+	}
 	path, err := filepath.Abs(queue)
 	if err != nil {
 		return nil, err
@@ -166,7 +173,10 @@ func (r *Record) adopt(dir, first string, has func(Mark) (bool, error)) error {
 		return nil
 	}
 	for _, o := range list {
-		if _, err := os.Stat(filepath.Join(o.queue, "format")); o.queue != "" && errors.Is(err, fs.ErrNotExist) {
+		if o.queue == "" || elsewhere(o.queue) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(o.queue, "format")); errors.Is(err, fs.ErrNotExist) {
 			os.Remove(o.name) // the queue was moved: a later one at that path is another queue
 		}
 	}

@@ -1,0 +1,189 @@
+package pgstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
+	"pulse/lib/shared/task"
+)
+
+// Rows come in chunks: the first one is small, because most readers soon have what they want.
+const (
+	firstChunk = 50
+	chunk      = 1000
+)
+
+// chunks calls fn for rows, of which the SQL gives those after a number, at most so many, and
+// the number first, until fn returns false.
+func (s *Store) chunks(from int64, sql string, args []any, fn func(row) (more bool, err error)) error {
+	for n := int64(firstChunk); ; n = chunk {
+		all, err := s.query(say(sql, append([]any{from, n}, args...)...))
+		if err != nil {
+			return err
+		}
+		for _, r := range all[0] {
+			from = num(r[0])
+			if more, err := fn(r); err != nil || !more {
+				return err
+			}
+		}
+		if int64(len(all[0])) < n {
+			return nil
+		}
+	}
+}
+
+const (
+	sqlOpen   = "SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = $3 ORDER BY n LIMIT $2"
+	sqlClosed = `SELECT t.n, t.id, left(a.line, 48) FROM pulse.task t JOIN pulse.audit a ON a.seq = t.n
+		WHERE t.entry IS NULL AND t.n > $1 AND t.state = $3 ORDER BY t.n LIMIT $2`
+	sqlShelf = "SELECT t.key, left(a.line, 48) FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = $1 ORDER BY t.seq, t.key"
+)
+
+// Open calls fn for the open tasks of a state, or of all states for "", in the order in which
+// they became open.
+func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
+	if st != "" {
+		return v.chunks(0, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
+			e, err := v.entry(r)
+			if err != nil {
+				return false, err
+			}
+			return fn(e)
+		})
+	}
+	type numbered struct {
+		n int64
+		queue.Entry
+	}
+	var all []numbered
+	for _, st := range task.States {
+		if !st.Open() {
+			continue
+		}
+		err := v.chunks(0, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
+			e, err := v.entry(r)
+			all = append(all, numbered{num(r[0]), e})
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(all, func(a, b numbered) int { return cmp.Compare(a.n, b.n) })
+	for i := range all {
+		if more, err := fn(all[i].Entry); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) entry(r row) (queue.Entry, error) {
+	e, ok := entry.Parse(r[1])
+	if !ok {
+		return e, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
+	}
+	return e, nil
+}
+
+// Each calls fn for the keys of a shelf, oldest first, until fn returns false.
+func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
+	st := task.State(s)
+	switch {
+	case st.Open():
+		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
+	case slices.Contains(task.States, st):
+		return v.chunks(0, sqlClosed, []any{string(st)}, func(r row) (bool, error) {
+			return fn(string(r[1]), timeOf(r[2]))
+		})
+	case s == queue.Meta:
+		return fmt.Errorf("pgstore: nobody asks what is on %s", s)
+	}
+	all, err := v.query(say(sqlShelf, string(s)))
+	if err != nil {
+		return err
+	}
+	for _, r := range all[0] {
+		if more, err := fn(string(r[0]), timeOf(r[1])); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// Starts calls fn for the starts of the last queue.Window, and perhaps older ones.
+func (v *view) Starts(now time.Time, fn func(queue.Start)) error {
+	from := now.Add(-queue.Window).Unix()
+	return v.chunks(0, "SELECT seq, at, entry FROM pulse.start WHERE seq > $1 AND at >= $3 ORDER BY seq LIMIT $2", []any{from},
+		func(r row) (bool, error) {
+			e, ok := entry.Parse(r[2])
+			if !ok {
+				return false, fmt.Errorf("%s: the start of line %d can't be read: the limits can't be reckoned", v.name, num(r[0]))
+			}
+			fn(queue.Start{Time: time.Unix(num(r[1]), 0).UTC(), Kind: e.Kind, External: e.External, Sender: e.Sender})
+			return true, nil
+		})
+}
+
+// List returns the tasks of some states as they were at one moment, the oldest of a state
+// first. Open tasks are listed only if want accepts them.
+func (s *Store) List(states []task.State, want func(*queue.Entry) bool) (all []queue.Listed, err error) {
+	err = s.View(func(queue.View) error {
+		v := s.in
+		all = nil
+		for _, st := range states {
+			l := queue.Listed{State: st}
+			var err error
+			if st.Open() {
+				err = v.Open(st, func(e queue.Entry) (bool, error) {
+					if want(&e) {
+						l.IDs = append(l.IDs, queue.IDOf(e.ID))
+					}
+					return true, nil
+				})
+			} else {
+				const sql = "SELECT n, id FROM pulse.task WHERE entry IS NULL AND n > $1 AND state = $3 ORDER BY n LIMIT $2"
+				err = v.chunks(0, sql, []any{string(st)}, func(r row) (bool, error) {
+					l.IDs = append(l.IDs, queue.IDOf(string(r[1])))
+					return true, nil
+				})
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, l)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Match returns at most two ids that begin with prefix: those of open tasks or, if there is
+// none, those of tasks that are closed or were pruned.
+func (s *Store) Match(prefix string) (ids []string, err error) {
+	if strings.Trim(prefix, "0123456789abcdef") != "" {
+		return nil, nil
+	}
+	const begins = "SELECT id FROM pulse.task WHERE id LIKE $1 || '%' AND entry IS "
+	all, err := s.query(
+		say(begins+"NOT NULL ORDER BY id LIMIT 2", prefix),
+		say("("+begins+"NULL LIMIT 2) UNION (SELECT key FROM pulse.thing WHERE shelf = 'pruned' AND key >= $1 AND key < $1 || 'g' LIMIT 2) ORDER BY 1 LIMIT 2", prefix))
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range all {
+		for _, r := range found {
+			ids = append(ids, string(r[0]))
+		}
+		if len(ids) > 0 {
+			break
+		}
+	}
+	return ids, nil
+}

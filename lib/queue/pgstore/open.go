@@ -1,0 +1,104 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulse/lib/shared/fault"
+)
+
+// Open opens the queue of a name: postgres://[LOGIN@]HOST[,HOST2]/DATABASE[?service=NAME]. Of
+// several hosts it takes the one that can be written.
+func Open(ctx context.Context, name string) (*Store, error) {
+	cfg, err := parse(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}}
+	dial := cfg.DialFunc
+	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if !s.dials.Load() {
+			return nil, errors.New("pgstore: nothing is cancelled")
+		}
+		return dial(ctx, network, addr)
+	}
+	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.notices = append(s.notices, n.Message) }
+	return s, s.connect(ctx)
+}
+
+// patience is how long a statement may take that does not commit. It is longer than the
+// server waits for the lock.
+const patience = lockTimeout + 15*time.Second
+
+// connect connects to the first server that can be written, and looks whether it is one.
+func (s *Store) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var seen []row
+	s.cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		one := Store{conn: conn}
+		all, err := one.ask(ctx, say(whatServer), say("SELECT format, unsafe, (extract(epoch FROM made) * 1000000)::bigint FROM pulse.queue"))
+		if len(all[0]) == 1 && yes(all[0][0][0]) {
+			return errors.New("it is a standby")
+		}
+		if seen = nil; err == nil {
+			seen = []row{all[0][0], all[1][0]}
+		}
+		return err
+	}
+	s.dials.Store(true)
+	conn, err := pgconn.ConnectConfig(ctx, s.cfg)
+	s.dials.Store(false)
+	if err != nil {
+		return s.fail(err)
+	}
+	s.conn = conn
+	if err := s.greet(seen[0], seen[1]); err != nil {
+		s.drop()
+		return err
+	}
+	return nil
+}
+
+// whatServer asks who is at the other end, and who this is.
+const whatServer = `SELECT pg_is_in_recovery(), current_setting('server_encoding'), current_setting('fsync'),
+	current_setting('full_page_writes'), u.rolsuper, array_to_string(ARRAY(
+		SELECT r.rolname::text FROM pg_roles r WHERE r.rolname ~ '^pulse_' AND pg_has_role(u.oid, r.oid, 'MEMBER')), ' ')
+	FROM pg_roles u WHERE u.rolname = session_user`
+
+// greet refuses a server that may lose or garble what it acknowledges, and a login that could
+// do anything.
+func (s *Store) greet(server, queue row) error {
+	hats := strings.Fields(string(server[5]))
+	switch {
+	case string(server[1]) != "UTF8":
+		return fault.Usagef("createdb --encoding=UTF8 --template=template0", "%s: the server's encoding is %s", s.name, server[1])
+	case string(server[2]) != "on" || string(server[3]) != "on":
+		return fault.Usagef("set fsync and full_page_writes to on", "%s: the server may lose what it acknowledges", s.name)
+	case yes(server[4]) || slices.Contains(hats, "pulse_owner"):
+		return fault.Usagef("name a login of one role of pulse: man pulse-deploy", "%s: the login could change the queue's history", s.name)
+	case num(queue[0]) != format:
+		return fault.Usagef("install the pulse that made it: man pulse-deploy, Upgrade and downgrade",
+			"%s: the queue's format is %d, and this pulse knows %d", s.name, num(queue[0]), format)
+	}
+	s.unsafe, s.made = yes(queue[1]), time.UnixMicro(num(queue[2])).UTC()
+	s.reader = slices.Equal(hats, []string{"pulse_reader"})
+	return nil
+}
+
+// drop closes the connection at once, and waits until that is done.
+func (s *Store) drop() {
+	if s.conn == nil {
+		return
+	}
+	s.conn.Conn().Close()
+	s.conn.Close(context.Background())
+	<-s.conn.CleanupDone()
+	s.conn = nil
+}

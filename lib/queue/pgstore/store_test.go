@@ -1,0 +1,119 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/pgstore"
+	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/fault"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func open(tb testing.TB, name string) *pgstore.Store {
+	tb.Helper()
+	s, err := pgstore.Open(context.Background(), name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// cast plays the parts of a life: a machine does what commands do from cron, a person
+// answers, and what is both at once in the life has a login that is both.
+type cast struct {
+	queue.Store // the machine
+	ann, both   queue.Store
+}
+
+func castOf(tb testing.TB, d *pgtest.DB) *cast {
+	return &cast{open(tb, d.DSN("machine1")), open(tb, d.DSN("ann")), open(tb, d.DSN("all1"))}
+}
+
+// played returns a life whose operations are done by whom they belong to, on a cast.
+func played(life []queuetest.Operation) (list []queuetest.Operation) {
+	for _, op := range life {
+		list = append(list, queuetest.Operation{Name: op.Name, Do: func(s queue.Store, now time.Time) error {
+			c, ok := s.(*cast)
+			if !ok {
+				return op.Do(s, now)
+			}
+			switch name, _, _ := strings.Cut(op.Name, " "); name {
+			case "approve", "deny", "requeue", "grant", "session", "end", "released", "held":
+				return op.Do(c.ann, now)
+			case "cancel":
+				return op.Do(c.both, now)
+			}
+			return op.Do(c.Store, now)
+		}})
+	}
+	return list
+}
+
+// TestSame: a life with everything in it goes as it goes in memory.
+func TestSame(t *testing.T) {
+	if err := queuetest.Same(castOf(t, pgtest.New(t)), played(queuetest.Life)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStorm(t *testing.T) {
+	d := pgtest.New(t)
+	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), d.DSN("machine1")) }
+	if err := queuetest.Storm(o, 4, 10); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"postgres://ann:secret@localhost/q":       "without a password",
+		"postgres://localhost/q?password=secret":  "not in",
+		"postgres://db.example.com/q":             "would not be verified",
+		"postgres://localhost,db.example.com/q":   "would not be verified",
+		"mysql://localhost/q":                     "postgres URL",
+		"postgres://ann@localhost:5433/q":         "",
+		"postgres://ann@/q?host=/run/postgresql":  "",
+		"postgres://ann@127.0.0.1,[::1]/q":        "",
+		"postgres://ann@localhost/q?sslmode=none": "not in",
+	} {
+		_, err := pgstore.Parse(name)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || fault.KindOf(err) != fault.Usage):
+			t.Errorf("%s: %v", name, err)
+		case err != nil && strings.Contains(err.Error(), "secret"):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestInterrupt: what waits for the lock ends when it is told to.
+func TestInterrupt(t *testing.T) {
+	d := pgtest.New(t)
+	a, b := open(t, d.DSN("machine1")), open(t, d.DSN("machine2"))
+	done := make(chan struct{})
+	b.Interrupt(done)
+	err := a.Update(func(queue.View) (*queue.Commit, error) {
+		close(done)
+		err := queuetest.Nothing.Do(b, queuetest.Epoch)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		return &queue.Commit{}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := queuetest.Nothing.Do(b, queuetest.Epoch); err != nil {
+		t.Errorf("nobody has the lock: %v", err)
+	}
+}

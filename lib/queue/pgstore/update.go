@@ -1,0 +1,243 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+)
+
+// What a View and an Update begin with. Settings are of the transaction, so that a server
+// between may give its connections to several clients.
+var (
+	beginView = []stmt{
+		say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue"),
+	}
+	beginUpdate = []stmt{
+		say("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
+		say("SET LOCAL synchronous_commit = on"),
+		say("SET LOCAL lock_timeout = '60s'"),
+		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.lock()"),
+	}
+)
+
+// View runs fn on a snapshot of the queue. If the connection breaks meanwhile, fn runs once
+// more on another one.
+func (s *Store) View(fn func(queue.View) error) error {
+	if s.in != nil {
+		return fn(s.in)
+	}
+	for again := false; ; again = true {
+		v, err := s.begin(beginView)
+		if err != nil {
+			return err
+		}
+		err = fn(v)
+		lost := s.conn.IsClosed()
+		s.end()
+		if !lost || again {
+			return err
+		}
+	}
+}
+
+// Update runs fn while the queue is locked, and then carries out the commit that fn returns:
+// all of it, durably, or nothing if fn or the commit fails.
+func (s *Store) Update(fn func(queue.View) (*queue.Commit, error)) error {
+	if s.in != nil {
+		return errNested
+	}
+	if err := s.Writable(); err != nil {
+		return err
+	}
+	v, err := s.begin(beginUpdate)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	c, err := fn(v)
+	if err != nil {
+		return err
+	}
+	return s.commit(v, c)
+}
+
+// grace is how long a step may take that goes on although the command was told to end.
+const grace = 2 * time.Second
+
+// patient returns the context of a step that waits for others: it ends after d, and a grace
+// after the command was told to end.
+func (s *Store) patient(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	if s.done != nil {
+		go func(done <-chan struct{}) {
+			select {
+			case <-done:
+				select {
+				case <-time.After(grace):
+					cancel()
+				case <-ctx.Done():
+				}
+			case <-ctx.Done():
+			}
+		}(s.done)
+	}
+	return ctx, cancel
+}
+
+// begin begins a transaction. A connection that broke since it was used last is replaced.
+func (s *Store) begin(first []stmt) (*view, error) {
+	ctx, cancel := s.patient(patience)
+	defer cancel()
+	for again := false; ; again = true {
+		fresh := s.conn == nil || s.conn.IsClosed()
+		if fresh {
+			s.drop()
+			if err := s.connect(ctx); err != nil {
+				return nil, s.ended(ctx, err)
+			}
+		}
+		all, err := s.ask(ctx, first...)
+		if err == nil {
+			return s.picture(all[len(all)-1][0])
+		}
+		lost := s.conn.IsClosed()
+		s.end()
+		if !lost || fresh || again || ctx.Err() != nil {
+			return nil, s.ended(ctx, s.fail(err))
+		}
+	}
+}
+
+// ended returns context.Canceled in place of an error that comes from being told to end.
+func (s *Store) ended(ctx context.Context, err error) error {
+	if ctx.Err() == context.Canceled {
+		return context.Canceled
+	}
+	return err
+}
+
+// picture makes a view of the queue's row.
+func (s *Store) picture(q row) (*view, error) {
+	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), known: map[string]*about{}}
+	s.in = v
+	if num(q[0]) != format {
+		s.end()
+		s.drop() // the next connection says what to do
+		return nil, fault.Temporaryf("", "%s: the queue was given another format", s.name)
+	}
+	v.counts = queue.Counts{
+		Tasks: map[task.State]int{}, Day: string(q[3]), Refused: int(num(q[4])), Limited: yes(q[5]),
+		Kept: int(num(q[6])), KeptBytes: num(q[7]), Head: v.head,
+	}
+	rec, err := record.Parse(q[8])
+	if err == nil {
+		err = rec.Value().Each(func(state string, n record.Value) error {
+			var i int
+			err := n.Into(&i)
+			v.counts.Tasks[task.State(state)] = i
+			return err
+		})
+	}
+	return v, err
+}
+
+// end ends a transaction that was not committed.
+func (s *Store) end() {
+	s.in = nil
+	if s.conn == nil || s.conn.IsClosed() || s.conn.TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := s.ask(ctx, say("ROLLBACK")); err != nil {
+		s.drop()
+	}
+}
+
+// tail is what a commit leaves at the end of the log.
+type tail struct {
+	seq  int64
+	head string
+}
+
+// commit carries a commit out. What follows COMMIT has no deadline: to give it up could make
+// it succeed without the standby, and nobody would know.
+func (s *Store) commit(v *view, c *queue.Commit) error {
+	call, end := s.call(v, c)
+	s.notices = nil
+	ctx, cancel := s.untilInterrupted()
+	_, err := s.ask(ctx, call, say("COMMIT"))
+	cancel()
+	var pg *pgconn.PgError
+	switch {
+	case err == nil && len(s.notices) == 0 && s.conn.TxStatus() == 'I':
+	case errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR" && !s.conn.IsClosed():
+		return s.fail(err)
+	default:
+		if err := s.decide(end, err); err != nil {
+			return err
+		}
+	}
+	s.carried(v, c.Lines, end)
+	return nil
+}
+
+// call returns the call that carries a commit out, and what the log ends with then. What
+// changes nothing writes all the same: its acknowledgement covers what was read, which may
+// not be at the standby yet.
+func (s *Store) call(v *view, c *queue.Commit) (stmt, tail) {
+	end := tail{v.seq + int64(len(c.Lines)), v.head}
+	if len(c.Lines) == 0 && c.Unlisted == 0 {
+		return say("SELECT pulse.touch()"), end
+	}
+	lines, entries := make([]string, len(c.Lines)), make([]string, len(c.Lines))
+	fences := make([]int64, len(c.Lines))
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		l.Prev, l.More = end.head, i < len(c.Lines)-1
+		raw := l.Append(nil)
+		lines[i], end.head = string(raw), audit.Hash(raw)
+		if l.Moves() || l.Event == audit.Resurfaced {
+			e := queue.EntryOf(l)
+			entries[i] = string(entry.Append(nil, &e))
+		}
+		if l.From == task.Running {
+			fences[i] = s.runs[l.Task]
+		}
+	}
+	shelves, keys, blobs := make([]string, len(c.Blobs)), make([]string, len(c.Blobs)), make([][]byte, len(c.Blobs))
+	for i := range c.Blobs {
+		b := &c.Blobs[i]
+		shelves[i], keys[i], blobs[i] = string(b.Shelf), b.Key, b.Bytes
+	}
+	return say("SELECT pulse.commit($1, $2, $3, $4::int, $5, $6, $7, $8)",
+		lines, entries, fences, int64(c.Unlisted), shelves, keys, blobs, s.host), end
+}
+
+// carried notes what was committed, and tells it.
+func (s *Store) carried(v *view, lines []audit.Line, end tail) {
+	for i := range lines {
+		switch l := &lines[i]; {
+		case l.Event == task.Started:
+			s.hold(l.Task, v.seq+int64(i)+1)
+		case l.From == task.Running && l.Moves():
+			s.hold(l.Task, 0)
+		}
+	}
+	s.note(v, lines, end)
+	for i := range lines {
+		if s.committed != nil {
+			s.committed(&lines[i])
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/journal"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+)
+
+// view is a transaction, and what it knows of the queue.
+type view struct {
+	*Store
+	seq    int64  // of the last line
+	head   string // its hash
+	counts queue.Counts
+	known  map[string]*about
+}
+
+// about is what is kept under a key, except bytes: the task of that id, and its things.
+type about struct {
+	state  task.State // "": there is no such task
+	line   []byte     // that moved the task last
+	things map[queue.Shelf]thing
+}
+
+// thing is a thing on a shelf, as the number of a line.
+type thing struct {
+	line []byte
+	rest []string // of an outbox
+	who  string   // whose login wrote the line
+}
+
+// mostKnown bounds how many keys a view keeps.
+const mostKnown = 256
+
+const (
+	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
+	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq)
+		WHERE t.key = $1 AND t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,refused,hold}')`
+	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
+	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
+)
+
+// query runs statements of the view in one round trip.
+func (s *Store) query(list ...stmt) ([][]row, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if s.in == nil && (s.conn == nil || s.conn.IsClosed()) {
+		s.drop()
+		if err := s.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.ask(ctx, list...)
+	return all, s.fail(err)
+}
+
+// about returns what is kept under a key, and what else is asked for in the same round trip.
+func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
+	a := v.known[key]
+	if a != nil && len(also) == 0 {
+		return a, nil, nil
+	}
+	if a == nil {
+		also = append(also, say(sqlTask, key), say(sqlThing, key))
+	}
+	all, err := v.query(also...)
+	if err != nil || a != nil {
+		return a, all, err
+	}
+	n := len(all) - 2
+	a = &about{things: map[queue.Shelf]thing{}}
+	for _, r := range all[n] {
+		a.state, a.line = task.State(r[0]), r[1]
+	}
+	for _, r := range all[n+1] {
+		a.things[queue.Shelf(r[0])] = thing{r[1], strings.Fields(string(r[2])), string(r[3])}
+	}
+	if len(v.known) >= mostKnown {
+		clear(v.known)
+	}
+	v.known[key] = a
+	return a, all[:n], nil
+}
+
+// Where returns the state of a task, "" if there is none.
+func (v *view) Where(id string) (task.State, error) {
+	if !task.ValidID(id) {
+		return "", nil
+	}
+	a, _, err := v.about(id)
+	if err != nil {
+		return "", err
+	}
+	return a.state, nil
+}
+
+// Has reports whether there is a thing.
+func (v *view) Has(s queue.Shelf, key string) (bool, error) {
+	a, _, err := v.about(key)
+	switch {
+	case err != nil:
+		return false, err
+	case slices.Contains(task.States, task.State(s)):
+		return queue.On(a.state) == s, nil
+	case s == queue.Meta:
+		_, err := made(a.line, s, key)
+		return err == nil, nil
+	}
+	_, there := a.things[s]
+	return there, nil
+}
+
+// Get reads a thing. Bytes that this login may not see are ErrCorrupt.
+func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
+	if slices.Contains(task.States, task.State(s)) {
+		return v.file(s, key)
+	}
+	a, _, err := v.about(key)
+	if err != nil {
+		return item, err
+	}
+	if s == queue.Meta {
+		c, err := made(a.line, s, key)
+		return queue.Item{Bytes: c.Bytes}, err
+	}
+	t, there := a.things[s]
+	if !there {
+		return item, unknown(key)
+	}
+	from := s
+	if s == queue.Spent { // put aside, and else as it was
+		from = queue.Approvals
+	}
+	c, err := made(t.line, from, key)
+	if err != nil || c.Bytes != nil {
+		return queue.Item{Bytes: c.Bytes}, err
+	}
+	item.Bytes, err = v.bytes(sqlBytes, string(s), key)
+	if err == nil && s == queue.Outbox {
+		item.Bytes, err = left(item.Bytes, t.rest)
+	}
+	return item, err
+}
+
+// file reads the file of a task in a state.
+func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
+	var also []stmt
+	if !v.reader {
+		also = []stmt{say(sqlFile, id)}
+	}
+	a, all, err := v.about(id, also...)
+	switch {
+	case err != nil:
+		return item, err
+	case queue.On(a.state) != s || a.state == "":
+		return item, unknown(id)
+	case v.reader:
+		return item, v.unseen()
+	case len(all[0]) == 0:
+		return item, fmt.Errorf("%w: %s has no file", queue.ErrCorrupt, id)
+	}
+	return queue.Item{Bytes: all[0][0][0]}, nil
+}
+
+// bytes reads what was staged with a line.
+func (v *view) bytes(sql string, args ...any) ([]byte, error) {
+	if v.reader {
+		return nil, v.unseen()
+	}
+	all, err := v.query(say(sql, args...))
+	if err != nil {
+		return nil, err
+	}
+	if len(all[0]) == 0 {
+		return nil, fmt.Errorf("%w: its bytes are gone", queue.ErrCorrupt)
+	}
+	return all[0][0][0], nil
+}
+
+func unknown(key string) error { return fmt.Errorf("%w: %s", queue.ErrUnknown, key) }
+
+func (v *view) unseen() error {
+	return fmt.Errorf("%w: %s sees no content", queue.ErrCorrupt, v.cfg.User)
+}
+
+// made returns what a line of the log makes of a thing. Without a line, or if that does not
+// make the thing, the error is ErrUnknown.
+func made(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
+	if raw == nil {
+		return queue.Change{}, unknown(key)
+	}
+	l, err := audit.Parse(raw)
+	if err != nil {
+		return queue.Change{}, fmt.Errorf("%w: %w", journal.ErrBroken, err)
+	}
+	for _, c := range queue.Changes(&l) {
+		if c.Shelf == s && c.Key == key && !c.Gone() {
+			return c, nil
+		}
+	}
+	return queue.Change{}, unknown(key)
+}
+
+// left returns the lines of an outbox whose effects have no receipt yet.
+func left(file []byte, ids []string) (rest []byte, err error) {
+	err = queue.EachProposed(file, func(id string, line []byte) error {
+		if slices.Contains(ids, id) {
+			rest = append(append(rest, line...), '\n')
+		}
+		return nil
+	})
+	if errors.Is(err, queue.ErrOutbox) {
+		err = fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
+	}
+	return rest, err
+}
+
+// Counts returns what the queue counts.
+func (v *view) Counts() queue.Counts { return v.counts }

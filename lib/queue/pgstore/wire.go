@@ -1,0 +1,143 @@
+package pgstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/fault"
+)
+
+// stmt is a statement with its arguments: string, int64, []byte, and slices of these.
+type stmt struct {
+	sql  string
+	args []any
+}
+
+func say(sql string, args ...any) stmt { return stmt{sql, args} }
+
+// row is a row of a result: columns in PostgreSQL's binary format.
+type row = [][]byte
+
+// The types of arguments, and the binary format.
+const (
+	oidBytea, oidInt8, oidText                = 17, 20, 25
+	oidBytesArray, oidInt8Array, oidTextArray = 1001, 1016, 1009
+)
+
+var binaryFormat = []int16{1}
+
+// ask runs statements in one round trip, and returns the rows of each.
+func (s *Store) ask(ctx context.Context, list ...stmt) ([][]row, error) {
+	var b pgconn.Batch
+	for i := range list {
+		values, oids := make([][]byte, len(list[i].args)), make([]uint32, len(list[i].args))
+		for j, arg := range list[i].args {
+			values[j], oids[j] = encode(arg)
+		}
+		b.ExecParams(list[i].sql, values, oids, binaryFormat, binaryFormat)
+	}
+	results, err := s.conn.ExecBatch(ctx, &b).ReadAll()
+	all := make([][]row, len(list))
+	for i, r := range results {
+		all[i] = r.Rows
+	}
+	return all, err
+}
+
+// encode returns an argument in the binary format.
+func encode(arg any) (b []byte, oid uint32) {
+	switch v := arg.(type) {
+	case string:
+		return []byte(v), oidText
+	case []byte:
+		return v, oidBytea
+	case int64:
+		return binary.BigEndian.AppendUint64(nil, uint64(v)), oidInt8
+	case []string:
+		return array(oidText, v), oidTextArray
+	case [][]byte:
+		return array(oidBytea, v), oidBytesArray
+	case []int64:
+		return array(oidInt8, v), oidInt8Array
+	}
+	panic(fmt.Sprintf("pgstore: an argument of type %T", arg))
+}
+
+// array returns an array of one dimension.
+func array[T any](elem uint32, list []T) []byte {
+	put := binary.BigEndian.AppendUint32
+	if len(list) == 0 {
+		return put(put(put(nil, 0), 0), elem)
+	}
+	b := put(put(put(put(put(nil, 1), 0), elem), uint32(len(list))), 1)
+	for _, v := range list {
+		e, _ := encode(v)
+		b = append(put(b, uint32(len(e))), e...)
+	}
+	return b
+}
+
+// num returns a column of type int4 or int8.
+func num(b []byte) int64 {
+	if len(b) == 4 {
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	}
+	return int64(binary.BigEndian.Uint64(b))
+}
+
+func yes(b []byte) bool { return len(b) == 1 && b[0] == 1 }
+
+// timeOf returns the time of a line of the log, of which b is the beginning.
+func timeOf(b []byte) (t time.Time) {
+	const head = `{"time":"`
+	if len(b) > len(head) {
+		b = b[len(head):]
+		for i := range b {
+			if b[i] == '"' {
+				t, _ = time.Parse(time.RFC3339Nano, string(b[:i]))
+				return t
+			}
+		}
+	}
+	return t
+}
+
+// lockTimeout is how long a command waits until another one has ended its transaction.
+const lockTimeout = 60 * time.Second
+
+// fail gives an error of the server or of the connection its class.
+func (s *Store) fail(err error) error {
+	var pg *pgconn.PgError
+	var known *fault.Error
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case !errors.As(err, &pg):
+		return fault.Temporaryf("", "%s: %w", s.name, err)
+	}
+	switch pg.Code {
+	case "PU001":
+		return fmt.Errorf("%w: %s", queue.ErrConflict, pg.Message)
+	case "PU002":
+		return fault.Failedf("", "%s: the server refused this change: %s", s.name, pg.Message)
+	case "55P03":
+		return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'",
+			"%w for %s", queue.ErrLocked, lockTimeout)
+	case "42501", "28000", "28P01":
+		return fault.Usagef("pulse-queue init --sql prints the roles; man pulse-deploy", "%s: %s", s.name, pg.Message)
+	case "3D000", "3F000", "42P01", "42883", "PU003":
+		return fault.Usagef("pulse-queue init --queue "+strconv.Quote(s.name), "%s: there is no queue of this pulse: %s", s.name, pg.Message)
+	}
+	switch pg.Code[:2] {
+	case "08", "40", "53", "55", "57", "58":
+		return fault.Temporaryf("", "%s: %w", s.name, err)
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
+}

@@ -1,0 +1,110 @@
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulse/lib/queue/pgstore"
+)
+
+// Super is the superuser of a server.
+const Super = "root"
+
+// logins are what New's databases know, besides Super: one login for each role, a machine
+// that is gate, runner and sender in one, and one that is a person besides.
+const logins = `
+CREATE ROLE gate1 LOGIN IN ROLE pulse_gate;
+CREATE ROLE runner1 LOGIN IN ROLE pulse_runner;
+CREATE ROLE sender1 LOGIN IN ROLE pulse_sender;
+CREATE ROLE ann LOGIN IN ROLE pulse_approver;
+CREATE ROLE reader1 LOGIN IN ROLE pulse_reader;
+CREATE ROLE machine1 LOGIN IN ROLE pulse_gate, pulse_runner, pulse_sender;
+CREATE ROLE machine2 LOGIN IN ROLE pulse_gate, pulse_runner, pulse_sender;
+CREATE ROLE all1 LOGIN IN ROLE pulse_gate, pulse_runner, pulse_sender, pulse_approver;
+CREATE ROLE nobody1 LOGIN`
+
+// template is the database that the others are copies of.
+const template = "pulse_template"
+
+var one struct {
+	sync.Once
+	server *Server
+	err    error
+	n      atomic.Int64
+}
+
+// DB is a database with a queue in which nothing has happened.
+type DB struct {
+	*Server
+	Name string
+}
+
+// New returns a new database. The test is skipped if PostgreSQL is not installed.
+func New(tb testing.TB) *DB {
+	tb.Helper()
+	if bin() == "" {
+		tb.Skip("NOT TRIED: a queue on PostgreSQL, because no PostgreSQL is installed below /usr/lib/postgresql (apt-get install postgresql)")
+	}
+	one.Do(func() {
+		if one.server, one.err = start(); one.err == nil {
+			one.err = one.server.prepare()
+		}
+	})
+	if one.err != nil {
+		tb.Fatal(one.err)
+	}
+	d := &DB{one.server, fmt.Sprintf("test%d", one.n.Add(1))}
+	if err := d.run("postgres", "CREATE DATABASE "+d.Name+" TEMPLATE "+template); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := d.run("postgres", "DROP DATABASE "+d.Name+" WITH (FORCE)"); err != nil {
+			tb.Error(err)
+		}
+	})
+	return d
+}
+
+// prepare makes the roles, the logins and the template.
+func (s *Server) prepare() error {
+	err := s.run("postgres", "CREATE DATABASE "+template)
+	if err == nil {
+		err = s.run(template, pgstore.Roles+pgstore.Schema)
+	}
+	if err == nil {
+		err = s.run(template, logins)
+	}
+	return err
+}
+
+// DSN returns the name of the queue for a login.
+func (d *DB) DSN(login string) string { return d.dsn(login, d.Name) }
+
+func (s *Server) dsn(login, db string) string {
+	return fmt.Sprintf("postgres://%s@/%s?host=%s", login, db, url.QueryEscape(s.Dir))
+}
+
+// Exec runs SQL as Super.
+func (d *DB) Exec(tb testing.TB, sql string) {
+	tb.Helper()
+	if err := d.run(d.Name, sql); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// run runs SQL as Super in a database, in one transaction if that is possible.
+func (s *Server) run(db, sql string) error {
+	ctx := context.Background()
+	c, err := pgconn.Connect(ctx, s.dsn(Super, db))
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	return c.Exec(ctx, sql).Close()
+}

@@ -1,0 +1,190 @@
+// Package pgtest runs a real PostgreSQL for tests: one server for each test process, in a
+// directory of its own, and a new database with an empty queue for each test.
+//
+// Invariant: a server does not outlive the process that started it, and is reached only by a
+// socket in its directory. Caveat: anybody on this machine may be any role there. The directory
+// of a test process that was killed is removed by the next one.
+package pgtest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Server is a running PostgreSQL.
+type Server struct {
+	Dir string // holds its socket, and all else
+	bin string
+	uid *syscall.Credential // nil: that of this process
+
+	lock *os.File // while this process has its flock, Dir is in use
+	cmd  *exec.Cmd
+	gone chan struct{}
+	log  bytes.Buffer // readable once gone is closed
+}
+
+// bin returns the directory of the newest PostgreSQL that is installed; "" if there is none.
+func bin() string {
+	all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	version := func(p string) int { n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(p)))); return n }
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(version(a), version(b)) })
+	if len(all) == 0 {
+		return ""
+	}
+	return filepath.Dir(all[len(all)-1])
+}
+
+// dirs is where the directories of servers lie, and the beginning of their names.
+var dirs = []string{"/dev/shm/pulse-pg-", filepath.Join(os.TempDir(), "pulse-pg-")}
+
+// start makes a server and starts it.
+func start() (*Server, error) {
+	sweep()
+	s := &Server{bin: bin(), gone: make(chan struct{})}
+	if os.Geteuid() == 0 { // initdb refuses root
+		var err error
+		if s.uid, err = other(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	init := s.command("initdb", "-D", s.Dir+"/data", "-E", "UTF8", "--no-locale", "-A", "trust", "-U", Super)
+	if out, err := init.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	s.cmd = s.command("postgres", "-D", s.Dir+"/data", "-k", s.Dir, "-c", "listen_addresses=",
+		"-c", "shared_buffers=32MB", "-c", "timezone=UTC", "-c", "log_timezone=UTC")
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // Pdeathsig comes when the thread ends
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			s.cmd.Wait()
+			close(s.gone)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return s, s.wait()
+}
+
+// makeDir makes a directory in the first place that has one, and says that it is in use.
+func (s *Server) makeDir() (err error) {
+	for _, d := range dirs {
+		if s.Dir, err = os.MkdirTemp(filepath.Dir(d), filepath.Base(d)); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if s.lock, err = os.Create(s.Dir + "/lock"); err == nil {
+		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Chmod(s.Dir, 0o711)
+	}
+	if err == nil && s.uid != nil {
+		err = os.Chown(s.Dir, int(s.uid.Uid), int(s.uid.Gid))
+	}
+	return err
+}
+
+// sweep removes the directories of processes that ended without Main.
+func sweep() {
+	for _, d := range dirs {
+		left, _ := filepath.Glob(d + "*")
+		for _, dir := range left {
+			f, err := os.Open(dir + "/lock")
+			if err != nil {
+				continue
+			}
+			if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+				os.RemoveAll(dir)
+			}
+			f.Close()
+		}
+	}
+}
+
+// other returns an account that is not root.
+func other() (*syscall.Credential, error) {
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, err
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, cmp.Or(err1, err2)
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir, cmd.Env = s.Dir, []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.uid, Pdeathsig: syscall.SIGQUIT, Setpgid: true}
+	return cmd
+}
+
+// wait waits until the server answers.
+func (s *Server) wait() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		c, err := pgconn.Connect(ctx, s.dsn(Super, "postgres"))
+		if err == nil {
+			return c.Close(ctx)
+		}
+		select {
+		case <-s.gone:
+			return fmt.Errorf("postgres ended: %s", s.log.Bytes())
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends the server as a crash of the machine would, except that what was written stays.
+func (s *Server) Stop() {
+	s.cmd.Process.Signal(syscall.SIGQUIT)
+	<-s.gone
+}
+
+// remove ends the server and removes its directory.
+func (s *Server) remove() {
+	s.Stop()
+	os.RemoveAll(s.Dir)
+	s.lock.Close()
+}
+
+// Main runs the tests of a package and then removes the server, if there was one. It is all
+// that a TestMain does.
+func Main(m *testing.M) {
+	code := m.Run()
+	if one.server != nil {
+		one.server.remove()
+	}
+	os.Exit(code)
+}
