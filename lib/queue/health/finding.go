@@ -34,19 +34,29 @@ const (
 	codeDiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
 	codeInodesLow    Code = "inodes_low"    // less than one in a hundred is free
 	codeNotDurable   Code = "not_durable"   // a reboot takes the queue
-	codeClock        Code = "clock"         // the log is ahead of the clock
+	Clock            Code = "clock"         // the log, or another machine, is ahead of the clock
 	codeChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
 	codeNotSeparated Code = "not_separated" // workers could say yes themselves
 	codeForgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
 	Modes            Code = "modes"         // directories are not as they were made
 	codeNoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
+
+	// Of a queue in a database.
+	NoStandby       Code = "no_standby"       // a failover may lose what was acknowledged
+	LongTransaction Code = "long_transaction" // it keeps what was deleted since, and the queue gets slow
+	Unheard         Code = "unheard"          // a machine that runs a task is silent
+	PoliciesApart   Code = "policies_apart"   // machines decide by different policies
+	TwoHats         Code = "two_hats"         // a login is an approver and something else
+	SchemaChanged   Code = "schema_changed"   // functions or rights are not as init made them
+	Reachable       Code = "server_reachable" // a worker can connect to the database server
 )
 
 // Codes lists all codes.
 var Codes = []Code{
 	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeAbandoned, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
-	codeClock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
+	Clock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
+	NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, Reachable,
 }
 
 // Finding is one thing that needs a person's attention.

@@ -215,7 +215,7 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 	if p.last.Sub(f.Now) > maxAhead {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
-		list = append(list, Finding{Code: codeClock, Text: text, Do: "timedatectl"})
+		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
 	return slices.Concat(list, f.silence(&p), f.refused(&p), f.proven(&p)), nil
 }

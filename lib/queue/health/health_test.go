@@ -255,7 +255,7 @@ func TestLook(t *testing.T) {
 		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{codeInodesLow}},
 		"a disk that counts none":            {change: func(f *Facts) { f.Inodes, f.FreeInodes = 0, 0 }},
 		"broken":                             {change: func(f *Facts) { f.Chain = []string{"audit/2026-11.jsonl:3: the chain is broken", "x"} }, want: []Code{codeChainBroken}},
-		"the log is ahead of the clock":      {w: world{log: []audit.Line{mail(-6 * time.Minute)}}, want: []Code{codeClock}},
+		"the log is ahead of the clock":      {w: world{log: []audit.Line{mail(-6 * time.Minute)}}, want: []Code{Clock}},
 		"a clock that was set back a little": {w: world{log: []audit.Line{mail(-4 * time.Minute)}}},
 		"another account":                    {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "agent (uid 1001)", time.Hour)}}},
 		"the same account":                   {w: world{log: []audit.Line{mail(time.Hour), start(task.Ask, "pulse (uid 1000)", time.Hour)}}, want: []Code{codeNotSeparated}},

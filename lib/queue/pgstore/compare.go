@@ -61,7 +61,20 @@ func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *a
 		}
 		return nil
 	})
+	if err == nil && !r.Broken && r.Head != s.in.head {
+		r.Broken = true
+		r.Findings = append(r.Findings, fmt.Sprintf("the log ends with %s, and the queue says %s", r.Head, s.in.head))
+	}
 	return r, err
+}
+
+// snapshot calls fn within one transaction, which sees one moment and lasts as long as it takes.
+func (s *Store) snapshot(fn func(context.Context) error) error {
+	if _, err := s.begin(beginView); err != nil {
+		return err
+	}
+	defer s.end()
+	return fn(context.Background())
 }
 
 // stream runs a query and calls fn for every row, which is good until fn returns.

@@ -9,10 +9,8 @@ import (
 	"pulse/lib/shared/duration"
 )
 
-// The bounds beyond which there is a finding.
-const (
-	maxApart       = 5 * time.Second  // the clocks of the server and of this machine
-)
+// maxApart is how far apart the clocks of the server and of this machine may be.
+const maxApart = 5 * time.Second
 
 // conditions are findings that the server knows: a code, what to do, and a query for the texts.
 var conditions = []struct {

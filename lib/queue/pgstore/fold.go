@@ -19,7 +19,7 @@ type fold struct {
 	head   string
 	counts queue.Counts
 	tasks  map[string]*taskRow
-	things map[place]*thing
+	things map[place]*thingRow
 	starts []started
 	nonces map[string]int64
 	spent  map[string]string // by task: the nonce that its running start has spent
@@ -38,8 +38,8 @@ type place struct {
 	key   string
 }
 
-// thing is a row of the table thing.
-type thing struct {
+// thingRow is a row of the table thing.
+type thingRow struct {
 	seq    int64
 	rest   []string
 	yes    *approval.Approval
@@ -57,7 +57,7 @@ type started struct {
 func newFold() *fold {
 	return &fold{
 		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*taskRow{},
-		things: map[place]*thing{}, nonces: map[string]int64{}, spent: map[string]string{},
+		things: map[place]*thingRow{}, nonces: map[string]int64{}, spent: map[string]string{},
 	}
 }
 
@@ -129,7 +129,7 @@ func (f *fold) change(l *audit.Line, c *queue.Change) {
 	case c.Shelf == queue.Approvals:
 		f.approve(l, c)
 	default:
-		f.things[at] = &thing{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
+		f.things[at] = &thingRow{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
 	}
 }
 
@@ -143,7 +143,7 @@ func (f *fold) approve(l *audit.Line, c *queue.Change) {
 			return
 		}
 	}
-	f.things[at] = &thing{seq: f.seq, yes: l.Approval}
+	f.things[at] = &thingRow{seq: f.seq, yes: l.Approval}
 }
 
 // restOf returns what the server notes of a line in a list: proposals, or labels.

@@ -59,8 +59,17 @@ func New(tb testing.TB) *DB {
 	if one.err != nil {
 		tb.Fatal(one.err)
 	}
-	d := &DB{one.server, fmt.Sprintf("test%d", one.n.Add(1))}
-	if err := d.run("postgres", "CREATE DATABASE "+d.Name+" TEMPLATE "+template); err != nil {
+	return one.server.database(tb, template)
+}
+
+// Clone returns a copy of the database, to which nobody may be connected.
+func (d *DB) Clone(tb testing.TB) *DB { return d.database(tb, d.Name) }
+
+// database returns a new database that is a copy of another one.
+func (s *Server) database(tb testing.TB, of string) *DB {
+	tb.Helper()
+	d := &DB{s, fmt.Sprintf("test%d", one.n.Add(1))}
+	if err := d.run("postgres", "CREATE DATABASE "+d.Name+" TEMPLATE "+of); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {

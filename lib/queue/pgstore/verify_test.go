@@ -1,0 +1,66 @@
+package pgstore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/pgstore"
+	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/queuetest"
+)
+
+// TestVerify: after a life with everything in it, the tables are what queue.Changes makes of
+// the log, which is another program than the server's; and whatever a superuser changes is
+// found.
+func TestVerify(t *testing.T) {
+	d := pgtest.New(t)
+	c := castOf(t, d)
+	if err := queuetest.Same(c, played(queuetest.Life)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []queue.Store{c.Store, c.ann, c.both} {
+		s.(*pgstore.Store).Close()
+	}
+	if list := verify(t, d); len(list) != 0 {
+		t.Fatalf("%d findings: %s", len(list), strings.Join(list[:min(10, len(list))], "\n"))
+	}
+	for _, sql := range []string{
+		"UPDATE queue SET held = NOT held", "UPDATE queue SET counts = counts || '{\"failed\":77}'", "UPDATE queue SET kept = kept + 1",
+		"UPDATE task SET state = 'failed' WHERE entry IS NULL AND state <> 'failed'", "DELETE FROM task WHERE id = (SELECT min(id) FROM task)",
+		"UPDATE task SET digest = 'sha256:' || repeat('0', 64)", "UPDATE task SET entry = repeat('x', 128) WHERE entry IS NOT NULL",
+		"INSERT INTO task SELECT repeat('0', 32), added, n, seq, state, kind, action, digest, entry FROM task LIMIT 1",
+		"UPDATE file SET bytes = bytes || 'x'", "DELETE FROM file", "INSERT INTO file VALUES (repeat('0', 32), 'x')",
+		"DELETE FROM thing WHERE shelf = 'pruned'", "UPDATE thing SET seq = 1 WHERE shelf = 'positions'", "UPDATE thing SET bytes = 'x'",
+		"UPDATE thing SET rest = '{}' WHERE shelf = 'labels'", "INSERT INTO thing VALUES ('approvals', repeat('0', 32), 1)",
+		"DELETE FROM start", "UPDATE start SET at = 1", "INSERT INTO start VALUES (1, 1, '')", "INSERT INTO nonce VALUES ('x', 1)",
+		"DELETE FROM nonce", "INSERT INTO run VALUES (1, 'x', 'ann', 'h', now())",
+		"UPDATE audit SET line = replace(line, 'me@', 'you@') WHERE seq = 3", "DELETE FROM audit WHERE seq = 2", "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
+		"UPDATE may SET hat = 'gate' WHERE event = 'approved' AND hat = 'approver'", "DELETE FROM member WHERE name = 'uid'",
+		"GRANT INSERT ON task TO pulse_gate", "GRANT UPDATE (seq) ON task TO pulse_gate", "GRANT SELECT ON may TO PUBLIC; GRANT EXECUTE ON FUNCTION put TO PUBLIC",
+		"ALTER FUNCTION answers SECURITY DEFINER", "ALTER TABLE task OWNER TO gate1",
+		"CREATE OR REPLACE FUNCTION pulse.answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS 'SELECT true'",
+		"CREATE FUNCTION pulse.more() RETURNS bool LANGUAGE sql AS 'SELECT true'; REVOKE ALL ON FUNCTION pulse.more FROM PUBLIC; ALTER FUNCTION pulse.more OWNER TO pulse_owner",
+		"CREATE RULE r AS ON DELETE TO task DO INSTEAD NOTHING",
+	} {
+		forged := d.Clone(t)
+		forged.Exec(t, "SET search_path = pulse, pg_catalog; "+sql)
+		if list := verify(t, forged); len(list) == 0 {
+			t.Errorf("not found: %s", sql)
+		}
+	}
+}
+
+func verify(t *testing.T, d *pgtest.DB) []string {
+	s, err := pgstore.Open(context.Background(), d.DSN("machine1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Verify("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Findings
+}
