@@ -28,7 +28,7 @@ func TestVerify(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"UPDATE queue SET held = NOT held", "UPDATE queue SET counts = counts || '{\"failed\":77}'", "UPDATE queue SET kept = kept + 1",
-		"UPDATE task SET state = 'failed' WHERE entry IS NULL AND state <> 'failed'", "DELETE FROM task WHERE id = (SELECT min(id) FROM task)",
+		"UPDATE task SET state = 'completed', entry = NULL WHERE entry IS NOT NULL", "DELETE FROM task WHERE id = (SELECT min(id) FROM task)",
 		"UPDATE task SET digest = 'sha256:' || repeat('0', 64)", "UPDATE task SET entry = repeat('x', 128) WHERE entry IS NOT NULL",
 		"INSERT INTO task SELECT repeat('0', 32), added, n, seq, state, kind, action, digest, entry FROM task LIMIT 1",
 		"UPDATE file SET bytes = bytes || 'x'", "DELETE FROM file", "INSERT INTO file VALUES (repeat('0', 32), 'x')",
