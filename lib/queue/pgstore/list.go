@@ -40,8 +40,8 @@ func (s *Store) chunks(from int64, sql string, args []any, fn func(row) (more bo
 
 const (
 	sqlOpen   = "SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = $3 ORDER BY n LIMIT $2"
-	sqlClosed = `SELECT t.n, t.id, left(a.line, 48) FROM pulse.task t JOIN pulse.audit a ON a.seq = t.n
-		WHERE t.entry IS NULL AND t.n > $1 AND t.state = $3 ORDER BY t.n LIMIT $2`
+	sqlClosed = `SELECT t.added, t.id, left(a.line, 48) FROM pulse.task t JOIN pulse.audit a ON a.seq = t.added
+		WHERE t.entry IS NULL AND t.added > $1 AND t.state = $3 ORDER BY t.added LIMIT $2`
 	sqlShelf = "SELECT t.key, left(a.line, 48) FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = $1 ORDER BY t.seq, t.key"
 )
 
@@ -148,7 +148,7 @@ func (s *Store) List(states []task.State, want func(*queue.Entry) bool) (all []q
 					return true, nil
 				})
 			} else {
-				const sql = "SELECT n, id FROM pulse.task WHERE entry IS NULL AND n > $1 AND state = $3 ORDER BY n LIMIT $2"
+				const sql = "SELECT added, id FROM pulse.task WHERE entry IS NULL AND added > $1 AND state = $3 ORDER BY added LIMIT $2"
 				err = v.chunks(0, sql, []any{string(st)}, func(r row) (bool, error) {
 					l.IDs = append(l.IDs, queue.IDOf(string(r[1])))
 					return true, nil

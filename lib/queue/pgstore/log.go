@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -122,35 +121,4 @@ func (s *Store) tip() (int64, string, error) {
 		return 0, "", err
 	}
 	return num(all[0][0][0]), string(all[0][0][1]), nil
-}
-
-// VerifyChain checks that each line of the log holds the hash of the one before, up to the
-// head of the queue.
-func (s *Store) VerifyChain() (*queue.Report, error) { return s.verifyChain("") }
-
-func (s *Store) verifyChain(known string) (*queue.Report, error) {
-	to, tip, err := s.tip()
-	if err != nil {
-		return nil, err
-	}
-	r := &queue.Report{Head: audit.Origin, Knows: known == "" || known == audit.Origin}
-	err = s.forward(0, to, func(seq int64, raw []byte) error {
-		l, err := audit.Parse(raw)
-		if err == nil && l.Prev != r.Head {
-			err = errors.New("a line before this one was changed or removed")
-		}
-		if err != nil {
-			return fmt.Errorf("line %d: %w: %w", seq, journal.ErrBroken, err)
-		}
-		r.Head = audit.Hash(raw)
-		r.Knows = r.Knows || r.Head == known
-		return nil
-	})
-	if err == nil && r.Head != tip {
-		err = fmt.Errorf("%w: it ends with %s, and the queue says %s", journal.ErrBroken, r.Head, tip)
-	}
-	if errors.Is(err, journal.ErrBroken) {
-		r.Broken, r.Findings, err = true, append(r.Findings, err.Error()), nil
-	}
-	return r, err
 }
