@@ -8,6 +8,7 @@ require (
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
 	github.com/emersion/go-msgauth v0.7.0 // DKIM
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
+	github.com/jackc/pgx/v5 v5.12.0 // lib/queue/pgstore: the protocol of PostgreSQL, of which only pgconn is linked
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
@@ -28,15 +29,11 @@ require (
 
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect; of pgx: .pgpass
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect; of pgx: pg_service.conf
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	golang.org/x/crypto v0.58.0 // indirect; ed25519 of go-msgauth
 	golang.org/x/tools v0.51.0 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect; of go-landlock: a call in every thread
-)
-
-require (
-	github.com/jackc/pgpassfile v1.0.0 // indirect
-	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/pgx/v5 v5.12.0 // indirect
 )

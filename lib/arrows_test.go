@@ -19,7 +19,7 @@ import (
 
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
-	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "envelope", "escape", "fault",
+	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "entry", "envelope", "escape", "fault",
 	"identity", "glob", "health", "markup", "peer", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
 	"task", "terms", "tools", "webhook", "trace", "explain", "lazy",
 }
@@ -56,6 +56,7 @@ var owners = map[string][]string{
 	"github.com/emersion/go-smtp":     {},
 
 	"github.com/landlock-lsm/go-landlock": {"lib/shared/sandbox"},
+	"github.com/jackc/pgx/v5":             {"lib/queue/pgstore"},
 }
 
 var list = sync.OnceValues(func() ([]byte, error) {

@@ -11,7 +11,6 @@ import (
 	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
-	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
 
@@ -136,19 +135,25 @@ func (s *Store) picture(q row) (*view, error) {
 		return nil, fault.Temporaryf("", "%s: the queue was given another format", s.name)
 	}
 	v.counts = queue.Counts{
-		Tasks: map[task.State]int{}, Day: string(q[3]), Refused: int(num(q[4])), Limited: yes(q[5]),
+		Day: string(q[3]), Refused: int(num(q[4])), Limited: yes(q[5]),
 		Kept: int(num(q[6])), KeptBytes: num(q[7]), Head: v.head,
 	}
-	rec, err := record.Parse(q[8])
-	if err == nil {
-		err = rec.Value().Each(func(state string, n record.Value) error {
-			var i int
-			err := n.Into(&i)
-			v.counts.Tasks[task.State(state)] = i
-			return err
-		})
+	var err error
+	if v.counts.Tasks, err = countsOf(q[8]); err != nil {
+		s.end()
 	}
 	return v, err
+}
+
+// snapshot runs fn once on a snapshot of the queue.
+func (s *Store) snapshot(fn func(context.Context) error) error {
+	if _, err := s.begin(beginView); err != nil {
+		return err
+	}
+	defer s.end()
+	ctx, cancel := s.untilInterrupted()
+	defer cancel()
+	return fn(ctx)
 }
 
 // end ends a transaction that was not committed.

@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,11 +25,11 @@ type view struct {
 type about struct {
 	state  task.State // "": there is no such task
 	line   []byte     // that moved the task last
-	things map[queue.Shelf]thing
+	things map[queue.Shelf]maker
 }
 
-// thing is a thing on a shelf, as the number of a line.
-type thing struct {
+// maker is the line that made a thing what it is.
+type maker struct {
 	line []byte
 	rest []string // of an outbox
 	who  string   // whose login wrote the line
@@ -75,12 +74,12 @@ func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
 		return a, all, err
 	}
 	n := len(all) - 2
-	a = &about{things: map[queue.Shelf]thing{}}
+	a = &about{things: map[queue.Shelf]maker{}}
 	for _, r := range all[n] {
 		a.state, a.line = task.State(r[0]), r[1]
 	}
 	for _, r := range all[n+1] {
-		a.things[queue.Shelf(r[0])] = thing{r[1], strings.Fields(string(r[2])), string(r[3])}
+		a.things[queue.Shelf(r[0])] = maker{r[1], strings.Fields(string(r[2])), string(r[3])}
 	}
 	if len(v.known) >= mostKnown {
 		clear(v.known)
@@ -144,7 +143,9 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	}
 	item.Bytes, err = v.bytes(sqlBytes, string(s), key)
 	if err == nil && s == queue.Outbox {
-		item.Bytes, err = left(item.Bytes, t.rest)
+		if item.Bytes = proposals(item.Bytes, c.Lines, t.rest); item.Bytes == nil {
+			err = fmt.Errorf("%w: the outbox of %s", queue.ErrCorrupt, key)
+		}
 	}
 	return item, err
 }
@@ -206,20 +207,6 @@ func made(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 		}
 	}
 	return queue.Change{}, unknown(key)
-}
-
-// left returns the lines of an outbox whose effects have no receipt yet.
-func left(file []byte, ids []string) (rest []byte, err error) {
-	err = queue.EachProposed(file, func(id string, line []byte) error {
-		if slices.Contains(ids, id) {
-			rest = append(append(rest, line...), '\n')
-		}
-		return nil
-	})
-	if errors.Is(err, queue.ErrOutbox) {
-		err = fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
-	}
-	return rest, err
 }
 
 // Counts returns what the queue counts.

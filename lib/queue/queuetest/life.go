@@ -189,7 +189,14 @@ var (
 	Prune = Update("prune", func(tx *queue.Tx, now time.Time) error {
 		for _, st := range []task.State{task.Completed, task.Rejected, task.Failed} {
 			err := tx.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
-				return true, tx.Move(audit.Line{Time: now, Event: task.Pruned, Task: id, From: st})
+				s, err := queue.Load(tx, st, id)
+				if err != nil {
+					return false, err
+				}
+				return true, tx.Move(audit.Line{
+					Time: now, Event: task.Pruned, Task: id, From: st, Kind: s.Kind(),
+					Action: s.Decision.Action, Digest: s.Task.Digest,
+				})
 			})
 			if err != nil {
 				return err

@@ -1,0 +1,137 @@
+package pgstore_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/pgstore"
+	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/fault"
+)
+
+// logged returns the lines of the log.
+func logged(tb testing.TB, s queue.Store) (all []string) {
+	tb.Helper()
+	err := s.View(func(v queue.View) error {
+		lines, err := v.Lines(time.Time{}, nil)
+		if err != nil {
+			return err
+		}
+		return lines(func(raw []byte, _ *audit.Line) error {
+			all = append(all, string(raw))
+			return nil
+		})
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
+
+// TestCut: a connection that is cut at any message of an Update leaves it done or not done,
+// and Update says which.
+func TestCut(t *testing.T) {
+	d := pgtest.New(t)
+	p := proxyTo(t, d)
+	s, see := open(t, p.dsn(d, "machine1")), open(t, d.DSN("reader1"))
+	had, undone, decided := 0, 0, 0
+	for n, over := 0, false; !over; n++ {
+		for _, after := range []bool{false, true} {
+			if err := queuetest.Nothing.Do(s, queuetest.Epoch); err != nil { // connects again
+				t.Fatal(err)
+			}
+			p.arm(n, after)
+			err := queuetest.Brake(audit.Held).Do(s, queuetest.Epoch)
+			said := p.arm(-1, false)
+			over = len(said) <= n
+			now := len(logged(t, see))
+			switch {
+			case err == nil && now != had+1:
+				t.Fatalf("%d %v %v: acknowledged, and the log has %d lines more", n, after, said, now-had)
+			case err != nil && now != had:
+				t.Fatalf("%d %v %v: %v, and the log has %d lines more", n, after, said, err, now-had)
+			case err != nil && fault.KindOf(err) != fault.Temporary:
+				t.Errorf("%d %v %v: %v", n, after, said, err)
+			case err != nil:
+				undone++
+			case !over:
+				decided++
+			}
+			had = now
+		}
+	}
+	if undone < 5 || decided < 5 {
+		t.Errorf("%d cuts ended in not done, %d in done", undone, decided)
+	}
+}
+
+// TestDoubt: who can't ask the server again does not say what became of a commit.
+func TestDoubt(t *testing.T) {
+	d := pgtest.New(t)
+	p := proxyTo(t, d)
+	s := open(t, p.dsn(d, "machine1"))
+	done := make(chan struct{})
+	close(done)
+	s.Interrupt(done)
+	err := s.Update(func(queue.View) (*queue.Commit, error) {
+		p.close(true)
+		p.arm(0, true)
+		return &queue.Commit{Lines: []audit.Line{{Time: queuetest.Epoch, Event: audit.Held, By: "me"}}}, nil
+	})
+	if !errors.Is(err, pgstore.ErrDoubt) || fault.KindOf(err) != fault.Temporary {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCancelled: a COMMIT whose wait for the standby is cancelled succeeds, and only a
+// notice tells. Update does not return before what it did is at the standby after all.
+func TestCancelled(t *testing.T) {
+	d := pgtest.New(t)
+	s, see := open(t, d.DSN("machine1")), open(t, d.DSN("reader1"))
+	reload := func(standbys string) {
+		d.Exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'")
+		d.Exec(t, "SELECT pg_reload_conf()")
+	}
+	reload("nobody")
+	n, stop, ended := 0, make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			err := queuetest.Brake(audit.Held).Do(s, queuetest.Epoch)
+			n++
+			select {
+			case <-stop:
+				ended <- err
+				return
+			default:
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	d.Exec(t, `DO $$
+		DECLARE one int; other int; until timestamptz := clock_timestamp() + '30 s';
+		BEGIN
+			WHILE other IS NULL LOOP
+				ASSERT clock_timestamp() < until, 'no commit waits, or none waits again';
+				PERFORM pg_stat_clear_snapshot(), pg_sleep(0.01);
+				IF one IS NULL THEN
+					SELECT pid INTO one FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database();
+					PERFORM pg_cancel_backend(one);
+				END IF;
+				SELECT pid INTO other FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database() AND pid <> one;
+			END LOOP;
+		END $$`)
+	close(stop)
+	reload("")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := len(logged(t, see)); got != n {
+		t.Errorf("%d lines after %d commits", got, n)
+	}
+}
