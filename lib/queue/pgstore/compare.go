@@ -68,15 +68,6 @@ func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *a
 	return r, err
 }
 
-// snapshot calls fn within one transaction, which sees one moment and lasts as long as it takes.
-func (s *Store) snapshot(fn func(context.Context) error) error {
-	if _, err := s.begin(beginView); err != nil {
-		return err
-	}
-	defer s.end()
-	return fn(context.Background())
-}
-
 // stream runs a query and calls fn for every row, which is good until fn returns.
 func (s *Store) stream(ctx context.Context, q stmt, fn func(row) error) error {
 	values, oids := make([][]byte, len(q.args)), make([]uint32, len(q.args))
