@@ -17,6 +17,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/access"
+	"pulse/lib/queue/runner"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
@@ -38,6 +39,7 @@ type Store interface {
 	Interrupt(done <-chan struct{})
 	Close()
 
+	Runs() runner.Runs         // which tasks are being run
 	Dir() *access.Dir          // who may use it, and where it lies
 	Made() (time.Time, error)  // when it was made
 	Writable() error           // nil, except for a snapshot
@@ -63,7 +65,7 @@ func Queue(c *cli.Context) (Store, error) {
 		s.Interrupt(c.Context.Done())
 	}
 	s.Remember(stateDir())
-	return s, nil
+	return flat{s, dir}, nil
 }
 
 // There fails if a path holds no queue. Where this account has seen a queue, the hint is not
