@@ -12,7 +12,6 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
@@ -92,7 +91,7 @@ func live(c *cli.Context) ([]approval.Session, error) {
 	if c.String("queue") == "" {
 		return nil, nil
 	}
-	if err := door.There(c.String("queue")); err != nil {
+	if err := spool.There(c.String("queue")); err != nil {
 		return nil, fmt.Errorf("--queue: %w", err)
 	}
 	s, err := spool.Open(c.String("queue"))

@@ -14,7 +14,6 @@ import (
 	"pulse/lib/fetch/mailbox"
 	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -111,7 +110,7 @@ func queueThere(c *cli.Context, kind string) error {
 	if dir == "" || !slices.Contains(remote, kind) && dir == os.Getenv("PULSE_QUEUE") {
 		return nil
 	}
-	if err := door.There(dir); err != nil {
+	if err := spool.There(dir); err != nil {
 		return fmt.Errorf("--queue: %w", err)
 	}
 	return nil

@@ -44,9 +44,9 @@ func cancel(c *cli.Context) error {
 	if was.Outward() {
 		cmdline.Warn(c, "task %s was running: its effect may have happened", id)
 	}
-	if locks := locks(c); !locks.WaitGone(id, patience) {
+	if runs := s.Runs(); !runs.WaitGone(id, patience) {
 		cmdline.Warn(c, "task %s is cancelled, and its worker still lives after %s: fuser -k %s ends it",
-			id, patience, locks.WorkerFile(id))
+			id, patience, runs.WorkerFile(id))
 	}
 	return nil
 }

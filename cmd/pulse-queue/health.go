@@ -67,7 +67,7 @@ func checkHealth(c *cli.Context) error {
 
 // survey finds out what the queue's content does not say. A confined command could not.
 func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) error {
-	f.Dead = locks(c).Seen()
+	f.Dead = s.Runs().Seen()
 	if err := gather(f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err
 	}

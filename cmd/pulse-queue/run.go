@@ -13,12 +13,10 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/runner"
-	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
-	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
@@ -28,7 +26,7 @@ type shift struct {
 	store  door.Store
 	policy *policy.Policy
 	run    queue.Run
-	locks  runner.Dir
+	runs   runner.Runs
 	worker runner.Worker
 	notice *notice
 }
@@ -44,22 +42,19 @@ func run(c *cli.Context) error {
 		return err
 	}
 	for c.Context.Err() == nil {
-		claim, locks, err := sh.claim()
+		claim, hold, err := sh.claim()
 		if err != nil {
 			return err
 		}
 		if claim == nil {
 			return sh.stopped()
 		}
-		if err := sh.work(claim, locks); err != nil {
+		if err := sh.work(claim, hold); err != nil {
 			return err
 		}
 	}
 	return c.Context.Err()
 }
-
-// locks returns the locks of the tasks in the queue that --queue names.
-func locks(c *cli.Context) runner.Dir { return runner.Dir(spool.Workers(c.String("queue"))) }
 
 // newShift checks everything that can be checked before anything is started.
 func newShift(c *cli.Context) (*shift, error) {
@@ -96,10 +91,10 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.run.Signed, err = desk.SignedFor(c.Context, p, rights.UID); err != nil {
 		return nil, err
 	}
-	sh.locks = locks(c)
 	if sh.store, err = desk.QueueOutside(c); err != nil {
 		return nil, err
 	}
+	sh.runs = sh.store.Runs()
 	if sh.run.Vouch, err = desk.VouchFor(p, sh.store.Dir(), rights); err != nil {
 		sh.store.Close()
 		return nil, err
@@ -131,7 +126,7 @@ func (sh *shift) prepare() error {
 	now := time.Now().UTC()
 	return errors.Join(
 		sh.inTurns(func(tx *queue.Tx) (bool, error) {
-			return queue.Reap(tx, &sh.policy.Limits, now, sh.locks.Dead)
+			return queue.Reap(tx, &sh.policy.Limits, now, sh.runs.Dead)
 		}),
 		sh.inTurns(func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &sh.policy.Limits, now) }),
 		sh.inTurns(func(tx *queue.Tx) (bool, error) { return queue.Expire(tx, &sh.policy.Limits, now) }),
@@ -157,13 +152,11 @@ func inTurns(s queue.Store, fn func(*queue.Tx) (more bool, err error)) error {
 	return nil
 }
 
-// claim takes the next task and its locks.
-func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
-	id := ""
+// claim takes the next task.
+func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
 	err = sh.inTurns(func(tx *queue.Tx) (more bool, err error) {
 		claim, more, err = sh.run.Next(tx, func(next string) (err error) {
-			id = next
-			locks, err = sh.locks.Take(next)
+			hold, err = sh.runs.Take(next)
 			if errors.Is(err, syscall.EWOULDBLOCK) {
 				err = queue.ErrConflict
 			}
@@ -171,15 +164,15 @@ func (sh *shift) claim() (claim *queue.Claim, locks *runner.Locks, err error) {
 		})
 		return more, err
 	})
-	if err != nil && locks != nil {
-		sh.locks.Drop(id, locks)
+	if err != nil && hold != nil {
+		hold.Drop()
 	}
-	return claim, locks, err
+	return claim, hold, err
 }
 
 // work runs a worker on a claimed task and records its end. If the task was cancelled
 // meanwhile, cancel has moved it.
-func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
+func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 	w, id := sh.worker, claim.Task.ID
 	var err error
 	if claim.HasPast() {
@@ -188,13 +181,11 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 		}
 	}
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
+	w.Env = append(w.Env, hold.Env()...)
 	w.Stdin = append(claim.Given().Line(), '\n')
-	w.Lock = locks.Worker
-	gone, stop := runner.Gone(spool.TaskFile(sh.c.String("queue"), task.Running, id))
-	defer stop()
-	w.Gone = gone
-	end, err := runner.Run(sh.c.Context, &w, locks.Handed)
-	defer sh.locks.Drop(id, locks)
+	w.Lock, w.Gone = hold.Worker(), hold.Gone()
+	end, err := runner.Run(sh.c.Context, &w, hold.Handed)
+	defer hold.Drop()
 	if err != nil {
 		cmdline.Warn(sh.c, "task %s: %v", id, err)
 	}

@@ -39,12 +39,12 @@ func show(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	locks := locks(c)
-	dead := locks.Seen() // before what follows takes the right to look
+	runs := s.Runs()
+	dead := runs.Seen() // before what follows takes the right to look
 	if _, err := cmdline.ConfineToQueue(c, workspace.Named(p)...); err != nil {
 		return err
 	}
-	t := teller{where: cmdline.Where(c), policy: p, schema: x, now: time.Now(), locks: locks, dead: dead}
+	t := teller{where: cmdline.Where(c), policy: p, schema: x, now: time.Now(), runs: runs, dead: dead}
 	if err := t.read(s, c.Args().First(), c.Bool("json")); err != nil {
 		return desk.Unknown(err)
 	}
@@ -61,7 +61,7 @@ type teller struct {
 	schema *schema.Schema  // of its [extract]; nil: there is none
 	now    time.Time
 	where  hint.Where // for the commands that are suggested
-	locks  runner.Dir
+	runs   runner.Runs
 	dead   func(id string) bool // whether neither a runner nor a worker of a task lives
 	lines  []audit.Line         // about the task, and about what it proposed
 

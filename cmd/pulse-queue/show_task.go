@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"pulse/lib/approve/screen"
@@ -157,13 +156,13 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 // runner returns the process id of the command that runs a task; 0 if none does; -1 if that
 // can't be told, because a snapshot has no locks and other accounts can't read them.
 func (t *teller) runner(id string) int {
-	if _, err := os.Stat(string(t.locks)); err != nil {
+	if !t.runs.Visible() {
 		return -1
 	}
 	if t.dead(id) {
 		return 0
 	}
-	if pid, err := t.locks.Runner(id); err == nil {
+	if pid, err := t.runs.Runner(id); err == nil {
 		return pid
 	}
 	return -1

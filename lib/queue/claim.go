@@ -42,9 +42,9 @@ type Run struct {
 	Schema  *schema.Schema // of [extract]; nil: there is none, and what needs an extract does not start
 	Signed  Signed         // checks signatures, if the policy requires them; nil: nothing is signed well
 
-	World tools.World         // what effects are judged by besides the policy; nil: what needs it is rejected
-	Vouch func(uid int) error // at level user, returns nil if this account may say yes
-	Blind bool                // Signed and Vouch are not at hand: Outlook leaves open what they decide
+	World tools.World                 // what effects are judged by besides the policy; nil: what needs it is rejected
+	Vouch func(approval.Holder) error // at level user, returns nil if this holder may say yes
+	Blind bool                        // Signed and Vouch are not at hand: Outlook leaves open what they decide
 
 	started, external int
 	looked            map[string]bool // waiting effects that this run has looked at

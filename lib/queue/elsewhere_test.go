@@ -134,17 +134,17 @@ func TestSignedBesideVouched(t *testing.T) {
 	}{
 		"both good":           {func(_, _ *approval.Grant) {}, true},
 		"signed badly":        {func(signed, _ *approval.Grant) { signed.Signature = "bad" }, false},
-		"no approver's":       {func(_, vouched *approval.Grant) { vouched.Holder = 8 }, false},
-		"of nobody":           {func(_, vouched *approval.Grant) { vouched.Holder = 0 }, false},
-		"says it is signed":   {func(_, vouched *approval.Grant) { vouched.Level, vouched.Holder = approval.Signature, 0 }, false},
-		"signed, of nobody's": {func(signed, _ *approval.Grant) { signed.Holder = 0 }, true},
+		"no approver's":       {func(_, vouched *approval.Grant) { vouched.Holder = "uid 8" }, false},
+		"of nobody":           {func(_, vouched *approval.Grant) { vouched.Holder = "" }, false},
+		"says it is signed":   {func(_, vouched *approval.Grant) { vouched.Level, vouched.Holder = approval.Signature, "" }, false},
+		"signed, of nobody's": {func(signed, _ *approval.Grant) { signed.Holder = "" }, true},
 	} {
 		for _, targets := range [][]string{{"bob@partner.example", "eve@partner.example"}, {"eve@partner.example", "bob@partner.example"}} {
 			s := effect(outward(stored(1, task.Awaiting, time.Hour, time.Hour)), fmt.Sprintf("%032x", 0xa5c),
 				fmt.Sprintf(`{"action":"external_send","target":[%q,%q]}`, targets[0], targets[1]))
 			s.Identity.Trust, s.Identity.Sender, s.Task.Reason = terms.OwnerVerifiedEmail, "me@example.com", string(decision.NeedsConfirm)
 			signed, vouched := granted("00000000000000b1", "bob@partner.example", "good"), granted("00000000000000b2", "eve@partner.example", "")
-			signed.Holder, vouched.Level = 0, approval.User
+			signed.Holder, vouched.Level = "", approval.User
 			c.change(&signed, &vouched)
 			p := policy.Default()
 			p.Owners, p.Approval.Require = []string{"me@example.com"}, "user"
@@ -152,8 +152,8 @@ func TestSignedBesideVouched(t *testing.T) {
 			for _, g := range []approval.Grant{signed, vouched} {
 				b.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
 			}
-			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: k, Now: func() time.Time { return now }, Vouch: func(uid int) error {
-				if uid != 7 {
+			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: k, Now: func() time.Time { return now }, Vouch: func(holder approval.Holder) error {
+				if holder != "uid 7" {
 					return errors.New("no approver")
 				}
 				return nil
@@ -169,7 +169,7 @@ func TestSignedBesideVouched(t *testing.T) {
 // TestClaimedSignature: at level user, where nothing checks signatures, saying that it is
 // signed makes no yes better or worse than the account that wrote it.
 func TestClaimedSignature(t *testing.T) {
-	for holder, want := range map[int]bool{0: false, 7: true, 8: false} {
+	for holder, want := range map[approval.Holder]bool{"": false, "uid 7": true, "uid 8": false} {
 		s := subjects(t)["an effect"]
 		a := approvals(s)["signed well"]
 		a.Holder = holder
@@ -177,14 +177,14 @@ func TestClaimedSignature(t *testing.T) {
 		b.answer(s.Task.ID, a)
 		p := policy.Default()
 		p.Owners, p.Approval.Require = []string{"me@example.com"}, "user"
-		run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Now: func() time.Time { return now }, Vouch: func(uid int) error {
-			if uid != 7 {
+		run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Now: func() time.Time { return now }, Vouch: func(holder approval.Holder) error {
+			if holder != "uid 7" {
 				return errors.New("no approver")
 			}
 			return nil
 		}}
 		if claim, err := b.next(&run); err != nil || (claim != nil) != want {
-			t.Errorf("uid %d: started %t, %v", holder, claim != nil, err)
+			t.Errorf("%q: started %t, %v", holder, claim != nil, err)
 		}
 	}
 }

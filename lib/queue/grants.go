@@ -156,7 +156,7 @@ func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approva
 	var by []string
 	for i := range grants {
 		g := &grants[i]
-		if a.Holder == 0 && g.Level != approval.Signature {
+		if a.Holder == "" && g.Level != approval.Signature {
 			a.Holder = g.Holder
 		}
 		by = append(by, "grant "+g.ID+" of "+g.By)

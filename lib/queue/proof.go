@@ -29,9 +29,9 @@ var ErrNotGood = errors.New("the approval is not good")
 // Proving says what a policy requires of a yes, and what can prove it.
 type Proving struct {
 	Require approval.Level
-	Signed  Signed              // checks yeses of level signature; nil: nothing is signed well
-	Vouch   func(uid int) error // for level user; returns nil if this account may say yes
-	Blind   bool                // neither is at hand: if they have to decide, the error is errBlind
+	Signed  Signed                      // checks yeses of level signature; nil: nothing is signed well
+	Vouch   func(approval.Holder) error // for level user; returns nil if this holder may say yes
+	Blind   bool                        // neither is at hand: if they have to decide, the error is errBlind
 }
 
 // errBlind means that only a run can check a yes.
@@ -44,8 +44,8 @@ type yes interface {
 
 // proven returns nil if a yes proves what the policy requires, ErrNotGood if it does not,
 // and any other error if it can't tell. The level that the yes claims is not a proof.
-// holder is the only account that can have written it, 0 if there may be others.
-func (p *Proving) proven(y yes, holder int, proofs []approval.Proof, now time.Time) error {
+// holder is the only one that can have written it, if there is one.
+func (p *Proving) proven(y yes, holder approval.Holder, proofs []approval.Proof, now time.Time) error {
 	if !y.Suffices(p.Require) {
 		return fmt.Errorf("%w: the policy requires %s", ErrNotGood, p.Require)
 	}
@@ -61,11 +61,11 @@ func (p *Proving) proven(y yes, holder int, proofs []approval.Proof, now time.Ti
 	return p.signed(signed, now)
 }
 
-func (p *Proving) vouched(holder int) error {
+func (p *Proving) vouched(holder approval.Holder) error {
 	switch {
-	case holder != 0 && p.Blind:
+	case holder != "" && p.Blind:
 		return errBlind
-	case holder == 0 || p.Vouch == nil:
+	case holder == "" || p.Vouch == nil:
 		return fmt.Errorf("%w: nobody vouches for it", ErrNotGood)
 	}
 	if err := p.Vouch(holder); err != nil {

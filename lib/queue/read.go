@@ -59,13 +59,13 @@ func LabelsOf(v View, root string, t terms.Trust) (label.Set, error) {
 
 // get decodes an object on a shelf. If there is none, found is false and the error nil. If
 // it can't be what it should be, the error is ErrCorrupt.
-func get(v View, s Shelf, key string, decode func(record.Value) error) (writer int, found bool, err error) {
+func get(v View, s Shelf, key string, decode func(record.Value) error) (writer approval.Holder, found bool, err error) {
 	item, err := v.Get(s, key)
 	if errors.Is(err, ErrUnknown) {
-		return 0, false, nil
+		return "", false, nil
 	}
 	if err != nil {
-		return 0, errors.Is(err, ErrCorrupt), err
+		return "", errors.Is(err, ErrCorrupt), err
 	}
 	rec, err := record.Parse(item.Bytes)
 	if err == nil {
@@ -97,7 +97,7 @@ func ApprovalOf(v View, id string) (*approval.Approval, error) {
 // all decodes the objects on a shelf. An object that can't be read is no use to anything,
 // and is left out.
 func all[T any](
-	v View, s Shelf, decode func(record.Value) (T, error), add func(key string, writer int, one T),
+	v View, s Shelf, decode func(record.Value) (T, error), add func(key string, writer approval.Holder, one T),
 ) error {
 	return v.Each(s, func(key string, _ time.Time) (bool, error) {
 		var one T
@@ -117,7 +117,7 @@ func all[T any](
 
 // GrantsOf returns all grants, in the order in which they were given.
 func GrantsOf(v View) (grants []approval.Grant, err error) {
-	err = all(v, Grants, approval.DecodeGrant, func(key string, writer int, g approval.Grant) {
+	err = all(v, Grants, approval.DecodeGrant, func(key string, writer approval.Holder, g approval.Grant) {
 		if g.Holder = writer; g.ID == key {
 			grants = append(grants, g)
 		}
@@ -129,7 +129,7 @@ func GrantsOf(v View) (grants []approval.Grant, err error) {
 // SessionsOf returns the sessions that were not ended, in the order in which they were
 // opened.
 func SessionsOf(v View) (sessions []approval.Session, err error) {
-	err = all(v, Sessions, approval.DecodeSession, func(key string, _ int, s approval.Session) {
+	err = all(v, Sessions, approval.DecodeSession, func(key string, _ approval.Holder, s approval.Session) {
 		if s.ID == key {
 			sessions = append(sessions, s)
 		}

@@ -76,13 +76,13 @@ func TestReads(t *testing.T) {
 		err   error
 	}{
 		{"no approval", queue.Approvals, one, "", approvalOf, "none", nil},
-		{"an approval", queue.Approvals, one, string(mine.Append(nil)), approvalOf, "me7", nil},
+		{"an approval", queue.Approvals, one, string(mine.Append(nil)), approvalOf, "meuid 7", nil},
 		{"another task's", queue.Approvals, one, string(theirs.Append(nil)), approvalOf, "none", queue.ErrCorrupt},
 		{"no JSON", queue.Approvals, one, "{", approvalOf, "none", queue.ErrCorrupt},
 		{"an empty file", queue.Approvals, one, "\n", approvalOf, "none", queue.ErrCorrupt},
 		{"another kind", queue.Approvals, one, `{"task":1}`, approvalOf, "none", queue.ErrCorrupt},
 		{"no grant", queue.Grants, "a1", "", grantsOf, "", nil},
-		{"a grant", queue.Grants, "a1", string(grant.Append(nil)), grantsOf, "a17", nil},
+		{"a grant", queue.Grants, "a1", string(grant.Append(nil)), grantsOf, "a1uid 7", nil},
 		{"a grant of another name", queue.Grants, "a2", string(grant.Append(nil)), grantsOf, "", nil},
 		{"a grant for nobody", queue.Grants, "a1", `{"id":"a1"}`, grantsOf, "", nil},
 		{"no JSON", queue.Grants, "a1", "{", grantsOf, "", nil},
@@ -108,7 +108,7 @@ func TestReads(t *testing.T) {
 	} {
 		s := newShelf(t)
 		if c.lies != "" {
-			s.Lay(c.shelf, c.key, queue.Item{Bytes: []byte(c.lies), Writer: 7})
+			s.Lay(c.shelf, c.key, queue.Item{Bytes: []byte(c.lies), Writer: "uid 7"})
 		}
 		read := func() (what string, err error) {
 			err = s.View(func(v queue.View) error {

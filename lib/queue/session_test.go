@@ -217,8 +217,8 @@ func TestGrants(t *testing.T) {
 func TestGrantsAreProven(t *testing.T) {
 	broken := errors.New("the file of keys is being edited")
 	nonce := map[string]string{"low": "00000000000000c1", "bad": "00000000000000c2", "good": "00000000000000c3"}
-	vouch := func(uid int) error {
-		if uid != 7 {
+	vouch := func(holder approval.Holder) error {
+		if holder != "uid 7" {
 			return errors.New("no approver")
 		}
 		return nil
@@ -240,7 +240,7 @@ func TestGrantsAreProven(t *testing.T) {
 			g := granted(nonce[id], "bob@partner.example", id)
 			g.Given = now.Add(time.Duration(i-9) * time.Minute)
 			if id == "low" {
-				g.Level, g.Holder = approval.Terminal, 0
+				g.Level, g.Holder = approval.Terminal, ""
 			}
 			s.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
 		}

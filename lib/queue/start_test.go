@@ -101,7 +101,7 @@ func subjects(t *testing.T) map[string]*queue.Stored {
 func granted(id, target, signature string) approval.Grant {
 	return approval.Grant{
 		ID: id, Target: target, By: "me", Level: approval.Signature, Given: now.Add(-time.Minute), Expires: now.Add(time.Hour),
-		Signer: "me", Signature: signature, Holder: 7,
+		Signer: "me", Signature: signature, Holder: "uid 7",
 	}
 }
 
@@ -112,7 +112,7 @@ const cantBeRead = "that can't be read"
 func approvals(s *queue.Stored) map[string]*approval.Approval {
 	yes := func(change func(*approval.Approval)) *approval.Approval {
 		a := queue.Yes(s, "me", approval.Signature, now.Add(-time.Minute))
-		a.Signer, a.Signature, a.Holder = "me", "good", 7
+		a.Signer, a.Signature, a.Holder = "me", "good", "uid 7"
 		change(&a)
 		return &a
 	}
@@ -127,8 +127,8 @@ func approvals(s *queue.Stored) map[string]*approval.Approval {
 		"not signed":              yes(func(a *approval.Approval) { a.Signature = "" }),
 		"typed at a terminal":     yes(func(a *approval.Approval) { a.Level = approval.Terminal }),
 		"of a level made up":      yes(func(a *approval.Approval) { a.Level = "royal" }),
-		"of no user":              yes(func(a *approval.Approval) { a.Level, a.Holder = approval.User, 0 }),
-		"of a user who is gone":   yes(func(a *approval.Approval) { a.Level, a.Holder = approval.User, 8 }),
+		"of no user":              yes(func(a *approval.Approval) { a.Level, a.Holder = approval.User, "" }),
+		"of a user who is gone":   yes(func(a *approval.Approval) { a.Level, a.Holder = approval.User, "uid 8" }),
 		"for other bytes":         yes(func(a *approval.Approval) { a.Digest = "sha256:other" }),
 		"for another task":        yes(func(a *approval.Approval) { a.Task = "other" }),
 		"for another action":      yes(func(a *approval.Approval) { a.Action = terms.WriteLocal }),
@@ -145,7 +145,7 @@ func approvals(s *queue.Stored) map[string]*approval.Approval {
 func sessionsOf() map[string][]approval.Session {
 	one := approval.Session{
 		ID: sessionID, Sender: "me@example.com", Max: 2, Level: approval.Signature, Opened: now.Add(-time.Hour), Expires: now.Add(time.Hour),
-		Signer: "me", Signature: "good", Holder: 7,
+		Signer: "me", Signature: "good", Holder: "uid 7",
 	}
 	bad, other := one, one
 	bad.Signature, other.Sender = "bad", "you@example.com"
@@ -199,8 +199,8 @@ func compare(t *testing.T, name string, b *shelf, s *queue.Stored, require appro
 	run := queue.Run{Policy: p, Max: 10, Now: func() time.Time { return now }}
 	if signed != nil {
 		run.Signed = signed
-		run.Vouch = func(uid int) error {
-			if uid != 7 {
+		run.Vouch = func(holder approval.Holder) error {
+			if holder != "uid 7" {
 				return errors.New("no approver")
 			}
 			return nil
@@ -307,11 +307,11 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 	}{
 		{"good", func(*approval.Grant, *queue.Stored) {}, "terminal user signature "},
 		{"signed badly", func(g *approval.Grant, _ *queue.Stored) { g.Signature = "bad" }, "terminal "},
-		{"signed, of nobody's file", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 0 }, "terminal user signature "},
-		{"signed, of a file of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Holder = 8 }, "terminal user signature "},
+		{"signed, of nobody's file", func(g *approval.Grant, _ *queue.Stored) { g.Holder = "" }, "terminal user signature "},
+		{"signed, of a file of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Holder = "uid 8" }, "terminal user signature "},
 		{"of a user", func(g *approval.Grant, _ *queue.Stored) { g.Level = approval.User }, "terminal user "},
-		{"of nobody", func(g *approval.Grant, _ *queue.Stored) { g.Level, g.Holder = approval.User, 0 }, "terminal "},
-		{"of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Level, g.Holder = approval.User, 8 }, "terminal "},
+		{"of nobody", func(g *approval.Grant, _ *queue.Stored) { g.Level, g.Holder = approval.User, "" }, "terminal "},
+		{"of a user who is gone", func(g *approval.Grant, _ *queue.Stored) { g.Level, g.Holder = approval.User, "uid 8" }, "terminal "},
 		{"of level terminal", func(g *approval.Grant, _ *queue.Stored) { g.Level = approval.Terminal }, "terminal "},
 		{"for another", func(g *approval.Grant, _ *queue.Stored) { g.Target = "eve@partner.example" }, ""},
 		{"expired", func(g *approval.Grant, _ *queue.Stored) { g.Expires = now }, ""},
@@ -327,8 +327,8 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 			p.Owners, p.AllowedExternal, p.Approval.Require = []string{"me@example.com"}, []string{"me@example.com"}, string(require)
 			b, signed := newShelf(t, s), &keys{}
 			b.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
-			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }, Vouch: func(uid int) error {
-				if uid != 7 {
+			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }, Vouch: func(holder approval.Holder) error {
+				if holder != "uid 7" {
 					return errors.New("no approver")
 				}
 				return nil

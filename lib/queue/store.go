@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -76,7 +77,7 @@ type View interface {
 // Item is a thing on a shelf.
 type Item struct {
 	Bytes  []byte
-	Writer int // the only account that can have written it; 0: there may be several, or it is root
+	Writer approval.Holder // of an answer: the only one that can have written it
 }
 
 // Lines calls fn for lines of the audit log, oldest first, until fn returns an error:

@@ -7,7 +7,6 @@ import (
 
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/runner"
-	"pulse/lib/queue/spool"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 )
@@ -29,8 +28,7 @@ func QueueOutside(c *cli.Context) (door.Store, error) {
 // person it works for. A worker that clears its environment is still known by its
 // ancestors, because the runner is its subreaper.
 func refuseInside(dir string) error {
-	locks := runner.Dir(spool.Workers(dir))
-	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(locks.Runners()) {
+	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(door.Runners(dir)) {
 		return nil
 	}
 	return fault.Refusedf("", "refused inside a run: a worker proposes, and a person decides")

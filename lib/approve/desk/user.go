@@ -147,13 +147,13 @@ func rightsOf(uid int) (*Rights, error) {
 // VouchFor returns a function that fails unless the yes of an account counts for a run of
 // these workers: the account must be in the approver group now, and be neither the queue's
 // owner nor root nor the worker. It returns nil for a policy that does not require users.
-func VouchFor(p *policy.Policy, q *access.Dir, worker *Rights) (func(uid int) error, error) {
+func VouchFor(p *policy.Policy, q *access.Dir, worker *Rights) (func(approval.Holder) error, error) {
 	return vouchFor(p, q, worker, rightsOf)
 }
 
 // VouchAhead is VouchFor for a command that gives up the right to look accounts up later:
 // it goes by the accounts and groups that the machine's files have now.
-func VouchAhead(p *policy.Policy, q *access.Dir, worker *Rights) (func(uid int) error, error) {
+func VouchAhead(p *policy.Policy, q *access.Dir, worker *Rights) (func(approval.Holder) error, error) {
 	accounts, err := LocalAccounts()
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func VouchAhead(p *policy.Policy, q *access.Dir, worker *Rights) (func(uid int) 
 	return vouchFor(p, q, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
 }
 
-func vouchFor(p *policy.Policy, q *access.Dir, worker *Rights, rights func(uid int) (*Rights, error)) (func(uid int) error, error) {
+func vouchFor(p *policy.Policy, q *access.Dir, worker *Rights, rights func(uid int) (*Rights, error)) (func(approval.Holder) error, error) {
 	if approval.Level(p.Approval.Require) != approval.User {
 		return nil, nil
 	}
@@ -172,16 +172,17 @@ func vouchFor(p *policy.Policy, q *access.Dir, worker *Rights, rights func(uid i
 	if err != nil {
 		return nil, err
 	}
-	return func(uid int) error {
-		if uid == 0 || uid == q.Owner() || worker != nil && uid == worker.UID {
-			return fmt.Errorf("uid %d is no approver", uid)
+	return func(holder approval.Holder) error {
+		uid, ok := holder.UID()
+		if !ok || uid == q.Owner() || worker != nil && uid == worker.UID {
+			return fmt.Errorf("%s is no approver", holder)
 		}
 		r, err := rights(uid)
 		if err != nil && !errors.As(err, new(user.UnknownUserIdError)) {
 			return err
 		}
 		if err != nil || !slices.Contains(r.Groups, g.Approvers.ID) {
-			return fmt.Errorf("uid %d is not in the group %s", uid, g.Approvers.Name)
+			return fmt.Errorf("%s is not in the group %s", holder, g.Approvers.Name)
 		}
 		return nil
 	}, nil

@@ -244,7 +244,7 @@ func dumpTasks(b *strings.Builder, v queue.View) error {
 				return false, err
 			}
 			if a != nil {
-				a.Nonce, a.Holder = "", 0
+				a.Nonce, a.Holder = "", ""
 			}
 			result, err := queue.ResultOf(v, id)
 			fmt.Fprintf(b, "%s %s approval %+v result %q\n", st, t.Line(), a, result)
@@ -271,7 +271,7 @@ func dumpRest(b *strings.Builder, v queue.View) error {
 	grants, e := queue.GrantsOf(v)
 	err = errors.Join(err, e)
 	for i := range grants {
-		grants[i].Holder = 0
+		grants[i].Holder = ""
 	}
 	sessions, e := queue.SessionsOf(v)
 	err = errors.Join(err, e)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -48,7 +49,7 @@ type kept struct {
 type thing struct {
 	bytes  []byte
 	made   time.Time
-	writer int
+	writer approval.Holder
 }
 
 // NewMemory returns an empty store.

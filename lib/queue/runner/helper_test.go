@@ -84,7 +84,7 @@ func runAs(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	w := &Worker{Path: "/bin/sh", Argv: []string{"sh", args[1]}, Env: []string{"PATH=" + os.Getenv("PATH")}, Lock: locks.Worker}
+	w := &Worker{Path: "/bin/sh", Argv: []string{"sh", args[1]}, Env: []string{"PATH=" + os.Getenv("PATH")}, Lock: locks.Worker()}
 	_, err = Run(context.Background(), w, func(pid int) error {
 		err := locks.Handed(pid)
 		fmt.Println(pid)

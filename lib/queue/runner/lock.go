@@ -27,12 +27,13 @@ type Dir string
 
 // Locks are the two locks of a task that is being run.
 type Locks struct {
-	Worker *os.File
-
-	runner *os.File
-	dir    Dir
-	id     string
+	worker, runner *os.File
+	dir            Dir
+	id             string
 }
+
+// Worker returns the lock that a worker inherits.
+func (l *Locks) Worker() *os.File { return l.worker }
 
 // probing is how long Take tolerates commands that only ask.
 const probing = 5 * time.Second
@@ -178,7 +179,7 @@ func (d Dir) write(id, which, text string) error {
 // Handed closes this process's copy of the worker's lock once a worker has inherited it,
 // and writes down which process that is.
 func (l *Locks) Handed(pid int) error {
-	defer l.Worker.Close()
+	defer l.worker.Close()
 	who, err := leaderOf(pid)
 	if err != nil {
 		return err
@@ -187,14 +188,20 @@ func (l *Locks) Handed(pid int) error {
 }
 
 // Drop removes the locks of a task that is not running any more.
-func (d Dir) Drop(id string, l *Locks) {
-	if restore, err := d.as(); err == nil {
-		os.Remove(d.path(id, "worker"))
-		os.Remove(d.path(id, "runner"))
+func (l *Locks) Drop() {
+	if restore, err := l.dir.as(); err == nil {
+		os.Remove(l.dir.path(l.id, "worker"))
+		os.Remove(l.dir.path(l.id, "runner"))
 		restore()
 	}
-	l.Worker.Close()
+	l.worker.Close()
 	l.runner.Close()
+}
+
+// Visible reports whether this account can see the directory. A snapshot has none.
+func (d Dir) Visible() bool {
+	_, err := os.Stat(string(d))
+	return err == nil
 }
 
 // Dead reports whether neither a runner nor a worker of the task lives: no lock has an

@@ -49,7 +49,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("%.20q: runner %d", text, pid)
 		}
 	}
-	d.Drop(id, locks)
+	locks.Drop()
 	if !d.Dead(id) || len(d.Runners()) > 0 {
 		t.Error("not dead after Drop")
 	}
@@ -78,7 +78,7 @@ func TestWorkerOutlivesItsRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-c", "cat <&4 >/dev/null 2>&1 & echo $!")
-	cmd.ExtraFiles = []*os.File{locks.Worker, r}
+	cmd.ExtraFiles = []*os.File{locks.Worker(), r}
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestWorkerOutlivesItsRunner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks.Worker.Close()
+	locks.Worker().Close()
 	locks.runner.Close() // as if the runner had been killed
 	if d.Dead(id) || len(d.Runners()) > 0 {
 		t.Errorf("dead %v, runners %v", d.Dead(id), d.Runners())
@@ -113,7 +113,7 @@ func TestWorkerUnlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ := sh(t, await+"flock -u 3; echo x >unlocked; await seen")
-	w.Lock = locks.Worker
+	w.Lock = locks.Worker()
 	done := make(chan error, 1)
 	go func() {
 		for {
@@ -133,7 +133,7 @@ func TestWorkerUnlocks(t *testing.T) {
 	if b, _ := os.ReadFile(dir(w) + "/seen"); string(b) != "false" {
 		t.Errorf("dead: %s", b)
 	}
-	d.Drop(id, locks)
+	locks.Drop()
 }
 
 // TestTakeAmongProbers: processes that only ask can't make Take fail, and while a lock has
@@ -173,7 +173,7 @@ func TestTakeAmongProbers(t *testing.T) {
 				taken.Add(1)
 				runtime.Gosched()
 				owners.Add(-1)
-				d.Drop(id, locks)
+				locks.Drop()
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestTakeAmongProbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Drop(id, locks)
+		locks.Drop()
 	}
 	close(done)
 	probers.Wait()
@@ -209,9 +209,9 @@ func TestLockWithoutItsName(t *testing.T) {
 	if err != nil || d.Dead(id) {
 		t.Fatal(err)
 	}
-	old.Worker.Close()
+	old.Worker().Close()
 	old.runner.Close()
-	d.Drop(id, locks)
+	locks.Drop()
 }
 
 func TestWaitGone(t *testing.T) {
@@ -228,7 +228,7 @@ func TestWaitGone(t *testing.T) {
 	}
 	waited := make(chan bool)
 	go func() { waited <- d.WaitGone(id, time.Minute) }()
-	d.Drop(id, locks)
+	locks.Drop()
 	if !<-waited {
 		t.Error("not gone after Drop")
 	}
@@ -290,7 +290,7 @@ func TestSeen(t *testing.T) {
 	if dead(id) || !slices.Equal(d.Runners(), []int{os.Getpid()}) {
 		t.Errorf("started again: dead %v, runners %v", dead(id), d.Runners())
 	}
-	d.Drop(id, locks)
+	locks.Drop()
 	late, err := leaderOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

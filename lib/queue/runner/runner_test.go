@@ -26,11 +26,11 @@ func sh(t *testing.T, script string) (*Worker, *Locks) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { locks.Worker.Close(); locks.runner.Close() })
+	t.Cleanup(func() { locks.Worker().Close(); locks.runner.Close() })
 	dir := t.TempDir()
 	return &Worker{
 		Path: "/bin/sh", Argv: []string{"sh", "-c", "cd " + dir + "\n" + script},
-		Env: []string{"PATH=" + os.Getenv("PATH"), "DIR=" + dir}, Lock: locks.Worker,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "DIR=" + dir}, Lock: locks.Worker(),
 	}, locks
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -51,9 +52,9 @@ func forged(d *disktest.FS) (err error) {
 }
 
 // holders returns who holds the approvals of the scheduled tasks, by number of tasks.
-func holders(t *testing.T, d *disktest.FS) map[int]int {
+func holders(t *testing.T, d *disktest.FS) map[approval.Holder]int {
 	t.Helper()
-	count := map[int]int{}
+	count := map[approval.Holder]int{}
 	err := spoolOn(d).View(func(v queue.View) error {
 		return v.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
 			a, err := queue.ApprovalOf(v, id)
@@ -76,22 +77,22 @@ func TestHolder(t *testing.T) {
 		w := newWorld(t, true, shared)
 		for i, c := range []struct {
 			op   operation
-			want map[int]int
+			want map[approval.Holder]int
 		}{
 			{add(effect(1)), nil},
-			{approve, map[int]int{approver: 1}},
-			{nothing, map[int]int{approver: 1}},
+			{approve, map[approval.Holder]int{approval.HeldBy(approver): 1}},
+			{nothing, map[approval.Holder]int{approval.HeldBy(approver): 1}},
 			{start(terms.ExternalSend), nil},
-			{finish(queue.End{Exit: 75}), map[int]int{approver: 1}},
+			{finish(queue.End{Exit: 75}), map[approval.Holder]int{approval.HeldBy(approver): 1}},
 			{start(terms.ExternalSend), nil},
-			{finish(queue.End{Exit: 75}), map[int]int{approver: 1}},
+			{finish(queue.End{Exit: 75}), map[approval.Holder]int{approval.HeldBy(approver): 1}},
 			{start(terms.ExternalSend), nil},
 			{finish(queue.End{Exit: 1}), nil},
 		} {
 			w = w.after(t, c.op)
 			want := c.want
 			if !shared && want != nil {
-				want = map[int]int{0: 1}
+				want = map[approval.Holder]int{"": 1}
 			}
 			if got := holders(t, w.disk()); fmt.Sprint(got) != fmt.Sprint(want) && len(got)+len(want) > 0 {
 				t.Errorf("shared %v, %d %s: %v, want %v", shared, i, c.op.Name, got, want)
@@ -124,7 +125,7 @@ func TestRedoneHasNoOwner(t *testing.T) {
 		if err := nothing.Do(spoolOn(d), w.Now); err != nil {
 			t.Fatal(err)
 		}
-		if got := holders(t, d); got[0] != 1 || len(got) != 1 {
+		if got := holders(t, d); got[""] != 1 || len(got) != 1 {
 			t.Errorf("%d came next: %v", next, got)
 		}
 	}

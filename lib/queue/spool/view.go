@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -187,7 +188,9 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	case queue.Pruned:
 		return v.pruned(key)
 	case queue.Approvals, queue.Grants:
-		item.Bytes, item.Writer, err = v.disk.ReadOwned(fileOf(s, key))
+		var owner int
+		item.Bytes, owner, err = v.disk.ReadOwned(fileOf(s, key))
+		item.Writer = approval.HeldBy(owner)
 	default:
 		item.Bytes, err = v.disk.Read(fileOf(s, key))
 	}

@@ -51,10 +51,9 @@ type Approval struct {
 	Signature    string  // over the Statement: SSHSIG, armored
 	Grants       []Grant // grants that were spent on it; then it bears no signature of its own
 
-	// Holder is the uid of the only account that can have written the file, as the
-	// queue found it; 0 if there is no such account, or if it is root. It is not
-	// written to the file.
-	Holder int
+	// Holder is the only one that can have written the file, as the queue found it. It
+	// is not written to the file.
+	Holder Holder
 }
 
 // levels are in order, from easy to hard to forge.
@@ -76,7 +75,7 @@ func (a *Approval) Good(digest string, require Level, now time.Time) error {
 	switch {
 	case !a.Level.suffices(require):
 		return fmt.Errorf("approval: it is of level %s, the policy requires %s", a.Level, require)
-	case require == User && a.Holder == 0 && a.Level != Signature: // a signature stands for the account
+	case require == User && a.Holder == "" && a.Level != Signature: // a signature stands for the account
 		return fmt.Errorf("approval: nobody vouches for it, and the policy requires %s", require)
 	case a.Digest != digest:
 		return fmt.Errorf("approval: it was given for other bytes (%s)", a.Digest)

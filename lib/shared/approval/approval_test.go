@@ -67,7 +67,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestGood(t *testing.T) {
-	a := Approval{Digest: "d", Level: User, Holder: 1, Expires: now.Add(time.Second)}
+	a := Approval{Digest: "d", Level: User, Holder: "uid 1", Expires: now.Add(time.Second)}
 	for _, c := range []struct {
 		digest  string
 		require Level

@@ -22,7 +22,7 @@ type Grant struct {
 	Signer    string // as in an approval
 	Signature string // over the Statement
 
-	Holder int // as in an approval
+	Holder Holder // as in an approval
 }
 
 // Suffices reports whether the grant was given at the level that a policy requires, or

@@ -35,7 +35,7 @@ type Session struct {
 	Signer    string // as in an approval
 	Signature string // over the Statement
 
-	Holder int // as in an approval
+	Holder Holder // as in an approval
 }
 
 // Live reports whether a message may use the session now. It may not if the clock shows

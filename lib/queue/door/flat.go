@@ -1,0 +1,23 @@
+package door
+
+import (
+	"pulse/lib/queue/runner"
+	"pulse/lib/queue/spool"
+	"pulse/lib/shared/task"
+)
+
+// flat is a queue that is a directory.
+type flat struct {
+	*spool.Spool
+	dir string
+}
+
+func (f flat) Runs() runner.Runs {
+	return runner.Flat{Dir: locksOf(f.dir), File: func(id string) string { return spool.TaskFile(f.dir, task.Running, id) }}
+}
+
+func locksOf(queue string) runner.Dir { return runner.Dir(spool.Workers(queue)) }
+
+// Runners returns the process ids of the commands on this machine that run tasks of a
+// queue. The queue need not be one that this account may open.
+func Runners(queue string) []int { return locksOf(queue).Runners() }
