@@ -16,11 +16,20 @@ import (
 // Open opens the queue of a name: postgres://[LOGIN@]HOST[,HOST2]/DATABASE[?service=NAME]. Of
 // several hosts it takes the one that can be written.
 func Open(ctx context.Context, name string) (*Store, error) {
+	s, err := unconnected(name)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.connect(ctx)
+}
+
+// unconnected reads a name, and what libpq's files say besides.
+func unconnected(name string) (*Store, error) {
 	cfg, err := parse(name)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}}
+	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}, taken: map[string]*hold{}}
 	dial := cfg.DialFunc
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !s.dials.Load() {
@@ -29,7 +38,7 @@ func Open(ctx context.Context, name string) (*Store, error) {
 		return dial(ctx, network, addr)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.notices = append(s.notices, n.Message) }
-	return s, s.connect(ctx)
+	return s, nil
 }
 
 // patience is how long a statement may take that does not commit. It is longer than the
