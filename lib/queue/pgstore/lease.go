@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/seen"
 )
 
 // A run is this login's for a lease of 120 s from the last beat on, by the server's clock. The worker
@@ -33,19 +34,25 @@ type runs struct {
 	s *Store
 }
 
-// Runs returns what is being run. The directory of its locks is gone at boot, as the locks are.
-func (s *Store) Runs() (runner.Runs, error) {
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if os.Geteuid() == 0 || !filepath.IsAbs(base) {
-		base = "/run"
-	}
-	sum := sha256.Sum256([]byte(s.name))
-	dir := filepath.Join(base, "pulse", hex.EncodeToString(sum[:8]))
-	return &runs{runner.Dir(dir), s}, os.MkdirAll(dir, 0o700)
+// Runs returns what is being run.
+func (s *Store) Runs() runner.Runs { return &runs{Locks(s.name), s} }
+
+// Locks returns the directory of the locks of what runs on this machine, under this account.
+func Locks(queue string) runner.Dir {
+	return runner.Dir(filepath.Join(seen.Dir(), "runs", Key(queue)))
+}
+
+// Key returns what stands for the name of a queue in file names.
+func Key(queue string) string {
+	sum := sha256.Sum256([]byte(queue))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Take takes the locks of this machine. The lease begins with the line of the start.
 func (r *runs) Take(id string) (runner.Hold, error) {
+	if err := os.MkdirAll(string(r.Dir), 0o700); err != nil {
+		return nil, err
+	}
 	l, err := r.Dir.Take(id)
 	if err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func (s *Store) greet(server, queue row) error {
 			"%s: the queue's format is %d, and this pulse knows %d", s.name, num(queue[0]), format)
 	}
 	s.unsafe, s.made = yes(queue[1]), time.UnixMicro(num(queue[2])).UTC()
-	s.reader = slices.Equal(hats, []string{"pulse_reader"})
+	s.reader, s.approver = slices.Equal(hats, []string{"pulse_reader"}), slices.Equal(hats, []string{"pulse_approver"})
 	return nil
 }
 

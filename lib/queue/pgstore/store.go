@@ -53,6 +53,8 @@ type Store struct {
 	made   time.Time
 	reader bool // a login that sees no bytes of files and results
 
+	approver bool // a login that may say yes, and do nothing else
+
 	in      *view            // the View or the Update that runs
 	runs    map[string]int64 // the fences of the runs that this process holds, by task
 	taken   map[string]*hold // what Take took and Drop did not give back
