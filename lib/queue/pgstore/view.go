@@ -138,8 +138,12 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		from = queue.Approvals
 	}
 	c, err := made(t.line, from, key)
+	if c.Answer {
+		item.Writer = holder(t.who)
+	}
 	if err != nil || c.Bytes != nil {
-		return queue.Item{Bytes: c.Bytes}, err
+		item.Bytes = c.Bytes
+		return item, err
 	}
 	item.Bytes, err = v.bytes(sqlBytes, string(s), key)
 	if err == nil && s == queue.Outbox {
