@@ -77,8 +77,7 @@ func (s *Store) connect(ctx context.Context) error {
 
 // whatServer asks who is at the other end, and who this is.
 const whatServer = `SELECT pg_is_in_recovery(), current_setting('server_encoding'), current_setting('fsync'),
-	current_setting('full_page_writes'), u.rolsuper, array_to_string(ARRAY(
-		SELECT r.rolname::text FROM pg_roles r WHERE r.rolname ~ '^pulse_' AND pg_has_role(u.oid, r.oid, 'MEMBER')), ' ')
+	current_setting('full_page_writes'), u.rolsuper, ` + rolesOf + `
 	FROM pg_roles u WHERE u.rolname = session_user`
 
 // greet refuses a server that may lose or garble what it acknowledges, and a login that could
@@ -97,7 +96,7 @@ func (s *Store) greet(server, queue row) error {
 			"%s: the queue's format is %d, and this pulse knows %d", s.name, num(queue[0]), format)
 	}
 	s.unsafe, s.made = yes(queue[1]), time.UnixMicro(num(queue[2])).UTC()
-	s.reader, s.approver = slices.Equal(hats, []string{"pulse_reader"}), slices.Equal(hats, []string{"pulse_approver"})
+	s.reader, s.alone = slices.Equal(hats, []string{"pulse_reader"}), slices.Equal(hats, approverAlone)
 	return nil
 }
 

@@ -52,8 +52,7 @@ type Store struct {
 	unsafe bool
 	made   time.Time
 	reader bool // a login that sees no bytes of files and results
-
-	approver bool // a login that may say yes, and do nothing else
+	alone  bool // a login that may say yes, and do nothing else
 
 	in      *view            // the View or the Update that runs
 	runs    map[string]int64 // the fences of the runs that this process holds, by task

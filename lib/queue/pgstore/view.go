@@ -139,9 +139,10 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	}
 	c, err := made(t.line, from, key)
 	if c.Answer {
-		item.Writer = role(t.who)
+		item.Writer = holder(t.who)
 	}
-	if item.Bytes = c.Bytes; err != nil || c.Bytes != nil {
+	if err != nil || c.Bytes != nil {
+		item.Bytes = c.Bytes
 		return item, err
 	}
 	item.Bytes, err = v.bytes(sqlBytes, string(s), key)
