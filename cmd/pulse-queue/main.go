@@ -84,6 +84,14 @@ func app() *cli.App {
 			Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox,
 			Flags: []cli.Flag{queue, confined},
 		}, {
+			Name: "positions", Usage: "print how far sources were read", Action: positions,
+			Flags: []cli.Flag{queue, confined,
+				&cli.StringFlag{Name: "source", Usage: "`S` of this source, as records spell it"},
+			},
+		}, {
+			Name: "sessions", Usage: "print the sessions that are open", Action: sessions,
+			Flags: []cli.Flag{queue, confined},
+		}, {
 			Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
 			Flags: []cli.Flag{queue, policy,
 				&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
