@@ -47,7 +47,7 @@ var owners = map[string][]string{
 	"golang.org/x/net":                         {"lib/fetch/message"},
 	"golang.org/x/text":                        {"lib/fetch/message"},
 	"github.com/emersion/go-msgauth":           {"lib/classify/dkimcheck"},
-	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
+	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {}, // the oracle of lib/shared/schema
 	"github.com/elastic/go-seccomp-bpf":        {}, // the oracle of lib/shared/sandbox
 
@@ -160,7 +160,7 @@ func TestStagesLinkNoApproval(t *testing.T) {
 			t.Fatal(err)
 		}
 		deps := strings.Fields(string(out))
-		for _, name := range []string{"desk", "sshsig", "ledger", "runner"} {
+		for _, name := range []string{"desk", "sshsig", "ledger", "runner", "door"} {
 			if slices.Contains(deps, "pulse/"+room(name)) {
 				t.Errorf("%s links lib/%s", stage, name)
 			}

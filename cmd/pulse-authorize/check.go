@@ -33,7 +33,7 @@ func check(c *cli.Context) error {
 	if c.IsSet("environment") {
 		return fault.Usagef("pulse-authorize check --residency --environment FILE", "--environment is for --residency")
 	}
-	for _, r := range risks(p, c.String("queue")) {
+	for _, r := range risks(p, cmdline.QueueDir(c)) {
 		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
 	}
 	if s != nil {

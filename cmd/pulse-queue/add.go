@@ -55,7 +55,7 @@ func add(c *cli.Context) error {
 	in := &intake{
 		batch: batch,
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
-		room:  func() error { return s.Dir().Room(p.Limits.DiskReserve) },
+		room:  func() error { return s.Room(p.Limits.DiskReserve) },
 		keep:  keep,
 	}
 	stdin := cmdline.Stdin(c, linger, in.commit)

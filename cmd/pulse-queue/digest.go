@@ -81,7 +81,7 @@ func (p *page) enter(c *cli.Context) (door.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if names := s.Dir().Lacks(); len(names) > 0 && s.Writable() == nil {
+	if names := lacks(s); len(names) > 0 && s.Writable() == nil {
 		s.Close()
 		return nil, fault.Failedf(cmdline.Where(c).Command("pulse-queue health"),
 			"the queue has no directory %s", strings.Join(names, ", "))

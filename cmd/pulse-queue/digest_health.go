@@ -9,7 +9,6 @@ import (
 
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
-	"pulse/lib/queue/journal"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/policy"
 )
@@ -49,7 +48,7 @@ func (h *looked) look(s door.Store) (err error) {
 	if h.blind != "" {
 		return nil
 	}
-	if h.long = s.Dir().Size(journal.Dir) > maxChain; h.long {
+	if h.long = s.LogSize() > maxChain; h.long {
 		h.findings, err = health.Look(s, &h.facts)
 	} else {
 		h.findings, err = examine(s, &h.facts)

@@ -46,7 +46,7 @@ func checkHealth(c *cli.Context) error {
 	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
 		return err
 	}
-	if names := s.Dir().Lacks(); len(names) > 0 && !slices.Contains(accepted, health.Modes) { // the rest can't be read
+	if names := lacks(s); len(names) > 0 && !slices.Contains(accepted, health.Modes) { // the rest can't be read
 		text := "the queue has no directory " + strings.Join(names, ", ")
 		do := cmdline.Where(c).Command("pulse-queue init")
 		return tell(c, []health.Finding{{Code: health.Modes, Text: text, Do: do}})
@@ -75,7 +75,15 @@ func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) err
 	if err := readers(f, p); err != nil {
 		return err
 	}
-	return separation(f, s.Dir(), p)
+	return separation(f, s, p)
+}
+
+// lacks returns the directories that the queue lacks, if it is one.
+func lacks(s door.Store) []string {
+	if q, ok := s.(door.Flat); ok {
+		return q.Dir().Lacks()
+	}
+	return nil
 }
 
 // readers finds out which tasks wait for a reader.
@@ -138,12 +146,12 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
+	f.Room, f.Unwatched = s.Room(reserve), s.Forgetful()
+	q, ok := s.(door.Flat)
+	if !ok {
+		return nil
 	}
-	f.Owner = info.Sys().(*syscall.Stat_t).Uid
-	f.Durable, f.Room, f.Unwatched = access.Durable(dir), s.Dir().Room(reserve), s.Forgetful()
+	f.Owner, f.Durable = uint32(q.Dir().Owner()), access.Durable(dir)
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}

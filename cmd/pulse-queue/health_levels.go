@@ -2,23 +2,29 @@ package main
 
 import (
 	"pulse/lib/approve/desk"
-	"pulse/lib/queue/access"
+	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/policy"
 )
 
 // separation finds out which accounts could say yes in a person's name.
-func separation(f *health.Facts, q *access.Dir, p *policy.Policy) error {
+func separation(f *health.Facts, s door.Store, p *policy.Policy) error {
+	accounts, err := desk.LocalAccounts()
+	if err != nil {
+		return err
+	}
+	flat, ok := s.(door.Flat)
+	if !ok {
+		f.Level = level(p, accounts, desk.SeparateLogin(p, nil), desk.ApartLogin)
+		return nil
+	}
+	q := flat.Dir()
 	groups, err := q.Groups()
 	if err != nil {
 		return err
 	}
 	if f.Modes, err = q.Modes(); err != nil {
-		return err
-	}
-	accounts, err := desk.LocalAccounts()
-	if err != nil {
 		return err
 	}
 	if approvers := groups.Approvers; approvers.Name != "" {
@@ -27,24 +33,27 @@ func separation(f *health.Facts, q *access.Dir, p *policy.Policy) error {
 			f.Both = accounts.Both(groups.Workers.ID, approvers.ID, q.Owner())
 		}
 	}
-	f.Level = level(q, p, groups, accounts)
+	f.Level = level(p, accounts, desk.Separate(p, q, nil), func(worker *desk.Rights) error {
+		return desk.Apart(q.Owner(), groups.Approvers, worker)
+	})
 	return nil
 }
 
 // level finds out whether the level that a policy requires proves anything here. It returns
 // a function that says so for the account of a worker: that account is known once the log
-// was read, when nothing can be looked up any more.
-func level(q *access.Dir, p *policy.Policy, groups access.Groups, accounts *desk.Accounts) func(worker int64) error {
+// was read, when nothing can be looked up any more. separate says why level user proves nothing
+// whatever the worker; apart, which is called then, why it does not beside this one.
+func level(p *policy.Policy, accounts *desk.Accounts, separate error, apart func(*desk.Rights) error) func(worker int64) error {
 	const nobody = -1
 	switch approval.Level(p.Approval.Require) {
 	case approval.User:
-		whoever, signed := desk.Separate(p, q, nil), desk.GuardUser(p)
+		signed := desk.GuardUser(p)
 		return func(worker int64) error {
-			if whoever != nil {
-				return whoever
+			if separate != nil {
+				return separate
 			}
 			if worker >= 0 {
-				if err := desk.Apart(q.Owner(), groups.Approvers, accounts.Rights(int(worker))); err != nil {
+				if err := apart(accounts.Rights(int(worker))); err != nil {
 					return err
 				}
 			}

@@ -16,9 +16,12 @@ import (
 )
 
 func initQueue(c *cli.Context) error {
-	dir, err := cmdline.QueueDir(c)
+	dir, err := cmdline.QueueName(c)
 	if err != nil {
 		return err
+	}
+	if cmdline.Served(dir) {
+		return door.CreateServed(c, dir)
 	}
 	opt := spool.Options{Unsafe: c.Bool("unsafe"), Network: c.Bool("allow-network")}
 	if opt.Approvers, err = group(c, "approver-group"); err != nil {

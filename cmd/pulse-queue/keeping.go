@@ -26,15 +26,18 @@ func newKeeping(c *cli.Context, s door.Store, p *policy.Policy) (*keeping, error
 	if p.Limits.KeepRefused == 0 {
 		return k, nil
 	}
+	k.there = true
 	var err error
-	k.there, err = s.Dir().Supply()
+	if q, ok := s.(door.Flat); ok {
+		k.there, err = q.Dir().Supply()
+	}
 	return k, err
 }
 
 // ask tells a batch what to keep. Nothing is kept that would leave less than twice
 // limits.disk_reserve free, so that refused mail never stops what is accepted.
 func (k *keeping) ask(b *queue.Batch) {
-	b.Keep, b.Spare = k.limits.KeepRefused, k.store.Dir().Spare(k.limits.DiskReserve)
+	b.Keep, b.Spare = k.limits.KeepRefused, k.store.Spare(k.limits.DiskReserve)
 	if !k.there {
 		b.Unkept = queue.NotKeptNowhere
 	}

@@ -12,7 +12,6 @@ import (
 
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
-	"pulse/lib/shared/sandbox"
 	"pulse/lib/shared/task"
 )
 
@@ -62,7 +61,7 @@ func (t *target) stdout() bool { return t.name == "" || t.name == "-" }
 
 // confine gives up all but the queue and the directory of the file.
 func (t *target) confine(c *cli.Context) error {
-	p := sandbox.Queue(c.String("queue"))
+	p := cmdline.QueueProfile(c)
 	if !t.stdout() {
 		p.Write = append(p.Write, filepath.Dir(t.name))
 	}

@@ -95,7 +95,7 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	sh.runs = sh.store.Runs()
-	if sh.run.Vouch, err = desk.VouchFor(p, sh.store.Dir(), rights); err != nil {
+	if sh.run.Vouch, err = desk.VouchFor(p, sh.store, rights); err != nil {
 		sh.store.Close()
 		return nil, err
 	}

@@ -54,8 +54,8 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	level := levelOf(s.Dir())
-	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s.Dir(), a)); err != nil {
+	level := levelOf(s)
+	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s, a)); err != nil {
 		s.Close()
 		return nil, err
 	}

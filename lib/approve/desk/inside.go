@@ -11,12 +11,12 @@ import (
 	"pulse/lib/shared/fault"
 )
 
-// QueueOutside opens the queue as cmdline.Queue does, but not inside a run: a worker
+// QueueOutside opens the queue as door.Queue does, but not inside a run: a worker
 // proposes, and others decide what becomes of it.
 func QueueOutside(c *cli.Context) (door.Store, error) {
-	dir, err := cmdline.QueueDir(c)
+	name, err := cmdline.QueueName(c)
 	if err == nil {
-		err = refuseInside(dir)
+		err = refuseInside(name)
 	}
 	if err != nil {
 		return nil, err
@@ -27,8 +27,8 @@ func QueueOutside(c *cli.Context) (door.Store, error) {
 // refuseInside fails inside a run of the queue: a worker must not act as the
 // person it works for. A worker that clears its environment is still known by its
 // ancestors, because the runner is its subreaper.
-func refuseInside(dir string) error {
-	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(door.Runners(dir)) {
+func refuseInside(queue string) error {
+	if os.Getenv("PULSE_TASK") == "" && !runner.Inside(door.Runners(queue)) {
 		return nil
 	}
 	return fault.Refusedf("", "refused inside a run: a worker proposes, and a person decides")

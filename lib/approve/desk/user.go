@@ -1,14 +1,14 @@
 package desk
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/user"
 	"slices"
 	"strconv"
 
+	"pulse/lib/queue"
 	"pulse/lib/queue/access"
+	"pulse/lib/queue/door"
 	"pulse/lib/queue/runner"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
@@ -20,7 +20,15 @@ import (
 // levelOf returns what a command can prove, without a key, of the person who runs it:
 // that they are an approver of the queue and not its owner. Root could be anyone, and so
 // could the owner of a file where the kernel does not vouch for that.
-func levelOf(q *access.Dir) approval.Level {
+func levelOf(s queue.Store) approval.Level {
+	if l, ok := s.(door.Logins); ok {
+		return l.Level()
+	}
+	f, ok := s.(door.Flat)
+	if !ok {
+		return approval.Terminal
+	}
+	q := f.Dir()
 	if me := os.Geteuid(); q.Shared() && me != 0 && me != q.Owner() && q.Ground() == nil {
 		return approval.User
 	}
@@ -29,10 +37,16 @@ func levelOf(q *access.Dir) approval.Level {
 
 // enough fails if the policy requires level user for an answer, and this person can't
 // prove it.
-func enough(p *policy.Policy, q *access.Dir, a Answer) error {
-	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(q) == approval.User {
+func enough(p *policy.Policy, s queue.Store, a Answer) error {
+	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(s) == approval.User {
 		return nil
 	}
+	f, ok := s.(door.Flat)
+	if !ok {
+		return fault.Refusedf("log in as an approver, under an account that has no other role",
+			"%s: approval.require is user, and this login is not an approver's alone", p.Name)
+	}
+	q := f.Dir()
 	if !q.Shared() {
 		return fault.Refusedf(noGroupHint, noGroup, p.Name)
 	}
@@ -142,48 +156,4 @@ func rightsOf(uid int) (*Rights, error) {
 		r.Groups = append(r.Groups, gid)
 	}
 	return r, nil
-}
-
-// VouchFor returns a function that fails unless the yes of an account counts for a run of
-// these workers: the account must be in the approver group now, and be neither the queue's
-// owner nor root nor the worker. It returns nil for a policy that does not require users.
-func VouchFor(p *policy.Policy, q *access.Dir, worker *Rights) (func(approval.Holder) error, error) {
-	return vouchFor(p, q, worker, rightsOf)
-}
-
-// VouchAhead is VouchFor for a command that gives up the right to look accounts up later:
-// it goes by the accounts and groups that the machine's files have now.
-func VouchAhead(p *policy.Policy, q *access.Dir, worker *Rights) (func(approval.Holder) error, error) {
-	accounts, err := LocalAccounts()
-	if err != nil {
-		return nil, err
-	}
-	return vouchFor(p, q, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
-}
-
-func vouchFor(p *policy.Policy, q *access.Dir, worker *Rights, rights func(uid int) (*Rights, error)) (func(approval.Holder) error, error) {
-	if approval.Level(p.Approval.Require) != approval.User {
-		return nil, nil
-	}
-	if err := Separate(p, q, worker); err != nil {
-		return nil, err
-	}
-	g, err := q.Groups()
-	if err != nil {
-		return nil, err
-	}
-	return func(holder approval.Holder) error {
-		uid, ok := holder.UID()
-		if !ok || uid == q.Owner() || worker != nil && uid == worker.UID {
-			return fmt.Errorf("%s is no approver", holder)
-		}
-		r, err := rights(uid)
-		if err != nil && !errors.As(err, new(user.UnknownUserIdError)) {
-			return err
-		}
-		if err != nil || !slices.Contains(r.Groups, g.Approvers.ID) {
-			return fmt.Errorf("%s is not in the group %s", holder, g.Approvers.Name)
-		}
-		return nil
-	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"pulse/lib/queue/runner"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/spool"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -34,19 +35,37 @@ type Store interface {
 	Close()
 
 	Runs() runner.Runs         // which tasks are being run
-	Dir() *access.Dir          // who may use it, and where it lies
 	Made() (time.Time, error)  // when it was made
 	Writable() error           // nil, except for a snapshot
 	Snapshot(dir string) error // makes one
 	Forgetful() error          // why a queue that was restored from a copy would not be noticed, or nil
+	LogSize() int64            // in bytes
+	Room(reserve int64) error  // nil if more can be accepted, and so many bytes stay free
+	Spare(reserve int64) int64 // how many bytes can be written so that twice the reserve stays free
 }
+
+// A Store is also either Flat or Logins, by what it knows of those who may say yes.
+type (
+	// Flat is a queue that is a directory: the kernel knows the accounts that may write it.
+	Flat interface {
+		Dir() *access.Dir
+	}
+	// Logins is a queue on a server, which knows each answer's login.
+	Logins interface {
+		Level() approval.Level              // what it proves of this login
+		Vouch(holder approval.Holder) error // nil if this one may say yes, and do nothing else
+	}
+)
 
 // Queue opens the queue that --queue or PULSE_QUEUE names, which must exist. A signal ends
 // a wait for the queue's lock. Call it before Confine.
 func Queue(c *cli.Context) (Store, error) {
-	dir, err := cmdline.QueueDir(c)
+	dir, err := cmdline.QueueName(c)
 	if err != nil {
 		return nil, err
+	}
+	if cmdline.Served(dir) {
+		return openServed(c, dir)
 	}
 	if err := spool.There(dir); err != nil {
 		return nil, err

@@ -256,9 +256,11 @@ func (c *comparison) once(ctx context.Context) {
 func (c *comparison) running(ctx context.Context) {
 	left := c.counts.Tasks[task.Running]
 	c.each(ctx, "SELECT fence, task FROM pulse.run", func(r row) {
-		if t := c.tasks[string(r[1])]; t != nil && t.state == task.Running && t.seq == num(r[0]) {
+		switch t := c.tasks[string(r[1])]; {
+		case t == nil || t.state != task.Running: // it was cancelled, and its worker may still live
+		case t.seq == num(r[0]):
 			left--
-		} else {
+		default:
 			c.find("run %d: the log does not know it", num(r[0]))
 		}
 	})

@@ -96,8 +96,9 @@ func TestCancelled(t *testing.T) {
 		d.Exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'")
 		d.Exec(t, "SELECT pg_reload_conf()")
 	}
+	t.Cleanup(func() { reload("") }) // or nothing would ever be committed again
 	reload("nobody")
-	n, stop, ended := 0, make(chan struct{}), make(chan error)
+	n, stop, ended := 0, make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
 			err := queuetest.Brake(audit.Held).Do(s, queuetest.Epoch)

@@ -16,11 +16,20 @@ import (
 // Open opens the queue of a name: postgres://[LOGIN@]HOST[,HOST2]/DATABASE[?service=NAME]. Of
 // several hosts it takes the one that can be written.
 func Open(ctx context.Context, name string) (*Store, error) {
+	s, err := unconnected(name)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.connect(ctx)
+}
+
+// unconnected reads a name, and what libpq's files say besides.
+func unconnected(name string) (*Store, error) {
 	cfg, err := parse(name)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}}
+	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}, taken: map[string]*hold{}}
 	dial := cfg.DialFunc
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !s.dials.Load() {
@@ -29,7 +38,7 @@ func Open(ctx context.Context, name string) (*Store, error) {
 		return dial(ctx, network, addr)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.notices = append(s.notices, n.Message) }
-	return s, s.connect(ctx)
+	return s, nil
 }
 
 // patience is how long a statement may take that does not commit. It is longer than the
@@ -68,8 +77,7 @@ func (s *Store) connect(ctx context.Context) error {
 
 // whatServer asks who is at the other end, and who this is.
 const whatServer = `SELECT pg_is_in_recovery(), current_setting('server_encoding'), current_setting('fsync'),
-	current_setting('full_page_writes'), u.rolsuper, array_to_string(ARRAY(
-		SELECT r.rolname::text FROM pg_roles r WHERE r.rolname ~ '^pulse_' AND pg_has_role(u.oid, r.oid, 'MEMBER')), ' ')
+	current_setting('full_page_writes'), u.rolsuper, ` + rolesOf + `
 	FROM pg_roles u WHERE u.rolname = session_user`
 
 // greet refuses a server that may lose or garble what it acknowledges, and a login that could
@@ -88,7 +96,7 @@ func (s *Store) greet(server, queue row) error {
 			"%s: the queue's format is %d, and this pulse knows %d", s.name, num(queue[0]), format)
 	}
 	s.unsafe, s.made = yes(queue[1]), time.UnixMicro(num(queue[2])).UTC()
-	s.reader = slices.Equal(hats, []string{"pulse_reader"})
+	s.reader, s.alone = slices.Equal(hats, []string{"pulse_reader"}), slices.Equal(hats, approverAlone)
 	return nil
 }
 

@@ -128,9 +128,10 @@ CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
   FROM up JOIN pg_catalog.pg_roles r USING (oid) WHERE r.rolname::text LIKE 'pulse\_%'
 $$;
 
--- answers reports whether the line was written by a person: an approver, and nothing else.
+-- answers reports whether the line was written by a person: an approver, and nothing else. Lines
+-- of the owner, who can't log in, came with a copy from another queue.
 CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
-  SELECT pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
+  SELECT a.who = 'pulse_owner' OR pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
 $$;
 
 -- said returns a line of the log. jsonb has no way to write NUL, which a stranger may put into
@@ -233,7 +234,9 @@ BEGIN
     END IF;
   END IF;
   DELETE FROM pulse.start s WHERE s.at < extract(epoch FROM clock_timestamp()) - 2 * 86400;
-  INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s');
+  INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s')
+  ON CONFLICT ON CONSTRAINT run_task_key DO UPDATE -- of a run that was cancelled, and whose end nobody has noted
+  SET fence = excluded.fence, who = excluded.who, host = excluded.host, until = excluded.until;
 END $$;
 
 -- ends checks that a login may end a run: it is the one that it holds, and has taken the
@@ -241,10 +244,11 @@ END $$;
 CREATE FUNCTION ends(j jsonb, t pulse.task, fence bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r pulse.run;
 BEGIN
-  DELETE FROM pulse.run WHERE run.task = t.id RETURNING * INTO r;
   IF j->>'event' = 'cancelled' THEN
-    RETURN;
-  ELSIF fence > 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
+    RETURN; -- its machine learns it by the next beat, and says when the worker has ended
+  END IF;
+  DELETE FROM pulse.run WHERE run.task = t.id RETURNING * INTO r;
+  IF fence > 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
     RAISE EXCEPTION 'task %: this run was taken back', t.id USING ERRCODE = 'PU001';
   ELSIF fence = 0 AND (r.who <> session_user AND r.until > clock_timestamp()
       OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')) THEN
@@ -366,6 +370,8 @@ BEGIN
       RAISE EXCEPTION 'task % is not there any more', id USING ERRCODE = 'PU001';
     END IF;
     UPDATE pulse.task SET seq = at, entry = pulse.agenda(note.entry, t.id, t.state) WHERE task.id = t.id;
+  ELSIF e = 'ended' THEN
+    DELETE FROM pulse.run USING pulse.task WHERE run.task = j->>'task' AND run.who = session_user AND task.id = run.task AND task.state <> 'running';
   ELSIF e = 'held' THEN
     UPDATE pulse.queue SET held = true;
     PERFORM pulse.put('hold', '', at, NULL, NULL);

@@ -52,9 +52,11 @@ type Store struct {
 	unsafe bool
 	made   time.Time
 	reader bool // a login that sees no bytes of files and results
+	alone  bool // a login that may say yes, and do nothing else
 
 	in      *view            // the View or the Update that runs
 	runs    map[string]int64 // the fences of the runs that this process holds, by task
+	taken   map[string]*hold // what Take took and Drop did not give back
 	notices []string         // what the server told since the last commit began
 	dials   atomic.Bool      // it connects; otherwise dialling could only cancel a commit's wait for a standby
 
@@ -108,6 +110,9 @@ func (s *Store) hold(id string, fence int64) {
 		delete(s.runs, id)
 	} else {
 		s.runs[id] = fence
+		if h := s.taken[id]; h != nil {
+			h.begin(fence)
+		}
 	}
 }
 

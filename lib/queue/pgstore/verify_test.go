@@ -35,7 +35,7 @@ func TestVerify(t *testing.T) {
 		"DELETE FROM thing WHERE shelf = 'pruned'", "UPDATE thing SET seq = 1 WHERE shelf = 'positions'", "UPDATE thing SET bytes = 'x'",
 		"UPDATE thing SET rest = '{}' WHERE shelf = 'labels'", "INSERT INTO thing VALUES ('approvals', repeat('0', 32), 1)",
 		"DELETE FROM start", "UPDATE start SET at = 1", "INSERT INTO start VALUES (1, 1, '')", "INSERT INTO nonce VALUES ('x', 1)",
-		"DELETE FROM nonce", "INSERT INTO run VALUES (1, 'x', 'ann', 'h', now())",
+		"DELETE FROM nonce", "DELETE FROM run; UPDATE task SET state = 'running' WHERE state = 'scheduled'",
 		"UPDATE audit SET line = replace(line, 'me@', 'you@') WHERE seq = 3", "DELETE FROM audit WHERE seq = 2", "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
 		"UPDATE may SET hat = 'gate' WHERE event = 'approved' AND hat = 'approver'", "DELETE FROM member WHERE name = 'uid'",
 		"GRANT INSERT ON task TO pulse_gate", "GRANT UPDATE (seq) ON task TO pulse_gate", "GRANT SELECT ON may TO PUBLIC; GRANT EXECUTE ON FUNCTION put TO PUBLIC",

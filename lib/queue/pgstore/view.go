@@ -138,8 +138,12 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		from = queue.Approvals
 	}
 	c, err := made(t.line, from, key)
+	if c.Answer {
+		item.Writer = holder(t.who)
+	}
 	if err != nil || c.Bytes != nil {
-		return queue.Item{Bytes: c.Bytes}, err
+		item.Bytes = c.Bytes
+		return item, err
 	}
 	item.Bytes, err = v.bytes(sqlBytes, string(s), key)
 	if err == nil && s == queue.Outbox {
@@ -181,6 +185,20 @@ func (v *view) bytes(sql string, args ...any) ([]byte, error) {
 	}
 	if len(all[0]) == 0 {
 		return nil, fmt.Errorf("%w: its bytes are gone", queue.ErrCorrupt)
+	}
+	return all[0][0][0], nil
+}
+
+// Staged returns bytes as they came with a line: the file of a task, on the shelf of any state,
+// or what lies on a shelf; nil: there are none.
+func (s *Store) Staged(shelf queue.Shelf, key string) ([]byte, error) {
+	q := say(sqlBytes, string(shelf), key)
+	if slices.Contains(task.States, task.State(shelf)) {
+		q = say(sqlFile, key)
+	}
+	all, err := s.query(q)
+	if err != nil || len(all[0]) == 0 {
+		return nil, err
 	}
 	return all[0][0][0], nil
 }

@@ -18,17 +18,26 @@ func QueueFlag() cli.Flag {
 		Name:    "queue",
 		EnvVars: []string{"PULSE_QUEUE"},
 		Usage:   "`DIR` the queue, pulse-queue(5); default: $PULSE_QUEUE",
+		Action:  func(_ *cli.Context, name string) error { return withoutPassword(name) },
 	}
 }
 
-// QueueDir returns the directory that --queue or PULSE_QUEUE names.
-func QueueDir(c *cli.Context) (string, error) {
-	dir := c.String("queue")
-	if dir == "" {
+// QueueName returns what --queue or PULSE_QUEUE names: a directory, or a queue on a server.
+func QueueName(c *cli.Context) (string, error) {
+	name := c.String("queue")
+	if name == "" {
 		return "", fault.Usagef(c.App.Name+" … --queue ~/pulse",
 			"no queue: neither --queue nor PULSE_QUEUE is set")
 	}
-	return dir, nil
+	return name, nil
+}
+
+// QueueDir returns the directory of the queue; empty if none is named, or one on a server.
+func QueueDir(c *cli.Context) string {
+	if name := c.String("queue"); !Served(name) {
+		return name
+	}
+	return ""
 }
 
 // PolicyOrDefault loads the policy if one is named, and returns the default otherwise.

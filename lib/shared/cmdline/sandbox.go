@@ -52,7 +52,16 @@ func Confines(c *cli.Context) bool {
 // ConfineToQueue is Confine for a command that works on the queue of --queue and looks at
 // some files besides.
 func ConfineToQueue(c *cli.Context, files ...string) (sandbox.Level, error) {
-	return Confine(c, sandbox.Queue(c.String("queue"), files...))
+	return Confine(c, QueueProfile(c, files...))
+}
+
+// QueueProfile returns the profile of ConfineToQueue. A queue on a server is an open
+// connection, and needs no file.
+func QueueProfile(c *cli.Context, files ...string) sandbox.Profile {
+	if dir := QueueDir(c); dir != "" {
+		return sandbox.Queue(dir, files...)
+	}
+	return sandbox.Pipe(files...)
 }
 
 // Unconfined is called in place of Confine by a command that starts programs, which would be

@@ -1,0 +1,206 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pulse/lib/queue/runner"
+	"pulse/lib/queue/seen"
+)
+
+// A run is this login's for a lease of 120 s from the last beat on, by the server's clock. The worker
+// is told to end well before, by a clock that goes on while the machine sleeps: silence, then
+// runner.Grace until SIGKILL. That leaves 30 s for a kill, and for clocks of servers that
+// differ at a failover.
+const (
+	silence   = 80 * time.Second
+	beatEvery = 10 * time.Second
+	beatLimit = 5 * time.Second // for each host of the name
+)
+
+// runs are the runs of a queue that several machines use. The kernel's locks, in a directory
+// of this machine, say what runs here; the server says what runs elsewhere.
+type runs struct {
+	runner.Dir
+	s *Store
+}
+
+// Runs returns what is being run.
+func (s *Store) Runs() runner.Runs { return &runs{Locks(s.name), s} }
+
+// Locks returns the directory of the locks of what runs on this machine, under this account.
+func Locks(queue string) runner.Dir {
+	return runner.Dir(filepath.Join(seen.Dir(), "runs", Key(queue)))
+}
+
+// Key returns what stands for the name of a queue in file names.
+func Key(queue string) string {
+	sum := sha256.Sum256([]byte(queue))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Take takes the locks of this machine. The lease begins with the line of the start.
+func (r *runs) Take(id string) (runner.Hold, error) {
+	if err := os.MkdirAll(string(r.Dir), 0o700); err != nil {
+		return nil, err
+	}
+	l, err := r.Dir.Take(id)
+	if err != nil {
+		return nil, err
+	}
+	h := &hold{Locks: l, id: id, s: r.s, sent: now(), gone: make(chan struct{}), stop: make(chan struct{})}
+	if h.beats, err = unconnected(r.s.name); err != nil {
+		l.Drop()
+		return nil, err
+	}
+	h.beats.cfg.ConnectTimeout = beatLimit
+	r.s.taken[id] = h
+	return h, nil
+}
+
+// Dead reports whether nobody runs a task: neither a process here, nor another machine, which
+// has until its lease is over.
+func (r *runs) Dead(id string) bool { return r.Dir.Dead(id) && r.over(id) }
+
+func (r *runs) Seen() func(id string) bool {
+	dead := r.Dir.Seen()
+	return func(id string) bool { return dead(id) && r.over(id) }
+}
+
+// Visible reports that the server says what is being run.
+func (r *runs) Visible() bool { return true }
+
+// over reports whether the server has no run of a task that could still be alive elsewhere.
+func (r *runs) over(id string) bool {
+	const ask = "SELECT until < clock_timestamp() OR who = session_user AND host = $2 FROM pulse.run WHERE task = $1"
+	all, err := r.s.query(say(ask, id, r.s.host))
+	return err == nil && (len(all[0]) == 0 || yes(all[0][0][0]))
+}
+
+// WaitGone waits until nobody runs a task that was taken back.
+func (r *runs) WaitGone(id string, limit time.Duration) bool {
+	end := time.Now().Add(limit)
+	if !r.Dir.WaitGone(id, limit) {
+		return false
+	}
+	for look := time.NewTicker(200 * time.Millisecond); time.Now().Before(end); <-look.C {
+		all, err := r.s.query(say("SELECT FROM pulse.run WHERE task = $1 AND until > clock_timestamp()", id))
+		if err == nil && len(all[0]) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hold is a run of this process.
+type hold struct {
+	*runner.Locks
+	s     *Store
+	beats *Store // its connection is of its own, because nothing waits for the other one
+	id    string
+	fence int64
+	sent  time.Duration // when the last good beat was sent, by a clock that does not stop
+
+	gone, stop chan struct{}
+	ended      sync.WaitGroup
+}
+
+// begin keeps the run from now on.
+func (h *hold) begin(fence int64) {
+	h.fence = fence
+	h.ended.Add(1)
+	go func() {
+		defer h.ended.Done()
+		h.keep()
+	}()
+}
+
+// Env names the fence, so that what the worker talks to can refuse an older run.
+func (h *hold) Env() []string { return []string{"PULSE_FENCE=" + strconv.FormatInt(h.fence, 10)} }
+
+// Gone closes when the task was taken back, or the lease is about to end.
+func (h *hold) Gone() <-chan struct{} { return h.gone }
+
+// Drop ends the beats, and gives the locks back.
+func (h *hold) Drop() {
+	close(h.stop)
+	h.ended.Wait()
+	delete(h.s.taken, h.id)
+	h.Locks.Drop()
+}
+
+// now is CLOCK_BOOTTIME; replaced in tests.
+var now = func() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // every Linux since 2.6.39 has it
+	}
+	return time.Duration(ts.Nano())
+}
+
+// tick is how often the clock is looked at; replaced in tests.
+var tick = time.Second
+
+// keep beats until Drop, or until the run is not this process's any more.
+func (h *hold) keep() {
+	defer h.beats.drop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // a beat that hangs must not keep Drop waiting
+		<-h.stop
+		cancel()
+	}()
+	clock := time.NewTicker(tick)
+	defer clock.Stop()
+	for at := h.sent; now()-h.sent < silence; { // each beat ends before that, too
+		select {
+		case <-h.stop:
+			return
+		case <-clock.C:
+		}
+		if now()-at < beatEvery {
+			continue
+		}
+		at = now()
+		mine, err := h.beats.beat(ctx, h.fence, silence-(at-h.sent))
+		if err == nil && !mine {
+			break
+		}
+		if err == nil {
+			h.sent = at
+		}
+	}
+	close(h.gone)
+}
+
+// errSilent means that no server answered a beat in time.
+var errSilent = errors.New("no server answers")
+
+// beat tells the server that a run goes on, and reports whether it is still this login's.
+func (s *Store) beat(ctx context.Context, fence int64, limit time.Duration) (bool, error) {
+	hosts := time.Duration(1 + len(s.cfg.Fallbacks))
+	ctx, cancel := context.WithTimeout(ctx, min(limit, (hosts+1)*beatLimit))
+	defer cancel()
+	if s.conn == nil || s.conn.IsClosed() {
+		s.drop()
+		if err := s.connect(ctx); err != nil {
+			return false, err
+		}
+	}
+	all, err := s.ask(ctx, say("SET synchronous_commit = on"), say("SELECT pulse.beat($1)", fence))
+	if err != nil || len(s.notices) > 0 || len(all[1]) != 1 {
+		s.drop()
+		s.notices = nil
+		return false, errors.Join(errSilent, err)
+	}
+	return yes(all[1][0][0]), nil
+}

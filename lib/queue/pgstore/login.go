@@ -1,0 +1,62 @@
+package pgstore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/shared/approval"
+)
+
+// roleHolder is what the holder of an answer begins with: the server notes whose login wrote
+// the line, and no client can write another one's name there.
+const roleHolder = "role "
+
+func holder(login string) approval.Holder { return approval.Holder(roleHolder + login) }
+
+// approverAlone are the roles of a login that may say yes, and do nothing else.
+var approverAlone = []string{"pulse_approver"}
+
+// Level returns what the server proves of this login: that it is a person's, if it may say
+// yes and do nothing else.
+func (s *Store) Level() approval.Level {
+	if s.alone {
+		return approval.User
+	}
+	return approval.Terminal
+}
+
+// Vouch returns nil if a holder is a login that may say yes, and do nothing else.
+func (s *Store) Vouch(h approval.Holder) error {
+	login, ok := strings.CutPrefix(string(h), roleHolder)
+	if !ok {
+		return fmt.Errorf("%q is no login of this server", h)
+	}
+	all, err := s.query(say(`SELECT u.rolsuper, `+rolesOf+` FROM pg_roles u WHERE u.rolname = $1`, login))
+	if err != nil {
+		return err
+	}
+	if len(all[0]) != 1 || yes(all[0][0][0]) || !slices.Equal(strings.Fields(string(all[0][0][1])), approverAlone) {
+		return fmt.Errorf("%s is not a login of pulse_approver alone", h)
+	}
+	return nil
+}
+
+// rolesOf are the roles of pulse that a login u has, in order.
+const rolesOf = `array_to_string(ARRAY(SELECT r.rolname::text FROM pg_roles r
+	WHERE r.rolname ~ '^pulse_' AND pg_has_role(u.oid, r.oid, 'MEMBER') ORDER BY 1), ' ')`
+
+// LogSize returns the size of the log at the server in bytes, 0 if it does not say.
+func (s *Store) LogSize() int64 {
+	all, err := s.query(say("SELECT pg_table_size('pulse.audit')"))
+	if err != nil {
+		return 0
+	}
+	return num(all[0][0][0])
+}
+
+// Room returns nil: a disk that is full is the server's to say.
+func (s *Store) Room(int64) error { return nil }
+
+// Spare returns how many bytes can be written, which the server does not say.
+func (s *Store) Spare(int64) int64 { return 1 << 40 }

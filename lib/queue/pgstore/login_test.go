@@ -1,0 +1,172 @@
+package pgstore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/pgstore"
+	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// TestGreeting: a login that could do anything, or nothing, is refused, and so is a server
+// that may lose what it acknowledges.
+func TestGreeting(t *testing.T) {
+	d := pgtest.New(t)
+	refused := func(name, want string) {
+		t.Helper()
+		_, err := pgstore.Open(context.Background(), name)
+		if err == nil || fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	refused(d.DSN(pgtest.Super), "history")
+	refused(d.DSN("nobody1"), "permission denied")
+	refused(strings.Replace(d.DSN("ann"), d.Name, "postgres", 1), "no queue")
+	refused(strings.Replace(d.DSN("ann"), d.Name, "nowhere", 1), "no queue")
+	d.Exec(t, "UPDATE pulse.queue SET format = 2")
+	refused(d.DSN("ann"), "format is 2")
+}
+
+// TestReader: a reader sees what is there, no content, and changes nothing.
+func TestReader(t *testing.T) {
+	d := pgtest.New(t)
+	if err := queuetest.Add(queuetest.Mails(1, 1)...).Do(open(t, d.DSN("gate1")), queuetest.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, d.DSN("reader1"))
+	if err := queuetest.Nothing.Do(s, queuetest.Epoch); fault.KindOf(err) != fault.Usage {
+		t.Errorf("%v", err)
+	}
+	err := s.View(func(v queue.View) error {
+		return v.Open(task.Scheduled, func(e queue.Entry) (bool, error) {
+			if st, err := v.Where(e.ID); st != task.Scheduled || err != nil {
+				t.Errorf("%s, %v", st, err)
+			}
+			_, err := queue.Load(v, e.State, e.ID)
+			if err == nil || !strings.Contains(err.Error(), "sees no content") {
+				t.Errorf("%v", err)
+			}
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHolder: the server says whose yes it is, also after it was spent and came back.
+func TestHolder(t *testing.T) {
+	d := pgtest.New(t)
+	s, ann, both := open(t, d.DSN("machine1")), open(t, d.DSN("ann")), open(t, d.DSN("all1"))
+	if ann.Level() != approval.User || s.Level() == approval.User || both.Level() == approval.User {
+		t.Error(ann.Level(), s.Level(), both.Level())
+	}
+	must := func(s queue.Store, op queuetest.Operation) {
+		t.Helper()
+		if err := op.Do(s, queuetest.Epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want approval.Holder) {
+		t.Helper()
+		err := s.View(func(v queue.View) error {
+			e, found, err := queuetest.First(v, task.Scheduled)
+			if !found || err != nil {
+				t.Fatal(found, err)
+			}
+			a, err := queue.ApprovalOf(v, e.Task.ID)
+			if a == nil || a.Holder != want {
+				t.Errorf("%+v", a)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	must(s, queuetest.Add(queuetest.Effect(1)))
+	must(ann, queuetest.Approve)
+	check("role ann")
+	must(s, queuetest.Start(terms.ExternalSend))
+	must(s, queuetest.Finish(queue.End{Exit: 75})) // nothing was sent
+	check("role ann")
+	for holder, want := range map[approval.Holder]bool{"role ann": true, "role all1": false, "role machine1": false, "role root": false, "role x": false, "uid 0": false, "": false} {
+		if err := s.Vouch(holder); (err == nil) != want {
+			t.Errorf("%s: %v", holder, err)
+		}
+	}
+}
+
+// TestForgery: without a yes of a person alone nothing reaches the outside.
+func TestForgery(t *testing.T) {
+	d := pgtest.New(t)
+	s, both := open(t, d.DSN("machine1")), open(t, d.DSN("all1"))
+	for _, op := range []queuetest.Operation{queuetest.Add(queuetest.Effect(1)), queuetest.Approve} {
+		if err := op.Do(both, queuetest.Epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := logged(t, s)
+	if err := queuetest.Start(terms.ExternalSend).Do(s, queuetest.Epoch); err == nil || fault.KindOf(err) != fault.Failed {
+		t.Errorf("%v", err)
+	}
+	if after := logged(t, s); len(after) != len(before) {
+		t.Errorf("%q", after[len(before):])
+	}
+}
+
+// TestLost: a server that lacks a line which this account saw committed is found out.
+func TestLost(t *testing.T) {
+	d, home := pgtest.New(t), t.TempDir()+"/seen"
+	lost := func(s queue.Store) (lost string) {
+		t.Helper()
+		err := s.View(func(v queue.View) (err error) {
+			lost, err = v.Lost()
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return lost
+	}
+	s := open(t, d.DSN("machine1"))
+	s.Remember(home)
+	for range 3 {
+		if err := queuetest.Brake(audit.Held).Do(s, queuetest.Epoch); err != nil {
+			t.Fatal(err)
+		}
+		if got := lost(s); got != "" || s.Forgetful() != nil {
+			t.Error(got, s.Forgetful())
+		}
+	}
+	d.Exec(t, `DELETE FROM pulse.audit WHERE seq = 3;
+		UPDATE pulse.queue SET seq = 2, head = (SELECT 'sha256:' || encode(sha256(convert_to(line, 'UTF8')), 'hex') FROM pulse.audit WHERE seq = 2)`)
+	again := open(t, d.DSN("machine1"))
+	again.Remember(home)
+	for _, s := range []queue.Store{s, again} {
+		if got := lost(s); !strings.Contains(got, "number 3") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestNUL: what a stranger writes into a Message-ID gets into the log as it came.
+func TestNUL(t *testing.T) {
+	s := open(t, pgtest.New(t).DSN("gate1"))
+	mail := strings.Replace(queuetest.Mail(1, terms.Allow), "<1@t>", `<\u0000\ufffd"\\u0000@t>`, 1)
+	mail = strings.Replace(mail, `"\\u0000@`, `\\u0000@`, 1)
+	if err := queuetest.Add(mail).Do(s, queuetest.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	if all := logged(t, s); len(all) != 1 || !strings.Contains(all[0], `\u0000`) {
+		t.Errorf("%q", all)
+	}
+}
