@@ -96,7 +96,9 @@ func (w *world) start(name string) step {
 }
 
 // ends returns the line of the end of a run.
-func (w *world) ends(name string, e task.Event, to task.State) step { return w.of(name, e, task.Running, to) }
+func (w *world) ends(name string, e task.Event, to task.State) step {
+	return w.of(name, e, task.Running, to)
+}
 
 // run lets tasks start and end.
 func (w *world) run() {

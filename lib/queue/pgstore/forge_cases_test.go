@@ -29,8 +29,8 @@ var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNo
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
 
-// TestForgery: each forgery is refused, and what it differs from by one thing is accepted.
-func TestForgery(t *testing.T) {
+// TestForgeries: each forgery is refused, and what it differs from by one thing is accepted.
+func TestForgeries(t *testing.T) {
 	w, _ := base(t)
 	names := map[string]bool{}
 	for i := range forgeries {
@@ -106,7 +106,9 @@ func with(member string) func(*world, *call) {
 func as(who string) func(*world, *call) { return func(_ *world, c *call) { c.who = who } }
 
 // effect adds an outward effect.
-func effect(w *world) []call { return []call{by("gate1", w.of("e.new", task.Added, "", task.Awaiting))} }
+func effect(w *world) []call {
+	return []call{by("gate1", w.of("e.new", task.Added, "", task.Awaiting))}
+}
 
 var ofTasks = []forgery{
 	{"an outward effect that waits for nobody", effect, first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
@@ -132,7 +134,9 @@ var ofTasks = []forgery{
 	{"a task in a state besides", event(task.Added, "gate1"), with(`"state":"running"`)},
 	{"an entry of another task", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, s.Task[:4], "0000") } })},
 	{"an entry of another state", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return "a" + e[1:] } })},
-	{"an entry of other bytes", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, audit.Bare(s.Digest)[:8], "00000000") } })},
+	{"an entry of other bytes", event(task.Added, "gate1"), first(func(s *step) {
+		s.entry = func(e string) string { return swap(e, audit.Bare(s.Digest)[:8], "00000000") }
+	})},
 	{"an entry of another kind", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return e[:85] + "e" + e[86:] } })},
 	{"an entry of another action", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, "read_public ", "read_private") } })},
 	{"an entry that nobody can read", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return e[:106] + "x" + e[107:] } })},

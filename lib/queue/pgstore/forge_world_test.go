@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -66,9 +68,10 @@ type call struct {
 }
 
 // doc is the file of a task.
-func doc(id string, kind task.Kind, action terms.Action, root string, target ...string) []byte {
-	return fmt.Appendf(nil, `{"request":{"action":%q,"target":["%s"]},"identity":{"root":%q},"task":{"id":%q,"kind":%q}}`+"\n",
-		action, strings.Join(target, `","`), root, id, kind)
+func doc(id string, kind task.Kind, root string, target ...string) []byte {
+	var list record.Object
+	list.Strs("target", target)
+	return fmt.Appendf(nil, `{"request":%s,"identity":{"root":%q},"task":{"id":%q,"kind":%q}}`+"\n", list.Bytes(), root, id, kind)
 }
 
 func idOf(name string) string { return audit.Bare(task.Digest([]byte(name)))[:32] }
@@ -76,7 +79,7 @@ func idOf(name string) string { return audit.Bare(task.Digest([]byte(name)))[:32
 // know makes a task that a world can have.
 func (w *world) know(name string, kind task.Kind, action terms.Action, parent string, target ...string) *tasked {
 	id := idOf(name)
-	t := &tasked{id: id, kind: kind, action: action, file: doc(id, kind, action, idOf("a.done"), target...)}
+	t := &tasked{id: id, kind: kind, action: action, file: doc(id, kind, idOf("a.done"), target...)}
 	if parent != "" {
 		t.parent = idOf(parent)
 	}
@@ -290,6 +293,8 @@ func (w *world) try(calls ...call) (n int, err error) {
 	if err := w.exec("SAVEPOINT try"); err != nil {
 		w.tb.Fatal(err)
 	}
+	before := maps.Clone(w.fences)
+	defer func() { w.fences = before }()
 	for n = range calls {
 		if err = w.commit(&calls[n]); err != nil {
 			break
