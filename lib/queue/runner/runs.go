@@ -22,6 +22,8 @@ type Runs interface {
 	Visible() bool
 	// Runner returns the process id of the runner that took the task last.
 	Runner(id string) (pid int, err error)
+	// Elsewhere says which other machine runs a task, if one does.
+	Elsewhere(id string) string
 	// WorkerFile returns the file that the worker of a task has open, for fuser(1).
 	WorkerFile(id string) string
 }
@@ -50,6 +52,9 @@ func (f Flat) Take(id string) (Hold, error) {
 	}
 	return &flatHold{Locks: l, file: f.File(id), stop: func() {}}, nil
 }
+
+// Elsewhere implements Runs.
+func (f Flat) Elsewhere(string) string { return "" }
 
 type flatHold struct {
 	*Locks
