@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -111,6 +112,7 @@ type hold struct {
 	sent  time.Duration // when the last good beat was sent, by a clock that does not stop
 
 	gone, stop chan struct{}
+	lapsed     atomic.Bool
 	ended      sync.WaitGroup
 }
 
@@ -173,14 +175,19 @@ func (h *hold) keep() {
 		at = now()
 		mine, err := h.beats.beat(ctx, h.fence, silence-(at-h.sent))
 		if err == nil && !mine {
-			break
+			close(h.gone)
+			return
 		}
 		if err == nil {
 			h.sent = at
 		}
 	}
+	h.lapsed.Store(true)
 	close(h.gone)
 }
+
+// Lapsed reports whether no server has answered for so long that the lease is about to end.
+func (h *hold) Lapsed() bool { return h.lapsed.Load() }
 
 // errSilent means that no server answered a beat in time.
 var errSilent = errors.New("no server answers")

@@ -31,7 +31,8 @@ type Hold interface {
 	Worker() *os.File      // the lock that the worker inherits
 	Handed(pid int) error  // the worker has it; called once
 	Env() []string         // what the worker's environment says of the run
-	Gone() <-chan struct{} // closes when the worker has to end: a person took the task back; called once
+	Gone() <-chan struct{} // closes when the worker has to end: a person took the task back, or the hold lapses; called once
+	Lapsed() bool          // it closed because another machine may soon take the task, and no person has taken it back
 	Drop()                 // the worker is dead, or never started
 }
 
@@ -57,6 +58,7 @@ type flatHold struct {
 }
 
 func (h *flatHold) Env() []string { return nil }
+func (h *flatHold) Lapsed() bool  { return false }
 
 func (h *flatHold) Gone() <-chan struct{} {
 	var gone <-chan struct{}
