@@ -27,7 +27,7 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// open of a fleet is how long anything may take.
+// bound is how long anything may take.
 const bound = 90 * time.Second
 
 // start is a start that was acknowledged: here a command would have been executed.
@@ -181,10 +181,10 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-var idOf = regexp.MustCompile(`"task":\{"id":"([0-9a-f]{32})"`)
+var receiptID = regexp.MustCompile(`"task":\{"id":"([0-9a-f]{32})"`)
 
-// add adds tasks until the fleet ends: each one until it is acknowledged.
-func add(m *member) {
+// adds adds tasks until the fleet ends: each one until it is acknowledged.
+func (m *member) adds() {
 	for !m.f.over.Load() {
 		n := int(m.f.uid.Add(1))
 		line := queuetest.Mail(n, terms.Allow)
@@ -209,13 +209,13 @@ func (m *member) put(line string) error {
 	return b.Commit(func(receipt []byte) error {
 		m.f.mu.Lock()
 		defer m.f.mu.Unlock()
-		m.f.receipts[string(idOf.FindSubmatch(receipt)[1])] = true
+		m.f.receipts[string(receiptID.FindSubmatch(receipt)[1])] = true
 		return nil
 	})
 }
 
-// approve says yes to what waits, until the fleet ends.
-func approve(m *member) {
+// approves says yes to what waits, until the fleet ends.
+func (m *member) approves() {
 	for !m.f.over.Load() {
 		err := queue.Update(m, func(tx *queue.Tx) error {
 			s, found, err := queuetest.First(tx, task.Awaiting)
@@ -228,8 +228,8 @@ func approve(m *member) {
 	}
 }
 
-// run starts and finishes tasks until the fleet ends, as pulse-queue run does.
-func run(m *member) {
+// runs starts and finishes tasks until the fleet ends, as pulse-queue run does.
+func (m *member) runs() {
 	for n := 0; !m.f.over.Load(); n++ {
 		effect := terms.ExternalSend
 		if n%3 > 0 {
@@ -262,7 +262,7 @@ func (m *member) turn(p *policy.Policy, effect terms.Action, between func(*queue
 		_, err := queue.Finish(tx, claim, queue.End{Result: []byte(claim.Task.ID)}, &p.Limits, time.Now())
 		return err
 	}
-	for err = queue.ErrLocked; errors.Is(err, queue.ErrLocked); {
+	for err = queue.ErrLocked; errors.Is(err, queue.ErrLocked) || errors.Is(err, queue.ErrAway); {
 		err = queue.Update(m, finish)
 	}
 	return true
@@ -327,12 +327,12 @@ func (f *fleet) check(name string) {
 	if err != nil || r.Broken || len(r.Findings) > 0 {
 		f.t.Errorf("verify: %+v, %v", r, err)
 	}
-	f.t.Logf("%d adds acknowledged, %d lines, 0 wanted lost: %d; %d starts, twice: %d; in doubt: %d had happened, %d had not, %d not decided; %d conflicts; longest gap %v",
+	f.t.Logf("%d adds acknowledged, %d lines, lost: %d; %d starts, twice: %d; in doubt: %d had happened, %d had not, %d not decided; %d conflicts; longest gap %v",
 		adds, len(f.lines), len(lost), len(f.starts), twice, f.had, f.undone, f.undecided, f.conflicts, f.gap.Round(time.Millisecond))
 }
 
-// told is what the log says.
-type told struct {
+// history is what the log says.
+type history struct {
 	added   map[string]bool
 	started map[int64]string
 	allowed map[string]int // how often a task may start
@@ -340,8 +340,8 @@ type told struct {
 }
 
 // log reads the log, and returns which of the acknowledged lines it lacks.
-func (f *fleet) log(name string) (l *told, lost []string) {
-	l = &told{map[string]bool{}, map[int64]string{}, map[string]int{}, map[string]int64{}}
+func (f *fleet) log(name string) (l *history, lost []string) {
+	l = &history{map[string]bool{}, map[int64]string{}, map[string]int{}, map[string]int64{}}
 	for i, raw := range logged(f.t, open(f.t, name)) {
 		line, err := audit.Parse([]byte(raw))
 		if err != nil {
