@@ -40,13 +40,19 @@ func base(tb testing.TB) (*world, *pgtest.DB) {
 	d := pgtest.New(tb)
 	w := play(tb, d)
 	w.cohort()
-	w.arrive()
-	w.answer()
-	w.run()
+	w.happen()
 	if err := w.exec("BEGIN"); err != nil {
 		tb.Fatal(err)
 	}
 	return w, d
+}
+
+// happen lets everything happen that makes a world of an empty queue.
+func (w *world) happen() {
+	clear(w.yeses)
+	w.arrive()
+	w.answer()
+	w.run()
 }
 
 // add returns the lines by which tasks come.
@@ -112,9 +118,7 @@ func (w *world) run() {
 	restored := w.ends("e.signed", task.Restored, task.Scheduled)
 	restored.Approval = w.yeses["e.signed"]
 	w.do(by("sender1", w.ends("e.unknown", task.Undecided, task.Awaiting), restored))
-	if err := w.exec("UPDATE pulse.run SET until = clock_timestamp() - interval '1 s' WHERE task = '" + idOf("a.late") + "'"); err != nil {
-		w.tb.Fatal(err)
-	}
+	w.do(call{who: "gate1", sql: "SELECT", super: "UPDATE pulse.run SET until = clock_timestamp() - interval '1 s' WHERE task = '" + idOf("a.late") + "'"})
 }
 
 // TestForgeBase: the world of these tests is as its log says.
