@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -79,6 +81,16 @@ func (r *runs) Seen() func(id string) bool {
 // Visible reports that the server says what is being run.
 func (r *runs) Visible() bool { return true }
 
+// Elsewhere names the login and the machine that run a task, and says when they were last heard of.
+func (r *runs) Elsewhere(id string) string {
+	all, err := r.s.query(say("SELECT who::text, host, extract(epoch FROM clock_timestamp() - until + '120 s'::interval)::int FROM pulse.run WHERE task = $1", id))
+	if err != nil || len(all[0]) == 0 || string(all[0][0][0]) == r.s.cfg.User && string(all[0][0][1]) == r.s.host {
+		return ""
+	}
+	heard := time.Duration(num(all[0][0][2])) * time.Second
+	return fmt.Sprintf("%s on %s runs it, last heard of %s ago", all[0][0][0], all[0][0][1], heard)
+}
+
 // over reports whether the server has no run of a task that could still be alive elsewhere.
 func (r *runs) over(id string) bool {
 	const ask = "SELECT until < clock_timestamp() OR who = session_user AND host = $2 FROM pulse.run WHERE task = $1"
@@ -111,6 +123,7 @@ type hold struct {
 	sent  time.Duration // when the last good beat was sent, by a clock that does not stop
 
 	gone, stop chan struct{}
+	lapsed     atomic.Bool
 	ended      sync.WaitGroup
 }
 
@@ -173,14 +186,19 @@ func (h *hold) keep() {
 		at = now()
 		mine, err := h.beats.beat(ctx, h.fence, silence-(at-h.sent))
 		if err == nil && !mine {
-			break
+			close(h.gone)
+			return
 		}
 		if err == nil {
 			h.sent = at
 		}
 	}
+	h.lapsed.Store(true)
 	close(h.gone)
 }
+
+// Lapsed reports whether no server has answered for so long that the lease is about to end.
+func (h *hold) Lapsed() bool { return h.lapsed.Load() }
 
 // errSilent means that no server answered a beat in time.
 var errSilent = errors.New("no server answers")

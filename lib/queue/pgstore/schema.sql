@@ -69,66 +69,63 @@ INSERT INTO legal SELECT e, f, t FROM (VALUES
   AS v(e, fs, ts), unnest(fs) f, unnest(ts) t;
 
 -- member says what a member of a line looks like, so that every client can read every line.
--- The form is a pattern for the JSON text, or @ and what the object, or each element of the
--- array, is.
-CREATE TABLE member (of text, name text, form text, PRIMARY KEY (of, name));
-INSERT INTO member SELECT w, n, f FROM (VALUES
+-- The form is a pattern for the JSON text; or @ and the name of a form that needs more, or what
+-- the object, or each element of the array, is.
+CREATE TABLE member (of text PRIMARY KEY, forms jsonb NOT NULL);
+INSERT INTO member SELECT w, jsonb_object_agg(n, f) FROM (VALUES
   ('line', '".*"', 'rule policy sender trust source message_id sandbox account by level tool outcome reason not_kept said thread kind'),
   ('line', '"[a-z_]+"', 'event action'),
   ('line', '"[0-9a-f]{32}"', 'task parent answers'),
   ('line', '"[a-z_]+"', 'from to state'),
   ('line', '"sha256:[0-9a-f]{64}"', 'digest result prev'),
-  ('line', 'time', 'time since not_before told'),
+  ('line', '@time', 'time since not_before told'),
   ('line', '(0|[1-9][0-9]{0,9})', 'attempts deferred restarts count'),
   ('line', '(0|[1-9][0-9]{0,15})', 'size'),
   ('line', '(0|-?[1-9][0-9]{0,8})', 'exit'),
-  ('line', 'uint32', 'uid'), ('line', 'true', 'more'), ('line', 'strings', 'target'),
+  ('line', '@uint32', 'uid'), ('line', 'true', 'more'), ('line', '@strings', 'target'),
   ('line', '@identity', 'identity'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'), ('line', '@session', 'session'),
   ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'), ('line', '@[label', 'labels'),
   ('identity', '".*"', 'reason'),
   ('approval', '".*"', 'by level signer signature action nonce'), ('approval', '"[0-9a-f]{32}"', 'task'),
-  ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', 'time', 'given expires'), ('approval', 'true', 'text'),
-  ('approval', 'strings', 'target'), ('approval', '@[grant', 'grants'),
-  ('grant', '".*"', 'by level signer signature'), ('grant', '".+"', 'target'), ('grant', '"[^\\]+"', 'id'), ('grant', '"[0-9a-f]{32}"', 'task'), ('grant', 'true|false', 'any'), ('grant', 'time', 'given expires'),
-  ('session', '".*"', 'sender by level signer signature'), ('session', '"[^\\]+"', 'id'), ('session', 'time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
-  ('label', '".*"', 'by task'), ('label', '"(private|untrusted)"', 'label'), ('label', 'time', 'at'),
+  ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', '@time', 'given expires'), ('approval', 'true', 'text'),
+  ('approval', '@strings', 'target'), ('approval', '@[grant', 'grants'),
+  ('grant', '".*"', 'by level signer signature'), ('grant', '".+"', 'target'), ('grant', '"[^\\]+"', 'id'), ('grant', '"[0-9a-f]{32}"', 'task'), ('grant', 'true|false', 'any'), ('grant', '@time', 'given expires'),
+  ('session', '".*"', 'sender by level signer signature'), ('session', '"[^\\]+"', 'id'), ('session', '@time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
+  ('label', '".*"', 'by task'), ('label', '"(private|untrusted)"', 'label'), ('label', '@time', 'at'),
   ('proposed', '"[0-9a-f]{32}"', 'id'), ('proposed', '"sha256:[0-9a-f]{64}"', 'digest'),
-  ('position', '"(?!.*\\ufffd).*"', 'source'), ('position', 'uint32', 'uidvalidity uid'), ('position', 'time', 'received'))
-  AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n;
+  ('position', '"(?!.*\\ufffd).*"', 'source'), ('position', '@uint32', 'uidvalidity uid'), ('position', '@time', 'received'))
+  AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n GROUP BY w;
 
 CREATE FUNCTION refuse(why text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', why USING ERRCODE = 'PU002'; END $$;
 
--- sound reports whether a JSON text has the form, and names every member once.
+-- sound reports whether a JSON text has a form with @, and names every member once.
 CREATE FUNCTION sound(form text, v json) RETURNS bool LANGUAGE plpgsql STABLE AS $$
-DECLARE t text := v::text; what text;
+DECLARE t text := v::text; forms jsonb;
 BEGIN
-  IF form = 'time' THEN
+  IF form = '@time' THEN
     RETURN t ~ '^"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z"$' AND (v #>> '{}')::timestamptz IS NOT NULL;
-  ELSIF form = 'uint32' THEN
+  ELSIF form = '@uint32' THEN
     RETURN t ~ '^(0|[1-9][0-9]{0,9})$' AND t::bigint < 4294967296;
-  ELSIF form = 'strings' THEN
+  ELSIF form = '@strings' THEN
     RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(json_typeof(e) = 'string'), true) FROM json_array_elements(v) e);
   ELSIF form LIKE '@[%' THEN
     RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(pulse.sound('@' || substr(form, 3), e)), true) FROM json_array_elements(v) e);
-  ELSIF form LIKE '@%' THEN
-    what := substr(form, 2);
-    RETURN json_typeof(v) = 'object' AND (
-      SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(m.form IS NOT NULL AND pulse.sound(m.form, e.value)), true)
-      FROM json_each(v) e LEFT JOIN pulse.member m ON m.of = what AND m.name = e.key);
   END IF;
-  RETURN t ~ ('^(' || form || ')$');
+  SELECT m.forms INTO forms FROM pulse.member m WHERE m.of = substr(sound.form, 2);
+  RETURN json_typeof(v) = 'object' AND (
+    SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(CASE WHEN forms->>key LIKE '@%' THEN pulse.sound(forms->>key, value)
+      ELSE coalesce(value::text ~ ('^(' || (forms->>key) || ')$'), false) END), true) FROM json_each(v));
 END $$;
 
--- hats returns the roles of pulse that a login has. A superuser has none, because he has all.
--- What a role gave by itself does not count: before PostgreSQL 16, any may make another a
--- member of itself.
+-- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
+-- role gave by itself does not count: before PostgreSQL 16, any may make another a member of itself.
 CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
   WITH RECURSIVE up AS (
-    SELECT oid FROM pg_catalog.pg_roles WHERE rolname = login AND NOT rolsuper
+    SELECT to_regrole(quote_ident(login))::oid AS oid
     UNION SELECT m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.oid AND m.grantor <> m.roleid)
-  SELECT coalesce(array_agg(substr(r.rolname::text, 7) ORDER BY r.rolname), '{}')
-  FROM up JOIN pg_catalog.pg_roles r USING (oid)
-  WHERE r.rolname IN ('pulse_owner', 'pulse_gate', 'pulse_runner', 'pulse_sender', 'pulse_approver', 'pulse_reader')
+  SELECT coalesce(array_agg(hat), '{}') FROM unnest('{approver,gate,owner,reader,runner,sender}'::text[]) hat
+  WHERE to_regrole('pulse_' || hat)::oid IN (SELECT oid FROM up)
+    OR hat = 'owner' AND pg_catalog.pg_has_role(to_regrole(quote_ident(login)), 'pulse_owner', 'MEMBER')
 $$;
 
 -- answers reports whether the line was written by a person: an approver, and nothing else. Lines
@@ -482,7 +479,9 @@ BEGIN
   ELSIF bad IS NOT NULL OR n > 0 AND js IS NULL THEN
     PERFORM pulse.refuse(format('no such line may be written by %s: %s', session_user, bad));
   END IF;
-  PERFORM pulse.adds(js, q.seq, entries, shelves, keys, blobs);
+  IF EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') THEN
+    PERFORM pulse.adds(js, q.seq, entries, shelves, keys, blobs);
+  END IF;
   INSERT INTO pulse.audit SELECT q.seq + o, line, session_user FROM unnest(lines) WITH ORDINALITY x(line, o);
   FOR i IN 1 .. n LOOP
     j := js[i]; e := j->>'event'; blob := NULL;
