@@ -22,6 +22,11 @@ func (w *world) cohort() {
 	for _, n := range []string{"a.sched", "a.wait", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.yes", "a.back", "a.new", "a.free", "a.told"} {
 		w.know(n, task.Ask, terms.ReadPublic, "", bob)
 	}
+	w.know("a.local", task.Ask, terms.WriteLocal, "", bob)
+	w.know("a.pair", task.Ask, terms.ReadPublic, "", bob)
+	w.know("a.twin", task.Ask, terms.ReadPublic, "", bob)
+	w.know("a.gone", task.Ask, terms.ReadPublic, "", bob)
+	w.know("l.back", task.Effect, terms.WriteLocal, "a.done", bob)
 	w.know("a.send", task.Ask, terms.ExternalSend, "", bob)
 	for _, n := range []string{"e.drop", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.new", "e.again"} {
 		w.know(n, task.Effect, terms.ExternalSend, "a.done", bob)
@@ -66,7 +71,7 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 
 // arrive lets tasks, labels, positions and refused records come.
 func (w *world) arrive() {
-	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
+	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
 		by("gate1", w.add(task.Awaiting, "e.drop", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
 		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("r.three", task.Refused), w.note("", audit.Limited), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted)))
@@ -110,10 +115,13 @@ func (w *world) ends(name string, e task.Event, to task.State) step {
 
 // run lets tasks start and end.
 func (w *world) run() {
-	w.do(by("runner1", w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
-		by("runner1", proposing(w.ends("a.done", task.Finished, task.Completed), "e.prop1", "e.prop2"), w.ends("a.failed", task.GaveUp, task.Failed),
+	w.do(by("machine1", w.start("l.back")), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), queue.Results)), by("machine1", w.start("l.back")),
+		by("machine1", w.ends("l.back", task.Retried, task.Scheduled)))
+	w.do(by("runner1", w.start("a.pair"), w.start("a.twin"), w.start("a.gone"), w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
+		by("runner1", proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1")),
+		by("runner1", proposing(w.ends("a.done", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
 			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
-		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
+		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),
 		by("sender1", w.start("e.run"), w.start("e.unknown"), w.start("e.again"), w.start("l.run"), w.start("e.signed"),
 			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts)))
@@ -123,7 +131,8 @@ func (w *world) run() {
 	restored := w.ends("e.signed", task.Restored, task.Scheduled)
 	restored.Approval = w.yeses["e.signed"]
 	w.do(by("sender1", w.ends("e.unknown", task.Undecided, task.Awaiting), restored))
-	w.do(call{who: "gate1", sql: "SELECT", super: "UPDATE pulse.run SET until = clock_timestamp() - interval '1 s' WHERE task = '" + idOf("a.late") + "'"})
+	w.do(call{who: "gate1", sql: "SELECT", super: `
+		UPDATE pulse.run SET until = clock_timestamp() + CASE task WHEN '` + idOf("a.late") + `' THEN -'1 s'::interval ELSE '1 day' END`})
 }
 
 // TestForgeBase: the world of these tests is as its log says.

@@ -157,6 +157,9 @@ var ofTasks = []forgery{
 	{"an ask that is carried out", event(task.Carried, "machine1"), func(w *world, c *call) {
 		c.steps[0] = w.of("a.sched", task.Carried, task.Scheduled, task.Completed)
 	}},
+	{"an ask to write that is carried out", event(task.Carried, "machine1"), func(w *world, c *call) {
+		c.steps[0] = w.of("a.local", task.Carried, task.Scheduled, task.Completed)
+	}},
 	{"an outward effect that is carried out", event(task.Carried, "machine1"), func(w *world, c *call) {
 		c.steps[0] = w.of("e.yes", task.Carried, task.Scheduled, task.Completed)
 	}},
@@ -259,6 +262,9 @@ var ofNotes = []forgery{
 	{"a closed task that is opened", event(audit.Resurfaced, "gate1"), func(w *world, c *call) { c.steps[0] = w.resurfaced("a.failed", task.Scheduled) }},
 	{"a closed task that is resurfaced", event(audit.Resurfaced, "gate1"), func(w *world, c *call) { c.steps[0] = w.resurfaced("a.failed", task.Failed) }},
 	{"a task that is resurfaced in another state", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.From = task.Scheduled })},
+	{"a task that is resurfaced in another state, by its entry in its own", event(audit.Resurfaced, "gate1"), first(func(s *step) {
+		s.From, s.entry = task.Scheduled, func(e string) string { return "a" + e[1:] }
+	})},
 	{"a task that is resurfaced with other bytes", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Digest = task.Digest(nil) })},
 	{"a task that is resurfaced with another action", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Action = terms.ReadPrivate })},
 	{"a task that is resurfaced as if nothing had happened", just(func(w *world) call {
@@ -274,6 +280,7 @@ var ofNotes = []forgery{
 	{"a refused record without bytes", event(task.Refused, "gate1"), first(func(s *step) { s.shelf = "" })},
 	{"a refused record without a name", event(task.Refused, "gate1"), first(func(s *step) { s.Task = "" })},
 	{"a refused record that is kept twice", event(task.Refused, "gate1"), func(w *world, c *call) { c.steps[0] = w.refused("r.two") }},
+	{"a refused record that is kept twice, of a name that has labels", just(func(w *world) call { return by("gate1", w.refused("a.sched")) }), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
 	{"a refused record of another size", event(task.Refused, "gate1"), first(func(s *step) { s.Size = 1 })},
 	{"a refused record that moves", event(task.Refused, "gate1"), first(func(s *step) { s.To = task.Scheduled })},
 	{"what is forgotten, and is not there", event(audit.Forgotten, "gate1"), first(func(s *step) { s.Task = idOf("x") })},

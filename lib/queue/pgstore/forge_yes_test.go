@@ -299,6 +299,7 @@ var ofArguments = []forgery{
 	{"a host of nothing", event(audit.Held, "ann"), arg(7, "NULL")},
 	{"refusals of nothing", event(audit.Held, "ann"), arg(3, "NULL")},
 	{"refusals that were never counted", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = -1 }},
+	{"refusals alone that were never counted", just(func(*world) call { return call{who: "gate1", unlisted: 1, host: "here"} }), func(_ *world, c *call) { c.unlisted = -1 }},
 	{"refusals without end", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = 1<<31 - 1 }},
 	{"refusals by another", event(audit.Held, "ann"), func(_ *world, c *call) { c.unlisted = 1 }},
 	{"another format", event(audit.Held, "ann"), sql("UPDATE pulse.queue SET format = 2")},

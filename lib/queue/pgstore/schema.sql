@@ -203,7 +203,7 @@ BEGIN
           WHERE s->>'event' = 'consumed' AND s->>'task' = t.id AND s->'grant' = g AND s ? 'more'
             AND (g->>'expires')::timestamptz >= (a->>'expires')::timestamptz
             AND (g->>'task' = t.id OR t.action = 'external_send' AND coalesce(g->>'task' = doc #>> '{identity,root}', true))
-            AND (NOT g ? 'target' OR lower(g->>'target') = lower(dest->>(i - 1)::int)))) THEN
+            AND (NOT g ? 'target' OR lower((g->>'target') COLLATE "C") = lower((dest->>(i - 1)::int) COLLATE "C")))) THEN
       PERFORM pulse.refuse('a yes that no person gave');
     END IF;
     DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
