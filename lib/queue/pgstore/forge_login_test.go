@@ -27,7 +27,9 @@ func login(tb testing.TB, d *pgtest.DB, who string) *pgx.Conn {
 	return c
 }
 
-func execute(c *pgx.Conn, sql string) error { return c.PgConn().Exec(context.Background(), sql).Close() }
+func execute(c *pgx.Conn, sql string) error {
+	return c.PgConn().Exec(context.Background(), sql).Close()
+}
 
 // ask returns the first column of a query.
 func ask(tb testing.TB, c *pgx.Conn, sql string) (list []string) {

@@ -32,8 +32,9 @@ var writes = map[string]string{
 	"judged": "runner sender", "ended": "runner sender", "extracted": "runner",
 	"approved": "sender approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
-	"held": "any", "expired": "any", "discarded": "any", // the design leaves the rest open:
-	"forgotten": "any", "session_ended": "any", "consumed": "any", "labelled": "any", "clock_back": "any", "resurfaced": "any", "pruned": "any",
+	"expired": "runner sender", "discarded": "runner sender", "clock_back": "runner sender",
+	"held": "any", // the design leaves the rest open:
+	"forgotten": "any", "session_ended": "any", "consumed": "any", "labelled": "any", "resurfaced": "any", "pruned": "any",
 	"repaired": "",
 }
 

@@ -188,7 +188,7 @@ func proposing(s step, names ...string) step {
 
 // result lets a line bring bytes.
 func result(s step, shelf queue.Shelf) step {
-	s.shelf, s.blob = shelf, []byte("printed by " + s.Task)
+	s.shelf, s.blob = shelf, []byte("printed by "+s.Task)
 	s.Result = task.Digest(s.blob)
 	return s
 }

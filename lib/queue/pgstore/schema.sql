@@ -45,8 +45,8 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read'),
-  ('gate runner sender approver', 'forgotten session_ended consumed labelled clock_back resurfaced expired pruned discarded held'),
-  ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted'),
+  ('gate runner sender approver', 'forgotten session_ended consumed labelled resurfaced pruned held'),
+  ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
   ('approver',                    'approved denied cancelled requeued granted revoked session_opened released resumed'))
