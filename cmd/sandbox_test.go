@@ -39,7 +39,7 @@ var confined = []string{
 	"pulse-classify <fetched", "pulse-classify --queue queue <fetched", "pulse-classify suggest <fetched",
 	"pulse-authorize <classified",
 	"pulse-queue add <decided", "pulse-queue list --all", "pulse-queue show ID", "pulse-queue log", "pulse-queue stats",
-	"pulse-queue stats --prometheus out", "pulse-queue verify", "pulse-queue health", "pulse-queue digest",
+	"pulse-queue stats --prometheus out", "pulse-queue verify", "pulse-queue health", "pulse-queue digest", "pulse-queue positions", "pulse-queue sessions",
 	"pulse-approve grants",
 }
 

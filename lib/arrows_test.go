@@ -160,7 +160,7 @@ func TestStagesLinkNoApproval(t *testing.T) {
 			t.Fatal(err)
 		}
 		deps := strings.Fields(string(out))
-		for _, name := range []string{"desk", "sshsig", "ledger", "runner"} {
+		for _, name := range []string{"desk", "sshsig", "ledger", "runner", "door"} {
 			if slices.Contains(deps, "pulse/"+room(name)) {
 				t.Errorf("%s links lib/%s", stage, name)
 			}

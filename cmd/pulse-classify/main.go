@@ -11,8 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/classify/identity"
-	"pulse/lib/queue"
-	"pulse/lib/queue/spool"
+	"pulse/lib/queue/peek"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -91,20 +90,7 @@ func live(c *cli.Context) ([]approval.Session, error) {
 	if c.String("queue") == "" {
 		return nil, nil
 	}
-	if err := spool.There(c.String("queue")); err != nil {
-		return nil, fmt.Errorf("--queue: %w", err)
-	}
-	s, err := spool.Open(c.String("queue"))
-	if err != nil {
-		return nil, fmt.Errorf("--queue: %w", err)
-	}
-	defer s.Close()
-	s.Interrupt(c.Context.Done())
-	var list []approval.Session
-	err = s.View(func(v queue.View) error {
-		list, err = queue.SessionsOf(v)
-		return err
-	})
+	list, err := peek.Sessions(c.Context, c.String("queue"))
 	if err != nil {
 		return nil, fmt.Errorf("--queue: %w", err)
 	}

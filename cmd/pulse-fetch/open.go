@@ -14,7 +14,7 @@ import (
 	"pulse/lib/fetch/mailbox"
 	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
-	"pulse/lib/queue/spool"
+	"pulse/lib/queue/peek"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/lazy"
@@ -110,7 +110,7 @@ func queueThere(c *cli.Context, kind string) error {
 	if dir == "" || !slices.Contains(remote, kind) && dir == os.Getenv("PULSE_QUEUE") {
 		return nil
 	}
-	if err := spool.There(dir); err != nil {
+	if err := peek.There(dir); err != nil {
 		return fmt.Errorf("--queue: %w", err)
 	}
 	return nil
@@ -247,7 +247,7 @@ func start(c *cli.Context, a mailbox.Address) (mailbox.Start, error) {
 	if !from.Resume {
 		return from, nil
 	}
-	p, known, err := spool.ReadPosition(c.String("queue"), a.String())
+	p, known, err := peek.Position(c.Context, c.String("queue"), a.String())
 	if err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}

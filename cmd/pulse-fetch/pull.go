@@ -17,7 +17,7 @@ import (
 	"pulse/lib/fetch/mailbox"
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
-	"pulse/lib/queue/spool"
+	"pulse/lib/queue/peek"
 	"pulse/lib/shared/fault"
 )
 
@@ -91,7 +91,7 @@ func begin(c *cli.Context, name string) (pull.Start, error) {
 		return from, nil
 	}
 	var err error
-	if from.Position, from.Known, err = spool.ReadPosition(c.String("queue"), name); err != nil {
+	if from.Position, from.Known, err = peek.Position(c.Context, c.String("queue"), name); err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}
 	return from, nil

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
-	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -75,21 +73,11 @@ func endingOf(l *audit.Line) (e ending, ok bool) {
 // readPositions reads how far each source was read.
 func (p *past) readPositions(v queue.View) error {
 	p.counts, p.seen = v.Counts(), map[string]time.Time{}
-	return v.Each(queue.Positions, func(key string, _ time.Time) (bool, error) {
-		item, err := v.Get(queue.Positions, key)
-		if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if rec, err := record.Parse(item.Bytes); err == nil {
-			if one, err := audit.DecodePosition(rec.Value()); err == nil {
-				p.came(one.Source, one.Received)
-			}
-		}
-		return true, nil
-	})
+	list, err := queue.PositionsOf(v)
+	for _, one := range list {
+		p.came(one.Source, one.Received)
+	}
+	return err
 }
 
 // came notes when a mail of a source came.

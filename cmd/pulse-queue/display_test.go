@@ -76,7 +76,7 @@ func (e *exhibit) everywhere(ids ...string) {
 	e.t.Helper()
 	for _, line := range []string{
 		"list", "list --all", "list --all --json", "log", "log --json", "stats", "stats --json", "stats --prometheus -", "stats --html", "stats --html --subjects",
-		"health", "health --json", "digest", "digest --subjects", "verify", "outbox", "prune --older-than 0",
+		"health", "health --json", "digest", "digest --subjects", "verify", "outbox", "positions", "sessions", "prune --older-than 0",
 	} {
 		e.shows("", strings.Fields(line)...)
 	}

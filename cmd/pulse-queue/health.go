@@ -147,6 +147,10 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 		return err
 	}
 	f.Room, f.Unwatched = s.Room(reserve), s.Forgetful()
+	if l, ok := s.(door.Logins); ok {
+		f.Server, err = conditions(s, l, f.Now)
+		return err
+	}
 	q, ok := s.(door.Flat)
 	if !ok {
 		return nil

@@ -26,6 +26,7 @@ func app() *cli.App {
 			Flags: []cli.Flag{queue,
 				&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
 				&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
+				&cli.BoolFlag{Name: "sql", Usage: "of a queue on a server: print what would be run there"},
 				&cli.StringFlag{Name: "approver-group",
 					Usage: "`GROUP` whose members may answer, under their own accounts"},
 				&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},
@@ -81,6 +82,14 @@ func app() *cli.App {
 			},
 		}, {
 			Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox,
+			Flags: []cli.Flag{queue, confined},
+		}, {
+			Name: "positions", Usage: "print how far sources were read", Action: positions,
+			Flags: []cli.Flag{queue, confined,
+				&cli.StringFlag{Name: "source", Usage: "`S` of this source, as records spell it"},
+			},
+		}, {
+			Name: "sessions", Usage: "print the sessions that are open", Action: sessions,
 			Flags: []cli.Flag{queue, confined},
 		}, {
 			Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
@@ -147,7 +156,14 @@ func app() *cli.App {
 			},
 		}, {
 			Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: snapshot,
-			Flags: []cli.Flag{queue},
+			Flags: []cli.Flag{queue,
+				&cli.StringFlag{Name: "worker-group", Usage: "of a queue on a server: `GROUP` whose members may read it"},
+			},
+		}, {
+			Name: "copy", Usage: "copy a queue that is on hold from a directory to a server, or back", Action: copyTo,
+			Flags: []cli.Flag{queue,
+				&cli.StringFlag{Name: "to", Usage: "`QUEUE` to copy to", Required: true},
+			},
 		}},
 	}
 }

@@ -189,6 +189,9 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 	if err != nil {
 		cmdline.Warn(sh.c, "task %s: %v", id, err)
 	}
+	if end.Cancelled && hold.Lapsed() { // told to stop, by nobody
+		end.Cancelled, end.Stopped = false, true
+	}
 	if !end.Cancelled {
 		err = sh.finish(claim, end)
 	}
@@ -206,11 +209,17 @@ func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 	sh.store.Interrupt(nil)
 	defer sh.store.Interrupt(sh.c.Context.Done())
 	err := queue.ErrLocked
-	for errors.Is(err, queue.ErrLocked) {
+	for until := time.Now().Add(failover); errors.Is(err, queue.ErrLocked) || errors.Is(err, queue.ErrAway) && time.Now().Before(until); {
+		if errors.Is(err, queue.ErrAway) {
+			time.Sleep(time.Second)
+		}
 		err = queue.Update(sh.store, fn)
 	}
 	return err
 }
+
+// failover is how long a server that is away is waited for, to record what has happened.
+const failover = time.Minute
 
 // ended returns what is recorded of the end of a worker. With --proposals what it printed is
 // taken apart. If it was cut off, or the worker killed, there may have been more judgements. A

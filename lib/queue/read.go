@@ -196,6 +196,16 @@ func PositionOf(v View, source string) (p Position, known bool, err error) {
 	return p, known, err
 }
 
+// PositionsOf returns how far each source was read, the one that was read longest ago first.
+func PositionsOf(v View) (list []Position, err error) {
+	err = all(v, Positions, audit.DecodePosition, func(key string, _ approval.Holder, p Position) {
+		if key == PositionKey(p.Source) {
+			list = append(list, p)
+		}
+	})
+	return list, err
+}
+
 // LastRead returns when the position of any source moved last; zero if none ever did.
 func LastRead(v View) (last time.Time, err error) {
 	err = v.Each(Positions, func(_ string, made time.Time) (bool, error) {

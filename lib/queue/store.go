@@ -31,6 +31,7 @@ var (
 	ErrConflict = errors.New("somebody else was faster")
 	ErrCorrupt  = errors.New("the task file can't be read")
 	ErrLocked   = errors.New("the queue was locked by another command")
+	ErrAway     = errors.New("the queue's server can't be reached") // and nothing was changed
 )
 
 // Store keeps a log and what its lines changed (Changes). It promises:

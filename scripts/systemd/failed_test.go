@@ -42,7 +42,7 @@ works() { rm -f /run/motd.d/pulse-run.service; }
 later() { find /run -type f -exec sh -c 'touch -d "$(date -r "$2") - $1" "$2"' - "$1 $2" {} \;; }
 `+c.steps+`
 status=$?
-cat /run/motd.d/* 2>/dev/null | sed 's/since .* [A-Z]*:/since T:/'
+cat /run/motd.d/* 2>/dev/null | sed 's/since .* [-+A-Z0-9]*:/since T:/'
 grep -c . `+told+` 2>/dev/null || [ -e `+told+` ] || echo 0
 exit $status`, script)
 			out, err := cmd.CombinedOutput()

@@ -13,6 +13,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/access"
+	"pulse/lib/queue/health"
 	"pulse/lib/queue/runner"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/spool"
@@ -54,6 +55,9 @@ type (
 	Logins interface {
 		Level() approval.Level              // what it proves of this login
 		Vouch(holder approval.Holder) error // nil if this one may say yes, and do nothing else
+
+		Conditions(now time.Time) ([]health.Finding, error) // what about the server needs attention
+		Reachable(uid, gid int) bool                        // an account of this machine could connect to it
 	}
 )
 

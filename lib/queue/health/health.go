@@ -26,6 +26,8 @@ type Facts struct {
 	Modes []string // modes and groups that are not as they were made
 	Lacks string   // what a sandbox needs and this kernel lacks; empty: nothing
 
+	Server []Finding // about the server that keeps the queue, if one does
+
 	Unwatched error // why a queue that was restored would not be noticed; nil: it would
 
 	// Unread reports whether a scheduled task waits for a reader. It is nil where no policy
@@ -123,7 +125,7 @@ func (f *Facts) proven(p *past) []Finding {
 	list := f.separated(p)
 	worker := int64(-1)
 	if a := cmp.Or(p.accounts[task.Ask], p.accounts[task.Effect]); a != nil && list == nil {
-		if uid, ok := uidOf(a.Account); ok {
+		if uid, ok := UIDOf(a.Account); ok {
 			worker = int64(uid)
 		}
 	}
@@ -145,6 +147,7 @@ func (f *Facts) approver(uid uint32) bool { return f.Approver != nil && f.Approv
 
 // machine returns the findings that do not depend on the queue's content.
 func (f *Facts) machine() (list []Finding) {
+	list = append(list, f.Server...)
 	if n := len(f.Chain); n > 0 {
 		text := f.Chain[0]
 		if n > 1 {
@@ -256,7 +259,7 @@ func (f *Facts) separated(p *past) []Finding {
 		if l == nil {
 			continue
 		}
-		uid, ok := uidOf(l.Account)
+		uid, ok := UIDOf(l.Account)
 		if !ok || uid != f.Owner && uid != 0 && !f.approver(uid) {
 			continue
 		}
@@ -270,8 +273,8 @@ func (f *Facts) separated(p *past) []Finding {
 	return nil
 }
 
-// uidOf returns the uid of an account as the log names it: "me (uid 1000)".
-func uidOf(account string) (uint32, bool) {
+// UIDOf returns the uid of an account as the log names it: "me (uid 1000)".
+func UIDOf(account string) (uint32, bool) {
 	i := strings.LastIndex(account, "uid ")
 	if i < 0 {
 		return 0, false

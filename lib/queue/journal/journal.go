@@ -163,6 +163,9 @@ var ErrUncut = errors.New("can't cut the audit log back")
 func (l *Log) Append(lines []audit.Line) error {
 	segment, size, head := l.Segment, l.Size, l.Head
 	if month := lines[0].Time.UTC().Format("2006-01") + ".jsonl"; month > segment {
+		if err := l.end(); err != nil {
+			return err
+		}
 		segment, size = month, 0
 	}
 	var b []byte
@@ -186,6 +189,15 @@ func (l *Log) Append(lines []audit.Line) error {
 	}
 	l.Mark = Mark{segment, size + int64(len(b)), head}
 	return nil
+}
+
+// end makes the segment durable as it is before another one follows it. Half a commit may
+// have been cut from its end, and only at the end of the log is half a commit no damage.
+func (l *Log) end() error {
+	if l.Segment == "" {
+		return nil
+	}
+	return l.disk.SyncFile(Dir + "/" + l.Segment)
 }
 
 // cut removes what a failed append wrote. It does not try the failed sync again: it syncs

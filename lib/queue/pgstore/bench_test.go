@@ -11,6 +11,8 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
@@ -23,43 +25,81 @@ func sized(from, n int) (list []string) {
 	return list
 }
 
+// add adds records in one commit. Their sender has no quota.
+func add(s queue.Store, lines []string) error {
+	b := queue.NewBatch(s, false, 1<<30, func() time.Time { return queuetest.Epoch })
+	for _, l := range lines {
+		rec, err := record.Parse([]byte(l), queue.Members...)
+		if err == nil {
+			err = b.Put(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.Commit(func([]byte) error { return nil })
+}
+
 // BenchmarkAdd adds records of 3 kB, 500 in one commit. Its figure is records per second.
 func BenchmarkAdd(b *testing.B) {
 	s := open(b, pgtest.New(b).DSN("gate1"))
 	n := 0
 	for b.Loop() {
-		if err := queuetest.Add(sized(n, 500)...).Do(s, benchNow); err != nil {
+		if err := add(s, sized(n, 500)); err != nil {
 			b.Fatal(err)
 		}
 		n += 500
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+	err := s.View(func(v queue.View) error {
+		if got := v.Counts().Tasks[task.Scheduled]; got != n {
+			b.Errorf("%d tasks of %d records", got, n)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Error(err)
+	}
 }
 
-// BenchmarkRun starts and finishes tasks in a queue that has completed a thousand, by one
-// command and by eight.
+// BenchmarkRun starts and finishes tasks beside many that are completed, by one command and by
+// eight.
 func BenchmarkRun(b *testing.B) {
-	d := pgtest.New(b)
-	gate, added := open(b, d.DSN("gate1")), 0
-	fill := func(b *testing.B, n int) {
-		for ; n > 0; n -= 500 {
-			if err := queuetest.Add(sized(added, min(n, 500))...).Do(gate, benchNow); err != nil {
-				b.Fatal(err)
+	for _, completed := range []int{1e3, 1e6} {
+		d := pgtest.New(b)
+		complete(b, d, completed)
+		gate, added := open(b, d.DSN("gate1")), 0
+		fill := func(b *testing.B, n int) {
+			for ; n > 0; n -= 500 {
+				if err := add(gate, sized(added, min(n, 500))); err != nil {
+					b.Fatal(err)
+				}
+				added += min(n, 500)
 			}
-			added += min(n, 500)
 		}
-		d.Exec(b, "ANALYZE")
+		fill(b, 500)
+		run(b, d, 8, 500)
+		for _, stores := range []int{1, 8} {
+			b.Run(fmt.Sprintf("completed=%d/stores=%d", completed, stores), func(b *testing.B) {
+				fill(b, b.N)
+				d.Exec(b, "ANALYZE")
+				b.ResetTimer()
+				run(b, d, stores, b.N)
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+			})
+		}
 	}
-	fill(b, 1000)
-	run(b, d, 8, 1000)
-	for _, stores := range []int{1, 8} {
-		b.Run(fmt.Sprintf("stores=%d", stores), func(b *testing.B) {
-			fill(b, b.N)
-			b.ResetTimer()
-			run(b, d, stores, b.N)
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
-		})
-	}
+}
+
+// complete makes a queue look as if it had completed tasks, each with three lines of the log.
+func complete(b *testing.B, d *pgtest.DB, n int) {
+	d.Exec(b, fmt.Sprintf(`SET search_path = pulse, pg_catalog;
+		INSERT INTO audit SELECT i, format('{"time":"2026-01-01T00:00:00Z","event":"finished","task":"%%s","filler":"%%s"}', md5((i / 3)::text), repeat('x', 400)), 'machine1' FROM generate_series(1, 3 * %[1]d) i;
+		INSERT INTO task SELECT md5(i::text), 3 * i + 1, 3 * i + 1, 3 * i + 3, 'completed', 'ask', 'read_public', 'sha256:' || repeat('0', 64), NULL FROM generate_series(0, %[1]d - 1) i;
+		INSERT INTO file SELECT id, 'x' FROM task;
+		INSERT INTO start SELECT seq - 1, 1, '' FROM task LIMIT 1000;
+		UPDATE queue SET seq = 3 * %[1]d, counts = '{"completed":%[1]d}';`, n))
+	d.Exec(b, "VACUUM ANALYZE")
 }
 
 // run starts and finishes n tasks by some commands at the same time.
@@ -71,7 +111,7 @@ func run(b *testing.B, d *pgtest.DB, stores, n int) {
 	var all sync.WaitGroup
 	for range stores {
 		s := open(b, d.DSN("machine1"))
-		next := queue.Run{Policy: &p, Max: n, Now: func() time.Time { return benchNow }}
+		next := queue.Run{Policy: &p, Max: n, Now: func() time.Time { return queuetest.Epoch }}
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
 				var claim *queue.Claim
@@ -85,7 +125,7 @@ func run(b *testing.B, d *pgtest.DB, stores, n int) {
 				}
 				if err == nil {
 					err = queue.Update(s, func(tx *queue.Tx) error {
-						_, err := queue.Finish(tx, claim, queue.End{Result: []byte("done\n")}, &p.Limits, benchNow)
+						_, err := queue.Finish(tx, claim, queue.End{Result: []byte("done\n")}, &p.Limits, queuetest.Epoch)
 						return err
 					})
 				}
@@ -98,6 +138,3 @@ func run(b *testing.B, d *pgtest.DB, stores, n int) {
 	}
 	all.Wait()
 }
-
-// benchNow is about now: the server forgets old starts by its own clock.
-var benchNow = time.Now()

@@ -40,7 +40,7 @@ func (s *Store) decide(end tail, cause error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fault.Temporaryf("run it again", "%s: %w: %w", s.name, ErrDoubt, s.why(errors.Join(cause, err)))
+			return fault.Temporaryf("run it again", "%s: %w: %v", s.name, ErrDoubt, s.why(errors.Join(cause, err)))
 		case <-time.After(wait):
 		}
 	}

@@ -1,6 +1,11 @@
 package pgstore
 
-import "pulse/lib/queue"
+import (
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/runner"
+)
 
 // What the tests of this package see besides.
 var (
@@ -10,5 +15,26 @@ var (
 
 // Hold is hold.
 func (s *Store) Hold(id string, fence int64) { s.hold(id, fence) }
+
+// Conn is another one after the Store connected again.
+func (s *Store) Conn() any { return s.conn }
+
+// Every sets how often the clock of leases is looked at, and what it says more than the true
+// one, until undo is called.
+func Every(d time.Duration, more func() time.Duration) (undo func()) {
+	oldTick, oldNow := tick, now
+	tick, now = d, func() time.Duration { return oldNow() + more() }
+	return func() { tick, now = oldTick, oldNow }
+}
+
+// The terms of a lease.
+const (
+	Silence   = silence
+	BeatEvery = beatEvery
+	BeatLimit = beatLimit
+)
+
+// Sent returns when the last good beat was sent, on the clock of leases.
+func Sent(h runner.Hold) time.Duration { return h.(*hold).sent }
 
 var _ queue.View = (*view)(nil)

@@ -5,15 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/seen"
 )
 
 // A run is this login's for a lease of 120 s from the last beat on, by the server's clock. The worker
@@ -33,19 +36,25 @@ type runs struct {
 	s *Store
 }
 
-// Runs returns what is being run. The directory of its locks is gone at boot, as the locks are.
-func (s *Store) Runs() (runner.Runs, error) {
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if os.Geteuid() == 0 || !filepath.IsAbs(base) {
-		base = "/run"
-	}
-	sum := sha256.Sum256([]byte(s.name))
-	dir := filepath.Join(base, "pulse", hex.EncodeToString(sum[:8]))
-	return &runs{runner.Dir(dir), s}, os.MkdirAll(dir, 0o700)
+// Runs returns what is being run.
+func (s *Store) Runs() runner.Runs { return &runs{Locks(s.name), s} }
+
+// Locks returns the directory of the locks of what runs on this machine, under this account.
+func Locks(queue string) runner.Dir {
+	return runner.Dir(filepath.Join(seen.Dir(), "runs", Key(queue)))
+}
+
+// Key returns what stands for the name of a queue in file names.
+func Key(queue string) string {
+	sum := sha256.Sum256([]byte(queue))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Take takes the locks of this machine. The lease begins with the line of the start.
 func (r *runs) Take(id string) (runner.Hold, error) {
+	if err := os.MkdirAll(string(r.Dir), 0o700); err != nil {
+		return nil, err
+	}
 	l, err := r.Dir.Take(id)
 	if err != nil {
 		return nil, err
@@ -71,6 +80,16 @@ func (r *runs) Seen() func(id string) bool {
 
 // Visible reports that the server says what is being run.
 func (r *runs) Visible() bool { return true }
+
+// Elsewhere names the login and the machine that run a task, and says when they were last heard of.
+func (r *runs) Elsewhere(id string) string {
+	all, err := r.s.query(say("SELECT who::text, host, extract(epoch FROM clock_timestamp() - until + '120 s'::interval)::int FROM pulse.run WHERE task = $1", id))
+	if err != nil || len(all[0]) == 0 || string(all[0][0][0]) == r.s.cfg.User && string(all[0][0][1]) == r.s.host {
+		return ""
+	}
+	heard := time.Duration(num(all[0][0][2])) * time.Second
+	return fmt.Sprintf("%s on %s runs it, last heard of %s ago", all[0][0][0], all[0][0][1], heard)
+}
 
 // over reports whether the server has no run of a task that could still be alive elsewhere.
 func (r *runs) over(id string) bool {
@@ -104,6 +123,7 @@ type hold struct {
 	sent  time.Duration // when the last good beat was sent, by a clock that does not stop
 
 	gone, stop chan struct{}
+	lapsed     atomic.Bool
 	ended      sync.WaitGroup
 }
 
@@ -166,14 +186,19 @@ func (h *hold) keep() {
 		at = now()
 		mine, err := h.beats.beat(ctx, h.fence, silence-(at-h.sent))
 		if err == nil && !mine {
-			break
+			close(h.gone)
+			return
 		}
 		if err == nil {
 			h.sent = at
 		}
 	}
+	h.lapsed.Store(true)
 	close(h.gone)
 }
+
+// Lapsed reports whether no server has answered for so long that the lease is about to end.
+func (h *hold) Lapsed() bool { return h.lapsed.Load() }
 
 // errSilent means that no server answered a beat in time.
 var errSilent = errors.New("no server answers")

@@ -2,10 +2,15 @@ package pgstore
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulse/lib/shared/approval"
+	"pulse/lib/shared/safefile"
 )
 
 // roleHolder is what the holder of an answer begins with: the server notes whose login wrote
@@ -60,3 +65,19 @@ func (s *Store) Room(int64) error { return nil }
 
 // Spare returns how many bytes can be written, which the server does not say.
 func (s *Store) Spare(int64) int64 { return 1 << 40 }
+
+// Reachable reports whether an account of this machine could connect to the server, whatever
+// it could do there. Only root can find out.
+func (s *Store) Reachable(uid, gid int) bool {
+	restore, err := safefile.As(uid, gid)
+	if err != nil {
+		return false
+	}
+	defer restore()
+	network, address := pgconn.NetworkAddress(s.cfg.Host, s.cfg.Port)
+	c, err := net.DialTimeout(network, address, time.Second)
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
+}

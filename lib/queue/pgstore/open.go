@@ -30,6 +30,9 @@ func unconnected(name string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}, taken: map[string]*hold{}}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = hostLimit
+	}
 	dial := cfg.DialFunc
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !s.dials.Load() {
@@ -44,6 +47,10 @@ func unconnected(name string) (*Store, error) {
 // patience is how long a statement may take that does not commit. It is longer than the
 // server waits for the lock.
 const patience = lockTimeout + 15*time.Second
+
+// hostLimit is how long each host of the name may take to let this login in, unless libpq's
+// connect_timeout says so. One that hangs must not use up the patience for the others.
+const hostLimit = 5 * time.Second
 
 // connect connects to the first server that can be written, and looks whether it is one.
 func (s *Store) connect(ctx context.Context) error {

@@ -7,20 +7,24 @@ import (
 	"pulse/lib/shared/audit"
 )
 
-// proposals returns the lines of an outbox that have no receipt yet. all is what was staged
-// with the line of the log that names them. It returns nil if that is not what was staged.
+// proposals returns the lines of an outbox that have no receipt yet: those of all that a line
+// of the log names and that are in rest. It returns nil if one of them is not there, or if all
+// has a line that is not named.
 func proposals(all []byte, named []audit.Proposed, rest []string) (left []byte) {
-	lines := bytes.SplitAfter(all, []byte("\n"))
-	if len(lines) != len(named)+1 || len(lines[len(named)]) != 0 {
-		return nil
-	}
-	for i := range named {
-		if audit.Hash(bytes.TrimSuffix(lines[i], []byte("\n"))) != named[i].Digest {
+	found := 0
+	for line := range bytes.Lines(all) {
+		digest := audit.Hash(bytes.TrimSuffix(line, []byte("\n")))
+		i := slices.IndexFunc(named, func(p audit.Proposed) bool { return p.Digest == digest })
+		if i < 0 {
 			return nil
 		}
 		if slices.Contains(rest, named[i].ID) {
-			left = append(left, lines[i]...)
+			left = append(left, line...)
+			found++
 		}
+	}
+	if found != len(rest) {
+		return nil
 	}
 	return left
 }

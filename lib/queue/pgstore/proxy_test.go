@@ -24,17 +24,21 @@ type proxy struct {
 	after bool
 	said  []string // the types of the messages since arm
 	shut  bool     // nobody is let in
+	conns map[net.Conn]bool
 }
 
 const socket = ".s.PGSQL.5432"
 
-func proxyTo(tb testing.TB, d *pgtest.DB) *proxy {
+func proxyTo(tb testing.TB, d *pgtest.DB) *proxy { return proxyAt(tb, d.Dir) }
+
+// proxyAt stands before the server with this directory.
+func proxyAt(tb testing.TB, server string) *proxy {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "p")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &proxy{dir: dir, to: filepath.Join(d.Dir, socket), left: -1}
+	p := &proxy{dir: dir, to: filepath.Join(server, socket), left: -1, conns: map[net.Conn]bool{}}
 	if p.ln, err = net.Listen("unix", filepath.Join(dir, socket)); err != nil {
 		tb.Fatal(err)
 	}
@@ -76,11 +80,34 @@ func (p *proxy) close(shut bool) {
 	p.shut = shut
 }
 
+// part cuts all connections, and lets nobody in any more.
+func (p *proxy) part() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = true
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+// heard returns how many messages came since arm.
+func (p *proxy) heard() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.said)
+}
+
 func (p *proxy) serve(client net.Conn) {
 	defer client.Close()
 	p.mu.Lock()
 	shut := p.shut
+	p.conns[client] = true
 	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.conns, client)
+		p.mu.Unlock()
+	}()
 	server, err := net.Dial("unix", p.to)
 	if err != nil || shut {
 		return

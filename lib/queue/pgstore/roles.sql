@@ -9,4 +9,7 @@ BEGIN
       EXECUTE format('CREATE ROLE %I NOLOGIN', r);
     END IF;
   END LOOP;
+  IF NOT pg_has_role(current_user, 'pulse_owner', 'MEMBER') THEN
+    GRANT pulse_owner TO CURRENT_USER;
+  END IF;
 END $$;

@@ -69,74 +69,77 @@ INSERT INTO legal SELECT e, f, t FROM (VALUES
   AS v(e, fs, ts), unnest(fs) f, unnest(ts) t;
 
 -- member says what a member of a line looks like, so that every client can read every line.
--- The form is a pattern for the JSON text, or @ and what the object, or each element of the
--- array, is.
-CREATE TABLE member (of text, name text, form text, PRIMARY KEY (of, name));
-INSERT INTO member SELECT w, n, f FROM (VALUES
+-- The form is a pattern for the JSON text; or @ and the name of a form that needs more, or what
+-- the object, or each element of the array, is.
+CREATE TABLE member (of text PRIMARY KEY, forms jsonb NOT NULL);
+INSERT INTO member SELECT w, jsonb_object_agg(n, f) FROM (VALUES
   ('line', '".*"', 'rule policy sender trust source message_id sandbox account by level tool outcome reason not_kept said thread kind'),
   ('line', '"[a-z_]+"', 'event action'),
   ('line', '"[0-9a-f]{32}"', 'task parent answers'),
   ('line', '"[a-z_]+"', 'from to state'),
   ('line', '"sha256:[0-9a-f]{64}"', 'digest result prev'),
-  ('line', 'time', 'time since not_before told'),
+  ('line', '@time', 'time since not_before told'),
   ('line', '(0|[1-9][0-9]{0,9})', 'attempts deferred restarts count'),
   ('line', '(0|[1-9][0-9]{0,15})', 'size'),
   ('line', '(0|-?[1-9][0-9]{0,8})', 'exit'),
-  ('line', 'uint32', 'uid'), ('line', 'true', 'more'), ('line', 'strings', 'target'),
+  ('line', '@uint32', 'uid'), ('line', 'true', 'more'), ('line', '@strings', 'target'),
   ('line', '@identity', 'identity'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'), ('line', '@session', 'session'),
   ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'), ('line', '@[label', 'labels'),
   ('identity', '".*"', 'reason'),
   ('approval', '".*"', 'by level signer signature action nonce'), ('approval', '"[0-9a-f]{32}"', 'task'),
-  ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', 'time', 'given expires'), ('approval', 'true', 'text'),
-  ('approval', 'strings', 'target'), ('approval', '@[grant', 'grants'),
-  ('grant', '".*"', 'id target by level signer signature'), ('grant', '"[0-9a-f]{32}"', 'task'), ('grant', 'true|false', 'any'), ('grant', 'time', 'given expires'),
-  ('session', '".*"', 'id sender by level signer signature'), ('session', 'time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
-  ('label', '".*"', 'label by task'), ('label', 'time', 'at'),
+  ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', '@time', 'given expires'), ('approval', 'true', 'text'),
+  ('approval', '@strings', 'target'), ('approval', '@[grant', 'grants'),
+  ('grant', '".*"', 'by level signer signature'), ('grant', '".+"', 'target'), ('grant', '"[^\\]+"', 'id'), ('grant', '"[0-9a-f]{32}"', 'task'), ('grant', 'true|false', 'any'), ('grant', '@time', 'given expires'),
+  ('session', '".*"', 'sender by level signer signature'), ('session', '"[^\\]+"', 'id'), ('session', '@time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
+  ('label', '".*"', 'by task'), ('label', '"(private|untrusted)"', 'label'), ('label', '@time', 'at'),
   ('proposed', '"[0-9a-f]{32}"', 'id'), ('proposed', '"sha256:[0-9a-f]{64}"', 'digest'),
-  ('position', '".*"', 'source'), ('position', 'uint32', 'uidvalidity uid'), ('position', 'time', 'received'))
-  AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n;
+  ('position', '"(?!.*\\ufffd).*"', 'source'), ('position', '@uint32', 'uidvalidity uid'), ('position', '@time', 'received'))
+  AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n GROUP BY w;
 
 CREATE FUNCTION refuse(why text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', why USING ERRCODE = 'PU002'; END $$;
 
--- sound reports whether a JSON text has the form, and names every member once.
+-- sound reports whether a JSON text has a form with @, and names every member once.
 CREATE FUNCTION sound(form text, v json) RETURNS bool LANGUAGE plpgsql STABLE AS $$
-DECLARE t text := v::text; what text;
+DECLARE t text := v::text; forms jsonb;
 BEGIN
-  IF form = 'time' THEN
-    RETURN t ~ '^"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z"$' AND (v #>> '{}')::timestamptz IS NOT NULL;
-  ELSIF form = 'uint32' THEN
+  IF form = '@time' THEN
+    RETURN t ~ '^"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z"$' AND (v #>> '{}')::timestamptz IS NOT NULL;
+  ELSIF form = '@uint32' THEN
     RETURN t ~ '^(0|[1-9][0-9]{0,9})$' AND t::bigint < 4294967296;
-  ELSIF form = 'strings' THEN
+  ELSIF form = '@strings' THEN
     RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(json_typeof(e) = 'string'), true) FROM json_array_elements(v) e);
   ELSIF form LIKE '@[%' THEN
     RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(pulse.sound('@' || substr(form, 3), e)), true) FROM json_array_elements(v) e);
-  ELSIF form LIKE '@%' THEN
-    what := substr(form, 2);
-    RETURN json_typeof(v) = 'object' AND (
-      SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(m.form IS NOT NULL AND pulse.sound(m.form, e.value)), true)
-      FROM json_each(v) e LEFT JOIN pulse.member m ON m.of = what AND m.name = e.key);
   END IF;
-  RETURN t ~ ('^(' || form || ')$');
+  SELECT m.forms INTO forms FROM pulse.member m WHERE m.of = substr(sound.form, 2);
+  RETURN json_typeof(v) = 'object' AND (
+    SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(CASE WHEN forms->>key LIKE '@%' THEN pulse.sound(forms->>key, value)
+      ELSE coalesce(value::text ~ ('^(' || (forms->>key) || ')$'), false) END), true) FROM json_each(v));
 END $$;
 
--- hats returns the roles of pulse that a login has. A superuser has none, because he has all.
+-- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
+-- role gave by itself does not count: before PostgreSQL 16, any may make another a member of itself.
 CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
   WITH RECURSIVE up AS (
-    SELECT oid FROM pg_catalog.pg_roles WHERE rolname = login AND NOT rolsuper
-    UNION SELECT m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.oid)
-  SELECT coalesce(array_agg(substr(r.rolname::text, 7) ORDER BY r.rolname), '{}')
-  FROM up JOIN pg_catalog.pg_roles r USING (oid) WHERE r.rolname::text LIKE 'pulse\_%'
+    SELECT to_regrole(quote_ident(login))::oid AS oid
+    UNION SELECT m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.oid AND m.grantor <> m.roleid)
+  SELECT coalesce(array_agg(hat), '{}') FROM unnest('{approver,gate,owner,reader,runner,sender}'::text[]) hat
+  WHERE to_regrole('pulse_' || hat)::oid IN (SELECT oid FROM up)
+    OR hat = 'owner' AND pg_catalog.pg_has_role(to_regrole(quote_ident(login)), 'pulse_owner', 'MEMBER')
 $$;
 
--- answers reports whether the line was written by a person: an approver, and nothing else.
+-- answers reports whether the line was written by a person: an approver, and nothing else. Lines
+-- of the owner, who can't log in, came with a copy from another queue.
 CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
-  SELECT pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
+  SELECT a.who = 'pulse_owner' OR pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
 $$;
 
 -- said returns a line of the log. jsonb has no way to write NUL, which a stranger may put into
 -- a Message-ID.
 CREATE FUNCTION said(line text) RETURNS json LANGUAGE sql IMMUTABLE AS $$ SELECT replace(line, '\u0000', '\ufffd')::json $$;
 CREATE FUNCTION said(line bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$ SELECT pulse.said(a.line)::jsonb FROM pulse.audit a WHERE a.seq = $1 $$;
+
+CREATE FUNCTION sum(bytes bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'sha256:' || encode(sha256(bytes), 'hex') $$;
 
 CREATE FUNCTION put(shelf text, key text, seq bigint, rest text[], bytes bytea) RETURNS void LANGUAGE sql AS $$
   INSERT INTO pulse.thing VALUES (shelf, key, seq, rest, bytes)
@@ -168,45 +171,44 @@ CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
   SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer')
 $$;
 
--- chain returns a task and those that it came from, up to the ask.
-CREATE FUNCTION chain(task text) RETURNS text[] LANGUAGE sql STABLE AS $$
-  WITH RECURSIVE up AS (
-    SELECT $1 AS id UNION SELECT pulse.said(t.added)->>'parent' FROM up JOIN pulse.task t ON t.id = up.id)
-  SELECT array_agg(id) FROM up WHERE id IS NOT NULL
-$$;
-
 -- approval checks what a line says about the task's approval, and keeps it. A line of a person
--- may bring a new one; any other may only keep the one that is there, or sum up grants that
--- the same commit has spent.
-CREATE FUNCTION approval(j jsonb, t pulse.task, at bigint, person bool, eaten jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE a jsonb := j->'approval'; old pulse.thing; n int;
+-- may bring a new one. One without a person may sum up grants that the lines before it have
+-- spent on this task, one for each target in turn. Any other line may only keep what is there.
+CREATE FUNCTION approval(j jsonb, t pulse.task, at bigint, person bool) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE a jsonb := j->'approval'; e text := j->>'event'; old pulse.thing; doc json; dest jsonb;
 BEGIN
   SELECT * INTO old FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id ORDER BY shelf LIMIT 1;
-  IF (j->>'event' IN ('approved', 'requeued')) > (a IS NOT NULL) OR j->>'event' = 'approved' AND NOT person AND t.kind <> 'effect' THEN
+  IF a IS NULL AND e IN ('approved', 'requeued') THEN
     PERFORM pulse.refuse('a yes that nobody gave');
   ELSIF a IS NULL THEN
     DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
-    IF j->>'event' = 'started' THEN
+    IF e = 'started' THEN
       UPDATE pulse.thing SET shelf = 'spent' WHERE shelf = 'approvals' AND key = t.id;
     ELSE
       DELETE FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
     END IF;
     RETURN;
-  END IF;
-  IF a->>'task' IS DISTINCT FROM t.id OR a->>'digest' IS DISTINCT FROM t.digest OR a->>'action' IS DISTINCT FROM t.action THEN
+  ELSIF a->>'task' IS DISTINCT FROM t.id OR a->>'digest' IS DISTINCT FROM t.digest OR a->>'action' IS DISTINCT FROM t.action THEN
     PERFORM pulse.refuse('an approval of something else');
-  END IF;
-  IF j->>'event' IN ('approved', 'requeued') THEN
-    n := coalesce(jsonb_array_length(a->'grants'), 0);
-    IF person AND n > 0 OR NOT person AND (n = 0 OR n <> greatest(1, jsonb_array_length(a->'target')) OR
-        (SELECT count(DISTINCT g->>'id') FROM jsonb_array_elements(a->'grants') g WHERE g = ANY (eaten)
-         AND (NOT g ? 'task' OR g->>'task' = ANY (pulse.chain(t.id)))
-         AND (NOT g ? 'target' OR lower(g->>'target') IN (SELECT lower(x) FROM jsonb_array_elements_text(a->'target') x))) <> n) THEN
+  ELSIF e IN ('approved', 'requeued') THEN
+    SELECT pulse.said(convert_from(bytes, 'UTF8')) INTO doc FROM pulse.file WHERE id = t.id;
+    dest := '[]'::jsonb || coalesce((doc #> '{request,target}')::jsonb, '[]'); -- it may be a string
+    IF a->'target' IS DISTINCT FROM dest THEN
+      PERFORM pulse.refuse('an approval for another target');
+    ELSIF NOT a ? 'grants' AND NOT person OR a ? 'grants' AND (e <> 'approved' OR NOT pulse.outward(t)
+        OR jsonb_array_length(a->'grants') <> greatest(1, jsonb_array_length(dest))
+        OR jsonb_array_length(a->'grants') <> (
+          SELECT count(*) FROM jsonb_array_elements(a->'grants') WITH ORDINALITY x(g, i),
+            LATERAL pulse.said(at - 1 - jsonb_array_length(a->'grants') + i) s
+          WHERE s->>'event' = 'consumed' AND s->>'task' = t.id AND s->'grant' = g AND s ? 'more'
+            AND (g->>'expires')::timestamptz >= (a->>'expires')::timestamptz
+            AND (g->>'task' = t.id OR t.action = 'external_send' AND coalesce(g->>'task' = doc #>> '{identity,root}', true))
+            AND (NOT g ? 'target' OR lower(g->>'target') = lower(dest->>(i - 1)::int)))) THEN
       PERFORM pulse.refuse('a yes that no person gave');
     END IF;
     DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
     PERFORM pulse.put('approvals', t.id, at, NULL, NULL);
-  ELSIF old IS NULL OR pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND j->>'event' <> 'restored' THEN
+  ELSIF old IS NULL OR pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND e <> 'restored' THEN
     PERFORM pulse.refuse('an approval that the task does not have');
   ELSE
     DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id;
@@ -247,7 +249,7 @@ BEGIN
     RETURN; -- its machine learns it by the next beat, and says when the worker has ended
   END IF;
   DELETE FROM pulse.run WHERE run.task = t.id RETURNING * INTO r;
-  IF fence > 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
+  IF fence <> 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
     RAISE EXCEPTION 'task %: this run was taken back', t.id USING ERRCODE = 'PU001';
   ELSIF fence = 0 AND (r.who <> session_user AND r.until > clock_timestamp()
       OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')) THEN
@@ -258,7 +260,7 @@ BEGIN
 END $$;
 
 -- move carries out a line that moves a task.
-CREATE FUNCTION move(j jsonb, at bigint, entry text, fence bigint, hats text[], host text, blob bytea, eaten jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION move(j jsonb, at bigint, entry text, fence bigint, hats text[], host text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE t pulse.task; e text := j->>'event'; src text := coalesce(j->>'from', ''); dst text := coalesce(j->>'to', '');
 BEGIN
   SELECT * INTO t FROM pulse.task WHERE id = j->>'task';
@@ -268,10 +270,12 @@ BEGIN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
   ELSIF NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, e IN ('pruned', 'broke')) THEN
     PERFORM pulse.refuse('a line about another task file');
+  ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
+    PERFORM pulse.refuse('an effect that is not on the queue itself');
   END IF;
   IF e = 'started' THEN
     PERFORM pulse.start(j, t, at, hats, host);
-    INSERT INTO pulse.start VALUES (at, extract(epoch FROM (j->>'time')::timestamptz)::bigint, entry);
+    INSERT INTO pulse.start VALUES (at, floor(extract(epoch FROM (j->>'time')::timestamptz)), entry);
   ELSIF src = 'running' THEN
     PERFORM pulse.ends(j, t, fence);
   END IF;
@@ -290,17 +294,19 @@ BEGIN
   ELSIF src = 'running' OR e = 'extracted' THEN
     DELETE FROM pulse.thing WHERE shelf = 'results' AND key = t.id;
   END IF;
-  PERFORM pulse.approval(j, t, at, 'approver' = ANY (hats), eaten);
-  UPDATE pulse.task SET seq = at, state = dst, entry = pulse.agenda(move.entry, t.id, dst),
+  PERFORM pulse.approval(j, t, at, 'approver' = ANY (hats));
+  t.state := dst;
+  UPDATE pulse.task SET seq = at, state = dst, entry = pulse.agenda(move.entry, t),
     n = CASE WHEN dst IN ('scheduled', 'awaiting_review') AND task.entry IS NULL THEN at ELSE n END WHERE id = t.id;
 END $$;
 
--- agenda checks that an entry is of this task in this state, and is nothing for a closed one.
-CREATE FUNCTION agenda(entry text, id text, state text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+-- agenda checks that an entry is of this task in its state, and is nothing for a closed one.
+CREATE FUNCTION agenda(entry text, t pulse.task) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  IF state NOT IN ('scheduled', 'awaiting_review', 'running') THEN
+  IF t.state NOT IN ('scheduled', 'awaiting_review', 'running') THEN
     RETURN NULL;
-  ELSIF entry IS NULL OR octet_length(entry) <> 128 OR substr(entry, 1, 35) <> substr(state, 1, 1) || ' ' || id || ' ' OR right(entry, 1) <> E'\n' THEN
+  ELSIF left(entry, 86) IS DISTINCT FROM concat_ws(' ', left(t.state, 1), t.id, substr(t.digest, 8, 32), rpad(t.action, 16), CASE t.kind WHEN 'effect' THEN 'e' ELSE 'a' END)
+      OR substr(entry, 87) !~ '^ [-xXm] [0-9a-f]{16} [0-9]{10}[ +!][0-9]{10}\n$' THEN
     PERFORM pulse.refuse('an entry of another task');
   END IF;
   RETURN entry;
@@ -309,18 +315,18 @@ END $$;
 -- staged keeps bytes that are of the digest in the line.
 CREATE FUNCTION staged(shelf text, key text, at bigint, digest text, bytes bytea) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF bytes IS NULL OR 'sha256:' || encode(sha256(bytes), 'hex') IS DISTINCT FROM digest THEN
+  IF pulse.sum(bytes) IS DISTINCT FROM digest THEN
     PERFORM pulse.refuse('bytes of another digest');
   END IF;
   PERFORM pulse.put(shelf, key, at, NULL, bytes);
 END $$;
 
--- note carries out a line that moves no task, and returns the grant that it spent.
-CREATE FUNCTION note(j jsonb, at bigint, entry text, blob bytea) RETURNS jsonb LANGUAGE plpgsql AS $$
+-- note carries out a line that moves no task.
+CREATE FUNCTION note(j jsonb, at bigint, entry text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE e text := j->>'event'; id text := j->>'task'; old pulse.thing; was jsonb; t pulse.task; words text[];
 BEGIN
-  IF j ? 'from' OR j ? 'to' OR j ? 'approval' OR (j ? 'grant') <> (e IN ('granted', 'revoked', 'consumed')) OR (j ? 'session') <> (e LIKE 'session\_%') THEN
-    PERFORM pulse.refuse('a member that such a line does not have');
+  IF j ?| '{from,to}' OR EXISTS (SELECT FROM pulse.legal l WHERE l.event = e) THEN
+    PERFORM pulse.refuse('a line that moves a task, or does not');
   END IF;
   IF e IN ('granted', 'session_opened') THEN
     IF coalesce(j #> '{grant,any}' = 'true', false) = coalesce(j->'grant' ? 'target', true) OR e = 'session_opened' AND NOT coalesce(
@@ -334,8 +340,8 @@ BEGIN
     DELETE FROM pulse.thing WHERE shelf = 'grants' AND key = j #>> '{grant,id}' RETURNING * INTO old;
     IF old IS NULL OR pulse.said(old.seq)->'grant' IS DISTINCT FROM j->'grant' THEN
       RAISE EXCEPTION 'there is no such grant' USING ERRCODE = 'PU001';
-    ELSIF e = 'consumed' AND pulse.answers(old.seq) AND (j #>> '{grant,expires}')::timestamptz > clock_timestamp() THEN
-      RETURN j->'grant';
+    ELSIF e = 'consumed' AND id IS NOT NULL AND (pulse.answers(old.seq) AND (j #>> '{grant,expires}')::timestamptz > clock_timestamp()) IS NOT TRUE THEN
+      PERFORM pulse.refuse('a grant that is no yes');
     END IF;
   ELSIF e IN ('session_used', 'session_ended') THEN
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'sessions' AND key = j #>> '{session,id}';
@@ -349,26 +355,36 @@ BEGIN
       PERFORM pulse.put('sessions', old.key, at, NULL, NULL);
     END IF;
   ELSIF e = 'labelled' THEN
-    SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
+    SELECT array_agg(x->>'label' ORDER BY x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
-    IF id IS NULL OR words IS NULL OR NOT coalesce(old.rest <@ words, true) THEN
-      PERFORM pulse.refuse('labels do not go away');
+    IF id IS NULL OR words IS NULL OR NOT coalesce(old.rest <@ words, true) OR cardinality(words) <> (SELECT count(DISTINCT x) FROM unnest(words) x) THEN
+      PERFORM pulse.refuse('labels do not go away, and each is there once');
     END IF;
     PERFORM pulse.put('labels', id, at, words, NULL);
   ELSIF e = 'refused' THEN
     IF j ? 'digest' THEN
+      IF (j->>'size')::bigint IS DISTINCT FROM octet_length(blob) OR EXISTS (SELECT FROM pulse.thing WHERE shelf = 'refused' AND key = id) THEN
+        PERFORM pulse.refuse('a record of another size, or that is kept already');
+      END IF;
       PERFORM pulse.staged('refused', id, at, j->>'digest', blob);
-      UPDATE pulse.queue SET kept = kept + 1, kept_bytes = kept_bytes + coalesce((j->>'size')::bigint, 0);
+      UPDATE pulse.queue SET kept = kept + 1, kept_bytes = kept_bytes + octet_length(blob);
     END IF;
   ELSIF e = 'forgotten' THEN
-    DELETE FROM pulse.thing WHERE shelf = 'refused' AND key = id;
-    UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - coalesce((j->>'size')::bigint, 0);
-  ELSIF e = 'resurfaced' THEN
-    SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task';
-    IF t.id IS NULL OR t.state IS DISTINCT FROM j->>'state' OR t.state NOT IN ('scheduled', 'awaiting_review') THEN
-      RAISE EXCEPTION 'task % is not there any more', id USING ERRCODE = 'PU001';
+    DELETE FROM pulse.thing WHERE shelf = 'refused' AND key = id RETURNING * INTO old;
+    IF octet_length(old.bytes) IS DISTINCT FROM (j->>'size')::bigint OR old IS NULL THEN
+      RAISE EXCEPTION 'nothing is kept of %', id USING ERRCODE = 'PU001';
     END IF;
-    UPDATE pulse.task SET seq = at, entry = pulse.agenda(note.entry, t.id, t.state) WHERE task.id = t.id;
+    UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - octet_length(old.bytes);
+  ELSIF e = 'resurfaced' THEN
+    SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task' AND state = j->>'state' AND state IN ('scheduled', 'awaiting_review', 'completed');
+    was := pulse.said(t.seq);
+    IF was IS NULL THEN
+      RAISE EXCEPTION 'task % is not there any more', id USING ERRCODE = 'PU001';
+    ELSIF j->'since' IS DISTINCT FROM coalesce(was->'since', was->'time')
+        OR EXISTS (SELECT FROM unnest('{kind,action,digest,attempts,deferred,restarts,not_before,reason}'::text[]) m WHERE j->m IS DISTINCT FROM was->m) THEN
+      PERFORM pulse.refuse('a task that was another before');
+    END IF;
+    UPDATE pulse.task SET seq = at, entry = pulse.agenda(note.entry, t) WHERE task.id = t.id;
   ELSIF e = 'ended' THEN
     DELETE FROM pulse.run USING pulse.task WHERE run.task = j->>'task' AND run.who = session_user AND task.id = run.task AND task.state <> 'running';
   ELSIF e = 'held' THEN
@@ -378,19 +394,21 @@ BEGIN
     UPDATE pulse.queue SET held = false;
     DELETE FROM pulse.thing WHERE shelf = 'hold';
   ELSIF e = 'clock_back' THEN
-    UPDATE pulse.start s SET at = extract(epoch FROM (j->>'time')::timestamptz) WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
+    UPDATE pulse.start s SET at = floor(extract(epoch FROM (j->>'time')::timestamptz)) WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
   END IF;
-  RETURN NULL;
 END $$;
 
--- outbox carries out what a line says about proposals and positions.
+-- aside carries out what a line says about proposals and positions.
 CREATE FUNCTION aside(j jsonb, at bigint, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE ids text[]; sums text[]; text text := convert_from(blob, 'UTF8');
 BEGIN
   IF jsonb_array_length(j->'proposed') > 0 THEN
-    IF j->>'from' IS DISTINCT FROM 'running' THEN
-      PERFORM pulse.refuse('only what ran proposes');
+    SELECT array_agg(p->>'id' ORDER BY o), array_agg(p->>'digest' ORDER BY o) INTO ids, sums FROM jsonb_array_elements(j->'proposed') WITH ORDINALITY x(p, o);
+    IF right(text, 1) <> E'\n' OR sums IS DISTINCT FROM (
+        SELECT array_agg(pulse.sum(convert_to(l, 'UTF8')) ORDER BY o) FROM unnest(string_to_array(left(text, -1), E'\n')) WITH ORDINALITY x(l, o)) THEN
+      PERFORM pulse.refuse('proposals of other digests');
     END IF;
-    PERFORM pulse.put('outbox', j->>'task', at, (SELECT array_agg(p->>'id') FROM jsonb_array_elements(j->'proposed') p), blob);
+    PERFORM pulse.put('outbox', j->>'task', at, ids, blob);
   ELSIF j ? 'parent' AND j->>'event' <> 'noted' THEN
     UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE shelf = 'outbox' AND key = j->>'parent';
     DELETE FROM pulse.thing WHERE shelf = 'outbox' AND key = j->>'parent' AND rest = '{}';
@@ -412,14 +430,14 @@ BEGIN
   WITH new AS (
     SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, l.entry, b.bytes,
       coalesce(j->>'from', '') = '' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
-        AND j->>'kind' IN ('ask', 'effect') AND j ? 'action' AND NOT j ? 'approval' AND NOT j ? 'grant' AND NOT j ? 'session' AND NOT j ? 'result'
+        AND j->>'kind' IN ('ask', 'effect') AND j ? 'action'
         AND NOT (j->>'kind' = 'effect' AND j->>'action' IN ('external_send', 'destructive', 'code_or_computer') AND j->>'to' <> 'awaiting_review')
-        AND 'sha256:' || encode(sha256(b.bytes), 'hex') = j->>'digest' AS fine
+        AND pulse.sum(b.bytes) = j->>'digest' AS fine
     FROM unnest(js, entries) WITH ORDINALITY l(j, entry, i)
     LEFT JOIN (SELECT * FROM unnest(shelves, keys, blobs) x(shelf, key, bytes)) b ON b.shelf = j->>'to' AND b.key = j->>'task'
     WHERE j->>'event' = 'added'),
   files AS (INSERT INTO pulse.file SELECT id, CASE WHEN fine THEN bytes END FROM new)
-  INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, id, state) FROM new;
+  INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, (id, at, at, at, state, kind, act, digest, NULL)::pulse.task) FROM new;
 EXCEPTION
   WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
   WHEN not_null_violation THEN PERFORM pulse.refuse('a task that may not be added so, or bytes of another digest');
@@ -428,33 +446,42 @@ END $$;
 -- commit is the only way to change a queue: lines for the log, what was staged with them, and
 -- how many refusals are only counted. The caller has called lock in this transaction.
 CREATE FUNCTION commit(lines text[], entries text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text)
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET standard_conforming_strings = on AS $$
 DECLARE
   q pulse.queue; js jsonb[]; n int := coalesce(cardinality(lines), 0); hats text[] := pulse.hats(session_user); bad text; j jsonb; e text; i int;
-  eaten jsonb[] := '{}'; ate jsonb; blob bytea; today text;
+  blob bytea; dims text := '[1:' || n || ']';
 BEGIN
   SELECT * INTO q FROM pulse.queue FOR UPDATE;
   IF hats = '{}' OR 'owner' = ANY (hats) THEN
     PERFORM pulse.refuse('this login has no role of a queue, or too great a one');
-  ELSIF q.format <> 1 OR n <> coalesce(cardinality(entries), 0) OR n <> coalesce(cardinality(fences), 0) OR array_position(lines, NULL) > 0
-      OR array_position(fences, NULL) > 0 OR array_ndims(lines) > 1 OR n > 10000 OR unlisted IS NULL OR unlisted < 0 OR host IS NULL
-      OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
+  ELSIF q.format <> 1 OR n > 10000 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
+      OR NOT coalesce(unlisted BETWEEN 0 AND 10000 AND octet_length(host) < 256, false) OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
+    PERFORM pulse.refuse('arguments that no client gives');
+  ELSIF array_position(lines, NULL) > 0 OR array_position(fences, NULL) > 0 THEN
     PERFORM pulse.refuse('arguments that no client gives');
   END IF;
   SELECT array_agg(pulse.said(l)::jsonb ORDER BY o) INTO js FROM unnest(lines) WITH ORDINALITY x(l, o);
   -- The chain, the form of each line, and who may write it.
   SELECT CASE WHEN doc->>'prev' IS DISTINCT FROM last THEN 'PU001' ELSE coalesce(doc->>'event', '?') END INTO bad FROM (
-    SELECT line, doc, o, coalesce('sha256:' || encode(sha256(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), 'hex'), q.head) last
+    SELECT line, doc, o, coalesce(pulse.sum(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), q.head) last
     FROM unnest(lines, js) WITH ORDINALITY x(line, doc, o)) l
   WHERE doc->>'prev' IS DISTINCT FROM last OR strpos(line, E'\n') > 0 OR octet_length(line) > 4194304
     OR NOT pulse.sound('@line', pulse.said(line)) OR NOT doc ?& '{time,event,prev}' OR (doc ? 'more') <> (o < n)
-    OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats)) LIMIT 1;
+    OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats))
+    OR doc ? 'positions' AND NOT 'gate' = ANY (hats)
+    OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
+        ('labels', 'labelled'), ('proposed', 'finished'), ('parent', 'added refused settled noted'),
+        ('approval', 'approved requeued started extracted retried restarted restored'),
+        ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out')) v(m, es)
+      WHERE doc ? m AND NOT doc->>'event' = ANY (string_to_array(es, ' '))) LIMIT 1;
   IF bad = 'PU001' THEN
     RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';
   ELSIF bad IS NOT NULL OR n > 0 AND js IS NULL THEN
     PERFORM pulse.refuse(format('no such line may be written by %s: %s', session_user, bad));
   END IF;
-  PERFORM pulse.adds(js, q.seq, entries, shelves, keys, blobs);
+  IF EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') THEN
+    PERFORM pulse.adds(js, q.seq, entries, shelves, keys, blobs);
+  END IF;
   INSERT INTO pulse.audit SELECT q.seq + o, line, session_user FROM unnest(lines) WITH ORDINALITY x(line, o);
   FOR i IN 1 .. n LOOP
     j := js[i]; e := j->>'event'; blob := NULL;
@@ -463,17 +490,14 @@ BEGIN
         SELECT x.b INTO blob FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.k = j->>'task' AND x.s = pulse.shelf(j);
       END IF;
       IF e NOT IN ('added', 'refused', 'resurfaced') AND (j ? 'from' OR j ? 'to') THEN
-        PERFORM pulse.move(j, q.seq + i, entries[i], fences[i], hats, host, blob, eaten);
+        PERFORM pulse.move(j, q.seq + i, entries[i], fences[i], hats, host, blob);
       ELSIF e <> 'added' THEN
-        ate := pulse.note(j, q.seq + i, entries[i], blob);
-        IF ate IS NOT NULL THEN
-          eaten := eaten || ate;
-        END IF;
+        PERFORM pulse.note(j, q.seq + i, entries[i], blob);
       END IF;
       PERFORM pulse.aside(j, q.seq + i, (SELECT x.b FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.s = 'outbox' AND x.k = j->>'task'));
     END IF;
   END LOOP;
-  PERFORM pulse.account(js, unlisted, q.seq + n, coalesce('sha256:' || encode(sha256(convert_to(lines[n], 'UTF8')), 'hex'), q.head));
+  PERFORM pulse.account(js, unlisted, q.seq + n, coalesce(pulse.sum(convert_to(lines[n], 'UTF8')), q.head));
   RETURN q.seq + n;
 END $$;
 

@@ -37,7 +37,7 @@ func TestVerify(t *testing.T) {
 		"DELETE FROM start", "UPDATE start SET at = 1", "INSERT INTO start VALUES (1, 1, '')", "INSERT INTO nonce VALUES ('x', 1)",
 		"DELETE FROM nonce", "DELETE FROM run; UPDATE task SET state = 'running' WHERE state = 'scheduled'",
 		"UPDATE audit SET line = replace(line, 'me@', 'you@') WHERE seq = 3", "DELETE FROM audit WHERE seq = 2", "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
-		"UPDATE may SET hat = 'gate' WHERE event = 'approved' AND hat = 'approver'", "DELETE FROM member WHERE name = 'uid'",
+		"UPDATE may SET hat = 'gate' WHERE event = 'approved' AND hat = 'approver'", "UPDATE member SET forms = forms - 'uid'",
 		"GRANT INSERT ON task TO pulse_gate", "GRANT UPDATE (seq) ON task TO pulse_gate", "GRANT SELECT ON may TO PUBLIC; GRANT EXECUTE ON FUNCTION put TO PUBLIC",
 		"ALTER FUNCTION answers SECURITY DEFINER", "ALTER TABLE task OWNER TO gate1",
 		"CREATE OR REPLACE FUNCTION pulse.answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS 'SELECT true'",

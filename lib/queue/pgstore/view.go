@@ -36,12 +36,13 @@ type maker struct {
 }
 
 // mostKnown bounds how many keys a view keeps.
-const mostKnown = 256
+const mostKnown = 1024
 
 const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq)
-		WHERE t.key = $1 AND t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,refused,hold}')`
+		WHERE t.key = $1 AND ` + shelves
+	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,refused,hold}')"
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
@@ -86,6 +87,31 @@ func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
 	}
 	v.known[key] = a
 	return a, all[:n], nil
+}
+
+// Look reads what is kept under some keys at once, which are about to be asked for.
+func (v *view) Look(keys []string) error {
+	all, err := v.query(
+		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
+		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq)
+			WHERE t.key = ANY ($1) AND `+shelves, keys))
+	if err != nil {
+		return err
+	}
+	if len(v.known)+len(keys) > mostKnown {
+		clear(v.known)
+	}
+	for _, key := range keys {
+		v.known[key] = &about{things: map[queue.Shelf]maker{}}
+	}
+	for _, r := range all[0] {
+		a := v.known[string(r[0])]
+		a.state, a.line = task.State(r[1]), r[2]
+	}
+	for _, r := range all[1] {
+		v.known[string(r[0])].things[queue.Shelf(r[1])] = maker{r[2], strings.Fields(string(r[3])), string(r[4])}
+	}
+	return nil
 }
 
 // Where returns the state of a task, "" if there is none.
@@ -185,6 +211,20 @@ func (v *view) bytes(sql string, args ...any) ([]byte, error) {
 	}
 	if len(all[0]) == 0 {
 		return nil, fmt.Errorf("%w: its bytes are gone", queue.ErrCorrupt)
+	}
+	return all[0][0][0], nil
+}
+
+// Staged returns bytes as they came with a line: the file of a task, on the shelf of any state,
+// or what lies on a shelf; nil: there are none.
+func (s *Store) Staged(shelf queue.Shelf, key string) ([]byte, error) {
+	q := say(sqlBytes, string(shelf), key)
+	if slices.Contains(task.States, task.State(shelf)) {
+		q = say(sqlFile, key)
+	}
+	all, err := s.query(q)
+	if err != nil || len(all[0]) == 0 {
+		return nil, err
 	}
 	return all[0][0][0], nil
 }

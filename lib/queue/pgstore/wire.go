@@ -120,13 +120,13 @@ func (s *Store) fail(err error) error {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case !errors.As(err, &pg):
-		return fault.Temporaryf("", "%s: %w", s.name, err)
+		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, queue.ErrAway, err)
 	}
 	switch pg.Code {
 	case "PU001":
 		return fmt.Errorf("%w: %s", queue.ErrConflict, pg.Message)
 	case "PU002":
-		return fault.Failedf("", "%s: the server refused this change: %s", s.name, pg.Message)
+		return fault.Failedf("name a login of a role that may: man pulse-deploy, MANY MACHINES", "%s: the server refused this change: %s", s.name, pg.Message)
 	case "55P03":
 		return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'",
 			"%w for %s", queue.ErrLocked, lockTimeout)
@@ -136,7 +136,9 @@ func (s *Store) fail(err error) error {
 		return fault.Usagef("pulse-queue init --queue "+strconv.Quote(s.name), "%s: there is no queue of this pulse: %s", s.name, pg.Message)
 	}
 	switch pg.Code[:2] {
-	case "08", "40", "53", "55", "57", "58":
+	case "08", "57":
+		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, queue.ErrAway, err)
+	case "40", "53", "55", "58":
 		return fault.Temporaryf("", "%s: %w", s.name, err)
 	}
 	return fmt.Errorf("%s: %w", s.name, err)

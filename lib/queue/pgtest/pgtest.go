@@ -48,18 +48,18 @@ type DB struct {
 // New returns a new database. The test is skipped if PostgreSQL is not installed.
 func New(tb testing.TB) *DB {
 	tb.Helper()
-	if bin() == "" {
-		tb.Skip("NOT TRIED: a queue on PostgreSQL, because no PostgreSQL is installed below /usr/lib/postgresql (apt-get install postgresql)")
-	}
-	one.Do(func() {
-		if one.server, one.err = start(); one.err == nil {
-			one.err = one.server.prepare()
-		}
-	})
+	need(tb)
+	one.Do(func() { one.server, one.err = start() })
 	if one.err != nil {
 		tb.Fatal(one.err)
 	}
 	return one.server.database(tb, template)
+}
+
+func need(tb testing.TB) {
+	if bin() == "" {
+		tb.Skip("NOT TRIED: a queue on PostgreSQL, because no PostgreSQL is installed below /usr/lib/postgresql (apt-get install postgresql)")
+	}
 }
 
 // Clone returns a copy of the database, to which nobody may be connected.
@@ -78,6 +78,17 @@ func (s *Server) database(tb testing.TB, of string) *DB {
 		}
 	})
 	return d
+}
+
+// start starts a server with a template.
+func start() (*Server, error) {
+	s, err := create()
+	for _, step := range []func() error{s.initdb, s.start, s.prepare} {
+		if err == nil {
+			err = step()
+		}
+	}
+	return s, err
 }
 
 // prepare makes the roles, the logins and the template.

@@ -51,25 +51,34 @@ func bin() string {
 // dirs is where the directories of servers lie, and the beginning of their names.
 var dirs = []string{"/dev/shm/pulse-pg-", filepath.Join(os.TempDir(), "pulse-pg-")}
 
-// start makes a server and starts it.
-func start() (*Server, error) {
+// create makes a server that is not started yet.
+func create() (*Server, error) {
 	sweep()
-	s := &Server{bin: bin(), gone: make(chan struct{})}
+	s := &Server{bin: bin()}
 	if os.Geteuid() == 0 { // initdb refuses root
 		var err error
 		if s.uid, err = other(); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.makeDir(); err != nil {
-		return nil, err
+	return s, s.makeDir()
+}
+
+// initdb makes a server's files.
+func (s *Server) initdb() error {
+	cmd := s.command("initdb", "-D", s.Dir+"/data", "-E", "UTF8", "--no-locale", "-A", "trust", "-U", Super, "--wal-segsize=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	init := s.command("initdb", "-D", s.Dir+"/data", "-E", "UTF8", "--no-locale", "-A", "trust", "-U", Super)
-	if out, err := init.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
-	}
+	return nil
+}
+
+// start starts the server, and waits until it answers.
+func (s *Server) start() error {
+	s.gone = make(chan struct{})
 	s.cmd = s.command("postgres", "-D", s.Dir+"/data", "-k", s.Dir, "-c", "listen_addresses=",
 		"-c", "shared_buffers=32MB", "-c", "timezone=UTC", "-c", "log_timezone=UTC")
+	s.log.Reset()
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	started := make(chan error)
 	go func() {
@@ -82,9 +91,9 @@ func start() (*Server, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.wait()
+	return s.wait()
 }
 
 // makeDir makes a directory in the first place that has one, and says that it is in use.
@@ -174,7 +183,7 @@ func (s *Server) Stop() {
 
 // remove ends the server and removes its directory.
 func (s *Server) remove() {
-	s.Stop()
+	s.Kill()
 	os.RemoveAll(s.Dir)
 	s.lock.Close()
 }

@@ -22,6 +22,8 @@ type Runs interface {
 	Visible() bool
 	// Runner returns the process id of the runner that took the task last.
 	Runner(id string) (pid int, err error)
+	// Elsewhere says which other machine runs a task, if one does.
+	Elsewhere(id string) string
 	// WorkerFile returns the file that the worker of a task has open, for fuser(1).
 	WorkerFile(id string) string
 }
@@ -31,7 +33,8 @@ type Hold interface {
 	Worker() *os.File      // the lock that the worker inherits
 	Handed(pid int) error  // the worker has it; called once
 	Env() []string         // what the worker's environment says of the run
-	Gone() <-chan struct{} // closes when the worker has to end: a person took the task back; called once
+	Gone() <-chan struct{} // closes when the worker has to end: a person took the task back, or the hold lapses; called once
+	Lapsed() bool          // it closed because another machine may soon take the task, and no person has taken it back
 	Drop()                 // the worker is dead, or never started
 }
 
@@ -50,6 +53,9 @@ func (f Flat) Take(id string) (Hold, error) {
 	return &flatHold{Locks: l, file: f.File(id), stop: func() {}}, nil
 }
 
+// Elsewhere implements Runs.
+func (f Flat) Elsewhere(string) string { return "" }
+
 type flatHold struct {
 	*Locks
 	file string
@@ -57,6 +63,7 @@ type flatHold struct {
 }
 
 func (h *flatHold) Env() []string { return nil }
+func (h *flatHold) Lapsed() bool  { return false }
 
 func (h *flatHold) Gone() <-chan struct{} {
 	var gone <-chan struct{}

@@ -49,27 +49,35 @@ func (unlocked) take() (func(), error) { return func() {}, nil }
 func (unlocked) try() (func(), error)  { return func() {}, nil }
 
 func spoolOn(d *disktest.FS) *Spool {
-	s := &Spool{dir: "/queue", disk: d, lock: unlocked{}}
+	s := &Spool{dir: "/queue", disk: d, lock: unlocked{}, clock: func() time.Time { return epoch }}
 	s.log = begin(d)
 	return s
 }
 
 // medium is a disk that forgets, with a spool on it.
-type medium struct{ *disktest.FS }
+type medium struct {
+	*disktest.FS
+	late bool // what was interrupted is repaired a month later, in another segment of the log
+}
 
 func (m medium) Run(op *operation, now time.Time, r *rand.Rand) error {
 	m.Account = accountOf(*op)
 	if r != nil { // anyone may be the one who repairs it
 		m.Account = []int{owner, approver}[r.IntN(2)]
 	}
-	err := disktest.Run(func() error { return op.Do(spoolOn(m.FS), now) })
+	s := spoolOn(m.FS)
+	s.clock = func() time.Time { return now }
+	if m.late {
+		s.clock = func() time.Time { return now.AddDate(0, 1, 0) }
+	}
+	err := attempt(*op, s, now)
 	if err == disktest.ErrKilled {
 		err = queuetest.ErrKilled
 	}
 	return err
 }
 
-func (m medium) Clone() queuetest.Medium { return medium{m.FS.Clone()} }
+func (m medium) Clone() queuetest.Medium { return medium{m.FS.Clone(), m.late} }
 
 func (m medium) Interrupt(step int, how string) {
 	if m.Ops, m.Fault = 0, nil; how != "" {
@@ -95,11 +103,17 @@ func newWorld(t *testing.T, ordered, shared bool) world {
 	t.Helper()
 	d := disktest.New()
 	d.Ordered, d.Group = ordered, shared
-	w, err := queuetest.NewWorld(medium{d})
+	w, err := queuetest.NewWorld(medium{FS: d})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return world{w}
+}
+
+// repaired is the world in which repairs are late or not.
+func (w world) repaired(late bool) *queuetest.World {
+	w.Medium = medium{w.disk(), late}
+	return w.World
 }
 
 // after is the world after some operations.
@@ -151,8 +165,8 @@ func sample(shared bool) queuetest.Sample {
 // TestCrashEverywhere ends every operation of a life in each of its steps.
 func TestCrashEverywhere(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ ordered, shared bool }{{true, false}, {false, false}, {false, true}} {
-		cases, err := queuetest.Everywhere(newWorld(t, c.ordered, c.shared).World, history, sample(c.shared))
+	for _, c := range []struct{ ordered, shared, late bool }{{ordered: true, late: true}, {}, {shared: true}} {
+		cases, err := queuetest.Everywhere(newWorld(t, c.ordered, c.shared).repaired(c.late), history, sample(c.shared))
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
@@ -167,7 +181,7 @@ func TestCrashInALongShard(t *testing.T) {
 	mails := alike(13)
 	ops := []operation{add(mails[:11]...), cancelAll, prune, add(mails[11:]...), cancelAll, prune, brake("held")}
 	for _, ordered := range []bool{true, false} {
-		if _, err := queuetest.Everywhere(newWorld(t, ordered, false).World, ops, sample(false)); err != nil {
+		if _, err := queuetest.Everywhere(newWorld(t, ordered, false).repaired(ordered), ops, sample(false)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -209,7 +223,7 @@ func TestCrashRandomly(t *testing.T) {
 	}
 	for seed := range uint64(lives) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		if err := queuetest.Randomly(newWorld(t, r.IntN(2) == 0, r.IntN(2) == 0).World, r); err != nil {
+		if err := queuetest.Randomly(newWorld(t, r.IntN(2) == 0, r.IntN(2) == 0).repaired(r.IntN(2) == 0), r); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

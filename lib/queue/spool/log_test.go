@@ -129,7 +129,7 @@ func TestEditedCheckpoint(t *testing.T) {
 }
 
 // TestTornTail: half a line, or half a commit, was never acknowledged. It is moved
-// aside, and the log says so.
+// aside, and the log says so, be it in the segment of the next month.
 func TestTornTail(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -146,46 +146,55 @@ func TestTornTail(t *testing.T) {
 			return strings.Replace(string(b), `,"prev"`, `,"more":true,"prev"`, 1) + "\n" + string(b[:9])
 		}},
 	} {
-		s := made(t)
-		do(t, s, add(mails(1, 2)...))
-		want := says(t, s)
-		report, err := s.Verify("")
-		if err != nil {
-			t.Fatal(err)
+		for _, at := range []time.Time{epoch, epoch.AddDate(0, 1, 0)} {
+			repairs(t, c.name, c.tail, at)
 		}
-		line := audit.Line{
-			Time: epoch, Event: task.Added, Task: strings.Repeat("a", 32), To: task.Scheduled,
-			Digest: task.Digest([]byte("{}\n")), Prev: report.Head,
+	}
+}
+
+// repairs has the torn tail of a log repaired at a time.
+func repairs(t *testing.T, name string, half func(whole []byte) string, at time.Time) {
+	t.Helper()
+	s := made(t)
+	s.clock = func() time.Time { return at }
+	do(t, s, add(mails(1, 2)...))
+	want := says(t, s)
+	report, err := s.Verify("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := audit.Line{
+		Time: epoch, Event: task.Added, Task: strings.Repeat("a", 32), To: task.Scheduled,
+		Digest: task.Digest([]byte("{}\n")), Prev: report.Head,
+	}
+	tail := half(line.Append(nil))
+	write(t, s.dir+"/tmp/"+line.Task+".json", "{}\n")
+	log, err := os.OpenFile(segment(s.dir), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.WriteString(tail); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	for range 2 {
+		if got := says(t, s); got != want {
+			t.Errorf("%s:\n%s", name, got)
 		}
-		tail := c.tail(line.Append(nil))
-		write(t, s.dir+"/tmp/"+line.Task+".json", "{}\n")
-		log, err := os.OpenFile(segment(s.dir), os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := log.WriteString(tail); err != nil {
-			t.Fatal(err)
-		}
-		log.Close()
-		for range 2 {
-			if got := says(t, s); got != want {
-				t.Errorf("%s:\n%s", c.name, got)
-			}
-			whole(t, s)
-		}
-		aside, _ := filepath.Glob(s.dir + "/audit/torn-*")
-		if len(aside) != 1 {
-			t.Fatalf("%s: aside: %v", c.name, aside)
-		}
-		if b, err := os.ReadFile(aside[0]); err != nil || string(b) != tail {
-			t.Errorf("%s: aside is %q, %v", c.name, b, err)
-		}
-		if b, _ := os.ReadFile(segment(s.dir)); !strings.Contains(string(b), `"event":"repaired"`) {
-			t.Errorf("%s: the log does not tell", c.name)
-		}
-		do(t, s, add(mails(9, 1)...))
 		whole(t, s)
 	}
+	aside, _ := filepath.Glob(s.dir + "/audit/torn-*")
+	if len(aside) != 1 {
+		t.Fatalf("%s: aside: %v", name, aside)
+	}
+	if b, err := os.ReadFile(aside[0]); err != nil || string(b) != tail {
+		t.Errorf("%s: aside is %q, %v", name, b, err)
+	}
+	if b, _ := os.ReadFile(s.dir + "/audit/" + at.Format("2006-01") + ".jsonl"); !strings.Contains(string(b), `"event":"repaired"`) {
+		t.Errorf("%s: the log of %s does not tell", name, at.Format("2006-01"))
+	}
+	do(t, s, add(mails(9, 1)...))
+	whole(t, s)
 }
 
 // TestBrokenLogStopsTheQueue: no command carries out a line after the checkpoint that

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -163,7 +162,7 @@ func (s *Spool) moveAside(torn int64) error {
 	if _, err := s.disk.ReadAt(name, s.log.Size, b); err != nil {
 		return err
 	}
-	now := time.Now()
+	now := s.clock()
 	aside := fmt.Sprintf("%s/torn-%d", auditDir, now.UnixNano())
 	if err := writeSynced(s.disk, aside, b); err != nil {
 		return err

@@ -113,6 +113,8 @@ type Spool struct {
 
 	done <-chan struct{} // closed: stop waiting
 
+	clock func() time.Time // says when a repair was made
+
 	found    map[string]int64 // where the agenda has the tasks of the next commit; nil: not looked for
 	lastRead openLine         // where Open was ended last: findOpen looks there first
 }
@@ -179,7 +181,7 @@ func open(dir string) (*Spool, error) {
 		return nil, err
 	}
 	_, err = d.Stat(unsafeFile)
-	s := &Spool{unsafe: err == nil, dir: dir, access: access.Of(d, dir, &plan), disk: d, lock: lockOf(d)}
+	s := &Spool{unsafe: err == nil, dir: dir, access: access.Of(d, dir, &plan), disk: d, lock: lockOf(d), clock: time.Now}
 	s.log = begin(d)
 	return s, nil
 }

@@ -1,0 +1,160 @@
+package pgstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/pgtest"
+)
+
+// crew begins two that add, four that run and one that says yes, on two machines.
+func (f *fleet) crew(machine1, machine2, ann string) (all []*member) {
+	for _, name := range []string{machine1, machine2} {
+		all = append(all, f.member(name, (*member).adds), f.member(name, (*member).runs), f.member(name, (*member).runs))
+	}
+	return append(all, f.member(ann, (*member).approves))
+}
+
+// sail begins a crew that knows both servers of a pair, and waits until it is at work.
+func (f *fleet) sail(p *pgtest.Pair) {
+	f.t.Helper()
+	f.crew(hosts("machine1", p), hosts("machine2", p), hosts("ann", p))
+	f.more(100, 15)
+}
+
+func hosts(login string, p *pgtest.Pair) string {
+	return pgtest.Hosts(login, p.Primary.Dir, p.Standby.Dir)
+}
+
+// stuck waits until n commits wait for the standby, and returns how many lines are
+// acknowledged.
+func (f *fleet) stuck(s *pgtest.Server, n int) int {
+	f.t.Helper()
+	s.Do(f.t, fmt.Sprintf(`DO $$
+		DECLARE until timestamptz := clock_timestamp() + '60 s';
+		BEGIN
+			WHILE (SELECT count(*) < %d FROM pg_stat_activity WHERE wait_event = 'SyncRep') LOOP
+				ASSERT clock_timestamp() < until, 'too few commits wait';
+				PERFORM pg_stat_clear_snapshot(), pg_sleep(0.005);
+			END LOOP;
+		END $$`, n))
+	lines, _ := f.counts()
+	return lines
+}
+
+// TestKilled: the primary is killed, and its standby takes its place.
+func TestKilled(t *testing.T) {
+	p, f := pgtest.NewPair(t, true), fleetOf(t)
+	f.sail(p)
+	p.Primary.Kill()
+	p.Standby.Promote(t)
+	f.more(100, 15)
+	f.end()
+	f.check(hosts("machine1", p))
+}
+
+// TestParted: the standby is promoted while the primary lives, and each has clients. The old
+// one, which waits for a standby in vain, acknowledges nothing any more.
+func TestParted(t *testing.T) {
+	p, f := pgtest.NewPair(t, true), fleetOf(t)
+	toOld, toNew := proxyAt(t, p.Primary.Dir), proxyAt(t, p.Standby.Dir)
+	toNew.close(true) // machine1 sees only the old one, until that is dead
+	near := pgtest.Hosts("machine1", p.Primary.Dir, toNew.dir)
+	here := f.crew(near, pgtest.Hosts("machine2", p.Standby.Dir, toOld.dir), pgtest.Hosts("ann", p.Standby.Dir, toOld.dir))[:3]
+	f.more(100, 15)
+	toOld.part() // and the others only the new one
+	p.Standby.Promote(t)
+	before := f.stuck(p.Primary, 1)
+	acked := func() (n int64) {
+		for _, m := range here {
+			n += m.acked.Load()
+		}
+		return n
+	}
+	old := acked()
+	f.more(100, 15)
+	if n := acked() - old; n != 0 {
+		t.Errorf("%d acknowledged by the old one, after %d", n, before)
+	}
+	p.Primary.Kill()
+	toNew.close(false)
+	until(t, "machine1 is back", func() bool { return acked() > old })
+	f.more(50, 5)
+	f.end()
+	f.check(hosts("machine1", p))
+}
+
+// TestAway: without its standby a primary acknowledges nothing, and what waits can be ended.
+// What was in doubt then is as the log says once the standby is back.
+func TestAway(t *testing.T) {
+	p, f := pgtest.NewPair(t, true), fleetOf(t)
+	f.sail(p)
+	p.Standby.Freeze()
+	before := f.stuck(p.Primary, 1)
+	late := f.member(hosts("machine1", p), nil)
+	if err := late.View(func(v queue.View) error { return nil }); err != nil {
+		t.Errorf("nothing waits to read: %v", err)
+	}
+	f.tell()
+	if after, _ := f.counts(); after != before || f.undecided != 1 {
+		t.Errorf("%d acknowledged, %d not decided", after-before, f.undecided)
+	}
+	p.Standby.Thaw()
+	f.again()
+	f.sail(p)
+	f.end()
+	f.check(hosts("machine1", p))
+}
+
+// again lets a fleet begin once more.
+func (f *fleet) again() {
+	f.over.Store(false)
+	f.told = make(chan struct{})
+	f.last = time.Now()
+}
+
+// TestCancelledThenKilled: commits whose wait for the standby was cancelled or ended, so that
+// they are on the primary and nowhere else, are not acknowledged; and then the primary dies.
+func TestCancelledThenKilled(t *testing.T) {
+	p, f := pgtest.NewPair(t, true), fleetOf(t)
+	f.sail(p)
+	p.Standby.Kill()
+	before := f.stuck(p.Primary, 1)
+	for n, how := range []string{"cancel", "terminate", "cancel"} {
+		p.Primary.Do(t, "SELECT pg_"+how+"_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		if after := f.stuck(p.Primary, 1); after != before {
+			t.Fatalf("%d: %d acknowledged", n, after-before)
+		}
+	}
+	p.Primary.Kill()
+	p.Standby.Restart(t)
+	p.Standby.Promote(t)
+	f.more(100, 15)
+	f.end()
+	f.check(hosts("machine1", p))
+}
+
+// TestRestarted: what a restarted primary shows, although its standby does not have it, is
+// not acknowledged before the standby has it.
+func TestRestarted(t *testing.T) {
+	p, f := pgtest.NewPair(t, true), fleetOf(t)
+	f.sail(p)
+	p.Primary.Stop()
+	p.Primary.Restart(t)
+	f.more(50, 5)
+	p.Standby.Kill()
+	before := f.stuck(p.Primary, 1)
+	p.Primary.Kill()
+	p.Primary.Restart(t)
+	if after := f.stuck(p.Primary, 1); after != before {
+		t.Fatalf("%d acknowledged", after-before)
+	}
+	p.Primary.Kill()
+	p.Standby.Restart(t)
+	p.Standby.Promote(t)
+	f.more(50, 5)
+	f.end()
+	f.check(hosts("machine1", p))
+}

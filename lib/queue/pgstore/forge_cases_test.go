@@ -1,0 +1,268 @@
+package pgstore_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// forgery is a commit that is accepted, and what is changed in it so that it is refused. Of
+// several calls the last one is changed.
+type forgery struct {
+	name   string
+	honest func(w *world) []call
+	forge  func(w *world, c *call)
+}
+
+// forgeries are all, by what they attack.
+var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
+
+// refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
+var refusals = []string{"PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
+
+// TestForgeries: each forgery is refused, and what it differs from by one thing is accepted.
+func TestForgeries(t *testing.T) {
+	w, _ := base(t)
+	names := map[string]bool{}
+	for i := range forgeries {
+		f := &forgeries[i]
+		if names[f.name] {
+			t.Errorf("%s: there are two", f.name)
+		}
+		names[f.name] = true
+		if err := w.check(f); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(forgeries) < 60 {
+		t.Errorf("there are %d", len(forgeries))
+	}
+}
+
+// check tries one forgery.
+func (w *world) check(f *forgery) error {
+	honest := f.honest(w)
+	if n, err := w.try(honest...); err != nil {
+		return fmt.Errorf("%s: call %d that is honest: %v", f.name, n, err)
+	}
+	forged := f.honest(w)
+	f.forge(w, &forged[len(forged)-1])
+	n, err := w.try(forged...)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s: it was accepted", f.name)
+	case n != len(forged)-1 || !slices.Contains(refusals, code(err)):
+		return fmt.Errorf("%s: call %d: %v", f.name, n, err)
+	}
+	return nil
+}
+
+// just is an honest call.
+func just(fn func(w *world) call) func(*world) []call {
+	return func(w *world) []call { return []call{fn(w)} }
+}
+
+// event is an honest line of an event.
+func event(e task.Event, who string) func(*world) []call {
+	return just(func(w *world) call { return w.legal(e, who) })
+}
+
+// first changes the first line.
+func first(fn func(s *step)) func(*world, *call) { return func(_ *world, c *call) { fn(&c.steps[0]) } }
+
+// last changes the last line.
+func last(fn func(s *step)) func(*world, *call) {
+	return func(_ *world, c *call) { fn(&c.steps[len(c.steps)-1]) }
+}
+
+// replace replaces a text in the first line.
+func replace(old, to string) func(*world, *call) {
+	return first(func(s *step) { s.edit = func(raw string) string { return swap(raw, old, to) } })
+}
+
+// swap replaces a text that must be there.
+func swap(raw, old, to string) string {
+	if !strings.Contains(raw, old) {
+		panic(fmt.Sprintf("%s has no %s", raw, old))
+	}
+	return strings.Replace(raw, old, to, 1)
+}
+
+// with puts a member in front of the others of the first line.
+func with(member string) func(*world, *call) {
+	return first(func(s *step) { s.edit = func(raw string) string { return "{" + member + "," + raw[1:] } })
+}
+
+// as lets another login make the call.
+func as(who string) func(*world, *call) { return func(_ *world, c *call) { c.who = who } }
+
+// effect adds an outward effect.
+func effect(w *world) []call {
+	return []call{by("gate1", w.of("e.new", task.Added, "", task.Awaiting))}
+}
+
+var ofTasks = []forgery{
+	{"an outward effect that waits for nobody", effect, first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"a running task out of nothing", effect, first(func(s *step) { s.To, s.shelf = task.Running, "running" })},
+	{"a task that is closed at once", event(task.Added, "gate1"), first(func(s *step) { s.To, s.shelf = task.Completed, "completed" })},
+	{"a task that comes from a state", event(task.Added, "gate1"), first(func(s *step) { s.From = task.Failed })},
+	{"a task without its file", event(task.Added, "gate1"), first(func(s *step) { s.shelf = "" })},
+	{"a task with another file", event(task.Added, "gate1"), first(func(s *step) { s.blob = []byte("other") })},
+	{"a task whose file lies elsewhere", event(task.Added, "gate1"), first(func(s *step) { s.shelf = queue.Results })},
+	{"a task without a digest", event(task.Added, "gate1"), first(func(s *step) { s.Digest = "" })},
+	{"a task of another kind", event(task.Added, "gate1"), first(func(s *step) { s.Kind = "order" })},
+	{"a task of no action", event(task.Added, "gate1"), first(func(s *step) { s.Action = "" })},
+	{"a task without an id", event(task.Added, "gate1"), first(func(s *step) { s.Task = "" })},
+	{"a task that is there", event(task.Added, "gate1"), first(func(s *step) { s.Task = idOf("a.wait") })},
+	{"a task that was pruned", event(task.Added, "gate1"), first(func(s *step) { s.Task = idOf("a.pruned") })},
+	{"a task twice", event(task.Added, "gate1"), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
+	{"a task with an approval", effect, first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
+	{"a task with a grant", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Grant = w.given["g.bob"] }},
+	{"a task with a session", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Session = w.opened["s.one"] }},
+	{"a task with a result", event(task.Added, "gate1"), first(func(s *step) { s.Result = s.Digest })},
+	{"a task with an outbox", event(task.Added, "gate1"), first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
+	{"a task with an outbox, and a parent", effect, first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
+	{"a task in a state besides", event(task.Added, "gate1"), with(`"state":"running"`)},
+	{"an entry of another task", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, s.Task[:4], "0000") } })},
+	{"an entry of another state", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return "a" + e[1:] } })},
+	{"an entry of other bytes", event(task.Added, "gate1"), first(func(s *step) {
+		s.entry = func(e string) string { return swap(e, audit.Bare(s.Digest)[:8], "00000000") }
+	})},
+	{"an entry of another kind", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return e[:85] + "e" + e[86:] } })},
+	{"an entry of another action", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, "read_public ", "read_private") } })},
+	{"an entry that nobody can read", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return e[:106] + "x" + e[107:] } })},
+	{"an entry that is too long", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return e[:127] + " \n" } })},
+	{"an entry that is not there", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(string) string { return "" } })},
+	{"a task of another state", event(task.Denied, "ann"), first(func(s *step) { s.From = task.Scheduled })},
+	{"a task that is not known", event(task.Denied, "ann"), first(func(s *step) { s.Task = idOf("x") })},
+	{"a task to another state", event(task.Denied, "ann"), first(func(s *step) { s.To = task.Failed })},
+	{"a line about other bytes", event(task.Denied, "ann"), first(func(s *step) { s.Digest = task.Digest(nil) })},
+	{"a line about another kind", event(task.Denied, "ann"), first(func(s *step) { s.Kind = task.Effect })},
+	{"a line about another action", event(task.Denied, "ann"), first(func(s *step) { s.Action = terms.WriteLocal })},
+	{"a line about no bytes", event(task.Denied, "ann"), first(func(s *step) { s.Digest = "" })},
+	{"a line that moves nothing in the name of an event that does", event(audit.Noted, "sender1"), first(func(s *step) { s.Event, s.By = task.Approved, "ann" })},
+	{"a line that moves a task in the name of an event that does not", event(audit.Noted, "sender1"), first(func(s *step) { s.From, s.To = task.Scheduled, task.Completed })},
+	{"a line that takes a task away by its state", event(audit.Noted, "sender1"), with(`"state":"scheduled"`)},
+	{"a task that is pruned with a yes", event(task.Pruned, "gate1"), with(`"approval":{"grants":[{}]}`)},
+	{"a task that is pruned while it is open", event(task.Pruned, "gate1"), first(func(s *step) { s.Task, s.From = idOf("a.wait"), task.Awaiting })},
+	{"an ask that is carried out", event(task.Carried, "machine1"), func(w *world, c *call) {
+		c.steps[0] = w.of("a.sched", task.Carried, task.Scheduled, task.Completed)
+	}},
+	{"an outward effect that is carried out", event(task.Carried, "machine1"), func(w *world, c *call) {
+		c.steps[0] = w.of("e.yes", task.Carried, task.Scheduled, task.Completed)
+	}},
+	{"a move with a grant that nobody can read", event(task.Dropped, "runner1"), with(`"grant":{}`)},
+	{"a move with a session that nobody can read", event(task.Dropped, "runner1"), with(`"session":{}`)},
+	{"a move with labels that nobody can read", event(task.Dropped, "runner1"), with(`"labels":[{}]`)},
+	{"a result with other bytes", event(task.Carried, "machine1"), first(func(s *step) { s.blob = []byte("other") })},
+	{"a result without bytes", event(task.Carried, "machine1"), first(func(s *step) { s.shelf = "" })},
+	{"a result from another shelf", event(task.Carried, "machine1"), first(func(s *step) { s.shelf = queue.Results })},
+	{"a cancelled run with an outbox", just(func(w *world) call { return by("ann", w.ends("a.run", task.Cancelled, task.Rejected)) }), first(func(s *step) { *s = proposing(*s, "e.x") })},
+}
+
+var ofRuns = []forgery{
+	{"the run of another machine", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), as("machine2")},
+	{"the run of another machine, without its fence", just(func(w *world) call {
+		s := w.ends("a.mach", task.Restarted, task.Scheduled)
+		s.reap = true
+		return by("machine1", s)
+	}), as("machine2")},
+	{"a run that finishes without its fence", event(task.Finished, "runner1"), first(func(s *step) { s.reap = true })},
+	{"a run that is tried again without its fence", event(task.Retried, "runner1"), first(func(s *step) { s.reap = true })},
+	{"an effect that did not happen, without its fence", event(task.Restored, "sender1"), first(func(s *step) { s.reap = true })},
+	{"the fence of another run", event(task.Finished, "runner1"), func(w *world, c *call) { c.steps[0].fence = w.fences[idOf("a.mach")] }},
+	{"the fence of a run before", event(task.Finished, "runner1"), func(w *world, c *call) { c.steps[0].fence = w.fences[idOf("a.back")] }},
+	{"a fence below all", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.steps[0].fence = "machine2", -1 }},
+	{"a fence where no client looks", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.args[2] = "machine2", "'[0:0]={0}'" }},
+	{"fences in rows", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.args[2] = "machine2", "'{{0}}'" }},
+	{"a run within its lease is taken back", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), func(w *world, c *call) { c.steps[0] = reap(w, "a.mach") }},
+	{"a run that is taken back ends well", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event, s.To = task.Finished, task.Completed })},
+	{"a run that is taken back did not happen", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event = task.Restored })},
+	{"a run that ends after it was taken back", func(w *world) []call {
+		return []call{by("machine2", reap(w, "a.late")), by("machine2", w.start("a.late"))}
+	}, func(w *world, c *call) {
+		c.who, c.steps[0] = "machine1", w.ends("a.late", task.Finished, task.Completed)
+	}},
+	{"a result with other bytes, of a run", event(task.Finished, "runner1"), first(func(s *step) { s.blob = []byte("other") })},
+	{"an extract from another shelf", event(task.Extracted, "runner1"), first(func(s *step) { s.shelf = queue.Results })},
+	{"an outbox with other bytes", outboxed, first(func(s *step) { s.blob = []byte("{}\n{}\n") })},
+	{"an outbox with more", outboxed, first(func(s *step) { s.blob = append(s.blob, "{}\n"...) })},
+	{"an outbox with less", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)/2] })},
+	{"an outbox without its newline", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)-1] })},
+	{"an outbox without bytes", outboxed, first(func(s *step) { s.shelf = "" })},
+	{"an outbox of a run that failed", outboxed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
+	{"an outbox of nothing that ran", event(audit.Noted, "runner1"), first(func(s *step) { *s = proposing(*s, "e.x") })},
+	{"a yes that an outward effect keeps when it is tried again", just(func(w *world) call { return by("sender1", w.ends("e.run", task.Retried, task.Scheduled)) }), keeps},
+	{"a yes that an outward effect keeps when it is restarted", just(func(w *world) call { return by("sender1", w.ends("e.run", task.Restarted, task.Scheduled)) }), keeps},
+	{"a yes that an outward effect keeps when it is parked", just(func(w *world) call { return by("sender1", w.ends("e.run", task.Parked, task.Awaiting)) }), keeps},
+	{"a yes that an outward effect keeps though nobody knows", just(func(w *world) call { return by("sender1", w.ends("e.run", task.Undecided, task.Awaiting)) }), keeps},
+	{"another yes that comes back", event(task.Restored, "sender1"), func(w *world, c *call) {
+		a := *w.yeses["e.run"]
+		a.Expires = a.Expires.Add(time.Hour)
+		c.steps[0].Approval = &a
+	}},
+	{"a proposal that a runner takes away", event(audit.Settled, "gate1"), func(w *world, c *call) { c.who, c.steps[0].Event = "runner1", audit.Judged }},
+}
+
+// keeps keeps the yes of an effect that was started.
+func keeps(w *world, c *call) { c.steps[0].Approval = w.yeses["e.run"] }
+
+// outboxed is the end of a run that proposes.
+func outboxed(w *world) []call {
+	return []call{by("runner1", proposing(w.ends("a.run", task.Finished, task.Completed), "e.x", "e.y"))}
+}
+
+// reap returns the line by which a run is taken back.
+func reap(w *world, name string) step {
+	s := w.ends(name, task.Restarted, task.Scheduled)
+	s.reap = true
+	return s
+}
+
+var ofNotes = []forgery{
+	{"a label that goes away", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = s.Labels[:1] })},
+	{"no labels", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = nil })},
+	{"labels of no task", event(audit.Labelled, "gate1"), first(func(s *step) { s.Task = "" })},
+	{"a label that nobody knows", event(audit.Labelled, "gate1"), replace(`"label":"private"`, `"label":"secret"`)},
+	{"a label without a name", event(audit.Labelled, "gate1"), replace(`"label":"private",`, ``)},
+	{"a label twice", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = slices.Concat(s.Labels, label.Set{s.Labels[0]}) })},
+	{"labels on another line", event(audit.Held, "gate1"), with(`"labels":[{"label":"secret"}]`)},
+	{"a task that is resurfaced, and is not there", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Task = idOf("x") })},
+	{"a running task that is resurfaced", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Task, s.From = idOf("a.run"), task.Running })},
+	{"a closed task that is opened", event(audit.Resurfaced, "gate1"), func(w *world, c *call) { c.steps[0] = w.resurfaced("a.failed", task.Scheduled) }},
+	{"a closed task that is resurfaced", event(audit.Resurfaced, "gate1"), func(w *world, c *call) { c.steps[0] = w.resurfaced("a.failed", task.Failed) }},
+	{"a task that is resurfaced in another state", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.From = task.Scheduled })},
+	{"a task that is resurfaced with other bytes", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Digest = task.Digest(nil) })},
+	{"a task that is resurfaced with another action", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Action = terms.ReadPrivate })},
+	{"a task that is resurfaced as if nothing had happened", just(func(w *world) call {
+		s := w.resurfaced("e.unknown", task.Awaiting)
+		return by("gate1", s)
+	}), first(func(s *step) { s.Change.Reason = "effect_person" })},
+	{"a task that is resurfaced with fewer attempts", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Attempts = 1 })},
+	{"a task that is resurfaced as of another time", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
+	{"a task that is resurfaced and put off", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.NotBefore = s.Time.Add(time.Hour) })},
+	{"a task that is resurfaced and moves", event(audit.Resurfaced, "gate1"), with(`"to":"scheduled"`)},
+	{"a task that is resurfaced with an entry of another", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.entry = func(e string) string { return "s" + e[1:] } })},
+	{"a refused record with other bytes", event(task.Refused, "gate1"), first(func(s *step) { s.blob = []byte("other") })},
+	{"a refused record without bytes", event(task.Refused, "gate1"), first(func(s *step) { s.shelf = "" })},
+	{"a refused record without a name", event(task.Refused, "gate1"), first(func(s *step) { s.Task = "" })},
+	{"a refused record that is kept twice", event(task.Refused, "gate1"), func(w *world, c *call) { c.steps[0] = w.refused("r.two") }},
+	{"a refused record of another size", event(task.Refused, "gate1"), first(func(s *step) { s.Size = 1 })},
+	{"a refused record that moves", event(task.Refused, "gate1"), first(func(s *step) { s.To = task.Scheduled })},
+	{"what is forgotten, and is not there", event(audit.Forgotten, "gate1"), first(func(s *step) { s.Task = idOf("x") })},
+	{"what is forgotten, of another size", event(audit.Forgotten, "gate1"), first(func(s *step) { s.Size++ })},
+	{"a source that a runner has read", event(audit.Held, "runner1"), func(w *world, c *call) { c.steps[0].Positions = w.read(99).Positions }},
+	{"a source without a name", event(audit.Read, "gate1"), replace(`"source":"imap",`, ``)},
+	{"a source that nobody can find", event(audit.Read, "gate1"), replace(`"source":"imap"`, `"source":"\u0000"`)},
+	{"a source twice", event(audit.Read, "gate1"), first(func(s *step) { s.Positions = append(s.Positions, s.Positions...) })},
+	{"a release by nobody who may", event(audit.Released, "ann"), as("machine1")},
+}

@@ -1,0 +1,308 @@
+package pgstore_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// starts is the start of a task by a login.
+func starts(name, who string) func(*world) []call {
+	return just(func(w *world) call { return by(who, w.start(name)) })
+}
+
+// instead starts another task.
+func instead(name string) func(*world, *call) {
+	return func(w *world, c *call) { c.steps[0] = w.start(name) }
+}
+
+// sql does something as a superuser before the call.
+func sql(text string) func(*world, *call) {
+	return func(_ *world, c *call) { c.super = text }
+}
+
+var ofStarts = []forgery{
+	{"a start while the queue is held", starts("a.sched", "runner1"), func(w *world, c *call) {
+		c.steps = append([]step{w.note("", audit.Held)}, c.steps...)
+	}},
+	{"a start of an effect by a runner of asks", starts("a.sched", "runner1"), instead("l.sched")},
+	{"a start of an ask by a sender", starts("l.sched", "sender1"), instead("a.sched")},
+	{"a start without a yes", starts("e.yes", "sender1"), func(w *world, c *call) {
+		c.super = "DELETE FROM pulse.thing WHERE shelf = 'approvals'"
+	}},
+	{"a start of what waits", starts("e.yes", "sender1"), instead("e.wait")},
+	{"a start of what only claims to be scheduled", starts("e.yes", "sender1"), func(w *world, c *call) {
+		c.steps[0] = w.start("e.wait")
+		c.super = "UPDATE pulse.task SET state = 'scheduled' WHERE id = '" + idOf("e.wait") + "'"
+	}},
+	{"a start with a yes that expired", starts("e.yes", "sender1"), instead("e.old")},
+	{"a start with a yes of a login of all roles", starts("e.yes", "sender1"), instead("e.two")},
+	{"a start with a yes of a login whose role was taken", starts("e.yes", "sender1"), sql("REVOKE pulse_approver FROM ann")},
+	{"a start with a yes of a login that got another role", starts("e.yes", "sender1"), sql("GRANT pulse_gate TO ann")},
+	{"a start with a yes of a login that is root now", starts("e.yes", "sender1"), sql("ALTER ROLE ann SUPERUSER")},
+	{"a start with a signature that was used", starts("e.signed", "sender1"), func(w *world, c *call) {
+		c.steps = append([]step{w.start("e.twice")}, c.steps...)
+	}},
+	{"a start with a signature that was used long ago", starts("e.signed", "sender1"), sql("INSERT INTO pulse.nonce VALUES ('once', 1)")},
+	{"a start that keeps its yes", starts("e.yes", "sender1"), func(w *world, c *call) { c.steps[0].Approval = w.yeses["e.yes"] }},
+	{"a start of an ask with another yes", starts("a.yes", "runner1"), first(func(s *step) {
+		a := *s.Approval
+		a.Text = true
+		s.Approval = &a
+	})},
+	{"a start of an ask with a yes that nobody gave", starts("a.sched", "runner1"), func(w *world, c *call) {
+		a := *w.yeses["a.yes"]
+		a.Task, a.Digest = idOf("a.sched"), w.tasks["a.sched"].digest
+		c.steps[0].Approval = &a
+	}},
+	{"a start twice", starts("e.yes", "sender1"), func(w *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
+	{"a start again with a yes that was spent", func(w *world) []call {
+		return []call{by("sender1", w.ends("e.run", task.Retried, task.Scheduled)), by("sender1", w.start("e.yes"))}
+	}, instead("e.run")},
+	{"a start again with a signature, although nobody knows", func(w *world) []call {
+		s := w.yes("e.again", task.Approved, task.Awaiting, approval.Signature, bob)
+		return []call{by("sender1", w.ends("e.again", task.Undecided, task.Awaiting)), by("ann", s), by("sender1", w.start("e.again"))}
+	}, func(w *world, c *call) {
+		c.super = "UPDATE pulse.audit SET line = replace(line, 'nonce-e.again', 'once more') WHERE line LIKE '%nonce-e.again%'"
+	}},
+	{"a start again although it did not happen, with a yes that is not kept", func(w *world) []call {
+		s := w.ends("e.run", task.Restored, task.Scheduled)
+		s.Approval = w.yeses["e.run"]
+		return []call{by("sender1", s), by("sender1", w.start("e.yes"))}
+	}, func(w *world, c *call) {
+		c.super = "DELETE FROM pulse.thing WHERE shelf = 'approvals' AND key = '" + idOf("e.run") + "'"
+		c.steps[0] = w.start("e.run")
+	}},
+	{"a start with an entry of another", starts("a.sched", "runner1"), first(func(s *step) { s.entry = func(e string) string { return "s" + e[1:] } })},
+}
+
+// says changes the approval of the last line.
+func says(fn func(a *approval.Approval)) func(*world, *call) {
+	return last(func(s *step) {
+		a := *s.Approval
+		a.Grants = slices.Clone(a.Grants)
+		fn(&a)
+		s.Approval = &a
+	})
+}
+
+// yesTo is a person's yes to an effect, and its start.
+func yesTo(name string) func(*world) []call {
+	return just(func(w *world) call {
+		return by("ann", w.yes(name, task.Approved, task.Awaiting, approval.Terminal, bob))
+	})
+}
+
+var ofYeses = []forgery{
+	{"a yes to other bytes", yesTo("e.wait"), says(func(a *approval.Approval) { a.Digest = task.Digest(nil) })},
+	{"a yes to another task", yesTo("e.wait"), says(func(a *approval.Approval) { a.Task = idOf("e.both") })},
+	{"a yes to another action", yesTo("e.wait"), says(func(a *approval.Approval) { a.Action = terms.WriteLocal })},
+	{"a yes to another target", yesTo("e.wait"), says(func(a *approval.Approval) { a.Target = []string{eve} })},
+	{"a yes without a task", yesTo("e.wait"), says(func(a *approval.Approval) { a.Task = "" })},
+	{"a yes that is not there", yesTo("e.wait"), last(func(s *step) { s.Approval = nil })},
+	{"a requeue without a yes", event(task.Requeued, "ann"), last(func(s *step) { s.Approval = nil })},
+	{"a yes of no grants", yesTo("e.wait"), last(func(s *step) {
+		s.edit = func(raw string) string { return swap(raw, `"approval":{`, `"approval":{"grants":[],`) }
+	})},
+	{"a yes of grants by a person", yesTo("e.wait"), func(w *world, c *call) { c.steps[0].Approval.Grants = []approval.Grant{*w.given["g.bob"]} }},
+	{"a requeue by grants", event(task.Requeued, "ann"), func(w *world, c *call) {
+		g := w.note("a.failed", audit.Consumed)
+		g.Grant, c.steps[0].Approval.Grants = w.given["g.bob"], []approval.Grant{*w.given["g.bob"]}
+		c.steps = []step{g, c.steps[0]}
+	}},
+	{"a yes by a gate", yesTo("e.wait"), as("gate1")},
+	{"a yes by a runner", yesTo("e.wait"), as("runner1")},
+	{"a yes by a sender", yesTo("e.wait"), as("sender1")},
+	{"a yes to an ask by a sender", yesTo("a.wait"), as("sender1")},
+	{"a yes by a login that plays an approver", yesTo("e.wait"), func(_ *world, c *call) { c.who, c.before = "machine1", "SET ROLE pulse_gate" }},
+	{"a yes that a denied task keeps", event(task.Dropped, "runner1"), func(w *world, c *call) {
+		c.steps[0].Approval = w.yes("a.wait", task.Approved, task.Awaiting, approval.Terminal, bob).Approval
+	}},
+	{"a yes on an outward effect that is parked", just(func(w *world) call {
+		return by("sender1", w.of("e.yes", task.Parked, task.Scheduled, task.Awaiting))
+	}), func(w *world, c *call) { c.steps[0].Approval = w.yeses["e.yes"] }},
+	{"a yes on a line that moves nothing", event(audit.Noted, "runner1"), func(w *world, c *call) { c.steps[0].Approval = w.yeses["a.yes"] }},
+}
+
+// buys spends grants on an effect to bob.
+func buys(name string, grants ...string) func(*world) []call {
+	return just(func(w *world) call { return by("sender1", w.bought(name, []string{bob}, grants...)...) })
+}
+
+// other spends other grants on another effect.
+func other(name string, target []string, grants ...string) func(*world, *call) {
+	return func(w *world, c *call) { c.steps = w.bought(name, target, grants...) }
+}
+
+// two spends a grant for each of two targets.
+func two(w *world) []call {
+	return []call{by("sender1", w.bought("e.both", []string{bob, eve}, "g.bob", "g.eve")...)}
+}
+
+var ofGrants = []forgery{
+	{"a grant that is not spent", buys("e.wait", "g.bob"), func(_ *world, c *call) { c.steps = c.steps[1:] }},
+	{"a grant that was spent before", func(w *world) []call {
+		g := w.note("", audit.Consumed)
+		g.Grant = w.given["g.bob"]
+		return []call{by("sender1", g), by("sender1", w.bought("e.wait", []string{bob}, "g.any")...)}
+	}, other("e.wait", []string{bob}, "g.bob")},
+	{"a grant that was spent in another commit", func(w *world) []call {
+		g := w.note("e.wait", audit.Consumed)
+		g.Grant = w.given["g.bob"]
+		return []call{by("sender1", g), by("sender1", w.bought("e.wait", []string{bob}, "g.any")...)}
+	}, func(w *world, c *call) { c.steps = w.bought("e.wait", []string{bob}, "g.bob")[1:] }},
+	{"a grant for two effects", buys("e.wait", "g.bob"), func(w *world, c *call) {
+		c.steps = append(c.steps, w.bought("e.unknown", []string{bob}, "g.bob")[1:]...)
+	}},
+	{"a grant for one effect twice", buys("e.wait", "g.bob"), func(w *world, c *call) {
+		c.steps = append(c.steps, w.of("e.wait", task.Parked, task.Scheduled, task.Awaiting), c.steps[len(c.steps)-1])
+	}},
+	{"a grant that is spent on another task", buys("e.wait", "g.bob"), first(func(s *step) { s.Task = idOf("e.unknown") })},
+	{"a grant that is spent on no task", buys("e.wait", "g.bob"), first(func(s *step) { s.Task = "" })},
+	{"a grant for another target", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.eve")},
+	{"a grant for a target that the effect does not have", buys("e.wait", "g.bob"), other("e.wait", []string{eve}, "g.eve")},
+	{"a grant of a login of all roles", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.all")},
+	{"a grant of a login whose role was taken", buys("e.wait", "g.bob"), sql("REVOKE pulse_approver FROM ann")},
+	{"a grant that expired", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.late")},
+	{"a grant that is kept for longer", buys("e.wait", "g.bob"), says(func(a *approval.Approval) { a.Expires = a.Expires.Add(2 * time.Hour) })},
+	{"a grant that never expires", buys("e.wait", "g.bob"), says(func(a *approval.Approval) { a.Expires = time.Time{} })},
+	{"a grant bound to another chain", buys("e.wait", "g.chain"), other("e.wait", []string{bob}, "g.other")},
+	{"a grant bound to another effect", buys("e.wait", "g.this"), other("e.unknown", []string{bob}, "g.this")},
+	{"a grant bound to nothing, for what is not a message", buys("d.wait", "g.d"), other("d.wait", []string{bob}, "g.bob")},
+	{"a grant bound to the chain, for what is not a message", buys("d.wait", "g.d"), other("d.wait", []string{bob}, "g.chain")},
+	{"a grant for one of two targets", two, other("e.both", []string{bob, eve}, "g.bob")},
+	{"two grants for one of two targets", two, other("e.both", []string{bob, eve}, "g.bob", "g.bob2")},
+	{"one grant for two targets", two, func(w *world, c *call) {
+		c.steps = w.bought("e.both", []string{bob, eve}, "g.any", "g.any")
+		c.steps = c.steps[1:]
+	}},
+	{"grants in another order", two, says(func(a *approval.Approval) { slices.Reverse(a.Grants) })},
+	{"two grants for one target", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.bob", "g.bob2")},
+	{"grants for a local effect", buys("e.wait", "g.bob"), other("l.wait", []string{bob}, "g.bob")},
+	{"grants for an ask", buys("e.wait", "g.bob"), other("a.wait", []string{bob}, "g.bob")},
+	{"grants by a gate", buys("e.wait", "g.bob"), as("gate1")},
+	{"grants by a runner", buys("e.wait", "g.bob"), as("runner1")},
+	{"a grant that nobody gave", buys("e.wait", "g.bob"), func(w *world, c *call) {
+		g := *w.given["g.bob"]
+		g.ID = "g.mine"
+		w.given["g.mine"] = &g
+		c.steps = w.bought("e.wait", []string{bob}, "g.mine")
+	}},
+	{"a grant with another target in its words", buys("e.wait", "g.bob"), func(w *world, c *call) {
+		g := *w.given["g.eve"]
+		g.Target = bob
+		w.given["g.forged"] = &g
+		c.steps = w.bought("e.wait", []string{bob}, "g.forged")
+	}},
+	{"a grant with its number twice", event(audit.Granted, "ann"), func(w *world, c *call) { c.steps[0].Grant.ID = "g.bob" }},
+	{"a grant with the number of one that was spent", func(w *world) []call {
+		g := w.note("", audit.Consumed)
+		g.Grant = w.given["g.bob"]
+		return []call{by("sender1", g), w.legal(audit.Granted, "ann")}
+	}, func(w *world, c *call) { c.steps[0].Grant.ID = "g.bob" }},
+	{"a grant without a number", event(audit.Granted, "ann"), func(w *world, c *call) { c.steps[0].Grant.ID = "" }},
+	{"a grant with a number that nobody can find", event(audit.Granted, "ann"), replace(`"id":"g.new"`, `"id":"g\u0000"`)},
+	{"a grant for any target and for one", event(audit.Granted, "ann"), replace(`"any":false`, `"any":true`)},
+	{"a grant for no target", event(audit.Granted, "ann"), replace(`"target":"`+bob+`",`, ``)},
+	{"a grant for an empty target", event(audit.Granted, "ann"), replace(`"target":"`+bob+`"`, `"target":""`)},
+	{"a grant that is not there", event(audit.Granted, "ann"), first(func(s *step) { s.Grant = nil })},
+	{"a grant that is revoked and is not there", event(audit.Revoked, "ann"), first(func(s *step) { s.Grant = nil })},
+	{"a grant that is revoked twice", event(audit.Revoked, "ann"), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
+	{"a grant that is revoked in other words", event(audit.Revoked, "ann"), replace(`"by":"ann"`, `"by":"eve"`)},
+	{"a use of a session that is not one", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Left = 1 })},
+	{"a use of a session that gives one back", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Left = 3 })},
+	{"a use of a session that is not there", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.ID = "s.none" })},
+	{"a use of a session for somebody else", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Sender = eve })},
+	{"a use of a session for longer", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Expires = s.Session.Expires.Add(time.Hour) })},
+	{"a use of no session", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session = nil })},
+	{"a use of a session below none", func(w *world) []call {
+		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
+	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionUsed, "s.two", -1)) }},
+	{"a use of a session that is used up", func(w *world) []call {
+		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
+	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionEnded, "s.two", 0)) }},
+	{"an end of a session with other uses", event(audit.SessionEnded, "gate1"), first(func(s *step) { s.Session.Left = 2 })},
+	{"a session with its number twice", event(audit.SessionOpened, "ann"), func(w *world, c *call) { c.steps[0].Session.ID = "s.two" }},
+	{"a session with the number of a grant", event(audit.SessionOpened, "ann"), func(w *world, c *call) { c.steps[0].Session.ID = "g.bob" }},
+	{"a session without a number", event(audit.SessionOpened, "ann"), replace(`"id":"s.new",`, ``)},
+	{"a session of nobody", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Sender = "" })},
+	{"a session without uses", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Max, s.Session.Left = 0, 0 })},
+	{"a session with too many uses", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Max, s.Session.Left = 101, 101 })},
+	{"a session with fewer uses left", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Left = 1 })},
+	{"a session with more uses left", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Left = 4 })},
+	{"a session that ends before it begins", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Expires = s.Session.Opened })},
+	{"a session that never ends", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session.Expires = time.Time{} })},
+	{"a session since the beginning of time", event(audit.SessionOpened, "ann"), first(func(s *step) {
+		s.edit = func(raw string) string {
+			return swap(raw, `"opened":"`+s.Session.Opened.Format(time.RFC3339), `"opened":"0001-01-01T00:00:00Z`)
+		}
+	})},
+	{"a session that is not there", event(audit.SessionOpened, "ann"), first(func(s *step) { s.Session = nil })},
+	{"a session on another line", event(audit.Held, "ann"), with(`"session":{"id":"x"}`)},
+	{"a grant on another line", event(audit.Held, "ann"), with(`"grant":{"id":"x"}`)},
+}
+
+var ofLines = []forgery{
+	{"another line before", event(audit.Held, "ann"), first(func(s *step) {
+		s.edit = func(raw string) string { return swap(raw, `"prev":"sha256:`, `"prev":"sha256:0`)[:len(raw)-1] + `"}` }
+	})},
+	{"the beginning before", event(audit.Held, "ann"), first(func(s *step) {
+		s.edit = func(raw string) string {
+			i := strings.Index(raw, `"prev":`)
+			return raw[:i] + `"prev":"` + audit.Origin + `"}`
+		}
+	})},
+	{"no line before", event(audit.Held, "ann"), first(func(s *step) {
+		s.edit = func(raw string) string { return raw[:strings.Index(raw, `,"prev":`)] + "}" }
+	})},
+	{"no time", event(audit.Held, "ann"), first(func(s *step) { s.Time = time.Time{} })},
+	{"no event", event(audit.Held, "ann"), replace(`"event":"held",`, ``)},
+	{"more that does not follow", event(audit.Held, "ann"), with(`"more":true`)},
+	{"no more although it follows", func(w *world) []call {
+		return []call{by("ann", w.note("", audit.Held), w.note("", audit.Released))}
+	}, replace(`"more":true,`, ``)},
+	{"a line with a newline", event(audit.Held, "ann"), with("\n" + `"by":"x"`)},
+	{"a line that is not whole", event(audit.Held, "ann"), first(func(s *step) { s.edit = func(raw string) string { return raw[:len(raw)-1] } })},
+	{"a line that is not an object", event(audit.Held, "ann"), first(func(s *step) { s.edit = func(raw string) string { return "[" + raw + "]" } })},
+	{"a line that is too long", event(audit.Held, "ann"), first(func(s *step) { s.By = strings.Repeat("x", 4<<20) })},
+	{"a member in a line of another event", event(audit.Held, "ann"), with(`"since":"2026-11-21T07:00:00Z","state":"running"`)},
+	{"a parent where nothing comes from one", event(audit.Held, "ann"), with(`"parent":"` + idOf("a.done") + `"`)},
+}
+
+var ofArguments = []forgery{
+	{"fewer entries", event(audit.Held, "ann"), arg(1, "'{}'")},
+	{"more entries", event(audit.Held, "ann"), arg(1, "$$ || ''::text")},
+	{"fewer fences", event(audit.Held, "ann"), arg(2, "'{}'")},
+	{"more fences", event(audit.Held, "ann"), arg(2, "$$ || 0")},
+	{"no fences", event(audit.Held, "ann"), arg(2, "NULL")},
+	{"a fence of nothing", event(audit.Held, "ann"), arg(2, "'{NULL}'")},
+	{"a line of nothing", event(audit.Held, "ann"), arg(0, "'{NULL}'")},
+	{"a line where no client looks", event(audit.Held, "ann"), arg(0, "('[0:0]={x}'::text[])[0:-1] || array_fill(($$)[1], '{1}', '{0}')")},
+	{"entries where no client looks", event(audit.Held, "ann"), arg(1, "array_fill(($$)[1], '{1}', '{5}')")},
+	{"lines in rows", event(audit.Held, "ann"), arg(0, "ARRAY[$$]")},
+	{"lines and all in rows", event(audit.Held, "ann"), func(_ *world, c *call) { c.args[0], c.args[1], c.args[2] = "ARRAY[$$]", "ARRAY[$$]", "ARRAY[$$]" }},
+	{"too many lines", event(audit.Held, "ann"), func(_ *world, c *call) {
+		c.args[0], c.args[1], c.args[2] = "array_fill(($$)[1], '{10001}')", "array_fill(($$)[1], '{10001}')", "array_fill(($$)[1], '{10001}')"
+	}},
+	{"a host of nothing", event(audit.Held, "ann"), arg(7, "NULL")},
+	{"refusals of nothing", event(audit.Held, "ann"), arg(3, "NULL")},
+	{"refusals that were never counted", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = -1 }},
+	{"refusals without end", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = 1<<31 - 1 }},
+	{"refusals by another", event(audit.Held, "ann"), func(_ *world, c *call) { c.unlisted = 1 }},
+	{"another format", event(audit.Held, "ann"), sql("UPDATE pulse.queue SET format = 2")},
+	{"an owner", event(audit.Held, "ann"), sql("GRANT pulse_owner TO ann")},
+	{"a label in a line that moves", event(task.Dropped, "runner1"), func(_ *world, c *call) {
+		c.steps[0].Labels = label.Set{{Label: label.Private}}
+	}},
+}
+
+// arg puts SQL in the place of an argument.
+func arg(i int, text string) func(*world, *call) {
+	return func(_ *world, c *call) { c.args[i] = text }
+}
