@@ -165,7 +165,7 @@ func spoiled(raw string, m pair) []string {
 		key + "\"\x01\"", key + `"\x"`, key + "01", key + `"a", "b"`, key + `"` + strings.Repeat("0", 31) + `"`, key + "[[" + strings.Repeat("[", 500),
 	}
 	if m.plain && value[0] != '"' {
-		bad = append(bad, key+`"`+value+`"`, key+"-1"+value, key+"99999999999")
+		bad = append(bad, key+`"`+value+`"`, key+"-1"+value, key+"9999999999", key+"99999999999")
 	} else {
 		bad = append(bad, key+"1")
 	}
@@ -192,6 +192,9 @@ func (w *world) spoil(c *call, i int, name string) error {
 			return line
 		}
 		if _, err := w.try(forged); err != nil {
+			if c := code(err); !slices.Contains(refusals, c) && c != "54001" {
+				return fmt.Errorf("%s: %w", line, err)
+			}
 			continue
 		}
 		if k < 5 {

@@ -162,7 +162,7 @@ CREATE FUNCTION touch() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_pa
 CREATE FUNCTION beat(mine bigint) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE pulse.run r SET until = clock_timestamp() + interval '120 s' FROM pulse.task t
-  WHERE r.fence = mine AND r.who = session_user AND t.id = r.task AND t.state = 'running' AND t.seq = mine;
+  WHERE r.fence = mine AND r.who = session_user AND t.id = r.task AND t.state = 'running';
   RETURN FOUND;
 END $$;
 

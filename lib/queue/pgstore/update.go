@@ -19,11 +19,13 @@ import (
 var (
 	beginView = []stmt{
 		say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+		say("SET LOCAL search_path = pg_catalog"),
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue"),
 		say(sqlHold),
 	}
 	beginUpdate = []stmt{
 		say("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
+		say("SET LOCAL search_path = pg_catalog"),
 		say("SET LOCAL synchronous_commit = on"),
 		say("SET LOCAL lock_timeout = '60s'"),
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.lock()"),
