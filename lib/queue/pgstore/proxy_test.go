@@ -108,8 +108,11 @@ func (p *proxy) serve(client net.Conn) {
 		delete(p.conns, client)
 		p.mu.Unlock()
 	}()
+	if shut {
+		return
+	}
 	server, err := net.Dial("unix", p.to)
-	if err != nil || shut {
+	if err != nil {
 		return
 	}
 	defer server.Close()
