@@ -3,8 +3,10 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
@@ -14,7 +16,7 @@ import (
 var ErrDoubt = errors.New("it is not known whether this was committed")
 
 // errUndone means that a commit did not happen.
-var errUndone = errors.New("nothing was changed")
+var errUndone = fmt.Errorf("nothing was changed: %w", queue.ErrAway)
 
 // untilInterrupted returns the context of a commit, which ends only a grace after the command
 // was told to end.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/queue/runner"
 )
 
 // What the tests of this package see besides.
@@ -33,8 +32,5 @@ const (
 	BeatEvery = beatEvery
 	BeatLimit = beatLimit
 )
-
-// Sent returns when the last good beat was sent, on the clock of leases.
-func Sent(h runner.Hold) time.Duration { return h.(*hold).sent }
 
 var _ queue.View = (*view)(nil)

@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -157,4 +158,76 @@ func TestRestarted(t *testing.T) {
 	f.more(50, 5)
 	f.end()
 	f.check(hosts("machine1", p))
+}
+
+// TestBehind: a standby without the last lines takes the place of a primary that did not wait
+// for it. Every machine that saw one of these lines notices, and starts nothing any more. One
+// that remembers nothing would start again what was started.
+func TestBehind(t *testing.T) {
+	p, f := pgtest.NewPair(t, false), fleetOf(t)
+	toNew := proxyAt(t, p.Standby.Dir)
+	toNew.close(true) // until it was looked at
+	name := func(login string) string { return pgtest.Hosts(login, p.Primary.Dir, toNew.dir) }
+	f.remember = t.TempDir()
+	all := f.crew(name("machine1"), name("machine2"), name("ann"))
+	f.more(300, 20)
+	p.Standby.Stop()
+	seen := map[*member]int64{}
+	for _, m := range all {
+		seen[m] = m.acked.Load()
+	}
+	until(t, "each has seen ten lines more", func() bool {
+		return !slices.ContainsFunc(all, func(m *member) bool { return m.acked.Load() < seen[m]+10 })
+	})
+	p.Primary.Kill()
+	p.Standby.Restart(t)
+	p.Standby.Promote(t)
+	base := int64(len(logged(t, open(t, pgtest.Hosts("reader1", p.Standby.Dir)))))
+	toNew.close(false)
+	adds := func() (n int) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.receipts)
+	}
+	had := adds()
+	until(t, "tasks are added again", func() bool { return adds() > had+40 })
+	f.end()
+
+	log, lost := f.log(name("machine1"))
+	forgot := map[*member]int{}
+	for _, line := range lost {
+		forgot[f.lines[line]]++
+	}
+	again := 0
+	for _, st := range f.starts {
+		if st.fence > base && log.started[st.fence] == st.id && forgot[st.by] > 0 {
+			t.Errorf("%s started %+v, and has seen %d lines that are lost", st.by.name, st, forgot[st.by])
+		}
+	}
+	for _, m := range all {
+		var said string
+		err := m.View(func(v queue.View) (err error) {
+			said, err = v.Lost()
+			return err
+		})
+		if err != nil || (said == "") != (forgot[m] == 0) {
+			t.Errorf("%s lost %d lines, and says %q, %v", m.name, forgot[m], said, err)
+		}
+	}
+	f.remember = ""
+	ignorant := f.member(hosts("machine2", p), nil)
+	begun := map[string]bool{}
+	for _, st := range f.starts {
+		begun[st.id] = true
+	}
+	for ignorant.turn(f.policy, "", nil) {
+		if last := f.starts[len(f.starts)-1]; begun[last.id] {
+			again++
+		}
+	}
+	if len(lost) == 0 || again == 0 {
+		t.Errorf("%d lines are lost, and %d tasks would start twice: nothing was tried", len(lost), again)
+	}
+	t.Logf("%d of %d acknowledged lines are lost; %d of %d members noticed, who started nothing more; one that forgets starts %d twice",
+		len(lost), len(f.lines), len(forgot), len(all), again)
 }

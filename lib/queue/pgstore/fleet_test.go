@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,12 +41,13 @@ type start struct {
 // fleet is what several machines do with one queue at the same time: add asks and effects, say
 // yes to these, start both and finish them. It notes everything that was acknowledged.
 type fleet struct {
-	t      *testing.T
-	policy *policy.Policy
-	uid    atomic.Int64
-	over   atomic.Bool   // nothing more is begun
-	told   chan struct{} // what waits is told to end
-	group  sync.WaitGroup
+	t        *testing.T
+	policy   *policy.Policy
+	uid      atomic.Int64
+	over     atomic.Bool   // nothing more is begun
+	told     chan struct{} // what waits is told to end
+	remember string        // where each member has a directory for what it saw; empty: they remember nothing
+	group    sync.WaitGroup
 
 	mu                     sync.Mutex
 	lines                  map[string]*member // that were acknowledged
@@ -83,6 +85,13 @@ func (f *fleet) member(name string, do func(*member)) *member {
 	}
 	m := &member{Store: s, f: f, name: name}
 	s.Interrupt(f.told)
+	if f.remember != "" {
+		dir, err := os.MkdirTemp(f.remember, "")
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		s.Remember(dir)
+	}
 	s.OnCommit(m.heard)
 	f.t.Cleanup(s.Close)
 	if do != nil {
@@ -108,6 +117,9 @@ func (m *member) Update(fn func(queue.View) (*queue.Commit, error)) error {
 		conn = m.Conn()
 		return fn(v)
 	})
+	if errors.Is(err, queue.ErrAway) {
+		time.Sleep(10 * time.Millisecond) // or it would use up all processors
+	}
 	m.f.mu.Lock()
 	defer m.f.mu.Unlock()
 	switch {

@@ -59,7 +59,8 @@ func (r *runs) Take(id string) (runner.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hold{Locks: l, id: id, s: r.s, sent: now(), gone: make(chan struct{}), stop: make(chan struct{})}
+	h := &hold{Locks: l, id: id, s: r.s, gone: make(chan struct{}), stop: make(chan struct{})}
+	h.sent.Store(int64(now()))
 	if h.beats, err = unconnected(r.s.name); err != nil {
 		l.Drop()
 		return nil, err
@@ -120,7 +121,7 @@ type hold struct {
 	beats *Store // its connection is of its own, because nothing waits for the other one
 	id    string
 	fence int64
-	sent  time.Duration // when the last good beat was sent, by a clock that does not stop
+	sent  atomic.Int64 // when the last good beat was sent, by a clock that does not stop
 
 	gone, stop chan struct{}
 	lapsed     atomic.Bool
@@ -168,13 +169,15 @@ func (h *hold) keep() {
 	defer h.beats.drop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // a beat that hangs must not keep Drop waiting
-		<-h.stop
-		cancel()
+	h.ended.Add(1)
+	go func() {
+		defer h.ended.Done()
+		defer cancel()
+		h.watch(ctx)
 	}()
 	clock := time.NewTicker(tick)
 	defer clock.Stop()
-	for at := h.sent; now()-h.sent < silence; { // each beat ends before that, too
+	for at := h.last(); !h.silent(); {
 		select {
 		case <-h.stop:
 			return
@@ -184,18 +187,40 @@ func (h *hold) keep() {
 			continue
 		}
 		at = now()
-		mine, err := h.beats.beat(ctx, h.fence, silence-(at-h.sent))
+		mine, err := h.beats.beat(ctx, h.fence)
 		if err == nil && !mine {
 			close(h.gone)
 			return
 		}
 		if err == nil {
-			h.sent = at
+			h.sent.Store(int64(at))
 		}
 	}
 	h.lapsed.Store(true)
 	close(h.gone)
 }
+
+// watch returns when a beat that hangs must not go on: it would keep Drop waiting, or outlast
+// the lease. A deadline would not do, because its clock stands still while the machine sleeps.
+func (h *hold) watch(ctx context.Context) {
+	clock := time.NewTicker(tick)
+	defer clock.Stop()
+	for !h.silent() {
+		select {
+		case <-h.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-clock.C:
+		}
+	}
+}
+
+// last returns when the last good beat was sent.
+func (h *hold) last() time.Duration { return time.Duration(h.sent.Load()) }
+
+// silent reports whether no server has answered for too long.
+func (h *hold) silent() bool { return now()-h.last() >= silence }
 
 // Lapsed reports whether no server has answered for so long that the lease is about to end.
 func (h *hold) Lapsed() bool { return h.lapsed.Load() }
@@ -204,9 +229,9 @@ func (h *hold) Lapsed() bool { return h.lapsed.Load() }
 var errSilent = errors.New("no server answers")
 
 // beat tells the server that a run goes on, and reports whether it is still this login's.
-func (s *Store) beat(ctx context.Context, fence int64, limit time.Duration) (bool, error) {
+func (s *Store) beat(ctx context.Context, fence int64) (bool, error) {
 	hosts := time.Duration(1 + len(s.cfg.Fallbacks))
-	ctx, cancel := context.WithTimeout(ctx, min(limit, (hosts+1)*beatLimit))
+	ctx, cancel := context.WithTimeout(ctx, (hosts+1)*beatLimit)
 	defer cancel()
 	if s.conn == nil || s.conn.IsClosed() {
 		s.drop()

@@ -25,6 +25,9 @@ type proxy struct {
 	said  []string // the types of the messages since arm
 	shut  bool     // nobody is let in
 	conns map[net.Conn]bool
+
+	hung  chan struct{} // not nil: nothing passes until it closes
+	waits int           // that many messages and connections wait for this
 }
 
 const socket = ".s.PGSQL.5432"
@@ -44,6 +47,7 @@ func proxyAt(tb testing.TB, server string) *proxy {
 	}
 	tb.Cleanup(func() {
 		p.ln.Close()
+		p.thaw()
 		os.RemoveAll(dir)
 	})
 	go func() {
@@ -90,15 +94,45 @@ func (p *proxy) part() {
 	}
 }
 
-// heard returns how many messages came since arm.
-func (p *proxy) heard() int {
+// hang lets nothing pass until thaw, and breaks no connection.
+func (p *proxy) hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.said)
+	p.hung = make(chan struct{})
+}
+
+func (p *proxy) thaw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hung != nil {
+		close(p.hung)
+	}
+	p.hung, p.waits = nil, 0
+}
+
+// wait waits while everything hangs.
+func (p *proxy) wait() {
+	p.mu.Lock()
+	hung := p.hung
+	if hung != nil {
+		p.waits++
+	}
+	p.mu.Unlock()
+	if hung != nil {
+		<-hung
+	}
+}
+
+// waiting reports whether something hangs.
+func (p *proxy) waiting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waits > 0
 }
 
 func (p *proxy) serve(client net.Conn) {
 	defer client.Close()
+	p.wait()
 	p.mu.Lock()
 	shut := p.shut
 	p.conns[client] = true
@@ -108,8 +142,11 @@ func (p *proxy) serve(client net.Conn) {
 		delete(p.conns, client)
 		p.mu.Unlock()
 	}()
+	if shut {
+		return
+	}
 	server, err := net.Dial("unix", p.to)
-	if err != nil || shut {
+	if err != nil {
 		return
 	}
 	defer server.Close()
@@ -131,6 +168,7 @@ func (p *proxy) carry(from, to net.Conn, arrow string) {
 		if _, err := io.ReadFull(from, kind); err != nil {
 			return
 		}
+		p.wait()
 		p.mu.Lock()
 		p.said = append(p.said, arrow+string(kind))
 		cut := p.left == 0
