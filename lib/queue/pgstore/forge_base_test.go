@@ -28,7 +28,7 @@ func (w *world) cohort() {
 	w.know("a.gone", task.Ask, terms.ReadPublic, "", bob)
 	w.know("l.back", task.Effect, terms.WriteLocal, "a.done", bob)
 	w.know("a.send", task.Ask, terms.ExternalSend, "", bob)
-	for _, n := range []string{"e.drop", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.new", "e.again"} {
+	for _, n := range []string{"e.drop", "e.lost", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.new", "e.again"} {
 		w.know(n, task.Effect, terms.ExternalSend, "a.done", bob)
 	}
 	w.know("e.both", task.Effect, terms.ExternalSend, "a.done", bob, eve)
@@ -72,7 +72,7 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 // arrive lets tasks, labels, positions and refused records come.
 func (w *world) arrive() {
 	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
-		by("gate1", w.add(task.Awaiting, "e.drop", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
+		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
 		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("r.three", task.Refused), w.note("", audit.Limited), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted)))
 }
@@ -87,13 +87,14 @@ func (w *world) answer() {
 	old := w.yes("e.old", task.Approved, task.Awaiting, approval.Terminal, bob)
 	old.Approval.Expires = w.now.Add(-time.Second)
 	w.do(by("ann", w.yes("e.drop", task.Approved, task.Awaiting, approval.Terminal, bob)), by("runner1", w.of("e.drop", task.Parked, task.Scheduled, task.Awaiting)))
+	w.do(by("ann", w.yes("e.lost", task.Approved, task.Awaiting, approval.Terminal, bob)), by("sender1", w.start("e.lost")), by("sender1", w.ends("e.lost", task.GaveUp, task.Failed)))
 	w.do(by("ann", w.yes("e.yes", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.run", task.Approved, task.Awaiting, approval.Terminal, bob),
 		w.yes("e.mach", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.unknown", task.Approved, task.Awaiting, approval.Terminal, bob),
 		signed, twice, again, old, w.yes("a.yes", task.Approved, task.Awaiting, approval.Terminal, bob)),
 		by("all1", w.yes("e.two", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.all", bob, "", time.Hour)),
 		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.any", "", "", time.Hour),
 			w.grant("g.chain", bob, "a.done", time.Hour), w.grant("g.this", bob, "e.wait", time.Hour), w.grant("g.other", bob, "a.sched", time.Hour),
-			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.soon", bob, "", 20*time.Second)),
+			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant("g.soon", bob, "", 20*time.Second)),
 		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3)),
 		by("gate1", w.session(audit.SessionUsed, "s.two", 2)))
 	w.session(audit.SessionOpened, "s.one", 3)

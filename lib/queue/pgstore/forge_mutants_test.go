@@ -27,11 +27,11 @@ type mutant struct {
 func TestMutants(t *testing.T) {
 	w, _ := base(t)
 	all := slices.Concat(mutantFunctions(), mutantTables())
-	every := 30
+	every := 100
 	if os.Getenv("PULSE_MUTANTS") == "all" {
 		every = 1
 	} else if testing.Short() {
-		every = 90
+		every = 300
 	}
 	if err := w.exec("SET statement_timeout = '20s'"); err != nil {
 		t.Fatal(err)

@@ -122,6 +122,13 @@ var ofYeses = []forgery{
 		g.Grant, c.steps[0].Approval.Grants = w.given["g.bob"], []approval.Grant{*w.given["g.bob"]}
 		c.steps = []step{g, c.steps[0]}
 	}},
+	{"a requeue of what reaches the outside by grants", just(func(w *world) call {
+		return by("ann", w.yes("e.lost", task.Requeued, task.Failed, approval.Terminal, bob))
+	}), func(w *world, c *call) {
+		g := w.note("e.lost", audit.Consumed)
+		g.Grant, c.steps[0].Approval.Grants = w.given["g.bob"], []approval.Grant{*w.given["g.bob"]}
+		c.steps = []step{g, c.steps[0]}
+	}},
 	{"a yes by a gate", yesTo("e.wait"), as("gate1")},
 	{"a yes by a runner", yesTo("e.wait"), as("runner1")},
 	{"a yes by a sender", yesTo("e.wait"), as("sender1")},
@@ -191,6 +198,9 @@ var ofGrants = []forgery{
 	{"grants in another order", two, says(func(a *approval.Approval) { slices.Reverse(a.Grants) })},
 	{"two grants for one target", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.bob", "g.bob2")},
 	{"grants for a local effect", buys("e.wait", "g.bob"), other("l.wait", []string{bob}, "g.bob")},
+	{"grants for a local effect, that are bound to it", buys("e.wait", "g.bob"), other("l.wait", []string{bob}, "g.local")},
+	{"a grant that is revoked in the place of being spent", just(func(w *world) call { return by("all1", w.bought("e.wait", []string{bob}, "g.bob")...) }), first(func(s *step) { s.Event = audit.Revoked })},
+	{"a grant in the place of the one that was spent", buys("e.wait", "g.bob"), func(w *world, c *call) { c.steps[1].Approval.Grants[0] = *w.given["g.bob2"] }},
 	{"grants for an ask", buys("e.wait", "g.bob"), other("a.wait", []string{bob}, "g.bob")},
 	{"grants by a gate", buys("e.wait", "g.bob"), as("gate1")},
 	{"grants by a runner", buys("e.wait", "g.bob"), as("runner1")},

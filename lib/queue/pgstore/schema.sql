@@ -206,9 +206,8 @@ BEGIN
             AND (NOT g ? 'target' OR lower((g->>'target') COLLATE "C") = lower((dest->>(i - 1)::int) COLLATE "C")))) THEN
       PERFORM pulse.refuse('a yes that no person gave');
     END IF;
-    DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
     PERFORM pulse.put('approvals', t.id, at, NULL, NULL);
-  ELSIF old IS NULL OR pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND e <> 'restored' THEN
+  ELSIF pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND e <> 'restored' THEN
     PERFORM pulse.refuse('an approval that the task does not have');
   ELSE
     DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id;
