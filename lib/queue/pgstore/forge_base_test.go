@@ -24,6 +24,9 @@ func (w *world) cohort() {
 	}
 	w.know("a.local", task.Ask, terms.WriteLocal, "", bob)
 	w.know("a.pair", task.Ask, terms.ReadPublic, "", bob)
+	w.know("a.old", task.Ask, terms.ReadPublic, "", bob)
+	w.know("e.paid", task.Effect, terms.ExternalSend, "a.done", bob)
+	w.know("e.prop2", task.Effect, terms.ExternalSend, "a.done", bob)
 	w.know("a.twin", task.Ask, terms.ReadPublic, "", bob)
 	w.know("a.gone", task.Ask, terms.ReadPublic, "", bob)
 	w.know("l.back", task.Effect, terms.WriteLocal, "a.done", bob)
@@ -34,7 +37,7 @@ func (w *world) cohort() {
 	w.know("e.both", task.Effect, terms.ExternalSend, "a.done", bob, eve)
 	w.know("d.wait", task.Effect, terms.Destructive, "a.done", bob)
 	w.know("d.none", task.Effect, terms.CodeOrComputer, "a.done")
-	for _, n := range []string{"l.sched", "l.wait", "l.run", "l.new", "l.done"} {
+	for _, n := range []string{"l.note", "l.sched", "l.wait", "l.run", "l.new", "l.done"} {
 		w.know(n, task.Effect, terms.WriteLocal, "a.done", bob)
 	}
 	w.know("e.prop1", task.Effect, terms.ExternalSend, "a.done", bob)
@@ -71,8 +74,8 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 
 // arrive lets tasks, labels, positions and refused records come.
 func (w *world) arrive() {
-	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
-		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
+	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "l.note", "a.old", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
+		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "e.paid", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
 		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("r.three", task.Refused), w.note("", audit.Limited), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted)))
 }
@@ -94,7 +97,7 @@ func (w *world) answer() {
 		by("all1", w.yes("e.two", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.all", bob, "", time.Hour)),
 		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.any", "", "", time.Hour),
 			w.grant("g.chain", bob, "a.done", time.Hour), w.grant("g.this", bob, "e.wait", time.Hour), w.grant("g.other", bob, "a.sched", time.Hour),
-			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant("g.soon", bob, "", 20*time.Second)),
+			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.paid", bob, "", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant("g.soon", bob, "", 20*time.Second)),
 		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3)),
 		by("gate1", w.session(audit.SessionUsed, "s.two", 2)))
 	w.session(audit.SessionOpened, "s.one", 3)
@@ -116,11 +119,18 @@ func (w *world) ends(name string, e task.Event, to task.State) step {
 
 // run lets tasks start and end.
 func (w *world) run() {
+	both := proposing(w.ends("a.done", task.Finished, task.Completed), "e.prop1", "e.prop2")
+	both.also = []byte("printed")
+	both.Result = task.Digest(both.also)
+	paid := append(w.bought("e.paid", []string{bob}, "g.paid"), w.start("e.paid"))
+	paid[1].Approval.Level = approval.Signature
+	old := w.start("a.old")
+	old.Time = w.now.Add(-72 * time.Hour)
+	w.do(by("runner1", old), by("sender1", w.of("l.note", task.Carried, task.Scheduled, task.Completed)), by("sender1", paid...))
 	w.do(by("machine1", w.start("l.back")), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), queue.Results)), by("machine1", w.start("l.back")),
 		by("machine1", w.ends("l.back", task.Retried, task.Scheduled)))
 	w.do(by("runner1", w.start("a.pair"), w.start("a.twin"), w.start("a.gone"), w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
-		by("runner1", proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1")),
-		by("runner1", proposing(w.ends("a.done", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
+		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
 			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
 		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),

@@ -52,6 +52,7 @@ type step struct {
 	reap  bool        // the line takes no fence along
 	shelf queue.Shelf // where blob is staged; empty: nowhere
 	blob  []byte
+	also  []byte // staged as the result
 	edit  func(raw string) string
 	entry func(entry string) string
 }
@@ -254,6 +255,9 @@ func (w *world) call(ctx context.Context, c *call, head string) error {
 			e = s.entry(e)
 		}
 		lines, entries, fences = append(lines, raw), append(entries, e), append(fences, s.fence)
+		if s.also != nil {
+			shelves, keys, blobs = append(shelves, string(queue.Results)), append(keys, s.Task), append(blobs, s.also)
+		}
 		if s.shelf != "" {
 			shelves, keys, blobs = append(shelves, string(s.shelf)), append(keys, s.Task), append(blobs, s.blob)
 		}

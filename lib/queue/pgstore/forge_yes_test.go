@@ -68,6 +68,9 @@ var ofStarts = []forgery{
 		c.steps[0].Approval = &a
 	}},
 	{"a start twice", starts("e.yes", "sender1"), func(w *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
+	{"a start again with grants", just(func(w *world) call {
+		return by("sender1", append(w.bought("e.wait", []string{bob}, "g.bob"), w.start("e.wait"))...)
+	}), func(w *world, c *call) { c.steps = append(c.steps, w.start("e.wait")) }},
 	{"a start again with a yes that was spent", func(w *world) []call {
 		return []call{by("sender1", w.ends("e.run", task.Retried, task.Scheduled)), by("sender1", w.start("e.yes"))}
 	}, instead("e.run")},
