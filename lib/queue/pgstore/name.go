@@ -17,7 +17,8 @@ func Named(queue string) bool { return strings.HasPrefix(queue, "postgres://") }
 
 // parse reads the name of a queue. Its errors are usage errors and never repeat a password.
 func parse(name string) (*pgconn.Config, error) {
-	authority, ok := strings.CutPrefix(name, "postgres://")
+	scheme, authority, ok := strings.Cut(name, "://")
+	ok = ok && (scheme == "postgres" || scheme == "postgresql")
 	if i := strings.IndexAny(authority, "/?#"); i >= 0 {
 		authority = authority[:i]
 	}
