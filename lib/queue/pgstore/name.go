@@ -38,6 +38,7 @@ func parse(name string) (*pgconn.Config, error) {
 		return nil, fault.Usagef("set sslmode=verify-full in pg_service.conf, or PGSSLMODE=verify-full",
 			"%s: not on this machine, and the server's certificate would not be verified", name)
 	}
+	cfg.RuntimeParams["jit"] = "off" // each statement here is short
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "pulse"
 	}
