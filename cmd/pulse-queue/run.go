@@ -30,6 +30,7 @@ type shift struct {
 	run    queue.Run
 	locks  runner.Dir
 	worker runner.Worker
+	watch  runner.Watch
 	notice *notice
 }
 
@@ -190,7 +191,7 @@ func (sh *shift) work(claim *queue.Claim, locks *runner.Locks) error {
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
 	w.Stdin = append(claim.Given().Line(), '\n')
 	w.Lock = locks.Worker
-	gone, stop := runner.Gone(spool.TaskFile(sh.c.String("queue"), task.Running, id))
+	gone, stop := sh.watch.Gone(spool.TaskFile(sh.c.String("queue"), task.Running, id))
 	defer stop()
 	w.Gone = gone
 	end, err := runner.Run(sh.c.Context, &w, locks.Handed)
