@@ -18,9 +18,8 @@ var lookEvery = time.Second
 var inotifyInit = unix.InotifyInit1
 
 // Watch tells when a file is gone, of one file at a time. It keeps one inotify(7) descriptor
-// for all of them, because the kernel lets whoever closes one wait until no processor can
-// still see its watches: for longer than the rest of a short worker takes. The zero Watch
-// is ready to use.
+// for all of them: closing one that watches waits until no processor can still see the
+// watch, which takes longer than a short worker. The zero Watch is ready to use.
 type Watch struct{ events *os.File }
 
 // Gone returns a channel that closes when there is no file at path any more: it was moved
