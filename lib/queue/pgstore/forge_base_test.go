@@ -97,9 +97,16 @@ func (w *world) answer() {
 		by("all1", w.yes("e.two", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.all", bob, "", time.Hour)),
 		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.any", "", "", time.Hour),
 			w.grant("g.chain", bob, "a.done", time.Hour), w.grant("g.this", bob, "e.wait", time.Hour), w.grant("g.other", bob, "a.sched", time.Hour),
-			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.paid", bob, "", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant("g.soon", bob, "", 20*time.Second)),
+			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.paid", bob, "", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant(idOf("a.sched"), bob, "", time.Hour)),
 		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3)),
 		by("gate1", w.session(audit.SessionUsed, "s.two", 2)))
+	signed1, signed0 := w.session(audit.SessionOpened, "s.signed", 1), w.session(audit.SessionUsed, "s.signed", 0)
+	signed1.Session.Level, signed0.Session.Level = approval.Signature, approval.Signature
+	signed1.Session.Max, signed0.Session.Max = 1, 1
+	gone := w.note("", audit.Revoked)
+	gone.Grant = w.given[idOf("a.sched")]
+	w.do(by("ann", gone, signed1, w.session(audit.SessionOpened, idOf("a.done"), 3)), by("gate1", signed0),
+		by("gate1", w.session(audit.SessionUsed, idOf("a.done"), 2)), by("gate1", w.session(audit.SessionEnded, idOf("a.done"), 2)))
 	w.session(audit.SessionOpened, "s.one", 3)
 }
 

@@ -122,7 +122,7 @@ func (w *world) yes(name string, e task.Event, from task.State, level approval.L
 func (w *world) bought(name string, target []string, grants ...string) (list []step) {
 	t, s := w.tasks[name], w.of(name, task.Approved, task.Awaiting, task.Scheduled)
 	s.Approval = &approval.Approval{Task: t.id, Digest: t.digest, Action: t.action, Target: target, By: "grants",
-		Level: approval.Terminal, Nonce: "sum", Given: w.now, Expires: w.now.Add(time.Minute)}
+		Level: approval.Terminal, Nonce: "sum", Given: w.now, Expires: w.now.Add(50 * time.Minute)}
 	for _, g := range grants {
 		one := w.note(name, audit.Consumed)
 		one.Grant = w.given[g]

@@ -185,6 +185,17 @@ var ofGrants = []forgery{
 	{"a grant for a target that the effect does not have", buys("e.wait", "g.bob"), other("e.wait", []string{eve}, "g.eve")},
 	{"a grant of a login of all roles", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.all")},
 	{"a grant of a login whose role was taken", buys("e.wait", "g.bob"), sql("REVOKE pulse_approver FROM ann")},
+	{"a grant of a login of all roles, that is spent on a task", just(func(w *world) call {
+		s := w.note("", audit.Consumed)
+		s.Grant = w.given["g.all"]
+		return by("sender1", s)
+	}), first(func(s *step) { s.Task = idOf("e.wait") })},
+	{"a start with a grant that expired", just(func(w *world) call {
+		return by("sender1", append(w.bought("e.wait", []string{bob}, "g.bob"), w.start("e.wait"))...)
+	}), func(w *world, c *call) {
+		c.steps = append(w.bought("e.wait", []string{bob}, "g.late"), w.start("e.wait"))
+		c.steps[1].Approval.Expires = w.given["g.late"].Expires
+	}},
 	{"a grant that expired", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.late")},
 	{"a grant that is kept for longer", buys("e.wait", "g.bob"), says(func(a *approval.Approval) { a.Expires = a.Expires.Add(2 * time.Hour) })},
 	{"a grant that never expires", buys("e.wait", "g.bob"), says(func(a *approval.Approval) { a.Expires = time.Time{} })},
@@ -240,6 +251,7 @@ var ofGrants = []forgery{
 	{"a use of a session for somebody else", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Sender = eve })},
 	{"a use of a session for longer", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Expires = s.Session.Expires.Add(time.Hour) })},
 	{"a use of no session", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session = nil })},
+	{"an end of no session", event(audit.SessionEnded, "gate1"), first(func(s *step) { s.Session = nil })},
 	{"a use of a session below none", func(w *world) []call {
 		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionUsed, "s.two", -1)) }},
