@@ -139,7 +139,8 @@ func (w *world) run() {
 	w.do(by("runner1", w.start("a.pair"), w.start("a.twin"), w.start("a.gone"), w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
 		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
 			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
-		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
+		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)),
+		by("machine1", w.note("a.gone", audit.Ended)), by("runner1", w.note("a.run", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),
 		by("sender1", w.start("e.run"), w.start("e.unknown"), w.start("e.again"), w.start("l.run"), w.start("e.signed"),
 			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts)))

@@ -261,6 +261,7 @@ var ofNotes = []forgery{
 	{"a label of a pruned task that goes away", just(func(w *world) call {
 		return by("gate1", w.labelled("a.pruned", label.Private), w.of("a.new", task.Added, "", task.Scheduled))
 	}), first(func(s *step) { s.Labels = nil })},
+	{"a label of what has an outbox, that is none", just(func(w *world) call { return by("gate1", w.labelled("a.twin", label.Private)) }), first(func(s *step) { s.Labels = nil })},
 	{"a label that goes away", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = s.Labels[:1] })},
 	{"no labels", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = nil })},
 	{"labels of no task", event(audit.Labelled, "gate1"), first(func(s *step) { s.Task = "" })},

@@ -120,7 +120,7 @@ func (w *world) legal2(e task.Event, who string) call {
 	case audit.Labelled:
 		return by(who, w.labelled("a.sched", label.Private, label.Untrusted))
 	case audit.Resurfaced:
-		return by(who, w.resurfaced("a.wait", task.Awaiting))
+		return by(who, w.resurfaced("a.told", task.Awaiting))
 	case audit.Forgotten:
 		s := w.note("r.one", e)
 		s.Size = w.refused("r.one").Size

@@ -159,7 +159,10 @@ func (w *world) again() (sum string, err error) {
 func (w *world) more() {
 	prop := w.of("e.prop2", task.Added, "", task.Awaiting)
 	prop.Positions = w.read(8).Positions
-	w.do(by("gate1", prop))
+	kept := w.refused("a.sched")
+	forgotten := w.note("a.sched", audit.Forgotten)
+	forgotten.Size = kept.Size
+	w.do(by("gate1", prop), by("gate1", kept, forgotten))
 	for _, e := range append(slices.Clone(task.Events), audit.Events...) {
 		for _, who := range []string{"machine1", "ann", "runner1", "sender1"} {
 			if slices.ContainsFunc(strings.Fields(hats[who]), func(h string) bool { return contains(writes[string(e)], h) }) {
@@ -174,6 +177,9 @@ func (w *world) more() {
 				break
 			}
 		}
+	}
+	if w.failed == nil {
+		w.do(by("gate1", w.note("", audit.Held)), by("machine1", w.note("", audit.ClockBack), w.note("", audit.Judged)))
 	}
 }
 

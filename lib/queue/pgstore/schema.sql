@@ -356,7 +356,7 @@ BEGIN
   ELSIF e = 'labelled' THEN
     SELECT array_agg(x->>'label' ORDER BY x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
-    IF id IS NULL OR words IS NULL OR NOT coalesce(old.rest <@ words, true) OR cardinality(words) <> (SELECT count(DISTINCT x) FROM unnest(words) x) THEN
+    IF words IS NULL OR NOT coalesce(old.rest <@ words, true) OR cardinality(words) <> (SELECT count(DISTINCT x) FROM unnest(words) x) THEN
       PERFORM pulse.refuse('labels do not go away, and each is there once');
     END IF;
     PERFORM pulse.put('labels', id, at, words, NULL);
