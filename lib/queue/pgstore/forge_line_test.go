@@ -45,8 +45,8 @@ func (w *world) full() []call {
 	told := w.resurfaced("a.told", task.Awaiting)
 	sent := w.start("e.yes")
 	sent.Target = []string{bob}
-	return []call{by("gate1", w.refused("r.new"), mail), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
-		by("ann", yes), by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("sender1", sent),
+	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
+		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("sender1", sent),
 		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...)}
 }
 
@@ -66,13 +66,20 @@ func (w *world) members(name string) error {
 			return fmt.Errorf("%s by %s: %w", c.steps[0].Event, c.who, err)
 		}
 		for i := range c.steps {
-			raw := string(c.steps[i].Append(nil))
+			s := c.steps[i]
+			s.More = i < len(c.steps)-1
+			raw := string(s.Append(nil))
 			for _, m := range pairs(raw) {
-				if seen[m.name] || name != "" && !strings.HasSuffix(m.name, "."+name) {
+				if seen[m.name] || name != "" && !strings.Contains(m.name+".", "."+name+".") {
 					continue
 				}
 				seen[m.name] = true
-				if err := w.spoil(&c, i, m.name); err != nil {
+				if err := w.spoil(&c, i, m.name, ""); err != nil {
+					return err
+				}
+				free := w.legal(audit.Noted, "machine1") // where nothing is compared with what is there
+				free.steps[0].Task = ""
+				if err := w.spoil(&free, 0, m.name, raw[m.from:m.to]); err != nil {
 					return err
 				}
 			}
@@ -178,20 +185,33 @@ func spoiled(raw string, m pair) []string {
 	return bad
 }
 
-// spoil tries a line with a member that is not as it should be, in every way.
-func (w *world) spoil(c *call, i int, name string) error {
+// spoil tries a line with a member that is not as it should be, in every way. The line is given
+// the member, unless that is empty.
+func (w *world) spoil(c *call, i int, name, member string) error {
 	for k, n := 0, 1; k < n; k++ {
 		forged, line := *c, ""
 		forged.steps = slices.Clone(c.steps)
 		forged.steps[i].edit = func(raw string) string {
+			if member != "" && !strings.Contains(raw, member[:strings.Index(member, ":")]) {
+				raw = "{" + member + "," + raw[1:]
+			}
 			all := pairs(raw)
-			m := all[slices.IndexFunc(all, func(p pair) bool { return p.name == name })]
+			at := slices.IndexFunc(all, func(p pair) bool { return p.name == name })
+			if at < 0 {
+				line = raw
+				return raw
+			}
+			m := all[at]
 			bad := spoiled(raw, m)
 			n = len(bad)
 			line = raw[:m.from] + bad[k] + raw[m.to:]
 			return line
 		}
-		if _, err := w.try(forged); err != nil {
+		_, err := w.try(forged)
+		if n == 1 {
+			return nil // it is a member of a member
+		}
+		if err != nil {
 			if c := code(err); !slices.Contains(refusals, c) && c != "54001" {
 				return fmt.Errorf("%s: %w", line, err)
 			}

@@ -27,7 +27,9 @@ func login(tb testing.TB, d *pgtest.DB, who string) *pgx.Conn {
 	return c
 }
 
-func run(c *pgx.Conn, sql string) error { return c.PgConn().Exec(context.Background(), sql).Close() }
+func execute(c *pgx.Conn, sql string) error {
+	return c.PgConn().Exec(context.Background(), sql).Close()
+}
 
 // ask returns the first column of a query.
 func ask(tb testing.TB, c *pgx.Conn, sql string) (list []string) {
@@ -94,12 +96,12 @@ func TestWalls(t *testing.T) {
 			}
 		}
 		for _, sql := range never {
-			if err := run(c, "BEGIN; "+sql); err == nil {
+			if err := execute(c, "BEGIN; "+sql); err == nil {
 				t.Errorf("%s may: %s", who, sql)
 			} else if k := code(err); !slices.Contains([]string{"42501", "22023", "42704", "42809", "0A000", "42883", "0LP01"}, k) {
 				t.Errorf("%s: %s: %v", who, sql, err)
 			}
-			if err := run(c, "ROLLBACK"); err != nil {
+			if err := execute(c, "ROLLBACK"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -158,17 +160,17 @@ func TestBorrowed(t *testing.T) {
 		return string(s.Append(nil))
 	}
 	for who, want := range map[string]string{"machine1": "PU002", "gate1": "PU002", "nobody1": "PU002", "ann": ""} {
-		if err := run(login(t, d, who), "SELECT public.lend('"+line()+"')"); code(err) != want {
+		if err := execute(login(t, d, who), "SELECT public.lend('"+line()+"')"); code(err) != want {
 			t.Errorf("%s: %v", who, err)
 		}
-		if err := run(login(t, d, who), "DO $$ BEGIN PERFORM public.lend('"+line()+"'); END $$"); code(err) != want {
+		if err := execute(login(t, d, who), "DO $$ BEGIN PERFORM public.lend('"+line()+"'); END $$"); code(err) != want {
 			t.Errorf("%s: %v", who, err)
 		}
 	}
 	// Before PostgreSQL 16, a role may make others members of itself. That changes nobody's hats.
 	for _, sql := range []string{"GRANT machine1 TO ann", "GRANT ann TO machine1"} {
 		c := login(t, d, map[bool]string{true: "machine1", false: "ann"}[strings.HasPrefix(sql, "GRANT machine1")])
-		if err := run(c, sql); err != nil && code(err) != "42501" && code(err) != "0LP01" {
+		if err := execute(c, sql); err != nil && code(err) != "42501" && code(err) != "0LP01" {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
@@ -183,7 +185,7 @@ func TestBorrowed(t *testing.T) {
 func TestTrap(t *testing.T) {
 	d := pgtest.New(t)
 	d.Exec(t, "GRANT CREATE ON SCHEMA public TO PUBLIC") // as it was before PostgreSQL 15
-	err := run(login(t, d, "machine1"), `CREATE FUNCTION public.array_to_string(text[], text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped %', session_user; END $$`)
+	err := execute(login(t, d, "machine1"), `CREATE FUNCTION public.array_to_string(text[], text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped %', session_user; END $$`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func TestTransactions(t *testing.T) {
 	head := func() string { return ask(t, ann, "SELECT head FROM pulse.queue")[0] }
 	must := func(c *pgx.Conn, sql, want string) {
 		t.Helper()
-		if err := run(c, sql); code(err) != want {
+		if err := execute(c, sql); code(err) != want {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}

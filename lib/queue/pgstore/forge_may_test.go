@@ -32,8 +32,9 @@ var writes = map[string]string{
 	"judged": "runner sender", "ended": "runner sender", "extracted": "runner",
 	"approved": "sender approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
-	"held": "any", "expired": "any", "discarded": "any", // the design leaves the rest open:
-	"forgotten": "any", "session_ended": "any", "consumed": "any", "labelled": "any", "clock_back": "any", "resurfaced": "any", "pruned": "any",
+	"expired": "runner sender", "discarded": "runner sender", "clock_back": "runner sender",
+	"held":      "any", // the design leaves the rest open:
+	"forgotten": "any", "session_ended": "any", "consumed": "any", "labelled": "any", "resurfaced": "any", "pruned": "any",
 	"repaired": "",
 }
 
@@ -96,7 +97,7 @@ func (w *world) legal2(e task.Event, who string) call {
 	case task.Carried:
 		return by(who, result(w.of("l.sched", e, task.Scheduled, task.Completed), queue.Drafts))
 	case task.Broke:
-		return by(who, w.of("a.done", e, task.Completed, task.Corrupt))
+		return by(who, w.of("a.pair", e, task.Completed, task.Corrupt))
 	case task.Cancelled:
 		return by(who, w.of("a.sched", e, task.Scheduled, task.Rejected))
 	case task.Pruned:

@@ -52,6 +52,7 @@ type step struct {
 	reap  bool        // the line takes no fence along
 	shelf queue.Shelf // where blob is staged; empty: nowhere
 	blob  []byte
+	also  []byte // staged as the result
 	edit  func(raw string) string
 	entry func(entry string) string
 }
@@ -121,7 +122,7 @@ func (w *world) yes(name string, e task.Event, from task.State, level approval.L
 func (w *world) bought(name string, target []string, grants ...string) (list []step) {
 	t, s := w.tasks[name], w.of(name, task.Approved, task.Awaiting, task.Scheduled)
 	s.Approval = &approval.Approval{Task: t.id, Digest: t.digest, Action: t.action, Target: target, By: "grants",
-		Level: approval.Terminal, Nonce: "sum", Given: w.now, Expires: w.now.Add(time.Minute)}
+		Level: approval.Terminal, Nonce: "sum", Given: w.now, Expires: w.now.Add(50 * time.Minute)}
 	for _, g := range grants {
 		one := w.note(name, audit.Consumed)
 		one.Grant = w.given[g]
@@ -188,7 +189,7 @@ func proposing(s step, names ...string) step {
 
 // result lets a line bring bytes.
 func result(s step, shelf queue.Shelf) step {
-	s.shelf, s.blob = shelf, []byte("printed")
+	s.shelf, s.blob = shelf, []byte("printed by "+s.Task)
 	s.Result = task.Digest(s.blob)
 	return s
 }
@@ -254,6 +255,9 @@ func (w *world) call(ctx context.Context, c *call, head string) error {
 			e = s.entry(e)
 		}
 		lines, entries, fences = append(lines, raw), append(entries, e), append(fences, s.fence)
+		if s.also != nil {
+			shelves, keys, blobs = append(shelves, string(queue.Results)), append(keys, s.Task), append(blobs, s.also)
+		}
 		if s.shelf != "" {
 			shelves, keys, blobs = append(shelves, string(s.shelf)), append(keys, s.Task), append(blobs, s.blob)
 		}

@@ -68,6 +68,9 @@ var ofStarts = []forgery{
 		c.steps[0].Approval = &a
 	}},
 	{"a start twice", starts("e.yes", "sender1"), func(w *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
+	{"a start again with grants", just(func(w *world) call {
+		return by("sender1", append(w.bought("e.wait", []string{bob}, "g.bob"), w.start("e.wait"))...)
+	}), func(w *world, c *call) { c.steps = append(c.steps, w.start("e.wait")) }},
 	{"a start again with a yes that was spent", func(w *world) []call {
 		return []call{by("sender1", w.ends("e.run", task.Retried, task.Scheduled)), by("sender1", w.start("e.yes"))}
 	}, instead("e.run")},
@@ -119,6 +122,13 @@ var ofYeses = []forgery{
 	{"a yes of grants by a person", yesTo("e.wait"), func(w *world, c *call) { c.steps[0].Approval.Grants = []approval.Grant{*w.given["g.bob"]} }},
 	{"a requeue by grants", event(task.Requeued, "ann"), func(w *world, c *call) {
 		g := w.note("a.failed", audit.Consumed)
+		g.Grant, c.steps[0].Approval.Grants = w.given["g.bob"], []approval.Grant{*w.given["g.bob"]}
+		c.steps = []step{g, c.steps[0]}
+	}},
+	{"a requeue of what reaches the outside by grants", just(func(w *world) call {
+		return by("ann", w.yes("e.lost", task.Requeued, task.Failed, approval.Terminal, bob))
+	}), func(w *world, c *call) {
+		g := w.note("e.lost", audit.Consumed)
 		g.Grant, c.steps[0].Approval.Grants = w.given["g.bob"], []approval.Grant{*w.given["g.bob"]}
 		c.steps = []step{g, c.steps[0]}
 	}},
@@ -175,6 +185,17 @@ var ofGrants = []forgery{
 	{"a grant for a target that the effect does not have", buys("e.wait", "g.bob"), other("e.wait", []string{eve}, "g.eve")},
 	{"a grant of a login of all roles", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.all")},
 	{"a grant of a login whose role was taken", buys("e.wait", "g.bob"), sql("REVOKE pulse_approver FROM ann")},
+	{"a grant of a login of all roles, that is spent on a task", just(func(w *world) call {
+		s := w.note("", audit.Consumed)
+		s.Grant = w.given["g.all"]
+		return by("sender1", s)
+	}), first(func(s *step) { s.Task = idOf("e.wait") })},
+	{"a start with a grant that expired", just(func(w *world) call {
+		return by("sender1", append(w.bought("e.wait", []string{bob}, "g.bob"), w.start("e.wait"))...)
+	}), func(w *world, c *call) {
+		c.steps = append(w.bought("e.wait", []string{bob}, "g.late"), w.start("e.wait"))
+		c.steps[1].Approval.Expires = w.given["g.late"].Expires
+	}},
 	{"a grant that expired", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.late")},
 	{"a grant that is kept for longer", buys("e.wait", "g.bob"), says(func(a *approval.Approval) { a.Expires = a.Expires.Add(2 * time.Hour) })},
 	{"a grant that never expires", buys("e.wait", "g.bob"), says(func(a *approval.Approval) { a.Expires = time.Time{} })},
@@ -191,6 +212,9 @@ var ofGrants = []forgery{
 	{"grants in another order", two, says(func(a *approval.Approval) { slices.Reverse(a.Grants) })},
 	{"two grants for one target", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.bob", "g.bob2")},
 	{"grants for a local effect", buys("e.wait", "g.bob"), other("l.wait", []string{bob}, "g.bob")},
+	{"grants for a local effect, that are bound to it", buys("e.wait", "g.bob"), other("l.wait", []string{bob}, "g.local")},
+	{"a grant that is revoked in the place of being spent", just(func(w *world) call { return by("all1", w.bought("e.wait", []string{bob}, "g.bob")...) }), first(func(s *step) { s.Event = audit.Revoked })},
+	{"a grant in the place of the one that was spent", buys("e.wait", "g.bob"), func(w *world, c *call) { c.steps[1].Approval.Grants[0] = *w.given["g.bob2"] }},
 	{"grants for an ask", buys("e.wait", "g.bob"), other("a.wait", []string{bob}, "g.bob")},
 	{"grants by a gate", buys("e.wait", "g.bob"), as("gate1")},
 	{"grants by a runner", buys("e.wait", "g.bob"), as("runner1")},
@@ -227,6 +251,7 @@ var ofGrants = []forgery{
 	{"a use of a session for somebody else", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Sender = eve })},
 	{"a use of a session for longer", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session.Expires = s.Session.Expires.Add(time.Hour) })},
 	{"a use of no session", event(audit.SessionUsed, "gate1"), first(func(s *step) { s.Session = nil })},
+	{"an end of no session", event(audit.SessionEnded, "gate1"), first(func(s *step) { s.Session = nil })},
 	{"a use of a session below none", func(w *world) []call {
 		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionUsed, "s.two", -1)) }},
@@ -299,6 +324,7 @@ var ofArguments = []forgery{
 	{"a host of nothing", event(audit.Held, "ann"), arg(7, "NULL")},
 	{"refusals of nothing", event(audit.Held, "ann"), arg(3, "NULL")},
 	{"refusals that were never counted", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = -1 }},
+	{"refusals alone that were never counted", just(func(*world) call { return call{who: "gate1", unlisted: 1, host: "here"} }), func(_ *world, c *call) { c.unlisted = -1 }},
 	{"refusals without end", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = 1<<31 - 1 }},
 	{"refusals by another", event(audit.Held, "ann"), func(_ *world, c *call) { c.unlisted = 1 }},
 	{"another format", event(audit.Held, "ann"), sql("UPDATE pulse.queue SET format = 2")},
