@@ -147,8 +147,8 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 		return err
 	}
 	f.Room, f.Unwatched = s.Room(reserve), s.Forgetful()
-	if l, ok := s.(door.Logins); ok {
-		f.Server, err = conditions(s, l, f.Now)
+	if w, ok := s.(door.Watched); ok {
+		f.Server, err = conditions(s, w, f.Now)
 		return err
 	}
 	q, ok := s.(door.Flat)

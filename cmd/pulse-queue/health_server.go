@@ -13,13 +13,13 @@ import (
 
 // conditions finds out what about the server of a queue needs attention, and whether the
 // account of the last worker of this machine could connect to it.
-func conditions(s door.Store, l door.Logins, now time.Time) ([]health.Finding, error) {
-	list, err := l.Conditions(now)
+func conditions(s door.Store, w door.Watched, now time.Time) ([]health.Finding, error) {
+	list, err := w.Conditions(now)
 	if err != nil || os.Geteuid() != 0 {
 		return list, err // only root can try what another account can
 	}
 	uid, known := lastWorker(s)
-	if known && uid != 0 && l.Reachable(int(uid), int(uid)) {
+	if known && uid != 0 && w.Reachable(int(uid), int(uid)) {
 		list = append(list, health.Finding{
 			Code: health.Reachable, Text: fmt.Sprintf("a worker, uid %d, can connect to the server", uid),
 			Do: "man pulse-deploy, MANY MACHINES: workers have no route to it",

@@ -139,7 +139,7 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 		return m, err
 	}
 	if s.Task.State == task.Running {
-		m.Runner = t.runner(s.Task.ID)
+		m.Runner, m.Elsewhere = t.runner(s.Task.ID), t.runs.Elsewhere(s.Task.ID)
 	}
 	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
 		return m, nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pulse/scripts/deploykit/page"
 )
 
 func (l *life) do(line string) act {
@@ -36,13 +38,13 @@ func (l *life) upload(pkg string) act {
 	}
 }
 
-// page learns the blocks of the page in the tree.
-func (l *life) page() error {
-	page, err := os.ReadFile("man/pulse-deploy.7")
+// read learns the blocks of the page in the tree.
+func (l *life) read() error {
+	text, err := os.ReadFile("man/pulse-deploy.7")
 	if err != nil {
 		return err
 	}
-	if l.blocks, err = blocks(string(page)); err != nil {
+	if l.blocks, err = page.Blocks(string(text)); err != nil {
 		return err
 	}
 	l.pasted = map[string]bool{}
@@ -57,7 +59,7 @@ func (l *life) installed() error {
 	if err != nil {
 		return err
 	}
-	list, err := blocks(text)
+	list, err := page.Blocks(text)
 	l.blocks = list
 	return errors.Join(err, known(list))
 }

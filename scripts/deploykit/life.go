@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"pulse/scripts/deploykit/page"
 )
 
 const (
@@ -27,7 +29,7 @@ type life struct {
 	*machine
 	pkg    string
 	next   string          // a later version of it
-	blocks []block         // of the page
+	blocks []page.Block    // of the page
 	pasted map[string]bool // by the name of the block
 	key    string          // public, of the person
 	fifo   *os.File        // at which a program of the machine says how far it is
@@ -47,7 +49,7 @@ func (l *life) steps() []step {
 	return []step{
 		{"the machine is up", []act{l.prepare, l.boot}},
 		{"it has an account, a mail provider and a model", []act{l.do(equip)}},
-		{"the package is installed, by the first block of the page", []act{l.upload(l.pkg), l.page, l.paste("install"), l.installed}},
+		{"the package is installed, by the first block of the page", []act{l.upload(l.pkg), l.read, l.paste("install"), l.installed}},
 		{"the blocks up to a mailbox are pasted, and mail is read", []act{
 			l.mail(owner, letter(owner, "first", false)), l.paste("mailbox", "suggest"),
 			l.do(gate + `pulse-queue log --why | grep owner_claim_unverified`), l.do(configure),

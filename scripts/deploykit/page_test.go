@@ -4,15 +4,17 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"pulse/scripts/deploykit/page"
 )
 
 // Each block of the page is pasted, or there is a reason why not; and no others are named.
 func TestBlocks(t *testing.T) {
-	page, err := os.ReadFile("../../man/pulse-deploy.7")
+	text, err := os.ReadFile("../../man/pulse-deploy.7")
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := blocks(string(page))
+	list, err := page.Blocks(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,12 +22,12 @@ func TestBlocks(t *testing.T) {
 		t.Error(err)
 	}
 	for _, b := range list {
-		if _, err := b.filled(filledIn[b.name]); b.kind == "paste" && err != nil {
+		if _, err := filled(b, filledIn[b.Name]); b.Kind == "paste" && err != nil {
 			t.Error(err)
 		}
 	}
 	for _, other := range []string{"paste", "rest"} {
-		if known(append(slices.Clone(list), block{kind: other, name: "new"})) == nil {
+		if known(append(slices.Clone(list), page.Block{Kind: other, Name: "new"})) == nil {
 			t.Errorf("a new block of the kind %q is not missed", other)
 		}
 	}
@@ -35,19 +37,19 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestBlock(t *testing.T) {
-	list, err := blocks(".\\\" paste: one\n.Bd -literal -offset indent\necho \"\\e$X\" \\(aqa\\(aq\n\\&. file\n.Ed\n")
-	if err != nil || len(list) != 1 || list[0] != (block{"paste", "one", "echo \"\\$X\" 'a'\n. file\n"}) {
+	list, err := page.Blocks(".\\\" paste: one\n.Bd -literal -offset indent\necho \"\\e$X\" \\(aqa\\(aq\n\\&. file\n.Ed\n")
+	if err != nil || len(list) != 1 || list[0] != (page.Block{Kind: "paste", Name: "one", Text: "echo \"\\$X\" 'a'\n. file\n"}) {
 		t.Fatalf("%q, %v", list, err)
 	}
-	for _, page := range []string{"", ".Pp\n.Bd -literal\necho\n.Ed\n", ".\\\" paste: one\n.Pp\n.Ed\n", ".\\\" paste: one\n.Bd -literal\necho\n"} {
-		if list, err := blocks(page); err == nil {
-			t.Errorf("%q: %v", page, list)
+	for _, text := range []string{"", ".Pp\n.Bd -literal\necho\n.Ed\n", ".\\\" paste: one\n.Pp\n.Ed\n", ".\\\" paste: one\n.Bd -literal\necho\n"} {
+		if list, err := page.Blocks(text); err == nil {
+			t.Errorf("%q: %v", text, list)
 		}
 	}
-	if text, err := list[0].filled(mine{values: map[string]string{"file": "other"}}); err != nil || text != "echo \"\\$X\" 'a'\n. other\n" {
+	if text, err := filled(list[0], mine{values: map[string]string{"file": "other"}}); err != nil || text != "echo \"\\$X\" 'a'\n. other\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, err := list[0].filled(mine{values: map[string]string{"elsewhere": "x"}}); err == nil {
+	if _, err := filled(list[0], mine{values: map[string]string{"elsewhere": "x"}}); err == nil {
 		t.Error("a value that the block does not have was filled in")
 	}
 }

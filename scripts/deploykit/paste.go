@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"pulse/scripts/deploykit/page"
 )
 
 // example is what stands in the page for the key of an approver.
@@ -42,16 +44,26 @@ var notPasted = map[string]string{
 	"rest: unlock":     "for another computer: man/encrypted_test.go",
 	"rest: backup":     "to a key of another computer: man/encrypted_test.go",
 	"rest: restore":    "with a key of another computer: man/encrypted_test.go",
+	"shown: machines":  "a list",
+	"many: ca":         "for many machines: scripts/test-machines",
+	"many: server":     "for many machines: scripts/test-machines",
+	"many: queue":      "for many machines: scripts/test-machines",
+	"many: standby":    "for many machines: scripts/test-machines",
+	"many: machine":    "for many machines: scripts/test-machines",
+	"many: crontab":    "for many machines: scripts/test-machines",
+	"many: copy":       "for many machines: scripts/test-machines",
+	"many: resume":     "for many machines: scripts/test-machines",
+	"rest: patroni":    "Patroni is not tried",
 }
 
 // known fails unless the blocks are those of the two lists.
-func known(list []block) error {
+func known(list []page.Block) error {
 	left := len(filledIn) + len(notPasted)
 	for _, b := range list {
-		_, pasted := filledIn[b.name]
-		_, not := notPasted[b.kind+": "+b.name]
-		if b.kind == "paste" && !pasted || b.kind != "paste" && !not {
-			return fmt.Errorf("nothing says whether the block %q is pasted", b.kind+": "+b.name)
+		_, pasted := filledIn[b.Name]
+		_, not := notPasted[b.Kind+": "+b.Name]
+		if b.Kind == "paste" && !pasted || b.Kind != "paste" && !not {
+			return fmt.Errorf("nothing says whether the block %q is pasted", b.Kind+": "+b.Name)
 		}
 		left--
 	}
@@ -64,8 +76,8 @@ func known(list []block) error {
 // paste pastes a block whole, at a prompt of root's bash, and types what it asks for. A terminal
 // puts a frame around what is pasted, so that bash has all of it before it starts the first
 // command, which else might read the rest.
-func (t *terminal) paste(b block, own mine) error {
-	text, err := b.filled(own)
+func (t *terminal) paste(b page.Block, own mine) error {
+	text, err := filled(b, own)
 	if err != nil {
 		return err
 	}
@@ -81,7 +93,7 @@ func (t *terminal) paste(b block, own mine) error {
 		}
 	}
 	if err := t.prompted(); err != nil {
-		return fmt.Errorf("block %s: %w", b.name, err)
+		return fmt.Errorf("block %s: %w", b.Name, err)
 	}
 	return nil
 }
@@ -95,7 +107,7 @@ func (l *life) paste(names ...string) act {
 		}
 		defer t.close()
 		for _, name := range names {
-			at := slices.IndexFunc(l.blocks, func(b block) bool { return b.kind == "paste" && b.name == name })
+			at := slices.IndexFunc(l.blocks, func(b page.Block) bool { return b.Kind == "paste" && b.Name == name })
 			if at < 0 {
 				return fmt.Errorf("the page has no block %s", name)
 			}

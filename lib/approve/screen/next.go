@@ -15,17 +15,18 @@ import (
 
 // Moment is what the next steps of a task depend on besides the task.
 type Moment struct {
-	Now     time.Time
-	Last    *audit.Line        // the log's last line about the task; nil if there is none
-	End     *audit.End         // how its last attempt ended; nil if it has none, or nobody saw it
-	Digest  string             // of what was accepted, as the log has it; empty if not known
-	Yes     *approval.Approval // the task's approval; nil if there is none
-	Held    string             // the sentence that says the queue is held; empty if it is not
-	Lost    string             // what the queue lacks of what was committed; empty if nothing
-	Runner  int                // process id of the runner; 0 if there is none, below 0 if not known
-	Expires time.Duration      // how long an answer may take
-	Outlook *queue.Outlook     // for a scheduled task; nil if there is no policy to ask
-	Where   hint.Where         // the flags that suggested commands need
+	Now       time.Time
+	Last      *audit.Line        // the log's last line about the task; nil if there is none
+	End       *audit.End         // how its last attempt ended; nil if it has none, or nobody saw it
+	Digest    string             // of what was accepted, as the log has it; empty if not known
+	Yes       *approval.Approval // the task's approval; nil if there is none
+	Held      string             // the sentence that says the queue is held; empty if it is not
+	Lost      string             // what the queue lacks of what was committed; empty if nothing
+	Runner    int                // process id of the runner; 0 if there is none, below 0 if not known
+	Elsewhere string             // which other machine runs it; empty if none does
+	Expires   time.Duration      // how long an answer may take
+	Outlook   *queue.Outlook     // for a scheduled task; nil if there is no policy to ask
+	Where     hint.Where         // the flags that suggested commands need
 }
 
 // steps collects sentences and the commands that belong to each.
@@ -59,9 +60,14 @@ func Next(s *queue.Stored, m *Moment) []string {
 		n.awaiting(s, m)
 	case s.Task.State == task.Running && m.Runner == 0:
 		n.say("nothing runs it any more: the next run puts it back")
+		if m.Elsewhere != "" {
+			n.say("but it may still run there: %s", m.Elsewhere)
+		}
 	case s.Task.State == task.Running:
 		if m.Runner > 0 {
 			n.say("process %d runs it", m.Runner)
+		} else if m.Elsewhere != "" {
+			n.say("%s", m.Elsewhere)
 		}
 		n.say("to end it:")
 		n.command("pulse-queue cancel %s", id)

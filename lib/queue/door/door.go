@@ -55,11 +55,14 @@ type (
 	Logins interface {
 		Level() approval.Level              // what it proves of this login
 		Vouch(holder approval.Holder) error // nil if this one may say yes, and do nothing else
-
-		Conditions(now time.Time) ([]health.Finding, error) // what about the server needs attention
-		Reachable(uid, gid int) bool                        // an account of this machine could connect to it
 	}
 )
+
+// Watched is a queue on a server, as health looks at it.
+type Watched interface {
+	Conditions(now time.Time) ([]health.Finding, error) // what about the server needs attention
+	Reachable(uid, gid int) bool                        // an account of this machine could connect to it
+}
 
 // Queue opens the queue that --queue or PULSE_QUEUE names, which must exist. A signal ends
 // a wait for the queue's lock. Call it before Confine.

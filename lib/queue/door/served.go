@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/pgstore"
+	"pulse/lib/queue/runner"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/spool"
 	"pulse/lib/queue/transfer"
@@ -72,7 +73,7 @@ func CreateServed(c *cli.Context, name string) error {
 }
 
 // runnersServed is Runners for one.
-func runnersServed(name string) []int { return pgstore.Locks(name).Runners() }
+func runnersServed(string) []int { return runner.Above() }
 
 // Copy copies a queue that is on hold from a directory to a server, or back. At a server there
 // must be a queue without a line (init); a directory must not be there.

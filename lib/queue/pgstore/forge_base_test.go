@@ -22,7 +22,8 @@ func (w *world) cohort() {
 	for _, n := range []string{"a.sched", "a.wait", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.yes", "a.back", "a.new", "a.free", "a.told"} {
 		w.know(n, task.Ask, terms.ReadPublic, "", bob)
 	}
-	for _, n := range []string{"e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.new", "e.again"} {
+	w.know("a.send", task.Ask, terms.ExternalSend, "", bob)
+	for _, n := range []string{"e.drop", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.new", "e.again"} {
 		w.know(n, task.Effect, terms.ExternalSend, "a.done", bob)
 	}
 	w.know("e.both", task.Effect, terms.ExternalSend, "a.done", bob, eve)
@@ -40,13 +41,19 @@ func base(tb testing.TB) (*world, *pgtest.DB) {
 	d := pgtest.New(tb)
 	w := play(tb, d)
 	w.cohort()
-	w.arrive()
-	w.answer()
-	w.run()
+	w.happen()
 	if err := w.exec("BEGIN"); err != nil {
 		tb.Fatal(err)
 	}
 	return w, d
+}
+
+// happen lets everything happen that makes a world of an empty queue.
+func (w *world) happen() {
+	clear(w.yeses)
+	w.arrive()
+	w.answer()
+	w.run()
 }
 
 // add returns the lines by which tasks come.
@@ -59,8 +66,8 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 
 // arrive lets tasks, labels, positions and refused records come.
 func (w *world) arrive() {
-	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
-		by("gate1", w.add(task.Awaiting, "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
+	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
+		by("gate1", w.add(task.Awaiting, "e.drop", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
 		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("r.three", task.Refused), w.note("", audit.Limited), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted)))
 }
@@ -74,6 +81,7 @@ func (w *world) answer() {
 	twice.Approval.Nonce = "once"
 	old := w.yes("e.old", task.Approved, task.Awaiting, approval.Terminal, bob)
 	old.Approval.Expires = w.now.Add(-time.Second)
+	w.do(by("ann", w.yes("e.drop", task.Approved, task.Awaiting, approval.Terminal, bob)), by("runner1", w.of("e.drop", task.Parked, task.Scheduled, task.Awaiting)))
 	w.do(by("ann", w.yes("e.yes", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.run", task.Approved, task.Awaiting, approval.Terminal, bob),
 		w.yes("e.mach", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.unknown", task.Approved, task.Awaiting, approval.Terminal, bob),
 		signed, twice, again, old, w.yes("a.yes", task.Approved, task.Awaiting, approval.Terminal, bob)),
@@ -109,12 +117,13 @@ func (w *world) run() {
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),
 		by("sender1", w.start("e.run"), w.start("e.unknown"), w.start("e.again"), w.start("l.run"), w.start("e.signed"),
 			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts)))
+	back := result(w.ends("e.mach", task.Restored, task.Scheduled), queue.Results)
+	back.Approval = w.yeses["e.mach"]
+	w.do(by("machine1", back), by("machine1", w.start("e.mach")))
 	restored := w.ends("e.signed", task.Restored, task.Scheduled)
 	restored.Approval = w.yeses["e.signed"]
 	w.do(by("sender1", w.ends("e.unknown", task.Undecided, task.Awaiting), restored))
-	if err := w.exec("UPDATE pulse.run SET until = clock_timestamp() - interval '1 s' WHERE task = '" + idOf("a.late") + "'"); err != nil {
-		w.tb.Fatal(err)
-	}
+	w.do(call{who: "gate1", sql: "SELECT", super: "UPDATE pulse.run SET until = clock_timestamp() - interval '1 s' WHERE task = '" + idOf("a.late") + "'"})
 }
 
 // TestForgeBase: the world of these tests is as its log says.

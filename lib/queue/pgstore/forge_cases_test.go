@@ -27,7 +27,7 @@ type forgery struct {
 var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
-var refusals = []string{"PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
+var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
 
 // TestForgeries: each forgery is refused, and what it differs from by one thing is accepted.
 func TestForgeries(t *testing.T) {
@@ -210,7 +210,25 @@ var ofRuns = []forgery{
 		a.Expires = a.Expires.Add(time.Hour)
 		c.steps[0].Approval = &a
 	}},
+	{"a beat of another login", beats("runner1", "a.run"), as("sender1")},
+	{"a beat of another run", beats("machine1", "a.mach"), func(w *world, c *call) { *c = beats("machine1", "a.run")(w)[0] }},
+	{"a beat of a run that was cancelled", beats("machine1", "a.mach"), func(w *world, c *call) {
+		c.super = "UPDATE pulse.task SET state = 'rejected' WHERE id = '" + idOf("a.mach") + "'"
+	}},
+	{"a beat of a run that was taken back", beats("machine1", "a.mach"), func(w *world, c *call) { c.super = "DELETE FROM pulse.run WHERE task = '" + idOf("a.mach") + "'" }},
+	{"a run that was taken back although it has beaten", func(w *world) []call {
+		return []call{by("machine2", reap(w, "a.late"))}
+	}, func(w *world, c *call) {
+		c.super = strings.Replace(beats("machine1", "a.late")(w)[0].sql, "DO $$ BEGIN", "SET SESSION AUTHORIZATION machine1; DO $$ BEGIN", 1) + "; RESET SESSION AUTHORIZATION"
+	}},
 	{"a proposal that a runner takes away", event(audit.Settled, "gate1"), func(w *world, c *call) { c.who, c.steps[0].Event = "runner1", audit.Judged }},
+}
+
+// beats is the beat of a run.
+func beats(who, name string) func(*world) []call {
+	return just(func(w *world) call {
+		return call{who: who, sql: fmt.Sprintf("DO $$ BEGIN IF NOT pulse.beat(%d) THEN RAISE 'it is not yours'; END IF; END $$", w.fences[idOf(name)])}
+	})
 }
 
 // keeps keeps the yes of an effect that was started.

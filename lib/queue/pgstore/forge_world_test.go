@@ -34,6 +34,7 @@ type world struct {
 	yeses  map[string]*approval.Approval
 	given  map[string]*approval.Grant
 	opened map[string]*approval.Session
+	failed error // of the first commit that failed within a transaction
 }
 
 // tasked is a task that a world has, or could have.
@@ -270,21 +271,30 @@ func (w *world) call(ctx context.Context, c *call, head string) error {
 	return err
 }
 
-// do carries calls out for good.
+// do carries calls out for good: in a transaction each, unless there is one already.
 func (w *world) do(calls ...call) {
 	w.tb.Helper()
 	for i := range calls {
-		err := w.exec("BEGIN")
-		if err == nil {
-			err = w.commit(&calls[i])
-		}
-		if err == nil {
-			err = w.exec("COMMIT")
-		}
-		if err != nil {
-			w.tb.Fatalf("%s, %v: %v", calls[i].who, calls[i].steps[0].Event, err)
+		if err := w.done(&calls[i]); err != nil {
+			w.tb.Fatalf("%s, %v: %v", calls[i].who, calls[i].steps, err)
 		}
 	}
+}
+
+func (w *world) done(c *call) error {
+	if w.failed != nil || w.c.PgConn().TxStatus() != 'I' {
+		if w.failed == nil {
+			w.failed = w.commit(c)
+		}
+		return nil
+	}
+	if err := w.exec("BEGIN"); err != nil {
+		return err
+	}
+	if err := w.commit(c); err != nil {
+		return err
+	}
+	return w.exec("COMMIT")
 }
 
 // try carries calls out and undoes them. It returns the first error, and which call it was.

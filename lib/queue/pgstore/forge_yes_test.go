@@ -33,6 +33,12 @@ var ofStarts = []forgery{
 	}},
 	{"a start of an effect by a runner of asks", starts("a.sched", "runner1"), instead("l.sched")},
 	{"a start of an ask by a sender", starts("l.sched", "sender1"), instead("a.sched")},
+	{"a start of an ask that wants to send, by a sender", starts("a.send", "runner1"), as("sender1")},
+	{"a start with a yes that did not come with a copy", just(func(w *world) call {
+		c := by("sender1", w.start("e.two"))
+		c.super = "UPDATE pulse.audit SET who = 'pulse_owner'"
+		return c
+	}), sql("")},
 	{"a start without a yes", starts("e.yes", "sender1"), func(w *world, c *call) {
 		c.super = "DELETE FROM pulse.thing WHERE shelf = 'approvals'"
 	}},

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -80,6 +81,16 @@ func (r *runs) Seen() func(id string) bool {
 
 // Visible reports that the server says what is being run.
 func (r *runs) Visible() bool { return true }
+
+// Elsewhere names the login and the machine that run a task, and says when they were last heard of.
+func (r *runs) Elsewhere(id string) string {
+	all, err := r.s.query(say("SELECT who::text, host, extract(epoch FROM clock_timestamp() - until + '120 s'::interval)::int FROM pulse.run WHERE task = $1", id))
+	if err != nil || len(all[0]) == 0 || string(all[0][0][0]) == r.s.cfg.User && string(all[0][0][1]) == r.s.host {
+		return ""
+	}
+	heard := time.Duration(num(all[0][0][2])) * time.Second
+	return fmt.Sprintf("%s on %s runs it, last heard of %s ago", all[0][0][0], all[0][0][1], heard)
+}
 
 // over reports whether the server has no run of a task that could still be alive elsewhere.
 func (r *runs) over(id string) bool {

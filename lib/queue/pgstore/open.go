@@ -59,12 +59,12 @@ func (s *Store) connect(ctx context.Context) error {
 	var seen []row
 	s.cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		one := Store{conn: conn}
-		all, err := one.ask(ctx, say(whatServer), say("SELECT format, unsafe, (extract(epoch FROM made) * 1000000)::bigint FROM pulse.queue"))
-		if len(all[0]) == 1 && yes(all[0][0][0]) {
+		all, err := one.ask(ctx, say(nowhereElse), say(whatServer), say("SELECT format, unsafe, (extract(epoch FROM made) * 1000000)::bigint FROM pulse.queue"))
+		if len(all[1]) == 1 && yes(all[1][0][0]) {
 			return errors.New("it is a standby")
 		}
 		if seen = nil; err == nil {
-			seen = []row{all[0][0], all[1][0]}
+			seen = []row{all[1][0], all[2][0]}
 		}
 		return err
 	}
@@ -81,6 +81,10 @@ func (s *Store) connect(ctx context.Context) error {
 	}
 	return nil
 }
+
+// nowhereElse lets names be looked up only where others can't put any: what they put elsewhere,
+// this login would run. Behind a server between, each transaction has to say so itself.
+const nowhereElse = "SET search_path = pg_catalog"
 
 // whatServer asks who is at the other end, and who this is.
 const whatServer = `SELECT pg_is_in_recovery(), current_setting('server_encoding'), current_setting('fsync'),

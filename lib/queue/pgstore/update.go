@@ -19,13 +19,17 @@ import (
 var (
 	beginView = []stmt{
 		say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+		say("SET LOCAL search_path = pg_catalog"),
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue"),
+		say(sqlHold),
 	}
 	beginUpdate = []stmt{
 		say("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
+		say("SET LOCAL search_path = pg_catalog"),
 		say("SET LOCAL synchronous_commit = on"),
 		say("SET LOCAL lock_timeout = '60s'"),
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.lock()"),
+		say(sqlHold),
 	}
 )
 
@@ -107,7 +111,7 @@ func (s *Store) begin(first []stmt) (*view, error) {
 		}
 		all, err := s.ask(ctx, first...)
 		if err == nil {
-			return s.picture(all[len(all)-1][0])
+			return s.picture(all[len(all)-2][0], all[len(all)-1])
 		}
 		lost := s.conn.IsClosed()
 		s.end()
@@ -125,9 +129,9 @@ func (s *Store) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// picture makes a view of the queue's row.
-func (s *Store) picture(q row) (*view, error) {
-	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), known: map[string]*about{}}
+// picture makes a view of the queue's row, and of its hold.
+func (s *Store) picture(q row, hold []row) (*view, error) {
+	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), known: map[string]*about{"": {things: made(hold)}}}
 	s.in = v
 	if num(q[0]) != format {
 		s.end()

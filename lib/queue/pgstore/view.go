@@ -43,6 +43,7 @@ const (
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
 	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,refused,hold}')"
+	sqlHold  = `SELECT t.shelf, a.line, '', a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
@@ -75,12 +76,9 @@ func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
 		return a, all, err
 	}
 	n := len(all) - 2
-	a = &about{things: map[queue.Shelf]maker{}}
+	a = &about{things: made(all[n+1])}
 	for _, r := range all[n] {
 		a.state, a.line = task.State(r[0]), r[1]
-	}
-	for _, r := range all[n+1] {
-		a.things[queue.Shelf(r[0])] = maker{r[1], strings.Fields(string(r[2])), string(r[3])}
 	}
 	if len(v.known) >= mostKnown {
 		clear(v.known)
@@ -114,6 +112,15 @@ func (v *view) Look(keys []string) error {
 	return nil
 }
 
+// made reads the rows of sqlThing.
+func made(rows []row) map[queue.Shelf]maker {
+	things := map[queue.Shelf]maker{}
+	for _, r := range rows {
+		things[queue.Shelf(r[0])] = maker{r[1], strings.Fields(string(r[2])), string(r[3])}
+	}
+	return things
+}
+
 // Where returns the state of a task, "" if there is none.
 func (v *view) Where(id string) (task.State, error) {
 	if !task.ValidID(id) {
@@ -135,7 +142,7 @@ func (v *view) Has(s queue.Shelf, key string) (bool, error) {
 	case slices.Contains(task.States, task.State(s)):
 		return queue.On(a.state) == s, nil
 	case s == queue.Meta:
-		_, err := made(a.line, s, key)
+		_, err := making(a.line, s, key)
 		return err == nil, nil
 	}
 	_, there := a.things[s]
@@ -152,7 +159,7 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		return item, err
 	}
 	if s == queue.Meta {
-		c, err := made(a.line, s, key)
+		c, err := making(a.line, s, key)
 		return queue.Item{Bytes: c.Bytes}, err
 	}
 	t, there := a.things[s]
@@ -163,7 +170,7 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	if s == queue.Spent { // put aside, and else as it was
 		from = queue.Approvals
 	}
-	c, err := made(t.line, from, key)
+	c, err := making(t.line, from, key)
 	if c.Answer {
 		item.Writer = holder(t.who)
 	}
@@ -235,9 +242,9 @@ func (v *view) unseen() error {
 	return fmt.Errorf("%w: %s sees no content", queue.ErrCorrupt, v.cfg.User)
 }
 
-// made returns what a line of the log makes of a thing. Without a line, or if that does not
+// making returns what a line of the log makes of a thing. Without a line, or if that does not
 // make the thing, the error is ErrUnknown.
-func made(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
+func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 	if raw == nil {
 		return queue.Change{}, unknown(key)
 	}

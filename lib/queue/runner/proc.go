@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +166,19 @@ func Inside(runners []int) bool {
 		pid = p.parent
 	}
 	return false
+}
+
+// Above returns the ancestors of this process that are a pulse-queue run, of whatever queue. It
+// is for a queue whose locks lie in a directory that only the runner's environment names.
+func Above() (runners []int) {
+	for p, err := look(self()); err == nil && p.parent > 1; p, err = look(p.parent) {
+		b, err := shortFile("/proc/" + strconv.Itoa(p.parent) + "/cmdline")
+		words := strings.Split(string(b), "\x00")
+		if err == nil && filepath.Base(words[0]) == "pulse-queue" && slices.Contains(words[1:], "run") {
+			runners = append(runners, p.parent)
+		}
+	}
+	return runners
 }
 
 // self is this process as /proc counts, which may belong to another pid namespace.

@@ -80,13 +80,16 @@ func Build(dir string, names ...string) error {
 //
 // and the variable SHARED, a copy of testdata/shared, the files that sessions share:
 // in the checkout others may be allowed to write them.
-func Run(t *testing.T) {
+func Run(t *testing.T) { RunIn(t, "testdata", func(*testscript.Env) {}) }
+
+// RunIn runs the sessions in a directory, each in an environment that setup completes.
+func RunIn(t *testing.T, dir string, setup func(*testscript.Env)) {
 	shared := t.TempDir()
 	if err := copyShared(shared); err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": Exits, "person": person, "id": id,
@@ -95,6 +98,7 @@ func Run(t *testing.T) {
 			e.Setenv("SHARED", shared)
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/.state")
 			e.Setenv("GORACE", os.Getenv("GORACE"))
+			setup(e)
 			return nil
 		},
 	})

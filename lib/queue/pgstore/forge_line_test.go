@@ -1,0 +1,287 @@
+package pgstore_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// nasty is what strangers write.
+const nasty = "\"\\\n\r\t\x00\x1b[2J\u202e\U0001f600 {\"prev\":\"x\"} \ufffd"
+
+// full returns lines that have, together, every member that a line can have, with hostile text
+// wherever that may stand.
+func (w *world) full() []call {
+	mail := w.of("a.new", task.Added, "", task.Scheduled)
+	mail.Change = task.Change{NotBefore: w.now.Add(time.Hour + 5), Reason: nasty, Attempts: 1, Deferred: 2, Restarts: 3, Told: w.now}
+	mail.Tool, mail.Outcome, mail.Rule, mail.Policy, mail.Sender, mail.Trust = nasty, terms.Allow, nasty, nasty, nasty, terms.ExternalVerified
+	mail.IdentityReason, mail.Source, mail.UID, mail.MessageID = nasty, nasty, 1<<32-1, nasty
+	mail.Sandbox, mail.Account, mail.By, mail.Level, mail.NotKept = nasty, nasty, nasty, approval.User, nasty
+	mail.Link, mail.Target = task.Link{Answers: idOf("a.done"), Thread: idOf("a.done")}, []string{nasty, ""}
+	mail.Positions = []audit.Position{{Source: "imap", UIDValidity: 1<<32 - 1, UID: 1, Received: w.now.Add(7)}, {Source: "s"}}
+	run := proposing(w.ends("a.run", task.Finished, task.Completed), "e.x")
+	run.End, run.Count, run.Parent = &audit.End{Exit: -1, Said: nasty}, 7, ""
+	back := w.ends("e.run", task.Restored, task.Scheduled)
+	back.Approval = w.yeses["e.run"]
+	yes := w.yes("a.wait", task.Approved, task.Awaiting, approval.Signature, bob)
+	*yes.Approval = approval.Approval{Task: yes.Task, Digest: yes.Digest, Action: yes.Action, Target: []string{bob}, Text: true, By: nasty,
+		Level: approval.Signature, Nonce: nasty, Given: w.now.Add(1), Expires: w.now.Add(time.Hour), Signer: nasty, Signature: nasty}
+	all := w.grant("g.new", nasty, "a.done", time.Hour)
+	all.Grant.By, all.Grant.Signer, all.Grant.Signature = nasty, nasty, nasty
+	wide := w.session(audit.SessionOpened, "s.new", 3)
+	wide.Session.Sender, wide.Session.By, wide.Session.Signer, wide.Session.Signature = nasty, nasty, nasty, nasty
+	marks := w.note("a.sched", audit.Labelled)
+	marks.Labels = label.Set{{Label: label.Private, By: nasty, Task: nasty, At: w.now.Add(3)}, {Label: label.Untrusted}}
+	told := w.resurfaced("a.told", task.Awaiting)
+	sent := w.start("e.yes")
+	sent.Target = []string{bob}
+	return []call{by("gate1", w.refused("r.new"), mail), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
+		by("ann", yes), by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("sender1", sent),
+		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...)}
+}
+
+// TestMembers: whatever a line may hold is accepted, and what is not a line of pulse is not.
+func TestMembers(t *testing.T) {
+	w, _ := base(t)
+	if err := w.members(""); err != nil {
+		t.Error(err)
+	}
+}
+
+// members is TestMembers, for the members of a name, or for all.
+func (w *world) members(name string) error {
+	seen := map[string]bool{}
+	for _, c := range w.full() {
+		if _, err := w.try(c); err != nil {
+			return fmt.Errorf("%s by %s: %w", c.steps[0].Event, c.who, err)
+		}
+		for i := range c.steps {
+			raw := string(c.steps[i].Append(nil))
+			for _, m := range pairs(raw) {
+				if seen[m.name] || name != "" && !strings.HasSuffix(m.name, "."+name) {
+					continue
+				}
+				seen[m.name] = true
+				if err := w.spoil(&c, i, m.name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(seen) < 70 && name == "" {
+		return fmt.Errorf("only %d members were tried", len(seen))
+	}
+	return nil
+}
+
+// pair is a member somewhere in a line.
+type pair struct {
+	name       string // with those that it is inside of
+	from, to   int
+	value      int
+	plain, arr bool // the value is not an object or array; it is an array
+}
+
+// pairs finds the members of a line, and of what is in it.
+func pairs(raw string) (list []pair) {
+	type level struct {
+		name string
+		open byte
+	}
+	var stack []level
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; c {
+		case '{', '[':
+			stack = append(stack, level{"", c})
+		case '}', ']':
+			stack = stack[:len(stack)-1]
+		case '"':
+			end := i + 1
+			for ; raw[end] != '"'; end++ {
+				if raw[end] == '\\' {
+					end++
+				}
+			}
+			if end++; raw[end] == ':' {
+				stack[len(stack)-1].name = raw[i+1 : end-1]
+				name := ""
+				for _, l := range stack {
+					if l.open == '{' {
+						name += "." + l.name
+					}
+				}
+				list = append(list, pair{name, i, ends(raw, end+1), end + 1, raw[end+1] != '{' && raw[end+1] != '[', raw[end+1] == '['})
+			}
+			i = end - 1
+		}
+	}
+	return list
+}
+
+// ends returns where a value ends.
+func ends(raw string, i int) int {
+	depth := 0
+	for ; ; i++ {
+		switch raw[i] {
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return i
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+}
+
+// spoiled returns what a member may be that is not as it should be.
+func spoiled(raw string, m pair) []string {
+	key, value := raw[m.from:m.value], raw[m.value:m.to]
+	escaped := strings.Replace(key, key[1:2], fmt.Sprintf(`\u%04x`, key[1]), 1)
+	bad := []string{
+		key + value + "," + key + value, key + value + "," + escaped + value, escaped + value + "," + key + value, // twice
+		`"x` + key[1:] + value, `"x\u0000` + key[1:] + value, // unknown
+		key + `{"x":1}`, key + `[[]]`, key + "null", key + "1e3", key + "-0", key + "1.5", key + "123456789012345678901234567890",
+		key + "false", key + "[null]", key + "\n" + value, key, key + value + "x", key + `"\ud800"`, key + `"\udc00\ud800"`, key + "[{}]",
+		key + "\"\x01\"", key + `"\x"`, key + "01", key + `"a", "b"`, key + `"` + strings.Repeat("0", 31) + `"`, key + "[[" + strings.Repeat("[", 500),
+	}
+	if m.plain && value[0] != '"' {
+		bad = append(bad, key+`"`+value+`"`, key+"-1"+value, key+"9999999999", key+"99999999999")
+	} else {
+		bad = append(bad, key+"1")
+	}
+	if _, err := time.Parse(time.RFC3339, strings.Trim(value, `"`)); err == nil {
+		for _, t := range []string{"2026-02-30T07:00:00Z", "2026-13-01T07:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T07:60:00Z", "2026-01-01T07:00:60Z", "2026-01-01T07:00:00+01:00",
+			"2026-01-01 07:00:00Z", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "2026-01-01T07:00:00.1234567890Z", "2026-01-01T07:00:00.Z", "2026-01-01T07:00:00x5Z", "now", "infinity", ""} {
+			bad = append(bad, key+`"`+t+`"`)
+		}
+	}
+	return bad
+}
+
+// spoil tries a line with a member that is not as it should be, in every way.
+func (w *world) spoil(c *call, i int, name string) error {
+	for k, n := 0, 1; k < n; k++ {
+		forged, line := *c, ""
+		forged.steps = slices.Clone(c.steps)
+		forged.steps[i].edit = func(raw string) string {
+			all := pairs(raw)
+			m := all[slices.IndexFunc(all, func(p pair) bool { return p.name == name })]
+			bad := spoiled(raw, m)
+			n = len(bad)
+			line = raw[:m.from] + bad[k] + raw[m.to:]
+			return line
+		}
+		if _, err := w.try(forged); err != nil {
+			if c := code(err); !slices.Contains(refusals, c) && c != "54001" {
+				return fmt.Errorf("%s: %w", line, err)
+			}
+			continue
+		}
+		if k < 5 {
+			return fmt.Errorf("it was accepted: %s", line)
+		}
+		if _, err := audit.Parse([]byte(line)); err != nil || strings.Contains(line, "\n") {
+			return fmt.Errorf("it was accepted, and can't be read: %s: %v", line, err)
+		}
+	}
+	return nil
+}
+
+// alphabet is what lines are changed with.
+var alphabet = []string{"{", "}", "[", "]", ",", ":", `"`, `\`, "0", "1", "-", "e3", ".", " ", "\t", "\r", "\n", "\v", "\x00", "\u00a0", "\ufeff", "null", "true", `\u0000`, `\ud83d`, `\ude00`, `\uFFFD`, "Z",
+	`"any":true`, `"target":`, `"id":""`, `"grants":[{}]`, `"labels":[{}]`, `"state":"running"`, `"from":"running"`, `"to":"failed"`, `"grant":{}`, `"session":{}`, `"more":true`, "\u2028", "\x7f"}
+
+// mutate changes a line somewhere.
+func mutate(r *rand.Rand, raw string) string {
+	for range 1 + r.IntN(3) {
+		i := r.IntN(len(raw))
+		j := min(len(raw), i+r.IntN(12))
+		switch m := pairs0(raw); {
+		case r.IntN(3) == 0:
+			raw = raw[:i] + raw[j:]
+		case r.IntN(2) == 0 && len(m) > 1:
+			p := m[r.IntN(len(m))]
+			raw = "{" + raw[p.from:p.to] + "," + raw[1:]
+		default:
+			raw = raw[:i] + alphabet[r.IntN(len(alphabet))] + raw[i:]
+		}
+		if raw == "" {
+			raw = "{}"
+		}
+	}
+	return raw
+}
+
+// pairs0 is pairs for what need not be a line.
+func pairs0(raw string) (list []pair) {
+	defer func() { recover() }()
+	return pairs(raw)
+}
+
+// TestMutated: what the server accepts can be read, and afterwards its tables are as package
+// queue says they are after such a log.
+func TestMutated(t *testing.T) {
+	w, d := base(t)
+	tries := 60
+	if testing.Short() {
+		tries = 15
+	}
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 1))
+	calls, accepted := w.full(), 0
+	for e := range writes {
+		for _, who := range []string{"machine1", "ann"} {
+			calls = append(calls, w.legal(task.Event(e), who))
+		}
+	}
+	r.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
+	for _, c := range calls {
+		for range tries {
+			line, i := "", r.IntN(len(c.steps))
+			forged := c
+			forged.steps = slices.Clone(c.steps)
+			forged.steps[i].edit = func(raw string) string { line = mutate(r, raw); return line }
+			if _, err := w.try(forged); err != nil {
+				continue
+			}
+			if _, err := audit.Parse([]byte(line)); err != nil || strings.Contains(line, "\n") {
+				t.Fatalf("it was accepted, and can't be read: %s: %v", line, err)
+			}
+			accepted++
+			forged.steps[i].edit = func(string) string { return line }
+			if err := w.commit(&forged); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if err := w.exec("COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := open(t, d.DSN("machine1")).Verify(""); err != nil || len(report.Findings) > 0 {
+		t.Errorf("seed %d: %v, %v", seed, err, report)
+	}
+	if accepted < 5 {
+		t.Errorf("seed %d: only %d changed lines were accepted", seed, accepted)
+	}
+}
