@@ -32,7 +32,9 @@ type world struct {
 	enough    chan struct{} // closed: no more mail
 	cut       *machine      // which is cut off
 	since     time.Time
-	apart     []string // what was seen, for the summary
+	ended     chan error    // of its worker
+	lasted    time.Duration // how long that took
+	apart     []string      // what was seen, for the summary
 }
 
 // agent is the worker of asks. What it is asked is known outside. For some it takes long, the first time.
