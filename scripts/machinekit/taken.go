@@ -110,5 +110,7 @@ func (w *world) drained() error {
 	if err != nil {
 		return err
 	}
+	close(w.night)
+	w.awake.Wait()
 	return w.each(jobs, (*machine).rest)
 }
