@@ -3,12 +3,15 @@ package cmd_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"pulse/lib/shared/sandbox"
 )
 
 // TestQuit: a stage dies of SIGQUIT as of SIGTERM: what it had is written, and nothing
@@ -26,7 +29,8 @@ func TestQuit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(bin+"/pulse-classify", "--policy", policy)
+		// The parent ignores two of them, as a shell does for what runs in the background.
+		cmd := exec.Command("sh", "-c", `trap '' INT QUIT; exec "$0" --policy "$1"`, bin+"/pulse-classify", policy)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +58,58 @@ func TestQuit(t *testing.T) {
 			t.Errorf("%v: %v\n%.200s", sig, cmd.ProcessState, &complaint)
 		}
 	}
+}
+
+// TestQuitIdle: a stage that waits for its first record dies of a signal as well, even of one
+// that its parent ignored, as a shell does for what runs in the background. Only SIGHUP
+// stays ignored (nohup).
+func TestQuitIdle(t *testing.T) {
+	if !sandbox.Here().Seccomp {
+		t.Fatal("no seccomp filters here, which show that a stage is about to read")
+	}
+	policy := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(policy, []byte("owners = [\"me@example.com\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"pulse-classify", "pulse-authorize"} {
+		for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+			for _, ignored := range []string{"", "trap '' INT QUIT; ", "trap '' HUP; "} {
+				cmd := exec.Command("sh", "-c", ignored+`exec "$0" --policy "$1"`, bin+"/"+stage, policy)
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var complaint bytes.Buffer
+				cmd.Stderr = &complaint
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				for !filtered(t, cmd.Process.Pid) {
+				}
+				if err := cmd.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				want := sig
+				if sig == syscall.SIGHUP && strings.Contains(ignored, "HUP") {
+					want = -1
+					in.Close()
+				}
+				cmd.Wait()
+				if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != want || complaint.Len() > 0 {
+					t.Errorf("%s, %s%v: %v\n%.200s", stage, ignored, sig, cmd.ProcessState, &complaint)
+				}
+			}
+		}
+	}
+}
+
+// filtered reports whether a process has a filter of calls.
+func filtered(t *testing.T, pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil || bytes.Contains(b, []byte("State:\tZ")) {
+		t.Fatalf("it ended: %v", err)
+	}
+	return bytes.Contains(b, []byte("Seccomp:\t2\n"))
 }
 
 // TestFewFiles: a command that may open hardly any file says so, and is no worse.

@@ -27,7 +27,7 @@ func app() *cli.App {
 	policy, maxRecord, confined := cmdline.PolicyFlag(), cmdline.MaxRecordFlag(), cmdline.SandboxFlag()
 	return &cli.App{
 		Name:  "pulse-authorize",
-		Usage: "Decide what the sender of a record may ask for.", Action: authorize,
+		Usage: "Decide what the sender of a record may ask for.", Action: authorize, Metadata: cmdline.Idles(""),
 		Flags: []cli.Flag{policy, maxRecord, confined,
 			&cli.BoolFlag{Name: "unsafe-allow-all",
 				Usage: "for trials at a terminal: allow everything, check nothing"},

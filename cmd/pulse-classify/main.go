@@ -27,6 +27,7 @@ func app() *cli.App {
 		Name:  "pulse-classify",
 		Usage: "Say who sent each message, and how far that is proven.",
 		Flags: []cli.Flag{cmdline.PolicyFlag(), cmdline.QueueFlag(), maxRecord, confined}, Action: run,
+		Metadata: cmdline.Idles(""),
 		Commands: []*cli.Command{{
 			Name: "suggest", Usage: "say which policy fits mail that has come", Action: suggestPolicy,
 			Flags: []cli.Flag{

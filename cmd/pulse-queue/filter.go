@@ -23,7 +23,7 @@ type filter struct {
 	action terms.Action
 	sender queue.Sender
 
-	whole   bool // with the extracts, which the table does not show
+	whole   bool // with the labels and extracts, which the table does not show
 	refused bool // also what was refused and is kept
 
 	newest, oldest time.Time // made at newest or earlier, after oldest
@@ -124,9 +124,9 @@ type loader func(v queue.View, id string) (queue.Stored, bool, error)
 
 // read calls row for those of the ids that the filter admits.
 func (f *filter) read(s door.Store, left []queue.ID, row func(*queue.Stored) error, load loader) (err error) {
+	some := make([]queue.Stored, 0, min(len(left), someTasks))
 	for len(left) > 0 && err == nil {
-		var some []queue.Stored
-		some, left, err = someOf(s, left, load)
+		some, left, err = someOf(s, left, some[:0], load)
 		for i := range some {
 			if err == nil {
 				err = row(&some[i])
@@ -142,10 +142,13 @@ const (
 	someBytes = 1 << 20
 )
 
-// someOf reads some of what the ids name, and returns the ids it did not come to.
-func someOf(s door.Store, ids []queue.ID, load loader) (some []queue.Stored, left []queue.ID, err error) {
+// someOf reads some of what the ids name, into the memory of into, and returns the ids it
+// did not come to.
+func someOf(
+	s door.Store, ids []queue.ID, into []queue.Stored, load loader,
+) (some []queue.Stored, left []queue.ID, err error) {
 	err = s.View(func(v queue.View) error {
-		some, left = nil, ids
+		some, left = into, ids
 		for size := 0; len(left) > 0 && len(some) < someTasks && size < someBytes; left = left[1:] {
 			t, meant, err := load(v, left[0].String())
 			if err != nil {
@@ -177,12 +180,16 @@ func (f *filter) may(e *queue.Entry) bool {
 // transition since it was listed. If its file can't be read, only the agenda knows anything
 // about it, and may has asked that; what the agenda could not answer counts as no.
 func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, meant bool, err error) {
-	t, err = queue.Load(v, st, id)
+	read := queue.LoadUnlabelled
+	if f.whole {
+		read = queue.Load
+	}
+	t, err = read(v, st, id)
 	if errors.Is(err, queue.ErrUnknown) {
 		if st, err = v.Where(id); err != nil || !slices.Contains(f.states, st) {
 			return t, false, err // it was pruned, is not asked for, or was removed by hand: verify says so
 		}
-		t, err = queue.Load(v, st, id)
+		t, err = read(v, st, id)
 	}
 	if errors.Is(err, queue.ErrCorrupt) {
 		return t, f.blind(st), nil

@@ -61,6 +61,7 @@ func TestServed(t *testing.T) {
 	if err != nil || len(all) == 0 {
 		t.Fatal(err)
 	}
+	t.Cleanup(pgtest.End)
 	dir, n := t.TempDir(), 0
 	for _, name := range all {
 		b, err := os.ReadFile(name)

@@ -18,6 +18,16 @@ import (
 // Load reads a task. If its file can't be what it should be, Load returns ErrCorrupt and
 // the little that is known.
 func Load(v View, st task.State, id string) (Stored, error) {
+	stored, err := LoadUnlabelled(v, st, id)
+	if err == nil {
+		stored.Labels, err = LabelsOf(v, stored.Root(), stored.Identity.Trust)
+		stored.Labels = stored.Labels.Union(stored.Identity.Labels)
+	}
+	return stored, err
+}
+
+// LoadUnlabelled is Load without Labels, which lie in a file of their own.
+func LoadUnlabelled(v View, st task.State, id string) (Stored, error) {
 	stored := Stored{Task: task.Task{ID: id, State: st}}
 	file, err := v.Get(On(st), id)
 	if err == nil {
@@ -32,10 +42,6 @@ func Load(v View, st task.State, id string) (Stored, error) {
 	})
 	if err == nil && !found { // nothing has happened to it since it was added
 		stored.Task.Change = stored.First()
-	}
-	if err == nil {
-		stored.Labels, err = LabelsOf(v, stored.Root(), stored.Identity.Trust)
-		stored.Labels = stored.Labels.Union(stored.Identity.Labels)
 	}
 	return stored, err
 }

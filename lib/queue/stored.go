@@ -32,11 +32,7 @@ type Content struct {
 // them nothing was decided. It is an error if the decision is about another action than
 // the request.
 func read(rec *record.Record) (c Content, err error) {
-	err = rec.Decode(identity.Member, func(v record.Value) (err error) {
-		c.Identity, err = identity.Decode(v)
-		return err
-	})
-	if err != nil {
+	if c.Identity, err = identity.Read(rec); err != nil {
 		return c, err
 	}
 	err = rec.Decode(decision.Member, func(v record.Value) (err error) {
@@ -62,13 +58,7 @@ func read(rec *record.Record) (c Content, err error) {
 func (c *Content) readOrigin(rec *record.Record) error {
 	if rec.Has(envelope.Member) {
 		c.Message, c.Shown = new(envelope.Message), new(envelope.Shown)
-		err := rec.Decode(envelope.Member, func(v record.Value) (err error) {
-			if *c.Message, err = envelope.Decode(v); err == nil {
-				*c.Shown, err = envelope.Show(v)
-			}
-			return err
-		})
-		if err != nil {
+		if err := cmp.Or(c.Message.Read(rec), c.Shown.Read(rec)); err != nil {
 			return err
 		}
 	}

@@ -9,15 +9,20 @@ import (
 
 // Read implements Disk.
 func (d *Dir) Read(name string) ([]byte, error) {
-	st, err := d.Stat(name)
-	if err == nil {
-		err = d.opt.Fits(name, st.Size)
-	}
+	fd, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	if err := d.opt.Fits(name, st.Size); err != nil {
+		return nil, err
+	}
 	b := make([]byte, st.Size)
-	n, err := d.ReadAt(name, 0, b)
+	n, err := pread(fd, name, 0, b)
 	return b[:n], err
 }
 

@@ -15,7 +15,7 @@ type flat struct {
 }
 
 func (f flat) Runs() runner.Runs {
-	return runner.Flat{Dir: locksOf(f.dir), File: func(id string) string { return spool.TaskFile(f.dir, task.Running, id) }}
+	return runner.NewFlat(locksOf(f.dir), func(id string) string { return spool.TaskFile(f.dir, task.Running, id) })
 }
 
 func (f flat) LogSize() int64            { return f.Dir().Size(journal.Dir) }

@@ -78,13 +78,13 @@ func BenchmarkRun(b *testing.B) {
 			}
 		}
 		fill(b, 500)
-		run(b, d, 8, 500)
+		startAll(b, d, 8, 500)
 		for _, stores := range []int{1, 8} {
 			b.Run(fmt.Sprintf("completed=%d/stores=%d", completed, stores), func(b *testing.B) {
 				fill(b, b.N)
 				d.Exec(b, "ANALYZE")
 				b.ResetTimer()
-				run(b, d, stores, b.N)
+				startAll(b, d, stores, b.N)
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 			})
 		}
@@ -102,8 +102,8 @@ func complete(b *testing.B, d *pgtest.DB, n int) {
 	d.Exec(b, "VACUUM ANALYZE")
 }
 
-// run starts and finishes n tasks by some commands at the same time.
-func run(b *testing.B, d *pgtest.DB, stores, n int) {
+// startAll starts and finishes n tasks by some commands at the same time.
+func startAll(b *testing.B, d *pgtest.DB, stores, n int) {
 	var left atomic.Int64
 	left.Store(int64(n))
 	p := *queuetest.Policy

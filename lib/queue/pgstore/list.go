@@ -12,16 +12,18 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// Rows come in chunks: the first one is small, because most readers soon have what they want.
+// Rows come in chunks. The first one is small where most readers soon have what they want.
 const (
 	firstChunk = 50
 	chunk      = 1000
+	allStarts  = 10000 // of a day, unless the limits are very high
 )
 
 // chunks calls fn for rows, of which the SQL gives those after a number, at most so many, and
 // the number first, until fn returns false.
-func (s *Store) chunks(from int64, sql string, args []any, fn func(row) (more bool, err error)) error {
-	for n := int64(firstChunk); ; n = chunk {
+func (s *Store) chunks(first int64, sql string, args []any, fn func(row) (more bool, err error)) error {
+	from := int64(0)
+	for n := first; ; n = max(n, chunk) {
 		all, err := s.query(say(sql, append([]any{from, n}, args...)...))
 		if err != nil {
 			return err
@@ -49,7 +51,7 @@ const (
 // they became open.
 func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
 	if st != "" {
-		return v.chunks(0, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
+		return v.chunks(firstChunk, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
 			e, err := v.entry(r)
 			if err != nil {
 				return false, err
@@ -66,7 +68,7 @@ func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) 
 		if !st.Open() {
 			continue
 		}
-		err := v.chunks(0, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
+		err := v.chunks(firstChunk, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
 			e, err := v.entry(r)
 			all = append(all, numbered{num(r[0]), e})
 			return true, err
@@ -99,7 +101,7 @@ func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more boo
 	case st.Open():
 		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	case slices.Contains(task.States, st):
-		return v.chunks(0, sqlClosed, []any{string(st)}, func(r row) (bool, error) {
+		return v.chunks(firstChunk, sqlClosed, []any{string(st)}, func(r row) (bool, error) {
 			return fn(string(r[1]), timeOf(r[2]))
 		})
 	case s == queue.Meta:
@@ -120,7 +122,7 @@ func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more boo
 // Starts calls fn for the starts of the last queue.Window, and perhaps older ones.
 func (v *view) Starts(now time.Time, fn func(queue.Start)) error {
 	from := now.Add(-queue.Window).Unix()
-	return v.chunks(0, "SELECT seq, at, entry FROM pulse.start WHERE seq > $1 AND at >= $3 ORDER BY seq LIMIT $2", []any{from},
+	return v.chunks(allStarts, "SELECT seq, at, entry FROM pulse.start WHERE seq > $1 AND at >= $3 ORDER BY seq LIMIT $2", []any{from},
 		func(r row) (bool, error) {
 			e, ok := entry.Parse(r[2])
 			if !ok {
@@ -149,7 +151,7 @@ func (s *Store) List(states []task.State, want func(*queue.Entry) bool) (all []q
 				})
 			} else {
 				const sql = "SELECT added, id FROM pulse.task WHERE entry IS NULL AND added > $1 AND state = $3 ORDER BY added LIMIT $2"
-				err = v.chunks(0, sql, []any{string(st)}, func(r row) (bool, error) {
+				err = v.chunks(chunk, sql, []any{string(st)}, func(r row) (bool, error) {
 					l.IDs = append(l.IDs, queue.IDOf(string(r[1])))
 					return true, nil
 				})

@@ -17,7 +17,8 @@ func Named(queue string) bool { return strings.HasPrefix(queue, "postgres://") }
 
 // parse reads the name of a queue. Its errors are usage errors and never repeat a password.
 func parse(name string) (*pgconn.Config, error) {
-	authority, ok := strings.CutPrefix(name, "postgres://")
+	scheme, authority, ok := strings.Cut(name, "://")
+	ok = ok && (scheme == "postgres" || scheme == "postgresql")
 	if i := strings.IndexAny(authority, "/?#"); i >= 0 {
 		authority = authority[:i]
 	}
@@ -37,6 +38,7 @@ func parse(name string) (*pgconn.Config, error) {
 		return nil, fault.Usagef("set sslmode=verify-full in pg_service.conf, or PGSSLMODE=verify-full",
 			"%s: not on this machine, and the server's certificate would not be verified", name)
 	}
+	cfg.RuntimeParams["jit"] = "off" // each statement here is short
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "pulse"
 	}

@@ -234,7 +234,7 @@ BEGIN
       INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
     END IF;
   END IF;
-  DELETE FROM pulse.start s WHERE s.at < extract(epoch FROM clock_timestamp()) - 2 * 86400;
+  DELETE FROM pulse.start s WHERE s.at < extract(epoch FROM clock_timestamp())::bigint - 2 * 86400;
   INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s')
   ON CONFLICT ON CONSTRAINT run_task_key DO UPDATE -- of a run that was cancelled, and whose end nobody has noted
   SET fence = excluded.fence, who = excluded.who, host = excluded.host, until = excluded.until;
@@ -446,7 +446,7 @@ END $$;
 -- commit is the only way to change a queue: lines for the log, what was staged with them, and
 -- how many refusals are only counted. The caller has called lock in this transaction.
 CREATE FUNCTION commit(lines text[], entries text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text)
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET standard_conforming_strings = on AS $$
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off SET standard_conforming_strings = on AS $$
 DECLARE
   q pulse.queue; js jsonb[]; n int := coalesce(cardinality(lines), 0); hats text[] := pulse.hats(session_user); bad text; j jsonb; e text; i int;
   blob bytea; dims text := '[1:' || n || ']';

@@ -83,6 +83,7 @@ func TestNames(t *testing.T) {
 		"postgres://localhost,db.example.com/q":   "would not be verified",
 		"mysql://localhost/q":                     "postgres URL",
 		"postgres://ann@localhost:5433/q":         "",
+		"postgresql://ann@localhost/q":            "",
 		"postgres://ann@/q?host=/run/postgresql":  "",
 		"postgres://ann@127.0.0.1,[::1]/q":        "",
 		"postgres://ann@localhost/q?sslmode=none": "not in",

@@ -192,8 +192,13 @@ func (s *Server) remove() {
 // that a TestMain does.
 func Main(m *testing.M) {
 	code := m.Run()
+	End()
+	os.Exit(code)
+}
+
+// End removes the server, if there is one, for packages whose TestMain does something else.
+func End() {
 	if one.server != nil {
 		one.server.remove()
 	}
-	os.Exit(code)
 }

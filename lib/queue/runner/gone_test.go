@@ -3,6 +3,8 @@ package runner
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,8 @@ func bothWays(t *testing.T, test func(*testing.T)) {
 func TestGone(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		other := t.TempDir()
+		var w Watch
+		defer w.Close()
 		for name, take := range map[string]func(path string) error{
 			"moved":   func(path string) error { return os.Rename(path, filepath.Join(other, "x")) },
 			"renamed": func(path string) error { return os.Rename(path, path+"~") },
@@ -32,7 +36,7 @@ func TestGone(t *testing.T) {
 			path := filepath.Join(dir, "task.json")
 			write(t, path)
 			write(t, filepath.Join(dir, "other.json"))
-			c, stop := Gone(path)
+			c, stop := w.Gone(path)
 			os.Remove(filepath.Join(dir, "other.json"))
 			write(t, filepath.Join(dir, "new.json"))
 			select {
@@ -45,7 +49,7 @@ func TestGone(t *testing.T) {
 			}
 			<-c
 			stop()
-			if n := watches(t); n > 0 {
+			if n := watched(t, &w); n > 0 {
 				t.Errorf("%s: %d watches are left", name, n)
 			}
 		}
@@ -54,7 +58,9 @@ func TestGone(t *testing.T) {
 
 func TestGoneBefore(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
-		c, stop := Gone(filepath.Join(t.TempDir(), "task.json"))
+		var w Watch
+		defer w.Close()
+		c, stop := w.Gone(filepath.Join(t.TempDir(), "task.json"))
 		<-c
 		stop()
 	})
@@ -64,10 +70,11 @@ func TestGoneBefore(t *testing.T) {
 // seen does not mean that its files are gone.
 func TestGoneIsStopped(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
+		var w Watch
 		path := filepath.Join(t.TempDir(), "task.json")
 		write(t, path)
 		for _, p := range []string{path, filepath.Join(filepath.Dir(path), "nowhere", "task.json")} {
-			c, stop := Gone(p)
+			c, stop := w.Gone(p)
 			stop()
 			select {
 			case <-c:
@@ -75,8 +82,12 @@ func TestGoneIsStopped(t *testing.T) {
 			default:
 			}
 		}
-		if n := watches(t); n > 0 {
+		if n := watched(t, &w); n > 0 {
 			t.Errorf("%d watches are left", n)
+		}
+		w.Close()
+		if n := descriptors(t); n > 0 {
+			t.Errorf("%d descriptors are left", n)
 		}
 	})
 }
@@ -84,15 +95,17 @@ func TestGoneIsStopped(t *testing.T) {
 func TestWatchIsNotInherited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "task.json")
 	write(t, path)
-	e, ok := changesOf(filepath.Dir(path)).(events)
-	if !ok {
+	var w Watch
+	defer w.Close()
+	_, stop := w.Gone(path)
+	defer stop()
+	if w.events == nil {
 		t.Fatal("no inotify here")
 	}
-	defer e.end()
-	if watches(t) != 1 {
+	if descriptors(t) != 1 || watched(t, &w) != 1 {
 		t.Error("watches are not seen")
 	}
-	if flags, err := unix.FcntlInt(e.Fd(), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+	if flags, err := unix.FcntlInt(w.events.Fd(), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("flags %x, %v", flags, err)
 	}
 }
@@ -104,8 +117,8 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// watches returns how many inotify descriptors this process has.
-func watches(t *testing.T) int {
+// descriptors returns how many inotify descriptors this process has.
+func descriptors(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -118,4 +131,17 @@ func watches(t *testing.T) int {
 		}
 	}
 	return n
+}
+
+// watched returns how many directories a Watch watches.
+func watched(t *testing.T, w *Watch) int {
+	t.Helper()
+	if w.events == nil {
+		return 0
+	}
+	b, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(w.events.Fd())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(b), "inotify wd:")
 }

@@ -167,12 +167,20 @@ func (d Dir) read(id, which string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<10))
 }
 
+// write replaces what a lock file says. It cuts only a file that says something: ext4 sends
+// a file that was cut to nothing to the disk when it is closed, and no power cut matters here.
 func (d Dir) write(id, which, text string) error {
-	f, err := d.open(id, which, os.O_WRONLY|os.O_TRUNC)
+	f, err := d.open(id, which, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	info, err := f.Stat()
+	if err == nil && info.Size() > 0 {
+		err = f.Truncate(0)
+	}
+	if err == nil && text != "" {
+		_, err = f.WriteString(text)
+	}
 	return errors.Join(err, f.Close())
 }
 

@@ -41,8 +41,12 @@ type Hold interface {
 // Flat are the runs of a queue that is a directory: its locks and its files say all.
 type Flat struct {
 	Dir
-	File func(id string) string // of a task while it runs
+	File  func(id string) string // of a task while it runs
+	watch *Watch
 }
+
+// NewFlat returns the runs of a queue whose locks lie in a directory.
+func NewFlat(locks Dir, file func(id string) string) Flat { return Flat{locks, file, new(Watch)} }
 
 // Take implements Runs.
 func (f Flat) Take(id string) (Hold, error) {
@@ -50,7 +54,7 @@ func (f Flat) Take(id string) (Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &flatHold{Locks: l, file: f.File(id), stop: func() {}}, nil
+	return &flatHold{Locks: l, file: f.File(id), watch: f.watch, stop: func() {}}, nil
 }
 
 // Elsewhere implements Runs.
@@ -58,8 +62,9 @@ func (f Flat) Elsewhere(string) string { return "" }
 
 type flatHold struct {
 	*Locks
-	file string
-	stop func() // of what Gone watches
+	file  string
+	watch *Watch
+	stop  func() // of what Gone watches
 }
 
 func (h *flatHold) Env() []string { return nil }
@@ -67,7 +72,7 @@ func (h *flatHold) Lapsed() bool  { return false }
 
 func (h *flatHold) Gone() <-chan struct{} {
 	var gone <-chan struct{}
-	gone, h.stop = Gone(h.file)
+	gone, h.stop = h.watch.Gone(h.file)
 	return gone
 }
 

@@ -22,7 +22,7 @@ type leader struct {
 
 // world names where a pid has a meaning: this boot, this pid namespace.
 func world() (string, error) {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := shortFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", err
 	}

@@ -217,3 +217,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestServer: a queue on a server has a name and no path, and what is noted under one name
+// stays when it is opened by another.
+func TestServer(t *testing.T) {
+	dir, _ := home(t)
+	const one, two = "postgres://a@h/q", "postgres://a@h,h2/q"
+	if err := open(t, dir, one, "one", 3).Note(line("one", 3)); err != nil {
+		t.Fatal(err)
+	}
+	if got := marks(t, open(t, dir, two, "one", 3)); !slices.Equal(got, []Mark{line("one", 3)}) {
+		t.Errorf("%v", got)
+	}
+	if got := marks(t, open(t, dir, two+"2", "one", 2)); len(got) != 2 || got[0] != line("one", 3) {
+		t.Errorf("a server that lacks a line: %v", got)
+	}
+	if !Known(dir, one) || !Known(dir, two) {
+		t.Error("it was forgotten")
+	}
+}

@@ -15,12 +15,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
-	"unsafe"
 
 	"github.com/mattn/go-isatty"
 	"github.com/urfave/cli/v2"
@@ -36,7 +33,8 @@ const Version = "0.1.0"
 
 // Main runs app with the process's own streams and returns the exit status. A SIGINT,
 // SIGQUIT, SIGTERM or SIGHUP cancels the actions' context and ends a read of Stdin; the
-// process then dies of that signal, so that shells and cron see why.
+// process then dies of that signal, so that shells and cron see why. A command that Idles
+// dies of it at once until its input begins.
 func Main(app *cli.App) int {
 	if err := enoughFiles(); err != nil {
 		return report(app, os.Stderr, err)
@@ -45,47 +43,15 @@ func Main(app *cli.App) int {
 	unix.Umask(unix.Umask(0) &^ 0o700) // a queue that its owner can't read is useless
 	ctx, cancel := context.WithCancelCause(context.Background())
 	in := newInput(os.Stdin)
-	received := make(chan os.Signal, 1)
-	signals := []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	signal.Notify(received, signals...)
-	go func() {
-		sig := <-received
-		byDefault(signals...) // a second signal ends a command that the first did not
+	in.catch = catching(func(sig os.Signal) {
 		cancel(signalled{sig})
 		in.interrupt(func() { die(sig) })
-	}()
+	})
 	status := Run(ctx, app, os.Args, in, os.Stdout, os.Stderr)
 	if by, ok := context.Cause(ctx).(signalled); ok && status != 0 {
 		die(by.Signal)
 	}
 	return status
-}
-
-// signalled is the cause with which a signal cancels the actions' context.
-type signalled struct{ os.Signal }
-
-func (s signalled) Error() string { return s.String() }
-
-// die ends the process by the signal, as if it had not been caught.
-func die(sig os.Signal) {
-	byDefault(sig)
-	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
-	select {}
-}
-
-// byDefault leaves signals to the kernel. Go's own default for SIGQUIT is a trace and
-// the exit status 2.
-func byDefault(signals ...os.Signal) {
-	signal.Reset(signals...)
-	if !slices.Contains(signals, os.Signal(syscall.SIGQUIT)) {
-		return
-	}
-	var action [8]uint64 // SIG_DFL; larger than a struct sigaction
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION,
-		uintptr(syscall.SIGQUIT), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 }
 
 // Run runs app on args (args[0] is the command's name) and returns the exit
@@ -102,6 +68,9 @@ func Run(ctx context.Context, app *cli.App, args []string, stdin io.Reader, stdo
 	case line.version:
 		err = writeVersion(out, app, line.verbose)
 	default:
+		if in, ok := stdin.(*input); ok && !idles(app, line.command) {
+			in.catch()
+		}
 		err = toRun(*app, line.command).RunContext(ctx, append([]string{app.Name}, line.argv...))
 	}
 	if err == nil {

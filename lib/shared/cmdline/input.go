@@ -20,6 +20,7 @@ var errInterrupted = errors.New("interrupted")
 // the input.
 type input struct {
 	file    *os.File
+	catch   func() // begins to catch signals
 	onPause func() error
 	linger  int // milliseconds
 
@@ -28,7 +29,7 @@ type input struct {
 }
 
 func newInput(f *os.File) *input {
-	return &input{file: f, onPause: func() error { return nil }}
+	return &input{file: f, catch: func() {}, onPause: func() error { return nil }}
 }
 
 // Stdin returns the command's standard input. Before a read that finds nothing
@@ -58,6 +59,9 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, errInterrupted
 	}
 	n, err := in.file.Read(p)
+	if n > 0 {
+		in.catch()
+	}
 	in.wait(false)
 	return n, err
 }

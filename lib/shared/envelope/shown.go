@@ -25,6 +25,12 @@ func Show(v record.Value) (Shown, error) {
 	return s, v.Each(s.field)
 }
 
+// Read is Show for the member of a record.
+func (s *Shown) Read(rec *record.Record) error {
+	*s = Shown{}
+	return rec.Each(Member, s.field)
+}
+
 func (s *Shown) field(name string, v record.Value) error {
 	switch name {
 	case "source":

@@ -46,8 +46,12 @@ func ParseValue(b []byte) (Value, error) {
 	return Value(b[begin:end]), nil
 }
 
-// usual is how many members a line has, as a rule: for these nothing has to grow.
-const usual = 24
+// usual is how many members a line has, as a rule, and usualInner how many those have that
+// are read: for these nothing has to grow.
+const (
+	usual      = 24
+	usualInner = 32
+)
 
 // line scans b into rec.
 func (s *scanner) line(b []byte, rec *Record) error {

@@ -323,6 +323,9 @@ func (s *scanner) object(i int, unique bool) (_ int, err error) {
 			}
 			s.top = append(s.top, m)
 		case noted && len(s.inner) < maxNoted:
+			if s.inner == nil {
+				s.inner = make([]place, 0, usualInner)
+			}
 			s.inner = append(s.inner, p)
 		}
 		if i = s.space(i); i >= len(s.b) || s.b[i] != ',' && s.b[i] != '}' {
