@@ -24,7 +24,7 @@ func (w *world) restored() error {
 	if _, err := w.sql("postgres", "ALTER DATABASE pulse RENAME TO newer; ALTER DATABASE older RENAME TO pulse;"); err != nil {
 		return err
 	}
-	err := errors.Join(w.refused("runner1", "pulse-queue run -- true", "exit status 75"), w.refused("runner1", "pulse-queue health >&2", "restored: "))
+	err := errors.Join(w.refused("runner1", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner1", "pulse-queue health >&2", "restored: "))
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (w *world) restored() error {
 		return err
 	}
 	m.says("set -e\n" + text)
-	_, err = m.sh(m.as("pulse-queue run -- true"))
+	_, err = m.sh(m.as("pulse-queue run --as pulse-worker -- true"))
 	return err
 }
 
