@@ -19,7 +19,7 @@ func TestPastedBlocks(t *testing.T) {
 	pasted := 0
 	for _, b := range read(t, "pulse-deploy.7").blocks() {
 		kind, name, _ := strings.Cut(b.mark, ": ")
-		if kind != "paste" && kind != "instead" && kind != "alone" {
+		if kind != "paste" && kind != "instead" && kind != "alone" && kind != "many" {
 			continue
 		}
 		pasted++

@@ -157,7 +157,7 @@ func app() *cli.App {
 		}, {
 			Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: snapshot,
 			Flags: []cli.Flag{queue,
-				&cli.StringFlag{Name: "worker-group", Usage: "of a queue on a server: `GROUP` whose members may read it"},
+				&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read it; of a queue on a server"},
 			},
 		}, {
 			Name: "copy", Usage: "copy a queue that is on hold from a directory to a server, or back", Action: copyTo,

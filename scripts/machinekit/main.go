@@ -17,6 +17,9 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
+// limit is how long it may take, on a machine that does other things as well.
+const limit = 7 * time.Minute
+
 // run plays everything, in a directory that is a file system of its own.
 func run(args []string) int {
 	if len(args) != 2 || os.Getpid() != 1 {
@@ -26,10 +29,14 @@ func run(args []string) int {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		<-stop
+		select {
+		case <-stop:
+		case <-time.After(limit):
+			fmt.Println("machinekit: it takes too long")
+		}
 		os.Exit(130) // with the first process of a namespace all others end
 	}()
-	w := &world{bin: args[0], dir: args[1], begin: time.Now(), machines: map[string]*machine{}, enough: make(chan struct{})}
+	w := &world{bin: args[0], dir: args[1], begin: time.Now(), machines: map[string]*machine{}, enough: make(chan struct{}), night: make(chan struct{})}
 	err := w.play()
 	if err != nil {
 		w.log("FAILED: %v", err)

@@ -15,17 +15,23 @@ var code = regexp.MustCompile(`code: (\w{4})\r\n[^\r\n]*: $`)
 // fails, as when there is no server, is tried again; what another person answered before is
 // said by the command.
 func (m *machine) answer() {
+	defer m.w.awake.Done()
 	for tick := time.NewTicker(2 * time.Second); ; <-tick.C {
+		select {
+		case <-m.w.night:
+			return
+		default:
+		}
 		out, err := m.sh(m.as("pulse-queue list --state awaiting_review --json | jq -r .task.id"))
 		if ids := strings.Fields(out); err == nil && len(ids) > 0 {
-			m.says("for id in " + strings.Join(ids, " ") + "; do pulse-approve yes $id || :; done")
+			m.says(m.as("for id in " + strings.Join(ids, " ") + "; do pulse-approve yes $id || :; done"))
 		}
 	}
 }
 
-// says runs a command at a terminal, and types each code that it shows.
-func (m *machine) says(line string) {
-	f, err := pty.StartWithSize(m.inside("bash", "-c", m.as(line)), &pty.Winsize{Rows: 200, Cols: 100}) // one page
+// says runs lines of bash at a terminal, and types each code that it shows.
+func (m *machine) says(lines string) {
+	f, err := pty.StartWithSize(m.inside("bash", "-c", lines), &pty.Winsize{Rows: 200, Cols: 100}) // one page
 	if err != nil {
 		return
 	}

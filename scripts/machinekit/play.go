@@ -29,6 +29,8 @@ func (w *world) play() error {
 		{"the worker that was cut off is ended, the task is started elsewhere, and the runner comes back", w.healed},
 		{"everything that was handed in is done", w.drained},
 		{"nothing is lost, doubled, or different from machine to machine", w.count},
+		{"a database that was restored starts nothing until a person says so", w.restored},
+		{"the queue moves into a directory, and on to another database, with the same head", w.moved},
 	} {
 		if err := s.do(); err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
@@ -154,6 +156,7 @@ func (w *world) working() error {
 	}
 	w.stream()
 	for _, name := range people {
+		w.awake.Add(1)
 		go w.machines[name].answer()
 	}
 	return w.until("mail was sent", 15*time.Second, func() (bool, error) { return len(w.noted("sent", "send")) > 0, nil })

@@ -12,6 +12,15 @@ func (w *world) cutOff() (err error) {
 		return err
 	}
 	w.since = time.Now()
+	w.ended = make(chan error, 1)
+	go func() {
+		err := w.until("the worker that was cut off is ended", 100*time.Second, func() (bool, error) {
+			_, err := w.cut.sh("! pgrep -x sleep -u pulse-worker >/dev/null")
+			return err == nil, nil
+		})
+		w.lasted = time.Since(w.since)
+		w.ended <- err
+	}()
 	return w.cut.cable("down")
 }
 
@@ -72,14 +81,11 @@ func (w *world) primary() error {
 // healed waits for the end of the worker that was cut off, and its task's new start, before the
 // network comes back.
 func (w *world) healed() error {
-	err := w.until("the worker that was cut off is ended", 100*time.Second, func() (bool, error) {
-		_, err := w.cut.sh("! pgrep -x sleep -u pulse-worker >/dev/null")
-		return err == nil, nil
-	})
+	err := <-w.ended
 	if err != nil {
 		return err
 	}
-	w.apart = append(w.apart, fmt.Sprintf("%s was cut off; its worker was ended after %.0f s", w.cut.name, time.Since(w.since).Seconds()))
+	w.apart = append(w.apart, fmt.Sprintf("%s was cut off; its worker was ended after %.0f s", w.cut.name, w.lasted.Seconds()))
 	err = w.until("it is started elsewhere", 60*time.Second, func() (bool, error) { return len(w.noted("asked", "long cut off")) == 2, nil })
 	if err != nil {
 		return err
@@ -104,5 +110,7 @@ func (w *world) drained() error {
 	if err != nil {
 		return err
 	}
+	close(w.night)
+	w.awake.Wait()
 	return w.each(jobs, (*machine).rest)
 }

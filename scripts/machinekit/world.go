@@ -30,9 +30,13 @@ type world struct {
 
 	streaming sync.WaitGroup
 	enough    chan struct{} // closed: no more mail
+	awake     sync.WaitGroup
+	night     chan struct{} // closed: nobody says yes any more
 	cut       *machine      // which is cut off
 	since     time.Time
-	apart     []string // what was seen, for the summary
+	ended     chan error    // of its worker
+	lasted    time.Duration // how long that took
+	apart     []string      // what was seen, for the summary
 }
 
 // agent is the worker of asks. What it is asked is known outside. For some it takes long, the first time.
@@ -97,24 +101,32 @@ const system = `cp /usr/local/hosts /etc/hosts
 [ "$(hostname)" = db1 ] || [ "$(hostname)" = db2 ] || { systemd-sysusers /usr/local/sysusers.conf; systemd-tmpfiles --create /usr/local/tmpfiles.conf; } 2>/dev/null
 install -d -m 700 /root/tls`
 
-// paste runs a block of the page on a machine, with the reader's own values in it.
-func (w *world) paste(on, name string, values ...string) error {
+// block returns a block of the page, with the reader's own values in it.
+func (w *world) block(name string, values ...string) (string, error) {
 	i := slices.IndexFunc(w.blocks, func(b page.Block) bool { return b.Kind == "many" && b.Name == name })
 	if i < 0 {
-		return fmt.Errorf("the page has no block %s", name)
+		return "", fmt.Errorf("the page has no block %s", name)
 	}
 	text := w.blocks[i].Text
 	for i := 0; i < len(values); i += 2 {
 		if strings.Count(text, values[i]) != 1 {
-			return fmt.Errorf("block %s: %q is not in it once", name, values[i])
+			return "", fmt.Errorf("block %s: %q is not in it once", name, values[i])
 		}
 		text = strings.Replace(text, values[i], values[i+1], 1)
 	}
-	text = strings.NewReplacer("/15/", "/"+w.version+"/", "ctlcluster 15 ", "ctlcluster "+w.version+" ").Replace(text)
+	return strings.NewReplacer("/15/", "/"+w.version+"/", "ctlcluster 15 ", "ctlcluster "+w.version+" ").Replace(text), nil
+}
+
+// paste runs a block of the page on a machine, or on a computer beside them.
+func (w *world) paste(on, name string, values ...string) error {
+	text, err := w.block(name, values...)
+	if err != nil {
+		return err
+	}
 	if on == "" {
 		return w.here("cd ca\n" + text)
 	}
-	_, err := w.machines[on].sh(text)
+	_, err = w.machines[on].sh(text)
 	return err
 }
 

@@ -37,7 +37,8 @@ func newRemote(t *testing.T) *remote {
 	w.write("etc/authorized_keys", fmt.Sprintf("restrict,pty,command=\"%s/pulse-approve --queue %s --policy %s\" %s",
 		bin, w.path("home/q"), w.path("etc/policy.toml"), w.read("keys/phone.pub")))
 	w.write("etc/sshd_config", "HostKey "+w.path("keys/host")+"\nAuthorizedKeysFile "+w.path("etc/authorized_keys")+
-		"\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\nPrintMotd no\nPrintLastLog no\n")
+		"\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\nPrintMotd no\nPrintLastLog no\n")
+	// Without StrictModes, because all of this may lie below /tmp, where others may write.
 	w.write("etc/known_hosts", "gate "+w.read("keys/host.pub"))
 	return &remote{w, []string{"-F", "none", "-i", w.path("keys/phone"), "-o", "IdentitiesOnly=yes", "-o", "HostKeyAlias=gate",
 		"-o", "UserKnownHostsFile=" + w.path("etc/known_hosts"), "-o", "StrictHostKeyChecking=yes",

@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/queuetest"
 )
 
 // crew begins two that add, four that run and one that says yes, on two machines.
@@ -96,7 +98,12 @@ func TestAway(t *testing.T) {
 	before := f.stuck(p.Primary, 1)
 	late := f.member(hosts("machine1", p), nil)
 	if err := late.View(func(v queue.View) error { return nil }); err != nil {
-		t.Errorf("nothing waits to read: %v", err)
+		t.Errorf("a View waits for the standby: %v", err)
+	}
+	if !testing.Short() {
+		if err := queuetest.Nothing.Do(late, time.Now()); !errors.Is(err, queue.ErrLocked) {
+			t.Errorf("after a minute: %v", err)
+		}
 	}
 	f.tell()
 	if after, _ := f.counts(); after != before || f.undecided != 1 {

@@ -48,6 +48,7 @@ type fleet struct {
 	told     chan struct{} // what waits is told to end
 	remember string        // where each member has a directory for what it saw; empty: they remember nothing
 	group    sync.WaitGroup
+	members  []*member
 
 	mu                     sync.Mutex
 	lines                  map[string]*member // that were acknowledged
@@ -71,9 +72,16 @@ func fleetOf(t *testing.T) *fleet {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	p := *queuetest.Policy
 	p.Limits.MaxPerDay, p.Limits.PerSenderPerHour, p.Limits.MaxRestarts, p.Outbound.MinReplyInterval = 1<<20, 1<<20, 1<<20, 0
-	return &fleet{
+	f := &fleet{
 		t: t, policy: &p, told: make(chan struct{}), lines: map[string]*member{}, receipts: map[string]bool{}, last: time.Now(),
 	}
+	t.Cleanup(func() {
+		f.tell()
+		for _, m := range f.members {
+			m.Close()
+		}
+	})
+	return f
 }
 
 // member opens the queue for one that begins later, or at once if it has something to do.
@@ -93,7 +101,7 @@ func (f *fleet) member(name string, do func(*member)) *member {
 		s.Remember(dir)
 	}
 	s.OnCommit(m.heard)
-	f.t.Cleanup(s.Close)
+	f.members = append(f.members, m)
 	if do != nil {
 		f.group.Go(func() { do(m) })
 	}
@@ -144,16 +152,16 @@ func (f *fleet) end() {
 	select {
 	case <-waited(&f.group):
 	case <-time.After(bound):
-		f.t.Error("a command does not end")
-		f.tell()
-		f.group.Wait()
+		f.t.Fatal("a command does not end")
 	}
 }
 
 // tell tells everything that waits to end, and waits until it has.
 func (f *fleet) tell() {
 	f.over.Store(true)
-	close(f.told)
+	if !closed(f.told)() {
+		close(f.told)
+	}
 	f.group.Wait()
 }
 
@@ -276,6 +284,10 @@ func (m *member) turn(p *policy.Policy, effect terms.Action, between func(*queue
 	}
 	for err = queue.ErrLocked; errors.Is(err, queue.ErrLocked) || errors.Is(err, queue.ErrAway); {
 		err = queue.Update(m, finish)
+	}
+	if errors.Is(err, queue.ErrConflict) {
+		ended := func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, queue.End{Exit: -1}, time.Now()) }
+		_ = queue.Update(m, ended)
 	}
 	return true
 }

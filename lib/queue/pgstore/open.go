@@ -38,7 +38,7 @@ func unconnected(name string) (*Store, error) {
 		if !s.dials.Load() {
 			return nil, errors.New("pgstore: nothing is cancelled")
 		}
-		return dial(ctx, network, addr)
+		return dialed(ctx, dial, network, addr)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.notices = append(s.notices, n.Message) }
 	return s, nil
