@@ -209,6 +209,7 @@ var ofRuns = []forgery{
 	{"an outbox with more", outboxed, first(func(s *step) { s.blob = append(s.blob, "{}\n"...) })},
 	{"an outbox with less", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)/2] })},
 	{"an outbox without its newline", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)-1] })},
+	{"an outbox with a letter in the place of its newline", outboxed, first(func(s *step) { s.blob[len(s.blob)-1] = 'x' })},
 	{"an outbox without bytes", outboxed, first(func(s *step) { s.shelf = "" })},
 	{"an outbox of a run that failed", outboxed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
 	{"an outbox of nothing that ran", event(audit.Noted, "runner1"), first(func(s *step) { *s = proposing(*s, "e.x") })},

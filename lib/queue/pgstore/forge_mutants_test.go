@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/shared/audit"
@@ -179,7 +180,9 @@ func (w *world) more() {
 		}
 	}
 	if w.failed == nil {
-		w.do(by("gate1", w.note("", audit.Held)), by("machine1", w.note("", audit.ClockBack), w.note("", audit.Judged)))
+		earlier := w.note("", audit.Judged)
+		earlier.Time = w.now.Add(-time.Hour)
+		w.do(by("gate1", w.note("", audit.Held)), by("machine1", w.note("", audit.ClockBack), earlier))
 	}
 }
 
