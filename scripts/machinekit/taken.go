@@ -94,13 +94,14 @@ func (w *world) healed() error {
 	return w.cut.cable("up")
 }
 
-// drained hands in nothing more, and waits until nothing is open; then cron ends everywhere.
+// drained hands in nothing more, and waits until nothing is open, and nothing is proposed that a
+// gate has not taken, between two looks; then cron ends everywhere.
 func (w *world) drained() error {
 	close(w.enough)
 	w.streaming.Wait()
 	m := w.machines["gate2"]
 	err := w.until("all is done", 60*time.Second, func() (bool, error) {
-		out, err := m.sh(m.as("pulse-queue list --json"))
+		out, err := m.sh(m.as("pulse-queue list --json; pulse-queue outbox; pulse-queue list --json"))
 		if err != nil || out != "" {
 			return false, err
 		}

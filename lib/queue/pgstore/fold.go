@@ -45,7 +45,6 @@ type thingRow struct {
 	yes    *approval.Approval
 	digest string // of the bytes that were staged; empty: there are none
 	lines  []audit.Proposed
-	staged []byte // of an outbox, as the table has it
 }
 
 // started is a row of the table start.
