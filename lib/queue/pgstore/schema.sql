@@ -267,7 +267,7 @@ BEGIN
     RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
   ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
-  ELSIF NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, e IN ('pruned', 'broke')) THEN
+  ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, e = 'pruned') THEN
     PERFORM pulse.refuse('a line about another task file');
   ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
     PERFORM pulse.refuse('an effect that is not on the queue itself');
