@@ -199,7 +199,8 @@ func TestNothingIsMissed(t *testing.T) {
 			t.Errorf("%s: confined %v", line, ok)
 		}
 		for _, call := range regexp.MustCompile(`.* = -1 E(PERM|ACCES) .*`).FindAllString(after, -1) {
-			if !strings.Contains(call, "epoll_ctl") { // which a regular file is not for
+			// epoll_ctl, which a regular file is not for, and what a signal right after it gives back
+			if !strings.Contains(call, "epoll_ctl") && !strings.Contains(call, "rt_sigreturn") {
 				t.Errorf("%s: %s", line, call)
 			}
 		}

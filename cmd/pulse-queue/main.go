@@ -162,7 +162,7 @@ func app() *cli.App {
 		}, {
 			Name: "copy", Usage: "copy a queue that is on hold from a directory to a server, or back", Action: copyTo,
 			Flags: []cli.Flag{queue,
-				&cli.StringFlag{Name: "to", Usage: "`QUEUE` to copy to", Required: true},
+				&cli.StringFlag{Name: "to", Usage: "`QUEUE` to copy to"},
 			},
 		}},
 	}

@@ -40,6 +40,9 @@ func copyTo(c *cli.Context) error {
 	}
 	defer from.Close()
 	to := c.String("to")
+	if to == "" {
+		return fault.Usagef("pulse-queue copy --to QUEUE", "copy needs --to")
+	}
 	if _, flat := from.(door.Flat); flat == cmdline.Served(to) {
 		return door.Copy(c.Context, from, to)
 	}
