@@ -115,6 +115,9 @@ func (s *Store) begin(first []stmt) (*view, error) {
 		}
 		lost := s.conn.IsClosed()
 		s.end()
+		if ctx.Err() == context.DeadlineExceeded && len(first) > len(beginView) { // lock_timeout is for each of several locks
+			return nil, locked(patience)
+		}
 		if !lost || fresh || again || ctx.Err() != nil {
 			return nil, s.ended(ctx, s.fail(err))
 		}

@@ -112,6 +112,11 @@ func timeOf(b []byte) (t time.Time) {
 // lockTimeout is how long a command waits until another one has ended its transaction.
 const lockTimeout = 60 * time.Second
 
+// locked says that others kept the lock for so long.
+func locked(d time.Duration) error {
+	return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'", "%w for %s", queue.ErrLocked, d)
+}
+
 // fail gives an error of the server or of the connection its class.
 func (s *Store) fail(err error) error {
 	var pg *pgconn.PgError
@@ -128,8 +133,7 @@ func (s *Store) fail(err error) error {
 	case "PU002":
 		return fault.Failedf("name a login of a role that may: man pulse-deploy, MANY MACHINES", "%s: the server refused this change: %s", s.name, pg.Message)
 	case "55P03":
-		return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'",
-			"%w for %s", queue.ErrLocked, lockTimeout)
+		return locked(lockTimeout)
 	case "42501", "28000", "28P01":
 		return fault.Usagef("pulse-queue init --sql prints the roles; man pulse-deploy", "%s: %s", s.name, pg.Message)
 	case "3D000", "3F000", "42P01", "42883", "PU003":
