@@ -298,8 +298,16 @@ func TestMutated(t *testing.T) {
 	if err := w.exec("COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := open(t, d.DSN("machine1")).Verify(""); err != nil || len(report.Findings) > 0 {
-		t.Errorf("seed %d: %v, %v", seed, err, report)
+	report, err := open(t, d.DSN("machine1")).Verify("")
+	if err != nil || report.Broken {
+		t.Fatalf("seed %d: %v, %v", seed, err, report)
+	}
+	for _, f := range report.Findings {
+		// The end of an entry (sender, times) is the client's word. Here it is of the line as it
+		// was before it was changed, and verify says that the two differ.
+		if !strings.Contains(f, "task ") || !strings.Contains(f, "it is not as the log says") {
+			t.Errorf("seed %d: %s", seed, f)
+		}
 	}
 	if accepted < 5 {
 		t.Errorf("seed %d: only %d changed lines were accepted", seed, accepted)
