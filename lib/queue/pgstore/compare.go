@@ -170,6 +170,10 @@ func (c *comparison) rows(ctx context.Context) {
 		}
 		left--
 		have := taskRow{num(r[1]), num(r[2]), num(r[3]), task.State(r[4]), string(r[5]), string(r[6]), string(r[7]), string(r[8])}
+		if have.opened != want.opened {
+			c.find("task %s: its entry is not that of its line", r[0])
+			have.opened = want.opened
+		}
 		if *want != have {
 			c.find("task %s: it is not as the log says, which has it in %s", r[0], want.state)
 		}
