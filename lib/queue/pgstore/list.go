@@ -16,7 +16,7 @@ import (
 const (
 	firstChunk = 50
 	chunk      = 1000
-	allStarts  = 10000 // of a day, unless the limits are very high
+	allStarts  = int64(10000) // of a day, unless the limits are very high
 )
 
 // chunks calls fn for rows, of which the SQL gives those after a number, at most so many, and
@@ -119,18 +119,50 @@ func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more boo
 	return nil
 }
 
+// starts are those that were read from this server. Only what is added later has to be read,
+// unless a clock that went back changed the latest of them.
+type starts struct {
+	list        []queue.Start
+	seq, latest int64 // the last line's number, and the time of the latest start
+}
+
+// further asks for the starts that are not read yet, and for the latest of those that are.
+func (c *starts) further() []stmt {
+	return []stmt{
+		say("SELECT seq, at, entry FROM pulse.start WHERE seq > $1 ORDER BY seq LIMIT $2", c.seq, allStarts),
+		say("SELECT coalesce(max(at), 0) FROM pulse.start WHERE seq <= $1", c.seq),
+	}
+}
+
 // Starts calls fn for the starts of the last queue.Window, and perhaps older ones.
 func (v *view) Starts(now time.Time, fn func(queue.Start)) error {
-	from := now.Add(-queue.Window).Unix()
-	return v.chunks(allStarts, "SELECT seq, at, entry FROM pulse.start WHERE seq > $1 AND at >= $3 ORDER BY seq LIMIT $2", []any{from},
-		func(r row) (bool, error) {
+	c := &v.Store.starts
+	v.claims = true
+	for n := allStarts; n == allStarts; {
+		all, err := v.query(c.further()...)
+		if err != nil {
+			return err
+		}
+		if num(all[1][0][0]) != c.latest {
+			*c = starts{}
+			continue
+		}
+		n = int64(len(all[0]))
+		for _, r := range all[0] {
 			e, ok := entry.Parse(r[2])
 			if !ok {
-				return false, fmt.Errorf("%s: the start of line %d can't be read: the limits can't be reckoned", v.name, num(r[0]))
+				return fmt.Errorf("%s: the start of line %d can't be read: the limits can't be reckoned", v.name, num(r[0]))
 			}
-			fn(queue.Start{Time: time.Unix(num(r[1]), 0).UTC(), Kind: e.Kind, External: e.External, Sender: e.Sender})
-			return true, nil
-		})
+			c.seq, c.latest = num(r[0]), max(c.latest, num(r[1]))
+			c.list = append(c.list, queue.Start{Time: time.Unix(num(r[1]), 0).UTC(), Kind: e.Kind, External: e.External, Sender: e.Sender})
+		}
+	}
+	old := now.Add(-2 * queue.Window)
+	c.list = slices.DeleteFunc(c.list, func(st queue.Start) bool { return st.Time.Before(old) })
+	for _, st := range c.list {
+		fn(st)
+	}
+	return nil
 }
 
 // List returns the tasks of some states as they were at one moment, the oldest of a state

@@ -74,7 +74,7 @@ func (s *Store) connect(ctx context.Context) error {
 	if err != nil {
 		return s.fail(err)
 	}
-	s.conn = conn
+	s.conn, s.starts = conn, starts{}
 	if err := s.greet(seen[0], seen[1]); err != nil {
 		s.drop()
 		return err

@@ -55,6 +55,8 @@ type Store struct {
 	alone  bool // a login that may say yes, and do nothing else
 
 	in      *view            // the View or the Update that runs
+	starts  starts           // read so far
+	claims  bool             // an Update of this process has asked for starts, so the next may
 	runs    map[string]int64 // the fences of the runs that this process holds, by task
 	taken   map[string]*hold // what Take took and Drop did not give back
 	notices []string         // what the server told since the last commit began

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,7 +41,7 @@ func (s *Store) View(fn func(queue.View) error) error {
 		return fn(s.in)
 	}
 	for again := false; ; again = true {
-		v, err := s.begin(beginView)
+		v, err := s.begin(beginView, nil)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (s *Store) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	if err := s.Writable(); err != nil {
 		return err
 	}
-	v, err := s.begin(beginUpdate)
+	v, err := s.begin(beginUpdate, s.foresee())
 	if err != nil {
 		return err
 	}
@@ -97,8 +98,23 @@ func (s *Store) patient(d time.Duration) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// begin begins a transaction. A connection that broke since it was used last is replaced.
-func (s *Store) begin(first []stmt) (*view, error) {
+// foresee returns what the next Update will probably ask for: what the end of a run needs or,
+// if there is none, what a start does.
+func (s *Store) foresee() (list []stmt) {
+	for id := range s.runs {
+		if len(list) < 20 {
+			list = append(list, say(sqlTask, id), say(sqlThing, id))
+		}
+	}
+	if len(list) == 0 && s.claims {
+		list = append(s.starts.further(), say(sqlOpen, int64(0), int64(firstChunk), string(task.Scheduled)))
+	}
+	return list
+}
+
+// begin begins a transaction, and asks ahead in the same round trip, because others wait for
+// the lock meanwhile. A connection that broke since it was used last is replaced.
+func (s *Store) begin(first, ahead []stmt) (*view, error) {
 	ctx, cancel := s.patient(patience)
 	defer cancel()
 	for again := false; ; again = true {
@@ -109,9 +125,10 @@ func (s *Store) begin(first []stmt) (*view, error) {
 				return nil, s.ended(ctx, err)
 			}
 		}
-		all, err := s.ask(ctx, first...)
+		all, err := s.ask(ctx, slices.Concat(first, ahead)...)
 		if err == nil {
-			return s.picture(all[len(all)-2][0], all[len(all)-1])
+			n := len(first)
+			return s.picture(all[n-2][0], all[n-1], ahead, all[n:])
 		}
 		lost := s.conn.IsClosed()
 		s.end()
@@ -132,9 +149,12 @@ func (s *Store) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// picture makes a view of the queue's row, and of its hold.
-func (s *Store) picture(q row, hold []row) (*view, error) {
-	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), known: map[string]*about{"": {things: made(hold)}}}
+// picture makes a view of the queue's row, of its hold, and of what was asked ahead.
+func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row) (*view, error) {
+	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), known: map[string]*about{"": {things: made(hold)}}, foreseen: map[string][]row{}}
+	for i, q := range ahead {
+		v.foreseen[q.key()] = answers[i]
+	}
 	s.in = v
 	if num(q[0]) != format {
 		s.end()
@@ -154,7 +174,7 @@ func (s *Store) picture(q row, hold []row) (*view, error) {
 
 // snapshot runs fn once on a snapshot of the queue.
 func (s *Store) snapshot(fn func(context.Context) error) error {
-	if _, err := s.begin(beginView); err != nil {
+	if _, err := s.begin(beginView, nil); err != nil {
 		return err
 	}
 	defer s.end()

@@ -22,6 +22,9 @@ type stmt struct {
 
 func say(sql string, args ...any) stmt { return stmt{sql, args} }
 
+// key tells statements apart.
+func (q stmt) key() string { return fmt.Sprint(q.sql, q.args) }
+
 // row is a row of a result: columns in PostgreSQL's binary format.
 type row = [][]byte
 
