@@ -27,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/seen"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
@@ -62,7 +63,7 @@ type Store struct {
 	notices []string         // what the server told since the last commit began
 	dials   atomic.Bool      // it connects; otherwise dialling could only cancel a commit's wait for a standby
 
-	memory    memory
+	memory    seen.Memory
 	committed func(*audit.Line)
 	done      <-chan struct{}
 }
@@ -94,9 +95,7 @@ func (s *Store) Writable() error {
 
 // Close gives the connection back.
 func (s *Store) Close() {
-	if s.memory.record != nil {
-		s.memory.record.Close()
-	}
+	s.memory.Close()
 	if s.conn != nil && !s.conn.IsClosed() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/seen"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -266,7 +267,7 @@ func (s *Store) carried(v *view, lines []audit.Line, end tail) {
 			s.hold(l.Task, 0)
 		}
 	}
-	s.note(v, lines, end)
+	s.memory.Note(lines, seen.Mark{Segment: segment, Size: end.seq, Head: end.head})
 	for i := range lines {
 		if s.committed != nil {
 			s.committed(&lines[i])

@@ -14,7 +14,6 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
-	"pulse/lib/queue/seen"
 )
 
 // notes is the directory in which the spools of a test note what they commit.
@@ -23,11 +22,9 @@ type notes string
 // spool is spoolOn with a memory.
 func (dir notes) spool(d *disktest.FS) (*Spool, error) {
 	s := spoolOn(d)
-	var err error
-	if s.memory.first, err = s.first(); err == nil {
-		s.memory.record, err = seen.Open(string(dir), "/", s.memory.first, s.has)
-	}
-	return s, err
+	s.memory.Open(string(dir), "/", lines{s})
+	_, err := lines{s}.FirstHash()
+	return s, errors.Join(err, s.Forgetful())
 }
 
 // run runs an operation on a queue that is told of, and then as fault says.

@@ -40,6 +40,7 @@ import (
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/seen"
 	"pulse/lib/queue/snapshot"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -104,7 +105,7 @@ type Spool struct {
 	lock   locker
 	log    progress
 
-	memory memory // notes outside the queue of what was committed
+	memory seen.Memory // notes outside the queue of what was committed
 
 	unsafe   bool // made with init --unsafe
 	snapshot bool // a copy of a queue, which is only read
@@ -205,9 +206,7 @@ func (s *Spool) Dir() *access.Dir { return s.access }
 
 // Close gives the queue's descriptors back.
 func (s *Spool) Close() {
-	if r := s.memory.record; r != nil {
-		r.Close()
-	}
+	s.memory.Close()
 	if d, ok := s.disk.(*disk.Dir); ok {
 		d.Close()
 	}
