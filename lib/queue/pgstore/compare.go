@@ -3,7 +3,6 @@ package pgstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pulse/lib/queue"
@@ -108,7 +107,7 @@ func (c *comparison) each(ctx context.Context, sql string, fn func(row)) {
 	}
 }
 
-// missing says how many things of the log no row was found for.
+// missing says how many of the log were not found.
 func (c *comparison) missing(n int, what string) {
 	if n > 0 && c.err == nil {
 		c.find("%d %s of the log are missing", n, what)
@@ -117,20 +116,57 @@ func (c *comparison) missing(n int, what string) {
 
 func (c *comparison) tables(ctx context.Context) {
 	c.one(ctx)
-	c.rows(ctx)
-	c.files(ctx)
-	c.shelves(ctx)
-	c.counted(ctx)
-	c.once(ctx)
+	for _, t := range tables {
+		c.table(ctx, t[0], t[1], strings.Fields(t[2]))
+	}
+	c.outboxes(ctx)
 	c.running(ctx)
 	c.schema(ctx)
+}
+
+// table compares the rows of a table.
+func (c *comparison) table(ctx context.Context, name, key string, columns []string) {
+	q := "SELECT concat_ws('/', " + key + ")"
+	for _, col := range columns {
+		if col == "bytes" {
+			col = "'sha256:' || encode(sha256(bytes), 'hex')"
+		}
+		q += ", coalesce((" + col + ")::text, '')"
+	}
+	left := map[string]bool{}
+	for _, key := range c.keys(name) {
+		left[key] = true
+	}
+	c.each(ctx, q+" FROM pulse."+name, func(r row) {
+		key := string(r[0])
+		delete(left, key)
+		want := c.row(name, key)
+		if want == nil {
+			c.find("%s %s: the log does not know it", name, key)
+		}
+		for i := range want {
+			if have := string(r[i+1]); want[i] != have && (want[i] != anything || have == "") {
+				c.find("%s %s: its %s is not as the log says", name, key, columns[i])
+			}
+		}
+	})
+	c.missing(len(left), "rows of table "+name)
+}
+
+// outboxes compares the proposals that wait for a receipt.
+func (c *comparison) outboxes(ctx context.Context) {
+	c.each(ctx, "SELECT key, bytes FROM pulse.thing WHERE shelf = 'outbox'", func(r row) {
+		if t := c.things[at(queue.Outbox, string(r[0]))]; t != nil && proposals(r[1], t.lines, t.rest) == nil {
+			c.find("thing outbox/%s: its bytes are not as the log says", r[0])
+		}
+	})
 }
 
 // one compares the row of the queue.
 func (c *comparison) one(ctx context.Context) {
 	c.each(ctx, "SELECT seq, head, held, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue", func(r row) {
 		want := &c.counts
-		same := num(r[0]) == c.seq && string(r[1]) == c.head && yes(r[2]) == (c.things[place{queue.Hold, ""}] != nil) &&
+		same := num(r[0]) == c.seq && string(r[1]) == c.head && yes(r[2]) == (c.things[at(queue.Hold, "")] != nil) &&
 			string(r[3]) == want.Day && num(r[4]) >= int64(want.Refused) && yes(r[5]) == want.Limited &&
 			num(r[6]) == int64(want.Kept) && num(r[7]) == want.KeptBytes
 		counts, err := countsOf(r[8])
@@ -157,103 +193,6 @@ func countsOf(b []byte) (map[task.State]int, error) {
 		return err
 	})
 	return counts, err
-}
-
-// rows compares the tasks.
-func (c *comparison) rows(ctx context.Context) {
-	left := len(c.tasks)
-	c.each(ctx, "SELECT id, added, n, seq, state, kind, action, digest, coalesce(entry, '') FROM pulse.task", func(r row) {
-		want := c.tasks[string(r[0])]
-		if want == nil {
-			c.find("task %s: the log does not know it", r[0])
-			return
-		}
-		left--
-		have := taskRow{num(r[1]), num(r[2]), num(r[3]), task.State(r[4]), string(r[5]), string(r[6]), string(r[7]), string(r[8])}
-		if have.opened != want.opened {
-			c.find("task %s: its entry is not that of its line", r[0])
-			have.opened = want.opened
-		}
-		if *want != have {
-			c.find("task %s: it is not as the log says, which has it in %s", r[0], want.state)
-		}
-	})
-	c.missing(left, "tasks")
-}
-
-// files compares the digests of the task files.
-func (c *comparison) files(ctx context.Context) {
-	left := len(c.tasks)
-	c.each(ctx, "SELECT id, 'sha256:' || encode(sha256(bytes), 'hex') FROM pulse.file", func(r row) {
-		want := c.tasks[string(r[0])]
-		if want == nil {
-			c.find("the file of task %s: the log does not know it", r[0])
-			return
-		}
-		if left--; want.digest != string(r[1]) {
-			c.find("the file of task %s: it was changed", r[0])
-		}
-	})
-	c.missing(left, "task files")
-}
-
-// shelves compares everything that is no task.
-func (c *comparison) shelves(ctx context.Context) {
-	left := len(c.things)
-	c.each(ctx, `SELECT shelf, key, seq, coalesce(array_to_string(rest, ' '), ''), coalesce('sha256:' || encode(sha256(bytes), 'hex'), ''),
-		CASE shelf WHEN 'outbox' THEN bytes END FROM pulse.thing`, func(r row) {
-		want := c.things[place{queue.Shelf(r[0]), string(r[1])}]
-		if want == nil {
-			c.find("%s/%s: the log does not know it", r[0], r[1])
-			return
-		}
-		left--
-		same := num(r[2]) == want.seq && slices.Equal(strings.Fields(string(r[3])), want.rest)
-		if want.lines == nil {
-			same = same && string(r[4]) == want.digest
-		} else {
-			same = same && proposals(r[5], want.lines, want.rest) != nil
-		}
-		if !same {
-			c.find("%s/%s: it is not as the log says", r[0], r[1])
-		}
-	})
-	c.missing(left, "things")
-}
-
-// counted compares the starts that limits count. Old ones are dropped now and then.
-func (c *comparison) counted(ctx context.Context) {
-	starts, last := map[int64]started{}, int64(0)
-	for _, s := range c.starts {
-		starts[s.seq], last = s, max(last, s.at)
-	}
-	c.each(ctx, "SELECT seq, at, entry FROM pulse.start", func(r row) {
-		have := started{num(r[0]), num(r[1]), string(r[2])}
-		if starts[have.seq] != have {
-			c.find("start %d: it is not as the log says", have.seq)
-		}
-		delete(starts, have.seq)
-	})
-	left := 0
-	for _, s := range starts {
-		if last-s.at < int64(queue.Window.Seconds()) {
-			left++
-		}
-	}
-	c.missing(left, "starts")
-}
-
-// once compares what can be used once.
-func (c *comparison) once(ctx context.Context) {
-	left := len(c.nonces)
-	c.each(ctx, "SELECT nonce, seq FROM pulse.nonce", func(r row) {
-		if c.nonces[string(r[0])] == num(r[1]) {
-			left--
-		} else {
-			c.find("nonce %s: the log does not know it", r[0])
-		}
-	})
-	c.missing(left, "nonces, which could be used again,")
 }
 
 // running compares the runs.

@@ -19,8 +19,8 @@ type fold struct {
 	head   string
 	counts queue.Counts
 	tasks  map[string]*taskRow
-	things map[place]*thingRow
-	starts []started
+	things map[string]*thingRow // by shelf/key
+	starts map[string]*started  // by the number of the line
 	nonces map[string]int64
 	spent  map[string]string // by task: the nonce that its running start has spent
 }
@@ -30,12 +30,6 @@ type taskRow struct {
 	added, n, seq                int64
 	state                        task.State
 	kind, action, digest, opened string // opened: its entry while it is open
-}
-
-// place is where a thing lies.
-type place struct {
-	shelf queue.Shelf
-	key   string
 }
 
 // thingRow is a row of the table thing.
@@ -49,14 +43,14 @@ type thingRow struct {
 
 // started is a row of the table start.
 type started struct {
-	seq, at int64
-	entry   string
+	at    int64
+	entry string
 }
 
 func newFold() *fold {
 	return &fold{
 		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*taskRow{},
-		things: map[place]*thingRow{}, nonces: map[string]int64{}, spent: map[string]string{},
+		things: map[string]*thingRow{}, starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string]string{},
 	}
 }
 
@@ -69,16 +63,16 @@ func (f *fold) line(raw []byte, l *audit.Line) {
 	for _, c := range queue.Changes(l) {
 		f.change(l, &c)
 	}
-	f.row(l)
+	f.move(l)
 }
 
-// row carries out what a line changes in its task.
-func (f *fold) row(l *audit.Line) {
+// move carries out what a line changes in its task.
+func (f *fold) move(l *audit.Line) {
 	t := f.tasks[l.Task]
 	switch {
 	case l.Event == audit.ClockBack:
-		for i := range f.starts {
-			f.starts[i].at = min(f.starts[i].at, l.Time.Unix())
+		for _, s := range f.starts {
+			s.at = min(s.at, l.Time.Unix())
 		}
 		return
 	case l.Event == task.Added:
@@ -99,20 +93,20 @@ func (f *fold) row(l *audit.Line) {
 		t.opened = string(entry.Append(nil, &e))
 	}
 	if l.Event == task.Started {
-		f.starts = append(f.starts, started{f.seq, l.Time.Unix(), t.opened})
+		f.starts[text(f.seq)] = &started{l.Time.Unix(), t.opened}
 	}
 }
 
 // change carries out what a line changes in a thing.
 func (f *fold) change(l *audit.Line, c *queue.Change) {
-	at := place{c.Shelf, c.Key}
-	old := f.things[at]
+	here := at(c.Shelf, c.Key)
+	old := f.things[here]
 	switch {
 	case slices.Contains(task.States, task.State(c.Shelf)) || c.Shelf == queue.Meta:
 	case c.From != "":
-		from := place{c.From, c.Key}
-		if delete(f.things, at); f.things[from] != nil {
-			f.things[at] = f.things[from]
+		from := at(c.From, c.Key)
+		if delete(f.things, here); f.things[from] != nil {
+			f.things[here] = f.things[from]
 			delete(f.things, from)
 		}
 	case c.Less != "":
@@ -121,28 +115,28 @@ func (f *fold) change(l *audit.Line, c *queue.Change) {
 		}
 		old.rest = slices.DeleteFunc(slices.Clone(old.rest), func(id string) bool { return id == c.Less })
 		if len(old.rest) == 0 {
-			delete(f.things, at)
+			delete(f.things, here)
 		}
 	case c.Gone():
-		delete(f.things, at)
+		delete(f.things, here)
 	case c.Shelf == queue.Approvals:
 		f.approve(l, c)
 	default:
-		f.things[at] = &thingRow{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
+		f.things[here] = &thingRow{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
 	}
 }
 
 // approve keeps an approval. One that the task had before keeps the line of the person who
 // gave it, so that it is still known who that was.
 func (f *fold) approve(l *audit.Line, c *queue.Change) {
-	at, spent := place{queue.Approvals, c.Key}, place{queue.Spent, c.Key}
-	for _, p := range []place{at, spent} {
+	here := at(queue.Approvals, c.Key)
+	for _, p := range []string{here, at(queue.Spent, c.Key)} {
 		if old := f.things[p]; old != nil && !slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event) && bytes.Equal(old.yes.Append(nil), c.Bytes) {
-			f.things[at] = old
+			f.things[here] = old
 			return
 		}
 	}
-	f.things[at] = &thingRow{seq: f.seq, yes: l.Approval}
+	f.things[here] = &thingRow{seq: f.seq, yes: l.Approval}
 }
 
 // restOf returns what the server notes of a line in a list: proposals, or labels.
@@ -168,9 +162,9 @@ func (f *fold) spend(l *audit.Line) {
 	case l.Event == task.Restored:
 		delete(f.nonces, f.spent[l.Task])
 	case l.Event == task.Started:
-		t, at := f.tasks[l.Task], place{queue.Approvals, l.Task}
+		t, old := f.tasks[l.Task], f.things[at(queue.Approvals, l.Task)]
 		outward := t != nil && t.kind == string(task.Effect) && terms.Action(t.action).Outward()
-		if old := f.things[at]; outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
+		if outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
 			f.nonces[old.yes.Nonce], f.spent[l.Task] = f.seq, old.yes.Nonce
 		}
 		return

@@ -305,7 +305,7 @@ func TestMutated(t *testing.T) {
 	for _, f := range report.Findings {
 		// The end of an entry (sender, times) is the client's word. Here it is of the line as it
 		// was before it was changed, and verify says that the two differ.
-		if !strings.HasSuffix(f, ": its entry is not that of its line") {
+		if !strings.HasSuffix(f, ": its entry is not as the log says") {
 			t.Errorf("seed %d: %s", seed, f)
 		}
 	}
