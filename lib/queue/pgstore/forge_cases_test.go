@@ -130,6 +130,12 @@ var ofTasks = []forgery{
 	{"a task without an id", event(task.Added, "gate1"), first(func(s *step) { s.Task = "" })},
 	{"a task that is there", event(task.Added, "gate1"), first(func(s *step) { s.Task = idOf("a.wait") })},
 	{"a task that was pruned", event(task.Added, "gate1"), first(func(s *step) { s.Task = idOf("a.pruned") })},
+	{"a task that starts before it comes", just(func(w *world) call {
+		return by("machine1", w.of("a.new", task.Added, "", task.Scheduled), w.start("a.new"))
+	}), swapped},
+	{"a task that is resurfaced before it comes", just(func(w *world) call {
+		return by("gate1", w.of("a.new", task.Added, "", task.Scheduled), w.resurfaced("a.new", task.Scheduled))
+	}), swapped},
 	{"a task twice", event(task.Added, "gate1"), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
 	{"a task with an approval", effect, first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
 	{"a task with a grant", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Grant = w.given["g.bob"] }},
@@ -210,6 +216,9 @@ var ofRuns = []forgery{
 	{"an outbox with less", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)/2] })},
 	{"an outbox without its newline", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)-1] })},
 	{"an outbox with a letter in the place of its newline", outboxed, first(func(s *step) { s.blob[len(s.blob)-1] = 'x' })},
+	{"a proposal without a number", outboxed, first(func(s *step) {
+		s.edit = func(raw string) string { return swap(raw, `"id":"`+idOf("e.x")+`",`, "") }
+	})},
 	{"an outbox without bytes", outboxed, first(func(s *step) { s.shelf = "" })},
 	{"an outbox of a run that failed", outboxed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
 	{"an outbox of nothing that ran", event(audit.Noted, "runner1"), first(func(s *step) { *s = proposing(*s, "e.x") })},
@@ -235,6 +244,9 @@ var ofRuns = []forgery{
 	}},
 	{"a proposal that a runner takes away", event(audit.Settled, "gate1"), func(w *world, c *call) { c.who, c.steps[0].Event = "runner1", audit.Judged }},
 }
+
+// swapped puts the second line before the first.
+func swapped(_ *world, c *call) { c.steps[0], c.steps[1] = c.steps[1], c.steps[0] }
 
 // beats is the beat of a run.
 func beats(who, name string) func(*world) []call {

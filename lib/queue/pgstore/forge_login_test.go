@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -205,6 +206,49 @@ func TestTrap(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLateRoles: what counts are the roles at the commit, and not those at the beginning of its
+// transaction, or of its wait for the lock.
+func TestLateRoles(t *testing.T) {
+	w, d := base(t)
+	if err := w.exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	sender, super := *w, login(t, d, pgtest.Super)
+	sender.c = login(t, d, "sender1")
+	head := ask(t, super, "SELECT head FROM pulse.queue")[0]
+	for level, want := range map[string]string{"READ COMMITTED": "", "REPEATABLE READ": "PU002", "SERIALIZABLE": "PU002"} {
+		if err := execute(sender.c, "BEGIN ISOLATION LEVEL "+level+"; TABLE pulse.queue"); err != nil {
+			t.Fatal(err)
+		}
+		c := by("sender1", sender.start("e.yes"))
+		if err := sender.call(context.Background(), &c, head); code(err) != want {
+			t.Errorf("%s: %v", level, err)
+		}
+		if err := execute(sender.c, "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := w.note("", audit.ClockBack)
+	line.Prev = head
+	if err := w.exec("BEGIN; SELECT FROM pulse.queue FOR UPDATE; REVOKE pulse_sender FROM all1"); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Exec(t, "GRANT pulse_sender, pulse_runner TO all1")
+	late, done := login(t, d, "all1"), make(chan error)
+	go func() {
+		done <- execute(late, "SELECT pulse.commit(ARRAY['"+string(line.Append(nil))+"'], '{\"\"}', '{0}', 0, '{}', '{}', '{}', '')")
+	}()
+	for len(ask(t, super, "SELECT 'x' FROM pg_locks WHERE NOT granted")) == 0 {
+		runtime.Gosched()
+	}
+	if err := w.exec("REVOKE pulse_runner FROM all1; COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; code(err) != "PU002" {
+		t.Errorf("a role that was taken during the wait: %v", err)
 	}
 }
 

@@ -27,6 +27,9 @@ func sql(text string) func(*world, *call) {
 	return func(_ *world, c *call) { c.super = text }
 }
 
+// oneHat leaves a login of all roles that of a person.
+const oneHat = "REVOKE pulse_gate, pulse_runner, pulse_sender FROM all1"
+
 var ofStarts = []forgery{
 	{"a start while the queue is held", starts("a.sched", "runner1"), func(w *world, c *call) {
 		c.steps = append([]step{w.note("", audit.Held)}, c.steps...)
@@ -50,6 +53,12 @@ var ofStarts = []forgery{
 	{"a start with a yes that expired", starts("e.yes", "sender1"), instead("e.old")},
 	{"a start with a yes of a login of all roles", starts("e.yes", "sender1"), instead("e.two")},
 	{"a start with a yes of a login whose role was taken", starts("e.yes", "sender1"), sql("REVOKE pulse_approver FROM ann")},
+	{"a start with a yes of a login that had all roles then", starts("e.yes", "sender1"), func(w *world, c *call) {
+		c.super, c.steps[0] = oneHat, w.start("e.two")
+	}},
+	{"a start with grants of a login whose role was taken", func(w *world) []call {
+		return []call{by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...), by("sender1", w.start("e.wait"))}
+	}, sql("REVOKE pulse_approver FROM ann")},
 	{"a start with a yes of a login that got another role", starts("e.yes", "sender1"), sql("GRANT pulse_gate TO ann")},
 	{"a start with a yes of a login that is root now", starts("e.yes", "sender1"), sql("ALTER ROLE ann SUPERUSER")},
 	{"a start with a signature that was used", starts("e.signed", "sender1"), func(w *world, c *call) {
@@ -184,6 +193,15 @@ var ofGrants = []forgery{
 	{"a grant for another target", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.eve")},
 	{"a grant for a target that the effect does not have", buys("e.wait", "g.bob"), other("e.wait", []string{eve}, "g.eve")},
 	{"a grant of a login of all roles", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.all")},
+	{"a grant of a login that had all roles then", buys("e.wait", "g.bob"), func(w *world, c *call) {
+		c.super, c.steps = oneHat, w.bought("e.wait", []string{bob}, "g.all")
+	}},
+	{"a grant bound to a chain, for an effect of none", func(w *world) []call {
+		t := w.know("e.none", task.Effect, terms.ExternalSend, "", bob)
+		t.file = []byte(`{"request":{"target":["` + bob + `"]}}`)
+		t.digest = task.Digest(t.file)
+		return []call{by("gate1", w.of("e.none", task.Added, "", task.Awaiting)), by("sender1", w.bought("e.none", []string{bob}, "g.bob")...)}
+	}, other("e.none", []string{bob}, "g.other")},
 	{"a grant of a login whose role was taken", buys("e.wait", "g.bob"), sql("REVOKE pulse_approver FROM ann")},
 	{"a grant of a login of all roles, that is spent on a task", just(func(w *world) call {
 		s := w.note("", audit.Consumed)
@@ -299,6 +317,11 @@ var ofLines = []forgery{
 		return []call{by("ann", w.note("", audit.Held), w.note("", audit.Released))}
 	}, replace(`"more":true,`, ``)},
 	{"a line with a newline", event(audit.Held, "ann"), with("\n" + `"by":"x"`)},
+	{"a line with a return", event(audit.Held, "ann"), with("\r" + `"by":"x"`)},
+	{"a line with a tab", event(audit.Held, "ann"), with("\t" + `"by":"x"`)},
+	{"a line with a DEL", event(audit.Held, "ann"), with("\"by\":\"\x7f\"")},
+	{"a line that a terminal obeys", event(audit.Held, "ann"), with("\"by\":\"\u009b2J\"")},
+	{"a line that runs backwards", event(audit.Held, "ann"), with("\"by\":\"\u202e\"")},
 	{"a line that is not whole", event(audit.Held, "ann"), first(func(s *step) { s.edit = func(raw string) string { return raw[:len(raw)-1] } })},
 	{"a line that is not an object", event(audit.Held, "ann"), first(func(s *step) { s.edit = func(raw string) string { return "[" + raw + "]" } })},
 	{"a line that is too long", event(audit.Held, "ann"), first(func(s *step) { s.By = strings.Repeat("x", 4<<20) })},

@@ -15,7 +15,7 @@ CREATE TABLE queue ( -- one row: who writes the queue locks it
   kept int NOT NULL DEFAULT 0, kept_bytes bigint NOT NULL DEFAULT 0, -- refused records
   counts jsonb NOT NULL DEFAULT '{}' -- tasks by state
 ) WITH (fillfactor = 20);
-CREATE TABLE audit (seq bigint PRIMARY KEY, line text NOT NULL, who name NOT NULL);
+CREATE TABLE audit (seq bigint PRIMARY KEY, line text NOT NULL, who name NOT NULL, alone bool); -- alone: who was an approver then, and nothing else
 CREATE TABLE task (
   id text PRIMARY KEY, added bigint NOT NULL, -- the line that added it
   n bigint NOT NULL, seq bigint NOT NULL,     -- the lines that opened it last, and that moved it last
@@ -117,6 +117,13 @@ BEGIN
       ELSE coalesce(value::text ~ ('^(' || (forms->>key) || ')$'), false) END), true) FROM json_each(v));
 END $$;
 
+-- controls reports whether a line has what a terminal obeys or doesn't show, and what pulse writes
+-- as an escape: who prints a line as it is relies on that.
+CREATE FUNCTION controls(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+  SELECT strpos(line, E'\n') + strpos(line, E'\r') + strpos(line, E'\t') + strpos(line, E'\x7f') > 0 OR octet_length(line) <> length(line)
+    AND line ~ '[\u0080-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff]'
+$$;
+
 -- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
 -- role gave by itself does not count: before PostgreSQL 16, any may make another a member of itself.
 CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
@@ -128,10 +135,10 @@ CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
     OR hat = 'owner' AND pg_catalog.pg_has_role(to_regrole(quote_ident(login)), 'pulse_owner', 'MEMBER')
 $$;
 
--- answers reports whether the line was written by a person: an approver, and nothing else. Lines
--- of the owner, who can't log in, came with a copy from another queue.
+-- answers reports whether the line was written by a person: an approver, and nothing else, then
+-- and now. Lines of the owner, who can't log in, came with a copy from another queue.
 CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
-  SELECT a.who = 'pulse_owner' OR pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
+  SELECT a.who = 'pulse_owner' OR coalesce(a.alone, false) AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
 $$;
 
 -- said returns a line of the log. jsonb has no way to write NUL, which a stranger may put into
@@ -202,7 +209,7 @@ BEGIN
             LATERAL pulse.said(at - 1 - jsonb_array_length(a->'grants') + i) s
           WHERE s->>'event' = 'consumed' AND s->>'task' = t.id AND s->'grant' = g AND s ? 'more'
             AND (g->>'expires')::timestamptz >= (a->>'expires')::timestamptz
-            AND (g->>'task' = t.id OR t.action = 'external_send' AND coalesce(g->>'task' = doc #>> '{identity,root}', true))
+            AND (g->>'task' = t.id OR t.action = 'external_send' AND (NOT g ? 'task' OR g->>'task' = doc #>> '{identity,root}'))
             AND (NOT g ? 'target' OR lower((g->>'target') COLLATE "C") = lower((dest->>(i - 1)::int) COLLATE "C")))) THEN
       PERFORM pulse.refuse('a yes that no person gave');
     END IF;
@@ -227,7 +234,9 @@ BEGIN
   ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
     IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp(), false)
-        OR NOT (yes ? 'grants' OR pulse.answers(given)) THEN
+        OR NOT coalesce(CASE WHEN yes ? 'grants' THEN (
+          SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')
+          ELSE pulse.answers(given) END, false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
     ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
       INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
@@ -263,7 +272,7 @@ CREATE FUNCTION move(j jsonb, at bigint, entry text, fence bigint, hats text[], 
 DECLARE t pulse.task; e text := j->>'event'; src text := coalesce(j->>'from', ''); dst text := coalesce(j->>'to', '');
 BEGIN
   SELECT * INTO t FROM pulse.task WHERE id = j->>'task';
-  IF t.state IS DISTINCT FROM src THEN
+  IF t.state IS DISTINCT FROM src OR t.added > at THEN
     RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
   ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
@@ -375,7 +384,7 @@ BEGIN
     END IF;
     UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - octet_length(old.bytes);
   ELSIF e = 'resurfaced' THEN
-    SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task' AND state = j->>'state' AND state IN ('scheduled', 'awaiting_review', 'completed');
+    SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task' AND added < at AND state = j->>'state' AND state IN ('scheduled', 'awaiting_review', 'completed');
     was := pulse.said(t.seq);
     IF was IS NULL THEN
       RAISE EXCEPTION 'task % is not there any more', id USING ERRCODE = 'PU001';
@@ -403,7 +412,7 @@ DECLARE ids text[]; sums text[]; text text := convert_from(blob, 'UTF8');
 BEGIN
   IF jsonb_array_length(j->'proposed') > 0 THEN
     SELECT array_agg(p->>'id' ORDER BY o), array_agg(p->>'digest' ORDER BY o) INTO ids, sums FROM jsonb_array_elements(j->'proposed') WITH ORDINALITY x(p, o);
-    IF right(text, 1) <> E'\n' OR sums IS DISTINCT FROM (
+    IF right(text, 1) <> E'\n' OR array_position(ids, NULL) > 0 OR sums IS DISTINCT FROM (
         SELECT array_agg(pulse.sum(convert_to(l, 'UTF8')) ORDER BY o) FROM unnest(string_to_array(left(text, -1), E'\n')) WITH ORDINALITY x(l, o)) THEN
       PERFORM pulse.refuse('proposals of other digests');
     END IF;
@@ -447,12 +456,15 @@ END $$;
 CREATE FUNCTION commit(lines text[], entries text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off SET standard_conforming_strings = on AS $$
 DECLARE
-  q pulse.queue; js jsonb[]; n int := coalesce(cardinality(lines), 0); hats text[] := pulse.hats(session_user); bad text; j jsonb; e text; i int;
+  q pulse.queue; js jsonb[]; n int := coalesce(cardinality(lines), 0); hats text[]; bad text; j jsonb; e text; i int;
   blob bytea; dims text := '[1:' || n || ']';
 BEGIN
   SELECT * INTO q FROM pulse.queue FOR UPDATE;
+  hats := pulse.hats(session_user);
   IF 'owner' = ANY (hats) THEN
     PERFORM pulse.refuse('this login could change the past');
+  ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
+    PERFORM pulse.refuse('a picture in which a login may have a role that it lost');
   ELSIF q.format <> 1 OR n > 10000 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
       OR NOT coalesce(unlisted BETWEEN 0 AND 10000 AND octet_length(host) < 256, false) OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
     PERFORM pulse.refuse('arguments that no client gives');
@@ -464,7 +476,7 @@ BEGIN
   SELECT CASE WHEN doc->>'prev' IS DISTINCT FROM last THEN 'PU001' ELSE coalesce(doc->>'event', '?') END INTO bad FROM (
     SELECT line, doc, o, coalesce(pulse.sum(convert_to(lag(line) OVER (ORDER BY o), 'UTF8')), q.head) last
     FROM unnest(lines, js) WITH ORDINALITY x(line, doc, o)) l
-  WHERE doc->>'prev' IS DISTINCT FROM last OR strpos(line, E'\n') > 0 OR octet_length(line) > 4194304
+  WHERE doc->>'prev' IS DISTINCT FROM last OR pulse.controls(line) OR octet_length(line) > 4194304
     OR NOT pulse.sound('@line', pulse.said(line)) OR NOT doc ?& '{time,event,prev}' OR (doc ? 'more') <> (o < n)
     OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats))
     OR doc ? 'positions' AND NOT 'gate' = ANY (hats)
@@ -481,7 +493,7 @@ BEGIN
   IF EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') THEN
     PERFORM pulse.adds(js, q.seq, entries, shelves, keys, blobs);
   END IF;
-  INSERT INTO pulse.audit SELECT q.seq + o, line, session_user FROM unnest(lines) WITH ORDINALITY x(line, o);
+  INSERT INTO pulse.audit SELECT q.seq + o, line, session_user, hats = '{approver}' FROM unnest(lines) WITH ORDINALITY x(line, o);
   FOR i IN 1 .. n LOOP
     j := js[i]; e := j->>'event'; blob := NULL;
     IF e <> 'added' OR j ?| '{parent,positions}' THEN
