@@ -202,6 +202,9 @@ var ofRuns = []forgery{
 	{"a run within its lease is taken back", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), func(w *world, c *call) { c.steps[0] = reap(w, "a.mach") }},
 	{"a run that is taken back ends well", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event, s.To = task.Finished, task.Completed })},
 	{"a run that is taken back did not happen", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event = task.Restored })},
+	{"an effect that is taken back as if nothing had happened", lapsed, first(func(s *step) { s.Change.Reason = "effect_needs_person" })},
+	{"an effect that is taken back to start again", lapsed, first(func(s *step) { s.Event, s.To = task.Restarted, task.Scheduled })},
+	{"an effect that is taken back for good", lapsed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
 	{"a run that finishes in failure", event(task.Finished, "runner1"), first(func(s *step) { s.To = task.Failed })},
 	{"a run that is dropped", event(task.Finished, "runner1"), first(func(s *step) { s.Event, s.To, s.Result, s.shelf = task.Dropped, task.Rejected, "", "" })},
 	{"a run that ends after it was taken back", func(w *world) []call {
@@ -261,6 +264,15 @@ func keeps(w *world, c *call) { c.steps[0].Approval = w.yeses["e.run"] }
 // outboxed is the end of a run that proposes.
 func outboxed(w *world) []call {
 	return []call{by("runner1", proposing(w.ends("a.run", task.Finished, task.Completed), "e.x", "e.y"))}
+}
+
+// lapsed takes back an effect whose machine was not heard of.
+func lapsed(w *world) []call {
+	s := w.ends("e.mach", task.Undecided, task.Awaiting)
+	s.reap, s.Change.Reason = true, queue.ReasonUnknownEffect
+	c := by("runner1", s)
+	c.super = "UPDATE pulse.run SET until = now() - '1 s'::interval WHERE task = '" + s.Task + "'"
+	return []call{c}
 }
 
 // reap returns the line by which a run is taken back.

@@ -297,6 +297,13 @@ var ofGrants = []forgery{
 	{"a grant on another line", event(audit.Held, "ann"), with(`"grant":{"id":"x"}`)},
 }
 
+// zoe is a line with a letter that is not ASCII.
+func zoe(w *world) []call {
+	c := w.legal(audit.Held, "ann")
+	c.steps[0].By = "Zoë"
+	return []call{c}
+}
+
 var ofLines = []forgery{
 	{"another line before", event(audit.Held, "ann"), first(func(s *step) {
 		s.edit = func(raw string) string { return swap(raw, `"prev":"sha256:`, `"prev":"sha256:0`)[:len(raw)-1] + `"}` }
@@ -320,8 +327,8 @@ var ofLines = []forgery{
 	{"a line with a return", event(audit.Held, "ann"), with("\r" + `"by":"x"`)},
 	{"a line with a tab", event(audit.Held, "ann"), with("\t" + `"by":"x"`)},
 	{"a line with a DEL", event(audit.Held, "ann"), with("\"by\":\"\x7f\"")},
-	{"a line that a terminal obeys", event(audit.Held, "ann"), with("\"by\":\"\u009b2J\"")},
-	{"a line that runs backwards", event(audit.Held, "ann"), with("\"by\":\"\u202e\"")},
+	{"a line that a terminal obeys", zoe, replace("Zoë", "\u009b2J")},
+	{"a line that runs backwards", zoe, replace("Zoë", "\u202eëoZ")},
 	{"a line that is not whole", event(audit.Held, "ann"), first(func(s *step) { s.edit = func(raw string) string { return raw[:len(raw)-1] } })},
 	{"a line that is not an object", event(audit.Held, "ann"), first(func(s *step) { s.edit = func(raw string) string { return "[" + raw + "]" } })},
 	{"a line that is too long", event(audit.Held, "ann"), first(func(s *step) { s.By = strings.Repeat("x", 4<<20) })},

@@ -249,7 +249,7 @@ BEGIN
 END $$;
 
 -- ends checks that a login may end a run: it is the one that it holds, and has taken the
--- fence to it; or nobody holds it any more.
+-- fence to it; or nobody holds it any more, and then nobody knows what came of an effect.
 CREATE FUNCTION ends(j jsonb, t pulse.task, fence bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r pulse.run;
 BEGIN
@@ -260,7 +260,8 @@ BEGIN
   IF fence <> 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
     RAISE EXCEPTION 'task %: this run was taken back', t.id USING ERRCODE = 'PU001';
   ELSIF fence = 0 AND (r.who <> session_user AND r.until > clock_timestamp()
-      OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')) THEN
+      OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')
+      OR pulse.outward(t) AND j->>'event' <> 'broke' AND (j->>'event', j->>'reason') IS DISTINCT FROM ('undecided', 'effect_unknown')) THEN
     PERFORM pulse.refuse('it is the run of another machine');
   ELSIF j->>'event' = 'restored' THEN
     DELETE FROM pulse.nonce WHERE seq = t.seq;
