@@ -62,7 +62,7 @@ func (s *Store) isEnd(ctx context.Context, end tail) (bool, error) {
 	if err := s.connect(ctx); err != nil {
 		return false, err
 	}
-	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say("SELECT line FROM pulse.audit WHERE seq = $1", end.seq))
+	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say("SELECT line FROM pulse.audit WHERE seq = $1 AND (who = session_user OR $2 = 0)", end.seq, end.lines))
 	all, err := s.ask(ctx, look...)
 	if err != nil {
 		return false, err

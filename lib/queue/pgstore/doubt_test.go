@@ -136,3 +136,32 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%d lines after %d commits", got, n)
 	}
 }
+
+// TestTwin: a commit that did not happen is not taken for one of another machine that wrote the
+// very same line.
+func TestTwin(t *testing.T) {
+	d := pgtest.New(t)
+	s, other := open(t, d.DSN("machine1")), open(t, d.DSN("machine2"))
+	line := audit.Line{Time: queuetest.Epoch, Event: audit.Held}
+	err := s.Update(func(queue.View) (*queue.Commit, error) {
+		cut(t, d, "machine1")
+		err := other.Update(func(queue.View) (*queue.Commit, error) { return &queue.Commit{Lines: []audit.Line{line}}, nil })
+		return &queue.Commit{Lines: []audit.Line{line}}, err
+	})
+	if !errors.Is(err, queue.ErrAway) || len(logged(t, s)) != 1 {
+		t.Errorf("%v, %v", err, logged(t, s))
+	}
+	err = s.Update(func(queue.View) (*queue.Commit, error) { // what it has read is still there
+		cut(t, d, "machine1")
+		return &queue.Commit{}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// cut ends the connections of a login.
+func cut(tb testing.TB, d *pgtest.DB, login string) {
+	tb.Helper()
+	d.Exec(tb, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '"+login+"' AND datname = current_database()")
+}

@@ -199,8 +199,9 @@ func (s *Store) end() {
 
 // tail is what a commit leaves at the end of the log.
 type tail struct {
-	seq  int64
-	head string
+	seq   int64
+	head  string
+	lines int64 // how many the commit has: another login may write the very same
 }
 
 // commit carries a commit out. What follows COMMIT has no deadline: to give it up could make
@@ -229,7 +230,7 @@ func (s *Store) commit(v *view, c *queue.Commit) error {
 // changes nothing writes all the same: its acknowledgement covers what was read, which may
 // not be at the standby yet.
 func (s *Store) call(v *view, c *queue.Commit) (stmt, tail) {
-	end := tail{v.seq + int64(len(c.Lines)), v.head}
+	end := tail{v.seq + int64(len(c.Lines)), v.head, int64(len(c.Lines))}
 	if len(c.Lines) == 0 && c.Unlisted == 0 {
 		return say("SELECT pulse.touch()"), end
 	}
