@@ -252,6 +252,18 @@ func TestLateRoles(t *testing.T) {
 	}
 }
 
+// TestHuge: nobody can stage more than a client that reads it has room for.
+func TestHuge(t *testing.T) {
+	w, _ := base(t)
+	for size, want := range map[int]string{128 << 20: "", 128<<20 + 1: "PU002"} {
+		c := w.legal(audit.Held, "ann")
+		c.args[6] = fmt.Sprintf("$$ || convert_to(repeat('x', %d), 'UTF8')", size)
+		if _, err := w.try(c); code(err) != want {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 // TestTransactions: a commit is as good in whatever transaction it is made.
 func TestTransactions(t *testing.T) {
 	w, d := base(t)

@@ -469,7 +469,7 @@ BEGIN
   ELSIF q.format <> 1 OR n > 10000 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
       OR NOT coalesce(unlisted BETWEEN 0 AND 10000 AND octet_length(host) < 256, false) OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
     PERFORM pulse.refuse('arguments that no client gives');
-  ELSIF array_position(fences, NULL) > 0 THEN
+  ELSIF array_position(fences, NULL) > 0 OR EXISTS (SELECT FROM unnest(blobs) b WHERE octet_length(b) > 134217728) THEN -- who reads them needs as much memory
     PERFORM pulse.refuse('arguments that no client gives');
   END IF;
   SELECT array_agg(pulse.said(l)::jsonb ORDER BY o) INTO js FROM unnest(lines) WITH ORDINALITY x(l, o);

@@ -34,7 +34,7 @@ type about struct {
 type maker struct {
 	line []byte
 	rest []string // of an outbox
-	who  string   // whose login wrote the line
+	who  string   // whose login wrote the line; "" if that was not a person's alone
 }
 
 // mostKnown bounds how many keys a view keeps.
@@ -42,10 +42,11 @@ const mostKnown = 1024
 
 const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
-	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq)
+	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
 	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,refused,hold}')"
-	sqlHold  = `SELECT t.shelf, a.line, '', a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
+	sqlHold  = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
+	writer   = "CASE WHEN a.alone THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
@@ -102,7 +103,7 @@ func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
 func (v *view) Look(keys []string) error {
 	all, err := v.query(
 		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
-		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), a.who::text FROM pulse.thing t JOIN pulse.audit a USING (seq)
+		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), `+writer+` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 			WHERE t.key = ANY ($1) AND `+shelves, keys))
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		from = queue.Approvals
 	}
 	c, err := making(t.line, from, key)
-	if c.Answer {
+	if c.Answer && t.who != "" {
 		item.Writer = holder(t.who)
 	}
 	if err != nil || c.Bytes != nil {
