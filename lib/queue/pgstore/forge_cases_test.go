@@ -203,6 +203,12 @@ var ofRuns = []forgery{
 	{"a run that is taken back ends well", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event, s.To = task.Finished, task.Completed })},
 	{"a run that is taken back did not happen", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event = task.Restored })},
 	{"an effect that is taken back as if nothing had happened", lapsed, first(func(s *step) { s.Change.Reason = "effect_needs_person" })},
+	{"an effect that is taken back as if it had not been started", lapsed, first(func(s *step) { s.Change.Restarts = 0 })},
+	{"an effect that was started, and is closed as if it had not been", func(w *world) []call {
+		s := w.of("e.mach", task.Dropped, task.Awaiting, task.Rejected)
+		s.Change.Restarts = 1
+		return append(lapsed(w), by("runner1", s))
+	}, first(func(s *step) { s.Change.Restarts = 0 })},
 	{"an effect that is taken back to start again", lapsed, first(func(s *step) { s.Event, s.To = task.Restarted, task.Scheduled })},
 	{"an effect that is taken back for good", lapsed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
 	{"a run that finishes in failure", event(task.Finished, "runner1"), first(func(s *step) { s.To = task.Failed })},
@@ -269,7 +275,7 @@ func outboxed(w *world) []call {
 // lapsed takes back an effect whose machine was not heard of.
 func lapsed(w *world) []call {
 	s := w.ends("e.mach", task.Undecided, task.Awaiting)
-	s.reap, s.Change.Reason = true, queue.ReasonUnknownEffect
+	s.reap, s.Change = true, task.Change{Reason: queue.ReasonUnknownEffect, Restarts: 1}
 	c := by("runner1", s)
 	c.super = "UPDATE pulse.run SET until = now() - '1 s'::interval WHERE task = '" + s.Task + "'"
 	return []call{c}

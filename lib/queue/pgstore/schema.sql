@@ -261,7 +261,8 @@ BEGIN
     RAISE EXCEPTION 'task %: this run was taken back', t.id USING ERRCODE = 'PU001';
   ELSIF fence = 0 AND (r.who <> session_user AND r.until > clock_timestamp()
       OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')
-      OR pulse.outward(t) AND j->>'event' <> 'broke' AND (j->>'event', j->>'reason') IS DISTINCT FROM ('undecided', 'effect_unknown')) THEN
+      OR pulse.outward(t) AND j->>'event' <> 'broke' AND NOT coalesce(j->>'event' = 'undecided' AND j->>'reason' = 'effect_unknown'
+        AND (j->>'restarts')::bigint > coalesce((pulse.said(t.seq)->>'restarts')::bigint, 0), false)) THEN
     PERFORM pulse.refuse('it is the run of another machine');
   ELSIF j->>'event' = 'restored' THEN
     DELETE FROM pulse.nonce WHERE seq = t.seq;
@@ -279,6 +280,9 @@ BEGIN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
   ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, e = 'pruned') THEN
     PERFORM pulse.refuse('a line about another task file');
+  ELSIF pulse.outward(t) AND e NOT IN ('requeued', 'pruned', 'broke') AND EXISTS (SELECT FROM pulse.said(t.seq) was, unnest('{attempts,restarts}'::text[]) m
+      WHERE coalesce((j->>m)::bigint, 0) < coalesce((was->>m)::bigint, 0)) THEN
+    PERFORM pulse.refuse('an effect that would have been started less often than it was');
   ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
     PERFORM pulse.refuse('an effect that is not on the queue itself');
   END IF;
