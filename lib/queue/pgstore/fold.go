@@ -169,5 +169,7 @@ func (f *fold) spend(l *audit.Line) {
 		}
 		return
 	}
-	delete(f.spent, l.Task)
+	if l.Moves() {
+		delete(f.spent, l.Task)
+	}
 }

@@ -149,7 +149,7 @@ func (w *world) run() {
 	w.do(by("machine1", back), by("machine1", w.start("e.mach")))
 	restored := w.ends("e.signed", task.Restored, task.Scheduled)
 	restored.Approval = w.yeses["e.signed"]
-	w.do(by("sender1", w.ends("e.unknown", task.Undecided, task.Awaiting), restored))
+	w.do(by("sender1", w.note("e.signed", audit.Noted), w.ends("e.unknown", task.Undecided, task.Awaiting), restored))
 	w.do(call{who: "gate1", sql: "SELECT", super: `
 		UPDATE pulse.run SET until = clock_timestamp() + CASE task WHEN '` + idOf("a.late") + `' THEN -'1 s'::interval ELSE '1 day' END`})
 }
