@@ -33,8 +33,11 @@ type cast struct {
 	ann, both   queue.Store
 }
 
-func castOf(tb testing.TB, d *pgtest.DB) *cast {
-	return &cast{open(tb, d.DSN("machine1")), open(tb, d.DSN("ann")), open(tb, d.DSN("all1"))}
+func castOf(tb testing.TB, d *pgtest.DB) *cast { return castBy(tb, d, "") }
+
+// castBy is castOf by way of a pooler.
+func castBy(tb testing.TB, d *pgtest.DB, pool string) *cast {
+	return &cast{open(tb, d.DSN("machine1")+pool), open(tb, d.DSN("ann")+pool), open(tb, d.DSN("all1")+pool)}
 }
 
 // played returns a life whose operations are done by whom they belong to, on a cast.
@@ -70,6 +73,22 @@ func TestSame(t *testing.T) {
 func TestStorm(t *testing.T) {
 	d := pgtest.New(t)
 	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), d.DSN("machine1")) }
+	if err := queuetest.Storm(o, 4, 10); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPooled: all goes the same behind a server that lends its connections for a transaction.
+func TestPooled(t *testing.T) {
+	d, other := pgtest.New(t), pgtest.New(t)
+	pool := d.Pooled(t)
+	if err := queuetest.Same(castBy(t, d, pool), played(queuetest.Life)); err != nil {
+		t.Error(err)
+	}
+	if list := verify(t, d); len(list) > 0 {
+		t.Error(list)
+	}
+	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), other.DSN("machine1")+pool) }
 	if err := queuetest.Storm(o, 4, 10); err != nil {
 		t.Error(err)
 	}
