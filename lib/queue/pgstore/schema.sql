@@ -118,7 +118,7 @@ BEGIN
 END $$;
 
 -- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
--- role gave by itself does not count: before PostgreSQL 16, any may make another a member of itself.
+-- role gave by itself does not count: before PostgreSQL 15, any may make another a member of itself.
 CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
   WITH RECURSIVE up AS (
     SELECT to_regrole(quote_ident(login))::oid AS oid
@@ -530,5 +530,6 @@ GRANT SELECT ON queue, audit, task, start, run, nonce, may, legal, member TO pul
 GRANT SELECT (shelf, key, seq, rest) ON thing TO pulse_reader;
 GRANT SELECT (id) ON file TO pulse_reader;
 GRANT EXECUTE ON FUNCTION lock, touch, beat, commit TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
+GRANT EXECUTE ON FUNCTION hats TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;
 INSERT INTO queue DEFAULT VALUES;
 RESET ROLE;
