@@ -34,7 +34,7 @@ var conditions = []struct {
 		HAVING count(DISTINCT policy) > 1`},
 	{health.TwoHats, "REVOKE one of the roles: a person's login has pulse_approver alone", `
 		SELECT format('%s is an approver and %s', rolname, array_to_string(array_remove(h, 'approver'), ', ')) FROM pg_roles, LATERAL pulse.hats(rolname) h
-		WHERE rolcanlogin AND NOT rolsuper AND 'approver' = ANY (h) AND cardinality(h) > 1`},
+		WHERE rolcanlogin AND 'approver' = ANY (h) AND NOT 'owner' = ANY (h) AND cardinality(h) > 1`},
 }
 
 // Conditions returns what about the server needs a person's attention. What this login may not
