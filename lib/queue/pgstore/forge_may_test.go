@@ -33,8 +33,9 @@ var writes = map[string]string{
 	"approved": "sender approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
 	"expired": "runner sender", "discarded": "runner sender", "clock_back": "runner sender",
-	"held":      "any", // the design leaves the rest open:
-	"forgotten": "any", "session_ended": "any", "consumed": "any", "labelled": "any", "resurfaced": "any", "pruned": "any",
+	"held":          "any", // the design leaves the rest open:
+	"session_ended": "any", "consumed": "any", "labelled": "any", "resurfaced": "any",
+	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
 	"repaired": "",
 }
 

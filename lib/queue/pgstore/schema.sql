@@ -44,8 +44,8 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 -- may says which hat lets a login write a line of an event.
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
-  ('gate',                        'added refused limited settled session_used read'),
-  ('gate runner sender approver', 'forgotten session_ended consumed labelled resurfaced pruned held'),
+  ('gate',                        'added refused limited settled session_used read forgotten pruned'),
+  ('gate runner sender approver', 'session_ended consumed labelled resurfaced held'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
