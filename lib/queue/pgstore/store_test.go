@@ -127,7 +127,8 @@ func TestInterrupt(t *testing.T) {
 }
 
 // TestOpenInOrder: the open tasks of all states come in the order in which they became open,
-// over the chunks in which they are read.
+// over the chunks in which they are read; and no more is read than is asked for, so that what a
+// command keeps in memory does not grow with the queue.
 func TestOpenInOrder(t *testing.T) {
 	f, d := fleetOf(t), pgtest.New(t)
 	m := f.member(d.DSN("machine1"), nil)
@@ -168,5 +169,15 @@ func TestOpenInOrder(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(have, want) || len(states) != 3 {
 		t.Errorf("%v: %d tasks in %v, want %d in order", err, len(have), states, len(want))
+	}
+	p := proxyTo(t, d)
+	s := open(t, p.dsn(d, "machine2"))
+	p.arm(-1, false)
+	err = s.View(func(v queue.View) error {
+		return v.Open("", func(queue.Entry) (bool, error) { return false, nil })
+	})
+	rows := strings.Count(strings.Join(p.arm(-1, false), ""), "<D")
+	if err != nil || rows == 0 || rows > 100 {
+		t.Errorf("%v: %d rows are read for one task", err, rows)
 	}
 }
