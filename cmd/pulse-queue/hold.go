@@ -37,9 +37,9 @@ func hold(c *cli.Context) error {
 	return err
 }
 
-// brake stops the runs of all machines, because this one saw a line that the queue lacks. Others
-// may not have seen it, and would do again what was done.
-func brake(s queue.Store) error {
+// brake stops the runs of all machines, because the queue lacks what this one saw. Others may not
+// have seen it, and would do again what was done.
+func brake(s queue.Store, lost string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func brake(s queue.Store) error {
 		if held, err := queue.Holding(tx); held != nil || err != nil {
 			return err
 		}
-		by := cmdline.User() + " on " + host + ", which saw a line that the queue lacks"
+		by := cmdline.User() + " on " + host + ": " + lost
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: by})
 	})
 }

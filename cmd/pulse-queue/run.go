@@ -277,7 +277,7 @@ func (sh *shift) stopped() error {
 		return err
 	case lost != "":
 		if _, flat := sh.store.(door.Flat); !flat && held == "" {
-			if err := brake(sh.store); err != nil {
+			if err := brake(sh.store, lost); err != nil {
 				cmdline.Warn(sh.c, "the other machines are not stopped: %v", err)
 			}
 		}

@@ -25,7 +25,7 @@ func (w *world) restored() error {
 		return err
 	}
 	err := errors.Join(w.refused("runner1", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner1", "pulse-queue health >&2", "restored: "),
-		w.refused("runner2", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner2", "pulse-queue health >&2", "on runner1, which saw a line"))
+		w.refused("runner2", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner2", "pulse-queue health >&2", "on runner1: it lacks a line"))
 	if err != nil {
 		return err
 	}
