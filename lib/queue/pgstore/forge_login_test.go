@@ -167,7 +167,7 @@ func TestBorrowed(t *testing.T) {
 			t.Errorf("%s: %v", who, err)
 		}
 	}
-	// Before PostgreSQL 16, a role may make others members of itself. That changes nobody's hats.
+	// Before PostgreSQL 15, a role may make others members of itself. That changes nobody's hats.
 	for _, sql := range []string{"GRANT machine1 TO ann", "GRANT ann TO machine1"} {
 		c := login(t, d, map[bool]string{true: "machine1", false: "ann"}[strings.HasPrefix(sql, "GRANT machine1")])
 		if err := execute(c, sql); err != nil && code(err) != "42501" && code(err) != "0LP01" {

@@ -96,8 +96,10 @@ func (w *world) legal2(e task.Event, who string) call {
 		return by(who, w.of("a.wait", e, task.Awaiting, task.Rejected))
 	case task.Carried:
 		return by(who, result(w.of("l.sched", e, task.Scheduled, task.Completed), queue.Drafts))
-	case task.Broke:
-		return by(who, w.of("a.pair", e, task.Completed, task.Corrupt))
+	case task.Broke: // its file can't be read
+		s := w.of("a.pair", e, task.Completed, task.Corrupt)
+		s.Digest, s.Kind, s.Action = "", "", ""
+		return by(who, s)
 	case task.Cancelled:
 		return by(who, w.of("a.sched", e, task.Scheduled, task.Rejected))
 	case task.Pruned:
