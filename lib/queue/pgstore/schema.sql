@@ -44,8 +44,8 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 -- may says which hat lets a login write a line of an event.
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
-  ('gate',                        'added refused limited settled session_used read'),
-  ('gate runner sender approver', 'forgotten session_ended consumed labelled resurfaced pruned held'),
+  ('gate',                        'added refused limited settled session_used read forgotten pruned'),
+  ('gate runner sender approver', 'session_ended consumed labelled resurfaced held'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
@@ -107,14 +107,14 @@ BEGIN
   ELSIF form = '@uint32' THEN
     RETURN t ~ '^(0|[1-9][0-9]{0,9})$' AND t::bigint < 4294967296;
   ELSIF form = '@strings' THEN
-    RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(json_typeof(e) = 'string'), true) FROM json_array_elements(v) e);
+    RETURN json_typeof(v) = 'array' AND NOT EXISTS (SELECT FROM json_array_elements(v) e WHERE json_typeof(e) <> 'string');
   ELSIF form LIKE '@[%' THEN
-    RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(pulse.sound('@' || substr(form, 3), e)), true) FROM json_array_elements(v) e);
+    RETURN json_typeof(v) = 'array' AND NOT EXISTS (SELECT FROM json_array_elements(v) e WHERE NOT pulse.sound('@' || substr(form, 3), e));
   END IF;
   SELECT m.forms INTO forms FROM pulse.member m WHERE m.of = substr(sound.form, 2);
   RETURN json_typeof(v) = 'object' AND (
-    SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(CASE WHEN forms->>key LIKE '@%' THEN pulse.sound(forms->>key, value)
-      ELSE coalesce(value::text ~ ('^(' || (forms->>key) || ')$'), false) END), true) FROM json_each(v));
+    SELECT count(*) = count(DISTINCT key) FILTER (WHERE CASE WHEN forms->>key LIKE '@%' THEN pulse.sound(forms->>key, value)
+      ELSE value::text ~ ('^(' || (forms->>key) || ')$') END) FROM json_each(v));
 END $$;
 
 -- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
@@ -370,7 +370,7 @@ BEGIN
     END IF;
   ELSIF e = 'forgotten' THEN
     DELETE FROM pulse.thing WHERE shelf = 'refused' AND key = id RETURNING * INTO old;
-    IF octet_length(old.bytes) IS DISTINCT FROM (j->>'size')::bigint OR old IS NULL THEN
+    IF NOT coalesce(octet_length(old.bytes) = (j->>'size')::bigint, false) THEN
       RAISE EXCEPTION 'nothing is kept of %', id USING ERRCODE = 'PU001';
     END IF;
     UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - octet_length(old.bytes);
@@ -409,8 +409,8 @@ BEGIN
     END IF;
     PERFORM pulse.put('outbox', j->>'task', at, ids, blob);
   ELSIF j ? 'parent' AND j->>'event' <> 'noted' THEN
-    UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE shelf = 'outbox' AND key = j->>'parent';
-    DELETE FROM pulse.thing WHERE shelf = 'outbox' AND key = j->>'parent' AND rest = '{}';
+    DELETE FROM pulse.thing WHERE (shelf, key) = ('outbox', j->>'parent') AND rest <@ ARRAY[j->>'task'];
+    UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE (shelf, key) = ('outbox', j->>'parent');
   END IF;
   IF j ? 'positions' THEN
     INSERT INTO pulse.thing SELECT 'positions', encode(substr(sha256(convert_to(p->>'source', 'UTF8')), 1, 16), 'hex'), at
@@ -439,7 +439,6 @@ BEGIN
   INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, (id, at, at, at, state, kind, act, digest, NULL)::pulse.task) FROM new;
 EXCEPTION
   WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
-  WHEN not_null_violation THEN PERFORM pulse.refuse('a task that may not be added so, or bytes of another digest');
 END $$;
 
 -- commit is the only way to change a queue: lines for the log, what was staged with them, and
@@ -453,7 +452,7 @@ BEGIN
   SELECT * INTO q FROM pulse.queue FOR UPDATE;
   IF 'owner' = ANY (hats) THEN
     PERFORM pulse.refuse('this login could change the past');
-  ELSIF q.format <> 1 OR n > 10000 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
+  ELSIF q.format <> 1 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
       OR NOT coalesce(unlisted BETWEEN 0 AND 10000 AND octet_length(host) < 256, false) OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
     PERFORM pulse.refuse('arguments that no client gives');
   ELSIF array_position(fences, NULL) > 0 THEN
@@ -488,7 +487,7 @@ BEGIN
       IF cardinality(blobs) > 0 THEN
         SELECT x.b INTO blob FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.k = j->>'task' AND x.s = pulse.shelf(j);
       END IF;
-      IF e NOT IN ('added', 'refused', 'resurfaced') AND j ? 'from' THEN
+      IF j ? 'from' THEN
         PERFORM pulse.move(j, q.seq + i, entries[i], fences[i], hats, host, blob);
       ELSIF e <> 'added' THEN
         PERFORM pulse.note(j, q.seq + i, entries[i], blob);
