@@ -50,6 +50,7 @@ func ask(tb testing.TB, c *pgx.Conn, sql string) (list []string) {
 // where others would find it.
 func TestWalls(t *testing.T) {
 	d := pgtest.New(t)
+	d.Exec(t, "REVOKE CREATE ON SCHEMA public FROM PUBLIC") // as pulse-deploy(7) does
 	root := login(t, d, pgtest.Super)
 	tables := ask(t, root, "SELECT relname::text FROM pg_class WHERE relnamespace = 'pulse'::regnamespace AND relkind = 'r'")
 	inner := ask(t, root, `SELECT format('SELECT %s(%s)', oid::regproc, (SELECT string_agg('NULL::' || format_type(a, NULL), ', ' ORDER BY o) FROM unnest(proargtypes) WITH ORDINALITY x(a, o)))
@@ -169,6 +170,7 @@ func TestBorrowed(t *testing.T) {
 		}
 	}
 	// Before PostgreSQL 15, a role may make others members of itself. That changes nobody's hats.
+	defer d.Exec(t, "REVOKE machine1 FROM ann; REVOKE ann FROM machine1")
 	for _, sql := range []string{"GRANT machine1 TO ann", "GRANT ann TO machine1"} {
 		c := login(t, d, map[bool]string{true: "machine1", false: "ann"}[strings.HasPrefix(sql, "GRANT machine1")])
 		if err := execute(c, sql); err != nil && code(err) != "42501" && code(err) != "0LP01" {
