@@ -57,20 +57,13 @@ func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) 
 		sql, args = sqlOpen, []any{string(st)}
 	}
 	return v.chunks(firstChunk, sql, args, func(r row) (bool, error) {
-		e, err := v.entry(r)
-		if err != nil {
-			return false, err
+		e, ok := entry.Parse(r[1])
+		if !ok {
+			return false, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
 		}
+		v.opened = e
 		return fn(e)
 	})
-}
-
-func (v *view) entry(r row) (queue.Entry, error) {
-	e, ok := entry.Parse(r[1])
-	if !ok {
-		return e, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
-	}
-	return e, nil
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false.
