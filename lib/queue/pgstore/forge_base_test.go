@@ -37,6 +37,8 @@ func (w *world) cohort() {
 	w.know("e.both", task.Effect, terms.ExternalSend, "a.done", bob, eve)
 	w.know("d.wait", task.Effect, terms.Destructive, "a.done", bob)
 	w.know("d.none", task.Effect, terms.CodeOrComputer, "a.done")
+	w.know("d.new", task.Effect, terms.Destructive, "a.done", bob)
+	w.know("d.code", task.Effect, terms.CodeOrComputer, "a.done")
 	for _, n := range []string{"l.note", "l.sched", "l.wait", "l.run", "l.new", "l.done"} {
 		w.know(n, task.Effect, terms.WriteLocal, "a.done", bob)
 	}
@@ -139,6 +141,7 @@ func (w *world) run() {
 	w.do(by("machine1", early), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), queue.Results)), by("machine1", w.start("l.back")),
 		by("machine1", w.ends("l.back", task.Retried, task.Scheduled)))
 	w.do(by("runner1", w.start("a.pair"), w.start("a.twin"), w.start("a.gone"), w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
+		by("runner1", result(w.ends("a.pruned", task.Extracted, task.Scheduled), queue.Extracts)), by("runner1", w.start("a.pruned")),
 		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
 			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
 		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -25,7 +26,7 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
+var forgeries = slices.Concat(ofTasks, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
@@ -96,6 +97,16 @@ func event(e task.Event, who string) func(*world) []call {
 // first changes the first line.
 func first(fn func(s *step)) func(*world, *call) { return func(_ *world, c *call) { fn(&c.steps[0]) } }
 
+// under changes the first line, and leaves its entry.
+func under(fn func(s *step)) func(*world, *call) {
+	return first(func(s *step) {
+		en := queue.EntryOf(&s.Line)
+		raw := string(entry.Append(nil, &en))
+		s.entry = func(string) string { return raw }
+		fn(s)
+	})
+}
+
 // last changes the last line.
 func last(fn func(s *step)) func(*world, *call) {
 	return func(_ *world, c *call) { fn(&c.steps[len(c.steps)-1]) }
@@ -122,14 +133,16 @@ func with(member string) func(*world, *call) {
 // as lets another login make the call.
 func as(who string) func(*world, *call) { return func(_ *world, c *call) { c.who = who } }
 
-// effect adds an outward effect.
-func effect(w *world) []call {
-	return []call{by("gate1", w.of("e.new", task.Added, "", task.Awaiting))}
+// adds adds a task that waits.
+func adds(name string) func(*world) []call {
+	return just(func(w *world) call { return by("gate1", w.of(name, task.Added, "", task.Awaiting)) })
 }
 
 var ofTasks = []forgery{
-	{"an outward effect that waits for nobody", effect, first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
-	{"a running task out of nothing", effect, first(func(s *step) { s.To, s.shelf = task.Running, "running" })},
+	{"an outward effect that waits for nobody", adds("e.new"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"an effect that destroys, and waits for nobody", adds("d.new"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"an effect that runs code, and waits for nobody", adds("d.code"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"a running task out of nothing", adds("e.new"), first(func(s *step) { s.To, s.shelf = task.Running, "running" })},
 	{"a task that is closed at once", event(task.Added, "gate1"), first(func(s *step) { s.To, s.shelf = task.Completed, "completed" })},
 	{"a task that comes from a state", event(task.Added, "gate1"), first(func(s *step) { s.From = task.Failed })},
 	{"a task without its file", event(task.Added, "gate1"), first(func(s *step) { s.shelf = "" })},
@@ -142,12 +155,12 @@ var ofTasks = []forgery{
 	{"a task that is there", event(task.Added, "gate1"), first(func(s *step) { s.Task = idOf("a.wait") })},
 	{"a task that was pruned", event(task.Added, "gate1"), first(func(s *step) { s.Task = idOf("a.pruned") })},
 	{"a task twice", event(task.Added, "gate1"), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
-	{"a task with an approval", effect, first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
+	{"a task with an approval", adds("e.new"), first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
 	{"a task with a grant", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Grant = w.given["g.bob"] }},
 	{"a task with a session", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Session = w.opened["s.one"] }},
 	{"a task with a result", event(task.Added, "gate1"), first(func(s *step) { s.Result = s.Digest })},
 	{"a task with an outbox", event(task.Added, "gate1"), first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
-	{"a task with an outbox, and a parent", effect, first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
+	{"a task with an outbox, and a parent", adds("e.new"), first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
 	{"a task in a state besides", event(task.Added, "gate1"), with(`"state":"running"`)},
 	{"an entry of another task", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, s.Task[:4], "0000") } })},
 	{"an entry of another state", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return "a" + e[1:] } })},
@@ -204,7 +217,6 @@ var ofRuns = []forgery{
 	{"a fence below all", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.steps[0].fence = "machine2", -1 }},
 	{"a fence where no client looks", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.args[2] = "machine2", "'[0:0]={0}'" }},
 	{"fences in rows", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.args[2] = "machine2", "'{{0}}'" }},
-	{"a run within its lease is taken back", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), func(w *world, c *call) { c.steps[0] = reap(w, "a.mach") }},
 	{"a run that is taken back ends well", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event, s.To = task.Finished, task.Completed })},
 	{"a run that is taken back did not happen", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event = task.Restored })},
 	{"a run that finishes in failure", event(task.Finished, "runner1"), first(func(s *step) { s.To = task.Failed })},
@@ -245,6 +257,29 @@ var ofRuns = []forgery{
 		c.super = strings.Replace(beats("machine1", "a.late")(w)[0].sql, "DO $$ BEGIN", "SET SESSION AUTHORIZATION machine1; DO $$ BEGIN", 1) + "; RESET SESSION AUTHORIZATION"
 	}},
 	{"a proposal that a runner takes away", event(audit.Settled, "gate1"), func(w *world, c *call) { c.who, c.steps[0].Event = "runner1", audit.Judged }},
+}
+
+// ofEnds are about the events that end a run, whoever holds it.
+func ofEnds() (list []forgery) {
+	for e, to := range map[task.Event]task.State{task.Restarted: task.Scheduled, task.Undecided: task.Awaiting, task.GaveUp: task.Failed, task.Parked: task.Awaiting, task.Broke: task.Corrupt} {
+		back := func(w *world, name string) call {
+			s := w.ends(name, e, to)
+			s.reap = true
+			return by("machine2", s)
+		}
+		list = append(list, forgery{"a run within its lease is taken back: " + string(e), just(func(w *world) call { return back(w, "a.late") }), func(w *world, c *call) { *c = back(w, "a.mach") }})
+		if e != task.Broke {
+			list = append(list, forgery{"a result with other bytes: " + string(e), just(func(w *world) call { return by("runner1", result(w.ends("a.run", e, to), queue.Results)) }), first(func(s *step) { s.blob = []byte("other") })})
+		}
+	}
+	for _, e := range []task.Event{task.Retried, task.Restarted, task.Extracted} {
+		list = append(list, forgery{"another yes that an ask keeps: " + string(e), func(w *world) []call {
+			s := w.ends("a.yes", e, task.Scheduled)
+			s.Approval = w.yeses["a.yes"]
+			return []call{by("runner1", w.start("a.yes")), by("runner1", s)}
+		}, says(func(a *approval.Approval) { a.Text = true })})
+	}
+	return list
 }
 
 // beats is the beat of a run.
@@ -289,13 +324,16 @@ var ofNotes = []forgery{
 	{"a task that is resurfaced in another state, by its entry in its own", event(audit.Resurfaced, "gate1"), first(func(s *step) {
 		s.From, s.entry = task.Scheduled, func(e string) string { return "a" + e[1:] }
 	})},
-	{"a task that is resurfaced with other bytes", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Digest = task.Digest(nil) })},
-	{"a task that is resurfaced with another action", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Action = terms.ReadPrivate })},
+	{"a task that is resurfaced with other bytes", event(audit.Resurfaced, "gate1"), under(func(s *step) { s.Digest = task.Digest(nil) })},
+	{"a task that is resurfaced with another action", event(audit.Resurfaced, "gate1"), under(func(s *step) { s.Action = terms.ReadPrivate })},
+	{"a task that is resurfaced as another kind", event(audit.Resurfaced, "gate1"), under(func(s *step) { s.Kind = task.Effect })},
 	{"a task that is resurfaced as if nothing had happened", just(func(w *world) call {
 		s := w.resurfaced("e.unknown", task.Awaiting)
 		return by("gate1", s)
 	}), first(func(s *step) { s.Change.Reason = "effect_person" })},
 	{"a task that is resurfaced with fewer attempts", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Attempts = 1 })},
+	{"a task that is resurfaced with more restarts", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Restarts = 1 })},
+	{"a task that is resurfaced as if it had been put off", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Deferred = 1 })},
 	{"a task that is resurfaced as of another time", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
 	{"a task that is resurfaced and put off", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.NotBefore = s.Time.Add(time.Hour) })},
 	{"a task that is resurfaced and moves", event(audit.Resurfaced, "gate1"), with(`"to":"scheduled"`)},

@@ -55,6 +55,7 @@ var ofStarts = []forgery{
 		c.super = "GRANT machine1 TO ann; SET LOCAL allow_system_table_mods = on; UPDATE pg_auth_members SET grantor = roleid WHERE roleid = 'machine1'::regrole"
 		return c
 	}), sql("GRANT machine1 TO ann")},
+	{"a start with a yes of a login that is no approver alone", starts("e.yes", "sender1"), sql("GRANT pulse_reader TO ann")},
 	{"a start with a yes of a login that is root now", starts("e.yes", "sender1"), sql("ALTER ROLE ann SUPERUSER")},
 	{"a start with a signature that was used", starts("e.signed", "sender1"), func(w *world, c *call) {
 		c.steps = append([]step{w.start("e.twice")}, c.steps...)
@@ -209,6 +210,7 @@ var ofGrants = []forgery{
 	{"a grant bound to another chain", buys("e.wait", "g.chain"), other("e.wait", []string{bob}, "g.other")},
 	{"a grant bound to another effect", buys("e.wait", "g.this"), other("e.unknown", []string{bob}, "g.this")},
 	{"a grant bound to nothing, for what is not a message", buys("d.wait", "g.d"), other("d.wait", []string{bob}, "g.bob")},
+	{"a grant bound to nothing, for what runs code", just(func(w *world) call { return by("sender1", w.bought("d.none", nil, "g.none")...) }), other("d.none", nil, "g.any")},
 	{"a grant bound to the chain, for what is not a message", buys("d.wait", "g.d"), other("d.wait", []string{bob}, "g.chain")},
 	{"a grant for one of two targets", two, other("e.both", []string{bob, eve}, "g.bob")},
 	{"two grants for one of two targets", two, other("e.both", []string{bob, eve}, "g.bob", "g.bob2")},

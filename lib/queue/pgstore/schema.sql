@@ -210,7 +210,7 @@ BEGIN
   ELSIF pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND e <> 'restored' THEN
     PERFORM pulse.refuse('an approval that the task does not have');
   ELSE
-    DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id;
+    DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
     PERFORM pulse.put('approvals', t.id, old.seq, NULL, NULL);
   END IF;
 END $$;
@@ -267,7 +267,7 @@ BEGIN
     RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
   ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
-  ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, e = 'pruned') THEN
+  ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
     PERFORM pulse.refuse('a line about another task file');
   ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
     PERFORM pulse.refuse('an effect that is not on the queue itself');
@@ -296,7 +296,7 @@ BEGIN
   PERFORM pulse.approval(j, t, at, 'approver' = ANY (hats));
   t.state := dst;
   UPDATE pulse.task SET seq = at, state = dst, entry = pulse.agenda(move.entry, t),
-    n = CASE WHEN dst IN ('scheduled', 'awaiting_review') AND task.entry IS NULL THEN at ELSE n END WHERE id = t.id;
+    n = CASE e WHEN 'requeued' THEN at ELSE n END WHERE id = t.id;
 END $$;
 
 -- agenda checks that an entry is of this task in its state, and is nothing for a closed one.
@@ -324,7 +324,7 @@ END $$;
 CREATE FUNCTION note(j jsonb, at bigint, entry text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE e text := j->>'event'; id text := j->>'task'; old pulse.thing; was jsonb; t pulse.task; words text[];
 BEGIN
-  IF j ?| '{from,to}' OR EXISTS (SELECT FROM pulse.legal l WHERE l.event = e) THEN
+  IF j ? 'to' OR EXISTS (SELECT FROM pulse.legal l WHERE l.event = e) THEN
     PERFORM pulse.refuse('a line that moves a task, or does not');
   END IF;
   IF e IN ('granted', 'session_opened') THEN
@@ -354,7 +354,7 @@ BEGIN
       PERFORM pulse.put('sessions', old.key, at, NULL, NULL);
     END IF;
   ELSIF e = 'labelled' THEN
-    SELECT array_agg(x->>'label' ORDER BY x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
+    SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
     IF words IS NULL OR NOT coalesce(old.rest <@ words, true) OR cardinality(words) <> (SELECT count(DISTINCT x) FROM unnest(words) x) THEN
       PERFORM pulse.refuse('labels do not go away, and each is there once');
