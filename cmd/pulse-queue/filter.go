@@ -149,6 +149,13 @@ func someOf(
 ) (some []queue.Stored, left []queue.ID, err error) {
 	err = s.View(func(v queue.View) error {
 		some, left = into, ids
+		next := make([]string, 0, someTasks)
+		for _, id := range ids[:min(len(ids), someTasks)] {
+			next = append(next, id.String())
+		}
+		if err := queue.Look(v, next, true); err != nil {
+			return err
+		}
 		for size := 0; len(left) > 0 && len(some) < someTasks && size < someBytes; left = left[1:] {
 			t, meant, err := load(v, left[0].String())
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -34,6 +35,22 @@ func hold(c *cli.Context) error {
 		return fault.Temporaryf(hint+"; and this hold may come into effect once there is room", "%w", err)
 	}
 	return err
+}
+
+// brake stops the runs of all machines, because the queue lacks what this one saw. Others may not
+// have seen it, and would do again what was done.
+func brake(s queue.Store, lost string) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	return queue.Update(s, func(tx *queue.Tx) error {
+		if held, err := queue.Holding(tx); held != nil || err != nil {
+			return err
+		}
+		by := cmdline.User() + " on " + host + ": " + lost
+		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: by})
+	})
 }
 
 // release ends a hold. A queue that lacks lines stays stopped, and release says so.

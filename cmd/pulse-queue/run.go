@@ -276,6 +276,11 @@ func (sh *shift) stopped() error {
 	case err != nil:
 		return err
 	case lost != "":
+		if _, flat := sh.store.(door.Flat); !flat && held == "" {
+			if err := brake(sh.store, lost); err != nil {
+				cmdline.Warn(sh.c, "the other machines are not stopped: %v", err)
+			}
+		}
 		return fault.Temporaryf(door.Restored(sh.c), "nothing starts: %w: %s", queue.ErrLost, lost)
 	case held != "":
 		return cmdline.Standing(sh.c, fault.Temporaryf("pulse-queue release", "the queue is %s", held))

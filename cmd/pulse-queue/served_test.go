@@ -81,11 +81,18 @@ func TestServed(t *testing.T) {
 		}
 		n++
 	}
+	if err := os.CopyFS(dir, os.DirFS("testdata/served")); err != nil {
+		t.Fatal(err)
+	}
 	if n < 20 {
 		t.Errorf("only %d sessions", n)
 	}
+	other := pgtest.New(t)
 	cmdlinetest.RunIn(t, dir, func(e *testscript.Env) {
 		d := pgtest.New(t)
+		e.Setenv("SERVER", d.Dir)
+		e.Setenv("DATABASE", d.Name)
+		e.Setenv("EMPTY", other.Name)
 		e.Setenv("MACHINE", d.DSN("machine1"))
 		e.Setenv("PERSON", d.DSN("ann"))
 	})

@@ -177,7 +177,11 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 	if err := in.countPending(items); err != nil {
 		return err
 	}
-	if err := look(tx.View, items); err != nil {
+	ids := make([]string, len(items))
+	for i, it := range items {
+		ids[i] = it.id
+	}
+	if err := Look(tx.View, ids, false); err != nil {
 		return err
 	}
 	for _, it := range items {
@@ -189,20 +193,6 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 		}
 	}
 	return nil
-}
-
-// look reads what the store knows of all records at once, if it can: a server that is asked for
-// one after the other takes most of the time of a batch.
-func look(v View, items []*item) error {
-	l, ok := v.(interface{ Look(keys []string) error })
-	if !ok {
-		return nil
-	}
-	ids := make([]string, len(items))
-	for i, it := range items {
-		ids[i] = it.id
-	}
-	return l.Look(ids)
 }
 
 // positionOf returns the position after a message. Its time is not one that was still to come when

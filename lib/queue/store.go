@@ -117,6 +117,15 @@ type Start struct {
 	Sender   Key
 }
 
+// Look lets a store read at once what it has of tasks that are about to be asked for, with their
+// files if these are wanted: a server that is asked for one after the other takes most of the time.
+func Look(v View, ids []string, files bool) error {
+	if l, ok := v.(interface{ Look(ids []string, files bool) error }); ok {
+		return l.Look(ids, files)
+	}
+	return nil
+}
+
 // Window is how far back starts count against a limit.
 const Window = 24 * time.Hour
 

@@ -12,7 +12,7 @@ func (w *world) sql(db, statements string) (string, error) {
 }
 
 // restored puts an older copy of the database in the place of the queue. A machine that saw more
-// starts nothing, until an approver lends it a login, as the page says.
+// starts nothing, and stops the other one, until an approver lends it a login, as the page says.
 func (w *world) restored() error {
 	m := w.machines["runner1"]
 	if _, err := w.sql("postgres", "CREATE DATABASE older TEMPLATE pulse;"); err != nil {
@@ -24,7 +24,8 @@ func (w *world) restored() error {
 	if _, err := w.sql("postgres", "ALTER DATABASE pulse RENAME TO newer; ALTER DATABASE older RENAME TO pulse;"); err != nil {
 		return err
 	}
-	err := errors.Join(w.refused("runner1", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner1", "pulse-queue health >&2", "restored: "))
+	err := errors.Join(w.refused("runner1", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner1", "pulse-queue health >&2", "restored: "),
+		w.refused("runner2", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner2", "pulse-queue health >&2", "on runner1: it lacks a line"))
 	if err != nil {
 		return err
 	}

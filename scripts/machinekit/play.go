@@ -19,7 +19,7 @@ func (w *world) play() error {
 		{"there are nine machines at a switch", w.machinesUp},
 		{"two servers, the second one a synchronous standby", w.servers},
 		{"logins, certificates, policies and crontabs", w.configure},
-		{"a login needs the certificate of its name", w.forged},
+		{"a login needs the certificate of its name, and has no room of its own", w.forged},
 		{"all work; mail comes in, and two people say yes", w.working},
 		{"a runner is cut off with its worker", w.cutOff},
 		{"a gate loses its power", w.gate},
@@ -146,6 +146,8 @@ func (w *world) forged() error {
 	return errors.Join(
 		w.refused("runner1", "pulse-queue list --queue postgres://ann@db1/pulse?service=pulse", "certificate authentication failed"),
 		w.refused("gate1", "pulse-queue list --queue postgres://postgres@db1/pulse?service=pulse", "certificate authentication failed"),
+		w.refused("gate1", `psql service=pulse -c "CREATE TABLE public.x ()"`, "permission denied for schema public"),
+		w.refused("gate1", `psql service=pulse -c "CREATE TEMPORARY TABLE x ()"`, "permission denied to create temporary tables"),
 	)
 }
 

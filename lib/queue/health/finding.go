@@ -47,7 +47,7 @@ const (
 	Unheard         Code = "unheard"          // a machine that runs a task is silent
 	PoliciesApart   Code = "policies_apart"   // machines decide by different policies
 	TwoHats         Code = "two_hats"         // a login is an approver and something else
-	SchemaChanged   Code = "schema_changed"   // functions or rights are not as init made them
+	SchemaChanged   Code = "schema_changed"   // functions, keys or rights are not as init made them
 	Reachable       Code = "server_reachable" // a worker can connect to the database server
 )
 

@@ -14,7 +14,7 @@ import (
 
 // Verify checks the chain of the log from its first line, whether head, if any, was once its
 // head, and every table against what the log makes of it; then the functions and rights of the
-// schema. It needs some 500 bytes of memory a task.
+// schema. It needs up to 2 kB of memory a task.
 func (s *Store) Verify(head string) (*queue.Report, error) {
 	if s.reader {
 		return nil, fault.Usagef("name a login of another role", "%s: %s may not read the files that verify compares", s.name, s.cfg.User)

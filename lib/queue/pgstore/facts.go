@@ -33,9 +33,8 @@ var conditions = []struct {
 			WHERE at > extract(epoch FROM clock_timestamp()) - 86400 ORDER BY who, seq DESC) x
 		HAVING count(DISTINCT policy) > 1`},
 	{health.TwoHats, "REVOKE one of the roles: a person's login has pulse_approver alone", `
-		SELECT format('%s is an approver and %s', u.rolname, string_agg(r.rolname, ', ')) FROM pg_roles u, pg_roles r
-		WHERE u.rolcanlogin AND NOT u.rolsuper AND pg_has_role(u.oid, 'pulse_approver', 'MEMBER')
-			AND r.rolname IN ('pulse_owner', 'pulse_gate', 'pulse_runner', 'pulse_sender') AND pg_has_role(u.oid, r.oid, 'MEMBER') GROUP BY u.rolname`},
+		SELECT format('%s is an approver and %s', rolname, array_to_string(array_remove(h, 'approver'), ', ')) FROM pg_roles, LATERAL pulse.hats(rolname) h
+		WHERE rolcanlogin AND 'approver' = ANY (h) AND NOT 'owner' = ANY (h) AND cardinality(h) > 1`},
 }
 
 // Conditions returns what about the server needs a person's attention. What this login may not

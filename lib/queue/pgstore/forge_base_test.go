@@ -37,6 +37,8 @@ func (w *world) cohort() {
 	w.know("e.both", task.Effect, terms.ExternalSend, "a.done", bob, eve)
 	w.know("d.wait", task.Effect, terms.Destructive, "a.done", bob)
 	w.know("d.none", task.Effect, terms.CodeOrComputer, "a.done")
+	w.know("d.new", task.Effect, terms.Destructive, "a.done", bob)
+	w.know("d.code", task.Effect, terms.CodeOrComputer, "a.done")
 	for _, n := range []string{"l.note", "l.sched", "l.wait", "l.run", "l.new", "l.done"} {
 		w.know(n, task.Effect, terms.WriteLocal, "a.done", bob)
 	}
@@ -76,8 +78,8 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 func (w *world) arrive() {
 	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "l.note", "a.old", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
 		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "e.paid", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
-		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("r.three", task.Refused), w.note("", audit.Limited), w.read(7)),
-		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted)))
+		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("", audit.Limited), w.note("r.three", task.Refused), w.read(7)),
+		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted), w.labelled("e.prop2", label.Untrusted)))
 }
 
 // answer lets people say yes and no, now and ahead.
@@ -133,11 +135,14 @@ func (w *world) run() {
 	paid[1].Approval.Level = approval.Signature
 	old := w.start("a.old")
 	old.Time = w.now.Add(-72 * time.Hour)
+	early := w.start("l.back")
+	early.Time = w.now.Add(-2 * time.Hour)
 	w.do(by("runner1", old), by("sender1", w.of("l.note", task.Carried, task.Scheduled, task.Completed)), by("sender1", paid...))
-	w.do(by("machine1", w.start("l.back")), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), queue.Results)), by("machine1", w.start("l.back")),
+	w.do(by("machine1", early), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), queue.Results)), by("machine1", w.start("l.back")),
 		by("machine1", w.ends("l.back", task.Retried, task.Scheduled)))
 	w.do(by("runner1", w.start("a.pair"), w.start("a.twin"), w.start("a.gone"), w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
-		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
+		by("runner1", result(w.ends("a.pruned", task.Extracted, task.Scheduled), queue.Extracts)), by("runner1", w.start("a.pruned")),
+		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
 			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
 		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)),
 		by("machine1", w.note("a.gone", audit.Ended)), by("runner1", w.note("a.run", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),

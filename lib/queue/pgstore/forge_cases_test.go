@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/entry"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -24,14 +26,20 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
+var forgeries = slices.Concat(ofTasks, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
 
-// conflicts are those that happen to the honest, because others were faster.
-var conflicts = []string{"the beginning before", "a task of another state", "a task that is not known", "a run that ends after it was taken back", "the run of another machine",
-	"a grant that was spent before", "a task that is there", "a task that was pruned", "a task that is resurfaced, and is not there", "a grant that is revoked twice", "what is forgotten, and is not there"}
+// conflicts are those that look like what happens to the honest, because others were faster.
+var conflicts = []string{"the beginning before", "a task that starts before it comes", "a task that is resurfaced before it comes", "another line before", "no line before", "a line that is not an object", "a line of nothing",
+	"a task of another state", "a task that is not known", "a task that is there", "a task twice", "a task that was pruned",
+	"a run that ends after it was taken back", "the run of another machine", "the fence of another run", "the fence of a run before", "a fence below all",
+	"a start of what waits", "a start twice", "a start again with grants",
+	"a grant that was spent before", "a grant that nobody gave", "a grant with another target in its words", "a grant that is revoked and is not there", "a grant that is revoked twice", "a grant that is revoked in other words",
+	"a task that is resurfaced, and is not there", "a running task that is resurfaced", "a closed task that is opened", "a closed task that is resurfaced",
+	"a task that is resurfaced in another state", "a task that is resurfaced in another state, by its entry in its own",
+	"what is forgotten, and is not there", "what is forgotten, of another size"}
 
 // TestForgeries: each forgery is refused, and what it differs from by one thing is accepted.
 func TestForgeries(t *testing.T) {
@@ -43,7 +51,7 @@ func TestForgeries(t *testing.T) {
 			t.Errorf("%s: there are two", f.name)
 		}
 		names[f.name] = true
-		if err := w.check(f); err != nil {
+		if err := cmp.Or(w.honest(f), w.forged(f)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -52,19 +60,23 @@ func TestForgeries(t *testing.T) {
 	}
 }
 
-// check tries one forgery.
-func (w *world) check(f *forgery) error {
-	honest := f.honest(w)
-	if n, err := w.try(honest...); err != nil {
+// honest tries what a forgery differs from.
+func (w *world) honest(f *forgery) error {
+	if n, err := w.try(f.honest(w)...); err != nil {
 		return fmt.Errorf("%s: call %d that is honest: %v", f.name, n, err)
 	}
+	return nil
+}
+
+// forged tries a forgery.
+func (w *world) forged(f *forgery) error {
 	forged := f.honest(w)
 	f.forge(w, &forged[len(forged)-1])
 	n, err := w.try(forged...)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s: it was accepted", f.name)
-	case code(err) != "PU001" && slices.Contains(conflicts, f.name):
+	case (code(err) == "PU001") != slices.Contains(conflicts, f.name):
 		return fmt.Errorf("%s: it is a conflict: %v", f.name, err)
 	case n != len(forged)-1 || !slices.Contains(refusals, code(err)):
 		return fmt.Errorf("%s: call %d: %v", f.name, n, err)
@@ -84,6 +96,16 @@ func event(e task.Event, who string) func(*world) []call {
 
 // first changes the first line.
 func first(fn func(s *step)) func(*world, *call) { return func(_ *world, c *call) { fn(&c.steps[0]) } }
+
+// under changes the first line, and leaves its entry.
+func under(fn func(s *step)) func(*world, *call) {
+	return first(func(s *step) {
+		en := queue.EntryOf(&s.Line)
+		raw := string(entry.Append(nil, &en))
+		s.entry = func(string) string { return raw }
+		fn(s)
+	})
+}
 
 // last changes the last line.
 func last(fn func(s *step)) func(*world, *call) {
@@ -111,14 +133,16 @@ func with(member string) func(*world, *call) {
 // as lets another login make the call.
 func as(who string) func(*world, *call) { return func(_ *world, c *call) { c.who = who } }
 
-// effect adds an outward effect.
-func effect(w *world) []call {
-	return []call{by("gate1", w.of("e.new", task.Added, "", task.Awaiting))}
+// adds adds a task that waits.
+func adds(name string) func(*world) []call {
+	return just(func(w *world) call { return by("gate1", w.of(name, task.Added, "", task.Awaiting)) })
 }
 
 var ofTasks = []forgery{
-	{"an outward effect that waits for nobody", effect, first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
-	{"a running task out of nothing", effect, first(func(s *step) { s.To, s.shelf = task.Running, "running" })},
+	{"an outward effect that waits for nobody", adds("e.new"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"an effect that destroys, and waits for nobody", adds("d.new"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"an effect that runs code, and waits for nobody", adds("d.code"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
+	{"a running task out of nothing", adds("e.new"), first(func(s *step) { s.To, s.shelf = task.Running, "running" })},
 	{"a task that is closed at once", event(task.Added, "gate1"), first(func(s *step) { s.To, s.shelf = task.Completed, "completed" })},
 	{"a task that comes from a state", event(task.Added, "gate1"), first(func(s *step) { s.From = task.Failed })},
 	{"a task without its file", event(task.Added, "gate1"), first(func(s *step) { s.shelf = "" })},
@@ -137,12 +161,12 @@ var ofTasks = []forgery{
 		return by("gate1", w.of("a.new", task.Added, "", task.Scheduled), w.resurfaced("a.new", task.Scheduled))
 	}), swapped},
 	{"a task twice", event(task.Added, "gate1"), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
-	{"a task with an approval", effect, first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
+	{"a task with an approval", adds("e.new"), first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
 	{"a task with a grant", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Grant = w.given["g.bob"] }},
 	{"a task with a session", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Session = w.opened["s.one"] }},
 	{"a task with a result", event(task.Added, "gate1"), first(func(s *step) { s.Result = s.Digest })},
 	{"a task with an outbox", event(task.Added, "gate1"), first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
-	{"a task with an outbox, and a parent", effect, first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
+	{"a task with an outbox, and a parent", adds("e.new"), first(func(s *step) { s.Proposed = []audit.Proposed{{ID: idOf("x"), Digest: s.Digest}} })},
 	{"a task in a state besides", event(task.Added, "gate1"), with(`"state":"running"`)},
 	{"an entry of another task", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return swap(e, s.Task[:4], "0000") } })},
 	{"an entry of another state", event(task.Added, "gate1"), first(func(s *step) { s.entry = func(e string) string { return "a" + e[1:] } })},
@@ -199,7 +223,6 @@ var ofRuns = []forgery{
 	{"a fence below all", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.steps[0].fence = "machine2", -1 }},
 	{"a fence where no client looks", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.args[2] = "machine2", "'[0:0]={0}'" }},
 	{"fences in rows", just(func(w *world) call { return by("machine1", w.ends("a.mach", task.Finished, task.Completed)) }), func(w *world, c *call) { c.who, c.args[2] = "machine2", "'{{0}}'" }},
-	{"a run within its lease is taken back", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), func(w *world, c *call) { c.steps[0] = reap(w, "a.mach") }},
 	{"a run that is taken back ends well", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event, s.To = task.Finished, task.Completed })},
 	{"a run that is taken back did not happen", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event = task.Restored })},
 	{"an effect that is taken back as if nothing had happened", lapsed, first(func(s *step) { s.Change.Reason = "effect_needs_person" })},
@@ -257,6 +280,29 @@ var ofRuns = []forgery{
 // swapped puts the second line before the first.
 func swapped(_ *world, c *call) { c.steps[0], c.steps[1] = c.steps[1], c.steps[0] }
 
+// ofEnds are about the events that end a run, whoever holds it.
+func ofEnds() (list []forgery) {
+	for e, to := range map[task.Event]task.State{task.Restarted: task.Scheduled, task.Undecided: task.Awaiting, task.GaveUp: task.Failed, task.Parked: task.Awaiting, task.Broke: task.Corrupt} {
+		back := func(w *world, name string) call {
+			s := w.ends(name, e, to)
+			s.reap = true
+			return by("machine2", s)
+		}
+		list = append(list, forgery{"a run within its lease is taken back: " + string(e), just(func(w *world) call { return back(w, "a.late") }), func(w *world, c *call) { *c = back(w, "a.mach") }})
+		if e != task.Broke {
+			list = append(list, forgery{"a result with other bytes: " + string(e), just(func(w *world) call { return by("runner1", result(w.ends("a.run", e, to), queue.Results)) }), first(func(s *step) { s.blob = []byte("other") })})
+		}
+	}
+	for _, e := range []task.Event{task.Retried, task.Restarted, task.Extracted} {
+		list = append(list, forgery{"another yes that an ask keeps: " + string(e), func(w *world) []call {
+			s := w.ends("a.yes", e, task.Scheduled)
+			s.Approval = w.yeses["a.yes"]
+			return []call{by("runner1", w.start("a.yes")), by("runner1", s)}
+		}, says(func(a *approval.Approval) { a.Text = true })})
+	}
+	return list
+}
+
 // beats is the beat of a run.
 func beats(who, name string) func(*world) []call {
 	return just(func(w *world) call {
@@ -308,13 +354,16 @@ var ofNotes = []forgery{
 	{"a task that is resurfaced in another state, by its entry in its own", event(audit.Resurfaced, "gate1"), first(func(s *step) {
 		s.From, s.entry = task.Scheduled, func(e string) string { return "a" + e[1:] }
 	})},
-	{"a task that is resurfaced with other bytes", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Digest = task.Digest(nil) })},
-	{"a task that is resurfaced with another action", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Action = terms.ReadPrivate })},
+	{"a task that is resurfaced with other bytes", event(audit.Resurfaced, "gate1"), under(func(s *step) { s.Digest = task.Digest(nil) })},
+	{"a task that is resurfaced with another action", event(audit.Resurfaced, "gate1"), under(func(s *step) { s.Action = terms.ReadPrivate })},
+	{"a task that is resurfaced as another kind", event(audit.Resurfaced, "gate1"), under(func(s *step) { s.Kind = task.Effect })},
 	{"a task that is resurfaced as if nothing had happened", just(func(w *world) call {
 		s := w.resurfaced("e.unknown", task.Awaiting)
 		return by("gate1", s)
 	}), first(func(s *step) { s.Change.Reason = "effect_person" })},
 	{"a task that is resurfaced with fewer attempts", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Attempts = 1 })},
+	{"a task that is resurfaced with more restarts", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Restarts = 1 })},
+	{"a task that is resurfaced as if it had been put off", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Deferred = 1 })},
 	{"a task that is resurfaced as of another time", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
 	{"a task that is resurfaced and put off", event(audit.Resurfaced, "gate1"), first(func(s *step) { s.Change.NotBefore = s.Time.Add(time.Hour) })},
 	{"a task that is resurfaced and moves", event(audit.Resurfaced, "gate1"), with(`"to":"scheduled"`)},

@@ -111,12 +111,13 @@ func (l *leases) beaten() {
 }
 
 // TestSilence: while beats come a run goes on. Without them its worker is told to end before the
-// lease ends, and the task is started again.
+// lease ends, and the task is started again. A server whose processes are all stopped is as
+// silent as a network that hangs; it carries a beat out when nobody waits for it any more.
 func TestSilence(t *testing.T) {
-	for _, connected := range []bool{false, true} {
+	for _, how := range []string{"never connected", "hangs", "stopped"} {
 		l := leasesOf(t)
 		claim, hold := l.begin("")
-		if connected {
+		if how != "never connected" {
 			for range 12 { // longer than a lease
 				l.beaten()
 			}
@@ -134,9 +135,15 @@ func TestSilence(t *testing.T) {
 			ended <- end
 		}()
 		<-living
-		l.p.hang()
+		l.p.arm(-1, false)
+		hang, thaw, waiting := l.p.hang, l.p.thaw, l.p.waiting
+		if how == "stopped" {
+			hang, thaw, waiting = l.d.Freeze, l.d.Thaw, func() bool { return len(l.p.arm(-1, false)) > 0 }
+			t.Cleanup(thaw)
+		}
+		hang()
 		l.pass(pgstore.BeatEvery)
-		until(t, "a beat hangs", l.p.waiting)
+		until(t, "a beat hangs", waiting)
 		select {
 		case end := <-ended:
 			t.Fatalf("too early: %+v", end)
@@ -146,9 +153,9 @@ func TestSilence(t *testing.T) {
 		from := time.Now()
 		end := <-ended
 		if !end.Cancelled || !hold.Lapsed() || time.Since(from) > pgstore.BeatLimit {
-			t.Errorf("%+v, %v, after %v", end, hold.Lapsed(), time.Since(from))
+			t.Errorf("%s: %+v, %v, after %v", how, end, hold.Lapsed(), time.Since(from))
 		}
-		l.p.thaw()
+		thaw()
 		if err := finish(l.one, claim, queue.End{Exit: end.Exit, Stopped: true}); err != nil {
 			t.Error(err)
 		}

@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +40,10 @@ func (s *Store) chunks(first int64, sql string, args []any, fn func(row) (more b
 }
 
 const (
-	sqlOpen   = "SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = $3 ORDER BY n LIMIT $2"
+	sqlOpen = "SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = $3 ORDER BY n LIMIT $2"
+	// The index begins with the state, so each state gives as many as are wanted of all.
+	sqlAllOpen = `SELECT t.n, t.entry FROM unnest('{scheduled,awaiting_review,running}'::text[]) st,
+		LATERAL (SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = st ORDER BY n LIMIT $2) t ORDER BY n LIMIT $2`
 	sqlClosed = `SELECT t.added, t.id, left(a.line, 48) FROM pulse.task t JOIN pulse.audit a ON a.seq = t.added
 		WHERE t.entry IS NULL AND t.added > $1 AND t.state = $3 ORDER BY t.added LIMIT $2`
 	sqlShelf = "SELECT t.key, left(a.line, 48) FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = $1 ORDER BY t.seq, t.key"
@@ -50,48 +52,18 @@ const (
 // Open calls fn for the open tasks of a state, or of all states for "", in the order in which
 // they became open.
 func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
+	sql, args := sqlAllOpen, []any(nil)
 	if st != "" {
-		return v.chunks(firstChunk, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
-			e, err := v.entry(r)
-			if err != nil {
-				return false, err
-			}
-			return fn(e)
-		})
+		sql, args = sqlOpen, []any{string(st)}
 	}
-	type numbered struct {
-		n int64
-		queue.Entry
-	}
-	var all []numbered
-	for _, st := range task.States {
-		if !st.Open() {
-			continue
+	return v.chunks(firstChunk, sql, args, func(r row) (bool, error) {
+		e, ok := entry.Parse(r[1])
+		if !ok {
+			return false, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
 		}
-		err := v.chunks(firstChunk, sqlOpen, []any{string(st)}, func(r row) (bool, error) {
-			e, err := v.entry(r)
-			all = append(all, numbered{num(r[0]), e})
-			return true, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(all, func(a, b numbered) int { return cmp.Compare(a.n, b.n) })
-	for i := range all {
-		if more, err := fn(all[i].Entry); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *view) entry(r row) (queue.Entry, error) {
-	e, ok := entry.Parse(r[1])
-	if !ok {
-		return e, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
-	}
-	return e, nil
+		v.opened = e
+		return fn(e)
+	})
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false.

@@ -3,7 +3,6 @@ package pgstore
 import (
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +18,8 @@ const roleHolder = "role "
 
 func holder(login string) approval.Holder { return approval.Holder(roleHolder + login) }
 
-// approverAlone are the roles of a login that may say yes, and do nothing else.
-var approverAlone = []string{"pulse_approver"}
+// approverAlone are the hats of a login that may say yes, and do nothing else.
+const approverAlone = "approver"
 
 // Level returns what the server proves of this login: that it is a person's, if it may say
 // yes and do nothing else.
@@ -37,19 +36,15 @@ func (s *Store) Vouch(h approval.Holder) error {
 	if !ok {
 		return fmt.Errorf("%q is no login of this server", h)
 	}
-	all, err := s.query(say(`SELECT u.rolsuper, `+rolesOf+` FROM pg_roles u WHERE u.rolname = $1`, login))
+	all, err := s.query(say("SELECT array_to_string(pulse.hats($1), ' ')", login))
 	if err != nil {
 		return err
 	}
-	if len(all[0]) != 1 || yes(all[0][0][0]) || !slices.Equal(strings.Fields(string(all[0][0][1])), approverAlone) {
+	if string(all[0][0][0]) != approverAlone {
 		return fmt.Errorf("%s is not a login of pulse_approver alone", h)
 	}
 	return nil
 }
-
-// rolesOf are the roles of pulse that a login u has, in order.
-const rolesOf = `array_to_string(ARRAY(SELECT r.rolname::text FROM pg_roles r
-	WHERE r.rolname ~ '^pulse_' AND pg_has_role(u.oid, r.oid, 'MEMBER') ORDER BY 1), ' ')`
 
 // LogSize returns the size of the log at the server in bytes, 0 if it does not say.
 func (s *Store) LogSize() int64 {

@@ -38,8 +38,6 @@ func parse(name string) (*pgconn.Config, error) {
 		return nil, fault.Usagef("set sslmode=verify-full in pg_service.conf, or PGSSLMODE=verify-full",
 			"%s: not on this machine, and the server's certificate would not be verified", name)
 	}
-	cfg.RuntimeParams["jit"] = "off"                                   // each statement here is short
-	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "20000" // ms; a client that vanished keeps the lock until then
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "pulse"
 	}

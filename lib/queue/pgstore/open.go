@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,26 +87,25 @@ const nowhereElse = "SET search_path = pg_catalog"
 
 // whatServer asks who is at the other end, and who this is.
 const whatServer = `SELECT pg_is_in_recovery(), current_setting('server_encoding'), current_setting('fsync'),
-	current_setting('full_page_writes'), u.rolsuper, ` + rolesOf + `
-	FROM pg_roles u WHERE u.rolname = session_user`
+	current_setting('full_page_writes'), array_to_string(pulse.hats(session_user), ' ')`
 
 // greet refuses a server that may lose or garble what it acknowledges, and a login that could
 // do anything.
 func (s *Store) greet(server, queue row) error {
-	hats := strings.Fields(string(server[5]))
+	hats := string(server[4])
 	switch {
 	case string(server[1]) != "UTF8":
 		return fault.Usagef("createdb --encoding=UTF8 --template=template0", "%s: the server's encoding is %s", s.name, server[1])
 	case string(server[2]) != "on" || string(server[3]) != "on":
 		return fault.Usagef("set fsync and full_page_writes to on", "%s: the server may lose what it acknowledges", s.name)
-	case yes(server[4]) || slices.Contains(hats, "pulse_owner"):
+	case strings.Contains(hats, "owner"):
 		return fault.Usagef("name a login of one role of pulse: man pulse-deploy", "%s: the login could change the queue's history", s.name)
 	case num(queue[0]) != format:
 		return fault.Usagef("install the pulse that made it: man pulse-deploy, Upgrade and downgrade",
 			"%s: the queue's format is %d, and this pulse knows %d", s.name, num(queue[0]), format)
 	}
 	s.unsafe, s.made = yes(queue[1]), time.UnixMicro(num(queue[2])).UTC()
-	s.reader, s.alone = slices.Equal(hats, []string{"pulse_reader"}), slices.Equal(hats, approverAlone)
+	s.reader, s.alone = hats == "reader", hats == approverAlone
 	return nil
 }
 

@@ -9,7 +9,7 @@ BEGIN
       EXECUTE format('CREATE ROLE %I NOLOGIN', r);
     END IF;
   END LOOP;
-  IF NOT pg_has_role(current_user, 'pulse_owner', 'MEMBER') THEN
+  IF NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN -- from PostgreSQL 16 on, who made a role is a member that can't act as it
     GRANT pulse_owner TO CURRENT_USER;
   END IF;
 END $$;

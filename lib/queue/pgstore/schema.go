@@ -8,7 +8,7 @@ import (
 // function finds the functions in Schema.
 var function = regexp.MustCompile(`(?s)CREATE FUNCTION (\w+)\(.*?\$\$(.*?)\$\$`)
 
-// rights asks for what is wrong with the schema besides its functions.
+// rights asks for what is wrong with the schema besides what its functions do.
 const rights = `
 SELECT format('table %s: it belongs to %s', relname, relowner::regrole) FROM pg_class
   WHERE relnamespace = 'pulse'::regnamespace AND relowner <> 'pulse_owner'::regrole
@@ -20,21 +20,31 @@ UNION ALL SELECT format('function %s: it belongs to %s', proname, proowner::regr
   WHERE pronamespace = 'pulse'::regnamespace AND proowner <> 'pulse_owner'::regrole
 UNION ALL SELECT format('function %s: anybody may call it', proname) FROM pg_proc
   WHERE pronamespace = 'pulse'::regnamespace AND (proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0))
-UNION ALL SELECT format('function %s: it runs with the rights of %s', proname, CASE WHEN prosecdef THEN 'its owner' ELSE 'its caller' END) FROM pg_proc
-  WHERE pronamespace = 'pulse'::regnamespace AND prosecdef <> (proname IN ('lock', 'touch', 'beat', 'commit'))
 UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid
   WHERE relnamespace = 'pulse'::regnamespace AND NOT tgisinternal
 UNION ALL SELECT format('rule %s', rulename) FROM pg_rewrite JOIN pg_class c ON c.oid = ev_class
   WHERE relnamespace = 'pulse'::regnamespace
-UNION ALL SELECT 'the words in the tables may, legal and member: they were changed' FROM (
-  SELECT md5(string_agg(t, ' ' ORDER BY t COLLATE "C")) AS sum FROM (
-    SELECT may::text FROM pulse.may UNION ALL SELECT legal::text FROM pulse.legal UNION ALL SELECT member::text FROM pulse.member) x(t)) y
-  WHERE sum <> '` + wordsSum + `'`
+UNION ALL SELECT format('schema pulse: %s may %s', grantee::regrole, privilege_type) FROM pg_namespace, aclexplode(nspacl)
+  WHERE nspname = 'pulse' AND privilege_type <> 'USAGE' AND grantee <> 'pulse_owner'::regrole
+UNION ALL SELECT format('%s: not as init made them (%s)', what, sum) FROM (VALUES ` + sums + `) v(what, want) LEFT JOIN (
+  SELECT what, md5(string_agg(t, ' ' ORDER BY t COLLATE "C")) AS sum FROM (
+    SELECT 'words' AS what, may::text AS t FROM pulse.may UNION ALL SELECT 'words', legal::text FROM pulse.legal UNION ALL SELECT 'words', member::text FROM pulse.member
+    UNION ALL SELECT 'functions', concat_ws(' ', proname, prosecdef, provolatile, proisstrict, proconfig) FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
+    UNION ALL SELECT 'tables and indexes', concat_ws(' ', relname, relkind, relpersistence, relrowsecurity, pg_get_indexdef(oid)) FROM pg_class
+      WHERE relnamespace = 'pulse'::regnamespace
+    UNION ALL SELECT 'columns', concat_ws(' ', relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, atthasdef) FROM pg_attribute
+      JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'pulse'::regnamespace AND attnum > 0
+    UNION ALL SELECT 'constraints', concat_ws(' ', conname, conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+      WHERE connamespace = 'pulse'::regnamespace AND contype <> 'n') x GROUP BY what) y USING (what)
+  WHERE sum IS DISTINCT FROM want`
 
-// wordsSum is the MD5 sum of those tables as schema.sql fills them.
-const wordsSum = "61396dad61b9e070fbe3d5149ecec223"
+// sums are the MD5 sums of what is compared as a whole, as schema.sql makes it: the words in
+// the tables may, legal and member, the settings of functions, and what keeps a thing unique.
+const sums = `('words', 'e5cbf6e6054d909f0135666e21c712ba'), ('functions', 'cfe253f3b349634d3e6b57672de2f209'),
+	('tables and indexes', 'ee3c760ae78e74d8c3639d713852bca9'), ('columns', '25bb8cd375dd25a24827531fa0b0ac74'),
+	('constraints', '516994f7a8b9ffae90c7a11a38f00393')`
 
-// schema compares the functions and the rights with those that Schema makes.
+// schema compares the schema with what Schema makes.
 func (c *comparison) schema(ctx context.Context) {
 	want := map[string]bool{}
 	for _, m := range function.FindAllStringSubmatch(Schema, -1) {

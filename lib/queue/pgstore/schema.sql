@@ -44,8 +44,8 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 -- may says which hat lets a login write a line of an event.
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
-  ('gate',                        'added refused limited settled session_used read'),
-  ('gate runner sender approver', 'forgotten session_ended consumed labelled resurfaced pruned held'),
+  ('gate',                        'added refused limited settled session_used read forgotten pruned'),
+  ('gate runner sender approver', 'session_ended consumed labelled resurfaced held'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
@@ -107,14 +107,14 @@ BEGIN
   ELSIF form = '@uint32' THEN
     RETURN t ~ '^(0|[1-9][0-9]{0,9})$' AND t::bigint < 4294967296;
   ELSIF form = '@strings' THEN
-    RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(json_typeof(e) = 'string'), true) FROM json_array_elements(v) e);
+    RETURN json_typeof(v) = 'array' AND NOT EXISTS (SELECT FROM json_array_elements(v) e WHERE json_typeof(e) <> 'string');
   ELSIF form LIKE '@[%' THEN
-    RETURN json_typeof(v) = 'array' AND (SELECT coalesce(bool_and(pulse.sound('@' || substr(form, 3), e)), true) FROM json_array_elements(v) e);
+    RETURN json_typeof(v) = 'array' AND NOT EXISTS (SELECT FROM json_array_elements(v) e WHERE NOT pulse.sound('@' || substr(form, 3), e));
   END IF;
   SELECT m.forms INTO forms FROM pulse.member m WHERE m.of = substr(sound.form, 2);
   RETURN json_typeof(v) = 'object' AND (
-    SELECT count(*) = count(DISTINCT key) AND coalesce(bool_and(CASE WHEN forms->>key LIKE '@%' THEN pulse.sound(forms->>key, value)
-      ELSE coalesce(value::text ~ ('^(' || (forms->>key) || ')$'), false) END), true) FROM json_each(v));
+    SELECT count(*) = count(DISTINCT key) FILTER (WHERE CASE WHEN forms->>key LIKE '@%' THEN pulse.sound(forms->>key, value)
+      ELSE value::text ~ ('^(' || (forms->>key) || ')$') END) FROM json_each(v));
 END $$;
 
 -- controls reports whether a line has what a terminal obeys or doesn't show, and what pulse writes
@@ -125,7 +125,7 @@ CREATE FUNCTION controls(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
--- role gave by itself does not count: before PostgreSQL 16, any may make another a member of itself.
+-- role gave by itself does not count: before PostgreSQL 15, any may make another a member of itself.
 CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
   WITH RECURSIVE up AS (
     SELECT to_regrole(quote_ident(login))::oid AS oid
@@ -217,7 +217,7 @@ BEGIN
   ELSIF pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND e <> 'restored' THEN
     PERFORM pulse.refuse('an approval that the task does not have');
   ELSE
-    DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'spent') AND key = t.id;
+    DELETE FROM pulse.thing WHERE shelf = 'spent' AND key = t.id;
     PERFORM pulse.put('approvals', t.id, old.seq, NULL, NULL);
   END IF;
 END $$;
@@ -278,7 +278,7 @@ BEGIN
     RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
   ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
-  ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, e = 'pruned') THEN
+  ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
     PERFORM pulse.refuse('a line about another task file');
   ELSIF pulse.outward(t) AND e NOT IN ('requeued', 'pruned', 'broke') AND EXISTS (SELECT FROM pulse.said(t.seq) was, unnest('{attempts,restarts}'::text[]) m
       WHERE coalesce((j->>m)::bigint, 0) < coalesce((was->>m)::bigint, 0)) THEN
@@ -310,7 +310,7 @@ BEGIN
   PERFORM pulse.approval(j, t, at, 'approver' = ANY (hats));
   t.state := dst;
   UPDATE pulse.task SET seq = at, state = dst, entry = pulse.agenda(move.entry, t),
-    n = CASE WHEN dst IN ('scheduled', 'awaiting_review') AND task.entry IS NULL THEN at ELSE n END WHERE id = t.id;
+    n = CASE e WHEN 'requeued' THEN at ELSE n END WHERE id = t.id;
 END $$;
 
 -- agenda checks that an entry is of this task in its state, and is nothing for a closed one.
@@ -338,7 +338,7 @@ END $$;
 CREATE FUNCTION note(j jsonb, at bigint, entry text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE e text := j->>'event'; id text := j->>'task'; old pulse.thing; was jsonb; t pulse.task; words text[];
 BEGIN
-  IF j ?| '{from,to}' OR EXISTS (SELECT FROM pulse.legal l WHERE l.event = e) THEN
+  IF j ? 'to' OR EXISTS (SELECT FROM pulse.legal l WHERE l.event = e) THEN
     PERFORM pulse.refuse('a line that moves a task, or does not');
   END IF;
   IF e IN ('granted', 'session_opened') THEN
@@ -368,7 +368,7 @@ BEGIN
       PERFORM pulse.put('sessions', old.key, at, NULL, NULL);
     END IF;
   ELSIF e = 'labelled' THEN
-    SELECT array_agg(x->>'label' ORDER BY x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
+    SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
     SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
     IF words IS NULL OR NOT coalesce(old.rest <@ words, true) OR cardinality(words) <> (SELECT count(DISTINCT x) FROM unnest(words) x) THEN
       PERFORM pulse.refuse('labels do not go away, and each is there once');
@@ -384,7 +384,7 @@ BEGIN
     END IF;
   ELSIF e = 'forgotten' THEN
     DELETE FROM pulse.thing WHERE shelf = 'refused' AND key = id RETURNING * INTO old;
-    IF octet_length(old.bytes) IS DISTINCT FROM (j->>'size')::bigint OR old IS NULL THEN
+    IF NOT coalesce(octet_length(old.bytes) = (j->>'size')::bigint, false) THEN
       RAISE EXCEPTION 'nothing is kept of %', id USING ERRCODE = 'PU001';
     END IF;
     UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - octet_length(old.bytes);
@@ -423,8 +423,8 @@ BEGIN
     END IF;
     PERFORM pulse.put('outbox', j->>'task', at, ids, blob);
   ELSIF j ? 'parent' AND j->>'event' <> 'noted' THEN
-    UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE shelf = 'outbox' AND key = j->>'parent';
-    DELETE FROM pulse.thing WHERE shelf = 'outbox' AND key = j->>'parent' AND rest = '{}';
+    DELETE FROM pulse.thing WHERE (shelf, key) = ('outbox', j->>'parent') AND rest <@ ARRAY[j->>'task'];
+    UPDATE pulse.thing SET rest = array_remove(rest, j->>'task') WHERE (shelf, key) = ('outbox', j->>'parent');
   END IF;
   IF j ? 'positions' THEN
     INSERT INTO pulse.thing SELECT 'positions', encode(substr(sha256(convert_to(p->>'source', 'UTF8')), 1, 16), 'hex'), at
@@ -453,7 +453,6 @@ BEGIN
   INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, (id, at, at, at, state, kind, act, digest, NULL)::pulse.task) FROM new;
 EXCEPTION
   WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
-  WHEN not_null_violation THEN PERFORM pulse.refuse('a task that may not be added so, or bytes of another digest');
 END $$;
 
 -- commit is the only way to change a queue: lines for the log, what was staged with them, and
@@ -470,7 +469,7 @@ BEGIN
     PERFORM pulse.refuse('this login could change the past');
   ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
     PERFORM pulse.refuse('a picture in which a login may have a role that it lost');
-  ELSIF q.format <> 1 OR n > 10000 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
+  ELSIF q.format <> 1 OR n > 0 AND (array_dims(lines), array_dims(entries), array_dims(fences)) IS DISTINCT FROM (dims, dims, dims)
       OR NOT coalesce(unlisted BETWEEN 0 AND 10000 AND octet_length(host) < 256, false) OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
     PERFORM pulse.refuse('arguments that no client gives');
   ELSIF array_position(fences, NULL) > 0 OR EXISTS (SELECT FROM unnest(blobs) b WHERE octet_length(b) > 134217728) THEN -- who reads them needs as much memory
@@ -505,7 +504,7 @@ BEGIN
       IF cardinality(blobs) > 0 THEN
         SELECT x.b INTO blob FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.k = j->>'task' AND x.s = pulse.shelf(j);
       END IF;
-      IF e NOT IN ('added', 'refused', 'resurfaced') AND j ? 'from' THEN
+      IF j ? 'from' THEN
         PERFORM pulse.move(j, q.seq + i, entries[i], fences[i], hats, host, blob);
       ELSIF e <> 'added' THEN
         PERFORM pulse.note(j, q.seq + i, entries[i], blob);
@@ -547,5 +546,6 @@ GRANT SELECT ON queue, audit, task, start, run, nonce, may, legal, member TO pul
 GRANT SELECT (shelf, key, seq, rest) ON thing TO pulse_reader;
 GRANT SELECT (id) ON file TO pulse_reader;
 GRANT EXECUTE ON FUNCTION lock, touch, beat, commit TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
+GRANT EXECUTE ON FUNCTION hats TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;
 INSERT INTO queue DEFAULT VALUES;
 RESET ROLE;

@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,9 @@ import (
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -33,8 +37,11 @@ type cast struct {
 	ann, both   queue.Store
 }
 
-func castOf(tb testing.TB, d *pgtest.DB) *cast {
-	return &cast{open(tb, d.DSN("machine1")), open(tb, d.DSN("ann")), open(tb, d.DSN("all1"))}
+func castOf(tb testing.TB, d *pgtest.DB) *cast { return castBy(tb, d, "") }
+
+// castBy is castOf by way of a pooler.
+func castBy(tb testing.TB, d *pgtest.DB, pool string) *cast {
+	return &cast{open(tb, d.DSN("machine1")+pool), open(tb, d.DSN("ann")+pool), open(tb, d.DSN("all1")+pool)}
 }
 
 // played returns a life whose operations are done by whom they belong to, on a cast.
@@ -70,6 +77,22 @@ func TestSame(t *testing.T) {
 func TestStorm(t *testing.T) {
 	d := pgtest.New(t)
 	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), d.DSN("machine1")) }
+	if err := queuetest.Storm(o, 4, 10); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPooled: all goes the same behind a server that lends its connections for a transaction.
+func TestPooled(t *testing.T) {
+	d, other := pgtest.New(t), pgtest.New(t)
+	pool := d.Pooled(t)
+	if err := queuetest.Same(castBy(t, d, pool), played(queuetest.Life)); err != nil {
+		t.Error(err)
+	}
+	if list := verify(t, d); len(list) > 0 {
+		t.Error(list)
+	}
+	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), other.DSN("machine1")+pool) }
 	if err := queuetest.Storm(o, 4, 10); err != nil {
 		t.Error(err)
 	}
@@ -119,5 +142,61 @@ func TestInterrupt(t *testing.T) {
 	}
 	if err := queuetest.Nothing.Do(b, queuetest.Epoch); err != nil {
 		t.Errorf("nobody has the lock: %v", err)
+	}
+}
+
+// TestOpenInOrder: the open tasks of all states come in the order in which they became open,
+// over the chunks in which they are read; and no more is read than is asked for, so that what a
+// command keeps in memory does not grow with the queue.
+func TestOpenInOrder(t *testing.T) {
+	f, d := fleetOf(t), pgtest.New(t)
+	m := f.member(d.DSN("machine1"), nil)
+	var want, have []string
+	for range 4 {
+		b := queue.NewBatch(m, false, 1<<20, time.Now)
+		for range 300 {
+			n := int(f.uid.Add(1))
+			line := queuetest.Mail(n, terms.Allow)
+			if n%3 == 0 {
+				line = queuetest.Effect(n) // which waits
+			}
+			rec, err := record.Parse([]byte(line), queue.Members...)
+			if err != nil || b.Put(rec) != nil {
+				t.Fatal(err)
+			}
+		}
+		err := b.Commit(func(receipt []byte) error {
+			want = append(want, string(receiptID.FindSubmatch(receipt)[1]))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, hold, err := m.claim(queue.Run{Policy: f.policy, Max: 1, Now: time.Now})
+	if err != nil || hold == nil {
+		t.Fatalf("nothing starts: %v", err)
+	}
+	defer hold.Drop()
+	states := map[task.State]int{}
+	err = m.View(func(v queue.View) error {
+		return v.Open("", func(e queue.Entry) (bool, error) {
+			states[e.State]++
+			have = append(have, e.ID)
+			return true, nil
+		})
+	})
+	if err != nil || !slices.Equal(have, want) || len(states) != 3 {
+		t.Errorf("%v: %d tasks in %v, want %d in order", err, len(have), states, len(want))
+	}
+	p := proxyTo(t, d)
+	s := open(t, p.dsn(d, "machine2"))
+	p.arm(-1, false)
+	err = s.View(func(v queue.View) error {
+		return v.Open("", func(queue.Entry) (bool, error) { return false, nil })
+	})
+	rows := strings.Count(strings.Join(p.arm(-1, false), ""), "<D")
+	if err != nil || rows == 0 || rows > 100 {
+		t.Errorf("%v: %d rows are read for one task", err, rows)
 	}
 }

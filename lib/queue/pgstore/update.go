@@ -22,6 +22,7 @@ var (
 	beginView = []stmt{
 		say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
 		say("SET LOCAL search_path = pg_catalog"),
+		say("SET LOCAL jit = off"), // each statement here is short
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue"),
 		say(sqlHold),
 	}
@@ -30,6 +31,7 @@ var (
 		say("SET LOCAL search_path = pg_catalog"),
 		say("SET LOCAL synchronous_commit = on"),
 		say("SET LOCAL lock_timeout = '60s'"),
+		say("SET LOCAL idle_in_transaction_session_timeout = '20s'"), // a client that vanished keeps the lock until then
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.lock()"),
 		say(sqlHold),
 	}

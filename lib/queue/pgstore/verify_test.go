@@ -42,6 +42,13 @@ func TestVerify(t *testing.T) {
 		"ALTER FUNCTION answers SECURITY DEFINER", "ALTER TABLE task OWNER TO gate1",
 		"CREATE OR REPLACE FUNCTION pulse.answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS 'SELECT true'",
 		"CREATE FUNCTION pulse.more() RETURNS bool LANGUAGE sql AS 'SELECT true'; REVOKE ALL ON FUNCTION pulse.more FROM PUBLIC; ALTER FUNCTION pulse.more OWNER TO pulse_owner",
+		"ALTER FUNCTION lock RESET search_path", "ALTER FUNCTION beat SET search_path = pg_temp, pg_catalog", "ALTER FUNCTION commit SET timezone = 'Europe/Berlin'",
+		"ALTER FUNCTION answers VOLATILE", "ALTER FUNCTION commit STRICT", "GRANT CREATE ON SCHEMA pulse TO gate1",
+		"ALTER TABLE nonce DROP CONSTRAINT nonce_pkey", "ALTER TABLE nonce DROP CONSTRAINT nonce_pkey; ALTER TABLE nonce ADD CONSTRAINT nonce_pkey PRIMARY KEY (nonce, seq)",
+		"ALTER TABLE run DROP CONSTRAINT run_task_key", "ALTER TABLE run DROP CONSTRAINT run_task_key; CREATE UNIQUE INDEX run_task_key ON run (task)",
+		"ALTER TABLE queue DROP CONSTRAINT queue_one_check", "ALTER TABLE file ALTER bytes DROP NOT NULL", "ALTER TABLE task ALTER n TYPE int",
+		"ALTER TABLE thing ALTER rest SET DEFAULT '{}'", "DROP INDEX open", "CREATE INDEX more ON task (octet_length(entry))", "ALTER TABLE nonce SET UNLOGGED",
+		"ALTER TABLE audit ENABLE ROW LEVEL SECURITY", "CREATE VIEW more AS SELECT FROM task", "TRUNCATE may, legal, member",
 		"CREATE RULE r AS ON DELETE TO task DO INSTEAD NOTHING",
 	} {
 		forged := d.Clone(t)

@@ -21,12 +21,14 @@ type view struct {
 	known  map[string]*about
 
 	foreseen map[string][]row // answers that came with the beginning
+	opened   queue.Entry      // the one that Open called its function for last
 }
 
 // about is what is kept under a key, except bytes: the task of that id, and its things.
 type about struct {
 	state  task.State // "": there is no such task
 	line   []byte     // that moved the task last
+	file   []byte     // if it is small and was asked for with others
 	things map[queue.Shelf]maker
 }
 
@@ -99,12 +101,21 @@ func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
 	return a, all[:n], nil
 }
 
-// Look reads what is kept under some keys at once, which are about to be asked for.
-func (v *view) Look(keys []string) error {
-	all, err := v.query(
+// sqlFiles leaves out large files: what is read ahead is kept.
+const sqlFiles = "SELECT id, bytes FROM pulse.file WHERE id = ANY ($1) AND octet_length(bytes) < 16384"
+
+// Look reads what is kept under some keys at once, which are about to be asked for, and, if
+// they are wanted, files.
+func (v *view) Look(keys []string, files bool) error {
+	list := []stmt{
 		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
 		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), `+writer+` FROM pulse.thing t JOIN pulse.audit a USING (seq)
-			WHERE t.key = ANY ($1) AND `+shelves, keys))
+			WHERE t.key = ANY ($1) AND `+shelves, keys),
+	}
+	if files && !v.reader {
+		list = append(list, say(sqlFiles, keys))
+	}
+	all, err := v.query(list...)
 	if err != nil {
 		return err
 	}
@@ -120,6 +131,9 @@ func (v *view) Look(keys []string) error {
 	}
 	for _, r := range all[1] {
 		v.known[string(r[0])].things[queue.Shelf(r[1])] = maker{r[2], strings.Fields(string(r[3])), string(r[4])}
+	}
+	for _, r := range slices.Concat(all[2:]...) {
+		v.known[string(r[0])].file = r[1]
 	}
 	return nil
 }
@@ -138,6 +152,9 @@ func (v *view) Where(id string) (task.State, error) {
 	if !task.ValidID(id) {
 		return "", nil
 	}
+	if id == v.opened.ID {
+		return v.opened.State, nil
+	}
 	a, _, err := v.about(id)
 	if err != nil {
 		return "", err
@@ -147,12 +164,14 @@ func (v *view) Where(id string) (task.State, error) {
 
 // Has reports whether there is a thing.
 func (v *view) Has(s queue.Shelf, key string) (bool, error) {
+	if slices.Contains(task.States, task.State(s)) {
+		st, err := v.Where(key)
+		return queue.On(st) == s, err
+	}
 	a, _, err := v.about(key)
 	switch {
 	case err != nil:
 		return false, err
-	case slices.Contains(task.States, task.State(s)):
-		return queue.On(a.state) == s, nil
 	case s == queue.Meta:
 		_, err := making(a.line, s, key)
 		return err == nil, nil
@@ -202,7 +221,7 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 // file reads the file of a task in a state.
 func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
 	var also []stmt
-	if !v.reader {
+	if known := v.known[id]; !v.reader && (known == nil || known.file == nil) {
 		also = []stmt{say(sqlFile, id)}
 	}
 	a, all, err := v.about(id, also...)
@@ -213,6 +232,8 @@ func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
 		return item, unknown(id)
 	case v.reader:
 		return item, v.unseen()
+	case also == nil:
+		return queue.Item{Bytes: a.file}, nil
 	case len(all[0]) == 0:
 		return item, fmt.Errorf("%w: %s has no file", queue.ErrCorrupt, id)
 	}

@@ -91,11 +91,17 @@ func start() (*Server, error) {
 	return s, err
 }
 
+// dba is who makes the queue, with the rights that a hosted server gives its customers.
+const dba = "dba1"
+
 // prepare makes the roles, the logins and the template.
 func (s *Server) prepare() error {
-	err := s.run("postgres", "CREATE DATABASE "+template)
+	err := s.run("postgres", "CREATE ROLE "+dba+" LOGIN CREATEROLE")
 	if err == nil {
-		err = s.run(template, pgstore.Roles+pgstore.Schema)
+		err = s.run("postgres", "CREATE DATABASE "+template+" OWNER "+dba)
+	}
+	if err == nil {
+		err = pgstore.Create(context.Background(), s.dsn(dba, template), false)
 	}
 	if err == nil {
 		err = s.run(template, logins)

@@ -37,8 +37,12 @@ type Server struct {
 	log  bytes.Buffer // readable once gone is closed
 }
 
-// bin returns the directory of the newest PostgreSQL that is installed; "" if there is none.
+// bin returns the directory of the newest PostgreSQL that is installed, or of the one that
+// PULSE_POSTGRES names; "" if there is none.
 func bin() string {
+	if dir := os.Getenv("PULSE_POSTGRES"); dir != "" {
+		return dir
+	}
 	all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	version := func(p string) int { n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(p)))); return n }
 	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(version(a), version(b)) })
