@@ -51,6 +51,11 @@ var ofStarts = []forgery{
 		c.super = "UPDATE pulse.task SET state = 'scheduled' WHERE id = '" + idOf("e.wait") + "'"
 	}},
 	{"a start with a yes that expired", starts("e.yes", "sender1"), instead("e.old")},
+	{"a start with a yes that never expires", func(w *world) []call {
+		return []call{yesTo("e.wait")(w)[0], by("sender1", w.start("e.wait"))}
+	}, func(w *world, c *call) {
+		c.super = "UPDATE pulse.audit SET line = regexp_replace(line, '\"expires\":\"[^\"]*\"', '\"text\":true') WHERE seq = (SELECT seq FROM pulse.thing WHERE (shelf, key) = ('approvals', '" + idOf("e.wait") + "'))"
+	}},
 	{"a start with a yes of a login of all roles", starts("e.yes", "sender1"), instead("e.two")},
 	{"a start with a yes of a login whose role was taken", starts("e.yes", "sender1"), sql("REVOKE pulse_approver FROM ann")},
 	{"a start with a yes of a login that had all roles then", starts("e.yes", "sender1"), func(w *world, c *call) {

@@ -15,7 +15,8 @@ CREATE TABLE queue ( -- one row: who writes the queue locks it
   kept int NOT NULL DEFAULT 0, kept_bytes bigint NOT NULL DEFAULT 0, -- refused records
   counts jsonb NOT NULL DEFAULT '{}' -- tasks by state
 ) WITH (fillfactor = 20);
-CREATE TABLE audit (seq bigint PRIMARY KEY, line text NOT NULL, who name NOT NULL, alone bool); -- alone: who was an approver then, and nothing else
+CREATE TABLE audit (seq bigint PRIMARY KEY, line text NOT NULL, who name NOT NULL,
+  alone bool NOT NULL DEFAULT false); -- who was an approver then, and nothing else
 CREATE TABLE task (
   id text PRIMARY KEY, added bigint NOT NULL, -- the line that added it
   n bigint NOT NULL, seq bigint NOT NULL,     -- the lines that opened it last, and that moved it last
@@ -138,7 +139,7 @@ $$;
 -- answers reports whether the line was written by a person: an approver, and nothing else, then
 -- and now. Lines of the owner, who can't log in, came with a copy from another queue.
 CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
-  SELECT a.who = 'pulse_owner' OR coalesce(a.alone, false) AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
+  SELECT a.who = 'pulse_owner' OR a.alone AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
 $$;
 
 -- said returns a line of the log. jsonb has no way to write NUL, which a stranger may put into
@@ -233,10 +234,9 @@ BEGIN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
   ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
-    IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp(), false)
-        OR NOT coalesce(CASE WHEN yes ? 'grants' THEN (
-          SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')
-          ELSE pulse.answers(given) END, false) THEN
+    IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp() AND CASE WHEN yes ? 'grants' THEN (
+        SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')
+        ELSE pulse.answers(given) END, false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
     ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
       INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
