@@ -8,9 +8,10 @@
 // the log: what the line says of it is queue.Changes. Nothing is changed but by the functions
 // of schema.sql, which believe no client.
 //
-// How: Update locks the queue's only row, reads, and then commits its lines in one call. View
-// reads a snapshot, and locks nothing. Both read a task with what belongs to it in one round
-// trip, and keep that until they end.
+// How: Update locks the queue's only row, reads, and then commits its lines in one call; what it
+// will probably read comes with the lock, for which others wait. View reads a snapshot, and locks
+// nothing. Both read a task with what belongs to it in one round trip, and keep that until they
+// end.
 //
 // Caveats: a server that acknowledges before a standby has what was committed may lose it in a
 // failover. View.Lost tells who saw it.
