@@ -24,7 +24,7 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNotes, ofLines, ofArguments)
+var forgeries = slices.Concat(ofTasks, ofRuns, ofStarts, ofYeses, ofGrants, ofNotes, ofCounts, ofLines, ofArguments)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
@@ -202,15 +202,6 @@ var ofRuns = []forgery{
 	{"a run within its lease is taken back", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), func(w *world, c *call) { c.steps[0] = reap(w, "a.mach") }},
 	{"a run that is taken back ends well", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event, s.To = task.Finished, task.Completed })},
 	{"a run that is taken back did not happen", just(func(w *world) call { return by("machine2", reap(w, "a.late")) }), first(func(s *step) { s.Event = task.Restored })},
-	{"an effect that is taken back as if nothing had happened", lapsed, first(func(s *step) { s.Change.Reason = "effect_needs_person" })},
-	{"an effect that is taken back as if it had not been started", lapsed, first(func(s *step) { s.Change.Restarts = 0 })},
-	{"an effect that was started, and is closed as if it had not been", func(w *world) []call {
-		s := w.of("e.mach", task.Dropped, task.Awaiting, task.Rejected)
-		s.Change.Restarts = 1
-		return append(lapsed(w), by("runner1", s))
-	}, first(func(s *step) { s.Change.Restarts = 0 })},
-	{"an effect that is taken back to start again", lapsed, first(func(s *step) { s.Event, s.To = task.Restarted, task.Scheduled })},
-	{"an effect that is taken back for good", lapsed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
 	{"a run that finishes in failure", event(task.Finished, "runner1"), first(func(s *step) { s.To = task.Failed })},
 	{"a run that is dropped", event(task.Finished, "runner1"), first(func(s *step) { s.Event, s.To, s.Result, s.shelf = task.Dropped, task.Rejected, "", "" })},
 	{"a run that ends after it was taken back", func(w *world) []call {
@@ -270,15 +261,6 @@ func keeps(w *world, c *call) { c.steps[0].Approval = w.yeses["e.run"] }
 // outboxed is the end of a run that proposes.
 func outboxed(w *world) []call {
 	return []call{by("runner1", proposing(w.ends("a.run", task.Finished, task.Completed), "e.x", "e.y"))}
-}
-
-// lapsed takes back an effect whose machine was not heard of.
-func lapsed(w *world) []call {
-	s := w.ends("e.mach", task.Undecided, task.Awaiting)
-	s.reap, s.Change = true, task.Change{Reason: queue.ReasonUnknownEffect, Restarts: 1}
-	c := by("runner1", s)
-	c.super = "UPDATE pulse.run SET until = now() - '1 s'::interval WHERE task = '" + s.Task + "'"
-	return []call{c}
 }
 
 // reap returns the line by which a run is taken back.
