@@ -234,9 +234,8 @@ BEGIN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
   ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
-    IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp() AND CASE WHEN yes ? 'grants' THEN (
-        SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')
-        ELSE pulse.answers(given) END, false) THEN
+    IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp() AND (pulse.answers(given) OR (
+        SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')), false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
     ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
       INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
