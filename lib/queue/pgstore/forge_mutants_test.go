@@ -23,19 +23,19 @@ type mutant struct {
 	member string // of a line, if it is that which is changed
 }
 
-// TestMutants: whatever is taken from the schema, a test fails. It tries every hundredth of the
+// TestMutants: whatever is taken from the schema, a test fails. It tries every tenth of the
 // mutants, or all whose names match PULSE_MUTANTS. PULSE_MUTANTS=. takes four minutes, and ten
 // on a busy machine: go test -timeout 30m.
 func TestMutants(t *testing.T) {
 	w, _ := base(t)
 	all := slices.Concat(mutantFunctions(), mutantTables())
-	every := 100
+	every := 10
 	if pattern := os.Getenv("PULSE_MUTANTS"); pattern != "" {
 		wanted := regexp.MustCompile(pattern)
 		every = 1
 		all = slices.DeleteFunc(all, func(m mutant) bool { return !wanted.MatchString(m.name) })
 	} else if testing.Short() {
-		every = 300
+		every = 100
 	}
 	if err := w.exec("SET statement_timeout = '20s'"); err != nil {
 		t.Fatal(err)
