@@ -120,7 +120,9 @@ type Start struct {
 // Look lets a store read at once what it has of tasks that are about to be asked for, with their
 // files if these are wanted: a server that is asked for one after the other takes most of the time.
 func Look(v View, ids []string, files bool) error {
-	if l, ok := v.(interface{ Look(ids []string, files bool) error }); ok {
+	if l, ok := v.(interface {
+		Look(ids []string, files bool) error
+	}); ok {
 		return l.Look(ids, files)
 	}
 	return nil

@@ -256,6 +256,10 @@ var ofRuns = []forgery{
 	}},
 	{"a beat of another login", beats("runner1", "a.run"), as("sender1")},
 	{"a beat of another run", beats("machine1", "a.mach"), func(w *world, c *call) { *c = beats("machine1", "a.run")(w)[0] }},
+	{"a beat with the fence of a run that was before", beats("machine1", "a.mach"), func(w *world, c *call) {
+		c.sql = swap(c.sql, fmt.Sprint(w.fences[idOf("a.mach")]), fmt.Sprint(w.fences[idOf("a.mach")]-1))
+	}},
+	{"a beat for another task that has its fence now", beats("machine1", "a.mach"), func(w *world, c *call) { c.sql = swap(c.sql, idOf("a.mach"), idOf("a.late")) }},
 	{"a beat of a run that was cancelled", beats("machine1", "a.mach"), func(w *world, c *call) {
 		c.super = "UPDATE pulse.task SET state = 'rejected' WHERE id = '" + idOf("a.mach") + "'"
 	}},
@@ -297,7 +301,7 @@ func ofEnds() (list []forgery) {
 // beats is the beat of a run.
 func beats(who, name string) func(*world) []call {
 	return just(func(w *world) call {
-		return call{who: who, sql: fmt.Sprintf("DO $$ BEGIN IF NOT pulse.beat(%d) THEN RAISE 'it is not yours'; END IF; END $$", w.fences[idOf(name)])}
+		return call{who: who, sql: fmt.Sprintf("DO $$ BEGIN IF NOT pulse.beat(%d, '%s') THEN RAISE 'it is not yours'; END IF; END $$", w.fences[idOf(name)], idOf(name))}
 	})
 }
 

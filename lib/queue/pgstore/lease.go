@@ -187,7 +187,7 @@ func (h *hold) keep() {
 			continue
 		}
 		at = now()
-		mine, err := h.beats.beat(ctx, h.fence)
+		mine, err := h.beats.beat(ctx, h.id, h.fence)
 		if err == nil && !mine {
 			close(h.gone)
 			return
@@ -229,7 +229,7 @@ func (h *hold) Lapsed() bool { return h.lapsed.Load() }
 var errSilent = errors.New("no server answers")
 
 // beat tells the server that a run goes on, and reports whether it is still this login's.
-func (s *Store) beat(ctx context.Context, fence int64) (bool, error) {
+func (s *Store) beat(ctx context.Context, id string, fence int64) (bool, error) {
 	hosts := time.Duration(1 + len(s.cfg.Fallbacks))
 	ctx, cancel := context.WithTimeout(ctx, (hosts+1)*beatLimit)
 	defer cancel()
@@ -239,7 +239,7 @@ func (s *Store) beat(ctx context.Context, fence int64) (bool, error) {
 			return false, err
 		}
 	}
-	all, err := s.ask(ctx, say("SET synchronous_commit = on"), say("SELECT pulse.beat($1)", fence))
+	all, err := s.ask(ctx, say("SET synchronous_commit = on"), say("SELECT pulse.beat($1, $2)", fence, id))
 	if err != nil || len(s.notices) > 0 || len(all[1]) != 1 {
 		s.drop()
 		s.notices = nil

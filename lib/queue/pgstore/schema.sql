@@ -166,11 +166,12 @@ END $$;
 -- touch writes, so that the acknowledgement of this transaction covers all that it has read.
 CREATE FUNCTION touch() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ UPDATE pulse.queue SET seq = seq $$;
 
--- beat keeps a run for two minutes more, and reports whether it is still this login's.
-CREATE FUNCTION beat(mine bigint) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- beat keeps a run for two minutes more, and reports whether it is still this login's. A server
+-- that lost lines may give the fence of one run to that of another task.
+CREATE FUNCTION beat(mine bigint, id text) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE pulse.run r SET until = clock_timestamp() + interval '120 s' FROM pulse.task t
-  WHERE r.fence = mine AND r.who = session_user AND t.id = r.task AND t.state = 'running';
+  WHERE r.fence = mine AND r.task = beat.id AND r.who = session_user AND t.id = r.task AND t.state = 'running';
   RETURN FOUND;
 END $$;
 
