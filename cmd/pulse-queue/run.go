@@ -99,6 +99,9 @@ func newShift(c *cli.Context) (*shift, error) {
 		sh.store.Close()
 		return nil, err
 	}
+	if l, ok := sh.store.(door.Logins); ok {
+		sh.run.Answers = l.Answers
+	}
 	sh.store.OnCommit(sh.notice.hear)
 	return sh, nil
 }

@@ -46,6 +46,8 @@ type Run struct {
 	Vouch func(approval.Holder) error // at level user, returns nil if this holder may say yes
 	Blind bool                        // Signed and Vouch are not at hand: Outlook leaves open what they decide
 
+	Answers func(approval.Holder) error // of a queue on a server: it starts an effect on this one's yes
+
 	started, external int
 	looked            map[string]bool // waiting effects that this run has looked at
 	passed            map[string]bool // asks that it has loaded, and that are for another kind of run

@@ -182,7 +182,7 @@ func (r *Run) granted(
 	}
 	grants, err := GrantsOf(tx)
 	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool {
-		return !now.Before(g.Expires) || !g.Suffices(r.proving().Require)
+		return !now.Before(g.Expires) || !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
 	})
 	if err != nil || len(grants) == 0 {
 		return nil, false, err

@@ -32,6 +32,7 @@ type Proving struct {
 	Signed  Signed                      // checks yeses of level signature; nil: nothing is signed well
 	Vouch   func(approval.Holder) error // for level user; returns nil if this holder may say yes
 	Blind   bool                        // neither is at hand: if they have to decide, the error is errBlind
+	Answers func(approval.Holder) error // of a server, which starts what reaches the outside on a person's yes alone; nil: there is none
 }
 
 // errBlind means that only a run can check a yes.
@@ -69,6 +70,18 @@ func (p *Proving) vouched(holder approval.Holder) error {
 		return fmt.Errorf("%w: nobody vouches for it", ErrNotGood)
 	}
 	if err := p.Vouch(holder); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotGood, err)
+	}
+	return nil
+}
+
+// answered returns ErrNotGood for a yes on which the queue's server would start nothing that
+// reaches the outside.
+func (p *Proving) answered(holder approval.Holder) error {
+	if p.Answers == nil {
+		return nil
+	}
+	if err := p.Answers(holder); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotGood, err)
 	}
 	return nil
@@ -112,7 +125,7 @@ func (p *Proving) spend(proofs []approval.Proof, now time.Time) error {
 }
 
 func (r *Run) proving() *Proving {
-	return &Proving{approval.Level(r.Policy.Approval.Require), r.Signed, r.Vouch, r.Blind}
+	return &Proving{approval.Level(r.Policy.Approval.Require), r.Signed, r.Vouch, r.Blind, r.Answers}
 }
 
 // Return gives back what the start of a task spent, once the task is scheduled again:

@@ -149,6 +149,11 @@ func (p *Proving) approved(
 			return nil, err
 		}
 	}
+	if s.Outward() && len(a.Grants) == 0 {
+		if err := p.answered(a.Holder); err != nil {
+			return nil, err
+		}
+	}
 	proofs := a.Proofs()
 	return p.spends(proofs), p.proven(a, a.Holder, proofs, now)
 }

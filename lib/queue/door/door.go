@@ -53,8 +53,9 @@ type (
 	}
 	// Logins is a queue on a server, which knows each answer's login.
 	Logins interface {
-		Level() approval.Level              // what it proves of this login
-		Vouch(holder approval.Holder) error // nil if this one may say yes, and do nothing else
+		Level() approval.Level                // what it proves of this login
+		Vouch(holder approval.Holder) error   // nil if this one may say yes, and do nothing else
+		Answers(holder approval.Holder) error // nil if it starts what reaches the outside on the yes of this one
 	}
 )
 

@@ -46,6 +46,15 @@ func (s *Store) Vouch(h approval.Holder) error {
 	return nil
 }
 
+// Answers returns nil if the server starts what reaches the outside on the yes of a holder: one
+// that Vouch vouches for, or the owner, whose lines came with a copy from another queue.
+func (s *Store) Answers(h approval.Holder) error {
+	if h == holder("pulse_owner") {
+		return nil
+	}
+	return s.Vouch(h)
+}
+
 // LogSize returns the size of the log at the server in bytes, 0 if it does not say.
 func (s *Store) LogSize() int64 {
 	all, err := s.query(say("SELECT pg_table_size('pulse.audit')"))

@@ -48,7 +48,7 @@ const (
 		WHERE t.key = $1 AND ` + shelves
 	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,refused,hold}')"
 	sqlHold  = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
-	writer   = "CASE WHEN a.alone THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
+	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
