@@ -79,7 +79,7 @@ func (in *importer) send(into string, columns ...string) error {
 		if i > 0 {
 			in.rows.WriteByte('\t')
 		}
-		escaped.WriteString(&in.rows, c)
+		in.rows.WriteString(escaped.Replace(c))
 	}
 	return in.rows.WriteByte('\n')
 }
