@@ -24,8 +24,8 @@ type mutant struct {
 }
 
 // TestMutants: whatever is taken from the schema, a test fails. It tries every tenth of the
-// mutants, or all whose names match PULSE_MUTANTS. PULSE_MUTANTS=. takes four minutes, and ten
-// on a busy machine: go test -timeout 30m.
+// mutants, or all whose names match PULSE_MUTANTS. PULSE_MUTANTS=. takes eight minutes or
+// more: go test -timeout 30m.
 func TestMutants(t *testing.T) {
 	w, _ := base(t)
 	all := slices.Concat(mutantFunctions(), mutantTables())
