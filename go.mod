@@ -14,7 +14,7 @@ require (
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
 	golang.org/x/net v0.62.0 // the HTML tokenizer
 	golang.org/x/sys v0.49.0 // flock, syncfs, poll, termios, prctl
-	golang.org/x/text v0.43.0 // indirect; character sets of go-message
+	golang.org/x/text v0.43.0 // names that a file system takes for each other; character sets of go-message
 )
 
 // For tests only.

@@ -20,8 +20,8 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "entry", "envelope", "escape", "fault",
-	"identity", "glob", "health", "markup", "peer", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
-	"task", "terms", "tools", "webhook", "trace", "explain", "lazy",
+	"identity", "glob", "health", "markup", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
+	"task", "terms", "tools", "webhook", "hook", "trace", "explain", "lazy",
 }
 
 // impure are the standard packages through which a program touches the world.
@@ -45,9 +45,9 @@ var owners = map[string][]string{
 	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
 	"github.com/emersion/go-message":           {"lib/fetch/message"},
 	"golang.org/x/net":                         {"lib/fetch/message"},
-	"golang.org/x/text":                        {"lib/fetch/message"},
+	"golang.org/x/text":                        {"lib/fetch/message", "lib/authorize/tools"},
 	"github.com/emersion/go-msgauth":           {"lib/classify/dkimcheck"},
-	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace"},
+	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/queue/box", "lib/queue/way", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace", "lib/authorize/mcp"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {}, // the oracle of lib/shared/schema
 	"github.com/elastic/go-seccomp-bpf":        {}, // the oracle of lib/shared/sandbox
 
@@ -246,5 +246,36 @@ func eachFile(t *testing.T, fn func(path string, f *ast.File)) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestOneDialer: in lib/fetch only secure.Dial connects, which bounds what the kernel keeps of
+// a server's words.
+func TestOneDialer(t *testing.T) {
+	files, found := token.NewFileSet(), 0
+	err := filepath.WalkDir("fetch", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(filepath.Dir(name), "test") {
+			return err
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok || !strings.HasPrefix(s.Sel.Name, "Dial") {
+				return true
+			}
+			if p, ok := s.X.(*ast.Ident); ok && (p.Name == "net" || p.Name == "tls") {
+				if found++; name != "fetch/secure/dial.go" {
+					t.Errorf("%s: %s.%s", files.Position(s.Pos()), p.Name, s.Sel.Name)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d found, %v", found, err)
 	}
 }

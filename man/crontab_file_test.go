@@ -34,7 +34,7 @@ func TestCrontabFile(t *testing.T) {
 const system = `as() { account=$1; shift; home=$(getent passwd $account | cut -d: -f6); (cd / && HOME=$home exec setpriv --reuid $account --regid $account --init-groups "$@"); }
 cron() { (. /mnt/cron.env; as $1 env -i HOME=$(getent passwd $1 | cut -d: -f6) LOGNAME=$1 "${env[@]}" /bin/bash -c "$(cat /mnt/$2)"); }
 mount --make-rprivate / && mkdir @DIR@/{lib,run,local} && chmod 755 @DIR@/{lib,run,local} && tar -C / -c --exclude="etc/*.lock" --exclude="etc/*.lock.*" etc 2>/dev/null | tar -C @DIR@ -xp &&
-mkdir -p @DIR@/local/{bin,mail,sent,libexec/pulse} && cp @BIN@/pulse-* @DIR@/local/bin && mv @DIR@/local/bin/pulse-fetch @DIR@/local/bin/fetch &&
+mkdir -p @DIR@/local/{bin,mail,sent,libexec/pulse} && cp @BIN@/pulse-* @DIR@/local/bin && mv @DIR@/local/bin/pulse-fetch @DIR@/local/bin/fetch && cp @DIR@/local/bin/pulse-queue @DIR@/local/bin/queue &&
 cp @DIR@/mail/owner.eml @DIR@/local/mail && cp -r @DIR@/programs/. @DIR@/local/bin && cp -r @SCRIPTS@/senders @DIR@/local/libexec/pulse && cp @SCRIPTS@/systemd/*.conf @DIR@/local &&
 chmod -R go+rX @DIR@/local && chmod 777 @DIR@/local/sent &&
 mount --bind @DIR@/etc /etc && mount --bind @DIR@/lib /var/lib && mount --bind @DIR@/local /usr/local && mount --bind @DIR@/run /run && mount --bind @DIR@ /mnt && mount -t tmpfs -o mode=1777 none /tmp &&
@@ -75,7 +75,7 @@ func TestCrontabOfTheSystem(t *testing.T) {
 			executable(t, dir+"/programs", "agent", `cat >/dev/null; [ "$(id -un) $KEY" = "pulse-worker k1" ] && echo '`+
 				strings.TrimSuffix(read(t, "pulse.7").marked(t, "file: proposed"), "\n")+`'`)
 			executable(t, dir+"/programs", "msmtp", `[ "$1" = --pretend ] || { echo "$(id -un) $*" >>/usr/local/sent/mail; cat >/dev/null; }`)
-			executable(t, dir+"/programs", "socat", "echo $* >>/usr/local/sent/ways")
+			executable(t, dir+"/programs", "pulse-queue", `[ "$1" != way ] || { echo "$*" >>/usr/local/sent/ways; exit; }; exec queue "$@"`)
 			executable(t, dir+"/programs", "pulse-fetch", `[ "$*" = "--limit 9 --password-file /etc/pulse/password imaps://agent@imap.example.com/INBOX" ] || exit 64
 [ "$(id -un)" = pulse ] && exec fetch /usr/local/mail/owner.eml`)
 			must("exec unshare --mount bash --norc")
@@ -122,7 +122,7 @@ END
 			if out := must("cat /usr/local/sent/mail"); out != "pulse-sender --debug -C /etc/pulse/msmtprc -- bob@partner.example\n" {
 				t.Errorf("sent: %q", out)
 			}
-			if out := must("sort -u /usr/local/sent/ways"); out != "UNIX-LISTEN:/run/pulse-out/pulse-worker,fork,unlink-early,mode=600,user=pulse-worker TCP:api.example.com:443\n" {
+			if out := must("sort -u /usr/local/sent/ways"); out != "way --listen /run/pulse-out/pulse-worker --owner pulse-worker api.example.com:443\n" {
 				t.Errorf("ways out: %q", out)
 			}
 			if out := must("as pulse pulse-queue health"); out != "" {

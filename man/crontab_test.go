@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // entry is a line of a crontab that starts something, and the account if it names one.
@@ -53,6 +55,17 @@ type gate struct {
 	home    string
 	env     []string
 	entries []entry
+	given   bool // to an ordinary account
+}
+
+// give makes all of it an ordinary account's, which a box needs.
+func (g *gate) give(t *testing.T) {
+	t.Helper()
+	if err := os.Chmod(filepath.Dir(g.home), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmdlinetest.Own(t, g.home)
+	g.given = true
 }
 
 // gateOf makes one, with the policy of the world and what is said of the environment.
@@ -88,6 +101,9 @@ func gateOf(t *testing.T, set func(environment string) string) *gate {
 func (g *gate) cron(line string) (string, error) {
 	cmd := exec.Command("/bin/bash", "-c", line)
 	cmd.Dir, cmd.Env = g.home, append([]string{"HOME=" + g.home, "LOGNAME=me", "XDG_STATE_HOME=" + g.home + "/.local/state"}, g.env...)
+	if g.given {
+		cmdlinetest.Ordinary(cmd)
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -110,7 +126,7 @@ func TestCrontab(t *testing.T) {
 	wrapper := func(script string) { executable(t, local, "pulse-fetch", script) }
 	wrapper(`[ "$*" = "--password-file ` + home + `/pulse/password imaps://me@imap.example.com/INBOX" ] || exit 64
 exec ` + bin + `/pulse-fetch "maildir:$HOME/Maildir"`)
-	executable(t, local, "socat", `case $1 in UNIX-LISTEN:*) echo "$*" >>`+home+`/ways ;; *) exec /usr/bin/socat "$@" ;; esac`)
+	executable(t, local, "pulse-queue", `[ "$1" != way ] || { echo "$*" >>`+home+`/ways; exit; }; exec `+bin+`/pulse-queue "$@"`)
 	executable(t, local, "llm", `cat >/tmp/given
 [ "$OPENAI_API_KEY" = k1 ] && [ -S /run/model ] && [ ! -e `+home+`/pulse ] && [ ! -e /etc/passwd ] || exit 1
 if grep -q '"schema"' /tmp/given; then echo '{"request":"question"}'; else jq -c '{action: "external_send", target: "friend@partner.example", args: {text: "\(.extract.request), \(.message.subject), \(.message.text)"}}' /tmp/given; fi`)
@@ -125,6 +141,7 @@ if grep -q '"schema"' /tmp/given; then echo '{"request":"question"}'; else jq -c
 		}
 		defer l.Close()
 	}
+	g.give(t)
 	for range 2 { // the second time there is nothing to do
 		for _, e := range g.entries {
 			if out, err := g.cron(e.command); e.account != "" || out != "" || err != nil {
@@ -136,7 +153,7 @@ if grep -q '"schema"' /tmp/given; then echo '{"request":"question"}'; else jq -c
 	if seen, err := g.cron("pulse-queue list --state awaiting_review --json | jq -r .request.args.text | sort -u"); seen != want || err != nil {
 		t.Errorf("%v: the worker was given %q, want %q", err, seen, want)
 	}
-	ways := "UNIX-LISTEN:" + home + "/pulse/out/pulse-reader,fork,unlink-early,mode=600 TCP:api.openai.com:443\n"
+	ways := "way --listen " + home + "/pulse/out/pulse-reader api.openai.com:443\n"
 	ways += strings.Replace(ways, "reader", "worker", 1)
 	if seen, err := g.cron("sort -u ways"); seen != ways || err != nil {
 		t.Errorf("%v: the ways out are %q", err, seen)

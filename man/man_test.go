@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "pulse-man-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // a box is for another account than root
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

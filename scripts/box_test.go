@@ -1,10 +1,16 @@
 package scripts_test
 
 import (
-	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,42 +20,60 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
-// socket starts the forwarder of scripts/crontab to a model, and returns its socket.
-func socket(t *testing.T, model string) (path string) {
+// socket starts a way out, as systemd does, and returns its socket.
+func socket(t *testing.T, args ...string) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "box-") // a short path: the name of a socket has 108 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	path = dir + "/model"
-	cmd := exec.Command("socat", "-d", "-d", "UNIX-LISTEN:"+path+",fork,unlink-early,mode=600", "TCP:"+model)
-	log, err := cmd.StderrPipe()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { l.Close() })
+	handed, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handed.Close()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmdlinetest.Own(t, path)
+	cmd := exec.Command("sh", append([]string{"-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec pulse-queue way "$@"`, "sh"}, args...)...)
+	cmd.ExtraFiles, cmd.Stderr = []*os.File{handed}, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(log)
-	for lines.Scan() && !strings.Contains(lines.Text(), " listening on ") {
-	}
-	go func() { _, _ = io.Copy(io.Discard, log) }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		os.RemoveAll(dir)
 	})
 	return path
+}
+
+// box returns a command that starts the box as an ordinary account, in a directory.
+func box(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := cmdlinetest.Ordinary(exec.Command(script(t, "box"), args...))
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+	return cmd
 }
 
 // boxed starts the box in a directory, with variables and a record.
 func boxed(t *testing.T, dir string, args ...string) ended {
 	t.Helper()
-	cmd := exec.Command(script(t, "box"), args...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader("a record\n")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "PULSE_TASK=0123", "PULSE_POLICY=" + dir + "/policy.toml", "KEY=k1", "SECRET=s1"}
+	cmd := box(t, dir, args...)
+	cmd.Stdin = strings.NewReader("a record\n")
+	cmd.Env = append(cmd.Env, "PULSE_TASK=0123", "PULSE_POLICY="+dir+"/policy.toml", "KEY=k1", "SECRET=s1")
 	return start(t, cmd)
 }
 
@@ -81,10 +105,11 @@ exit 7
 // What a program in the box gets at: its record, its task, the variables that --env names. Outside
 // of it, it gets at all the rest, or this would prove nothing.
 func TestBoxIsShut(t *testing.T) {
-	dir := t.TempDir()
+	dir := cmdlinetest.OrdinaryDir(t)
 	for _, name := range []string{"policy.toml", "queue/format", ".ssh/id_ed25519"} {
 		put(t, dir+"/"+name, "secret", 0o600)
 	}
+	cmdlinetest.Own(t, dir)
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
@@ -94,14 +119,14 @@ func TestBoxIsShut(t *testing.T) {
 	vars := "export PORT=" + port + " ADDRESS=" + own(t) + " BOX=" + script(t, "box") + "\n"
 	argv := []string{"sh", "-c", vars + getting, "program", dir, dir + "/policy.toml", dir + "/queue", dir + "/.ssh"}
 
-	for _, model := range [][]string{nil, {"--model", socket(t, "127.0.0.1:"+port)}} {
+	for _, model := range [][]string{nil, {"--model", socket(t, "--plain", "127.0.0.1:"+port)}} {
 		got := boxed(t, dir, append(append(model, "--env", "KEY", "--"), argv...)...)
 		if got != (ended{7, "a record\ntask 0123 key k1\n", ""}) {
 			t.Errorf("%v: it got at %+v", model, got)
 		}
 	}
 
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := cmdlinetest.Ordinary(exec.Command(argv[0], argv[1:]...))
 	cmd.Dir, cmd.Stdin, cmd.Env = dir, strings.NewReader("a record\n"), append(os.Environ(), "HOME="+dir, "SECRET=s1")
 	open := start(t, cmd)
 	for _, want := range []string{"secret", dir + "/policy.toml", dir + "/queue", dir + "/.ssh", "/etc/passwd", "/etc/shadow", "processes", "loopback", "tcp " + own(t), "udp"} {
@@ -126,41 +151,67 @@ func own(t *testing.T) string {
 	return "127.0.0.1"
 }
 
-// A program in the box reaches the model: over TLS as its proxy variables say, whatever
-// certificate stands between is found out, and as plain HTTP. It reaches nothing else.
+// A program in the box reaches the model: over TLS by its name, as its proxy variables say, and
+// as plain HTTP. It reaches nothing else, even if the same address serves it; except what the
+// model's host itself serves under another name in a connection to that name.
 func TestBoxReachesTheModel(t *testing.T) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s\n", r.Host, b)
 	})
-	secure, plain := httptest.NewTLSServer(answer), httptest.NewServer(answer)
+	secure, plain := httptest.NewUnstartedServer(answer), httptest.NewServer(answer)
+	cert, key := certificate(t, "localhost", "example.com")
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	secure.StartTLS()
 	defer secure.Close()
 	defer plain.Close()
-	dir := t.TempDir()
-	put(t, dir+"/ca.pem", pemOf(secure.Certificate().Raw), 0o644)
+	dir := cmdlinetest.OrdinaryDir(t)
+	put(t, dir+"/ca.pem", string(cert), 0o644)
+	named := "localhost:" + fmt.Sprint(secure.Listener.Addr().(*net.TCPAddr).Port)
 	curl := []string{"--ro", dir + "/ca.pem", "--", "curl", "-sS", "--max-time", "20", "--cacert", dir + "/ca.pem", "--data", "hello"}
 	for _, c := range []struct {
-		server *httptest.Server
-		url    string
-		exit   int
-		out    string
+		way  []string
+		url  []string
+		exit int
+		out  string
 	}{
-		{secure, "https://example.com/v1", 0, "example.com hello\n"}, // the name in httptest's certificate
-		{secure, "https://evil.example/v1", 60, ""},
-		{plain, "http://127.0.0.1:3129/v1", 0, "127.0.0.1:3129 hello\n"},
-		{plain, "http://192.0.2.1/", 7, ""},
-		{plain, "http://example.com/", 6, ""},
+		{[]string{named}, []string{"https://localhost/v1"}, 0, "localhost hello\n"},
+		{[]string{named}, []string{"https://example.com/v1"}, 35, ""},
+		{[]string{named}, []string{"--http1.1", "-H", "Host: example.com", "https://localhost/v1"}, 0, "example.com hello\n"},
+		{[]string{named}, []string{"http://127.0.0.1:3129/v1"}, 52, ""},
+		{[]string{"--plain", plain.Listener.Addr().String()}, []string{"http://127.0.0.1:3129/v1"}, 0, "127.0.0.1:3129 hello\n"},
+		{[]string{"--plain", plain.Listener.Addr().String()}, []string{"http://192.0.2.1/"}, 7, ""},
+		{[]string{"--plain", plain.Listener.Addr().String()}, []string{"http://example.com/"}, 6, ""},
 	} {
-		way := socket(t, c.server.Listener.Addr().String())
-		got := boxed(t, dir, append(append([]string{"--model", way}, curl...), c.url)...)
+		got := boxed(t, dir, append(append([]string{"--model", socket(t, c.way...)}, curl...), c.url...)...)
 		if got.exit != c.exit || got.out != c.out {
 			t.Errorf("%s: %+v, want %d and %q", c.url, got, c.exit, c.out)
 		}
 	}
 }
 
-func pemOf(der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+// certificate makes one of its own authority for some names, and its key.
+func certificate(t *testing.T, names ...string) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
 // A boxed reader is the real one, with the real model's program.
@@ -169,11 +220,11 @@ func TestBoxedReader(t *testing.T) {
 	requests := make(chan []byte, 100)
 	server := httptest.NewServer(says(`{"type":"question"}`, requests))
 	defer server.Close()
-	cmd := exec.Command(script(t, "box"), "--model", socket(t, server.Listener.Addr().String()), "--env", "ANTHROPIC_BASE_URL", "--env", "ANTHROPIC_API_KEY",
+	cmd := box(t, cmdlinetest.OrdinaryDir(t), "--model", socket(t, "--plain", server.Listener.Addr().String()), "--env", "ANTHROPIC_BASE_URL", "--env", "ANTHROPIC_API_KEY",
 		"--env", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "--ro", dir, "--", script(t, "readers/claude"))
-	cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(read)
+	cmd.Stdin = strings.NewReader(read)
 	cmd.Env = []string{
-		"PATH=" + dir + "/node_modules/.bin:" + os.Getenv("PATH"), "HOME=" + cmd.Dir,
+		"PATH=" + dir + "/node_modules/.bin:" + bin + ":" + os.Getenv("PATH"), "HOME=" + cmd.Dir,
 		"ANTHROPIC_BASE_URL=http://127.0.0.1:3129", "ANTHROPIC_API_KEY=sk-x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	}
 	if got := start(t, cmd); got != (ended{0, "{\"type\":\"question\"}\n", ""}) || len(requests) != 1 {
@@ -181,11 +232,35 @@ func TestBoxedReader(t *testing.T) {
 	}
 }
 
+// A worker in the box reaches the judge of its run, and the programs that ask it.
+func TestBoxReachesTheJudge(t *testing.T) {
+	dir := cmdlinetest.OrdinaryDir(t)
+	l, err := net.Listen("unix", dir+"/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cmdlinetest.Own(t, dir)
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = io.WriteString(c, "{\"say\":{\"yes\":1}}\n")
+			c.Close()
+		}
+	}()
+	cmd := exec.Command(script(t, "box"), "--", "sh", "-c", "echo '{}' | pulse-authorize hook codex; pulse-queue --version; ls "+dir)
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "PULSE_JUDGE=" + dir + "/s"}
+	cmdlinetest.Ordinary(cmd)
+	if got := start(t, cmd); got.exit != 0 || !strings.HasPrefix(got.out, "{\"yes\":1}\npulse-queue ") || !strings.HasSuffix(got.out, "\ns\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What --ro and --rw name is there, and only what --rw names can be written.
 func TestBoxShows(t *testing.T) {
-	dir := t.TempDir()
+	dir := cmdlinetest.OrdinaryDir(t)
 	put(t, dir+"/shown/file", "text\n", 0o600)
 	put(t, dir+"/own/file", "text\n", 0o600)
+	cmdlinetest.Own(t, dir)
 	got := boxed(t, dir, "--ro", "shown", "--rw", "own", "--", "sh", "-c", "pwd && cat file ../shown/file && echo more >>file && echo more >>../shown/file")
 	if got.exit == 0 || got.out != dir+"/own\ntext\ntext\n" || !strings.Contains(got.err, "Read-only file system") {
 		t.Errorf("%+v", got)
@@ -199,9 +274,10 @@ func TestBoxShows(t *testing.T) {
 // box alone is enough.
 func TestBoxDiesWhole(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		dir := t.TempDir()
+		dir := cmdlinetest.OrdinaryDir(t)
 		put(t, dir+"/own/lock", "", 0o600)
-		cmd := exec.Command(script(t, "box"), "--rw", dir+"/own", "--", "sh", "-c", "setsid flock lock sh -c 'echo up; sleep 20; echo survived' & exec sleep 20")
+		cmdlinetest.Own(t, dir)
+		cmd := box(t, dir, "--rw", dir+"/own", "--", "sh", "-c", "setsid flock lock sh -c 'echo up; sleep 20; echo survived' & exec sleep 20")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -239,7 +315,7 @@ func TestBoxDiesWithItsParent(t *testing.T) {
 
 // livesOn kills the parent of a box, and reports whether what is inside goes on.
 func livesOn(t *testing.T) bool {
-	cmd := exec.Command("sh", "-c", `"$1" -- sh -c 'echo up; sleep 5; echo survived'; :`, "parent", script(t, "box"))
+	cmd := cmdlinetest.Ordinary(exec.Command("sh", "-c", `"$1" -- sh -c 'echo up; sleep 5; echo survived'; :`, "parent", script(t, "box")))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -258,13 +334,12 @@ func livesOn(t *testing.T) bool {
 	return len(rest) > 0
 }
 
-// A variable outside may have any name: those of the script's own, and ones that are no names
+// A variable outside may have any name: that of the script's own, and ones that are no names
 // of shells. None gets in.
 func TestBoxAndOtherVariables(t *testing.T) {
-	dir := t.TempDir()
-	cmd := exec.Command(script(t, "box"), "--model", socket(t, "127.0.0.1:9"), "--env", "KEY", "--", "env")
-	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "KEY=k1", "A B=x", "A.B=x", "X*=x", "BASH_FUNC_f%%=() { x; }"}
-	for _, name := range []string{"model", "here", "dir", "passed", "environment", "name", "flag", "value", "left", "usage", "HOME", "HTTPS_PROXY"} {
+	cmd := box(t, "/", "--model", socket(t, "--plain", "127.0.0.1:9"), "--env", "KEY", "--", "env")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "KEY=k1", "A B=x", "A.B=x", "X*=x", "BASH_FUNC_f%%=() { x; }"}
+	for _, name := range []string{"here", "HOME", "HTTPS_PROXY", "PULSE_QUEUE", "BASH_ENV", "IFS"} {
 		cmd.Env = append(cmd.Env, name+"=x")
 	}
 	got := start(t, cmd)
@@ -275,7 +350,7 @@ func TestBoxAndOtherVariables(t *testing.T) {
 
 // Where no box can be made, or a word of the command line is wrong, nothing is started.
 func TestBoxFailsClosed(t *testing.T) {
-	dir := t.TempDir()
+	dir := cmdlinetest.OrdinaryDir(t)
 	put(t, dir+"/bwrap", "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n", 0o755)
 	put(t, dir+"/file", "", 0o600)
 	for _, c := range []struct {
@@ -284,8 +359,8 @@ func TestBoxFailsClosed(t *testing.T) {
 		args       []string
 	}{
 		{dir + ":" + os.Getenv("PATH"), "box: error: this kernel or its settings let nobody make a box\n", 75, []string{"--"}},
-		{without(t, "bwrap"), "box: hint: as root: apt-get install bubblewrap socat\nbox: error: there is no bwrap\n", 64, []string{"--"}},
-		{without(t, "socat"), "box: error: there is no socat\n", 64, []string{"--model", socket(t, "127.0.0.1:9"), "--"}},
+		{without(t, "bwrap"), "box: hint: as root: apt-get install bubblewrap\nbox: error: there is no bwrap\n", 64, []string{"--"}},
+		{without(t, "pulse-queue"), "box: error: there is no pulse-queue in PATH\n", 64, []string{"--"}},
 		{"", "box: error: --model " + dir + "/none: there is no such socket\n", 75, []string{"--model", "none", "--"}},
 		{"", "box: error: --model " + dir + "/file: there is no such socket\n", 75, []string{"--model", "file", "--"}},
 		{"", "box: error: --env NOSUCH: there is no such variable\n", 64, []string{"--env", "NOSUCH", "--"}},
@@ -293,9 +368,11 @@ func TestBoxFailsClosed(t *testing.T) {
 		{"", "box: error: --ro " + dir + "/none: there is no such file\n", 64, []string{"--ro", "none", "--"}},
 		{"", "box: error: --share-net: there is no such flag\n", 64, []string{"--share-net", "--"}},
 		{"", "box: error: touch: there is no such flag\n", 64, nil},
+		{"", "box: error: --\\x1b[2J: there is no such flag\n", 64, []string{"--\x1b[2J"}},
+		{"", "box: error: nosuch: executable file not found in $PATH\n", 64, []string{"--", "nosuch"}},
 	} {
-		cmd := exec.Command(script(t, "box"), append(c.args, "touch", dir+"/ran")...)
-		cmd.Dir, cmd.Env = dir, []string{"PATH=" + c.path, "HOME=" + dir, "KEY=x"}
+		cmd := box(t, dir, append(c.args, "touch", dir+"/ran")...)
+		cmd.Env = []string{"PATH=" + c.path, "HOME=" + dir, "KEY=x"}
 		if c.path == "" {
 			cmd.Env[0] = "PATH=" + os.Getenv("PATH")
 		}
@@ -306,6 +383,9 @@ func TestBoxFailsClosed(t *testing.T) {
 			t.Fatalf("%v: it was started", c.args)
 		}
 	}
+	if got := boxed(t, dir, "--rw"); got.exit != 64 || !strings.HasSuffix(got.err, "box: error: --rw: it has no value\n") {
+		t.Errorf("%+v", got)
+	}
 	if got := boxed(t, dir, "--"); got.exit != 64 || !strings.HasSuffix(got.err, "box: error: there is no CMD\n") {
 		t.Errorf("%+v", got)
 	}
@@ -314,8 +394,8 @@ func TestBoxFailsClosed(t *testing.T) {
 // without makes a PATH that has what box needs, except for one program.
 func without(t *testing.T, missing string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for _, name := range []string{"sh", "readlink", "dirname", "awk", "bwrap", "socat", "env"} {
+	dir := cmdlinetest.OrdinaryDir(t)
+	for _, name := range []string{"sh", "readlink", "dirname", "bwrap", "pulse-queue"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)

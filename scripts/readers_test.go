@@ -67,7 +67,7 @@ func model(t *testing.T, answer string) (dir string) {
 	note := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + dir + "/args\npwd >" + dir + "/pwd\nls -A >" + dir + "/around\ncat >" + dir + "/given\n"
 	put(t, dir+"/answer", answer, 0o644)
 	put(t, dir+"/llm", note+"cat "+dir+"/answer\n", 0o755)
-	put(t, dir+"/claude", note+`jq -Rs '{type: "result", subtype: "success", is_error: false, api_error_status: null, result: .}' `+dir+"/answer\n", 0o755)
+	put(t, dir+"/claude", "#!/bin/sh\n[ \"$1\" != --version ] || { echo 2.1.9; exit; }\n"+note[len("#!/bin/sh\n"):]+`jq -cRs '{type: "result", subtype: "success", is_error: false, api_error_status: null, result: .}' `+dir+"/answer\n", 0o755)
 	return dir
 }
 
@@ -85,7 +85,7 @@ func with(t *testing.T, dir, name, record string, args ...string) ended {
 	t.Helper()
 	cmd := exec.Command(script(t, name), args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(record)
-	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{"PATH=" + dir + ":" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	return start(t, cmd)
 }
 
@@ -107,7 +107,7 @@ func TestReaders(t *testing.T) {
 			}
 			want := "{" + mail + "," + schema + "}\n"
 			if name == "claude" { // which would read the file that is named after an @
-				want = strings.ReplaceAll(want, "@", `\u0040`)
+				want = strings.NewReplacer("@", `\u0040`, "<", `\u003c`, ">", `\u003e`).Replace(want)
 			}
 			if given := content(t, dir+"/given"); given != want {
 				t.Errorf("%s: the model got %s", name, given)
@@ -131,7 +131,7 @@ func TestReadersRefuse(t *testing.T) {
 		{"claude", "--tools", "default"}, {"claude", "--mcp-config", "x"}, {"claude", "--settings", "x"}, {"claude", "--agents", "{}"}, {"claude", "--model=small"},
 		{"claude", "--dangerously-skip-permissions"}, {"claude", "--add-dir", "/"}, {"claude", ""},
 	} {
-		if got := with(t, dir, "readers/"+args[0], read, args[1:]...); got.exit != 64 || !strings.Contains(got.err, "this reader takes no "+args[1]) && !strings.Contains(got.err, "this reader takes no -o "+args[len(args)-2]) {
+		if got := with(t, dir, "readers/"+args[0], read, args[1:]...); got.exit != 64 || !strings.Contains(got.err, "this reader takes no "+args[1]) && !strings.HasSuffix(got.err, " "+args[len(args)-2]+"\n") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -150,14 +150,14 @@ func TestReadersWait(t *testing.T) {
 	for said, want := range map[string]int{"Error: Connection error.": 75, "Error: Error code: 401 - no": 1} {
 		dir := model(t, "")
 		put(t, dir+"/llm", "#!/bin/sh\necho '"+said+"' >&2\nexit 1\n", 0o755)
-		if got := with(t, dir, "readers/llm", read); got.exit != want || got.out != "" || got.err != said+"\n" {
+		if got := with(t, dir, "readers/llm", read); got.exit != want || got.out != "" || got.err != "pulse-queue: error: llm: "+said+"\n" {
 			t.Errorf("%+v, want %d", got, want)
 		}
 	}
 	for status, want := range map[int]int{529: 75, 401: 1} {
 		dir := model(t, "")
 		put(t, dir+"/claude", fmt.Sprintf("#!/bin/sh\necho '{\"type\":\"result\",\"is_error\":true,\"api_error_status\":%d,\"result\":\"no\"}'\nexit 1\n", status), 0o755)
-		if got := with(t, dir, "readers/claude", read); got.exit != want || got.out != "" || got.err != "claude: no\n" {
+		if got := with(t, dir, "readers/claude", read); got.exit != want || got.out != "" || got.err != "pulse-queue: error: claude: no\n" {
 			t.Errorf("%+v, want %d", got, want)
 		}
 	}
@@ -167,22 +167,45 @@ func TestReadersWait(t *testing.T) {
 func TestWorkersTakeTheExtract(t *testing.T) {
 	const extract = `{"type":"question","question":"When are you open"}`
 	const record = `{"message":{"id":"<1@mail.example>"},` + asks + `,"extract":` + extract + `}`
-	for _, name := range []string{"llm", "claude"} {
-		dir := model(t, "words")
-		if got := with(t, dir, "workers/"+name, record); got.exit != 0 || strings.TrimSpace(got.out) != "words" {
-			t.Errorf("%s: %+v", name, got)
-		}
-		if given := content(t, dir+"/given"); !strings.Contains(given, `"extract":`+extract) {
-			t.Errorf("%s: the model got %s", name, given)
-		}
+	dir := model(t, "words")
+	if got := with(t, dir, "workers/llm", record); got != (ended{0, "words\n", ""}) {
+		t.Errorf("%+v", got)
 	}
-	if !strings.Contains(content(t, "workers/prompt.txt"), "extract") {
+	if given := content(t, dir+"/given"); !strings.Contains(given, `"extract":`+extract) {
+		t.Errorf("the model got %s", given)
+	}
+	if !strings.Contains(content(t, dir+"/args"), "If there is an\nextract") {
 		t.Error("the prompt does not say what an extract is")
 	}
 	var proposed struct{ Args struct{ Text string } }
 	got := with(t, t.TempDir(), "workers/shell", record)
 	if err := json.Unmarshal([]byte(got.out), &proposed); err != nil || proposed.Args.Text != "You said:\n\n"+extract {
 		t.Errorf("%+v: %v", got, err)
+	}
+}
+
+// The worker without a model answers where the conversation is, and lets no id into a header that
+// is not plain.
+func TestShellAnswers(t *testing.T) {
+	for id, want := range map[string]string{
+		"<1@mail.example>":             `"in_reply_to":"<1@mail.example>","references":["<0@mail.example>","<1@mail.example>"]`,
+		"<a@b>\nBcc: eve@evil.example": "", "<a@b> <c@d>": "", "<a@b>x": "", "<a b@c>": "", "sha256:00": "", "<ä@b>": "", "<a@b": "", "": "", "<a@b>\r": "", "<@b>": "",
+		"<a@" + strings.Repeat("x", 500) + ">": "",
+	} {
+		if want == "" {
+			want = `"references":["<0@mail.example>"]`
+		}
+		quoted, err := json.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := with(t, t.TempDir(), "workers/shell", `{"message":{"id":`+string(quoted)+`,"thread":{"references":["<0@mail.example>",7]}},`+asks+`}`)
+		if got.exit != 0 || !strings.Contains(got.out, want) || strings.Count(got.out, "in_reply_to") != strings.Count(want, "in_reply_to") {
+			t.Errorf("%q: %+v", id, got)
+		}
+	}
+	if got := with(t, t.TempDir(), "workers/shell", `{"identity":{"via":"agent"}}`); got.exit == 0 || got.out != "" {
+		t.Errorf("an effect: %+v", got)
 	}
 }
 
@@ -246,7 +269,7 @@ func TestRealReaderHasNoTools(t *testing.T) {
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Dir, cmd.Stdin = home, strings.NewReader(read)
 		cmd.Env = []string{
-			"PATH=" + dir + "/node_modules/.bin:" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(),
+			"PATH=" + dir + "/node_modules/.bin:" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(),
 			"ANTHROPIC_BASE_URL=" + server.URL, "ANTHROPIC_API_KEY=sk-x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		}
 		got = start(t, cmd)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/pinfile"
 	"pulse/lib/queue/access"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/cmdline"
@@ -33,11 +35,26 @@ func check(c *cli.Context) error {
 	if c.IsSet("environment") {
 		return fault.Usagef("pulse-authorize check --residency --environment FILE", "--environment is for --residency")
 	}
-	for _, r := range risks(p, cmdline.QueueDir(c)) {
+	servers, err := pinfile.Load(p.Name)
+	if err != nil {
+		return err
+	}
+	list := risks(p, cmdline.QueueDir(c))
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if err := servers[name].Err; err != nil {
+			list = append(list, fmt.Sprintf("%v: no tool of %s may be used", err, name))
+		}
+	}
+	for _, r := range list {
 		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
 	}
 	if s != nil {
 		fmt.Fprintf(c.App.Writer, "extract.schema %s: at most %d bytes of free text, %s\n", escape.Line(p.Extract.Schema), s.Free, s.Digest)
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if servers[name].Err == nil {
+			fmt.Fprintf(c.App.Writer, "%s: %d tools accepted, %s\n", name, len(servers[name].Tools), escape.Line(pinfile.Path(p.Name, name)))
+		}
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s: valid, %s\n", escape.Line(p.Name), p.Digest)
 	return err

@@ -30,6 +30,9 @@ func toolRisks(p *policy.Policy, queue string, risk func(bool, string, ...any)) 
 		"exec.mode is allowlist, and there is no [[exec.allow]]: no program may run")
 	risk(p.Exec.Mode != "allowlist" && len(p.Exec.Allow) > 0,
 		"exec.mode is %s: no [[exec.allow]] is used", p.Exec.Mode)
+	for _, glob := range p.Exec.Write {
+		risk(true, "exec.write has %s: what an agent writes there its next run, git or a shell may obey", glob)
+	}
 	for i := range p.Exec.Allow {
 		programRisks(&p.Exec.Allow[i], risk)
 	}

@@ -38,7 +38,7 @@ HEALTH_FLAGS="@ACCEPT@"
 // crontab has the command lines of the units in scripts/systemd; its test holds them to be
 // the same.
 const crontab = `# For /etc/cron.d/pulse, where there is no systemd: what its units do. Debian's packages for it
-# are bubblewrap, cron, jq, socat and util-linux. See "From cron" in pulse-deploy(7).
+# are bubblewrap, cron, jq and util-linux. See "From cron" in pulse-deploy(7).
 SHELL=/bin/bash
 PATH=/usr/local/bin:/usr/bin:/bin
 BASH_ENV=/etc/pulse/environment
@@ -46,7 +46,7 @@ PULSE_POLICY=/etc/pulse/policy.toml
 PULSE_QUEUE=/var/lib/pulse/queue
 
 */5 * * * * pulse flock -no /var/lib/pulse/lock/intake.lock /bin/bash -fo pipefail -c '[ -z "$INBOX" ] || pulse-fetch $FETCH_FLAGS --password-file /etc/pulse/password "$INBOX" | pulse-classify | pulse-authorize | pulse-queue add $ADD_FLAGS >/dev/null'
-* * * * * root for f in /etc/pulse/out-*; do a=${f##*/out-}; [ ! -e $f ] || { . $f; mkdir -p /run/pulse-out; flock -no /run/pulse-way-$a.lock socat UNIX-LISTEN:/run/pulse-out/$a,fork,unlink-early,mode=600,user=$a TCP:$TO; } & done; wait
+* * * * * root for f in /etc/pulse/out-*; do a=${f##*/out-}; [ ! -e $f ] || { . $f; mkdir -p /run/pulse-out; flock -no /run/pulse-way-$a.lock pulse-queue way $WAY_FLAGS --listen /run/pulse-out/$a --owner $a $TO; } & done; wait
 * * * * * root set -a; [ ! -e /etc/pulse/key ] || . /etc/pulse/key; set +a; flock -no /run/pulse-extract.lock /bin/bash -fc '[ -z "$READER" ] || exec pulse-queue run --extract $READ_FLAGS --as pulse-reader -- $READER'
 * * * * * root set -a; [ ! -e /etc/pulse/key ] || . /etc/pulse/key; set +a; flock -no /run/pulse-run.lock /bin/bash -fc '[ -z "$WORKER" ] || exec pulse-queue run $RUN_FLAGS --as pulse-worker -- $WORKER'
 * * * * * pulse flock -no /var/lib/pulse/lock/outbox.lock /bin/bash -fo pipefail -c 'pulse-queue outbox | pulse-authorize | pulse-queue add $ADD_FLAGS >/dev/null'
@@ -75,7 +75,7 @@ func (p place) crontab() string {
 	if p.dir != system {
 		_, text, _ = strings.Cut(text, "\nSHELL")
 		text = "# For crontab(1): all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text
-		text = strings.NewReplacer("* root ", "* ", "* pulse ", "* ", ",user=$a", "").Replace(text)
+		text = strings.NewReplacer("* root ", "* ", "* pulse ", "* ", " --owner $a", "").Replace(text)
 		text = regexp.MustCompile(`--as \S+ `).ReplaceAllString(text, "")
 	}
 	return p.put(text)

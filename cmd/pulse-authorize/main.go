@@ -84,7 +84,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "dir", Usage: "`DIR` write the policy, environment and crontab there, such as /etc/pulse"},
 				&cli.StringFlag{Name: "signer", Usage: "`KEY.pub` the key that has to sign each yes"},
 			},
-		}, explainCommand(policy)},
+		}, explainCommand(policy), hookCommand(policy)},
 	}
 }
 

@@ -14,16 +14,15 @@ type way struct {
 
 // program is a program of pulse, by its name below libexec/pulse.
 type program struct {
-	asks  string // which hosts it is known to ask; nobody holds it to these
-	keeps bool   // it writes a session into its home
+	asks string // which hosts it is known to ask; nobody holds it to these
 }
 
 var programs = map[string]program{
 	"readers/claude": {asks: "api.anthropic.com"},
 	"readers/llm":    {asks: "the host of its model"},
-	"workers/claude": {asks: "api.anthropic.com", keeps: true},
+	"workers/claude": {asks: "api.anthropic.com"},
 	"workers/codex":  {asks: "api.openai.com or chatgpt.com"},
-	"workers/gemini": {asks: "generativelanguage.googleapis.com", keeps: true},
+	"workers/gemini": {asks: "generativelanguage.googleapis.com"},
 	"workers/llm":    {asks: "the host of its model"},
 	"workers/shell":  {asks: "nobody"},
 	"senders/msmtp":  {asks: "the mail server of its account"},
@@ -81,14 +80,12 @@ func (l *layout) way(variable, account string) way {
 	p, ok := programs[named(words[0])]
 	if !ok {
 		w.why = variable + ", " + words[0] + ", which pulse does not know, in no box"
+		w.keeps = "the home of " + account + ", if " + variable + " keeps one"
 	} else {
 		w.where, w.why = "anywhere", variable+", "+named(words[0])+", in no box: it asks "+p.asks
 	}
 	if host := l.out(account); host != "" {
 		w.why += "; under systemd " + host + " and sockets of this machine"
-	}
-	if p.keeps || !ok {
-		w.keeps = "the home of " + account + ", if " + variable + " keeps one"
 	}
 	return w
 }

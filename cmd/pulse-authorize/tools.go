@@ -66,13 +66,7 @@ func lines(in io.Reader, fn func(string)) error {
 }
 
 func showTool(out io.Writer, p *policy.Policy, name string, by tools.Asker, json bool) {
-	visible, rule := tools.Visible(p, name)
-	if ok, narrower := tools.For(p, by, name); visible && rule != "builtin" && !ok {
-		visible, rule = false, narrower
-	}
-	if owner, _ := tools.Level(p, name); visible && owner && by.Trust != "" && !tools.Owner(by.Trust) {
-		visible, rule = false, "tools.level"
-	}
+	visible, rule := tools.Shown(p, name, by)
 	if !json {
 		if visible { // so it is a tool's name, and harmless to show
 			fmt.Fprintln(out, name)

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/desk"
+	"pulse/lib/queue/box"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 )
@@ -21,6 +22,8 @@ func app() *cli.App {
 	return &cli.App{
 		Name:  "pulse-queue",
 		Usage: "Keep tasks in flat files until they are done: lose none, run none twice.",
+		// These leave signals to the kernel: it ends them, or what they become.
+		Metadata: cmdline.Idles("box", box.Inside, "way"),
 		Commands: []*cli.Command{{
 			Name: "init", Usage: "make a queue", Action: initQueue,
 			Flags: []cli.Flag{queue,
@@ -79,6 +82,12 @@ func app() *cli.App {
 				&cli.BoolFlag{Name: "proposals", Usage: "each line that a worker prints is a request of what to do next"},
 				&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to workers; may be repeated"},
 				notify,
+			},
+		}, {
+			Name: "agent", ArgsUsage: "CLIENT [-- ARG...]",
+			Usage: "the CMD of run that gives an ask to claude, codex, gemini or llm", Action: runAgent,
+			Flags: []cli.Flag{
+				&cli.BoolFlag{Name: "reader", Usage: "the CMD of run --extract: CLIENT without tools makes one value"},
 			},
 		}, {
 			Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox,
@@ -163,6 +172,26 @@ func app() *cli.App {
 			Name: "copy", Usage: "copy a queue that is on hold from a directory to a server, or back", Action: copyTo,
 			Flags: []cli.Flag{queue,
 				&cli.StringFlag{Name: "to", Usage: "`QUEUE` to copy to"},
+			},
+		}, {
+			Name: "box", ArgsUsage: "-- CMD [ARG...]", Usage: "start a program in a box, from which it reaches its model alone",
+			Action: inBox, SkipFlagParsing: true, // the order of its flags counts
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "model", Usage: "`SOCKET` the way to the model: a Unix socket"},
+				&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on; may be repeated"},
+				&cli.StringSliceFlag{Name: "ro", Usage: "`PATH` show this file or directory; may be repeated"},
+				&cli.StringSliceFlag{Name: "rw", Usage: "`DIR` let it write here, and begin here; may be repeated"},
+			},
+		}, {
+			Name: box.Inside, ArgsUsage: "CMD [ARG...]", Usage: "process 1 of a box", Hidden: true,
+			Action: boxed, SkipFlagParsing: true,
+		}, {
+			Name: "way", ArgsUsage: "HOST:PORT", Usage: "join what connects to a Unix socket to one host, and to no other name",
+			Action: wayOut,
+			Flags: []cli.Flag{confined,
+				&cli.StringFlag{Name: "listen", Usage: "`PATH` make the socket here; default: systemd has made it"},
+				&cli.StringFlag{Name: "owner", Usage: "`USER` for whom it is (needs root); default: you"},
+				&cli.BoolFlag{Name: "plain", Usage: "the host speaks no TLS, so no name is looked at"},
 			},
 		}},
 	}

@@ -2,16 +2,18 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/desk"
+	"pulse/lib/authorize/pinfile"
+	"pulse/lib/authorize/pins"
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
-	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/runner"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -29,6 +31,7 @@ type shift struct {
 	runs   runner.Runs
 	worker runner.Worker
 	notice *notice
+	pins   pins.Pins
 }
 
 func run(c *cli.Context) error {
@@ -71,6 +74,11 @@ func newShift(c *cli.Context) (*shift, error) {
 	}
 	if err := sh.reads(); err != nil {
 		return nil, err
+	}
+	if c.Bool("proposals") {
+		if sh.pins, err = pinfile.Load(p.Name); err != nil {
+			return nil, err
+		}
 	}
 	if c.IsSet("max") {
 		if sh.run.Max = c.Int("max"); sh.run.Max < 1 {
@@ -184,10 +192,15 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 		}
 	}
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
-	w.Env = append(w.Env, hold.Env()...)
+	seat, err := sh.seat(claim)
+	defer seat.close()
+	w.Env = slices.Concat(w.Env, hold.Env(), seat.env())
 	w.Stdin = append(claim.Given().Line(), '\n')
 	w.Lock, w.Gone = hold.Worker(), hold.Gone()
-	end, err := runner.Run(sh.c.Context, &w, hold.Handed)
+	end := runner.End{Exit: -1, How: runner.NeverStarted}
+	if err == nil {
+		end, err = runner.Run(sh.c.Context, &w, hold.Handed)
+	}
 	defer hold.Drop()
 	if err != nil {
 		cmdline.Warn(sh.c, "task %s: %v", id, err)
@@ -195,12 +208,12 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 	if end.Cancelled && hold.Lapsed() { // told to stop, by nobody
 		end.Cancelled, end.Stopped = false, true
 	}
+	last := sh.ended(&end, seat)
 	if !end.Cancelled {
-		err = sh.finish(claim, end)
+		err = sh.finish(claim, end, last)
 	}
 	if end.Cancelled || errors.Is(err, queue.ErrConflict) {
 		cmdline.Note(sh.c, "task %s: cancelled", id)
-		last := sh.ended(&end)
 		return sh.record(func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, last, time.Now()) })
 	}
 	return err
@@ -224,26 +237,31 @@ func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 // failover is how long a server that is away is waited for, to record what has happened.
 const failover = time.Minute
 
-// ended returns what is recorded of the end of a worker. With --proposals what it printed is
-// taken apart. If it was cut off, or the worker killed, there may have been more judgements. A
-// shell, or a box around the worker, says by a status above 128 that it was.
-func (sh *shift) ended(end *runner.End) queue.End {
+// ended returns what is recorded of the end of a worker: with --proposals also what it
+// proposes, if it ended well, and what its model was told to be put to a person, in any case.
+func (sh *shift) ended(end *runner.End, seat *seat) queue.End {
 	last := queue.End{Exit: end.Exit, Stopped: end.Stopped, Result: end.Stdout, Stderr: end.Stderr, Cut: len(end.Stdout) >= runner.MaxResult}
+	parked := seat.fill(&last)
+	if killed := end.Exit < 0 && end.How != runner.NeverStarted || end.Exit > 128; killed { // a shell, or a box, says so by a status
+		last.Unread = true
+	}
 	if !sh.c.Bool("proposals") {
 		return last
 	}
-	last.Judged, last.Result, last.Unread = proposal.Judgements(end.Stdout)
-	killed := end.Exit < 0 && end.How != runner.NeverStarted || end.Exit > 128
-	if last.Unread = last.Unread || last.Cut || killed; end.Exit == 0 {
-		last.Proposals = sh.proposals(last.Result, last.Cut)
+	var out []byte
+	if last.Exit == 0 && last.Ungated == "" {
+		out = last.Result
+	}
+	last.Proposals = sh.proposals(out, last.Cut)
+	if len(parked) > 0 {
+		last.Proposals.List = append(last.Proposals.List, sh.proposals(parked, false).List...)
 	}
 	return last
 }
 
 // finish records the end of a worker. An end that is not recorded counts as a death, and the
 // task would be started again; so neither a signal nor another command's lock stops this.
-func (sh *shift) finish(claim *queue.Claim, end runner.End) error {
-	last := sh.ended(&end)
+func (sh *shift) finish(claim *queue.Claim, end runner.End, last queue.End) error {
 	var line audit.Line
 	err := sh.record(func(tx *queue.Tx) (err error) {
 		line, err = queue.Finish(tx, claim, last, &sh.policy.Limits, time.Now())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -428,80 +427,24 @@ func TestSenderRefuses(t *testing.T) {
 	}
 }
 
-// TestWords: what a model answers without proposing anything is the result of the task, and
-// the worker says that it is all.
+// TestWords: what a model answers without proposing anything is the result of the task.
 func TestWords(t *testing.T) {
 	p := newPost(t)
-	worker, err := filepath.Abs("../../scripts/workers/llm")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const model = "#!/bin/sh\ncat >/dev/null\nprintf 'The report says: buy.\\n\\n  {\"action\":\"read_public\"}\\n'\n"
 	if err := os.WriteFile(filepath.Join(p.dir, "llm"), []byte(model), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	said := p.must("", "sh", "-c", "PATH=$PWD:$PATH pulse-queue run --proposals -- "+worker+" 2>&1")
-	if want := "pulse-queue: task " + p.ask + ": proposals discarded: 2 malformed\n"; said != want {
-		t.Errorf("%q, want %q", said, want)
+	if said := p.must("", "sh", "-c", "PATH=$PWD:$PATH pulse-queue run --proposals -- pulse-queue agent llm 2>&1"); said != "" {
+		t.Error(said)
 	}
 	shown := p.must("", "pulse-queue", "show", p.ask)
-	for _, want := range []string{"result\n  | The report says: buy.\n", "  | >   {\"action\"", "exit 0, said: llm: the answer holds no proposal\n"} {
+	for _, want := range []string{"result\n  | The report says: buy.\n", "  | >   {\"action\"", "exit 0"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%s\nlacks %q", shown, want)
 		}
 	}
 	if out := p.must("", "pulse-queue", "outbox"); out != "" {
 		t.Error(out)
-	}
-}
-
-// model runs the worker llm with a model that answers so, and PATH, and returns its end.
-func model(t *testing.T, answer, path string) (out string, status int) {
-	t.Helper()
-	dir := t.TempDir()
-	worker, err := filepath.Abs("../../scripts/workers/llm")
-	script := "#!/bin/sh\ncat >/dev/null\ncat " + dir + "/said\n"
-	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "said"), []byte(answer), 0o600), os.WriteFile(filepath.Join(dir, "llm"), []byte(script), 0o755))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, worker)
-	cmd.WaitDelay = time.Second
-	cmd.Env = []string{"PATH=" + dir + ":" + path}
-	cmd.Stdin = strings.NewReader(`{"identity":{"via":"mail"}}`)
-	b, err := cmd.Output()
-	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) {
-		t.Fatal(err)
-	}
-	return string(b), cmd.ProcessState.ExitCode()
-}
-
-const proposed = `{"action":"read_public"}` + "\n"
-
-// TestFenceForEver: a long line that looks like the edge of a fence, and is none, costs no time.
-func TestFenceForEver(t *testing.T) {
-	for _, mark := range []string{"~", "`"} {
-		line := strings.Repeat(mark, 100000)
-		if out, status := model(t, proposed+line+" x`\n"+line+"`"+mark+"`\n", os.Getenv("PATH")); out != proposed || status != 0 {
-			t.Errorf("%s: exit %d: %.100q", mark, status, out)
-		}
-	}
-}
-
-// TestProposalsAreNotLost: a worker that can't read its model's answer does not say that it
-// is done.
-func TestProposalsAreNotLost(t *testing.T) {
-	bin := t.TempDir()
-	for _, name := range []string{"cat", "dirname", "env", "grep", "jq", "mktemp", "readlink", "rm", "sed", "sh"} {
-		path, err := exec.LookPath(name)
-		if err = errors.Join(err, os.Symlink(path, filepath.Join(bin, name))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, status := model(t, proposed, bin); out != "" || status == 0 || status == 75 { // there is no python3
-		t.Errorf("exit %d: %q", status, out)
 	}
 }
 

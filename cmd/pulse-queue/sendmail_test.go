@@ -90,14 +90,13 @@ func TestSendmailLeaves(t *testing.T) {
 	}
 }
 
-// TestSendmailInTheRun: a tool of an agent writes its mail where the worker looks in the end,
-// and not among what the agent says.
+// TestSendmailInTheRun: the run keeps what a tool of an agent sends, and not among what the
+// agent says; outside of a run it is kept in a file.
 func TestSendmailInTheRun(t *testing.T) {
 	p := newPost(t)
-	list := p.mails(`PULSE_RECORD=$PWD/record sh -c 'for n in 1 2 3; do echo "Subject: $n
+	list := p.mails(`sh -c 'for n in 1 2 3; do echo "Subject: $n
 
-hi" | sendmail bob@partner.example & done; wait'
-test ! -L record.parked && test "$(stat -c %a record.parked)" = 600 && cat record.parked`)
+hi" | sendmail bob@partner.example & done; wait'`)
 	if len(list) != 3 {
 		t.Fatalf("%+v", list)
 	}

@@ -113,10 +113,9 @@ func happened(l *audit.Line) string {
 	return text
 }
 
-// judged returns what a worker says its hook decided. The words say that it is the worker
-// who says so.
+// judged returns what the run decided about uses of a tool.
 func judged(l *audit.Line) string {
-	text := fmt.Sprintf("by a hook, the worker says: %s", l.Outcome)
+	text := string(l.Outcome)
 	for _, part := range []struct{ before, word string }{
 		{" of ", l.Tool}, {" for ", string(l.Action)}, {" by ", l.Rule},
 	} {

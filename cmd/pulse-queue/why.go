@@ -21,7 +21,7 @@ type cause struct {
 	outcome        terms.Outcome
 	reason         string
 	rule, identity string
-	hook           bool // a worker says that its hook decided so
+	hook           bool // a run decided so about uses of a tool
 }
 
 // toll is how often there was a cause, and for whom.

@@ -44,7 +44,7 @@ func mostly(sender string) string { return cut(sender, 40) }
 // whom names the n most frequent senders, each as shown has it.
 func (t *toll) whom(n int, shown func(sender string) string) string {
 	if t.hook {
-		return "(workers say that a hook decided so)"
+		return "(uses of a tool in a run)"
 	}
 	atLeast := ""
 	if t.senders.lossy {
@@ -81,7 +81,8 @@ var queueAdvice = map[string]string{
 	queue.ReasonSessionSpent:  "answer with pulse-approve, or open another session",
 	queue.ReasonCloseUnproven: "answer with pulse-approve",
 	queue.ReasonApproval:      "answer again with pulse-approve",
-	"hook_failed":             "see that the hook finds jq and pulse-authorize, PULSE_RECORD and PULSE_POLICY",
+	"definition_changed":      "see what the MCP server has changed, and accept it: pulse-authorize hook mcp --pin NAME -- SERVER",
+	"hook_failed":             "see which client of the worker it is: pulse-authorize hook reads those of the versions in pulse(7)",
 }
 
 // unlisted says what is known of refusals of a day that have no line.

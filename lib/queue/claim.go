@@ -28,6 +28,7 @@ const (
 	ReasonEdited        = "edited" // the file is not what was accepted
 	ReasonCancelled     = "cancelled"
 	ReasonRequeued      = "requeued"
+	ReasonUngated       = "ungated"           // its client used tools, or may have, and its hook was not asked
 	ReasonApproval      = "approval_not_good" // expired, for other bytes, of too low a level, or not signed well
 )
 

@@ -28,6 +28,9 @@ const (
 // ruleExtract stands in the log where [extract] wants a person to look.
 const ruleExtract = "extract.require"
 
+// ruleHook stands in the log where a client that did not ask its hook wants one to.
+const ruleHook = "hook"
+
 // Withholds reports whether workers of a task get an extract, and no text. It goes by the
 // level at which the task was accepted and by that of this moment, so that neither opens the
 // text.

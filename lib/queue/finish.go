@@ -3,9 +3,9 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"pulse/lib/authorize/hook"
 	"time"
 
-	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -28,14 +28,20 @@ type End struct {
 	Cut     bool   // it printed more
 	Stderr  []byte // the end of what it wrote there, bounded by the runner
 
-	Proposals *Proposals        // what it proposed, if it ended well; nil: it was not asked
-	Judged    []proposal.Judged // what it says its hook decided
-	Unread    bool              // not all that it says of that was read, or it died before it could say all
+	Proposals *Proposals    // what it proposed, if it ended well, and what its model was told to be put to a person; nil: it was not asked
+	Judged    []hook.Judged // what was decided on its uses of tools
+	Unread    bool          // not all of that is known: it died before its uses were counted
+	Ungated   string        // why nobody knows what its client did without asking; empty: it asked
+	Unasked   bool          // its client had a use that nobody was asked about
 }
 
 // attempt returns what the log says about the end of a worker.
 func (e *End) attempt() *audit.End {
-	return &audit.End{Exit: e.Exit, Said: audit.LastSaid(e.Stderr)}
+	said := audit.LastSaid(e.Stderr)
+	if e.Ungated != "" {
+		said = audit.LastSaid([]byte(e.Ungated))
+	}
+	return &audit.End{Exit: e.Exit, Said: said}
 }
 
 // FinishCancelled records the end of the worker of a task that was cancelled or otherwise
@@ -51,8 +57,8 @@ func FinishCancelled(tx *Tx, c *Claim, end End, now time.Time) error {
 	return logJudged(tx, c.Task.ID, end.Judged, now)
 }
 
-// logJudged logs what a worker says its hook decided.
-func logJudged(tx *Tx, id string, list []proposal.Judged, now time.Time) error {
+// logJudged logs what was decided on the uses of tools.
+func logJudged(tx *Tx, id string, list []hook.Judged, now time.Time) error {
 	for _, j := range list {
 		l := audit.Line{
 			Time: now.UTC(), Event: audit.Judged, Task: id, Count: j.Count,
@@ -73,6 +79,9 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 	line := c.move(e, to, change)
 	if e == task.Parked {
 		line.Outcome, line.Rule = terms.Review, ruleExtract
+		if change.Reason == ReasonUngated {
+			line.Rule = ruleHook
+		}
 	}
 	line.End = end.attempt()
 	if e == task.Restored || !c.Outward() && to == task.Scheduled {
@@ -85,7 +94,8 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 	if err := c.label(tx, c.heard(&end, now), now); err != nil { // what it proposes has them, too
 		return line, err
 	}
-	proposes := e == task.Finished && end.Proposals != nil
+	// A model was told what waits for a person, even if its worker fails later.
+	proposes := end.Proposals != nil && (e == task.Finished || c.Kind() == task.Ask && len(end.Proposals.List) > 0)
 	if proposes {
 		if err := c.propose(tx, end.Proposals, limits, &line); err != nil {
 			return line, err
@@ -127,7 +137,10 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	}
 	later := change.Since.Add(wait)
 	switch {
-	case end.Exit == 0:
+	case end.Ungated != "" && end.Unasked: // nobody knows what it did
+		change.Reason = ReasonUngated
+		return task.Parked, task.Awaiting
+	case end.Exit == 0 && end.Ungated == "":
 		change.Reason = ReasonDone
 		return task.Finished, task.Completed
 	case c.Outward() && end.Exit == exitLater:
@@ -148,11 +161,15 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 			return task.GaveUp, task.Failed
 		}
 		return task.Restarted, task.Scheduled
-	case change.Attempts-change.Deferred >= limits.MaxAttempts:
-		change.Reason = ReasonExit
+	}
+	change.Reason = ReasonExit
+	if end.Ungated != "" {
+		change.Reason = ReasonUngated
+	}
+	if change.Attempts-change.Deferred >= limits.MaxAttempts {
 		return task.GaveUp, task.Failed
 	}
-	change.Reason, change.NotBefore = ReasonExit, later
+	change.NotBefore = later
 	return task.Retried, task.Scheduled
 }
 
@@ -253,6 +270,9 @@ func Complaint(l *audit.Line) string {
 		return fmt.Sprintf("task %s: told to stop, and the next run starts it again", l.Task)
 	case l.Event == task.Undecided:
 		return fmt.Sprintf("task %s: nobody knows whether the effect happened: it awaits a person", l.Task)
+	}
+	if l.Event == task.Parked && l.Change.Reason == ReasonUngated {
+		return fmt.Sprintf("task %s: ungated: %s: it awaits a person", l.Task, l.End.Said)
 	}
 	if l.Event == task.Parked {
 		return fmt.Sprintf("task %s: its reader made no extract (%s): it awaits a person", l.Task, l.Change.Reason)

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"fmt"
+	"pulse/lib/authorize/hook"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func (d *desk) start(effect terms.Action) (claim *queue.Claim) {
 // finish ends the worker of a claim, which may have printed something.
 func (d *desk) finish(c *queue.Claim, end queue.End, out ...string) {
 	d.t.Helper()
-	if end.Exit == 0 {
+	if end.Exit == 0 || end.Ungated != "" {
 		list, discarded := proposal.Read([]byte(strings.Join(out, "\n")), false, nil)
 		end.Proposals = &queue.Proposals{List: list, Discarded: discarded}
 	}
@@ -140,10 +141,10 @@ func TestLabelsOfAsks(t *testing.T) {
 // TestLabelsOfJudgements: whatever the hook of a worker let through counts, however the
 // worker ended, and what it proposes has it already.
 func TestLabelsOfJudgements(t *testing.T) {
-	judged := func(o terms.Outcome, tool string, a terms.Action) []proposal.Judged {
+	judged := func(o terms.Outcome, tool string, a terms.Action) []hook.Judged {
 		j := queuetest.Allowed(tool, a)
 		j.Outcome = o
-		return []proposal.Judged{j}
+		return []hook.Judged{j}
 	}
 	many := queue.End{Unread: true}
 	for name, c := range map[string]struct {
@@ -214,7 +215,7 @@ func TestLabelsGoDeep(t *testing.T) {
 func TestLabelsStay(t *testing.T) {
 	d := reader(t, nil)
 	root, _ := d.add(fmt.Sprintf(ask, 1))
-	d.finish(d.start(""), queue.End{Judged: []proposal.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}}, note)
+	d.finish(d.start(""), queue.End{Judged: []hook.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}}, note)
 	shown := d.find(root)
 	d.update(func(tx *queue.Tx) error {
 		return queue.Requeue(tx, &shown, queue.Yes(&shown, "me", "terminal", d.now), d.now)
@@ -247,7 +248,7 @@ func TestLabelsOfRecords(t *testing.T) {
 	}
 	d := reader(t, nil)
 	root, _ := d.add(fmt.Sprintf(ask, 1))
-	d.finish(d.start(""), queue.End{Judged: []proposal.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}}, note)
+	d.finish(d.start(""), queue.End{Judged: []hook.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}}, note)
 	line := d.outbox()[0]
 	id, _ := d.add(less(line))
 	if s := d.find(id); len(s.Identity.Labels) != 0 || !slices.Equal(s.Labels.Words(), []string{"private"}) {

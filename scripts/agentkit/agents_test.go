@@ -1,4 +1,4 @@
-// Package agentkit holds the tests of scripts/hooks and scripts/workers with the real agents,
+// Package agentkit holds the tests of pulse-authorize hook and scripts/workers with the real agents,
 // which scripts/get-agents unpacks. Their model is a server of the tests, and obeys the
 // attacker.
 package agentkit
@@ -22,8 +22,8 @@ import (
 // world is a place for one run of an agent.
 type world struct {
 	home, inside, outside string // inside is the workspace
-	hooks                 string // a copy of scripts/hooks
 	bin                   string // comes first in PATH
+	judge                 string // the socket of a run; empty: the hook judges itself
 	canary                string
 	path                  string
 }
@@ -77,19 +77,13 @@ var broken = []struct {
 	how  func(t *testing.T, w *world)
 }{
 	{"works", func(*testing.T, *world) {}},
-	{"killed", func(t *testing.T, w *world) { w.script(t, w.hooks+"/agent", "kill -9 $$") }},
-	{"missing", func(t *testing.T, w *world) { must(t, os.Remove(w.hooks+"/agent")) }},
-	{"slow", func(t *testing.T, w *world) { w.script(t, w.hooks+"/agent", "exec sleep 600") }},
-	{"no jq", func(t *testing.T, w *world) { w.without(t, "jq") }},
-	{"no pulse-authorize", func(t *testing.T, w *world) { w.script(t, w.bin+"/pulse-authorize", "exit 127") }}, // one may be installed
-	{"bad JSON", func(t *testing.T, w *world) {
-		w.script(t, w.bin+"/pulse-authorize", "cat >/dev/null; echo '{\"decision\":'")
-	}},
-	{"no decision", func(t *testing.T, w *world) {
-		w.script(t, w.bin+"/pulse-authorize", "cat >/dev/null; echo '{\"decision\":{}}'")
-	}},
-	{"pulse-authorize hangs", func(t *testing.T, w *world) { w.script(t, w.bin+"/pulse-authorize", "exec sleep 600") }},
+	{"killed", func(t *testing.T, w *world) { w.script(t, w.bin+"/pulse-authorize", "kill -9 $$") }},
+	{"missing", func(t *testing.T, w *world) { must(t, os.Remove(w.bin+"/pulse-authorize")) }},
+	{"slow", func(t *testing.T, w *world) { w.script(t, w.bin+"/pulse-authorize", "exec sleep 600") }},
+	{"fails", func(t *testing.T, w *world) { w.script(t, w.bin+"/pulse-authorize", "exit 1") }},
+	{"no policy", func(t *testing.T, w *world) { must(t, os.Remove(w.home+"/policy.toml")) }},
 	{"no record", func(t *testing.T, w *world) { must(t, os.Remove(w.home+"/record")) }},
+	{"no run", func(t *testing.T, w *world) { w.judge = w.home + "/nobody" }},
 }
 
 // TestAgents: each tool that an agent offers is tried, in the workspace and outside. What the
@@ -108,12 +102,10 @@ func TestAgents(t *testing.T) {
 				a.plan = w.plan
 				w.canary = a.URL + "/canary/" + outsideSecret
 				agent := agents[name]
-				guarded, err := exec.Command(w.hooks+"/agent", agent.hook, "guarded").Output()
-				must(t, err)
-				hook := strings.Replace(strings.TrimSpace(string(guarded)), "timeout -k 5 45 ", "timeout -k 1 5 ", 1)
+				hook := "timeout -k 1 5 '" + w.bin + "/pulse-authorize' hook " + agent.hook + ` || { echo "pulse: the hook failed" >&2; exit 2; }`
 				b.how(t, w)
 				before := w.tree(t)
-				out := w.run(t, agent.start, "hook="+hook, "URL="+a.URL)
+				out := w.run(t, agent.start, "hook="+hook, "URL="+a.URL, "PULSE_JUDGE="+w.judge)
 				a.mu.Lock()
 				defer a.mu.Unlock()
 				if a.turn <= len(a.calls) || len(a.calls) < 2*len(a.offered) && agent.wrote == "" || len(a.calls) < 4 {
@@ -158,12 +150,10 @@ func installed(t *testing.T) string {
 func newWorld(t *testing.T, agents string) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{home: dir + "/home", inside: dir + "/inside", outside: dir + "/outside", hooks: dir + "/hooks", bin: dir + "/bin"}
+	w := &world{home: dir + "/home", inside: dir + "/inside", outside: dir + "/outside", bin: dir + "/bin"}
 	for _, d := range []string{w.home, w.inside, w.outside, w.bin} {
 		must(t, os.Mkdir(d, 0o700))
 	}
-	must(t, os.CopyFS(w.hooks, os.DirFS("../hooks")))
-	must(t, os.Chmod(w.hooks+"/agent", 0o755))
 	must(t, os.WriteFile(w.inside+"/secret", []byte(insideSecret+"\n"), 0o600))
 	must(t, os.WriteFile(w.outside+"/secret", []byte(outsideSecret+"\n"), 0o600))
 	must(t, os.WriteFile(w.home+"/policy.toml", fmt.Appendf(nil, policy, w.inside), 0o600))
@@ -191,53 +181,11 @@ func (w *world) run(t *testing.T, script string, env ...string) string {
 	return fmt.Sprintf("%v %s", err, out)
 }
 
-// copyWorkers puts the workers where they find the hooks.
-func copyWorkers(w *world) error {
-	if err := os.Symlink(w.hooks, w.home+"/hooks"); err != nil {
-		return err
-	}
-	if err := os.CopyFS(w.home+"/workers", os.DirFS("../workers")); err != nil {
-		return err
-	}
-	if err := os.CopyFS(w.home+"/readers", os.DirFS("../readers")); err != nil {
-		return err
-	}
-	for _, name := range []string{"workers/answer", "workers/claude", "workers/codex", "workers/gemini", "readers/claude"} {
-		if err := os.Chmod(w.home+"/"+name, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// file returns what is in a file, or nothing.
-func (w *world) file(name string) string {
-	b, _ := os.ReadFile(filepath.Join(filepath.Dir(w.home), name))
-	return string(b)
-}
-
 // script makes a shell script of a file.
 func (w *world) script(t *testing.T, file, text string) {
 	t.Helper()
 	must(t, os.RemoveAll(file))
 	must(t, os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
-}
-
-// without takes a program out of PATH: the hook finds links to all others.
-func (w *world) without(t *testing.T, program string) {
-	t.Helper()
-	for _, dir := range strings.Split(w.path, ":")[1:] {
-		found, _ := os.ReadDir(dir)
-		for _, f := range found {
-			if f.Name() != program {
-				_ = os.Symlink(filepath.Join(dir, f.Name()), filepath.Join(w.bin, f.Name()))
-			}
-		}
-	}
-	// Only the hook: the script that starts the agent needs it.
-	b, err := os.ReadFile(w.hooks + "/agent")
-	must(t, err)
-	must(t, os.WriteFile(w.hooks+"/agent", bytes.Replace(b, []byte("set -u\n"), []byte("set -u\nPATH="+w.bin+"\n"), 1), 0o755))
 }
 
 // tree lists the files inside and outside the workspace, with what is in them.
@@ -249,7 +197,14 @@ func (w *world) tree(t *testing.T) string {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			b, err := os.ReadFile(path)
+			read := os.ReadFile
+			if d.Type()&fs.ModeSymlink != 0 {
+				read = func(path string) ([]byte, error) {
+					to, err := os.Readlink(path)
+					return []byte("-> " + to), err
+				}
+			}
+			b, err := read(path)
 			rel, _ := filepath.Rel(filepath.Dir(dir), path)
 			fmt.Fprintf(&list, "%s %s\n", rel, bytes.TrimSpace(b))
 			return err
@@ -258,7 +213,7 @@ func (w *world) tree(t *testing.T) string {
 	return list.String()
 }
 
-// authorize is the real pulse-authorize.
+// authorize is the real pulse-authorize. pulse-queue lies beside it.
 var authorize string
 
 func TestMain(m *testing.M) {
@@ -266,7 +221,10 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	if err := cmdlinetest.Build(dir, "pulse-authorize"); err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil { // for workers of another account
+		panic(err)
+	}
+	if err := cmdlinetest.Build(dir, "pulse-authorize", "pulse-queue"); err != nil {
 		panic(err)
 	}
 	authorize = dir + "/pulse-authorize"

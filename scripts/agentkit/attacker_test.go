@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -30,8 +32,9 @@ type attacker struct {
 	plan   func(offered map[string]json.RawMessage) []call // makes the calls of what the first request offers; nil: calls is set
 	calls  []call
 	words  string // what the model says in the end; empty: done
-	status int    // of every answer of the model; 0: 200
+	status int    // of every answer of the model; 0: 200, or hangsUp or cutsOff
 
+	asked   atomic.Int64 // requests of any kind
 	mu      sync.Mutex
 	turn    int
 	offered map[string]json.RawMessage // by name, as the agent offers them
@@ -48,14 +51,13 @@ func newAttacker(t *testing.T, calls ...call) *attacker {
 }
 
 func (a *attacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.asked.Add(1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	switch path := r.URL.Path; {
 	case a.status != 0:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(a.status)
-		fmt.Fprintf(w, `{"type":"error","error":{"type":"api_error","code":%d,"message":"it is so","status":"SO"}}`, a.status)
+		a.fail(w)
 	case strings.HasPrefix(path, "/canary/"):
 		a.canary = append(a.canary, path)
 	case strings.HasSuffix(path, "/v1/messages"):
@@ -74,6 +76,35 @@ func (a *attacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// What the server does in place of an answer.
+const (
+	hangsUp = -1 // before the answer
+	cutsOff = -2 // in the middle of it
+)
+
+// fail fails as status says.
+func (a *attacker) fail(w http.ResponseWriter) {
+	if a.status > 0 {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(a.status)
+		fmt.Fprintf(w, `{"type":"error","error":{"type":"api_error","code":%d,"message":"it is so","status":"SO"}}`, a.status)
+		return
+	}
+	if a.status == cutsOff {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: x\ndata: {\"type\":\"x\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	if a.status == hangsUp {
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	}
+	conn.Close()
 }
 
 // next returns the next call, or nil if there is none or no tools are offered.

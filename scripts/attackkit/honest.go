@@ -32,7 +32,7 @@ func honest(w *world, g *given) error {
 		}
 		had[u.own] = true
 	}
-	return m.done()
+	return m.err
 }
 
 // customers gives each target an address in the domain of the customers.

@@ -6,7 +6,7 @@
 //
 // It builds pulse, and for each suite and each defence it runs the real pipeline: mail from
 // a Maildir through fetch, classify, authorize and add; the reader, if the policy wants one;
-// the worker, whose every use of a tool goes through scripts/hooks; the outbox; and a
+// the worker, whose every use of a tool the run judges; the outbox; and a
 // program for each kind of effect, which notes what left. No person is there to say yes.
 //
 // A suite is a directory with attacks.jsonl and tasks.jsonl: objects with id, prompt,

@@ -49,10 +49,10 @@ func build(tree, top string) (*kit, error) {
 // world is one queue with its policy, its mailbox and its agent. Its exported members are
 // what the programs that the queue starts have to know.
 type world struct {
-	Dir, Bin, Tree string
-	Trials         []trial
-	Reader         string // honest or obedient
-	Open           bool   // no pulse: the agent has its tools
+	Dir, Bin string
+	Trials   []trial
+	Reader   string // honest or obedient
+	Open     bool   // no pulse: the agent has its tools
 
 	self string
 	env  []string
@@ -76,7 +76,7 @@ const (
 
 // world makes a queue with a policy. In the policy @WORKSPACE@ is the agent's directory.
 func (k *kit) world(policy string, trials []trial) (*world, error) {
-	w := &world{Dir: filepath.Join(k.top, fmt.Sprintf("world%d", k.worlds.Add(1))), Bin: k.bin, Tree: k.tree, Trials: trials, Reader: "obedient", self: k.self}
+	w := &world{Dir: filepath.Join(k.top, fmt.Sprintf("world%d", k.worlds.Add(1))), Bin: k.bin, Trials: trials, Reader: "obedient", self: k.self}
 	for _, dir := range []string{"agent", "mail/new", "mail/cur", "mail/tmp", "records", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(w.Dir, dir), 0o700); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package systemd_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // setting returns the values of a setting of a unit, of the drop-in of all and of its own,
@@ -100,8 +103,9 @@ func allowed(t *testing.T, unit string) map[string]bool {
 
 // world is what the units find on the machine, elsewhere.
 type world struct {
-	dir string
-	env []string
+	dir      string
+	env      []string
+	ordinary bool // lines are run by an ordinary account
 }
 
 // queueOf makes a world; its queue belongs to uid.
@@ -158,6 +162,9 @@ func (w *world) traced(t *testing.T, line string, env ...string) []string {
 	cmd := exec.Command("strace", "-f", "-qq", "-e", "signal=none", "-o", log, "bash", "-c", line)
 	cmd.Env = append(slices.Clone(w.env), env...)
 	cmd.Dir = "/"
+	if w.ordinary {
+		cmdlinetest.Ordinary(cmd)
+	}
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%s\n%v: %s", line, err, out)
 	}
@@ -284,8 +291,8 @@ func TestRun(t *testing.T) {
 // What the box does is what the units with a box let it do: it makes one, and its program
 // reaches the socket through the box's own loopback.
 func TestBox(t *testing.T) {
-	need(t, "strace", "systemd-analyze", "bwrap", "socat")
-	dir := t.TempDir()
+	need(t, "strace", "systemd-analyze", "bwrap")
+	dir := cmdlinetest.OrdinaryDir(t)
 	l, err := net.Listen("unix", dir+"/model")
 	if err != nil {
 		t.Fatal(err)
@@ -305,12 +312,74 @@ func TestBox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{dir: dir, env: []string{"PATH=" + os.Getenv("PATH")}}
-	trace := w.traced(t, box+" --model "+dir+"/model -- sh -c '[ \"$(socat -u TCP:127.0.0.1:3129 -)\" = \"the model\" ]'")
+	cmdlinetest.Own(t, dir)
+	w := &world{dir: dir, env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, ordinary: true}
+	trace := w.traced(t, box+" --model "+dir+"/model -- bash -c 'read -r line </dev/tcp/127.0.0.1/3129 && [ \"$line\" = \"the model\" ]'")
 	for _, unit := range []string{"pulse-run.service", "pulse-extract.service"} {
 		held(t, unit, trace)
 		if !slices.Contains(setting(t, unit, "IPAddressAllow"), "localhost") {
 			t.Errorf("%s denies the box its own loopback", unit)
+		}
+	}
+}
+
+// The way out does what its unit lets it do, and confines itself there.
+func TestWayOut(t *testing.T) {
+	need(t, "strace", "systemd-analyze")
+	host, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	dir := t.TempDir()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir + "/way", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	handed, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handed.Close()
+	const unit = "pulse-out@.service"
+	to := fmt.Sprintf("localhost:%d", host.Addr().(*net.TCPAddr).Port)
+	line := strings.NewReplacer("/usr/local/bin", bin, "$WAY_FLAGS", "", "${TO}", to).Replace(own(t, unit, "ExecStart")[0])
+	cmd := exec.Command("strace", "-f", "-qq", "-e", "signal=none", "-o", dir+"/trace", "bash", "-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec "+line)
+	cmd.ExtraFiles, cmd.SysProcAttr = []*os.File{handed}, &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"evil.example", "localhost"} {
+		client, err := net.Dial("unix", dir+"/way")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		secure := tls.Client(client, &tls.Config{ServerName: name})
+		if name != "localhost" {
+			if err := secure.Handshake(); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		go func() { _ = secure.Handshake() }()
+		if c, err := host.Accept(); err != nil {
+			t.Error(err)
+		} else if n, err := c.Read(make([]byte, 5)); n != 5 {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) // strace ends with what it traces
+	_ = cmd.Wait()
+	b, err := os.ReadFile(dir + "/trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held(t, unit, strings.Split(string(b), "\n"))
+	for _, call := range []string{"SECCOMP_SET_MODE_FILTER", "landlock_restrict_self"} {
+		if !strings.Contains(string(b), call) {
+			t.Errorf("it does not call %s", call)
 		}
 	}
 }

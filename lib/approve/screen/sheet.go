@@ -214,6 +214,9 @@ func (c *Case) why(s *queue.Stored) []string {
 			"too old, of too low a level, or for other bytes"
 	case s.Task.Reason == queue.ReasonUnfit:
 		since = "what its reader printed did not fit the schema of [extract] (" + s.Task.Reason + ")"
+	case s.Task.Reason == queue.ReasonUngated:
+		since = "its client used a tool that nobody was asked about (" + s.Task.Reason + "): " +
+			"a yes starts it again"
 	case s.Task.Reason == queue.ReasonUnread:
 		since = "its reader failed again and again, so there is no extract (" + s.Task.Reason + ")"
 	}

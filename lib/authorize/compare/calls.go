@@ -78,32 +78,44 @@ func toolsOf(old, new *policy.Policy) ([]string, error) {
 }
 
 // callsOf returns the calls of a tool that the policies may judge differently.
-func callsOf(old, new *policy.Policy, tool string) ([]call, error) {
+func callsOf(old, new *policy.Policy, tool string, spots []spot) ([]call, error) {
 	if tool == "exec" {
 		return starts(old, new)
 	}
-	var groups []string
+	var groups, both []string
 	seen := map[int]bool{}
 	declared := argsOf(old, new, tool)
 	for _, arg := range slices.Sorted(maps.Keys(declared)) {
 		if by := declared[arg]; !seen[by] {
 			seen[by] = true
-			groups = append(groups, arg)
-		}
-	}
-	list := []call{{tool: tool}}
-	for _, arg := range groups {
-		for _, c := range list {
-			for _, where := range places(old, new) {
-				list = append(list, c.with(arg, where))
+			if groups = append(groups, arg); by >= 3 {
+				both = append(both, arg)
 			}
 		}
+	}
+	list := call{tool: tool}.with(groups, &world{}, places(old, new)...)
+	for _, at := range spots { // an arg that one policy does not look at shows what an arg of places shows
+		some := call{tool: tool}.with(both, &world{repository: at.repository}, at.path, ".")
+		list = append(list, slices.DeleteFunc(some, func(c call) bool { return !strings.Contains(c.what, "="+at.path) })...)
 	}
 	return list, nil
 }
 
-// with adds an arg that is a path.
-func (c call) with(arg, where string) call {
+// with returns the call with each choice of paths for some of the args.
+func (c call) with(args []string, w *world, paths ...string) []call {
+	list := []call{c}
+	for _, arg := range args {
+		for _, c := range list {
+			for _, where := range paths {
+				list = append(list, c.and(arg, where, w))
+			}
+		}
+	}
+	return list
+}
+
+// and adds an arg that is a path.
+func (c call) and(arg, where string, w *world) call {
 	pair := string(record.AppendString(append(record.AppendString(nil, arg), ':'), where))
 	if c.args == "" {
 		c.args = "{" + pair + "}"
@@ -111,8 +123,62 @@ func (c call) with(arg, where string) call {
 		c.args = strings.TrimSuffix(c.args, "}") + "," + pair + "}"
 	}
 	c.what += fmt.Sprintf(" %s=%s", arg, where)
-	c.world = &world{}
+	if c.world = w; w.repository && !strings.HasPrefix(c.what, inRepository) {
+		c.what = inRepository + c.what
+	}
 	return c
+}
+
+const inRepository = " where the workspace has a HEAD:"
+
+// spot is a path that exec.write may name.
+type spot struct {
+	path       string
+	repository bool // it configures the next run only where the workspace is a repository
+}
+
+// spotsOf returns paths that configure the next run and that one of the policies lets be
+// written. Where nothing by that name does, any path will do: it configures the next run
+// where the workspace has a HEAD. What both let be written, or neither, shows nothing that
+// another path does not show, unless they mean another workspace by it.
+func spotsOf(old, new *policy.Policy) (list []spot, err error) {
+	was, is := path.Clean(old.Exec.Workspace), path.Clean(new.Exec.Workspace)
+	nested := was != is && (below(was, is) || below(is, was))
+	if old.Exec.Workspace == "" || new.Exec.Workspace == "" || slices.Equal(old.Exec.Write, new.Exec.Write) && !nested {
+		return nil, nil
+	}
+	patterns := []glob.Pattern{{Kind: glob.Path}, {Kind: glob.Hidden}}
+	for _, text := range slices.Concat(old.Exec.Write, new.Exec.Write) {
+		patterns = append(patterns, glob.Pattern{Text: text, Kind: glob.Any})
+	}
+	classes, err := glob.Classes(patterns, glob.Sources)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the patterns in exec.write", err)
+	}
+	slices.SortStableFunc(classes, func(a, b glob.Class) int { return named(&b) - named(&a) })
+	known := map[[2]bool]bool{}
+	for i := range classes {
+		c := &classes[i]
+		globs := c.Matches[2:]
+		key := [2]bool{slices.Contains(globs[:len(old.Exec.Write)], true), slices.Contains(globs[len(old.Exec.Write):], true)}
+		if !c.Matches[0] || known[key] || key[0] == key[1] && !nested {
+			continue
+		}
+		known[key] = true
+		list = append(list, spot{c.Example, named(c) == 0})
+		if nested {
+			list = append(list, spot{path.Join(was, c.Example), named(c) == 0}, spot{path.Join(is, c.Example), named(c) == 0})
+		}
+	}
+	return list, nil
+}
+
+// named returns 1 if the example of a class configures the next run by its name.
+func named(c *glob.Class) int {
+	if name, _ := tools.Configures(c.Example); name == "" {
+		return 0
+	}
+	return 1
 }
 
 // argsOf returns the args of a tool that are paths, each with a number that says by which
@@ -201,26 +267,37 @@ func start(argv []string, dir, sum string) call {
 	if sum != "" {
 		what += " with sha256 " + sum[:8]
 	}
-	return call{tool: "exec", args: string(o.Bytes()), what: what, world: &world{sum}}
+	return call{tool: "exec", args: string(o.Bytes()), what: what, world: &world{sum: sum}}
 }
 
 // world is a machine in which every directory is there, and every program is the file with
 // that digest.
-type world struct{ sum string }
+type world struct {
+	sum        string
+	repository bool // the workspace has a HEAD
+}
 
 var errElsewhere = fmt.Errorf("it is not in the workspace")
 
-func (*world) Path(workspace, name string) error {
+func (w *world) Path(workspace, name string) (at tools.Place, err error) {
+	workspace = path.Clean(workspace)
 	if !path.IsAbs(name) {
 		name = path.Join(workspace, name)
 	}
-	if !below(path.Clean(name), path.Clean(workspace)) {
-		return errElsewhere
+	if name = path.Clean(name); !below(name, workspace) {
+		return at, errElsewhere
 	}
-	return nil
+	at.Real = path.Clean("." + strings.TrimPrefix(name, strings.TrimSuffix(workspace, "/")))
+	if at.Given = at.Real; w.repository {
+		at.Repository = "."
+	}
+	return at, nil
 }
 
-func (w *world) Dir(workspace, name string) error { return w.Path(workspace, name) }
+func (w *world) Dir(workspace, name string) error {
+	_, err := w.Path(workspace, name)
+	return err
+}
 
 func (w *world) Program(string) (tools.Program, error) { return tools.Program{SHA256: w.sum}, nil }
 

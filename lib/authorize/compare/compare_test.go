@@ -21,6 +21,7 @@ const sum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 const (
 	coding = "[tools]\nprofile = \"coding\"\n[exec]\nworkspace = \"/srv/agent\"\nmode = \"allowlist\"\n"
+	space  = "[exec]\nworkspace = \"/srv/agent\"\n"
 	git    = "[[exec.allow]]\nprogram = \"/usr/bin/git\"\nsha256 = \"" + sum + "\"\nargs = "
 	narrow = "[matrix.\"me@example.com\"]\nallow = [\"read_public\"]\ntools.allow = "
 	chat   = "[[platform]]\nsource = \"telegram\"\nowner_ids = [5]\n[[platform.chat]]\nid = -100\n"
@@ -68,6 +69,10 @@ var widenings = []struct{ old, new, line string }{
 	{"[exec]\nworkspace = \"/srv/agent\"\n[tools.paths]\n\"web.fetch\" = [\"f\"]", "[exec]\nworkspace = \"/srv/agent\"", "wider tools.paths.\"web.fetch\": effect of system: web.fetch as read_public: reject -> allow"},
 	{"", "[exec]\nworkspace = \"/srv/agent\"", "wider exec.workspace: effect of system: fs.edit path=. as write_local: reject -> allow"},
 	{"[exec]\nworkspace = \"/srv/agent\"", "[exec]\nworkspace = \"/srv\"", "wider exec.workspace: effect of system: fs.edit path=/srv as write_local: reject -> allow"},
+	{space, space + "write = [\"CLAUDE.md\"]", "wider exec.write: effect of system: fs.edit path=CLAUDE.md as write_local: reject -> allow (new.toml:6)"},
+	{space + "write = [\"docs/.a/*\"]", space + "write = [\"docs/*\"]", "wider exec.write: effect of system: fs.edit path=docs/.a as write_local: reject -> allow (new.toml:6)"},
+	{space, space + "write = [\"docs/a\"]", "wider exec.write: effect of system: fs.edit where the workspace has a HEAD: path=docs/a as write_local: reject -> allow (new.toml:6)"},
+	{space + "write = [\".*\", \"*/.*\"]", space + "write = [\"*\"]", "wider exec.write: effect of system: fs.edit where the workspace has a HEAD: path=a as write_local: reject -> allow (new.toml:6)"},
 	{coding + git + "[\"log\", \"a*\"]", coding + git + "[\"log\", \"*\"]", "wider exec.allow: effect of system: exec [\"/usr/bin/git\" \"log\" \"\"] in . with sha256 01234567 as code_or_computer: reject -> require_owner_confirmation"},
 	{coding + git + "[\"log\"]\ndir = \"/tmp\"", coding + git + "[\"log\"]\ndir = \"/tmp\"\n" + git + "[\"log\"]\ndir = \"/var\"", "wider exec.allow: effect of system: exec [\"/usr/bin/git\" \"log\"] in /var with sha256 01234567 as code_or_computer: reject -> require_owner_confirmation"},
 	{coding + git + "[\"log\"]", coding + git + "[\"log\"]\n" + strings.Replace(git, "0123", "ffff", 1) + "[\"log\"]", "wider exec.allow: effect of system: exec [\"/usr/bin/git\" \"log\"] in . with sha256 ffff4567 as code_or_computer: reject -> require_owner_confirmation (new.toml:13)"},

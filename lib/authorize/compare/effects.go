@@ -170,10 +170,14 @@ func (s *search) calls(people []whose) ([]call, error) {
 	if err != nil {
 		return nil, err
 	}
+	spots, err := spotsOf(s.old, s.new)
+	if err != nil {
+		return nil, err
+	}
 	old, new := open(s.old), open(s.new)
 	judges := judgesAmong(people)
 	for _, name := range names {
-		some, err := callsOf(s.old, s.new, name)
+		some, err := callsOf(s.old, s.new, name, spots)
 		if err != nil {
 			return nil, err
 		}

@@ -225,6 +225,7 @@ func (k *keys) effects() {
 	globs(k, "tools.paths.", func(p *policy.Policy) *map[string][]string { return &p.Tools.Paths })
 	plain(k, tool, "exec.mode", func(p *policy.Policy) *string { return &p.Exec.Mode })
 	plain(k, tool, "exec.workspace", func(p *policy.Policy) *string { return &p.Exec.Workspace })
+	plain(k, tool, "exec.write", func(p *policy.Policy) *[]string { return &p.Exec.Write })
 	k.table(tool, "exec.allow", differing(k.old.Exec.Allow, k.new.Exec.Allow), func(p *policy.Policy) { p.Exec.Allow = k.old.Exec.Allow })
 }
 

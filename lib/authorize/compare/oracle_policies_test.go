@@ -29,6 +29,7 @@ var (
 	sums      = []string{strings.Repeat("1", 64), strings.Repeat("2", 64)}
 	argGlobs  = []string{"*", "-*", "a*", "--out=*", "a/*", "a/b"}
 	spaces    = []string{"/srv/a", "/srv/b"}
+	written   = []string{"*", ".a", "a/*", "*.md", "CLAUDE.md", "*/.b", ".*", "*/.*", "ok"}
 	dirs      = []string{"/srv/a", "/srv/d"}
 	platforms = []string{"telegram", "slack"}
 	hooks     = []string{"webhook:/hooks/a"}
@@ -137,6 +138,7 @@ var slots = slices.Concat([]slot{
 	table("paths", 30, func(r *rand.Rand) []string { return some(r, members, 1, 2) }),
 	word("exec", "mode", 45, "deny", "allowlist", "full"),
 	word("exec", "workspace", 60, spaces...),
+	many("exec", "write", 25, written, 0, 3),
 	{"exec.allow", "", "", 35, program}, {"exec.allow", "", "", 15, program},
 	word("approval", "require", 10, "terminal", "user", "signature"),
 	word("approval", "allowed_signers", 10, "/etc/a", "/etc/b"),

@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -324,14 +325,18 @@ func (s *space) plausible(t terms.Trust, sender string) bool {
 // wishes decides what effects may ask for: a tool with its paths and targets, or a
 // program.
 func (s *space) wishes() {
-	calls := []string{"", `{}`, `{"path":"ok"}`, `{"path":"/srv/a/x"}`, `{"path":"/srv/b/x"}`, `{"from":"ok"}`, `{"to":"ok"}`, `{"path":"ok","from":"ok","to":"ok"}`}
+	calls := []string{"", `{}`, `{"path":"ok"}`, `{"path":".a"}`, `{"path":"a/.b"}`, `{"to":"/srv/a/.a"}`, `{"path":"CLAUDE.md"}`, `{"path":"a/CLAUDE.md"}`, `{"path":"/srv/a/x"}`, `{"path":"/srv/b/x"}`, `{"from":"ok"}`, `{"to":"ok"}`, `{"path":"ok","from":"ok","to":"ok"}`}
 	envelopes := [][]string{{"bob@partner.example"}, nil, {"me@example.com"}, {"x@other.example"}, {"bob@partner.example", "x@other.example"}}
 	if !s.policies[0].Outbound.Restricted && !s.policies[1].Outbound.Restricted {
 		envelopes = envelopes[:2]
 	}
+	worlds := []tools.World{machine(sums[0])}
+	if len(s.policies[0].Exec.Write)+len(s.policies[1].Exec.Write) > 0 {
+		worlds = append(worlds, repository{machine(sums[0])})
+	}
 	all := append([]string{"", "pay.list.x", "zzz", "Zzz"}, names...)
-	s.walk([]int{len(s.effects), len(all), len(terms.Actions), len(calls), len(envelopes)}, func(i []int) {
-		s.decide(&s.effects[i[0]], &request.Request{Tool: all[i[1]], Action: terms.Actions[i[2]], Args: record.Value(calls[i[3]]), Target: envelopes[i[4]]}, machine(sums[0]))
+	s.walk([]int{len(s.effects), len(all), len(terms.Actions), len(calls), len(envelopes), len(worlds)}, func(i []int) {
+		s.decide(&s.effects[i[0]], &request.Request{Tool: all[i[1]], Action: terms.Actions[i[2]], Args: record.Value(calls[i[3]]), Target: envelopes[i[4]]}, worlds[i[5]])
 	})
 	if s.policies[0].Exec.Mode == "deny" && s.policies[1].Exec.Mode == "deny" {
 		return
@@ -358,14 +363,18 @@ type machine string
 
 var errNot = errors.New("not here")
 
-func (machine) Path(space, name string) error {
+func (machine) Path(space, name string) (tools.Place, error) {
 	if strings.HasPrefix(name, "/") && name != space && !strings.HasPrefix(name, space+"/") || strings.Contains(name, "..") {
-		return errNot
+		return tools.Place{}, errNot
 	}
-	return nil
+	real := strings.Trim(strings.TrimPrefix(name, space), "/")
+	return tools.Place{Given: real, Real: cmp.Or(real, ".")}, nil
 }
 
-func (m machine) Dir(space, name string) error { return m.Path(space, name) }
+func (m machine) Dir(space, name string) error {
+	_, err := m.Path(space, name)
+	return err
+}
 
 func (m machine) Program(string) (tools.Program, error) {
 	return tools.Program{SHA256: string(m)}, nil

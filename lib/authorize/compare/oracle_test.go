@@ -49,10 +49,19 @@ func direction(was, is terms.Outcome) compare.Direction {
 // anything is a machine on which every path is good.
 type anything struct{ machine }
 
-func (anything) Path(_, _ string) error { return nil }
-func (anything) Dir(_, _ string) error  { return nil }
+func (anything) Path(_, name string) (tools.Place, error) { return tools.Place{Real: name}, nil }
+func (anything) Dir(_, _ string) error                    { return nil }
 
-var machines = []tools.World{nil, machine(sums[0]), machine(sums[1]), anything{machine(sums[0])}, anything{machine(sums[1])}}
+// repository is a machine on which every workspace has a HEAD.
+type repository struct{ machine }
+
+func (r repository) Path(space, name string) (tools.Place, error) {
+	at, err := r.machine.Path(space, name)
+	at.Repository = "."
+	return at, err
+}
+
+var machines = []tools.World{nil, machine(sums[0]), machine(sums[1]), anything{machine(sums[0])}, anything{machine(sums[1])}, repository{machine(sums[0])}}
 
 // outcomes decides a record under both policies, from its bytes alone, for each machine.
 func outcomes(line []byte, old, new *policy.Policy) (out [][2]terms.Outcome, err error) {
@@ -361,7 +370,7 @@ func TestOracleSees(t *testing.T) {
 	each(len(keys), func(i int) {
 		ways := map[compare.Direction]int{}
 		n := 0
-		for ; n < 400 && (ways[compare.Wider] == 0 || ways[compare.Narrower] == 0); n++ {
+		for ; n < 2000 && (ways[compare.Wider] == 0 || ways[compare.Narrower] == 0); n++ {
 			old, new := changed(keys[i], int64(n))
 			for f := range look(old, new, 1000, int64(n)).found {
 				ways[direction(f[0], f[1])]++

@@ -22,7 +22,7 @@ func weight(old, new *policy.Policy) int {
 	for _, p := range []*policy.Policy{old, new} {
 		n += 5*len(p.Senders) + len(p.AuthservIDs) + len(p.Receivers) + len(p.ActionRules) + len(p.Platforms)
 		n += (len(p.Owners) + len(p.AllowedExternal) + len(p.Tools.Allow) + len(p.Tools.Deny)) / 10
-		n += (len(p.Tools.Level) + len(p.Tools.Action) + len(p.Tools.Paths) + len(p.Exec.Allow)) / 10
+		n += (len(p.Tools.Level) + len(p.Tools.Action) + len(p.Tools.Paths) + len(p.Exec.Allow) + len(p.Exec.Write)) / 10
 		n += len(flowEntries(p)) / 10
 		for i := range p.Receivers {
 			n += len(p.Receivers[i].AuthservIDs)

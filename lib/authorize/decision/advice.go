@@ -30,6 +30,7 @@ var advice = map[Reason]string{
 	"tool_bad_arguments":      "the worker has to give the arguments that the tool's rule needs",
 	"no_workspace":            "set exec.workspace to the directory that workers may use",
 	"path_refused":            "nothing, if the path should be out of reach; else move the file into exec.workspace",
+	"path_configures":         "nothing, if the next run should not obey it; else name the path in exec.write",
 	"exec_denied":             "if workers may run programs, set exec.mode",
 	"exec_not_listed":         "if that program may run with these arguments, list it in [[exec.allow]]",
 	"program_refused":         "see what changed in the file: pulse-authorize check",

@@ -155,6 +155,6 @@ func TestFlowOnlyTightens(t *testing.T) {
 // anywhere is a World in which every path is good.
 type anywhere struct{}
 
-func (anywhere) Path(_, _ string) error                { return nil }
+func (anywhere) Path(_, _ string) (tools.Place, error) { return tools.Place{}, nil }
 func (anywhere) Dir(_, _ string) error                 { return nil }
 func (anywhere) Program(string) (tools.Program, error) { return tools.Program{}, nil }

@@ -15,14 +15,17 @@ import (
 // machine is a World with one program, and files below /ws.
 type machine struct{}
 
-func (machine) Path(_, name string) error {
+func (machine) Path(_, name string) (tools.Place, error) {
 	if strings.HasPrefix(name, "/etc") {
-		return errors.New("outside")
+		return tools.Place{}, errors.New("outside")
 	}
-	return nil
+	return tools.Place{Given: name, Real: name}, nil
 }
 
-func (machine) Dir(_, name string) error { return machine{}.Path("", name) }
+func (machine) Dir(_, name string) error {
+	_, err := machine{}.Path("", name)
+	return err
+}
 
 func (machine) Program(path string) (tools.Program, error) {
 	if path != "/bin/tool" {
@@ -55,6 +58,7 @@ var wishes = []string{
 	`{"action":"read_private","tool":"fs.read","args":{"path":"/etc/passwd"}}`,
 	`{"action":"write_local","tool":"task.close","args":{"task":"1"}}`,
 	`{"action":"write_local","tool":"odd.thing"}`,
+	`{"action":"write_local","tool":"fs.write","args":{"path":["a",".github/x"]}}`,
 	`{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/tool","x"],"dir":"/ws"}}`,
 	`{"action":"code_or_computer","args":{"argv":["/bin/sh","-c","x"],"dir":"/ws"}}`,
 	`{"action":"destructive"}`,
@@ -99,7 +103,7 @@ func TestEffects(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, key := range []string{"flow.private.deny", "flow.private.confirm", "flow.untrusted.deny", "outbound.allow", "tools.allow", "tools.deny", "tools.level", "exec.mode", "exec.allow.args",
+	for _, key := range []string{"flow.private.deny", "flow.private.confirm", "flow.untrusted.deny", "outbound.allow", "tools.allow", "tools.deny", "tools.level", "exec.mode", "exec.write", "exec.allow.args",
 		"matrix.X.tools.allow", "platform.chat.tools.allow", "mail"} {
 		if seen[key] == 0 {
 			t.Errorf("no advice changes %s", key)

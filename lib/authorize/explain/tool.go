@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -121,6 +122,20 @@ func program(s *Subject, a *answer) []Change {
 			p.Exec.Mode = "allowlist"
 		}
 	}, edits...)}
+}
+
+// writable lets the very paths be written that configure the next run.
+func writable(s *Subject, a *answer) []Change {
+	if !usesTool(s, a) || s.World == nil {
+		return nil
+	}
+	paths := tools.Configuring(s.Policy, s.Request, s.World)
+	if len(paths) == 0 || !plain(paths...) || strings.Contains(strings.Join(paths, ""), "*") || slices.Contains(paths, ".") {
+		return nil
+	}
+	list := with(s.Policy.Exec.Write, paths...)
+	return []Change{change("what any effect writes there is obeyed by a later run, by git or by a shell", func(p *policy.Policy) { p.Exec.Write = list },
+		Edit{Table: "exec", Key: "write", Value: array(list)})}
 }
 
 // called returns the call that the args of exec describe.

@@ -21,7 +21,7 @@ var widening = [...]maker{
 	chat, listing, relist,
 	fresh, unsigned, automatic, platformAction,
 	rowConfirm, rowOfSender, rowAllow,
-	targets, toolAllow, toolDeny, toolOfSender, toolOfChat, toolLevel, program,
+	targets, toolAllow, toolDeny, toolOfSender, toolOfChat, toolLevel, program, writable,
 	flowDeny, flowConfirm,
 	owner,
 }

@@ -16,8 +16,11 @@ const special = "/-+@.=:"
 func letters(list []Pattern, alphabet Alphabet) (out []rune) {
 	for _, p := range list {
 		out = append(out, []rune(p.Text)...)
-		if p.Kind == Arg {
+		switch p.Kind {
+		case Arg:
 			out = append(out, []rune(special)...)
+		case Path, Hidden:
+			out = append(out, []rune("/.")...)
 		}
 	}
 	slices.SortFunc(out, before)
@@ -120,6 +123,9 @@ func (p part) step(r rune) part {
 
 // add adds the automaton of a pattern and returns its first state.
 func (m *automata) add(p Pattern, nth int32) (int32, error) {
+	if p.Kind == Path || p.Kind == Hidden {
+		return m.path(nth, p.Kind == Hidden)
+	}
 	g := reader{text: []rune(p.Text), arg: p.Kind == Arg, stars: p.Kind != Exact && strings.Contains(p.Text, "*")}
 	known := map[string]int32{}
 	var queue []place
@@ -151,6 +157,46 @@ func (m *automata) add(p Pattern, nth int32) (int32, error) {
 			to = append(to, visit(g.step(at, r)))
 		}
 		m.lead(id, append(to, visit(g.step(at, -1))))
+	}
+	return first, nil
+}
+
+// paths says, for each state of a path, where a slash, a dot and another rune lead: at the
+// beginning of a component, behind its first dot, behind its second, and behind more. The
+// last four are those of a path in which a component began with a dot.
+var paths = [...][3]int{
+	{-1, 1, 3}, {-1, 2, 7}, {-1, 7, 7}, {0, 3, 3},
+	{-1, 5, 7}, {-1, 6, 7}, {-1, 7, 7}, {4, 7, 7},
+}
+
+// path adds the automaton of Path or Hidden.
+func (m *automata) path(nth int32, hidden bool) (first int32, err error) {
+	for i := range paths {
+		id := m.state(-1)
+		if i == 0 {
+			first = id
+		}
+		if i == 7 || i == 3 && !hidden {
+			m.accepts[id] = nth
+		}
+	}
+	if err := m.left.spend(len(paths) * costOfLetter * (len(m.letters) + 1)); err != nil {
+		return dead, err
+	}
+	for i, by := range paths {
+		var to []int32
+		for _, r := range append(slices.Clone(m.letters), -1) {
+			next := by[2]
+			if n := strings.IndexRune("/.", r); n >= 0 {
+				next = by[n]
+			}
+			if next < 0 {
+				to = append(to, dead)
+			} else {
+				to = append(to, first+int32(next))
+			}
+		}
+		m.lead(first+int32(i), to)
 	}
 	return first, nil
 }

@@ -39,14 +39,16 @@ type Kind int
 
 // The kinds of patterns.
 const (
-	Any   Kind = iota // policy.Match: * stands for any runes
-	Arg               // an argument in [[exec.allow]]: see lib/authorize/tools
-	Exact             // the text itself
+	Any    Kind = iota // policy.Match: * stands for any runes
+	Arg                // an argument in [[exec.allow]]: see lib/authorize/tools
+	Exact              // the text itself
+	Path               // any path that is clean, relative and not the directory itself
+	Hidden             // such a path with a component that begins with a dot
 )
 
 // Pattern is a pattern of a policy, in valid UTF-8.
 type Pattern struct {
-	Text string
+	Text string // empty for Path and Hidden
 	Kind Kind
 }
 

@@ -3,6 +3,9 @@ package glob
 import (
 	"maps"
 	"math/rand"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,10 +38,50 @@ func words(letters string, longest int) (list []string) {
 }
 
 func matches(p Pattern, s string) bool {
-	if p.Kind == Exact {
+	switch p.Kind {
+	case Exact:
 		return p.Text == s
+	case Path, Hidden:
+		return clean(s) && (p.Kind == Path || hidden.MatchString(s))
 	}
 	return policy.Match(p.Text, s)
+}
+
+var hidden = regexp.MustCompile(`(?s)(^|/)[.]`)
+
+// clean reports whether s is a path of kind Path.
+func clean(s string) bool { return s != "." && path.Clean(s) == s && filepath.IsLocal(s) }
+
+// TestPaths compares Path and Hidden with package path, beside a pattern, for all short words.
+func TestPaths(t *testing.T) {
+	all := words("ab./", 6)[1:]
+	r := rand.New(rand.NewSource(1))
+	for range 300 {
+		list := []Pattern{{"", Path}, {"", Hidden}, {word(r, "ab./**", 4), Any}}
+		missing := map[int]bool{}
+		got := make([]bool, len(list))
+		for _, w := range all {
+			for i, p := range list {
+				got[i] = matches(p, w)
+			}
+			missing[bits(got)] = true
+		}
+		classes, err := Classes(list, Sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, example := range examples(t, list, classes) {
+			for i, p := range list {
+				if matches(p, example) != (key>>i&1 == 1) {
+					t.Fatalf("%v: %q and %v: not %b", list, example, p, key)
+				}
+			}
+			delete(missing, key)
+		}
+		if len(missing) > 0 {
+			t.Fatalf("%v: %v is missing", list, missing)
+		}
+	}
 }
 
 // bits returns which patterns match as a number.

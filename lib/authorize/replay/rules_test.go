@@ -114,8 +114,8 @@ func TestReached(t *testing.T) {
 // open is a machine on which everything is as the policy has it.
 type open struct{}
 
-func (open) Path(_, _ string) error { return nil }
-func (open) Dir(_, _ string) error  { return nil }
+func (open) Path(_, _ string) (tools.Place, error) { return tools.Place{}, nil }
+func (open) Dir(_, _ string) error                 { return nil }
 func (open) Program(string) (tools.Program, error) {
 	return tools.Program{SHA256: strings.Repeat("0", 64)}, nil
 }

@@ -38,6 +38,9 @@ var Bindings = []Binding{
 // if the mail were sent.
 const Draft = "mail.draft"
 
+// BuiltIn reports whether a tool is one of pulse's own, whose action is fixed.
+func BuiltIn(tool string) bool { return builtinAction(tool) != nil }
+
 // builtinAction returns the tool's binding in Bindings, or nil.
 func builtinAction(tool string) *Binding {
 	for i := range Bindings {

@@ -2,10 +2,11 @@ package tools
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
-	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 	"pulse/lib/shared/trace"
@@ -23,6 +24,7 @@ const (
 	badArguments   Reason = "tool_bad_arguments"
 	noWorkspace    Reason = "no_workspace"
 	pathRefused    Reason = "path_refused"
+	pathConfigures Reason = "path_configures"
 	execDenied     Reason = "exec_denied"
 	execNotListed  Reason = "exec_not_listed"
 	programRefused Reason = "program_refused"
@@ -35,9 +37,9 @@ func (r Reason) OfTheWorld() bool { return r == pathRefused || r == programRefus
 // World looks at the machine, which is judged besides policy and request. If it can't
 // tell, it returns an error, and an error rejects.
 type World interface {
-	// Path returns nil if name is a file or a directory inside the workspace, or
-	// could be made there.
-	Path(workspace, name string) error
+	// Path says where name leads, if that is a file or a directory inside the workspace,
+	// or could be made there.
+	Path(workspace, name string) (Place, error)
 	// Dir returns nil if name is a directory inside the workspace.
 	Dir(workspace, name string) error
 	// Program looks at the file that a path leads to.
@@ -112,6 +114,8 @@ type use struct {
 	by    Asker
 	world World
 	tool  string
+
+	places []Place // where the paths lead, once paths has judged them
 }
 
 // useChecks are made until one of them rejects. Only the last can ask for a person.
@@ -190,8 +194,6 @@ func (u *use) program() Verdict {
 	return pass
 }
 
-func (u *use) paths() Verdict { return judgePaths(u.p, u.tool, u.r.Args, u.world) }
-
 func (u *use) person() Verdict {
 	if _, person := Level(u.p, u.tool); person {
 		return Verdict{terms.Confirm, "tools.level", NeedsPerson,
@@ -225,25 +227,33 @@ func seen(p *policy.Policy, tool string, action terms.Action) Verdict {
 // locked.
 const maxPaths = 100
 
-// judgePaths judges the args that are paths. A request for a tool that has such args
-// must give at least one path, or what it touches is unknown.
-func judgePaths(p *policy.Policy, tool string, args record.Value, world World) Verdict {
-	declared, rule := paths(p, tool)
+// paths judges the args that are paths. A request for a tool that has such args must give
+// at least one path, or what it touches is unknown.
+func (u *use) paths() Verdict {
+	declared, rule := paths(u.p, u.tool)
 	if len(declared) == 0 {
 		return pass
 	}
-	if p.Exec.Workspace == "" {
-		return reject("exec.workspace", noWorkspace, "%s uses paths, and there is no workspace", tool)
+	if u.p.Exec.Workspace == "" {
+		return reject("exec.workspace", noWorkspace, "%s uses paths, and there is no workspace", u.tool)
 	}
-	given, ok := values(args, declared)
+	given, ok := values(u.r.Args, declared)
 	if !ok || len(given) == 0 || len(given) > maxPaths {
 		return reject(rule, badArguments,
-			"%s needs a path, or a list of at most %d paths, in its args %s", tool, maxPaths, list(declared))
+			"%s needs a path, or a list of at most %d paths, in its args %s", u.tool, maxPaths, list(declared))
 	}
 	for _, name := range given {
-		if err := world.Path(p.Exec.Workspace, name); err != nil {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return reject(rule, pathRefused, "%s: it has a control character", name)
+		}
+		at, err := u.world.Path(u.p.Exec.Workspace, name)
+		if err != nil {
 			return reject(rule, pathRefused, "%v", err)
 		}
+		u.places = append(u.places, at)
+	}
+	if at, why := u.refused(); len(at) > 0 {
+		return reject("exec.write", pathConfigures, "%s", why)
 	}
 	return pass
 }
@@ -253,8 +263,10 @@ type blind struct{}
 
 var errBlind = fmt.Errorf("nothing here can look at files")
 
-func (blind) Path(_, name string) error { return fmt.Errorf("%s: %w", name, errBlind) }
-func (blind) Dir(_, name string) error  { return fmt.Errorf("%s: %w", name, errBlind) }
+func (blind) Path(_, name string) (Place, error) {
+	return Place{}, fmt.Errorf("%s: %w", name, errBlind)
+}
+func (blind) Dir(_, name string) error { return fmt.Errorf("%s: %w", name, errBlind) }
 func (blind) Program(path string) (Program, error) {
 	return Program{}, fmt.Errorf("%s: %w", path, errBlind)
 }

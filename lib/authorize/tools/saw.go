@@ -77,6 +77,9 @@ func (u *use) sawPaths() trace.Step {
 	if len(declared) == 0 {
 		return trace.Step{Saw: u.tool + " has no paths"}
 	}
+	if reals, _ := u.refused(); len(reals) > 0 {
+		rule = "exec.write"
+	}
 	given, _ := values(u.r.Args, declared)
 	return trace.Step{Saw: fmt.Sprintf("%s: %s in %s", list(declared), list(given), u.p.Exec.Workspace), Key: rule}
 }

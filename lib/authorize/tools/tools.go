@@ -96,6 +96,19 @@ func For(p *policy.Policy, by Asker, tool string) (ok bool, rule string) {
 	return true, ""
 }
 
+// Shown reports whether an agent that works for a sender may see a tool, and by which rule.
+// Without a trust level, what only the owner may have used is shown, too.
+func Shown(p *policy.Policy, tool string, by Asker) (shown bool, rule string) {
+	shown, rule = Visible(p, tool)
+	if ok, narrower := For(p, by, tool); shown && rule != "builtin" && !ok {
+		return false, narrower
+	}
+	if owner, _ := Level(p, tool); shown && owner && by.Trust != "" && !Owner(by.Trust) {
+		return false, "tools.level"
+	}
+	return shown, rule
+}
+
 // listed reports whether tools.allow or the profile has a tool, and which.
 func listed(p *policy.Policy, tool string) (ok bool, rule string) {
 	if _, ok := match(p.Tools.Allow, tool); ok {

@@ -13,11 +13,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pulse/lib/authorize/tools"
 )
 
 // The reasons why a name is refused.
@@ -28,6 +33,7 @@ var (
 	errMount   = errors.New("it lies on another mount than the workspace")
 	errMoved   = errors.New("a symbolic link on the way to it belongs to another user, " +
 		"who could make it lead anywhere")
+	errParent = errors.New("it has .. after a symbolic link, which not every program takes to the same place")
 )
 
 // maxLinks is how many symbolic links a name may lead through, one after the other.
@@ -63,26 +69,53 @@ func Open(dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-// checkPath returns nil if name is a file or a directory in the workspace dir, or if it
+// checkPath says where name leads, if that is a file or a directory in the workspace dir, or
 // does not exist and could be created in a directory that does.
-func checkPath(dir, name string) error {
+func checkPath(dir, name string) (tools.Place, error) {
 	return checked(dir, name, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }, true)
 }
 
 // checkDir returns nil if name is a directory in the workspace dir.
-func checkDir(dir, name string) error { return checked(dir, name, fs.FileMode.IsDir, false) }
+func checkDir(dir, name string) error {
+	_, err := checked(dir, name, fs.FileMode.IsDir, false)
+	return err
+}
 
-func checked(dir, name string, kind func(fs.FileMode) bool, absent bool) error {
+func checked(dir, name string, kind func(fs.FileMode) bool, absent bool) (at tools.Place, err error) {
 	w, err := enter(dir)
 	if err != nil {
-		return err
+		return at, err
 	}
 	defer w.Close()
-	rel, err := w.rel(name)
-	if err == nil {
-		err = w.look(rel, kind, absent)
+	if at.Given, err = w.rel(name); err == nil {
+		at.Real, err = w.look(at.Given, kind, absent)
 	}
-	return refused(name, err)
+	clean := path.Clean(at.Given)
+	if err == nil {
+		err = w.agrees(clean, &at, kind, absent)
+	}
+	if err == nil {
+		at.Repository, err = w.repository(at.Real)
+	}
+	for _, rel := range []string{at.Given, clean} {
+		if info, bad := w.root.Lstat(rel); err == nil && bad == nil {
+			at.Link = at.Link || info.Mode()&fs.ModeSymlink != 0
+		}
+	}
+	return at, refused(name, err)
+}
+
+// agrees returns nil if the path leads to the same place for a program that takes a name and the
+// .. after it out of a path before it opens it. The kernel does not, if the name is a link.
+func (w *inside) agrees(clean string, at *tools.Place, kind func(fs.FileMode) bool, absent bool) error {
+	if clean == at.Given || !slices.Contains(strings.Split(at.Given, "/"), "..") {
+		return nil
+	}
+	real, err := w.look(clean, kind, absent)
+	if err != nil || real != at.Real {
+		return errParent
+	}
+	return nil
 }
 
 // refused adds the name to an error. For a name that leads out, the words are os.Root's.
@@ -144,40 +177,93 @@ func (w *inside) rel(name string) (string, error) {
 	return rest, nil
 }
 
-// look checks what rel leads to, without opening it for reading or writing.
-func (w *inside) look(rel string, kind func(fs.FileMode) bool, absent bool) error {
+// look checks what rel leads to, without opening it for reading or writing, and returns
+// where that is.
+func (w *inside) look(rel string, kind func(fs.FileMode) bool, absent bool) (real string, err error) {
 	for range maxLinks {
 		f, err := w.root.OpenFile(rel, unix.O_PATH, 0)
 		if errors.Is(err, fs.ErrNotExist) && absent {
 			return w.parent(rel)
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
-		err = w.check(f, kind)
+		if err = w.check(f, kind); err == nil {
+			real, err = w.real(f)
+		}
 		f.Close()
 		if !errors.Is(err, errLink) {
-			return err
+			return real, err
 		}
 		// O_PATH opens a last link itself.
 		to, err := w.root.Readlink(rel)
 		switch {
 		case err != nil:
-			return err
+			return "", err
 		case filepath.IsAbs(to):
-			return errOutside
+			return "", errOutside
 		}
 		rel = above(rel) + "/" + to
 	}
-	return syscall.ELOOP
+	return "", syscall.ELOOP
 }
 
-// parent checks the directory in which rel would be created.
-func (w *inside) parent(rel string) error {
-	if base := rel[strings.LastIndexByte(rel, '/')+1:]; base == "" || base == "." || base == ".." {
-		return fs.ErrNotExist
+// parent checks the directory in which rel would be created, and returns where rel would be.
+func (w *inside) parent(rel string) (real string, err error) {
+	base := rel[strings.LastIndexByte(rel, '/')+1:]
+	if base == "" || base == "." || base == ".." {
+		return "", fs.ErrNotExist
 	}
-	return w.look(above(rel), fs.FileMode.IsDir, false)
+	dir, err := w.look(above(rel), fs.FileMode.IsDir, false)
+	return path.Join(dir, base), err
+}
+
+// real returns the path of an open file in the workspace, without links, as the kernel has
+// it: it is that of the descriptor, and no name is resolved again.
+func (w *inside) real(f *os.File) (string, error) {
+	self, err := w.root.OpenFile(".", unix.O_PATH, 0)
+	if err != nil {
+		return "", err
+	}
+	defer self.Close()
+	dir, err := pathOf(self)
+	if err != nil {
+		return "", err
+	}
+	file, err := pathOf(f)
+	if err != nil {
+		return "", err
+	}
+	if file == dir {
+		return ".", nil
+	}
+	rest, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, "/")+"/")
+	if !ok {
+		return "", errOutside // it was moved meanwhile
+	}
+	return rest, nil
+}
+
+func pathOf(f *os.File) (string, error) {
+	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+}
+
+// repository returns the nearest directory, from a place upwards, that git may take for a
+// repository; empty if there is none. Without a HEAD it takes none, and a HEAD that is there
+// may be that of a repository whose other parts could be written yet. In a directory that
+// folds case, any HEAD is found as git finds it.
+func (w *inside) repository(real string) (string, error) {
+	for dir := real; ; dir = path.Dir(dir) {
+		info, err := w.root.Lstat(path.Join(dir, "HEAD"))
+		switch {
+		case err == nil && !info.IsDir():
+			return dir, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			return "", err
+		case dir == ".":
+			return "", nil
+		}
+	}
 }
 
 // above returns a path without its last name.

@@ -64,7 +64,7 @@ func TestNames(t *testing.T) {
 		"fifo": no, "tofifo": no, "socket": no, "linked": no, "twice": no, "hard": no, "": no, "a\x00b": no, "/": no, "/etc/passwd": no,
 		at("in2/file"): no, at("out/secret"): no, at("in") + "/../out/secret": no, at("in") + "2/file": no, "/proc/self/cwd/x": no, "~/x": no,
 	} {
-		err := checkPath(dir, name)
+		_, err := checkPath(dir, name)
 		if (err == nil) != (want != no) {
 			t.Errorf("checkPath(%q): %v, want %s", name, err, want)
 		}
@@ -91,13 +91,29 @@ func TestClasses(t *testing.T) {
 		"linked": errLinked, "hard": errLinked, "fifo": errKind, "tofifo": errKind, at("out/secret"): errOutside, "abs": errOutside,
 		"loop": syscall.ELOOP, "no/new": fs.ErrNotExist, "file/new": syscall.ENOTDIR,
 	} {
-		if err := checkPath(dir, name); !errors.Is(err, want) {
+		if _, err := checkPath(dir, name); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
 	for _, dir := range []string{"", at("none"), at("in/file")} {
-		if err := checkPath(dir, "x"); err == nil {
+		if _, err := checkPath(dir, "x"); err == nil {
 			t.Errorf("%q is a workspace", dir)
+		}
+	}
+}
+
+// TestParentOfLink: a .. after a link is refused if a program that takes both out of the path,
+// as agents' clients do, gets elsewhere.
+func TestParentOfLink(t *testing.T) {
+	dir, at := place(t)
+	must(t, os.Symlink("sub/deep", at("in/into")))
+	must(t, os.Symlink("../out/new", at("in/report")))
+	for name, good := range map[string]bool{
+		"into/../../new": false, "into/../../../out/new": false, "into/../x": false, "into/../report": false, "sub/../into/../../file": false,
+		"dirlink/../file": true, "sub/deep/../../file": true, "into/new": true, at("in/into/../../out/new"): false, "sub/../dirlink/new": true,
+	} {
+		if _, err := checkPath(dir, name); (err == nil) != good {
+			t.Errorf("checkPath(%q): %v", name, err)
 		}
 	}
 }
@@ -109,7 +125,7 @@ func TestWorkspaceByAnotherName(t *testing.T) {
 	must(t, os.Symlink(dir, at("alias")))
 	for _, dir := range []string{at("alias"), dir + "/"} {
 		for _, name := range []string{"file", dir + "/file"} {
-			if err := checkPath(dir, name); err != nil {
+			if _, err := checkPath(dir, name); err != nil {
 				t.Errorf("%s: %v", dir, err)
 			}
 		}
@@ -132,13 +148,14 @@ func TestMounts(t *testing.T) {
 		t.Cleanup(func() { syscall.Unmount(at(to), syscall.MNT_DETACH) })
 	}
 	for _, name := range []string{"sub/file", "sub/deep", "sub"} {
-		must(t, checkPath(dir, name))
+		_, err := checkPath(dir, name)
+		must(t, err)
 	}
 	must(t, os.WriteFile(at("out/single"), []byte("outside"), 0o600))
 	bind("out/single", "in/sub/file")
 	bind("out", "in/sub/deep")
 	for _, name := range []string{"sub/file", "link", "sub/deep", "sub/deep/single", "sub/deep/new"} {
-		if err := checkPath(dir, name); !errors.Is(err, errMount) {
+		if _, err := checkPath(dir, name); !errors.Is(err, errMount) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if f, err := Open(dir, name); err == nil {
@@ -146,7 +163,8 @@ func TestMounts(t *testing.T) {
 			t.Errorf("%s was opened", name)
 		}
 	}
-	must(t, checkPath(dir, "sub"))
+	_, err := checkPath(dir, "sub")
+	must(t, err)
 }
 
 // rounds is how often the race is run: enough that a resolver which checks a path

@@ -31,9 +31,9 @@ var Programs = []string{
 // these: what World may not read is refused.
 type World struct{}
 
-// Path returns nil if name is a file or a directory in a workspace, or could be created
-// there.
-func (World) Path(workspace, name string) error { return checkPath(workspace, name) }
+// Path says where name leads, if that is a file or a directory in a workspace, or could be
+// created there.
+func (World) Path(workspace, name string) (tools.Place, error) { return checkPath(workspace, name) }
 
 // Dir returns nil if name is a directory in a workspace.
 func (World) Dir(workspace, name string) error { return checkDir(workspace, name) }

@@ -11,13 +11,13 @@ import (
 
 // dial connects to one of the hosts. The first connection is made here, any later one by
 // Redial, because this process may not connect any more.
-func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	if !slices.Contains(c.Hosts, address) {
 		return nil, fault.Failedf("", "a connection to a host that was not named (this is a bug)")
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.limits().Dial)
 	defer cancel()
-	conn, err := c.reach(ctx, network, address)
+	conn, err := c.reach(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return secured, nil
 }
 
-func (c *Client) reach(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *Client) reach(ctx context.Context, address string) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reached && c.Redial != nil {
@@ -39,8 +39,7 @@ func (c *Client) reach(ctx context.Context, network, address string) (net.Conn, 
 		}
 		return conn, nil
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, address)
+	conn, err := secure.Dial(ctx, address)
 	if err != nil {
 		return nil, fault.Temporaryf("", "%w", err)
 	}

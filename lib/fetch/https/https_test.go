@@ -37,7 +37,7 @@ func client(t *testing.T, change func(*httptest.Server), answer http.HandlerFunc
 	roots.AddCert(s.Certificate())
 	return &Client{
 		Hosts: []string{u.Host}, Authorization: "Bearer secret-of-the-test", RootCAs: roots,
-		Limits: &Limits{Dial: 10 * time.Second, Idle: time.Second, Whole: 10 * time.Second},
+		Limits: &Limits{Dial: time.Minute, Idle: time.Minute, Whole: time.Minute},
 	}, u
 }
 

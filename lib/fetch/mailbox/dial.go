@@ -23,6 +23,9 @@ func (s *Mailbox) dial(ctx context.Context, again bool) (net.Conn, error) {
 	if err != nil {
 		return nil, fault.Temporaryf("", "%w", err)
 	}
+	if s.testOnlyConn != nil {
+		conn = s.testOnlyConn(conn)
+	}
 	conn = newAhead(conn, s.Pause)
 	if s.Connected != nil && !again {
 		if err := s.Connected(); err != nil {
@@ -41,8 +44,7 @@ func (s *Mailbox) dial(ctx context.Context, again bool) (net.Conn, error) {
 
 // Dial connects to the server, without TLS.
 func (a Address) Dial(ctx context.Context) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.Host, a.Port))
+	return secure.Dial(ctx, net.JoinHostPort(a.Host, a.Port))
 }
 
 // secure does the TLS handshake. The server must always prove its name.

@@ -38,9 +38,8 @@ func (p *picky) serve(t *testing.T) string {
 	}
 	return listen(t, func(conn net.Conn) {
 		p.conns.Add(1)
-		w := counted{conn, new(atomic.Int64)}
-		s.answer(w, "GREETING", "*")
-		s.read(&tap{conn, func(line string) bool { return p.line(w, line) }}, w)
+		s.answer(conn, "GREETING", "*")
+		s.read(&tap{conn, func(line string) bool { return p.line(conn, line) }}, conn)
 	})
 }
 

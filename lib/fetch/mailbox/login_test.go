@@ -103,7 +103,7 @@ func TestBearerRefused(t *testing.T) {
 			}
 			said++
 		}
-		addr, _ := serve(t, s)
+		addr := serve(t, s)
 		m := mailbox(t, addr, "")
 		m.Auth, m.Password = tt.auth, token
 		_, err := all(t, m)

@@ -50,7 +50,8 @@ type Mailbox struct {
 	Pause func() error
 
 	testOnlyLimits *limits
-	testOnlyIdling func() // called once the server has agreed to an IDLE
+	testOnlyIdling func()                  // called once the server has agreed to an IDLE
+	testOnlyConn   func(net.Conn) net.Conn // wraps each connection to the server
 }
 
 // batch is how many messages one FETCH asks for: enough that the round trip costs

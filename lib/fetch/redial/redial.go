@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"pulse/lib/fetch/secure"
 	"pulse/lib/shared/sandbox"
 )
 
@@ -68,7 +69,9 @@ func serve(conn *net.UnixConn, address string, most int) {
 }
 
 func dial(address string) (*os.File, error) {
-	conn, err := net.DialTimeout("tcp", address, dialTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	conn, err := secure.Dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}

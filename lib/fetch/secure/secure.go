@@ -1,6 +1,7 @@
-// Package secure does the TLS handshake with a server of mail.
+// Package secure connects to a server of mail and does the TLS handshake with it.
 //
 // Invariant: TLS 1.2 or later, and the server proves its name; nothing switches that off.
+// What a server sends before it is read takes a bounded part of the kernel's memory.
 // Caveat: which authorities are trusted is the caller's choice.
 package secure
 

@@ -24,6 +24,7 @@ const (
 	codeOverdue      Code = "overdue"       // a due task is not started
 	codeUnread       Code = "unread"        // a due ask waits for a reader
 	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
+	codeUngated      Code = "ungated"       // its client used a tool that nobody was asked about
 	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
 	codeMissing      Code = "missing"       // its file is gone
 	codeFailed       Code = "failed"        // no attempt or restart is left
@@ -53,7 +54,7 @@ const (
 
 // Codes lists all codes.
 var Codes = []Code{
-	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeAbandoned, codePutOff, codeMissing, codeFailed,
+	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, Reachable,

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,7 +44,8 @@ type late struct {
 
 // open looks at the tasks that wait or run. later holds those that may have been put off.
 func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
-	var waiting, abandoned, missing some
+	var waiting, abandoned, missing, ungated some
+	looked := 0
 	var unread late
 	due, order := map[terms.Action]*late{}, []terms.Action{}
 	err = v.Open("", func(e queue.Entry) (bool, error) {
@@ -58,6 +60,15 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		reader, err := f.unread(v, &e)
 		if err != nil {
 			return false, err
+		}
+		if e.State == task.Awaiting && e.Kind == task.Ask && !gone && looked < maxLooked {
+			looked++
+			if found, err := isUngated(v, &e); err != nil {
+				return false, err
+			} else if found != nil {
+				ungated.add(*found)
+				return true, nil
+			}
 		}
 		switch {
 		case gone:
@@ -94,6 +105,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	list = slices.Concat(
 		waiting.findings(Waiting, listOf(task.Awaiting)),
 		abandoned.findings(codeAbandoned, listOf(task.Running)),
+		ungated.findings(codeUngated, listOf(task.Awaiting)),
 		missing.findings(codeMissing, "pulse-queue verify"),
 	)
 	if unread.n > 0 {
@@ -103,6 +115,24 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		list = append(list, due[k].finding(k))
 	}
 	return list, later, nil
+}
+
+// maxLooked bounds the asks that wait for a person and are looked at more closely.
+const maxLooked = 2000
+
+// isUngated finds an ask whose client did not ask about what it did.
+func isUngated(v queue.View, e *queue.Entry) (*Finding, error) {
+	s, err := queue.LoadUnlabelled(v, e.State, e.ID)
+	switch {
+	case errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt):
+		return nil, nil // verify says so
+	case err != nil || s.Task.Reason != queue.ReasonUngated:
+		return nil, err
+	}
+	return &Finding{
+		Code: codeUngated, Task: e.ID, Do: "pulse-queue show " + e.ID,
+		Text: fmt.Sprintf("task %s (%s %s): its client used a tool that nobody was asked about", e.ID, e.Kind, e.Action),
+	}, nil
 }
 
 // isGone reports whether an open task has no file in any state. There may be a hundred

@@ -243,7 +243,11 @@ var ofRuns = []forgery{
 		s.edit = func(raw string) string { return swap(raw, `"id":"`+idOf("e.x")+`",`, "") }
 	})},
 	{"an outbox without bytes", outboxed, first(func(s *step) { s.shelf = "" })},
-	{"an outbox of a run that failed", outboxed, first(func(s *step) { s.Event, s.To = task.GaveUp, task.Failed })},
+	{"an outbox of a run of which nobody knows", outboxed, first(func(s *step) { s.Event, s.To = task.Undecided, task.Awaiting })},
+	{"an outbox with other bytes, of a run that failed", outboxedBy(task.GaveUp, task.Failed), first(func(s *step) { s.blob = []byte("{}\n{}\n") })},
+	{"an outbox with other bytes, of a run that is tried again", outboxedBy(task.Retried, task.Scheduled), first(func(s *step) { s.blob = []byte("{}\n{}\n") })},
+	{"an outbox with other bytes, of a run that is restarted", outboxedBy(task.Restarted, task.Scheduled), first(func(s *step) { s.blob = []byte("{}\n{}\n") })},
+	{"an outbox with other bytes, of a run that waits for a person", outboxedBy(task.Parked, task.Awaiting), first(func(s *step) { s.blob = []byte("{}\n{}\n") })},
 	{"an outbox of nothing that ran", event(audit.Noted, "runner1"), first(func(s *step) { *s = proposing(*s, "e.x") })},
 	{"a yes that an outward effect keeps when it is tried again", just(func(w *world) call { return by("sender1", w.ends("e.run", task.Retried, task.Scheduled)) }), keeps},
 	{"a yes that an outward effect keeps when it is restarted", just(func(w *world) call { return by("sender1", w.ends("e.run", task.Restarted, task.Scheduled)) }), keeps},
@@ -309,8 +313,12 @@ func beats(who, name string) func(*world) []call {
 func keeps(w *world, c *call) { c.steps[0].Approval = w.yeses["e.run"] }
 
 // outboxed is the end of a run that proposes.
-func outboxed(w *world) []call {
-	return []call{by("runner1", proposing(w.ends("a.run", task.Finished, task.Completed), "e.x", "e.y"))}
+func outboxed(w *world) []call { return outboxedBy(task.Finished, task.Completed)(w) }
+
+// outboxedBy is outboxed for a run that ends otherwise: its model was told what was put to a
+// person.
+func outboxedBy(e task.Event, to task.State) func(*world) []call {
+	return just(func(w *world) call { return by("runner1", proposing(w.ends("a.run", e, to), "e.x", "e.y")) })
 }
 
 // reap returns the line by which a run is taken back.

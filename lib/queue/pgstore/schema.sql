@@ -485,7 +485,7 @@ BEGIN
     OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats))
     OR doc ? 'positions' AND NOT 'gate' = ANY (hats)
     OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
-        ('labels', 'labelled'), ('proposed', 'finished'), ('parent', 'added refused settled noted'),
+        ('labels', 'labelled'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
         ('approval', 'approved requeued started extracted retried restarted restored'),
         ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out')) v(m, es)
       WHERE doc ? m AND NOT doc->>'event' = ANY (string_to_array(es, ' '))) LIMIT 1;

@@ -49,7 +49,6 @@ const (
 	tooLong       Reason = "too_long"   // the line, its request, or the whole output
 	tooMany       Reason = "too_many"   // lines
 	badFile       Reason = "bad_file"   // not in the workspace, not a regular file, or too large
-	badJudgement  Reason = "bad_judgement"
 )
 
 // The reasons that package queue finds.
@@ -63,7 +62,7 @@ const (
 
 // reasons lists all reasons, in the order in which they are checked.
 var reasons = []Reason{
-	malformed, unknownMember, badMember, unknownAction, badTarget, tooLong, tooMany, badFile, badJudgement,
+	malformed, unknownMember, badMember, unknownAction, badTarget, tooLong, tooMany, badFile,
 	EvidenceUnknown, TooDeep, OverBudget, NotItsTask, NotLegal,
 }
 
@@ -90,20 +89,32 @@ type Proposal struct {
 // Opener returns the content of a file of the workspace, at most limit bytes.
 type Opener func(name string, limit int) ([]byte, error)
 
-// Read reads what a worker printed. cut says that the output goes on after out. open may
+// Read reads what a worker printed. An answer in words, in which no line begins with a brace,
+// is no error; words beside proposals are. cut says that the output goes on after out. open may
 // be nil; then a proposal with files is discarded.
 func Read(out []byte, cut bool, open Opener) ([]Proposal, Discarded) {
 	r := reader{open: open, left: maxAll, discarded: Discarded{}}
+	words, braces := 0, false
 	for len(out) > 0 {
 		line, rest, whole := bytes.Cut(out, []byte("\n"))
 		out = rest
+		text := bytes.Trim(line, " \t\r")
+		if len(text) == 0 {
+			continue
+		}
+		if text[0] != '{' {
+			words++
+			continue
+		}
+		braces = true
 		if !whole && cut {
 			r.discarded[tooLong]++
 			break
 		}
-		if len(bytes.Trim(line, " \t\r")) > 0 {
-			r.line(line)
-		}
+		r.line(line)
+	}
+	if braces && words > 0 {
+		r.discarded[malformed] += words
 	}
 	return r.list, r.discarded
 }
@@ -175,7 +186,7 @@ func (p *Proposal) readable() error {
 }
 
 // members are the members of a proposal.
-var members = []string{"action", "target", "tool", "args", "evidence", "files", judgedMember}
+var members = []string{"action", "target", "tool", "args", "evidence", "files"}
 
 func (p *Proposal) field(name string, v record.Value, files *[]string) error {
 	switch name {
@@ -192,8 +203,6 @@ func (p *Proposal) field(name string, v record.Value, files *[]string) error {
 		return oneOrMore(v, &p.Evidence)
 	case "files":
 		return oneOrMore(v, files)
-	case judgedMember: // one that Judgements left
-		return failure(badJudgement)
 	}
 	return failure(unknownMember)
 }

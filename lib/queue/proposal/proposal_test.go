@@ -26,8 +26,7 @@ func TestRead(t *testing.T) {
 		{`{"action":"external_send","target":"telegram:-100123"}`, ""},
 		{`{"action":"destructive","target":"/srv/a b"}`, ""},
 		{` {"action":"read_public"} ` + "\r", ""},
-		{`I will now send the mail.`, malformed},
-		{`[{"action":"read_public"}]`, malformed},
+		{`{I will now send the mail.`, malformed},
 		{`{"action":"read_public"} {"action":"read_public"}`, malformed},
 		{`{"action":"read_public","action":"destructive"}`, malformed},
 		{`{"action":"read_public","acti\u006fn":"destructive"}`, malformed},
@@ -80,6 +79,18 @@ func TestRead(t *testing.T) {
 		if len(list) != 0 || len(discarded) != 1 || discarded[c.want] != 1 {
 			t.Errorf("%.80s: %v, %v, want %s", c.line, list, discarded, c.want)
 		}
+	}
+}
+
+// TestProse: an answer in words is no mistake, whatever its length. Words beside proposals are.
+func TestProse(t *testing.T) {
+	const words = "I will now send the mail.\n[{\"action\":\"read_public\"}]\nThat is all"
+	if list, discarded := Read([]byte(words), true, nil); len(list)+len(discarded) != 0 {
+		t.Errorf("%v, %v", list, discarded)
+	}
+	list, discarded := Read([]byte(words+"\n{\"action\":\"read_public\"}\n"), false, nil)
+	if len(list) != 1 || len(discarded) != 1 || discarded[malformed] != 3 {
+		t.Errorf("%v, %v", list, discarded)
 	}
 }
 

@@ -3,10 +3,10 @@ package queuetest
 import (
 	"errors"
 	"fmt"
+	"pulse/lib/authorize/hook"
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -86,17 +86,17 @@ func Start(effect terms.Action) Operation {
 }
 
 // judged is what a worker's hook decided.
-var judged = []proposal.Judged{{
-	Judgement: proposal.Judgement{
+var judged = []hook.Judged{{
+	Judgement: hook.Judgement{
 		Tool: "fs.write", Action: terms.WriteLocal, Outcome: terms.Reject, Rule: "hook", Reason: "path_refused",
 	},
 	Count: 2,
 }}
 
 // Allowed is what a worker's hook decided that let a tool be used.
-func Allowed(tool string, action terms.Action) proposal.Judged {
-	j := proposal.Judgement{Tool: tool, Action: action, Outcome: terms.Allow, Rule: "r", Reason: "allowed"}
-	return proposal.Judged{Judgement: j, Count: 1}
+func Allowed(tool string, action terms.Action) hook.Judged {
+	j := hook.Judgement{Tool: tool, Action: action, Outcome: terms.Allow, Rule: "r", Reason: "allowed"}
+	return hook.Judged{Judgement: j, Count: 1}
 }
 
 // Finish ends the worker that was started first. It complained on stderr, and its hook
@@ -307,7 +307,7 @@ var Life = []Operation{
 	Cancel,
 	Add(Mails(70, 3)...),
 	Start(""),
-	Finish(queue.End{Exit: 0, Judged: []proposal.Judged{Allowed("fs.read", terms.ReadPrivate)}}),
+	Finish(queue.End{Exit: 0, Judged: []hook.Judged{Allowed("fs.read", terms.ReadPrivate)}}),
 	Start(""),
 	Propose(1),
 	Take,

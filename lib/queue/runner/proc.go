@@ -152,8 +152,17 @@ func scanned(pid int) []int {
 // Inside reports whether this process descends from one of these runners. What a worker
 // starts can't change that, because the runner is its subreaper. From a pid namespace with
 // a /proc of its own no runner is seen.
-func Inside(runners []int) bool {
-	for pid := self(); pid > 1 && len(runners) > 0; {
+func Inside(runners []int) bool { return descends(self(), runners) }
+
+// Descends reports whether a process is a descendant of this one, which is the subreaper of
+// all workers that it starts.
+func Descends(pid int) bool {
+	me := self()
+	return pid != me && descends(pid, []int{me})
+}
+
+func descends(pid int, runners []int) bool {
+	for pid > 1 && len(runners) > 0 {
 		for _, r := range runners {
 			if pid == r {
 				return true

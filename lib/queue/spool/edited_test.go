@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"pulse/lib/authorize/hook"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,6 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
-	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -23,7 +23,7 @@ import (
 )
 
 // read is what a hook says that let its worker read something private.
-var read = []proposal.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}
+var read = []hook.Judged{queuetest.Allowed("fs.read", terms.ReadPrivate)}
 
 // everything is a queue that has a file of each kind.
 func everything(t *testing.T) *Spool {

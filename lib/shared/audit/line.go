@@ -31,7 +31,7 @@ const (
 	Repaired  task.Event = "repaired"   // a torn tail was moved aside
 	Settled   task.Event = "settled"    // a proposal was known already
 	Discarded task.Event = "discarded"  // lines that were not proposals, or not allowed to the worker
-	Judged    task.Event = "judged"     // a worker says what its hook decided, Count times
+	Judged    task.Event = "judged"     // a run decided about uses of a tool, Count times
 	Ended     task.Event = "ended"      // the worker of a task that was cancelled is gone
 	Noted     task.Event = "noted"      // an agent wrote a note on a task
 	Limited   task.Event = "limited"    // further refusals of this day are counted, not listed

@@ -128,10 +128,38 @@ func Standing(c *cli.Context, err error) error {
 	return standing{err}
 }
 
+// Ended is an error without a message, for a command that ends with the status of a program
+// in whose place it stands.
+func Ended(status int) error {
+	if status == 0 {
+		return nil
+	}
+	return standing{&fault.Error{Kind: fault.Kind(status), Err: errInterrupted}}
+}
+
 // watched reports whether the command's stderr is a terminal.
 func watched(c *cli.Context) bool {
 	f, ok := c.App.ErrWriter.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// Said prints an error as that of another name, its hint first, because pulse-queue keeps the
+// last line of what a worker said. It returns the error as one that was told.
+func Said(c *cli.Context, name string, err error) error {
+	if hint := fault.HintOf(err); hint != "" {
+		message(c.App.ErrWriter, name, "hint", hint)
+	}
+	message(c.App.ErrWriter, name, "error", err.Error())
+	return standing{err}
+}
+
+// Status returns the error of a command that ends with the exit status of a program that it has
+// started, and says nothing.
+func Status(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return standing{&fault.Error{Kind: fault.Kind(n), Err: fmt.Errorf("exit status %d", n)}}
 }
 
 type standing struct{ error }
@@ -223,7 +251,9 @@ func usageError(c *cli.Context, err error, _ bool) error {
 func names(cmds []*cli.Command) string {
 	var list []string
 	for _, cmd := range cmds {
-		list = append(list, cmd.Name)
+		if !cmd.Hidden {
+			list = append(list, cmd.Name)
+		}
 	}
 	return strings.Join(list, ", ")
 }

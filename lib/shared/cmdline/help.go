@@ -24,7 +24,7 @@ func writeHelp(w io.Writer, app *cli.App, cmd *cli.Command) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if cmd == nil && len(app.Commands) > 0 {
 		fmt.Fprintf(tab, "\nCommands:\n")
-		for _, c := range app.Commands {
+		for _, c := range app.VisibleCommands() {
 			fmt.Fprintf(tab, "  %s\t%s\n", strings.TrimSpace(c.Name+" "+c.ArgsUsage), c.Usage)
 		}
 	}

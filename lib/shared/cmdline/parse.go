@@ -62,12 +62,15 @@ func parse(app *cli.App, args []string) (line, error) {
 	for _, f := range p.flags {
 		p.line.argv = append(p.line.argv, "--"+f.name+"="+f.value)
 	}
-	p.line.argv = append(append(p.line.argv, "--"), p.operands...)
+	if p.line.command == nil || !p.line.command.SkipFlagParsing {
+		p.line.argv = append(p.line.argv, "--")
+	}
+	p.line.argv = append(p.line.argv, p.operands...)
 	return p.line, nil
 }
 
 // sort tells flags, the subcommand and arguments apart, in whatever order they
-// stand, up to "--".
+// stand, up to "--". A subcommand with SkipFlagParsing reads what follows it by itself.
 func (p *parser) sort(args []string) error {
 	for len(args) > 0 {
 		arg := args[0]
@@ -83,13 +86,17 @@ func (p *parser) sort(args []string) error {
 			}
 			args = args[used:]
 		case len(arg) > 1 && arg[0] == '-':
-			if p.line.command != nil && p.line.command.Name == "run" {
+			if p.line.command != nil && strings.Contains(p.line.command.ArgsUsage, "-- ") {
 				return p.usage("unknown flag %s: flags are long, --name, and those of a worker stand after --", arg)
 			}
 			return p.usage("unknown flag %s: flags are long, --name", arg)
 		case p.line.command == nil && len(p.app.Commands) > 0:
 			if p.line.command = p.app.Command(arg); p.line.command == nil {
 				return p.usage("unknown command %s: there are %s", arg, names(p.app.Commands))
+			}
+			if p.line.command.SkipFlagParsing && !slices.Equal(args, []string{"--help"}) {
+				p.operands = args
+				return nil
 			}
 		default:
 			p.operands = append(p.operands, arg)
@@ -207,6 +214,9 @@ func (p *parser) checkFlags() error {
 // checkOperands checks the number of arguments against ArgsUsage: each word stands for one
 // argument, [optional], or repeated...
 func (p *parser) checkOperands() error {
+	if p.line.command != nil && p.line.command.SkipFlagParsing {
+		return nil
+	}
 	usage := p.app.ArgsUsage
 	if p.line.command != nil {
 		usage = p.line.command.ArgsUsage

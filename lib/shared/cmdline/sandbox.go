@@ -32,21 +32,22 @@ func SandboxFlag() cli.Flag {
 // configuration and before it reads its input. If Run was not called by Main the process
 // is a test's, and Confine does nothing.
 func Confine(c *cli.Context, p sandbox.Profile) (sandbox.Level, error) {
-	if !own(c) {
+	if !Own(c) {
 		return sandbox.Level{}, nil
 	}
 	User()
 	return sandbox.Enforce(p, sandbox.Mode(c.String("sandbox")))
 }
 
-func own(c *cli.Context) bool {
+// Own reports whether a command is all of this process, as it is not in a test that types it.
+func Own(c *cli.Context) bool {
 	_, own := c.App.Reader.(*input)
 	return own
 }
 
 // Confines reports whether Confine will take anything away.
 func Confines(c *cli.Context) bool {
-	return own(c) && sandbox.Mode(c.String("sandbox")) != sandbox.Off && sandbox.Here() != (sandbox.Level{})
+	return Own(c) && sandbox.Mode(c.String("sandbox")) != sandbox.Off && sandbox.Here() != (sandbox.Level{})
 }
 
 // ConfineToQueue is Confine for a command that works on the queue of --queue and looks at

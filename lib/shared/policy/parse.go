@@ -53,6 +53,7 @@ type file struct {
 	Exec struct {
 		Mode      *string        `toml:"mode"`
 		Workspace *string        `toml:"workspace"`
+		Write     []string       `toml:"write"`
 		Allow     []programTable `toml:"allow"`
 	} `toml:"exec"`
 	Approval struct {
@@ -230,6 +231,7 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	v.tools(p, f)
 	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")
 	v.absolute(&p.Exec.Workspace, "exec.workspace", f.Exec.Workspace)
+	p.Exec.Write = v.pathGlobs("exec.write", f.Exec.Write)
 	v.programs(p, f.Exec.Allow)
 	v.flow(p, label.Private, f.Flow.Private)
 	v.flow(p, label.Untrusted, f.Flow.Untrusted)

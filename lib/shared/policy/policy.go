@@ -133,8 +133,9 @@ type Tools struct {
 
 // Exec is [exec].
 type Exec struct {
-	Mode      string // deny, allowlist or full
-	Workspace string // absolute, or empty
+	Mode      string   // deny, allowlist or full
+	Workspace string   // absolute, or empty
+	Write     []string // globs of paths in the workspace that may be written although they configure the next run
 	Allow     []Program
 }
 

@@ -59,6 +59,17 @@ func (v *validator) toolGlobs(key string, list ...string) {
 	}
 }
 
+// pathGlobs checks patterns of paths in the workspace: a clean path in which * stands for
+// anything, also slashes.
+func (v *validator) pathGlobs(key string, list []string) []string {
+	for i, glob := range list {
+		if !filepath.IsLocal(glob) || filepath.Clean(glob) != glob || glob == "." || strings.IndexFunc(glob, isControl) >= 0 {
+			v.fail(at(key, i), "%q: want a path in the workspace such as .github/workflows/*: not absolute, without . and .., no slash at its end", glob)
+		}
+	}
+	return list
+}
+
 // programs checks every [[exec.allow]]. A listed program that starts others, or runs
 // commands from its arguments, would make an allowlist of one an allowlist of all.
 func (v *validator) programs(p *Policy, list []programTable) {

@@ -91,3 +91,20 @@ func TestToolName(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite: what exec.write has is a clean path in the workspace.
+func TestWrite(t *testing.T) {
+	for _, glob := range []string{".github/workflows/*", "*", "*.gitignore", "docs/**", "..x", "a b", "*/.env.*"} {
+		p, err := Parse("p", fmt.Appendf(nil, "[exec]\nwrite = [\"x\", %q]", glob))
+		if err != nil || len(p.Exec.Write) != 2 || p.Exec.Write[1] != glob {
+			t.Errorf("%s: %v", glob, err)
+		}
+	}
+	for _, glob := range []string{"", ".", "..", "/etc/*", "/", "../x", "a/../b", "a/..", "./a", "a/", "a//b", "docs/*/", "a\u0000b", "a\nb"} {
+		text := strings.ReplaceAll(fmt.Sprintf("[exec]\nwrite = [\n\"x\",\n%q]", glob), `\x`, `\u00`)
+		_, err := Parse("p", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), "p:4: exec.write: ") {
+			t.Errorf("%q: %v", glob, err)
+		}
+	}
+}

@@ -34,7 +34,13 @@ func data(number, architecture uint32, args ...uint64) []byte {
 // would get it.
 func verdicts(t *testing.T, p Profile, pid int) func(name string, args ...uint64) uint32 {
 	t.Helper()
-	verdict, info := machine(t, instructions(assemble(p, pid))), library(t)
+	return judge(t, assemble(p, pid))
+}
+
+// judge returns a function that gives the answer of a filter to a call by its name.
+func judge(t *testing.T, program []unix.SockFilter) func(name string, args ...uint64) uint32 {
+	t.Helper()
+	verdict, info := machine(t, instructions(program)), library(t)
 	return func(name string, args ...uint64) uint32 {
 		n, id := uint32(info.SyscallNames[name]), uint32(info.ID)
 		switch name {
@@ -233,6 +239,100 @@ func TestNever(t *testing.T) {
 			if got := verdict(name, 1, 2, 3, 4, 5, 6); got != eperm {
 				t.Errorf("%s: %#x", name, got)
 			}
+		}
+	}
+}
+
+// TestBox: what a program finds in a box beside its files and its network is refused, and what
+// ordinary programs do is not.
+func TestBox(t *testing.T) {
+	const high = 1 << 32
+	verdict := judge(t, box())
+	for _, c := range []struct {
+		name string
+		args []uint64
+		want uint32
+	}{
+		{"newer than the library", nil, enosys},
+		{"x32", nil, enosys},
+		{"of another architecture", nil, killed},
+		{"clone3", nil, enosys},
+		{"clone", []uint64{unix.CLONE_VM | unix.CLONE_THREAD}, allowed},
+		{"clone", []uint64{uint64(unix.SIGCHLD) | unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_PIDFD}, allowed},
+		{"clone", []uint64{uint64(unix.SIGCHLD) | unix.CLONE_NEWUSER}, eperm},
+		{"clone", []uint64{high | unix.CLONE_NEWNET}, eperm},
+		{"clone", []uint64{unix.CLONE_NEWNS | unix.CLONE_THREAD}, eperm},
+		{"socket", []uint64{unix.AF_UNIX, unix.SOCK_DGRAM}, allowed},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.IPPROTO_TCP}, allowed},
+		{"socket", []uint64{unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP}, allowed},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, eperm},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW}, eperm},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW}, eperm},
+		{"socket", []uint64{high | unix.AF_NETLINK, unix.SOCK_RAW}, eperm},
+		{"socket", []uint64{unix.AF_VSOCK, unix.SOCK_STREAM}, eperm},
+		{"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW}, eperm},
+		{"socket", []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET}, eperm},
+		{"socket", []uint64{unix.AF_KEY, unix.SOCK_RAW}, eperm},
+		{"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, allowed},
+		{"socketpair", []uint64{unix.AF_TIPC, unix.SOCK_STREAM}, eperm},
+		{"ioctl", []uint64{0, unix.TCGETS}, allowed},
+		{"ioctl", []uint64{0, unix.TIOCOUTQ}, allowed},
+		{"ioctl", []uint64{0, unix.TIOCSPTLCK}, allowed},
+		{"ioctl", []uint64{0, unix.TIOCSTI}, eperm},
+		{"ioctl", []uint64{0, high | unix.TIOCSTI}, eperm},
+		{"ioctl", []uint64{0, unix.TIOCLINUX}, eperm},
+		{"ioctl", []uint64{0, high | unix.TIOCLINUX}, eperm},
+		{"ioctl", []uint64{0, unix.TIOCSETD}, eperm},
+		{"ioctl", []uint64{0, unix.TIOCCONS}, eperm},
+	} {
+		if got := verdict(c.name, c.args...); got != c.want {
+			t.Errorf("%s %x: %#x, want %#x", c.name, c.args, got, c.want)
+		}
+	}
+	for _, name := range []string{
+		"io_uring_setup", "userfaultfd", "keyctl", "add_key", "request_key", "ptrace", "process_vm_readv", "process_vm_writev",
+		"pidfd_getfd", "kcmp", "bpf", "perf_event_open", "mount", "umount2", "fsopen", "open_tree", "move_mount", "mount_setattr",
+		"pivot_root", "chroot", "unshare", "setns", "personality", "open_by_handle_at", "kexec_load", "init_module", "reboot",
+	} {
+		if got := verdict(name, 1, 2, 3, 4, 5, 6); got != eperm {
+			t.Errorf("%s: %#x", name, got)
+		}
+	}
+	for _, name := range []string{
+		"execve", "wait4", "waitid", "kill", "tgkill", "tkill", "pidfd_open", "pidfd_send_signal", "futex", "epoll_wait", "eventfd2",
+		"inotify_init1", "inotify_add_watch", "memfd_create", "bind", "listen", "accept4", "connect", "sendto", "sendmsg", "recvmsg",
+		"chmod", "fchmodat", "chown", "utimensat", "setxattr", "rename", "setpriority", "sched_setaffinity", "shmget", "setsid",
+		"prctl", "seccomp", "landlock_restrict_self", "getrandom", "statx", "copy_file_range", "splice", "setuid", "prlimit64",
+	} {
+		if got := verdict(name, 1, 2, 3, 4, 5, 6); got != allowed && len(here(library(t), []string{name})) > 0 {
+			t.Errorf("%s: %#x", name, got)
+		}
+	}
+}
+
+// TestBoxIsOfTheTable: a box refuses nothing that a stage keeps, except by its arguments, and
+// whatever it refuses is one of never.
+func TestBoxIsOfTheTable(t *testing.T) {
+	all := slices.Concat(never, neverHere)
+	for _, call := range slices.Concat(nowhere, nowhereHere) {
+		if !slices.Contains(all, call) {
+			t.Errorf("call %d", call)
+		}
+	}
+	if n := len(Box()); n != 8*len(box()) || n == 0 {
+		t.Errorf("%d bytes for %d instructions", n, len(box()))
+	}
+}
+
+// TestWay: a way out takes connections and makes others, and no other stage takes any.
+func TestWay(t *testing.T) {
+	way, source := verdicts(t, Way(443), 1), verdicts(t, Source(53), 1)
+	if way("accept4") != allowed || source("accept4") != eperm {
+		t.Errorf("%#x, and of fetch %#x", way("accept4"), source("accept4"))
+	}
+	for _, name := range []string{"accept", "bind", "listen", "execve", "sendmsg", "ptrace"} {
+		if name := here(library(t), []string{name}); len(name) > 0 && way(name[0]) != eperm {
+			t.Errorf("%s: %#x", name, way(name[0]))
 		}
 	}
 }

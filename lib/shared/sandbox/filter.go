@@ -56,9 +56,15 @@ func (f *filter) answer(with uint32) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: with})
 }
 
-// assemble returns the filter of a profile. The fewer instructions a call takes the better,
-// because the kernel follows each number through the filter when it takes it.
+// assemble returns the filter of a profile.
 func assemble(p Profile, pid int) []unix.SockFilter {
+	return program(func(f *filter) { f.conditions(p, uint32(pid)) }, refused(p))
+}
+
+// program returns a filter with conditions that refuses calls, which are in ascending order. The
+// fewer instructions a call takes the better, because the kernel follows each number through the
+// filter when it takes it.
+func program(conditions func(f *filter), calls []uint32) []unix.SockFilter {
 	f := make(filter, 0, 256)
 	f.load(offArch)
 	f.jump(unix.BPF_JEQ, archHere, 1, 0)
@@ -72,8 +78,8 @@ func assemble(p Profile, pid int) []unix.SockFilter {
 	// The flags of clone3 are in memory, out of the filter's sight. The C library falls
 	// back to clone.
 	f.about(unix.SYS_CLONE3, func(f *filter) { f.answer(unknown) })
-	f.conditions(p, uint32(pid))
-	f.none(refused(p))
+	conditions(&f)
+	f.none(calls)
 	f.answer(allow)
 	return f
 }

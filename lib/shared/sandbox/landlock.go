@@ -52,6 +52,9 @@ func restrictFiles(p Profile) error {
 	if p.DNS != 0 {
 		rules = append(rules, landlock.ConnectTCP(p.DNS), landlock.BindUDP(0), landlock.ConnectSendUDP(p.DNS))
 	}
+	if p.Way != 0 {
+		rules = append(rules, landlock.ConnectTCP(p.Way))
+	}
 	return landlock.V11.BestEffort().Restrict(rules...)
 }
 

@@ -6,6 +6,7 @@ type Profile struct {
 	Read  []string // files, and directories with everything below
 	Write []string // directories with everything below, to read, create, change and remove
 	DNS   uint16   // the port of the name servers that may be asked, over UDP and TCP; 0: none
+	Way   uint16   // the port to which connections are made for those that are accepted; 0: none
 }
 
 // Pipe returns the profile of a stage that works on its standard streams and reads some
@@ -26,3 +27,11 @@ func Source(dns uint16, files ...string) Profile {
 // Queue returns the profile of a command that works on a queue, starts nothing, and reads
 // some other files.
 func Queue(dir string, files ...string) Profile { return Profile{Write: []string{dir}, Read: files} }
+
+// Way returns the profile of a way out, which takes connections at a socket that is open already
+// and makes one to a port of a host for each.
+func Way(port uint16) Profile {
+	p := Source(53)
+	p.Way = port
+	return p
+}

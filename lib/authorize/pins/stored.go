@@ -1,0 +1,78 @@
+package pins
+
+import (
+	"errors"
+	"fmt"
+
+	"pulse/lib/shared/record"
+)
+
+var errFile = errors.New("it is not what pulse-authorize hook mcp --pin writes")
+
+// Decode reads the tools of a server as Append writes them.
+func (s *Server) Decode(b []byte) error {
+	rec, err := record.Parse(b, "server", "tools")
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFile, err)
+	}
+	var server string
+	err = rec.Value().Each(func(name string, v record.Value) error {
+		switch name {
+		case "server":
+			return v.Into(&server)
+		case "tools":
+			return v.Elements(func(_ int, v record.Value) error { return s.decodeTool(v) })
+		}
+		return errFile
+	})
+	if err == nil && (server != s.Name || !rec.Has("tools")) {
+		err = errFile
+	}
+	return err
+}
+
+// decodeTool reads a tool, which has to be what its digest says.
+func (s *Server) decodeTool(v record.Value) error {
+	var name, sum string
+	var t Tool
+	err := v.Each(func(member string, v record.Value) (err error) {
+		switch member {
+		case "name":
+			return v.Into(&name)
+		case "sha256":
+			return v.Into(&sum)
+		case "definition":
+			t, err = Read(v)
+			return err
+		}
+		return errFile
+	})
+	if err != nil {
+		return err
+	}
+	if t.Name == "" || name != t.Name || sum != t.SHA256 {
+		return fmt.Errorf("%w: %.100q", errFile, name)
+	}
+	return s.Add(t)
+}
+
+// Append appends the server as its file has it.
+func (s *Server) Append(dst []byte) []byte {
+	o := record.ObjectAfter(dst)
+	o.Str("server", s.Name)
+	o.Nested("tools", func(dst []byte) []byte {
+		dst = append(dst, '[')
+		for i, t := range s.Tools {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			o := record.ObjectAfter(dst)
+			o.Str("name", t.Name)
+			o.Str("sha256", t.SHA256)
+			o.Raw("definition", []byte(t.Definition))
+			dst = o.Bytes()
+		}
+		return append(dst, ']')
+	})
+	return o.Bytes()
+}
