@@ -19,7 +19,7 @@ func as(t *testing.T, dir string, mode fs.FileMode, owner int, fn func()) {
 		t.Skip("only root can be another account: what file modes keep out was not tried")
 	}
 	const nobody = 65534
-	for above := filepath.Dir(dir); above != filepath.Dir(os.TempDir()); above = filepath.Dir(above) {
+	for above := filepath.Dir(dir); above != filepath.Clean(os.TempDir()); above = filepath.Dir(above) {
 		if err := os.Chmod(above, 0o755); err != nil {
 			t.Fatal(err)
 		}
