@@ -35,6 +35,8 @@ func Always(s *queue.Stored, p *policy.Policy) []string {
 		n.actionChanged(s)
 	case d.Reason == decision.IsStale:
 		n.stale(s)
+	case d.Reason == decision.TextUnproven:
+		n.say("no line of the policy does: %s", d.Reason.Advice())
 	case d.Reason == decision.FieldUnsigned:
 		n.unsigned(s, p)
 	default:
@@ -110,7 +112,7 @@ func (n *steps) unsigned(s *queue.Stored, p *policy.Policy) {
 			list = append(list, field)
 		}
 	}
-	n.say("better have your mail program or provider sign To, Cc and Date")
+	n.say("better have your mail program or provider sign To, Cc, Subject and Date")
 	n.command("accept_unsigned = [\"%s\"]", strings.Join(list, "\", \""))
 	n.say("risk: anyone who gets a mail of such a sender can send it on with these fields rewritten, and it counts")
 }

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -41,7 +44,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 	lines = append(lines, c.origin(s)...)
 	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
 	lines = append(lines, targets(s)...)
-	body := content(s.Given())
+	body := append(content(s.Given()), leftOut(s)...)
 	lines = append(lines, body...)
 	lines = append(lines, c.why(s)...)
 	lines = append(lines,
@@ -83,6 +86,9 @@ func sender(s *queue.Stored) []string {
 	if unsigned := s.Identity.Unsigned.Names(); len(unsigned) > 0 && proven {
 		words += "; NOT SIGNED, so anyone may have written it: " + strings.Join(unsigned, ", ")
 	}
+	if textUnproven(s) {
+		words += "; THE TEXT IS NOT PROVEN: see what was left out of it"
+	}
 	words += fmt.Sprintf(" (%s, %s)", s.Identity.Trust, s.Identity.Reason)
 	if s.Identity.Why != "" {
 		words += ": " + s.Identity.Why
@@ -91,6 +97,36 @@ func sender(s *queue.Stored) []string {
 		words += "; session " + s.Identity.Session
 	}
 	return append(lines, Fact("proven", "%s", words))
+}
+
+// textUnproven reports whether anyone who sent the message on may have chosen what its text
+// leaves out.
+func textUnproven(s *queue.Stored) bool {
+	return s.Identity.Via == identity.ViaMessage && s.Identity.Verified && !s.Identity.TextProven()
+}
+
+// leftOut shows what of the body the text does not have, which no worker is given.
+func leftOut(s *queue.Stored) (lines []string) {
+	if !textUnproven(s) || s.Shown == nil {
+		return nil
+	}
+	s.Shown.Left.Each(func(kind envelope.LeftKind, bytes int64, text string) bool {
+		lines = append(lines, Quote("left out", text)...)
+		lines = append(lines, Fact("", "(%s, %d bytes: %s)", escape.ASCII(string(kind)), bytes, leftBecause[kind]))
+		return true
+	})
+	return lines
+}
+
+// leftBecause says why bytes of a body are not in its text.
+var leftBecause = map[envelope.LeftKind]string{
+	envelope.LeftPreamble:    "before the first part",
+	envelope.LeftEpilogue:    "after the last part",
+	envelope.LeftAlternative: "another form of the text, which says more",
+	envelope.LeftHidden:      "hidden in HTML",
+	envelope.LeftMalformed:   "MIME that can't be read",
+	envelope.LeftUndecodable: "it does not decode",
+	envelope.LeftRecoded:     "the body as it was signed; an unsigned field says how to read it",
 }
 
 var trusts = map[terms.Trust]string{

@@ -88,6 +88,11 @@ func TestSheet(t *testing.T) {
 		"a stranger":    {ask(t, terms.Unknown, "true", "false", "r"), week, []string{"proven   yes, but a stranger"}, nil},
 		"resent": {ask(t, terms.OwnerVerifiedEmail, `true,"unsigned":["To","Cc"]`, "false", "field_unsigned"), week,
 			[]string{"proven   yes, an owner; NOT SIGNED, so anyone may have written it: To, Cc (owner_verified_email, "}, []string{"OLD"}},
+		"text unproven": {stored(t, asked, task.Change{Since: now}, "TRUST", "owner_verified_email", "VERIFIED", `true,"unsigned":["Content-Type"]`, "STALE", "false", `"text":"t"`,
+			`"text":"t","left_out":{"preamble":7,"later\u001b":1},"left_text":{"preamble":"not\u001b it"}`), week,
+			[]string{"NOT SIGNED, so anyone may have written it: Content-Type; THE TEXT IS NOT PROVEN: see", "left out\n  | not\\x1b it\n         (preamble, 7 bytes: before the first part)\n         (later\\x1b, 1 bytes"}, nil},
+		"text proven": {stored(t, asked, task.Change{Since: now}, "TRUST", "owner_verified_email", "VERIFIED", "true", "STALE", "false", `"text":"t"`,
+			`"text":"t","left_out":{"preamble":7},"left_text":{"preamble":"not it"}`), week, nil, []string{"PROVEN", "not it"}},
 		"an old mail": {ask(t, terms.ExternalVerified, "true", "true", "stale"), week, []string{"proven   yes, an outsider on the list; OLD: ", `a\\u001b.pdf`, "expires  in 7d"}, nil},
 	} {
 		lines := Sheet(c.s, c.c)
@@ -137,7 +142,7 @@ func TestAlways(t *testing.T) {
 		"a rejection": {ask(t, terms.OwnerClaim, "false", "false", "needs_review"), open, "today's policy rejects it"},
 		"labelled":    {stored(t, proposed, task.Change{Reason: "flow_private"}, "external_send", "read_public"), open, "it follows what was read before: "},
 		"old":         {stale, open, `max_age = "96h"`},
-		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To"]`},
+		"unsigned":    {resent, addressed, `accept_unsigned = ["Cc", "To", "Subject"]`},
 		"sorted":      {changed, open, "to     = \"agent+write@example.com\"\n    action = \"write_local\""},
 	} {
 		got := strings.Join(Always(c.s, c.p), "\n")

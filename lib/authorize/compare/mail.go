@@ -100,6 +100,9 @@ func (l *letter) message() *envelope.Message {
 			add(l.proof.recipients(), to)
 		}
 		add("Date", sent.Add(time.Second-1).Truncate(time.Second).Format("Mon, 2 Jan 2006 15:04:05 -0700"))
+		if l.proof.unsigned == "Subject" {
+			add("Subject", "News")
+		}
 		if l.automatic {
 			add("Auto-Submitted", "auto-generated")
 		}

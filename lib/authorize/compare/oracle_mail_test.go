@@ -101,6 +101,8 @@ func (c *choices) perhaps(p *policy.Policy) {
 	}
 	if p.Relies("To") || p.Relies("Date") || p.Evidence != policy.ByAuthRes {
 		c.signed = []string{everySigned, "from:subject:date:message-id", "from:to:subject:date", "from:to:cc:subject:message-id", "from:date", "from"}
+	} else if p.AcceptUnsigned != nil && len(c.signed) == 1 {
+		c.signed = []string{everySigned, "from:to:cc:date:message-id"}
 	}
 }
 

@@ -17,7 +17,7 @@ type proof struct {
 	signer   signer
 	own      own
 	second   bool   // own is about a second signature, of the sender's domain
-	unsigned string // To, Cc or Date; empty: everything is signed
+	unsigned string // To, Cc, Subject or Date; empty: everything is signed
 }
 
 // form is a way in which servers write their verdict. In its fields {id} stands for the

@@ -121,7 +121,7 @@ func servers(pins []string) (ids []string) {
 // makes it wait under both.
 func unsignedOf(old, new *policy.Policy, sameProofs bool) []string {
 	list := []string{""}
-	for _, f := range []string{"To", "Cc", "Date"} {
+	for _, f := range []string{"To", "Cc", "Subject", "Date"} {
 		accepted, accepts := slices.Contains(old.AcceptUnsigned, f), slices.Contains(new.AcceptUnsigned, f)
 		if !sameProofs || old.Relies(f) != new.Relies(f) || accepted != accepts {
 			list = append(list, f)

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/terms"
 	"pulse/lib/shared/trace"
@@ -34,6 +35,7 @@ var askChecks = [...]check{
 	{"platform.actions", (*state).platform, (*state).sawPlatform, (*state).onPlatform},
 	{"matrix", (*state).row, (*state).sawRow, nil},
 	{"accept_unsigned", (*state).unsigned, (*state).sawUnsigned, (*state).passes},
+	{"text", (*state).textUnproven, (*state).sawText, (*state).isMail},
 	{"max_age", (*state).stale, (*state).sawStale, (*state).isAllowed},
 	{"evidence", (*state).unchecked, (*state).sawUnchecked, (*state).isRejected},
 }
@@ -136,6 +138,20 @@ func (s *state) unsigned() (last bool) {
 	}
 	s.decide(terms.Review, "accept_unsigned", FieldUnsigned,
 		"the policy goes by %s, and no signature covers it: anyone may have written it, so a person has to look at it", field)
+	return true
+}
+
+// isMail reports whether a message that would pass was proven, and its text may not be.
+func (s *state) isMail() bool {
+	return s.passes() && s.Identity.Verified && s.Identity.Via == identity.ViaMessage
+}
+
+func (s *state) textUnproven() (last bool) {
+	if s.Identity.TextProven() {
+		return false
+	}
+	s.decide(terms.Review, "text", TextUnproven,
+		"no signature covers how the body is to be read, and the text leaves some of it out or decodes it: a person has to look at both")
 	return true
 }
 

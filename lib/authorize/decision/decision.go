@@ -35,6 +35,7 @@ const (
 	isAutomatic      Reason = "automatic"
 	IsStale          Reason = "stale"
 	FieldUnsigned    Reason = "field_unsigned"
+	TextUnproven     Reason = "text_unproven"
 	Unchecked        Reason = "unchecked"
 	EffectPerson     Reason = "effect_needs_person"
 	noTarget         Reason = "no_target"

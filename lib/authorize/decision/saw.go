@@ -69,6 +69,13 @@ func (s *state) sawUnsigned() trace.Step {
 	return trace.Step{Saw: saw, Key: "accept_unsigned"}
 }
 
+func (s *state) sawText() trace.Step {
+	if s.Identity.TextProven() {
+		return trace.Step{Saw: "the text is what was signed"}
+	}
+	return trace.Step{Saw: "another header would make another text of the body that was signed"}
+}
+
 func (s *state) sawStale() trace.Step {
 	saw := "not older than "
 	if s.Identity.Stale {

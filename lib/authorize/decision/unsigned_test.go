@@ -35,14 +35,16 @@ func TestUnsigned(t *testing.T) {
 		want   Reason // for read_public
 	}{
 		"nothing":                   {plain, nil, allowed},
-		"no rule relies on it":      {plain, []string{"To", "Cc", "Subject", "Date", "Message-ID"}, allowed},
+		"no rule relies on it":      {plain, []string{"To", "Cc", "Date", "Message-ID"}, allowed},
+		"every worker reads it":     {plain, []string{"Subject"}, FieldUnsigned},
+		"and it is accepted":        {func(p *policy.Policy) { plain(p); p.AcceptUnsigned = []string{"Subject"} }, []string{"Subject"}, allowed},
 		"max_age":                   {func(*policy.Policy) {}, []string{"Date"}, FieldUnsigned},
 		"max_age, and To":           {func(*policy.Policy) {}, []string{"To"}, allowed},
 		"max_age, accepted":         {func(p *policy.Policy) { p.AcceptUnsigned = []string{"Date"} }, []string{"Date"}, allowed},
 		"max_age, another accepted": {func(p *policy.Policy) { p.AcceptUnsigned = []string{"To", "Cc"} }, []string{"To", "Date"}, FieldUnsigned},
 		"recipients":                {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"To"}, FieldUnsigned},
 		"recipients, Cc":            {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"Cc"}, FieldUnsigned},
-		"recipients, Date":          {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"Date", "Subject"}, allowed},
+		"recipients, Date":          {func(p *policy.Policy) { plain(p); p.Recipients = []string{"agent@example.com"} }, []string{"Date", "Message-ID"}, allowed},
 		"recipients, one accepted":  {func(p *policy.Policy) { plain(p); p.Recipients, p.AcceptUnsigned = []string{"a@b.c"}, []string{"To"} }, []string{"To", "Cc"}, FieldUnsigned},
 		"recipients, both accepted": {func(p *policy.Policy) {
 			plain(p)
@@ -87,6 +89,25 @@ func TestUnsignedIsAClosedList(t *testing.T) {
 	for _, v := range []string{`["to"]`, `["From"]`, `["To","Reply-To"]`, `"To"`, `[1]`, `[""]`} {
 		if _, err := identity.Decode(record.Value(`{"trust":"unknown","unsigned":` + v + `}`)); err == nil {
 			t.Errorf("%s is accepted", v)
+		}
+	}
+}
+
+// Where no signature covers how a mail reads, nothing is done unseen, whatever the policy.
+func TestTextUnproven(t *testing.T) {
+	p := policy.Default()
+	p.MaxAge, p.AcceptUnsigned = 0, []string{"To", "Cc", "Subject", "Date", "Message-ID"}
+	for action, want := range map[terms.Action]terms.Outcome{
+		terms.ReadPublic: terms.Review, terms.WriteLocal: terms.Review, terms.ExternalSend: terms.Review, terms.ReadPrivate: terms.Reject,
+	} {
+		id := unsigned(t, "Content-Transfer-Encoding")
+		d := Decide(Input{Identity: id, Policy: p, Action: action})
+		if d.Outcome != want || (d.Reason == TextUnproven) != (want == terms.Review) {
+			t.Errorf("%s: %+v", action, d)
+		}
+		id.Via = identity.ViaSubmit
+		if d := Decide(Input{Identity: id, Policy: p, Action: action}); d.Reason == TextUnproven {
+			t.Errorf("%s: a request that no mail made has no text", action)
 		}
 	}
 }

@@ -104,8 +104,9 @@ func signed(s *Subject, a *answer) []Change {
 	return mail(s, what, func(m *envelope.Message) { confirmed(m, id, domain) })
 }
 
-// covered are the fields of sealed as message.dkim has them.
-var covered = []string{"from", "to", "cc", "subject", "date", "message-id"}
+// covered are the fields of sealed as message.dkim has them, and those that say how the body
+// reads.
+var covered = []string{"from", "to", "cc", "subject", "date", "message-id", "content-type", "content-transfer-encoding", "content-disposition"}
 
 // checked is what pulse-fetch writes about a message that its domain has signed.
 func checked(m *envelope.Message, domain string) {

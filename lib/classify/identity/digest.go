@@ -95,7 +95,7 @@ func (h *header) named(p *proof) bool {
 // second would be one.
 func (h *header) signed(p *proof) string {
 	sum := sha256.New()
-	for s := range slots {
+	for s := range slotContentType {
 		if h.count[s] == 1 && !p.unsigned.has(s) {
 			io.WriteString(sum, folded[s]+":"+relaxed(h.value[s])+"\r\n")
 		}

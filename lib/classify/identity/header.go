@@ -5,7 +5,7 @@ import (
 	"pulse/lib/shared/envelope"
 )
 
-// slot is a header field that may appear once in a message (RFC 5322 §3.6).
+// slot is a header field that may appear once in a message (RFC 5322 §3.6, RFC 2045 §3).
 type slot int
 
 // A signature that covers one instance of such a field says nothing about a second.
@@ -16,16 +16,21 @@ const (
 	slotSubject
 	slotDate
 	slotMessageID
+	slotContentType
+	slotTransferEncoding
+	slotDisposition
 	slots
 )
 
 func (s slot) String() string {
-	return [...]string{"From", "To", "Cc", "Subject", "Date", "Message-ID"}[s]
+	return [...]string{"From", "To", "Cc", "Subject", "Date", "Message-ID",
+		"Content-Type", "Content-Transfer-Encoding", "Content-Disposition"}[s]
 }
 
 // folded holds the names of the slots in lower case, for comparison with h= of a
 // signature.
-var folded = [slots]string{"from", "to", "cc", "subject", "date", "message-id"}
+var folded = [slots]string{"from", "to", "cc", "subject", "date", "message-id",
+	"content-type", "content-transfer-encoding", "content-disposition"}
 
 // header is what one pass over the fields found.
 type header struct {
@@ -36,7 +41,7 @@ type header struct {
 }
 
 // longestName is the length of the longest name that collect knows.
-const longestName = len("auto-submitted")
+const longestName = len("content-transfer-encoding")
 
 // collect sorts the fields by their trimmed names. So "From " counts as a From,
 // because some readers take it for one and some don't (RFC 5322 §4.5).
@@ -52,7 +57,9 @@ func collect(m *envelope.Message) (h header) {
 			h.value[s] = f.Value
 			h.count[s]++
 			h.odd[s] = h.odd[s] || len(name) != len(f.Name)
-			continue
+			if s != slotContentType {
+				continue
+			}
 		}
 		h.automatic = h.automatic || automatic(low, f.Value)
 	}
@@ -65,6 +72,7 @@ var known = func() (list [256]uint32) {
 	for _, name := range [...]string{
 		"from", "to", "cc", "subject", "date", "message-id", "auto-submitted", "x-autoreply",
 		"x-autorespond", "precedence", "list-id", "content-type", "return-path",
+		"content-transfer-encoding", "content-disposition",
 	} {
 		list[name[0]] |= 1 << len(name)
 		list[name[0]-'a'+'A'] |= 1 << len(name)
@@ -98,6 +106,12 @@ func slotOf(folded []byte) (slot, bool) {
 		return slotDate, true
 	case "message-id":
 		return slotMessageID, true
+	case "content-type":
+		return slotContentType, true
+	case "content-transfer-encoding":
+		return slotTransferEncoding, true
+	case "content-disposition":
+		return slotDisposition, true
 	}
 	return 0, false
 }

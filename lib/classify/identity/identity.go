@@ -107,7 +107,9 @@ func (e *evidence) classify(log *trace.Log, m *envelope.Message, p *policy.Polic
 		found = finding{provenAs(id.Trust), e.voucher()}
 	}
 	if id.Verified {
-		id.Unsigned = e.proof.unsigned
+		if id.Unsigned = e.proof.unsigned; e.textProven() {
+			id.Unsigned &^= mimeFields
+		}
 		// Under either, whoever sends a mail on chooses what proves it, and must not choose
 		// its id: two would be two tasks.
 		if p.Evidence == policy.ByDKIM || p.Evidence == policy.ByBoth || !e.header.named(&e.proof) {

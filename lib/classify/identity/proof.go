@@ -117,6 +117,24 @@ func overlooked(list []*dkimField) bool {
 	return !slices.ContainsFunc(list, func(m *dkimField) bool { return !m.odd })
 }
 
+// TextProven reports whether what proves the sender of a message also proves how its text
+// reads.
+func (id *Identity) TextProven() bool { return id.Unsigned&mimeFields == 0 }
+
+// textProven reports whether the body says what the text of the message says. If a field
+// that tells how to read it is not signed, anyone who sends the message on can have it read
+// otherwise, and no verifier sees that. Then the signed bytes themselves must be the text,
+// and nothing of them may be left out (pulse-record(5)). A Content-Transfer-Encoding that
+// changes nothing is as good as none.
+func (e *evidence) textProven() bool {
+	unsigned := e.proof.unsigned & mimeFields
+	switch keyword(e.header.value[slotTransferEncoding]) {
+	case "7bit", "8bit", "binary":
+		unsigned &^= 1 << slotTransferEncoding
+	}
+	return unsigned == 0 || e.m.Left.Nothing()
+}
+
 func (e *evidence) anyAligned(list []*dkimField) bool {
 	return slices.ContainsFunc(list, func(m *dkimField) bool {
 		return aligned(m.d, e.from.domain, e.p.DKIMAlignment)

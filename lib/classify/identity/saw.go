@@ -167,14 +167,29 @@ func (e *evidence) noteSender(log *trace.Log, id *Identity) {
 	log.Add("listed", listed(e.p, id), string(id.Trust))
 	log.Add("fresh", e.sawDates(), word(id.Stale, "stale"))
 	log.Add("by_hand", e.sawAutomatic(), word(id.Automatic, "automatic"))
-	switch {
-	case !id.Verified:
+	if !id.Verified {
+		log.Skip("text", trace.NotReached)
 		log.Skip("signed", trace.NotReached)
-	case id.Unsigned == 0:
+		return
+	}
+	log.Add("text", e.sawText(), word(!id.TextProven(), "unproven"))
+	switch others := id.Unsigned & otherFields; others {
+	case 0:
 		log.Add("signed", trace.Step{Saw: "every field that may stand there once"}, "")
 	default:
-		log.Add("signed", trace.Step{Saw: "no signature covers " + join(id.Unsigned.Names())}, "unsigned")
+		log.Add("signed", trace.Step{Saw: "no signature covers " + join(others.Names())}, "unsigned")
 	}
+}
+
+func (e *evidence) sawText() trace.Step {
+	signed, left := "the fields that say how the body reads are signed", "all of the body is in the text"
+	if list := (e.proof.unsigned & mimeFields).Names(); len(list) > 0 {
+		signed = "no signature covers " + join(list)
+	}
+	if !e.m.Left.Nothing() {
+		left = "not in the text: " + e.m.Left.String()
+	}
+	return trace.Step{Saw: signed + "; " + left}
 }
 
 func word(found bool, word string) string {

@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"unicode"
 	"unicode/utf8"
@@ -34,6 +35,8 @@ func (c *collector) rune(r rune) error {
 	}
 	c.cr = r == '\r'
 	switch r {
+	case separator:
+		r = utf8.RuneError
 	case '\r', '\v', '\f', 0x85, 0x2028, 0x2029:
 		r = '\n'
 	}
@@ -56,6 +59,25 @@ func (c *collector) rune(r rune) error {
 	c.b = utf8.AppendRune(append(c.b, c.blanks...), r)
 	c.n += len(c.blanks) + 1
 	c.blanks = c.blanks[:0]
+	return nil
+}
+
+// separator begins the line that names a part of a text. No text has it: where one does, it
+// is replaced.
+const separator = '\u241d' // SYMBOL FOR GROUP SEPARATOR
+
+// separate begins the nth part of a text.
+func (c *collector) separate(n int, kind string) error {
+	line := fmt.Appendf(nil, "%c part %d of the text, %s", separator, n, kind)
+	if c.n > 0 {
+		_ = c.rune('\n')
+	}
+	if c.n+len(c.blanks)+utf8.RuneCount(line) > c.limit {
+		return errFull
+	}
+	c.b = append(append(c.b, c.blanks...), line...)
+	c.n += len(c.blanks) + utf8.RuneCount(line)
+	c.blanks, c.cr, c.mark = append(c.blanks[:0], '\n'), false, 0
 	return nil
 }
 

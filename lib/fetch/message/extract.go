@@ -6,6 +6,43 @@ import (
 	"pulse/lib/shared/envelope"
 )
 
+// extractAll adds the texts of readable parts. Each but the first comes after a line that
+// names it. It returns errFull if they did not fit.
+func (p *parser) extractAll(out *collector, t texts) (err error) {
+	for i := 0; i < len(t.parts) && err != errFull; i++ {
+		pt := &t.parts[i]
+		if out.n > 0 {
+			if p.blank(pt) {
+				continue
+			}
+			err = out.separate(i+1, pt.kind)
+		}
+		if err != errFull {
+			err = p.extract(out, pt)
+		}
+	}
+	return err
+}
+
+func (p *parser) worth(pt *part) int {
+	switch {
+	case p.blank(pt):
+		return 0
+	case pt.kind == "text/html":
+		return 1
+	}
+	return 2
+}
+
+// blank reports whether a part shows nothing.
+func (p *parser) blank(pt *part) bool {
+	q, out := p.aside(), collector{limit: 1}
+	return q.extract(&out, pt) != errFull && out.n == 0
+}
+
+// aside returns a parser for a second look at a part, which is to leave no trace.
+func (p *parser) aside() parser { return parser{html: maxHTML} }
+
 // extract adds the text of a readable part. It returns errFull if it did not fit.
 func (p *parser) extract(out *collector, pt *part) error {
 	if pt.kind != "text/html" {
@@ -23,7 +60,7 @@ func (p *parser) extract(out *collector, pt *part) error {
 	}
 	d := p.decoded(pt)
 	limited := budget{r: d, left: p.html}
-	err = readHTML(out, &limited, sheet)
+	err = readHTML(out, &limited, sheet, &p.left)
 	p.html = limited.left
 	p.judge(pt, d)
 	return err
@@ -34,6 +71,7 @@ type decoded struct {
 	io.Reader
 	transfer *pieces   // undoes the transfer encoding, or nil
 	charset  *replaced // reads from the charset's decoder, or nil
+	unknown  bool      // nobody knows the transfer encoding or the charset
 }
 
 func (p *parser) decoded(pt *part) *decoded {
@@ -49,8 +87,13 @@ func (p *parser) decoded(pt *part) *decoded {
 	case "", "7bit", "8bit", "binary":
 	default:
 		p.add(envelope.BrokenEncoding)
+		d.unknown = true
 	}
-	if d.Reader = p.decodeCharset(pt.params["charset"], r); d.Reader != r {
+	d.Reader = p.decodeCharset(pt.params["charset"], r)
+	if _, ascii := d.Reader.(asciiReader); ascii {
+		d.unknown = true
+	}
+	if d.Reader != r {
 		d.charset = &replaced{r: d.Reader}
 		d.Reader = d.charset
 	}
@@ -60,7 +103,11 @@ func (p *parser) decoded(pt *part) *decoded {
 // judge adds a defect if something did not decode. A cut part is not judged, because its
 // last characters may be cut, too.
 func (p *parser) judge(pt *part, d *decoded) {
-	if !pt.cut && (d.transfer != nil && d.transfer.broken || d.charset != nil && d.charset.seen) {
+	broken := !pt.cut && (d.transfer != nil && d.transfer.broken || d.charset != nil && d.charset.seen)
+	if broken {
 		p.add(envelope.BrokenEncoding)
+	}
+	if broken || d.unknown {
+		p.left.Add(envelope.LeftUndecodable, pt.body)
 	}
 }

@@ -208,7 +208,7 @@ func FuzzHTML(f *testing.F) {
 			if sheet == nil {
 				continue
 			}
-			if err := readHTML(&out, strings.NewReader(page), sheet); err != nil && err != errFull {
+			if err := readHTML(&out, strings.NewReader(page), sheet, new(envelope.Left)); err != nil && err != errFull {
 				t.Fatal(err)
 			}
 			if strings.Contains(out.String(), marker) {
@@ -243,7 +243,7 @@ func FuzzSheet(f *testing.F) {
 			t.Fatalf("%d rules", sheet.n)
 		}
 		out := collector{limit: defaultMaxText}
-		if err := readHTML(&out, strings.NewReader(page), sheet); err != nil {
+		if err := readHTML(&out, strings.NewReader(page), sheet, new(envelope.Left)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "MARKER") {

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"pulse/lib/shared/envelope"
 )
 
 // The bounds of HTML.
@@ -31,11 +33,11 @@ func (b *budget) Read(p []byte) (int, error) {
 }
 
 // readHTML adds the text that a person would see, given the page's own style sheets. None
-// is fetched, and nothing is run.
-func readHTML(out *collector, r io.Reader, s *sheet) error {
+// is fetched, and nothing is run. What a person would not see is counted.
+func readHTML(out *collector, r io.Reader, s *sheet, left *envelope.Left) error {
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxTag)
-	p := page{out: out, sheet: s}
+	p := page{out: out, sheet: s, left: left}
 	for {
 		var err error
 		switch z.Next() {
@@ -71,6 +73,7 @@ type page struct {
 	path  []step // the same elements in short, for end tags to search
 	over  int    // elements opened beyond maxOpen
 	sheet *sheet
+	left  *envelope.Left
 	gap   bool // white space is due before the next word
 }
 
@@ -267,6 +270,9 @@ func (p *page) text(b []byte) error {
 	el := p.top()
 	switch {
 	case p.over > 0 || !el.seen():
+		if el.tag != atom.Style && el.tag != atom.Script {
+			p.left.Add(envelope.LeftHidden, b)
+		}
 		return nil
 	case el.pre:
 		return p.write(b)

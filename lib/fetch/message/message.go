@@ -104,7 +104,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 		body, p.partial = body[:window], true
 	}
 	block := p.headerBlock(head)
-	m := envelope.Message{Size: raw.Size, Scope: opt.Scope}
+	m := envelope.Message{Size: raw.Size, Scope: opt.Scope, Left: envelope.NothingLeft()}
 	m.Headers = p.fields(string(block))
 	if mixed(head, blank) || raw.CRLF && raw.stray() {
 		p.add(envelope.LineEnds)
@@ -121,8 +121,12 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	case opt.Scope == envelope.Headers:
 		m.Truncated = p.partial || len(body) > 0
 	default:
+		p.left = envelope.NothingLeft()
 		m.Text, m.Truncated = p.text(m.Headers, body)
-		m.Attachments = p.attachments
+		m.Attachments, m.Left = p.attachments, p.left
+		if find(m.Headers, "dkim-signature") == nil {
+			m.Left.Quiet() // nobody is proven, so nobody is asked about it
+		}
 	}
 	if !raw.Partial && raw.Size/2 > int64(len(raw.Header)+len(raw.Body)) {
 		p.add(envelope.SizeMismatch)
@@ -182,8 +186,11 @@ type parser struct {
 	room        int64 // bytes of attachments that may still be emitted; below 0: none are asked for
 	partial     bool  // the body is not whole
 	parts       int
-	html        int64 // how many bytes of HTML may still be read
+	html        int64   // how many bytes of HTML may still be read
+	texted      bool    // a part with text was met
+	others      []texts // alternatives to the text, at the top
 	attachments []envelope.Attachment
+	left        envelope.Left
 	defects     []envelope.Defect
 }
 

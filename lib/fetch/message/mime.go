@@ -13,7 +13,7 @@ type part struct {
 	params   map[string]string
 	id       string // Content-ID
 	name     string // of the file, decoded
-	attached bool   // Content-Disposition says so
+	attached bool   // it has a file name, or a Content-Disposition other than inline
 	encoding string // Content-Transfer-Encoding, lower case
 	body     []byte
 	cut      bool // the body is not whole
@@ -22,23 +22,18 @@ type part struct {
 // texts are the readable parts below one part, in order.
 type texts struct {
 	parts []part
-	plain bool // one of them is not HTML
+	worth int // of the best of them: 0 if it is blank, 1 for HTML, 2 for plain text
 }
 
 // text returns the readable text of a message and whether there is more.
 func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 	root := p.part(fields, body)
 	root.cut = p.partial
+	p.html = maxHTML
 	found := p.walk(root, 1)
 	out := collector{limit: p.limit, b: make([]byte, 0, min(len(body), p.limit))}
-	p.html = maxHTML
-	full := false
-	for i := range found.parts {
-		if full = p.extract(&out, &found.parts[i]) == errFull; full {
-			break
-		}
-		_ = out.rune('\n') // if it does not fit, what follows does not fit either
-	}
+	full := p.extractAll(&out, found) == errFull
+	p.leaveOut(root, found)
 	if out.invalid {
 		p.add(envelope.InvalidUTF8)
 	}
@@ -68,11 +63,12 @@ func (p *parser) part(fields []envelope.Field, body []byte) part {
 	pt.name = pt.params["name"]
 	if f := p.only(fields, "content-disposition"); f != nil {
 		kind, params := p.mediaType(f.Value)
-		pt.attached = kind == "attachment"
+		pt.attached = kind != "inline" // RFC 2183 §2.8
 		if params["filename"] != "" {
 			pt.name = params["filename"]
 		}
 	}
+	pt.attached = pt.attached || pt.name != ""
 	return pt
 }
 
@@ -96,6 +92,7 @@ func (p *parser) only(fields []envelope.Field, lower string) *envelope.Field {
 func (p *parser) walk(pt part, depth int) texts {
 	if p.parts++; p.parts > maxParts {
 		p.add(envelope.TooManyParts)
+		p.left.Add(envelope.LeftMalformed, pt.body)
 		return texts{}
 	}
 	multipart := strings.HasPrefix(pt.kind, "multipart/")
@@ -104,14 +101,16 @@ func (p *parser) walk(pt part, depth int) texts {
 		p.add(envelope.MalformedMIME) // all of it is shown as text
 	case multipart && depth > maxDepth:
 		p.add(envelope.TooDeep)
+		p.left.Add(envelope.LeftMalformed, pt.body)
 		return texts{}
 	case multipart:
 		return p.multipart(pt, depth)
-	case pt.attached || pt.kind != "text/plain" && pt.kind != "text/html":
+	case pt.attached && p.texted || pt.kind != "text/plain" && pt.kind != "text/html":
 		p.attach(pt)
 		return texts{}
 	}
-	return texts{[]part{pt}, pt.kind != "text/html"}
+	p.texted = true
+	return texts{[]part{pt}, p.worth(&pt)}
 }
 
 // multipart walks the parts of a multipart. Among alternatives it takes the first with
@@ -129,8 +128,11 @@ func (p *parser) multipart(pt part, depth int) texts {
 		n++
 		switch {
 		case pt.kind == "multipart/alternative":
-			if len(all.parts) == 0 || t.plain && !all.plain {
-				all = t
+			if len(all.parts) == 0 || t.worth > all.worth {
+				t, all = all, t
+			}
+			if depth == 1 && len(t.parts) > 0 {
+				p.others = append(p.others, t)
 			}
 		case pt.kind == "multipart/related" && n > 1:
 			if start == "" || child.id != start {
@@ -140,14 +142,14 @@ func (p *parser) multipart(pt part, depth int) texts {
 			all = t
 		default:
 			all.parts = append(all.parts, t.parts...)
-			all.plain = all.plain || t.plain
+			all.worth = max(all.worth, t.worth)
 		}
 		return p.parts <= maxParts
 	})
 	if !found {
 		p.add(envelope.MalformedMIME)
 		if !pt.cut {
-			return texts{[]part{{kind: "text/plain", body: pt.body}}, true}
+			return texts{[]part{{kind: "text/plain", body: pt.body}}, 2}
 		}
 	}
 	return all
@@ -164,12 +166,14 @@ func (p *parser) split(pt part, yield func(part) bool) (found bool) {
 		if at < 0 {
 			break
 		}
-		found = true
-		if begin >= 0 && !yield(p.child(trimEOL(rest[begin:at]), pt.kind, false)) {
+		if found = true; begin < 0 {
+			p.left.Add(envelope.LeftPreamble, rest[:at])
+		} else if !yield(p.child(trimEOL(rest[begin:at]), pt.kind, false)) {
 			return true
 		}
 		begin, pos = next, next
 		if last {
+			p.left.Add(envelope.LeftEpilogue, rest[next:])
 			return true
 		}
 	}
@@ -222,6 +226,14 @@ func (p *parser) child(b []byte, multipart string, cut bool) part {
 	}
 	inner := parser{}
 	fields := inner.fields(string(inner.headerBlock(head)))
+	for _, f := range fields {
+		if !describes(f.Name) {
+			p.left.Add(envelope.LeftMalformed, []byte(f.Name+": "+f.Value))
+		}
+	}
+	if len(inner.defects) > 0 {
+		p.left.Add(envelope.LeftMalformed, head)
+	}
 	pt := p.part(fields, body)
 	if multipart == "multipart/digest" && find(fields, "content-type") == nil {
 		pt.kind = "message/rfc822" // RFC 2046 §5.1.5
@@ -259,4 +271,11 @@ func base64Size(b []byte) int64 {
 		}
 	}
 	return n * 3 / 4
+}
+
+// describes reports whether a field has a meaning at the head of a part (RFC 2046 §5.1). Of
+// any other name, it may be a text that nobody is shown.
+func describes(name string) bool {
+	name = asciiLower(name)
+	return strings.HasPrefix(name, "content-") || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "mime-version")
 }

@@ -78,6 +78,7 @@ type Message struct {
 	Sender      *Sender  // chat platforms only
 	DKIM        *DKIM    // nil: pulse-fetch was not asked to verify
 	Webhook     *Webhook // HTTP requests only
+	Left        Left     // what of the body Text does not have
 }
 
 // Has reports whether the message has the defect.
@@ -132,6 +133,7 @@ func (m *Message) append(dst []byte, bare bool) []byte {
 		o.Bool("truncated", m.Truncated)
 		o.Raw("attachments", appendAttachments(nil, m.Attachments))
 	}
+	m.Left.add(&o)
 	if m.Thread != nil {
 		o.Raw("thread", m.Thread.bytes())
 	}
@@ -256,6 +258,8 @@ func (m *Message) field(name string, v record.Value) error {
 		return v.Into(&m.Size)
 	case "headers":
 		return m.decodeHeaders(v)
+	case "left_out", "left_text":
+		return m.Left.field(name, v)
 	case "thread":
 		m.Thread = new(Thread)
 		return v.Each(m.Thread.field)

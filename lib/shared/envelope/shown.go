@@ -17,6 +17,8 @@ type Shown struct {
 	Attachments         []Attachment
 	Thread              *Thread // nil: it names no other message
 	Sender              *Sender // chat platforms only
+
+	Left Left // people only: what of the body Text does not have
 }
 
 // Show decodes the part of the member that is shown.
@@ -51,6 +53,8 @@ func (s *Shown) field(name string, v record.Value) error {
 		return v.Into(&s.Truncated)
 	case "attachments":
 		return v.Elements(s.attachment)
+	case "left_out", "left_text":
+		return s.Left.field(name, v)
 	case "thread":
 		s.Thread = new(Thread)
 		return v.Each(s.Thread.field)

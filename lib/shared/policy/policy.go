@@ -274,6 +274,8 @@ func (p *Policy) Relies(field string) bool {
 		return p.Recipients != nil || p.byRecipient()
 	case "Date":
 		return p.MaxAge != 0
+	case "Subject":
+		return true // every worker reads it
 	}
 	return false
 }
