@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,7 +51,7 @@ func (p *parser) carried(root *part) bool {
 		return false
 	}
 	delimiter := []byte("--" + root.params["boundary"])
-	rest := bytes.TrimLeft(root.body, " \t\r\n")
+	rest := afterNotice(root.body)
 	for n := 0; ; n++ {
 		at, next, last := boundary(rest, 0, delimiter)
 		switch {
@@ -71,26 +72,51 @@ func (p *parser) carried(root *part) bool {
 // wordsRead bounds what is compared of a text and its alternative, in characters each.
 const wordsRead = MostMaxText
 
+// afterNotice returns a body without its blank first lines, and without the line that mail
+// programs put before the first part.
+func afterNotice(b []byte) []byte {
+	b = bytes.TrimLeft(b, blanks)
+	for _, notice := range notices {
+		if after, ok := bytes.CutPrefix(b, []byte(notice)); ok {
+			return bytes.TrimLeft(after, blanks)
+		}
+	}
+	return b
+}
+
+const blanks = " \t\r\n"
+
+// notices are those of Thunderbird and Outlook. They are for readers without MIME, and say
+// nothing.
+var notices = [...]string{"This is a multi-part message in MIME format.", "This is a multipart message in MIME format."}
+
 // maxOthers is how many alternatives are compared with a text. Mail has one, or two.
 const maxOthers = 4
 
-// says reports whether a text, whole or not, has all words of another, in their order. An HTML form of a
-// text has: in place of its links and pictures the plain form has more words, not fewer.
+// says reports whether a text, whole or not, has all words of another, in their order, and
+// is not much longer. A plain form of HTML has, and in place of its links and pictures it
+// has more; but it loses line ends, so that a word may stand in a longer one.
 func (p *parser) says(said string, whole bool, other texts) bool {
 	want, _ := p.plain(other)
-	for word := range wordsOf(want) {
-		for {
-			next, rest, ok := cutWord(said)
-			if said = rest; !ok {
-				return !whole
-			}
-			if strings.EqualFold(next, word) {
-				break
-			}
+	stream, found := letters(said), 0
+	for _, word := range strings.FieldsFunc(want, isMark) {
+		word = letters(word)
+		at := strings.Index(stream, word)
+		if at < 0 && whole {
+			return false
+		} else if at < 0 {
+			break
 		}
+		stream, found = stream[at+len(word):], found+len(word)
 	}
-	return true
+	return len(letters(links.ReplaceAllString(said, ""))) <= 2*found+slack
 }
+
+// slack is for a text that is short, in bytes.
+const slack = 16
+
+// links are what plain forms have in place of a link or a picture.
+var links = regexp.MustCompile(`<[^<>]*>|\[[^\[\]]*\]`)
 
 // plain returns the text of parts, as far as it is compared, and whether that is all of it.
 func (p *parser) plain(t texts) (string, bool) {
@@ -102,27 +128,7 @@ func (p *parser) plain(t texts) (string, bool) {
 	return out.String(), whole
 }
 
-func wordsOf(s string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for {
-			word, rest, ok := cutWord(s)
-			if s = rest; !ok || !yield(word) {
-				return
-			}
-		}
-	}
-}
+// letters returns the letters and digits of s, in lower case.
+func letters(s string) string { return strings.ToLower(strings.Join(strings.FieldsFunc(s, isMark), "")) }
 
-// cutWord returns the first run of letters and digits, and what follows it.
-func cutWord(s string) (word, rest string, ok bool) {
-	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	i := strings.IndexFunc(s, plain)
-	if i < 0 {
-		return "", "", false
-	}
-	s = s[i:]
-	if n := strings.IndexFunc(s, func(r rune) bool { return !plain(r) }); n >= 0 {
-		return s[:n], s[n:], true
-	}
-	return s, "", true
-}
+func isMark(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -167,7 +167,7 @@ func (p *parser) split(pt part, yield func(part) bool) (found bool) {
 			break
 		}
 		if found = true; begin < 0 {
-			p.left.Add(envelope.LeftPreamble, rest[:at])
+			p.left.Add(envelope.LeftPreamble, afterNotice(rest[:at]))
 		} else if !yield(p.child(trimEOL(rest[begin:at]), pt.kind, false)) {
 			return true
 		}
