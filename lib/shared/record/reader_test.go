@@ -67,7 +67,7 @@ func TestReader(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\n  \"message\": {}\n}\n": "jq -c . FILE, because each record is one line",
-		"{}\n[\r\n  {}\n]\n":       "jq -c '.[]' FILE, because each record is one line",
+		"{}\n[\r\n  {}\n]\n":        "jq -c '.[]' FILE, because each record is one line",
 		"{\"message\":{\n":          "",
 	} {
 		_, err := readAll(NewReader(strings.NewReader(in), "stdin", DefaultMax))
