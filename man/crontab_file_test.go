@@ -76,7 +76,7 @@ func TestCrontabOfTheSystem(t *testing.T) {
 				strings.TrimSuffix(read(t, "pulse.7").marked(t, "file: proposed"), "\n")+`'`)
 			executable(t, dir+"/programs", "msmtp", `[ "$1" = --pretend ] || { echo "$(id -un) $*" >>/usr/local/sent/mail; cat >/dev/null; }`)
 			executable(t, dir+"/programs", "pulse-queue", `[ "$1" != way ] || { echo "$*" >>/usr/local/sent/ways; exit; }; exec queue "$@"`)
-			executable(t, dir+"/programs", "pulse-fetch", `[ "$*" = "--limit 9 --password-file /etc/pulse/password imaps://agent@imap.example.com/INBOX" ] || exit 64
+			executable(t, dir+"/programs", "pulse-fetch", `[ "$*" = "--limit 9 --password-file /etc/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64
 [ "$(id -un)" = pulse ] && exec fetch /usr/local/mail/owner.eml`)
 			must("exec unshare --mount bash --norc")
 			must(system)
@@ -85,7 +85,7 @@ func TestCrontabOfTheSystem(t *testing.T) {
 				must("ssh-keygen -q -t ed25519 -N '' -f /usr/local/mail/key && chown me /usr/local/mail/key")
 				signer, key = " --signer /usr/local/mail/key.pub", " --key /usr/local/mail/key"
 			}
-			said := must("pulse-authorize init --owner me@example.com --inbox imaps://agent@imap.example.com/INBOX --dir /etc/pulse" + signer)
+			said := must("pulse-authorize init --owner me@example.com --inbox imaps://agent%40example.com@imap.example.com/INBOX --dir /etc/pulse" + signer)
 			_, queue, _ := strings.Cut(said, "usermod -aG pulse-approvers YOU; ")
 			queue, _, _ = strings.Cut(queue, "\n")
 			must(queue)

@@ -79,7 +79,7 @@ func gateOf(t *testing.T, set func(environment string) string) *gate {
 	}
 	in := strings.NewReplacer("PATH=/usr/local/bin", "PATH="+local+":"+bin,
 		"/usr/local/libexec/pulse/box ", scripts+"/box --ro "+local+" ", "/usr/local/libexec/pulse", scripts)
-	cmd := exec.Command(bin+"/pulse-authorize", "init", "--owner", "me@example.com", "--inbox", "imaps://me@imap.example.com/INBOX", "--dir", home+"/pulse")
+	cmd := exec.Command(bin+"/pulse-authorize", "init", "--owner", "me@example.com", "--inbox", "imaps://agent%40example.com@imap.example.com/INBOX", "--dir", home+"/pulse")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -124,7 +124,7 @@ func TestCrontab(t *testing.T) {
 		t.Fatalf("%d entries", len(g.entries))
 	}
 	wrapper := func(script string) { executable(t, local, "pulse-fetch", script) }
-	wrapper(`[ "$*" = "--password-file ` + home + `/pulse/password imaps://me@imap.example.com/INBOX" ] || exit 64
+	wrapper(`[ "$*" = "--password-file ` + home + `/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64
 exec ` + bin + `/pulse-fetch "maildir:$HOME/Maildir"`)
 	executable(t, local, "pulse-queue", `[ "$1" != way ] || { echo "$*" >>`+home+`/ways; exit; }; exec `+bin+`/pulse-queue "$@"`)
 	executable(t, local, "llm", `cat >/tmp/given

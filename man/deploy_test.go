@@ -122,7 +122,7 @@ func machine(t *testing.T) deployed {
 	}
 	executable(t, m.dir+"/bin", "install", `while getopts o:g:m:d option; do case $option in m) mode=$OPTARG ;; d) d=-d ;; esac; done
 shift $((OPTIND - 1)); exec /usr/bin/install -m "$mode" $d "$@"`)
-	out, err := exec.Command(bin+"/pulse-authorize", "init", "--owner", "you@example.com", "--receiver", "gmail").Output()
+	out, err := exec.Command(bin+"/pulse-authorize", "init", "--owner", "you@example.com", "--agent", "agent@example.com", "--receiver", "gmail").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

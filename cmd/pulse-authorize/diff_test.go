@@ -14,7 +14,7 @@ import (
 
 // noise changes the policy that init prints in other ways: caps, a narrower row and list.
 var noise = strings.NewReplacer("max_per_day = 100", "max_per_day = 900", `max_age = "48h"`, `max_age = "96h"`,
-	"# recipients =", "recipients =", "require_owner_confirmation = [\"external_send\", ", "require_owner_confirmation = [")
+	`", "agent+write@example.com"]`, `"]`, "require_owner_confirmation = [\"external_send\", ", "require_owner_confirmation = [")
 
 // TestSeededAllowIsFirst: whatever is allowed that was rejected, the first line says so,
 // and by which key, also among other changes of the policy.
@@ -69,7 +69,7 @@ func allowing(text string, row policy.Row, trust terms.Trust, a terms.Action) st
 
 func initial(t *testing.T) string {
 	t.Helper()
-	return strings.NewReplacer("@OWNER@", "me@example.com", "@PIN@", `authserv_id = "mx.google.com"`).Replace(template)
+	return strings.NewReplacer("@OWNER@", "me@example.com", "@PIN@", `authserv_id = "mx.google.com"`, "@AGENTS@", `["agent@example.com", "agent+write@example.com"]`).Replace(template)
 }
 
 func parsed(t *testing.T, name, text string) *policy.Policy {

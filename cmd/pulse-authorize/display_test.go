@@ -11,10 +11,10 @@ import (
 
 func TestEveryWord(t *testing.T) {
 	cmdlinetest.Words(t, app, func(attack string) [][]string {
-		return [][]string{{"init", "--owner", attack + "@example.com"}, {"init", "--owner", "me@example.com", "--receiver", attack},
-			{"init", "--owner", "me@example.com", "--inbox", attack}, {"init", "--owner", "me@example.com", "--inbox", "imaps://me@imap.example.com/" + attack},
-			{"init", "--owner", "me@example.com", "--inbox", "imaps://me@imap.example.com/", "--dir", attack},
-			{"init", "--owner", "me@example.com", "--inbox", "imaps://me@imap.example.com/", "--dir", "d", "--signer", attack}}
+		return [][]string{{"init", "--owner", attack + "@example.com"}, {"init", "--owner", "me@example.com", "--agent", attack}, {"init", "--owner", "me@example.com", "--agent", "agent@example.com", "--receiver", attack},
+			{"init", "--owner", "me@example.com", "--inbox", attack}, {"init", "--owner", "me@example.com", "--agent", "agent@example.com", "--inbox", "imaps://me@imap.example.com/" + attack},
+			{"init", "--owner", "me@example.com", "--agent", "agent@example.com", "--inbox", "imaps://me@imap.example.com/", "--dir", attack},
+			{"init", "--owner", "me@example.com", "--agent", "agent@example.com", "--inbox", "imaps://me@imap.example.com/", "--dir", "d", "--signer", attack}}
 	})
 }
 

@@ -9,11 +9,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/classify/receivers"
-	"pulse/lib/shared/address"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 )
+
+// begin is a command line that makes a policy, for hints.
+const begin = cmdline.InitPolicy
 
 // initPolicy prints a policy to start from, everything shut except the owner's row; or, with
 // --dir, writes it with the other files of a gate.
@@ -21,9 +24,8 @@ func initPolicy(c *cli.Context) error {
 	if c.String("receiver") == "list" {
 		return listReceivers(c)
 	}
-	owner := c.String("owner")
-	if _, _, err := address.Split(owner); err != nil {
-		return fault.Usagef("pulse-authorize init --owner you@example.com", "--owner: %q: %w", owner, err)
+	if err := policy.Address(c.String("owner")); err != nil {
+		return fault.Usagef(begin, "--owner: %w", err)
 	}
 	text, err := policyOf(c)
 	if err != nil {
@@ -45,6 +47,10 @@ func policyOf(c *cli.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	agents, err := agentsOf(c, inbox)
+	if err != nil {
+		return "", err
+	}
 	_, domain, _ := strings.Cut(c.String("owner"), "@")
 	pin := noPin
 	r, ok := receivers.BySource(strings.ToLower(inbox))
@@ -62,11 +68,7 @@ func policyOf(c *cli.Context) (string, error) {
 		b.unsigned("Your own mail goes out through Outlook.com:")
 		pin += strings.TrimSuffix(b.String(), "\n")
 	}
-	text := strings.NewReplacer("@OWNER@", c.String("owner"), "@PIN@", pin).Replace(template)
-	if own := addressOf(inbox); own != "" && !receivers.SignsNoTo(domain) {
-		text = strings.Replace(text, `# recipients = ["agent@example.com"]`, "recipients = "+list([]string{own}), 1)
-	}
-	return text, nil
+	return strings.NewReplacer("@OWNER@", c.String("owner"), "@PIN@", pin, "@AGENTS@", list(agents)).Replace(template), nil
 }
 
 // initFiles writes the files of a gate and says what comes next.
@@ -111,13 +113,33 @@ func inboxOf(c *cli.Context) (string, error) {
 	return inbox, nil
 }
 
+// agentsOf returns the addresses that the agent's mail goes to: those of --agent, else that of the
+// mailbox. No policy begins without them: whatever an owner, or the responder of an owner who is
+// away, wrote to anybody could be sent on to the agent, and would be a command.
+func agentsOf(c *cli.Context, inbox string) ([]string, error) {
+	agents := c.StringSlice("agent")
+	if own := addressOf(inbox); own != "" && len(agents) == 0 {
+		agents = []string{own}
+	}
+	if len(agents) == 0 {
+		return nil, fault.Usagef("--agent agent@example.com, once for each address that the agent's mail goes to",
+			"the agent has no address: neither --agent nor the user of --inbox is one")
+	}
+	for _, a := range agents {
+		if err := policy.Address(a); err != nil {
+			return nil, fault.Usagef("--agent agent@example.com", "--agent: %w", err)
+		}
+	}
+	return agents, nil
+}
+
 // addressOf returns the address whose mail is in a mailbox, if its user is one.
 func addressOf(inbox string) string {
 	_, rest, _ := strings.Cut(inbox, "://")
 	authority, _, _ := strings.Cut(rest, "/")
 	user, _, _ := cutLast(authority, "@")
 	user = strings.ReplaceAll(user, "%40", "@")
-	if _, _, err := address.Split(user); err != nil {
+	if policy.Address(user) != nil {
 		return ""
 	}
 	return user
@@ -133,7 +155,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // unknownReceiver names the presets, those first that may have been meant.
 func unknownReceiver(name string) error {
 	names := receivers.Nearest(name)
-	return fault.Usagef("pulse-authorize init --owner you@example.com --receiver "+names[0],
+	return fault.Usagef(begin+" --receiver "+names[0],
 		"--receiver: nothing is known of %s; known are %s", name, strings.Join(names, ", "))
 }
 
@@ -171,10 +193,10 @@ owners = ["@OWNER@"]
 # Others who may ask for a little: an address, or @domain for everybody there.
 allowed_external = []
 
-# The addresses of the agent. With this set, mail that also goes to others is a
-# conversation, not a command. Without it, a mail of yours to somebody else, sent
-# on, is a command.
-# recipients = ["agent@example.com"]
+# The addresses of the agent. Mail that also goes to others is a conversation, not a
+# command. Without this line, whatever you or your vacation responder wrote to
+# anybody is a command once it is sent on to the agent.
+recipients = @AGENTS@
 
 # A mail older than this waits for a person. "0" switches that off.
 max_age = "48h"

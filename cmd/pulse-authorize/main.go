@@ -80,6 +80,8 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},
 				&cli.StringFlag{Name: "receiver",
 					Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
+				&cli.StringSliceFlag{Name: "agent",
+					Usage: "`ADDR` an address of the agent; default: the user of --inbox. May be repeated"},
 				&cli.StringFlag{Name: "inbox", Usage: "`URL` of the mailbox, imaps://user@host/MAILBOX"},
 				&cli.StringFlag{Name: "dir", Usage: "`DIR` write the policy, environment and crontab there, such as /etc/pulse"},
 				&cli.StringFlag{Name: "signer", Usage: "`KEY.pub` the key that has to sign each yes"},

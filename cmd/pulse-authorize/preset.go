@@ -103,9 +103,8 @@ func (b *preset) afterProbe(r *receivers.Receiver) {
 // unsigned says what follows for an owner whose mail has To unsigned.
 func (b *preset) unsigned(lead string) {
 	b.say("%s its signatures leave out To and Cc (measured: %s), so anyone who gets a mail of yours can send it on to another address. "+
-		"With recipients, or an [[action]] that has to, whatever it asks for waits for a person (field_unsigned). "+
-		"Without both, a mail of yours to anybody, sent on to the agent, is a command. "+
-		"To set recipients and take that risk all the same:", lead, receivers.Unsigned)
+		"With recipients, which is set below, whatever it asks for waits for a person (field_unsigned). "+
+		"To take that risk all the same:", lead, receivers.Unsigned)
 	b.line(`# accept_unsigned = ["To", "Cc"]`)
 }
 

@@ -38,7 +38,7 @@ var sections = regexp.MustCompile(`(?m)^\[(extract|flow)\]\n(?:[^\[\n].*\n|\n)*`
 // may go anywhere after a person's yes.
 func (k *kit) defences() ([]defence, error) {
 	w := world{Bin: k.bin}
-	out, err := w.pulse("", "pulse-authorize", "init", "--owner", owner)
+	out, err := w.pulse("", "pulse-authorize", "init", "--owner", owner, "--agent", agent)
 	if err != nil {
 		return nil, err
 	}

@@ -159,8 +159,9 @@ func (b *Box) Since(ctx context.Context, t time.Time) ([]pull.Item, error) {
 }
 
 // list returns up to n messages received at t or later, or a few more. Google lists the newest
-// first, so the first page on which all are older is the last. A search by date (q) would need
-// more than gmail.metadata.
+// first, so the first page whose messages are all older is the last. A page that says nothing of
+// when is not: it may be empty, or its messages were archived since. A search by date (q) would
+// need more than gmail.metadata.
 func (b *Box) list(ctx context.Context, n int, t time.Time) ([]pull.Item, error) {
 	var list []pull.Item
 	seen, silent := map[string]bool{}, 0
@@ -169,6 +170,7 @@ func (b *Box) list(ctx context.Context, n int, t time.Time) ([]pull.Item, error)
 		if len(p.Messages) > maxPage {
 			return false, https.Broken("more messages than were asked for")
 		}
+		older := false
 		for _, m := range p.Messages {
 			it := pull.Item{ID: m.ID}
 			switch {
@@ -197,9 +199,11 @@ func (b *Box) list(ctx context.Context, n int, t time.Time) ([]pull.Item, error)
 			}
 			if it.Blob == undated || !it.Received.Before(t) {
 				list, more = append(list, it), true
+			} else {
+				older = true
 			}
 		}
-		return more && len(list) < n, nil
+		return (more || !older) && len(list) < n, nil
 	})
 	date(list)
 	return list, err

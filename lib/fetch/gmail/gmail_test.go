@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +270,63 @@ func TestLabel(t *testing.T) {
 	}
 }
 
+// TestPages: only a page with a message of the mailbox that is too old ends a list before its last
+// page does. One that is empty, or whose messages were archived since, says nothing of the rest.
+func TestPages(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pages []string // names of messages, "/" after an archived one
+		want  string
+		asked int
+	}{
+		{"an empty page first", []string{"", "a b"}, "b a", 2},
+		{"empty pages between", []string{"a", "", "", "b"}, "b a", 4},
+		{"archived since", []string{"x/ y/", "a"}, "a", 2},
+		{"archived since, and old", []string{"a", "old/", "b"}, "b a", 3},
+		{"gone since", []string{"a", "gone", "b"}, "b a", 3},
+		{"the same again", []string{"a", "a", "b"}, "b a", 3},
+		{"an old one among new ones", []string{"old a", "b"}, "b a", 2},
+		{"old ones", []string{"a", "old", "b"}, "a", 2},
+		{"an old one and an archived one", []string{"a", "x/ old", "b"}, "a", 2},
+		{"nothing", []string{"", "", ""}, "", 3},
+	} {
+		s := gmailtest.Start(t)
+		list, asked := map[string]string{"gone": "18cffffffffffff0"}, 0
+		for _, page := range tt.pages {
+			for _, name := range strings.Fields(page) {
+				received := now.Add(-time.Duration(1+len(s.Sent())+len(list)) * time.Minute)
+				if strings.HasPrefix(name, "old") {
+					received = now.Add(-72 * time.Hour)
+				}
+				if list[name] == "" {
+					list[name] = s.Add(received, "INBOX", mail(name))[0]
+				}
+				if strings.HasSuffix(name, "/") {
+					s.Move(list[name], "ARCHIVE")
+				}
+			}
+		}
+		s.Override["messages?"] = func(w http.ResponseWriter, r *http.Request) {
+			n, _ := strconv.Atoi(r.URL.Query().Get("pageToken"))
+			asked++
+			var ids []string
+			for _, name := range strings.Fields(tt.pages[n]) {
+				ids = append(ids, `{"id":"`+list[name]+`"}`)
+			}
+			next := ""
+			if n+1 < len(tt.pages) {
+				next = `,"nextPageToken":"` + strconv.Itoa(n+1) + `"`
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"messages":[%s]%s}`, strings.Join(ids, ","), next)
+		}
+		got, _, err := each(t, open(t, s, ""))
+		if err != nil || strings.Join(got, " ") != tt.want || asked != tt.asked {
+			t.Errorf("%s: %q after %d pages, %v, want %q after %d", tt.name, got, asked, err, tt.want, tt.asked)
+		}
+	}
+}
+
 // TestHostile: as lib/fetch/jmap has it, with what is Google's own.
 func TestHostile(t *testing.T) {
 	evil := "\x1b[2J owned " + gmailtest.Token
@@ -294,7 +352,8 @@ func TestHostile(t *testing.T) {
 		{"another scope", "profile?", refuse(403, "insufficientPermissions"), fault.Failed, "", "gmail.readonly"},
 		{"another reason", "profile?", refuse(403, evil), fault.Failed, "", ""},
 		{"500", "messages?", refuse(500, "backendError"), fault.Temporary, "", ""},
-		{"pages without end", "messages?", say(`{"nextPageToken":"x","messages":[{"id":"18c0000000000001"}]}`), 0, "s1", ""},
+		{"pages without end", "messages?", say(`{"nextPageToken":"x","messages":[{"id":"18c0000000000001"}]}`), fault.Temporary, "", ""},
+		{"empty pages without end", "messages?", say(`{"nextPageToken":"x"}`), fault.Temporary, "", ""},
 		{"a message of another id", m1 + "?minimal", say(`{"id":"x","internalDate":"1"}`), 0, "s0 18c0000000000001! s2", ""},
 		{"a message that is refused when it is looked at", m1 + "?minimal", refuse(500, "backendError"), 0, "s0 18c0000000000001! s2", ""},
 		{"401 of a message", m1 + "?minimal", refuse(401, "authError"), fault.Failed, "", "get a new token"},

@@ -138,6 +138,9 @@ func (b *Box) blob(blobID string) (*url.URL, error) {
 
 // Get implements pull.Box.
 func (b *Box) Get(ctx context.Context, it *pull.Item, m *source.Message) error {
+	if it.Blob == "" {
+		return https.Broken("a message that is listed and not found")
+	}
 	at, err := b.blob(it.Blob)
 	if err != nil {
 		return https.Broken("a message without a URL")

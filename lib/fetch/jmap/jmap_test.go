@@ -16,6 +16,7 @@ import (
 	"pulse/lib/fetch/jmap/jmaptest"
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
 
@@ -182,6 +183,15 @@ func TestHostile(t *testing.T) {
 		{"404", path("/jmap/session", status(404, "X", "")), fault.Failed, "", "pulse-fetch(1)"},
 		{"429", path("/api", status(429, "Retry-After", "120")), fault.Temporary, "", "run again in 2m0s"},
 		{"429 with a date", path("/api", status(429, "Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT")), fault.Temporary, "", "run again in 24h0m0s"},
+		{"too much at once", path("/api", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(400)
+			io.WriteString(w, `{"type":"urn:ietf:params:jmap:error:limit","limit":"maxConcurrentRequests","detail":"`+token+`"}`)
+		}), fault.Temporary, "", "run again later"},
+		{"a request that is none", path("/api", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"type":"urn:ietf:params:jmap:error:notRequest"}`)
+		}), fault.Failed, "", ""},
 		{"503", path("/api", status(503, "Retry-After", evil)), fault.Temporary, "", ""},
 		{"redirect elsewhere", path(wellKnown, status(302, "Location", "https://evil.example/"+token)), fault.Failed, "", "use the URL"},
 		{"redirect to http", path(wellKnown, status(302, "Location", "http://127.0.0.1/")), fault.Failed, "", ""},
@@ -323,6 +333,76 @@ func TestMissing(t *testing.T) {
 			if strings.Join(got, ",") != want || err == nil || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "1 messages vanished") {
 				t.Errorf("%v, resume %v: %q, %v", notFound, resume, got, err)
 			}
+		}
+	}
+}
+
+// TestNeverFound: messages that the server goes on to list and not to find stop nobody. What came
+// after them is given in every run, whatever the limit. After an hour they are unavailable, the
+// runs go on, and nothing is given again.
+func TestNeverFound(t *testing.T) {
+	s := serve(t, 0)
+	at := func(i int) time.Time { return now.Add(time.Duration(i) * time.Minute) }
+	page := []int{} // of what was listed last
+	s.OnCall("Email/query", func(args map[string]any) any {
+		after, _ := time.Parse(time.RFC3339, fmt.Sprint(args["filter"].(map[string]any)["after"]))
+		page = page[:0]
+		ids := []string{}
+		for i := range 7 {
+			if args["position"] == 0.0 && !at(i).Before(after) {
+				page, ids = append(page, i), append(ids, fmt.Sprint("e", i))
+			}
+		}
+		if args["sort"].([]any)[0].(map[string]any)["isAscending"] == false {
+			slices.Reverse(ids)
+		}
+		return map[string]any{"queryState": "1", "position": args["position"], "ids": ids}
+	})
+	s.OnCall("Email/get", func(map[string]any) any {
+		list, not := []any{}, []string{}
+		for _, i := range page {
+			id := fmt.Sprint("e", i)
+			if i == 2 || i == 3 {
+				not = append(not, id)
+				continue
+			}
+			list = append(list, map[string]any{"id": id, "blobId": "b" + id, "size": len(jmaptest.Text(id)), "receivedAt": at(i)})
+		}
+		return map[string]any{"list": list, "notFound": not}
+	})
+	from := pull.Start{Resume: true, Limit: 1}
+	for _, step := range []struct {
+		ago  time.Duration // since what follows the missing ones
+		want string
+		kind fault.Kind
+	}{
+		{10 * time.Minute, "e0", fault.Temporary},
+		{10 * time.Minute, "e1 e4 e5 e6", fault.Temporary}, // e2 may have come in the second of e1
+		{time.Hour, "e1 e4 e5 e6", fault.Temporary},
+		{time.Hour + time.Second, "e1", 0},
+		{time.Hour + time.Second, "e2!", 0},
+		{time.Hour + time.Minute, "e3!", 0},
+		{time.Hour + time.Minute, "e4", 0},
+		{time.Hour + time.Minute, "e5", 0},
+		{2 * time.Hour, "e6", 0},
+		{2 * time.Hour, "", 0},
+	} {
+		box := open(t, s, "")
+		from.Now = at(4).Add(step.ago)
+		box.From = from
+		var got []string
+		err := box.Each(t.Context(), func(m *source.Message) error {
+			name := m.Name
+			if m.Unavailable != nil {
+				name += "!"
+			}
+			if got = append(got, name); m.UID != 0 {
+				from.Position, from.Known = audit.Position{UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received}, true
+			}
+			return nil
+		})
+		if strings.Join(got, " ") != step.want || (err == nil) != (step.kind == 0) || err != nil && fault.KindOf(err) != step.kind {
+			t.Fatalf("%v: %q, %v, want %q", step.ago, got, err, step.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package jmap
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (b *Box) ask(ctx context.Context, calls ...call) error {
 	}
 	var answer struct{ MethodResponses [][]json.RawMessage }
 	if err := b.Client.PostJSON(ctx, b.api, body, &answer); err != nil {
-		return err
+		return explain(err)
 	}
 	if len(answer.MethodResponses) != len(calls) {
 		return https.Broken("answers that are not one for each question")
@@ -48,6 +49,17 @@ func (b *Box) ask(ctx context.Context, calls ...call) error {
 		}
 	}
 	return nil
+}
+
+// explain finds out whether a request was refused because there were too many of them, or too much
+// in it, at this time (RFC 8620 §3.6.1).
+func explain(err error) error {
+	var status *https.Status
+	var problem struct{ Type string }
+	if errors.As(err, &status) && json.Unmarshal(status.Body, &problem) == nil && problem.Type == "urn:ietf:params:jmap:error:limit" {
+		return fault.Temporaryf("run again later", "the server answers that a limit of its own is reached")
+	}
+	return err
 }
 
 // take reads the answer to a call.
@@ -220,7 +232,24 @@ func (b *Box) list(ctx context.Context, filter object, ascending bool, n int) ([
 		}
 		position += len(f.query.IDs)
 	}
+	until(list, ascending)
 	return unique(list)
+}
+
+// until says of each missing message that it was received no later than the next one.
+func until(list []pull.Item, ascending bool) {
+	var next time.Time
+	for i := range list {
+		it := &list[i]
+		if ascending {
+			it = &list[len(list)-1-i]
+		}
+		if it.Missing {
+			it.Until = next
+		} else {
+			next = it.Received
+		}
+	}
 }
 
 // unique makes sure that no message is in the list twice.

@@ -220,10 +220,11 @@ func (f *fetcher) examine() (*imap.SelectData, error) {
 	return box, err
 }
 
-// search returns the UIDs to fetch, ascending.
+// search returns the UIDs to fetch, ascending. An empty mailbox is searched only once the run has
+// waited, because the server may not have announced what came.
 func (f *fetcher) search() (uids []uint32, err error) {
 	f.forget()
-	if !f.plan.nothing && f.messages > 0 {
+	if !f.plan.nothing && (f.messages > 0 || !f.until.IsZero()) {
 		data, err := f.client.UIDSearch(&f.plan.criteria, nil).Wait()
 		if err != nil {
 			return nil, err

@@ -57,8 +57,10 @@ func TestWait(t *testing.T) {
 		{"several", script{"IDLE": say("+ \r\n* 5 EXISTS\r\n"), "SEARCH": inTurn(say(nothing), say("* SEARCH 4 5\r\nTAG OK\r\n")), "FETCH": say(fetched(4) + fetched(5) + "TAG OK\r\n")}, patience, 0, 2},
 		{"a flag, and then mail", script{"IDLE": inTurn(say("+ \r\n* 2 FETCH (FLAGS (\\Seen))\r\n* OK still here\r\n* 3 EXISTS\r\n"), say("+ \r\n* 2 EXPUNGE\r\n* 3 EXISTS\r\n")), "SEARCH": inTurn(say(nothing), say(nothing), say(another))}, patience, 0, 1},
 		{"into an empty mailbox", script{"EXAMINE": say(strings.Replace(examined("7"), "3 EXISTS", "0 EXISTS", 1)), "SEARCH": say(another), "IDLE": say("+ \r\n* 1 EXISTS\r\n")}, patience, 0, 1},
+		{"never announced, in an empty mailbox", script{"EXAMINE": say(strings.Replace(examined("7"), "3 EXISTS", "0 EXISTS", 1)), "SEARCH": say(another)}, 10 * time.Millisecond, 0, 1},
+		{"never announced, until IDLE is renewed, in an empty mailbox", script{"EXAMINE": say(strings.Replace(examined("7"), "3 EXISTS", "0 EXISTS", 1)), "SEARCH": inTurn(say(nothing), say(another))}, patience, 10 * time.Millisecond, 1},
 		{"nothing comes", script{"SEARCH": say(nothing)}, 50 * time.Millisecond, 10 * time.Millisecond, 0},
-		{"nothing comes, in an empty mailbox", script{"EXAMINE": say(strings.Replace(examined("7"), "3 EXISTS", "0 EXISTS", 1))}, 10 * time.Millisecond, 0, 0},
+		{"nothing comes, in an empty mailbox", script{"EXAMINE": say(strings.Replace(examined("7"), "3 EXISTS", "0 EXISTS", 1)), "SEARCH": say(nothing)}, 10 * time.Millisecond, 0, 0},
 		{"there is something new already", script{"SEARCH": say(another), "IDLE": hangUp("")}, patience, 0, 1},
 		{"IDLE is offered only when asked", script{"LOGIN": say("TAG OK [CAPABILITY IMAP4rev1] in\r\n"), "IDLE": say("+ \r\n* 4 EXISTS\r\n")}, patience, 0, 1},
 	} {

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,17 +41,59 @@ var colourNames = map[string]colour{
 	"silver": {known: true, r: 192, g: 192, b: 192},
 }
 
+// set sets a colour of text. A value that is not a colour changes nothing; one that is, and that
+// need not be known, makes it unknown.
+func (c *colour) set(value string) {
+	if now, valid := cssColour(value); valid {
+		*c = now
+	}
+}
+
+// setBack sets a background, which may be an image, a position and a colour.
+func (c *colour) setBack(value string) {
+	now, valid := anyColour(value)
+	if valid || value == "none" || strings.HasPrefix(value, "url(") {
+		*c = now
+	}
+}
+
+// cssColour reads a colour in a style sheet. Without a # there, three letters are no colour.
+func cssColour(value string) (c colour, valid bool) {
+	if slices.Contains(anew, value) || strings.Contains(otherColours, " "+value+" ") {
+		return colour{}, true
+	}
+	if c = parseColour(value); strings.HasPrefix(value, "hsl") {
+		return c, len(arguments(value[3:])) >= 3
+	}
+	named := colourNames[value].known || strings.HasPrefix(value, "#") || strings.HasPrefix(value, "rgb")
+	return c, c.known && named
+}
+
+// otherColours has the names of the colours that colourNames has not.
+const otherColours = " currentcolor antiquewhite aqua aquamarine bisque blanchedalmond blueviolet brown burlywood " +
+	"cadetblue chartreuse chocolate coral cornflowerblue crimson cyan darkblue darkcyan darkgoldenrod darkgray " +
+	"darkgreen darkgrey darkkhaki darkmagenta darkolivegreen darkorange darkorchid darkred darksalmon darkseagreen " +
+	"darkslateblue darkslategray darkslategrey darkturquoise darkviolet deeppink deepskyblue dimgray dimgrey " +
+	"dodgerblue firebrick forestgreen fuchsia gainsboro gold goldenrod greenyellow hotpink indianred indigo khaki " +
+	"lavender lawngreen lemonchiffon lightblue lightcoral lightgoldenrodyellow lightgray lightgreen lightgrey " +
+	"lightpink lightsalmon lightseagreen lightskyblue lightslategray lightslategrey lightsteelblue limegreen magenta " +
+	"maroon mediumaquamarine mediumblue mediumorchid mediumpurple mediumseagreen mediumslateblue mediumspringgreen " +
+	"mediumturquoise mediumvioletred midnightblue mistyrose moccasin navajowhite olive olivedrab orange orangered " +
+	"orchid palegoldenrod palegreen paleturquoise palevioletred papayawhip peachpuff peru pink plum powderblue purple " +
+	"rebeccapurple rosybrown royalblue saddlebrown salmon sandybrown seagreen sienna skyblue slateblue slategray " +
+	"slategrey springgreen steelblue tan teal thistle tomato turquoise violet wheat yellowgreen "
+
 // anyColour returns the first colour among the words of a background.
-func anyColour(value string) colour {
-	if c := parseColour(value); c.known {
-		return c
+func anyColour(value string) (c colour, valid bool) {
+	if c, valid = cssColour(value); valid {
+		return c, true
 	}
 	for _, word := range strings.Fields(value) {
-		if c := parseColour(word); c.known {
-			return c
+		if c, valid = cssColour(word); valid {
+			return c, true
 		}
 	}
-	return colour{}
+	return colour{}, false
 }
 
 // parseColour reads a name, #rgb, #rrggbb (with alpha or without the #), rgb(), rgba(),

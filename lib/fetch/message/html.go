@@ -86,10 +86,16 @@ type element struct {
 	tiny      bool   // too small to read
 	pre       bool
 	ink, back colour
+
+	shut         bool   // closed details
+	summed       bool   // it has its summary
+	own          *style // of a formatting element: what its tag and the sheet say of it
+	node         *node  // nil if no selector looks at more than one element
+	before, last *node  // the element before it, and the last one in it
 }
 
 func (e *element) seen() bool {
-	return !e.hidden && !e.unseen && !e.tiny && !e.ink.looksLike(e.back)
+	return !e.hidden && !e.shut && !e.unseen && !e.tiny && !e.ink.looksLike(e.back)
 }
 
 // step is an open element as the search for what an end tag closes sees it.
@@ -156,8 +162,9 @@ func (p *page) start(z *html.Tokenizer, closed bool) error {
 	el := p.top()
 	el.tag, el.name = tag, own
 	el.pre = el.pre || tag == atom.Pre
-	el.hidden = el.hidden || never[tag]
-	if !el.hidden { // for good
+	el.hidden = el.hidden || never[tag] || p.folded(tag)
+	p.born(&el)
+	if !el.hidden || formatting[tag] { // for good, unless it is opened again
 		p.attributes(&el, z, more)
 	}
 	if !el.hidden {
@@ -238,7 +245,7 @@ func (p *page) implied(tag atom.Atom) {
 // barrier reports whether an element stops the search for what an end tag closes. A stray
 // </span> in a <div> does not end a hidden <span> around that (HTML §13.2.4.2).
 func barrier(tag atom.Atom) bool {
-	return lines[tag] > 0 || tag == atom.Td || tag == atom.Th
+	return lines[tag] > 0 || blocks[tag]
 }
 
 // end closes an element and all elements that are open inside it.
@@ -252,7 +259,7 @@ func (p *page) end(name []byte) error {
 	block := barrier(tag)
 	for i := len(p.path) - 1; i >= 0; i-- {
 		if p.path[i].tag == tag && p.open[i].name == own {
-			p.cut(i)
+			p.close(i)
 			break
 		}
 		if p.path[i].barrier && !block {

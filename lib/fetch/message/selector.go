@@ -1,6 +1,9 @@
 package message
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // dynamic has the pseudo-classes that apply only at times, and the pseudo-elements. They do
 // not hide the text, or not always.
@@ -9,64 +12,140 @@ var dynamic = []string{
 	":first-l", ":disabled", ":empty", ":placeholder", ":selection",
 }
 
-// selector reads the last compound of a selector (Selectors §3). It returns the key under
-// which the rule is kept, and what else an element must have. ok is false for a selector
-// that can't hide a page's text.
-func selector(sel string) (key string, r rule, ok bool) {
-	for _, d := range dynamic {
-		if strings.Contains(sel, d) {
-			return "", r, false
-		}
-	}
-	sel = attributeSelectors(sel)
-	if i := strings.LastIndexAny(sel, " \t\r\n\f>+~"); i >= 0 {
-		sel = sel[i+1:]
-	}
-	sel, _, _ = strings.Cut(sel, ":")
-	i := strings.IndexAny(sel, ".#")
-	if i < 0 {
-		return sel, r, sel != ""
-	}
-	if r.name = sel[:i]; r.name == "*" {
-		r.name = ""
-	}
-	for sel = sel[i:]; sel != ""; {
-		end := strings.IndexAny(sel[1:], ".#") + 1
-		if end == 0 {
-			end = len(sel)
-		}
-		if key = sel[:end]; key[0] == '.' {
-			r.classes = append(r.classes, key[1:])
-		}
-		sel = sel[end:]
-	}
-	return key, r, len(key) > 1
+// compound is what a selector says of one element, and how that one is related to the next one on
+// its right (Selectors §3): by a blank, >, + or ~.
+type compound struct {
+	name, id string
+	classes  []string
+	attrs    []condition
+	pseudo   bool // it says more, which is not kept
+	join     byte
 }
 
-// partly reports whether a selector has conditions that its rule does not keep.
-func (r *rule) partly(sel string) bool {
-	return strings.ContainsAny(strings.TrimSpace(sel), " \t\r\n\f>+~:[")
+// condition is an attribute selector. Its value has only what a name may have.
+type condition struct{ name, op, value string }
+
+// compounds reads a selector in plain CSS, from left to right.
+func compounds(sel string) (list []compound) {
+	var c compound
+	var began bool
+	for i := 0; i < len(sel); {
+		rest := sel[i+1:]
+		switch b := sel[i]; b {
+		case ' ', '\t', '\r', '\n', '\f', '>', '+', '~':
+			if began {
+				list, c, began = append(list, c), compound{}, false
+			}
+			if n := len(list); n > 0 && (b == '>' || b == '+' || b == '~') {
+				list[n-1].join = b
+			} else if n > 0 && list[n-1].join == 0 {
+				list[n-1].join = ' '
+			}
+			i++
+			continue
+		case '[':
+			n := upTo(rest, "]")
+			c.attrs = append(c.attrs, attribute(strings.TrimSuffix(rest[:n], "]")))
+			i += 1 + n
+		case ':':
+			n := wordEnd(rest)
+			if n < len(rest) && rest[n] == '(' {
+				n = bracket(rest, n)
+			}
+			c.pseudo = true
+			i += 1 + n
+		case '.', '#':
+			n := wordEnd(rest)
+			if b == '.' {
+				c.classes = append(c.classes, rest[:n])
+			} else {
+				c.id = rest[:n]
+			}
+			i += 1 + n
+		default:
+			n := max(1, wordEnd(sel[i:]))
+			if word := sel[i : i+n]; word != "*" && word != "&" {
+				c.name = word
+			}
+			i += n
+		}
+		began = true
+	}
+	if began {
+		list = append(list, c)
+	}
+	return list
 }
 
-// attributeSelectors replaces those for class and id by the dot and the hash that they
-// stand for, and leaves out the others.
-func attributeSelectors(sel string) string {
-	for {
-		before, rest, ok := strings.Cut(sel, "[")
-		if !ok {
-			return sel
-		}
-		inside, after, _ := strings.Cut(rest, "]")
-		name, value, _ := strings.Cut(inside, "=")
-		value = strings.Trim(value, "\" ")
-		switch name = strings.TrimRight(name, "~*^$| "); {
-		case name == "class" && value != "":
-			before += "." + value
-		case name == "id" && value != "":
-			before += "#" + value
-		}
-		sel = before + after
+// wordEnd returns the length of the name that s begins with.
+func wordEnd(s string) int {
+	if i := strings.IndexAny(s, " \t\r\n\f>+~[]:.#()*&"); i >= 0 {
+		return i
 	}
+	return len(s)
+}
+
+// bracket returns where the bracket at open is closed.
+func bracket(s string, open int) int {
+	depth := 0
+	for i := open; i < len(s); i++ {
+		switch s[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(s)
+}
+
+// attribute reads what stands between the brackets of an attribute selector.
+func attribute(inside string) condition {
+	name, value, found := strings.Cut(inside, "=")
+	if !found {
+		return condition{name: strings.TrimSpace(name)}
+	}
+	name = strings.TrimSpace(name)
+	bare := strings.TrimRight(name, "~|^$*")
+	value = strings.TrimSpace(value)
+	if value = strings.TrimSpace(value); !strings.HasPrefix(value, "\"") {
+		value, _, _ = strings.Cut(value, " ") // "x i"
+	} else if end := strings.LastIndexByte(value, '"'); end > 0 {
+		value = value[1:end]
+	}
+	return condition{strings.TrimSpace(bare), name[len(bare):] + "=", onlyWord(value)}
+}
+
+// onlyWord returns the bytes of s that a name may have, as plainCSS leaves them of a string.
+func onlyWord(s string) string {
+	var b strings.Builder
+	writeWord(&b, s)
+	return b.String()
+}
+
+// meets reports whether an element's attribute is as a selector wants it.
+func (c *condition) meets(value string) bool {
+	if len(value) > maxAttr {
+		return true
+	}
+	whole := onlyWord(value)
+	switch c.op {
+	case "=":
+		return whole == c.value
+	case "~=":
+		return slices.ContainsFunc(strings.Fields(value), func(w string) bool { return onlyWord(w) == c.value })
+	case "|=":
+		return whole == c.value || strings.HasPrefix(whole, c.value+"-")
+	case "^=":
+		return c.value != "" && strings.HasPrefix(whole, c.value)
+	case "$=":
+		return c.value != "" && strings.HasSuffix(whole, c.value)
+	case "*=":
+		return c.value != "" && strings.Contains(whole, c.value)
+	}
+	return true
 }
 
 // screenWidth is the width of the window for which a page is read, in CSS pixels: that of a

@@ -21,23 +21,23 @@ const (
 	maxWork     = 2_000_000 // comparisons of rules and their classes with elements
 )
 
-// sheet is what a page's own style sheets say. It keeps the last element of a selector,
-// with its classes and its id. If a selector has more conditions, only a rule that hides is
-// kept.
+// sheet is what a page's own style sheets say.
 type sheet struct {
 	rules map[string][]rule // by "#id", ".class", "element" or "*"
+	attrs map[string]bool   // those that a selector looks at
+	far   bool              // a selector looks at more than one element, or at attributes
 	n     int               // rules
 	size  int               // bytes read
 	work  int               // comparisons made
 	over  bool              // a bound is exceeded
 }
 
-// rule applies to an element with that name and all the classes. An empty name stands for
-// any.
+// rule applies to an element that the last compound of a selector fits, if those on its left fit
+// the elements around it.
 type rule struct {
-	name    string
-	classes []string
-	style   style
+	compound
+	left  []compound
+	style style
 }
 
 // readSheet reads all style elements of a page first, because they also apply to what
@@ -45,7 +45,7 @@ type rule struct {
 func readSheet(r io.Reader) (*sheet, error) {
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxTag)
-	s := &sheet{rules: map[string][]rule{}}
+	s := &sheet{rules: map[string][]rule{}, attrs: map[string]bool{}}
 	inside := false
 	for {
 		switch z.Next() {
@@ -143,69 +143,121 @@ func (s *sheet) selectors(list string, st style) {
 	if st == (style{}) {
 		return
 	}
-	for _, sel := range strings.Split(list, ",") {
+	for _, sel := range separate(list) {
 		if s.over = s.over || len(sel) > maxSelector; s.over {
 			return
 		}
-		key, r, ok := selector(strings.TrimSpace(sel))
-		if !ok {
+		if slices.ContainsFunc(dynamic, func(d string) bool { return strings.Contains(sel, d) }) {
 			continue
 		}
-		if r.style = st; r.partly(sel) {
-			if !st.hidden || key[0] != '.' && key[0] != '#' {
-				continue
-			}
-			r.style = style{hidden: true}
+		if chain := compounds(strings.TrimSpace(sel)); len(chain) > 0 {
+			s.chain(chain, st)
 		}
-		s.rule(key, r)
 	}
 }
 
+// separate splits a list of selectors at the commas that stand in no brackets.
+func separate(list string) (sels []string) {
+	depth, start := 0, 0
+	for i := 0; i < len(list); i++ {
+		switch list[i] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ',':
+			if depth <= 0 {
+				sels, start = append(sels, list[start:i]), i+1
+			}
+		}
+	}
+	return append(sels, list[start:])
+}
+
+// chain adds the rule of one selector. In doubt it hides: where a class or an id is to be hidden
+// under further conditions, these are not looked at.
+func (s *sheet) chain(chain []compound, st style) {
+	last := chain[len(chain)-1]
+	r := rule{compound: last, style: st}
+	key := last.name
+	switch {
+	case last.id != "":
+		key = "#" + last.id
+	case len(last.classes) > 0:
+		key = "." + last.classes[len(last.classes)-1]
+	case key == "" && last.pseudo:
+		return
+	case key == "":
+		key = "*"
+	}
+	r.left = chain[:len(chain)-1]
+	named := key[0] == '#' || key[0] == '.'
+	pseudo := slices.ContainsFunc(chain, func(c compound) bool { return c.pseudo })
+	switch partly := pseudo || len(r.left) > 0 || len(r.attrs) > 0; {
+	case partly && st.hidden && named:
+		r.left, r.attrs, r.style = nil, nil, style{hidden: true}
+	case pseudo:
+		return
+	case partly:
+		s.far = true
+		for _, c := range chain {
+			for _, a := range c.attrs {
+				s.attrs[a.name] = true
+			}
+		}
+	}
+	s.rule(key, r)
+}
+
 func (s *sheet) rule(key string, r rule) {
-	list := s.rules[key]
+	list, alike := s.rules[key], 0
+	plain := func(r *rule) bool { return len(r.left) == 0 && len(r.attrs) == 0 }
 	for i := range list {
-		if list[i].name == r.name && slices.Equal(list[i].classes, r.classes) {
+		if !plain(&list[i]) {
+			continue
+		}
+		if alike++; plain(&r) && list[i].name == r.name && slices.Equal(list[i].classes, r.classes) {
 			list[i].style.merge(r.style)
 			return
 		}
 	}
 	s.n++
-	if s.over = s.n > maxRules || len(list) == maxAlike; !s.over {
+	if s.over = s.n > maxRules || alike == maxAlike; !s.over {
 		s.rules[key] = append(list, r)
 	}
 }
 
-// style applies what the sheet says to an element, least specific first.
-func (s *sheet) style(el *element, class, id string) {
+// style returns what the sheet says of an element, the most specific last.
+func (s *sheet) style(open []element, el *element, class, id string) (st style) {
 	if len(s.rules) == 0 {
-		return
+		return st
 	}
-	name := el.name
-	if el.tag != 0 {
-		name = el.tag.String()
+	n := el.node
+	if n == nil {
+		n = &node{}
 	}
-	classes := strings.Fields(asciiLower(class))
-	if len(classes) > maxClasses || s.work > maxWork {
-		el.hidden = true
-		return
+	n.is(el, class, id)
+	if len(n.classes) > maxClasses || s.work > maxWork {
+		return style{hidden: true}
 	}
-	s.apply("*", name, nil, el)
-	s.apply(name, name, nil, el)
-	for _, c := range classes {
-		s.apply("."+c, name, classes, el)
-	}
-	if id != "" {
-		s.apply("#"+asciiLower(id), name, classes, el)
-	}
-}
-
-func (s *sheet) apply(key, name string, classes []string, el *element) {
-	for _, r := range s.rules[key] {
-		s.work += 1 + len(r.classes)
-		if (r.name == "" || r.name == name) && within(r.classes, classes) {
-			el.apply(r.style)
+	apply := func(list []rule) {
+		for i := range list {
+			r := &list[i]
+			s.work += r.cost()
+			if r.compound.fits(n) && s.under(r.left, open, el.before) {
+				st.merge(r.style)
+			}
 		}
 	}
+	apply(s.rules["*"])
+	apply(s.rules[n.name])
+	for _, c := range n.classes {
+		apply(s.rules["."+c])
+	}
+	if n.id != "" {
+		apply(s.rules["#"+n.id])
+	}
+	return st
 }
 
 // within reports whether all has every element of some.

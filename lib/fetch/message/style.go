@@ -1,10 +1,12 @@
 package message
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // style is what declarations say about whether text can be seen.
@@ -22,13 +24,14 @@ const (
 	classAttr
 	idAttr
 	styleAttr
+	openAttr
 	colorAttr
 	textAttr
 	bgcolorAttr
 	attrs
 )
 
-var attrNames = [attrs]string{"hidden", "popover", "class", "id", "style", "color", "text", "bgcolor"}
+var attrNames = [attrs]string{"hidden", "popover", "class", "id", "style", "open", "color", "text", "bgcolor"}
 
 // attributes applies the tag's attributes and the style sheet to el. If an attribute occurs
 // twice, the first one counts (HTML §13.2.5.33).
@@ -43,15 +46,22 @@ func (p *page) attributes(el *element, z *html.Tokenizer, more bool) {
 				attr[i], there[i] = string(value), true
 			}
 		}
+		el.note(p.sheet, name, value)
 	}
-	el.hidden = el.hidden || there[hiddenAttr] || there[popoverAttr]
-	p.sheet.style(el, attr[classAttr], attr[idAttr])
-	el.apply(style{
+	el.shut = el.tag == atom.Details && !there[openAttr]
+	own := p.sheet.style(p.open, el, attr[classAttr], attr[idAttr])
+	own.hidden = own.hidden || there[hiddenAttr] || there[popoverAttr]
+	own.merge(style{
 		ink:  firstColour(attr[colorAttr], attr[textAttr]),
 		back: parseColour(attr[bgcolorAttr]),
 	})
 	if attr[styleAttr] != "" {
-		el.apply(parseStyle(plainCSS(attr[styleAttr])))
+		own.merge(parseStyle(plainCSS(attr[styleAttr])))
+	}
+	el.apply(own)
+	if formatting[el.tag] && own != (style{}) {
+		kept := own
+		el.own = &kept
 	}
 }
 
@@ -95,101 +105,109 @@ func (s *style) merge(later style) {
 	}
 }
 
-// parseStyle reads declarations (CSS Syntax §5) in plain CSS.
+// parseStyle reads declarations (CSS Syntax §5) in plain CSS. A value that is not valid, or not
+// understood, may hide, and never takes back what another one hides.
 func parseStyle(css string) style {
-	var s style
-	clipped, none := false, false // overflow: hidden; no height or width
+	var usual, important, broken block
 	for css != "" {
 		var decl string
 		decl, css, _ = strings.Cut(css, ";")
 		name, value, _ := strings.Cut(decl, ":")
-		name = strings.TrimSpace(name)
-		value, _, _ = strings.Cut(value, "!") // "! important" counts, too
-		value = strings.TrimSpace(value)
-		switch name {
-		case "visibility":
-			s.visibility = value
-		case "font-size":
-			s.size = value
-		case "font":
-			for _, word := range strings.Fields(value) {
-				if word[0] >= '0' && word[0] <= '9' || word[0] == '.' {
-					s.size, _, _ = strings.Cut(word, "/")
-				}
+		value, mark, marked := strings.Cut(value, "!")
+		into := &usual
+		if marked {
+			if into = &broken; strings.TrimSpace(mark) == "important" {
+				into = &important
 			}
-		case "color", "-webkit-text-fill-color":
-			s.ink = parseColour(value)
-		case "background", "background-color":
-			s.back = anyColour(value)
-		case "overflow", "overflow-x", "overflow-y":
-			first, _, _ := strings.Cut(value, " ")
-			clipped = clipped || first == "hidden" || first == "clip" || first == "auto" || first == "scroll"
-		case "height", "max-height", "width", "max-width":
-			n, _, ok := number(value)
-			none = none || ok && n < 2
-		default:
-			s.hidden = s.hidden || hides(name, value) || away(name, value)
 		}
+		into.set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	s.hidden = s.hidden || clipped && none
+	s := usual.done()
+	s.merge(important.done())
+	s.hidden = s.hidden || broken.done().hidden
 	return s
 }
 
-// hides reports whether one declaration hides an element and everything in it.
-func hides(name, value string) bool {
-	n, unit, ok := number(value)
-	value = strings.ReplaceAll(value, " ", "")
-	switch name {
-	case "display":
-		return value == "none"
-	case "content-visibility":
-		return value == "hidden"
-	case "opacity":
-		return ok && (n < 0.1 || unit == "%" && n < 10)
-	case "zoom", "scale":
-		return ok && (n < 0.1 || unit == "%" && n < 10)
-	case "letter-spacing":
-		return ok && far(n, unit, -0.5, -5)
-	case "clip":
-		return strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px")
-	case "clip-path":
-		return strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") ||
-			strings.HasPrefix(value, "circle(0")
-	case "transform":
-		return strings.Contains(value, "scale(0") || strings.Contains(value, "(-9") ||
-			strings.Contains(value, "matrix(0,0,0,0")
-	case "filter":
-		return strings.HasPrefix(value, "opacity(0") || strings.HasPrefix(value, "alpha(opacity=0")
-	}
-	return false
+// block is what the declarations of a block say, so far.
+type block struct {
+	style
+	fill          colour // -webkit-text-fill-color
+	clipped, none bool   // overflow: hidden; no height or width
 }
 
-// away reports whether a declaration moves text off the screen, in any direction.
-func away(name, value string) bool {
+func (b *block) set(name, value string) {
 	switch name {
-	case "text-indent", "left", "right", "top", "bottom", "inset", "margin", "margin-left", "margin-top":
-	default:
-		return false
-	}
-	for _, word := range strings.Fields(value) {
-		n, unit, ok := number(word)
-		if ok && (far(n, unit, -50, -500) || far(-n, unit, -200, -2000)) {
-			return true
+	case "visibility":
+		if slices.Contains(visibilities, value) {
+			b.visibility = value
 		}
+	case "font-size", "font":
+		if size, valid := fontSize(name, value); valid || tiny(size, false) {
+			b.size = size
+		}
+	case "color":
+		b.ink.set(value)
+	case "-webkit-text-fill-color":
+		b.fill.set(value)
+	case "background", "background-color":
+		b.back.setBack(value)
+	case "overflow", "overflow-x", "overflow-y":
+		first, _, _ := strings.Cut(value, " ")
+		b.clipped = b.clipped || first == "hidden" || first == "clip" || first == "auto" || first == "scroll"
+	case "height", "max-height", "width", "max-width":
+		n, _, ok := number(value)
+		b.none = b.none || ok && n < 2
+	default:
+		b.hidden = b.hidden || hides(name, value) || away(name, value)
 	}
-	return false
 }
 
-// far reports whether a length is at most em, if it is relative to the font, or at most px
-// otherwise. One per cent of the window counts as ten pixels.
-func far(n float64, unit string, em, px float64) bool {
-	switch unit {
-	case "em", "rem", "ex", "ch":
-		return n <= em
-	case "%", "vw", "vh":
-		n *= 10
+func (b *block) done() style {
+	if b.fill.known {
+		b.ink = b.fill
 	}
-	return n <= px
+	b.hidden = b.hidden || b.clipped && b.none
+	return b.style
+}
+
+// anew are the values that any property may have, which take back what was set before.
+var anew = []string{"inherit", "initial", "unset", "revert", "revert-layer"}
+
+var visibilities = append([]string{"visible", "hidden", "collapse"}, anew...)
+
+// The words and units that font-size may have, and the words before it in font.
+var (
+	sizes = append([]string{"xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "xxx-large",
+		"smaller", "larger"}, anew...)
+	units = []string{"px", "pt", "em", "rem", "%", "ex", "ch", "pc", "in", "cm", "mm", "q", "vw", "vh", "vmin", "vmax", "lh", "rlh"}
+	faces = []string{"normal", "italic", "oblique", "bold", "bolder", "lighter", "small-caps"}
+)
+
+// fontSize returns the size that font-size or font sets, and whether the value is valid in every
+// program. A number without a unit is valid in some.
+func fontSize(name, value string) (size string, valid bool) {
+	if name == "font-size" {
+		return value, sized(value)
+	}
+	words := strings.Fields(strings.ReplaceAll(value, "/", " / "))
+	valid = true
+	for i, word := range words {
+		n, unit, ok := number(word)
+		if sized(word) || ok && n == 0 || ok && unit != "" {
+			after := words[i+1:]
+			if len(after) > 0 && after[0] == "/" {
+				after = after[min(2, len(after)):]
+			}
+			return word, valid && sized(word) && len(after) > 0
+		}
+		valid = valid && (ok || slices.Contains(faces, word))
+	}
+	return "", false
+}
+
+func sized(word string) bool {
+	n, unit, ok := number(word)
+	return slices.Contains(sizes, word) || ok && n >= 0 && (n == 0 && unit == "" || slices.Contains(units, unit))
 }
 
 // tiny reports whether a font size can't be read. A size that is relative to a tiny one is

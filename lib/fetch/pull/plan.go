@@ -25,6 +25,7 @@ const (
 	newest   = 10              // without Resume
 	firstRun = 48 * time.Hour  // how far back the first run with Resume goes
 	overlap  = 5 * time.Minute // how much later than its neighbours a message may get into the mailbox
+	missed   = time.Hour       // how long the messages after one that is missing wait for it
 )
 
 // timed is set in the UIDValidity of a position in time, and of no other.
@@ -38,11 +39,15 @@ const timed = 1 << 31
 
 // mark sorts messages by time and gives each its position. A message whose time is not over gets
 // none, because what comes until then would lie before it: it is given again until then. So it is
-// with whatever may lie behind a missing message. Those are left out, and it returns how many.
+// with whatever may lie behind a missing message. Those are left out, and it returns how many. One
+// that is missing for long counts as there: Box.Get fails on it, and it is given up.
 func mark(items []Item, now time.Time) (list []Item, missing int) {
 	end := now.Truncate(time.Second).Add(time.Second)
 	for i := range items {
 		it := &items[i]
+		if it.Missing && !it.Until.IsZero() && it.Until.Before(now.Add(-missed)) {
+			it.Missing, it.Received = false, it.Until
+		}
 		it.Received = it.Received.UTC().Truncate(time.Second)
 		if it.Missing && it.Received.Before(end) {
 			end = it.Received
@@ -143,7 +148,8 @@ func (s *Mailbox) isPosition(it Item) bool {
 	return it.UID == s.From.Position.UID && it.UIDValidity == s.From.Position.UIDValidity
 }
 
-// limit leaves out what is over the limit. What was received up to again does not count: it is
+// limit leaves out what is over the limit. What was received up to again does not count, nor does
+// what has no position although its time is over, because a message before it is missing: it is
 // given again, and the limit must let something new through.
 func (s *Mailbox) limit(items []Item, again time.Time) plan {
 	left := s.From.Limit
@@ -151,7 +157,8 @@ func (s *Mailbox) limit(items []Item, again time.Time) plan {
 		if s.From.Limit > 0 && left == 0 && !it.Joined {
 			return plan{items: items[:i]}
 		}
-		if it.Received.IsZero() || it.Received.After(again) {
+		behind := it.UID == 0 && !it.Received.IsZero() && !it.Received.After(s.From.Now)
+		if it.Received.IsZero() || it.Received.After(again) && !behind {
 			left = max(0, left-1)
 		}
 	}

@@ -32,8 +32,9 @@ type Item struct {
 	Joined           bool   // it belongs to one change with the item before, so no limit parts them
 
 	// Missing is set if the list names it and the server says no more of it. It was then received at
-	// Received or later.
+	// Received or later, and no later than Until if that is known.
 	Missing bool
+	Until   time.Time
 }
 
 // Box is a mailbox on a server. Lists may be in any order.

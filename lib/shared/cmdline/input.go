@@ -20,6 +20,7 @@ var errInterrupted = errors.New("interrupted")
 // the input.
 type input struct {
 	file    *os.File
+	missing bool   // it was closed when the process began
 	catch   func() // begins to catch signals
 	onPause func() error
 	linger  int // milliseconds
@@ -29,7 +30,7 @@ type input struct {
 }
 
 func newInput(f *os.File) *input {
-	return &input{file: f, catch: func() {}, onPause: func() error { return nil }}
+	return &input{file: f, missing: closed(f), catch: func() {}, onPause: func() error { return nil }}
 }
 
 // Stdin returns the command's standard input. Before a read that finds nothing
@@ -49,6 +50,9 @@ func Stdin(c *cli.Context, linger int, onPause func() error) io.Reader {
 func Streams() { debug.SetGCPercent(400) }
 
 func (in *input) Read(p []byte) (int, error) {
+	if in.missing {
+		return 0, errClosedInput()
+	}
 	pause := !in.ready()
 	if pause {
 		if err := in.onPause(); err != nil {

@@ -20,6 +20,9 @@ const (
 	mostMaxRecord  = 64 << 20
 )
 
+// InitPolicy is a command line that prints a policy to begin with, for hints.
+const InitPolicy = "pulse-authorize init --owner you@example.com --agent agent@example.com"
+
 // PolicyFlag returns the flag --policy, which Policy reads.
 func PolicyFlag() cli.Flag {
 	return &cli.StringFlag{
@@ -34,7 +37,7 @@ func PolicyFlag() cli.Flag {
 func Policy(c *cli.Context) (*policy.Policy, error) {
 	path := c.String("policy")
 	if path == "" {
-		return nil, fault.Usagef("pulse-authorize init --owner you@example.com > policy.toml",
+		return nil, fault.Usagef(InitPolicy+" > policy.toml",
 			"no policy: neither --policy nor PULSE_POLICY is set")
 	}
 	return PolicyFile(path)
@@ -44,7 +47,7 @@ func Policy(c *cli.Context) (*policy.Policy, error) {
 func PolicyFile(path string) (*policy.Policy, error) {
 	b, err := safefile.Read(path, policy.MaxSize)
 	if err != nil {
-		return nil, fault.Usagef(fileHint(path, err, "pulse-authorize init --owner you@example.com"), "policy: %w", err)
+		return nil, fault.Usagef(fileHint(path, err, InitPolicy), "policy: %w", err)
 	}
 	p, err := policy.Parse(path, b)
 	if err != nil {

@@ -68,11 +68,16 @@ func KindOf(err error) Kind {
 	return Failed
 }
 
-// HintOf returns what to type next, or the empty string.
+// HintOf returns what to type next, or the empty string. A package that is to stand alone may
+// give an error of its own a method Hint.
 func HintOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Hint
+	}
+	var own interface{ Hint() string }
+	if errors.As(err, &own) {
+		return own.Hint()
 	}
 	return ""
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"pulse/lib/shared/address"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/terms"
@@ -259,8 +258,8 @@ func (v *validator) actionRules(p *Policy, list []actionTable) {
 		}
 		if t.To != nil {
 			r.To = *t.To
-			if _, _, err := address.Split(r.To); err != nil {
-				v.fail(at("action", i), "to: %s: %v", r.To, err)
+			if err := Address(r.To); err != nil {
+				v.fail(at("action", i), "to: %v", err)
 			}
 		}
 		if t.Source != nil {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -49,14 +50,31 @@ func (v *validator) addresses(key string, list []string, domains bool) []string 
 
 func (v *validator) address(key, entry string, domains bool) {
 	domain, isDomain := strings.CutPrefix(entry, "@")
-	_, _, err := address.Split(entry)
+	err := Address(entry)
 	switch {
 	case isDomain && domains && address.Domain(domain):
 	case isDomain && !domains:
 		v.fail(key, "%s: want an address, not a domain", entry)
-	case isDomain || err != nil:
-		v.fail(key, "%s: %v", entry, address.ErrInvalid)
+	case err != nil && domains && strings.HasPrefix(entry, "*@") && address.Domain(entry[2:]):
+		v.fail(key, "%s matches nobody: want %s", entry, entry[1:])
+	case err != nil && domains && strings.HasPrefix(entry, "@*."):
+		v.fail(key, "%s matches nobody: want each @domain by itself", entry)
+	case err != nil:
+		v.fail(key, "%v", err)
 	}
+}
+
+// Address returns an error if an entry is not one plain address. A * is a letter of a name to
+// mail servers, but in a list it was meant as a pattern, and would match nobody.
+func Address(entry string) error {
+	_, _, err := address.Split(entry)
+	if strings.Contains(entry, "*") {
+		return fmt.Errorf("%s matches nobody: want each address by itself", entry)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", entry, err)
+	}
+	return nil
 }
 
 func (v *validator) duration(dst *time.Duration, key string, value *string, least time.Duration) {

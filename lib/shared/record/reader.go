@@ -47,7 +47,7 @@ func (r *Reader) Next() (*Record, error) {
 			continue
 		}
 		if err := r.scan.line(line, &r.rec); err != nil {
-			r.err = &lineError{r.name, r.line, err}
+			r.err = &lineError{r.name, r.line, err, inOneLine(line)}
 			break
 		}
 		r.rec.name, r.rec.line = r.name, r.line
@@ -89,7 +89,7 @@ func (r *Reader) nextLine() ([]byte, error) {
 
 func (r *Reader) bounded(line []byte) ([]byte, error) {
 	if len(line) > r.max {
-		return nil, &lineError{r.name, r.line + 1, fmt.Errorf("%w of %d bytes (--max-record)", errTooLong, r.max)}
+		return nil, &lineError{r.name, r.line + 1, fmt.Errorf("%w of %d bytes (--max-record)", errTooLong, r.max), ""}
 	}
 	return line, nil
 }

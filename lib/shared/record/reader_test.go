@@ -62,6 +62,22 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// TestOneLine: what was printed over several lines is no record, and the error says what makes it
+// one.
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"{\n  \"message\": {}\n}\n": "jq -c . FILE, because each record is one line",
+		"{}\n[\r\n  {}\n]\n":        "jq -c '.[]' FILE, because each record is one line",
+		"{\"message\":{\n":          "",
+	} {
+		_, err := readAll(NewReader(strings.NewReader(in), "stdin", DefaultMax))
+		var e interface{ Hint() string }
+		if !errors.As(err, &e) || e.Hint() != want {
+			t.Errorf("%q: %v, want the hint %q", in, err, want)
+		}
+	}
+}
+
 // TestReaderStopsForGood: an input that fails gives its error again and again, and the
 // line that it left incomplete is not a record.
 func TestReaderStopsForGood(t *testing.T) {

@@ -10,6 +10,7 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -186,7 +187,7 @@ func (r *Record) Bad(err error) error {
 	if r.name == "" {
 		return err
 	}
-	return &lineError{r.name, r.line, err}
+	return &lineError{r.name, r.line, err, ""}
 }
 
 // AppendReplaced appends the line with the member's value replaced, without the
@@ -238,7 +239,21 @@ type lineError struct {
 	Name string
 	Line int
 	Err  error
+	hint string
 }
 
+// inOneLine returns what to type if a bad line looks like the first of a record, or of an array of
+// them, that was printed over several lines, as jq does without -c.
+func inOneLine(line []byte) string {
+	switch string(bytes.TrimSpace(line)) {
+	case "{":
+		return "jq -c . FILE, because each record is one line"
+	case "[":
+		return "jq -c '.[]' FILE, because each record is one line"
+	}
+	return ""
+}
+
+func (e *lineError) Hint() string  { return e.hint }
 func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
 func (e *lineError) Unwrap() error { return e.Err }

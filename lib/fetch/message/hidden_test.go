@@ -1,0 +1,145 @@
+package message
+
+import (
+	"strings"
+	"testing"
+
+	"pulse/lib/shared/envelope"
+)
+
+// TestHidden: x is what a common mail program does not show, and seen is what it shows.
+func TestHidden(t *testing.T) {
+	const seen = "seen"
+	for html, want := range map[string]string{
+		// A value that is not valid takes nothing back; one that is does.
+		"<p style='font-size:0;font-size:x'>x</p>seen":                      seen,
+		"<p style='font-size:0;font-size:16px x'>x</p>seen":                 seen,
+		"<p style='font-size:0;font-size:16'>x</p>seen":                     seen,
+		"<p style='font-size:0;font-size:16px !x'>x</p>seen":                seen,
+		"<p style='font-size:0;font-size:16zz'>x</p>seen":                   seen,
+		"<p style='font-size:0;font-size:-16px'>x</p>seen":                  seen,
+		"<p style='font-size:0;font-size:'>x</p>seen":                       seen,
+		"<p style='font-size:0;font:16px'>x</p>seen":                        seen,
+		"<p style='font-size:0;font:x 16px a'>x</p>seen":                    seen,
+		"<p style='font:0 / 16px a'>x</p>seen":                              seen,
+		"<p style='font:bold 0/16px a'>x</p>seen":                           seen,
+		"<p style='font-size:0!important;font-size:16px'>x</p>seen":         seen,
+		"<p style='visibility:hidden;visibility:x'>x</p>seen":               seen,
+		"<p style='visibility:hidden!important;visibility:visible'>x</p>se": "se",
+		"<p style='color:#fff;color:x'>x</p>seen":                           seen,
+		"<p style='color:#fff;color:000'>x</p>seen":                         seen,
+		"<p style='color:#fff;color:rgb(0)'>x</p>seen":                      seen,
+		"<p style='color:#fff;color:#00'>x</p>seen":                         seen,
+		"<p style='color:#fff;color:hsl(0)'>x</p>seen":                      seen,
+		"<p style='color:#fff!important;color:#000'>x</p>seen":              seen,
+		"<p style='-webkit-text-fill-color:#fff;color:#000'>x</p>seen":      seen,
+		"<p style='background:#123;background:x;color:#112233'>x</p>seen":   seen,
+		"<p style='background:#000;background:none;color:#fff'>x</p>seen":   seen,
+		"<style>.h{font-size:0}.h{font-size:x}</style><p class=h>x</p>seen": seen,
+		"<p style='font-size:0;font-size:16px'>seen</p>":                    seen,
+		"<p style='font-size:0;font:bold 16px/20px Arial,sans-serif'>seen":  seen,
+		"<p style='font-size:0;font-size:medium'>seen</p>":                  seen,
+		"<p style='visibility:hidden;visibility:visible'>seen</p>":          seen,
+		"<p style='color:#fff;color:#000'>seen</p>":                         seen,
+		"<p style='color:#fff;color:orange'>seen</p>":                       seen,
+		"<p style='color:#fff;color:inherit'>seen</p>":                      seen,
+		"<p style='color:#fff;color:hsl(0 50% 50%)'>seen</p>":               seen,
+		"<p style='color:#333;color:var(--x)'>seen</p>":                     seen,
+		"<p style='background:#000 url(a.png);color:#fff'>seen</p>":         seen,
+		"<p style='background:#000;background:x;color:#fff'>seen</p>":       seen,
+
+		// Selectors of more than one element, and of attributes.
+		"<style>div p{display:none}</style><div><p>x</p></div>seen":                                       seen,
+		"<style>div p{display:none}</style><p>seen</p>":                                                   seen,
+		"<style>div p{display:none}</style><div></div><p>seen</p>":                                        seen,
+		"<style>div>p{font-size:0}</style><div><p>x</p></div>seen":                                        seen,
+		"<style>div>p{font-size:0}</style><div><span><b>seen</b></span></div>":                            seen,
+		"<style>.a .b{font-size:0}</style><div class=a><i><i class=b>x</i></i></div>seen":                 seen,
+		"<style>.a .b{font-size:0}</style><div class=b>seen</div>":                                        seen,
+		"<style>.a>.b>p{color:#fff}</style><div class=a><div class=b><p>x</p></div></div>seen":            seen,
+		"<style>.a p .b{color:#fff}</style><div class=a><p><i class=b>x</i></p></div>seen":                seen,
+		"<style>.a>i b{color:#fff}</style><div class=a><i><i><b>x</b></i></i></div>seen":                  seen,
+		"<style>u+p{visibility:hidden}</style><div><u></u><p>x</p></div>seen":                             seen,
+		"<style>u+p{visibility:hidden}</style><div><i></i><p>seen</p></div>":                              seen,
+		"<style>u~p{visibility:hidden}</style><div><u></u><i></i><p>x</p></div>seen":                      seen,
+		"<style>div u+p b{font-size:0}</style><div><u></u><p><b>x</b></p></div>seen":                      seen,
+		"<style>body>p{display:none}</style><p>x</p>":                                                     "",
+		"<style>html body i{display:none}</style><i>x</i>seen":                                            seen,
+		"<style>table>tbody>tr td{display:none}</style><table><tr><td>x</table>seen":                      seen,
+		"<style>#a p{display:none}</style><div id=a><p>x</div><p>seen":                                    seen,
+		"<style>[lang]{display:none}</style><p lang=de>x</p>seen":                                         seen,
+		"<style>p[lang=de]{display:none}</style><p lang=de>x</p><p lang=en>seen</p>":                      seen,
+		"<style>p[title=\"a b\"]{display:none}</style><p title='a b'>x</p>seen":                           seen,
+		"<style>p[title~=b]{display:none}</style><p title='a b'>x</p>seen":                                seen,
+		"<style>p[title^=a]{display:none}</style><p title='ab'>x</p><p title=ba>seen</p>":                 seen,
+		"<style>p[title$=b]{display:none}</style><p title='ab'>x</p><p title=ba>seen</p>":                 seen,
+		"<style>p[title*=b]{display:none}</style><p title='abc'>x</p><p title=a>seen</p>":                 seen,
+		"<style>p[lang|=de]{display:none}</style><p lang=de-at>x</p><p lang=dea>seen</p>":                 seen,
+		"<style>p[title=A i]{display:none}</style><p title=a>x</p>seen":                                   seen,
+		"<style>[class^=he]{display:none}</style><p class=hello>x</p>seen":                                seen,
+		"<style>[class='a b']{display:none}</style><p class='a b'>x</p>seen":                              seen,
+		"<style>[id=h]{font-size:0}</style><p id=h>x</p>seen":                                             seen,
+		"<style>div[lang] p{font-size:0}</style><div lang=de><p>x</p></div><p>seen</p>":                   seen,
+		"<style>[data-ogsc] p{color:#fff}</style><p>seen</p>":                                             seen,
+		"<style>p[title$=b]{display:none}</style><p title='" + strings.Repeat("a", 2000) + "b'>x</p>seen": seen,
+		"<style>a[href]{color:#fff}</style><a href=y>x</a>seen":                                           seen,
+		"<style>:is(p,i) b{color:#fff}</style><p>seen":                                                    seen,
+		"<style>" + strings.Repeat("div ", 200) + "p{display:none}</style><div><p>seen":                   seen,
+		"<style>" + strings.Repeat(".a p{color:#333}.a .b td{color:#123}", 90) + "</style><p>seen":        seen,
+
+		// Elements for the look of text go on where the element around them ends.
+		"<p><font style='font-size:0'></p>x</font>seen":                                                         seen,
+		"<p><b><i style='display:none'></b></p>x</i>seen":                                                       seen,
+		"<div><font color=white></div><p>x</p></font>seen":                                                      seen,
+		"<b><i style='font-size:0'></b>x</i>seen":                                                               seen,
+		"<span><i style='font-size:0'></span>x</i>seen":                                                         seen,
+		"<div hidden><i style='font-size:0'></div>x</i>seen":                                                    seen,
+		"<p><b hidden></p><p><b hidden></p>x</b>y</b>seen":                                                      seen,
+		"<p><b hidden><b></p>x</b>y</b>seen":                                                                    seen,
+		"<table><font style='font-size:0'></table>x</font>seen":                                                 seen,
+		"<span hidden><button></span>x</button></span>seen":                                                     seen,
+		"<span hidden><summary></span>x</summary></span>seen":                                                   seen,
+		"<div hidden><b>x</div>seen":                                                                            seen,
+		"<div style='color:#fff'><b>x</div>seen":                                                                seen,
+		"<table><tr><td><i hidden></td><td>seen</table>":                                                        seen,
+		strings.Repeat("<p><b></p>", 2*maxOpen) + "seen":                                                        seen,
+		strings.Repeat("<p><b style='font-size:0'></p>", 2*maxOpen) + "x</b></b></b>seen":                       seen,
+		"<table><tr><td style='font-size:0'><b><table><tr><td style='font-size:13px'>seen</table></b>x</table>": seen,
+
+		// What is folded.
+		"<details>x</details>seen":                                               seen,
+		"<details><p>x</p></details>seen":                                        seen,
+		"<details><summary>seen</summary>x<p>y</p></details>":                    seen,
+		"<details><summary>seen</summary><summary>x</summary></details>":         seen,
+		"<details open><p>seen</p></details>":                                    seen,
+		"<details><details open>x</details></details>seen":                       seen,
+		"<span><details><summary>seen</summary></span>x</details>":               seen,
+		"<details><summary><b>seen</b></summary><div><summary>x</summary></div>": seen,
+
+		// What is moved or cut, by any number.
+		"<p style='transform:translate(-8000px)'>x</p>seen":              seen,
+		"<p style='transform:translateX(7000px)'>x</p>seen":              seen,
+		"<p style='transform:translate3d(0,-5000px,0)'>x</p>seen":        seen,
+		"<p style='transform:rotate(1deg) translateY(-300vh)'>x</p>seen": seen,
+		"<p style='transform:translate(0, -99em)'>x</p>seen":             seen,
+		"<p style='translate:-6000px 0'>x</p>seen":                       seen,
+		"<p style='transform:scale(.001)'>x</p>seen":                     seen,
+		"<p style='transform:scaleX(0)'>x</p>seen":                       seen,
+		"<p style='transform:scale(1, 0)'>x</p>seen":                     seen,
+		"<p style='transform:matrix(1,0,0,1,-5000,0)'>x</p>seen":         seen,
+		"<p style='transform:matrix(.01,0,0,.01,0,0)'>x</p>seen":         seen,
+		"<p style='scale:-0.01'>x</p>seen":                               seen,
+		"<p style='clip:rect(2px,3px,3px,2px)'>x</p>seen":                seen,
+		"<p style='clip:rect(900px 901px 901px 900px)'>x</p>seen":        seen,
+		"<p style='clip-path:inset(49.9%)'>x</p>seen":                    seen,
+		"<p style='clip-path:circle(1px)'>x</p>seen":                     seen,
+		"<p style='clip-path:polygon(0 0, 0 0)'>x</p>seen":               seen,
+		"<p style='clip:auto;clip-path:none'>seen</p>":                   seen,
+		"<p style='transform:translate(-10px, 50%) scale(1.1)'>seen</p>": seen,
+		"<p style='transform:none;translate:none'>seen</p>":              seen,
+	} {
+		if m := parse("Content-Type: text/html; charset=utf-8\n\n"+html, envelope.Full); m.Text != want {
+			t.Errorf("%.120s\n got %q\nwant %q", html, m.Text, want)
+		}
+	}
+}
