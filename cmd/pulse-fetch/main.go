@@ -100,6 +100,9 @@ func fetch(c *cli.Context) error {
 }
 
 func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error {
+	if err := cmdline.Printable(); err != nil {
+		return err
+	}
 	signed, err := signatures(ctx, c)
 	if err != nil {
 		return err

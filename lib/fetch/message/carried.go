@@ -129,6 +129,8 @@ func (p *parser) plain(t texts) (string, bool) {
 }
 
 // letters returns the letters and digits of s, in lower case.
-func letters(s string) string { return strings.ToLower(strings.Join(strings.FieldsFunc(s, isMark), "")) }
+func letters(s string) string {
+	return strings.ToLower(strings.Join(strings.FieldsFunc(s, isMark), ""))
+}
 
 func isMark(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

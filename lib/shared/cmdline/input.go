@@ -20,7 +20,7 @@ var errInterrupted = errors.New("interrupted")
 // the input.
 type input struct {
 	file    *os.File
-	missing bool   // it was closed when the process began
+	lost    error  // it, or standard output, was closed when the process began
 	catch   func() // begins to catch signals
 	onPause func() error
 	linger  int // milliseconds
@@ -30,7 +30,7 @@ type input struct {
 }
 
 func newInput(f *os.File) *input {
-	return &input{file: f, missing: closed(f), catch: func() {}, onPause: func() error { return nil }}
+	return &input{file: f, lost: lost(f), catch: func() {}, onPause: func() error { return nil }}
 }
 
 // Stdin returns the command's standard input. Before a read that finds nothing
@@ -50,8 +50,8 @@ func Stdin(c *cli.Context, linger int, onPause func() error) io.Reader {
 func Streams() { debug.SetGCPercent(400) }
 
 func (in *input) Read(p []byte) (int, error) {
-	if in.missing {
-		return 0, errClosedInput()
+	if in.lost != nil {
+		return 0, in.lost
 	}
 	pause := !in.ready()
 	if pause {
