@@ -13,7 +13,7 @@ var advice = map[Reason]string{
 	isAutomatic:      "if that mail is wanted, list the sender in accept_automatic",
 	IsStale:          "answer with pulse-approve; if your mail is slow to arrive, raise max_age",
 	FieldUnsigned:    "answer with pulse-approve; better have the sender's provider sign the field",
-	Unchecked:        "answer with pulse-approve, and see why DNS does not answer",
+	Unchecked:        "answer with pulse-approve, and see in message.dkim why it was not checked",
 	EffectPerson:     "answer with pulse-approve, or give a grant ahead",
 	noTarget:         "the worker has to name a target in what it proposes",
 	targetNotAllowed: "if it may be sent there, list the target in outbound.allow",
