@@ -6,7 +6,6 @@ require (
 	github.com/BurntSushi/toml v1.6.0 // the policy file
 	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/fetch/mailbox/guard.go before an update
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
-	github.com/emersion/go-msgauth v0.7.0 // DKIM
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
 	github.com/jackc/pgx/v5 v5.12.0 // lib/queue/pgstore: the protocol of PostgreSQL, of which only pgconn is linked
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
@@ -21,6 +20,7 @@ require (
 require (
 	github.com/creack/pty v1.1.24 // pulse-approve at a real terminal
 	github.com/elastic/go-seccomp-bpf v1.6.0 // the oracle of the filter of calls
+	github.com/emersion/go-msgauth v0.7.0 // signs mail; the oracle of lib/classify/dkimcheck and authres
 	github.com/emersion/go-smtp v0.24.0 // the sink that a sender submits to
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // the oracle of the record scanner
 	github.com/rogpeppe/go-internal v1.16.0 // txtar sessions

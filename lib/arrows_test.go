@@ -46,10 +46,10 @@ var owners = map[string][]string{
 	"github.com/emersion/go-message":           {"lib/fetch/message"},
 	"golang.org/x/net":                         {"lib/fetch/message"},
 	"golang.org/x/text":                        {"lib/fetch/message", "lib/authorize/tools"},
-	"github.com/emersion/go-msgauth":           {"lib/classify/dkimcheck"},
 	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/queue/box", "lib/queue/way", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace", "lib/authorize/mcp"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {}, // the oracle of lib/shared/schema
 	"github.com/elastic/go-seccomp-bpf":        {}, // the oracle of lib/shared/sandbox
+	"github.com/emersion/go-msgauth":           {}, // the oracle of lib/classify/dkimcheck
 
 	"github.com/rogpeppe/go-internal": {},
 	"github.com/creack/pty":           {},

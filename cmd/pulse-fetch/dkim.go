@@ -19,14 +19,13 @@ import (
 	"pulse/lib/shared/policy"
 )
 
-// patience is how long after its arrival a message waits for DNS. Then it goes on
-// without proof, so that no sender holds up a mailbox.
-const patience = time.Hour
-
-// check says which messages have their signatures verified, and by whose answers.
+// check says which messages have their signatures verified, and by whose answers. With a
+// policy those of strangers are not: no answer would change what a stranger may ask for.
 type check struct {
 	wants  func(*envelope.Message) bool // nil: no message has
+	listed func(*envelope.Message) bool // for which of these a proof counts; nil: all
 	server netip.AddrPort               // the name server; the zero value: those of this machine
+	aside  time.Duration                // what messages that can't be checked may take together
 }
 
 // signatures reads --dkim, --policy and --resolver.
@@ -38,7 +37,9 @@ func signatures(ctx context.Context, c *cli.Context) (check, error) {
 		if p, err = cmdline.Policy(c); err != nil {
 			return k, err
 		}
+		k.listed = func(m *envelope.Message) bool { return identity.Listed(m, p) }
 	}
+	k.aside = c.Duration("timeout") / 2
 	switch {
 	case c.Bool("dkim"):
 		k.wants = func(*envelope.Message) bool { return true }
@@ -105,19 +106,19 @@ func (k *check) verifier(ctx context.Context) func(*envelope.Message, message.Ra
 	if k.server.IsValid() {
 		dns.Server = k.server.String()
 	}
-	checker := dkimcheck.Checker{Resolver: &dkimcheck.Cache{Resolver: dns}}
+	checker := dkimcheck.Checker{Resolver: &dkimcheck.Cache{Resolver: dns}, Aside: k.aside}
 	return func(m *envelope.Message, raw message.Raw) (err error) {
-		if !k.wants(m) {
-			return nil
-		}
-		m.DKIM, err = checker.Check(ctx, m, raw)
 		switch {
-		case !errors.Is(err, dkimcheck.ErrTemporary):
-			return err
-		case m.Fetched.Sub(m.Received).Abs() >= patience:
+		case !k.wants(m):
+			return nil
+		case k.listed != nil && !k.listed(m):
+			m.DKIM = &envelope.DKIM{Reason: envelope.DKIMNotListed, Why: "the policy does not list the sender"}
 			return nil
 		}
-		return fault.Temporaryf("run again; an hour after it arrived the message goes on unverified",
-			"%s: %w", m.Source, err)
+		if m.DKIM, err = checker.Check(ctx, m, raw); errors.Is(err, dkimcheck.ErrTemporary) {
+			return fault.Temporaryf("run again once the name server answers, or name another with --resolver",
+				"%s: %w", m.Source, err)
+		}
+		return err
 	}
 }

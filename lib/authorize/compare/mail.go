@@ -147,7 +147,7 @@ func stateOf(p *policy.Policy, m *envelope.Message) (st state) {
 	alone.Recipients = nil
 	id := identity.Classify(m, &alone)
 	st.proven = id.Verified
-	st.unchecked = !id.Verified && (id.Reason == identity.SignatureTempError || id.Reason == identity.DMARCRecordError)
+	st.unchecked = id.Open()
 	for _, f := range id.Unsigned.Names() {
 		believed := slices.Contains(p.AcceptUnsigned, f)
 		st.rests = st.rests || !believed && p.Relies(f)
@@ -159,7 +159,7 @@ func stateOf(p *policy.Policy, m *envelope.Message) (st state) {
 // state is how a policy takes a proof of who sent a mail.
 type state struct {
 	proven    bool
-	unchecked bool // only an answer of DNS is missing
+	unchecked bool // only pulse's own check is missing
 	rests     bool // the policy goes by a field that is not signed
 	undated   bool // no session takes it
 }

@@ -14,7 +14,7 @@ var advice = map[Reason]string{
 	IsStale:          "answer with pulse-approve; if your mail is slow to arrive, raise max_age",
 	FieldUnsigned:    "answer with pulse-approve; better have the sender's provider sign the field",
 	TextUnproven:     "answer with pulse-approve, after a look at what was left out; better have the sender's provider sign Content-Type and Content-Transfer-Encoding",
-	Unchecked:        "answer with pulse-approve, and see why DNS does not answer",
+	Unchecked:        "answer with pulse-approve, and see in message.dkim why it was not checked",
 	EffectPerson:     "answer with pulse-approve, or give a grant ahead",
 	noTarget:         "the worker has to name a target in what it proposes",
 	targetNotAllowed: "if it may be sent there, list the target in outbound.allow",

@@ -89,7 +89,7 @@ func (s *state) sawUnchecked() trace.Step {
 	if trust == terms.Unknown {
 		return trace.Step{Saw: "the sender is not one who is listed and could not be checked"}
 	}
-	return trace.Step{Saw: "DNS gave no answer; with one the sender would be " + string(trust), Key: "evidence"}
+	return trace.Step{Saw: "the check is missing; with a good one the sender would be " + string(trust), Key: "evidence"}
 }
 
 func (s *state) sawTarget() trace.Step {

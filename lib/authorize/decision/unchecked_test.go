@@ -26,6 +26,8 @@ func TestUnchecked(t *testing.T) {
 		{p, "ME@example.com", identity.DMARCRecordError, Unchecked},
 		{p, "friend@partner.example", identity.SignatureTempError, Unchecked},
 		{p, "anybody@supplier.example", identity.DMARCRecordError, Unchecked},
+		{p, "friend@partner.example", identity.NotListed, Unchecked},
+		{p, "stranger@evil.example", identity.NotListed, NotPermitted},
 		{p, "stranger@evil.example", identity.SignatureTempError, NotPermitted},
 		{p, "", identity.SignatureTempError, NotPermitted},
 		{p, "me@example.com", identity.SignatureBad, NotPermitted},

@@ -2,8 +2,6 @@ package dkimcheck
 
 import (
 	"context"
-	"errors"
-	"net"
 	"time"
 )
 
@@ -35,8 +33,7 @@ func (c *Cache) LookupTXT(ctx context.Context, name string) ([]string, error) {
 		return a.records, a.err
 	}
 	records, err := c.Resolver.LookupTXT(ctx, name)
-	var dns *net.DNSError
-	if err != nil && !(errors.As(err, &dns) && dns.IsNotFound) {
+	if err != nil && !notFound(err) {
 		return nil, err
 	}
 	if c.kept == nil || len(c.kept) == maxKept {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pulse/lib/classify/identity"
@@ -32,12 +34,17 @@ func TestGood(t *testing.T) {
 		"oversigned": with(func(s *stamp) {
 			s.names = "From:From:To:To:Cc:Cc:Subject:Subject:Date:Message-ID:Reply-To:Content-Type"
 		}),
-		"q=":            with(func(s *stamp) { s.more = "q=dns/txt; " }),
-		"t= and x=":     with(func(s *stamp) { s.more = fmt.Sprintf("t=%d; x=%d; ", now.Unix()-60, now.Unix()+600) }),
-		"t= just ahead": with(func(s *stamp) { s.more = fmt.Sprintf("t=%d; ", now.Unix()+60) }),
-		"i=":            with(func(s *stamp) { s.more = "i=me@example.com; " }),
-		"i= subdomain":  with(func(s *stamp) { s.more = "i=@mail.example.com; " }),
-		"unknown tag":   with(func(s *stamp) { s.more = "zz=whatever; " }),
+		"q=":                  with(func(s *stamp) { s.more = "q=dns/txt; " }),
+		"q= list":             with(func(s *stamp) { s.more = "q=dns/txt:foo; " }),
+		"q= folded":           with(func(s *stamp) { s.more = "q=foo\r\n : dns/txt ; " }),
+		"i= upper case":       with(func(s *stamp) { s.more = "i=me@EXAMPLE.com; " }),
+		"i= upper case below": with(func(s *stamp) { s.more = "i=@mail.Example.COM; " }),
+		"many lines":          with(func(s *stamp) { s.more = strings.Repeat("\r\n ", 1001) + "zz=; " }),
+		"t= and x=":           with(func(s *stamp) { s.more = fmt.Sprintf("t=%d; x=%d; ", now.Unix()-60, now.Unix()+600) }),
+		"t= just ahead":       with(func(s *stamp) { s.more = fmt.Sprintf("t=%d; ", now.Unix()+60) }),
+		"i=":                  with(func(s *stamp) { s.more = "i=me@example.com; " }),
+		"i= subdomain":        with(func(s *stamp) { s.more = "i=@mail.example.com; " }),
+		"unknown tag":         with(func(s *stamp) { s.more = "zz=whatever; " }),
 	}
 	for name, s := range stamps {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +144,10 @@ func attacks() map[string]attack {
 		"c= unknown":            {stamp: func(s *stamp) { s.canon = "relaxed/nowsp" }, result: neutral, why: "c="},
 		"c= with nothing":       {stamp: func(s *stamp) { s.canon = "relaxed/" }, result: neutral, why: "c="},
 		"q= unknown":            {stamp: more("q=dns/null; "), result: neutral, why: "q="},
-		"q= list":               {stamp: more("q=dns/txt:x; "), result: neutral, why: "q="},
+		"q= of unknown ones":    {stamp: more("q=dns/null:x-http/txt; "), result: neutral, why: "q="},
+		"bh= no base64":         {after: replace("bh=", "bh=*"), result: neutral, why: "bh="},
+		"b= no base64":          {after: replace("\tb=", "\tb=*"), result: neutral, why: "b="},
+		"key ed25519, short":    {stamp: func(s *stamp) { s.key = edKey() }, zone: key("v=DKIM1; k=ed25519; p=AAAA"), result: perm, why: "can't be read"},
 		"no-break space in d=":  {after: replace("d=example.com", "d=example\u00a0.com"), result: neutral, why: "byte"},
 		"blank in d=":           {after: replace("d=example.com", "d=exam ple.com"), result: neutral, why: "d= is not"},
 		"d= of one label":       {stamp: func(s *stamp) { s.domain = "com" }, result: neutral, why: "d= is not"},
@@ -308,7 +318,6 @@ func TestDNSNotAsked(t *testing.T) {
 		"control":              "X: \x00\r\n" + good,
 		"Kelvin":               strings.Replace(good, "DKIM-", "D\u212aIM-", 1),
 		"garbage line":         "no colon\r\n" + good,
-		"long field":           "X: x\r\n" + strings.Repeat(" x\r\n", maxLines) + good,
 	} {
 		z := world()
 		d := verify(t, z, text)
@@ -363,7 +372,20 @@ func TestVoidedBesideGood(t *testing.T) {
 	}
 }
 
-// TestTemporary: a silent DNS is an error only if its answer could change anything.
+// TestKeyFolded: p= may hold blanks and tabs.
+func TestKeyFolded(t *testing.T) {
+	pub := pkix(rsaKey())
+	for _, p := range []string{pub[:30] + "\t" + pub[30:], pub[:30] + " \t " + pub[30:], pub[:3] + "\r\n\t" + pub[3:90] + " " + pub[90:]} {
+		z := world()
+		key("v=DKIM1; p=" + p)(z)
+		if s := verify(t, z, signer().sign(mail)).Signatures[0]; s.Result != envelope.DKIMPass {
+			t.Errorf("%q: %s: %s", p[:40], s.Result, s.Why)
+		}
+	}
+}
+
+// TestTemporary: silence is an error only if its answer could change anything, and only if
+// nothing answers at all. If one domain's name servers are silent, the signature says so.
 func TestTemporary(t *testing.T) {
 	const key, sub, dmarc = "s1._domainkey.example.com", "s1._domainkey.a.example.com", "_dmarc.example.com"
 	child := signer()
@@ -391,7 +413,19 @@ func TestTemporary(t *testing.T) {
 		}
 		m, raw := fetched(c.text)
 		checker := Checker{Resolver: z}
+		aside, err := checker.Check(context.Background(), m, raw)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		asked := slices.Clone(z.asked)
+		if z.silent[""] = true; slices.Contains(asked, "") != c.err {
+			t.Errorf("%s: asked %q", name, asked)
+		}
+		checker = Checker{Resolver: z}
 		d, err := checker.Check(context.Background(), m, raw)
+		if fmt.Sprint(aside) != fmt.Sprint(d) {
+			t.Errorf("%s: %+v, and %+v if nothing answers", name, aside, d)
+		}
 		if errors.Is(err, ErrTemporary) != c.err || err != nil && fault.KindOf(err) != fault.Temporary {
 			t.Errorf("%s: %v, %+v", name, err, d)
 		}
@@ -415,28 +449,164 @@ func (s *slow) LookupTXT(ctx context.Context, _ string) ([]string, error) {
 	return nil, ctx.Err()
 }
 
-func TestTimeIsBounded(t *testing.T) {
+// slowly returns a message with five signatures, each with a key of its own.
+func slowly() (*envelope.Message, message.Raw) {
 	text := mail
 	for i := range 5 {
 		s := signer()
 		s.sel = fmt.Sprint("s", i)
 		text = s.sign(text)
 	}
-	m, raw := fetched(text)
-	r := &slow{}
-	c := Checker{Resolver: r, Lookup: time.Hour, Total: time.Millisecond}
-	if _, err := c.Check(context.Background(), m, raw); !errors.Is(err, ErrTemporary) {
-		t.Errorf("total: %v", err)
+	return fetched(text)
+}
+
+func TestTimeIsBounded(t *testing.T) {
+	m, raw := slowly()
+	for _, c := range []struct {
+		Checker
+		want time.Duration // and for the question whether anything answers
+	}{
+		{Checker{}, 10*time.Second + 5*time.Second},
+		{Checker{Lookup: time.Second}, 5*time.Second + time.Second},
+		{Checker{Total: time.Second}, time.Second + 5*time.Second},
+		{Checker{Aside: 20 * time.Second}, 4*time.Second + 5*time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			c.Resolver = &slow{}
+			if _, err := c.Check(context.Background(), m, raw); !errors.Is(err, ErrTemporary) || time.Since(begin) != c.want {
+				t.Errorf("%+v: %v after %v", c, err, time.Since(begin))
+			}
+		})
 	}
-	c = Checker{Resolver: r, Lookup: time.Millisecond, Total: time.Hour}
-	if _, err := c.Check(context.Background(), m, raw); !errors.Is(err, ErrTemporary) {
-		t.Errorf("each: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, end := range []time.Duration{0, 3 * time.Second, 12 * time.Second} {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(end, cancel)
+			begin := time.Now()
+			c := Checker{Resolver: &slow{}}
+			if _, err := c.Check(ctx, m, raw); !errors.Is(err, context.Canceled) || errors.Is(err, ErrTemporary) || time.Since(begin) > end {
+				t.Errorf("the caller's end: %v after %v", err, time.Since(begin))
+			}
+		}
+	})
+}
+
+// zoneSlow answers at the root alone.
+type zoneSlow struct{ slow }
+
+func (z *zoneSlow) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	if name == "" {
+		return nil, nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := c.Check(ctx, m, raw); !errors.Is(err, context.Canceled) || errors.Is(err, ErrTemporary) {
-		t.Errorf("the caller's end: %v", err)
+	return z.slow.LookupTXT(ctx, name)
+}
+
+// TestAside: messages of a silent zone step aside, and any number of them leaves half of the
+// time of a run to the others.
+func TestAside(t *testing.T) {
+	m, raw := slowly()
+	good, goodRaw := fetched(signer().sign(mail))
+	synctest.Test(t, func(t *testing.T) {
+		c := Checker{Aside: time.Minute}
+		begin := time.Now()
+		for range 200 {
+			c.Resolver = &zoneSlow{}
+			d, err := c.Check(context.Background(), m, raw)
+			if err != nil || d.Signatures[4].Result != envelope.DKIMTempError {
+				t.Fatalf("%+v, %v", d, err)
+			}
+		}
+		if used := time.Since(begin); used > time.Minute {
+			t.Errorf("they took %v", used)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := Checker{Aside: time.Minute, Resolver: world()}
+		for range 200 {
+			if d, err := c.Check(context.Background(), good, goodRaw); err != nil || d.Signatures[0].Result != envelope.DKIMPass {
+				t.Fatalf("%+v, %v", d, err)
+			}
+		}
+		if c.used != 0 {
+			t.Errorf("those that are checked count: %v", c.used)
+		}
+	})
+}
+
+// TestLookupsAreBounded: a message names no more than so many questions.
+func TestLookupsAreBounded(t *testing.T) {
+	child := signer()
+	text := mail
+	for i := range maxSignatures {
+		child.domain = fmt.Sprintf("a.b.c.d.e.f.g%d.example.com", i)
+		text = child.sign(text)
 	}
+	z := world()
+	for i := range maxSignatures {
+		z.set(fmt.Sprintf("s1._domainkey.a.b.c.d.e.f.g%d.example.com", i), z.txt["s1._domainkey.example.com"]...)
+	}
+	d := verify(t, z, text)
+	if len(z.asked) != maxLookups+1 || z.asked[maxLookups] != "" {
+		t.Errorf("asked %d", len(z.asked))
+	}
+	if last := d.Signatures[maxSignatures-1]; last.Result != envelope.DKIMTempError {
+		t.Errorf("%+v", last)
+	}
+}
+
+// counted is a context that counts how often it is looked at, and ends after most looks.
+type counted struct {
+	context.Context
+	looks, most int
+}
+
+func (c *counted) Err() error {
+	if c.looks++; c.most > 0 && c.looks > c.most {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestWork: the body is hashed once for each canonicalization, however many signatures there
+// are, and the end of the context ends it.
+func TestWork(t *testing.T) {
+	const size = 100 * step
+	for name, body := range map[string]string{
+		"blank lines": strings.Repeat("\r\n", size/2-1) + "x\n", "blanks": strings.Repeat(" ", size), "text": strings.Repeat("a b\r\n", size/5),
+	} {
+		whole := counted{Context: context.Background()}
+		if _, err := hashBody(&whole, []byte(body), true); err != nil || whole.looks > 2*size/step+2 || whole.looks < size/step {
+			t.Errorf("%s: %d looks, %v", name, whole.looks, err)
+		}
+		for most := 1; most < whole.looks; most += 7 {
+			part := counted{Context: context.Background(), most: most}
+			if _, err := hashBody(&part, []byte(body), true); err == nil || part.looks > most+2*step {
+				t.Errorf("%s: %d looks after %d, %v", name, part.looks, most, err)
+			}
+		}
+	}
+	s := signer()
+	text := s.sign(mail)
+	s.canon = "simple/simple"
+	text = s.sign(text)
+	m, raw := fetched(strings.Repeat(strings.TrimSuffix(text, mail), 5) + mail)
+	k := check{m: m, body: []byte("x")}
+	ctx := counted{Context: context.Background()}
+	for _, f := range m.Headers[:maxSignatures] {
+		s := &signature{}
+		s.read(f.Name + ": " + f.Value + "\r\n")
+		k.checkBody(&ctx, s)
+		if s.Why != badBody {
+			t.Fatalf("%+v", s)
+		}
+	}
+	one := counted{Context: context.Background()}
+	hashBody(&one, k.body, false)
+	if ctx.looks != 2*one.looks {
+		t.Errorf("%d looks for ten signatures, %d for one", ctx.looks, one.looks)
+	}
+	_ = raw
 }
 
 // TestReplay: a change to a signed message that does not break its signature does not

@@ -295,7 +295,7 @@ func TestWalkEnds(t *testing.T) {
 	} {
 		from := "me@" + c.from
 		text, z := signedBy(from, c.records, c.domains...)
-		z.silent["_dmarc."+c.silent] = true
+		z.silent["_dmarc."+c.silent], z.silent[""] = true, true
 		m, raw := fetched(text)
 		checker := Checker{Resolver: z}
 		d, err := checker.Check(context.Background(), m, raw)

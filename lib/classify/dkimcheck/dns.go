@@ -36,6 +36,9 @@ func (d DNS) dial(ctx context.Context, network, server string) (net.Conn, error)
 		server = d.Server
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, network, server)
+	if err == nil { // net.Resolver heeds the deadline of ctx, but no earlier end
+		context.AfterFunc(ctx, func() { conn.Close() })
+	}
 	if udp, ok := conn.(*net.UDPConn); ok {
 		return datagrams{udp}, err
 	}
@@ -52,20 +55,21 @@ func (d datagrams) SetDeadline(t time.Time) error {
 
 // The bounds of an answer.
 const (
-	maxRecords    = 20
-	maxRecord     = 4096 // bytes; a 4096-bit key takes 750
-	defaultLookup = 5 * time.Second
-	defaultTotal  = 20 * time.Second
+	maxRecords = 20
+	maxRecord  = 4096 // bytes; a 4096-bit key takes 750
 )
 
-// errOversized reports an answer that breaks a bound.
-var errOversized = errors.New("the DNS record is too large")
+// The errors of a question besides that of the resolver.
+var (
+	errOversized = errors.New("the DNS record is too large")
+	errMany      = errors.New("the message asks for too many names")
+)
 
 // lookups asks the questions about one message, each of them once.
 type lookups struct {
 	resolver Resolver
 	each     time.Duration
-	ctx      context.Context // ends with the time for all questions
+	ctx      context.Context // ends with the time for the message
 	cancel   context.CancelFunc
 	known    map[string]answer
 	failed   error // the first ErrTemporary
@@ -81,11 +85,7 @@ func (c *Checker) begin(ctx context.Context) *lookups {
 	if l.each == 0 {
 		l.each = defaultLookup
 	}
-	total := c.Total
-	if total == 0 {
-		total = defaultTotal
-	}
-	l.ctx, l.cancel = context.WithTimeout(ctx, total)
+	l.ctx, l.cancel = context.WithTimeout(ctx, c.budget())
 	return l
 }
 
@@ -104,12 +104,14 @@ func (l *lookups) txt(name string) ([]string, error) {
 }
 
 func (l *lookups) ask(name string) ([]string, error) {
+	if len(l.known) >= maxLookups {
+		return nil, fault.Temporaryf("", "dkimcheck: %w: %s: %w", ErrTemporary, name, errMany)
+	}
 	ctx, cancel := context.WithTimeout(l.ctx, l.each)
 	defer cancel()
 	records, err := l.resolver.LookupTXT(ctx, name)
-	var dns *net.DNSError
 	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
+	case notFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fault.Temporaryf("", "dkimcheck: %w: %s: %w", ErrTemporary, name, reason(err))
@@ -122,6 +124,20 @@ func (l *lookups) ask(name string) ([]string, error) {
 		}
 	}
 	return records, nil
+}
+
+// answers reports whether DNS answers a question that no sender chose: what there is at the
+// root. It is asked when a domain's name servers are silent, to find out whether all are.
+func (l *lookups) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, l.each)
+	defer cancel()
+	_, err := l.resolver.LookupTXT(ctx, "")
+	return err == nil || notFound(err)
+}
+
+func notFound(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
 }
 
 // reason returns the error without the name, which the caller's message has already,

@@ -1,6 +1,7 @@
 package dkimcheck
 
 import (
+	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
@@ -41,7 +42,7 @@ func (k *check) findKey(s *signature) {
 	}
 }
 
-// accept keeps a key record, or says why it is refused.
+// accept keeps the key of a record, or says why it is refused.
 func (s *signature) accept(record string) {
 	t, err := taglist.Parse(record)
 	if err != nil {
@@ -50,11 +51,8 @@ func (s *signature) accept(record string) {
 	}
 	s.say(envelope.DKIMPermError, s.wrongKey(t))
 	s.say(envelope.DKIMPolicy, s.flagged(t))
-	if s.Result == "" && t.Or("k", "rsa") == "rsa" {
-		s.checkRSA(t.Or("p", ""))
-	}
 	if s.Result == "" {
-		s.key = record
+		s.readKey(t)
 	}
 }
 
@@ -79,8 +77,8 @@ func (s *signature) wrongKey(t taglist.List) string {
 	return ""
 }
 
-// flagged reads t= of the key, which go-msgauth ignores: a key on trial proves nothing
-// (y), and a key may forbid subdomains in i= (s).
+// flagged reads t= of the key: a key on trial proves nothing (y), and a key may forbid
+// subdomains in i= (s).
 func (s *signature) flagged(t taglist.List) string {
 	flags := taglist.Elements(t.Or("t", ""))
 	switch {
@@ -92,21 +90,20 @@ func (s *signature) flagged(t taglist.List) string {
 	return ""
 }
 
-// checkRSA checks the size of a key in bits, because go-msgauth rounds it up to whole
-// bytes.
-func (s *signature) checkRSA(p string) {
-	der, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(p, " ", ""))
-	if err != nil {
-		s.say(envelope.DKIMPermError, "the key can't be read")
-		return
-	}
+// readKey reads p=, which may be folded anywhere, with tabs too (RFC 6376 §3.6.1).
+func (s *signature) readKey(t taglist.List) {
+	der, err := base64.StdEncoding.DecodeString(solid(t.Or("p", "")))
+	ed := t.Or("k", "rsa") == "ed25519"
 	key, ok := publicKey(der)
-	if !ok {
+	switch {
+	case err == nil && ed && len(der) == ed25519.PublicKeySize: // RFC 8463 §4.2
+		s.key = ed25519.PublicKey(der)
+	case err != nil || ed || !ok:
 		s.say(envelope.DKIMPermError, "the key can't be read")
-		return
-	}
-	if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA {
-		s.say(envelope.DKIMPolicy, fmt.Sprintf("the key has %d bits", bits))
+	case key.N.BitLen() < minRSA || key.N.BitLen() > maxRSA:
+		s.say(envelope.DKIMPolicy, fmt.Sprintf("the key has %d bits", key.N.BitLen()))
+	default:
+		s.key = key
 	}
 }
 

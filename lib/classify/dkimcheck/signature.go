@@ -1,7 +1,9 @@
 package dkimcheck
 
 import (
+	"crypto"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +18,11 @@ import (
 type signature struct {
 	envelope.Signature              // Result is empty until the signature is refused or passes
 	tags               taglist.List // nil: it can't be read
+	field              string       // all of it, with the CRLF at its end
 	agent              string       // domain of i=
-	key                string       // the key record, once it is found and accepted
+	relaxedHeader      bool         // c=
+	relaxedBody        bool
+	key                crypto.PublicKey // once it is found and accepted
 }
 
 // say sets the verdict and its reason, unless there is a verdict already or why is empty.
@@ -33,6 +38,7 @@ func (s *signature) read(field string) {
 		s.say(envelope.DKIMNeutral, fmt.Sprintf("it is longer than %d bytes", maxSignature))
 		return
 	}
+	s.field = field
 	_, value, _ := strings.Cut(strings.TrimSuffix(field, "\r\n"), ":")
 	t, err := taglist.Parse(value)
 	if err != nil {
@@ -58,21 +64,15 @@ func (s *signature) readVersion() string {
 	return s.twoReadings()
 }
 
-// twoReadings finds text that go-msgauth would take for a b= and leave out of the hash,
-// although it is another tag or a part of one. go-msgauth looks for "b", blanks and "="
-// anywhere.
+// twoReadings finds text that another verifier would take for a b= and leave out of the
+// hash, although it is another tag or a part of one. go-msgauth looks for "b", blanks and
+// "=" anywhere.
 func (s *signature) twoReadings() string {
 	for _, t := range s.tags {
 		if t.Name == "b" {
 			continue
 		}
-		text := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(taglist.Blanks, r) {
-				return -1
-			}
-			return r
-		}, t.Name+"="+t.Value)
-		if strings.Contains(text, "b=") {
+		if strings.Contains(solid(t.Name+"="+t.Value), "b=") {
 			return t.Name + "= holds what reads like b="
 		}
 	}
@@ -95,8 +95,9 @@ func (s *signature) readSigner() string {
 // keyName returns the name in DNS at which the key lies (RFC 6376 §3.6.2.1).
 func (s *signature) keyName(selector string) string { return selector + "._domainkey." + s.Domain }
 
-// readUser reads i=, which must lie within d= (RFC 6376 §3.5). An = would begin an
-// escape of dkim-quoted-printable, which no signer needs.
+// readUser reads i=, which must lie within d= (RFC 6376 §3.5), in whatever case: both are
+// domain names (RFC 4343). An = would begin an escape of dkim-quoted-printable, which no
+// signer needs.
 func (s *signature) readUser() string {
 	i := s.tags.Or("i", "@"+s.Domain)
 	user, domain, ok := strings.Cut(i, "@")
@@ -135,7 +136,9 @@ func (s *signature) readNames() string {
 	return ""
 }
 
-// readModes reads a=, c= and q=. A signature with an unknown c= or q= can't be verified.
+// readModes reads a=, c= and q=. A signature with an unknown c= can't be verified. Of the
+// methods in q= the unknown ones are ignored (RFC 6376 §3.5); the one that is defined must
+// be among them.
 func (s *signature) readModes() string {
 	a := s.tags.Or("a", "")
 	if len(a) < 32 && !strings.ContainsAny(a, taglist.Blanks) {
@@ -147,9 +150,10 @@ func (s *signature) readModes() string {
 		return "c= is not known"
 	case strings.HasSuffix(s.tags.Or("c", ""), "/"):
 		return "c= is not known"
-	case s.tags.Or("q", "dns/txt") != "dns/txt":
+	case !slices.Contains(taglist.Elements(s.tags.Or("q", "dns/txt")), "dns/txt"):
 		return "q= is not known"
 	}
+	s.relaxedHeader, s.relaxedBody = header == "relaxed", body == "relaxed"
 	return ""
 }
 
@@ -179,7 +183,7 @@ const skew = 5 * time.Minute
 
 // outOfTime compares t= and x= with the time at which the message was fetched. RFC 6376
 // §3.5 asks for the time at which it was received. The later time leaves less time for
-// replays, and go-msgauth looks at the clock anyway.
+// replays.
 func (s *signature) outOfTime(at time.Time) string {
 	signed, okT := s.time("t", at)
 	expires, okX := s.time("x", at.Add(time.Second))

@@ -3,6 +3,7 @@ package identity
 import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
 )
 
 // NeedsDKIM reports whether the policy makes a decision about the message depend on
@@ -14,6 +15,14 @@ func NeedsDKIM(m *envelope.Message, p *policy.Policy) bool {
 	}
 	v := read(m, p, nil)
 	return v.evidence(p) != policy.ByAuthRes
+}
+
+// Listed reports whether the policy lists the sender that From names, so that a proof would
+// change what the message may ask for.
+func Listed(m *envelope.Message, p *policy.Policy) bool {
+	h := collect(m)
+	from, _ := h.sender()
+	return trust(p, from.address, true) != terms.Unknown
 }
 
 // evidence returns what proves the sender of this message: never "either".

@@ -24,6 +24,8 @@ func (e *evidence) equipped() finding {
 func (e *evidence) own() finding {
 	d := e.m.DKIM
 	switch {
+	case d.Reason != "":
+		return finding{reason: NotListed}
 	case d.Why != "":
 		return finding{SignatureBad, d.Why}
 	case !address.Equal(d.From, e.from.domain):
@@ -45,14 +47,19 @@ func (e *evidence) own() finding {
 	return finding{DMARCRecordError, string(d.DMARC.Result)}
 }
 
-// Unchecked returns the trust level that a listed sender would have had if only an
-// answer of DNS is missing; else unknown. So no message is lost through an outage, or
-// through a DMARC record that is broken for a while.
+// Unchecked returns the trust level that a listed sender would have had if only the check
+// is missing; else unknown. So no message is lost through an outage, through a DMARC record
+// that is broken for a while, or because an earlier policy did not list its sender.
 func (id *Identity) Unchecked(p *policy.Policy) terms.Trust {
-	if id.Verified || id.Reason != SignatureTempError && id.Reason != DMARCRecordError {
+	if !id.Open() {
 		return terms.Unknown
 	}
 	return trust(p, id.Sender, true)
+}
+
+// Open reports whether pulse's own check has neither proven the sender nor refuted the proof.
+func (id *Identity) Open() bool {
+	return !id.Verified && (id.Reason == SignatureTempError || id.Reason == DMARCRecordError || id.Reason == NotListed)
 }
 
 // ownFlaws ranks the flaws of a signature that pulse itself checked, as flaws does.

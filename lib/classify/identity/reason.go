@@ -61,6 +61,7 @@ const (
 	submittedWithLogin Reason = "submitted_with_login"
 	verdictUnfit       Reason = "verdict_unfit"
 
+	NotListed           Reason = "not_listed"
 	signatureNone       Reason = "signature_none"
 	SignatureNotAligned Reason = "signature_not_aligned"
 	SignatureBad        Reason = "signature_bad"

@@ -8,11 +8,20 @@ import (
 // message (RFC 6376) and the DMARC record that applies to its sender's domain (RFC 9989).
 type DKIM struct {
 	From       string      // domain of From that signatures were compared with; empty: no signature was looked at
-	Why        string      // why no signature was looked at; else empty
+	Reason     DKIMReason  // why nobody looked, where that says nothing of the message; else empty
+	Why        string      // why no signature was looked at, for people; else empty
 	Signatures []Signature // in the order of the header, as many as were looked at
 	Omitted    int         // how many more there are
 	DMARC      DMARC       // zero unless a signature passed
 }
+
+// DKIMReason is why a message was not checked although it could have been. A word that is
+// not known says so as well.
+type DKIMReason string
+
+// DKIMNotListed is about a sender on no list of the policy that pulse-fetch had: no proof
+// would change what such a sender may ask for.
+const DKIMNotListed DKIMReason = "not_listed"
 
 // Verdict is what became of a signature, in the words of RFC 8601 §2.7.1.
 type Verdict string
@@ -23,7 +32,7 @@ const (
 	DKIMFail      Verdict = "fail"      // header or body is not what was signed
 	DKIMPolicy    Verdict = "policy"    // not accepted here, whether good or not
 	DKIMNeutral   Verdict = "neutral"   // can't be read, or is not by the sender's domain
-	DKIMTempError Verdict = "temperror" // DNS gave no answer
+	DKIMTempError Verdict = "temperror" // DNS gave no answer, or the message's budget was spent
 	DKIMPermError Verdict = "permerror" // there is no key, or none that can be used
 )
 
@@ -67,6 +76,7 @@ type DMARC struct {
 func (d *DKIM) bytes() []byte {
 	var o record.Object
 	o.StrIf("from", d.From)
+	o.StrIf("reason", string(d.Reason))
 	o.StrIf("why", d.Why)
 	o.Raw("signatures", d.appendSignatures(nil))
 	if d.Omitted > 0 {
@@ -118,6 +128,8 @@ func (d *DKIM) decode(v record.Value) error {
 		switch name {
 		case "from":
 			return v.Into(&d.From)
+		case "reason":
+			return v.Into((*string)(&d.Reason))
 		case "why":
 			return v.Into(&d.Why)
 		case "signatures":

@@ -1,0 +1,92 @@
+package dkimcheck
+
+import (
+	"context"
+	"crypto/sha256"
+	"hash"
+	"slices"
+)
+
+// step is how many bytes of a body are read, or hashed, between two looks at the context.
+const step = 64 << 10
+
+// hashBody returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
+// §3.4.3, §3.4.4). It reads the body once, in time linear in its length and in little
+// memory. An LF without a CR before it ends a line too, because a file may have such lines;
+// a CR without an LF after it is a byte like any other. The error is that of ctx.
+func hashBody(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
+	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, step), relaxed: relaxed}
+	for part := range slices.Chunk(body, step) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		h.read(part)
+	}
+	if h.cr {
+		h.text('\r')
+	}
+	if h.lines = 0; h.any || !relaxed {
+		h.lines = 1
+	}
+	h.endLines()
+	h.sum.Write(h.buf)
+	return h.sum.Sum(nil), ctx.Err()
+}
+
+// bodyHash is a body as far as it was read.
+type bodyHash struct {
+	ctx     context.Context
+	sum     hash.Hash
+	buf     []byte // what goes to the hash next
+	relaxed bool
+
+	lines int  // line ends since the last byte of text: they count once another follows
+	blank bool // relaxed: there were blanks since then, on this line
+	cr    bool // the last byte was a CR, and an LF may follow
+	any   bool // there was text
+}
+
+func (h *bodyHash) read(part []byte) {
+	for _, c := range part {
+		if h.cr && c != '\n' {
+			h.text('\r')
+		}
+		h.cr = c == '\r'
+		switch {
+		case h.cr:
+		case c == '\n':
+			h.lines, h.blank = h.lines+1, false
+		case h.relaxed && (c == ' ' || c == '\t'):
+			h.blank = true
+		default:
+			h.text(c)
+		}
+	}
+}
+
+// text takes a byte that counts, and what was owed before it.
+func (h *bodyHash) text(c byte) {
+	if h.any = true; h.lines > 0 {
+		h.endLines()
+	}
+	if h.blank {
+		h.blank = false
+		h.put(' ')
+	}
+	h.put(c)
+}
+
+// endLines takes the line ends that are owed, which may be millions.
+func (h *bodyHash) endLines() {
+	for ; h.lines > 0 && (h.lines%step != 0 || h.ctx.Err() == nil); h.lines-- {
+		h.put('\r')
+		h.put('\n')
+	}
+}
+
+func (h *bodyHash) put(c byte) {
+	if h.buf = append(h.buf, c); len(h.buf) == step {
+		h.sum.Write(h.buf)
+		h.buf = h.buf[:0]
+	}
+}
