@@ -39,7 +39,7 @@ var shelves = func() []queue.Shelf {
 	all := []queue.Shelf{
 		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Spent, queue.Grants,
 		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Refused,
-		queue.Extracts, queue.Labels,
+		queue.Extracts, queue.Labels, queue.Names,
 	}
 	for _, st := range task.States {
 		all = append(all, queue.On(st))

@@ -100,6 +100,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	p := parser{limit: opt.limit(), room: opt.room(), partial: raw.Partial}
 	head, blank, rest := splitHeader(raw.Header)
 	body := join(rest, raw.Body)
+	whole := !raw.Partial && len(body) <= MaxMessage
 	if window := opt.Window(); int64(len(body)) > window {
 		body, p.partial = body[:window], true
 	}
@@ -110,6 +111,9 @@ func Parse(raw Raw, opt Options) envelope.Message {
 		p.add(envelope.LineEnds)
 	}
 	m.Digest = digest(block)
+	if whole {
+		m.Body = bodyDigest(body)
+	}
 	m.ID = messageID(m.Headers, m.Digest)
 	m.From = p.shown(m.Headers, "from")
 	m.Subject = p.shown(m.Headers, "subject")
