@@ -342,5 +342,5 @@ var Life = []Operation{
 	Start(""),
 	Finish(queue.End{Exit: 0, Result: []byte("done\n")}),
 	Prune,
-	Add(Resent(91), Resent(97), Wordy(97, terms.Allow), Wordy(91, terms.Allow)), // known by their names
+	Add(Wordy(91, terms.Allow), Resent(91), Resent(97), Wordy(97, terms.Allow)), // known by their names
 }
