@@ -1,9 +1,11 @@
 package message
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 )
 
 // bodyDigest returns the digest of a body after the relaxed canonicalization of RFC 6376 §3.4.4:
@@ -12,35 +14,28 @@ import (
 // may end with LF alone, because a Maildir has the lines of the same mail so.
 func bodyDigest(body []byte) string {
 	sum := sha256.New()
-	var line []byte
+	w := bufio.NewWriter(sum)
 	empty := 0 // lines without anything, which count only if another one follows
 	for len(body) > 0 {
-		var raw []byte
-		raw, body, _ = bytes.Cut(body, []byte("\n"))
-		if line = appendRelaxed(line[:0], bytes.TrimSuffix(raw, []byte("\r"))); len(line) == 0 {
+		var line []byte
+		line, body, _ = bytes.Cut(body, []byte("\n"))
+		if line = bytes.TrimRight(bytes.TrimSuffix(line, []byte("\r")), " \t"); len(line) == 0 {
 			empty++
 			continue
 		}
 		for ; empty > 0; empty-- {
-			sum.Write([]byte("\r\n"))
+			io.WriteString(w, "\r\n")
 		}
-		sum.Write(append(line, "\r\n"...))
+		for i, c := range line {
+			switch blank := c == ' ' || c == '\t'; {
+			case !blank:
+				w.WriteByte(c)
+			case line[i+1] != ' ' && line[i+1] != '\t': // the last of a run, and not of the line
+				w.WriteByte(' ')
+			}
+		}
+		io.WriteString(w, "\r\n")
 	}
+	w.Flush()
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
-}
-
-// appendRelaxed appends a line with a space for each run of blanks, and none at its end.
-func appendRelaxed(dst, line []byte) []byte {
-	blank := false
-	for _, c := range line {
-		if c == ' ' || c == '\t' {
-			blank = true
-			continue
-		}
-		if blank {
-			dst = append(dst, ' ')
-		}
-		dst, blank = append(dst, c), false
-	}
-	return dst
 }
