@@ -1,11 +1,9 @@
 package message
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 )
 
 // bodyDigest returns the digest of a body after the relaxed canonicalization of RFC 6376 §3.4.4:
@@ -14,7 +12,7 @@ import (
 // may end with LF alone, because a Maildir has the lines of the same mail so.
 func bodyDigest(body []byte) string {
 	sum := sha256.New()
-	w := bufio.NewWriter(sum)
+	var buf []byte
 	empty := 0 // lines without anything, which count only if another one follows
 	for len(body) > 0 {
 		var line []byte
@@ -24,18 +22,22 @@ func bodyDigest(body []byte) string {
 			continue
 		}
 		for ; empty > 0; empty-- {
-			io.WriteString(w, "\r\n")
+			sum.Write([]byte("\r\n"))
 		}
 		for i, c := range line {
 			switch blank := c == ' ' || c == '\t'; {
 			case !blank:
-				w.WriteByte(c)
+				buf = append(buf, c)
 			case line[i+1] != ' ' && line[i+1] != '\t': // the last of a run, and not of the line
-				w.WriteByte(' ')
+				buf = append(buf, ' ')
+			}
+			if len(buf) == 4096 {
+				sum.Write(buf)
+				buf = buf[:0]
 			}
 		}
-		io.WriteString(w, "\r\n")
+		sum.Write(append(buf, "\r\n"...))
+		buf = buf[:0]
 	}
-	w.Flush()
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
