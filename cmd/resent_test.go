@@ -112,7 +112,7 @@ func TestResentIsNoSecondTask(t *testing.T) {
 			t.Errorf("%s is another task, %s, of\n%s", id, first, again)
 		}
 	}
-	if _, other := d.take(t, strings.Replace(signedMail("pass", names, to, "1@example.com"), "bh=AbCd", "bh=XyZz", 1)); other == first {
+	if _, other := d.take(t, strings.NewReplacer("bh=AbCd", "bh=XyZz", "\n\nSend it.", "\n\nDon't.").Replace(signedMail("pass", names, to, "1@example.com"))); other == first {
 		t.Error("a mail with another text is the same task")
 	}
 	if n := strings.Count(d.run(t, "pulse-queue list --json"), "\n"); n != 2 {

@@ -94,7 +94,7 @@ func (w *writer) message(raw *source.Message) error {
 		m.Received = m.Fetched
 	}
 	if h := raw.Hook; h != nil {
-		m.Headers, m.Thread, m.ID, m.Digest, m.Size, m.Webhook = nil, nil, h.ID, h.Digest, h.Size, &h.Verdict
+		m.Headers, m.Thread, m.ID, m.Digest, m.Body, m.Size, m.Webhook = nil, nil, h.ID, h.Digest, "", h.Size, &h.Verdict
 		m.Sender, m.From, m.Subject = h.Sender, h.From, h.Subject
 	}
 	if w.verify != nil {

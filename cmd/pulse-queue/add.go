@@ -50,7 +50,7 @@ func add(c *cli.Context) error {
 		}
 	}
 	batch := queue.NewBatch(s, s.TakesUnsafe(), p.Limits.PendingPerSender, time.Now)
-	batch.Sandbox = level.String()
+	batch.Sandbox, batch.Open = level.String(), true
 	batch.Require = approval.Level(p.Approval.Require)
 	in := &intake{
 		batch: batch,
@@ -85,7 +85,8 @@ type intake struct {
 	lone func(*record.Record) bool // holds nothing but its task, and is left out
 }
 
-// all commits all records, or those before a bad one.
+// all commits all records, or those before a bad one. Only at the end of the input do the
+// positions of its sources move.
 func (in *intake) all(r *record.Reader) error {
 	for {
 		rec, err := r.Next()
@@ -96,7 +97,12 @@ func (in *intake) all(r *record.Reader) error {
 			err = in.batch.Put(rec)
 		}
 		if errors.Is(err, io.EOF) {
+			in.batch.Open = false
 			return in.commit()
+		}
+		if errors.Is(err, queue.ErrOrder) {
+			in.batch.Take() // nothing of what is out of order is added
+			return errors.Join(err, in.end())
 		}
 		if err != nil {
 			if in.failed {

@@ -3,17 +3,16 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
-	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
-	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -39,15 +38,27 @@ type Batch struct {
 
 	NotBefore time.Time // the tasks are not started earlier; zero: at once
 
+	// Open is set while more of the same input may follow. No position moves until it has ended,
+	// because only then is it certain that nothing comes that lies before it.
+	Open bool
+
 	items []*item
 	size  int
+	last  map[string]Position // of the record of each source that was put last
+	read  []Position          // how far what was put goes, by source
 }
+
+// ErrOrder means that a record lies before one of the same source that came earlier. Had the
+// position moved to that one, nobody would fetch again what a filter left out or put elsewhere.
+var ErrOrder = errors.New("it lies before an earlier record of this source")
 
 // item is a record on its way in.
 type item struct {
 	Content
 	id      string
-	raw     []byte // without `task` and `extract`
+	names   []string // ids under which the queue may know it, id first
+	content string   // the name by its content under which the queue may know it
+	raw     []byte   // without `task` and `extract`
 	receipt task.Task
 
 	wasRefused bool // it was refused before, and comes from where it was kept
@@ -89,8 +100,34 @@ func (b *Batch) Put(rec *record.Record) error {
 	if err := it.again(rec); err != nil {
 		return err
 	}
+	if err := b.follow(it, rec); err != nil {
+		return err
+	}
+	it.names, it.content = it.Content.names(it.id)
 	b.items = append(b.items, it)
 	b.size += len(it.raw)
+	return nil
+}
+
+// follow notes how far a record goes in its source. It must not lie before the one that came
+// earlier, unless a queue has printed it: a list has an order of its own.
+func (b *Batch) follow(it *item, rec *record.Record) error {
+	m := it.Message
+	if m == nil || m.UID == 0 || it.wasRefused {
+		return nil
+	}
+	p := positionOf(m)
+	if last, ok := b.last[p.Source]; ok && !rec.Has(task.Member) && p.Precedes(&last) {
+		return fault.Failedf("keep the order of the records, as parallel -k does, and run all of it again: no position has moved",
+			"%w", rec.Bad(fmt.Errorf("UID %d after UID %d: %w", p.UID, last.UID, ErrOrder)))
+	}
+	if b.last == nil {
+		b.last = map[string]Position{}
+	}
+	if !rec.Has(task.Member) {
+		b.last[p.Source] = p
+	}
+	b.read = furthest(b.read, p)
 	return nil
 }
 
@@ -105,41 +142,11 @@ func (it *item) again(rec *record.Record) error {
 	return err
 }
 
-// ID returns the id of a record's task, as pulse-queue(5) describes it.
-func (c *Content) ID() (string, error) {
-	switch {
-	case c.Identity.Effect():
-		if c.Request == nil {
-			return "", fmt.Errorf("%w %s, and identity.via is agent", record.ErrMissing, request.Member)
-		}
-		canonical, err := c.Request.Canonical()
-		return task.EffectID(c.Identity.Root, canonical, c.Identity.Ordinal), err
-	case c.Identity.Via == identity.ViaSubmit:
-		return task.RandomID(), nil
-	case c.Message == nil:
-		return "", fmt.Errorf("%w %s", record.ErrMissing, envelope.Member)
-	}
-	if (c.Message.Sender != nil || c.Message.Webhook != nil) && c.Identity.Verified && c.Message.ID != "" {
-		return task.MessageID(c.Message.Source, c.Message.ID), nil
-	}
-	sender := address.Fold(c.Identity.Sender)
-	if c.Identity.Verified && c.Identity.Signed != "" {
-		return task.SignedMailID(sender, c.Identity.Signed), nil
-	}
-	id := c.Message.ID
-	if id == "" {
-		id = c.Message.Digest
-	}
-	if id == "" {
-		return "", errors.New("message has neither id nor digest")
-	}
-	return task.MailID(c.Identity.Verified, sender, id), nil
-}
-
 // Take empties the batch and returns what it held, which may be committed while more is
 // put into b.
 func (b *Batch) Take() *Batch {
 	full := *b
+	full.read = slices.Clone(b.read)
 	b.items, b.size = nil, 0
 	return &full
 }
@@ -150,7 +157,7 @@ func (b *Batch) Take() *Batch {
 func (b *Batch) Commit(receipt func(line []byte) error) error {
 	items := b.items
 	b.items, b.size = nil, 0
-	if len(items) == 0 {
+	if len(items) == 0 && (b.Open || len(b.read) == 0) {
 		return nil
 	}
 	if err := Update(b.Store, func(tx *Tx) error { return b.stage(tx, items) }); err != nil {
@@ -177,9 +184,11 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 	if err := in.countPending(items); err != nil {
 		return err
 	}
-	ids := make([]string, len(items))
-	for i, it := range items {
-		ids[i] = it.id
+	var ids []string
+	for _, it := range items {
+		if ids = append(ids, it.names...); it.content != "" {
+			ids = append(ids, it.content)
+		}
 	}
 	if err := Look(tx.View, ids, false); err != nil {
 		return err
@@ -188,9 +197,9 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 		if err := in.take(it); err != nil {
 			return err
 		}
-		if m := it.Message; m != nil && m.UID != 0 && !it.wasRefused {
-			tx.Position(positionOf(m), in.now)
-		}
+	}
+	for i := 0; i < len(b.read) && !b.Open; i++ {
+		tx.Position(b.read[i], in.now)
 	}
 	return nil
 }
@@ -210,7 +219,7 @@ type intake struct {
 	*Batch
 	tx      *Tx
 	now     time.Time
-	seen    map[string]task.Task // added in this Update
+	seen    map[string]task.Task // added in this Update, by id and by name
 	pending map[Key]int          // open tasks of the senders in this batch
 
 	sessions map[string]*approval.Session // with the uses that this Update leaves
@@ -247,29 +256,50 @@ func (in *intake) take(it *item) error {
 		it.receipt.Reason = Quota
 		err = in.refuse(it)
 	default:
-		err = in.accept(it)
-		in.seen[it.id] = it.receipt // a refusal does not use up the id: a better copy may follow
+		err = in.accept(it) // a refusal does not use up the id: a better copy may follow
 	}
 	return err
 }
 
-// known reports whether the queue knows the task already, and fills in its receipt.
+// known reports whether the queue knows the task already, under any of its names, and fills in
+// its receipt.
 func (in *intake) known(it *item) (bool, error) {
-	if t, ok := in.seen[it.id]; ok {
+	for _, id := range it.names {
+		if known, err := in.knows(it, id); known || err != nil {
+			return known, err
+		}
+	}
+	if it.content == "" {
+		return false, nil
+	}
+	if t, ok := in.seen[it.content]; ok {
 		it.receipt = t
 		return true, nil
 	}
-	st, err := in.tx.Where(it.id)
+	id, err := NameOf(in.tx, it.content)
+	if id == "" || err != nil {
+		return false, err
+	}
+	return in.knows(it, id)
+}
+
+// knows reports whether the queue knows a task of this id, and fills in its receipt.
+func (in *intake) knows(it *item, id string) (bool, error) {
+	if t, ok := in.seen[id]; ok {
+		it.receipt = t
+		return true, nil
+	}
+	st, err := in.tx.Where(id)
 	if err != nil {
 		return false, err
 	}
 	if st == "" {
-		last, err := PrunedOf(in.tx, it.id)
-		it.receipt = task.Task{ID: it.id, Kind: it.Kind(), State: last}
+		last, err := PrunedOf(in.tx, id)
+		it.receipt = task.Task{ID: id, Kind: it.Kind(), State: last}
 		it.receipt.Reason = string(task.Pruned)
 		return last != "", err
 	}
-	stored, err := Load(in.tx, st, it.id)
+	stored, err := Load(in.tx, st, id)
 	if errors.Is(err, ErrCorrupt) {
 		err = nil // it is known all the same, and must not be added twice
 	}
@@ -321,6 +351,10 @@ func (in *intake) accept(it *item) error {
 	t.Digest = task.Digest(file)
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
 	line.Change, line.Sandbox, line.Link = t.Change, in.Sandbox, t.Link
+	in.seen[it.id] = *t
+	if line.KnownAs = it.takes(); line.KnownAs != "" {
+		in.seen[line.KnownAs] = *t
+	}
 	if it.counted() {
 		in.pending[KeyOf(it.Identity.Sender)]++
 	}

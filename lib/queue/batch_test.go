@@ -85,8 +85,8 @@ func (s *shelf) events() (list []task.Event) {
 func TestBatchReceipts(t *testing.T) {
 	s := newShelf(t)
 	mail, review, no := queuetest.Mail(1, terms.Allow), queuetest.Mail(2, terms.Review), queuetest.Mail(3, terms.Reject)
-	b := s.batch(mail, review, no, mail, no, queuetest.Effect(1))
-	want := []string{"scheduled allowed", "awaiting_review allowed", "rejected allowed", "scheduled allowed", "rejected allowed", "awaiting_review allowed"}
+	b := s.batch(mail, mail, review, no, no, queuetest.Effect(1))
+	want := []string{"scheduled allowed", "scheduled allowed", "awaiting_review allowed", "rejected allowed", "rejected allowed", "awaiting_review allowed"}
 	if got := s.commit(b); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -279,7 +279,7 @@ func TestBatchPositions(t *testing.T) {
 		line := strings.Replace(queuetest.Mail(uid, terms.Allow), queuetest.Source, source, 1)
 		return strings.Replace(line, `"uidvalidity":7`, fmt.Sprintf(`"uidvalidity":%d`, validity), 1)
 	}
-	s.commit(s.batch(at("b", 7, 3), at("a", 7, 5), at("a", 7, 4), at("b", 7, 9), queuetest.Effect(1), at("c", 9, 9), at("c", 10, 1)))
+	s.commit(s.batch(at("b", 7, 3), at("a", 7, 4), at("a", 7, 5), at("b", 7, 9), queuetest.Effect(1), at("c", 9, 9), at("c", 10, 1)))
 	var got []string
 	for _, p := range s.lines()[len(s.lines())-1].Positions {
 		got = append(got, fmt.Sprintf("%s %d/%d", p.Source, p.UIDValidity, p.UID))

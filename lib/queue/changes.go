@@ -28,6 +28,7 @@ const (
 	Outbox    Shelf = "outbox"    // by task: what its worker proposed and was not added yet
 	Positions Shelf = "positions" // by PositionKey: how far a source was read
 	Pruned    Shelf = "pruned"    // by task: the last state of one whose files were removed
+	Names     Shelf = "names"     // by another name of a mail: the id of its task, also after it was pruned
 	Refused   Shelf = "refused"   // by task: a record that the policy rejected, without its text
 	Hold      Shelf = "hold"      // the line that put the queue on hold; its key is empty
 )
@@ -120,6 +121,9 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 		file.Digest = l.Digest
 	}
 	list = append(list, file)
+	if l.Event == task.Added && task.ValidID(l.KnownAs) {
+		list = append(list, Change{Shelf: Names, Key: l.KnownAs, Bytes: []byte(l.Task)})
+	}
 	switch {
 	case l.Result != "" && l.Event == task.Carried:
 		list = append(list, Change{Shelf: Drafts, Key: l.Task, Digest: l.Result})

@@ -185,6 +185,10 @@ var special = []struct {
 		"awaiting_review # sha256:f11e, meta =, approvals gone, spent gone"},
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: two}, "outbox/" + two + " - " + one + ", scheduled # sha256:f11e"},
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: "somebody"}, "scheduled # sha256:f11e"},
+	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, KnownAs: two}, "scheduled # sha256:f11e, names/" + two + " ="},
+	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, KnownAs: "../x"}, "scheduled # sha256:f11e"},
+	{audit.Line{Event: task.Approved, Task: one, From: task.Awaiting, To: task.Scheduled, Approval: yes(), KnownAs: two},
+		"scheduled < awaiting_review, meta =, approvals =!, spent gone"},
 	{audit.Line{Event: task.Refused, Task: one, Parent: two}, "outbox/" + two + " - " + one},
 	{audit.Line{Event: audit.Settled, Task: one, Parent: two}, "outbox/" + two + " - " + one},
 	{audit.Line{Event: audit.Noted, Task: one, Parent: two}, ""},
@@ -277,6 +281,8 @@ func TestChangesHold(t *testing.T) {
 				}
 			case queue.Pruned:
 				want = []byte(l.From)
+			case queue.Names:
+				want = []byte(l.Task)
 			case queue.Hold:
 				want = l.Append(nil)
 			case queue.Grants:

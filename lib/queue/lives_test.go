@@ -39,7 +39,7 @@ var shelves = func() []queue.Shelf {
 	all := []queue.Shelf{
 		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Spent, queue.Grants,
 		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Refused,
-		queue.Extracts, queue.Labels,
+		queue.Extracts, queue.Labels, queue.Names,
 	}
 	for _, st := range task.States {
 		all = append(all, queue.On(st))
@@ -254,7 +254,7 @@ var deeds = []func(w *world) queuetest.Operation{
 	func(w *world) queuetest.Operation { return queuetest.Grant(fmt.Sprintf("a%d", w.n)) },
 	func(*world) queuetest.Operation { return queuetest.Refuse },
 	func(w *world) queuetest.Operation {
-		return queuetest.Keeping(queuetest.Wordy(w.n, terms.Reject), queuetest.RejectedEffect(w.n), queuetest.Mail(max(1, w.n-3), terms.Allow))
+		return queuetest.Keeping(queuetest.Mail(max(1, w.n-3), terms.Allow), queuetest.Wordy(max(2, w.n), terms.Reject), queuetest.RejectedEffect(w.n))
 	},
 	func(*world) queuetest.Operation { return queuetest.Forget },
 	func(*world) queuetest.Operation { return queuetest.Start("") },

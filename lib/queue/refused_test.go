@@ -47,8 +47,9 @@ func (s *shelf) counts() (c queue.Counts) {
 // stands.
 func TestKeptWithoutText(t *testing.T) {
 	s := newShelf(t)
-	line := strings.Replace(queuetest.Wordy(1, terms.Reject), `"received"`,
-		`"headers":[["From","me@example.com"],["Subject","a subject"]],"more":"a text","defects":["bare_lf"],"received"`, 1)
+	line := strings.Replace(queuetest.Wordy(1, terms.Reject), `[["Date"`,
+		`[["From","me@example.com"],["Subject","a subject"],["Date"`, 1)
+	line = strings.Replace(line, `"received"`, `"more":"a text","defects":["bare_lf"],"received"`, 1)
 	line = strings.TrimSuffix(line, "}") + `,"extract":{"v":"a text"}}`
 	s.commit(s.keeping(line))
 	list := s.kept()
@@ -62,7 +63,7 @@ func TestKeptWithoutText(t *testing.T) {
 		}
 	}
 	one := list[0]
-	if m := one.Message; m == nil || len(m.Headers) != 2 || m.ID != "<1@t>" || m.UID != 1 || !m.Has("bare_lf") || one.Shown.Subject != "a subject" {
+	if m := one.Message; m == nil || len(m.Headers) != 3 || m.Body == "" || m.ID != "<1@t>" || m.UID != 1 || !m.Has("bare_lf") || one.Shown.Subject != "a subject" {
 		t.Errorf("%+v", m)
 	}
 	if one.Decision.Outcome != terms.Reject || one.Identity.Sender != "me@example.com" || !one.Task.Refused || one.Task.State != task.Rejected {

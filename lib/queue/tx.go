@@ -198,13 +198,19 @@ func (t *Tx) blob(s Shelf, line *audit.Line, b []byte) {
 // position counts.
 func (t *Tx) Position(p Position, now time.Time) {
 	t.read = now
-	i := slices.IndexFunc(t.positions, func(have Position) bool { return have.Source == p.Source })
+	t.positions = furthest(t.positions, p)
+}
+
+// furthest returns a list of positions, one for each source, with p if that is further.
+func furthest(list []Position, p Position) []Position {
+	i := slices.IndexFunc(list, func(have Position) bool { return have.Source == p.Source })
 	switch {
 	case i < 0:
-		t.positions = append(t.positions, p)
-	case !backwards(&t.positions[i], &p):
-		t.positions[i] = onward(&t.positions[i], p)
+		return append(list, p)
+	case !backwards(&list[i], &p):
+		list[i] = onward(&list[i], p)
 	}
+	return list
 }
 
 // readFurther puts the positions of sources that were read further into the last staged

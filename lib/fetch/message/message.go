@@ -100,6 +100,10 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	p := parser{limit: opt.limit(), room: opt.room(), partial: raw.Partial}
 	head, blank, rest := splitHeader(raw.Header)
 	body := join(rest, raw.Body)
+	whole := "" // digest of the body, before it is cut
+	if !raw.Partial && len(body) <= MaxMessage && opt.Scope != envelope.Headers {
+		whole = bodyDigest(body)
+	}
 	if window := opt.Window(); int64(len(body)) > window {
 		body, p.partial = body[:window], true
 	}
@@ -109,7 +113,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	if mixed(head, blank) || raw.CRLF && raw.stray() {
 		p.add(envelope.LineEnds)
 	}
-	m.Digest = digest(block)
+	m.Digest, m.Body = digest(block), whole
 	m.ID = messageID(m.Headers, m.Digest)
 	m.From = p.shown(m.Headers, "from")
 	m.Subject = p.shown(m.Headers, "subject")

@@ -35,7 +35,7 @@ const (
 // the server lists the same ones next time, nothing is new up to there. If not, one of them got
 // into the mailbox later than its time says, or one is gone: all of the overlap is given again,
 // and the queue recognises what it has.
-const timed = 1 << 31
+const timed = audit.Timed
 
 // mark sorts messages by time and gives each its position. A message whose time is not over gets
 // none, because what comes until then would lie before it: it is given again until then. So it is

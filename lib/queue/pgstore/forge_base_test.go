@@ -70,6 +70,9 @@ func (w *world) happen() {
 func (w *world) add(to task.State, names ...string) (list []step) {
 	for _, n := range names {
 		list = append(list, w.of(n, task.Added, "", to))
+		if to == task.Scheduled {
+			list[len(list)-1].KnownAs = idOf("name of " + n)
+		}
 	}
 	return list
 }

@@ -33,7 +33,7 @@ var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "2
 
 // conflicts are those that look like what happens to the honest, because others were faster.
 var conflicts = []string{"the beginning before", "a task that starts before it comes", "a task that is resurfaced before it comes", "another line before", "no line before", "a line that is not an object", "a line of nothing",
-	"a task of another state", "a task that is not known", "a task that is there", "a task twice", "a task that was pruned",
+	"a task of another state", "a task that is not known", "a task that is there", "a task twice", "a task that was pruned", "a name that is taken", "a name twice",
 	"a run that ends after it was taken back", "the run of another machine", "the fence of another run", "the fence of a run before", "a fence below all",
 	"a start of what waits", "a start twice", "a start again with grants",
 	"a grant that was spent before", "a grant that nobody gave", "a grant with another target in its words", "a grant that is revoked and is not there", "a grant that is revoked twice", "a grant that is revoked in other words",
@@ -96,6 +96,12 @@ func event(e task.Event, who string) func(*world) []call {
 
 // first changes the first line.
 func first(fn func(s *step)) func(*world, *call) { return func(_ *world, c *call) { fn(&c.steps[0]) } }
+
+// called gives a line another name of its task.
+func called(s step, name string) step {
+	s.KnownAs = idOf(name)
+	return s
+}
 
 // under changes the first line, and leaves its entry.
 func under(fn func(s *step)) func(*world, *call) {
@@ -161,6 +167,13 @@ var ofTasks = []forgery{
 		return by("gate1", w.of("a.new", task.Added, "", task.Scheduled), w.resurfaced("a.new", task.Scheduled))
 	}), swapped},
 	{"a task twice", event(task.Added, "gate1"), func(_ *world, c *call) { c.steps = append(c.steps, c.steps[0]) }},
+	{"a name that is taken", func(w *world) []call {
+		return []call{by("gate1", called(w.of("a.new", task.Added, "", task.Scheduled), "n.one")), by("gate1", called(w.of("e.new", task.Added, "", task.Awaiting), "n.two"))}
+	}, first(func(s *step) { s.KnownAs = idOf("n.one") })},
+	{"a name twice", just(func(w *world) call {
+		return by("gate1", called(w.of("a.new", task.Added, "", task.Scheduled), "n.one"), called(w.of("e.new", task.Added, "", task.Awaiting), "n.two"))
+	}), last(func(s *step) { s.KnownAs = idOf("n.one") })},
+	{"a name of what is not added", just(func(w *world) call { return by("gate1", w.refused("r.new")) }), first(func(s *step) { s.KnownAs = idOf("n.one") })},
 	{"a task with an approval", adds("e.new"), first(func(s *step) { s.Approval = &approval.Approval{Task: s.Task, Digest: s.Digest, Action: s.Action} })},
 	{"a task with a grant", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Grant = w.given["g.bob"] }},
 	{"a task with a session", event(task.Added, "gate1"), func(w *world, c *call) { c.steps[0].Session = w.opened["s.one"] }},

@@ -26,6 +26,7 @@ func (w *world) full() []call {
 	mail.Change = task.Change{NotBefore: w.now.Add(time.Hour + 5), Reason: nasty, Attempts: 1, Deferred: 2, Restarts: 3, Told: w.now}
 	mail.Tool, mail.Outcome, mail.Rule, mail.Policy, mail.Sender, mail.Trust = nasty, terms.Allow, nasty, nasty, nasty, terms.ExternalVerified
 	mail.IdentityReason, mail.Source, mail.UID, mail.MessageID = nasty, nasty, 1<<32-1, nasty
+	mail.KnownAs = idOf("n.new")
 	mail.Sandbox, mail.Account, mail.By, mail.Level, mail.NotKept = nasty, nasty, nasty, approval.User, nasty
 	mail.Link, mail.Target = task.Link{Answers: idOf("a.done"), Thread: idOf("a.done")}, []string{nasty, ""}
 	mail.Positions = []audit.Position{{Source: "imap", UIDValidity: 1<<32 - 1, UID: 1, Received: w.now.Add(7)}, {Source: "s"}}

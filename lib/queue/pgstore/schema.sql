@@ -76,7 +76,7 @@ CREATE TABLE member (of text PRIMARY KEY, forms jsonb NOT NULL);
 INSERT INTO member SELECT w, jsonb_object_agg(n, f) FROM (VALUES
   ('line', '".*"', 'rule policy sender trust source message_id sandbox account by level tool outcome reason not_kept said thread kind'),
   ('line', '"[a-z_]+"', 'event action'),
-  ('line', '"[0-9a-f]{32}"', 'task parent answers'),
+  ('line', '"[0-9a-f]{32}"', 'task parent answers known_as'),
   ('line', '"[a-z_]+"', 'from to state'),
   ('line', '"sha256:[0-9a-f]{64}"', 'digest result prev'),
   ('line', '@time', 'time since not_before told'),
@@ -441,7 +441,7 @@ BEGIN
     RAISE EXCEPTION 'task % was there already', bad USING ERRCODE = 'PU001';
   END IF;
   WITH new AS (
-    SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, l.entry, b.bytes,
+    SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, j->>'known_as' AS known_as, l.entry, b.bytes,
       coalesce(j->>'from', '') = '' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
         AND j->>'kind' IN ('ask', 'effect')
         AND NOT (j->>'kind' = 'effect' AND j->>'action' IN ('external_send', 'destructive', 'code_or_computer') AND j->>'to' <> 'awaiting_review')
@@ -449,7 +449,8 @@ BEGIN
     FROM unnest(js, entries) WITH ORDINALITY l(j, entry, i)
     LEFT JOIN (SELECT * FROM unnest(shelves, keys, blobs) x(shelf, key, bytes)) b ON b.shelf = j->>'to' AND b.key = j->>'task'
     WHERE j->>'event' = 'added'),
-  files AS (INSERT INTO pulse.file SELECT id, CASE WHEN fine THEN bytes END FROM new)
+  files AS (INSERT INTO pulse.file SELECT id, CASE WHEN fine THEN bytes END FROM new),
+  taken AS (INSERT INTO pulse.thing SELECT 'names', known_as, at FROM new WHERE known_as IS NOT NULL)
   INSERT INTO pulse.task SELECT id, at, at, at, state, kind, act, digest, pulse.agenda(entry, (id, at, at, at, state, kind, act, digest, NULL)::pulse.task) FROM new;
 EXCEPTION
   WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
@@ -485,7 +486,7 @@ BEGIN
     OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats))
     OR doc ? 'positions' AND NOT 'gate' = ANY (hats)
     OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
-        ('labels', 'labelled'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
+        ('labels', 'labelled'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
         ('approval', 'approved requeued started extracted retried restarted restored'),
         ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out')) v(m, es)
       WHERE doc ? m AND NOT doc->>'event' = ANY (string_to_array(es, ' '))) LIMIT 1;

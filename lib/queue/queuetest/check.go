@@ -210,10 +210,13 @@ func dumpLog(b *strings.Builder, v queue.View) error {
 		return err
 	}
 	n := map[task.Event]int{}
-	var pruned []string
+	var pruned, names []string
 	err = lines(func(_ []byte, l *audit.Line) error {
 		if n[l.Event]++; l.Event == task.Pruned {
 			pruned = append(pruned, l.Task)
+		}
+		if l.KnownAs != "" {
+			names = append(names, l.KnownAs)
 		}
 		if l.Link != (task.Link{}) {
 			fmt.Fprintf(b, "%s %s answers %+v\n", l.Event, l.Task, l.Link)
@@ -227,6 +230,12 @@ func dumpLog(b *strings.Builder, v queue.View) error {
 		labels, e := queue.LabelsOf(v, id, terms.System)
 		err = errors.Join(err, e)
 		fmt.Fprintf(b, "pruned %s %s %s\n", id, was, labels)
+	}
+	for _, name := range names {
+		id, e := queue.NameOf(v, name)
+		_, last := queue.PrunedOf(v, name)
+		err = errors.Join(err, e, last)
+		fmt.Fprintf(b, "%s is %s\n", name, id)
 	}
 	fmt.Fprintf(b, "log %v\n", n)
 	return err

@@ -16,10 +16,16 @@ func Keeping(lines ...string) Operation {
 	}}
 }
 
-// Wordy is Mail with a subject, a text and an attachment.
+// Wordy is Mail with a subject, a text and an attachment. Its content is a name of it.
 func Wordy(uid int, outcome terms.Outcome) string {
-	text := `"subject":"a subject","text":"a text","attachments":[{"name":"a.txt","type":"text/plain","size":1}],"received"`
+	text := fmt.Sprintf(`"body":"sha256:%d","headers":[["Date","Sat, 21 Nov 2026 06:00:00 +0000"]],`, uid) + `"subject":"a subject","text":"a text","attachments":[{"name":"a.txt","type":"text/plain","size":1}],"received"`
 	return strings.Replace(Mail(uid, outcome), `"received"`, text, 1)
+}
+
+// Resent is Wordy without the signature that covered its Message-ID, and with another one.
+func Resent(uid int) string {
+	resent := strings.Replace(Wordy(uid, terms.Allow), fmt.Sprintf("<%d@t>", uid), fmt.Sprintf("<%d@resent>", uid), 1)
+	return strings.Replace(resent, `"verified":true`, `"verified":true,"signed":"sha256:s","unsigned":["Message-ID"]`, 1)
 }
 
 // RejectedEffect is Effect, but the policy rejects it.

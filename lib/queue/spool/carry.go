@@ -37,8 +37,8 @@ func (c *carrier) change(to *queue.Change) error {
 	name := fileOf(to.Shelf, to.Key)
 	st := task.State(to.Shelf)
 	switch {
-	case to.Shelf == queue.Pruned:
-		return c.prune(to)
+	case to.Shelf == queue.Pruned || to.Shelf == queue.Names:
+		return c.know(to)
 	case to.Shelf == queue.Spent || to.Shelf == queue.Approvals:
 		return c.approval(to, name)
 	case slices.Contains(task.States, st) && to.Gone():

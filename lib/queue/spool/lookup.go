@@ -101,6 +101,9 @@ func (s *Spool) matchPruned(m *matches) error {
 			continue
 		}
 		err = shardIn(prunedDir+"/"+name).Each(s.disk, func(_ int64, line []byte) (bool, error) {
+			if line[33] == '=' { // the name of a mail
+				return true, nil
+			}
 			err := m.add(string(line[:32]))
 			return err == nil, err
 		})

@@ -1,6 +1,8 @@
 package spool
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,9 +14,10 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// shardOf returns the index of pruned ids that begin like this one. The files of these
-// tasks were removed, and none of them is accepted again. A line holds the id and the last
-// state.
+// shardOf returns the index of ids that begin like this one, and are known although no file has
+// them. The files of tasks that were pruned were removed, and none of them is accepted again: a
+// line holds the id and the last state. A mail is known by another name: a line holds that and,
+// after an equals sign, the id of its task in base64, which fits where a state does.
 func shardOf(id string) disk.Lines { return shardIn(fileOf(queue.Pruned, id)) }
 
 func shardIn(name string) disk.Lines { return index(name, 64) }
@@ -23,9 +26,39 @@ func appendPruned(dst []byte, id string, last task.State) []byte {
 	return fmt.Appendf(dst, "%s %-30s\n", id, last)
 }
 
+// named returns what the line of a name holds: a text that is no state.
+func named(id string) task.State {
+	b, err := hex.DecodeString(id)
+	if err != nil {
+		return "=" // a forged line
+	}
+	return task.State("=" + base64.RawURLEncoding.EncodeToString(b))
+}
+
+// isName reports whether a line holds what named returns.
+func isName(last task.State) bool { return strings.HasPrefix(string(last), "=") }
+
+// name returns the id of the task that has taken a name.
+func (v view) name(name string) (queue.Item, error) {
+	last, err := v.taken(name)
+	b, bad := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(string(last), "="))
+	if err == nil && (!isName(last) || bad != nil) {
+		err = fmt.Errorf("%w: no task has the name %s", queue.ErrUnknown, name)
+	}
+	return queue.Item{Bytes: []byte(hex.EncodeToString(b))}, err
+}
+
 // pruned returns the last state of a task that was pruned.
-func (v view) pruned(id string) (item queue.Item, err error) {
-	var last task.State
+func (v view) pruned(id string) (queue.Item, error) {
+	last, err := v.taken(id)
+	if err == nil && (last == "" || isName(last)) {
+		err = fmt.Errorf("%w: %s was not pruned", queue.ErrUnknown, id)
+	}
+	return queue.Item{Bytes: []byte(last)}, err
+}
+
+// taken returns what the line of an id or a name holds, "" if there is none.
+func (v view) taken(id string) (last task.State, err error) {
 	if task.ValidID(id) {
 		_, last, err = findPruned(v.disk, id)
 		if errors.Is(err, errShard) && v.locked {
@@ -34,19 +67,20 @@ func (v view) pruned(id string) (item queue.Item, err error) {
 			}
 		}
 	}
-	if err == nil && last == "" {
-		err = fmt.Errorf("%w: %s was not pruned", queue.ErrUnknown, id)
-	}
-	return queue.Item{Bytes: []byte(last)}, v.hint(err)
+	return last, v.hint(err)
 }
 
-// shards holds the files of pruned ids, made of lines of the log, by name.
+// shards holds the files of pruned ids and of names, made of lines of the log, by name.
 type shards map[string][]byte
 
 func (sh shards) add(l *audit.Line) {
-	if l.Event == task.Pruned && task.ValidID(l.Task) {
-		name := shardOf(l.Task).Name
-		sh[name] = appendPruned(sh[name], l.Task, l.From)
+	id, last := l.Task, l.From
+	if l.Event == task.Added {
+		id, last = l.KnownAs, named(l.Task)
+	}
+	if (l.Event == task.Pruned || l.Event == task.Added) && task.ValidID(id) {
+		name := shardOf(id).Name
+		sh[name] = appendPruned(sh[name], id, last)
 	}
 }
 
@@ -95,14 +129,18 @@ func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) 
 	return off, last, err
 }
 
-// prune writes the line of an id. A line that is there already is written again, because
+// know writes the line of an id or of a name. A line that is there already is written again, because
 // the sync that was to follow it may have failed.
-func (c *carrier) prune(to *queue.Change) error {
+func (c *carrier) know(to *queue.Change) error {
+	last := task.State(to.Bytes)
+	if to.Shelf == queue.Names {
+		last = named(string(to.Bytes))
+	}
 	off, _, err := findPruned(c.disk, to.Key)
 	if err != nil {
 		return err
 	}
 	name := shardOf(to.Key).Name
 	c.wrote(name)
-	return c.disk.WriteAt(name, off, appendPruned(nil, to.Key, task.State(to.Bytes)))
+	return c.disk.WriteAt(name, off, appendPruned(nil, to.Key, last))
 }

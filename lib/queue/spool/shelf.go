@@ -8,8 +8,8 @@ import (
 )
 
 // A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the
-// hold is a file of the queue's own directory, the ids that were pruned are lines (pruned.go),
-// and a spent approval, labels and an extract lie in the directories of other shelves.
+// hold is a file of the queue's own directory, the ids that were pruned and the names of mails are
+// lines (pruned.go), and a spent approval, labels and an extract lie in the directories of other shelves.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {
@@ -43,7 +43,7 @@ func fileOf(s queue.Shelf, key string) string {
 	switch s {
 	case queue.Hold:
 		return holdFile
-	case queue.Pruned:
+	case queue.Pruned, queue.Names:
 		return prunedDir + "/" + key[:min(3, len(key))] // a forged line may name anything
 	}
 	return dirOf(s) + "/" + key + suffixOf(s)

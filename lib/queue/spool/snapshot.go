@@ -104,6 +104,9 @@ func (c source) Moved(from, to journal.Mark) (tasks map[string]bool, err error) 
 		if l.Touches() && task.ValidID(l.Task) {
 			tasks[l.Task] = true
 		}
+		if task.ValidID(l.KnownAs) {
+			tasks[l.KnownAs] = true // it has a line in a file of its own
+		}
 		return nil
 	})
 	return tasks, err

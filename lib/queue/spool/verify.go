@@ -311,6 +311,8 @@ func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
 	switch {
 	case c.Shelf == queue.Pruned:
 		t.was = task.State(c.Bytes)
+	case c.Shelf == queue.Names:
+		t.was = named(string(c.Bytes))
 	case slices.Contains(besides[:], c.Shelf):
 		sum := &t.besides[slices.Index(besides[:], c.Shelf)]
 		if was := *sum != [8]byte{}; c.Shelf == queue.Refused && was != c.Gone() {

@@ -41,7 +41,7 @@ func (r *verifier) verifyTasks() error {
 func (r *verifier) complete(id string, known map[taskID]bool) {
 	logged := r.tasks[idOf(id)]
 	if logged.was != "" && !known[idOf(id)] {
-		r.findFile(id, "pruned: it lacks task %s", id)
+		r.findFile(id, "pruned: it lacks %s", id)
 	}
 	if logged.state != "" && logged.seen&seenTask == 0 {
 		r.findFile(id, "%s: it is gone", taskFile(logged.state, id))

@@ -187,6 +187,8 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	switch s {
 	case queue.Pruned:
 		return v.pruned(key)
+	case queue.Names:
+		return v.name(key)
 	case queue.Approvals, queue.Grants:
 		var owner int
 		item.Bytes, owner, err = v.disk.ReadOwned(fileOf(s, key))

@@ -84,6 +84,7 @@ type Line struct {
 	Source         string
 	UID            uint32
 	MessageID      string
+	KnownAs        string // another name of the mail that is added, under which it may come again
 
 	Sandbox  string // how the add that accepted the task was confined
 	Account  string // the account under which the worker is started
@@ -179,6 +180,7 @@ func (l *Line) appendWho(o *record.Object) {
 		o.Int("uid", int64(l.UID))
 	}
 	o.StrIf("message_id", l.MessageID)
+	o.StrIf("known_as", l.KnownAs)
 	o.StrIf("sandbox", l.Sandbox)
 	o.StrIf("account", l.Account)
 	o.StrIf("by", l.By)
@@ -303,6 +305,8 @@ func (l *Line) who(name string, v record.Value) (err error) {
 		err = v.Into(&l.UID)
 	case "message_id":
 		err = v.Into(&l.MessageID)
+	case "known_as":
+		err = v.Into(&l.KnownAs)
 	case "sandbox":
 		err = v.Into(&l.Sandbox)
 	case "account":

@@ -66,6 +66,7 @@ type Message struct {
 	Received    time.Time // as the source says; UTC
 	Fetched     time.Time // UTC
 	Size        int64     // of the whole message, bytes
+	Body        string    // sha256: of the whole body, as a signature with relaxed canonicalization has it; empty: it was not fetched whole
 	Headers     []Field
 	From        string // decoded, for people
 	Subject     string // decoded, for people
@@ -122,6 +123,7 @@ func (m *Message) append(dst []byte, bare bool) []byte {
 	o.Time("received", m.Received)
 	o.Time("fetched", m.Fetched)
 	o.Int("size", m.Size)
+	o.StrIf("body", m.Body)
 	o.Nested("headers", m.appendHeaders)
 	o.Str("from", m.From)
 	o.Str("subject", m.Subject)
@@ -256,6 +258,8 @@ func (m *Message) field(name string, v record.Value) error {
 		return v.Into(&m.Fetched)
 	case "size":
 		return v.Into(&m.Size)
+	case "body":
+		return v.Into(&m.Body)
 	case "headers":
 		return m.decodeHeaders(v)
 	case "left_out", "left_text":

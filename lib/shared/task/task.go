@@ -227,9 +227,21 @@ func MailID(verified bool, sender, messageID string) string {
 }
 
 // SignedMailID returns the id of a mail's task from the digest of its signed fields. It
-// is for mail whose sender was proven by a signature over them. Anyone who sends the
-// message on can't change those fields, and no other change gives the mail a new id.
+// is for mail whose sender was proven by a signature over them that leaves out the
+// Message-ID. Anyone who sends the message on can't change those fields, and no other change
+// gives the mail a new id.
 func SignedMailID(sender, digest string) string { return id("mail", "signed", sender, digest) }
+
+// WholeMailID returns the id of the task of a mail whose sender was not proven, from a digest
+// of all that is shown of it and of its body. So a forger who knows the Message-ID of another
+// mail can't take that one's place.
+func WholeMailID(sender, digest string) string { return id("mail", "whole", sender, digest) }
+
+// ContentMailID returns the name by which a mail is known besides its id. body is the digest of
+// its body. No task has it as its id.
+func ContentMailID(sender, date, subject, body string) string {
+	return id("mail", "content", sender, date, subject, body)
+}
 
 // MessageID returns the id of the task of a message on a platform whose server assigns
 // the message ids.
