@@ -59,13 +59,17 @@ func (c *Content) ID() (string, error) {
 		return "", errors.New("message has neither id nor digest")
 	case c.posted():
 		return task.MessageID(c.Message.Source, c.Message.ID), nil
-	case !c.Identity.Verified && c.whole() != "":
+	case !c.proven() && c.whole() != "":
 		return c.whole(), nil
-	case c.Identity.Verified && c.Identity.Signed != "" && !c.signs("Message-ID"):
+	case c.proven() && c.Identity.Signed != "" && !c.signs("Message-ID"):
 		return c.signed(), nil
 	}
-	return c.byMessageID(c.Identity.Verified), nil
+	return c.byMessageID(c.proven()), nil
 }
+
+// proven reports whether the sender of a mail is, and with that the text. A copy whose text
+// anyone may have changed must not take the place of the mail that it was made of.
+func (c *Content) proven() bool { return c.Identity.Verified && c.Identity.TextProven() }
 
 // posted reports whether a server vouches for the sender and the id of the message.
 func (c *Content) posted() bool {
@@ -81,9 +85,9 @@ func (c *Content) mail() bool {
 // and the name by its content, if it has one.
 func (c *Content) names(own string) (ids []string, content string) {
 	switch {
-	case !c.mail() || !c.Identity.Verified && c.Decision.Outcome == terms.Reject:
+	case !c.mail() || !c.proven() && c.Decision.Outcome == terms.Reject:
 		return []string{own}, ""
-	case c.Identity.Verified:
+	case c.proven():
 		ids = []string{own, c.byMessageID(true), c.signed(), c.whole()}
 	default:
 		ids = []string{own, c.byMessageID(true)}
@@ -93,7 +97,7 @@ func (c *Content) names(own string) (ids []string, content string) {
 
 // takes returns the name that the task of a mail takes besides its id, if any.
 func (c *Content) takes() string {
-	if !c.mail() || !c.Identity.Verified || !c.signs("Date") || len(c.fields("subject")) > 0 && !c.signs("Subject") {
+	if !c.mail() || !c.proven() || !c.signs("Date") || len(c.fields("subject")) > 0 && !c.signs("Subject") {
 		return ""
 	}
 	return c.byContent()
