@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/emersion/go-msgauth/dkim"
+
+	"pulse/lib/fetch/message"
 )
 
 // slowBody is RFC 6376 §3.4.3 and §3.4.4 by regular expressions, word for word.
@@ -35,13 +37,13 @@ var hostileBodies = []string{
 // TestBodyEverySize: what a step ends at makes no difference.
 func TestBodyEverySize(t *testing.T) {
 	for _, tail := range hostileBodies {
-		for n := step - len(tail) - 1; n <= step+1; n++ {
+		for n := message.HashStep - len(tail) - 1; n <= message.HashStep+1; n++ {
 			for _, fill := range []string{"x", " ", "\n"} {
 				compareBody(t, strings.Repeat(fill, n)+tail)
 			}
 		}
 	}
-	for _, n := range []int{step / 2, step/2 + 1, 3*step + 1} {
+	for _, n := range []int{message.HashStep / 2, message.HashStep/2 + 1, 3*message.HashStep + 1} {
 		compareBody(t, "x"+strings.Repeat("\r\n", n)+"x")
 	}
 }
@@ -49,7 +51,7 @@ func TestBodyEverySize(t *testing.T) {
 func compareBody(t *testing.T, body string) {
 	t.Helper()
 	for _, relaxed := range []bool{false, true} {
-		got, err := hashBody(context.Background(), []byte(body), relaxed)
+		got, err := message.HashBody(context.Background(), []byte(body), relaxed)
 		want := sha256.Sum256([]byte(slowBody(body, relaxed)))
 		if err != nil || !bytes.Equal(got, want[:]) {
 			t.Fatalf("relaxed %v, %d bytes ending %q: %v", relaxed, len(body), body[max(0, len(body)-40):], err)
@@ -69,7 +71,7 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		for _, how := range []dkim.Canonicalization{dkim.CanonicalizationSimple, dkim.CanonicalizationRelaxed} {
-			got, _ := hashBody(context.Background(), []byte(body), how == dkim.CanonicalizationRelaxed)
+			got, _ := message.HashBody(context.Background(), []byte(body), how == dkim.CanonicalizationRelaxed)
 			if want := theirHash(t, body, how); base64.StdEncoding.EncodeToString(got) != want {
 				t.Fatalf("%s %q: not %s", how, body, want)
 			}

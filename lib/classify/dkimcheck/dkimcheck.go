@@ -14,9 +14,8 @@
 // signature, in time quadratic in a run of blank lines, and can't be interrupted. It is the
 // oracle of the tests.
 //
-// Caveats: Content-Type need not be signed, because the largest signers leave it out.
-// So anyone who sends a signed message on may have its body read in another way; that
-// copy has the id of the original, and becomes no second task.
+// Caveat: Content-Type need not be signed, because the largest signers leave it out. What
+// that means for the text is identity's to say (identity.unsigned).
 package dkimcheck
 
 import (

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pulse/lib/classify/taglist"
+	"pulse/lib/fetch/message"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
@@ -41,7 +42,7 @@ func (k *check) checkBody(ctx context.Context, s *signature) {
 		sum = &k.bodies[1]
 	}
 	if *sum == nil {
-		if *sum, err = hashBody(ctx, k.body, s.relaxedBody); err != nil {
+		if *sum, err = message.HashBody(ctx, k.body, s.relaxedBody); err != nil {
 			s.say(envelope.DKIMTempError, spent)
 			return
 		}

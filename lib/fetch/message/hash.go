@@ -1,4 +1,4 @@
-package dkimcheck
+package message
 
 import (
 	"context"
@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// step is how many bytes of a body are read, or hashed, between two looks at the context.
-const step = 64 << 10
+// HashStep is how many bytes of a body are read, or hashed, between two looks at the context.
+const HashStep = 64 << 10
 
-// hashBody returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
+// HashBody returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
 // §3.4.3, §3.4.4). It reads the body once, in time linear in its length and in little
 // memory. An LF without a CR before it ends a line too, because a file may have such lines;
 // a CR without an LF after it is a byte like any other. The error is that of ctx.
-func hashBody(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
-	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, step), relaxed: relaxed}
-	for part := range slices.Chunk(body, step) {
+func HashBody(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
+	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, HashStep), relaxed: relaxed}
+	for part := range slices.Chunk(body, HashStep) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -78,14 +78,14 @@ func (h *bodyHash) text(c byte) {
 
 // endLines takes the line ends that are owed, which may be millions.
 func (h *bodyHash) endLines() {
-	for ; h.lines > 0 && (h.lines%step != 0 || h.ctx.Err() == nil); h.lines-- {
+	for ; h.lines > 0 && (h.lines%HashStep != 0 || h.ctx.Err() == nil); h.lines-- {
 		h.put('\r')
 		h.put('\n')
 	}
 }
 
 func (h *bodyHash) put(c byte) {
-	if h.buf = append(h.buf, c); len(h.buf) == step {
+	if h.buf = append(h.buf, c); len(h.buf) == HashStep {
 		h.sum.Write(h.buf)
 		h.buf = h.buf[:0]
 	}
