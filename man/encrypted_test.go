@@ -199,7 +199,7 @@ func (g *locked) receive() {
 		word := strings.Replace(canary.String(), `\d{4}`, fmt.Sprintf("%04d", i), 1)
 		at := []string{"", "", "", ""}
 		at[i%len(at)] = word
-		fmt.Fprintf(&mail, `{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":%d,"uidvalidity":7,"id":"<%s%d@example.com>","received":"2026-11-21T06:00:00Z","subject":"%s","text":"%s","attachments":[{"name":"%s","type":"text/plain","size":1,"digest":"sha256:00"}]},`,
+		fmt.Fprintf(&mail, `{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":%d,"uidvalidity":7,"id":"<%s%d@example.com>","received":"2026-11-21T06:00:00Z","headers":[],"defects":[],"subject":"%s","text":"%s","attachments":[{"name":"%s","type":"text/plain","size":1,"digest":"sha256:00"}]},`,
 			i+1, at[0], i, at[1], at[2], at[3])
 		fmt.Fprint(&mail, `"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"authenticated_owner","why":""},"decision":{"action":"read_public","outcome":"allow","rule":"matrix.owner_verified_email.allow","reason":"allowed","why":""}}`+"\n")
 	}

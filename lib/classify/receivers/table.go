@@ -27,11 +27,11 @@ var table = []Receiver{
 	},
 	{
 		Name: "amazon-ses", Title: "Amazon SES", Aliases: []string{"ses", "aws"},
-		Verdict: policy.ByFirst, IDs: []string{"amazonses.com"}, Evidence: policy.ByAuthRes,
+		Verdict: policy.ByNone, Unsafe: []string{"amazonses.com"}, Evidence: policy.ByDKIM,
 		Writes:     "one field with spf, dkim and dmarc, with header.from",
 		Documented: "all of it: samples that Amazon published",
-		Risk:       "not known: whether it writes on every mail, and what it does with a forged field of its name",
-		Do:         "probe it before anything depends on it",
+		Risk:       "nobody knows whether it writes on every mail, and what it does with a forged field of its name, so its field proves nothing",
+		Do:         useDKIM,
 	},
 	{
 		Name: "aol", Title: "AOL", Aliases: []string{"aim", "aol.com"}, IMAP: []string{"imap.aol.com"},
@@ -59,11 +59,12 @@ var table = []Receiver{
 	},
 	{
 		Name: "exim", Title: "Exim",
-		Verdict: policy.BySet, Yours: true, Evidence: policy.ByAuthRes,
+		Verdict: policy.BySet, Yours: true, Evidence: policy.ByEither,
 		Writes:     "what the ACL adds: ${authresults {ID}} with dkim, spf and dmarc, at the end unless it says :at_start:",
 		Documented: "all of it: Exim's manual",
 		Risk:       "it removes nothing: on a route that does not pass the ACL a forged field stands alone",
-		Do:         "add the field on every route, remove incoming ones in the ACL (remove_header), and probe from outside and inside",
+		OwnCheck:   "a field that the sender wrote and that stands above Exim's leaves the mail to it",
+		Do:         "add the field on every route, on top (add_header = :at_start:...), remove incoming ones in the ACL (remove_header), and probe from outside and inside",
 	},
 	{
 		Name: "fastmail", Title: "Fastmail", Aliases: []string{"fastmail.com", "fastmail.fm", "messagingengine"},
