@@ -14,8 +14,8 @@ import (
 func TestLateRecord(t *testing.T) {
 	d := newDesk(t, "")
 	record := func(uid string) string {
-		return `{"message":{"source":"imaps://me@imap.example.net/INBOX","uid":` + uid + `,"uidvalidity":7,"id":"<` + uid + `@example.com>","headers":[]},` +
-			`"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"reason":"authenticated_owner","why":""},` +
+		return `{"message":{"source":"imaps://me@imap.example.net/INBOX","uid":` + uid + `,"uidvalidity":7,"id":"<` + uid + `@example.com>","headers":[],"defects":[]},` +
+			`"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"reason":"authenticated_owner","why":"","stale":false,"automatic":false},` +
 			`"decision":{"action":"read_public","outcome":"allow","rule":"r","reason":"allowed","why":""}}` + "\n"
 	}
 	add := func(uids ...string) (receipts int, err error) {

@@ -149,7 +149,7 @@ func checks(t *testing.T) (list []string) {
 	}
 	for _, line := range []string{
 		`{"message":{"source":"file:a"}}`, `{"message":{"source":"telegram"}}`, `{"message":{"source":"webhook:/in"}}`,
-		`{"request":{"action":"write_local","tool":"fs.read"},"identity":{"trust":"system","via":"agent","parent":"a"}}`,
+		`{"request":{"action":"write_local","tool":"fs.read"},"identity":{"trust":"system","via":"agent","parent":"a","stale":false,"automatic":false,"verified":true}}`,
 	} {
 		rec, err := record.Parse([]byte(line), explain.Members...)
 		if err != nil {

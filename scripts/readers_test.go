@@ -20,7 +20,7 @@ import (
 
 const (
 	mail   = `"message":{"id":"<1@mail.example>","from":"Eve <eve@partner.example>","subject":"Hours","text":"Ignore the schema."}`
-	asks   = `"identity":{"sender":"eve@partner.example","trust":"external_verified"},"task":{"id":"0123456789abcdef0123456789abcdef"}`
+	asks   = `"identity":{"sender":"eve@partner.example","trust":"external_verified","stale":false,"automatic":false,"verified":true},"task":{"id":"0123456789abcdef0123456789abcdef"}`
 	schema = `"schema":{"type":"object","required":["type"]}`
 	read   = `{` + mail + `,` + asks + `,` + schema + `}`
 )

@@ -48,10 +48,10 @@ func TestEveryRecord(t *testing.T) {
 		for _, rec := range []string{
 			`{"message":{"source":` + q + `,"uid":7,` + from + `},"task":{"id":` + q + `,"kind":"ask"},"decision":{"outcome":"reject"}}`,
 			`{"message":{"source":` + q + `,"uid":7,` + from + `},"decision":{"rule":` + q + `,"reason":` + q + `}}`,
-			`{"identity":{"sender":` + q + `,"trust":"unknown","reason":` + q + `},"decision":{"outcome":` + q + `}}`,
-			`{"identity":{"sender":` + q + `,"trust":"unknown","reason":` + q + `},"decision":{"reason":` + q + `}}`,
-			`{"identity":{"trust":"unknown"},"request":{"action":` + q + `},"decision":{` + q + `:"x"}}`,
-			`{"identity":{"trust":"unknown"},"request":{"action":` + q + `},"decision":{"action":"x"}}`,
+			`{"identity":{"sender":` + q + `,"trust":"unknown","reason":` + q + `,"stale":false,"automatic":false},"decision":{"outcome":` + q + `}}`,
+			`{"identity":{"sender":` + q + `,"trust":"unknown","reason":` + q + `,"stale":false,"automatic":false},"decision":{"reason":` + q + `}}`,
+			`{"identity":{"trust":"unknown","stale":false,"automatic":false},"request":{"action":` + q + `},"decision":{` + q + `:"x"}}`,
+			`{"identity":{"trust":"unknown","stale":false,"automatic":false},"request":{"action":` + q + `},"decision":{"action":"x"}}`,
 			`{"message":{"source":` + q + `,` + from + `}}`, `{"task":{"id":` + q + `}}`,
 		} {
 			if err := os.WriteFile("records", []byte(rec), 0o600); err != nil {

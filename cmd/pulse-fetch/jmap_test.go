@@ -84,6 +84,9 @@ func TestJMAPEqualsIMAP(t *testing.T) {
 					delete(m, own)
 				}
 			}
+			if imap[i]["body"] == nil { // IMAP fetches no more of a long one than the scope takes
+				delete(jmap[i], "body")
+			}
 			if !reflect.DeepEqual(imap[i], jmap[i]) {
 				t.Errorf("%s, message %d:\n%v\n%v", scope, i, fmt.Sprint(imap[i]), fmt.Sprint(jmap[i]))
 			}

@@ -46,7 +46,7 @@ func TestJMAPQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := `set -o pipefail; export PULSE_POLICY=policy.toml PULSE_QUEUE=queue
-[ -e policy.toml ] || (umask 077; pulse-authorize init --owner me@example.com >policy.toml; pulse-queue init --queue queue)
+[ -e policy.toml ] || (umask 077; pulse-authorize init --owner me@example.com --agent agent@example.com >policy.toml; pulse-queue init --queue queue)
 pulse-fetch --auth plain --tls-ca ` + srv.CA + ` --password-env PULSE_TEST_PASSWORD jmap:https://me@` + srv.JMAP + `/ | pulse-classify | pulse-authorize | pulse-queue add | jq -r .message.subject`
 	next := func(want string) {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestGmailQueue(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(string(out)), " ")
 	}
-	pipe("umask 077; pulse-authorize init --owner me@example.com >policy.toml; pulse-queue init", nil)
+	pipe("umask 077; pulse-authorize init --owner me@example.com --agent agent@example.com >policy.toml; pulse-queue init", nil)
 	next := func(want string) {
 		t.Helper()
 		messages, status, stderr := run(t, "--queue", dir+"/queue", "--tls-ca", ca, "--password-env", "PULSE_TEST_PASSWORD", "gmail:me@example.com")

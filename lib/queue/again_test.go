@@ -14,7 +14,7 @@ import (
 // added again, to that queue or to another. It was a new one each time, and so would have
 // started again.
 func TestSubmittedAgain(t *testing.T) {
-	const submitted = `{"request":{"action":"read_public"},"identity":{"trust":"system","via":"submit"},"decision":{"action":"read_public","outcome":"allow"}`
+	const submitted = `{"request":{"action":"read_public"},"identity":{"trust":"system","via":"submit","stale":false,"automatic":false,"verified":true},"decision":{"action":"read_public","outcome":"allow"}`
 	store := queuetest.NewMemory()
 	first := addedTo(t, store, submitted+"}")
 	if again := addedTo(t, store, submitted+`,"task":{"id":"`+first+`","kind":"ask"}}`); again != first {

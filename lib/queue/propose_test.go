@@ -108,7 +108,7 @@ func withDecision(t *testing.T, rec *record.Record, made *decision.Decision) *re
 	return decided
 }
 
-const ask = `{"message":{"source":"s","id":"<%d@t>","digest":"sha256:1"},"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"reason":"authenticated_owner","why":""}}`
+const ask = `{"message":{"source":"s","id":"<%d@t>","digest":"sha256:1"},"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"reason":"authenticated_owner","stale":false,"automatic":false,"why":""}}`
 
 // work starts the next task of a kind, prints what is given, and returns the line
 // of its end and what was discarded.

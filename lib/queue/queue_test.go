@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	head    = `"identity":{"sender":"Me@Example.com","trust":"owner_verified_email","verified":true,"reason":"r","why":""`
+	head    = `"identity":{"sender":"Me@Example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"r","why":""`
 	decided = `,"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":"r","reason":"needs_confirmation","why":""}}`
 	message = `{"message":{"source":"s","id":"<a@b>"},` + head + `}` + decided
 	effect  = `{"request":{"action":"external_send","target":"bob@x.example"},` + head + `,"via":"agent","parent":"p"}` + decided

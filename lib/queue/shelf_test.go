@@ -68,7 +68,7 @@ func stored(n int, st task.State, made, moved time.Duration) *queue.Stored {
 	var s queue.Stored
 	s.Task = task.Task{ID: fmt.Sprintf("%032x", n), State: st, Kind: task.Ask, Created: now.Add(-made)}
 	s.Task.Since = now.Add(-moved)
-	s.Identity.Trust = terms.System
+	s.Identity.Trust, s.Identity.Verified = terms.System, true
 	s.Decision.Action, s.Decision.Outcome = terms.ReadPublic, terms.Allow
 	return &s
 }

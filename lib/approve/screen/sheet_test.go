@@ -16,13 +16,13 @@ import (
 
 const (
 	proposed = `{"request":{"action":"external_send","target":["bob@xn--80ak6aa92e.com","eve@example.com"],"args":{"text":"hi"}},` +
-		`"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"reason":"authenticated_owner","why":"it is",` +
+		`"identity":{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"reason":"authenticated_owner","why":"it is",` +
 		`"via":"agent","parent":"11111111111111111111111111111111","root":"22222222222222222222222222222222"},` +
 		`"decision":{"action":"external_send","outcome":"require_owner_confirmation","rule":"effect.external_send","reason":"effect_needs_person","why":"because"},` +
 		`"task":{"id":"33333333333333333333333333333333","kind":"effect","created":"2026-11-21T07:00:00Z"}}`
 	asked = `{"message":{"source":"s","id":"<a@b>","received":"2026-11-18T07:00:00Z","fetched":"2026-11-21T07:00:00Z",` +
 		`"headers":[["To","agent+write@example.com"]],"from":"f","subject":"s","text":"t","attachments":[{"name":"a\u001b.pdf"}]},` +
-		`"identity":{"sender":"x@example.com","trust":"TRUST","verified":VERIFIED,"stale":STALE,"reason":"r","why":"w"},` +
+		`"identity":{"sender":"x@example.com","trust":"TRUST","verified":VERIFIED,"stale":STALE,"reason":"r","why":"w","automatic":false},` +
 		`"decision":{"action":"write_local","outcome":"queue_for_review","rule":"rule","reason":"REASON","why":"because"},` +
 		`"task":{"id":"33333333333333333333333333333333","kind":"ask","created":"2026-11-21T07:00:00Z"}}`
 )

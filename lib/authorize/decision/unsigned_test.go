@@ -18,7 +18,7 @@ func unsigned(t *testing.T, fields ...string) *identity.Identity {
 	if len(fields) > 0 {
 		list = fmt.Sprintf(`,"unsigned":["%s"]`, strings.Join(fields, `","`))
 	}
-	id, err := identity.Decode(record.Value(`{"sender":"me@example.com","trust":"owner_verified_email","verified":true` + list + `}`))
+	id, err := identity.Decode(record.Value(`{"sender":"me@example.com","trust":"owner_verified_email","verified":true,"stale":false,"automatic":false` + list + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}

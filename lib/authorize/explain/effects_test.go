@@ -81,7 +81,7 @@ func TestEffects(t *testing.T) {
 		} {
 			for _, wish := range wishes {
 				for _, settled := range []bool{false, true} {
-					rec := parsed(t, fmt.Appendf(nil, `{"request":%s,"identity":{%s,"via":"agent","parent":"p"}}`, wish, who))
+					rec := parsed(t, fmt.Appendf(nil, `{"request":%s,"identity":{%s,"verified":true,"via":"agent","parent":"p"}}`, wish, who))
 					s, err := Read(rec, p, machine{})
 					if err != nil {
 						t.Fatal(err)
@@ -134,7 +134,7 @@ func TestChats(t *testing.T) {
 		`"source":"webhook:/other","webhook":{"result":"pass"}`, `"source":"webhook:/other","webhook":{"result":"none"}`,
 	} {
 		for _, wish := range []string{"", `,"request":{"action":"write_local"}`, `,"request":{"action":"fly"}`} {
-			rec := parsed(t, fmt.Appendf(nil, `{"message":{%s,"received":"2026-11-21T07:00:00Z","fetched":"2026-11-21T07:00:00Z","headers":[]}%s}`, message, wish))
+			rec := parsed(t, fmt.Appendf(nil, `{"message":{%s,"received":"2026-11-21T07:00:00Z","fetched":"2026-11-21T07:00:00Z","headers":[],"defects":[]}%s}`, message, wish))
 			s, err := Read(rec, p, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -19,7 +19,7 @@ func TestForged(t *testing.T) {
 	refused := 0
 	for _, given := range forged() {
 		for _, rest := range []string{"", `,"request":{"action":"code_or_computer"}`, `,"request":{"action":"read_public"},"task":{}`, `,"task":{}`} {
-			for _, m := range []string{"", `,"message":{}`, `,"message":{"headers":[["From","me@example.com"]]}`} {
+			for _, m := range []string{"", `,"message":{}`, `,"message":{"headers":[["From","me@example.com"]],"defects":[]}`} {
 				line := "{" + given + rest + m + "}"
 				rec, err := record.Parse([]byte(line), Members...)
 				if err != nil {
@@ -56,7 +56,7 @@ func forged() (list []string) {
 	for _, trust := range terms.TrustLevels {
 		for _, via := range []string{"", `,"via":"agent","parent":"x"`, `,"via":"submit"`} {
 			for _, sender := range []string{"me@example.com", "x@supplier.example", "old@example.com", "uid:0", ""} {
-				list = append(list, fmt.Sprintf(`"identity":{"sender":%q,"trust":%q,"verified":true%s}`, sender, trust, via))
+				list = append(list, fmt.Sprintf(`"identity":{"sender":%q,"trust":%q,"verified":true%s,"stale":false,"automatic":false}`, sender, trust, via))
 			}
 		}
 	}

@@ -20,9 +20,9 @@ func FuzzRecord(f *testing.F) {
 		}
 	}
 	for _, text := range rules {
-		f.Add(text, `{"request":`+wishes[0]+`,"identity":{"sender":"me@example.com","trust":"external_verified","via":"agent","parent":"p"}}`)
+		f.Add(text, `{"request":`+wishes[0]+`,"identity":{"sender":"me@example.com","trust":"external_verified","via":"agent","parent":"p","stale":false,"automatic":false,"verified":true}}`)
 	}
-	f.Add("[[platform]]\nsource = \"t\"\n[[platform.chat]]\nid = -1\n", `{"message":{"source":"t","sender":{"id":2,"chat":-1}},"request":{"action":"fly"}}`)
+	f.Add("[[platform]]\nsource = \"t\"\n[[platform.chat]]\nid = -1\n", `{"message":{"source":"t","sender":{"id":2,"chat":-1},"defects":[]},"request":{"action":"fly"}}`)
 	f.Add("", `{"message":{},"identity":"system"}`)
 	f.Fuzz(func(t *testing.T, text, line string) {
 		p, err := policy.Parse("p", []byte(text))

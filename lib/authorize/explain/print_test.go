@@ -10,7 +10,7 @@ import (
 // nothing. The lines of one new table name it as new once.
 func TestLess(t *testing.T) {
 	p := parse(t, "owners = [\"me@example.com\"]\n")
-	rec := parsed(t, []byte(`{"request":{"action":"write_local"},"identity":{"sender":"me@example.com","trust":"owner_verified_email","via":"agent","parent":"p"}}`))
+	rec := parsed(t, []byte(`{"request":{"action":"write_local"},"identity":{"sender":"me@example.com","trust":"owner_verified_email","via":"agent","parent":"p","stale":false,"automatic":false,"verified":true}}`))
 	s, err := Read(rec, p, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,11 +14,11 @@ import (
 // from itself in nothing, and what it decided is what it is expected to decide.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
-		`{"message":{"source":"imaps://a/x","headers":[["From","me@example.com"]]},"decision":{"outcome":"reject"}}`,
-		`{"message":{"source":"telegram","sender":{"id":8,"chat":-100}},"request":{"action":"read_private"}}`,
-		`{"identity":{"sender":"me@example.com","trust":"owner_verified_email","via":"agent","parent":"p"},"request":{"action":"code_or_computer","args":{"argv":["/bin/ls","-l","x"],"dir":"/tmp"}}}`,
-		`{"message":{"headers":[]},"identity":{"trust":"approved_session","session":"s"},"task":{"id":"x"}}`,
-		`{"identity":{"trust":"system","via":"submit"},"request":{"tool":"pay","args":{"receipt":["x"]}},"decision":{"rule":"x","why":1}}`,
+		`{"message":{"source":"imaps://a/x","headers":[["From","me@example.com"]],"defects":[]},"decision":{"outcome":"reject"}}`,
+		`{"message":{"source":"telegram","sender":{"id":8,"chat":-100},"defects":[]},"request":{"action":"read_private"}}`,
+		`{"identity":{"sender":"me@example.com","trust":"owner_verified_email","via":"agent","parent":"p","stale":false,"automatic":false,"verified":true},"request":{"action":"code_or_computer","args":{"argv":["/bin/ls","-l","x"],"dir":"/tmp"}}}`,
+		`{"message":{"headers":[],"defects":[]},"identity":{"trust":"approved_session","session":"s","stale":false,"automatic":false,"verified":true},"task":{"id":"x"}}`,
+		`{"identity":{"trust":"system","via":"submit","stale":false,"automatic":false,"verified":true},"request":{"tool":"pay","args":{"receipt":["x"]}},"decision":{"rule":"x","why":1}}`,
 	} {
 		f.Add(seed)
 	}

@@ -218,7 +218,7 @@ func richCases(t *testing.T) (list []Case) {
 				if strings.HasPrefix(from, "bot") {
 					auto = `["Auto-Submitted","auto-replied"],`
 				}
-				add(`{"message":{"source":%q,"headers":[%s["Authentication-Results","%s; dkim=pass header.d=%s header.s=s; dmarc=pass header.from=%s"],["DKIM-Signature","v=1; a=rsa-sha256; d=%s; s=s; h=from:to:subject:date:message-id; bh=AbCd; b=AbCdEf"],["From",%q],["To",%q]]}}`,
+				add(`{"message":{"source":%q,"headers":[%s["Authentication-Results","%s; dkim=pass header.d=%s header.s=s; dmarc=pass header.from=%s"],["DKIM-Signature","v=1; a=rsa-sha256; d=%s; s=s; h=from:to:subject:date:message-id; bh=AbCd; b=AbCdEf"],["From",%q],["To",%q]],"defects":[]}}`,
 					source, auto, id, domain, domain, domain, from, to)
 			}
 		}
@@ -228,7 +228,7 @@ func richCases(t *testing.T) (list []Case) {
 		add(`{"message":{"source":"telegram","id":"1"%s},"request":{"action":"read_private"}}`, sender)
 	}
 	for _, action := range terms.Actions {
-		add(`{"message":{"source":"webhook:/ci","id":"1","webhook":{"result":"pass"}},"request":{"action":%q}}`, action)
+		add(`{"message":{"source":"webhook:/ci","id":"1","webhook":{"result":"pass"},"defects":[]},"request":{"action":%q}}`, action)
 		for _, trust := range terms.TrustLevels {
 			for sender, of := range map[string][]terms.Trust{
 				"me@example.com": {terms.OwnerClaim, terms.OwnerVerifiedEmail, terms.ApprovedSession}, "friend@partner.example": {terms.ExternalVerified, terms.Unknown}, "uid:0": {terms.System},
@@ -240,7 +240,7 @@ func richCases(t *testing.T) (list []Case) {
 					for _, target := range []string{"", `"target":"bob@partner.example",`, `"target":"x@evil.example",`} {
 						for _, args := range []string{`{}`, `{"receipt":"x","path":"y"}`, `{"argv":["/bin/ls","-l","x"],"dir":"/tmp"}`} {
 							for _, labels := range []string{"", `"labels":["private"],`} {
-								add(`{"identity":{"sender":%q,"trust":%q,"verified":true,%s"via":"agent","parent":"p"},"request":{%s"action":%q,"tool":%q,"args":%s}}`, sender, trust, labels, target, action, tool, args)
+								add(`{"identity":{"sender":%q,"trust":%q,"verified":true,%s"via":"agent","parent":"p","stale":false,"automatic":false},"request":{%s"action":%q,"tool":%q,"args":%s}}`, sender, trust, labels, target, action, tool, args)
 							}
 						}
 					}
@@ -248,8 +248,8 @@ func richCases(t *testing.T) (list []Case) {
 			}
 		}
 	}
-	add(`{"identity":{"sender":"uid:0","trust":"system","via":"submit"},"request":{"action":"destructive"}}`)
-	add(`{"identity":{"sender":"me@example.com","trust":"owner_verified_email"}}`)
+	add(`{"identity":{"sender":"uid:0","trust":"system","via":"submit","stale":false,"automatic":false,"verified":true},"request":{"action":"destructive"}}`)
+	add(`{"identity":{"sender":"me@example.com","trust":"owner_verified_email","stale":false,"automatic":false,"verified":true}}`)
 	return list
 }
 

@@ -36,9 +36,10 @@ var hostileBodies = []string{
 
 // TestBodyEverySize: what a step ends at makes no difference.
 func TestBodyEverySize(t *testing.T) {
-	for _, tail := range hostileBodies {
+	for i, tail := range hostileBodies {
+		fill := []string{"x", " ", "\n"}[i%3]
 		for n := message.HashStep - len(tail) - 1; n <= message.HashStep+1; n++ {
-			for _, fill := range []string{"x", " ", "\n"} {
+			if !testing.Short() || n%3 == i%3 {
 				compareBody(t, strings.Repeat(fill, n)+tail)
 			}
 		}

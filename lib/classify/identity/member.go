@@ -139,9 +139,10 @@ func (a *Auth) append(dst []byte) []byte {
 }
 
 // Decode reads the member. A trust level or a via that is not in the list is an error,
-// because a stage that does not know the word must not guess.
+// because a stage that does not know the word must not guess. What is not there counts as
+// what allows least, as pulse-record(5) lists it.
 func Decode(v record.Value) (Identity, error) {
-	var d decoder
+	d := unstated()
 	err := v.Each(d.field)
 	if err == nil {
 		err = d.end()
@@ -151,7 +152,7 @@ func Decode(v record.Value) (Identity, error) {
 
 // Read is Decode for the member of a record.
 func Read(rec *record.Record) (Identity, error) {
-	var d decoder
+	d := unstated()
 	err := rec.Each(Member, d.field)
 	if err == nil {
 		if bad := d.end(); bad != nil {
@@ -166,6 +167,9 @@ type decoder struct {
 	id    Identity
 	words []string // of labels
 }
+
+// unstated is an identity of which nothing is known yet: old, and sent by a program.
+func unstated() decoder { return decoder{id: Identity{Stale: true, Automatic: true}} }
 
 func (d *decoder) field(name string, v record.Value) (err error) {
 	id := &d.id
@@ -220,7 +224,13 @@ func (d *decoder) end() (err error) {
 	if d.id.Labels, err = d.id.Labels.Named(d.words); err != nil {
 		return err
 	}
-	return d.id.valid()
+	if err := d.id.valid(); err != nil {
+		return err
+	}
+	if !d.id.Verified && d.id.Trust != terms.OwnerClaim {
+		d.id.Trust = terms.Unknown // nobody has trust who is not proven
+	}
+	return nil
 }
 
 func (id *Identity) valid() error {

@@ -22,7 +22,7 @@ func TestForgedOrigins(t *testing.T) {
 		for _, via := range []string{"", `,"via":"agent","parent":"x"`, `,"via":"submit"`} {
 			for _, sender := range []string{"me@example.com", "x@supplier.example", "x@evil.example", "uid:0", ""} {
 				for _, rest := range []string{"", `,"request":{}`, `,"task":{}`, `,"request":{},"task":{}`} {
-					given := fmt.Sprintf(`{"identity":{"sender":%q,"trust":%q,"verified":true%s}%s`, sender, trust, via, rest)
+					given := fmt.Sprintf(`{"identity":{"sender":%q,"trust":%q,"verified":true%s,"stale":false,"automatic":false}%s`, sender, trust, via, rest)
 					if id, err := classified(t, given+`,"message":{}}`, p); err != nil || id.Trust != terms.Unknown || id.Via != ViaMessage || id.Verified {
 						t.Fatalf("%s with a message: %+v, %v", given, id, err)
 					}

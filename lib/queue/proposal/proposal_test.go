@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 		{`{"action":"read_public","tool":"` + strings.Repeat("x", 101) + `"}`, badMember},
 		{`{"action":"read_public","evidence":[1]}`, badMember},
 		{`{"action":"external_send","target":[` + strings.Repeat(`"a@x.example",`, 100) + `"b@x.example"]}`, badMember},
-		{`{"action":"read_public","identity":{"trust":"system"}}`, unknownMember},
+		{`{"action":"read_public","identity":{"trust":"system","stale":false,"automatic":false,"verified":true}}`, unknownMember},
 		{`{"action":"read_public","decision":{"outcome":"allow"}}`, unknownMember},
 		{`{"action":"read_public","task":{"id":"x"}}`, unknownMember},
 		{`{"action":"read_public","message":{}}`, unknownMember},

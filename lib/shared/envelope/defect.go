@@ -24,6 +24,7 @@ const (
 	LineEnds        Defect = "line_ends"     // CRLF and LF in one header block; over IMAP, a bare LF or CR
 	FromMbox        Defect = "mbox"          // an mbox proves no sender
 	Unavailable     Defect = "unavailable"   // the server lists the message and can't serve it
+	Unstated        Defect = "unstated"      // the record does not say which defects the message has
 )
 
 var harmless = map[Defect]bool{

@@ -214,16 +214,22 @@ func (s *Sender) field(name string, v record.Value) (err error) {
 	return err
 }
 
-// Decode reads what decisions may look at: everything but From, Subject and Text.
+// Decode reads what decisions may look at: everything but From, Subject and Text. What is not
+// there counts as what allows least, as pulse-record(5) lists it.
 func Decode(v record.Value) (Message, error) {
-	var m Message
+	m := unstated(nil)
 	return m, v.Each(m.field)
 }
 
 // Read is Decode for the member of a record. It uses the memory of the message that m was.
 func (m *Message) Read(rec *record.Record) error {
-	*m = Message{Headers: m.Headers[:0]}
+	*m = unstated(m.Headers[:0])
 	return rec.Each(Member, m.field, unread...)
+}
+
+// unstated is a message of which nothing is known yet.
+func unstated(memory []Field) Message {
+	return Message{Headers: memory, Defects: []Defect{Unstated}}
 }
 
 // unread lists the members that Decode leaves out, and that can be long.
@@ -292,6 +298,7 @@ func (m *Message) decodeHeaders(v record.Value) error {
 // decodeDefects keeps unknown words, so that a defect of a later version still bars
 // verification.
 func (m *Message) decodeDefects(v record.Value) error {
+	m.Defects = nil
 	return v.Elements(func(_ int, v record.Value) error {
 		s, err := v.String()
 		m.Defects = append(m.Defects, Defect(s))
