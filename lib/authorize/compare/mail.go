@@ -92,6 +92,7 @@ func (l *letter) message() *envelope.Message {
 	m := &envelope.Message{
 		Source: l.source, ID: "<1@" + domain + ">", Digest: "sha256:" + strings.Repeat("0", 64),
 		Received: sent, Fetched: fetched, From: l.from, Scope: envelope.Headers,
+		Left: envelope.NothingLeft(),
 	}
 	add := func(name, value string) { m.Headers = append(m.Headers, envelope.Field{Name: name, Value: value}) }
 	l.proof.write(m, l.from, func() {

@@ -70,10 +70,11 @@ func (h *header) unsigned(names []string) Fields {
 	return h.without(signed)
 }
 
-// without is unsigned for a set.
+// without is unsigned for a set. A field about the body need not be there: one that is not
+// signed may have been removed.
 func (h *header) without(signed Fields) (f Fields) {
 	for s := slotTo; s < slots; s++ {
-		if h.count[s] > 0 && !signed.has(s) {
+		if (h.count[s] > 0 || mimeFields.has(s)) && !signed.has(s) {
 			f.add(s)
 		}
 	}

@@ -80,7 +80,7 @@ func TestUncovered(t *testing.T) {
 }
 
 // Every field in the message, except From, is unsigned unless h= names it. A field that
-// is absent is not unsigned.
+// is absent is not unsigned, except those about the body.
 func TestUnsigned(t *testing.T) {
 	h := collect(fields(signedFields...))
 	for names, want := range map[string]string{
@@ -89,12 +89,15 @@ func TestUnsigned(t *testing.T) {
 		"from:to:to:date:x":               "Subject Message-ID",
 		"":                                "To Subject Date Message-ID",
 	} {
-		if got := strings.Join(h.unsigned(strings.Split(names, ":")).Names(), " "); got != want {
+		if got := h.unsigned(strings.Split(names, ":")) & mimeFields; got != mimeFields {
+			t.Errorf("%s: %s", names, got.Names())
+		}
+		if got := strings.Join((h.unsigned(strings.Split(names, ":")) & otherFields).Names(), " "); got != want {
 			t.Errorf("%s: %s, want %s", names, got, want)
 		}
 	}
 	h = collect(fields(append(slices.Clone(signedFields), "cc: x@example.org")...))
-	if got := h.unsigned([]string{"from", "to", "subject", "date", "message-id"}).Names(); len(got) != 1 || got[0] != "Cc" {
+	if got := h.unsigned([]string{"from", "to", "subject", "date", "message-id", "content-type", "content-transfer-encoding", "content-disposition"}).Names(); len(got) != 1 || got[0] != "Cc" {
 		t.Errorf("%s, want Cc", got)
 	}
 }
@@ -242,6 +245,35 @@ func TestAddedSignatureTakesNoPointer(t *testing.T) {
 		m.Headers = append(m.Headers, envelope.Field{Name: "DKIM-Signature", Value: "v=1; d=example.com; s=s1; h=from:to:cc:subject:date:message-id; bh=AbCd; b=AbCdX"})
 		if id := Classify(m, testPolicy()); id.Verified {
 			t.Errorf("b=%s: verified, unsigned %v", b, id.Unsigned.Names())
+		}
+	}
+}
+
+// A field that tells how a body reads, and that no signature names, may have been removed or
+// changed. It is dropped where that can't have changed the text.
+func TestSettle(t *testing.T) {
+	for _, c := range []struct{ signed, head, want string }{
+		{"from", "", "Content-Type"},
+		{"from", "Content-Transfer-Encoding: base64", "Content-Type Content-Transfer-Encoding"},
+		{"from", "Content-Disposition: attachment", "Content-Type Content-Disposition"},
+		{"from", "Content-Type: text/html\nContent-Transfer-Encoding: 7bit", "Content-Type"},
+		{"content-type", "", ""},
+		{"content-type", "Content-Type: text/plain (a); charset=utf-8", ""},
+		{"content-type", "Content-Type: multipart/mixed; boundary=b\nContent-Transfer-Encoding: 8bit", ""},
+		{"content-type", "Content-Type: text/html", "Content-Transfer-Encoding"},
+		{"content-type", "Content-Type: text/html\nContent-Transfer-Encoding: 7BIT", "Content-Transfer-Encoding"},
+		{"content-type", "Content-Type: text/plain\nContent-Transfer-Encoding: quoted-printable", "Content-Transfer-Encoding"},
+		{"content-type:content-transfer-encoding", "Content-Type: text/html", ""},
+	} {
+		var lines []string
+		if c.head != "" {
+			lines = strings.Split(c.head, "\n")
+		}
+		e := evidence{header: collect(fields(lines...))}
+		e.proof.unsigned = e.header.unsigned(strings.Split(c.signed, ":"))
+		e.settle()
+		if got := strings.Join(e.proof.unsigned.Names(), " "); got != c.want {
+			t.Errorf("%s: %q: %q, want %q", c.signed, c.head, got, c.want)
 		}
 	}
 }

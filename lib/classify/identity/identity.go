@@ -107,6 +107,7 @@ func (e *evidence) classify(log *trace.Log, m *envelope.Message, p *policy.Polic
 		found = finding{provenAs(id.Trust), e.voucher()}
 	}
 	if id.Verified {
+		e.settle()
 		if id.Unsigned = e.proof.unsigned; e.textProven() {
 			id.Unsigned &^= mimeFields
 		}

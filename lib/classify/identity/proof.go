@@ -2,6 +2,7 @@ package identity
 
 import (
 	"slices"
+	"strings"
 
 	"pulse/lib/classify/authres"
 )
@@ -124,15 +125,28 @@ func (id *Identity) TextProven() bool { return id.Unsigned&mimeFields == 0 }
 // textProven reports whether the body says what the text of the message says. If a field
 // that tells how to read it is not signed, anyone who sends the message on can have it read
 // otherwise, and no verifier sees that. Then the signed bytes themselves must be the text,
-// and nothing of them may be left out (pulse-record(5)). A Content-Transfer-Encoding that
-// changes nothing is as good as none.
+// and nothing of them may be left out (pulse-record(5)).
 func (e *evidence) textProven() bool {
-	unsigned := e.proof.unsigned & mimeFields
-	switch keyword(e.header.value[slotTransferEncoding]) {
-	case "7bit", "8bit", "binary":
-		unsigned &^= 1 << slotTransferEncoding
+	return e.proof.unsigned&mimeFields == 0 || e.m.Left.Nothing()
+}
+
+// settle drops fields about the body that can't have changed how it reads: a
+// Content-Disposition that is not there, and a Content-Transfer-Encoding that changes nothing
+// or is not there. Under a signed Content-Type other than plain text and a multipart the
+// latter may have stood there: quoted-printable that is read as it stands is another HTML.
+func (e *evidence) settle() {
+	u, h := &e.proof.unsigned, &e.header
+	if h.count[slotDisposition] == 0 {
+		*u &^= 1 << slotDisposition
 	}
-	return unsigned == 0 || e.m.Left.Nothing()
+	kind := keyword(h.value[slotContentType])
+	readable := u.has(slotContentType) || h.count[slotContentType] == 0 || kind == "text/plain" || strings.HasPrefix(kind, "multipart/")
+	switch keyword(h.value[slotTransferEncoding]) {
+	case "", "7bit", "8bit", "binary":
+		if readable {
+			*u &^= 1 << slotTransferEncoding
+		}
+	}
 }
 
 func (e *evidence) anyAligned(list []*dkimField) bool {

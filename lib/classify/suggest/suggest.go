@@ -74,7 +74,7 @@ func (s *Survey) Add(m *envelope.Message) {
 
 // clone copies what a verdict may depend on.
 func clone(m *envelope.Message, source string) *envelope.Message {
-	c := &envelope.Message{Source: source, Received: m.Received, Fetched: m.Fetched, Defects: m.Defects, DKIM: m.DKIM}
+	c := &envelope.Message{Source: source, Received: m.Received, Fetched: m.Fetched, Defects: m.Defects, DKIM: m.DKIM, Left: m.Left}
 	c.Headers = make([]envelope.Field, len(m.Headers))
 	for i, f := range m.Headers {
 		c.Headers[i] = envelope.Field{Name: strings.Clone(f.Name), Value: strings.Clone(f.Value)}

@@ -2,10 +2,15 @@ package message
 
 import (
 	"bytes"
+	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 
 	"pulse/lib/shared/envelope"
 )
@@ -21,7 +26,7 @@ func (p *parser) leaveOut(root part, text texts) {
 	}
 	said, whole := p.plain(text)
 	for i, other := range p.others {
-		if i >= maxOthers || !p.says(said, whole, other) {
+		if i >= maxOthers || alike(text, other) || !p.says(said, whole, other) {
 			for _, pt := range other.parts {
 				p.left.Add(envelope.LeftAlternative, pt.body)
 			}
@@ -30,11 +35,11 @@ func (p *parser) leaveOut(root part, text texts) {
 }
 
 // carried reports whether the body alone says how it is to be read, whatever the header says:
-// it is plain text in ASCII or UTF-8 without a transfer encoding, or a multipart that begins
-// with its delimiter and ends with its close delimiter. Of a multipart that was cut, each
-// part has to begin with a field that describes it. No other body can be made to look so by a
-// header that was changed: text that happens to hold the line of a delimiter does not also
-// begin and end with it.
+// it is plain text in ASCII or UTF-8 without a transfer encoding, and nothing in it looks like
+// HTML or a part, or a multipart that begins with its delimiter and a field of its first part,
+// and ends with its close delimiter. Of a multipart that was cut, each part has to begin with
+// such a field. No body of one kind can be made to look like one of another by a header that
+// was changed.
 func (p *parser) carried(root *part) bool {
 	switch root.encoding {
 	case "", "7bit", "8bit", "binary":
@@ -44,8 +49,9 @@ func (p *parser) carried(root *part) bool {
 	switch kind := root.kind; {
 	case kind == "text/plain":
 		charset := asciiLower(root.params["charset"])
-		return (charset == "" || charset == "us-ascii" || charset == "utf-8") && (root.cut || utf8.Valid(root.body))
-	case kind == "multipart/related" && root.params["start"] != "", // the header chooses what is text
+		return (charset == "" || charset == "us-ascii" || charset == "utf-8") && (root.cut || utf8.Valid(root.body)) &&
+			!partBegins.Match(root.body) && !marked(root.body)
+	case p.related, kind == "multipart/related" && root.params["start"] != "", // the header chooses what is text
 		kind == "multipart/digest", // the header says what the parts are
 		!strings.HasPrefix(kind, "multipart/"), root.params["boundary"] == "":
 		return false
@@ -63,10 +69,40 @@ func (p *parser) carried(root *part) bool {
 			return len(bytes.TrimSpace(rest[next:])) == 0
 		}
 		rest = rest[next:]
-		if field := []byte("content-"); root.cut && (len(rest) < len(field) || !bytes.EqualFold(rest[:len(field)], field)) {
+		if field := []byte("content-"); (n == 0 || root.cut) && (len(rest) < len(field) || !bytes.EqualFold(rest[:len(field)], field)) {
 			return false
 		}
 	}
+}
+
+// partBegins finds the line of a delimiter before fields of which one describes a part.
+var partBegins = regexp.MustCompile(`(?im)^--.*\n(?:(?:[!-9;-~]+[ \t]*:|[ \t]).*\n)*?content-[a-z-]+[ \t]*:`)
+
+// marked reports whether a text has a tag or a comment of HTML. As plain text it shows what
+// no mail program shows of HTML.
+func marked(b []byte) bool {
+	z := html.NewTokenizer(bytes.NewReader(b))
+	z.SetMaxBuf(maxTag)
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return z.Err() != io.EOF
+		case html.CommentToken, html.DoctypeToken:
+			return true
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			if name, _ := z.TagName(); atom.Lookup(name) != 0 {
+				return true
+			}
+		}
+	}
+}
+
+// alike reports whether two texts have parts of one kind, as alternatives by people do not:
+// such parts may have stood one after another.
+func alike(a, b texts) bool {
+	return slices.ContainsFunc(a.parts, func(pt part) bool {
+		return slices.ContainsFunc(b.parts, func(other part) bool { return other.kind == pt.kind })
+	})
 }
 
 // wordsRead bounds what is compared of a text and its alternative, in characters each.

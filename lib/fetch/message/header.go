@@ -32,6 +32,34 @@ func splitHeader(b []byte) (head, blank, body []byte) {
 	return b, nil, nil
 }
 
+// partHeader cuts a part before and after the line that ends its header. Every run of blanks
+// in the header becomes one, and a line of blanks is a blank line: whoever sends a mail on can
+// change these in a body, and the signature stays good (RFC 6376 §3.4.4).
+func partHeader(b []byte) (head, body []byte) {
+	for rest := b; len(rest) > 0; {
+		line, after, ended := bytes.Cut(rest, []byte{'\n'})
+		if line = oneBlank(bytes.TrimRight(line, " \t\r")); len(line) == 0 && ended {
+			return head, after
+		}
+		head = append(append(head, line...), '\r', '\n')
+		rest = after
+	}
+	return head, nil
+}
+
+// oneBlank makes every run of blanks one space.
+func oneBlank(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for i, c := range b {
+		if c != ' ' && c != '\t' {
+			out = append(out, c)
+		} else if i == 0 || b[i-1] != ' ' && b[i-1] != '\t' {
+			out = append(out, ' ')
+		}
+	}
+	return out
+}
+
 // mixed reports whether some lines of a header end with CRLF and some with LF. Some readers
 // take both and some only CRLF, so they differ in where the header ends.
 func mixed(head, blank []byte) bool {
@@ -233,3 +261,7 @@ func asciiLower(s string) string {
 
 // unfold removes the CRLF of folding and keeps the blanks (RFC 5322 §2.2.3).
 func unfold(value string) string { return strings.ReplaceAll(value, "\r\n", "") }
+
+// relaxed is unfold, and makes every run of blanks one space, because most signatures do not
+// cover how long it is (RFC 6376 §3.4.2): it must not move what the bounds cut off.
+func relaxed(value string) string { return string(oneBlank([]byte(unfold(value)))) }

@@ -193,6 +193,7 @@ type parser struct {
 	html        int64   // how many bytes of HTML may still be read
 	texted      bool    // a part with text was met
 	others      []texts // alternatives to the text, at the top
+	related     bool    // at the top, a readable part was attached because it is not the root
 	attachments []envelope.Attachment
 	left        envelope.Left
 	defects     []envelope.Defect

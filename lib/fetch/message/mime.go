@@ -138,6 +138,7 @@ func (p *parser) multipart(pt part, depth int) texts {
 			if start == "" || child.id != start {
 				t, all = all, t
 			}
+			p.related = p.related || depth == 1 && len(all.parts) > 0
 			p.attachAll(all)
 			all = t
 		default:
@@ -220,7 +221,7 @@ func trimEOL(b []byte) []byte {
 // that of the message. The defects of this header are dropped, because they do not matter
 // to what the message's header says.
 func (p *parser) child(b []byte, multipart string, cut bool) part {
-	head, _, body := splitHeader(b)
+	head, body := partHeader(b)
 	if len(head) > 0 && len(body) == 0 && !bytes.Contains(head, []byte{':'}) {
 		head, body = nil, b // no header, and no blank line for it
 	}

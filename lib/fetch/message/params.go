@@ -17,7 +17,7 @@ import (
 // show a mail with a malformed boundary, too. Of two parameters of one name it takes the
 // first.
 func (p *parser) mediaType(value string) (kind string, params map[string]string) {
-	value = unfold(value)
+	value = relaxed(value)
 	if len(value) > maxValue {
 		value = value[:maxValue]
 		p.add(envelope.MalformedMIME)

@@ -22,7 +22,7 @@ func (p *parser) shown(fields []envelope.Field, lower string) string {
 // decodeWords decodes encoded words in a value to one line of at most limit characters. It
 // reads at most maxValue bytes.
 func (p *parser) decodeWords(value string, limit int) string {
-	value = strings.TrimLeft(unfold(value), " \t")
+	value = strings.TrimLeft(relaxed(value), " \t")
 	value = p.words(value[:min(len(value), maxValue)])
 	out := collector{limit: limit, line: true}
 	_, _ = out.add([]byte(value), false) // what does not fit is not shown
