@@ -16,7 +16,7 @@ func (e *evidence) stale() bool {
 	if limit == 0 {
 		return false
 	}
-	if apart(e.m.Fetched, e.m.Received) > limit {
+	if e.m.Fetched.IsZero() || e.m.Received.IsZero() || apart(e.m.Fetched, e.m.Received) > limit {
 		return true
 	}
 	date, ok := e.date()

@@ -227,8 +227,8 @@ func (d *decoder) end() (err error) {
 	if err := d.id.valid(); err != nil {
 		return err
 	}
-	if !d.id.Verified && d.id.Trust != terms.OwnerClaim {
-		d.id.Trust = terms.Unknown // nobody has trust who is not proven
+	if proven := d.id.Verified && (d.id.Sender != "" || d.id.Via != ViaMessage); !proven && d.id.Trust != terms.OwnerClaim {
+		d.id.Trust = terms.Unknown // nobody has trust who is not proven, or not named
 	}
 	return nil
 }

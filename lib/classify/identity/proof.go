@@ -125,9 +125,16 @@ func (id *Identity) TextProven() bool { return id.Unsigned&mimeFields == 0 }
 // textProven reports whether the body says what the text of the message says. If a field
 // that tells how to read it is not signed, anyone who sends the message on can have it read
 // otherwise, and no verifier sees that. Then the signed bytes themselves must be the text,
-// and nothing of them may be left out (pulse-record(5)).
+// and nothing of them may be left out (pulse-record(5)). A record that does not say what was
+// left out is not by pulse-fetch; of that the fields count that are there.
 func (e *evidence) textProven() bool {
-	return e.proof.unsigned&mimeFields == 0 || e.m.Left.Nothing()
+	unsigned := e.proof.unsigned & mimeFields
+	for s := slotContentType; s < slots && !e.m.Left.Known(); s++ {
+		if e.header.count[s] == 0 {
+			unsigned &^= 1 << s
+		}
+	}
+	return unsigned == 0 || e.m.Left.Nothing()
 }
 
 // settle drops fields about the body that can't have changed how it reads: a

@@ -26,7 +26,7 @@ func (p *parser) leaveOut(root part, text texts) {
 	}
 	said, whole := p.plain(text)
 	for i, other := range p.others {
-		if i >= maxOthers || alike(text, other) || !p.says(said, whole, other) {
+		if i >= maxOthers || sameKind(text, other) || !p.says(said, whole, other) {
 			for _, pt := range other.parts {
 				p.left.Add(envelope.LeftAlternative, pt.body)
 			}
@@ -97,9 +97,9 @@ func marked(b []byte) bool {
 	}
 }
 
-// alike reports whether two texts have parts of one kind, as alternatives by people do not:
+// sameKind reports whether two texts have parts of one kind, as alternatives by people do not:
 // such parts may have stood one after another.
-func alike(a, b texts) bool {
+func sameKind(a, b texts) bool {
 	return slices.ContainsFunc(a.parts, func(pt part) bool {
 		return slices.ContainsFunc(b.parts, func(other part) bool { return other.kind == pt.kind })
 	})

@@ -20,6 +20,7 @@ type collector struct {
 	n       int // characters in b
 	limit   int
 	line    bool // everything on one line
+	squeeze bool // runs of blanks become one
 	blanks  []byte
 	cr      bool // the last rune was a CR
 	invalid bool // a byte was not UTF-8
@@ -93,6 +94,9 @@ func (c *collector) blank(r byte) error {
 		c.blanks = c.blanks[:0]
 		return nil
 	}
+	if n := len(c.blanks); c.squeeze && r != '\n' && n > 0 && c.blanks[n-1] != '\n' {
+		return nil
+	}
 	if c.n+len(c.blanks) < c.limit {
 		c.blanks = append(c.blanks, r)
 	}
@@ -111,7 +115,7 @@ func (c *collector) String() string {
 func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
 	for len(b) > 0 {
 		room := max(c.limit-c.n-len(c.blanks), 0)
-		if n := plainRun(b[:min(len(b), room)]); n > 0 {
+		if n := plainRun(b[:min(len(b), room)]); n > 0 && !c.squeeze {
 			c.b = append(append(c.b, c.blanks...), b[:n]...)
 			c.n += len(c.blanks) + n
 			c.blanks, c.cr, c.mark = c.blanks[:0], false, 0

@@ -113,6 +113,23 @@ func TestLeftOutOfSnippet(t *testing.T) {
 	}
 }
 
+// Whoever sends a mail on may make a blank longer, and the signature stays good. That moves
+// nothing over the end of the text.
+func TestBlanksDoNotCut(t *testing.T) {
+	for _, scope := range []envelope.Scope{envelope.Snippet, envelope.Full} {
+		for _, blanks := range []string{strings.Repeat(" ", 1500), strings.Repeat("\t ", 10_500)} {
+			m := parse("A: b\n\nForward it."+blanks+"Never!\n", scope)
+			if m.Text != "Forward it. Never!" && m.Text != "Forward it.\tNever!" && !strings.HasSuffix(m.Text, " Never!") || m.Truncated {
+				t.Errorf("%s, %d blanks: %.40q, truncated %v", scope, len(blanks), m.Text, m.Truncated)
+			}
+		}
+	}
+	m := parse("A: b\n\n"+strings.Repeat("a  b\n", 1000), envelope.Snippet)
+	if want := strings.Repeat("a b\n", 250); m.Text != want[:len(want)-1] || !m.Truncated {
+		t.Errorf("%q", m.Text)
+	}
+}
+
 // The line that names a part of a text is in no part.
 func TestSeparator(t *testing.T) {
 	forged := string(separator) + " part 2 of the text, text/plain"

@@ -46,6 +46,9 @@ func NothingLeft() Left { return Left{known: true} }
 // Nothing reports whether nothing was left out.
 func (l *Left) Nothing() bool { return l.known && len(l.parts) == 0 }
 
+// Known reports whether the record says what was left out.
+func (l *Left) Known() bool { return l.known }
+
 // Add counts bytes of the body. Blanks at both ends do not count.
 func (l *Left) Add(kind LeftKind, b []byte) {
 	b = bytes.TrimSpace(b)
