@@ -76,7 +76,7 @@ func newMCP(t *testing.T) *mcp {
 	m.write("server", mcpServer, 0o700)
 	m.write("tools", `[]`, 0o600)
 	m.write("policy.toml", mcpPolicy, 0o600)
-	m.write("record", `{"task":{"id":"`+taskID+`"},"identity":{"trust":"owner_verified_email","sender":"me@example.com"}}`, 0o600)
+	m.write("record", `{"task":{"id":"`+taskID+`"},"identity":{"trust":"owner_verified_email","verified":true,"stale":false,"automatic":false,"sender":"me@example.com"}}`, 0o600)
 	return m
 }
 

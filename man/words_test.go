@@ -49,7 +49,7 @@ func TestClosedLists(t *testing.T) {
 			return append(list, load(t, "queue").constants(t, suffixed("ExtractMember"))...)
 		}},
 		{"pulse-record.5", "message members", func(t *testing.T) []string {
-			return load(t, "envelope").written(t, "Message.append")
+			return load(t, "envelope").written(t, "Message.append", "Left.add")
 		}},
 		{"pulse-record.5", "identity members", func(t *testing.T) []string {
 			return load(t, "identity").written(t, "Identity.Append", "Identity.add", "Identity.addOrigin")

@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -243,6 +244,7 @@ func TestBoxReachesTheJudge(t *testing.T) {
 	cmdlinetest.Own(t, dir)
 	go func() {
 		if c, err := l.Accept(); err == nil {
+			_, _ = bufio.NewReader(c).ReadString('\n')
 			_, _ = io.WriteString(c, "{\"say\":{\"yes\":1}}\n")
 			c.Close()
 		}

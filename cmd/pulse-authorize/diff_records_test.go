@@ -38,7 +38,7 @@ func (m *many) Read(b []byte) (int, error) {
 // mail has.
 var narrowed = `{"message":{"source":"imaps://a/b","uid":1,"uidvalidity":1,"headers":[["Authentication-Results","mx.example.net; dkim=pass header.d=example.com header.s=s; dmarc=pass header.from=example.com"],` +
 	`["DKIM-Signature","v=1; a=rsa-sha256; d=example.com; s=s; h=from:to:subject:date:message-id; bh=AbCd; b=AbCdEf"],["From","me@example.com"],["Date","Sat, 21 Nov 2026 06:55:00 +0000"]` +
-	strings.Repeat(`,["X-Foo-Bar","`+strings.Repeat("bar ", 12)+`"]`, 14) + `],"subject":"News","text":"` + strings.Repeat("Please read the news. ", 50) + `"}}` + "\n"
+	strings.Repeat(`,["X-Foo-Bar","`+strings.Repeat("bar ", 12)+`"]`, 14) + `],"defects":[],"subject":"News","text":"` + strings.Repeat("Please read the news. ", 50) + `"}}` + "\n"
 
 func differing(t testing.TB) (old, new string) {
 	t.Chdir(t.TempDir())

@@ -67,7 +67,7 @@ func (m *message) String() string {
 		fmt.Fprintf(&b, "Authentication-Results: %s;\n\tdkim=pass header.d=%s header.s=s1 header.b=Zm9vYmFy;\n"+
 			"\tdmarc=pass header.from=%s\n", receiver, domain, domain)
 	}
-	fmt.Fprintf(&b, "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=%s; s=s1;\n\th=from:to:cc:subject:date:message-id;\n"+
+	fmt.Fprintf(&b, "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=%s; s=s1;\n\th=from:to:cc:subject:date:message-id:content-type:content-transfer-encoding;\n"+
 		"\tbh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=;\n\tb=Zm9vYmFyEfGh\n", domain)
 	from := m.from
 	if m.name != "" {

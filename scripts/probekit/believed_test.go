@@ -20,7 +20,8 @@ func TestInsideIsFound(t *testing.T) {
 			above = ""
 		}
 		status, out := ask(t, fetched(above+mail), "--nonce", nonce)
-		want := r.Verdict != policy.ByNone || r.Yours // what proves nothing is not believed either way
+		want := r.Verdict != policy.ByNone || r.Yours // what proves nothing is not believed either way,
+		want = want || r.Name == "amazon-ses"         // but for this one, which writes as much as others and was never probed
 		if believed := status == 1 && strings.Contains(out, "it is BELIEVED"); believed != want {
 			t.Errorf("%s: exit status %d:\n%s", r.Name, status, out)
 		}

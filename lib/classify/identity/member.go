@@ -227,7 +227,7 @@ func (d *decoder) end() (err error) {
 	if err := d.id.valid(); err != nil {
 		return err
 	}
-	if proven := d.id.Verified && (d.id.Sender != "" || d.id.Via != ViaMessage); !proven && d.id.Trust != terms.OwnerClaim {
+	if proven := d.id.Verified && (d.id.Sender != "" || d.id.Via != ViaMessage || d.id.Trust == terms.System); !proven && d.id.Trust != terms.OwnerClaim {
 		d.id.Trust = terms.Unknown // nobody has trust who is not proven, or not named
 	}
 	return nil

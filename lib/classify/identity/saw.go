@@ -168,11 +168,11 @@ func (e *evidence) noteSender(log *trace.Log, id *Identity) {
 	log.Add("fresh", e.sawDates(), word(id.Stale, "stale"))
 	log.Add("by_hand", e.sawAutomatic(), word(id.Automatic, "automatic"))
 	if !id.Verified {
-		log.Skip("text", trace.NotReached)
+		log.Skip("reads", trace.NotReached)
 		log.Skip("signed", trace.NotReached)
 		return
 	}
-	log.Add("text", e.sawText(), word(!id.TextProven(), "unproven"))
+	log.Add("reads", e.sawText(), word(!id.TextProven(), "unproven"))
 	switch others := id.Unsigned & otherFields; others {
 	case 0:
 		log.Add("signed", trace.Step{Saw: "every field that may stand there once"}, "")

@@ -3,7 +3,6 @@ package message
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -59,26 +58,4 @@ func TestBodyIsWhole(t *testing.T) {
 	if got := Parse(header, Options{Scope: envelope.Headers}).Body; got != "" {
 		t.Errorf("a header alone: %q", got)
 	}
-}
-
-// FuzzBodyDigest: it is that of the canonical body, which is canonical itself.
-func FuzzBodyDigest(f *testing.F) {
-	for _, s := range []string{"", "\r\n", " a  b \r\n\r\n", "a\rb\n \t\nc", strings.Repeat(" x", 5000), strings.Repeat("\n", 5000) + "x"} {
-		f.Add([]byte(s))
-	}
-	blanks, ends := regexp.MustCompile(`[ \t]+`), regexp.MustCompile(` ?\r?\n`)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		lines := blanks.ReplaceAllString(string(body)+"\n", " ")
-		plain := strings.TrimRight(ends.ReplaceAllString(lines, "\n"), "\n")
-		if plain != "" {
-			plain = strings.ReplaceAll(plain+"\n", "\n", "\r\n")
-		}
-		sum := sha256.Sum256([]byte(plain))
-		if got, want := bodyDigest(body), "sha256:"+hex.EncodeToString(sum[:]); got != want {
-			t.Errorf("%q: %s, want that of %q", body, got, plain)
-		}
-		if bodyDigest([]byte(plain)) != bodyDigest(body) {
-			t.Errorf("%q is not canonical", plain)
-		}
-	})
 }
