@@ -107,9 +107,17 @@ type call struct {
 	actions []terms.Action
 }
 
+// machine returns what the call is judged by; nil: it is not looked at.
+func (c *call) machine() tools.World {
+	if c.world == nil {
+		return nil
+	}
+	return c.world
+}
+
 func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target []string) candidate {
 	out := candidate{
-		given: id, what: "effect of " + w.what, group: c.tool + c.args, odd: len(id.Labels),
+		given: id, world: c.machine(), what: "effect of " + w.what, group: c.tool + c.args, odd: len(id.Labels),
 		request: &request.Request{Action: a, Tool: c.tool, Target: target, Args: record.Value(c.args)},
 	}
 	for _, name := range id.Labels.Words() {
@@ -119,9 +127,6 @@ func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target
 		out.group = w.what
 	} else {
 		out.what += ": " + c.tool + c.what
-	}
-	if c.world != nil {
-		out.world = c.world
 	}
 	if target != nil {
 		out.what += " to " + strings.Join(target, ", ")

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"maps"
 	"slices"
 
 	"pulse/lib/classify/identity"
@@ -37,23 +36,6 @@ func flowEntries(p *policy.Policy) (list []string) {
 		list = slices.Concat(list, p.Flow[l].Confirm, p.Flow[l].Deny)
 	}
 	return list
-}
-
-// flow adds the keys of [flow].
-func (k *keys) flow() {
-	for _, l := range label.All {
-		name, was, is := "flow."+string(l), k.old.Flow[l], k.new.Flow[l]
-		undo := func(set func(f *policy.Flow)) key {
-			return key{effects: true, undo: func(p *policy.Policy) {
-				f, all := p.Flow[l], map[label.Label]policy.Flow{}
-				maps.Copy(all, p.Flow)
-				set(&f)
-				all[l], p.Flow = f, all
-			}}
-		}
-		k.add(!same(was.Confirm, is.Confirm), undo(func(f *policy.Flow) { f.Confirm = was.Confirm }), name+".confirm", 0)
-		k.add(!same(was.Deny, is.Deny), undo(func(f *policy.Flow) { f.Deny = was.Deny }), name+".deny", 0)
-	}
 }
 
 // EffectsDiffer reports whether any effect is decided otherwise under new than under old, or

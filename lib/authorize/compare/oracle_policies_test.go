@@ -129,6 +129,9 @@ var slots = slices.Concat([]slot{
 	word("limits", "keep_refused", 8, "0", "1d", "14d"),
 	many("outbound", "allow", 35, targets, 0, 2),
 	word("outbound", "min_reply_interval", 8, "0", "1m", "10m"),
+	{"extract", "extract", "", 25, func(r *rand.Rand) string {
+		return line("schema", "request") + array("require", some(r, words(terms.TrustLevels), 1, 3))
+	}},
 	word("tools", "profile", 50, "minimal", "standard", "coding", "full"),
 	many("tools", "allow", 40, globs, 0, 3),
 	many("tools", "deny", 30, globs, 0, 2),

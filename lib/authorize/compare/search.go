@@ -46,11 +46,13 @@ type search struct {
 	looked   int
 	weight   int
 	found    map[kind]*found
-	unlike   bool // a source of mail has another receiver
+	unlike   bool  // a source of mail has another receiver
+	acts     *Acts // once they were asked for
+	unknown  error // why the effects of workers were not compared
 }
 
-// kind is what records have in common that differ by the same keys: the group, and how
-// each policy decides, by which rule and for which reason.
+// kind is what records have in common of which one is enough: the group, what differs, and
+// how each policy decides, by which rule and for which reason.
 type kind struct {
 	group    string
 	was, is  verdict
@@ -58,19 +60,21 @@ type kind struct {
 }
 
 type verdict struct {
-	answer
+	decision.Aspect
+	action terms.Action
 	rule   string
 	reason decision.Reason
 }
 
-func verdictOf(d *decision.Decision) verdict {
-	return verdict{answer{d.Action, d.Outcome}, d.Rule, d.Reason}
+func verdictOf(a decision.Aspect, f *decision.Follows) verdict {
+	return verdict{a, f.Action, f.Rule, f.Reason}
 }
 
 // found is the smallest record of a kind.
 type found struct {
 	candidate
-	was, is answer
+	was, is verdict
+	act     *act // what differs is an effect of its worker; nil: it is not
 	record  []byte
 }
 
@@ -98,13 +102,32 @@ func (s *search) one(c candidate) { s.compare(&c, c.given, c.given) }
 
 func (s *search) compare(c *candidate, was, is *identity.Identity) {
 	s.looked += s.weight
-	before, after := c.decide(s.old, was), c.decide(s.new, is)
-	if before.Outcome == after.Outcome && (before.Action == after.Action || after.Outcome == terms.Reject) {
+	before, after := c.follow(s.old, was), c.follow(s.new, is)
+	note := func(from, to decision.Aspect, act *act) {
+		k := kind{c.group, verdictOf(from, &before), verdictOf(to, &after), was.Reason, is.Reason}
+		if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
+			s.found[k] = &found{candidate: *c, was: k.was, is: k.is, act: act}
+		}
+	}
+	from, to := before.Aspects(), after.Aspects()
+	for i := range min(len(from), len(to)) {
+		acts := i == 0 && after.Outcome != terms.Reject && before.Action != after.Action
+		if from[i] != to[i] || acts {
+			note(from[i], to[i], nil)
+		}
+	}
+	if before.Outcome == terms.Reject || after.Outcome == terms.Reject || was.Effect() || alike(s.old, s.new, before.As(), after.As()) {
 		return
 	}
-	k := kind{c.group, verdictOf(&before), verdictOf(&after), was.Reason, is.Reason}
-	if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
-		s.found[k] = &found{candidate: *c, was: k.was.answer, is: k.is.answer}
+	if s.acts == nil {
+		s.acts = NewActs(s.old, s.new)
+	}
+	list, err := s.acts.differ(&before, &after)
+	if s.unknown == nil {
+		s.unknown = err
+	}
+	for i := range list {
+		note(list[i].was, list[i].is, &list[i])
 	}
 }
 

@@ -1,0 +1,133 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
+)
+
+// Acts are the effects that two policies can tell apart: every kind of call, action and
+// target. They show what trust decides about the effects of an ask, where the policies do not
+// trust its sender alike.
+type Acts struct {
+	old, new *policy.Policy
+	calls    []call
+	targets  [][]string
+	err      error
+	seen     map[string][]act
+}
+
+// act is an effect that a worker may propose, and what becomes of it.
+type act struct {
+	call
+	request request.Request
+	was, is decision.Aspect
+}
+
+// NewActs returns the effects that two policies can tell apart.
+func NewActs(old, new *policy.Policy) *Acts {
+	a := &Acts{old: old, new: new, targets: targetsOf(old, new), seen: map[string][]act{}}
+	names, err := toolsOf(old, new)
+	a.calls = []call{{}}
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		var some []call
+		if some, err = callsOf(old, new, name, nil); len(a.calls)+len(some) > maxActs {
+			err = errTooMany
+		}
+		a.calls = append(a.calls, some...)
+	}
+	a.err = err
+	return a
+}
+
+// maxActs bounds the calls that are tried for each pair of trust.
+const maxActs = 2000
+
+// differ returns the effects that go furthest another way under NEW, one for each way.
+func (a *Acts) differ(was, is *decision.Follows) ([]act, error) {
+	key := trusted(a.old, was.As()) + trusted(a.new, is.As())
+	if a.err != nil {
+		return nil, a.err
+	}
+	if list, ok := a.seen[key]; ok {
+		return list, nil
+	}
+	var list []act
+	for i := range a.calls {
+		for _, target := range a.targets {
+			for _, action := range terms.Actions {
+				list = keep(list, a.calls[i].try(action, target, was, is))
+			}
+		}
+	}
+	a.seen[key] = list
+	return list, nil
+}
+
+// alike reports whether both policies judge the effects of either as those of the other. What
+// differs between the policies then is found where effects are compared.
+func alike(old, new *policy.Policy, a, b *identity.Identity) bool {
+	same := a.Trust == b.Trust && a.Sender == b.Sender && a.Chat == b.Chat && slices.Equal(a.Labels.Words(), b.Labels.Words())
+	return same || trusted(old, a) == trusted(old, b) && trusted(new, a) == trusted(new, b)
+}
+
+// trusted is what a policy can tell those apart by whose effects these are.
+func trusted(p *policy.Policy, id *identity.Identity) string {
+	sender := ""
+	if row := p.Sender(id.Sender); row != nil {
+		sender = row.Sender
+	}
+	if p.Chat(id.Sender, id.Chat) != nil {
+		sender = id.Sender
+	}
+	return fmt.Sprintf("%q", []string{string(id.Trust), sender, string(id.Chat), fmt.Sprint(id.Labels.Words(), id.Automatic)})
+}
+
+// try decides on an effect of either.
+func (c *call) try(action terms.Action, target []string, was, is *decision.Follows) act {
+	r := request.Request{Action: action, Tool: c.tool, Target: target, Args: record.Value(c.args)}
+	out := act{call: *c, request: r}
+	before, after := was.Effect(&out.request, c.machine()), is.Effect(&out.request, c.machine())
+	out.was, out.is = effect(before.Outcome), effect(after.Outcome)
+	return out
+}
+
+func effect(o terms.Outcome) decision.Aspect {
+	return decision.Aspect{Name: "effect", Value: string(o), Reach: o.Reach()}
+}
+
+// keep adds an effect to those that go furthest in their direction.
+func keep(list []act, a act) []act {
+	if a.was.Reach == a.is.Reach {
+		return list
+	}
+	for i := range list {
+		if Way(list[i].was, list[i].is) == Way(a.was, a.is) {
+			if abs(a.is.Reach-a.was.Reach) > abs(list[i].is.Reach-list[i].was.Reach) {
+				list[i] = a
+			}
+			return list
+		}
+	}
+	return append(list, a)
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// what describes an effect.
+func (a *act) what() string {
+	what := " as " + string(a.request.Action)
+	if a.tool != "" {
+		what = " " + a.tool + a.call.what + what
+	}
+	return "effect of its worker" + what
+}
