@@ -12,10 +12,90 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// Acts are the effects that two policies can tell apart: every kind of call, action and
+// Follower compares what follows from records under two policies.
+type Follower struct {
+	old, new *policy.Policy
+	acts     *acts
+}
+
+// NewFollower returns a follower for two policies.
+func NewFollower(old, new *policy.Policy) *Follower { return &Follower{old: old, new: new} }
+
+// Change is one thing that follows otherwise.
+type Change struct {
+	Old, New decision.Aspect
+	act      *act // an effect of the worker; nil: it is none
+}
+
+// Direction says which policy lets more follow.
+func (c *Change) Direction() Direction { return Way(c.Old, c.New) }
+
+// String says what changes. An outcome speaks for itself.
+func (c *Change) String() string {
+	what := c.Old.Value + " -> " + c.New.Value
+	switch {
+	case c.act != nil:
+		return c.act.what() + ": " + what
+	case c.Old.Name != decision.OutcomeAspect && c.Old.Name != EffectAspect:
+		return c.Old.Name + " " + what
+	}
+	return what
+}
+
+// Append appends the change as an object.
+func (c *Change) Append(dst []byte) []byte {
+	o := record.ObjectAfter(dst)
+	o.Str("direction", string(c.Direction()))
+	o.Str("of", c.Old.Name)
+	if c.act != nil {
+		o.Str("what", c.act.what())
+	}
+	o.Str("old", c.Old.Value)
+	o.Str("new", c.New.Value)
+	return o.Bytes()
+}
+
+// Changes returns what follows otherwise from a record: was under OLD, is under NEW. Of the
+// effects that its worker may propose, these are the two that go furthest another way. An
+// action that is let through as another is a change of the outcome. The error says that it
+// could not be found out what the worker may do.
+func (f *Follower) Changes(was, is *decision.Follows) (list []Change, err error) {
+	rejected := was.Outcome == terms.Reject || is.Outcome == terms.Reject
+	if was.Outcome != is.Outcome || was.Action != is.Action && !rejected {
+		list = append(list, Change{Old: was.Aspects()[0], New: is.Aspects()[0]})
+	}
+	if rejected || f.alike(was, is) {
+		return list, nil
+	}
+	from, to := was.Aspects(), is.Aspects()
+	for i := 1; i < len(from); i++ {
+		if from[i] != to[i] {
+			list = append(list, Change{Old: from[i], New: to[i]})
+		}
+	}
+	if !was.Ask || alike(f.old, f.new, was.As(), is.As()) {
+		return list, nil
+	}
+	if f.acts == nil {
+		f.acts = newActs(f.old, f.new)
+	}
+	acts, err := f.acts.differ(was, is)
+	for i := range acts {
+		list = append(list, Change{acts[i].was, acts[i].is, &acts[i]})
+	}
+	return list, err
+}
+
+// alike reports whether nothing but the outcome can differ.
+func (f *Follower) alike(was, is *decision.Follows) bool {
+	return was.Trust == is.Trust && was.Text == is.Text && was.Shared == is.Shared && slices.Equal(was.Brings, is.Brings) &&
+		was.As().Sender == is.As().Sender && was.As().Chat == is.As().Chat
+}
+
+// acts are the effects that two policies can tell apart: every kind of call, action and
 // target. They show what trust decides about the effects of an ask, where the policies do not
 // trust its sender alike.
-type Acts struct {
+type acts struct {
 	old, new *policy.Policy
 	calls    []call
 	targets  [][]string
@@ -30,9 +110,9 @@ type act struct {
 	was, is decision.Aspect
 }
 
-// NewActs returns the effects that two policies can tell apart.
-func NewActs(old, new *policy.Policy) *Acts {
-	a := &Acts{old: old, new: new, targets: targetsOf(old, new), seen: map[string][]act{}}
+// newActs returns the effects that two policies can tell apart.
+func newActs(old, new *policy.Policy) *acts {
+	a := &acts{old: old, new: new, targets: targetsOf(old, new), seen: map[string][]act{}}
 	names, err := toolsOf(old, new)
 	a.calls = []call{{}}
 	for _, name := range names {
@@ -53,7 +133,7 @@ func NewActs(old, new *policy.Policy) *Acts {
 const maxActs = 2000
 
 // differ returns the effects that go furthest another way under NEW, one for each way.
-func (a *Acts) differ(was, is *decision.Follows) ([]act, error) {
+func (a *acts) differ(was, is *decision.Follows) ([]act, error) {
 	key := trusted(a.old, was.As()) + trusted(a.new, is.As())
 	if a.err != nil {
 		return nil, a.err
@@ -102,8 +182,12 @@ func (c *call) try(action terms.Action, target []string, was, is *decision.Follo
 }
 
 func effect(o terms.Outcome) decision.Aspect {
-	return decision.Aspect{Name: "effect", Value: string(o), Reach: o.Reach()}
+	return decision.Aspect{Name: EffectAspect, Value: string(o), Reach: o.Reach()}
 }
+
+// EffectAspect is the name of what is no aspect of a record: the outcome of an effect of its
+// worker.
+const EffectAspect = "effect"
 
 // keep adds an effect to those that go furthest in their direction.
 func keep(list []act, a act) []act {

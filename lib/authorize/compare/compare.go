@@ -39,7 +39,7 @@ func Policies(old, new *policy.Policy, load Schemas) ([]Difference, error) {
 	if old.Digest != "" && old.Digest == new.Digest {
 		return nil, nil
 	}
-	s := &search{old: old, new: new, found: map[kind]*found{}, weight: weight(old, new)}
+	s := &search{old: old, new: new, found: map[kind]*found{}, follower: NewFollower(old, new), weight: weight(old, new)}
 	var list []Difference
 	for _, space := range spaces {
 		err := errTooMany
@@ -107,15 +107,15 @@ func (f *found) difference(k key) Difference {
 		What: f.what, Old: f.was.Aspect, New: f.is.Aspect, Witness: f.record,
 	}
 	switch {
-	case f.act != nil:
-		d.What += ": " + f.act.what()
+	case f.change.act != nil:
+		d.What += ": " + f.change.act.what()
 	case f.was.Name != decision.OutcomeAspect:
 	case f.request != nil && f.request.Tool != "":
 		d.What += " as " + string(f.is.action)
 	default:
 		d.What += ": " + string(f.is.action)
 	}
-	if f.was.action != f.is.action && f.act == nil && f.was.Name == decision.OutcomeAspect {
+	if f.was.action != f.is.action && f.was.Name == decision.OutcomeAspect {
 		d.What += " instead of " + string(f.was.action)
 	}
 	return d

@@ -48,20 +48,12 @@ func (d *Difference) Wider() bool { return d.Direction == Wider || d.Unknown }
 func (d *Difference) String() string {
 	s := fmt.Sprintf("%s %s: %s", d.Direction, d.Key, d.What)
 	if d.Old.Name != "" {
-		s += ": " + Change(d.Old, d.New)
+		s += ": " + (&Change{Old: d.Old, New: d.New}).String()
 	}
 	if d.Line > 0 {
 		s += fmt.Sprintf(" (%s:%d)", d.File, d.Line)
 	}
 	return s
-}
-
-// Change says how an aspect of what follows changes. An outcome speaks for itself.
-func Change(was, is decision.Aspect) string {
-	if is.Name == decision.OutcomeAspect {
-		return was.Value + " -> " + is.Value
-	}
-	return is.Name + " " + was.Value + " -> " + is.Value
 }
 
 // Append appends the difference as an object.

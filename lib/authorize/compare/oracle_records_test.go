@@ -96,7 +96,7 @@ type space struct {
 	asks     []party
 	effects  []party
 	known    map[[2]facts]bool
-	found    map[[2]terms.Outcome]string // one record for each change of the outcome
+	found    map[[2]terms.Outcome]string  // one record for each change of the outcome
 	beyond   map[compare.Direction]string // one record of which more than the decision goes that way
 	workers  map[string]bool
 	decided  int

@@ -194,15 +194,14 @@ func (f *found) check(old, new *policy.Policy) error {
 		return fmt.Errorf("compare: %s: %w", f.what, err)
 	}
 	was, is := back.shows(old), back.shows(new)
-	if f.act != nil {
-		a := f.act.try(f.act.request.Action, f.act.request.Target, &was, &is)
-		if a.was == f.was.Aspect && a.is == f.is.Aspect {
+	if a := f.change.act; a != nil {
+		if again := a.try(a.request.Action, a.request.Target, &was, &is); again.was == f.change.Old && again.is == f.change.New {
 			return nil
 		}
-	} else if slices.Contains(was.Aspects(), f.was.Aspect) && slices.Contains(is.Aspects(), f.is.Aspect) && was.Action == f.was.action && is.Action == f.is.action {
+	} else if slices.Contains(was.Aspects(), f.change.Old) && slices.Contains(is.Aspects(), f.change.New) && was.Action == f.was.action && is.Action == f.is.action {
 		return nil
 	}
-	return fmt.Errorf("compare: %s: its record does not show %s", f.what, Change(f.was.Aspect, f.is.Aspect))
+	return fmt.Errorf("compare: %s: its record does not show %s", f.what, f.change.String())
 }
 
 // shows returns what follows from the record that was read back.

@@ -46,8 +46,8 @@ type search struct {
 	looked   int
 	weight   int
 	found    map[kind]*found
-	unlike   bool  // a source of mail has another receiver
-	acts     *Acts // once they were asked for
+	unlike   bool // a source of mail has another receiver
+	follower *Follower
 	unknown  error // why the effects of workers were not compared
 }
 
@@ -74,7 +74,7 @@ func verdictOf(a decision.Aspect, f *decision.Follows) verdict {
 type found struct {
 	candidate
 	was, is verdict
-	act     *act // what differs is an effect of its worker; nil: it is not
+	change  Change
 	record  []byte
 }
 
@@ -103,31 +103,15 @@ func (s *search) one(c candidate) { s.compare(&c, c.given, c.given) }
 func (s *search) compare(c *candidate, was, is *identity.Identity) {
 	s.looked += s.weight
 	before, after := c.follow(s.old, was), c.follow(s.new, is)
-	note := func(from, to decision.Aspect, act *act) {
-		k := kind{c.group, verdictOf(from, &before), verdictOf(to, &after), was.Reason, is.Reason}
-		if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
-			s.found[k] = &found{candidate: *c, was: k.was, is: k.is, act: act}
-		}
-	}
-	from, to := before.Aspects(), after.Aspects()
-	for i := range min(len(from), len(to)) {
-		acts := i == 0 && after.Outcome != terms.Reject && before.Action != after.Action
-		if from[i] != to[i] || acts {
-			note(from[i], to[i], nil)
-		}
-	}
-	if before.Outcome == terms.Reject || after.Outcome == terms.Reject || was.Effect() || alike(s.old, s.new, before.As(), after.As()) {
-		return
-	}
-	if s.acts == nil {
-		s.acts = NewActs(s.old, s.new)
-	}
-	list, err := s.acts.differ(&before, &after)
+	changes, err := s.follower.Changes(&before, &after)
 	if s.unknown == nil {
 		s.unknown = err
 	}
-	for i := range list {
-		note(list[i].was, list[i].is, &list[i])
+	for _, change := range changes {
+		k := kind{c.group, verdictOf(change.Old, &before), verdictOf(change.New, &after), was.Reason, is.Reason}
+		if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
+			s.found[k] = &found{candidate: *c, was: k.was, is: k.is, change: change}
+		}
 	}
 }
 

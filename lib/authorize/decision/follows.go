@@ -2,10 +2,12 @@ package decision
 
 import (
 	"slices"
+	"strings"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/label"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 )
@@ -17,6 +19,7 @@ type Follows struct {
 	Trust  terms.Trust   // the level by which it counts
 	Brings []label.Label // the labels that its root task has once it starts, sorted
 	Text   bool          // its worker is given what the sender wrote; false: what a reader made of that
+	Ask    bool          // it is no effect
 	Shared bool          // it counts against the half of the caps that external senders share
 
 	effects Input // what an effect that its worker proposes is decided by
@@ -28,10 +31,10 @@ func (d Decision) Follow(in *Input) Follows {
 	if was == "" {
 		was = who.Trust
 	}
-	f := Follows{Decision: d, Trust: who.Trust, Text: true, Shared: was == terms.ExternalVerified}
+	f := Follows{Decision: d, Trust: who.Trust, Ask: !who.Effect(), Text: true, Shared: was == terms.ExternalVerified}
 	brings := label.Of(who.Trust).Union(label.Of(was))
 	brings, _ = brings.Named(words(d.Labels))
-	if !who.Effect() {
+	if f.Ask {
 		x := &in.Policy.Extract
 		f.Text = !x.Requires(was) && !x.Requires(who.Trust)
 		if d.Action == terms.ReadPrivate { // its worker may read what it likes
@@ -91,4 +94,42 @@ func aspect(name string, far bool, yes, no string) Aspect {
 		return Aspect{name, yes, 1}
 	}
 	return Aspect{name, no, 0}
+}
+
+// FollowsMember is the name of the member in which explain prints what follows besides the
+// decision, and a case of test may expect it.
+const FollowsMember = "follows"
+
+// Said is a word of what follows, as people and programs are told it.
+type Said struct{ Name, Value string }
+
+// Say lists what follows besides the decision: the trust level that counts, the aspects, and
+// what becomes of an effect of its worker that names no tool, by its action.
+func (f *Follows) Say() []Said {
+	list := []Said{{"trust", string(f.Trust)}}
+	for _, a := range f.Aspects()[1:] {
+		list = append(list, Said{a.Name, a.Value})
+	}
+	if f.Ask && f.Outcome != terms.Reject {
+		for _, a := range terms.Actions {
+			d := f.Effect(&request.Request{Action: a, Target: reachable(f.effects.Policy)}, nil)
+			list = append(list, Said{"effect." + string(a), string(d.Outcome)})
+		}
+	}
+	return list
+}
+
+// reachable returns a target that the policy allows, or none.
+func reachable(p *policy.Policy) []string {
+	switch {
+	case !p.Outbound.Restricted:
+		return []string{"someone@example.com"}
+	case len(p.Outbound.Allow) == 0:
+		return nil
+	}
+	to := p.Outbound.Allow[0]
+	if strings.HasPrefix(to, "@") {
+		to = "someone" + to
+	}
+	return []string{to}
 }

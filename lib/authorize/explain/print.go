@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -22,7 +23,19 @@ func (x *Explanation) Lines() []string {
 	proven := fmt.Sprintf("%s (%s): %s", x.Identity.Trust, x.Identity.Reason, x.Identity.Why)
 	lines = append(lines, strings.TrimSuffix(proven, ": "))
 	lines = append(lines, x.steps()...)
+	if d.Outcome != terms.Reject {
+		lines = append(lines, "follows: "+x.follows())
+	}
 	return safe(append(lines, x.why(true)...))
+}
+
+// follows says what follows besides the decision.
+func (x *Explanation) follows() string {
+	var list []string
+	for _, s := range x.Decision.Say() {
+		list = append(list, s.Name+" "+s.Value)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Brief returns what decided, and what would decide otherwise, without the checks.
@@ -248,6 +261,13 @@ func (x *Explanation) Append(dst []byte) []byte {
 	o.Str("trust", string(x.Identity.Trust))
 	o.Str("identity_reason", string(x.Identity.Reason))
 	o.Nested("decision", x.Decision.Append)
+	o.Nested(decision.FollowsMember, func(dst []byte) []byte {
+		o := record.ObjectAfter(dst)
+		for _, s := range x.Decision.Say() {
+			o.Str(s.Name, s.Value)
+		}
+		return o.Bytes()
+	})
 	o.Str("file", x.s.Policy.Name)
 	if line := x.line(&x.Steps[x.Decided]); line != 0 {
 		o.Int("line", int64(line))
