@@ -250,6 +250,11 @@ func (c *call) differs(old, new *policy.Policy, people []whose) bool {
 	if c.tool != "" && tools.Action(old, c.tool) != tools.Action(new, c.tool) {
 		return true
 	}
+	for _, a := range terms.Actions {
+		if !slices.Equal(tools.Labels(old, c.tool, a), tools.Labels(new, c.tool, a)) {
+			return true
+		}
+	}
 	for i := range people {
 		for _, id := range people[i].labelled(old, new) {
 			for _, a := range terms.Actions {

@@ -364,6 +364,28 @@ func pair(r *rand.Rand) (old, new doc) {
 	return old, new
 }
 
+// lookalikes returns two policies under which nearly all is decided alike: the rows of all
+// whom a policy can trust say the same, and the second trusts others, or other things hang on
+// trust.
+func lookalikes(r *rand.Rand) (old, new doc) {
+	at := func(name string) int { return slices.IndexFunc(slots, func(s slot) bool { return s.name == name }) }
+	for {
+		old = policyOf(r)
+		same := row(r)
+		for _, t := range []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmail, terms.ApprovedSession} {
+			old[at("matrix."+string(t))] = same
+		}
+		if _, err := old.parse(); err == nil {
+			break
+		}
+	}
+	new = old
+	for range 1 + r.Intn(2) {
+		new = mutated(r, new, at(pick(r, []string{"owners", "allowed_external", "platform", "extract", "tools.level"})))
+	}
+	return old, new
+}
+
 // shrunk leaves out lines, of one policy or of both, for as long as the pair still fails.
 func shrunk(old, new string, fails func(old, new string) bool) (string, string) {
 	for again := true; again; {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/authorize/decision"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -261,7 +260,7 @@ func (x *Explanation) Append(dst []byte) []byte {
 	o.Str("trust", string(x.Identity.Trust))
 	o.Str("identity_reason", string(x.Identity.Reason))
 	o.Nested("decision", x.Decision.Append)
-	o.Nested(decision.FollowsMember, func(dst []byte) []byte {
+	o.Nested("follows", func(dst []byte) []byte {
 		o := record.ObjectAfter(dst)
 		for _, s := range x.Decision.Say() {
 			o.Str(s.Name, s.Value)
