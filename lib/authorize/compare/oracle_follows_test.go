@@ -105,6 +105,17 @@ func wrongAspect(d *compare.Difference, old, new *policy.Policy) string {
 	if way := compare.Way(d.Old, d.New); way != d.Direction || way == compare.Other {
 		return fmt.Sprintf("%+v -> %+v is not %s", d.Old, d.New, d.Direction)
 	}
+	wrong := ""
+	for _, w := range machines {
+		if wrong = wrongOn(d, old, new, w); wrong == "" {
+			break
+		}
+	}
+	return wrong
+}
+
+// wrongOn is wrongAspect on one machine.
+func wrongOn(d *compare.Difference, old, new *policy.Policy, w tools.World) string {
 	o, asked, err := readBack(d.Witness)
 	if err != nil {
 		return err.Error()
@@ -113,7 +124,7 @@ func wrongAspect(d *compare.Difference, old, new *policy.Policy) string {
 	var ids [2]*identity.Identity
 	for n, p := range []*policy.Policy{old, new} {
 		id := o.identity(p)
-		in := decision.Input{Identity: &id, Request: asked, Policy: p}
+		in := decision.Input{Identity: &id, Request: asked, Policy: p, World: w}
 		if o.message != nil {
 			in.Source, in.Recipients = o.message.Source, identity.Recipients(o.message)
 		}
