@@ -226,27 +226,26 @@ func (e *Edit) multiple() bool {
 	return false
 }
 
-// lineOf returns the line of a key, or 0. Which of several tables a key of theirs stands in
-// is not known.
+// lineOf returns the line of a key, or 0.
 func (x *Explanation) lineOf(e *Edit) int {
-	switch {
-	case e.multiple():
-		return 0
-	case e.Table == "":
+	if e.Table == "" {
 		return x.s.Policy.Line(e.Key, 0)
 	}
-	return x.s.Policy.Line(e.Table+"."+e.Key, 0)
+	return x.s.Policy.Line(e.Table+"."+e.Key, x.nth(e))
 }
 
 // tableLine returns the line of a table's name, or 0.
-func (x *Explanation) tableLine(e *Edit) int {
+func (x *Explanation) tableLine(e *Edit) int { return x.s.Policy.Line(e.Table, x.nth(e)) }
+
+// nth returns which table of that name in the file an edit is about; New: one more.
+func (x *Explanation) nth(e *Edit) int {
 	nth := e.Nth
 	if e.Table == "platform.chat" && nth != New {
 		for _, pl := range x.s.Policy.Platforms[:e.In] {
 			nth += len(pl.Chats)
 		}
 	}
-	return x.s.Policy.Line(e.Table, nth)
+	return nth
 }
 
 // Append appends the explanation as an object.
