@@ -42,19 +42,29 @@ var goesBy = map[string][]string{
 	"tool_row":  {"tools.action"},
 }
 
+// parting is the check at which two traces part.
+type parting struct{ was, is trace.Step }
+
 // cause returns the key of the policy by which the first check goes at which two traces of a
 // record part.
-func cause(old, new *policy.Policy, was, is []trace.Step) (key, bool) {
+func (s *search) cause(was, is []trace.Step) (k key, found bool) {
 	for i := range min(len(was), len(is)) {
 		a, b := &was[i], &is[i]
 		if a.Check == b.Check && (a.Result == b.Result || passed(a) && passed(b)) {
 			continue
 		}
+		it := parting{*a, *b}
+		it.was.Saw, it.is.Saw = "", ""
+		if k, found = s.causes[it]; found {
+			return k, true
+		}
 		steps := []trace.Step{*b, *a}
 		for _, name := range slices.Concat(goesBy[b.Check], goesBy[a.Check]) {
 			steps = append(steps, trace.Step{Key: name, Nth: -1})
 		}
-		return pick(old, new, steps), true
+		k = pick(s.old, s.new, steps)
+		s.causes[it] = k
+		return k, true
 	}
 	return key{name: "policy"}, false
 }

@@ -39,7 +39,7 @@ func Policies(old, new *policy.Policy, load Schemas) ([]Difference, error) {
 	if old.Digest != "" && old.Digest == new.Digest {
 		return nil, nil
 	}
-	s := &search{old: old, new: new, found: map[kind]*found{}, follower: NewFollower(old, new), weight: weight(old, new)}
+	s := newSearch(old, new)
 	var list []Difference
 	for _, space := range spaces {
 		err := errTooMany
@@ -71,7 +71,7 @@ func (s *search) explained() (list []Difference, err error) {
 	}
 	seen := map[line]bool{}
 	for _, f := range s.witnesses() {
-		it := line{s.cause(f), f.was.Aspect, f.is.Aspect}
+		it := line{s.key(f), f.was.Aspect, f.is.Aspect}
 		if seen[it] {
 			continue
 		}
@@ -84,15 +84,15 @@ func (s *search) explained() (list []Difference, err error) {
 	return list, nil
 }
 
-// cause returns the key by which the record differs.
-func (s *search) cause(f *found) key {
+// key returns the key by which the record differs.
+func (s *search) key(f *found) key {
 	was, before := f.traces(s.old)
 	is, after := f.traces(s.new)
-	k, found := cause(s.old, s.new, was, is)
+	k, found := s.cause(was, is)
 	switch {
 	case found:
 	case f.was.Name == decision.OutcomeAspect:
-		k, _ = cause(s.old, s.new, before, after)
+		k, _ = s.cause(before, after)
 	case f.was.Name == decision.TextAspect:
 		k = at(s.old, s.new, "extract.require", 0)
 	default: // labels of an effect

@@ -179,7 +179,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, new := open(s.old), open(s.new)
+	old, new, targets := open(s.old), open(s.new), targetsOf(s.old, s.new)
 	judges := judgesAmong(people)
 	for _, name := range names {
 		some, err := callsOf(s.old, s.new, name, spots)
@@ -190,7 +190,8 @@ func (s *search) calls(people []whose) ([]call, error) {
 			if s.looked += len(all) * len(judges) * (1 + len(s.old.Flow) + len(s.new.Flow)); s.looked > maxRecords {
 				return nil, errTooMany
 			}
-			if c.differs(old, new, judges) {
+			// the targets of a draft are judged whatever its action is
+			if c.differs(old, new, judges) || name == tools.Draft && len(targets) > 1 {
 				c.actions = all
 				list = append(list, c)
 			}

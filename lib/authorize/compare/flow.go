@@ -41,6 +41,6 @@ func flowEntries(p *policy.Policy) (list []string) {
 // EffectsDiffer reports whether any effect is decided otherwise under new than under old, or
 // whether that could not be found out.
 func EffectsDiffer(old, new *policy.Policy) bool {
-	s := &search{old: old, new: new, found: map[kind]*found{}, follower: NewFollower(old, new), weight: weight(old, new)}
+	s := newSearch(old, new)
 	return long(old, new) || s.effects() != nil || len(s.found) > 0
 }

@@ -46,9 +46,17 @@ type search struct {
 	looked   int
 	weight   int
 	found    map[kind]*found
+	causes   map[parting]key
 	unlike   bool // a source of mail has another receiver
 	follower *Follower
 	unknown  error // why the effects of workers were not compared
+}
+
+func newSearch(old, new *policy.Policy) *search {
+	return &search{
+		old: old, new: new, weight: weight(old, new),
+		found: map[kind]*found{}, causes: map[parting]key{}, follower: NewFollower(old, new),
+	}
 }
 
 // kind is what records have in common of which one is enough: the group, what differs, and

@@ -15,19 +15,21 @@ type lines struct {
 	at      map[string]int      // by key, with [n] after each name that is one of several
 	all     map[string][]int    // by key without these, see Line
 	tables  map[string][]string // of [[tables]], by key without numbers: the keys with them
+	keys    []string            // of the outline's entries, without quotes
 }
 
 func index(text string) *lines {
-	l := &lines{readOutline(text), map[string]int{}, map[string][]int{}, map[string][]string{}}
+	l := &lines{readOutline(text), map[string]int{}, map[string][]int{}, map[string][]string{}, nil}
 	list := l.outline.Entries
 	for i, e := range list {
-		l.at[unquoted(e.Key)] = e.Line
+		key := unquoted(e.Key)
+		l.at[key], l.keys = e.Line, append(l.keys, key)
 		tables := e.Kind == isArray && i+1 < len(list) && list[i+1].Element && list[i+1].Kind == isInline
 		if !tables && (!e.Element || e.Kind == isInline) { // [[x]] may be written x = [{…}]
 			name := unquoted(strings.Join(e.Names, "."))
 			l.all[name] = append(l.all[name], e.Line)
 			if e.Kind == isTables || e.Element {
-				l.tables[name] = append(l.tables[name], unquoted(e.Key))
+				l.tables[name] = append(l.tables[name], key)
 			}
 		}
 	}
@@ -88,7 +90,11 @@ func (l *lines) numbered(key string, nth int) (it string, ok bool) {
 func (p *Policy) Says(key string, nth int) string {
 	l, b := p.lines(), new(strings.Builder)
 	it, _ := l.numbered(key, nth)
-	l.under(it, func(e *outlined, rest string) { fmt.Fprintf(b, "%s %s %s\n", rest, e.Kind, e.Text) })
+	l.under(it, func(e *outlined, rest string) {
+		for _, s := range []string{rest, " ", string(e.Kind), " ", e.Text, "\n"} {
+			b.WriteString(s)
+		}
+	})
 	return b.String()
 }
 
@@ -112,11 +118,10 @@ func (l *lines) under(key string, fn func(e *outlined, rest string)) {
 	if key == "" {
 		return
 	}
-	for i := range l.outline.Entries {
-		e := &l.outline.Entries[i]
-		rest, found := strings.CutPrefix(unquoted(e.Key), key)
+	for i := range l.keys {
+		rest, found := strings.CutPrefix(l.keys[i], key)
 		if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			fn(e, rest)
+			fn(&l.outline.Entries[i], rest)
 		}
 	}
 }
