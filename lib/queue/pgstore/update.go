@@ -120,6 +120,7 @@ func (s *Store) foresee() (list []stmt) {
 func (s *Store) begin(first, ahead []stmt) (*view, error) {
 	ctx, cancel := s.patient(patience)
 	defer cancel()
+	noted := s.memory.Noted()
 	for again := false; ; again = true {
 		fresh := s.conn == nil || s.conn.IsClosed()
 		if fresh {
@@ -131,7 +132,11 @@ func (s *Store) begin(first, ahead []stmt) (*view, error) {
 		all, err := s.ask(ctx, slices.Concat(first, ahead)...)
 		if err == nil {
 			n := len(first)
-			return s.picture(all[n-2][0], all[n-1], ahead, all[n:])
+			v, err := s.picture(all[n-2][0], all[n-1], ahead, all[n:])
+			if err == nil {
+				v.noted = noted
+			}
+			return v, err
 		}
 		lost := s.conn.IsClosed()
 		s.end()
@@ -270,7 +275,7 @@ func (s *Store) carried(v *view, lines []audit.Line, end tail) {
 			s.hold(l.Task, 0)
 		}
 	}
-	s.memory.Note(lines, seen.Mark{Segment: segment, Size: end.seq, Head: end.head})
+	s.memory.Note(lines, seen.Mark{Segment: seen.Table, Size: end.seq, Head: end.head})
 	for i := range lines {
 		if s.committed != nil {
 			s.committed(&lines[i])
