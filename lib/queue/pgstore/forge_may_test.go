@@ -37,6 +37,7 @@ var writes = map[string]string{
 	"session_ended": "any", "consumed": "any", "labelled": "any", "resurfaced": "any",
 	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
 	"repaired": "",
+	"learned":  "", // in a queue that is a directory, and is there in what was copied from one
 }
 
 // mine lets a run be that of a login.

@@ -55,6 +55,15 @@ func (m *Memory) Noted() (n Noted) {
 	return n
 }
 
+// Heads returns the hashes of the lines that are noted.
+func (n *Noted) Heads() (map[string]bool, error) {
+	heads := map[string]bool{}
+	for _, k := range n.marks {
+		heads[k.Head] = true
+	}
+	return heads, n.bad
+}
+
 // Lost says which line the queue lacks that this account noted; empty: none. If the notes
 // can't be read, it says so, because then any line may be missing. If the queue lacks none,
 // end is noted, its last line: an account that commits nothing, because nothing is to be
