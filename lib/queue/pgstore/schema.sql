@@ -65,7 +65,6 @@ INSERT INTO legal SELECT e, f, t FROM (VALUES
   ('dropped', ARRAY['scheduled', 'awaiting_review'], ARRAY['rejected']), ('expired', ARRAY['awaiting_review'], ARRAY['rejected']),
   ('cancelled', ARRAY['scheduled', 'running'], ARRAY['rejected']), ('closed', ARRAY['scheduled', 'awaiting_review'], ARRAY['rejected']),
   ('carried_out', ARRAY['scheduled'], ARRAY['completed']), ('requeued', ARRAY['failed', 'rejected', 'completed'], ARRAY['scheduled']),
-  ('learned', ARRAY['scheduled', 'awaiting_review', 'running'], ARRAY['awaiting_review', 'completed', 'rejected', 'failed']), -- of a queue in a directory
   ('pruned', ARRAY['completed', 'rejected', 'failed'], ARRAY['']),
   ('broke', ARRAY['scheduled', 'awaiting_review', 'running', 'completed', 'rejected', 'failed'], ARRAY['corrupt']))
   AS v(e, fs, ts), unnest(fs) f, unnest(ts) t;

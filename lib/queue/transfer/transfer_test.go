@@ -55,6 +55,14 @@ func TestThereAndBack(t *testing.T) {
 			t.Logf("%s: %v", op.Name, err) // some fail on purpose
 		}
 	}
+	doubt := queue.Learning{Was: queue.NewPast(), Is: queue.NewPast()} // as after a restore of which nothing is known
+	learn := queuetest.Update("learn", func(tx *queue.Tx, now time.Time) error {
+		_, err := doubt.Step(tx, now)
+		return err
+	})
+	if err := learn.Do(first, now); err != nil || doubt.Asked == 0 {
+		t.Fatal(doubt.Asked, err)
+	}
 	d := pgtest.New(t)
 	if err := transfer.ToServer(context.Background(), first, d.DSN(pgtest.Super)); err == nil {
 		t.Error("a queue that is not on hold was copied")
