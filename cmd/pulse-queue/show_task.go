@@ -68,7 +68,9 @@ func (t *teller) task(st task.State, id string) error {
 		return err
 	default:
 		if st.Open() { // its worker is given these
-			s.Outcomes = t.outcomes
+			if err := t.past.Tell(t.v, &s); err != nil {
+				return err
+			}
 		}
 		if s.Extract, err = queue.ExtractOf(t.v, id); err != nil {
 			return err

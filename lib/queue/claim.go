@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/schema"
 	"pulse/lib/shared/task"
@@ -208,6 +209,9 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	if soon, err := r.tooSoon(tx, s, w.change.Since); soon || err != nil {
 		return nil, err
 	}
+	if err := tx.tell(s, w.approval != nil); err != nil {
+		return nil, err
+	}
 	if err := lock(s.Task.ID); errors.Is(err, ErrConflict) {
 		return nil, nil
 	} else if err != nil {
@@ -242,10 +246,12 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 		return nil, err
 	}
 	s.Task.State, s.Task.Change = task.Running, line.Change
+	var gives label.Set
 	if claim.Schema == nil { // a reader has no tools
-		if err := s.label(tx, w.gives(s), line.Time); err != nil {
-			return nil, err
-		}
+		gives = w.gives(s)
+	}
+	if err := s.label(tx, gives, line.Time); err != nil { // and those of what it is told
+		return nil, err
 	}
 	claim.Stored = *s
 	return claim, nil

@@ -7,11 +7,19 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
+
+// outcomes returns what the worker of an ask is told.
+func outcomes(s queue.Store, id string) ([]queue.Outcome, error) {
+	p, err := queue.PastOf(s, id)
+	if err != nil {
+		return nil, err
+	}
+	return p.Outcomes, nil
+}
 
 // TestEndings: each way in which an effect can go is one word, and what may have happened
 // once is never said not to have happened.
@@ -79,7 +87,7 @@ func TestEndings(t *testing.T) {
 			}
 			s.started(l)
 		}
-		list, err := queue.OutcomesOf(s, fmt.Sprintf("%032x", 0xa5c))
+		list, err := outcomes(s, fmt.Sprintf("%032x", 0xa5c))
 		if err != nil || len(list) != 1 {
 			t.Errorf("%s: %+v, %v", name, list, err)
 			continue
@@ -126,7 +134,7 @@ func TestOutcomesOfTheSameSender(t *testing.T) {
 			l.Time, l.Event, l.To = now, task.Added, task.Awaiting
 			s.started(l)
 		}
-		list, err := queue.OutcomesOf(s, id(answer))
+		list, err := outcomes(s, id(answer))
 		var got []string
 		for _, o := range list {
 			got = append(got, strings.TrimLeft(o.Task, "0"))
@@ -144,31 +152,8 @@ func TestOutcomesAreBounded(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		s.started(audit.Line{Time: now, Event: task.Added, To: task.Awaiting, Task: fmt.Sprintf("%032x", n), Kind: task.Effect, Parent: root, Action: terms.ExternalSend})
 	}
-	list, err := queue.OutcomesOf(s, root)
+	list, err := outcomes(s, root)
 	if err != nil || len(list) != 50 || list[0].Task != fmt.Sprintf("%032x", 11) || list[49].Task != fmt.Sprintf("%032x", 60) {
 		t.Errorf("%d, %v", len(list), err)
-	}
-}
-
-// TestHasPast: the log is asked for outcomes only where it may have some.
-func TestHasPast(t *testing.T) {
-	link := task.Link{Answers: fmt.Sprintf("%032x", 1), Thread: fmt.Sprintf("%032x", 1)}
-	for name, c := range map[string]struct {
-		link     task.Link
-		verified bool
-		approval *approval.Approval
-		want     bool
-	}{
-		"a first ask":           {task.Link{}, true, nil, false},
-		"an answer":             {link, true, nil, true},
-		"an answer of somebody": {link, false, nil, false},
-		"an ask with a yes":     {task.Link{}, false, &approval.Approval{}, true},
-	} {
-		s := stored(1, task.Running, 0, 0)
-		s.Task.Link, s.Identity.Verified = c.link, c.verified
-		claim := queue.Claim{Stored: *s, Approval: c.approval}
-		if got := claim.HasPast(); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

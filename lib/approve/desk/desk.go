@@ -251,7 +251,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		return origins(v, &shown, &c)
 	})
 	if err == nil {
-		shown.Outcomes, err = queue.OutcomesOf(d.Queue, id)
+		err = d.tell(&shown)
 	}
 	if err != nil {
 		return shown, nil, Unknown(err)
@@ -259,6 +259,15 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 	c.Today = d.today(&shown)
 	c.Withheld = d.named && (&queue.Run{Policy: d.Policy}).Withholds(&shown.Content)
 	return shown, screen.Sheet(&shown, &c), nil
+}
+
+// tell adds what the worker of a task is told of earlier effects.
+func (d *Desk) tell(shown *queue.Stored) error {
+	p, err := queue.PastOf(d.Queue, shown.Task.ID)
+	if err != nil {
+		return err
+	}
+	return d.Queue.View(func(v queue.View) error { return p.Tell(v, shown) })
 }
 
 // origins loads the tasks that an effect comes from, and the one that it closes, into c.
