@@ -158,10 +158,11 @@ func (p *Past) unchanged(tx *Tx) (err error) {
 		return nil
 	}
 	back := tx.Back(func(l audit.Line) bool {
-		if p.told.wants(l.Append(nil)) {
+		read := l.Prev == p.last
+		if !read && p.told.wants(l.Append(nil)) {
 			err = fmt.Errorf("%w: what its worker is told has changed since it was shown", ErrConflict)
 		}
-		return err == nil && l.Prev != p.last
+		return err == nil && !read
 	})
 	return errors.Join(err, back)
 }
