@@ -21,7 +21,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	restored := map[string]bool{}
 	err = v.Back(func(l audit.Line) bool {
 		switch {
-		case l.Event == task.Restored, l.Change.Reason == ReasonNotDone && l.Event == task.GaveUp:
+		case restores(&l):
 			restored[l.Task] = true
 		case l.Event == task.Started:
 			if restored[l.Task] {

@@ -11,7 +11,7 @@ import (
 
 // What [flow] says of the labels of the root task (pulse-policy(5)). A deny comes before
 // whatever leaves an effect to a person, because no yes holds against it. A confirm comes
-// last, because it is about what is allowed.
+// last, because it is about what may pass.
 
 // Labels returns the labels that count: those of the record, and those that the trust level
 // gives, so that a pipe that leaves them out can't hide where a task came from.
@@ -25,7 +25,9 @@ func confirmed(f policy.Flow) []string { return f.Confirm }
 
 func (s *state) hasDeny() bool { return s.first(denied) != "" }
 
-func (s *state) hasConfirm() bool { return s.isAllowed() && s.first(confirmed) != "" }
+// hasConfirm: what is left to a person anyway is asked about, too, because a grant that was given
+// ahead may be the yes to that, and is none to what follows from a label.
+func (s *state) hasConfirm() bool { return s.passes() && s.first(confirmed) != "" }
 
 // first returns the first label that counts and for which a list says anything.
 func (s *state) first(list func(policy.Flow) []string) label.Label {
