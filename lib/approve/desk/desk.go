@@ -248,6 +248,9 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 			return err
 		}
 		c = screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
+		if err := d.delays(v, &shown, &c); err != nil {
+			return err
+		}
 		return origins(v, &shown, &c)
 	})
 	if err == nil {
@@ -268,6 +271,18 @@ func (d *Desk) tell(shown *queue.Stored) error {
 		return err
 	}
 	return d.Queue.View(func(v queue.View) error { return p.Tell(v, shown) })
+}
+
+// delays finds out which limit would keep a task from starting, and until when.
+func (d *Desk) delays(v queue.View, shown *queue.Stored, c *screen.Case) error {
+	if !d.named || shown.Record == nil {
+		return nil
+	}
+	pace, err := queue.PaceOf(v, d.Policy, c.Now)
+	if err == nil {
+		c.Limit, c.Until = pace.Until(shown)
+	}
+	return err
 }
 
 // origins loads the tasks that an effect comes from, and the one that it closes, into c.
