@@ -11,7 +11,7 @@ import (
 
 // What [flow] says of the labels of the root task (pulse-policy(5)). A deny comes before
 // whatever leaves an effect to a person, because no yes holds against it. A confirm comes
-// last, because it is about what may pass.
+// last, because it is about what is allowed.
 
 // Labels returns the labels that count: those of the record, and those that the trust level
 // gives, so that a pipe that leaves them out can't hide where a task came from.
@@ -25,9 +25,7 @@ func confirmed(f policy.Flow) []string { return f.Confirm }
 
 func (s *state) hasDeny() bool { return s.first(denied) != "" }
 
-// hasConfirm: what is left to a person anyway is asked about, too, because a grant that was given
-// ahead may be the yes to that, and is none to what follows from a label.
-func (s *state) hasConfirm() bool { return s.passes() && s.first(confirmed) != "" }
+func (s *state) hasConfirm() bool { return s.isAllowed() && s.first(confirmed) != "" }
 
 // first returns the first label that counts and for which a list says anything.
 func (s *state) first(list func(policy.Flow) []string) label.Label {
@@ -56,6 +54,16 @@ func (s *state) flow(o terms.Outcome, key string, list func(policy.Flow) []strin
 
 func (s *state) sawDeny() trace.Step    { return s.sawFlow(".deny", denied) }
 func (s *state) sawConfirm() trace.Step { return s.sawFlow(".confirm", confirmed) }
+
+// asked reports whether [flow] wants a yes, whatever else leaves the effect to a person.
+func asked(in *Input) bool {
+	for _, u := range Labels(in.Identity) {
+		if _, ok := tools.FlowEntry(in.Policy, in.Policy.Flow[u.Label].Confirm, in.Request, action(in)); ok {
+			return true
+		}
+	}
+	return false
+}
 
 // sawFlow goes by the list that decided, else by the first that was looked at.
 func (s *state) sawFlow(key string, list func(policy.Flow) []string) trace.Step {
