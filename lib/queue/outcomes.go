@@ -234,7 +234,7 @@ func (p *Past) begin(v View, id string) (bool, error) {
 
 // wants reports whether a line of the log may say something, before it is parsed.
 func (t *told) wants(raw []byte) bool {
-	if id := string(member(raw, `"task":"`)); t.effects[id] != nil || id == t.thread || id == t.id {
+	if id := string(member(raw, `"task":"`)); id != "" && (t.effects[id] != nil || id == t.thread || id == t.id) {
 		return true
 	}
 	if id := string(member(raw, `"parent":"`)); t.effects[id] != nil || t.asks[id] != "" {
