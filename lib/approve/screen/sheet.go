@@ -57,7 +57,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 		lines = append(append(lines, Told(&s.Task)...), c.expires(s))
 	}
 	if c.Limit != "" {
-		lines = append(lines, Fact("starts", "after a yes, not before %s: %s holds it until then, and the yes does not lapse meanwhile",
+		lines = append(lines, Fact("starts", "not before %s (%s)",
 			c.Until.UTC().Format(time.RFC3339), c.Limit))
 	}
 	lines = append(lines, exact("digest", s.Task.Digest))
