@@ -28,7 +28,7 @@ func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
 		return o, err
 	}
 	w, err := r.weighScheduled(v, &one, now)
-	o = Outlook{Reader: !mine, Starts: w.ok, Decision: w.decision, Reason: w.reason}
+	o = Outlook{Reader: !mine, Starts: w.ok, Decision: w.decision.Decision, Reason: w.reason}
 	if errors.Is(err, errBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}

@@ -323,7 +323,7 @@ func (d *Desk) today(s *queue.Stored) *decision.Decision {
 		return nil
 	}
 	made := (&queue.Run{Policy: d.Policy, World: workspace.World{}}).Decide(s)
-	return &made
+	return &made.Decision
 }
 
 // Unknown adds a hint to queue.ErrUnknown.

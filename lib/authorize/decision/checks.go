@@ -80,11 +80,13 @@ func (s *state) make(c *check) (last bool) {
 	if s.Log == nil || c.saw == nil {
 		return c.run(s)
 	}
-	before, found := s.d, ""
-	if last = c.run(s); !reflect.DeepEqual(s.d, before) {
-		found = string(s.d.Outcome)
+	before := s.d
+	last = c.run(s)
+	step := c.saw(s)
+	if !reflect.DeepEqual(s.d, before) {
+		step.Result = string(s.d.Outcome)
 	}
-	s.Log.Add(c.name, c.saw(s), found)
+	s.Log.Add(c.name, step, step.Result)
 	return last
 }
 

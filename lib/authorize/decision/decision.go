@@ -68,6 +68,7 @@ type Input struct {
 	Recipients []string         // every To and Cc address, nil if they can't be read
 	Policy     *policy.Policy
 	Action     terms.Action // the action of a task that was accepted; empty: it is worked out
+	Trust      terms.Trust  // the level at which a task was accepted; empty: that of Identity
 	World      tools.World  // the machine that effects are judged by; nil: an effect that needs it is rejected
 	Log        *trace.Log   // takes what each check saw; nil: nobody asks
 }

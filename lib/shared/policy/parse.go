@@ -158,7 +158,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 	if v.fill(p, &f, meta.Keys()); v.err != nil {
 		return nil, v.err
 	}
-	read.Store(p.Digest, v.lines.all)
+	read.Store(p.Digest, v.lines)
 	return p, nil
 }
 
