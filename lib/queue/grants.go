@@ -97,9 +97,9 @@ func untouched(s *Stored) bool {
 }
 
 // confirmable reports whether a decision leaves an effect to a person's yes, which may be
-// given ahead.
+// given ahead. Nobody can say yes ahead to what [flow] confirms: what was read is not known then.
 func confirmable(d decision.Decision) bool {
-	return d.Outcome == terms.Confirm && slices.Contains(grantable, d.Reason)
+	return d.Outcome == terms.Confirm && !d.Flow && slices.Contains(grantable, d.Reason)
 }
 
 // recipients returns the targets that each need a grant. An effect without a target needs

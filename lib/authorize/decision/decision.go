@@ -56,6 +56,7 @@ type Decision struct {
 	Reason  Reason
 	Why     string        // one sentence for people
 	Labels  []label.Label // effects that are not rejected: what they give their root task once they are allowed
+	Flow    bool          // an effect that [flow] wants a yes to, whatever else leaves it to a person; no grant is that yes
 	Policy  string        // digest of the policy file, or empty
 }
 
@@ -94,10 +95,11 @@ func Decide(in Input) Decision {
 	return s.run(askChecks[:])
 }
 
-// labelled sets what an effect gives its root task.
+// labelled sets what an effect gives its root task, and what follows from the labels of that.
 func (d Decision) labelled(in *Input) Decision {
 	if d.Outcome != terms.Reject && in.Identity.Effect() {
 		d.Labels = tools.Labels(in.Policy, tools.Of(in.Request), d.Action)
+		d.Flow = asked(in)
 	}
 	return d
 }

@@ -224,6 +224,23 @@ BEGIN
   END IF;
 END $$;
 
+-- waited returns for how long, at most, limits have kept an effect from starting since the line
+-- of a yes. The limits stand in a policy that is not the server's. But each of them counts
+-- starts, and none counts one for longer than a day (a second more, for clocks that differ).
+CREATE FUNCTION waited(yes bigint) RETURNS interval LANGUAGE plpgsql STABLE AS $$
+DECLARE since timestamptz := pulse.said(yes)->>'time'; upto timestamptz := clock_timestamp(); at timestamptz; total interval := '0 s'; j jsonb;
+BEGIN
+  FOR j IN SELECT pulse.said(a.line)::jsonb FROM pulse.audit a ORDER BY a.seq DESC LOOP
+    at := least(upto, (j->>'time')::timestamptz);
+    EXIT WHEN at < since - interval '86401 s';
+    IF j->>'event' = 'started' AND j->>'kind' = 'effect' THEN
+      total := total + greatest(interval '0 s', least(upto, at + interval '86401 s') - greatest(at, since));
+      upto := at;
+    END IF;
+  END LOOP;
+  RETURN least(total, interval '31 days');
+END $$;
+
 -- start checks that a task may start now: hold, role, and for what reaches the outside a
 -- person's yes, which it spends for good.
 CREATE FUNCTION start(j jsonb, t pulse.task, at bigint, hats text[], host text) RETURNS void LANGUAGE plpgsql AS $$
@@ -235,7 +252,7 @@ BEGIN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
   ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
-    IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp() AND (pulse.answers(given) OR (
+    IF NOT coalesce(((yes->>'expires')::timestamptz > clock_timestamp() OR (yes->>'expires')::timestamptz + pulse.waited(given) > clock_timestamp()) AND (pulse.answers(given) OR (
         SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')), false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
     ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
