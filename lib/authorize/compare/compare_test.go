@@ -31,6 +31,7 @@ const (
 // first line about it begins.
 var widenings = []struct{ old, new, line string }{
 	{"", `owners = ["new@example.com"]`, "wider owners: mail of new@example.com to agent@example.net: read_public: reject -> allow (new.toml:1)"},
+	{"", "owners = [\n  \"me@example.com\",\n  \"new@example.com\",\n]", "wider owners: mail of new@example.com to agent@example.net: read_public: reject -> allow (new.toml:3)"},
 	{"", `allowed_external = ["new@example.com"]`, "wider allowed_external: mail of new@example.com to agent@example.net: read_public: reject -> allow"},
 	{"", `allowed_external = ["@example.com"]`, "wider allowed_external: mail of someone@example.com to agent@example.net: read_public: reject -> allow"},
 	{"", `accept_automatic = ["me@example.com"]`, "wider accept_automatic: mail of me@example.com to agent@example.net, sent by a program: read_public: reject -> allow"},

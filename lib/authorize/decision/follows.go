@@ -103,8 +103,9 @@ const FollowsMember = "follows"
 // Said is a word of what follows, as people and programs are told it.
 type Said struct{ Name, Value string }
 
-// Say lists what follows besides the decision: the trust level that counts, the aspects, and
-// what becomes of an effect of its worker that names no tool, by its action.
+// Say lists what follows besides the decision: the trust level that counts, the aspects, what
+// becomes of an effect of its worker that names no tool, by its action, where effects may go
+// to, and whether tools that are owner_only are open to them.
 func (f *Follows) Say() []Said {
 	list := []Said{{"trust", string(f.Trust)}}
 	for _, a := range f.Aspects()[1:] {
@@ -115,8 +116,22 @@ func (f *Follows) Say() []Said {
 			d := f.Effect(&request.Request{Action: a, Target: reachable(f.effects.Policy)}, nil)
 			list = append(list, Said{"effect." + string(a), string(d.Outcome)})
 		}
+		list = append(list, Said{"targets", targets(f.effects.Policy)})
+		owners := aspect("owner_only", tools.Owner(f.Trust), "open", "closed")
+		list = append(list, Said{owners.Name, owners.Value})
 	}
 	return list
+}
+
+// targets says where effects may go to.
+func targets(p *policy.Policy) string {
+	switch {
+	case !p.Outbound.Restricted:
+		return "any"
+	case len(p.Outbound.Allow) == 0:
+		return "none"
+	}
+	return "listed"
 }
 
 // reachable returns a target that the policy allows, or none.

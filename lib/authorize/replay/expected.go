@@ -34,7 +34,7 @@ var following = func() []string {
 	for _, a := range terms.Actions {
 		list = append(list, "effect."+string(a))
 	}
-	return list
+	return append(list, "targets", "owner_only")
 }()
 
 // errExpected is what is wrong with a record that expects nothing: it could not fail.
