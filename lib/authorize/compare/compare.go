@@ -95,8 +95,9 @@ func (s *search) key(f *found) key {
 		k, _ = s.cause(before, after)
 	case f.was.Name == decision.TextAspect:
 		k = at(s.old, s.new, "extract.require", 0)
-	default: // labels of an effect
-		k = pick(s.old, s.new, []trace.Step{{Key: "tools.action"}, {Key: "tools.allow"}})
+	default: // labels of an effect, and whether a grant may be its yes
+		k = pick(s.old, s.new, []trace.Step{
+			{Key: "tools.action"}, {Key: "tools.allow"}, {Key: "flow.private.confirm"}, {Key: "flow.untrusted.confirm"}})
 	}
 	return k
 }

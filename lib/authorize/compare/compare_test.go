@@ -308,7 +308,7 @@ var others = []struct{ old, new, line string }{
 	{"[approval]\napprover_group = \"a\"", "[approval]\napprover_group = \"b\"", "other"},
 	{"", "[limits]\nkeep_refused = \"14d\"", "other"},
 	{"[flow]\nprivate = { deny = [\"web.*\"] }", "[flow]\nprivate = { deny = [\"web.*\", \"web.fetch\"], confirm = [\"web.*\"] }", ""},
-	{"", "[flow]\nprivate = { confirm = [\"external_send\", \"destructive\"] }", ""},
+	{"", "[flow]\nprivate = { confirm = [\"external_send\", \"destructive\"] }", "narrower"},
 	{"[[receiver]]\nsource = \"imaps:*\"\nauthserv_id = \"a\"", "[[receiver]]\nsource = \"*\"\nauthserv_id = \"a\"", "wider other"},
 	{"[[action]]\nto = \"a@example.net\"\nsource=\"x*\"\naction = \"destructive\"", "[[action]]\nto = \"b@example.net\"\nsource=\"y*\"\naction = \"write_local\"", ""},
 	{"[[platform]]\nsource = \"a\"", "[[platform]]\nsource = \"b\"", ""},

@@ -64,6 +64,7 @@ func (f *Follows) As() *identity.Identity { return f.effects.Identity }
 const (
 	OutcomeAspect = "outcome" // the first
 	TextAspect    = "text"
+	GrantsAspect  = "grants" // of an effect: whether one that was given ahead may be its yes
 )
 
 // Aspect is one of the things that follow from a record, in a word. Of two policies, the one
@@ -83,6 +84,9 @@ func (f *Follows) Aspects() []Aspect {
 		return list
 	}
 	list = append(list, aspect(TextAspect, f.Text, "whole", "extract"), aspect("caps", !f.Shared, "all", "half"))
+	if !f.Ask {
+		list = append(list, aspect(GrantsAspect, !f.Flow, "suffice", "excluded"))
+	}
 	for _, l := range label.All {
 		list = append(list, aspect(string(l), !slices.Contains(f.Brings, l), "absent", "present"))
 	}

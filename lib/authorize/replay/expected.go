@@ -27,7 +27,7 @@ var (
 
 // following are the words of `follows`.
 var following = func() []string {
-	list := []string{"trust", decision.TextAspect, "caps"}
+	list := []string{"trust", decision.TextAspect, "caps", decision.GrantsAspect}
 	for _, l := range label.All {
 		list = append(list, string(l))
 	}
