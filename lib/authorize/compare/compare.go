@@ -96,8 +96,11 @@ func (s *search) key(f *found) key {
 	case f.was.Name == decision.TextAspect:
 		k = at(s.old, s.new, "extract.require", 0)
 	default: // labels of an effect, and whether a grant may be its yes
-		k = pick(s.old, s.new, []trace.Step{
-			{Key: "tools.action"}, {Key: "tools.allow"}, {Key: "flow.private.confirm"}, {Key: "flow.untrusted.confirm"}})
+		steps := []trace.Step{{Key: "tools.action"}, {Key: "tools.allow"}}
+		for _, u := range decision.Labels(f.given) {
+			steps = append(steps, trace.Step{Key: "flow." + string(u.Label) + ".confirm"})
+		}
+		k = pick(s.old, s.new, steps)
 	}
 	return k
 }

@@ -46,7 +46,7 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended consumed labelled resurfaced held'),
+  ('gate runner sender approver', 'session_ended consumed withheld labelled resurfaced held'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
@@ -367,6 +367,9 @@ BEGIN
     INSERT INTO pulse.nonce VALUES (nullif(coalesce(j #>> '{grant,id}', j #>> '{session,id}'), ''), at);
     PERFORM pulse.put(CASE e WHEN 'granted' THEN 'grants' ELSE 'sessions' END, coalesce(j #>> '{grant,id}', j #>> '{session,id}'), at, NULL, NULL);
   ELSIF e IN ('revoked', 'consumed') THEN
+    IF e = 'consumed' AND (SELECT held FROM pulse.queue) THEN
+      PERFORM pulse.refuse('the queue is on hold');
+    END IF;
     DELETE FROM pulse.thing WHERE shelf = 'grants' AND key = j #>> '{grant,id}' RETURNING * INTO old;
     IF old IS NULL OR pulse.said(old.seq)->'grant' IS DISTINCT FROM j->'grant' THEN
       RAISE EXCEPTION 'there is no such grant' USING ERRCODE = 'PU001';
