@@ -91,10 +91,10 @@ func (s *search) key(f *found) key {
 	k, found := s.cause(was, is)
 	switch {
 	case found:
-	case f.was.Name == decision.OutcomeAspect:
-		k, _ = s.cause(before, after)
 	case f.was.Name == decision.TextAspect:
 		k = at(s.old, s.new, "extract.require", 0)
+	case f.was.Name == decision.OutcomeAspect, f.given == nil || !f.given.Effect():
+		k, _ = s.cause(before, after)
 	default: // labels of an effect, and whether a grant may be its yes
 		steps := []trace.Step{{Key: "tools.action"}, {Key: "tools.allow"}}
 		for _, u := range decision.Labels(f.given) {
