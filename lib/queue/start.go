@@ -50,7 +50,10 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 		err = ErrNotGood
 	default:
 		w.reason = ReasonApproval
-		w.spends, err = p.approved(s, d.Decision, a, now)
+		var late time.Duration
+		if late, err = r.late(v, s, a, now); err == nil {
+			w.spends, err = p.approved(s, d.Decision, a, late, now)
+		}
 	}
 	if w.ok = err == nil; w.ok {
 		w.reason = ""
@@ -139,14 +142,14 @@ func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]appr
 }
 
 // approved proves that an approval is a yes to the task file as it is, and returns what
-// the start spends of it.
+// the start spends of it. It lapses later by the time for which limits kept the task waiting.
 func (p *Proving) approved(
-	s *Stored, d decision.Decision, a *approval.Approval, now time.Time,
+	s *Stored, d decision.Decision, a *approval.Approval, late time.Duration, now time.Time,
 ) ([]approval.Proof, error) {
 	if a.Task != s.Task.ID || a.Action != s.Decision.Action || !slices.Equal(a.Target, s.Target()) {
 		return nil, fmt.Errorf("%w: it was given for another task", ErrNotGood)
 	}
-	if err := a.Good(s.Task.Digest, p.Require, now); err != nil {
+	if err := a.Good(s.Task.Digest, p.Require, now.Add(-late)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotGood, err)
 	}
 	if len(a.Grants) > 0 {
@@ -160,6 +163,9 @@ func (p *Proving) approved(
 		}
 	}
 	proofs := a.Proofs()
+	for i := range proofs {
+		proofs[i] = proofs[i].Late(late)
+	}
 	return p.spends(proofs), p.proven(a, a.Holder, proofs, now)
 }
 

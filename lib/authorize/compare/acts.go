@@ -88,7 +88,7 @@ func (f *Follower) Changes(was, is *decision.Follows) (list []Change, err error)
 
 // alike reports whether nothing but the outcome can differ.
 func (f *Follower) alike(was, is *decision.Follows) bool {
-	return was.Trust == is.Trust && was.Text == is.Text && was.Shared == is.Shared && slices.Equal(was.Brings, is.Brings) &&
+	return was.Trust == is.Trust && was.Text == is.Text && was.Shared == is.Shared && was.Flow == is.Flow && slices.Equal(was.Brings, is.Brings) &&
 		was.As().Sender == is.As().Sender && was.As().Chat == is.As().Chat
 }
 

@@ -106,7 +106,14 @@ func within(old, new *policy.Policy, name string, nth int) key {
 	return at(old, new, name, nth)
 }
 
+// at returns a key with its line: of a list that has an entry more, that of the entry.
 func at(old, new *policy.Policy, name string, nth int) key {
+	had := old.Entries(name, nth)
+	for _, e := range new.Entries(name, nth) {
+		if !slices.ContainsFunc(had, func(o policy.Entry) bool { return o.Text == e.Text }) {
+			return key{name, new.Name, e.Line}
+		}
+	}
 	if line := new.Line(name, nth); line > 0 {
 		return key{name, new.Name, line}
 	}

@@ -91,12 +91,16 @@ func (s *search) key(f *found) key {
 	k, found := s.cause(was, is)
 	switch {
 	case found:
-	case f.was.Name == decision.OutcomeAspect:
-		k, _ = s.cause(before, after)
 	case f.was.Name == decision.TextAspect:
 		k = at(s.old, s.new, "extract.require", 0)
-	default: // labels of an effect
-		k = pick(s.old, s.new, []trace.Step{{Key: "tools.action"}, {Key: "tools.allow"}})
+	case f.was.Name == decision.OutcomeAspect, f.given == nil || !f.given.Effect():
+		k, _ = s.cause(before, after)
+	default: // labels of an effect, and whether a grant may be its yes
+		steps := []trace.Step{{Key: "tools.action"}, {Key: "tools.allow"}}
+		for _, u := range decision.Labels(f.given) {
+			steps = append(steps, trace.Step{Key: "flow." + string(u.Label) + ".confirm"})
+		}
+		k = pick(s.old, s.new, steps)
 	}
 	return k
 }

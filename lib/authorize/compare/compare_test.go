@@ -31,6 +31,7 @@ const (
 // first line about it begins.
 var widenings = []struct{ old, new, line string }{
 	{"", `owners = ["new@example.com"]`, "wider owners: mail of new@example.com to agent@example.net: read_public: reject -> allow (new.toml:1)"},
+	{"", "owners = [\n  \"me@example.com\",\n  \"new@example.com\",\n]", "wider owners: mail of new@example.com to agent@example.net: read_public: reject -> allow (new.toml:3)"},
 	{"", `allowed_external = ["new@example.com"]`, "wider allowed_external: mail of new@example.com to agent@example.net: read_public: reject -> allow"},
 	{"", `allowed_external = ["@example.com"]`, "wider allowed_external: mail of someone@example.com to agent@example.net: read_public: reject -> allow"},
 	{"", `accept_automatic = ["me@example.com"]`, "wider accept_automatic: mail of me@example.com to agent@example.net, sent by a program: read_public: reject -> allow"},
@@ -307,7 +308,7 @@ var others = []struct{ old, new, line string }{
 	{"[approval]\napprover_group = \"a\"", "[approval]\napprover_group = \"b\"", "other"},
 	{"", "[limits]\nkeep_refused = \"14d\"", "other"},
 	{"[flow]\nprivate = { deny = [\"web.*\"] }", "[flow]\nprivate = { deny = [\"web.*\", \"web.fetch\"], confirm = [\"web.*\"] }", ""},
-	{"", "[flow]\nprivate = { confirm = [\"external_send\", \"destructive\"] }", ""},
+	{"", "[flow]\nprivate = { confirm = [\"external_send\", \"destructive\"] }", "narrower"},
 	{"[[receiver]]\nsource = \"imaps:*\"\nauthserv_id = \"a\"", "[[receiver]]\nsource = \"*\"\nauthserv_id = \"a\"", "wider other"},
 	{"[[action]]\nto = \"a@example.net\"\nsource=\"x*\"\naction = \"destructive\"", "[[action]]\nto = \"b@example.net\"\nsource=\"y*\"\naction = \"write_local\"", ""},
 	{"[[platform]]\nsource = \"a\"", "[[platform]]\nsource = \"b\"", ""},

@@ -190,9 +190,13 @@ func (s *search) calls(people []whose) ([]call, error) {
 			if s.looked += len(all) * len(judges) * (1 + len(s.old.Flow) + len(s.new.Flow)); s.looked > maxRecords {
 				return nil, errTooMany
 			}
-			// the targets of a draft are judged whatever its action is
-			if c.differs(old, new, judges) || name == tools.Draft && len(targets) > 1 {
-				c.actions = all
+			if c.actions = all; !c.differs(old, new, judges) {
+				c.actions = nil
+				if name == tools.Draft && len(targets) > 1 { // its targets are judged whatever its action is
+					c.actions = []terms.Action{terms.WriteLocal}
+				}
+			}
+			if c.actions != nil {
 				list = append(list, c)
 			}
 		}

@@ -34,6 +34,7 @@ func beyond(id *identity.Identity, d *decision.Decision, p *policy.Policy) map[s
 		"caps":      flag(id.Trust != terms.ExternalVerified),
 		"untrusted": flag(!stranger),
 		"private":   flag(!private),
+		"grants":    flag(!id.Effect() || !d.Flow || !d.Action.Outward()),
 	}
 }
 

@@ -90,13 +90,14 @@ func (c *candidate) traces(p *policy.Policy) (who, decided []trace.Step) {
 type answer struct {
 	action  terms.Action
 	outcome terms.Outcome
+	flow    bool
 }
 
 // answer classifies and decides.
 func (c *candidate) answer(p *policy.Policy) answer {
 	id := c.identity(p)
 	d := decision.Decide(c.input(p, &id))
-	return answer{d.Action, d.Outcome}
+	return answer{d.Action, d.Outcome, d.Flow}
 }
 
 // size is about how long the record is.

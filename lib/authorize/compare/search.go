@@ -14,7 +14,7 @@ import (
 
 // maxRecords bounds how many records are decided, so that two policies that are made to
 // take long do not. Under a long policy a decision counts for several.
-const maxRecords = 200_000
+const maxRecords = 300_000
 
 // weight says how many decisions one counts for.
 func weight(old, new *policy.Policy) int {

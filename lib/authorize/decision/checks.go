@@ -206,11 +206,16 @@ func (s *state) reaches() bool {
 }
 
 func (s *state) outbound() (last bool) {
-	t, found := outside(s.Input)
-	if found {
-		s.decide(terms.Reject, "outbound.allow", targetNotAllowed, "%s is not among the allowed targets", t)
+	if s.Request == nil {
+		return false
 	}
-	return found
+	for _, t := range s.Request.Target {
+		if why := Barred(s.Policy, t); why != "" {
+			s.decide(terms.Reject, "outbound.allow", targetNotAllowed, "%s: %s", t, why)
+			return true
+		}
+	}
+	return false
 }
 
 // judge asks package tools. A verdict other than a rejection waits until the rows are

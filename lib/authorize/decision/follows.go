@@ -64,6 +64,7 @@ func (f *Follows) As() *identity.Identity { return f.effects.Identity }
 const (
 	OutcomeAspect = "outcome" // the first
 	TextAspect    = "text"
+	GrantsAspect  = "grants" // of an effect: whether one that was given ahead may be its yes
 )
 
 // Aspect is one of the things that follow from a record, in a word. Of two policies, the one
@@ -83,6 +84,9 @@ func (f *Follows) Aspects() []Aspect {
 		return list
 	}
 	list = append(list, aspect(TextAspect, f.Text, "whole", "extract"), aspect("caps", !f.Shared, "all", "half"))
+	if !f.Ask {
+		list = append(list, aspect(GrantsAspect, !f.Flow || !f.Action.Outward(), "suffice", "excluded"))
+	}
 	for _, l := range label.All {
 		list = append(list, aspect(string(l), !slices.Contains(f.Brings, l), "absent", "present"))
 	}
@@ -103,8 +107,9 @@ const FollowsMember = "follows"
 // Said is a word of what follows, as people and programs are told it.
 type Said struct{ Name, Value string }
 
-// Say lists what follows besides the decision: the trust level that counts, the aspects, and
-// what becomes of an effect of its worker that names no tool, by its action.
+// Say lists what follows besides the decision: the trust level that counts, the aspects, what
+// becomes of an effect of its worker that names no tool, by its action, where effects may go
+// to, and whether tools that are owner_only are open to them.
 func (f *Follows) Say() []Said {
 	list := []Said{{"trust", string(f.Trust)}}
 	for _, a := range f.Aspects()[1:] {
@@ -115,8 +120,22 @@ func (f *Follows) Say() []Said {
 			d := f.Effect(&request.Request{Action: a, Target: reachable(f.effects.Policy)}, nil)
 			list = append(list, Said{"effect." + string(a), string(d.Outcome)})
 		}
+		list = append(list, Said{"targets", targets(f.effects.Policy)})
+		owners := aspect("owner_only", tools.Owner(f.Trust), "open", "closed")
+		list = append(list, Said{owners.Name, owners.Value})
 	}
 	return list
+}
+
+// targets says where effects may go to.
+func targets(p *policy.Policy) string {
+	switch {
+	case !p.Outbound.Restricted:
+		return "any"
+	case len(p.Outbound.Allow) == 0:
+		return "none"
+	}
+	return "listed"
 }
 
 // reachable returns a target that the policy allows, or none.

@@ -27,14 +27,14 @@ var (
 
 // following are the words of `follows`.
 var following = func() []string {
-	list := []string{"trust", decision.TextAspect, "caps"}
+	list := []string{"trust", decision.TextAspect, "caps", decision.GrantsAspect}
 	for _, l := range label.All {
 		list = append(list, string(l))
 	}
 	for _, a := range terms.Actions {
 		list = append(list, "effect."+string(a))
 	}
-	return list
+	return append(list, "targets", "owner_only")
 }()
 
 // errExpected is what is wrong with a record that expects nothing: it could not fail.

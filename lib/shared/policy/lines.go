@@ -113,6 +113,24 @@ func (p *Policy) Keys(key string, nth int) (list []string) {
 	return list
 }
 
+// Entry is an element of a list, as it stands in the file.
+type Entry struct {
+	Text string
+	Line int
+}
+
+// Entries returns the elements of a list that the file has.
+func (p *Policy) Entries(key string, nth int) (list []Entry) {
+	l := p.lines()
+	it, _ := l.numbered(key, nth)
+	l.under(it, func(e *outlined, rest string) {
+		if e.Element && strings.Count(rest, "[") == 1 && !strings.Contains(rest, ".") {
+			list = append(list, Entry{e.Text, e.Line})
+		}
+	})
+	return list
+}
+
 // under calls fn for a key of the outline and all below it, with what is below it.
 func (l *lines) under(key string, fn func(e *outlined, rest string)) {
 	if key == "" {
