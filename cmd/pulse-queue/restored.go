@@ -87,7 +87,7 @@ func learn(c *cli.Context) (*queue.Learning, error) {
 	}
 	defer q.Close()
 	s, flat := q.(interface {
-		ReadPast(dir string) (*queue.Past, error)
+		ReadPast(dir string) (*queue.Fates, error)
 	})
 	if !flat {
 		return nil, fault.Usagef("compare pulse-queue list with what was done since, and leave --was out",
@@ -97,7 +97,7 @@ func learn(c *cli.Context) (*queue.Learning, error) {
 	if err != nil {
 		return nil, err
 	}
-	is := queue.NewPast()
+	is := queue.NewFates()
 	var lines queue.Lines
 	err = q.View(func(v queue.View) (err error) {
 		lines, err = v.Lines(time.Time{}, nil)

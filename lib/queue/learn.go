@@ -14,8 +14,8 @@ import (
 // back from a copy, and nobody knows whether it was done meanwhile.
 const ReasonRestored = "restored_unknown"
 
-// Past is what the log of a queue says became of its tasks.
-type Past struct {
+// Fates are what the log of a queue says became of its tasks.
+type Fates struct {
 	Whole bool // no line is missing: what it does not know never was, and what it has open had no end
 
 	tasks    map[string]*fate
@@ -33,16 +33,16 @@ type fate struct {
 	learned int // how often it was learned of from a queue that was put aside
 }
 
-// NewPast returns a Past that knows nothing.
-func NewPast() *Past {
-	return &Past{
+// NewFates returns Fates that know nothing.
+func NewFates() *Fates {
+	return &Fates{
 		tasks: map[string]*fate{}, names: map[string]string{}, messages: map[string]bool{},
 		labels: map[string]label.Set{}, left: map[string]int{},
 	}
 }
 
 // Add adds a line of the log. Lines may be missing before it.
-func (p *Past) Add(l *audit.Line) {
+func (p *Fates) Add(l *audit.Line) {
 	switch {
 	case l.Grant != nil && (l.Event == audit.Revoked || l.Event == audit.Consumed):
 		p.left[l.Grant.ID] = 0
@@ -77,7 +77,7 @@ func (p *Past) Add(l *audit.Line) {
 	}
 }
 
-func (p *Past) fate(id string) *fate {
+func (p *Fates) fate(id string) *fate {
 	f := p.tasks[id]
 	if f == nil {
 		f = &fate{}
@@ -87,7 +87,7 @@ func (p *Past) fate(id string) *fate {
 }
 
 // find returns what became of a task, or of the mail under another name.
-func (p *Past) find(s *Stored) *fate {
+func (p *Fates) find(s *Stored) *fate {
 	if f := p.tasks[s.Task.ID]; f != nil || s.Message == nil {
 		return f
 	}
@@ -98,7 +98,7 @@ func (p *Past) find(s *Stored) *fate {
 }
 
 // came reports whether a message of that Message-ID came to the queue, under whatever name.
-func (p *Past) came(s *Stored) bool {
+func (p *Fates) came(s *Stored) bool {
 	l := s.describe(audit.Line{})
 	return s.Message != nil && p.messages[l.Sender+"\x00"+l.MessageID]
 }
@@ -107,8 +107,8 @@ func (p *Past) came(s *Stored) bool {
 // was put aside. Invariant: nothing that was ended there starts here, and nothing that may
 // have been started there starts here before a person says yes once more.
 type Learning struct {
-	Was *Past // of the queue that was put aside
-	Is  *Past // of this one
+	Was *Fates // of the queue that was put aside
+	Is  *Fates // of this one
 	By  string
 
 	Ended, Asked int // tasks that were moved

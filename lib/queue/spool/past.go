@@ -12,7 +12,7 @@ import (
 // damaged: it is not repaired, and each line of its log that can be read counts. It is whole if
 // the chain has no gap, and has the line that its checkpoint names and every one that this account
 // noted of the Spool. Another queue than the Spool's own is an error.
-func (s *Spool) ReadPast(dir string) (*queue.Past, error) {
+func (s *Spool) ReadPast(dir string) (*queue.Fates, error) {
 	if err := access.Trust(dir); err != nil {
 		return nil, fault.Usagef("name the directory that the queue was moved to; if it is lost, leave --was out", "--was: %w", err)
 	}
@@ -23,7 +23,7 @@ func (s *Spool) ReadPast(dir string) (*queue.Past, error) {
 	defer d.Close()
 	seen := s.memory.Noted()
 	noted, err := seen.Heads()
-	r := pastReader{Past: queue.NewPast(), log: begin(d), head: audit.Origin, noted: noted}
+	r := pastReader{Fates: queue.NewFates(), log: begin(d), head: audit.Origin, noted: noted}
 	r.Whole = r.checkpoint() && err == nil
 	names, err := r.log.Segments()
 	if err != nil {
@@ -37,12 +37,12 @@ func (s *Spool) ReadPast(dir string) (*queue.Past, error) {
 			"--was %s: it is another queue", escape.ASCII(dir))
 	}
 	r.Whole = r.Whole && len(r.noted) == 0
-	return r.Past, nil
+	return r.Fates, nil
 }
 
 // pastReader reads a log that may be damaged.
 type pastReader struct {
-	*queue.Past
+	*queue.Fates
 	log   progress
 	first string          // hash of the first line, if that can be read
 	head  string          // of the last line

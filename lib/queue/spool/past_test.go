@@ -169,8 +169,8 @@ func (w *weeks) restore(backup, was string, damaged bool) {
 	w.answer()
 }
 
-func (w *weeks) learn(past *queue.Past) {
-	is := queue.NewPast()
+func (w *weeks) learn(past *queue.Fates) {
+	is := queue.NewFates()
 	var lines queue.Lines
 	w.must(w.s.View(func(v queue.View) (err error) {
 		lines, err = v.Lines(time.Time{}, nil)

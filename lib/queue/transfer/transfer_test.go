@@ -55,7 +55,7 @@ func TestThereAndBack(t *testing.T) {
 			t.Logf("%s: %v", op.Name, err) // some fail on purpose
 		}
 	}
-	doubt := queue.Learning{Was: queue.NewPast(), Is: queue.NewPast()} // as after a restore of which nothing is known
+	doubt := queue.Learning{Was: queue.NewFates(), Is: queue.NewFates()} // as after a restore of which nothing is known
 	learn := queuetest.Update("learn", func(tx *queue.Tx, now time.Time) error {
 		_, err := doubt.Step(tx, now)
 		return err
