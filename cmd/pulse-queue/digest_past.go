@@ -48,6 +48,8 @@ type ending struct {
 func endingOf(l *audit.Line) (e ending, ok bool) {
 	e.action = l.Action
 	switch {
+	case l.Event == task.Learned: // it ended before, and was told of then
+		return e, false
 	case l.Event == task.Undecided:
 		e.rank, e.how = 0, "nobody knows whether it happened"
 	case l.To == task.Failed, l.To == task.Corrupt:

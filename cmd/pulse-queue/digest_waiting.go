@@ -121,7 +121,7 @@ func whose(s *queue.Stored, columns int) string {
 	if !s.Task.Told.IsZero() {
 		marks += "; told again"
 	}
-	if s.Task.Reason == queue.ReasonUnknownEffect {
+	if s.Task.Reason == queue.ReasonUnknownEffect || s.Task.Reason == queue.ReasonRestored {
 		marks += "; may have happened"
 	}
 	if t := s.Identity.Trust; (t == terms.Unknown || t == terms.OwnerClaim) && !s.Identity.Verified {

@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/desk"
-	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
@@ -55,6 +54,9 @@ func brake(s queue.Store, lost string) error {
 
 // release ends a hold. A queue that lacks lines stays stopped, and release says so.
 func release(c *cli.Context) error {
+	if c.IsSet("was") && !c.Bool("restored") {
+		return fault.Usagef("pulse-queue release --restored --was DIR", "--was needs --restored")
+	}
 	if c.Bool("restored") {
 		return releaseRestored(c)
 	}
@@ -86,60 +88,4 @@ func lift(tx *queue.Tx) error {
 		return err
 	}
 	return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Released, By: cmdline.User()})
-}
-
-// releaseRestored asks a person whether a queue that lacks lines is to go on as it is.
-func releaseRestored(c *cli.Context) error {
-	d, err := desk.Sit(c, desk.No)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	lost, err := lacking(d.Queue)
-	if err != nil {
-		return err
-	}
-	if why := d.Queue.Forgetful(); lost == "" && why != nil {
-		return fault.Failedf("pulse-queue health", "what was committed here is not known: %w", why)
-	}
-	if lost == "" {
-		return fault.Failedf(
-			"run it as the account whose run or health says so: sudo -u USER pulse-queue release --restored",
-			"the queue has all that %s saw committed", cmdline.User())
-	}
-	if err := d.Confirm(restored(c.String("queue"), lost), "let it start tasks as it is"); err != nil {
-		return err
-	}
-	err = queue.Update(d.Queue, func(tx *queue.Tx) error {
-		line := audit.Line{Time: time.Now().UTC(), Event: audit.Resumed, By: cmdline.User(), Level: d.Level}
-		if err := tx.Log(line); err != nil {
-			return err
-		}
-		return lift(tx)
-	})
-	if err != nil {
-		return err
-	}
-	if lost, err = lacking(d.Queue); err == nil && lost != "" {
-		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", d.Queue.Forgetful())
-	}
-	return err
-}
-
-func lacking(s queue.Store) (lost string, err error) {
-	err = s.View(func(v queue.View) error {
-		lost, err = v.Lost()
-		return err
-	})
-	return lost, err
-}
-
-// restored returns the sheet about a queue that lacks lines.
-func restored(dir, lost string) []string {
-	return []string{
-		"queue    " + escape.ASCII(dir),
-		screen.Fact("restored", "%s", lost),
-		screen.Fact("caution", "%s",
-			"what was started after this copy was made may start once more: compare list with what was sent"),
-	}
 }

@@ -123,6 +123,7 @@ func app() *cli.App {
 			Flags: []cli.Flag{queue, confined,
 				&cli.BoolFlag{Name: "restored",
 					Usage: "also where the queue lacks what was committed here, once a person said yes"},
+				&cli.StringFlag{Name: "was", Usage: "`DIR` of the queue that was put aside: what became of the tasks there"},
 			},
 		}, {
 			Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,

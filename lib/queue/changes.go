@@ -120,7 +120,9 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 	if l.From == "" {
 		file.Digest = l.Digest
 	}
-	list = append(list, file)
+	if l.From != l.To {
+		list = append(list, file)
+	}
 	if l.Event == task.Added && task.ValidID(l.KnownAs) {
 		list = append(list, Change{Shelf: Names, Key: l.KnownAs, Bytes: []byte(l.Task)})
 	}

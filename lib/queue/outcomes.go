@@ -327,6 +327,10 @@ func (h *heard) ending(l *audit.Line) (e Ending, reason string) {
 		return IsClosed, ""
 	case l.Event == task.Undecided, l.Event == task.Cancelled && inside, l.Event == task.Broke && inside:
 		return IsUnknown, ""
+	case l.Event == task.Learned && l.Change.Reason == ReasonUnknownEffect:
+		return IsUnknown, ""
+	case l.Event == task.Learned && l.To == task.Rejected:
+		return IsRefused, l.Change.Reason
 	case l.Event == task.Cancelled:
 		return IsCancelled, ""
 	case l.To == task.Awaiting, l.To.Open() && !h.outward:

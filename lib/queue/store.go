@@ -71,7 +71,8 @@ type View interface {
 	Lines(since time.Time, want func(raw []byte) bool) (Lines, error)
 	// Back calls fn for the lines of the log, newest first.
 	Back(fn func(audit.Line) (more bool)) error
-	// Lost says what the store lacks of what was seen committed; "": nothing.
+	// Lost says what the store lacks of what this account saw; "": nothing, and then it has seen
+	// this picture, too.
 	Lost() (string, error)
 }
 

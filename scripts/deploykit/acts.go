@@ -237,11 +237,6 @@ func (l *life) told(text string) act {
 	}
 }
 
-// absent fails if a task has this subject.
-func (l *life) absent(subject string) act {
-	return l.do(gate + "! runuser -u pulse -- pulse-queue list --all --json | grep -F '\"" + subject + "\"'")
-}
-
 // sound fails unless the queue is.
 func (l *life) sound() error {
 	return l.do(gate + "runuser -u pulse -- pulse-queue verify >/dev/null; runuser -u pulse -- pulse-queue health")()

@@ -102,8 +102,10 @@ func (l *life) steps() []step {
 		{"the page's restore brings back its backup", []act{
 			l.paste("backup"), l.mail(owner, letter(owner, "after the backup", false)), l.start("pulse-intake"),
 			l.state("ask", "after the backup", "scheduled"),
-			l.paste("restore"), l.absent("after the backup"), l.confirms("root", "pulse-queue release --restored"),
-			l.confirms("root", "runuser -u pulse -- pulse-queue release --restored"),
+			l.paste("restore"), l.state("ask", "after the backup", "scheduled"), // fetched again
+			l.confirms("root", "pulse-queue release --restored --was /var/lib/pulse/queue.*"),
+			l.confirms("root", "runuser -u pulse -- pulse-queue release --restored --was /var/lib/pulse/queue.*"),
+			l.do(gate + `runuser -u pulse -- pulse-queue cancel $(runuser -u pulse -- pulse-queue list --state scheduled | awk 'NR > 1 {print $1}')`),
 			l.start("pulse-effects"), l.sent("shut down", 1), l.sent("power", 1), l.sound,
 		}},
 		{"a later package is installed, and the page says where text goes", []act{

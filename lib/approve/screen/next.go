@@ -169,6 +169,9 @@ func (n *steps) awaiting(s *queue.Stored, m *Moment) {
 		n.say("nobody knows whether it happened%s", m.said())
 		yes = "look outside first: if it did not happen, yes starts it once more; if it did, say no"
 	}
+	if s.Task.Reason == queue.ReasonRestored {
+		yes = "if it was not done, yes starts it; if it was, say no"
+	}
 	at := s.Task.Since.Add(m.Expires)
 	when := "at " + at.Format(time.RFC3339)
 	if s.Task.Told.IsZero() && !m.Now.Before(at) {

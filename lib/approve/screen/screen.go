@@ -62,11 +62,18 @@ func Task(s *queue.Stored, now time.Time) []string {
 		lines = append(lines, Fact("caution",
 			"it was started before, and nobody knows whether it happened; look before you say yes"))
 	}
+	if s.Task.Reason == queue.ReasonRestored {
+		lines = append(lines, Fact("caution", "%s", askedAgain))
+	}
 	if s.OpensText() {
 		lines = append(lines, handsOver())
 	}
 	return append(lines, content(s.Given())...)
 }
+
+// askedAgain says why a person is asked about what may have been done before.
+const askedAgain = "restored_unknown: it is asked again because this queue was put back from a copy, and what was put aside " +
+	"does not say whether it was done meanwhile: look before you say yes"
 
 // handsOver says what a yes does to a task of which its reader made no extract.
 func handsOver() string {

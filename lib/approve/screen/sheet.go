@@ -242,7 +242,7 @@ func (c *Case) why(s *queue.Stored) []string {
 	}
 	lines = append(append(lines, labels(s)...),
 		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason))
-	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect}
+	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect, queue.ReasonRestored}
 	if s.Task.State != task.Awaiting || slices.Contains(known, s.Task.Reason) {
 		return lines
 	}
@@ -308,6 +308,9 @@ func (c *Case) cautions(s *queue.Stored) (lines []string) {
 	case c.Withheld:
 		lines = append(lines, Fact("reader", "a yes does not hand the text to the worker, "+
 			"which gets the extract that a reader makes of it"))
+	}
+	if s.Task.Reason == queue.ReasonRestored {
+		lines = append(lines, Fact("caution", "%s", askedAgain))
 	}
 	if s.Task.Reason == queue.ReasonUnknownEffect {
 		lines = append(lines, Fact("caution", "effect_unknown: it was started before and MAY HAVE HAPPENED; "+

@@ -161,6 +161,51 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestLostRead: an account that committed nothing has noted what it read, and a picture that
+// was made before another command's commit lacks nothing.
+func TestLostRead(t *testing.T) {
+	d, home := pgtest.New(t), t.TempDir()+"/seen"
+	writer, reader := open(t, d.DSN("gate1")), open(t, d.DSN("machine1"))
+	reader.Remember(home)
+	look := func(s *pgstore.Store, first func()) (lost string) {
+		t.Helper()
+		err := s.View(func(v queue.View) (err error) {
+			first()
+			lost, err = v.Lost()
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return lost
+	}
+	hold := func() {
+		if err := queuetest.Brake(audit.Held).Do(writer, queuetest.Epoch); err != nil {
+			t.Error(err)
+		}
+	}
+	hold()
+	if got := look(reader, func() {}); got != "" {
+		t.Error(got)
+	}
+	same := open(t, d.DSN("machine1")) // another command of that account
+	same.Remember(home)
+	got := look(reader, func() {
+		hold()
+		if got := look(same, func() {}); got != "" {
+			t.Error(got)
+		}
+	})
+	if got != "" {
+		t.Errorf("a picture that is older than the note: %s", got)
+	}
+	d.Exec(t, `DELETE FROM pulse.audit WHERE seq = 2;
+		UPDATE pulse.queue SET seq = 1, head = (SELECT 'sha256:' || encode(sha256(convert_to(line, 'UTF8')), 'hex') FROM pulse.audit WHERE seq = 1)`)
+	if got := look(reader, func() {}); !strings.Contains(got, "number 2") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestNUL: what a stranger writes into a Message-ID gets into the log as it came.
 func TestNUL(t *testing.T) {
 	s := open(t, pgtest.New(t).DSN("gate1"))

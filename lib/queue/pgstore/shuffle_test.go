@@ -72,7 +72,7 @@ func (s *shuffle) move(name string) []step {
 	from := s.states[name]
 	for range 100 {
 		e, to := task.Events[s.IntN(len(task.Events))], append(task.States, "")[s.IntN(len(task.States)+1)]
-		if e == task.Added || e == task.Broke || task.Legal(e, from, to) != nil {
+		if e == task.Added || e == task.Broke || e == task.Learned || task.Legal(e, from, to) != nil {
 			continue
 		}
 		s.states[name] = to

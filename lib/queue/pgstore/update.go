@@ -120,6 +120,7 @@ func (s *Store) foresee() (list []stmt) {
 func (s *Store) begin(first, ahead []stmt) (*view, error) {
 	ctx, cancel := s.patient(patience)
 	defer cancel()
+	noted := s.memory.Noted()
 	for again := false; ; again = true {
 		fresh := s.conn == nil || s.conn.IsClosed()
 		if fresh {
@@ -131,7 +132,7 @@ func (s *Store) begin(first, ahead []stmt) (*view, error) {
 		all, err := s.ask(ctx, slices.Concat(first, ahead)...)
 		if err == nil {
 			n := len(first)
-			return s.picture(all[n-2][0], all[n-1], ahead, all[n:])
+			return s.picture(all[n-2][0], all[n-1], ahead, all[n:], noted)
 		}
 		lost := s.conn.IsClosed()
 		s.end()
@@ -153,8 +154,8 @@ func (s *Store) ended(ctx context.Context, err error) error {
 }
 
 // picture makes a view of the queue's row, of its hold, and of what was asked ahead.
-func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row) (*view, error) {
-	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), known: map[string]*about{"": {things: made(hold)}}, foreseen: map[string][]row{}}
+func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted seen.Noted) (*view, error) {
+	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), noted: noted, known: map[string]*about{"": {things: made(hold)}}, foreseen: map[string][]row{}}
 	for i, q := range ahead {
 		v.foreseen[q.key()] = answers[i]
 	}
@@ -270,7 +271,7 @@ func (s *Store) carried(v *view, lines []audit.Line, end tail) {
 			s.hold(l.Task, 0)
 		}
 	}
-	s.memory.Note(lines, seen.Mark{Segment: segment, Size: end.seq, Head: end.head})
+	s.memory.Note(lines, seen.Mark{Segment: seen.Table, Size: end.seq, Head: end.head})
 	for i := range lines {
 		if s.committed != nil {
 			s.committed(&lines[i])

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/seen"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -18,6 +19,7 @@ type view struct {
 	seq    int64  // of the last line
 	head   string // its hash
 	counts queue.Counts
+	noted  seen.Noted // before the transaction began
 	known  map[string]*about
 
 	foreseen map[string][]row // answers that came with the beginning

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 
 	"pulse/lib/shared/record"
 )
@@ -12,15 +13,28 @@ import (
 // cut leaves either the old mark or the new one.
 const sector = 512
 
-// Mark identifies a line of a queue's log.
+// Table is the Segment of a mark that was noted of a queue in a database.
+const Table = "audit"
+
+// Mark identifies a line of a queue's log. A queue that moved between a directory and a
+// database has the same lines, so a mark of the one is a mark of the other: Head counts, and
+// the place is where it is looked for first.
 type Mark struct {
 	First   string // hash of the log's first line, which identifies the queue
-	Segment string // name of the log's file
-	Size    int64  // of that file, up to the end of the line
+	Segment string // name of the log's file, or Table
+	Size    int64  // of that file, up to the end of the line; in a database the line's number
 	Head    string // hash of the line
 }
 
-// after reports whether the line of m follows that of o in the log.
+// Place says where the line ends, in words.
+func (m *Mark) Place() string {
+	if m.Segment == Table {
+		return fmt.Sprintf("number %d", m.Size)
+	}
+	return fmt.Sprintf("at the end of byte %d of audit/%s", m.Size, m.Segment)
+}
+
+// after reports whether the line of m follows that of o in the log. Both are of one kind.
 func (m *Mark) after(o *Mark) bool {
 	return cmp.Or(cmp.Compare(m.Segment, o.Segment), cmp.Compare(m.Size, o.Size)) > 0
 }

@@ -1,5 +1,5 @@
-// Package seen remembers, outside a queue, the last line that this account saw
-// committed to it. A queue that lacks this line was restored from a copy, was rolled
+// Package seen remembers, outside a queue, the last line of it that this account
+// committed, or read before it was to start something. A queue that lacks this line was restored from a copy, was rolled
 // back, or is a different queue.
 //
 // Invariant: a line is noted only after it is durable in the queue, so a crash never
@@ -50,11 +50,11 @@ func fileOf(queue string) string {
 }
 
 // Open opens the record of a queue and creates dir if it is missing. first is the hash of
-// the queue's first line, empty if it has none; has reports whether the queue has a
-// marked line. If nothing is noted at this path yet, the queue may have been moved or
+// the queue's first line, empty if it has none; find returns the mark of a line as the queue
+// has it, or the zero Mark. If nothing is noted at this path yet, the queue may have been moved or
 // copied there. The marks noted at other paths are then taken over if the queue has every
 // one of them; otherwise Marks returns those that it lacks.
-func Open(dir, queue, first string, has func(Mark) (bool, error)) (*Record, error) {
+func Open(dir, queue, first string, find func(Mark) (Mark, error)) (*Record, error) {
 	paths, err := names(queue)
 	if err == nil {
 		err = own(dir)
@@ -75,7 +75,7 @@ func Open(dir, queue, first string, has func(Mark) (bool, error)) (*Record, erro
 	if here != nil || err != nil || first == "" {
 		return r, nil // Marks returns the error
 	}
-	if err := r.adopt(dir, first, has); err != nil {
+	if err := r.adopt(dir, first, find); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -151,24 +151,24 @@ func (p *place) open(name string) (err error) {
 }
 
 // adopt takes over what is noted about the queue at other paths.
-func (r *Record) adopt(dir, first string, has func(Mark) (bool, error)) error {
+func (r *Record) adopt(dir, first string, find func(Mark) (Mark, error)) error {
 	list, err := others(dir, first)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	last := list[0].mark
+	var last Mark
 	for _, o := range list {
-		there, err := has(o.mark)
+		at, err := find(o.mark)
 		if err != nil {
 			return err
 		}
-		if !there {
+		if at.Head == "" {
 			r.lacks = append(r.lacks, o.mark)
-		}
-		if o.mark.after(&last) {
-			last = o.mark
+		} else if at.after(&last) {
+			last = at
 		}
 	}
+	last.First = first
 	if r.lacks != nil || r.places[len(r.places)-1].note(last) != nil { // an older copy, or nothing can be noted
 		return nil
 	}

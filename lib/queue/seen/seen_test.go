@@ -16,9 +16,14 @@ func line(first string, n int) Mark {
 	return Mark{First: first, Segment: "2026-11.jsonl", Size: int64(n), Head: "sha256:" + strings.Repeat("a", n)}
 }
 
-// log returns the has of a queue that has only its first n lines.
-func log(n int) func(Mark) (bool, error) {
-	return func(m Mark) (bool, error) { return m.Size <= int64(n), nil }
+// log returns the find of a queue that has only its first n lines.
+func log(n int) func(Mark) (Mark, error) {
+	return func(m Mark) (Mark, error) {
+		if m.Size > int64(n) {
+			return Mark{}, nil
+		}
+		return m, nil
+	}
 }
 
 func open(t *testing.T, dir, queue, first string, n int) *Record {

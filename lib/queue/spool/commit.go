@@ -6,7 +6,6 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
-	"pulse/lib/queue/seen"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -49,7 +48,7 @@ func (s *Spool) commit(c *queue.Commit) error {
 		if err := s.apply(c.Lines, true); err != nil {
 			return err
 		}
-		s.memory.Note(c.Lines, seen.Mark{Segment: s.log.Segment, Size: s.log.Size, Head: s.log.Head})
+		s.memory.Note(c.Lines, s.last())
 		s.tell(c.Lines)
 	}
 	s.log.counts.Refused += c.Unlisted

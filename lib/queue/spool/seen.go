@@ -2,7 +2,6 @@ package spool
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"pulse/lib/queue/journal"
@@ -24,7 +23,12 @@ func (s *Spool) Remember(dir string) {
 func (s *Spool) Forgetful() error { return s.memory.Forgetful() }
 
 // Lost says which line the queue lacks that this account saw committed; empty: none.
-func (v view) Lost() (string, error) { return v.memory.Lost() }
+func (v view) Lost() (string, error) { return v.memory.Lost(v.memory.Noted(), v.last()) }
+
+// last returns the mark of the last line.
+func (s *Spool) last() seen.Mark {
+	return seen.Mark{Segment: s.log.Segment, Size: s.log.Size, Head: s.log.Head}
+}
 
 // lines are the log, as a memory sees it.
 type lines struct{ s *Spool }
@@ -43,17 +47,34 @@ func (l lines) FirstHash() (string, error) {
 	return audit.Hash(line), nil
 }
 
-// Has reports whether a line stands in the log. It reads only that line.
-func (l lines) Has(m seen.Mark) (bool, error) {
+// Find returns the mark of a line as the log has it. It reads only that line, unless the mark
+// was noted when the queue was in a database.
+func (l lines) Find(m seen.Mark) (seen.Mark, error) {
+	if m.Segment == seen.Table {
+		return l.search(m)
+	}
 	line, err := l.s.log.LineBefore(m.Segment, m.Size)
 	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid)
-	if gone || errors.Is(err, journal.ErrBroken) || notFile(err) {
-		return false, nil
+	if gone || errors.Is(err, journal.ErrBroken) || notFile(err) || err == nil && audit.Hash(line) != m.Head {
+		return seen.Mark{}, nil
 	}
-	return err == nil && audit.Hash(line) == m.Head, err
+	return m, err
 }
 
-// Place says where the line of a mark ends.
-func (l lines) Place(m seen.Mark) string {
-	return fmt.Sprintf("at the end of byte %d of audit/%s", m.Size, m.Segment)
+// search looks for a line by its hash alone.
+func (l lines) search(m seen.Mark) (seen.Mark, error) {
+	segments, err := l.s.log.Segments()
+	for _, name := range segments {
+		m.Segment, m.Size = name, 0
+		for in := l.s.log.NewReader(name, 0); err == nil; {
+			var line []byte
+			if line, err = in.Next(); line == nil {
+				break
+			}
+			if m.Size += int64(len(line)) + 1; audit.Hash(line) == m.Head {
+				return m, nil
+			}
+		}
+	}
+	return seen.Mark{}, err
 }

@@ -304,7 +304,7 @@ func (r *verifier) change(l *audit.Line, c *queue.Change) {
 
 // task keeps what a change makes of a task.
 func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
-	if c.Shelf == queue.On(l.To) || l.Event == audit.Resurfaced {
+	if c.Shelf == queue.On(l.To) || l.Event == audit.Resurfaced || l.Event == task.Learned {
 		e := queue.EntryOf(l)
 		t.entry = short(entry.Append(nil, &e))
 	}

@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"pulse/lib/queue/spool"
 	"pulse/lib/queue/transfer"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/terms"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -52,6 +54,14 @@ func TestThereAndBack(t *testing.T) {
 		if err := op.Do(first, now); err != nil {
 			t.Logf("%s: %v", op.Name, err) // some fail on purpose
 		}
+	}
+	doubt := queue.Learning{Was: queue.NewPast(), Is: queue.NewPast()} // as after a restore of which nothing is known
+	learn := queuetest.Update("learn", func(tx *queue.Tx, now time.Time) error {
+		_, err := doubt.Step(tx, now)
+		return err
+	})
+	if err := learn.Do(first, now); err != nil || doubt.Asked == 0 {
+		t.Fatal(doubt.Asked, err)
 	}
 	d := pgtest.New(t)
 	if err := transfer.ToServer(context.Background(), first, d.DSN(pgtest.Super)); err == nil {
@@ -97,6 +107,66 @@ func TestThereAndBack(t *testing.T) {
 	}
 	if err := transfer.ToDirectory(s, directory(t)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNotedThereAndBack: what an account noted of a queue counts where the queue has moved to,
+// both ways. It lacks nothing there, and a copy that lacks lines is found.
+func TestNotedThereAndBack(t *testing.T) {
+	home, ctx := filepath.Join(t.TempDir(), "seen"), context.Background()
+	first, now := directory(t), queuetest.Epoch
+	first.Remember(home)
+	for i := range 3 {
+		if err := queuetest.Add(queuetest.Mail(i, terms.Allow)).Do(first, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, old := pgtest.New(t), pgtest.New(t)
+	still(t, first, now)
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(transfer.ToServer(ctx, first, d.DSN(pgtest.Super)))
+	do(transfer.ToServer(ctx, first, old.DSN(pgtest.Super)))
+	served := func(d *pgtest.DB) *pgstore.Store {
+		s, err := pgstore.Open(ctx, d.DSN("machine1"))
+		do(err)
+		t.Cleanup(s.Close)
+		s.Remember(home)
+		return s
+	}
+	s := served(d)
+	lacks(t, s, "")
+	do(queuetest.Add(queuetest.Mail(4, terms.Allow)).Do(s, now))
+	lacks(t, s, "")
+	back, older := directory(t), directory(t)
+	do(transfer.ToDirectory(s, back))
+	back.Remember(home)
+	lacks(t, back, "")
+	do(queuetest.Add(queuetest.Mail(5, terms.Allow)).Do(back, now))
+	lacks(t, back, "")
+	lacks(t, served(old), "it lacks a line")
+	other, err := pgstore.Open(ctx, old.DSN("machine1"))
+	do(err)
+	t.Cleanup(other.Close)
+	do(transfer.ToDirectory(other, older))
+	older.Remember(home)
+	lacks(t, older, "it lacks a line")
+}
+
+// lacks fails unless a queue lacks what this account saw, or nothing.
+func lacks(t *testing.T, s queue.Store, want string) {
+	t.Helper()
+	lost := ""
+	err := s.View(func(v queue.View) (err error) {
+		lost, err = v.Lost()
+		return err
+	})
+	if err != nil || lost == "" != (want == "") || !strings.Contains(lost, want) {
+		t.Errorf("%q, %v; want %q", lost, err, want)
 	}
 }
 
