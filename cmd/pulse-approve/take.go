@@ -63,7 +63,7 @@ func (r *round) file(name string) error {
 	for a := range answers.All(text) {
 		found = true
 		what, became, err := r.one(&a)
-		if err := r.say(name, a.At, what, became, err); err != nil {
+		if err = r.say(name, a.At, what, became, err); err != nil {
 			return err
 		}
 	}
@@ -71,9 +71,10 @@ func (r *round) file(name string) error {
 	case !found:
 		return r.say(name, 0, "", "", errors.New("it holds no answer"))
 	case r.left > r.most:
-		_, err = fmt.Fprintf(r.c.App.Writer, "%s: %d more were left\n", escape.Line(name), r.left-r.most)
+		_, err := fmt.Fprintf(r.c.App.Writer, "%s: %d more were left\n", escape.Line(name), r.left-r.most)
+		return err
 	}
-	return err
+	return nil
 }
 
 // say says what became of an answer, and returns the error if that is not about the answer.
