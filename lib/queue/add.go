@@ -132,10 +132,11 @@ func (b *Batch) follow(it *item, rec *record.Record) error {
 	return nil
 }
 
-// again gives a submitted task that a queue has printed the id that it had, because no other
-// member names it. Added again it is known, and not a second task.
+// again gives a record that a queue has printed the id that it had, where no other member names
+// it: it was submitted, or was kept without the text that is in the name of a refused mail. Added
+// again it is known, and not a second task.
 func (it *item) again(rec *record.Record) error {
-	if it.Identity.Via != identity.ViaSubmit || !rec.Has(task.Member) {
+	if it.Identity.Via != identity.ViaSubmit && !it.wasRefused || !rec.Has(task.Member) {
 		return nil
 	}
 	id, err := task.Named(rec)
