@@ -23,7 +23,7 @@ func consume(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	proving := queue.Proving{Require: approval.Level(p.Approval.Require)}
+	proving := queue.Proving{Require: approval.Level(p.Approval.Require), Outbound: p}
 	if proving.Signed, err = desk.SignedHere(c.Context, p); err != nil {
 		return err
 	}
@@ -38,21 +38,39 @@ func consume(c *cli.Context) error {
 	if err := confineConsume(c, &proving); err != nil {
 		return err
 	}
+	var why error
 	err = queue.Update(s, func(tx *queue.Tx) error {
-		g, err := queue.Consume(tx, &proving, c.Args().First(), c.String("task"), time.Now())
+		now := time.Now()
+		g, err := queue.Consume(tx, &proving, c.Args().First(), c.String("task"), now)
 		if err == nil && g.Level == approval.Signature && c.String("policy") == "" {
 			return fault.Usagef("give --policy, or PULSE_POLICY",
 				"the grant is signed, and only a policy says how to verify it")
 		}
+		why = nil // of an Update that was made again
+		refused, failed := queue.Withhold(tx, err, c.String("task"), now)
+		if refused {
+			why = err
+			return failed
+		}
 		return err
 	})
-	if errors.Is(err, queue.ErrNoGrant) {
-		return fault.Refusedf("a person can say yes: pulse-approve grant TARGET", "%w", err)
+	if err != nil || why == nil {
+		return err
 	}
-	if errors.Is(err, queue.ErrLost) {
-		return fault.Refusedf(door.Restored(c), "%w", err)
+	return fault.Refusedf(unspent(c, why), "%w", why)
+}
+
+// unspent returns what to type after a refusal.
+func unspent(c *cli.Context, why error) string {
+	switch {
+	case errors.Is(why, queue.ErrHeld):
+		return "a person ends it: pulse-queue release"
+	case errors.Is(why, queue.ErrLost):
+		return door.Restored(c)
+	case errors.Is(why, queue.ErrTarget):
+		return "see outbound.allow in man 5 pulse-policy"
 	}
-	return err
+	return "a person can say yes: pulse-approve grant TARGET"
 }
 
 // confineConsume gives up all but the queue. Where a grant is signed it can't: ssh-keygen

@@ -12,12 +12,14 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
+	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 )
 
@@ -34,6 +36,9 @@ func grant(c *cli.Context) error {
 		return err
 	}
 	defer d.Close()
+	if err := useful(d.Policy, g.Target); err != nil {
+		return err
+	}
 	g.Level = d.Level
 	if d.Signs() {
 		g.Given, g.Expires = g.Given.Truncate(time.Second), g.Expires.Truncate(time.Second)
@@ -68,6 +73,17 @@ func wanted(c *cli.Context, target string) (g approval.Grant, err error) {
 		ID: approval.Nonce(), Target: target, Task: c.String("task"), By: cmdline.User(),
 		Given: now, Expires: now.Add(life),
 	}, nil
+}
+
+// useful refuses a grant that consume and run would not take under the policy.
+func useful(p *policy.Policy, target string) error {
+	if target == "" {
+		return nil
+	}
+	if why := decision.Barred(p, target); why != "" {
+		return fault.Refusedf("see outbound.allow in man 5 pulse-policy", "a grant for %s would be of no use: %s", escape.ASCII(target), why)
+	}
+	return nil
 }
 
 func describe(g *approval.Grant) []string {

@@ -87,9 +87,12 @@ func ofTask(c *cli.Context, p *policy.Policy, s door.Store) ([]string, []byte, e
 	return desk.Statement(s, p, c.Args().First(), c.Bool("no"))
 }
 
-func ofGrant(c *cli.Context, _ *policy.Policy, _ door.Store) ([]string, []byte, error) {
+func ofGrant(c *cli.Context, p *policy.Policy, _ door.Store) ([]string, []byte, error) {
 	g, err := wanted(c, c.String("grant"))
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := useful(p, g.Target); err != nil {
 		return nil, nil, err
 	}
 	g.Given, g.Expires = g.Given.Truncate(time.Second), g.Expires.Truncate(time.Second)

@@ -342,7 +342,7 @@ func TestTwoApprovers(t *testing.T) {
 func TestCameBack(t *testing.T) {
 	d := newDesk(t)
 	id := d.add(proposal)
-	s, p := d.walk(24, 80), d.sit("yes", id)
+	s, p := d.walk(30, 80), d.sit("yes", id)
 	s.types("y")
 	codes := []string{s.sees(codePrompt), d.code(p)}
 	if status, screen := d.answer(right, "yes", id); status != 0 {

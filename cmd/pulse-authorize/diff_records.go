@@ -34,7 +34,7 @@ func diffRecords(c *cli.Context, old, new *policy.Policy) error {
 	if _, err := cmdline.Confine(c, sandbox.Pipe(files...)); err != nil {
 		return err
 	}
-	d := differ{Context: c, old: old, new: new, name: name, out: bufio.NewWriterSize(c.App.Writer, 64<<10)}
+	d := differ{Context: c, old: old, new: new, follower: compare.NewFollower(old, new), name: name, out: bufio.NewWriterSize(c.App.Writer, 64<<10)}
 	err = d.all(record.NewReader(in, name, cmdline.MaxRecord(c), replay.Members...))
 	if flushed := d.out.Flush(); err == nil {
 		err = flushed
@@ -62,6 +62,7 @@ func openRecords(c *cli.Context) (in io.ReadCloser, name string, err error) {
 type differ struct {
 	*cli.Context
 	old, new *policy.Policy
+	follower *compare.Follower
 	name     string
 	out      *bufio.Writer
 	line     []byte
@@ -112,8 +113,8 @@ func (d *differ) one(rec *record.Record) error {
 		}
 		return nil
 	}
-	if x.Direction = replay.Compare(&x.Old, &x.New); x.Direction == "" {
-		return nil
+	if differs, err := x.Compare(d.follower); !differs || err != nil {
+		return err
 	}
 	if x.Direction == compare.Wider {
 		d.wider++

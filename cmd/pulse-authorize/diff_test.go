@@ -30,7 +30,7 @@ func TestSeededAllowIsFirst(t *testing.T) {
 		"dkim_alignment":   "dkim_alignment = \"relaxed\"\n" + text,
 		"outbound.allow":   strings.Replace(text, "[outbound]\nallow = []", "[outbound]\nallow = [\"@example.com\"]", 1),
 		"exec.workspace":   text + "[exec]\nworkspace = \"/srv/agent\"\n",
-		"tools.action":     text + "[tools]\nallow = [\"pay\"]\naction.pay = \"read_public\"\n",
+		"tools.allow":      text + "[tools]\nallow = [\"pay\"]\naction.pay = \"read_public\"\n",
 		"platform":         text + "[[platform]]\nsource = \"telegram\"\nowner_ids = [5]\n",
 	}
 	p := parsed(t, "init", text)
@@ -90,7 +90,7 @@ func first(t *testing.T, key, old, new string) {
 		return
 	}
 	d := list[0]
-	if d.Direction != compare.Wider || d.Old != terms.Reject || d.New != terms.Allow || !strings.Contains(d.Key, key) {
+	if d.Direction != compare.Wider || d.Old.Value != string(terms.Reject) || d.New.Value != string(terms.Allow) || !strings.Contains(d.Key, key) {
 		t.Errorf("%s: %s", key, d.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
@@ -25,6 +26,12 @@ func list(c *cli.Context) error {
 		return err
 	}
 	f.whole = c.Bool("json")
+	var p *policy.Policy
+	if c.String("policy") != "" {
+		if p, err = cmdline.Policy(c); err != nil {
+			return err
+		}
+	}
 	s, err := door.Queue(c)
 	if err != nil {
 		return err
@@ -33,13 +40,38 @@ func list(c *cli.Context) error {
 	if _, err := cmdline.ConfineToQueue(c); err != nil {
 		return err
 	}
+	wait, err := limiter(s, p, now)
+	if err != nil {
+		return err
+	}
 	out := cmdline.Output(c)
 	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
 	if !c.Bool("json") {
 		row = f.rows(out, now)
 	}
-	err = f.each(s, func(t *queue.Stored) error { return cmp.Or(c.Context.Err(), row(t)) })
+	err = f.each(s, func(t *queue.Stored) error {
+		wait(t)
+		return cmp.Or(c.Context.Err(), row(t))
+	})
 	return errors.Join(err, out.Flush())
+}
+
+// limiter returns what says of a scheduled task which limit of a policy keeps it from starting, and
+// until when. Without a policy nobody knows.
+func limiter(s queue.Store, p *policy.Policy, now time.Time) (wait func(*queue.Stored), err error) {
+	if p == nil {
+		return func(*queue.Stored) {}, nil
+	}
+	var pace *queue.Pace
+	err = s.View(func(v queue.View) (err error) {
+		pace, err = queue.PaceOf(v, p, now)
+		return err
+	})
+	return func(t *queue.Stored) {
+		if t.Task.State == task.Scheduled && t.Record != nil {
+			t.Task.Limit, t.Task.Until = pace.Until(t)
+		}
+	}, err
 }
 
 // rows prints the head of the table, and returns what prints a row. Where refused records are
@@ -75,10 +107,18 @@ func line(s *queue.Stored) []byte {
 func cells(s *queue.Stored, now time.Time) []string {
 	return []string{
 		s.Task.ID, stateOf(&s.Task), orDash(string(s.Task.Kind)),
-		age(now, s.Task.Created) + ahead(now, s.Task.NotBefore),
+		age(now, s.Task.Created) + later(&s.Task, now),
 		orDash(string(s.Identity.Trust)), orDash(escape.ASCII(string(s.Decision.Action))),
 		orDash(cut(escape.ASCII(s.Identity.Sender), 40)), cut(escape.Line(subject(s)), 60),
 	}
+}
+
+// later is how long a task waits until its time, or for which limit, after its age.
+func later(t *task.Task, now time.Time) string {
+	if t.Limit == "" || t.Until.Before(t.NotBefore) {
+		return ahead(now, t.NotBefore)
+	}
+	return ahead(now, t.Until) + " by " + t.Limit
 }
 
 // subject is what a task is about, for people: a mail's subject, an effect's

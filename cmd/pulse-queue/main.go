@@ -39,7 +39,7 @@ func app() *cli.App {
 			Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notify, confined},
 		}, {
 			Name: "list", Usage: "list the tasks that wait or run", Action: list,
-			Flags: []cli.Flag{queue, confined,
+			Flags: []cli.Flag{queue, policy, confined,
 				&cli.BoolFlag{Name: "refused", Usage: "what the policy refused and is kept; with --all or --state: too"},
 				&cli.BoolFlag{Name: "all", Usage: "in every state"},
 				&cli.StringFlag{Name: "state", Usage: "`S,...` in these states"},

@@ -185,12 +185,6 @@ func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
 // meanwhile, cancel has moved it.
 func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 	w, id := sh.worker, claim.Task.ID
-	var err error
-	if claim.HasPast() {
-		if claim.Outcomes, err = queue.OutcomesOf(sh.store, id); err != nil { // it can be done without
-			cmdline.Warn(sh.c, "task %s: how its earlier effects ended: %v", id, err)
-		}
-	}
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
 	seat, err := sh.seat(claim)
 	defer seat.close()

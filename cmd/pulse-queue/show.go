@@ -65,7 +65,7 @@ type teller struct {
 	dead   func(id string) bool // whether neither a runner nor a worker of a task lives
 	lines  []audit.Line         // about the task, and about what it proposed
 
-	outcomes []queue.Outcome // that its worker is given
+	past *queue.Past // what its worker is told of it
 }
 
 // read collects the story of the task whose id begins with prefix, or its record.
@@ -82,7 +82,7 @@ func (t *teller) read(s queue.Store, prefix string, json bool) error {
 		if t.lines, err = about(s, id); err != nil {
 			return err
 		}
-		if t.outcomes, err = queue.OutcomesOf(s, id); err != nil {
+		if t.past, err = queue.PastOf(s, id); err != nil {
 			return err
 		}
 		again := false

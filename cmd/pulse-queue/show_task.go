@@ -68,7 +68,9 @@ func (t *teller) task(st task.State, id string) error {
 		return err
 	default:
 		if st.Open() { // its worker is given these
-			s.Outcomes = t.outcomes
+			if err := t.past.Tell(t.v, &s); err != nil {
+				return err
+			}
 		}
 		if s.Extract, err = queue.ExtractOf(t.v, id); err != nil {
 			return err
@@ -91,7 +93,11 @@ func (t *teller) task(st task.State, id string) error {
 	}
 	t.print(screen.Told(&s.Task)...)
 	if a := m.Yes; a != nil {
-		t.print(screen.Fact("approved", "by %s (%s), good until %s", a.By, a.Level, a.Expires.Format(time.RFC3339)))
+		late := ""
+		if m.Outlook != nil && m.Outlook.Limit != "" {
+			late = ", and longer by the time for which a limit keeps it"
+		}
+		t.print(screen.Fact("approved", "by %s (%s), good until %s%s", a.By, a.Level, a.Expires.Format(time.RFC3339), late))
 	}
 	result, err := queue.ResultOf(t.v, id)
 	switch {

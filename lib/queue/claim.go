@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/schema"
 	"pulse/lib/shared/task"
@@ -52,6 +53,7 @@ type Run struct {
 	started, external int
 	looked            map[string]bool // waiting effects that this run has looked at
 	passed            map[string]bool // asks that it has loaded, and that are for another kind of run
+	pace              *Pace           // what it has read last of earlier starts
 }
 
 // Claim is a task that is about to be started: the transition is made, and its
@@ -67,8 +69,8 @@ type Claim struct {
 	spent []approval.Proof // what this start spent through Run.Signed
 }
 
-// Next finds the oldest task that may start now, decides on it again and moves it to
-// running. An effect that waits for a yes which was granted ahead comes first. Next
+// Next finds the oldest task that may start now, of those that a person said yes to if there
+// is one, decides on it again and moves it to running. An effect that waits for a yes which was granted ahead comes first. Next
 // returns nil if there is no such task, or no start is left; more means that it has not
 // looked at all of them, and has to be called in another Update. Next calls lock before it
 // claims the task. If another run has the task already, lock must fail with ErrConflict,
@@ -85,23 +87,55 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	if claim, more, err = r.granted(tx, &used, now, lock); claim != nil || more || err != nil {
 		return r.count(claim), more, err
 	}
+	claim, more, err = r.inOrder(tx, &used, now, lock)
+	return r.count(claim), more, err
+}
+
+// inOrder looks for the oldest scheduled task that may start, first among those that a person
+// said yes to: what someone has looked at does not wait for what nobody has.
+func (r *Run) inOrder(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
+	yeses, err := r.yeses(tx)
 	aside := 0
-	err = tx.Open(task.Scheduled, func(e Entry) (bool, error) {
-		if due, err := r.dueHere(tx, &e, &used, now); !due || err != nil {
-			return err == nil, err
+	turn := func(yes bool) func(Entry) (bool, error) {
+		return func(e Entry) (bool, error) {
+			if yeses[e.ID] != yes {
+				return true, nil
+			}
+			if due, err := r.dueHere(tx, &e, used, now); !due || err != nil {
+				return err == nil, err
+			}
+			var moved bool
+			claim, moved, err = r.consider(tx, &e, now, lock)
+			if moved {
+				aside++
+			}
+			more = aside >= maxMoves
+			return claim == nil && !more, err
 		}
-		var moved bool
-		claim, moved, err = r.consider(tx, &e, now, lock)
-		if moved {
-			aside++
-		}
-		more = aside >= maxMoves
-		return claim == nil && !more, err
-	})
+	}
+	if err == nil && len(yeses) > 0 {
+		err = tx.Open(task.Scheduled, turn(true))
+	}
+	if err == nil && claim == nil && !more {
+		err = tx.Open(task.Scheduled, turn(false))
+	}
 	if err != nil || claim == nil {
 		return nil, more, err
 	}
-	return r.count(claim), false, nil
+	return claim, false, nil
+}
+
+// yeses returns the tasks that have a yes, or none if all that this run may start have one.
+func (r *Run) yeses(v View) (map[string]bool, error) {
+	if r.Effect.Outward() {
+		return nil, nil
+	}
+	list := map[string]bool{}
+	err := v.Each(Approvals, func(id string, _ time.Time) (bool, error) {
+		list[id] = true
+		return true, nil
+	})
+	return list, err
 }
 
 // count counts a start, if there is one.
@@ -208,6 +242,9 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	if soon, err := r.tooSoon(tx, s, w.change.Since); soon || err != nil {
 		return nil, err
 	}
+	if err := tx.tell(s, w.approval != nil); err != nil {
+		return nil, err
+	}
 	if err := lock(s.Task.ID); errors.Is(err, ErrConflict) {
 		return nil, nil
 	} else if err != nil {
@@ -242,10 +279,12 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 		return nil, err
 	}
 	s.Task.State, s.Task.Change = task.Running, line.Change
+	var gives label.Set
 	if claim.Schema == nil { // a reader has no tools
-		if err := s.label(tx, w.gives(s), line.Time); err != nil {
-			return nil, err
-		}
+		gives = w.gives(s)
+	}
+	if err := s.label(tx, gives, line.Time); err != nil { // and those of what it is told
+		return nil, err
 	}
 	claim.Stored = *s
 	return claim, nil

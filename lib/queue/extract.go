@@ -39,9 +39,9 @@ func (r *Run) Withholds(c *Content) bool {
 		return false
 	}
 	who := c.Identity
-	who.Cap(r.Policy)
-	x := &r.Policy.Extract
-	return x.Requires(c.Identity.Trust) || x.Requires(who.Trust)
+	in := r.input(c, &who)
+	f := c.Decision.Follow(&in)
+	return !f.Text
 }
 
 // mine reports whether a scheduled task is for the programs that this run starts: its reader

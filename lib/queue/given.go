@@ -22,7 +22,7 @@ type Given struct {
 	Message *envelope.Shown  // nil: the task is not from a message
 	Request *request.Request // nil: there is none
 
-	Outcomes []Outcome // how earlier effects ended, from OutcomesOf
+	Outcomes []Outcome // how earlier effects ended, from PastOf
 	Extract  []byte    // what its reader made of its text; nil: there is none
 
 	bare     bool   // without what the sender of the message wrote

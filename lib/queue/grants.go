@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,12 +12,19 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
 // ErrNoGrant means that there is no grant for a target.
 var ErrNoGrant = errors.New("no grant")
+
+// ErrHeld means that nothing reaches the outside, because the queue is on hold.
+var ErrHeld = errors.New("the queue is on hold")
+
+// ErrTarget means that the policy lets nothing reach a target, whoever says yes.
+var ErrTarget = errors.New("the policy does not allow this target")
 
 // ErrLost means that the queue lacks a line that was seen committed, so that a grant in it
 // may have been spent already.
@@ -44,13 +52,48 @@ func Revoke(tx *Tx, id, by string, level approval.Level, now time.Time) error {
 	return fmt.Errorf("%w %s", ErrNoGrant, id)
 }
 
+// withheld says what the log calls each refusal of a grant.
+var withheld = []struct {
+	err    error
+	reason string
+}{{ErrHeld, "on_hold"}, {ErrLost, "restored"}, {ErrTarget, "target_not_allowed"}, {ErrNoGrant, "no_grant"}}
+
+// Withhold makes a line of the log of a refusal by Consume, and reports whether err is one. The
+// line names no target, because those who are refused choose it.
+func Withhold(tx *Tx, err error, taskID string, now time.Time) (refused bool, failed error) {
+	for _, w := range withheld {
+		if errors.Is(err, w.err) {
+			line := audit.Line{Time: now.UTC(), Event: audit.Withheld, Change: task.Change{Reason: w.reason}}
+			if task.ValidID(taskID) {
+				line.Task = taskID
+			}
+			return true, tx.Log(line)
+		}
+	}
+	return false, nil
+}
+
+// closed returns why nothing may reach a target now, whatever grants there are.
+func closed(v View, p *Proving, target string) error {
+	if lost, err := v.Lost(); err != nil || lost != "" {
+		return cmp.Or(err, fmt.Errorf("%w: %s", ErrLost, lost))
+	}
+	if held, err := Held(v); err != nil || held != "" {
+		return cmp.Or(err, fmt.Errorf("%w: %s", ErrHeld, held))
+	}
+	pol := cmp.Or(p.Outbound, &policy.Policy{})
+	if why := decision.Barred(pol, target); why != "" {
+		return fmt.Errorf("%w: %s", ErrTarget, why)
+	}
+	return nil
+}
+
 // Consume spends the grant that fits a target and a task best, once. It skips a grant that
-// does not prove what is required, or whose signature was used already.
+// does not prove what is required, or whose signature was used already. It spends none while
+// nothing may start, nor for a target that p.Outbound bars.
 func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
-	if lost, err := tx.Lost(); err != nil {
+	if err := closed(tx, p, target); err != nil {
 		return approval.Grant{}, err
-	} else if lost != "" {
-		return approval.Grant{}, fmt.Errorf("%w: %s", ErrLost, lost)
 	}
 	grants, err := GrantsOf(tx)
 	if err != nil {
@@ -97,9 +140,9 @@ func untouched(s *Stored) bool {
 }
 
 // confirmable reports whether a decision leaves an effect to a person's yes, which may be
-// given ahead.
+// given ahead. Nobody can say yes ahead to what [flow] confirms: what was read is not known then.
 func confirmable(d decision.Decision) bool {
-	return d.Outcome == terms.Confirm && slices.Contains(grantable, d.Reason)
+	return d.Outcome == terms.Confirm && !d.Flow && slices.Contains(grantable, d.Reason)
 }
 
 // recipients returns the targets that each need a grant. An effect without a target needs

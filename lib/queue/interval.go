@@ -21,7 +21,9 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	restored := map[string]bool{}
 	err = v.Back(func(l audit.Line) bool {
 		switch {
-		case l.Event == task.Restored, l.Change.Reason == ReasonNotDone && l.Event == task.GaveUp:
+		case now.Sub(l.Time) >= interval:
+			return false
+		case restores(&l):
 			restored[l.Task] = true
 		case l.Event == task.Started:
 			if restored[l.Task] {
@@ -30,7 +32,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 				soon = meets(l.Target, s.Target())
 			}
 		}
-		return !soon && now.Sub(l.Time) < interval
+		return !soon
 	})
 	return soon, err
 }

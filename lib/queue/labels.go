@@ -70,14 +70,11 @@ func (s *Stored) unreported(now time.Time) label.Set { return s.use(label.All, U
 
 // gives returns the labels that a task gives its root when it is started or carried out.
 func (w *weighed) gives(s *Stored) label.Set {
-	list, action, tool := w.decision.Labels, s.Decision.Action, ""
-	switch {
-	case s.Identity.Effect() && s.Request != nil:
+	tool := ""
+	if s.Identity.Effect() && s.Request != nil {
 		tool = s.Request.Tool
-	case action == terms.ReadPrivate: // an ask, whose worker may read what it likes
-		list = []label.Label{label.Private}
 	}
-	return s.use(list, tool, action, w.change.Since)
+	return s.use(w.decision.Brings, tool, s.Decision.Action, w.change.Since)
 }
 
 // heard returns the labels that the uses of tools give of which a worker tells. One that was

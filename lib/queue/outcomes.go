@@ -3,11 +3,13 @@ package queue
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
@@ -40,11 +42,12 @@ const (
 type Outcome struct {
 	Task   string
 	Action terms.Action
-	Tool   string   // empty if its file is gone
-	Target []string // nil if its file is gone
+	Tool   string   // empty if its file is gone, or if no person agreed to it
+	Target []string // nil likewise
 	Ending Ending
 	Reason string    // of a refusal: the person's words, or the reason of the policy
 	At     time.Time // in whole seconds
+	root   string    // of the task that it was proposed for
 }
 
 // append appends o as an object.
@@ -80,44 +83,117 @@ const (
 	maxTold     = 90 * 24 * time.Hour // before an answer came in
 )
 
-// OutcomesOf returns how the effects ended that were proposed before for an ask, oldest
-// first: those of the ask itself if it is started anew, and those of other asks in its
-// conversation whose proven sender is the same. For most asks there can be none, which
-// costs little to find out. Otherwise it reads the log, from the conversation's first task
-// on, without a lock.
-func OutcomesOf(s Store, id string) ([]Outcome, error) {
-	var t told
+// Past is what the worker of an ask is told of effects that were proposed before, from PastOf.
+type Past struct {
+	Outcomes []Outcome // oldest first
+	told     told
+	since    time.Time // of the transition of the ask after which this was read
+	last     string    // what follows the line before the last that was read; as in Anew
+}
+
+// PastOf returns how the effects ended that were proposed before for an ask, those of the ask
+// itself if it is started anew, and those of other asks in its conversation whose proven sender
+// is the same. For most asks there can be none, which costs little to find out. Otherwise it
+// reads the log, from the conversation's first task on, without a lock.
+//
+// A yes is to what was shown, so a task that needs one is told nothing that came later: of one
+// that waits for a person, or has a person's yes, nothing that came after the line by which it
+// came to wait, or by which it was requeued. That line is all that a signed yes from elsewhere
+// is bound to besides the task's file.
+func PastOf(s Store, id string) (*Past, error) {
+	p := &Past{}
 	var lines Lines
 	err := s.View(func(v View) (err error) {
-		t, lines = told{}, nil
-		if hears, err := t.begin(v, id); !hears || err != nil {
+		*p, lines = Past{}, nil
+		if hears, err := p.begin(v, id); !hears || err != nil {
 			return err
 		}
-		lines, err = v.Lines(t.since, t.wants)
-		return err
+		if lines, err = v.Lines(p.told.since, p.told.wants); err != nil {
+			return err
+		}
+		return v.Back(func(l audit.Line) bool {
+			p.last = l.Prev
+			return false
+		})
 	})
 	if err == nil && lines != nil {
-		err = lines(t.add)
+		err = lines(p.told.add)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return t.newest(s)
+	if p.told.bound {
+		p.told.order = p.told.shown
+	}
+	p.Outcomes, err = p.told.newest(s)
+	return p, err
 }
 
-// HasPast reports whether there may be outcomes to tell for a task that was just claimed: it
-// is an ask that answers something, or that has a yes and so may have been done before.
-func (c *Claim) HasPast() bool {
-	return c.Kind() == task.Ask && (c.Task.Thread != "" && c.Identity.Verified || c.Approval != nil)
+// Tell gives s what its worker is told, and with it the labels of every root that some of this
+// comes from: what one root has read may stand in what it proposed.
+func (p *Past) Tell(v View, s *Stored) error {
+	if s.Outcomes, s.past = p.Outcomes, p; len(p.Outcomes) == 0 {
+		return nil
+	}
+	done := map[string]bool{s.Task.ID: true}
+	for i := range p.Outcomes {
+		root := p.Outcomes[i].root
+		if done[root] {
+			continue
+		}
+		done[root] = true
+		labels, err := LabelsOf(v, root, p.told.asks[root])
+		if err != nil {
+			return err
+		}
+		s.Labels = s.Labels.Union(labels)
+	}
+	return nil
+}
+
+// unchanged returns ErrConflict if what the worker of an ask is told has changed since it was
+// shown.
+func (p *Past) unchanged(tx *Tx) (err error) {
+	if p == nil || p.last == "" {
+		return nil
+	}
+	back := tx.Back(func(l audit.Line) bool {
+		read := l.Prev == p.last
+		if !read && p.told.wants(l.Append(nil)) {
+			err = fmt.Errorf("%w: what its worker is told has changed since it was shown", ErrConflict)
+		}
+		return err == nil && !read
+	})
+	return errors.Join(err, back)
+}
+
+// errPast asks Update to read what an ask is told, which takes too long for an Update.
+type errPast string
+
+func (id errPast) Error() string { return "queue: " + string(id) + ": its past is not read yet" }
+
+// tell tells an ask that is about to be started what there is to tell.
+func (t *Tx) tell(s *Stored, yes bool) error {
+	if s.Kind() != task.Ask || !yes && (s.Task.Thread == "" || !s.Identity.Verified) {
+		return nil
+	}
+	p := t.pasts[s.Task.ID]
+	if p == nil || !p.since.Equal(s.Task.Since) {
+		return errPast(s.Task.ID)
+	}
+	return p.Tell(t, s)
 }
 
 // told collects what the log says about the effects of a conversation.
 type told struct {
 	thread, sender string // thread is empty for an ask that answers nothing
 	since          time.Time
-	asks           map[string]bool
+	id             string                 // of the ask that is told
+	bound          bool                   // to what was shown: it waits for a yes, or has one
+	asks           map[string]terms.Trust // and how far their senders were proven
 	effects        map[string]*heard
 	order          []*heard
+	shown          []*heard // order as it was when the ask came to wait, or was requeued
 }
 
 // heard is an effect of which the log tells.
@@ -125,10 +201,12 @@ type heard struct {
 	Outcome
 	outward bool
 	begun   bool // an attempt may have happened, and no later end takes that back
+	agreed  bool // a person said yes to it and its targets
 }
 
 // begin reports whether there may be something to tell for an ask.
-func (t *told) begin(v View, id string) (bool, error) {
+func (p *Past) begin(v View, id string) (bool, error) {
+	t := &p.told
 	s, err := Find(v, id)
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) || err == nil && s.Kind() != task.Ask {
 		return false, nil
@@ -136,9 +214,15 @@ func (t *told) begin(v View, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t.asks, t.effects, t.since = map[string]bool{id: true}, map[string]*heard{}, s.Task.Created
+	yes, err := v.Has(Approvals, id)
+	if err != nil {
+		return false, err
+	}
+	p.since, t.id, t.bound = s.Task.Since, id, yes || s.Task.State == task.Awaiting
+	t.asks, t.effects, t.since = map[string]terms.Trust{id: s.Identity.Trust}, map[string]*heard{}, s.Task.Created
 	if s.Task.Thread == "" || !s.Identity.Verified {
-		return again(v, &s)
+		// Nothing that ended is started again without a yes.
+		return yes || !s.Task.State.Open(), nil
 	}
 	t.thread, t.sender, t.since = s.Task.Thread, s.Identity.Sender, s.Task.Created.Add(-maxTold)
 	first, err := anywhere(v, t.thread)
@@ -148,21 +232,12 @@ func (t *told) begin(v View, id string) (bool, error) {
 	return true, err
 }
 
-// again reports whether an ask may have been done before: it ended, or it has the yes
-// without which nothing that ended is started again.
-func again(v View, s *Stored) (bool, error) {
-	if !s.Task.State.Open() {
-		return true, nil
-	}
-	return v.Has(Approvals, s.Task.ID)
-}
-
 // wants reports whether a line of the log may say something, before it is parsed.
 func (t *told) wants(raw []byte) bool {
-	if id := member(raw, `"task":"`); t.effects[string(id)] != nil || string(id) == t.thread {
+	if id := string(member(raw, `"task":"`)); id != "" && (t.effects[id] != nil || id == t.thread || id == t.id) {
 		return true
 	}
-	if id := member(raw, `"parent":"`); t.effects[string(id)] != nil || t.asks[string(id)] {
+	if id := string(member(raw, `"parent":"`)); t.effects[id] != nil || t.asks[id] != "" {
 		return true
 	}
 	return t.thread != "" && string(member(raw, `"thread":"`)) == t.thread
@@ -181,14 +256,23 @@ func member(raw []byte, name string) []byte {
 func (t *told) add(_ []byte, l *audit.Line) error {
 	enters := l.Event == task.Added || l.Event == task.Refused
 	switch h := t.effects[l.Task]; {
+	case l.Task == t.id && (l.To == task.Awaiting || l.Event == task.Requeued):
+		t.shown = nil
+		for _, h := range t.order {
+			was := *h
+			t.shown = append(t.shown, &was)
+		}
 	case h != nil:
 		h.add(l)
-	case enters && l.Kind == task.Effect && (t.asks[l.Parent] || t.effects[l.Parent] != nil):
-		h = &heard{Outcome: Outcome{Task: l.Task, Action: l.Action}, outward: l.Action.Outward()}
+	case enters && l.Kind == task.Effect && (t.asks[l.Parent] != "" || t.effects[l.Parent] != nil):
+		h = &heard{Outcome: Outcome{Task: l.Task, Action: l.Action, root: l.Parent}, outward: l.Action.Outward()}
+		if by := t.effects[l.Parent]; by != nil {
+			h.root = by.root
+		}
 		h.add(l)
 		t.effects[l.Task], t.order = h, append(t.order, h)
 	case enters && l.Kind == task.Ask && t.sameSender(l):
-		t.asks[l.Task] = true
+		t.asks[l.Task] = l.Trust
 	}
 	return nil
 }
@@ -205,6 +289,7 @@ var provenTrusts = []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmai
 
 // add notes what happened to the effect.
 func (h *heard) add(l *audit.Line) {
+	h.agreed = h.agreed || agreed(l)
 	ending, reason := h.ending(l)
 	if ending == "" {
 		return
@@ -219,6 +304,15 @@ func (h *heard) add(l *audit.Line) {
 		}
 	}
 	h.Ending, h.Reason, h.At = ending, reason, l.Time.UTC().Truncate(time.Second)
+}
+
+// agreed reports whether a line is a person's yes to an effect, whose targets they knew. A grant
+// for any target was given by someone who did not.
+func agreed(l *audit.Line) bool {
+	if l.Approval == nil || l.Event != task.Approved && l.Event != task.Requeued {
+		return false
+	}
+	return !slices.ContainsFunc(l.Approval.Grants, func(g approval.Grant) bool { return g.Target == "" })
 }
 
 // ending returns what a line alone says about an effect, "" if nothing.
@@ -264,7 +358,9 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 				return err
 			}
 			size += len(file.File)
-			one.Target = file.Target()
+			if h.agreed {
+				one.Target = file.Target()
+			}
 			if file.Request != nil {
 				tool = file.Request.Tool
 			}
@@ -279,7 +375,9 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 		if len(list) == maxOutcomes || size > maxLoaded {
 			break
 		}
-		one.Tool = tool
+		if h.agreed {
+			one.Tool = tool
+		}
 		list = append(list, one)
 	}
 	slices.Reverse(list)

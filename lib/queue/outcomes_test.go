@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,15 @@ import (
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
+
+// outcomes returns what the worker of an ask is told.
+func outcomes(s queue.Store, id string) ([]queue.Outcome, error) {
+	p, err := queue.PastOf(s, id)
+	if err != nil {
+		return nil, err
+	}
+	return p.Outcomes, nil
+}
 
 // TestEndings: each way in which an effect can go is one word, and what may have happened
 // once is never said not to have happened.
@@ -79,7 +89,7 @@ func TestEndings(t *testing.T) {
 			}
 			s.started(l)
 		}
-		list, err := queue.OutcomesOf(s, fmt.Sprintf("%032x", 0xa5c))
+		list, err := outcomes(s, fmt.Sprintf("%032x", 0xa5c))
 		if err != nil || len(list) != 1 {
 			t.Errorf("%s: %+v, %v", name, list, err)
 			continue
@@ -126,7 +136,7 @@ func TestOutcomesOfTheSameSender(t *testing.T) {
 			l.Time, l.Event, l.To = now, task.Added, task.Awaiting
 			s.started(l)
 		}
-		list, err := queue.OutcomesOf(s, id(answer))
+		list, err := outcomes(s, id(answer))
 		var got []string
 		for _, o := range list {
 			got = append(got, strings.TrimLeft(o.Task, "0"))
@@ -144,31 +154,129 @@ func TestOutcomesAreBounded(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		s.started(audit.Line{Time: now, Event: task.Added, To: task.Awaiting, Task: fmt.Sprintf("%032x", n), Kind: task.Effect, Parent: root, Action: terms.ExternalSend})
 	}
-	list, err := queue.OutcomesOf(s, root)
+	list, err := outcomes(s, root)
 	if err != nil || len(list) != 50 || list[0].Task != fmt.Sprintf("%032x", 11) || list[49].Task != fmt.Sprintf("%032x", 60) {
 		t.Errorf("%d, %v", len(list), err)
 	}
 }
 
-// TestHasPast: the log is asked for outcomes only where it may have some.
-func TestHasPast(t *testing.T) {
-	link := task.Link{Answers: fmt.Sprintf("%032x", 1), Thread: fmt.Sprintf("%032x", 1)}
+// TestToldAsShown: an ask that needs a yes is told what stood there when it came to wait, and one
+// that is requeued what stood there then. One that needs none is told all, and one whose yes came
+// from nowhere nothing.
+func TestToldAsShown(t *testing.T) {
+	const first, answer = 0xa5c, 0xa5d
+	id := func(n int) string { return fmt.Sprintf("%032x", n) }
+	proposes := func(n int) audit.Line {
+		return audit.Line{Task: id(n), Event: task.Added, To: task.Awaiting, Kind: task.Effect, Parent: id(first), Action: terms.ExternalSend}
+	}
+	comes := audit.Line{Task: id(answer)} // where it is laid
+	yes := audit.Line{Task: id(answer), Event: task.Approved, From: task.Awaiting, To: task.Scheduled, Kind: task.Ask}
+	requeued := audit.Line{Task: id(answer), Event: task.Requeued, From: task.Completed, To: task.Scheduled, Kind: task.Ask}
+	denied := audit.Line{Task: id(1), Event: task.Denied, From: task.Awaiting, To: task.Rejected, Kind: task.Effect}
 	for name, c := range map[string]struct {
-		link     task.Link
-		verified bool
-		approval *approval.Approval
-		want     bool
+		comes task.State
+		lines []audit.Line
+		want  string
 	}{
-		"a first ask":           {task.Link{}, true, nil, false},
-		"an answer":             {link, true, nil, true},
-		"an answer of somebody": {link, false, nil, false},
-		"an ask with a yes":     {task.Link{}, false, &approval.Approval{}, true},
+		"it waits":                  {task.Awaiting, []audit.Line{proposes(1), comes, proposes(2), denied}, "1 waiting"},
+		"it has a yes":              {task.Awaiting, []audit.Line{proposes(1), comes, proposes(2), yes, proposes(3), denied}, "1 waiting"},
+		"it was requeued":           {task.Completed, []audit.Line{proposes(1), comes, proposes(2), denied, requeued, proposes(3)}, "1 refused 2 waiting"},
+		"it needs none":             {task.Scheduled, []audit.Line{proposes(1), comes, proposes(2), denied}, "1 refused 2 waiting"},
+		"its yes came from nowhere": {task.Scheduled, []audit.Line{proposes(1), comes, proposes(2)}, ""},
 	} {
-		s := stored(1, task.Running, 0, 0)
-		s.Task.Link, s.Identity.Verified = c.link, c.verified
-		claim := queue.Claim{Stored: *s, Approval: c.approval}
-		if got := claim.HasPast(); got != c.want {
-			t.Errorf("%s: %v", name, got)
+		ask := stored(answer, c.comes, 0, 0)
+		ask.Task.Link, ask.Identity.Sender = task.Link{Answers: id(1), Thread: id(first)}, "bob@partner.example"
+		s := newShelf(t)
+		s.started(audit.Line{Time: now, Event: task.Added, To: task.Scheduled, Task: id(first), Kind: task.Ask, Sender: "bob@partner.example", Trust: terms.ExternalVerified})
+		for _, l := range c.lines {
+			if l.Time = now; l.Event == "" {
+				put, err := s.Put(*ask)
+				if err != nil {
+					t.Fatal(err)
+				}
+				*ask = put
+				continue
+			}
+			if l.Task == ask.Task.ID {
+				a := queue.Yes(ask, "me", approval.Terminal, now)
+				l.Approval, l.Digest = &a, ask.Task.Digest
+			}
+			s.started(l)
+		}
+		if c.want == "" {
+			a := queue.Yes(ask, "me", approval.Terminal, now)
+			s.answer(ask.Task.ID, &a)
+		}
+		list, err := outcomes(s, id(answer))
+		var got []string
+		for _, o := range list {
+			got = append(got, strings.TrimLeft(o.Task, "0"), string(o.Ending))
+		}
+		if strings.Join(got, " ") != c.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+}
+
+// TestTargetsOfAYes: a worker is told the targets that a person knew when they said yes.
+func TestTargetsOfAYes(t *testing.T) {
+	for name, c := range map[string]struct {
+		event  task.Event
+		grants []approval.Grant
+		want   int
+	}{
+		"a yes":                  {task.Approved, nil, 1},
+		"a grant for the target": {task.Approved, []approval.Grant{{ID: "a", Target: "bob@partner.example"}}, 1},
+		"a grant for any":        {task.Approved, []approval.Grant{{ID: "a"}}, 0},
+		"one of them for any":    {task.Approved, []approval.Grant{{ID: "a", Target: "bob@partner.example"}, {ID: "b"}}, 0},
+		"it was requeued":        {task.Requeued, nil, 1},
+		"it expired":             {task.Expired, nil, 0},
+	} {
+		s := newShelf(t, stored(0xa5c, task.Completed, time.Hour, time.Minute))
+		s.started(audit.Line{Time: now, Event: task.Added, Task: fmt.Sprintf("%032x", 1), Parent: fmt.Sprintf("%032x", 0xa5c), Kind: task.Effect, Action: terms.ExternalSend})
+		one, err := s.Put(*outward(stored(1, task.Awaiting, time.Hour, time.Hour)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := queue.Yes(&one, "me", approval.Terminal, now)
+		a.Grants = c.grants
+		to := task.Scheduled
+		if c.event == task.Expired {
+			to = task.Rejected
+		}
+		s.started(audit.Line{Time: now, Event: c.event, From: task.Awaiting, To: to, Task: one.Task.ID, Kind: task.Effect, Action: terms.ExternalSend, Digest: one.Task.Digest, Approval: &a})
+		list, err := outcomes(s, fmt.Sprintf("%032x", 0xa5c))
+		if err != nil || len(list) != 1 || len(list[0].Target) != c.want {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+	}
+}
+
+// TestRequeueAsShown: what a worker is told is what was on the screen, or nobody said yes to it.
+func TestRequeueAsShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		line audit.Line
+		want error
+	}{
+		"nothing": {audit.Line{Event: audit.Held}, nil},
+		"another effect": {audit.Line{Event: task.Added, To: task.Awaiting, Kind: task.Effect,
+			Task: fmt.Sprintf("%032x", 7), Parent: fmt.Sprintf("%032x", 0xa5c)}, queue.ErrConflict},
+		"an effect of another": {audit.Line{Event: task.Added, To: task.Awaiting, Kind: task.Effect,
+			Task: fmt.Sprintf("%032x", 7), Parent: fmt.Sprintf("%032x", 8)}, nil},
+	} {
+		s := newShelf(t, stored(0xa5c, task.Completed, time.Hour, time.Minute))
+		shown := s.find(fmt.Sprintf("%032x", 0xa5c))
+		p, err := queue.PastOf(s, shown.Task.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.view(func(v queue.View) error { return p.Tell(v, &shown) })
+		c.line.Time = now
+		s.started(c.line)
+		yes := queue.Yes(&shown, "me", approval.Terminal, now)
+		err = s.update(func(tx *queue.Tx) error { return queue.Requeue(tx, &shown, yes, now) })
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

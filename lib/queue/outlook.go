@@ -10,10 +10,11 @@ import (
 
 // Outlook says what a run would do with a scheduled task if it came to that task now.
 type Outlook struct {
-	Limit    string // the key of the policy that makes it wait; empty: none
-	Reader   bool   // it waits for a reader, and not for a worker
-	Starts   bool   // it starts once no limit is in the way; otherwise it is set aside
-	Unproven bool   // it starts if the yes proves what the policy requires, which a Blind run can't tell
+	Limit    string    // the key of the policy that makes it wait; empty: none
+	Until    time.Time // when that limit has room again, if nothing else uses it up; zero: not known
+	Reader   bool      // it waits for a reader, and not for a worker
+	Starts   bool      // it starts once no limit is in the way; otherwise it is set aside
+	Unproven bool      // it starts if the yes proves what the policy requires, which a Blind run can't tell
 	Decision decision.Decision
 	Reason   string // what is wrong besides the decision: its approval, or its session
 }
@@ -27,12 +28,19 @@ func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
 		return o, err
 	}
 	w, err := r.weighScheduled(v, &one, now)
-	o = Outlook{Reader: !mine, Starts: w.ok, Decision: w.decision, Reason: w.reason}
+	o = Outlook{Reader: !mine, Starts: w.ok, Decision: w.decision.Decision, Reason: w.reason}
 	if errors.Is(err, errBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}
 	if err == nil {
 		o.Limit, err = r.limit(v, s, now)
+	}
+	if o.Limit == "" || err != nil {
+		return o, err
+	}
+	c, err := PaceOf(v, r.Policy, now)
+	if err == nil {
+		_, o.Until = c.Until(s)
 	}
 	return o, err
 }
@@ -45,18 +53,18 @@ func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
 		return "", err
 	}
 	if used.day >= r.Policy.Limits.MaxPerDay {
-		return "limits.max_per_day", nil
+		return limitDay, nil
 	}
 	if soon, err := r.tooSoon(v, s, now); soon || err != nil {
-		return "outbound.min_reply_interval", err
+		return limitReply, err
 	}
 	err = v.Open("", func(e Entry) (bool, error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
 			return e.ID != s.Task.ID, nil
 		}
-		key = "limits.per_sender_per_hour"
+		key = limitSender
 		if used.hour[e.Sender] < r.Policy.Limits.PerSenderPerHour {
-			key = "limits.max_per_day, of which external senders get half"
+			key = limitExternal
 		}
 		return false, nil
 	})

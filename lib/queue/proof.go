@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 )
 
@@ -28,11 +29,12 @@ var ErrNotGood = errors.New("the approval is not good")
 
 // Proving says what a policy requires of a yes, and what can prove it.
 type Proving struct {
-	Require approval.Level
-	Signed  Signed                      // checks yeses of level signature; nil: nothing is signed well
-	Vouch   func(approval.Holder) error // for level user; returns nil if this holder may say yes
-	Blind   bool                        // neither is at hand: if they have to decide, the error is errBlind
-	Answers func(approval.Holder) error // of a server, which starts what reaches the outside on a person's yes alone; nil: there is none
+	Require  approval.Level
+	Signed   Signed                      // checks yeses of level signature; nil: nothing is signed well
+	Vouch    func(approval.Holder) error // for level user; returns nil if this holder may say yes
+	Blind    bool                        // neither is at hand: if they have to decide, the error is errBlind
+	Answers  func(approval.Holder) error // of a server, which starts what reaches the outside on a person's yes alone; nil: there is none
+	Outbound *policy.Policy              // whose outbound.allow Consume obeys; nil: one without that key
 }
 
 // errBlind means that only a run can check a yes.
@@ -125,7 +127,7 @@ func (p *Proving) spend(proofs []approval.Proof, now time.Time) error {
 }
 
 func (r *Run) proving() *Proving {
-	return &Proving{approval.Level(r.Policy.Approval.Require), r.Signed, r.Vouch, r.Blind, r.Answers}
+	return &Proving{approval.Level(r.Policy.Approval.Require), r.Signed, r.Vouch, r.Blind, r.Answers, r.Policy}
 }
 
 // Return gives back what the start of a task spent, once the task is scheduled again:

@@ -179,14 +179,9 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	if err != nil {
 		return err
 	}
-	parent := &v.claim.Identity
-	who := identity.Identity{
-		Sender: parent.Sender, Trust: parent.Trust, Verified: parent.Verified, Stale: parent.Stale,
-		Automatic: parent.Automatic, Reason: parent.Reason, Session: parent.Session, Chat: parent.Chat,
-		Why: "an agent proposes it, at work for " + parent.Sender, Labels: v.claim.Labels,
-		Via: identity.ViaAgent, Parent: v.claim.Task.ID, Root: v.rootID,
-		Ordinal: v.same[string(canonical)], Depth: v.depth, Budget: v.budget, Bulk: bulk,
-	}
+	who := v.claim.Identity.Proposes()
+	who.Labels, who.Parent, who.Root = v.claim.Labels, v.claim.Task.ID, v.rootID
+	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.same[string(canonical)], v.depth, v.budget, bulk
 	v.same[string(canonical)]++
 	id := task.EffectID(v.rootID, canonical, who.Ordinal)
 	var t, all record.Object

@@ -17,10 +17,13 @@ func Requeueable(s *Stored) error {
 }
 
 // Requeue moves the task that was shown back to scheduled, as if it had never been
-// started. yes is a person's yes to doing it, or doing it again.
+// started. What its worker is told must be what was shown. yes is a person's yes to doing it, or doing it again.
 func Requeue(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {
+		return err
+	}
+	if err := shown.past.unchanged(tx); err != nil {
 		return err
 	}
 	line := s.move(task.Requeued, task.Scheduled, task.Change{Since: now.UTC(), Reason: ReasonRequeued})

@@ -19,7 +19,7 @@ import (
 // weighed is the answer to "may it start?".
 type weighed struct {
 	ok       bool
-	decision decision.Decision  // of this moment
+	decision decision.Follows   // what follows at this moment
 	approval *approval.Approval // nil: there is none, or none that can be read
 	reason   string             // what is wrong besides the decision: its approval, or its session
 	spends   []approval.Proof   // what the start has to spend
@@ -33,7 +33,7 @@ type weighed struct {
 func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	w.decision, w.approval = r.Decide(s), a
 	p, weak := r.proving(), false
-	free := s.free(w.decision, a) && !r.opens(s, a)
+	free := s.free(&w.decision, a) && !r.opens(s, a)
 	if free {
 		if weak, err = unproven(v, s); err != nil {
 			return w, err
@@ -50,7 +50,10 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 		err = ErrNotGood
 	default:
 		w.reason = ReasonApproval
-		w.spends, err = p.approved(s, d, a, now)
+		var late time.Duration
+		if late, err = r.late(v, s, a, now); err == nil {
+			w.spends, err = p.approved(s, d.Decision, a, late, now)
+		}
 	}
 	if w.ok = err == nil; w.ok {
 		w.reason = ""
@@ -98,22 +101,27 @@ func (w *weighed) rejected() bool {
 	return w.decision.Outcome == terms.Reject && !w.decision.ForNow()
 }
 
-// Decide decides on a task again, with the policy of this run, the stored record and the
-// labels of its root task.
-func (r *Run) Decide(s *Stored) decision.Decision {
+// Decide returns what follows from a task under the policy of this run: by the stored record,
+// the level at which it was accepted and that of this moment, and the labels of its root.
+func (r *Run) Decide(s *Stored) decision.Follows {
 	who := s.Who()
-	who.Cap(r.Policy)
-	in := decision.Input{Identity: &who, Request: s.Request, Policy: r.Policy, World: r.World}
+	in := r.input(&s.Content, &who)
 	if s.Message != nil {
 		in.Source, in.Recipients = s.Message.Source, identity.Recipients(s.Message)
 	}
-	return decision.Again(in, s.Decision.Action)
+	return decision.Again(in, s.Decision.Action).Follow(&in)
+}
+
+func (r *Run) input(c *Content, who *identity.Identity) decision.Input {
+	was := who.Trust
+	who.Cap(r.Policy)
+	return decision.Input{Identity: who, Trust: was, Request: c.Request, Policy: r.Policy, World: r.World}
 }
 
 // free reports whether a task starts without a person's yes: it is allowed, and does not
 // reach the outside. An ask of a session that has an approval did not come in within the
 // session, and starts only on that approval.
-func (c *Content) free(d decision.Decision, a *approval.Approval) bool {
+func (c *Content) free(d *decision.Follows, a *approval.Approval) bool {
 	return d.Outcome == terms.Allow && !c.Outward() && (a == nil || !c.inSession())
 }
 
@@ -134,14 +142,14 @@ func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]appr
 }
 
 // approved proves that an approval is a yes to the task file as it is, and returns what
-// the start spends of it.
+// the start spends of it. It lapses later by the time for which limits kept the task waiting.
 func (p *Proving) approved(
-	s *Stored, d decision.Decision, a *approval.Approval, now time.Time,
+	s *Stored, d decision.Decision, a *approval.Approval, late time.Duration, now time.Time,
 ) ([]approval.Proof, error) {
 	if a.Task != s.Task.ID || a.Action != s.Decision.Action || !slices.Equal(a.Target, s.Target()) {
 		return nil, fmt.Errorf("%w: it was given for another task", ErrNotGood)
 	}
-	if err := a.Good(s.Task.Digest, p.Require, now); err != nil {
+	if err := a.Good(s.Task.Digest, p.Require, now.Add(-late)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotGood, err)
 	}
 	if len(a.Grants) > 0 {
@@ -155,6 +163,9 @@ func (p *Proving) approved(
 		}
 	}
 	proofs := a.Proofs()
+	for i := range proofs {
+		proofs[i] = proofs[i].Late(late)
+	}
 	return p.spends(proofs), p.proven(a, a.Holder, proofs, now)
 }
 

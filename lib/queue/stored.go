@@ -122,7 +122,8 @@ type Stored struct {
 
 	Labels   label.Set // of its root task: what the queue knows, and what Identity says besides
 	Extract  []byte    // what its reader made of its text: where a run starts it, only if that fits today
-	Outcomes []Outcome // of what was proposed before, from OutcomesOf; not part of the file
+	Outcomes []Outcome // of what was proposed before, from PastOf; not part of the file
+	past     *Past     // that they come from; nil: it was not asked for
 }
 
 // Parse reads a task file. The id in it must be that of s.Task, which is its name.

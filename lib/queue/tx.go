@@ -38,22 +38,35 @@ type Tx struct {
 	day       string
 	labels    map[string]label.Set // of root tasks, as staged
 	positions []Position
-	read      time.Time // when these were staged
+	read      time.Time        // when these were staged
+	pasts     map[string]*Past // what asks are told, as far as it was asked for
 }
 
 // Update runs fn on a store that no other command can change meanwhile, and then carries
-// out what fn staged: all of it, durably, or nothing if fn or the commit fails.
+// out what fn staged: all of it, durably, or nothing if fn or the commit fails. If fn comes to
+// start an ask that is told of earlier effects, that is read first, and fn runs once more: the
+// log is too long to be read while others wait.
 func Update(s Store, fn func(*Tx) error) error {
-	return s.Update(func(v View) (*Commit, error) {
-		tx := &Tx{View: v, states: map[string]task.State{}}
-		if err := fn(tx); err != nil {
-			return nil, err
+	pasts := map[string]*Past{}
+	for {
+		err := s.Update(func(v View) (*Commit, error) {
+			tx := &Tx{View: v, states: map[string]task.State{}, pasts: pasts}
+			if err := fn(tx); err != nil {
+				return nil, err
+			}
+			if err := tx.readFurther(); err != nil {
+				return nil, err
+			}
+			return &tx.commit, nil
+		})
+		var id errPast
+		if !errors.As(err, &id) {
+			return err
 		}
-		if err := tx.readFurther(); err != nil {
-			return nil, err
+		if pasts[string(id)], err = PastOf(s, string(id)); err != nil {
+			return err
 		}
-		return &tx.commit, nil
-	})
+	}
 }
 
 // Where returns the task's state, staged changes included.

@@ -248,10 +248,13 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 			return err
 		}
 		c = screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
+		if err := d.delays(v, &shown, &c); err != nil {
+			return err
+		}
 		return origins(v, &shown, &c)
 	})
 	if err == nil {
-		shown.Outcomes, err = queue.OutcomesOf(d.Queue, id)
+		err = d.tell(&shown)
 	}
 	if err != nil {
 		return shown, nil, Unknown(err)
@@ -259,6 +262,27 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 	c.Today = d.today(&shown)
 	c.Withheld = d.named && (&queue.Run{Policy: d.Policy}).Withholds(&shown.Content)
 	return shown, screen.Sheet(&shown, &c), nil
+}
+
+// tell adds what the worker of a task is told of earlier effects.
+func (d *Desk) tell(shown *queue.Stored) error {
+	p, err := queue.PastOf(d.Queue, shown.Task.ID)
+	if err != nil {
+		return err
+	}
+	return d.Queue.View(func(v queue.View) error { return p.Tell(v, shown) })
+}
+
+// delays finds out which limit would keep a task from starting, and until when.
+func (d *Desk) delays(v queue.View, shown *queue.Stored, c *screen.Case) error {
+	if !d.named || shown.Record == nil {
+		return nil
+	}
+	pace, err := queue.PaceOf(v, d.Policy, c.Now)
+	if err == nil {
+		c.Limit, c.Until = pace.Until(shown)
+	}
+	return err
 }
 
 // origins loads the tasks that an effect comes from, and the one that it closes, into c.
@@ -299,7 +323,7 @@ func (d *Desk) today(s *queue.Stored) *decision.Decision {
 		return nil
 	}
 	made := (&queue.Run{Policy: d.Policy, World: workspace.World{}}).Decide(s)
-	return &made
+	return &made.Decision
 }
 
 // Unknown adds a hint to queue.ErrUnknown.

@@ -16,7 +16,7 @@ var compactFrom int64 = 4 << 20
 // that start, and so before the started nonce expired, and is refused too.
 const (
 	refuseAfter = 24 * time.Hour
-	dropAfter   = refuseAfter + approval.LongestWait
+	dropAfter   = refuseAfter + 2*approval.LongestWait
 )
 
 // compact returns the entries without the old ones, or nil if that does not halve them.

@@ -103,7 +103,7 @@ func filled(t *testing.T, hours int) Ledger {
 // TestCompaction: what expired longer ago than an approval lives goes, what is forgotten is spent
 // all the same, whatever the clock says then, and what is not forgotten is as it was.
 func TestCompaction(t *testing.T) {
-	const hours = 1200
+	const hours = 2400
 	l := filled(t, hours)
 	before, err := os.Stat(l.Path)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestCompaction(t *testing.T) {
 	// Approvals that those superseded: given before, and good for as long as can be.
 	for i := range hours {
 		given := now.Add(time.Duration(i)*time.Hour - time.Second)
-		for _, life := range []time.Duration{24 * time.Hour, approval.LongestWait} {
+		for _, life := range []time.Duration{24 * time.Hour, approval.LongestWait, 2 * approval.LongestWait} {
 			u := Use{Nonces: []string{nonce}, Task: ask(i), Given: given, Expires: given.Add(life)}
 			if err := l.Check(u); !errors.Is(err, ErrForgotten) && !errors.Is(err, ErrSuperseded) {
 				t.Errorf("%d: superseded by what was forgotten, and good for %s: %v", i, life, err)

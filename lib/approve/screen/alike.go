@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/escape"
 )
 
@@ -26,6 +27,9 @@ func lookalikes(target string) (notes []string) {
 	if len(target) > maxAlike {
 		notes = append(notes, fmt.Sprintf("%d bytes long: only the first %d were looked at", len(target), maxAlike))
 		target = target[:maxAlike]
+	}
+	if address.Relayed(target) {
+		notes = append(notes, "a mail server may take it for an address of another host: what stands before the last @ is not a plain name")
 	}
 	var seen []string
 	for label := range strings.FieldsFuncSeq(target, func(r rune) bool { return !inLabel(r) }) {

@@ -52,7 +52,7 @@ func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
 	n.say("what reaches the outside is asked about each time: no line of the policy changes that")
 	allow := slices.Clone(p.Outbound.Allow)
 	for _, t := range s.Target() {
-		if _, _, err := address.Split(t); err != nil {
+		if _, _, err := address.Split(t); err != nil || address.Relayed(t) {
 			n.say("nor can outbound.allow list %s: an entry is a plain address or @domain", escape.ASCII(t))
 			return
 		}

@@ -132,7 +132,7 @@ func (n *steps) scheduled(s *queue.Stored, m *Moment) {
 // outlook says what today's policy makes of the task. It returns what a run will do.
 func (n *steps) outlook(o *queue.Outlook) (verb string) {
 	if o.Limit != "" {
-		n.say("it waits for a limit of the policy: %s", o.Limit)
+		n.say("it waits for a limit of the policy: %s%s", o.Limit, until(o.Until))
 		n.command("pulse-queue stats")
 	}
 	switch {
@@ -147,6 +147,14 @@ func (n *steps) outlook(o *queue.Outlook) (verb string) {
 	n.say("today's policy does not let it start: %s by %s: %s", d.Outcome, d.Rule, d.Why)
 	n.command("pulse-authorize matrix")
 	return "sets it aside"
+}
+
+// until says when a limit has room again, if nothing else uses that up.
+func until(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return ", until " + t.UTC().Format(time.RFC3339) + " at least"
 }
 
 func (n *steps) awaiting(s *queue.Stored, m *Moment) {

@@ -26,6 +26,9 @@ type Case struct {
 	Today   *decision.Decision // what today's policy says; nil if no policy was named
 
 	Withheld bool // today's policy keeps the text from workers, which get an extract
+
+	Limit string    // the key of the policy that would keep it from starting now; empty: none does
+	Until time.Time // when that has room again
 }
 
 // Origin is a task that another one names: as its origin, or as what it closes.
@@ -52,6 +55,10 @@ func Sheet(s *queue.Stored, c *Case) []string {
 			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
 	if s.Task.State == task.Awaiting {
 		lines = append(append(lines, Told(&s.Task)...), c.expires(s))
+	}
+	if c.Limit != "" {
+		lines = append(lines, Fact("starts", "not before %s (%s)",
+			c.Until.UTC().Format(time.RFC3339), c.Limit))
 	}
 	lines = append(lines, exact("digest", s.Task.Digest))
 	if long(body) {

@@ -27,7 +27,9 @@ package compare
 import (
 	"slices"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/trace"
 )
 
 // Policies returns how the policy new differs from old: what it lets go further first, and
@@ -37,7 +39,7 @@ func Policies(old, new *policy.Policy, load Schemas) ([]Difference, error) {
 	if old.Digest != "" && old.Digest == new.Digest {
 		return nil, nil
 	}
-	s := &search{old: old, new: new, found: map[kind]*found{}, weight: weight(old, new)}
+	s := newSearch(old, new)
 	var list []Difference
 	for _, space := range spaces {
 		err := errTooMany
@@ -59,15 +61,82 @@ func Policies(old, new *policy.Policy, load Schemas) ([]Difference, error) {
 }
 
 // explained returns the differences that records show.
-func (s *search) explained() ([]Difference, error) {
-	if len(s.found) == 0 {
-		return nil, nil
+func (s *search) explained() (list []Difference, err error) {
+	if s.unknown != nil {
+		list = append(list, Difference{Direction: Other, Key: "tools", What: "what workers may do for senders whom the policies trust differently was not compared: " + s.unknown.Error(), Unknown: true})
 	}
-	e := explain(s.old, s.new)
+	type line struct {
+		key
+		was, is decision.Aspect
+	}
+	seen := map[line]bool{}
 	for _, f := range s.witnesses() {
-		e.add(f)
+		it := line{s.key(f), f.was.Aspect, f.is.Aspect}
+		if seen[it] {
+			continue
+		}
+		seen[it] = true
+		if err := f.check(s.old, s.new); err != nil {
+			return nil, err
+		}
+		list = append(list, f.difference(it.key))
 	}
-	return e.differences()
+	return list, nil
+}
+
+// key returns the key by which the record differs.
+func (s *search) key(f *found) key {
+	was, before := f.traces(s.old)
+	is, after := f.traces(s.new)
+	k, found := s.cause(was, is)
+	switch {
+	case found:
+	case f.was.Name == decision.TextAspect:
+		k = at(s.old, s.new, "extract.require", 0)
+	case f.was.Name == decision.OutcomeAspect, f.given == nil || !f.given.Effect():
+		k, _ = s.cause(before, after)
+	default: // labels of an effect, and whether a grant may be its yes
+		steps := []trace.Step{{Key: "tools.action"}, {Key: "tools.allow"}}
+		for _, u := range decision.Labels(f.given) {
+			steps = append(steps, trace.Step{Key: "flow." + string(u.Label) + ".confirm"})
+		}
+		k = pick(s.old, s.new, steps)
+	}
+	return k
+}
+
+func (f *found) difference(k key) Difference {
+	d := Difference{
+		Direction: Way(f.was.Aspect, f.is.Aspect), Key: k.name, File: k.file, Line: k.line,
+		What: f.what, Old: f.was.Aspect, New: f.is.Aspect, Witness: f.record,
+	}
+	switch {
+	case f.change.act != nil:
+		d.What += ": " + f.change.act.what()
+	case f.was.Name != decision.OutcomeAspect:
+	case f.request != nil && f.request.Tool != "":
+		d.What += " as " + string(f.is.action)
+	default:
+		d.What += ": " + string(f.is.action)
+	}
+	if f.was.action != f.is.action && f.was.Name == decision.OutcomeAspect {
+		d.What += " instead of " + string(f.was.action)
+	}
+	return d
+}
+
+// strength orders changes, from reject -> allow down to a change that is neither wider nor
+// narrower.
+func strength(was, is decision.Aspect) int {
+	switch far, near := max(was.Reach, is.Reach), min(was.Reach, is.Reach); {
+	case far == near:
+		return 0
+	case far == 2 && near == 0:
+		return 3
+	case near == 0:
+		return 2
+	}
+	return 1
 }
 
 // maxRows bounds the rows of single senders, because every sender is looked for in all,
@@ -84,11 +153,18 @@ func long(old, new *policy.Policy) bool {
 	return rows > maxRows || rows*addresses > maxPairs
 }
 
-// order puts wider before narrower before other, and in each the strongest first. What
-// shows itself in a record stands before caps.
+// order puts wider before narrower before other, and in each decisions before what else
+// follows from a record before what shows itself in none, and the strongest first.
 func order(a, b Difference) int {
 	at := func(d *Difference) int {
-		return slices.Index([]Direction{Wider, Narrower, Other}, d.Direction)*10 - strength(d.Old, d.New) - min(1, len(d.Witness))
+		n := slices.Index([]Direction{Wider, Narrower, Other}, d.Direction)*100 - strength(d.Old, d.New)
+		switch d.Old.Name {
+		case decision.OutcomeAspect:
+			return n - 20
+		case "":
+			return n
+		}
+		return n - 10
 	}
 	return at(&a) - at(&b)
 }

@@ -3,8 +3,8 @@ package compare
 import (
 	"fmt"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/shared/record"
-	"pulse/lib/shared/terms"
 )
 
 // Direction says which of two policies lets more happen.
@@ -17,16 +17,28 @@ const (
 	Other    Direction = "other"    // neither, or it can't be compared
 )
 
+// Way returns in which direction an aspect of what follows differs from what it was; Other if
+// it reaches as far.
+func Way(was, is decision.Aspect) Direction {
+	switch {
+	case is.Reach > was.Reach:
+		return Wider
+	case is.Reach < was.Reach:
+		return Narrower
+	}
+	return Other
+}
+
 // Difference is one way in which two policies differ.
 type Difference struct {
 	Direction Direction
-	Key       string // the keys of the policy that make the difference
+	Key       string // the key of the policy that makes the difference
 	File      string // the policy that has the key: NEW, or else OLD
 	Line      int    // where it stands there; 0: it is nowhere
 	What      string
-	Old, New  terms.Outcome // of the witness; empty if there is none
-	Witness   []byte        // the smallest record that shows it, or nil
-	Unknown   bool          // nothing is known, because there is too much to compare
+	Old, New  decision.Aspect // of the witness; empty if there is none
+	Witness   []byte          // the smallest record that shows it, or nil
+	Unknown   bool            // nothing is known, because there is too much to compare
 }
 
 // Wider reports whether NEW may let more happen. What could not be compared counts.
@@ -35,8 +47,8 @@ func (d *Difference) Wider() bool { return d.Direction == Wider || d.Unknown }
 // String returns the difference as one line, which has to be escaped before it is shown.
 func (d *Difference) String() string {
 	s := fmt.Sprintf("%s %s: %s", d.Direction, d.Key, d.What)
-	if d.Old != "" {
-		s += fmt.Sprintf(": %s -> %s", d.Old, d.New)
+	if d.Old.Name != "" {
+		s += ": " + (&Change{Old: d.Old, New: d.New}).String()
 	}
 	if d.Line > 0 {
 		s += fmt.Sprintf(" (%s:%d)", d.File, d.Line)
@@ -54,8 +66,9 @@ func (d *Difference) Append(dst []byte) []byte {
 		o.Int("line", int64(d.Line))
 	}
 	o.Str("what", d.What)
-	o.StrIf("old", string(d.Old))
-	o.StrIf("new", string(d.New))
+	o.StrIf("of", d.Old.Name)
+	o.StrIf("old", d.Old.Value)
+	o.StrIf("new", d.New.Value)
 	if d.Witness != nil {
 		o.Raw("witness", d.Witness)
 	}

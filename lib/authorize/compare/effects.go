@@ -107,9 +107,17 @@ type call struct {
 	actions []terms.Action
 }
 
+// machine returns what the call is judged by; nil: it is not looked at.
+func (c *call) machine() tools.World {
+	if c.world == nil {
+		return nil
+	}
+	return c.world
+}
+
 func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target []string) candidate {
 	out := candidate{
-		given: id, what: "effect of " + w.what, group: c.tool + c.args, odd: len(id.Labels),
+		given: id, world: c.machine(), what: "effect of " + w.what, group: c.tool + c.args, odd: len(id.Labels),
 		request: &request.Request{Action: a, Tool: c.tool, Target: target, Args: record.Value(c.args)},
 	}
 	for _, name := range id.Labels.Words() {
@@ -119,9 +127,6 @@ func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target
 		out.group = w.what
 	} else {
 		out.what += ": " + c.tool + c.what
-	}
-	if c.world != nil {
-		out.world = c.world
 	}
 	if target != nil {
 		out.what += " to " + strings.Join(target, ", ")
@@ -174,7 +179,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, new := open(s.old), open(s.new)
+	old, new, targets := open(s.old), open(s.new), targetsOf(s.old, s.new)
 	judges := judgesAmong(people)
 	for _, name := range names {
 		some, err := callsOf(s.old, s.new, name, spots)
@@ -185,8 +190,13 @@ func (s *search) calls(people []whose) ([]call, error) {
 			if s.looked += len(all) * len(judges) * (1 + len(s.old.Flow) + len(s.new.Flow)); s.looked > maxRecords {
 				return nil, errTooMany
 			}
-			if c.differs(old, new, judges) {
-				c.actions = all
+			if c.actions = all; !c.differs(old, new, judges) {
+				c.actions = nil
+				if name == tools.Draft && len(targets) > 1 { // its targets are judged whatever its action is
+					c.actions = []terms.Action{terms.WriteLocal}
+				}
+			}
+			if c.actions != nil {
 				list = append(list, c)
 			}
 		}
@@ -244,6 +254,11 @@ func judgesAmong(people []whose) (list []whose) {
 func (c *call) differs(old, new *policy.Policy, people []whose) bool {
 	if c.tool != "" && tools.Action(old, c.tool) != tools.Action(new, c.tool) {
 		return true
+	}
+	for _, a := range terms.Actions {
+		if !slices.Equal(tools.Labels(old, c.tool, a), tools.Labels(new, c.tool, a)) {
+			return true
+		}
 	}
 	for i := range people {
 		for _, id := range people[i].labelled(old, new) {

@@ -5,24 +5,14 @@ import (
 
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/schema"
-	"pulse/lib/shared/terms"
 )
 
 // Schemas loads the schema that a policy names.
 type Schemas func(p *policy.Policy) (*schema.Schema, error)
 
-// extract compares whose text workers read, and what they get instead.
+// extract compares what workers get in place of a text.
 func (v *valued) extract(load Schemas) {
-	const key = "extract.require"
 	was, is := &v.old.Extract, &v.new.Extract
-	for _, t := range terms.TrustLevels {
-		switch {
-		case was.Requires(t) && !is.Requires(t):
-			v.add(Wider, key, "workers read the text of %s", t)
-		case !was.Requires(t) && is.Requires(t):
-			v.add(Narrower, key, "workers do not read the text of %s", t)
-		}
-	}
 	if was.Schema != is.Schema && was.Schema != "" && is.Schema != "" {
 		v.schema(load)
 	}

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"maps"
 	"slices"
 
 	"pulse/lib/classify/identity"
@@ -39,26 +38,9 @@ func flowEntries(p *policy.Policy) (list []string) {
 	return list
 }
 
-// flow adds the keys of [flow].
-func (k *keys) flow() {
-	for _, l := range label.All {
-		name, was, is := "flow."+string(l), k.old.Flow[l], k.new.Flow[l]
-		undo := func(set func(f *policy.Flow)) key {
-			return key{effects: true, undo: func(p *policy.Policy) {
-				f, all := p.Flow[l], map[label.Label]policy.Flow{}
-				maps.Copy(all, p.Flow)
-				set(&f)
-				all[l], p.Flow = f, all
-			}}
-		}
-		k.add(!same(was.Confirm, is.Confirm), undo(func(f *policy.Flow) { f.Confirm = was.Confirm }), name+".confirm", 0)
-		k.add(!same(was.Deny, is.Deny), undo(func(f *policy.Flow) { f.Deny = was.Deny }), name+".deny", 0)
-	}
-}
-
 // EffectsDiffer reports whether any effect is decided otherwise under new than under old, or
 // whether that could not be found out.
 func EffectsDiffer(old, new *policy.Policy) bool {
-	s := &search{old: old, new: new, found: map[kind]*found{}, weight: weight(old, new)}
+	s := newSearch(old, new)
 	return long(old, new) || s.effects() != nil || len(s.found) > 0
 }

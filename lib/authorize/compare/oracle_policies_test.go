@@ -129,6 +129,9 @@ var slots = slices.Concat([]slot{
 	word("limits", "keep_refused", 8, "0", "1d", "14d"),
 	many("outbound", "allow", 35, targets, 0, 2),
 	word("outbound", "min_reply_interval", 8, "0", "1m", "10m"),
+	{"extract", "extract", "", 25, func(r *rand.Rand) string {
+		return line("schema", "request") + array("require", some(r, words(terms.TrustLevels), 1, 3))
+	}},
 	word("tools", "profile", 50, "minimal", "standard", "coding", "full"),
 	many("tools", "allow", 40, globs, 0, 3),
 	many("tools", "deny", 30, globs, 0, 2),
@@ -357,6 +360,28 @@ func pair(r *rand.Rand) (old, new doc) {
 	new = old
 	for range r.Intn(5) {
 		new = mutated(r, new, -1)
+	}
+	return old, new
+}
+
+// lookalikes returns two policies under which nearly all is decided alike: the rows of all
+// whom a policy can trust say the same, and the second trusts others, or other things hang on
+// trust.
+func lookalikes(r *rand.Rand) (old, new doc) {
+	at := func(name string) int { return slices.IndexFunc(slots, func(s slot) bool { return s.name == name }) }
+	for {
+		old = policyOf(r)
+		same := row(r)
+		for _, t := range []terms.Trust{terms.ExternalVerified, terms.OwnerVerifiedEmail, terms.ApprovedSession} {
+			old[at("matrix."+string(t))] = same
+		}
+		if _, err := old.parse(); err == nil {
+			break
+		}
+	}
+	new = old
+	for range 1 + r.Intn(2) {
+		new = mutated(r, new, at(pick(r, []string{"owners", "allowed_external", "platform", "extract", "tools.level"})))
 	}
 	return old, new
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/authorize/compare"
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
@@ -95,7 +96,9 @@ type space struct {
 	asks     []party
 	effects  []party
 	known    map[[2]facts]bool
-	found    map[[2]terms.Outcome]string // one record for each change of the outcome
+	found    map[[2]terms.Outcome]string  // one record for each change of the outcome
+	beyond   map[compare.Direction]string // one record of which more than the decision goes that way
+	workers  map[string]bool
 	decided  int
 }
 
@@ -119,7 +122,7 @@ func (s *space) add(o origin) {
 // look decides all records of the space, or as many as it may.
 func look(old, new *policy.Policy, most int, seed int64) *space {
 	s := &space{policies: [2]*policy.Policy{old, new}, r: rand.New(rand.NewSource(seed)), most: most,
-		known: map[[2]facts]bool{}, found: map[[2]terms.Outcome]string{}}
+		known: map[[2]facts]bool{}, found: map[[2]terms.Outcome]string{}, beyond: map[compare.Direction]string{}, workers: map[string]bool{}}
 	s.asked = []*request.Request{nil}
 	for _, a := range append([]terms.Action{"fly"}, terms.Actions...) {
 		s.asked = append(s.asked, &request.Request{Action: a})
@@ -140,12 +143,15 @@ func look(old, new *policy.Policy, most int, seed int64) *space {
 
 func (s *space) decide(p *party, r *request.Request, w tools.World) {
 	var got [2]terms.Outcome
+	var ds [2]decision.Decision
 	for n := range s.policies {
 		in := p.input(n, s.policies)
 		in.Request, in.World = r, w
-		got[n] = decision.Decide(in).Outcome
+		ds[n] = decision.Decide(in)
+		got[n] = ds[n].Outcome
 	}
 	s.decided++
+	s.follows(p, ds, func() string { return p.show(r, w) })
 	if _, ok := s.found[got]; !ok && got[0] != got[1] {
 		s.found[got] = p.show(r, w)
 	}

@@ -186,7 +186,7 @@ func (p *proof) what(s *search) (what string) {
 }
 
 func (s *search) sameReceivers() bool {
-	return slices.Equal(s.old.AuthservIDs, s.new.AuthservIDs) && s.old.Verdict == s.new.Verdict &&
+	return sameNames(s.old.AuthservIDs, s.new.AuthservIDs) && s.old.Verdict == s.new.Verdict &&
 		differing(s.old.Receivers, s.new.Receivers) < 0
 }
 

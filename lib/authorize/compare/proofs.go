@@ -20,7 +20,7 @@ func (all proofs) of(s *search, source string) []proof {
 	if list, ok := all[key]; ok {
 		return list
 	}
-	alike := had == has && slices.Equal(was.AuthservIDs, is.AuthservIDs) && was.Verdict == is.Verdict
+	alike := had == has && sameNames(was.AuthservIDs, is.AuthservIDs) && was.Verdict == is.Verdict
 	s.unlike = s.unlike || !alike
 	same := alike && old.Evidence == new.Evidence && old.DKIMAlignment == new.DKIMAlignment && reflect.DeepEqual(old.Recipients, new.Recipients)
 	type pair struct{ was, is state }
@@ -55,6 +55,11 @@ func (all proofs) of(s *search, source string) []proof {
 	}
 	all[key] = list
 	return list
+}
+
+// sameNames reports whether two lists name the same, in any order and any number of times.
+func sameNames(a, b []string) bool {
+	return slices.Equal(servers(a), servers(b))
 }
 
 // receivers returns the line about what proofs leave out, if the receivers differ.

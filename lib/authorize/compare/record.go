@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/authorize/decision"
@@ -13,6 +14,7 @@ import (
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
+	"pulse/lib/shared/trace"
 )
 
 // fetched is when every message here arrived. No answer depends on a clock.
@@ -50,26 +52,52 @@ func session(m *envelope.Message) approval.Session {
 	}
 }
 
-// decide returns the decision under a policy, for a sender of that identity.
-func (c *candidate) decide(p *policy.Policy, id *identity.Identity) decision.Decision {
+// input is what a decision is made of under a policy, for a sender of that identity.
+func (c *candidate) input(p *policy.Policy, id *identity.Identity) decision.Input {
 	in := decision.Input{Identity: id, Request: c.request, Policy: p, World: c.world}
 	if c.message != nil {
 		in.Source, in.Recipients = c.message.Source, identity.Recipients(c.message)
 	}
-	return decision.Decide(in)
+	return in
+}
+
+// follow returns what follows under a policy, for a sender of that identity.
+func (c *candidate) follow(p *policy.Policy, id *identity.Identity) decision.Follows {
+	in := c.input(p, id)
+	return decision.Decide(in).Follow(&in)
+}
+
+// traces returns what the checks of the sender and those of the decision saw.
+func (c *candidate) traces(p *policy.Policy) (who, decided []trace.Step) {
+	var log trace.Log
+	id := c.identity(p)
+	if c.given == nil {
+		var sessions []approval.Session
+		if c.session {
+			sessions = []approval.Session{session(c.message)}
+		}
+		id = identity.Trace(&log, c.message, p, sessions...)
+	}
+	who = log.Steps
+	log.Steps = nil
+	in := c.input(p, &id)
+	in.Log = &log
+	decision.Decide(in)
+	return who, log.Steps
 }
 
 // answer is what is compared of a decision.
 type answer struct {
 	action  terms.Action
 	outcome terms.Outcome
+	flow    bool
 }
 
 // answer classifies and decides.
 func (c *candidate) answer(p *policy.Policy) answer {
 	id := c.identity(p)
-	d := c.decide(p, &id)
-	return answer{d.Action, d.Outcome}
+	d := decision.Decide(c.input(p, &id))
+	return answer{d.Action, d.Outcome, d.Flow}
 }
 
 // size is about how long the record is.
@@ -160,14 +188,25 @@ func (c *candidate) parse(b []byte) (*candidate, error) {
 	return out, err
 }
 
-// check fails unless the bytes of a record give the outcomes that are claimed for it.
-func (c *candidate) check(b []byte, old, new *policy.Policy, was, is answer) error {
-	back, err := c.parse(b)
+// check fails unless the bytes of a record show what is claimed for it.
+func (f *found) check(old, new *policy.Policy) error {
+	back, err := f.parse(f.record)
 	if err != nil {
-		return fmt.Errorf("compare: %s: %w", c.what, err)
+		return fmt.Errorf("compare: %s: %w", f.what, err)
 	}
-	if o, n := back.answer(old), back.answer(new); o != was || n != is {
-		return fmt.Errorf("compare: %s: %s -> %s, and its record gives %s -> %s", c.what, was, is, o, n)
+	was, is := back.shows(old), back.shows(new)
+	if a := f.change.act; a != nil {
+		if again := a.try(a.request.Action, a.request.Target, &was, &is); again.was == f.change.Old && again.is == f.change.New {
+			return nil
+		}
+	} else if slices.Contains(was.Aspects(), f.change.Old) && slices.Contains(is.Aspects(), f.change.New) && was.Action == f.was.action && is.Action == f.is.action {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("compare: %s: its record does not show %s", f.what, f.change.String())
+}
+
+// shows returns what follows from the record that was read back.
+func (c *candidate) shows(p *policy.Policy) decision.Follows {
+	id := c.identity(p)
+	return c.follow(p, &id)
 }

@@ -14,7 +14,7 @@ import (
 
 // maxRecords bounds how many records are decided, so that two policies that are made to
 // take long do not. Under a long policy a decision counts for several.
-const maxRecords = 200_000
+const maxRecords = 300_000
 
 // weight says how many decisions one counts for.
 func weight(old, new *policy.Policy) int {
@@ -46,11 +46,21 @@ type search struct {
 	looked   int
 	weight   int
 	found    map[kind]*found
+	causes   map[parting]key
 	unlike   bool // a source of mail has another receiver
+	follower *Follower
+	unknown  error // why the effects of workers were not compared
 }
 
-// kind is what records have in common that differ by the same keys: the group, and how
-// each policy decides, by which rule and for which reason.
+func newSearch(old, new *policy.Policy) *search {
+	return &search{
+		old: old, new: new, weight: weight(old, new),
+		found: map[kind]*found{}, causes: map[parting]key{}, follower: NewFollower(old, new),
+	}
+}
+
+// kind is what records have in common of which one is enough: the group, what differs, and
+// how each policy decides, by which rule and for which reason.
 type kind struct {
 	group    string
 	was, is  verdict
@@ -58,19 +68,21 @@ type kind struct {
 }
 
 type verdict struct {
-	answer
+	decision.Aspect
+	action terms.Action
 	rule   string
 	reason decision.Reason
 }
 
-func verdictOf(d *decision.Decision) verdict {
-	return verdict{answer{d.Action, d.Outcome}, d.Rule, d.Reason}
+func verdictOf(a decision.Aspect, f *decision.Follows) verdict {
+	return verdict{a, f.Action, f.Rule, f.Reason}
 }
 
 // found is the smallest record of a kind.
 type found struct {
 	candidate
-	was, is answer
+	was, is verdict
+	change  Change
 	record  []byte
 }
 
@@ -98,13 +110,16 @@ func (s *search) one(c candidate) { s.compare(&c, c.given, c.given) }
 
 func (s *search) compare(c *candidate, was, is *identity.Identity) {
 	s.looked += s.weight
-	before, after := c.decide(s.old, was), c.decide(s.new, is)
-	if before.Outcome == after.Outcome && (before.Action == after.Action || after.Outcome == terms.Reject) {
-		return
+	before, after := c.follow(s.old, was), c.follow(s.new, is)
+	changes, err := s.follower.Changes(&before, &after)
+	if s.unknown == nil {
+		s.unknown = err
 	}
-	k := kind{c.group, verdictOf(&before), verdictOf(&after), was.Reason, is.Reason}
-	if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
-		s.found[k] = &found{candidate: *c, was: k.was.answer, is: k.is.answer}
+	for _, change := range changes {
+		k := kind{c.group, verdictOf(change.Old, &before), verdictOf(change.New, &after), was.Reason, is.Reason}
+		if f := s.found[k]; f == nil || cmp.Or(c.rank()-f.rank(), c.odd-f.odd, c.size()-f.size()) < 0 {
+			s.found[k] = &found{candidate: *c, was: k.was, is: k.is, change: change}
+		}
 	}
 }
 

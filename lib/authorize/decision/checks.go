@@ -80,11 +80,13 @@ func (s *state) make(c *check) (last bool) {
 	if s.Log == nil || c.saw == nil {
 		return c.run(s)
 	}
-	before, found := s.d, ""
-	if last = c.run(s); !reflect.DeepEqual(s.d, before) {
-		found = string(s.d.Outcome)
+	before := s.d
+	last = c.run(s)
+	step := c.saw(s)
+	if !reflect.DeepEqual(s.d, before) {
+		step.Result = string(s.d.Outcome)
 	}
-	s.Log.Add(c.name, c.saw(s), found)
+	s.Log.Add(c.name, step, step.Result)
 	return last
 }
 
@@ -204,11 +206,16 @@ func (s *state) reaches() bool {
 }
 
 func (s *state) outbound() (last bool) {
-	t, found := outside(s.Input)
-	if found {
-		s.decide(terms.Reject, "outbound.allow", targetNotAllowed, "%s is not among the allowed targets", t)
+	if s.Request == nil {
+		return false
 	}
-	return found
+	for _, t := range s.Request.Target {
+		if why := Barred(s.Policy, t); why != "" {
+			s.decide(terms.Reject, "outbound.allow", targetNotAllowed, "%s: %s", t, why)
+			return true
+		}
+	}
+	return false
 }
 
 // judge asks package tools. A verdict other than a rejection waits until the rows are

@@ -56,6 +56,7 @@ type Decision struct {
 	Reason  Reason
 	Why     string        // one sentence for people
 	Labels  []label.Label // effects that are not rejected: what they give their root task once they are allowed
+	Flow    bool          // an effect that [flow] wants a yes to, whatever else leaves it to a person; no grant is that yes
 	Policy  string        // digest of the policy file, or empty
 }
 
@@ -67,6 +68,7 @@ type Input struct {
 	Recipients []string         // every To and Cc address, nil if they can't be read
 	Policy     *policy.Policy
 	Action     terms.Action // the action of a task that was accepted; empty: it is worked out
+	Trust      terms.Trust  // the level at which a task was accepted; empty: that of Identity
 	World      tools.World  // the machine that effects are judged by; nil: an effect that needs it is rejected
 	Log        *trace.Log   // takes what each check saw; nil: nobody asks
 }
@@ -93,10 +95,11 @@ func Decide(in Input) Decision {
 	return s.run(askChecks[:])
 }
 
-// labelled sets what an effect gives its root task.
+// labelled sets what an effect gives its root task, and what follows from the labels of that.
 func (d Decision) labelled(in *Input) Decision {
 	if d.Outcome != terms.Reject && in.Identity.Effect() {
 		d.Labels = tools.Labels(in.Policy, tools.Of(in.Request), d.Action)
+		d.Flow = asked(in)
 	}
 	return d
 }
@@ -204,17 +207,16 @@ func (d *Decision) ForNow() bool {
 	return d.Outcome == terms.Reject && tools.Reason(d.Reason).OfTheWorld()
 }
 
-// outside returns the first target that outbound.allow does not list.
-func outside(in Input) (target string, found bool) {
-	if !in.Policy.Outbound.Restricted || in.Request == nil {
-		return "", false
+// Barred says why nothing may be sent to a target under a policy, whoever says yes, or
+// returns the empty string.
+func Barred(p *policy.Policy, target string) string {
+	switch {
+	case address.Relayed(target):
+		return "a mail server may take it for an address of another host: want a plain address, without % and !"
+	case p.Outbound.Restricted && !address.Listed(p.Outbound.Allow, target):
+		return "it is not among the allowed targets"
 	}
-	for _, t := range in.Request.Target {
-		if !address.Listed(in.Policy.Outbound.Allow, t) {
-			return t, true
-		}
-	}
-	return "", false
+	return ""
 }
 
 // Again decides with today's policy on a record that was decided on before. A task that

@@ -55,6 +55,16 @@ func (s *state) flow(o terms.Outcome, key string, list func(policy.Flow) []strin
 func (s *state) sawDeny() trace.Step    { return s.sawFlow(".deny", denied) }
 func (s *state) sawConfirm() trace.Step { return s.sawFlow(".confirm", confirmed) }
 
+// asked reports whether [flow] wants a yes, whatever else leaves the effect to a person.
+func asked(in *Input) bool {
+	for _, u := range Labels(in.Identity) {
+		if _, ok := tools.FlowEntry(in.Policy, in.Policy.Flow[u.Label].Confirm, in.Request, action(in)); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // sawFlow goes by the list that decided, else by the first that was looked at.
 func (s *state) sawFlow(key string, list func(policy.Flow) []string) trace.Step {
 	step := trace.Step{Saw: "labelled " + Labels(s.Identity).String(), Key: "flow." + string(s.first(list)) + key}

@@ -14,17 +14,16 @@ import (
 
 func (s *state) sawAction() trace.Step {
 	a := string(s.d.Action)
-	switch {
-	case s.Action != "":
-		return trace.Step{Saw: "accepted as " + a}
-	case s.Request != nil:
-		return trace.Step{Saw: "request.action " + a}
-	}
-	if i := s.ActionRule(); i >= 0 {
+	step := trace.Step{Saw: "no rule matches", Key: "default_action", Result: a}
+	if s.Action != "" {
+		step.Saw, step.Key = "accepted as "+a, ""
+	} else if s.Request != nil {
+		step.Saw, step.Key = "request.action", ""
+	} else if i := s.ActionRule(); i >= 0 {
 		r := &s.Policy.ActionRules[i]
-		return trace.Step{Saw: strings.TrimSpace(a + " to " + r.To + " " + r.Source), Key: "action", Nth: i}
+		step.Saw, step.Key, step.Nth = strings.TrimSpace("to "+r.To+" "+r.Source), "action", i
 	}
-	return trace.Step{Saw: "no rule matches: " + a, Key: "default_action"}
+	return step
 }
 
 func (s *state) sawAutomatic() trace.Step {

@@ -94,8 +94,8 @@ func TestEffects(t *testing.T) {
 					name := fmt.Sprintf("%d: %s for %s", i, wish, who)
 					x := helps(t, name, s, text, seen)
 					want := decision.Decide(decision.Input{Identity: &id, Request: s.Request, Policy: p, World: machine{}})
-					if !reflect.DeepEqual(x.Decision, want) || x.Steps[x.Decided].Result != string(want.Outcome) {
-						t.Errorf("%s: %+v, want %+v", name, x.Decision, want)
+					if !reflect.DeepEqual(x.Decision.Decision, want) || x.Steps[x.Decided].Result != string(want.Outcome) {
+						t.Errorf("%s: %+v, want %+v", name, x.Decision.Decision, want)
 					}
 					looksRight(t, name, x)
 				}
@@ -142,7 +142,7 @@ func TestChats(t *testing.T) {
 			id := identity.Classify(s.Message, p)
 			x := helps(t, message, s, text, seen)
 			want := decision.Decide(decision.Input{Identity: &id, Request: s.Request, Policy: p, Source: s.Message.Source})
-			if !reflect.DeepEqual(x.Decision, want) {
+			if !reflect.DeepEqual(x.Decision.Decision, want) {
 				t.Errorf("%s: %+v, want %+v", message, x.Decision, want)
 			}
 			looksRight(t, message, x)

@@ -42,7 +42,7 @@ func (s *Subject) given() bool { return s.Message == nil || s.Settled != "" }
 // answer is what becomes of a subject.
 type answer struct {
 	id identity.Identity
-	d  decision.Decision
+	d  decision.Follows
 }
 
 // decide classifies and decides, as pulse-classify and pulse-authorize do. What is in a
@@ -55,15 +55,15 @@ func (s *Subject) decide(log *trace.Log) answer {
 	stored := identity.Origin{Given: s.Given}
 	a := answer{id: stored.Trace(log, s.Policy)}
 	in := s.Input(&a.id, s.Policy, s.World)
-	in.Log = log
-	a.d = decision.Again(in, s.Settled)
+	in.Log, in.Trust = log, s.Given.Trust
+	a.d = decision.Again(in, s.Settled).Follow(&in)
 	return a
 }
 
 // Explanation says why a record is decided as it is.
 type Explanation struct {
 	Identity identity.Identity
-	Decision decision.Decision
+	Decision decision.Follows
 	Steps    []trace.Step
 	Decided  int      // which of the steps decided
 	OfPolicy []Change // changes of the policy that would decide otherwise, the smallest first

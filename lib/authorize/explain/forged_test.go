@@ -39,7 +39,7 @@ func TestForged(t *testing.T) {
 				if o.Message != nil {
 					in.Source, in.Recipients = o.Message.Source, identity.Recipients(o.Message)
 				}
-				if want := decision.Decide(in); !reflect.DeepEqual(x.Decision, want) || !reflect.DeepEqual(x.Identity, id) {
+				if want := decision.Decide(in); !reflect.DeepEqual(x.Decision.Decision, want) || !reflect.DeepEqual(x.Identity, id) {
 					t.Errorf("%s: explain says %+v, the stages %+v", line, x.Decision, want)
 				}
 				outcomes[x.Decision.Outcome]++

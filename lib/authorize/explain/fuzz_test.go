@@ -51,7 +51,7 @@ func FuzzRecord(f *testing.F) {
 		if s.Message != nil {
 			in.Source, in.Recipients = s.Message.Source, identity.Recipients(s.Message)
 		}
-		if d := decision.Decide(in); !reflect.DeepEqual(d, x.Decision) || x.Steps[x.Decided].Result != string(d.Outcome) {
+		if d := decision.Decide(in); !reflect.DeepEqual(d, x.Decision.Decision) || x.Steps[x.Decided].Result != string(d.Outcome) {
 			t.Errorf("%+v, want %+v", x.Decision, d)
 		}
 		for _, c := range append(x.OfPolicy, x.OfMail...) {

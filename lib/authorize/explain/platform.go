@@ -40,7 +40,7 @@ func chat(s *Subject, _ *answer) (list []Change) {
 		return webhook(s, nth)
 	}
 	pl, from := &s.Policy.Platforms[nth], s.Message.Sender
-	if pl.Trust != "" && s.Policy.Line("platform.trust", 0) != 0 {
+	if pl.Trust != "" && s.Policy.Line("platform.trust", nth) != 0 {
 		return nil // ids beside it would be no policy
 	}
 	if from.Chat != "" && from.Chat != from.ID {

@@ -22,7 +22,19 @@ func (x *Explanation) Lines() []string {
 	proven := fmt.Sprintf("%s (%s): %s", x.Identity.Trust, x.Identity.Reason, x.Identity.Why)
 	lines = append(lines, strings.TrimSuffix(proven, ": "))
 	lines = append(lines, x.steps()...)
+	if d.Outcome != terms.Reject {
+		lines = append(lines, "follows: "+x.follows())
+	}
 	return safe(append(lines, x.why(true)...))
+}
+
+// follows says what follows besides the decision.
+func (x *Explanation) follows() string {
+	var list []string
+	for _, s := range x.Decision.Say() {
+		list = append(list, s.Name+" "+s.Value)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Brief returns what decided, and what would decide otherwise, without the checks.
@@ -214,27 +226,26 @@ func (e *Edit) multiple() bool {
 	return false
 }
 
-// lineOf returns the line of a key, or 0. Which of several tables a key of theirs stands in
-// is not known.
+// lineOf returns the line of a key, or 0.
 func (x *Explanation) lineOf(e *Edit) int {
-	switch {
-	case e.multiple():
-		return 0
-	case e.Table == "":
+	if e.Table == "" {
 		return x.s.Policy.Line(e.Key, 0)
 	}
-	return x.s.Policy.Line(e.Table+"."+e.Key, 0)
+	return x.s.Policy.Line(e.Table+"."+e.Key, x.nth(e))
 }
 
 // tableLine returns the line of a table's name, or 0.
-func (x *Explanation) tableLine(e *Edit) int {
+func (x *Explanation) tableLine(e *Edit) int { return x.s.Policy.Line(e.Table, x.nth(e)) }
+
+// nth returns which table of that name in the file an edit is about; New: one more.
+func (x *Explanation) nth(e *Edit) int {
 	nth := e.Nth
 	if e.Table == "platform.chat" && nth != New {
 		for _, pl := range x.s.Policy.Platforms[:e.In] {
 			nth += len(pl.Chats)
 		}
 	}
-	return x.s.Policy.Line(e.Table, nth)
+	return nth
 }
 
 // Append appends the explanation as an object.
@@ -248,6 +259,13 @@ func (x *Explanation) Append(dst []byte) []byte {
 	o.Str("trust", string(x.Identity.Trust))
 	o.Str("identity_reason", string(x.Identity.Reason))
 	o.Nested("decision", x.Decision.Append)
+	o.Nested("follows", func(dst []byte) []byte {
+		o := record.ObjectAfter(dst)
+		for _, s := range x.Decision.Say() {
+			o.Str(s.Name, s.Value)
+		}
+		return o.Bytes()
+	})
 	o.Str("file", x.s.Policy.Name)
 	if line := x.line(&x.Steps[x.Decided]); line != 0 {
 		o.Int("line", int64(line))

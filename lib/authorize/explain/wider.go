@@ -121,7 +121,7 @@ func targets(s *Subject, a *answer) []Change {
 		return nil
 	}
 	more := without(s.Request.Target, func(to string) bool { return address.Listed(s.Policy.Outbound.Allow, to) })
-	if len(more) == 0 || !all(more, mailbox) {
+	if len(more) == 0 || !all(more, mailbox) || slices.ContainsFunc(more, address.Relayed) {
 		return nil
 	}
 	list := with(s.Policy.Outbound.Allow, more...)

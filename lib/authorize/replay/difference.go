@@ -5,31 +5,40 @@ import (
 	"fmt"
 
 	"pulse/lib/authorize/compare"
+	"pulse/lib/authorize/decision"
 	"pulse/lib/shared/record"
-	"pulse/lib/shared/terms"
 )
 
-// Difference is one record that two policies decide otherwise.
+// Difference is one record from which something else follows under another policy.
 type Difference struct {
 	Direction compare.Direction
 	Task      string // its id; empty: the queue does not know the record
 	Where     string // where the record comes from, or stands
 	Subject   string // empty: not to be shown, or there is none
 	Old, New  Answer
+	Changes   []compare.Change
 }
 
-// Compare returns in which direction two answers differ; "" if they don't. Which person is
-// asked for, and why, is no difference of what may happen: Other is for that, and for
-// another action that is let through.
-func Compare(old, new *Answer) compare.Direction {
-	was, is := &old.Decision, &new.Decision
-	switch way := compare.Way(was.Outcome, is.Outcome); {
-	case way != compare.Other:
-		return way
-	case was.Outcome != is.Outcome, was.Action != is.Action && is.Outcome != terms.Reject:
-		return compare.Other
+// Compare compares two answers, and reports whether anything differs. Which person is asked
+// for, and why, is no difference of what may happen: Other is for that, and for another action
+// that is let through. What may be either way counts as wider.
+func (d *Difference) Compare(f *compare.Follower) (differs bool, err error) {
+	d.Changes, err = f.Changes(&d.Old.Decision, &d.New.Decision)
+	d.Direction = compare.Other
+	for i := range d.Changes {
+		if way := d.Changes[i].Direction(); way == compare.Wider || d.Direction == compare.Other {
+			d.Direction = way
+		}
 	}
-	return ""
+	return len(d.Changes) > 0, err
+}
+
+// beyond returns the changes of what follows besides the outcome.
+func (d *Difference) beyond() []compare.Change {
+	if len(d.Changes) > 0 && d.Changes[0].Old.Name == decision.OutcomeAspect {
+		return d.Changes[1:]
+	}
+	return d.Changes
 }
 
 // String returns the difference as one line, which has to be escaped before it is shown.
@@ -41,6 +50,9 @@ func (d *Difference) String() string {
 	}
 	s := fmt.Sprintf("%s %s %s %s: %s -> %s (%s -> %s)", d.Direction, name, sender, action,
 		was.Decision.Outcome, is.Decision.Outcome, was.reasons(), is.reasons())
+	for _, c := range d.beyond() {
+		s += "; " + c.String()
+	}
 	if d.Subject != "" {
 		s += " " + d.Subject
 	}
@@ -69,6 +81,18 @@ func (d *Difference) Append(dst []byte) []byte {
 	o.Str("new", string(d.New.Decision.Outcome))
 	o.Raw("before", d.Old.bytes())
 	o.Raw("after", d.New.bytes())
+	if more := d.beyond(); len(more) > 0 {
+		o.Nested("follows", func(dst []byte) []byte {
+			dst = append(dst, '[')
+			for i := range more {
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				dst = more[i].Append(dst)
+			}
+			return append(dst, ']')
+		})
+	}
 	return o.Bytes()
 }
 

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"pulse/lib/authorize/compare"
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/policy"
@@ -37,8 +38,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		a, b := c.Decide(p, nil), c.Decide(p, nil)
-		if d := Compare(&a, &b); d != "" || !reflect.DeepEqual(a.Decision, b.Decision) || !reflect.DeepEqual(a.Identity, b.Identity) {
-			t.Fatalf("the same policy says %+v and %+v: %s", a, b, d)
+		d := Difference{Old: a, New: b}
+		if differs, err := d.Compare(compare.NewFollower(p, p)); differs || err != nil || !reflect.DeepEqual(a.Decision, b.Decision) || !reflect.DeepEqual(a.Identity, b.Identity) {
+			t.Fatalf("the same policy says %+v and %+v: %s", a, b, d.String())
 		}
 		c.Reached(p, &a, func(Rule) {})
 		if o, err := identity.ReadOrigin(rec); err == nil && o.Message == nil && o.Given.Via == identity.ViaMessage {

@@ -20,7 +20,7 @@ import (
 )
 
 // Members lists the members of a record that are read.
-var Members = append([]string{request.Member, decision.Member, task.Member}, identity.OriginMembers...)
+var Members = append([]string{request.Member, decision.Member, decision.FollowsMember, task.Member}, identity.OriginMembers...)
 
 // Case is a record that can be decided on again.
 type Case struct {
@@ -61,8 +61,8 @@ func read(rec *record.Record, origin func(*record.Record) (identity.Origin, erro
 // Answer is what a policy makes of a case.
 type Answer struct {
 	Identity identity.Identity
-	Decision decision.Decision
-	Unknown  bool // the policy asks for a DKIM check that the record does not hold
+	Decision decision.Follows // and what else follows
+	Unknown  bool             // the policy asks for a DKIM check that the record does not hold
 }
 
 // Decide classifies and decides on a case under a policy.
@@ -74,7 +74,7 @@ func (c *Case) Trace(log *trace.Log, p *policy.Policy, world tools.World) Answer
 	a.Identity.Resume(&c.then, log)
 	in := c.Input(&a.Identity, p, world)
 	in.Log = log
-	a.Decision = decision.Decide(in)
+	a.Decision = decision.Decide(in).Follow(&in)
 	a.Unknown = a.Identity.Reason == identity.EvidenceMissing && c.Message != nil &&
 		(a.Identity.Lacks(p) || a.Decision.Outcome != terms.Reject)
 	return a

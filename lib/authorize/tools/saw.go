@@ -27,7 +27,11 @@ func (u *use) sawVisible() trace.Step {
 
 func (u *use) sawNarrowed() trace.Step {
 	if ok, rule := For(u.p, u.by, u.tool); !ok {
-		return trace.Step{Saw: rule + " does not have " + u.tool, Key: rule}
+		step := trace.Step{Saw: rule + " does not have " + u.tool, Key: rule}
+		if source := strings.LastIndexByte(u.by.Sender, ':'); rule == chatTools && source > 0 {
+			step.Nth = max(0, u.p.NthChat(u.by.Sender[:source], u.by.Chat))
+		}
+		return step
 	}
 	return trace.Step{Saw: "neither the sender's row nor the chat leaves it out"}
 }
@@ -45,7 +49,7 @@ func SawLevel(p *policy.Policy, tool string) trace.Step {
 	for _, glob := range slices.Sorted(maps.Keys(p.Tools.Level)) {
 		if level := p.Tools.Level[glob]; policy.Match(glob, tool) && level != open {
 			if list = append(list, glob+" is "+level); len(list) == 1 {
-				key = "tools.level." + glob
+				key = "tools.level." + policy.KeyName(glob)
 			}
 		}
 	}
@@ -59,7 +63,7 @@ func (u *use) sawAction() trace.Step {
 	key := "tools.action"
 	for _, glob := range slices.Sorted(maps.Keys(u.p.Tools.Action)) {
 		if policy.Match(glob, u.tool) {
-			key = "tools.action." + glob
+			key = "tools.action." + policy.KeyName(glob)
 		}
 	}
 	return trace.Step{Saw: fmt.Sprintf("%s is a tool for %s, the request says %s", u.tool, Action(u.p, u.tool), u.r.Action), Key: key}

@@ -78,6 +78,9 @@ func own(tool string, action terms.Action) bool {
 	return ok && action == terms.WriteLocal
 }
 
+// chatTools is the key of the tools that a chat leaves to effects which began there.
+const chatTools = "platform.chat.tools.allow"
+
 // For reports whether the row of the sender and the chat leave a tool to effects that
 // began there, or by which rule not. They narrow what Visible allows, and add nothing.
 // The row of a sender narrows at every trust level, so that less trust never means more
@@ -90,7 +93,7 @@ func For(p *policy.Policy, by Asker, tool string) (ok bool, rule string) {
 	}
 	if chat := p.Chat(by.Sender, by.Chat); chat != nil && chat.Tools != nil {
 		if _, ok := match(chat.Tools, tool); !ok {
-			return false, "platform.chat.tools.allow"
+			return false, chatTools
 		}
 	}
 	return true, ""
@@ -155,7 +158,7 @@ func Owner(t terms.Trust) bool {
 func paths(p *policy.Policy, tool string) (args []string, rule string) {
 	for _, glob := range slices.Sorted(maps.Keys(p.Tools.Paths)) {
 		if policy.Match(glob, tool) {
-			args, rule = append(args, p.Tools.Paths[glob]...), "tools.paths."+glob
+			args, rule = append(args, p.Tools.Paths[glob]...), "tools.paths."+policy.KeyName(glob)
 		}
 	}
 	if args == nil && policy.Match("fs.*", tool) {

@@ -182,6 +182,16 @@ func (id *Identity) Cap(p *policy.Policy) {
 	}
 }
 
+// Proposes returns the identity of an effect that an agent proposes at work for id: whatever
+// the agent says, sender and trust are those of id.
+func (id *Identity) Proposes() Identity {
+	return Identity{
+		Sender: id.Sender, Trust: id.Trust, Verified: id.Verified, Stale: id.Stale,
+		Automatic: id.Automatic, Reason: id.Reason, Session: id.Session, Chat: id.Chat,
+		Why: "an agent proposes it, at work for " + id.Sender, Via: ViaAgent,
+	}
+}
+
 // intact refuses a message whose header may differ from what was sent.
 func intact(m *envelope.Message) finding {
 	if d := m.Unverifiable(); d != "" {

@@ -58,7 +58,7 @@ var visitChecks = [...]check[*visit]{
 	{"sender", (*visit).named, (*visit).sawSender, nil},
 	{"owner_ids", (*visit).owner, (*visit).sawPlatform, nil},
 	{"chat", (*visit).chat, (*visit).sawChat, (*visit).group},
-	{"allowed_ids", (*visit).listed, (*visit).sawPlatform, nil},
+	{"allowed_ids", (*visit).listed, (*visit).sawListed, nil},
 }
 
 // late is what stale is, for a message without a Date field. The request of a platform says

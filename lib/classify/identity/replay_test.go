@@ -83,7 +83,7 @@ func stages(t *testing.T, name string, line []byte, p *policy.Policy) ([]byte, i
 	}
 	d := decision.Decide(in)
 	c, err := replay.Read(rec)
-	if a := c.Decide(p, nil); err != nil || !reflect.DeepEqual(a.Identity, id) || !reflect.DeepEqual(a.Decision, d) {
+	if a := c.Decide(p, nil); err != nil || !reflect.DeepEqual(a.Identity, id) || !reflect.DeepEqual(a.Decision.Decision, d) {
 		t.Fatalf("%s: replay says %+v, %v", name, a, err)
 	}
 	line = rec.AppendReplaced(nil, identity.Member, id.Append(nil))

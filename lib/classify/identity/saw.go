@@ -2,6 +2,7 @@ package identity
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,10 +251,26 @@ func (v *visit) sawPlatform() trace.Step {
 	return atPlatform(v.p, v.pl.Source, "sender "+v.s.ID.JSON())
 }
 
+// sawListed goes by the chat unless the platform lists the sender, or the chat is none.
+func (v *visit) sawListed() trace.Step {
+	if !v.group() || slices.Contains(v.pl.AllowedIDs, v.s.ID) {
+		return v.sawPlatform()
+	}
+	return v.atChat("sender " + v.s.ID.JSON())
+}
+
 func (v *visit) sawChat() trace.Step {
 	saw := "chat " + v.s.Chat.JSON()
 	if v.s.Mentioned {
 		saw += ", the agent is mentioned"
+	}
+	return v.atChat(saw)
+}
+
+// atChat is about the [[platform.chat]] of a message, or else about its platform.
+func (v *visit) atChat(saw string) trace.Step {
+	if nth := v.p.NthChat(v.pl.Source, v.s.Chat); nth >= 0 {
+		return trace.Step{Saw: saw, Key: "platform.chat", Nth: nth}
 	}
 	return atPlatform(v.p, v.pl.Source, saw)
 }

@@ -75,6 +75,7 @@ func spared(name string) bool {
 		"hats: hat = 'owner' => true", // only the owner, and superusers, have all hats then, and the owner's is enough
 		"commit: EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') => true", // these save time
 		"commit: doc->>'event' = 'added' => true", "commit: e <> 'added' => true", "commit: added => addedx #3", "commit: j ?| '{parent,positions}' => true", "commit: cardinality(blobs) > 0 => true",
+		"waited: at < since - interval '86401 s' => false", "start: (yes->>'expires')::timestamptz > clock_timestamp() => false", "start: expires => expiresx",
 		"aside: j ? 'parent' => true", "aside: j ? 'positions' => true",
 		"controls: octet_length(line) <> length(line) => true",
 		// TestLateRoles finds these out:

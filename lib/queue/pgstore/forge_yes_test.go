@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,31 @@ import (
 // starts is the start of a task by a login.
 func starts(name, who string) func(*world) []call {
 	return just(func(w *world) call { return by(who, w.start(name)) })
+}
+
+// keptStart is the start of an effect that limits may have kept waiting until its yes expired.
+var keptStart = just(func(w *world) call {
+	c := by("sender1", w.start("e.yes"))
+	c.super = w.late(30*time.Hour, 6*time.Hour) + w.earlier(29*time.Hour)
+	return c
+})
+
+// late returns the SQL by which a yes was given so long ago, and expired so long ago.
+func (w *world) late(given, expired time.Duration) string {
+	at := func(ago time.Duration) string { return w.now.Add(-ago).Format(time.RFC3339) }
+	return fmt.Sprintf(`UPDATE pulse.audit SET line = regexp_replace(regexp_replace(line, '"time":"[^"]*"', '"time":"%s"'), '"expires":"[^"]*"', '"expires":"%s"')
+		WHERE seq = (SELECT seq FROM pulse.thing WHERE (shelf, key) = ('approvals', '%s'));`, at(given), at(expired), idOf("e.yes"))
+}
+
+// earlier returns the SQL by which the first start of an effect was so long ago, with something
+// else replaced in its line.
+func (w *world) earlier(ago time.Duration, replaced ...string) string {
+	line := fmt.Sprintf(`regexp_replace(line, '"time":"[^"]*"', '"time":"%s"')`, w.now.Add(-ago).Format(time.RFC3339))
+	for i := 0; i+1 < len(replaced); i += 2 {
+		line = fmt.Sprintf("replace(%s, '%s', '%s')", line, replaced[i], replaced[i+1])
+	}
+	return fmt.Sprintf(`UPDATE pulse.audit SET line = %s WHERE seq = (
+		SELECT min(seq) FROM pulse.audit WHERE line LIKE '%%"event":"started"%%' AND line LIKE '%%%s%%');`, line, idOf("l.back"))
 }
 
 // instead starts another task.
@@ -51,6 +77,14 @@ var ofStarts = []forgery{
 		c.super = "UPDATE pulse.task SET state = 'scheduled' WHERE id = '" + idOf("e.wait") + "'"
 	}},
 	{"a start with a yes that expired", starts("e.yes", "sender1"), instead("e.old")},
+	{"a start with a yes that expired while nothing started", keptStart, func(w *world, c *call) { c.super = w.late(30*time.Hour, 6*time.Hour) }},
+	{"a start with a yes that no limit keeps any more", keptStart, func(w *world, c *call) { c.super = w.late(30*time.Hour, 26*time.Hour) + w.earlier(29*time.Hour) }},
+	{"a start with a yes that expired while asks started", keptStart, func(w *world, c *call) {
+		c.super = w.late(30*time.Hour, 6*time.Hour) + w.earlier(29*time.Hour, `"kind":"effect"`, `"kind":"ask"`)
+	}},
+	{"a start with a yes that expired while effects ended", keptStart, func(w *world, c *call) {
+		c.super = w.late(30*time.Hour, 6*time.Hour) + w.earlier(29*time.Hour, `"event":"started"`, `"event":"ended"`)
+	}},
 	{"a start with a yes that never expires", func(w *world) []call {
 		return []call{yesTo("e.wait")(w)[0], by("sender1", w.start("e.wait"))}
 	}, func(w *world, c *call) {
@@ -261,6 +295,9 @@ var ofGrants = []forgery{
 		g.Target = bob
 		w.given["g.forged"] = &g
 		c.steps = w.bought("e.wait", []string{bob}, "g.forged")
+	}},
+	{"a grant spent while the queue is held", event(audit.Consumed, "sender1"), func(w *world, c *call) {
+		c.steps = append([]step{w.note("", audit.Held)}, c.steps...)
 	}},
 	{"a grant with its number twice", event(audit.Granted, "ann"), func(w *world, c *call) { c.steps[0].Grant.ID = "g.bob" }},
 	{"a grant with the number of one that was spent", func(w *world) []call {

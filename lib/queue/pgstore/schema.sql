@@ -46,7 +46,7 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended consumed labelled resurfaced held'),
+  ('gate runner sender approver', 'session_ended consumed withheld labelled resurfaced held'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
@@ -224,6 +224,23 @@ BEGIN
   END IF;
 END $$;
 
+-- waited returns for how long, at most, limits have kept an effect from starting since the line
+-- of a yes. The limits stand in a policy that is not the server's. But each of them counts
+-- starts, and none counts one for longer than a day (a second more, for clocks that differ).
+CREATE FUNCTION waited(yes bigint) RETURNS interval LANGUAGE plpgsql STABLE AS $$
+DECLARE since timestamptz := pulse.said(yes)->>'time'; upto timestamptz := clock_timestamp(); at timestamptz; total interval := '0 s'; j jsonb;
+BEGIN
+  FOR j IN SELECT pulse.said(a.line)::jsonb FROM pulse.audit a ORDER BY a.seq DESC LOOP
+    at := least(upto, (j->>'time')::timestamptz);
+    EXIT WHEN at < since - interval '86401 s';
+    IF j->>'event' = 'started' AND j->>'kind' = 'effect' THEN
+      total := total + greatest(interval '0 s', least(upto, at + interval '86401 s') - greatest(at, since));
+      upto := at;
+    END IF;
+  END LOOP;
+  RETURN least(total, interval '31 days');
+END $$;
+
 -- start checks that a task may start now: hold, role, and for what reaches the outside a
 -- person's yes, which it spends for good.
 CREATE FUNCTION start(j jsonb, t pulse.task, at bigint, hats text[], host text) RETURNS void LANGUAGE plpgsql AS $$
@@ -235,7 +252,7 @@ BEGIN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
   ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
-    IF NOT coalesce((yes->>'expires')::timestamptz > clock_timestamp() AND (pulse.answers(given) OR (
+    IF NOT coalesce(((yes->>'expires')::timestamptz > clock_timestamp() OR (yes->>'expires')::timestamptz + pulse.waited(given) > clock_timestamp()) AND (pulse.answers(given) OR (
         SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')), false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
     ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
@@ -350,6 +367,9 @@ BEGIN
     INSERT INTO pulse.nonce VALUES (nullif(coalesce(j #>> '{grant,id}', j #>> '{session,id}'), ''), at);
     PERFORM pulse.put(CASE e WHEN 'granted' THEN 'grants' ELSE 'sessions' END, coalesce(j #>> '{grant,id}', j #>> '{session,id}'), at, NULL, NULL);
   ELSIF e IN ('revoked', 'consumed') THEN
+    IF e = 'consumed' AND (SELECT held FROM pulse.queue) THEN
+      PERFORM pulse.refuse('the queue is on hold');
+    END IF;
     DELETE FROM pulse.thing WHERE shelf = 'grants' AND key = j #>> '{grant,id}' RETURNING * INTO old;
     IF old IS NULL OR pulse.said(old.seq)->'grant' IS DISTINCT FROM j->'grant' THEN
       RAISE EXCEPTION 'there is no such grant' USING ERRCODE = 'PU001';

@@ -1,7 +1,6 @@
 package queuetest
 
 import (
-	"errors"
 	"fmt"
 	"pulse/lib/authorize/hook"
 	"time"
@@ -161,8 +160,8 @@ var (
 	})
 	Consume = Update("consume", func(tx *queue.Tx, now time.Time) error {
 		_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal}, "bob@partner.example", "", now)
-		if errors.Is(err, queue.ErrNoGrant) {
-			return nil
+		if refused, failed := queue.Withhold(tx, err, "", now); refused {
+			return failed
 		}
 		return err
 	})

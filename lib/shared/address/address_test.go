@@ -78,3 +78,35 @@ func TestListed(t *testing.T) {
 		}
 	}
 }
+
+func TestRelayed(t *testing.T) {
+	for target, want := range map[string]bool{
+		"thief%evil.test@example.com":               true,
+		"evil.test!thief@example.com":               true,
+		`"thief%evil.test"@example.com`:             true,
+		`"thief evil"@example.com`:                  true,
+		`thief\%evil.test@example.com`:              true,
+		"thief@evil.test@example.com":               true,
+		"@relay.test:thief@example.com":             true,
+		"<@a.test,@b.test:c@example.com>":           true,
+		"thief\uff05evil.test@example.com":          true,
+		"evil.test\uff01thief@example.com":          true,
+		"thief\ufe6aevil.test@example.com":          true,
+		"thief%evil.test\uff20example.com":          true,
+		"thief\uff20evil.test@example.com":          true,
+		"=?utf-8?q?thief=25evil.test?=@example.com": true,
+		"thief%25evil.test@example.com":             true,
+		"Bob <bob@example.com>":                     true,
+		"bob@example.com":                           false,
+		"bob+a=b.c/d@example.com":                   false,
+		"@example.com":                              false,
+		"#general":                                  false,
+		"50% off!":                                  false,
+		"tel:+15550100":                             false,
+		"https://example.com/a%20b":                 false,
+	} {
+		if got := Relayed(target); got != want {
+			t.Errorf("Relayed(%q) = %v", target, got)
+		}
+	}
+}

@@ -24,6 +24,15 @@ type Proof struct {
 // Sound returns nil if the signature is worth verifying (Approval.Sound).
 func (p *Proof) Sound(now time.Time) error { return p.sound(now) }
 
+// Late returns the proof of a yes that lapses later, by at most LongestWait, because limits kept
+// its task waiting for so long.
+func (p Proof) Late(by time.Duration) Proof {
+	sound := p.sound
+	p.sound = func(now time.Time) error { return sound(now.Add(-by)) }
+	p.Expires = p.Expires.Add(by)
+	return p
+}
+
 // Proofs returns everything that has to be proven for one use of the approval.
 func (a *Approval) Proofs() []Proof {
 	if len(a.Grants) == 0 {

@@ -26,6 +26,7 @@ const (
 	Granted   task.Event = "granted"
 	Revoked   task.Event = "revoked"
 	Consumed  task.Event = "consumed" // a grant was spent
+	Withheld  task.Event = "withheld" // a grant was asked for, and none was spent
 	Held      task.Event = "held"
 	Released  task.Event = "released"
 	Repaired  task.Event = "repaired"   // a torn tail was moved aside

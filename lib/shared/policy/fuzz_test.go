@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q: %s in line %d", text, key, n)
 			}
 		}
-		for key, list := range p.lines() {
+		for key, list := range p.lines().all {
 			for i, n := range list {
 				if n < 1 || n > lines || p.Line(key, i) != n || i > 0 && n < list[i-1] {
 					t.Errorf("%q: %s in line %d", text, key, n)

@@ -158,7 +158,7 @@ func Parse(name string, b []byte) (*Policy, error) {
 	if v.fill(p, &f, meta.Keys()); v.err != nil {
 		return nil, v.err
 	}
-	read.Store(p.Digest, v.lines.all)
+	read.Store(p.Digest, v.lines)
 	return p, nil
 }
 
@@ -224,7 +224,7 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	v.matrix(p, f.Matrix, keys)
 	v.limits(&p.Limits, &f.Limits)
 	p.Outbound.Restricted = f.Outbound.Allow != nil
-	p.Outbound.Allow = v.addresses("outbound.allow", f.Outbound.Allow, true)
+	p.Outbound.Allow = v.targets("outbound.allow", f.Outbound.Allow)
 	v.duration(&p.Outbound.MinReplyInterval, "outbound.min_reply_interval", f.Outbound.MinReplyInterval, 0)
 	v.extract(&p.Extract, f)
 	v.tools(p, f)

@@ -252,6 +252,20 @@ func (p *Policy) Chat(sender string, id peer.ID) *Chat {
 	return pl.Chat(id)
 }
 
+// NthChat returns which [[platform.chat]] of the file a chat of a platform is, from 0, or -1.
+func (p *Policy) NthChat(source string, id peer.ID) int {
+	n := 0
+	for i := range p.Platforms {
+		for j := range p.Platforms[i].Chats {
+			if p.Platforms[i].Source == source && p.Platforms[i].Chats[j].ID == id {
+				return n
+			}
+			n++
+		}
+	}
+	return -1
+}
+
 // Chat returns the [[platform.chat]] with an id, or nil.
 func (pl *Platform) Chat(id peer.ID) *Chat {
 	for i := range pl.Chats {

@@ -30,22 +30,22 @@ func (v *validator) tools(p *Policy, f *file) {
 	v.toolGlobs("tools.deny", t.Deny...)
 	for glob, level := range t.Level {
 		var word string
-		v.toolGlobs("tools.level."+glob, glob)
-		oneOf(v, &word, "tools.level."+glob, &level, levels...)
+		v.toolGlobs("tools.level."+KeyName(glob), glob)
+		oneOf(v, &word, "tools.level."+KeyName(glob), &level, levels...)
 	}
 	for glob, value := range t.Action {
 		var action terms.Action
-		v.toolGlobs("tools.action."+glob, glob)
-		oneOf(v, &action, "tools.action."+glob, &value, terms.Actions...)
+		v.toolGlobs("tools.action."+KeyName(glob), glob)
+		oneOf(v, &action, "tools.action."+KeyName(glob), &value, terms.Actions...)
 		if p.Tools.Action == nil {
 			p.Tools.Action = map[string]terms.Action{}
 		}
 		p.Tools.Action[glob] = action
 	}
 	for glob, args := range t.Paths {
-		v.toolGlobs("tools.paths."+glob, glob)
+		v.toolGlobs("tools.paths."+KeyName(glob), glob)
 		if len(args) == 0 {
-			v.fail("tools.paths."+glob, "want the names of the args that are paths, not an empty list")
+			v.fail("tools.paths."+KeyName(glob), "want the names of the args that are paths, not an empty list")
 		}
 	}
 }

@@ -62,6 +62,9 @@ type Task struct {
 	Refused bool // it is no task: the record was rejected when it came, and is kept without its text
 	Link
 	Change
+
+	Limit string    // the key of the policy that keeps it from starting now; empty: none, or not known
+	Until time.Time // when that has room again, if nothing else uses it up
 }
 
 // Change is the part of a task that changes. A task file never does, so this part lies
@@ -89,6 +92,8 @@ func (t *Task) Append(dst []byte) []byte {
 	}
 	t.Link.add(&o)
 	t.Change.add(&o)
+	o.StrIf("limit", t.Limit)
+	o.Time("until", t.Until)
 	return append(dst, o.Bytes()...)
 }
 

@@ -90,7 +90,7 @@ func RunIn(t *testing.T, dir string, setup func(*testscript.Env)) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
-		RequireExplicitExec: true,
+		RequireExplicitExec: true, UpdateScripts: os.Getenv("UPD") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": Exits, "person": person, "id": id,
 		},

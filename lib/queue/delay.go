@@ -1,0 +1,183 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// The keys of the policy whose limits make a task wait.
+const (
+	limitDay      = "limits.max_per_day"
+	limitExternal = "limits.max_per_day, of which external senders get half"
+	limitSender   = "limits.per_sender_per_hour"
+	limitReply    = "outbound.min_reply_interval"
+)
+
+// Pace is what the log says of starts, from which follows when a limit keeps a task from
+// starting, and when it kept it. It depends on no clock but that of the log's lines.
+type Pace struct {
+	policy *policy.Policy
+	now    time.Time
+	since  time.Time // it knows the starts from here on
+	starts []begin   // oldest first
+	yeses  map[string]time.Time
+}
+
+// begin is a start, with the targets that it used up for a while.
+type begin struct {
+	Start
+	target []string
+}
+
+// delay is a time in which a limit keeps a task from starting.
+type delay struct {
+	limit    string
+	from, to time.Time
+}
+
+// PaceOf reads the starts that count against a limit now.
+func PaceOf(v View, p *policy.Policy, now time.Time) (*Pace, error) {
+	return paceOf(v, p, now.Add(-max(Window, p.Outbound.MinReplyInterval)), now)
+}
+
+// paceOf reads the starts from a time on.
+func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
+	c := &Pace{policy: p, now: now, since: since, yeses: map[string]time.Time{}}
+	restored := map[string]bool{}
+	err := v.Back(func(l audit.Line) bool {
+		c.add(&l, restored)
+		return !l.Time.Before(since)
+	})
+	slices.SortStableFunc(c.starts, func(a, b begin) int { return a.Time.Compare(b.Time) })
+	return c, err
+}
+
+// add notes a line. Newer ones were noted before.
+func (c *Pace) add(l *audit.Line, restored map[string]bool) {
+	switch {
+	case restores(l):
+		restored[l.Task] = true
+	case l.Event == task.Approved, l.Event == task.Requeued:
+		if _, known := c.yeses[l.Task]; !known {
+			c.yeses[l.Task] = l.Time
+		}
+	case l.Event == task.Started:
+		e := EntryOf(l)
+		st := begin{Start{l.Time, e.Kind, e.External, e.Sender}, l.Target}
+		if st.Time.After(c.now) { // the clock went back
+			st.Time = c.now
+		}
+		if restored[l.Task] { // nothing was sent, so nothing has to wait for that
+			st.target = nil
+			delete(restored, l.Task)
+		}
+		c.starts = append(c.starts, st)
+	}
+}
+
+// restores reports whether a line says that what a start was to send was not sent.
+func restores(l *audit.Line) bool {
+	return l.Event == task.Restored || l.Change.Reason == ReasonNotDone && l.Event == task.GaveUp
+}
+
+// delays returns when limits keep a task from starting.
+func (c *Pace) delays(s *Stored) (all []delay) {
+	e := s.entry()
+	add := func(limit string, most int, window time.Duration, counts func(*begin) bool) {
+		var in []time.Time
+		for i := range c.starts {
+			if counts(&c.starts[i]) {
+				in = append(in, c.starts[i].Time)
+			}
+		}
+		for i := max(1, most) - 1; i < len(in); i++ {
+			if to := in[i-max(1, most)+1].Add(window); in[i].Before(to) {
+				all = append(all, delay{limit, in[i], to})
+			}
+		}
+	}
+	limits := &c.policy.Limits
+	alike := func(st *begin) bool { return st.Kind == e.Kind }
+	add(limitDay, limits.MaxPerDay, Window, alike)
+	if e.External {
+		add(limitExternal, new(usage).half(limits.MaxPerDay), Window, func(st *begin) bool { return alike(st) && st.External })
+	}
+	if e.Message {
+		add(limitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
+	}
+	if s.Outward() && s.Decision.Action == terms.ExternalSend {
+		to := s.Target()
+		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, to) })
+	}
+	return all
+}
+
+// entry returns what the limits go by.
+func (s *Stored) entry() Entry {
+	l := s.describe(audit.Line{Task: s.Task.ID, To: s.Task.State, Digest: s.Task.Digest})
+	return EntryOf(&l)
+}
+
+// Until returns which limit keeps a task from starting now, and until when, if it is not used up
+// again meanwhile: the limit that does so longest. limit is empty if none does.
+func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
+	for _, d := range c.delays(s) {
+		if !c.now.Before(d.from) && d.to.After(c.now) && d.to.After(until) {
+			limit, until = d.limit, d.to
+		}
+	}
+	return limit, until
+}
+
+// delayed returns for how long limits have kept a task from starting since a time. Of each start
+// a day counts at most, which is all that a server can check that does not have the policy.
+func (c *Pace) delayed(s *Stored, since time.Time) (sum time.Duration) {
+	all := c.delays(s)
+	slices.SortFunc(all, func(a, b delay) int { return a.from.Compare(b.from) })
+	done := since
+	for _, d := range all {
+		from, to := d.from, d.to
+		if last := from.Add(Window); to.After(last) {
+			to = last
+		}
+		if to.After(c.now) {
+			to = c.now
+		}
+		if from.Before(done) {
+			from = done
+		}
+		if to.After(from) {
+			sum, done = sum+to.Sub(from), to
+		}
+	}
+	return sum
+}
+
+// late returns for how long limits have kept a task from starting since a person said yes. A yes
+// lapses by the time that was left to it, so that nobody is asked twice only because there were
+// too many tasks. It is read from the log only for a yes that would have lapsed otherwise.
+func (r *Run) late(v View, s *Stored, a *approval.Approval, now time.Time) (time.Duration, error) {
+	if now.Before(a.Expires) || now.Sub(a.Expires) > approval.LongestWait {
+		return 0, nil
+	}
+	since := a.Given.Add(-Window)
+	c := r.pace
+	if c == nil || !c.now.Equal(now) || c.since.After(since) {
+		var err error
+		if c, err = paceOf(v, r.Policy, since, now); err != nil {
+			return 0, err
+		}
+		r.pace = c
+	}
+	yes, known := c.yeses[s.Task.ID]
+	if !known {
+		return 0, nil // nobody gave it
+	}
+	return min(c.delayed(s, yes), approval.LongestWait), nil
+}
