@@ -11,6 +11,7 @@ require (
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
+	golang.org/x/crypto v0.58.0 // lib/approve/sshsig: refuses signatures that ssh-keygen would refuse; ed25519 of go-msgauth
 	golang.org/x/net v0.62.0 // the HTML tokenizer
 	golang.org/x/sys v0.49.0 // flock, syncfs, poll, termios, prctl
 	golang.org/x/text v0.43.0 // names that a file system takes for each other; character sets of go-message
@@ -33,7 +34,6 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect; of pgx: pg_service.conf
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
-	golang.org/x/crypto v0.58.0 // indirect; ed25519 of go-msgauth
 	golang.org/x/tools v0.51.0 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect; of go-landlock: a call in every thread
 )

@@ -44,6 +44,7 @@ var owners = map[string][]string{
 	"github.com/emersion/go-imap/v2":           {"lib/fetch/mailbox"},
 	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
 	"github.com/emersion/go-message":           {"lib/fetch/message"},
+	"golang.org/x/crypto":                      {"lib/approve/sshsig"},
 	"golang.org/x/net":                         {"lib/fetch/message"},
 	"golang.org/x/text":                        {"lib/fetch/message", "lib/authorize/tools"},
 	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/queue/box", "lib/queue/way", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace", "lib/authorize/mcp"},

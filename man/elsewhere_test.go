@@ -134,6 +134,40 @@ func TestElsewhereAnotherLine(t *testing.T) {
 	}
 }
 
+// TestElsewhereUnread: what was not read to its end stays, and so does what another one has
+// put in the place of a file while that was read.
+func TestElsewhereUnread(t *testing.T) {
+	dir, id, run := elsewhere(t)
+	if out, err := run("\n", "answer", "asked/"+id); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	answer, err := os.ReadFile(filepath.Join(dir, "answers", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "answers/large", strings.Repeat("no answer\n", 2<<20)+string(answer))
+	put(t, dir, "answers/"+id, "no answer\n")
+	command, err := exec.LookPath(filepath.Join(bin, "pulse-approve"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "saved", string(answer))
+	wrapper := put(t, dir, "bin/pulse-approve", "#!/bin/sh\nmv "+dir+"/saved "+dir+"/answers/"+id+" 2>/dev/null\nexec "+command+` "$@"`+"\n")
+	if err := os.Chmod(wrapper, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := run("", "take")
+	if !strings.Contains(out, "it holds no answer") || !strings.Contains(out, "larger than 16 MiB") || strings.Contains(out, "approved") {
+		t.Error(out)
+	}
+	if out, _ = run("", "take"); !strings.Contains(out, id+":1: yes to task "+id+": approved\n") {
+		t.Errorf("what came meanwhile was not read: %s", out)
+	}
+	if left, err := filepath.Glob(dir + "/queue.answers/*"); err != nil || len(left) != 1 || filepath.Base(left[0]) != "large" {
+		t.Errorf("what was not read is gone: %v, %v", left, err)
+	}
+}
+
 // TestElsewhereUnlooked: an answer that nobody looked at stays in the spool.
 func TestElsewhereUnlooked(t *testing.T) {
 	dir, id, run := elsewhere(t)
@@ -149,7 +183,7 @@ func TestElsewhereUnlooked(t *testing.T) {
 		t.Error(out)
 	}
 	put(t, dir, "signed.toml", string(policy))
-	out, _ := run("", "sh", "-c", `mkdir few && ln -s "$(command -v rm)" few && PATH=$PWD/bin:$(dirname "$(command -v pulse-approve)"):$PWD/few exec take`)
+	out, _ := run("", "sh", "-c", `mkdir few && for f in rm mv mkdir; do ln -s "$(command -v $f)" few; done && PATH=$PWD/bin:$(dirname "$(command -v pulse-approve)"):$PWD/few exec take`)
 	if !strings.Contains(out, "there is no ssh-keygen") {
 		t.Error(out)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -113,5 +114,45 @@ func TestTakeIsBrief(t *testing.T) {
 	out, status := d.run("", "pulse-approve", "take", d.path("answers"))
 	if n := strings.Count(out, ": left: no signature follows it\n"); status != 77 || n != 3 || len(out) > 3000 {
 		t.Errorf("exit %d, %d lines, %d bytes: %.500s", status, n, len(out), out)
+	}
+}
+
+// TestTakeAll: however many answers a file holds that don't count, the last one is read, what
+// is said of them is bounded, and ssh-keygen is started for what may be good alone.
+func TestTakeAll(t *testing.T) {
+	d := keyed(t)
+	id := d.add(proposal)
+	s := d.waits(id, time.Now().Add(-time.Minute))
+	a := queue.Asked(&s, 336*time.Hour)
+	good := string(a.Statement()) + d.signs(a.Statement())
+	d.must("", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", d.path("other"))
+	unlisted := string(a.Statement()) + d.must(string(a.Statement()), "ssh-keygen", "-q", "-Y", "sign", "-n", "pulse-approve", "-f", d.path("other"))
+	forged := strings.Replace(good, `"expires":"2`, `"expires":"3`, 1)
+	grant := d.must("", "pulse-approve", "statement", "--grant", "bob@partner.example")
+	grant = grant[strings.LastIndex(strings.TrimSpace(grant), "\n")+1:]
+	copied := grant + d.signs([]byte(grant))
+	const n = 4000
+	d.write("answers", strings.Repeat(unlisted, n)+strings.Repeat(forged, n)+strings.Repeat(copied, n)+good)
+	tool, err := exec.LookPath("ssh-keygen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write("ssh-keygen", "#!/bin/sh\necho >>"+d.path("started")+"\nexec "+tool+` "$@"`+"\n")
+	if err := os.Chmod(d.path("ssh-keygen"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", d.dir+":"+os.Getenv("PATH"))
+	out, status := d.run("", "pulse-approve", "take", d.path("answers"))
+	if !strings.HasSuffix(out, fmt.Sprintf(": yes to task %s: approved\n%s: %d more were left\n", id, d.path("answers"), 3*n-1-10_000)) || status != 77 {
+		t.Errorf("exit %d: %s", status, out[max(0, len(out)-500):])
+	}
+	if n := strings.Count(out, "\n"); n != 10_000+3 {
+		t.Errorf("%d lines", n)
+	}
+	if n := strings.Count(out, ": granted\n"); n != 1 {
+		t.Errorf("%d grants", n)
+	}
+	if n := len(d.read("started")); n != 4 {
+		t.Errorf("ssh-keygen was started %d times", n)
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/answers"
@@ -102,7 +104,7 @@ func brought(c *cli.Context, asked string, fn func(*desk.Taker, *answers.Answer)
 	if err != nil {
 		return fault.Usagef(hint, "--signature: %w", err)
 	}
-	list, _ := answers.Read(b)
+	list := slices.Collect(answers.All(b))
 	switch {
 	case len(list) == 0:
 		return fault.Refusedf(hint, "--signature: there is no signature in it")

@@ -29,42 +29,53 @@ func take(c *cli.Context) error {
 			return err
 		}
 	}
-	if r.left > 0 {
+	switch {
+	case r.unread > 0:
+		return fault.Failedf("split it, or take it away", "%d of %d files could not be read to the end", r.unread, c.NArg())
+	case r.left > 0:
 		return fault.Refusedf("pulse-approve statement ID prints what to sign", "%d of %d did not count", r.left, r.left+r.took)
 	}
 	return nil
 }
 
-// round is one take: how many answers counted, and how many lines say that something did not.
+// round is one take: how many answers counted, how many lines say that something did not,
+// and how many files could not be read to the end.
 type round struct {
 	*desk.Taker
-	c          *cli.Context
-	took, left int
+	c                  *cli.Context
+	took, left, unread int
+	most               int // of left: what comes after so many gets no line of its own
 }
+
+// mostLeft is how many lines say of the answers in one file that they were left. The others
+// are counted, because anybody may write a million of them.
+const mostLeft = 10_000
 
 // file takes the answers of one file. It returns an error if it can't go on.
 func (r *round) file(name string) error {
+	r.most = r.left + mostLeft
 	text, err := desk.ReadSpooled(r.c, name)
 	if err != nil {
+		r.unread++
 		return r.say(name, 0, "", "", err)
 	}
-	list, more := answers.Read(text)
-	if len(list) == 0 {
-		return r.say(name, 0, "", "", errors.New("it holds no answer"))
-	}
-	for i := range list {
-		what, became, err := r.one(&list[i])
-		if err := r.say(name, list[i].At, what, became, err); err != nil {
+	found := false
+	for a := range answers.All(text) {
+		found = true
+		what, became, err := r.one(&a)
+		if err = r.say(name, a.At, what, became, err); err != nil {
 			return err
 		}
 	}
-	if more {
-		return r.say(name, 0, "", "", errTooMany)
+	switch {
+	case !found:
+		return r.say(name, 0, "", "", errors.New("it holds no answer"))
+	case r.left > r.most:
+		_, err := fmt.Fprintf(r.c.App.Writer, "%s: %d more were left\n", escape.Line(name), r.left-r.most)
+		return err
 	}
 	return nil
 }
-
-var errTooMany = fmt.Errorf("more than %d answers: the others were not read", answers.Most)
 
 // say says what became of an answer, and returns the error if that is not about the answer.
 func (r *round) say(name string, at int, what, became string, err error) error {
@@ -81,10 +92,13 @@ func (r *round) say(name string, at int, what, became string, err error) error {
 	} else {
 		r.took++
 	}
-	if _, werr := fmt.Fprintln(r.c.App.Writer, where+": "+escape.Message(became)); werr != nil {
-		return werr
+	stop := err != nil && (r.c.Context.Err() != nil || fault.KindOf(err) == fault.Temporary)
+	if err == nil || stop || r.left <= r.most {
+		if _, err := fmt.Fprintln(r.c.App.Writer, where+": "+escape.Message(became)); err != nil {
+			return err
+		}
 	}
-	if err != nil && (r.c.Context.Err() != nil || fault.KindOf(err) == fault.Temporary) {
+	if stop {
 		return err
 	}
 	return nil

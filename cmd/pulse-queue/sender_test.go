@@ -403,6 +403,10 @@ func TestSenderRefuses(t *testing.T) {
 		`"files":[{"name":"..","data":""}]`, `"files":[{"name":"` + strings.Repeat("\u00fc", 200) + `","data":""}]`} {
 		refused = append(refused, effect(`"target":"bob@x.example","args":{"text":"hi"},`+more))
 	}
+	for _, data := range []string{`null`, `1`, `{}`, `["aGk="]`, `"aGk"`, `"aGk=\n"`, `"aGk=\n--pulse-` + id + `\nContent-Type: text/html\n\n<b>ho</b>"`, `"a"`, `"=aGk"`, `"a==="`, `"aG=k"`, `"aG-_"`, `"\u00fcbb"`} {
+		refused = append(refused, effect(`"target":"bob@x.example","args":{"text":"hi"},"files":[{"name":"a.txt","data":`+data+`}]`))
+	}
+	refused = append(refused, effect(`"target":"bob@x.example","args":{"text":"hi"},"files":[{"name":"a.txt"}]`))
 	for _, record := range refused {
 		if status, said := give(record); status != 64 || !strings.HasPrefix(said, "msmtp: nothing was sent: ") || strings.Count(said, "\n") != 1 {
 			t.Errorf("%s\nexit %d: %s", record, status, said)

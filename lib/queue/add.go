@@ -61,6 +61,7 @@ type item struct {
 	raw     []byte   // without `task` and `extract`
 	receipt task.Task
 
+	twin       bool // another mail took the name by content
 	wasRefused bool // it was refused before, and comes from where it was kept
 }
 
@@ -131,10 +132,11 @@ func (b *Batch) follow(it *item, rec *record.Record) error {
 	return nil
 }
 
-// again gives a submitted task that a queue has printed the id that it had, because no other
-// member names it. Added again it is known, and not a second task.
+// again gives a record that a queue has printed the id that it had, where no other member names
+// it: it was submitted, or was kept without the text that is in the name of a refused mail. Added
+// again it is known, and not a second task.
 func (it *item) again(rec *record.Record) error {
-	if it.Identity.Via != identity.ViaSubmit || !rec.Has(task.Member) {
+	if it.Identity.Via != identity.ViaSubmit && !it.wasRefused || !rec.Has(task.Member) {
 		return nil
 	}
 	id, err := task.Named(rec)
@@ -272,15 +274,35 @@ func (in *intake) known(it *item) (bool, error) {
 	if it.content == "" {
 		return false, nil
 	}
-	if t, ok := in.seen[it.content]; ok {
-		it.receipt = t
-		return true, nil
+	id, err := in.seen[it.content].ID, error(nil)
+	if id == "" {
+		id, err = NameOf(in.tx, it.content)
 	}
-	id, err := NameOf(in.tx, it.content)
 	if id == "" || err != nil {
 		return false, err
 	}
+	if it.twin, err = in.isTwin(it, id); it.twin || err != nil {
+		return false, err
+	}
 	return in.knows(it, id)
+}
+
+// isTwin reports whether the task that has the name by the content of a mail is of another mail.
+func (in *intake) isTwin(it *item, id string) (bool, error) {
+	for _, first := range in.all {
+		if first.id == id {
+			return it.twinOf(&first.Content), nil
+		}
+	}
+	st, err := in.tx.Where(id)
+	if st == "" || err != nil {
+		return false, err
+	}
+	first, err := Load(in.tx, st, id)
+	if errors.Is(err, ErrCorrupt) {
+		return false, nil // nobody can tell, and nothing is to be added twice
+	}
+	return err == nil && it.twinOf(&first.Content), err
 }
 
 // knows reports whether the queue knows a task of this id, and fills in its receipt.
@@ -352,7 +374,9 @@ func (in *intake) accept(it *item) error {
 	line := it.describe(audit.Line{Time: in.now, Event: task.Added, Task: t.ID, To: t.State, Digest: t.Digest})
 	line.Change, line.Sandbox, line.Link = t.Change, in.Sandbox, t.Link
 	in.seen[it.id] = *t
-	if line.KnownAs = it.takes(); line.KnownAs != "" {
+	if line.KnownAs = it.takes(); it.twin {
+		line.KnownAs = ""
+	} else if line.KnownAs != "" {
 		in.seen[line.KnownAs] = *t
 	}
 	if it.counted() {
@@ -375,11 +399,13 @@ func (in *intake) label(it *item) error {
 // a message. Effects don't, nor do asks that this machine's own user submits.
 func (c *Content) counted() bool { return c.Kind() == task.Ask && c.Message != nil }
 
-// quota returns how many open tasks the sender of a record may have. A message that could
-// not be checked may come from anyone: such messages get half, so that the sender keeps
-// the rest.
+// quota returns how many open tasks the sender of a record may have. Anyone can send a message
+// that could not be checked, and anyone who has one mail of the sender can send it on a thousand
+// times with another value of a field that is not signed: such messages get half, so that the
+// sender keeps the rest.
 func (in *intake) quota(it *item) int {
-	if it.Decision.Reason == decision.Unchecked {
+	switch it.Decision.Reason {
+	case decision.Unchecked, decision.FieldUnsigned, decision.TextUnproven:
 		return max(1, in.Pending/2)
 	}
 	return in.Pending

@@ -197,9 +197,10 @@ func TestBatchFails(t *testing.T) {
 func TestQuota(t *testing.T) {
 	from := func(sender, line string) string { return strings.ReplaceAll(line, "me@example.com", sender) }
 	mail := func(uid int) string { return queuetest.Mail(uid, terms.Allow) }
-	unchecked := func(uid int) string {
-		return strings.Replace(mail(uid), `"reason":"allowed"`, `"reason":"unchecked"`, 1)
+	doubted := func(uid int, reason string) string {
+		return strings.Replace(mail(uid), `"reason":"allowed"`, `"reason":"`+reason+`"`, 1)
 	}
+	unchecked := func(uid int) string { return doubted(uid, "unchecked") }
 	submitted := strings.Replace(mail(0)[strings.Index(mail(0), `"identity"`):], `"why":""},`, `"why":"","via":"submit"},`, 1)
 	submitted = `{"request":{"action":"read_public","args":{"text":"x"}},` + submitted
 	for name, c := range map[string]struct {
@@ -220,6 +221,7 @@ func TestQuota(t *testing.T) {
 		"effects do not":             {1, []string{queuetest.Effect(1)}, []string{queuetest.Effect(2), mail(2)}, "as"},
 		"submitted asks do not":      {1, []string{submitted}, []string{submitted, mail(2), submitted}, "sss"},
 		"not checked takes half":     {4, nil, []string{unchecked(1), unchecked(2), unchecked(3), mail(4), mail(5), mail(6)}, "ssqssq"},
+		"anybody can vary a field":   {4, nil, []string{doubted(1, "field_unsigned"), doubted(2, "text_unproven"), doubted(3, "field_unsigned"), doubted(4, "text_unproven"), mail(5), mail(6)}, "ssqqss"},
 		"not checked, one at least":  {1, nil, []string{unchecked(1), unchecked(2)}, "sq"},
 		"not checked after the rest": {4, []string{mail(1), mail(2)}, []string{unchecked(3)}, "q"},
 	} {

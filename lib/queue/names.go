@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
@@ -28,8 +29,10 @@ import (
 //	comes now: proven        its Message-ID, if that is   all that is shown of it, and its
 //	                         signed in the first, or      body, are equal
 //	                         Date, Subject and body, if
-//	                         those are; or one digest of
-//	                         signed fields
+//	                         those are and not both have
+//	                         signed a Message-ID of their
+//	                         own; or one digest of signed
+//	                         fields
 //	comes now: not proven,   the same                     the same
 //	and not rejected
 //	comes now: not proven,   never                        the same
@@ -103,6 +106,13 @@ func (c *Content) takes() string {
 	return c.byContent()
 }
 
+// twinOf reports whether a mail is not the one that came first, although their Date, Subject and
+// body are equal: a script may send many in one second. Both Message-IDs are signed, and differ.
+func (c *Content) twinOf(first *Content) bool {
+	both := first.mail() && c.proven() && first.proven() && c.signs("Message-ID") && first.signs("Message-ID")
+	return both && c.Message.ID != first.Message.ID
+}
+
 // signs reports whether the signature that proves the sender covers a field that is there. A
 // Message-ID with a blank may be respaced on the way, so it is not one that is signed.
 func (c *Content) signs(name string) bool {
@@ -145,10 +155,10 @@ var shownFields = []string{
 	"mime-version", "content-type", "content-transfer-encoding", "content-disposition",
 }
 
-// whole returns the name by all that is shown of the mail, "" if the digest of its body is not
-// there.
+// whole returns the name by all that is shown of the mail: of its body, or of what was read of
+// that.
 func (c *Content) whole() string {
-	if c.Message.Body == "" || !c.mail() {
+	if !c.mail() || c.Shown == nil {
 		return ""
 	}
 	sum := sha256.New()
@@ -158,6 +168,11 @@ func (c *Content) whole() string {
 		}
 	}
 	io.WriteString(sum, "\r\n"+c.Message.Body)
+	if c.Message.Body == "" { // the message is too large, or nobody read all of it
+		part := *c.Shown
+		part.Source, part.Received = "", time.Time{} // it may come from elsewhere, and later
+		sum.Write(part.Append(nil))
+	}
 	return task.WholeMailID(c.sender(), "sha256:"+hex.EncodeToString(sum.Sum(nil)))
 }
 

@@ -14,6 +14,7 @@ import (
 // mailed is a mail in the ways in which it can come.
 type mailed struct {
 	id, date, subject, body, to, content string // members of the message; content: its Content-Type
+	text                                 string
 	sender, signed                       string
 	unsigned                             []string
 	proven                               bool
@@ -44,6 +45,9 @@ func (m mailed) record(t *testing.T) string {
 		{"Date", m.date}, {"Message-ID", m.id}, {"Content-Type", m.content},
 	}
 	message := map[string]any{"source": "imaps://me@imap.example.net/INBOX", "id": m.id, "digest": "sha256:d" + m.signed, "headers": headers}
+	if m.text != "" {
+		message["text"] = m.text
+	}
 	if m.body != "" {
 		message["body"] = m.body
 	}
@@ -76,7 +80,8 @@ func TestNamesOfMail(t *testing.T) {
 	strippedAnew := func(m *mailed) { stripped(m); m.id, m.to = "<2@example.com>", "mallory@example.net" }
 	ownCheck := func(m *mailed) { m.signed = "sha256:s1" } // evidence dkim
 	body := func(m *mailed) { m.body = "sha256:bb" }
-	loose := func(m *mailed) { // a receiver's verdict on a signature that covers neither Subject nor Message-ID
+	cut := func(m *mailed) { m.body = "" } // it is larger than what is read of a mail
+	loose := func(m *mailed) {             // a receiver's verdict on a signature that covers neither Subject nor Message-ID
 		m.signed, m.unsigned = "sha256:s3", []string{"Subject", "Message-ID"}
 	}
 	for _, c := range []struct {
@@ -105,6 +110,10 @@ func TestNamesOfMail(t *testing.T) {
 		{"a Message-ID and a Subject put on another mail", genuine.but(loose), genuine, false},
 		{"sent on with them again", genuine.but(loose), genuine.but(loose), true},
 
+		// Two that the sender made in one second, as a script does, are two.
+		{"the same to another address, under another Message-ID", genuine, genuine.but(func(m *mailed) { m.id, m.to = "<2@example.com>", "agent+write@example.net" }), false},
+		{"the same again, under another Message-ID", genuine.but(ownCheck), genuine.but(ownCheck).but(func(m *mailed) { m.id, m.signed = "<2@example.com>", "sha256:s2" }), false},
+
 		// After an outage, and before one.
 		{"unchecked, then proven", genuine.unchecked(), genuine, true},
 		{"unchecked, then proven by pulse itself", genuine.unchecked(), genuine.but(ownCheck), true},
@@ -121,6 +130,9 @@ func TestNamesOfMail(t *testing.T) {
 		{"forged with another To, then proven", genuine.but(func(m *mailed) { m.to = "x@example.net" }).unchecked(), genuine, false},
 		{"forged to be read otherwise, then proven", genuine.but(func(m *mailed) { m.content = "text/html" }).unchecked(), genuine, false},
 		{"forged without a digest of the body, then proven", genuine.but(func(m *mailed) { m.body = "" }).unchecked(), genuine, false},
+		{"forged without a digest of the body, then unchecked", genuine.but(cut).but(func(m *mailed) { m.text = "pay Mallory" }).unchecked(), genuine.but(cut).unchecked(), false},
+		{"forged to be read otherwise, without a digest of the body, then unchecked", genuine.but(cut).but(func(m *mailed) { m.content = "text/html" }).unchecked(), genuine.but(cut).unchecked(), false},
+		{"without a digest of the body, unchecked twice", genuine.but(cut).unchecked(), genuine.but(cut).unchecked(), true},
 		{"forged and rejected, then proven", genuine.but(func(m *mailed) { m.proven = false }).but(rejected), genuine, false},
 	} {
 		store := queuetest.NewMemory()
@@ -184,5 +196,29 @@ func TestNamesLast(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestNamesOfTwins: of two mails that are alike but for their signed Message-ID, each comes
+// again as itself, and a third one is its own task.
+func TestNamesOfTwins(t *testing.T) {
+	twin := func(id string) mailed {
+		return genuine.but(func(m *mailed) { m.id, m.to = id, "agent+"+id[1:2]+"@example.net" })
+	}
+	store := queuetest.NewMemory()
+	ids := map[string]string{}
+	for _, id := range []string{"<1@example.com>", "<2@example.com>", "<3@example.com>"} {
+		ids[addedTo(t, store, twin(id).record(t))] = id
+	}
+	if len(ids) != 3 {
+		t.Errorf("three mails became %d tasks", len(ids))
+	}
+	for _, id := range []string{"<3@example.com>", "<1@example.com>", "<2@example.com>"} {
+		if got := ids[addedTo(t, store, twin(id).record(t))]; got != id {
+			t.Errorf("%s, again, is %q", id, got)
+		}
+	}
+	if got := ids[addedTo(t, store, twin("<4@example.com>").but(func(m *mailed) { m.unsigned, m.signed = []string{"Message-ID"}, "sha256:s4" }).record(t))]; got == "" {
+		t.Error("a copy whose Message-ID is not signed is one more task")
 	}
 }

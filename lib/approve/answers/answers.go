@@ -9,13 +9,11 @@ package answers
 import (
 	"bytes"
 	"errors"
+	"iter"
 	"strings"
 
 	"pulse/lib/shared/approval"
 )
-
-// Most is how many answers are read from one text.
-const Most = 10_000
 
 // maxArmor bounds a signature, in bytes.
 const maxArmor = 16 << 10
@@ -54,19 +52,16 @@ const (
 	alphabet   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 )
 
-// Read returns the answers of a text: each line that begins as a statement does, with the
+// All returns the answers of a text: each line that begins as a statement does, with the
 // signature that follows it, and each signature that follows no such line. Everything else
-// is skipped. Lines may end in LF or CRLF. more reports whether there are more than Most.
-func Read(text []byte) (list []Answer, more bool) {
-	r := reader{rest: bytes.TrimPrefix(text, []byte("\ufeff"))}
-	for len(list) <= Most {
-		a, ok := r.next()
-		if !ok {
-			return list, false
+// is skipped. Lines may end in LF or CRLF.
+func All(text []byte) iter.Seq[Answer] {
+	return func(yield func(Answer) bool) {
+		r := reader{rest: bytes.TrimPrefix(text, []byte("\ufeff"))}
+		for a, ok := r.next(); ok && yield(a); {
+			a, ok = r.next()
 		}
-		list = append(list, a)
 	}
-	return list[:Most], true
 }
 
 // reader is what is left of a text.

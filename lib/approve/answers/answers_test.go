@@ -3,6 +3,7 @@ package answers
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,9 +45,9 @@ func TestRead(t *testing.T) {
 		"a hole":                 {line + "\n" + strings.Replace(armor, "AAAA", "A A", 1), []Answer{{At: 1, Line: whole.Line, Cut: true}}, ErrCut},
 		"without an end":         {armorBegin + "\n" + strings.Repeat("AAAA\n", maxArmor), []Answer{{At: 1, Cut: true}}, ErrCut},
 	} {
-		got, more := Read([]byte(c.text))
-		if more || len(got) != len(c.want) {
-			t.Errorf("%s: %+v, %t", name, got, more)
+		got := slices.Collect(All([]byte(c.text)))
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %+v", name, got)
 			continue
 		}
 		var is error
@@ -63,13 +64,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestMost: what comes after so many answers is not read, and that is said.
-func TestMost(t *testing.T) {
-	for n, want := range map[int]bool{Most: false, Most + 1: true} {
-		list, more := Read([]byte(strings.Repeat(other+"\n", n)))
-		if len(list) != Most || more != want {
-			t.Errorf("of %d: %d, %t", n, len(list), more)
+// TestAll: however many there are, all are read.
+func TestAll(t *testing.T) {
+	const n = 20_000
+	read := 0
+	for a := range All([]byte(strings.Repeat(other+"\n", n))) {
+		if read++; a.At != read {
+			t.Fatalf("answer %d is at line %d", read, a.At)
 		}
+	}
+	if read != n {
+		t.Errorf("%d of %d", read, n)
 	}
 }
 
@@ -81,10 +86,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(armorBegin + "\n" + armor + "> " + line))
 	f.Add([]byte("\ufeff" + line + " \t\r\r\n" + armor[:40]))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, more := Read(text)
-		if len(list) > Most || more && len(list) < Most {
-			t.Fatalf("%d answers", len(list))
-		}
+		list := slices.Collect(All(text))
 		before, lines := 0, bytes.Split(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\n"))
 		for _, a := range list {
 			if a.At <= before || a.At > len(lines) || a.Line == nil && a.Armor == "" && !a.Cut {

@@ -60,6 +60,8 @@ type Taker struct {
 	policy  *policy.Policy
 	signers sshsig.Signers
 	c       *cli.Context
+
+	done map[string]error // lines that a listed key signed, and why one more signature does nothing
 }
 
 // Take opens the queue for signed answers. It refuses inside a run, and where a signature
@@ -69,7 +71,7 @@ func Take(c *cli.Context) (*Taker, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Taker{policy: p, c: c}
+	t := &Taker{policy: p, c: c, done: map[string]error{}}
 	if err := t.counts(); err != nil {
 		return nil, err
 	}
@@ -112,20 +114,23 @@ func (t *Taker) Close() { t.Queue.Close() }
 // Answer records a person's yes or no to a task. The line is made again from the task: what
 // was signed must be exactly that. An empty reason of a no is filled in.
 func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer) error {
+	if err := t.known(signed.Armor, signed.Line, statementHint+escape.ASCII(id)); err != nil {
+		return err
+	}
 	shown, err := t.waiting(id)
 	if err != nil {
-		return err
+		return t.final(signed.Line, err)
 	}
 	hint := statementHint + shown.Task.ID
 	if no {
 		hint += " --no"
 	}
 	a := queue.Asked(&shown, t.policy.Limits.ReviewExpires)
-	if err := differs(signed.Line, &a, no); err != nil {
-		return fault.Refusedf(hint, "%w", err)
+	if err = differs(signed.Line, &a, no); err == nil {
+		err = approval.Timely("the answer", a.Given, a.Expires, time.Now())
 	}
-	if err := approval.Timely("the answer", a.Given, a.Expires, time.Now()); err != nil {
-		return fault.Refusedf(hint, "%w", err)
+	if err != nil {
+		return t.final(signed.Line, fault.Refusedf(hint, "%w", err))
 	}
 	if a.Signer, err = t.signer(signed.Armor, toSign(&a, no), hint); err != nil {
 		return err
@@ -146,6 +151,28 @@ func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer
 	})
 	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
+	}
+	return err
+}
+
+// known returns why an answer needs no further look. Anybody may bring whatever they write,
+// and copies of what a person signed, as often as they like: the first are refused before
+// the queue is read or ssh-keygen is started, and of the others one is looked at. Without a
+// line there is nothing to look at yet.
+func (t *Taker) known(armor string, line []byte, hint string) error {
+	if line == nil {
+		return nil
+	}
+	if err := t.judged(t.signers.Refuse(armor, line), hint); err != nil {
+		return err
+	}
+	return t.done[string(line)]
+}
+
+// final keeps an error that holds for every further signature over a line.
+func (t *Taker) final(line []byte, err error) error {
+	if line != nil && fault.KindOf(err) == fault.Refused {
+		t.done[string(line)] = err
 	}
 	return err
 }
@@ -196,31 +223,35 @@ func differs(line []byte, asked *approval.Approval, no bool) error {
 
 // signer returns the name under which allowed_signers has the key that signed the line.
 func (t *Taker) signer(armor string, line []byte, hint string) (who string, err error) {
-	if who, err = t.signers.Principal(t.c.Context, armor); err == nil {
+	if err = t.signers.Refuse(armor, line); err == nil {
+		who, err = t.signers.Principal(t.c.Context, armor)
+	}
+	if err == nil {
 		err = t.signers.Verify(t.c.Context, who, armor, line)
 	}
+	return who, t.judged(err, hint)
+}
+
+// judged is the error of a signature that was judged, or could not be.
+func (t *Taker) judged(err error, hint string) error {
 	switch {
 	case errors.Is(err, sshsig.ErrUnknown), errors.Is(err, sshsig.ErrBad):
 		if err := usable(&t.signers); err != nil { // while somebody edits it, nobody can tell
-			return "", err
+			return err
 		}
-		return "", fault.Refusedf(hint, "it is not a signature that counts over the line that is asked for: %w", err)
+		return fault.Refusedf(hint, "it is not a signature that counts over this line: %w", err)
 	case err != nil:
-		return "", fault.Temporaryf("", "%w", err)
+		return fault.Temporaryf("", "%w", err)
 	}
-	return who, nil
+	return nil
 }
 
 // Grant records a grant that a person signed elsewhere.
 func (t *Taker) Grant(g approval.Grant, armor string) error {
 	const hint = statementHint + "--grant TARGET"
-	err := t.ahead(&g.Signer, armor, g.Statement(), hint, g.ID, g.Given, g.Expires)
-	if err != nil {
-		return err
-	}
-	g.By, g.Level, g.Signature = g.Signer, approval.Signature, armor
-	return t.once(hint, g.ID, g.Given, g.Sound, func(tx *queue.Tx, now time.Time) error {
-		return queue.TakeGrant(tx, g, now)
+	return t.once(&ahead{hint, g.ID, g.Given, g.Expires, g.Statement(), armor}, func(who string) (record, error) {
+		g.By, g.Signer, g.Level, g.Signature = who, who, approval.Signature, armor
+		return func(tx *queue.Tx, now time.Time) error { return queue.TakeGrant(tx, g, now) }, g.Sound(time.Now())
 	})
 }
 
@@ -236,45 +267,58 @@ func (t *Taker) Session(s approval.Session, armor string) error {
 	case life < approval.LeastSession || life > approval.MostSession || s.Max < 1 || s.Max > approval.MostUses:
 		return fault.Refusedf(hint, "it is not a session that can be opened")
 	}
-	if err := t.ahead(&s.Signer, armor, s.Statement(), hint, s.ID, s.Opened, s.Expires); err != nil {
-		return err
-	}
-	s.By, s.Level, s.Signature, s.Left = s.Signer, approval.Signature, armor, s.Max
-	return t.once(hint, s.ID, s.Opened, s.Sound, func(tx *queue.Tx, now time.Time) error {
-		return queue.TakeSession(tx, s, now)
+	return t.once(&ahead{hint, s.ID, s.Opened, s.Expires, s.Statement(), armor}, func(who string) (record, error) {
+		s.By, s.Signer, s.Level, s.Signature, s.Left = who, who, approval.Signature, armor, s.Max
+		return func(tx *queue.Tx, now time.Time) error { return queue.TakeSession(tx, s, now) }, s.Sound(time.Now())
 	})
 }
 
-// ahead checks what is given ahead, the cheap things first.
-func (t *Taker) ahead(signer *string, armor string, line []byte, hint, id string, given, expires time.Time) (err error) {
-	if err = approval.Timely("what was signed", given, expires, time.Now()); err != nil {
-		return fault.Refusedf(hint, "%w", err)
+// ahead is a yes that was signed ahead, and what to type for another one.
+type ahead struct {
+	hint, id       string
+	given, expires time.Time
+	line           []byte
+	armor          string
+}
+
+// record records it in an Update.
+type record = func(*queue.Tx, time.Time) error
+
+// once records what was given ahead, if it was never recorded before: the log is read for
+// that before ssh-keygen is started.
+func (t *Taker) once(a *ahead, signedBy func(who string) (record, error)) error {
+	if err := approval.Timely("what was signed", a.given, a.expires, time.Now()); err != nil {
+		return fault.Refusedf(a.hint, "%w", err)
 	}
-	*signer, err = t.signer(armor, line, hint)
+	if err := t.known(a.armor, a.line, a.hint); err != nil {
+		return err
+	}
+	rest, err := queue.Anew(t.Queue, a.id, a.given)
+	if err == nil {
+		err = t.onceNew(a, rest, signedBy)
+	}
+	if errors.Is(err, queue.ErrRecorded) {
+		return t.final(a.line, fault.Refusedf("pulse-approve grants; "+a.hint, "%w: it counts once", err))
+	}
 	return err
 }
 
-// once records what was given ahead if it is sound, and was never recorded before.
-func (t *Taker) once(
-	hint, id string, given time.Time, sound func(time.Time) error, record func(*queue.Tx, time.Time) error,
-) error {
-	now := time.Now()
-	if err := sound(now); err != nil {
-		return fault.Refusedf(hint, "%w", err)
+// onceNew is once for what the log does not have yet.
+func (t *Taker) onceNew(a *ahead, rest func(*queue.Tx) error, signedBy func(who string) (record, error)) error {
+	who, err := t.signer(a.armor, a.line, a.hint)
+	if err != nil {
+		return err
 	}
-	rest, err := queue.Anew(t.Queue, id, given)
-	if err == nil {
-		err = queue.Update(t.Queue, func(tx *queue.Tx) error {
-			if err := rest(tx); err != nil {
-				return err
-			}
-			return record(tx, now)
-		})
+	record, err := signedBy(who)
+	if err != nil {
+		return fault.Refusedf(a.hint, "%w", err)
 	}
-	if errors.Is(err, queue.ErrRecorded) {
-		return fault.Refusedf("pulse-approve grants; "+hint, "%w: it counts once", err)
-	}
-	return err
+	return queue.Update(t.Queue, func(tx *queue.Tx) error {
+		if err := rest(tx); err != nil {
+			return err
+		}
+		return record(tx, time.Now())
+	})
 }
 
 // mostText bounds what is read of a file of answers, in bytes.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // maxAllowed bounds the file of allowed signers, in bytes.
@@ -18,9 +20,15 @@ const maxAllowed = 1 << 20
 // read, has no entry, or has a line that is not an entry. A person has to mend it, because
 // ssh-keygen stops at such a line and calls every signature bad whose key comes later.
 func (s *Signers) Usable() error {
+	_, err := s.keys()
+	return err
+}
+
+// keys returns the keys that the file lists.
+func (s *Signers) keys() (*listed, error) {
 	f, err := os.Open(s.File)
 	if err != nil {
-		return fmt.Errorf("sshsig: %w", err)
+		return nil, fmt.Errorf("sshsig: %w", err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxAllowed+1))
@@ -28,37 +36,52 @@ func (s *Signers) Usable() error {
 		err = fmt.Errorf("%s: larger than %d bytes", s.File, maxAllowed)
 	}
 	if err != nil {
-		return fmt.Errorf("sshsig: %w", err)
+		return nil, fmt.Errorf("sshsig: %w", err)
 	}
-	if n, err := allowed(string(b)); err != nil {
-		return fmt.Errorf("sshsig: %s:%d: %w", s.File, n, err)
+	keys := &listed{blobs: map[string]bool{}}
+	if n, err := allowed(string(b), keys); err != nil {
+		return nil, fmt.Errorf("sshsig: %s:%d: %w", s.File, n, err)
 	}
-	return nil
+	return keys, nil
+}
+
+// listed are the keys of a file of allowed signers.
+type listed struct {
+	blobs       map[string]bool // as in RFC 4253, section 6.6
+	authorities bool            // some of them sign certificates, which are listed nowhere
+}
+
+// lists reports whether a key may be one of them, or a certificate of one.
+func (l *listed) lists(blob []byte) bool {
+	var key struct {
+		Kind string
+		Rest []byte `ssh:"rest"`
+	}
+	err := ssh.Unmarshal(blob, &key)
+	return l.blobs[string(blob)] || l.authorities && err == nil && strings.Contains(key.Kind, "-cert-v")
 }
 
 // allowed checks the lines as in ssh-keygen(1), ALLOWED SIGNERS: principals, options, a
-// key. It returns the number of the line that is wrong.
-func allowed(text string) (line int, err error) {
-	keys := 0
+// key, and adds their keys. It returns the number of the line that is wrong.
+func allowed(text string, keys *listed) (line int, err error) {
 	for l := range strings.Lines(text) {
 		line++
 		l = strings.Trim(l, " \t\r\n")
 		if l == "" || l[0] == '#' {
 			continue
 		}
-		if err := entry(l); err != nil {
+		if err := entry(l, keys); err != nil {
 			return line, err
 		}
-		keys++
 	}
-	if keys == 0 {
+	if len(keys.blobs) == 0 {
 		return max(line, 1), errors.New("it lists no key")
 	}
 	return 0, nil
 }
 
-// entry checks one line.
-func entry(line string) error {
+// entry checks one line, and adds its key.
+func entry(line string, keys *listed) error {
 	fields, ok := words(line)
 	if !ok {
 		return errors.New("a quote is not closed")
@@ -67,30 +90,33 @@ func entry(line string) error {
 		return errors.New("want principals, options if any, the type of a key and the key")
 	}
 	fields = fields[1:]
-	if !isKey(fields) {
+	blob, ok := keyOf(fields)
+	if !ok {
 		if err := options(fields[0]); err != nil {
 			return err
 		}
-		fields = fields[1:]
+		keys.authorities = keys.authorities || strings.Contains(strings.ToLower(fields[0]), "cert-authority")
+		blob, ok = keyOf(fields[1:])
 	}
-	if !isKey(fields) {
+	if !ok {
 		return errors.New("there is no key where one should be")
 	}
+	keys.blobs[string(blob)] = true
 	return nil
 }
 
-// isKey reports whether two words are a public key: its type, and base64 of bytes that
-// begin with the same type.
-func isKey(fields []string) bool {
+// keyOf returns the key that two words are: its type, and base64 of bytes that begin with
+// the same type.
+func keyOf(fields []string) (blob []byte, ok bool) {
 	if len(fields) < 2 {
-		return false
+		return nil, false
 	}
 	blob, err := base64.StdEncoding.DecodeString(fields[1])
 	if err != nil || len(blob) < 4 {
-		return false
+		return nil, false
 	}
 	n := binary.BigEndian.Uint32(blob)
-	return int64(n) < int64(len(blob)-4) && string(blob[4:4+n]) == fields[0]
+	return blob, int64(n) < int64(len(blob)-4) && string(blob[4:4+n]) == fields[0]
 }
 
 // optionNames are the options of OpenSSH 9. Those that take a value end in =.

@@ -75,12 +75,13 @@ func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
 }
 
 // Verify returns nil if the principal signed the message, and touched the token if the key
-// is on one. It returns ErrBad if not, and another error if it could not find out.
+// is on one. It returns ErrBad if not, and another error if it could not find out. What
+// Refuse refuses never reaches ssh-keygen.
 func (s *Signers) Verify(ctx context.Context, principal, armor string, message []byte) error {
 	if !plain(principal) {
 		return fmt.Errorf("%w: its signer has no usable name", ErrBad)
 	}
-	if err := touched(armor); err != nil {
+	if err := s.Refuse(armor, message); err != nil {
 		return err
 	}
 	_, err := s.ask(ctx, armor, message,

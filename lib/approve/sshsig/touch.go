@@ -1,10 +1,12 @@
 package sshsig
 
 import (
+	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // userPresent is the flag of a token's signature that says that somebody touched it.
@@ -14,52 +16,47 @@ const userPresent = 0x01
 // without a touch. A token makes such a one for every program that asks for it, sshd
 // refuses it, and ssh-keygen -Y verify does not (OpenSSH 9.2).
 func touched(armor string) error {
-	if err := wellFormed(armor); err != nil {
+	_, sig, err := decode(armor)
+	if err != nil {
 		return err
 	}
-	body := strings.TrimSuffix(strings.TrimPrefix(armor, armorBegin), armorEnd)
-	blob, err := base64.StdEncoding.DecodeString(body) // which skips the line ends
-	if err != nil {
-		return fmt.Errorf("%w: it is not base64", ErrBad)
-	}
-	signature, ok := innermost(blob)
-	if !ok {
-		return fmt.Errorf("%w: it is not an SSH signature", ErrBad)
-	}
-	kind, rest, ok := cutString(signature)
-	if !ok || !strings.HasPrefix(string(kind), "sk-") && !strings.HasPrefix(string(kind), "webauthn-") {
+	if !strings.HasPrefix(sig.Format, "sk-") && !fromBrowser(sig) {
 		return nil // whose key can't be touched
 	}
-	if _, rest, ok = cutString(rest); !ok || len(rest) == 0 || rest[0]&userPresent == 0 {
+	if len(sig.Rest) == 0 || sig.Rest[0]&userPresent == 0 {
 		return fmt.Errorf("%w: the token was not touched", ErrBad)
 	}
 	return nil
 }
 
-// innermost returns the signature proper, which PROTOCOL.sshsig puts last: after a magic
-// word, a version, the public key, the namespace, a reserved string and the hash.
-func innermost(blob []byte) (signature []byte, ok bool) {
-	const magic = "SSHSIG"
-	if !strings.HasPrefix(string(blob), magic) || len(blob) < len(magic)+4 {
-		return nil, false
-	}
-	rest := blob[len(magic)+4:]
-	for range 5 {
-		if signature, rest, ok = cutString(rest); !ok {
-			return nil, false
-		}
-	}
-	return signature, len(rest) == 0
+func fromBrowser(sig *ssh.Signature) bool { return strings.HasPrefix(sig.Format, "webauthn-") }
+
+// frame is what PROTOCOL.sshsig puts around the signature proper, after a magic word.
+type frame struct {
+	Version   uint32
+	Key       []byte
+	Namespace string
+	Reserved  []byte
+	Hash      string
+	Signature []byte
 }
 
-// cutString cuts a string of RFC 4251, section 5, off the front of b.
-func cutString(b []byte) (s, rest []byte, ok bool) {
-	if len(b) < 4 {
-		return nil, nil, false
+const magic = "SSHSIG"
+
+// decode reads an armored signature. The error is ErrBad.
+func decode(armor string) (*frame, *ssh.Signature, error) {
+	if err := wellFormed(armor); err != nil {
+		return nil, nil, err
 	}
-	n := int64(binary.BigEndian.Uint32(b))
-	if b = b[4:]; n > int64(len(b)) {
-		return nil, nil, false
+	body := strings.TrimSuffix(strings.TrimPrefix(armor, armorBegin), armorEnd)
+	blob, err := base64.StdEncoding.DecodeString(body) // which skips the line ends
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: it is not base64", ErrBad)
 	}
-	return b[:n], b[n:], true
+	blob, ok := bytes.CutPrefix(blob, []byte(magic))
+	f, sig := &frame{}, &ssh.Signature{}
+	if !ok || ssh.Unmarshal(blob, f) != nil || ssh.Unmarshal(f.Signature, sig) != nil {
+		return nil, nil, fmt.Errorf("%w: it is not an SSH signature", ErrBad)
+	}
+	return f, sig, nil
 }

@@ -326,6 +326,8 @@ var Life = []Operation{
 	Keeping(Wordy(90, terms.Reject), Mail(92, terms.Reject), Mail(93, terms.Allow)), // the first one is kept
 	Add(Wordy(90, terms.Reject), Wordy(91, terms.Allow)),                            // and is now a task
 	Add(Resent(91), Resent(97), Wordy(97, terms.Allow)),                             // one task each
+	Add(Twin(91), Wordy(98, terms.Allow), Twin(98)),                                 // three tasks
+
 	Keeping(Wordy(94, terms.Reject), Wordy(94, terms.Allow), Wordy(94, terms.Reject), Mail(95, terms.Reject)),
 	Forget,
 	CancelAll,
@@ -342,4 +344,5 @@ var Life = []Operation{
 	Finish(queue.End{Exit: 0, Result: []byte("done\n")}),
 	Prune,
 	Add(Wordy(91, terms.Allow), Resent(91), Resent(97), Wordy(97, terms.Allow)), // known by their names
+	Add(Twin(91), Twin(98)), // and by their ids
 }

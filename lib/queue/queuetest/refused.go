@@ -28,6 +28,11 @@ func Resent(uid int) string {
 	return strings.Replace(resent, `"verified":true`, `"verified":true,"signed":"sha256:s","unsigned":["Message-ID"]`, 1)
 }
 
+// Twin is Wordy, sent once more in the same second under another Message-ID, which is signed too.
+func Twin(uid int) string {
+	return strings.Replace(Wordy(uid, terms.Allow), fmt.Sprintf("<%d@t>", uid), fmt.Sprintf("<%d@twin>", uid), 1)
+}
+
 // RejectedEffect is Effect, but the policy rejects it.
 func RejectedEffect(n int) string {
 	return strings.Replace(Effect(n), string(terms.Confirm), string(terms.Reject), 1)
