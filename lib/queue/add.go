@@ -44,8 +44,21 @@ type Batch struct {
 
 	items []*item
 	size  int
-	last  map[string]Position // of the record of each source that was put last
-	read  []Position          // how far what was put goes, by source
+	last  map[mailbox]Position // of the record of each mailbox that was put last
+	read  []Position           // how far what was put goes, by source
+}
+
+// mailbox is where UIDs can be compared. With Timed all of a source is one.
+type mailbox struct {
+	source   string
+	validity uint32
+}
+
+func mailboxOf(p *Position) mailbox {
+	if p.UIDValidity&audit.Timed != 0 || p.UIDValidity == 0 {
+		return mailbox{source: p.Source}
+	}
+	return mailbox{p.Source, p.UIDValidity}
 }
 
 // ErrOrder means that a record lies before one of the same source that came earlier. Had the
@@ -118,15 +131,15 @@ func (b *Batch) follow(it *item, rec *record.Record) error {
 		return nil
 	}
 	p := positionOf(m)
-	if last, ok := b.last[p.Source]; ok && !rec.Has(task.Member) && p.Precedes(&last) {
+	if last, ok := b.last[mailboxOf(&p)]; ok && !rec.Has(task.Member) && p.Precedes(&last) {
 		return fault.Failedf("keep the order of the records, as parallel -k does, and run all of it again: no position has moved",
 			"%w", rec.Bad(fmt.Errorf("UID %d after UID %d: %w", p.UID, last.UID, ErrOrder)))
 	}
 	if b.last == nil {
-		b.last = map[string]Position{}
+		b.last = map[mailbox]Position{}
 	}
 	if !rec.Has(task.Member) {
-		b.last[p.Source] = p
+		b.last[mailboxOf(&p)] = p
 	}
 	b.read = furthest(b.read, p)
 	return nil

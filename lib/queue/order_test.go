@@ -28,20 +28,21 @@ func TestOrder(t *testing.T) {
 		lines []string
 		bad   bool
 	}{
-		"in order":                  {lines: []string{at("s", 7, 1), at("s", 7, 2), at("s", 7, 9)}},
-		"backwards":                 {lines: []string{at("s", 7, 2), at("s", 7, 1)}, bad: true},
-		"one late":                  {lines: []string{at("s", 7, 1), at("s", 7, 4), at("s", 7, 5), at("s", 7, 3)}, bad: true},
-		"some left out":             {lines: []string{at("s", 7, 1), at("s", 7, 9)}},
-		"twice":                     {lines: []string{at("s", 7, 2), at("s", 7, 2)}},
-		"other sources between":     {lines: []string{at("s", 7, 2), at("r", 7, 1), at("s", 7, 3), at("r", 7, 2)}},
-		"backwards, others between": {lines: []string{at("s", 7, 2), at("r", 7, 3), at("s", 7, 1)}, bad: true},
-		"another UIDVALIDITY":       {lines: []string{at("s", 7, 2), at("s", 8, 1)}},
-		"without a UID":             {lines: []string{at("s", 7, 2), at("s", 7, 0), at("s", 7, 3)}},
-		"a queue has printed it":    {lines: []string{at("s", 7, 2), printed}},
-		"in time":                   {lines: []string{at("s", timed|5, 100), at("s", timed|4, 100), at("s", timed|3, 101)}},
-		"back in time":              {lines: []string{at("s", timed|4, 101), at("s", timed|5, 100)}, bad: true},
-		"time, then history":        {lines: []string{at("s", timed|4, 101), at("s", 0, 9)}},
-		"history, then time":        {lines: []string{at("s", 0, 9), at("s", timed|4, 101)}, bad: true},
+		"in order":                   {lines: []string{at("s", 7, 1), at("s", 7, 2), at("s", 7, 9)}},
+		"backwards":                  {lines: []string{at("s", 7, 2), at("s", 7, 1)}, bad: true},
+		"one late":                   {lines: []string{at("s", 7, 1), at("s", 7, 4), at("s", 7, 5), at("s", 7, 3)}, bad: true},
+		"some left out":              {lines: []string{at("s", 7, 1), at("s", 7, 9)}},
+		"twice":                      {lines: []string{at("s", 7, 2), at("s", 7, 2)}},
+		"other sources between":      {lines: []string{at("s", 7, 2), at("r", 7, 1), at("s", 7, 3), at("r", 7, 2)}},
+		"backwards, others between":  {lines: []string{at("s", 7, 2), at("r", 7, 3), at("s", 7, 1)}, bad: true},
+		"another UIDVALIDITY":        {lines: []string{at("s", 7, 2), at("s", 8, 1)}},
+		"backwards, another between": {lines: []string{at("s", 8, 9), at("s", 7, 5), at("s", 8, 1)}, bad: true},
+		"without a UID":              {lines: []string{at("s", 7, 2), at("s", 7, 0), at("s", 7, 3)}},
+		"a queue has printed it":     {lines: []string{at("s", 7, 2), printed}},
+		"in time":                    {lines: []string{at("s", timed|5, 100), at("s", timed|4, 100), at("s", timed|3, 101)}},
+		"back in time":               {lines: []string{at("s", timed|4, 101), at("s", timed|5, 100)}, bad: true},
+		"time, then history":         {lines: []string{at("s", timed|4, 101), at("s", 0, 9)}},
+		"history, then time":         {lines: []string{at("s", 0, 9), at("s", timed|4, 101)}, bad: true},
 	} {
 		b := newShelf(t).batch()
 		var err error
