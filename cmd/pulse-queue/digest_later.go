@@ -30,6 +30,16 @@ func (p *page) putOff() []string {
 	return append(append([]string{titled("put off", title)}, p.open.put...), l.rest("pulse-queue list --state scheduled")...)
 }
 
+// untaken says what workers proposed and nobody has taken.
+func (p *page) untaken() []string {
+	u := &p.figures.untaken
+	if u.All == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d not taken, oldest %s: pulse-queue outbox", u.All, span(p.now.Sub(u.Since)))
+	return wrap(titled("proposed", text), len(under))
+}
+
 // drafted is what lies in the directory of drafts.
 type drafted struct {
 	n      int

@@ -22,7 +22,7 @@ const digestWidth = 78
 // lines lays the page out. A section that has nothing to say has no line.
 func (p *page) lines(env []string) []string {
 	rest := slices.Concat(
-		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.drafts.lines(p.now),
+		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.untaken(), p.drafts.lines(p.now),
 		p.starts(), p.past.mail(), p.health.lines(),
 	)
 	lines := screen.Fold(wrap(p.headline(), 2), digestWidth)

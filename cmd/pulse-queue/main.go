@@ -160,7 +160,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` of what health finds, say nothing of these"},
 			},
 		}, {
-			Name: "prune", Usage: "remove the files of tasks that ended long ago", Action: prune,
+			Name: "prune", ArgsUsage: "[ID]", Usage: "remove the files of tasks that ended long ago", Action: prune,
 			Flags: []cli.Flag{queue, policy,
 				&cli.StringFlag{Name: "older-than", Usage: "`D` that ended longer ago than this, such as 30d"},
 			},

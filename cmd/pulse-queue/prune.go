@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -12,6 +13,7 @@ import (
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 )
@@ -24,6 +26,9 @@ const leastAge = time.Hour
 var prunable = []task.State{task.Completed, task.Rejected, task.Failed}
 
 func prune(c *cli.Context) error {
+	if c.Args().Present() {
+		return pruneOne(c)
+	}
 	limit, err := olderThan(c)
 	if err != nil {
 		return err
@@ -42,13 +47,13 @@ func prune(c *cli.Context) error {
 			cmdline.Progress(c, "left for now, because nobody has touched its draft: drafts/%s.json", l.Task)
 		}
 	})
-	total, now := 0, time.Now().UTC()
+	var total queue.Removed
+	now := time.Now().UTC()
 	if err := tellDrafts(s, p.Limits.Resurface, now); err != nil {
 		return err
 	}
 	for _, st := range prunable {
-		n, err := pruneState(c, s, st, limit, now)
-		if total += n; err != nil {
+		if err := pruneState(c, s, st, limit, now, &total); err != nil {
 			return err
 		}
 	}
@@ -56,12 +61,61 @@ func prune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	text := "pruned " + count(total, "task")
+	text := "pruned " + count(total.Tasks, "task")
 	if forgotten > 0 {
 		text += ", forgot " + count(forgotten, "refused record")
 	}
-	cmdline.Progress(c, "%s", text)
+	tellPruned(c, text, &total)
 	return nil
+}
+
+// pruneOne removes the task that a person named.
+func pruneOne(c *cli.Context) error {
+	if c.IsSet("older-than") || c.NArg() > 1 {
+		return fault.Usagef("pulse-queue prune "+escape.Shell(c.Args().First()), "prune takes one ID, or --older-than")
+	}
+	s, err := desk.QueueOutside(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	id, err := queue.Whole(s, c.Args().First())
+	if err != nil {
+		return desk.Unknown(err)
+	}
+	var was queue.Stored
+	var done queue.Removed
+	err = queue.Update(s, func(tx *queue.Tx) (err error) {
+		was, done, err = queue.PruneOne(tx, id, cmdline.User(), time.Now())
+		return err
+	})
+	if errors.Is(err, queue.ErrState) {
+		return notEnded(&was)
+	}
+	if err != nil {
+		return desk.Unknown(err)
+	}
+	tellPruned(c, "pruned task "+id, &done)
+	return nil
+}
+
+func notEnded(s *queue.Stored) error {
+	do := "pulse-queue show " + s.Task.ID
+	switch s.Task.State {
+	case task.Awaiting:
+		do = "pulse-approve no " + s.Task.ID + " --reason 'not wanted'"
+	case task.Scheduled, task.Running:
+		do = "pulse-queue cancel " + s.Task.ID
+	}
+	return fault.Failedf(do, "task %s has not ended: it is %s", s.Task.ID, s.Task.State)
+}
+
+// tellPruned says what was done at a terminal, and everywhere that drafts stayed: cron mails it.
+func tellPruned(c *cli.Context, text string, done *queue.Removed) {
+	cmdline.Progress(c, "%s", text)
+	if done.Edited > 0 {
+		cmdline.Warn(c, "left %s that a person edited: ls drafts in the queue, and remove what is done", count(done.Edited, "draft"))
+	}
 }
 
 // tellDrafts tells once more of the drafts that nobody has touched for so long, some in each
@@ -87,7 +141,7 @@ func forgetAll(c *cli.Context, s door.Store, limit time.Duration, now time.Time)
 
 func olderThan(c *cli.Context) (time.Duration, error) {
 	if !c.IsSet("older-than") {
-		return 0, fault.Usagef("pulse-queue prune --older-than 30d", "prune needs --older-than")
+		return 0, fault.Usagef("pulse-queue prune --older-than 30d", "prune needs --older-than, or an ID")
 	}
 	d, err := duration.Parse(c.String("older-than"))
 	if err != nil {
@@ -102,23 +156,23 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 
 // pruneState prunes the tasks of a state, some in each Update, so that other commands get
 // the lock in between.
-func pruneState(c *cli.Context, s door.Store, st task.State, limit time.Duration, now time.Time) (total int, err error) {
+func pruneState(
+	c *cli.Context, s door.Store, st task.State, limit time.Duration, now time.Time, total *queue.Removed,
+) error {
 	lists, err := s.List([]task.State{st}, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for ids := lists[0].IDs; err == nil && len(ids) > 0 && c.Context.Err() == nil; {
-		n := 0
+		var done queue.Removed
 		err = queue.Update(s, func(tx *queue.Tx) (err error) {
-			n, ids, err = queue.Prune(tx, st, ids, limit, cmdline.User(), now)
+			done, ids, err = queue.Prune(tx, st, ids, limit, cmdline.User(), now)
 			return err
 		})
 		if err == nil {
-			total += n
+			total.Tasks += done.Tasks
+			total.Edited += done.Edited
 		}
 	}
-	if err == nil {
-		err = c.Context.Err()
-	}
-	return total, err
+	return cmp.Or(err, c.Context.Err())
 }

@@ -29,6 +29,7 @@ type figures struct {
 	start, look  time.Duration
 	asks, others int // starts of the last day: of asks, and of these for external senders
 	effects      int
+	untaken      queue.Untaken
 	now          time.Time
 }
 
@@ -98,6 +99,9 @@ func (f *figures) count(v queue.View) (err error) {
 	if f.held, err = queue.Held(v); err != nil {
 		return err
 	}
+	if f.untaken, err = queue.UntakenOf(v); err != nil {
+		return err
+	}
 	if err := v.Open("", f.wait); err != nil {
 		return err
 	}
@@ -151,6 +155,10 @@ func (f *figures) json() []byte {
 	o.Bool("held", f.held != "")
 	o.Int("oldest_scheduled_seconds", int64(f.start.Seconds()))
 	o.Int("oldest_awaiting_seconds", int64(f.look.Seconds()))
+	o.Int("untaken", int64(f.untaken.All))
+	if f.untaken.All > 0 {
+		o.Int("oldest_untaken_seconds", int64(f.now.Sub(f.untaken.Since).Seconds()))
+	}
 	starts.Int("ask", int64(f.asks))
 	starts.Int("ask_external", int64(f.others))
 	starts.Int("effect", int64(f.effects))
@@ -166,6 +174,9 @@ func (f *figures) table(w io.Writer) error {
 	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", span(f.start), span(f.look))
 	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n",
 		count(f.asks, "ask"), f.others, count(f.effects, "effect"))
+	if f.untaken.All > 0 {
+		fmt.Fprintf(tab, "proposed\t%d not taken, oldest %s\n", f.untaken.All, span(f.now.Sub(f.untaken.Since)))
+	}
 	if f.day != "" {
 		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)
 	}

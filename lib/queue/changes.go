@@ -74,6 +74,9 @@ func Changes(l *audit.Line) []Change {
 	}
 	switch {
 	case l.Event == task.Pruned:
+		if l.Result != "" {
+			list = append(list, Change{Shelf: Drafts, Key: l.Task})
+		}
 		return append(list, Change{Shelf: Pruned, Key: l.Task, Bytes: []byte(l.From)},
 			Change{Shelf: On(l.From), Key: l.Task}, Change{Shelf: Meta, Key: l.Task},
 			Change{Shelf: Results, Key: l.Task}, Change{Shelf: Extracts, Key: l.Task},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -55,6 +56,42 @@ func Without(file []byte, ids ...string) (rest []byte, had bool, err error) {
 		return nil
 	})
 	return rest, had, err
+}
+
+// Untaken is what workers proposed and add has not taken.
+type Untaken struct {
+	All    int       // proposals
+	Since  time.Time // when the worker of the oldest one ended, by the log
+	Parent string    // the task of that one
+}
+
+// UntakenOf counts what lies in the outboxes. An outbox that can't be read counts as one. Taking
+// one proposal rewrites the file of the others, so their age is that of their task's last
+// transition; that of a pruned task is the file's.
+func UntakenOf(v View) (u Untaken, err error) {
+	err = v.Each(Outbox, func(parent string, made time.Time) (bool, error) {
+		if !task.ValidID(parent) {
+			return true, nil // verify says so
+		}
+		file, err := OutboxOf(v, parent)
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			return false, err
+		}
+		s, err := anywhere(v, parent)
+		if err != nil {
+			return false, err
+		}
+		if s != nil && s.Task.Since.Before(made) {
+			made = s.Task.Since
+		}
+		if u.Parent == "" || made.Before(u.Since) {
+			u.Since, u.Parent = made, parent
+		}
+		list, _ := ReadOutbox(file)
+		u.All += max(1, len(list))
+		return true, nil
+	})
+	return u, err
 }
 
 // settle logs that a proposal whose task is known already was taken, if its outbox still

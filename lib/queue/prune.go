@@ -2,47 +2,89 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"pulse/lib/shared/task"
 )
 
-// Prune removes tasks of a state whose last transition lies limit or more before now. It
-// looks at no more than maxMoves of the ids, and returns those that it has not looked at.
-// It leaves a file that can't be read to verify. A task whose draft nobody has touched is told
-// of first, and is removed by a later command. The ids must be in the order of Listed,
-// because the first task made less than limit ago ends the search. A limit of 0 removes
-// all of them, whatever the clock says.
+// Removed counts what was pruned.
+type Removed struct {
+	Tasks  int
+	Edited int // drafts of these tasks that were left, because a person edited them
+}
+
+// Prune removes tasks of a state whose last transition lies limit or more before now, and their
+// drafts, except those that a person edited. It looks at no more than maxMoves of the ids, and
+// returns those that it has not looked at. It leaves a file that can't be read to verify. A task
+// whose draft nobody has touched is told of first, and is removed by a later command. The ids
+// must be in the order of Listed, because the first task made less than limit ago ends the
+// search. A limit of 0 removes all of them, whatever the clock says.
 func Prune(
 	tx *Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time,
-) (pruned int, left []ID, err error) {
+) (done Removed, left []ID, err error) {
 	for i, id := range ids[:min(len(ids), maxMoves)] {
 		s, err := Load(tx, st, id.String())
 		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
 			continue
 		}
 		if err != nil {
-			return 0, ids[i:], err
+			return Removed{}, ids[i:], err
 		}
 		if limit > 0 && now.Sub(s.Task.Created) < limit {
-			return pruned, nil, nil
+			return done, nil, nil
 		}
 		if limit > 0 && now.Sub(s.Task.Since) < limit {
 			continue
 		}
 		told, err := tellDraft(tx, &s, now)
 		if err != nil {
-			return 0, ids[i:], err
+			return Removed{}, ids[i:], err
 		}
 		if told || s.Task.Told.Equal(now) {
 			continue
 		}
-		line := s.move(task.Pruned, "", task.Change{Since: now.UTC()})
-		line.By = by
-		if err := tx.Move(line); err != nil {
-			return 0, ids[i:], err
+		edited, err := s.prune(tx, by, now)
+		if err != nil {
+			return Removed{}, ids[i:], err
 		}
-		pruned++
+		done.add(edited)
 	}
-	return pruned, ids[min(len(ids), maxMoves):], nil
+	return done, ids[min(len(ids), maxMoves):], nil
+}
+
+// PruneOne removes one task that was completed, rejected or failed, and its draft, except one
+// that a person edited. It returns the task as it was; for a task in another state the error is
+// ErrState. Nobody is told of the draft first, because a person named the task.
+func PruneOne(tx *Tx, id, by string, now time.Time) (s Stored, done Removed, err error) {
+	if s, err = Find(tx, id); err != nil {
+		return s, done, err
+	}
+	if task.Legal(task.Pruned, s.Task.State, "") != nil {
+		return s, done, fmt.Errorf("%w: task %s is %s", ErrState, id, s.Task.State)
+	}
+	edited, err := s.prune(tx, by, now)
+	done.add(edited)
+	return s, done, err
+}
+
+func (r *Removed) add(edited bool) {
+	if r.Tasks++; edited {
+		r.Edited++
+	}
+}
+
+// prune removes a task, and reports whether a draft that a person edited stays. The digest in
+// the line is that of the draft which goes with the task.
+func (s *Stored) prune(tx *Tx, by string, now time.Time) (edited bool, err error) {
+	line := s.move(task.Pruned, "", task.Change{Since: now.UTC()})
+	line.By = by
+	lies, wrote, err := draftOf(tx, s)
+	if err != nil {
+		return false, err
+	}
+	if wrote != nil {
+		line.Result = task.Digest(wrote)
+	}
+	return lies && wrote == nil, tx.Move(line)
 }

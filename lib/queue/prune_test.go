@@ -14,11 +14,12 @@ import (
 
 // prune prunes what is listed in a state.
 func (s *shelf) prune(st task.State, ids []queue.ID, limit time.Duration) (n int, left []queue.ID, err error) {
+	var done queue.Removed
 	err = s.update(func(tx *queue.Tx) error {
-		n, left, err = queue.Prune(tx, st, ids, limit, "me", now)
+		done, left, err = queue.Prune(tx, st, ids, limit, "me", now)
 		return err
 	})
-	return n, left, err
+	return done.Tasks, left, err
 }
 
 func TestPrune(t *testing.T) {
@@ -162,4 +163,69 @@ func prunes(t *testing.T, s *shelf, at time.Time, gone []*queue.Stored, left *qu
 		}
 		return nil
 	})
+}
+
+// TestPruneTakesDrafts: a draft goes with its task unless a person edited it, also where the
+// task was put back and cancelled, and also when a person names the task.
+func TestPruneTakesDrafts(t *testing.T) {
+	root := asked(stored(1, task.Completed, 0, 0))
+	lies, edited := chore(2, root.Task.ID, proposal.Draft, ""), chore(3, root.Task.ID, proposal.Draft, "x")
+	broken, gone := chore(4, root.Task.ID, proposal.Draft, "y"), chore(5, root.Task.ID, proposal.Draft, "z")
+	for _, named := range []bool{false, true} {
+		s := newShelf(t, root, lies, edited, broken, gone)
+		if _, err := s.chores(); err != nil {
+			t.Fatal(err)
+		}
+		s.Lay(queue.Drafts, edited.Task.ID, queue.Item{Bytes: []byte("{}")})
+		s.Lay(queue.Drafts, gone.Task.ID, queue.Item{})
+		var done queue.Removed
+		for i := range 2 { // the first one tells
+			ids := s.everything(task.Completed)
+			err := s.update(func(tx *queue.Tx) error {
+				if !named {
+					d, _, err := queue.Prune(tx, task.Completed, ids, 0, "me", now.Add(time.Duration(i+1)*time.Hour))
+					done.Tasks, done.Edited = done.Tasks+d.Tasks, done.Edited+d.Edited
+					return err
+				}
+				for _, one := range []*queue.Stored{lies, edited, broken, gone} {
+					_, d, err := queue.PruneOne(tx, one.Task.ID, "me", now.Add(time.Duration(i+1)*time.Hour))
+					if done.Tasks, done.Edited = done.Tasks+d.Tasks, done.Edited+d.Edited; err != nil && !errors.Is(err, queue.ErrUnknown) {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if done.Edited != 1 {
+			t.Errorf("named %v: %+v", named, done)
+		}
+		s.view(func(v queue.View) error {
+			for one, want := range map[*queue.Stored]bool{edited: true, gone: false} {
+				if has, err := v.Has(queue.Drafts, one.Task.ID); has != want || err != nil {
+					t.Errorf("named %v: the draft of %s: %v, %v", named, one.Task.ID, has, err)
+				}
+			}
+			if has, err := v.Has(queue.Drafts, lies.Task.ID); has || err != nil {
+				t.Errorf("the draft that nobody touched is there: %v", err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestPruneOneRefuses(t *testing.T) {
+	for _, st := range []task.State{task.Scheduled, task.Awaiting, task.Running} {
+		one := stored(1, st, 0, 0)
+		s := newShelf(t, one)
+		err := s.update(func(tx *queue.Tx) error {
+			_, _, err := queue.PruneOne(tx, one.Task.ID, "me", now)
+			return err
+		})
+		if !errors.Is(err, queue.ErrState) || len(s.lines()) != 0 {
+			t.Errorf("%s: %v", st, err)
+		}
+	}
 }

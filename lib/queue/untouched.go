@@ -9,21 +9,26 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// draftAsWritten reports whether s wrote a draft that still lies there as it was written: no
-// person has edited or removed it.
-func draftAsWritten(v View, s *Stored) (bool, error) {
-	if s.Task.State != task.Completed || !s.own() || s.Request.Tool != proposal.Draft {
-		return false, nil
+// draftOf reports whether the draft that s wrote still lies there, and returns its bytes if they
+// are those that s would write again: no person has edited it.
+func draftOf(v View, s *Stored) (lies bool, wrote []byte, err error) {
+	if !s.own() || s.Request.Tool != proposal.Draft {
+		return false, nil, nil
 	}
-	lies, err := v.Get(Drafts, s.Task.ID)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
-		return false, nil
+	is, err := v.Get(Drafts, s.Task.ID)
+	if errors.Is(err, ErrUnknown) {
+		return false, nil, nil
+	}
+	if errors.Is(err, ErrCorrupt) {
+		return true, nil, nil
 	}
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	wrote, err := s.Request.Canonical()
-	return bytes.Equal(lies.Bytes, wrote), err
+	if wrote, err = s.Request.Canonical(); err != nil || !bytes.Equal(is.Bytes, wrote) {
+		return true, nil, err
+	}
+	return true, wrote, nil
 }
 
 // DraftsOlder returns the tasks whose drafts were written limit or longer before now, oldest
@@ -65,8 +70,11 @@ func tellDraft(tx *Tx, s *Stored, now time.Time) (told bool, err error) {
 	if !s.Task.Told.IsZero() {
 		return false, nil
 	}
-	is, err := draftAsWritten(tx, s)
-	if !is || err != nil {
+	if s.Task.State != task.Completed {
+		return false, nil
+	}
+	_, wrote, err := draftOf(tx, s)
+	if wrote == nil || err != nil {
 		return false, err
 	}
 	return true, tx.Log(s.resurfaced(now))

@@ -6,6 +6,7 @@
 package entry
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,16 +31,22 @@ func Letter(st task.State) byte { return letters[st] }
 var letters = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
 var states = map[byte]task.State{'s': task.Scheduled, 'a': task.Awaiting, 'r': task.Running}
 
-// Append appends the line of an entry.
+// Append appends the line of an entry. That of a task which is not open has nothing but its id.
 func Append(dst []byte, e *queue.Entry) []byte {
 	state, ok := letters[e.State]
 	if !ok {
-		state = Closed
+		return fmt.Appendf(dst, "%c %-*s\n", Closed, Width-3, e.ID)
 	}
 	mark, at := later(e)
 	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n",
 		state, e.ID, e.Digest, queue.Short(e.Action), KindLetter(e.Kind), ClassLetter(e.External, e.Message),
 		e.Sender, Seconds(e.Since), mark, Seconds(at))
+}
+
+// Torn reports whether a line is closed and has more than its id: it was not written to its end,
+// or not by pulse.
+func Torn(line []byte) bool {
+	return line[0] == Closed && !bytes.Equal(line, Append(nil, &queue.Entry{ID: string(line[2:34])}))
 }
 
 // KindLetter returns the letter of a kind.

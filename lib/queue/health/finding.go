@@ -23,6 +23,7 @@ const (
 	Waiting          Code = "waiting"       // a person has not answered
 	codeOverdue      Code = "overdue"       // a due task is not started
 	codeUnread       Code = "unread"        // a due ask waits for a reader
+	codeUntaken      Code = "untaken"       // what a worker proposed is not taken
 	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
 	codeUngated      Code = "ungated"       // its client used a tool that nobody was asked about
 	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
@@ -54,7 +55,7 @@ const (
 
 // Codes lists all codes.
 var Codes = []Code{
-	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
+	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, Reachable,

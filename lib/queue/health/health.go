@@ -53,6 +53,7 @@ const (
 	maxAhead   = 5 * time.Minute    // how far the log may be ahead of the clock
 	maxOrphan  = 10 * time.Minute   // a run every few minutes finds an abandoned task before that
 	maxUnread  = time.Hour          // a run of readers every few minutes reads an ask before that
+	maxUntaken = time.Hour          // the line of the crontab takes proposals every few minutes
 	separation = 7 * 24 * time.Hour // how far back starts tell the accounts of workers
 	named      = 10                 // findings of one code that name a task
 )
@@ -82,7 +83,11 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		if err != nil {
 			return err
 		}
-		list, later = append(list, open...), putOff
+		untaken, err := f.untaken(v)
+		if err != nil {
+			return err
+		}
+		list, later = slices.Concat(list, open, untaken), putOff
 		for _, st := range []task.State{task.Failed, task.Corrupt} {
 			ended, err := poison(v, st)
 			if err != nil {

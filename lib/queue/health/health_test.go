@@ -26,8 +26,9 @@ type world struct {
 	log   []audit.Line // newest first
 	held  *audit.Line
 	lost  string
-	read  int // lines of the log that were read
-	asked int // how often State was called
+	lies  time.Duration // how old what has ended is
+	read  int           // lines of the log that were read
+	asked int           // how often State was called
 	fault error
 }
 
@@ -74,7 +75,7 @@ func (w *world) Open(_ task.State, fn func(queue.Entry) (bool, error)) error {
 
 func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {
 	for _, id := range w.ended[task.State(s)] {
-		if more, err := fn(id, now); err != nil || !more {
+		if more, err := fn(id, now.Add(-w.lies)); err != nil || !more {
 			return err
 		}
 	}
@@ -192,6 +193,9 @@ func TestLook(t *testing.T) {
 			change: func(f *Facts) { f.Made, f.MaxSilence = now.Add(-25*time.Hour), 0 }},
 		"only tasks of one's own": {
 			w: world{log: []audit.Line{line(task.Added, 3*day)}}, change: func(f *Facts) { f.Made = now.Add(-9 * day) }},
+		"proposals that are taken soon": {w: world{lies: time.Hour, ended: map[task.State][]string{task.State(queue.Outbox): {id(1)}}}},
+		"proposals that nobody takes": {
+			w: world{lies: time.Hour + time.Second, ended: map[task.State][]string{task.State(queue.Outbox): {id(1), id(2)}}}, want: []Code{codeUntaken}},
 		"mail in time":      {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(23 * time.Hour)}}},
 		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{codeSilent}},
 		"only the work on old mail": {w: world{log: []audit.Line{

@@ -206,6 +206,21 @@ func (l *late) unread() Finding {
 	}
 }
 
+// untaken finds that what workers proposed is not taken: no outbox line runs, or something
+// between it and add drops records.
+func (f *Facts) untaken(v queue.View) ([]Finding, error) {
+	u, err := queue.UntakenOf(v)
+	if age := f.Now.Sub(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
+		return nil, err
+	}
+	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.Now.Sub(u.Since)))
+	if u.All > 1 {
+		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.Now.Sub(u.Since)))
+	}
+	do := "pulse-queue outbox | pulse-authorize | pulse-queue add"
+	return []Finding{{Code: codeUntaken, Task: u.Parent, Text: text, Do: do}}, nil
+}
+
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
 func poison(v queue.View, st task.State) ([]Finding, error) {
 	code, text := codeFailed, "task %s has failed for good"

@@ -39,7 +39,7 @@ func (w *world) cohort() {
 	w.know("d.none", task.Effect, terms.CodeOrComputer, "a.done")
 	w.know("d.new", task.Effect, terms.Destructive, "a.done", bob)
 	w.know("d.code", task.Effect, terms.CodeOrComputer, "a.done")
-	for _, n := range []string{"l.note", "l.sched", "l.wait", "l.run", "l.new", "l.done"} {
+	for _, n := range []string{"l.note", "l.sched", "l.wait", "l.run", "l.new", "l.done", "l.kept"} {
 		w.know(n, task.Effect, terms.WriteLocal, "a.done", bob)
 	}
 	w.know("e.prop1", task.Effect, terms.ExternalSend, "a.done", bob)
@@ -79,7 +79,7 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 
 // arrive lets tasks, labels, positions and refused records come.
 func (w *world) arrive() {
-	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "l.note", "a.old", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done")...),
+	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "l.note", "a.old", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done", "l.kept")...),
 		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "e.paid", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
 		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("", audit.Limited), w.note("r.three", task.Refused), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted), w.labelled("e.prop2", label.Untrusted)))
@@ -151,7 +151,9 @@ func (w *world) run() {
 		by("machine1", w.note("a.gone", audit.Ended)), by("runner1", w.note("a.run", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),
 		by("sender1", w.start("e.run"), w.start("e.unknown"), w.start("e.again"), w.start("l.run"), w.start("e.signed"),
-			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts)))
+			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts),
+			result(w.of("l.kept", task.Carried, task.Scheduled, task.Completed), queue.Drafts)),
+		by("gate1", w.of("l.kept", task.Pruned, task.Completed, "")))
 	back := result(w.ends("e.mach", task.Restored, task.Scheduled), queue.Results)
 	back.Approval = w.yeses["e.mach"]
 	w.do(by("machine1", back), by("machine1", w.start("e.mach")))

@@ -203,6 +203,8 @@ var ofTasks = []forgery{
 	{"a line that takes a task away by its state", event(audit.Noted, "sender1"), with(`"state":"scheduled"`)},
 	{"a task that is pruned with a yes", event(task.Pruned, "gate1"), with(`"approval":{"grants":[{}]}`)},
 	{"a task that is pruned while it is open", event(task.Pruned, "gate1"), first(func(s *step) { s.Task, s.From = idOf("a.wait"), task.Awaiting })},
+	{"a task that is pruned with other bytes than its draft", drafted, first(func(s *step) { s.Result = task.Digest([]byte("other")) })},
+	{"a task that is pruned with the draft of another", event(task.Pruned, "gate1"), first(func(s *step) { s.Result = task.Digest([]byte("printed by " + idOf("l.done"))) })},
 	{"an ask that is carried out", event(task.Carried, "machine1"), func(w *world, c *call) {
 		c.steps[0] = w.of("a.sched", task.Carried, task.Scheduled, task.Completed)
 	}},
@@ -324,6 +326,13 @@ func beats(who, name string) func(*world) []call {
 
 // keeps keeps the yes of an effect that was started.
 func keeps(w *world, c *call) { c.steps[0].Approval = w.yeses["e.run"] }
+
+// drafted prunes a task with its draft.
+func drafted(w *world) []call {
+	s := w.of("l.done", task.Pruned, task.Completed, "")
+	s.Result = task.Digest([]byte("printed by " + s.Task))
+	return []call{by("gate1", s)}
+}
 
 // outboxed is the end of a run that proposes.
 func outboxed(w *world) []call { return outboxedBy(task.Finished, task.Completed)(w) }

@@ -313,6 +313,12 @@ BEGIN
     DELETE FROM pulse.task WHERE id = t.id;
     DELETE FROM pulse.file WHERE id = t.id;
     DELETE FROM pulse.thing WHERE key = t.id AND shelf IN ('results', 'extracts');
+    IF j ? 'result' THEN
+      DELETE FROM pulse.thing WHERE (shelf, key) = ('drafts', t.id) AND pulse.sum(bytes) = j->>'result';
+      IF NOT FOUND THEN
+        PERFORM pulse.refuse('a draft that is not there as it was written');
+      END IF;
+    END IF;
     PERFORM pulse.put('pruned', t.id, at, NULL, NULL);
     RETURN;
   END IF;
@@ -508,7 +514,7 @@ BEGIN
     OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
         ('labels', 'labelled'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
         ('approval', 'approved requeued started extracted retried restarted restored'),
-        ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out')) v(m, es)
+        ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
       WHERE doc ? m AND NOT doc->>'event' = ANY (string_to_array(es, ' '))) LIMIT 1;
   IF bad = 'PU001' THEN
     RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';

@@ -134,7 +134,7 @@ func (s *Spool) letterOf(at map[string]int64, id string) (byte, error) {
 		return 0, nil
 	}
 	line, err := agenda.At(s.disk, off)
-	if line == nil || err != nil {
+	if line == nil || line[0] == entry.Closed || err != nil {
 		return 0, err
 	}
 	return line[0], nil
@@ -160,7 +160,7 @@ func (s *Spool) findOpen(lines []audit.Line) (map[string]int64, error) {
 		return at, nil
 	}
 	err := agenda.Each(s.disk, func(off int64, line []byte) (bool, error) {
-		if id := string(line[2:34]); line[0] != entry.Closed && want[id] {
+		if id := string(line[2:34]); want[id] && (line[0] != entry.Closed || entry.Torn(line)) {
 			at[id] = off
 			delete(want, id)
 		}

@@ -23,7 +23,7 @@ const checkpointSize = 512
 // layout is the version of the lines of the agenda, of starts and of pruned, and of the counts
 // in the checkpoint. If the checkpoint names another one, or none, a pulse wrote it that did
 // not know some of them, and all of these files are made anew from the log.
-const layout = 4
+const layout = 5
 
 // progress is how far the log was carried out, and what that left. The checkpoint holds it.
 type progress struct {

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue"
-	"pulse/lib/queue/entry"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -81,8 +80,6 @@ func indifferent(name, was string, at int) bool {
 	switch dir, _, _ := strings.Cut(name, "/"); dir {
 	case formatFile, lockFile, draftDir, tmpDir, workersDir, unsafeFile, networkFile, "groups":
 		return true
-	case agendaFile: // a closed line counts no more
-		return at > 0 && at%agenda.Width != 0 && was[at-at%agenda.Width] == entry.Closed
 	case checkpointFile: // blanks at the end
 		return at >= len(strings.TrimRight(was, " \n"))
 	}

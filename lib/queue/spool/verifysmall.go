@@ -91,11 +91,14 @@ func (r *verifier) verifyHold() error {
 func (r *verifier) verifyAgenda() error {
 	listed, last := map[taskID]bool{}, int64(0)
 	err := agenda.Each(r.disk, func(off int64, line []byte) (bool, error) {
-		if line[0] == entry.Closed {
-			return true, nil
-		}
 		id := idOf(string(line[2:34]))
 		logged := r.tasks[id]
+		if line[0] == entry.Closed {
+			if logged.opened == 0 || entry.Torn(line) {
+				r.findSmall("%s: byte %d: no task left this line: %q", agendaFile, off, line)
+			}
+			return true, nil
+		}
 		switch {
 		case !logged.state.Open() || short(line) != logged.entry || listed[id]:
 			r.findSmall("%s: byte %d: the log says something else: %q", agendaFile, off, line)
