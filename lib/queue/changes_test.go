@@ -253,6 +253,7 @@ var special = []struct {
 	{audit.Line{Event: audit.Resurfaced, Task: one, Change: task.Change{Since: now, Told: now}}, "meta ="},
 	{audit.Line{Event: audit.Repaired}, ""},
 	{audit.Line{Event: audit.Resumed, By: "me"}, ""},
+	{audit.Line{Event: audit.Withheld}, ""},
 }
 
 // TestChanges: an event that is not of a task changes what is said here.

@@ -281,7 +281,11 @@ func TestFilesOfAnswers(t *testing.T) {
 	for _, name := range []string{"fifo", "held", "directory", "empty", "NULs", "huge", "secret", "none"} {
 		file := e.path("spool/" + name)
 		files = append(files, file)
-		if out, status := e.take(file); status != 77 || strings.Count(out, ": left: ") != 1 {
+		want := 1 // it was not read to its end
+		if name == "empty" || name == "NULs" {
+			want = 77
+		}
+		if out, status := e.take(file); status != want || strings.Count(out, ": left: ") != 1 {
 			t.Errorf("%s: exit %d: %s", name, status, out)
 		}
 	}
