@@ -5,6 +5,7 @@
 //	crashkit [flags] errors     an error from every system call, a full disk, ulimit
 //	crashkit [flags] power      the power goes: ext4 and xfs, remounted from what was on the disk
 //	crashkit [flags] storm      many commands at once, killed at random
+//	crashkit [flags] people     people and scripts at once, killed at random
 //	crashkit naive-add HOW DIR  a writer that each of these must catch
 //	crashkit naive-run DIR LOG  a runner that the first two must catch
 //
@@ -38,6 +39,7 @@ type kit struct {
 	bin, locked string // the commands; and built to stay on one thread
 	dir         string // to work in
 	long, skips bool
+	kills       int    // of the storm of people; 0: as many as it says
 	only        string // part of the names of scenarios
 	total       report
 }
@@ -56,13 +58,14 @@ func run(args []string) int {
 	set.StringVar(&k.dir, "dir", "", "`DIR` to work in; what lies there is removed")
 	set.BoolVar(&k.long, "long", false, "every point, not a sample")
 	set.BoolVar(&k.skips, "allow-skips", false, "what this machine can't do is no failure")
+	set.IntVar(&k.kills, "kills", 0, "how many commands the storm of people kills; 0: 400, or with --long 4000")
 	set.StringVar(&k.only, "only", "", "the scenarios of syscalls and errors with `TEXT` in their names")
 	if err := set.Parse(args); err != nil {
 		return usage
 	}
-	parts := map[string]func(*kit) error{"syscalls": syscalls, "errors": errnos, "power": power, "storm": storm}
+	parts := map[string]func(*kit) error{"syscalls": syscalls, "errors": errnos, "power": power, "storm": storm, "people": people}
 	if set.NArg() != 1 || parts[set.Arg(0)] == nil || k.bin == "" || k.locked == "" || k.dir == "" {
-		fmt.Fprintln(os.Stderr, "usage: crashkit --bin DIR --locked DIR --dir DIR [--long] [--allow-skips] [--only TEXT] syscalls|errors|power|storm")
+		fmt.Fprintln(os.Stderr, "usage: crashkit --bin DIR --locked DIR --dir DIR [--long] [--allow-skips] [--only TEXT] syscalls|errors|power|storm|people")
 		return usage
 	}
 	err := k.absolute()
