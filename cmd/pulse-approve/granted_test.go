@@ -121,7 +121,7 @@ func TestGrantsAreNoReview(t *testing.T) {
 		}, "awaiting_review"},
 		"rejected by the policy of today": {func(d *world) string {
 			id := d.add(proposal)
-			d.write("policy.toml", rules+"[outbound]\nallow = [\"@other.example\"]\n")
+			d.write("policy.toml", rules+"[matrix.owner_verified_email]\nallow = [\"read_public\"]\n")
 			return id
 		}, "rejected"},
 		"for review by the policy of today": {func(d *world) string {
