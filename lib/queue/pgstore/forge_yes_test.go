@@ -296,9 +296,11 @@ var ofGrants = []forgery{
 		w.given["g.forged"] = &g
 		c.steps = w.bought("e.wait", []string{bob}, "g.forged")
 	}},
-	{"a grant spent while the queue is held", event(audit.Consumed, "sender1"), func(w *world, c *call) {
+	{"a grant spent while the queue is held", func(w *world) []call {
+		c := w.legal(audit.Revoked, "ann")
 		c.steps = append([]step{w.note("", audit.Held)}, c.steps...)
-	}},
+		return []call{c}
+	}, func(w *world, c *call) { c.steps = append(c.steps[:1], w.legal(audit.Consumed, "ann").steps...) }},
 	{"a grant with its number twice", event(audit.Granted, "ann"), func(w *world, c *call) { c.steps[0].Grant.ID = "g.bob" }},
 	{"a grant with the number of one that was spent", func(w *world) []call {
 		g := w.note("", audit.Consumed)
