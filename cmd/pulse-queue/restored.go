@@ -44,6 +44,9 @@ func releaseRestored(c *cli.Context) error {
 		return err
 	}
 	line := audit.Line{Event: audit.Resumed, By: cmdline.User(), Level: d.Level}
+	if learning != nil {
+		line.Result = learning.Head()
+	}
 	err = inTurns(d.Queue, func(tx *queue.Tx) (more bool, err error) {
 		line.Time = time.Now().UTC()
 		if learning != nil {

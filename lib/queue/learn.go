@@ -16,8 +16,10 @@ const ReasonRestored = "restored_unknown"
 
 // Fates are what the log of a queue says became of its tasks.
 type Fates struct {
-	Whole bool // no line is missing: what it does not know never was, and what it has open had no end
+	Whole bool   // no line is missing: what it does not know never was, and what it has open had no end
+	Head  string // hash of the last line; audit.Origin: there is none
 
+	read     map[string]bool // the heads of queues that were put aside and read to the end
 	tasks    map[string]*fate
 	names    map[string]string // the other names of mails, and their tasks
 	messages map[string]bool   // the Message-IDs of asks
@@ -30,14 +32,14 @@ type fate struct {
 	state   task.State
 	change  task.Change
 	starts  int
-	learned int // how often it was learned of from a queue that was put aside
+	learned bool // of from a queue that was put aside
 }
 
 // NewFates returns Fates that know nothing.
 func NewFates() *Fates {
 	return &Fates{
 		tasks: map[string]*fate{}, names: map[string]string{}, messages: map[string]bool{},
-		labels: map[string]label.Set{}, left: map[string]int{},
+		labels: map[string]label.Set{}, left: map[string]int{}, read: map[string]bool{},
 	}
 }
 
@@ -50,6 +52,8 @@ func (p *Fates) Add(l *audit.Line) {
 		p.left[l.Session.ID] = 0
 	case l.Session != nil:
 		p.left[l.Session.ID] = l.Session.Left
+	case l.Event == audit.Resumed && l.Result != "":
+		p.read[l.Result] = true
 	case l.Event == audit.Labelled:
 		p.labels[l.Task] = p.labels[l.Task].Union(l.Labels)
 	}
@@ -64,7 +68,7 @@ func (p *Fates) Add(l *audit.Line) {
 	f.state, f.change = l.To, l.Change
 	switch l.Event {
 	case task.Learned:
-		f.learned++
+		f.learned = true
 	case task.Started:
 		f.starts++
 	case task.Added:
@@ -112,6 +116,17 @@ type Learning struct {
 	By  string
 
 	Ended, Asked int // tasks that were moved
+
+	moved map[string]bool
+}
+
+// Head is what the line of the release names: of which queue it learned all. Of one without a
+// line that can be read nothing is known, also the next time.
+func (l *Learning) Head() string {
+	if l.Was.Head == audit.Origin {
+		return ""
+	}
+	return l.Was.Head
 }
 
 // verdict returns where an open task goes; "": it stays where it is.
@@ -120,7 +135,7 @@ func (l *Learning) verdict(s *Stored) (to task.State, change task.Change) {
 	change = s.Task.Change
 	change.NotBefore = time.Time{}
 	switch {
-	case is.learned > 0 && (was == nil || is.learned > was.learned): // by an earlier release: it is a matter of this queue
+	case l.moved[s.Task.ID], is.learned && l.Is.read[l.Head()]: // by an earlier release from that queue: it is a matter of this one
 		return "", change
 	case was != nil && slices.Contains([]task.State{task.Completed, task.Rejected, task.Failed}, was.state):
 		return was.state, was.change
@@ -184,7 +199,10 @@ func (l *Learning) learn(tx *Tx, st task.State, id string, now time.Time) (moved
 	line := s.move(task.Learned, to, change)
 	line.By = l.By
 	l.count(to)
-	l.Is.fate(id).learned++
+	if l.moved == nil {
+		l.moved = map[string]bool{}
+	}
+	l.moved[id] = true
 	return true, tx.Move(line)
 }
 

@@ -36,7 +36,7 @@ func (s *Spool) ReadPast(dir string) (*queue.Fates, error) {
 		return nil, fault.Usagef("name the directory that the queue was moved to before the copy was put in its place",
 			"--was %s: it is another queue", escape.ASCII(dir))
 	}
-	r.Whole = r.Whole && len(r.noted) == 0
+	r.Whole, r.Head = r.Whole && len(r.noted) == 0, r.head
 	return r.Fates, nil
 }
 

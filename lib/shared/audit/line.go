@@ -65,7 +65,7 @@ type Line struct {
 	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
 	Change   task.Change // Since is Time, except where Event is Resurfaced
 
-	Result string // digest of what the worker printed, of the extract if Event is Extracted, or of the draft that is removed if it is Pruned
+	Result string // digest of what the worker printed, of the extract if Event is Extracted, of the draft that is removed if it is Pruned, or the head of the queue that was put aside if it is Resumed
 	End    *End   // of the worker whose attempt the line ends; nil: no runner saw one
 
 	Proposed []Proposed // the worker's proposals that have no receipt yet: all of its outbox
