@@ -237,7 +237,7 @@ func (t *told) wants(raw []byte) bool {
 	if id := string(member(raw, `"task":"`)); id != "" && (t.effects[id] != nil || id == t.thread || id == t.id) {
 		return true
 	}
-	if id := string(member(raw, `"parent":"`)); t.effects[id] != nil || t.asks[id] != "" {
+	if id := member(raw, `"parent":"`); t.effects[string(id)] != nil || t.asks[string(id)] != "" {
 		return true
 	}
 	return t.thread != "" && string(member(raw, `"thread":"`)) == t.thread
