@@ -113,8 +113,13 @@ func (d *differ) one(rec *record.Record) error {
 		}
 		return nil
 	}
-	if differs, err := x.Compare(d.follower); !differs || err != nil {
-		return err
+	differs, err := x.Compare(d.follower)
+	if err != nil {
+		return fault.Failedf("make the lists of tools in both policies shorter",
+			"%s: what its worker may do was not compared: %w", rec.Where(), err)
+	}
+	if !differs {
+		return nil
 	}
 	if x.Direction == compare.Wider {
 		d.wider++

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"pulse/lib/authorize/compare"
+	"pulse/lib/authorize/replay"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
 )
 
@@ -93,6 +95,61 @@ func first(t *testing.T, key, old, new string) {
 	if d.Direction != compare.Wider || d.Old.Value != string(terms.Reject) || d.New.Value != string(terms.Allow) || !strings.Contains(d.Key, key) {
 		t.Errorf("%s: %s", key, d.String())
 	}
+}
+
+// TestWitnessShows: a witness shows a difference again, and a wider one if diff says wider, unless
+// it names paths or a program, which would have to be there.
+func TestWitnessShows(t *testing.T) {
+	const rows = "owners = [\"me@example.com\"]\nallowed_external = [\"friend@partner.example\"]\nrecipients = [\"agent@example.net\"]\nauthserv_id = \"mx.example.net\"\n"
+	n := 0
+	for _, more := range []string{
+		"max_age = \"96h\"\n", "evidence = \"either\"\n", "dkim_alignment = \"any\"\n", "accept_unsigned = [\"Date\", \"To\"]\n",
+		"default_action = \"read_private\"\n", "verdict = \"set\"\n", "accept_automatic = [\"me@example.com\"]\n",
+		"[matrix.external_verified]\nallow = [\"write_local\"]\n", "[tools]\ndeny = [\"web.*\"]\n", "[outbound]\nallow = []\n",
+		"[extract]\nschema = \"request\"\nrequire = [\"external_verified\"]\n", "[flow]\nprivate = { confirm = [\"external_send\"] }\n",
+		"[[platform]]\nsource = \"telegram\"\nowner_ids = [5]\n", "[tools.action]\n\"web.*\" = \"read_private\"\n",
+	} {
+		changed := more + rows
+		if strings.HasPrefix(more, "[") {
+			changed = rows + more
+		}
+		old, new := parsed(t, "old", rows), parsed(t, "new", changed)
+		list, err := compare.Policies(old, new, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			if d.Witness == nil || strings.Contains(string(d.Witness), `"args":`) {
+				continue
+			}
+			n++
+			way := again(t, d.Witness, old, new)
+			if way == "" || d.Direction == compare.Wider && way != compare.Wider {
+				t.Errorf("%s\nits witness is %q: %s", d.String(), way, d.Witness)
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("only %d witnesses", n)
+	}
+}
+
+// again returns which way a record goes, as diff --records sees it; empty: neither.
+func again(t *testing.T, line []byte, old, new *policy.Policy) compare.Direction {
+	t.Helper()
+	rec, err := record.Parse(line, replay.Members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := replay.Read(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := replay.Difference{Old: c.Decide(old, nil), New: c.Decide(new, nil)}
+	if differs, err := d.Compare(compare.NewFollower(old, new)); !differs || err != nil {
+		return ""
+	}
+	return d.Direction
 }
 
 // TestDiffEnds: a signal, which cancels the context, does not wait for the comparison.

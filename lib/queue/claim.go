@@ -70,7 +70,8 @@ type Claim struct {
 }
 
 // Next finds the oldest task that may start now, of those that a person said yes to if there
-// is one, decides on it again and moves it to running. An effect that waits for a yes which was granted ahead comes first. Next
+// is one, decides on it again and moves it to running. An effect that waits for a yes which
+// was granted ahead comes first. Next
 // returns nil if there is no such task, or no start is left; more means that it has not
 // looked at all of them, and has to be called in another Update. Next calls lock before it
 // claims the task. If another run has the task already, lock must fail with ErrConflict,

@@ -17,7 +17,8 @@ func Requeueable(s *Stored) error {
 }
 
 // Requeue moves the task that was shown back to scheduled, as if it had never been
-// started. What its worker is told must be what was shown. yes is a person's yes to doing it, or doing it again.
+// started. What its worker is told must be what was shown. yes is a person's yes to doing it,
+// or doing it again.
 func Requeue(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error {
 	s, err := same(tx, shown)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,16 +42,7 @@ func people(k *kit) error {
 	c.kills = cmp.Or(k.kills, c.kills)
 	c.blow()
 	t := k.tally("storm, of people", "kills")
-	f := append(c.wrong, c.judge(t)...)
-	maps.Copy(t.seen, c.done)
-	t.point("in the end", true, f)
-	t.points, t.hit = c.kills, 0
-	for what, n := range c.done {
-		if strings.HasSuffix(what, "killed") {
-			t.hit += n
-		}
-	}
-	t.end()
+	c.end(t, c.judge(t))
 	return nil
 }
 

@@ -58,10 +58,15 @@ func storm(k *kit) error {
 	w.blow()
 	w.naive.end()
 	t := k.tally(fmt.Sprintf("storm, %d runners", runners), "kills")
-	maps.Copy(t.seen, w.done)
 	t.seen["workers killed"] = w.workers
-	f := append(w.wrong, w.drain(t)...)
-	t.point("in the end", true, f)
+	w.end(t, w.drain(t))
+	return nil
+}
+
+// end reports a storm: what was found in its course and at its end, and what was killed.
+func (w *weather) end(t *tally, f findings) {
+	maps.Copy(t.seen, w.done)
+	t.point("in the end", true, append(w.wrong, f...))
 	t.points, t.hit = w.kills, 0
 	for what, n := range w.done {
 		if strings.HasSuffix(what, "killed") {
@@ -69,7 +74,6 @@ func storm(k *kit) error {
 		}
 	}
 	t.end()
-	return nil
 }
 
 // approve adds effects, and approves each of them once.

@@ -13,11 +13,11 @@ import (
 // ssh-keygen can tell, whose word alone makes a signature good. The error is ErrBad, with
 // ErrUnknown if the key is not listed, or another one if it could not find out.
 func (s *Signers) Refuse(armor string, message []byte) error {
-	if err := touched(armor); err != nil {
-		return err
-	}
 	f, sig, err := decode(armor)
 	if err != nil {
+		return err
+	}
+	if err := present(sig); err != nil {
 		return err
 	}
 	signed, err := f.over(message)

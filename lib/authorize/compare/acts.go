@@ -64,7 +64,7 @@ func (f *Follower) Changes(was, is *decision.Follows) (list []Change, err error)
 	if was.Outcome != is.Outcome || was.Action != is.Action && !rejected {
 		list = append(list, Change{Old: was.Aspects()[0], New: is.Aspects()[0]})
 	}
-	if rejected || f.alike(was, is) {
+	if rejected || f.same(was, is) {
 		return list, nil
 	}
 	from, to := was.Aspects(), is.Aspects()
@@ -86,8 +86,8 @@ func (f *Follower) Changes(was, is *decision.Follows) (list []Change, err error)
 	return list, err
 }
 
-// alike reports whether nothing but the outcome can differ.
-func (f *Follower) alike(was, is *decision.Follows) bool {
+// same reports whether nothing but the outcome can differ.
+func (*Follower) same(was, is *decision.Follows) bool {
 	return was.Trust == is.Trust && was.Text == is.Text && was.Shared == is.Shared && was.Flow == is.Flow && slices.Equal(was.Brings, is.Brings) &&
 		was.As().Sender == is.As().Sender && was.As().Chat == is.As().Chat
 }
