@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	"pulse/lib/shared/address"
@@ -154,9 +155,9 @@ func EntryOf(l *audit.Line) Entry {
 // Key stands for a sender: 16 hex digits of the SHA-256 of the folded address.
 type Key string
 
-// KeyOf returns the key of a sender.
+// KeyOf returns the key of a sender. A NUL counts as U+FFFD, because a database can't hold one.
 func KeyOf(sender string) Key {
-	sum := sha256.Sum256([]byte(address.Fold(sender)))
+	sum := sha256.Sum256([]byte(strings.ReplaceAll(address.Fold(sender), "\x00", "\ufffd")))
 	return Key(hex.EncodeToString(sum[:8]))
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
 
@@ -24,25 +23,26 @@ func (s *Store) untilInterrupted() (context.Context, context.CancelFunc) {
 	return s.patient(1 << 62)
 }
 
-// decide finds out what became of a commit whose answer did not come, or came with a notice.
-// It asks whoever is the primary now. A commit that is still undecided there holds the lock,
-// so the log shows what became of it. The answer is committed itself, which covers what it
-// saw: after a failover that may not have been at the standby yet.
-func (s *Store) decide(end tail, cause error) error {
+// decide finds out what became of a commit of n lines after seq, whose answer did not come, or
+// came with a notice, and returns its lines. It asks whoever is the primary now. A commit that is
+// still undecided there holds the lock, so the log shows what became of it: the mark is at no
+// other commit's last line. The answer is committed itself, which covers what it saw: after a
+// failover that may not have been at the standby yet.
+func (s *Store) decide(seq int64, n int, mark int64, cause error) ([]row, error) {
 	ctx, cancel := s.patient(patience)
 	defer cancel()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		s.drop()
-		there, err := s.isEnd(ctx, end)
+		lines, there, err := s.marked(ctx, seq, n, mark)
 		switch {
 		case err == nil && there:
-			return nil
+			return lines, nil
 		case err == nil:
-			return fault.Temporaryf("run it again", "%s: %w: %w", s.name, errUndone, s.why(cause))
+			return nil, fault.Temporaryf("run it again", "%s: %w: %w", s.name, errUndone, s.why(cause))
 		}
 		select {
 		case <-ctx.Done():
-			return fault.Temporaryf("run it again", "%s: %w: %v", s.name, ErrDoubt, s.why(errors.Join(cause, err)))
+			return nil, fault.Temporaryf("run it again", "%s: %w: %v", s.name, ErrDoubt, s.why(errors.Join(cause, err)))
 		case <-time.After(wait):
 		}
 	}
@@ -56,25 +56,23 @@ func (s *Store) why(err error) error {
 	return err
 }
 
-// isEnd reports whether the log has the line that a commit would have ended with. What it
-// reports is durable.
-func (s *Store) isEnd(ctx context.Context, end tail) (bool, error) {
+// marked returns n lines after seq, and whether the last of them has a mark. Nothing is known of
+// a commit without lines, and nothing depends on it. What marked reports is durable.
+func (s *Store) marked(ctx context.Context, seq int64, n int, mark int64) (lines []row, there bool, err error) {
 	if err := s.connect(ctx); err != nil {
-		return false, err
+		return nil, false, err
 	}
-	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say("SELECT line FROM pulse.audit WHERE seq = $1 AND (who = session_user OR $2 = 0)", end.seq, end.lines))
+	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say(logged+" LIMIT $2", seq, int64(n)), say("SELECT FROM pulse.audit WHERE seq = $1 AND mark = $2", seq+int64(n), mark))
 	all, err := s.ask(ctx, look...)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	line := all[len(all)-1]
-	there := end.seq == 0 || len(line) == 1 && audit.Hash(line[0][0]) == end.head
 	s.notices = nil
 	if _, err := s.ask(ctx, say("SELECT pulse.touch()"), say("COMMIT")); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if len(s.notices) > 0 {
-		return false, errors.New(s.notices[0])
+		return nil, false, errors.New(s.notices[0])
 	}
-	return there, nil
+	return all[len(look)-2], n == 0 || len(all[len(look)-1]) == 1, nil
 }

@@ -94,7 +94,7 @@ func (w *world) answer() {
 	twice.Approval.Nonce = "once"
 	old := w.yes("e.old", task.Approved, task.Awaiting, approval.Terminal, bob)
 	old.Approval.Expires = w.now.Add(-time.Second)
-	w.do(by("ann", w.yes("e.drop", task.Approved, task.Awaiting, approval.Terminal, bob)), by("runner1", w.of("e.drop", task.Parked, task.Scheduled, task.Awaiting)))
+	w.do(by("ann", w.yes("e.drop", task.Approved, task.Awaiting, approval.Terminal, bob)), by("sender1", w.of("e.drop", task.Parked, task.Scheduled, task.Awaiting)))
 	w.do(by("ann", w.yes("e.lost", task.Approved, task.Awaiting, approval.Terminal, bob)), by("sender1", w.start("e.lost")), by("sender1", w.ends("e.lost", task.GaveUp, task.Failed)))
 	w.do(by("ann", w.yes("e.yes", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.run", task.Approved, task.Awaiting, approval.Terminal, bob),
 		w.yes("e.mach", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.unknown", task.Approved, task.Awaiting, approval.Terminal, bob),
@@ -103,7 +103,7 @@ func (w *world) answer() {
 		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.any", "", "", time.Hour),
 			w.grant("g.chain", bob, "a.done", time.Hour), w.grant("g.this", bob, "e.wait", time.Hour), w.grant("g.other", bob, "a.sched", time.Hour),
 			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.paid", bob, "", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant(idOf("a.sched"), bob, "", time.Hour)),
-		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3)),
+		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3), w.session(audit.SessionOpened, "s.over", 3)),
 		by("gate1", w.session(audit.SessionUsed, "s.two", 2)))
 	signed1, signed0 := w.session(audit.SessionOpened, "s.signed", 1), w.session(audit.SessionUsed, "s.signed", 0)
 	signed1.Session.Level, signed0.Session.Level = approval.Signature, approval.Signature

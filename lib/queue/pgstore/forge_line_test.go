@@ -23,7 +23,7 @@ const nasty = "\"\\\n\r\t\x00\x1b[2J\u202e\U0001f600 {\"prev\":\"x\"} \ufffd"
 // wherever that may stand.
 func (w *world) full() []call {
 	mail := w.of("a.new", task.Added, "", task.Scheduled)
-	mail.Change = task.Change{NotBefore: w.now.Add(time.Hour + 5), Reason: nasty, Attempts: 1, Deferred: 2, Restarts: 3, Told: w.now}
+	mail.Change = task.Change{NotBefore: w.now.Add(time.Hour + 5), Reason: nasty}
 	mail.Tool, mail.Outcome, mail.Rule, mail.Policy, mail.Sender, mail.Trust = nasty, terms.Allow, nasty, nasty, nasty, terms.ExternalVerified
 	mail.IdentityReason, mail.Source, mail.UID, mail.MessageID = nasty, nasty, 1<<32-1, nasty
 	mail.KnownAs = idOf("n.new")

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulse/lib/queue"
-	"pulse/lib/queue/entry"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -35,6 +34,8 @@ type world struct {
 	given  map[string]*approval.Grant
 	opened map[string]*approval.Session
 	failed error // of the first commit that failed within a transaction
+
+	written []string // the lines of the last commit, as the server wrote them
 }
 
 // tasked is a task that a world has, or could have.
@@ -54,7 +55,6 @@ type step struct {
 	blob  []byte
 	also  []byte // staged as the result
 	edit  func(raw string) string
-	entry func(entry string) string
 }
 
 // call is a commit of a login.
@@ -63,7 +63,7 @@ type call struct {
 	steps    []step
 	unlisted int
 	host     string
-	args     [8]string // SQL in the place of an argument
+	args     [9]string // SQL in the place of an argument
 	before   string    // SQL by the same login, in the same transaction
 	super    string    // SQL by a superuser, before all else
 	sql      string    // in the place of the commit
@@ -146,8 +146,11 @@ func (w *world) grant(name, target, bound string, expires time.Duration) step {
 // session returns the line of a session, with some uses left.
 func (w *world) session(e task.Event, name string, left int) step {
 	s := w.note("", e)
-	s.Session = &approval.Session{ID: name, Sender: "me@example.com", Max: 3, Left: left, By: "ann", Level: approval.Terminal,
+	s.Session = &approval.Session{ID: name, Sender: "me@example.com", Max: 3, Left: left, By: "ann", Level: approval.User,
 		Opened: w.now, Expires: w.now.Add(time.Hour)}
+	if name == "s.over" || name == idOf("a.done") { // which soon are
+		s.Session.Expires = w.now.Add(time.Second)
+	}
 	w.opened[name] = s.Session
 	return s
 }
@@ -218,43 +221,57 @@ func (w *world) commit(c *call) error {
 	}
 	ctx := context.Background()
 	var seq int64
-	var head string
-	if err := w.c.QueryRow(ctx, "SELECT seq, head FROM pulse.lock()").Scan(&seq, &head); err != nil {
+	if err := w.c.QueryRow(ctx, "SELECT seq FROM pulse.lock()").Scan(&seq); err != nil {
 		return err
 	}
-	if err := w.call(ctx, c, head); err != nil {
+	if err := w.call(ctx, c, seq); err != nil {
 		return err
 	}
-	for i := range c.steps {
-		if s := &c.steps[i]; s.Event == task.Started {
+	if err := w.exec("RESET SESSION AUTHORIZATION"); err != nil {
+		return err
+	}
+	return w.reread(c, seq)
+}
+
+// reread reads what a call has written. Who said yes, and until when, is what the server says.
+func (w *world) reread(c *call, seq int64) error {
+	rows, err := w.c.Query(context.Background(), "SELECT line FROM pulse.audit WHERE seq > $1 ORDER BY seq", seq)
+	if err == nil {
+		w.written, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	for i := range w.written {
+		l, bad := audit.Parse([]byte(w.written[i]))
+		if bad != nil {
+			return bad
+		}
+		switch s := &c.steps[i]; {
+		case s.Event == task.Started:
 			w.fences[s.Task] = seq + int64(i) + 1
+		case s.Event == task.Approved && s.Approval != nil && l.Approval != nil, s.Event == task.Requeued && l.Approval != nil:
+			*s.Approval = *l.Approval
+		case s.Event == audit.Granted && l.Grant != nil:
+			*s.Grant = *l.Grant
+		case s.Event == audit.SessionOpened && l.Session != nil:
+			*s.Session = *l.Session
 		}
 	}
-	return w.exec("RESET SESSION AUTHORIZATION")
+	return err
 }
 
 // call calls commit.
-func (w *world) call(ctx context.Context, c *call, head string) error {
-	lines, entries, fences := []string{}, []string{}, []int64{}
+func (w *world) call(ctx context.Context, c *call, seen int64) error {
+	lines, fences := []string{}, []int64{}
 	shelves, keys, blobs := []string{}, []string{}, [][]byte{}
 	for i := range c.steps {
 		s := c.steps[i]
-		s.Prev, s.More = head, i < len(c.steps)-1
-		raw, e := string(s.Append(nil)), ""
+		raw := string(s.Append(nil))
 		if s.edit != nil {
 			raw = s.edit(raw)
-		}
-		if head = audit.Hash([]byte(raw)); s.Moves() || s.Event == audit.Resurfaced {
-			en := queue.EntryOf(&s.Line)
-			e = string(entry.Append(nil, &en))
 		}
 		if s.From == task.Running && s.fence == 0 && !s.reap {
 			s.fence = w.fences[s.Task]
 		}
-		if s.entry != nil {
-			e = s.entry(e)
-		}
-		lines, entries, fences = append(lines, raw), append(entries, e), append(fences, s.fence)
+		lines, fences = append(lines, raw), append(fences, s.fence)
 		if s.also != nil {
 			shelves, keys, blobs = append(shelves, string(queue.Results)), append(keys, s.Task), append(blobs, s.also)
 		}
@@ -262,7 +279,7 @@ func (w *world) call(ctx context.Context, c *call, head string) error {
 			shelves, keys, blobs = append(shelves, string(s.shelf)), append(keys, s.Task), append(blobs, s.blob)
 		}
 	}
-	types := []string{"text[]", "text[]", "bigint[]", "int", "text[]", "text[]", "bytea[]", "text"}
+	types := []string{"bigint", "text[]", "bigint[]", "int", "text[]", "text[]", "bytea[]", "text", "bigint"}
 	var sql []string
 	for i, t := range types {
 		arg := fmt.Sprintf("$%d::%s", i+1, t)
@@ -271,7 +288,7 @@ func (w *world) call(ctx context.Context, c *call, head string) error {
 		}
 		sql = append(sql, arg)
 	}
-	_, err := w.c.Exec(ctx, "SELECT pulse.commit("+strings.Join(sql, ", ")+")", lines, entries, fences, c.unlisted, shelves, keys, blobs, c.host)
+	_, err := w.c.Exec(ctx, "SELECT pulse.commit("+strings.Join(sql, ", ")+")", seen, lines, fences, c.unlisted, shelves, keys, blobs, c.host, 7)
 	return err
 }
 

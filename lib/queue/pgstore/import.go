@@ -146,7 +146,7 @@ func (in *importer) queue() error {
 	for st, n := range c.Tasks {
 		states, numbers = append(states, string(st)), append(numbers, fmt.Sprint(n))
 	}
-	_, err := in.s.ask(in.ctx, say(`UPDATE pulse.queue SET seq = $1, head = $2, held = EXISTS (SELECT FROM pulse.thing WHERE shelf = 'hold'), day = $3,
+	_, err := in.s.ask(in.ctx, say(`UPDATE pulse.queue SET seq = $1, ours = $1, head = $2, held = EXISTS (SELECT FROM pulse.thing WHERE shelf = 'hold'), day = $3,
 		refused = $4, limited = $5::text::bool, kept = $6, kept_bytes = $7, counts = coalesce((SELECT jsonb_object_agg(k, v::int) FROM unnest($8::text[], $9::text[]) x(k, v)), '{}')`,
 		in.seq, in.head, c.Day, int64(c.Refused), fmt.Sprint(c.Limited), int64(c.Kept), c.KeptBytes, states, numbers))
 	return err

@@ -38,11 +38,15 @@ var (
 	//go:embed roles.sql
 	Roles string
 	//go:embed schema.sql
-	Schema string
+	tablesSQL string
+	//go:embed functions.sql
+	functionsSQL string
+
+	Schema = tablesSQL + functionsSQL
 )
 
 // format is the version of the schema.
-const format = 1
+const format = 2
 
 // Store is an open queue. One process may use one Store from one goroutine.
 type Store struct {

@@ -3,13 +3,15 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulse/lib/queue"
-	"pulse/lib/queue/entry"
+	"pulse/lib/queue/journal"
 	"pulse/lib/queue/seen"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -200,54 +202,43 @@ func (s *Store) end() {
 	}
 }
 
-// tail is what a commit leaves at the end of the log.
-type tail struct {
-	seq   int64
-	head  string
-	lines int64 // how many the commit has: another login may write the very same
-}
-
 // commit carries a commit out. What follows COMMIT has no deadline: to give it up could make
 // it succeed without the standby, and nobody would know.
 func (s *Store) commit(v *view, c *queue.Commit) error {
-	call, end := s.call(v, c)
+	call, mark := s.call(v, c)
 	s.notices = nil
 	ctx, cancel := s.untilInterrupted()
-	_, err := s.ask(ctx, call, say("COMMIT"))
+	all, err := s.ask(ctx, call, say(logged, v.seq), say("COMMIT"))
 	cancel()
 	var pg *pgconn.PgError
+	var lines []row
 	switch {
 	case err == nil && len(s.notices) == 0 && s.conn.TxStatus() == 'I':
+		lines = all[1]
 	case errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR" && !s.conn.IsClosed():
 		return s.fail(err)
 	default:
-		if err := s.decide(end, err); err != nil {
+		if lines, err = s.decide(v.seq, len(c.Lines), mark, err); err != nil {
 			return err
 		}
 	}
-	s.carried(v, c.Lines, end)
-	return nil
+	return s.carried(v, c, lines)
 }
 
-// call returns the call that carries a commit out, and what the log ends with then. What
-// changes nothing writes all the same: its acknowledgement covers what was read, which may
-// not be at the standby yet.
-func (s *Store) call(v *view, c *queue.Commit) (stmt, tail) {
-	end := tail{v.seq + int64(len(c.Lines)), v.head, int64(len(c.Lines))}
+// logged asks for the lines of the log after one.
+const logged = "SELECT line FROM pulse.audit WHERE seq > $1 ORDER BY seq"
+
+// call returns the call that carries a commit out, and the mark by which it is known again. What
+// changes nothing writes all the same: its acknowledgement covers what was read, which may not
+// be at the standby yet.
+func (s *Store) call(v *view, c *queue.Commit) (q stmt, mark int64) {
 	if len(c.Lines) == 0 && c.Unlisted == 0 {
-		return say("SELECT pulse.touch()"), end
+		return say("SELECT pulse.touch()"), 0
 	}
-	lines, entries := make([]string, len(c.Lines)), make([]string, len(c.Lines))
-	fences := make([]int64, len(c.Lines))
+	lines, fences := make([]string, len(c.Lines)), make([]int64, len(c.Lines))
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		l.Prev, l.More = end.head, i < len(c.Lines)-1
-		raw := l.Append(nil)
-		lines[i], end.head = string(raw), audit.Hash(raw)
-		if l.Moves() || l.Event == audit.Resurfaced {
-			e := queue.EntryOf(l)
-			entries[i] = string(entry.Append(nil, &e))
-		}
+		lines[i] = string(l.Append(nil))
 		if l.From == task.Running {
 			fences[i] = s.runs[l.Task]
 		}
@@ -257,24 +248,35 @@ func (s *Store) call(v *view, c *queue.Commit) (stmt, tail) {
 		b := &c.Blobs[i]
 		shelves[i], keys[i], blobs[i] = string(b.Shelf), b.Key, b.Bytes
 	}
-	return say("SELECT pulse.commit($1, $2, $3, $4::int, $5, $6, $7, $8)",
-		lines, entries, fences, int64(c.Unlisted), shelves, keys, blobs, s.host), end
+	mark = rand.Int64()
+	return say("SELECT FROM pulse.commit($1, $2, $3, $4::int, $5, $6, $7, $8, $9)",
+		v.seq, lines, fences, int64(c.Unlisted), shelves, keys, blobs, s.host, mark), mark
 }
 
-// carried notes what was committed, and tells it.
-func (s *Store) carried(v *view, lines []audit.Line, end tail) {
-	for i := range lines {
-		switch l := &lines[i]; {
+// carried notes what was committed, as the server wrote it, and tells it.
+func (s *Store) carried(v *view, c *queue.Commit, written []row) error {
+	head := v.head
+	for i := range c.Lines {
+		if i >= len(written) {
+			return fmt.Errorf("%s: %d of %d lines are there", s.name, i, len(c.Lines))
+		}
+		l, err := audit.Parse(written[i][0])
+		if err != nil {
+			return fmt.Errorf("line %d: %w: %w", v.seq+int64(i)+1, journal.ErrBroken, err)
+		}
+		c.Lines[i], head = l, audit.Hash(written[i][0])
+		switch {
 		case l.Event == task.Started:
 			s.hold(l.Task, v.seq+int64(i)+1)
 		case l.From == task.Running && l.Moves():
 			s.hold(l.Task, 0)
 		}
 	}
-	s.memory.Note(lines, seen.Mark{Segment: seen.Table, Size: end.seq, Head: end.head})
-	for i := range lines {
+	s.memory.Note(c.Lines, seen.Mark{Segment: seen.Table, Size: v.seq + int64(len(c.Lines)), Head: head})
+	for i := range c.Lines {
 		if s.committed != nil {
-			s.committed(&lines[i])
+			s.committed(&c.Lines[i])
 		}
 	}
+	return nil
 }

@@ -18,11 +18,14 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulse/lib/queue/pgstore"
 )
 
 // Server is a running PostgreSQL.
@@ -193,8 +196,15 @@ func (s *Server) remove() {
 }
 
 // Main runs the tests of a package and then removes the server, if there was one. It is all
-// that a TestMain does.
+// that a TestMain does. In its databases the clock is the clients', and a yes is good for as long
+// as they say: a test lets months pass.
 func Main(m *testing.M) {
+	for _, r := range [][2]string{{"SELECT greatest(clock_timestamp(), log)", "SELECT client"}, {"interval '24 hours'", "interval '99999 hours'"}, {"interval '31 days 1 hour'", "interval '99999 hours'"}} {
+		if !strings.Contains(pgstore.Schema, r[0]) {
+			panic("pgtest: the schema has no " + r[0])
+		}
+		pgstore.Schema = strings.Replace(pgstore.Schema, r[0], r[1], 1)
+	}
 	code := m.Run()
 	End()
 	os.Exit(code)
