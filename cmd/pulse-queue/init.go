@@ -23,6 +23,9 @@ func initQueue(c *cli.Context) error {
 	if cmdline.Served(dir) {
 		return door.CreateServed(c, dir)
 	}
+	if c.Bool("upgrade") {
+		return fault.Usagef("pulse-queue init", "--upgrade: %s is no queue on a server, and needs none", dir)
+	}
 	opt := spool.Options{Unsafe: c.Bool("unsafe"), Network: c.Bool("allow-network")}
 	if opt.Approvers, err = group(c, "approver-group"); err != nil {
 		return err

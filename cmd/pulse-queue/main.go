@@ -30,6 +30,7 @@ func app() *cli.App {
 				&cli.BoolFlag{Name: "unsafe", Usage: "for trials: also take what --unsafe-allow-all decided"},
 				&cli.BoolFlag{Name: "allow-network", Usage: "even on a network file system"},
 				&cli.BoolFlag{Name: "sql", Usage: "of a queue on a server: print what would be run there"},
+				&cli.BoolFlag{Name: "upgrade", Usage: "of a queue on a server: make one of an older pulse fit this one"},
 				&cli.StringFlag{Name: "approver-group",
 					Usage: "`GROUP` whose members may answer, under their own accounts"},
 				&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},

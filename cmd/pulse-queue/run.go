@@ -26,6 +26,7 @@ import (
 type shift struct {
 	c      *cli.Context
 	store  door.Store
+	todo   *queue.Passing // the store, without what it refuses
 	policy *policy.Policy
 	run    queue.Run
 	runs   runner.Runs
@@ -52,7 +53,10 @@ func run(c *cli.Context) error {
 		if claim == nil {
 			return sh.stopped()
 		}
-		if err := sh.work(claim, hold); err != nil {
+		var refused *queue.Forbidden
+		if err := sh.work(claim, hold); errors.As(err, &refused) {
+			sh.passed(claim.Task.ID, err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -102,6 +106,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.store, err = desk.QueueOutside(c); err != nil {
 		return nil, err
 	}
+	sh.todo = &queue.Passing{Store: sh.store, Over: sh.passed}
 	sh.runs = sh.store.Runs()
 	if sh.run.Vouch, err = desk.VouchFor(p, sh.store, rights); err != nil {
 		sh.store.Close()
@@ -145,7 +150,12 @@ func (sh *shift) prepare() error {
 }
 
 func (sh *shift) inTurns(fn func(*queue.Tx) (more bool, err error)) error {
-	return inTurns(sh.store, fn)
+	return inTurns(sh.todo, fn)
+}
+
+// passed says that a task is left as it is.
+func (sh *shift) passed(id string, err error) {
+	cmdline.Warn(sh.c, "task %s is passed over: %v; a person can end it: pulse-queue cancel %s", id, err, id)
 }
 
 // inTurns calls fn in one Update after the other while it wants more, so that other
@@ -166,6 +176,11 @@ func inTurns(s queue.Store, fn func(*queue.Tx) (more bool, err error)) error {
 // claim takes the next task.
 func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
 	err = sh.inTurns(func(tx *queue.Tx) (more bool, err error) {
+		if claim != nil { // the store refused its start
+			sh.run.Uncount(claim)
+			hold.Drop()
+			hold = nil
+		}
 		claim, more, err = sh.run.Next(tx, func(next string) (err error) {
 			hold, err = sh.runs.Take(next)
 			if errors.Is(err, syscall.EWOULDBLOCK) {

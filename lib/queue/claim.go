@@ -151,6 +151,14 @@ func (r *Run) count(claim *Claim) *Claim {
 	return claim
 }
 
+// Uncount takes back a start that the store refused.
+func (r *Run) Uncount(claim *Claim) {
+	r.started--
+	if external(claim) {
+		r.external--
+	}
+}
+
 func external(c *Claim) bool { return c.Identity.Trust == terms.ExternalVerified }
 
 func (r *Run) kind() task.Kind {

@@ -98,6 +98,9 @@ func (c *Content) describe(l audit.Line) audit.Line {
 	l.Kind = c.Kind()
 	l.Action, l.Outcome = c.Decision.Action, c.Decision.Outcome
 	l.Rule, l.Policy = c.Decision.Rule, c.Decision.Policy
+	if !l.Action.Valid() { // of a file that can't be read
+		l.Action = ""
+	}
 	l.Sender, l.Trust = c.Identity.Sender, c.Identity.Trust
 	if l.Event == task.Added || l.Event == task.Refused {
 		l.Parent, l.IdentityReason = c.Identity.Parent, string(c.Identity.Reason)

@@ -100,7 +100,7 @@ func (t *Tx) Starts(now time.Time, fn func(Start)) error {
 		fn(st)
 	})
 	noted := slices.ContainsFunc(t.commit.Lines, func(l audit.Line) bool { return l.Event == audit.ClockBack })
-	if err == nil && last.Unix() > now.Unix() && !noted {
+	if err == nil && last.Unix() > now.Unix() && !noted && !clocked(t.View) {
 		t.log(audit.Line{Time: now, Event: audit.ClockBack})
 	}
 	return err

@@ -66,8 +66,11 @@ func (s served) SnapshotFor(dir string, g access.Groups) error {
 // CreateServed makes one, or prints how with --sql.
 func CreateServed(c *cli.Context, name string) error {
 	if c.Bool("sql") {
-		_, err := io.WriteString(c.App.Writer, pgstore.Roles+pgstore.Schema)
+		_, err := io.WriteString(c.App.Writer, pgstore.SQL())
 		return err
+	}
+	if c.Bool("upgrade") {
+		return pgstore.Upgrade(c.Context, name)
 	}
 	return pgstore.Create(c.Context, name, c.Bool("unsafe"))
 }

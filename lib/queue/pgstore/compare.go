@@ -3,9 +3,11 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
@@ -47,11 +49,14 @@ func (s *Store) VerifyChain() (r *queue.Report, err error) {
 func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *audit.Line)) (*queue.Report, error) {
 	r := &queue.Report{Head: audit.Origin, Knows: want == "" || audit.Bare(want) == audit.Bare(audit.Origin)}
 	last := int64(0)
-	err := s.stream(ctx, say("SELECT seq, line FROM pulse.audit ORDER BY seq"), func(r1 row) error {
+	const lines = "SELECT a.seq, line, who::text, alone, a.seq > ours FROM pulse.audit a, pulse.queue ORDER BY a.seq"
+	err := s.stream(ctx, say(lines), func(r1 row) error {
 		l, err := audit.Parse(r1[1])
 		if seq := num(r1[0]); err != nil || seq != last+1 || l.Prev != r.Head {
 			r.Broken = true
 			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: it does not follow the one before it", seq))
+		} else if yes(r1[4]) && !wrote(&l, string(r1[2]), yes(r1[3])) {
+			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: the table has another login beside it", seq))
 		}
 		last, r.Head = num(r1[0]), audit.Hash(r1[1])
 		r.Knows = r.Knows || audit.Bare(r.Head) == audit.Bare(want)
@@ -66,6 +71,17 @@ func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *a
 	}
 	return r, err
 }
+
+// wrote reports whether a line that the server made is of a login, and says the same of what was
+// proven of it. What closes a task names an effect instead.
+func wrote(l *audit.Line, who string, alone bool) bool {
+	grants := l.Approval != nil && len(l.Approval.Grants) > 0
+	return (l.By == notPlain.ReplaceAllString(who, "?") || l.Event == task.Closed) &&
+		(l.Level == "" || grants || alone == (l.Level == approval.User))
+}
+
+// notPlain is what the server's function quoted replaces.
+var notPlain = regexp.MustCompile(`[^ !#-\[\]-~]`)
 
 // stream runs a query and calls fn for every row, which is good until fn returns.
 func (s *Store) stream(ctx context.Context, q stmt, fn func(row) error) error {

@@ -218,11 +218,25 @@ func (w *world) spoil(c *call, i int, name, member string) error {
 			}
 			continue
 		}
-		if k < 5 {
+		if k < 5 && !slices.Contains(owned, name[strings.LastIndex(name, "."):]) {
 			return fmt.Errorf("it was accepted: %s", line)
 		}
-		if _, err := audit.Parse([]byte(line)); err != nil || strings.Contains(line, "\n") {
-			return fmt.Errorf("it was accepted, and can't be read: %s: %v", line, err)
+		if err := w.canonical(); err != nil && name != ".time" { // which a server in use never takes from a client
+			return fmt.Errorf("%s: %w", line, err)
+		}
+	}
+	return nil
+}
+
+// owned are members that the server writes, whatever the client says, or that it does so for.
+var owned = strings.Fields(".time .prev .by .level .more .given .opened .expires .told .since")
+
+// canonical returns nil if the last commit wrote lines as a queue in a directory would.
+func (w *world) canonical() error {
+	for _, raw := range w.written {
+		l, err := audit.Parse([]byte(raw))
+		if again := string(l.Append(nil)); err != nil || again != raw {
+			return fmt.Errorf("it was written as %s, which a directory has as %s: %v", raw, again, err)
 		}
 	}
 	return nil
@@ -285,8 +299,8 @@ func TestMutated(t *testing.T) {
 			if _, err := w.try(forged); err != nil {
 				continue
 			}
-			if _, err := audit.Parse([]byte(line)); err != nil || strings.Contains(line, "\n") {
-				t.Fatalf("it was accepted, and can't be read: %s: %v", line, err)
+			if err := w.canonical(); err != nil {
+				t.Fatalf("seed %d: %s: %v", seed, line, err)
 			}
 			accepted++
 			forged.steps[i].edit = func(string) string { return line }
@@ -303,12 +317,8 @@ func TestMutated(t *testing.T) {
 	if err != nil || report.Broken {
 		t.Fatalf("seed %d: %v, %v", seed, err, report)
 	}
-	for _, f := range report.Findings {
-		// The end of an entry (sender, times) is the client's word. Here it is of the line as it
-		// was before it was changed, and verify says that the two differ.
-		if !strings.HasSuffix(f, ": its entry is not as the log says") {
-			t.Errorf("seed %d: %s", seed, f)
-		}
+	if len(report.Findings) > 0 {
+		t.Errorf("seed %d: %s", seed, report.Findings)
 	}
 	if accepted < 5 {
 		t.Errorf("seed %d: only %d changed lines were accepted", seed, accepted)

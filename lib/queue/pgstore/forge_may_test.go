@@ -36,8 +36,8 @@ var writes = map[string]string{
 	"held":          "any", // the design leaves the rest open:
 	"session_ended": "any", "consumed": "sender approver", "withheld": "any", "labelled": "any", "resurfaced": "any",
 	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
-	"repaired": "",
-	"learned":  "", // in a queue that is a directory, and is there in what was copied from one
+	"repaired": "", "clock_back": "", // the server's clock does not go back
+	"learned": "", // in a queue that is a directory, and is there in what was copied from one
 }
 
 // mine lets a run be that of a login.

@@ -65,7 +65,11 @@ FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
   ('trust', '"(unknown|owner_claim_unverified|external_verified|owner_verified_email|approved_session|system)"')) s(name, is_a) ON s.name = v.f,
   unnest(string_to_array(ns, ' ')) WITH ORDINALITY x(n, o) GROUP BY w;
 
-CREATE FUNCTION refuse(why text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', why USING ERRCODE = 'PU002'; END $$;
+-- refuse refuses a commit, and says which task its line is about.
+CREATE FUNCTION refuse(why text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '%', why USING ERRCODE = 'PU002', DETAIL = coalesce(current_setting('pulse.task', true), '');
+END $$;
 
 -- plain reports whether the JSON text of a string is as pulse writes it: what a terminal obeys, or
 -- doesn't show, is escaped, in one way, and nothing else is. fdd0 stands for NUL here.
@@ -309,7 +313,7 @@ BEGIN
     RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
   ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
-  ELSIF e <> 'broke' AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
+  ELSIF e NOT IN ('broke', 'cancelled') AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
     PERFORM pulse.refuse('a line about another task file');
   ELSIF dst IN ('scheduled', 'awaiting_review', 'running')
       AND EXISTS (SELECT FROM pulse.said(t.added) a, unnest('{sender,trust,source,uid,message_id}'::text[]) m WHERE j->m IS DISTINCT FROM a->m) THEN
@@ -569,10 +573,12 @@ BEGIN
   END IF;
   SELECT pulse.now((pulse.said(lines[1])->>'time')::timestamptz, (SELECT (pulse.said(a.line)->>'time')::timestamptz FROM pulse.audit a WHERE a.seq = q.seq AND a.seq > q.ours)) INTO at;
   FOR i IN 1 .. n LOOP
+    PERFORM set_config('pulse.task', pulse.said(lines[i])->>'task', true);
     log[i] := pulse.made(lines[i], js, i = n, tip, at, hats);
     js[i] := pulse.said(log[i]);
     tip := pulse.sum(convert_to(log[i], 'UTF8'));
   END LOOP;
+  PERFORM set_config('pulse.task', '', true);
   IF EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') THEN
     PERFORM pulse.adds(js, q.seq, shelves, keys, blobs);
   END IF;
@@ -580,6 +586,7 @@ BEGIN
   FOR i IN 1 .. n LOOP
     j := js[i]; e := j->>'event'; blob := NULL;
     IF e <> 'added' OR j ?| '{parent,positions}' THEN
+      PERFORM set_config('pulse.task', j->>'task', true);
       IF cardinality(blobs) > 0 THEN
         SELECT x.b INTO blob FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.k = j->>'task' AND x.s = pulse.shelf(j);
       END IF;
@@ -625,4 +632,3 @@ GRANT SELECT (shelf, key, seq, rest) ON thing TO pulse_reader;
 GRANT SELECT (id) ON file TO pulse_reader;
 GRANT EXECUTE ON FUNCTION lock, touch, beat, commit TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
 GRANT EXECUTE ON FUNCTION hats TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;
-RESET ROLE;

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -19,20 +17,22 @@ import (
 // staged returns what the other queue has under a key, and who may say yes there is not known
 // here: the lines are the owner's. The login is one that could make the queue.
 func Import(ctx context.Context, name string, lines func(fn func(raw []byte, l *audit.Line) error) error, staged func(queue.Shelf, string) ([]byte, error)) error {
-	cfg, err := parse(name)
+	s, err := owner(ctx, name)
 	if err != nil {
 		return err
 	}
-	s := &Store{name: name, cfg: cfg}
-	if s.conn, err = pgconn.ConnectConfig(ctx, cfg); err != nil {
-		return s.fail(err)
-	}
 	defer s.conn.Close(ctx)
-	all, err := s.ask(ctx, say("BEGIN"), say("SET LOCAL ROLE pulse_owner"), say("SET LOCAL synchronous_commit = on"), say("SELECT seq FROM pulse.queue FOR UPDATE"))
+	all, err := s.ask(ctx, say("BEGIN"), say(becomeOwner), say("SET LOCAL ROLE pulse_owner"), say("SET LOCAL synchronous_commit = on"), say("SELECT format, seq FROM pulse.queue FOR UPDATE"))
 	if err != nil {
 		return s.fail(err)
 	}
-	if len(all[3]) != 1 || num(all[3][0][0]) != 0 {
+	if len(all[4]) == 1 {
+		err = s.fits(num(all[4][0][0]))
+	}
+	if err != nil {
+		return err
+	}
+	if len(all[4]) != 1 || num(all[4][0][1]) != 0 {
 		return fault.Usagef("make another one: pulse-queue init", "%s: there are lines in it already", name)
 	}
 	in := &importer{ctx: ctx, s: s, fold: newFold()}
@@ -41,7 +41,7 @@ func Import(ctx context.Context, name string, lines func(fn func(raw []byte, l *
 		err = in.fill(staged)
 	}
 	if err == nil {
-		_, err = s.ask(ctx, say("COMMIT"), say("ANALYZE"))
+		err = s.conn.Exec(ctx, leaveSQL+"COMMIT; ANALYZE").Close()
 	}
 	return s.fail(err)
 }

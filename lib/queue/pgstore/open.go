@@ -58,12 +58,15 @@ func (s *Store) connect(ctx context.Context) error {
 	var seen []row
 	s.cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		one := Store{conn: conn}
-		all, err := one.ask(ctx, say(nowhereElse), say(whatServer), say("SELECT format, unsafe, (extract(epoch FROM made) * 1000000)::bigint FROM pulse.queue"))
-		if len(all[1]) == 1 && yes(all[1][0][0]) {
+		all, err := one.ask(ctx, say(nowhereElse), say("SELECT format, unsafe, (extract(epoch FROM made) * 1000000)::bigint FROM pulse.queue"), say(whatServer))
+		if len(all[1]) == 1 && num(all[1][0][0]) != format { // the functions may be others, too
+			return s.fits(num(all[1][0][0]))
+		}
+		if len(all[2]) == 1 && yes(all[2][0][0]) {
 			return errors.New("it is a standby")
 		}
 		if seen = nil; err == nil {
-			seen = []row{all[1][0], all[2][0]}
+			seen = []row{all[2][0], all[1][0]}
 		}
 		return err
 	}
@@ -100,9 +103,6 @@ func (s *Store) greet(server, queue row) error {
 		return fault.Usagef("set fsync and full_page_writes to on", "%s: the server may lose what it acknowledges", s.name)
 	case strings.Contains(hats, "owner"):
 		return fault.Usagef("name a login of one role of pulse: man pulse-deploy", "%s: the login could change the queue's history", s.name)
-	case num(queue[0]) != format:
-		return fault.Usagef("install the pulse that made it: man pulse-deploy, Upgrade and downgrade",
-			"%s: the queue's format is %d, and this pulse knows %d", s.name, num(queue[0]), format)
 	}
 	s.unsafe, s.made = yes(queue[1]), time.UnixMicro(num(queue[2])).UTC()
 	s.reader, s.alone = hats == "reader", hats == approverAlone

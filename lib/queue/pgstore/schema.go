@@ -8,41 +8,51 @@ import (
 // function finds the functions in Schema.
 var function = regexp.MustCompile(`(?s)CREATE FUNCTION (\w+)\(.*?\$\$(.*?)\$\$`)
 
-// rights asks for what is wrong with the schema besides what its functions do.
+// rights asks for what is wrong with the schema besides what its functions do: what anybody may
+// whom schema.sql does not name, what would run besides them, and who could change them.
 const rights = `
-SELECT format('table %s: it belongs to %s', relname, relowner::regrole) FROM pg_class
-  WHERE relnamespace = 'pulse'::regnamespace AND relowner <> 'pulse_owner'::regrole
-UNION ALL SELECT format('table %s: %s may %s', relname, grantee::regrole, privilege_type) FROM pg_class, aclexplode(relacl)
-  WHERE relnamespace = 'pulse'::regnamespace AND privilege_type <> 'SELECT' AND grantee <> 'pulse_owner'::regrole
-UNION ALL SELECT format('column %s: %s may %s', attname, grantee::regrole, privilege_type) FROM pg_attribute JOIN pg_class c ON c.oid = attrelid, aclexplode(attacl)
-  WHERE relnamespace = 'pulse'::regnamespace AND privilege_type <> 'SELECT' AND grantee <> 'pulse_owner'::regrole
-UNION ALL SELECT format('function %s: it belongs to %s', proname, proowner::regrole) FROM pg_proc
-  WHERE pronamespace = 'pulse'::regnamespace AND proowner <> 'pulse_owner'::regrole
-UNION ALL SELECT format('function %s: anybody may call it', proname) FROM pg_proc
-  WHERE pronamespace = 'pulse'::regnamespace AND (proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0))
-UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid
-  WHERE relnamespace = 'pulse'::regnamespace AND NOT tgisinternal
-UNION ALL SELECT format('rule %s', rulename) FROM pg_rewrite JOIN pg_class c ON c.oid = ev_class
-  WHERE relnamespace = 'pulse'::regnamespace
-UNION ALL SELECT format('schema pulse: %s may %s', grantee::regrole, privilege_type) FROM pg_namespace, aclexplode(nspacl)
-  WHERE nspname = 'pulse' AND privilege_type <> 'USAGE' AND grantee <> 'pulse_owner'::regrole
+WITH us AS (SELECT oid FROM pg_roles WHERE rolname = ANY ('{pulse_gate,pulse_runner,pulse_sender,pulse_approver,pulse_reader}')),
+acl(what, grantee, may, passes) AS (
+  SELECT 'table ' || relname, a.grantee, a.privilege_type, a.is_grantable FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner))) a
+    WHERE relnamespace = 'pulse'::regnamespace AND relkind = 'r'
+  UNION ALL SELECT concat('column ', relname, '.', attname), a.grantee, a.privilege_type, a.is_grantable FROM pg_attribute JOIN pg_class c ON c.oid = attrelid, aclexplode(attacl) a
+    WHERE relnamespace = 'pulse'::regnamespace
+  UNION ALL SELECT 'function ' || proname, a.grantee, a.privilege_type, a.is_grantable FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) a
+    WHERE pronamespace = 'pulse'::regnamespace
+  UNION ALL SELECT 'schema pulse', a.grantee, a.privilege_type, a.is_grantable FROM pg_namespace, aclexplode(nspacl) a WHERE nspname = 'pulse')
+SELECT format('%s: %s may %s', what, CASE grantee WHEN 0 THEN 'anybody' ELSE grantee::regrole::text END, may) FROM acl
+  WHERE grantee <> 'pulse_owner'::regrole AND (passes OR grantee NOT IN (SELECT oid FROM us) OR may NOT IN ('SELECT', 'EXECUTE', 'USAGE'))
+UNION ALL SELECT format('%s: it belongs to %s', what, owner::regrole) FROM (
+  SELECT 'schema pulse' AS what, nspowner AS owner FROM pg_namespace WHERE nspname = 'pulse' UNION ALL SELECT 'table ' || relname, relowner FROM pg_class WHERE relnamespace = 'pulse'::regnamespace
+  UNION ALL SELECT 'function ' || proname, proowner FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace) x WHERE owner <> 'pulse_owner'::regrole
+UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'pulse'::regnamespace AND NOT tgisinternal
+UNION ALL SELECT format('rule %s', rulename) FROM pg_rewrite JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = 'pulse'::regnamespace
+UNION ALL SELECT format('policy %s', polname) FROM pg_policy JOIN pg_class c ON c.oid = polrelid WHERE relnamespace = 'pulse'::regnamespace
+UNION ALL SELECT format('event trigger %s: it runs at %s', evtname, evtevent) FROM pg_event_trigger WHERE evtenabled <> 'D'
+UNION ALL SELECT format('role %s: it can log in, or more', rolname) FROM pg_roles WHERE (oid IN (SELECT oid FROM us) OR rolname = 'pulse_owner')
+  AND (rolcanlogin OR rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
+UNION ALL SELECT format('role pulse_owner: %s is a member of it', member::regrole) FROM pg_auth_members m, to_jsonb(m) j -- from PostgreSQL 16 on, one who may only make others so
+  WHERE roleid = 'pulse_owner'::regrole AND (coalesce(j->>'set_option', 'true') = 'true' OR j->>'inherit_option' = 'true')
+UNION ALL SELECT format('task %s: its action is none (%s): pulse-queue cancel %s', id, action, id) FROM pulse.task
+  WHERE entry IS NOT NULL AND action <> ALL ('{read_public,read_private,write_local,external_send,destructive,code_or_computer}')
+UNION ALL SELECT 'table queue: it is for trials (unsafe)' FROM pulse.queue WHERE unsafe
 UNION ALL SELECT format('%s: not as init made them (%s)', what, sum) FROM (VALUES ` + sums + `) v(what, want) LEFT JOIN (
   SELECT what, md5(string_agg(t, ' ' ORDER BY t COLLATE "C")) AS sum FROM (
     SELECT 'words' AS what, may::text AS t FROM pulse.may UNION ALL SELECT 'words', legal::text FROM pulse.legal UNION ALL SELECT 'words', member::text FROM pulse.member
-    UNION ALL SELECT 'functions', concat_ws(' ', proname, prosecdef, provolatile, proisstrict, proconfig) FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
-    UNION ALL SELECT 'tables and indexes', concat_ws(' ', relname, relkind, relpersistence, relrowsecurity, pg_get_indexdef(oid)) FROM pg_class
+    UNION ALL SELECT 'rights', concat_ws(' ', what, grantee::regrole, may, passes) FROM acl WHERE grantee <> 'pulse_owner'::regrole
+    UNION ALL SELECT 'functions', concat_ws(' ', proname, prosecdef, provolatile, proisstrict, proconfig, (SELECT lanname FROM pg_language l WHERE l.oid = prolang)) FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
+    UNION ALL SELECT 'tables and indexes', concat_ws(' ', relname, relkind, relpersistence, relrowsecurity, relforcerowsecurity, pg_get_indexdef(oid)) FROM pg_class
       WHERE relnamespace = 'pulse'::regnamespace
-    UNION ALL SELECT 'columns', concat_ws(' ', relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, atthasdef) FROM pg_attribute
-      JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'pulse'::regnamespace AND attnum > 0
+    UNION ALL SELECT 'columns', concat_ws(' ', relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef d WHERE (adrelid, adnum) = (attrelid, attnum)))
+      FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'pulse'::regnamespace AND attnum > 0
     UNION ALL SELECT 'constraints', concat_ws(' ', conname, conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
       WHERE connamespace = 'pulse'::regnamespace AND contype <> 'n') x GROUP BY what) y USING (what)
   WHERE sum IS DISTINCT FROM want`
 
-// sums are the MD5 sums of what is compared as a whole, as schema.sql makes it: the words in
-// the tables may, legal and member, the settings of functions, and what keeps a thing unique.
-const sums = `('words', '75a66b239d8e554112799f5ad513f1e5'), ('functions', '16fe0ffd2965b3e6e3a85af6941e3379'),
-	('tables and indexes', 'ee3c760ae78e74d8c3639d713852bca9'), ('columns', 'c586cc671c947f83453cfc3f7d019d14'),
-	('constraints', '516994f7a8b9ffae90c7a11a38f00393')`
+// sums are the MD5 sums of what is compared as a whole, as the schema makes it: the words in the
+// tables may, legal and member, who may what, the settings of functions, and what keeps a thing unique.
+const sums = `('words', 'b348862e65ef49c927e244a0bc36612d'), ('rights', '50ec23e2119d91f1616a105cfe5bd5ad'), ('functions', '839e2509db8273f49e4d5b7b196e3340'),
+	('tables and indexes', '2d5a2ad24379e71314baffd5d2fbd2db'), ('columns', '63af58ad3eccf56369481cd0141ade91'), ('constraints', '516994f7a8b9ffae90c7a11a38f00393')`
 
 // schema compares the schema with what Schema makes.
 func (c *comparison) schema(ctx context.Context) {

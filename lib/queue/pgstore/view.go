@@ -295,5 +295,8 @@ func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 	return queue.Change{}, unknown(key)
 }
 
+// Clocked reports that the server stamps the lines.
+func (v *view) Clocked() bool { return true }
+
 // Counts returns what the queue counts.
 func (v *view) Counts() queue.Counts { return v.counts }

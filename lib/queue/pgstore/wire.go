@@ -134,7 +134,8 @@ func (s *Store) fail(err error) error {
 	case "PU001":
 		return fmt.Errorf("%w: %s", queue.ErrConflict, pg.Message)
 	case "PU002":
-		return fault.Failedf("name a login of a role that may: man pulse-deploy, MANY MACHINES", "%s: the server refused this change: %s", s.name, pg.Message)
+		refused := &queue.Forbidden{Task: pg.Detail, Why: pg.Message}
+		return fault.Failedf("name a login of a role that may: man pulse-deploy, MANY MACHINES", "%s: %w", s.name, refused)
 	case "55P03":
 		return locked(lockTimeout)
 	case "42501", "28000", "28P01":
