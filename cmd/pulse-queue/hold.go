@@ -47,8 +47,9 @@ func brake(s queue.Store, lost string) error {
 		if held, err := queue.Holding(tx); held != nil || err != nil {
 			return err
 		}
-		by := cmdline.User() + " on " + host + ": " + lost
-		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: by})
+		line := audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()}
+		line.Change.Reason = "on " + host + ": " + lost
+		return tx.Log(line)
 	})
 }
 

@@ -25,5 +25,9 @@ func Held(v View) (string, error) {
 	if l.Time.IsZero() {
 		return "held by a file made by hand", nil
 	}
-	return fmt.Sprintf("held since %s by %s", l.Time.Format(time.RFC3339), l.By), nil
+	text := fmt.Sprintf("held since %s by %s", l.Time.Format(time.RFC3339), l.By)
+	if l.Change.Reason != "" {
+		text += " " + l.Change.Reason
+	}
+	return text, nil
 }

@@ -189,6 +189,9 @@ func spoiled(raw string, m pair) []string {
 // spoil tries a line with a member that is not as it should be, in every way. The line is given
 // the member, unless that is empty.
 func (w *world) spoil(c *call, i int, name, member string) error {
+	if name == ".time" { // which a server takes from no client but in tests
+		return nil
+	}
 	for k, n := 0, 1; k < n; k++ {
 		forged, line := *c, ""
 		forged.steps = slices.Clone(c.steps)
@@ -221,7 +224,7 @@ func (w *world) spoil(c *call, i int, name, member string) error {
 		if k < 5 && !slices.Contains(owned, name[strings.LastIndex(name, "."):]) {
 			return fmt.Errorf("it was accepted: %s", line)
 		}
-		if err := w.canonical(); err != nil && name != ".time" { // which a server in use never takes from a client
+		if err := w.canonical(); err != nil {
 			return fmt.Errorf("%s: %w", line, err)
 		}
 	}

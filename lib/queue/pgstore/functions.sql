@@ -42,7 +42,7 @@ FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
   ('line', '@time', 'told'), ('line', 'sum', 'result'), ('line', '0|-?[1-9][0-9]{0,8}', 'exit'), ('line', '@words', 'said'),
   ('line', '@[proposed', 'proposed'), ('line', 'id', 'parent'), ('line', 'some', 'count'), ('line', '@[text', 'target'), ('line', 'id', 'answers thread'),
   ('line', '@words', 'tool'), ('line', 'action', 'action'), ('line', 'outcome', 'outcome'), ('line', '@words', 'rule policy sender'), ('line', 'trust', 'trust'),
-  ('line', '@identity', 'identity'), ('line', '@words', 'source'), ('line', 'uid', 'uid'), ('line', '@words', 'message_id'), ('line', 'id', 'known_as'),
+  ('line', '@identity', 'identity'), ('line', '@words', 'source'), ('line', '@uint32', 'uid'), ('line', '@words', 'message_id'), ('line', 'id', 'known_as'),
   ('line', '@words', 'sandbox account by'), ('line', 'level', 'level'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'),
   ('line', '@session', 'session'), ('line', '@[label', 'labels'), ('line', '@[position', 'positions'), ('line', 'true', 'more'), ('line', 'sum', '!prev'),
   ('identity', '@words', '!reason'),
@@ -58,7 +58,7 @@ FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
   ('position', '@words', '!source'), ('position', '@uint32', '!uidvalidity !uid'), ('position', '@time', 'received'))
   AS v(w, f, ns)) v LEFT JOIN (VALUES
   ('id', '"[0-9a-f]{32}"'), ('sum', '"sha256:[0-9a-f]{64}"'), ('name', '"[!#-Z^-~]+"'), ('count', '0|[1-9][0-9]{0,8}'), ('some', '[1-9][0-9]{0,8}'),
-  ('much', '[1-9][0-9]{0,15}'), ('uid', '[1-9][0-9]{0,9}'), ('uses', '0|[1-9][0-9]?|100'), ('kind', '"(ask|effect)"'), ('level', '"(terminal|user|signature)"'),
+  ('much', '[1-9][0-9]{0,15}'), ('uses', '0|[1-9][0-9]?|100'), ('kind', '"(ask|effect)"'), ('level', '"(terminal|user|signature)"'),
   ('private|untrusted', '"(private|untrusted)"'), ('state', '"(scheduled|awaiting_review|running|completed|rejected|failed|corrupt)"'),
   ('action', '"(read_public|read_private|write_local|external_send|destructive|code_or_computer)"'),
   ('outcome', '"(allow|require_owner_confirmation|queue_for_review|reject)"'),
@@ -536,7 +536,7 @@ BEGIN
   IF line IS NULL OR octet_length(line) > 4194304
       OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = e AND m.hat = ANY (hats)) OR j ? 'positions' AND NOT 'gate' = ANY (hats)
       OR yes->>'level' = 'signature' AND (yes->>'expires')::timestamptz - at > pulse.most(true) OR kind = 'session' AND yes->>'level' = 'signature' AND long > pulse.most(false)
-      OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit'
+      OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit' OR j @> '{"uid": 0}'
       OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
           ('labels', 'labelled'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
           ('approval', 'approved requeued started extracted retried restarted restored'),
