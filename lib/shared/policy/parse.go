@@ -1,11 +1,12 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/peer"
@@ -141,21 +142,15 @@ type chatTable struct {
 func Parse(name string, b []byte) (*Policy, error) {
 	v := &validator{name: name, lines: index(string(b))}
 	var f file
-	meta, err := decode(v.lines.outline, string(b), &f)
-	if err != nil {
-		return nil, v.broken(err)
+	if v.check(string(b)); v.err != nil {
+		return nil, v.err
 	}
-	for _, key := range meta.Keys() {
-		if !known(key) {
-			return nil, v.unknown(key, v.lines.of(path(key)))
-		}
-		if isMap(key) && meta.Type(key...) != "Hash" {
-			return nil, v.fail(path(key), "want one table, [%s]", path(key))
-		}
+	if err := toml.NewDecoder(bytes.NewReader(b)).EnableUnmarshalerInterface().Decode(&f); err != nil {
+		return nil, v.undecoded(err)
 	}
 	p := Default()
 	p.Name, p.Digest = name, digest(b)
-	if v.fill(p, &f, meta.Keys()); v.err != nil {
+	if v.fill(p, &f); v.err != nil {
 		return nil, v.err
 	}
 	read.Store(p.Digest, v.lines)
@@ -202,7 +197,7 @@ func Hint(err error) string {
 	return ""
 }
 
-func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
+func (v *validator) fill(p *Policy, f *file) {
 	v.receivers(p, f)
 	p.Owners = v.addresses("owners", f.Owners, false)
 	p.AllowedExternal = v.addresses("allowed_external", f.AllowedExternal, true)
@@ -221,7 +216,7 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
 	v.actionRules(p, f.Action)
-	v.matrix(p, f.Matrix, keys)
+	v.matrix(p, f.Matrix)
 	v.limits(&p.Limits, &f.Limits)
 	p.Outbound.Restricted = f.Outbound.Allow != nil
 	p.Outbound.Allow = v.targets("outbound.allow", f.Outbound.Allow)
