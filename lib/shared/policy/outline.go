@@ -49,8 +49,7 @@ func readOutline(text string) *outline {
 			r.ends = append(r.ends, i)
 		}
 	}
-	r.Reset([]byte(strings.TrimPrefix(text, bom)))
-	r.skipped = len(text) - len(r.Data())
+	r.Reset([]byte(text))
 	for r.NextExpression() {
 		if e := r.Expression(); e.Kind == unstable.KeyValue {
 			r.pair(r.table, r.names, e)
@@ -84,22 +83,18 @@ func blank(line string) bool {
 	return line == "" || line[0] == '#'
 }
 
-// bom may stand at the beginning of a file.
-const bom = "\ufeff"
-
 // reader follows the parser through a file.
 type reader struct {
 	unstable.Parser
-	out     *outline
-	ends    []int          // of lines, in bytes of the file
-	skipped int            // bytes of the file that the parser is not given
-	tables  map[string]int // how many [[tables]] of a key there are so far
-	table   string         // the key of the table that keys belong to, empty at the top
-	names   []string       // its names
+	out    *outline
+	ends   []int          // of lines, in bytes of the file
+	tables map[string]int // how many [[tables]] of a key there are so far
+	table  string         // the key of the table that keys belong to, empty at the top
+	names  []string       // its names
 }
 
 func (r *reader) line(at unstable.Range) int {
-	return 1 + sort.SearchInts(r.ends, int(at.Offset)+r.skipped)
+	return 1 + sort.SearchInts(r.ends, int(at.Offset))
 }
 
 // header enters a table.

@@ -8,7 +8,7 @@ import (
 
 // What stands where, with [n] after each list and each [[table]].
 func TestEntries(t *testing.T) {
-	const text = "\ufeff# a comment = 1\r\nowners = [\r\n  \"a\", # [x]\n  'b' ]\nx.\"y z\" = {n = 1, s = \"\"\"\n[no]\"\"\"}\n" +
+	const text = "# a comment = 1\r\nowners = [\r\n  \"a\", # [x]\n  'b' ]\nx.\"y z\" = {n = 1, s = \"\"\"\n[no]\"\"\"}\n" +
 		"[m.\"b@c\"]\nt.allow = []\n[[p]]\nid = -1\n[[p.chat]]\n[[p]]\nlist = [{a = true}, {a = 2026-01-01}]\n[[p.chat]]\nf = 1.5\n"
 	const want = `2 list owners
 3 string owners[0] "a"
@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 		{"owners = [\"a@b.example\"\n\nmax_age = \"48h\"\n", 1}, {"owners = [\n \"a\",\n \"b\" # ]\n\n[limits]\nn = 1\n", 3},
 		{"x = 1\nowners = [\n \"a\",\n\"fs.*\" = \"open\"\n", 4}, {"[a]\nb = [1, 2", 2}, {"p = { c = [\"x\"]\n[t]\n", 1}, {"a = 1\nowners = [\"a]\nb = 1", 2},
 		{"a = [\n\"x\"\n\"y\"\n]", 2}, {"\n[limits\nn = 1", 2}, {"[[receiver]\ns = 1", 1}, {"[matrix.boss@example.com]", 1}, {"a = 1\nb = \"\xff\"", 2},
-		{"a \"x\"", 1}, {"a = \n", 1}, {"\ufeff\na = 010", 2}, {"a = x y", 1}, {"a = 1\n\nowners = [\n[limits]\n", 3},
+		{"a \"x\"", 1}, {"a = \n", 1}, {"\na = 010", 2}, {"a = x y", 1}, {"a = 1\n\nowners = [\n[limits]\n", 3},
 	} {
 		if o := readOutline(c.text); o.Fault == nil || o.Line != c.line {
 			t.Errorf("%q: line %d, want %d: %v", c.text, o.Line, c.line, o.Fault)

@@ -1,9 +1,9 @@
 package policy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -140,12 +140,13 @@ type chatTable struct {
 // Parse decodes and validates the bytes of a policy file. name stands for the file in
 // errors; Hint says what to do about one.
 func Parse(name string, b []byte) (*Policy, error) {
-	v := &validator{name: name, lines: index(string(b))}
+	text := strings.TrimPrefix(string(b), "\ufeff") // which editors put before it, and TOML does not know
+	v := &validator{name: name, lines: index(text)}
 	var f file
-	if v.check(string(b)); v.err != nil {
+	if v.check(text); v.err != nil {
 		return nil, v.err
 	}
-	if err := toml.NewDecoder(bytes.NewReader(b)).EnableUnmarshalerInterface().Decode(&f); err != nil {
+	if err := toml.NewDecoder(strings.NewReader(text)).EnableUnmarshalerInterface().Decode(&f); err != nil {
 		return nil, v.undecoded(err)
 	}
 	p := Default()
