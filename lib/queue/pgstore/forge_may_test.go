@@ -121,6 +121,8 @@ func (w *world) legal2(e task.Event, who string) call {
 		return by(who, s)
 	case audit.SessionOpened:
 		return by(who, w.session(e, "s.new", 3))
+	case audit.Found:
+		return by(who, w.finding(audit.FindingOpened, "login"))
 	case audit.Labelled:
 		return by(who, w.labelled("a.sched", label.Private, label.Untrusted))
 	case audit.Resurfaced:
@@ -131,6 +133,13 @@ func (w *world) legal2(e task.Event, who string) call {
 		return by(who, s)
 	}
 	return by(who, w.note("a.sched", e))
+}
+
+// finding returns a line about a finding.
+func (w *world) finding(what audit.Told, code string) step {
+	s := w.note("", audit.Found)
+	s.Finding = &audit.Finding{What: what, Code: code, About: "imaps://me@imap.example.com/INBOX", Text: "it is away", Since: w.now, Told: w.now}
+	return s
 }
 
 // resurfaced returns the line that tells of a task that nothing has happened to.
