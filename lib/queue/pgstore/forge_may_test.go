@@ -34,7 +34,7 @@ var writes = map[string]string{
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
 	"expired": "runner sender", "discarded": "runner sender", "clock_back": "runner sender",
 	"held":          "any", // the design leaves the rest open:
-	"session_ended": "any", "consumed": "any", "withheld": "any", "labelled": "any", "resurfaced": "any",
+	"session_ended": "any", "consumed": "any", "withheld": "any", "labelled": "any", "resurfaced": "any", "finding": "any",
 	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
 	"repaired": "",
 	"learned":  "", // in a queue that is a directory, and is there in what was copied from one
