@@ -37,6 +37,8 @@ func (s *Store) decide(seq int64, n int, mark int64, cause error) ([]row, error)
 		switch {
 		case err == nil && there:
 			return lines, nil
+		case errors.Is(err, errNoStandby):
+			return nil, s.noStandby(ErrDoubt)
 		case err == nil:
 			return nil, fault.Temporaryf("run it again", "%s: %w: %w", s.name, errUndone, s.why(cause))
 		}
@@ -64,6 +66,9 @@ func (s *Store) marked(ctx context.Context, seq int64, n int, mark int64) (lines
 	}
 	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say(logged+" LIMIT $2", seq, int64(n)), say("SELECT FROM pulse.audit WHERE seq = $1 AND mark = $2", seq+int64(n), mark))
 	all, err := s.ask(ctx, look...)
+	if alone(all) {
+		return nil, false, errNoStandby
+	}
 	if err != nil {
 		return nil, false, err
 	}

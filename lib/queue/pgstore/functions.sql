@@ -5,7 +5,7 @@
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended withheld labelled resurfaced held'),
+  ('gate runner sender approver', 'session_ended withheld labelled resurfaced held finding'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender approver',             'approved consumed'),
@@ -44,7 +44,7 @@ FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
   ('line', '@words', 'tool'), ('line', 'action', 'action'), ('line', 'outcome', 'outcome'), ('line', '@words', 'rule policy sender'), ('line', 'trust', 'trust'),
   ('line', '@identity', 'identity'), ('line', '@words', 'source'), ('line', '@uint32', 'uid'), ('line', '@words', 'message_id'), ('line', 'id', 'known_as'),
   ('line', '@words', 'sandbox account by'), ('line', 'level', 'level'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'),
-  ('line', '@session', 'session'), ('line', '@[label', 'labels'), ('line', '@[position', 'positions'), ('line', 'true', 'more'), ('line', 'sum', '!prev'),
+  ('line', '@session', 'session'), ('line', '@[label', 'labels'), ('line', '@[position', 'positions'), ('line', '@finding', 'finding'), ('line', 'true', 'more'), ('line', 'sum', '!prev'),
   ('identity', '@words', '!reason'),
   ('approval', 'id', '!task'), ('approval', 'sum', '!digest'), ('approval', 'action', '!action'), ('approval', '@texts', '!target'), ('approval', 'true', 'text'),
   ('approval', '@text', '!by'), ('approval', 'level', '!level'), ('approval', '@text', '!nonce'), ('approval', '@time', '!given !expires'),
@@ -55,11 +55,12 @@ FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
   ('session', '@time', '!opened !expires'), ('session', '@words', 'signer signature'),
   ('label', 'private|untrusted', '!label'), ('label', '@words', 'by task'), ('label', '@time', 'at'),
   ('proposed', 'id', '!id'), ('proposed', 'sum', '!digest'),
+  ('finding', 'told', '!what'), ('finding', '"[a-z_]+"', '!code'), ('finding', '@words', 'about'), ('finding', '@text', '!text'), ('finding', '@time', 'since !told'),
   ('position', '@words', '!source'), ('position', '@uint32', '!uidvalidity !uid'), ('position', '@time', 'received'))
   AS v(w, f, ns)) v LEFT JOIN (VALUES
   ('id', '"[0-9a-f]{32}"'), ('sum', '"sha256:[0-9a-f]{64}"'), ('name', '"[!#-Z^-~]+"'), ('count', '0|[1-9][0-9]{0,8}'), ('some', '[1-9][0-9]{0,8}'),
   ('much', '[1-9][0-9]{0,15}'), ('uses', '0|[1-9][0-9]?|100'), ('kind', '"(ask|effect)"'), ('level', '"(terminal|user|signature)"'),
-  ('private|untrusted', '"(private|untrusted)"'), ('state', '"(scheduled|awaiting_review|running|completed|rejected|failed|corrupt)"'),
+  ('private|untrusted', '"(private|untrusted)"'), ('told', '"(opened|told|closed)"'), ('state', '"(scheduled|awaiting_review|running|completed|rejected|failed|corrupt)"'),
   ('action', '"(read_public|read_private|write_local|external_send|destructive|code_or_computer)"'),
   ('outcome', '"(allow|require_owner_confirmation|queue_for_review|reject)"'),
   ('trust', '"(unknown|owner_claim_unverified|external_verified|owner_verified_email|approved_session|system)"')) s(name, is_a) ON s.name = v.f,
@@ -446,6 +447,15 @@ BEGIN
     UPDATE pulse.task SET seq = at, entry = pulse.entry(j, t) WHERE task.id = t.id;
   ELSIF e = 'ended' THEN
     DELETE FROM pulse.run USING pulse.task WHERE run.task = j->>'task' AND run.who = session_user AND task.id = run.task AND task.state <> 'running';
+  ELSIF e = 'finding' THEN
+    id := left(encode(sha256(convert_to(format('%s %s', j #>> '{finding,code}', j #>> '{finding,about}'), 'UTF8')), 'hex'), 32);
+    IF NOT j ? 'finding' OR strpos(j #>> '{finding,about}', U&'\FFFD') > 0 THEN
+      PERFORM pulse.refuse('a finding that nobody can find');
+    ELSIF j #>> '{finding,what}' = 'closed' THEN
+      DELETE FROM pulse.thing WHERE shelf = 'findings' AND key = id;
+    ELSE
+      PERFORM pulse.put('findings', id, at, NULL, NULL);
+    END IF;
   ELSIF e = 'held' THEN
     UPDATE pulse.queue SET held = true;
     PERFORM pulse.put('hold', '', at, NULL, NULL);
@@ -538,7 +548,7 @@ BEGIN
       OR yes->>'level' = 'signature' AND (yes->>'expires')::timestamptz - at > pulse.most(true) OR kind = 'session' AND yes->>'level' = 'signature' AND long > pulse.most(false)
       OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit' OR j @> '{"uid": 0}'
       OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
-          ('labels', 'labelled'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
+          ('labels', 'labelled'), ('finding', 'finding'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
           ('approval', 'approved requeued started extracted retried restarted restored'),
           ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
         WHERE j ? m AND NOT e = ANY (string_to_array(es, ' '))) OR j ?| '{attempts,deferred,restarts,not_before}' AND NOT (j ? 'to' OR e = 'resurfaced') THEN
