@@ -37,7 +37,8 @@ var served = []struct {
 	{regexp.MustCompile(`(?m)^exec pulse-queue init$`), ""},
 	{regexp.MustCompile(`(?m)^(! )?exists (q/\S* ?)+$`), ""},
 	{regexp.MustCompile(`(level"?[ :]"?)terminal`), "${1}(terminal|user)"}, // the server knows the login
-	{regexp.MustCompile(`by \.\*uid`), "by ann"},
+	{regexp.MustCompile(`by \.\*uid`), "by ann,?"},
+	{regexp.MustCompile(`\.\*uid \[0-9\]\+`), "(machine1|ann)"},
 	{regexp.MustCompile(`(attempts \d, restarts \d)\$`), "${1} by machine1$$"},
 	{regexp.MustCompile(`(?m) -\$'$`), " (-|machine1)$$'"},
 	{regexp.MustCompile(`(?m)^((?:! )?(?:exec|exits \d+|person) )(pulse-approve|pulse-queue (?:release|cancel|requeue)) `), "${1}env PULSE_QUEUE=$$PERSON $2 "},
