@@ -6,8 +6,8 @@ import (
 	"pulse/lib/queue/queuetest"
 )
 
-// TestTurns: no batch delays another sender's first task by more than one start a sender.
-func TestTurns(t *testing.T) {
+// TestFair: no batch delays another sender's first task by more than one start a sender.
+func TestFair(t *testing.T) {
 	if err := queuetest.Burst(queuetest.NewMemory(), now); err != nil {
 		t.Error(err)
 	}

@@ -82,8 +82,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestTurns: senders take turns as in memory.
-func TestTurns(t *testing.T) {
+// TestFair: senders take turns as in memory.
+func TestFair(t *testing.T) {
 	if err := queuetest.Burst(open(t, pgtest.New(t).DSN("machine1")), today); err != nil {
 		t.Error(err)
 	}

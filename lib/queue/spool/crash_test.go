@@ -262,8 +262,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestTurns: senders take turns as in memory.
-func TestTurns(t *testing.T) {
+// TestFair: senders take turns as in memory.
+func TestFair(t *testing.T) {
 	if err := queuetest.Burst(made(t), epoch); err != nil {
 		t.Error(err)
 	}
