@@ -20,6 +20,7 @@ import (
 const (
 	recursLeast = 5  // answers, all of them yes
 	recursTried = 20 // senders with an action that had so many, the most first
+	recursShown = 2  // of those that a row would answer
 )
 
 // habit is what a person always said yes to.
@@ -57,7 +58,7 @@ func (p *page) readHabits(s door.Store) error {
 				return err
 			}
 			h.row, h.whole = explain.Row(subjects)
-			if h.typed() && len(p.habits) < digestSome {
+			if h.typed() && len(p.habits) < recursShown {
 				p.habits = append(p.habits, h)
 			}
 		}
