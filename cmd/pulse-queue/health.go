@@ -54,7 +54,7 @@ func checkHealth(c *cli.Context) error {
 	if err := survey(c, &f, s, p); err != nil {
 		return err
 	}
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	list, err := examine(s, &f)

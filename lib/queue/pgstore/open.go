@@ -32,12 +32,12 @@ func unconnected(name string) (*Store, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = hostLimit
 	}
-	dial := cfg.DialFunc
+	s.dial = cfg.DialFunc
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !s.dials.Load() {
 			return nil, errors.New("pgstore: nothing is cancelled")
 		}
-		return dialed(ctx, dial, network, addr)
+		return dialed(ctx, s.dial, network, addr)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.notices = append(s.notices, n.Message) }
 	return s, nil

@@ -49,6 +49,7 @@ type Store struct {
 	name string
 	cfg  *pgconn.Config
 	conn *pgconn.PgConn
+	dial pgconn.DialFunc
 	host string
 
 	unsafe bool
