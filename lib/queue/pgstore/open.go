@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pulse/lib/queue/seen"
 	"pulse/lib/shared/fault"
 )
 
@@ -28,7 +29,7 @@ func unconnected(name string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}, taken: map[string]*hold{}}
+	s := &Store{name: name, cfg: cfg, host: hostname(), state: seen.Dir(), runs: map[string]int64{}, taken: map[string]*hold{}}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = hostLimit
 	}
