@@ -66,7 +66,7 @@ func (s served) SnapshotFor(dir string, g access.Groups) error {
 // CreateServed makes one, or prints how with --sql.
 func CreateServed(c *cli.Context, name string) error {
 	if c.Bool("sql") {
-		_, err := io.WriteString(c.App.Writer, pgstore.SQL())
+		_, err := io.WriteString(c.App.Writer, pgstore.SQL()+pgstore.Limits)
 		return err
 	}
 	if c.Bool("upgrade") {

@@ -41,6 +41,8 @@ var (
 	tablesSQL string
 	//go:embed functions.sql
 	functionsSQL string
+	//go:embed limits.sql
+	Limits string // what one login could stop all others with; init leaves it to the DBA
 
 	Schema = tablesSQL + functionsSQL
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -114,7 +115,7 @@ func (s *Store) foresee() (list []stmt) {
 		}
 	}
 	if len(list) == 0 && s.claims {
-		list = append(s.starts.further(), say(sqlOpen, int64(0), int64(firstChunk), string(task.Scheduled)))
+		list = append(s.starts.further(), say(sqlBackward, int64(math.MaxInt64), int64(recent)))
 	}
 	return list
 }
