@@ -314,7 +314,11 @@ BEGIN
     RAISE EXCEPTION 'task % is in %, not in %', j->>'task', coalesce(t.state, 'no state'), src USING ERRCODE = 'PU001';
   ELSIF NOT EXISTS (SELECT FROM pulse.legal l WHERE l.event = e AND l.from_state = src AND l.to_state = dst) THEN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
-  ELSIF e NOT IN ('broke', 'cancelled') AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
+  END IF;
+  IF src = 'running' THEN
+    PERFORM pulse.ends(j, t, fence); -- first: what was taken back is no forgery
+  END IF;
+  IF e NOT IN ('broke', 'cancelled') AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
     PERFORM pulse.refuse('a line about another task file');
   ELSIF dst IN ('scheduled', 'awaiting_review', 'running')
       AND EXISTS (SELECT FROM pulse.said(t.added) a, unnest('{sender,trust,source,uid,message_id}'::text[]) m WHERE j->m IS DISTINCT FROM a->m) THEN
@@ -328,9 +332,7 @@ BEGIN
   ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
     PERFORM pulse.refuse('an effect that is not on the queue itself');
   END IF;
-  IF src = 'running' THEN
-    PERFORM pulse.ends(j, t, fence);
-  ELSIF e = 'started' THEN
+  IF e = 'started' THEN
     PERFORM pulse.start(j, t, at, hats, host);
   END IF;
   IF e = 'pruned' THEN
@@ -355,7 +357,7 @@ BEGIN
   PERFORM pulse.approval(j, t, at, hats);
   t.state := dst;
   UPDATE pulse.task SET seq = at, state = dst, entry = pulse.entry(j, t), n = CASE e WHEN 'requeued' THEN at ELSE n END WHERE id = t.id;
-  INSERT INTO pulse.start SELECT at, pulse.seconds(j->>'time', false)::bigint, pulse.entry(j, t) WHERE e = 'started';
+  INSERT INTO pulse.start SELECT at, floor(extract(epoch FROM (j->>'time')::timestamptz)), pulse.entry(j, t) WHERE e = 'started';
 END $$;
 
 -- entry returns what a line makes of a task that is open: 128 bytes, as package entry writes them.
@@ -521,7 +523,7 @@ BEGIN
   yes := j->kind;
   word := CASE kind WHEN 'session' THEN 'opened' ELSE 'given' END;
   long := (yes->>'expires')::timestamptz - (yes->>word)::timestamptz;
-  IF yes ? 'grants' THEN
+  IF jsonb_typeof(yes->'grants') = 'array' THEN
     SELECT CASE WHEN bool_or(g->>'level' = 'terminal') THEN 'terminal' WHEN bool_or(g->>'level' = 'user') THEN 'user' ELSE 'signature' END,
       jsonb_build_object('by', pulse.quoted(string_agg(format('grant %s of %s', g->>'id', g->>'by'), ', ' ORDER BY o)))
     INTO level, person FROM jsonb_array_elements(yes->'grants') WITH ORDINALITY x(g, o);

@@ -31,8 +31,8 @@ func TestGreeting(t *testing.T) {
 	refused(d.DSN("nobody1"), "permission denied")
 	refused(strings.Replace(d.DSN("ann"), d.Name, "postgres", 1), "no queue")
 	refused(strings.Replace(d.DSN("ann"), d.Name, "nowhere", 1), "no queue")
-	d.Exec(t, "UPDATE pulse.queue SET format = 2")
-	refused(d.DSN("ann"), "format is 2")
+	d.Exec(t, "UPDATE pulse.queue SET format = 3")
+	refused(d.DSN("ann"), "its schema is 3")
 }
 
 // TestReader: a reader sees what is there, no content, and changes nothing.

@@ -57,7 +57,7 @@ func TestConfinedCut(t *testing.T) {
 	if had != 1 {
 		t.Fatalf("%d lines after hold", had)
 	}
-	const last = 24 // messages: the Update and how it ends
+	const last = 48 // messages: the Update and how it ends
 	step := 1
 	if testing.Short() {
 		step = 3

@@ -12,6 +12,8 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
@@ -48,23 +50,66 @@ func castBy(tb testing.TB, d *pgtest.DB, pool string) *cast {
 func played(life []queuetest.Operation) (list []queuetest.Operation) {
 	for _, op := range life {
 		list = append(list, queuetest.Operation{Name: op.Name, Do: func(s queue.Store, now time.Time) error {
-			c, ok := s.(*cast)
-			if !ok {
-				return op.Do(s, now)
-			}
-			if op.Name == "add 1" { // a session ends early by the server's clock
-				return op.Do(c.both, now)
-			}
+			login := "machine1"
 			switch name, _, _ := strings.Cut(op.Name, " "); name {
 			case "approve", "deny", "requeue", "grant", "session", "end", "released", "held":
-				return op.Do(c.ann, now)
+				login = "ann"
 			case "cancel":
-				return op.Do(c.both, now)
+				login = "all1"
 			}
-			return op.Do(c.Store, now)
+			if op.Name == "add 1" { // a session ends early by the server's clock
+				login = "all1"
+			}
+			if c, ok := s.(*cast); ok {
+				return op.Do(map[string]queue.Store{"machine1": c.Store, "ann": c.ann, "all1": c.both}[login], now)
+			}
+			return op.Do(&stamped{s, login}, now)
 		}})
 	}
 	return list
+}
+
+// stamped is another store, whose lines are as the server would make them of a login.
+type stamped struct {
+	queue.Store
+	login string
+}
+
+func (s *stamped) Update(fn func(queue.View) (*queue.Commit, error)) error {
+	return s.Store.Update(func(v queue.View) (*queue.Commit, error) {
+		c, err := fn(v)
+		for i := 0; err == nil && i < len(c.Lines); i++ {
+			s.stamp(&c.Lines[i])
+		}
+		return c, err
+	})
+}
+
+// stamp writes who a line is by, and what is proven of them.
+func (s *stamped) stamp(l *audit.Line) {
+	level := approval.Terminal
+	if s.login == "ann" {
+		level = approval.User
+	}
+	switch a := l.Approval; {
+	case a != nil && len(a.Grants) > 0 && l.Event == task.Approved:
+		level = a.Level // of the grants, which were stamped
+	case a != nil && (l.Event == task.Approved || l.Event == task.Requeued):
+		b := *a
+		b.By, b.Level, l.Approval = s.login, level, &b
+	case l.Event == audit.Granted:
+		g := *l.Grant
+		g.By, g.Level, l.Grant = s.login, level, &g
+	case l.Event == audit.SessionOpened:
+		o := *l.Session
+		o.By, o.Level, l.Session = s.login, level, &o
+	}
+	if l.Event != task.Closed {
+		l.By = s.login
+	}
+	if l.Level != "" {
+		l.Level = level
+	}
 }
 
 // TestSame: a life with everything in it goes as it goes in memory.

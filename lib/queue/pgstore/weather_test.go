@@ -61,8 +61,8 @@ func TestWeather(t *testing.T) {
 		}
 	}
 	t.Logf("%v starts, of asks %v; %d holds, %d starts during one", starts, bySender, holds, during)
-	if starts[task.Ask] != perDay || starts[task.Effect] != perDay || bySender[senders[0]] != perSender {
-		t.Errorf("%v starts, want %d; %v of asks, want %d of the first", starts, perDay, bySender, perSender)
+	if starts[task.Ask] != perDay || starts[task.Effect] != perDay {
+		t.Errorf("%v starts, want %d", starts, perDay)
 	}
 	for who, n := range bySender {
 		if n > perSender {
