@@ -139,7 +139,9 @@ func TestShadows(t *testing.T) {
 		}
 		late := w.legal(audit.Held, "machine1")
 		late.before = lie
-		late.steps[0].edit = func(raw string) string { return strings.Replace(raw, `"event"`, `"not_before":"2026-02-30T07:00:00Z","event"`, 1) }
+		late.steps[0].edit = func(raw string) string {
+			return strings.Replace(raw, `"event"`, `"not_before":"2026-02-30T07:00:00Z","event"`, 1)
+		}
 		if _, err := w.try(late); err == nil {
 			t.Errorf("%s: a time that is none", lie)
 		}
