@@ -1,0 +1,39 @@
+package monthkit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// count says how many letters there are of each job.
+func count(list []*letter) string {
+	of := map[string]int{}
+	for _, l := range list {
+		of[l.job]++
+	}
+	var words []string
+	for _, job := range slices.Sorted(maps.Keys(of)) {
+		words = append(words, fmt.Sprintf("%d of %s", of[job], job))
+	}
+	first := strings.SplitN(list[0].text, "\n", 2)[0]
+	return strings.Join(words, ", ") + "; the first: " + first
+}
+
+// report prints what came of it, beside the figures of the month without a memory.
+func (w *world) report(n int) {
+	notices, _ := os.ReadFile(w.dir + "/out/notices")
+	fmt.Printf("\n%-40s %-13s %6s %9s %7s %9s\n", "incident", "mails before", "now", "questions", "starts", "disagrees")
+	for _, i := range w.incidents {
+		fmt.Printf("%-40s %-13s %6d %9d %7d %9d\n", i.name, cmp.Or(i.before, "-"), i.letters, i.asked, i.starts, i.wrong)
+	}
+	good := n
+	fmt.Printf("\n%d days, seed %d: %d mails, %d tasks, %d lines of the log, %d starts, %d power cuts\n",
+		n, *seed, len(w.model.order), len(w.model.tasks), w.logs.all, w.model.began, w.cuts)
+	fmt.Printf("cron mailed %d times: %d on the worst day; of %d days %d had a mail though nothing was wrong; %d notices, %d questions\n",
+		len(w.letters), w.worst, good, w.noisy, strings.Count(string(notices), "\n"), w.questions())
+	fmt.Printf("%d disagreements\n", len(w.model.wrong))
+}
