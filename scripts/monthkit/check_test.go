@@ -118,7 +118,7 @@ func (w *world) held() bool {
 
 // dated holds the end of the log against the true time.
 func (w *world) dated() {
-	if w.server != "" {
+	if w.server != nil {
 		return
 	}
 	files, _ := filepath.Glob(w.queue() + "/audit/*.jsonl")

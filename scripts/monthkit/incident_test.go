@@ -34,6 +34,8 @@ func (w *world) during(i *incident, from time.Time, lasts time.Duration, begin, 
 	})
 	w.on(i.to, func() {
 		end()
+		w.fetched = -1
+		w.soon(every...)
 		w.logf("-- end of: %s", i.name)
 	})
 	for t := i.from.Truncate(hour); t.Before(i.to.Add(2 * hour)); t = t.Add(hour) {
@@ -63,7 +65,7 @@ func (w *world) each(from time.Time, lasts, step time.Duration, words ...string)
 func (w *world) reckon(until time.Time) {
 	for _, i := range w.incidents {
 		if i.to.Before(until) {
-			w.named(i)
+			w.told(i)
 		}
 	}
 	days := map[string][]*letter{}
@@ -91,8 +93,8 @@ func (i *incident) on(at time.Time) bool {
 	return !at.Before(first) && at.Before(i.to.Add(day))
 }
 
-// named looks for the letter that names an incident.
-func (w *world) named(i *incident) {
+// told looks for the letter that names an incident.
+func (w *world) told(i *incident) {
 	within := max(i.within, 70*time.Minute)
 	found := false
 	for _, l := range w.letters {

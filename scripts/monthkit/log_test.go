@@ -43,7 +43,7 @@ func (w *world) look() {
 
 // logged returns the new lines of the log.
 func (w *world) logged() (list []string) {
-	if w.server != "" {
+	if w.server != nil {
 		list = strings.Split(strings.TrimSpace(w.must("pulse-queue log --json")), "\n")
 		list, w.logs.lines = list[min(w.logs.lines, len(list)):], len(list)
 		return list

@@ -11,8 +11,9 @@ type model struct {
 	mails map[string]*mail // by Message-ID
 	order []*mail
 	tasks map[string]*ticket
-	yes   map[string]int // how often the person said yes to a task
-	asked map[string]int // how often the person was asked about it
+	gone  map[string]*ticket // what a restore took back
+	yes   map[string]int     // how often the person said yes to a task
+	asked map[string]int     // how often the person was asked about it
 
 	starts  []start
 	began   int               // starts of workers and senders
@@ -46,7 +47,7 @@ type start struct {
 }
 
 func newModel() *model {
-	return &model{mails: map[string]*mail{}, tasks: map[string]*ticket{}, yes: map[string]int{}, asked: map[string]int{}, ahead: map[[2]string]int{}}
+	return &model{mails: map[string]*mail{}, tasks: map[string]*ticket{}, gone: map[string]*ticket{}, yes: map[string]int{}, asked: map[string]int{}, ahead: map[[2]string]int{}}
 }
 
 // disagree notes that something is not as the model has it.
@@ -58,7 +59,10 @@ func (w *world) disagree(format string, args ...any) {
 
 // fold takes a line of the log.
 func (w *world) fold(l *line) {
-	m := w.model
+	m, at := w.model, w.now
+	if w.replays {
+		at = l.Time
+	}
 	if l.Source != "" && (l.Event == "added" || l.Event == "refused") {
 		w.received(l)
 	}
@@ -70,7 +74,10 @@ func (w *world) fold(l *line) {
 		if l.Event != "added" {
 			w.disagree("task %s: %s before it was added", l.Task, l.Event)
 		}
-		t = &ticket{id: l.Task, kind: l.Kind, sender: l.Sender, parent: l.Parent, mail: l.MessageID, came: w.now, external: l.Trust == "external_verified"}
+		t = &ticket{id: l.Task, kind: l.Kind, sender: l.Sender, parent: l.Parent, mail: l.MessageID, came: at, external: l.Trust == "external_verified"}
+		if was := m.gone[l.Task]; was != nil {
+			t.observed, t.lost = was.observed, was.started
+		}
 		m.tasks[l.Task] = t
 	} else if l.Event == "added" {
 		w.disagree("task %s was added twice", t.id)
@@ -80,11 +87,11 @@ func (w *world) fold(l *line) {
 	}
 	w.judge(t, l)
 	if l.Event == "resurfaced" {
-		t.told = w.now
+		t.told = at
 		return
 	}
 	if t.state != l.To {
-		t.since = w.now
+		t.since = at
 	}
 	if l.To != "awaiting_review" {
 		t.told = time.Time{}
@@ -120,10 +127,13 @@ func (w *world) received(l *line) {
 // judge holds a line against what must be.
 func (w *world) judge(t *ticket, l *line) {
 	age := w.now.Sub(t.since)
+	if w.replays && l.Event != "started" {
+		return
+	}
 	switch l.Event {
 	case "started":
 		t.started++
-		if t.good--; l.Action == "external_send" && t.good < 0 {
+		if t.good--; l.Action == "external_send" && t.good < 0 && !w.replays {
 			w.disagree("effect %s is started without a yes of its own", t.id)
 		}
 	case "retried", "restored", "restarted":

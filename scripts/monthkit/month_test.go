@@ -18,7 +18,7 @@ import (
 var (
 	seed = flag.Uint64("seed", 28, "of all that happens by chance")
 	days = flag.Int("days", 0, "how many days; 0: a year, or in short tests a few")
-	part = flag.String("part", "", "play these incidents alone: outages, floods, clocks, people or storms")
+	part = flag.String("part", "", "play these incidents alone: outages, floods, clocks, people, storms or moves")
 	bin  = flag.String("bin", "", "a directory with the commands, built for a clock of their own; empty: they are built")
 )
 
@@ -40,7 +40,7 @@ func TestMonth(t *testing.T) {
 	adopt(t)
 	start := time.Date(2027, 2, 28, 22, 0, 0, 0, time.UTC)
 	w := newWorld(t, *seed, dir, start)
-	first := w.clock(start.AddDate(0, 0, 1), 0, 0)
+	first := w.local(start.AddDate(0, 0, 1), 0, 0)
 	n = w.plan(first, n)
 	for i := range n {
 		w.ordinary(first.AddDate(0, 0, i))
@@ -66,7 +66,7 @@ func (w *world) plan(d time.Time, n int) int {
 		days int
 		plan func(time.Time)
 	}{
-		{"outages", 21, w.outages}, {"floods", 20, w.floods}, {"clocks", 10, w.clocks}, {"people", 52, w.people}, {"storms", 20, w.storms},
+		{"outages", 21, w.outages}, {"floods", 20, w.floods}, {"clocks", 10, w.clocks}, {"people", 52, w.people}, {"storms", 20, w.storms}, {"moves", 32, w.moves},
 	} {
 		switch {
 		case *part == p.name:
@@ -82,10 +82,10 @@ func (w *world) plan(d time.Time, n int) int {
 
 // few plans the incidents of a few days.
 func (w *world) few(d time.Time) {
-	at := w.clock(d.AddDate(0, 0, 1), 9, 0)
+	at := w.local(d.AddDate(0, 0, 1), 9, 0)
 	w.during(&incident{name: "server down for three hours", before: "288 a day", named: unreachable, stops: true}, at, 3*hour, w.inbox.Down, func() { w.inbox.Up(w.t) })
 	w.each(at, 3*hour, 15*time.Minute, "pulse-fetch")
-	w.blackout(w.clock(d.AddDate(0, 0, 2), 9, w.rng.IntN(50)))
+	w.blackout(w.local(d.AddDate(0, 0, 2), 9, w.rng.IntN(50)))
 }
 
 func (w *world) logf(format string, args ...any) {

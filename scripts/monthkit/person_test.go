@@ -22,7 +22,7 @@ func (w *world) round() {
 		case "no":
 			no = " --no"
 		}
-		text, err := w.sh("pulse-approve statement " + t.id + no)
+		text, err := w.sh(w.person("pulse-approve statement ") + t.id + no)
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		if err != nil {
 			w.disagree("statement %s: %v: %s", t.id, err, text)
@@ -35,7 +35,7 @@ func (w *world) round() {
 		}
 	}
 	if len(files) > 0 {
-		w.must("pulse-approve take " + strings.Join(files, " "))
+		w.must(w.person("pulse-approve take ") + strings.Join(files, " "))
 		w.look()
 		w.soon("external_send", "$WORKER")
 	}

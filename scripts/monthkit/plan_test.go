@@ -9,8 +9,8 @@ import (
 // every are the things that the jobs of a minute do.
 var every = []string{"pulse-fetch", "$WORKER", "outbox", "external_send"}
 
-// clock returns a time of a day by the local clock.
-func (w *world) clock(d time.Time, hour, minute int) time.Time {
+// local returns a time of a day by the local clock.
+func (w *world) local(d time.Time, hour, minute int) time.Time {
 	return time.Date(d.Year(), d.Month(), d.Day(), hour, minute, 0, 0, w.now.Location())
 }
 
@@ -18,16 +18,16 @@ func (w *world) clock(d time.Time, hour, minute int) time.Time {
 // ninety minutes, and what cron does beside that.
 func (w *world) ordinary(d time.Time) {
 	for _, h := range []int{8, 12, 17} {
-		w.on(w.clock(d, h, w.rng.IntN(55)), w.post)
+		w.on(w.local(d, h, w.rng.IntN(55)), w.post)
 	}
 	for m := 8 * 60; m <= 22*60; m += 90 {
-		w.on(w.clock(d, 0, m), w.round)
+		w.on(w.local(d, 0, m), w.round)
 	}
 	for _, h := range []int{7, 13, 18, 22} {
-		w.ask(w.clock(d, h, 10))
+		w.ask(w.local(d, h, 10))
 	}
-	w.on(w.clock(d, 4, 20), func() { w.minute("prune", "way", "--extract", "write_local") })
-	w.on(w.clock(d, 23, 50), w.evening)
+	w.on(w.local(d, 4, 20), func() { w.minute("prune", "way", "--extract", "write_local") })
+	w.on(w.local(d, 23, 50), w.evening)
 }
 
 // post delivers what came since the last time, and lets the gate take it.
@@ -140,7 +140,9 @@ func (w *world) left(progress bool) {
 		}
 		at := t.due.Add(time.Minute)
 		if !at.After(w.now) {
-			at = w.now.Truncate(hour).Add(hour - time.Minute)
+			if at = w.now.Truncate(hour).Add(hour - time.Minute); !at.After(w.now) {
+				at = at.Add(hour)
+			}
 			if progress {
 				at = w.now.Add(time.Minute)
 			}
@@ -180,7 +182,7 @@ var (
 
 // outages plays what is wrong outside of the gate. d is the first of twenty days.
 func (w *world) outages(d time.Time) {
-	at := func(days int) time.Time { return w.clock(d.AddDate(0, 0, days), 6, 0) }
+	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
 	w.during(&incident{name: "server down for a day", before: "288", named: unreachable, stops: true}, at(1), day, w.inbox.Down, func() { w.inbox.Up(w.t) })
 	w.each(at(1), day, 5*time.Minute, "pulse-fetch")
 	w.during(&incident{name: "password expired for two days", before: "576", named: login, stops: true}, at(4), 2*day,
@@ -206,7 +208,7 @@ func (w *world) outages(d time.Time) {
 
 // floods plays too much of something. d is the first of twenty days.
 func (w *world) floods(d time.Time) {
-	at := func(days int) time.Time { return w.clock(d.AddDate(0, 0, days), 6, 0) }
+	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
 	w.during(&incident{name: "130 mails of a supplier", before: "-", named: limit, within: 3 * hour}, at(1), 12*day,
 		w.batch(externals[0], "question", 130, genuine, true), nothing)
 	w.during(&incident{name: "200 forged mails", quiet: true}, at(15), hour, w.batch(owner, "send carl@partner.example", 200, forged, false), nothing)
@@ -218,7 +220,7 @@ func (w *world) floods(d time.Time) {
 
 // clocks plays a clock that is wrong. d is the first of ten days.
 func (w *world) clocks(d time.Time) {
-	at := func(days int) time.Time { return w.clock(d.AddDate(0, 0, days), 6, 0) }
+	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
 	w.during(&incident{name: "clock a day behind for one run", before: "0", named: clockJumped, stops: true}, at(1), day,
 		w.batch(owner, "question", 40, genuine, false), nothing)
 	w.on(at(1).Add(20*time.Minute), func() { w.amiss(-day, "$WORKER") })
@@ -244,7 +246,7 @@ func (w *world) amiss(by time.Duration, words ...string) {
 
 // people plays what a person does, and does not do. d is the first of fifty days.
 func (w *world) people(d time.Time) {
-	at := func(days int) time.Time { return w.clock(d.AddDate(0, 0, days), 6, 0) }
+	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
 	w.during(&incident{name: "a person on holiday for three weeks", before: "-", named: waits, within: 3 * day}, at(1), 21*day,
 		func() { w.holiday = true }, func() { w.holiday = false })
 	w.during(&incident{name: "some questions are never answered", before: "-"}, at(26), 24*day,
@@ -254,7 +256,7 @@ func (w *world) people(d time.Time) {
 // storms cuts the power now and then. d is the first of twenty days.
 func (w *world) storms(d time.Time) {
 	for k := range 6 {
-		w.blackout(w.clock(d.AddDate(0, 0, 3*k), 9, w.rng.IntN(50)))
+		w.blackout(w.local(d.AddDate(0, 0, 3*k), 9, w.rng.IntN(50)))
 	}
 }
 

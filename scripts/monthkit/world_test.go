@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,16 +15,18 @@ import (
 	"time"
 
 	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/queue/pgtest"
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // world is a machine with the gate of the crontab, its mailbox, a person, and the time.
 type world struct {
-	t    *testing.T
-	rng  *rand.Rand
-	dir  string
-	bin  string
-	disk string // the mount point of the file system with the queue, or dir
+	t     *testing.T
+	rng   *rand.Rand
+	dir   string
+	bin   string
+	disk  string // the mount point of the file system with the queue, or dir
+	place string // the queue's directory, in disk
 
 	now   time.Time     // the true time
 	wrong time.Duration // how far the machine's clock is ahead of it
@@ -45,7 +48,9 @@ type world struct {
 	holiday, ignores bool // the person answers nothing, or not all
 	down, full       bool // there is no gate, or no room on its disk
 	misdated         bool
-	server           string // the name of the queue while it is in a database
+	replays          bool       // the log is one that was read before
+	clock            []byte     // of the database server
+	server           *pgtest.DB // while the queue is in a database
 	incidents        []*incident
 	worst, noisy     int
 	head             string
@@ -94,7 +99,7 @@ func newWorld(t *testing.T, seed uint64, bin string, start time.Time) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 28)), dir: t.TempDir(), bin: bin, model: newModel(), wake: map[string]bool{}}
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 28)), dir: t.TempDir(), bin: bin, place: "queue", model: newModel(), wake: map[string]bool{}}
 	w.disk = w.volume()
 	w.inbox = imaptest.Start(t, false)
 	for _, d := range []string{"etc", "lock", "run", "bin", "out", "home"} {
@@ -128,7 +133,8 @@ func newWorld(t *testing.T, seed uint64, bin string, start time.Time) *world {
 	return w
 }
 
-func (w *world) queue() string { return w.disk + "/queue" }
+// queue returns the queue's directory, or its last one if it is in a database.
+func (w *world) queue() string { return w.disk + "/" + w.place }
 
 // put writes a file of the machine.
 func (w *world) put(name, text string, mode os.FileMode) {
@@ -151,10 +157,6 @@ func (w *world) take(name string) {
 
 // settle writes what lies in /etc/pulse, and the programs.
 func (w *world) settle() {
-	accept := ""
-	if os.Geteuid() != 0 {
-		accept = "--accept not_separated"
-	}
 	w.put("bin/worker", worker, 0o755)
 	w.put("bin/sender", sender, 0o755)
 	w.put("bin/notify", notify, 0o755)
@@ -168,7 +170,7 @@ WORKER="%s/bin/worker"
 RUN_FLAGS="--proposals --timeout 5s --notify %s/bin/notify"
 SENDER="%s/bin/sender"
 DRAFTER=""
-`, imaptest.User, w.inbox.Addr, w.inbox.CA, w.dir, accept, w.dir, w.dir, w.dir), 0o644)
+`, imaptest.User, w.inbox.Addr, w.inbox.CA, w.dir, w.accepted(), w.dir, w.dir, w.dir), 0o644)
 	w.policy(perDay, externals)
 }
 
@@ -204,7 +206,12 @@ ledger = "%s/home/nonces"
 }
 
 // at sets the true time.
-func (w *world) at(now time.Time) { w.now, w.real = now, time.Now() }
+func (w *world) at(now time.Time) {
+	w.now, w.real = now, time.Now()
+	if w.clock != nil {
+		binary.NativeEndian.PutUint64(w.clock, uint64(now.Sub(w.real)/time.Second))
+	}
+}
 
 // command is a line of bash, as cron would start it.
 func (w *world) command(ctx context.Context, line string) *exec.Cmd {
@@ -212,7 +219,7 @@ func (w *world) command(ctx context.Context, line string) *exec.Cmd {
 	ahead := w.now.Add(w.wrong).Sub(w.real)
 	cmd.Dir = w.dir + "/home"
 	cmd.Env = append([]string{"HOME=" + cmd.Dir, "LOGNAME=pulse", "TZ=Europe/Berlin", "XDG_STATE_HOME=" + w.dir + "/home",
-		fmt.Sprintf("%s=%d", skew, int64(ahead/time.Second))}, w.env...)
+		fmt.Sprintf("%s=%d", skew, int64(ahead/time.Second))}, append(w.env, "PULSE_QUEUE="+w.named())...)
 	cmd.Cancel = powerOff
 	return cmd
 }
