@@ -63,7 +63,7 @@ func (w *world) fold(l *line) {
 	if w.replays {
 		at = l.Time
 	}
-	if l.Source != "" && (l.Event == "added" || l.Event == "refused") {
+	if !w.replays && l.Source != "" && (l.Event == "added" || l.Event == "refused") {
 		w.received(l)
 	}
 	if l.Task == "" || l.From == "" && l.To == "" && l.Event != "resurfaced" {

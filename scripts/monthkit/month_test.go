@@ -19,6 +19,7 @@ var (
 	seed = flag.Uint64("seed", 28, "of all that happens by chance")
 	days = flag.Int("days", 0, "how many days; 0: a year, or in short tests a few")
 	part = flag.String("part", "", "play these incidents alone: outages, floods, clocks, people, storms or moves")
+	tell = flag.Bool("tell", false, "tell what happens")
 	bin  = flag.String("bin", "", "a directory with the commands, built for a clock of their own; empty: they are built")
 )
 
@@ -49,7 +50,7 @@ func TestMonth(t *testing.T) {
 	w.live(end)
 	w.reckon(end)
 	w.report(n)
-	for _, text := range w.model.wrong {
+	for _, text := range alike(w.model.wrong) {
 		t.Errorf("%s (scripts/month --seed %d --days %d)", text, *seed, n)
 	}
 }
@@ -89,7 +90,7 @@ func (w *world) few(d time.Time) {
 }
 
 func (w *world) logf(format string, args ...any) {
-	if testing.Verbose() {
+	if *tell {
 		fmt.Printf("%s %s\n", w.now.Format("2006-01-02 15:04"), strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n\t"))
 	}
 }

@@ -184,16 +184,17 @@ var (
 func (w *world) outages(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
 	w.during(&incident{name: "server down for a day", before: "288", named: unreachable, stops: true}, at(1), day, w.inbox.Down, func() { w.inbox.Up(w.t) })
-	w.each(at(1), day, 5*time.Minute, "pulse-fetch")
+	w.each(at(1), 6*hour, 5*time.Minute, "pulse-fetch")
+	w.each(at(1).Add(6*hour), 18*hour, 30*time.Minute, "pulse-fetch")
 	w.during(&incident{name: "password expired for two days", before: "576", named: login, stops: true}, at(4), 2*day,
 		func() { w.put("etc/password", "old\n", 0o600) }, func() { w.settle() })
-	w.each(at(4), day, 5*time.Minute, "pulse-fetch")
-	w.each(at(5), day, 30*time.Minute, "pulse-fetch")
+	w.each(at(4), 2*hour, 5*time.Minute, "pulse-fetch")
+	w.each(at(4).Add(2*hour), 46*hour, 30*time.Minute, "pulse-fetch")
 	if w.disk != w.dir {
 		w.during(&incident{name: "disk full for a day", before: "1440", named: disk, stops: true}, at(8), day,
 			func() { w.fill(); w.full = true }, func() { w.empty(); w.full = false })
-		w.each(at(8), 2*hour, time.Minute, "outbox")
-		w.each(at(8).Add(2*hour), day-2*hour, 5*time.Minute, "outbox")
+		w.each(at(8), hour, time.Minute, "outbox")
+		w.each(at(8).Add(hour), 23*hour, 15*time.Minute, "outbox")
 		w.each(at(8), day, time.Hour, every...)
 	}
 	w.during(&incident{name: "provider away for a day", before: "-", named: away, within: 130 * time.Minute, stops: true}, at(11), day,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -36,4 +37,23 @@ func (w *world) report(n int) {
 	fmt.Printf("cron mailed %d times: %d on the worst day; of %d days %d had a mail though nothing was wrong; %d notices, %d questions\n",
 		len(w.letters), w.worst, good, w.noisy, strings.Count(string(notices), "\n"), w.questions())
 	fmt.Printf("%d disagreements\n", len(w.model.wrong))
+}
+
+// alike returns the first of the disagreements of each kind, and how many more there are.
+func alike(list []string) (kinds []string) {
+	particular := regexp.MustCompile(`[0-9a-f]{8,}|\d+|[a-z.]+@`)
+	at, n := map[string]int{}, map[string]int{}
+	for _, text := range list {
+		kind := particular.ReplaceAllString(text, "#")
+		if n[kind]++; n[kind] == 1 {
+			at[kind] = len(kinds)
+			kinds = append(kinds, text)
+		}
+	}
+	for kind, i := range at {
+		if n[kind] > 1 {
+			kinds[i] += fmt.Sprintf(" [and %d like it]", n[kind]-1)
+		}
+	}
+	return kinds
 }
