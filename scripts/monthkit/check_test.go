@@ -12,13 +12,16 @@ import (
 
 // evening compares everything with the model.
 func (w *world) evening() {
+	bury()
 	if w.down || w.full {
 		return
 	}
 	w.look()
 	w.verify()
-	w.listed()
-	w.stats()
+	if w.now.YearDay()%3 == 0 {
+		w.listed()
+		w.stats()
+	}
 	w.overdue()
 	w.dated()
 }

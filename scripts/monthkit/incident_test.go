@@ -38,8 +38,10 @@ func (w *world) during(i *incident, from time.Time, lasts time.Duration, begin, 
 		w.soon(every...)
 		w.logf("-- end of: %s", i.name)
 	})
-	for t := i.from.Truncate(hour); t.Before(i.to.Add(2 * hour)); t = t.Add(hour) {
-		w.ask(t.Add(10 * time.Minute))
+	for t := i.from.Truncate(hour); !i.quiet && t.Before(i.to.Add(2*hour)); t = t.Add(hour) {
+		if t.Sub(i.from) < 26*hour || i.to.Sub(t) < 3*hour { // a long one is told at any hour of a day
+			w.ask(t.Add(10 * time.Minute))
+		}
 	}
 	// The time of its own ends where nothing of it can be printed any more.
 	w.on(i.to.Add(2*hour), func() {

@@ -14,29 +14,35 @@ func (w *world) local(d time.Time, hour, minute int) time.Time {
 	return time.Date(d.Year(), d.Month(), d.Day(), hour, minute, 0, 0, w.now.Location())
 }
 
-// ordinary makes the ordinary day of a date: mail at three times, a person who looks in every
+// ordinary makes the ordinary day of a date: mail at two times, a person who looks in every
 // ninety minutes, and what cron does beside that.
 func (w *world) ordinary(d time.Time) {
-	for _, h := range []int{8, 12, 17} {
+	for _, h := range []int{8, 16} {
 		w.on(w.local(d, h, w.rng.IntN(55)), w.post)
 	}
 	for m := 8 * 60; m <= 22*60; m += 90 {
 		w.on(w.local(d, 0, m), w.round)
 	}
-	for _, h := range []int{7, 13, 18, 22} {
+	for _, h := range []int{13, 22} {
 		w.ask(w.local(d, h, 10))
 	}
-	w.on(w.local(d, 4, 20), func() { w.minute("prune", "way", "--extract", "write_local") })
+	w.on(w.local(d, 4, 20), func() {
+		w.minute("prune")
+		if d.Weekday() == time.Sunday {
+			w.minute("way", "--extract", "write_local")
+			w.must("pulse-queue digest")
+		}
+	})
 	w.on(w.local(d, 23, 50), w.evening)
 }
 
 // post delivers what came since the last time, and lets the gate take it.
 func (w *world) post() {
 	weekend := w.now.Weekday()%6 == 0
-	for range 1 + w.rng.IntN(3) {
+	for range 2 + w.rng.IntN(3) {
 		w.deliver(owner, w.subject(), genuine)
 	}
-	for range w.rng.IntN(3) {
+	for range w.rng.IntN(4) {
 		if !weekend {
 			w.deliver(externals[w.rng.IntN(len(externals))], w.subject(), genuine)
 		}
