@@ -12,25 +12,33 @@ import (
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
-// skew is the variable of the environment that says by how many seconds the clock of a command
-// that buildSkewed made is ahead. What pulse is built of has nothing like it.
-const skew = "MONTH_SKEW"
-
-// nowFrom and nowTo are the change to package time. The monotonic part stays the kernel's, so
-// that deadlines, timers and what a step takes are in real time. The variable is read when a
-// process begins, because later a confined one could not open a file.
+// nowFrom and nowTo are the change to package time: the file clock beside a command that
+// buildSkewed made says by how many seconds its clock is ahead. What pulse is built of has nothing
+// like it. The monotonic part stays the kernel's, so that deadlines, timers and what a step takes
+// are in real time. The file is read when a process begins, because later a confined one could
+// not open it.
 const nowFrom = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
 const nowTo = `
 var skewed = readSkew()
 
 func readSkew() (n int64) {
-	text, _ := syscall.Getenv("` + skew + `")
-	for _, c := range []byte(text) {
+	var b [4096]byte
+	end, _ := syscall.Readlink("/proc/self/exe", b[:])
+	for end > 0 && b[end-1] != '/' {
+		end--
+	}
+	fd, err := open(string(b[:max(end, 0)]) + "clock")
+	if err != nil {
+		return 0
+	}
+	got, _ := read(fd, b[:])
+	closefd(fd)
+	for _, c := range b[:max(got, 0)] {
 		if '0' <= c && c <= '9' {
 			n = 10*n + int64(c-'0')
 		}
 	}
-	if len(text) > 0 && text[0] == '-' {
+	if b[0] == '-' {
 		n = -n
 	}
 	return n

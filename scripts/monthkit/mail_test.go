@@ -68,8 +68,12 @@ func (w *world) deliver(from, subject string, p proof) *mail {
 	return m
 }
 
-// again delivers a mail once more: the same, or as after an outage of the receiver's check.
+// again delivers a mail once more, if it is a task: the same, or as after an outage of the
+// receiver's check.
 func (w *world) again(m *mail, how proof) {
+	if m.added == 0 {
+		return
+	}
 	text := m.text
 	if how != genuine {
 		text = strings.Replace(text, "dkim=pass", "dkim=temperror", 1)
