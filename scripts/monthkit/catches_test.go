@@ -20,7 +20,8 @@ func (s *story) later(d time.Duration) { s.now = s.now.Add(d) }
 // mail lets a mail come, and become a task.
 func (s *story) mail(id, from string, p proof) {
 	s.model.mails[id] = &mail{id: id, from: from, proof: p, came: s.now}
-	s.tell(line{Event: "added", Task: "t" + id, Kind: "ask", To: "scheduled", Sender: from, Trust: trust(from), MessageID: id, Source: "imaps:"})
+	s.tell(line{Event: "added", Task: "t" + id, Kind: "ask", To: "scheduled", Sender: from, Trust: trust(from),
+		MessageID: id, Source: "imaps:"})
 }
 
 func trust(from string) string {

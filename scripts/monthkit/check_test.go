@@ -3,7 +3,6 @@ package monthkit
 import (
 	"bufio"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,12 +84,6 @@ func (w *world) stats() {
 
 // overdue finds what should have happened by now.
 func (w *world) overdue() {
-	backlog := 0
-	for _, t := range w.model.tasks {
-		if t.state == "scheduled" {
-			backlog++
-		}
-	}
 	for _, t := range w.model.tasks {
 		age := w.now.Sub(t.since)
 		switch {
@@ -98,7 +91,7 @@ func (w *world) overdue() {
 			w.disagree("task %s waits for a person for %s", t.id, age)
 		case t.state == "running" && age > 25*time.Hour:
 			w.disagree("task %s runs for %s", t.id, age)
-		case t.state == "scheduled" && w.now.Sub(t.due) > 26*time.Hour && age > 26*time.Hour && backlog < perDay/2 && !w.held():
+		case t.state == "scheduled" && min(w.now.Sub(t.due), age) > 26*hour && !w.spent(t) && !w.held():
 			w.disagree("task %s has been due for %s", t.id, age)
 		case t.state == "completed" && t.kind == "ask" && t.observed+t.lost == 0:
 			w.disagree("ask %s is completed, and no worker had it", t.id)
@@ -110,6 +103,20 @@ func (w *world) overdue() {
 		}
 		w.disagree("nothing became of %s mail %s of %s", m.proof, m.id, m.came.Format(time.DateTime))
 	}
+}
+
+// spent reports whether the caps were used up in the last day, so that a task waited rightly.
+func (w *world) spent(t *ticket) bool {
+	all, external := 0, 0
+	for _, s := range w.model.starts {
+		if s.kind == t.kind && w.now.Sub(s.at) < 26*hour {
+			all++
+			if s.external {
+				external++
+			}
+		}
+	}
+	return all >= perDay || t.external && external >= perDay/2
 }
 
 // held reports whether an incident keeps the gate from its work, today or yesterday.
@@ -130,9 +137,9 @@ func (w *world) dated() {
 		return
 	}
 	last := files[len(files)-1]
-	if month := strings.TrimSuffix(filepath.Base(last), ".jsonl"); month > w.now.UTC().Format("2006-01") && !w.misdated {
+	month := strings.TrimSuffix(filepath.Base(last), ".jsonl")
+	if month > w.now.UTC().Format("2006-01") && !w.misdated {
 		w.misdated = true
-		st, err := os.Stat(last)
-		w.disagree("the log goes on in %s (%v, %v)", filepath.Base(last), st, err)
+		w.disagree("the log goes on in %s", filepath.Base(last))
 	}
 }

@@ -15,7 +15,8 @@ func (w *world) volume() string {
 		return w.dir
 	}
 	image, dir := w.dir+"/image", w.dir+"/disk"
-	out, err := exec.Command("bash", "-euc", `PATH=$PATH:/usr/sbin:/sbin; truncate -s 512M "$0"; mkfs.ext4 -q "$0"; mkdir "$1"; mount -o loop "$0" "$1"; chmod 755 "$1"`, image, dir).CombinedOutput()
+	out, err := exec.Command("bash", "-euc", `PATH=$PATH:/usr/sbin:/sbin
+truncate -s 512M "$0"; mkfs.ext4 -q "$0"; mkdir "$1"; mount -o loop "$0" "$1"; chmod 755 "$1"`, image, dir).CombinedOutput()
 	if err != nil {
 		w.t.Skipf("NOT TRIED: a month, because no file system can be mounted here: %v: %s", err, out)
 	}

@@ -103,7 +103,8 @@ func (w *world) told(i *incident) {
 		if !l.at.Before(i.from) && l.at.Before(i.to.Add(2*hour)) {
 			i.letters++
 		}
-		found = found || i.named != nil && !l.at.Before(i.from) && l.at.Sub(i.from) <= within && i.named.MatchString(l.text)
+		soon := !l.at.Before(i.from) && l.at.Sub(i.from) <= within
+		found = found || i.named != nil && soon && i.named.MatchString(l.text)
 	}
 	if i.named != nil && !found {
 		w.model.wrong = append(w.model.wrong, i.from.Format("2006-01-02 15:04 ")+"nothing names within an hour: "+i.name)

@@ -61,7 +61,8 @@ func (m *mail) write() {
 // deliver puts a new mail into the mailbox.
 func (w *world) deliver(from, subject string, p proof) *mail {
 	w.sent++
-	m := &mail{id: fmt.Sprintf("<%d.%s@%s>", w.sent, p, strings.SplitN(from, "@", 2)[1]), from: from, subject: subject, proof: p, came: w.now}
+	id := fmt.Sprintf("<%d.%s@%s>", w.sent, p, strings.SplitN(from, "@", 2)[1])
+	m := &mail{id: id, from: from, subject: subject, proof: p, came: w.now}
 	m.write()
 	w.model.mails[m.id], w.model.order = m, append(w.model.order, m)
 	w.arrive(m.text, w.now)

@@ -30,13 +30,13 @@ type expects struct {
 
 // ticket is a task as its log tells it.
 type ticket struct {
-	id, kind, state, sender, parent, mail string
-	external                              bool
-	came, since, due                      time.Time // true times, and when it may start
-	started, observed, lost               int       // starts by the log, by the workers, and before a restore
-	good                                  int       // yeses that no start has used
-	told                                  time.Time
-	late                                  bool // its worker asked for later, or failed: it has been looked at
+	id, kind, state, sender, mail string
+	external                      bool
+	came, since, due              time.Time // true times, and when it may start
+	started, observed, lost       int       // starts by the log, by the workers, and before a restore
+	good                          int       // yeses that no start has used
+	told                          time.Time
+	late                          bool // its worker asked for later, or failed: it has been looked at
 }
 
 // start is the start of a worker, at the true time.
@@ -47,7 +47,10 @@ type start struct {
 }
 
 func newModel() *model {
-	return &model{mails: map[string]*mail{}, tasks: map[string]*ticket{}, gone: map[string]*ticket{}, yes: map[string]int{}, asked: map[string]int{}, ahead: map[[2]string]int{}}
+	return &model{
+		mails: map[string]*mail{}, tasks: map[string]*ticket{}, gone: map[string]*ticket{},
+		yes: map[string]int{}, asked: map[string]int{}, ahead: map[[2]string]int{},
+	}
 }
 
 // disagree notes that something is not as the model has it.
@@ -74,7 +77,8 @@ func (w *world) fold(l *line) {
 		if l.Event != "added" {
 			w.disagree("task %s: %s before it was added", l.Task, l.Event)
 		}
-		t = &ticket{id: l.Task, kind: l.Kind, sender: l.Sender, parent: l.Parent, mail: l.MessageID, came: at, external: l.Trust == "external_verified"}
+		t = &ticket{id: l.Task, kind: l.Kind, sender: l.Sender, mail: l.MessageID, came: at}
+		t.external = l.Trust == "external_verified"
 		if was := m.gone[l.Task]; was != nil {
 			t.observed, t.lost = was.observed, was.started
 		}

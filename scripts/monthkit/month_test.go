@@ -67,7 +67,8 @@ func (w *world) plan(d time.Time, n int) int {
 		days int
 		plan func(time.Time)
 	}{
-		{"outages", 21, w.outages}, {"floods", 20, w.floods}, {"clocks", 10, w.clocks}, {"people", 52, w.people}, {"storms", 20, w.storms}, {"moves", 32, w.moves},
+		{"outages", 21, w.outages}, {"floods", 20, w.floods}, {"clocks", 10, w.clocks},
+		{"people", 52, w.people}, {"storms", 20, w.storms}, {"moves", 32, w.moves},
 	} {
 		switch {
 		case *part == p.name:
@@ -84,7 +85,8 @@ func (w *world) plan(d time.Time, n int) int {
 // few plans the incidents of a few days.
 func (w *world) few(d time.Time) {
 	at := w.local(d.AddDate(0, 0, 1), 9, 0)
-	w.during(&incident{name: "server down for three hours", before: "288 a day", named: unreachable, stops: true}, at, 3*hour, w.inbox.Down, func() { w.inbox.Up(w.t) })
+	w.during(&incident{name: "server down for three hours", before: "288 a day", named: unreachable, stops: true},
+		at, 3*hour, w.inbox.Down, func() { w.inbox.Up(w.t) })
 	w.each(at, 3*hour, 15*time.Minute, "pulse-fetch")
 	w.blackout(w.local(d.AddDate(0, 0, 2), 9, w.rng.IntN(50)))
 }

@@ -37,11 +37,15 @@ var (
 // moves plays what happens to a queue as a whole. d is the first of thirty-two days.
 func (w *world) moves(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
-	w.during(&incident{name: "UIDVALIDITY changes", quiet: true}, at(1), hour, w.renewed, nothing)
-	w.during(&incident{name: "a hold of three hours, and another policy", named: isHeld, stops: true}, at(4), 3*hour, w.narrow, w.widen)
+	w.during(&incident{name: "UIDVALIDITY changes", quiet: true},
+		at(1), hour, w.renewed, nothing)
+	w.during(&incident{name: "a hold of three hours, and another policy", named: isHeld, stops: true},
+		at(4), 3*hour, w.narrow, w.widen)
 	w.on(at(8), w.backup)
-	w.during(&incident{name: "restored from a backup of two days ago", named: restored, stops: true}, at(10), 2*hour, w.restore, w.resume)
-	w.during(&incident{name: "PostgreSQL for ten days", quiet: true}, at(15), 10*day, w.toServer, w.fromServer)
+	w.during(&incident{name: "restored from a backup of two days ago", named: restored, stops: true},
+		at(10), 2*hour, w.restore, w.resume)
+	w.during(&incident{name: "PostgreSQL for ten days", quiet: true},
+		at(15), 10*day, w.toServer, w.fromServer)
 }
 
 // narrow holds the queue, and lists one sender less, whose mail is in it.
@@ -64,13 +68,16 @@ func (w *world) widen() {
 }
 
 func (w *world) backup() {
-	w.must("pulse-queue hold && pulse-queue verify >backup.head && flock --shared " + w.queue() + "/lock cp -a " + w.queue() + " " + w.disk + "/backup && pulse-queue release")
+	w.must("pulse-queue hold && pulse-queue verify >backup.head && " +
+		"flock --shared " + w.queue() + "/lock cp -a " + w.queue() + " " + w.disk + "/backup")
+	w.must("pulse-queue release")
 	w.look()
 }
 
 // restore puts the copy in the queue's place. Nothing starts until a person says so.
 func (w *world) restore() {
-	w.must("mv " + w.queue() + " " + w.disk + "/was && mv " + w.disk + "/backup " + w.queue() + ` && pulse-queue verify --head "$(cat backup.head)" >/dev/null`)
+	w.must("mv " + w.queue() + " " + w.disk + "/was && mv " + w.disk + "/backup " + w.queue())
+	w.must(`pulse-queue verify --head "$(cat backup.head)" >/dev/null`)
 	old := w.model.tasks
 	w.model.tasks, w.logs, w.head = map[string]*ticket{}, reader{all: w.logs.all}, ""
 	w.replays = true
@@ -151,7 +158,8 @@ func (w *world) preload() {
 	}
 	w.at(w.now)
 	so := w.dir + "/out/clock.so"
-	if out, err := exec.Command("gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", so, "testdata/clock.c", "-ldl").CombinedOutput(); err != nil {
+	gcc := exec.Command("gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", so, "testdata/clock.c", "-ldl")
+	if out, err := gcc.CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}
 	pgtest.Env = []string{"LD_PRELOAD=" + so, "MONTH_CLOCK=" + w.dir + "/out/clock"}

@@ -69,6 +69,7 @@ func (w *world) sign(id, text string) string {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	w.must("rm -f " + file + ".sig; ssh-keygen -q -Y sign -n pulse-approve -f " + w.key + " " + file + " 2>/dev/null && cat " + file + ".sig >>" + file)
+	w.must("rm -f " + file + ".sig; ssh-keygen -q -Y sign -n pulse-approve -f " + w.key + " " + file + " 2>/dev/null && " +
+		"cat " + file + ".sig >>" + file)
 	return file
 }

@@ -189,54 +189,66 @@ var (
 // outages plays what is wrong outside of the gate. d is the first of twenty days.
 func (w *world) outages(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
-	w.during(&incident{name: "server down for a day", before: "288", named: unreachable, stops: true}, at(1), day, w.inbox.Down, func() { w.inbox.Up(w.t) })
+	w.during(&incident{name: "server down for a day", before: "288", named: unreachable, stops: true},
+		at(1), day, w.inbox.Down, func() { w.inbox.Up(w.t) })
 	w.each(at(1), 6*hour, 5*time.Minute, "pulse-fetch")
 	w.each(at(1).Add(6*hour), 18*hour, 30*time.Minute, "pulse-fetch")
-	w.during(&incident{name: "password expired for two days", before: "576", named: login, stops: true}, at(4), 2*day,
+	w.during(&incident{name: "password expired for two days", before: "576", named: login, stops: true},
+		at(4), 2*day,
 		func() { w.put("etc/password", "old\n", 0o600) }, func() { w.settle() })
 	w.each(at(4), 2*hour, 5*time.Minute, "pulse-fetch")
 	w.each(at(4).Add(2*hour), 46*hour, 30*time.Minute, "pulse-fetch")
 	if w.disk != w.dir {
-		w.during(&incident{name: "disk full for a day", before: "1440", named: disk, stops: true}, at(8), day,
+		w.during(&incident{name: "disk full for a day", before: "1440", named: disk, stops: true},
+			at(8), day,
 			func() { w.fill(); w.full = true }, func() { w.empty(); w.full = false })
 		w.each(at(8), hour, time.Minute, "outbox")
 		w.each(at(8).Add(hour), 23*hour, 15*time.Minute, "outbox")
 		w.each(at(8), day, time.Hour, every...)
 	}
-	w.during(&incident{name: "provider away for a day", before: "-", named: away, within: 130 * time.Minute, stops: true}, at(11), day,
+	w.during(&incident{name: "provider away for a day", before: "-", named: away, within: 130 * time.Minute, stops: true},
+		at(11), day,
 		func() { w.put("out/away", "", 0o644); w.batch(owner, "question", 5, genuine, false)() }, func() { w.take("out/away") })
 	w.each(at(11).Add(hour), day-hour, time.Hour, "$WORKER")
-	w.during(&incident{name: "key of the model revoked for a day", before: "-", named: revoked, stops: true}, at(14), day,
+	w.during(&incident{name: "key of the model revoked for a day", before: "-", named: revoked, stops: true},
+		at(14), day,
 		func() { w.put("out/revoked", "", 0o644); w.batch(owner, "question", 2, genuine, false)() }, func() { w.take("out/revoked") })
 	w.each(at(14), day, time.Hour, "$WORKER")
-	w.during(&incident{name: "a partner's DKIM fails for three days", before: "-", named: fails}, at(17), 3*day,
+	w.during(&incident{name: "a partner's DKIM fails for three days", before: "-", named: fails},
+		at(17), 3*day,
 		w.batch("carl@partner.example", "question", 3, forged, false), nothing)
 }
 
 // floods plays too much of something. d is the first of twenty days.
 func (w *world) floods(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
-	w.during(&incident{name: "130 mails of a supplier", before: "-", named: limit, within: 3 * hour}, at(1), 12*day,
+	w.during(&incident{name: "130 mails of a supplier", before: "-", named: limit, within: 3 * hour},
+		at(1), 12*day,
 		w.batch(externals[0], "question", 130, genuine, true), nothing)
-	w.during(&incident{name: "200 forged mails", quiet: true}, at(15), hour, w.batch(owner, "send carl@partner.example", 200, forged, false), nothing)
-	w.during(&incident{name: "a cap holds everything", before: "-", named: limit, stops: true}, at(16), day,
+	w.during(&incident{name: "200 forged mails", quiet: true},
+		at(15), hour, w.batch(owner, "send carl@partner.example", 200, forged, false), nothing)
+	w.during(&incident{name: "a cap holds everything", before: "-", named: limit, stops: true},
+		at(16), day,
 		w.batch(owner, "question", 45, genuine, false), nothing)
-	w.during(&incident{name: "every answer in prose", before: "850 a month", quiet: true}, at(18), day,
+	w.during(&incident{name: "every answer in prose", before: "850 a month", quiet: true},
+		at(18), day,
 		w.batch(owner, "prose", 12, genuine, false), nothing)
 }
 
 // clocks plays a clock that is wrong. d is the first of ten days.
 func (w *world) clocks(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
-	w.during(&incident{name: "clock a day behind for one run", before: "0", named: clockJumped, stops: true}, at(1), day,
+	w.during(&incident{name: "clock a day behind for one run", before: "0", named: clockJumped, stops: true},
+		at(1), day,
 		w.batch(owner, "question", 40, genuine, false), nothing)
 	w.on(at(1).Add(20*time.Minute), func() { w.amiss(-day, "$WORKER") })
-	w.during(&incident{name: "clock ten years ahead for one tick", before: "0", named: clockJumped}, at(5), day, func() {
-		for range 3 {
-			w.deliver(owner, w.subject(), genuine)
-		}
-		w.amiss(10*365*day, append([]string{"health", "prune"}, every...)...)
-	}, nothing)
+	w.during(&incident{name: "clock ten years ahead for one tick", before: "0", named: clockJumped},
+		at(5), day, func() {
+			for range 3 {
+				w.deliver(owner, w.subject(), genuine)
+			}
+			w.amiss(10*365*day, append([]string{"health", "prune"}, every...)...)
+		}, nothing)
 }
 
 // amiss plays jobs once with a clock that is wrong.
@@ -254,9 +266,11 @@ func (w *world) amiss(by time.Duration, words ...string) {
 // people plays what a person does, and does not do. d is the first of fifty days.
 func (w *world) people(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
-	w.during(&incident{name: "a person on holiday for three weeks", before: "-", named: waits, within: 3 * day}, at(1), 21*day,
+	w.during(&incident{name: "a person on holiday for three weeks", before: "-", named: waits, within: 3 * day},
+		at(1), 21*day,
 		func() { w.holiday = true }, func() { w.holiday = false })
-	w.during(&incident{name: "some questions are never answered", before: "-"}, at(26), 24*day,
+	w.during(&incident{name: "some questions are never answered", before: "-"},
+		at(26), 24*day,
 		func() { w.ignores = true }, func() { w.ignores = false })
 }
 
@@ -269,14 +283,15 @@ func (w *world) storms(d time.Time) {
 
 // blackout cuts the power while each of the jobs runs.
 func (w *world) blackout(at time.Time) {
-	w.during(&incident{name: "the power goes", before: "-"}, at, hour, func() {
-		w.deliver(owner, w.subject(), genuine)
-		for _, j := range w.jobs {
-			if j.does(every...) {
-				w.cut(j, time.Duration(w.rng.IntN(60))*time.Millisecond)
+	w.during(&incident{name: "the power goes", before: "-"},
+		at, hour, func() {
+			w.deliver(owner, w.subject(), genuine)
+			for _, j := range w.jobs {
+				if j.does(every...) {
+					w.cut(j, time.Duration(w.rng.IntN(60))*time.Millisecond)
+				}
 			}
-		}
-		w.fetched = 0
-		w.soon(every...)
-	}, nothing)
+			w.fetched = 0
+			w.soon(every...)
+		}, nothing)
 }

@@ -39,7 +39,8 @@ func descendants(pid int) (list []int) {
 		b, _ := os.ReadFile(f)
 		for _, word := range strings.Fields(string(b)) {
 			child, _ := strconv.Atoi(word)
-			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child)); err == nil && !strings.Contains(string(stat), ") Z ") {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+			if err == nil && !strings.Contains(string(stat), ") Z ") {
 				list = append(append(list, child), descendants(child)...)
 			}
 		}

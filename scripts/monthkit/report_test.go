@@ -31,11 +31,11 @@ func (w *world) report(n int) {
 	for _, i := range w.incidents {
 		fmt.Printf("%-40s %-13s %6d %9d %7d %9d\n", i.name, cmp.Or(i.before, "-"), i.letters, i.asked, i.starts, i.wrong)
 	}
-	good := n
 	fmt.Printf("\n%d days, seed %d: %d mails, %d tasks, %d lines of the log, %d starts, %d power cuts\n",
 		n, *seed, len(w.model.order), len(w.model.tasks), w.logs.all, w.model.began, w.cuts)
-	fmt.Printf("cron mailed %d times: %d on the worst day; of %d days %d had a mail though nothing was wrong; %d notices, %d questions\n",
-		len(w.letters), w.worst, good, w.noisy, strings.Count(string(notices), "\n"), w.questions())
+	fmt.Printf("cron mailed %d times: %d on the worst day; %d of the days had a mail though nothing was wrong\n",
+		len(w.letters), w.worst, w.noisy)
+	fmt.Printf("%d notices, %d questions to the person\n", strings.Count(string(notices), "\n"), w.questions())
 	fmt.Printf("%d disagreements\n", len(w.model.wrong))
 }
 
