@@ -84,10 +84,11 @@ func (w *world) plan(d time.Time, n int) int {
 
 // few plans the incidents of a few days.
 func (w *world) few(d time.Time) {
-	at := w.local(d.AddDate(0, 0, 1), 9, 0)
-	w.during(&incident{name: "server down for three hours", before: "288 a day", named: unreachable, stops: true},
-		at, 3*hour, w.inbox.Down, func() { w.inbox.Up(w.t) })
-	w.each(at, 3*hour, 15*time.Minute, "pulse-fetch")
+	w.during(&incident{name: "a hold of ninety minutes", named: isHeld, stops: true},
+		w.local(d.AddDate(0, 0, 1), 9, 0), 90*time.Minute,
+		func() { w.must("pulse-queue hold") }, func() { w.must("pulse-queue release") })
+	w.during(&incident{name: "UIDVALIDITY changes", quiet: true},
+		w.local(d.AddDate(0, 0, 1), 20, 0), hour, w.renewed, nothing)
 	w.blackout(w.local(d.AddDate(0, 0, 2), 9, w.rng.IntN(50)))
 }
 
