@@ -2,9 +2,12 @@ package pgstore
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/health"
 )
 
 // What the tests of this package see besides.
@@ -21,6 +24,21 @@ func (s *Store) Conn() any { return s.conn }
 
 // Here is how a run of this process names its machine.
 func (s *Store) Here() string { return s.host }
+
+// Standby sets how long a command waits for a standby, until undo is called.
+func Standby(d time.Duration) (undo func()) {
+	old := standbyLimit
+	standbyLimit = d
+	return func() { standbyLimit = old }
+}
+
+// HeldFor sets for how long, in SQL, the lock may be held before health says so, until undo is called.
+func HeldFor(interval string) (undo func()) {
+	i := slices.IndexFunc(conditions, func(c condition) bool { return c.code == health.LockHeld })
+	old := conditions[i].sql
+	conditions[i].sql = strings.ReplaceAll(old, "'5 s'", interval)
+	return func() { conditions[i].sql = old }
+}
 
 // Elsewhere makes the Store one of another machine, whose state lies in a directory below this one.
 func (s *Store) Elsewhere(dir string) { s.state = filepath.Join(dir, s.cfg.User) }
