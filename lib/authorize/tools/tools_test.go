@@ -334,7 +334,7 @@ func FuzzJudge(f *testing.F) {
 		if got.rejects() {
 			return
 		}
-		if c, err := decodeCall(r.Args); tool == execTool && (err != nil || c.argv[0] != "/opt/report" || r.Action != terms.CodeOrComputer) {
+		if c, err := decodeCall(p, r.Args); tool == execTool && (err != nil || c.argv[0] != "/opt/report" || r.Action != terms.CodeOrComputer) {
 			t.Fatalf("%s: %+v", args, got)
 		}
 		if strings.HasPrefix(tool, "fs.") && (len(w.asked) == 0 || slices.ContainsFunc(w.asked, func(s string) bool { return !strings.HasPrefix(s, "ok") })) {
