@@ -48,7 +48,7 @@ const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
-	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,hold}')"
+	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold}')"
 	sqlHold  = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
 	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
