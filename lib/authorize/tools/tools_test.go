@@ -35,6 +35,9 @@ func (w *world) Path(workspace, name string) (Place, error) {
 }
 
 func (w *world) Dir(workspace, name string) error {
+	if name == workspace {
+		return w.err
+	}
 	_, err := w.Path(workspace, name)
 	return err
 }
@@ -226,7 +229,9 @@ func TestExec(t *testing.T) {
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"bob"`, `"--exec=x"`, 1), good, execNotListed},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `reports/a.txt`, `reports/../a.txt`, 1), good, execNotListed},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `a.txt"`, `a.txt","more"`, 1), good, execNotListed},
-		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `,"dir":"ok"`, ``, 1), good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `,"dir":"ok"`, ``, 1), good, ""}, // in the workspace
+		{full, terms.CodeOrComputer, execTool, `{"argv":["/bin/ls"]}`, nil, badArguments},                  // there is none
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":["/opt/report"],"dir":""}`, good, badArguments},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"dir"`, `"env":{"LD_PRELOAD":"x"},"dir"`, 1), good, badArguments},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `bob`, `b\u0000ob`, 1), good, badArguments},
 		{allowlist, terms.CodeOrComputer, execTool, `{"argv":"/opt/report","dir":"ok"}`, good, badArguments},

@@ -6,15 +6,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"pulse/lib/shared/address"
 )
 
 // target is an entry of outbound.allow: a string, or a whole number.
 type target string
 
-// UnmarshalTOML implements toml.Unmarshaler.
-func (t *target) UnmarshalTOML(value any) error {
-	switch v := value.(type) {
+// UnmarshalTOML implements unstable.Unmarshaler.
+func (t *target) UnmarshalTOML(value []byte) error {
+	var doc struct{ Entry any }
+	if err := toml.Unmarshal(slices.Concat([]byte("entry = "), value), &doc); err != nil {
+		return err
+	}
+	switch v := doc.Entry.(type) {
 	case int64:
 		*t = target(strconv.FormatInt(v, 10))
 	case string:
