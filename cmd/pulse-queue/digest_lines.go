@@ -23,7 +23,7 @@ const digestWidth = 78
 func (p *page) lines(env []string) []string {
 	rest := slices.Concat(
 		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.untaken(), p.drafts.lines(p.now),
-		p.starts(), p.past.mail(), p.health.lines(),
+		p.starts(), p.past.mail(), p.health.lines(), p.recurs(),
 	)
 	lines := screen.Fold(wrap(p.headline(), 2), digestWidth)
 	if len(rest) > 0 {

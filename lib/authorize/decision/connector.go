@@ -30,7 +30,7 @@ var Connectors = []Connector{
 // are those of whatever rule asked for them.
 var connectors = map[Reason]Connector{
 	allowed: "", Unsafe: "",
-	NeedsConfirm: byMatrix, needsReview: byMatrix, NotPermitted: byMatrix,
+	NeedsConfirm: byMatrix, NeedsReview: byMatrix, NotPermitted: byMatrix,
 	unknownAction: byAction, ActionChanged: byAction,
 	isAutomatic: byMessage, IsStale: byMessage, FieldUnsigned: byMessage, TextUnproven: byMessage, Unchecked: byMessage,
 	EffectPerson: byPerson,
