@@ -86,7 +86,9 @@ func (w *world) soon(words ...string) {
 }
 
 func (w *world) tick(at time.Time, words ...string) {
-	at = at.Truncate(time.Minute)
+	if at = at.Truncate(time.Minute); !at.After(w.now) {
+		at = w.now.Add(time.Minute)
+	}
 	key := at.Format("01-02 15:04 ") + fmt.Sprint(words)
 	if w.wake[key] {
 		return
