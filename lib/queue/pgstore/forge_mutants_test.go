@@ -185,7 +185,7 @@ func (w *world) more() {
 	once, twice := w.resurfaced("a.send", task.Scheduled), w.resurfaced("a.send", task.Scheduled)
 	once.Time, twice.Time = w.now.Add(time.Minute), w.now.Add(2*time.Minute)
 	w.do(by("gate1", mail, w.of("e.prop2", task.Added, "", task.Awaiting), twin, once, twice, w.resurfaced("a.twin", task.Completed)),
-		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "login"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
+		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "away"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
 	for _, e := range append(slices.Clone(task.Events), audit.Events...) {
 		for _, who := range []string{"machine1", "ann", "runner1", "sender1"} {
 			if slices.ContainsFunc(strings.Fields(hats[who]), func(h string) bool { return contains(writes[string(e)], h) }) {
