@@ -91,6 +91,8 @@ func (w *world) History(fn func(audit.Line) bool) error {
 	return nil
 }
 
+func (w *world) Back(fn func(audit.Line) bool) error { return w.History(fn) }
+
 // shop is the queue of a world.
 type shop struct{ *world }
 
@@ -164,8 +166,6 @@ func start(k task.Kind, account string, age time.Duration) audit.Line {
 	l.Kind, l.Account, l.Action = k, account, terms.ExternalSend
 	return l
 }
-
-const day = 24 * time.Hour
 
 // weeks makes the queue old, and a week without an accepted message a finding.
 func weeks(f *Facts) { f.Made, f.MaxSilence, f.MaxRefused = now.Add(-30*day), 0, 7*day }

@@ -44,7 +44,7 @@ type late struct {
 }
 
 // open looks at the tasks that wait or run. later holds those that may have been put off.
-func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
+func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing, ungated some
 	looked := 0
 	var unread late
@@ -58,7 +58,11 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		if mayBePutOff(&e) {
 			later = append(later, e)
 		}
-		reader, err := f.unread(v, &e)
+		idle, err := f.idle(v, &e)
+		if err != nil {
+			return false, err
+		}
+		reader, err := f.unread(v, &e, idle)
 		if err != nil {
 			return false, err
 		}
@@ -90,7 +94,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 			})
 		case reader:
 			unread.add(&e, f.late(&e))
-		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
+		case e.State == task.Scheduled && idle > f.MaxWaiting:
 			k := key(&e)
 			if due[k] == nil {
 				due[k] = &late{}
@@ -115,6 +119,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
+	list = append(list, f.findings()...)
 	return list, later, nil
 }
 
@@ -149,8 +154,8 @@ func isGone(v queue.View, e *queue.Entry) (bool, error) {
 
 // unread reports whether a task has waited too long for a reader. Where it waits for one, no
 // worker is missing, however long it waits.
-func (f *Facts) unread(v queue.View, e *queue.Entry) (bool, error) {
-	if f.Unread == nil || e.State != task.Scheduled || f.late(e) <= maxUnread {
+func (f *Facts) unread(v queue.View, e *queue.Entry, idle time.Duration) (bool, error) {
+	if f.Unread == nil || idle <= maxUnread {
 		return false, nil
 	}
 	return f.Unread(v, e)
