@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/explain"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
@@ -75,6 +76,7 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-record.5", "decision members", func(t *testing.T) []string {
 			return load(t, "decision").written(t, "Decision.Append", "Decision.add")
 		}},
+		{"pulse-record.5", "connectors", func(*testing.T) []string { return words(decision.Connectors) }},
 		{"pulse-record.5", "task members", func(t *testing.T) []string {
 			return load(t, "task").written(t, "Task.Append", "Link.add", "Change.add")
 		}},
@@ -100,7 +102,7 @@ func TestClosedLists(t *testing.T) {
 		}},
 		{"pulse-queue.5", "queue directories", func(t *testing.T) []string {
 			shelves := load(t, "queue").constants(t, ofType("Shelf"))
-			elsewhere := []string{"hold", "spent", "labels", "extracts", "names"}
+			elsewhere := []string{"hold", "spent", "labels", "extracts", "names", "findings"}
 			shelves = slices.DeleteFunc(shelves, func(s string) bool { return slices.Contains(elsewhere, s) })
 			return slices.Concat(shelves, load(t, "spool").constants(t, suffixed("Dir")), load(t, "journal").constants(t, suffixed("Dir")))
 		}},

@@ -172,7 +172,7 @@ func (w *world) accepted() string {
 		codes = append(codes, "not_separated")
 	}
 	if w.server != nil {
-		codes = append(codes, "no_standby", "server_reachable", "two_hats") // of the server that the tests use
+		codes = append(codes, "no_standby", "server_reachable", "two_hats", "unlimited") // of the server that the tests use
 	}
 	if codes == nil {
 		return ""
