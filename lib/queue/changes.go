@@ -31,6 +31,7 @@ const (
 	Names     Shelf = "names"     // by another name of a mail: the id of its task, also after it was pruned
 	Refused   Shelf = "refused"   // by task: a record that the policy rejected, without its text
 	Hold      Shelf = "hold"      // the line that put the queue on hold; its key is empty
+	Clocks    Shelf = "clock"     // the line of the clock's last jump, or of a person who confirmed the clock after it; its key is empty
 )
 
 // On returns the shelf of a state.
@@ -101,6 +102,8 @@ func Changes(l *audit.Line) []Change {
 		return append(list, Change{Shelf: Hold, Bytes: l.Append(nil)})
 	case l.Event == audit.Released:
 		return append(list, Change{Shelf: Hold})
+	case l.Event == audit.ClockJumped, l.Event == audit.ClockConfirmed:
+		return append(list, Change{Shelf: Clocks, Bytes: l.Append(nil)})
 	}
 	return list
 }

@@ -27,7 +27,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
 	}
-	begun, size := false, 0
+	begun, size, now := false, 0, Now(tx, now)
 	full, err := each(tx, task.Scheduled, func(e *Entry) (moved bool, err error) {
 		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) || now.Before(e.NotBefore) {
 			return false, nil
@@ -57,7 +57,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 
 // carry carries out an effect on the queue itself, if it still fits.
 func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
-	if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+	if err := r.proving().spend(w.spends, w.clock.Sure()); err != nil {
 		return err
 	}
 	change := w.change

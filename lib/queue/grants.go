@@ -99,19 +99,24 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 	if err != nil {
 		return approval.Grant{}, err
 	}
-	missing := approval.Missing(grants, target, taskID, now)
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return approval.Grant{}, err
+	}
+	missing := approval.Missing(grants, target, taskID, c.Latest())
+	grants = c.unexpired(grants)
 	for {
 		g, ok := approval.Match(grants, target, now, taskID)
 		if !ok {
 			return g, fmt.Errorf("%w for this target%s", ErrNoGrant, missing)
 		}
 		proofs := []approval.Proof{g.Proof("")}
-		err := p.proven(&g, g.Holder, proofs, now)
+		err := p.proven(&g, g.Holder, proofs, c.By(g.Given))
 		if err == nil {
-			err = p.spend(p.spends(proofs), now)
+			err = p.spend(p.spends(proofs), c.Sure())
 		}
 		if err == nil {
-			return g, tx.Log(audit.Line{Time: now.UTC(), Event: audit.Consumed, Grant: &g})
+			return g, tx.Log(audit.Line{Time: c.Now, Event: audit.Consumed, Grant: &g})
 		}
 		if !errors.Is(err, ErrNotGood) {
 			return g, err
@@ -119,6 +124,11 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 		missing = ": " + strings.TrimPrefix(err.Error(), ErrNotGood.Error()+": ")
 		grants = without(grants, g.ID)
 	}
+}
+
+// unexpired returns the grants that have not expired.
+func (c *Clock) unexpired(grants []approval.Grant) []approval.Grant {
+	return slices.DeleteFunc(grants, func(g approval.Grant) bool { return !c.By(g.Given).Before(g.Expires) })
 }
 
 func without(grants []approval.Grant, id string) []approval.Grant {
@@ -224,13 +234,17 @@ func (r *Run) granted(
 		return nil, false, nil
 	}
 	grants, err := GrantsOf(tx)
-	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool {
-		return !now.Before(g.Expires) || !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
+	if err != nil || len(grants) == 0 {
+		return nil, false, err
+	}
+	c, err := ClockOf(tx, now)
+	grants = slices.DeleteFunc(c.unexpired(grants), func(g approval.Grant) bool {
+		return !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
 	})
 	if err != nil || len(grants) == 0 {
 		return nil, false, err
 	}
-	good := r.judge(now)
+	good := r.judge(&c)
 	looks := 0
 	err = tx.Open(task.Awaiting, func(e Entry) (bool, error) {
 		if r.looked[e.ID] || !r.due(&e, used, now) {
@@ -250,13 +264,13 @@ func (r *Run) granted(
 
 // judge returns a function that reports whether a grant proves what is required. It
 // checks each grant once.
-func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
+func (r *Run) judge(c *Clock) func(*approval.Grant) (bool, error) {
 	known := map[approval.Grant]bool{} // not by id, because a forged grant may have the same
 	return func(g *approval.Grant) (bool, error) {
 		if ok, asked := known[*g]; asked {
 			return ok, nil
 		}
-		err := r.proving().proven(g, g.Holder, []approval.Proof{g.Proof("")}, now)
+		err := r.proving().proven(g, g.Holder, []approval.Proof{g.Proof("")}, c.By(g.Given))
 		if err != nil && !errors.Is(err, ErrNotGood) {
 			return false, err
 		}
