@@ -29,7 +29,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	}
 	begun, size, now := false, 0, Now(tx, now)
 	full, err := each(tx, task.Scheduled, func(e *Entry) (moved bool, err error) {
-		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) || now.Before(e.NotBefore) {
+		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) || e.Waits(now) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Scheduled, e.ID)

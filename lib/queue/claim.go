@@ -165,12 +165,7 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 	if e.Kind != r.kind() || r.Effect != "" && !e.Is(r.Effect) {
 		return false
 	}
-	// After the clock went back, only a task that a person put off waits until the clock
-	// has caught up.
-	if now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since)) {
-		return false
-	}
-	return !r.overLimit(e, used)
+	return !e.Waits(now) && !r.overLimit(e, used)
 }
 
 // dueHere is due for a task that, as far as is known without its file, is for the programs

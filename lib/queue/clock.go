@@ -12,9 +12,10 @@ import (
 // jump until it is believed. A queue in which nothing happened for longer than maxAhead so has an
 // hour in which nothing expires.
 const (
-	maxBehind  = time.Hour
-	maxAhead   = 48 * time.Hour
-	confirming = time.Hour
+	maxBehind = time.Hour
+	maxAhead  = 48 * time.Hour
+
+	Confirming = time.Hour
 )
 
 // Now returns the time of a command: that of the store, if the store has a clock of its own that
@@ -62,7 +63,7 @@ func (j *Jump) beyond() time.Time {
 
 // settled reports whether the clock after the jump is believed at a time.
 func (j *Jump) settled(t time.Time) bool {
-	return j.To.IsZero() || j.By != "" || t.Sub(j.To) >= confirming
+	return j.To.IsZero() || j.By != "" || t.Sub(j.To) >= Confirming
 }
 
 // Clock is what a queue makes of the clock of a command. The queue's own time is that of its
@@ -153,14 +154,19 @@ func jumpOf(v View) (j Jump, err error) {
 	if err != nil || l.Time.IsZero() {
 		return j, errors.Join(ErrCorrupt, err)
 	}
-	return Jump{From: l.Change.Since, To: l.Time, High: l.Before, Began: l.Began, By: l.By}, nil
+	return JumpOf(&l), nil
+}
+
+// JumpOf returns the jump that a line of the log is about.
+func JumpOf(l *audit.Line) Jump {
+	return Jump{From: l.Change.Since, To: l.Time, High: l.Before, Began: l.Began, By: l.By}
 }
 
 // Of returns since when something is as it is that has been so since t by the log. What lies
 // far ahead of the clock was written by another one, and counts from where that was left.
 func (c *Clock) Of(t time.Time) time.Time {
 	switch {
-	case !t.After(c.Now):
+	case !t.After(c.Now) || c.Now.IsZero():
 		return t
 	case t.Sub(c.Now) <= maxBehind || c.Began.IsZero() || c.Began.After(c.Now):
 		return c.Now // clocks differ
@@ -229,7 +235,8 @@ func (a *Ages) Of(l *audit.Line) time.Time {
 		at = a.latest
 	}
 	if l.Event == audit.ClockJumped {
-		a.pass(at, &Jump{From: l.Change.Since, To: l.Time, High: l.Before})
+		j := JumpOf(l)
+		a.pass(at, &j)
 	}
 	return at
 }

@@ -12,6 +12,8 @@ import (
 type Removed struct {
 	Tasks  int
 	Edited int // drafts of these tasks that were left, because a person edited them
+
+	Doubted bool // some were left, because the clock is not believed
 }
 
 // Prune removes tasks of a state whose last transition lies limit or more before now, and their
@@ -42,7 +44,7 @@ func Prune(
 		if limit > 0 && c.Now.Sub(c.Of(s.Task.Since)) < limit {
 			continue
 		}
-		if limit > 0 && tx.doubts(&c) {
+		if done.Doubted = limit > 0 && tx.doubts(&c); done.Doubted {
 			return done, nil, nil
 		}
 		told, err := tellDraft(tx, &s, now)
