@@ -35,7 +35,7 @@ func consume(c *cli.Context) error {
 	if proving.Vouch, err = desk.VouchAhead(p, s, &desk.Rights{UID: nobody}); err != nil {
 		return err
 	}
-	if err := confineConsume(c, &proving); err != nil {
+	if err := confineConsume(c, s, &proving); err != nil {
 		return err
 	}
 	var why error
@@ -75,10 +75,10 @@ func unspent(c *cli.Context, why error) string {
 
 // confineConsume gives up all but the queue. Where a grant is signed it can't: ssh-keygen
 // needs more.
-func confineConsume(c *cli.Context, proving *queue.Proving) error {
+func confineConsume(c *cli.Context, s door.Store, proving *queue.Proving) error {
 	if proving.Signed != nil {
 		return cmdline.Unconfined(c, "a grant that is signed is checked by ssh-keygen")
 	}
-	_, err := cmdline.ConfineToQueue(c)
+	_, err := door.Confine(c, s)
 	return err
 }

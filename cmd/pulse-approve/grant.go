@@ -104,7 +104,7 @@ func grants(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	var list []approval.Grant

@@ -13,7 +13,7 @@ import (
 	"pulse/lib/shared/cmdline"
 )
 
-func main() { os.Exit(cmdline.Main(app())) }
+func main() { os.Exit(door.Main(app)) }
 
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()

@@ -34,7 +34,7 @@ func statement(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c, workspace.Named(p)...); err != nil {
+	if _, err := door.Confine(c, s, workspace.Named(p)...); err != nil {
 		return err
 	}
 	lines, line, err := say(c, p, s)

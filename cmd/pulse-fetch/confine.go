@@ -10,9 +10,9 @@ import (
 
 	"pulse/lib/fetch/mailbox"
 	"pulse/lib/fetch/pull"
-	"pulse/lib/fetch/redial"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/redial"
 	"pulse/lib/shared/sandbox"
 )
 
@@ -23,22 +23,13 @@ const (
 	redialsHTTPS = 1_000_000
 )
 
-// redialer returns a function that connects to the server again once this process can't.
-func redialer(address string, most int) func(context.Context) (net.Conn, error) {
-	d, err := redial.Start(address, most)
+// redialer returns a function that connects to a server again once this process can't.
+func redialer(most int, addresses ...string) redial.Dial {
+	d, err := redial.Start(most, addresses...)
 	if err != nil { // it may never be needed
-		return func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("connecting again: %w", err) }
+		return func(context.Context, string) (net.Conn, error) { return nil, fmt.Errorf("connecting again: %w", err) }
 	}
 	return d.Dial
-}
-
-// redialers does so for several hosts.
-func redialers(hosts []string) func(context.Context, string) (net.Conn, error) {
-	again := map[string]func(context.Context) (net.Conn, error){}
-	for _, address := range hosts {
-		again[address] = redialer(address, redialsHTTPS)
-	}
-	return func(ctx context.Context, address string) (net.Conn, error) { return again[address](ctx) }
 }
 
 // confine gives up all but what the source is read from. For a mailbox on a server that is
@@ -54,11 +45,12 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 	case *mailbox.Mailbox:
 		s.Connected = now
 		if cmdline.Confines(c) {
-			again := make(chan func(context.Context) (net.Conn, error), 1)
+			again := make(chan redial.Dial, 1)
 			address := net.JoinHostPort(s.Address.Host, s.Address.Port)
-			go func() { again <- redialer(address, redialsIMAP) }() // it costs no time beside the first connection
+			go func() { again <- redialer(redialsIMAP, address) }() // it costs no time beside the first connection
 			s.Connected = func() error {
-				s.Redial = <-again
+				dial := <-again
+				s.Redial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, address) }
 				return now()
 			}
 		}
@@ -67,7 +59,7 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 		s.Client.Connected = now
 		if cmdline.Confines(c) {
 			s.Client.Connected = func() error {
-				s.Client.Redial = redialers(s.Client.Hosts)
+				s.Client.Redial = redialer(redialsHTTPS, s.Client.Hosts...)
 				return now()
 			}
 		}

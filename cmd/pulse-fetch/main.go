@@ -13,15 +13,16 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/fetch/message"
-	"pulse/lib/fetch/redial"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/redial"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs the words of a server that speaks unasked
-	os.Exit(redial.Main(func() int { return cmdline.Main(app()) }))
+	os.Exit(redial.Main(func() int { return cmdline.Main(app()) }, secure.Dial))
 }
 
 func app() *cli.App {

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/record"
@@ -40,7 +41,7 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	level, err := confineAdd(c)
+	level, err := confineAdd(c, s)
 	if err != nil {
 		return err
 	}
@@ -65,11 +66,11 @@ func add(c *cli.Context) error {
 
 // confineAdd gives up all but the queue. With --notify it gives up nothing, because a
 // program is to be started in the end.
-func confineAdd(c *cli.Context) (sandbox.Level, error) {
+func confineAdd(c *cli.Context, s door.Store) (sandbox.Level, error) {
 	if c.String("notify") != "" {
 		return sandbox.Level{}, cmdline.Unconfined(c, "--notify starts a program")
 	}
-	return cmdline.ConfineToQueue(c)
+	return door.Confine(c, s)
 }
 
 // intake commits one batch of records while it reads the next.

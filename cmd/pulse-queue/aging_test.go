@@ -173,3 +173,24 @@ func TestAddTells(t *testing.T) {
 	}
 	a.now("pulse-queue verify")
 }
+
+// TestToldOnceADay: what still is wrong is told again when a person was told of it a day ago, and
+// then not for a day; what a stage noted is told, too, and ends when the stage or a person says so.
+func TestToldOnceADay(t *testing.T) {
+	a := newAged(t)
+	const health = "pulse-queue health || [ $? = 1 ]"
+	a.ago(50*time.Hour, queuetest.Find(audit.FindingOpened, "login"))
+	a.ago(20*time.Hour, queuetest.Find(audit.FindingTold, "login"), queuetest.Find(audit.FindingOpened, "unreachable"))
+	if said := a.now(health); said != "" {
+		t.Errorf("told 20 hours ago: %s", said)
+	}
+	a.ago(25*time.Hour, queuetest.Find(audit.FindingTold, "login"))
+	said := a.now(health)
+	if strings.Count(said, "\n") != 2 || !strings.Contains(said, "login: it is away; pulse-queue finding close login imaps://") {
+		t.Errorf("told 25 hours ago, and the other 20: %s", said)
+	}
+	if said := a.now(health + "; " + health); said != "" {
+		t.Errorf("told just now: %s", said)
+	}
+	a.now("pulse-queue verify")
+}

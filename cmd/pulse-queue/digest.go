@@ -53,7 +53,7 @@ func digest(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	if err := p.read(c, s); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -54,7 +53,7 @@ func checkHealth(c *cli.Context) error {
 	if err := survey(c, &f, s, p); err != nil {
 		return err
 	}
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	list, err := examine(s, &f)
@@ -62,7 +61,10 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(x health.Finding) bool { return slices.Contains(accepted, x.Code) })
-	return tell(c, list)
+	if c.Bool("all") {
+		return tell(c, list)
+	}
+	return tellNews(c, s, list, accepted, f.Now)
 }
 
 // survey finds out what the queue's content does not say. A confined command could not.
@@ -179,21 +181,4 @@ func examine(s door.Store, f *health.Facts) (list []health.Finding, err error) {
 		return health.Broken(f), nil
 	}
 	return list, err
-}
-
-func tell(c *cli.Context, list []health.Finding) error {
-	out := bufio.NewWriter(c.App.Writer)
-	for i := range list {
-		list[i].Do = cmdline.Told(c, list[i].Do)
-		if c.Bool("json") {
-			fmt.Fprintf(out, "%s\n", list[i].Append(nil))
-		} else {
-			fmt.Fprintln(out, list[i].Line())
-		}
-	}
-	if err := out.Flush(); err != nil || len(list) == 0 {
-		return err
-	}
-	// The lines say it: in a mail from cron a summary would be one line more.
-	return cmdline.Standing(c, fault.Failedf("", "%s", count(len(list), "finding")))
 }

@@ -71,7 +71,7 @@ func release(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	lost := ""

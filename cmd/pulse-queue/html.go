@@ -25,7 +25,7 @@ func statsPage(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if err := to.confine(c); err != nil {
+	if err := to.confine(c, s); err != nil {
 		return err
 	}
 	p.past.month, p.named, p.also = month, c.String("policy") != "", p.beside

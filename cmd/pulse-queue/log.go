@@ -38,7 +38,7 @@ func showLog(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	if err := sel.find(s); err != nil {
@@ -136,7 +136,10 @@ func told(l *audit.Line) []string {
 	case l.From != "" || l.To != "":
 		state = strings.TrimSpace(string(l.From) + " -> " + string(l.To))
 	}
-	by := l.By
+	by, reason := l.By, l.Change.Reason
+	if l.Finding != nil {
+		state, reason, by = string(l.Finding.What), l.Finding.Code, l.Finding.About
+	}
 	switch {
 	case l.Event == audit.Judged:
 		by = judged(l)
@@ -148,6 +151,6 @@ func told(l *audit.Line) []string {
 	return []string{
 		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state),
 		orDash(escape.ASCII(l.Task[:min(len(l.Task), 8)])), orDash(escape.ASCII(string(l.Action))),
-		orDash(cut(escape.ASCII(l.Sender), 40)), orDash(escape.Line(l.Change.Reason)), orDash(escape.Line(by)),
+		orDash(cut(escape.ASCII(l.Sender), 40)), orDash(escape.Line(reason)), orDash(escape.Line(by)),
 	}
 }

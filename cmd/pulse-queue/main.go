@@ -13,7 +13,7 @@ import (
 	"pulse/lib/shared/cmdline"
 )
 
-func main() { os.Exit(cmdline.Main(app())) }
+func main() { os.Exit(door.Main(app)) }
 
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
@@ -101,6 +101,9 @@ func app() *cli.App {
 			Name: "sessions", Usage: "print the sessions that are open", Action: sessions,
 			Flags: []cli.Flag{queue, confined},
 		}, {
+			Name: "finding", ArgsUsage: "VERB CODE SOURCE [TEXT]", Usage: "note that a source can't be read (open), or that no more (close)",
+			Action: noteFinding, Flags: []cli.Flag{queue, confined},
+		}, {
 			Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
 			Flags: []cli.Flag{queue, policy,
 				&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
@@ -151,6 +154,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "max-putoff", Value: healthDefaults["max-putoff"],
 					Usage: "`D` how long workers may put a task off; 0: for ever; default 24h"},
 				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
+				&cli.BoolFlag{Name: "all", Usage: "everything that is wrong, also what was told before"},
 				&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
 			},
 		}, {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -60,12 +61,12 @@ const private fs.FileMode = 0o600
 func (t *target) stdout() bool { return t.name == "" || t.name == "-" }
 
 // confine gives up all but the queue and the directory of the file.
-func (t *target) confine(c *cli.Context) error {
+func (t *target) confine(c *cli.Context, s door.Store) error {
 	p := cmdline.QueueProfile(c)
 	if !t.stdout() {
 		p.Write = append(p.Write, filepath.Dir(t.name))
 	}
-	_, err := cmdline.Confine(c, p)
+	_, err := door.ConfineTo(c, s, p)
 	return err
 }
 

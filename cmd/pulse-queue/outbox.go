@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 )
 
@@ -20,7 +21,7 @@ func outbox(c *cli.Context) error {
 	if err := s.Writable(); err != nil { // a snapshot has none
 		return err
 	}
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	parents, err := proposers(s)

@@ -35,7 +35,7 @@ func objects[T any](c *cli.Context, read func(queue.View) ([]T, error), line fun
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	var list []T

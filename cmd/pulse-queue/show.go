@@ -41,7 +41,7 @@ func show(c *cli.Context) error {
 	defer s.Close()
 	runs := s.Runs()
 	dead := runs.Seen() // before what follows takes the right to look
-	if _, err := cmdline.ConfineToQueue(c, workspace.Named(p)...); err != nil {
+	if _, err := door.Confine(c, s, workspace.Named(p)...); err != nil {
 		return err
 	}
 	t := teller{where: cmdline.Where(c), policy: p, schema: x, now: time.Now(), runs: runs, dead: dead}

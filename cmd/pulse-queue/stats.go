@@ -47,7 +47,7 @@ func stats(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if err := to.confine(c); err != nil {
+	if err := to.confine(c, s); err != nil {
 		return err
 	}
 	f := figures{now: time.Now()}

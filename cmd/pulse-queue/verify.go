@@ -24,7 +24,7 @@ func verify(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := cmdline.ConfineToQueue(c); err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
 	report, err := s.Verify(head)

@@ -30,6 +30,7 @@ const (
 	Pruned    Shelf = "pruned"    // by task: the last state of one whose files were removed
 	Names     Shelf = "names"     // by another name of a mail: the id of its task, also after it was pruned
 	Refused   Shelf = "refused"   // by task: a record that the policy rejected, without its text
+	Findings  Shelf = "findings"  // by FindingKey: what is wrong, and when a person was told
 	Hold      Shelf = "hold"      // the line that put the queue on hold; its key is empty
 	Clocks    Shelf = "clock"     // the line of the clock's last jump, or of a person who confirmed the clock after it; its key is empty
 )
@@ -98,6 +99,8 @@ func Changes(l *audit.Line) []Change {
 		return append(list, Change{Shelf: Grants, Key: l.Grant.ID})
 	case l.Session != nil:
 		return append(list, sessionChange(l))
+	case l.Event == audit.Found && l.Finding != nil:
+		return append(list, findingChange(l.Finding))
 	case l.Event == audit.Held:
 		return append(list, Change{Shelf: Hold, Bytes: l.Append(nil)})
 	case l.Event == audit.Released:

@@ -255,6 +255,9 @@ var special = []struct {
 	{audit.Line{Event: audit.Repaired}, ""},
 	{audit.Line{Event: audit.Resumed, By: "me"}, ""},
 	{audit.Line{Event: audit.Withheld}, ""},
+	{audit.Line{Event: audit.Found, Finding: &audit.Finding{What: audit.FindingOpened, Code: "c", About: "a"}}, "findings/" + queue.FindingKey("c", "a") + " ="},
+	{audit.Line{Event: audit.Found, Finding: &audit.Finding{What: audit.FindingClosed, Code: "c"}}, "findings/" + queue.FindingKey("c", "") + " gone"},
+	{audit.Line{Event: audit.Found}, ""},
 }
 
 // TestChanges: an event that is not of a task changes what is said here.
@@ -303,6 +306,8 @@ func TestChangesHold(t *testing.T) {
 				want = l.Grant.Append(nil)
 			case queue.Sessions:
 				want = l.Session.Append(nil)
+			case queue.Findings:
+				want = l.Finding.Append(nil)
 			case queue.Labels:
 				want = []byte(`{"labels":[{"label":"untrusted","by":"unknown"}]}`)
 			case queue.Positions:

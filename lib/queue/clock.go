@@ -207,18 +207,20 @@ func (c *Clock) Sure() time.Time {
 //   - it is later than one that follows it: what lies ahead counts as of the jump back;
 //   - it is before what the log had reached, if its clock was never believed: what was done with
 //     a clock that was a day behind does not look a day old once it is right again;
-//   - time has passed in a jump ahead, until the clock is believed: otherwise one tick with a
-//     wrong clock would empty all limits.
+//   - if it is asked for a limit: that time has passed in a jump ahead, until the clock is
+//     believed. Otherwise one tick with a wrong clock would empty all limits.
 type Ages struct {
 	clock       *Clock
 	latest, not time.Time     // no line is after the one, or before the other
 	later       time.Duration // by which lines count as later than they say
-	jumped      bool
+	first       bool          // the next jump is the last one, and asked for a limit
 }
 
 // Ages returns ages from the end of the log.
-func (c *Clock) Ages() *Ages {
-	a := &Ages{clock: c, latest: c.Now}
+func (c *Clock) Ages() *Ages { return c.ages(false) }
+
+func (c *Clock) ages(limit bool) *Ages {
+	a := &Ages{clock: c, latest: c.Now, first: limit}
 	if c.New {
 		a.pass(c.Now, &c.Jump)
 	}
@@ -244,10 +246,10 @@ func (a *Ages) Of(l *audit.Line) time.Time {
 // pass goes from the first line after a jump to the last one before it.
 func (a *Ages) pass(at time.Time, j *Jump) {
 	a.latest, a.not = at, j.High
-	if !a.jumped && !a.clock.Confirmed && !j.Back() {
+	if a.first && !a.clock.Confirmed && !j.Back() {
 		a.later = j.To.Sub(j.From)
 	}
-	a.jumped = true
+	a.first = false
 }
 
 // Starts calls fn for the starts that count against a limit, with the time that they count from.
@@ -264,10 +266,13 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 			fn(st)
 		})
 	}
-	ages := c.Ages()
+	ages := c.ages(true)
 	return v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		if l.Event == task.Started {
+			if !at.Equal(l.Time) {
+				doubts(v, &c)
+			}
 			e := EntryOf(&l)
 			fn(Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
@@ -292,6 +297,13 @@ func (t *Tx) doubts(c *Clock) bool {
 		t.doubted = c.Now
 	}
 	return !c.Confirmed
+}
+
+// doubts is Tx.doubts for what may be read in an Update.
+func doubts(v View, c *Clock) {
+	if tx, ok := v.(*Tx); ok {
+		tx.doubts(c)
+	}
 }
 
 // jumped puts a line before those that are staged, if the clock jumped.

@@ -53,7 +53,7 @@ func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 	if err != nil {
 		return nil, err
 	}
-	restored, ages := map[string]bool{}, clock.Ages()
+	restored, ages := map[string]bool{}, clock.ages(true)
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		c.add(&l, at, restored)

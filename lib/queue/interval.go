@@ -22,7 +22,12 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	restored, ages := map[string]bool{}, c.Ages()
+	defer func() {
+		if soon {
+			doubts(v, &c)
+		}
+	}()
+	restored, ages := map[string]bool{}, c.ages(true)
 	err = v.Back(func(l audit.Line) bool {
 		switch {
 		case c.Now.Sub(ages.Of(&l)) >= interval:

@@ -38,7 +38,7 @@ func (r *recorder) Update(fn func(queue.View) (*queue.Commit, error)) error {
 var shelves = func() []queue.Shelf {
 	all := []queue.Shelf{
 		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Spent, queue.Grants,
-		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Clocks, queue.Refused,
+		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Clocks, queue.Refused, queue.Findings,
 		queue.Extracts, queue.Labels, queue.Names,
 	}
 	for _, st := range task.States {

@@ -64,7 +64,7 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 		s.Close()
 		return nil, fault.Refusedf("run it at a terminal: there is no other way to say yes", "%w", err)
 	}
-	if err := confineDesk(c, p, pen); err != nil {
+	if err := confineDesk(c, s, p, pen); err != nil {
 		s.Close()
 		t.Close()
 		return nil, err
@@ -74,11 +74,11 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 
 // confineDesk gives up all but the queue, the terminal, which is open, and what decisions
 // look at. Where a yes is signed it can't: ssh-keygen needs more.
-func confineDesk(c *cli.Context, p *policy.Policy, pen *pen) error {
+func confineDesk(c *cli.Context, s door.Store, p *policy.Policy, pen *pen) error {
 	if pen != nil {
 		return cmdline.Unconfined(c, "a yes that is signed starts ssh-keygen")
 	}
-	_, err := cmdline.ConfineToQueue(c, workspace.Named(p)...)
+	_, err := door.Confine(c, s, workspace.Named(p)...)
 	return err
 }
 

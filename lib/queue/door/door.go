@@ -14,6 +14,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/runner"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/spool"
@@ -21,6 +22,8 @@ import (
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/redial"
+	"pulse/lib/shared/sandbox"
 )
 
 // Store is an open queue, as commands use it.
@@ -87,6 +90,27 @@ func Queue(c *cli.Context) (Store, error) {
 	}
 	s.Remember(seen.Dir())
 	return flat{s, dir}, nil
+}
+
+// Confine is cmdline.Confine for a command that works on an open queue and looks at some files
+// besides.
+func Confine(c *cli.Context, s Store, files ...string) (sandbox.Level, error) {
+	return ConfineTo(c, s, cmdline.QueueProfile(c, files...))
+}
+
+// ConfineTo is Confine for a profile. If the connection to a server breaks, the command can
+// still ask what became of its commit, because a second process connects for it from now on.
+func ConfineTo(c *cli.Context, s Store, p sandbox.Profile) (sandbox.Level, error) {
+	if s, ok := s.(served); ok && cmdline.Confines(c) {
+		s.DialOutside()
+	}
+	return cmdline.Confine(c, p)
+}
+
+// Main runs a command that opens queues as cmdline.Main does, or is the second process of
+// ConfineTo.
+func Main(app func() *cli.App) int {
+	return redial.Main(func() int { return cmdline.Main(app()) }, pgstore.Dial)
 }
 
 // Forget drops what this account noted of an earlier queue at a path where it has just made

@@ -44,6 +44,10 @@ const (
 	Modes            Code = "modes"         // directories are not as they were made
 	codeNoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
 
+	// Noted by the stage that saw it, when it began and when it ended.
+	Unreachable Code = "unreachable" // a source can't be reached
+	Login       Code = "login"       // a source refuses the login
+
 	// Of a queue in a database.
 	NoStandby       Code = "no_standby"       // a failover may lose what was acknowledged
 	LongTransaction Code = "long_transaction" // it keeps what was deleted since, and the queue gets slow
@@ -54,33 +58,45 @@ const (
 	Reachable       Code = "server_reachable" // a worker can connect to the database server
 )
 
+// Noted lists the codes that stages note.
+var Noted = []Code{Unreachable, Login}
+
 // Codes lists all codes.
 var Codes = []Code{
 	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
-	NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, Reachable,
+	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, Reachable,
 }
 
 // Finding is one thing that needs a person's attention.
 type Finding struct {
-	Code Code
-	Task string // id; empty: it is not about one task
-	Text string // for people
-	Do   string // what to type next
+	Code  Code
+	Task  string // id; empty: it is not about one task
+	About string // what tells it from others of its code as long as it lasts; empty: Task
+	Text  string // for people
+	Do    string // what to type next
 }
 
 // Line returns the finding as one line that is safe to show.
 func (f *Finding) Line() string {
-	return escape.Message(string(f.Code) + ": " + f.Text + "; " + f.Do)
+	text := string(f.Code) + ": " + f.Text
+	if f.Do != "" {
+		text += "; " + f.Do
+	}
+	return escape.Message(text)
 }
 
 // Append appends the finding as an object.
 func (f *Finding) Append(dst []byte) []byte {
 	var o record.Object
+	f.members(&o)
+	return append(dst, o.Bytes()...)
+}
+
+func (f *Finding) members(o *record.Object) {
 	o.Str("code", string(f.Code))
 	o.StrIf("task", f.Task)
 	o.Str("text", f.Text)
-	o.Str("do", f.Do)
-	return append(dst, o.Bytes()...)
+	o.StrIf("do", f.Do)
 }

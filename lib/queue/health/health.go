@@ -96,7 +96,11 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		if err != nil {
 			return err
 		}
-		list, later = slices.Concat(list, open, untaken), putOff
+		noted, err := remembered(v)
+		if err != nil {
+			return err
+		}
+		list, later = slices.Concat(list, open, untaken, noted), putOff
 		for _, st := range []task.State{task.Failed, task.Corrupt} {
 			ended, err := poison(v, st)
 			if err != nil {
@@ -149,7 +153,7 @@ func (f *Facts) proven(p *past) []Finding {
 	for _, name := range f.Both {
 		text := name + " is in the worker group and in the approver group: " +
 			"a worker could write the queue and answer for a person"
-		list = append(list, Finding{Code: codeNotSeparated, Text: text, Do: "gpasswd -d " + name + " APPROVERS"})
+		list = append(list, Finding{Code: codeNotSeparated, About: name, Text: text, Do: "gpasswd -d " + name + " APPROVERS"})
 	}
 	if f.Level == nil {
 		return list

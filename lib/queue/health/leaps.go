@@ -12,7 +12,7 @@ import (
 
 // The bounds of what is told of jumps of the clock.
 const (
-	remembered = 7 * 24 * time.Hour  // how long a jump is told
+	lately = 7 * 24 * time.Hour  // how long a jump is told
 	idle       = 30 * 24 * time.Hour // a queue in which nothing happened for so long is not one whose clock jumped
 )
 
@@ -26,7 +26,7 @@ type leap struct {
 // leaps finds out whether the clock was wrong lately, and what was done meanwhile. A clock that
 // only went on, after days in which nothing happened, is none that was wrong.
 func (f *Facts) leaps(q Queue) (list []Finding, err error) {
-	if f.clock.To.IsZero() || f.Now.Sub(f.clock.To) >= remembered {
+	if f.clock.To.IsZero() || f.Now.Sub(f.clock.To) >= lately {
 		return nil, nil
 	}
 	var all []leap
@@ -36,7 +36,7 @@ func (f *Facts) leaps(q Queue) (list []Finding, err error) {
 		at := ages.Of(&l)
 		if l.Event != audit.ClockJumped {
 			done = append(done, audit.Line{Time: l.Time, Event: l.Event, Task: l.Task, From: l.From, To: l.To})
-			return f.Now.Sub(at) < remembered
+			return f.Now.Sub(at) < lately
 		}
 		one := leap{Jump: queue.JumpOf(&l)}
 		if n := len(all); n > 0 && all[n-1].From.Sub(one.To) < queue.Confirming && all[n-1].Back() != one.Back() {
@@ -44,7 +44,7 @@ func (f *Facts) leaps(q Queue) (list []Finding, err error) {
 		}
 		one.count(done)
 		all, done = append(all, one), done[:0]
-		return f.Now.Sub(at) < remembered
+		return f.Now.Sub(at) < lately
 	})
 	for i := range all {
 		if closes := i+1 < len(all) && !all[i+1].back.IsZero(); !closes && all[i].wrong() {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,7 +28,7 @@ func (s *some) add(f Finding) {
 // see them.
 func (s *some) findings(code Code, do string) []Finding {
 	if more := s.all - len(s.list); more > 0 {
-		s.list = append(s.list, Finding{Code: code, Text: fmt.Sprintf("and %d more", more), Do: do})
+		s.list = append(s.list, Finding{Code: code, About: "more", Text: fmt.Sprintf("and %d more", more), Do: do})
 	}
 	return s.list
 }
@@ -194,7 +195,7 @@ func (l *late) finding(effect terms.Action) Finding {
 		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them",
 			l.n, l.oldest, span(l.since))
 	}
-	return Finding{Code: codeOverdue, Task: l.oldest, Text: text, Do: runs(effect)}
+	return Finding{Code: codeOverdue, Task: l.oldest, About: cmp.Or(string(effect), "asks"), Text: text, Do: runs(effect)}
 }
 
 func (l *late) unread() Finding {
@@ -204,7 +205,7 @@ func (l *late) unread() Finding {
 			l.n, l.oldest, span(l.since))
 	}
 	return Finding{
-		Code: codeUnread, Task: l.oldest, Text: text,
+		Code: codeUnread, Task: l.oldest, About: "asks", Text: text,
 		Do: "pulse-queue show " + l.oldest + "; or if nothing reads: READER in /etc/pulse/environment (Accounts in man 7 pulse-deploy)",
 	}
 }
@@ -221,7 +222,7 @@ func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.since(u.Since)))
 	}
 	do := "pulse-queue outbox | pulse-authorize | pulse-queue add"
-	return []Finding{{Code: codeUntaken, Task: u.Parent, Text: text, Do: do}}, nil
+	return []Finding{{Code: codeUntaken, Task: u.Parent, About: "proposals", Text: text, Do: do}}, nil
 }
 
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"path/filepath"
 	"time"
 
 	"pulse/lib/queue"
@@ -17,6 +18,12 @@ func (s *Store) Hold(id string, fence int64) { s.hold(id, fence) }
 
 // Conn is another one after the Store connected again.
 func (s *Store) Conn() any { return s.conn }
+
+// Here is how a run of this process names its machine.
+func (s *Store) Here() string { return s.host }
+
+// Elsewhere makes the Store one of another machine, whose state lies in a directory below this one.
+func (s *Store) Elsewhere(dir string) { s.state = filepath.Join(dir, s.cfg.User) }
 
 // Every sets how often the clock of leases is looked at, and what it says more than the true
 // one, until undo is called.

@@ -25,7 +25,7 @@ var conditions = []struct {
 		SELECT format('process %s of %s has a transaction open since %s', pid, usename, date_trunc('second', xact_start)) FROM pg_stat_activity
 		WHERE xact_start < clock_timestamp() - '10 min'::interval AND backend_type = 'client backend'`},
 	{health.Unheard, "look at that machine; pulse-queue run on another one gives the task back", `
-		SELECT format('task %s runs as %s on %s, which was last heard of at %s', task, who, host, date_trunc('second', until - '120 s'::interval)) FROM pulse.run
+		SELECT format('task %s runs as %s on %s, which was last heard of at %s', task, who, split_part(host, '/', 1), date_trunc('second', until - '120 s'::interval)) FROM pulse.run
 		WHERE until < clock_timestamp()`},
 	{health.PoliciesApart, "install the same policy on every machine", `
 		SELECT format('%s machines started tasks today, last by %s policies', count(*), count(DISTINCT policy)) FROM (

@@ -46,6 +46,7 @@ type fleet struct {
 	uid      atomic.Int64
 	over     atomic.Bool   // nothing more is begun
 	told     chan struct{} // what waits is told to end
+	state    string        // where each machine has a directory for the locks of what it runs
 	remember string        // where each member has a directory for what it saw; empty: they remember nothing
 	group    sync.WaitGroup
 	members  []*member
@@ -73,7 +74,7 @@ func fleetOf(t *testing.T) *fleet {
 	p := *queuetest.Policy
 	p.Limits.MaxPerDay, p.Limits.PerSenderPerHour, p.Limits.MaxRestarts, p.Outbound.MinReplyInterval = 1<<20, 1<<20, 1<<20, 0
 	f := &fleet{
-		t: t, policy: &p, told: make(chan struct{}), lines: map[string]*member{}, receipts: map[string]bool{}, last: time.Now(),
+		t: t, state: t.TempDir(), policy: &p, told: make(chan struct{}), lines: map[string]*member{}, receipts: map[string]bool{}, last: time.Now(),
 	}
 	t.Cleanup(func() {
 		f.tell()
@@ -93,6 +94,7 @@ func (f *fleet) member(name string, do func(*member)) *member {
 	}
 	m := &member{Store: s, f: f, name: name}
 	s.Interrupt(f.told)
+	s.Elsewhere(f.state)
 	if f.remember != "" {
 		dir, err := os.MkdirTemp(f.remember, "")
 		if err != nil {

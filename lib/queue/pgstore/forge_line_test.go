@@ -44,10 +44,12 @@ func (w *world) full() []call {
 	marks := w.note("a.sched", audit.Labelled)
 	marks.Labels = label.Set{{Label: label.Private, By: nasty, Task: nasty, At: w.now.Add(3)}, {Label: label.Untrusted}}
 	told := w.resurfaced("a.told", task.Awaiting)
+	found := w.finding(audit.FindingTold, "login")
+	found.Finding.Text = nasty
 	sent := w.start("e.yes")
 	sent.Target = []string{bob}
 	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
-		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("sender1", sent),
+		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", found), by("sender1", sent),
 		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...)}
 }
 

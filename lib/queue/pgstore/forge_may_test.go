@@ -34,7 +34,8 @@ var writes = map[string]string{
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
 	"expired": "runner sender", "discarded": "runner sender",
 	"held":          "any", // the design leaves the rest open:
-	"session_ended": "any", "consumed": "any", "withheld": "any", "labelled": "any", "resurfaced": "any", "clock_jumped": "any", "clock_confirmed": "approver",
+	"session_ended": "any", "consumed": "any", "withheld": "any", "labelled": "any", "resurfaced": "any", "finding": "any",
+	"clock_jumped": "any", "clock_confirmed": "approver",
 	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
 	"repaired": "",
 	"learned":  "", // in a queue that is a directory, and is there in what was copied from one
@@ -121,6 +122,8 @@ func (w *world) legal2(e task.Event, who string) call {
 		return by(who, s)
 	case audit.SessionOpened:
 		return by(who, w.session(e, "s.new", 3))
+	case audit.Found:
+		return by(who, w.finding(audit.FindingOpened, "login"))
 	case audit.Labelled:
 		return by(who, w.labelled("a.sched", label.Private, label.Untrusted))
 	case audit.Resurfaced:
@@ -131,6 +134,13 @@ func (w *world) legal2(e task.Event, who string) call {
 		return by(who, s)
 	}
 	return by(who, w.note("a.sched", e))
+}
+
+// finding returns a line about a finding.
+func (w *world) finding(what audit.Told, code string) step {
+	s := w.note("", audit.Found)
+	s.Finding = &audit.Finding{What: what, Code: code, About: "imaps://me@imap.example.com/INBOX", Text: "it is away", Since: w.now, Told: w.now}
+	return s
 }
 
 // resurfaced returns the line that tells of a task that nothing has happened to.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue/runner"
-	"pulse/lib/queue/seen"
 )
 
 // A run is this login's for a lease of 120 s from the last beat on, by the server's clock. The worker
@@ -30,32 +30,52 @@ const (
 )
 
 // runs are the runs of a queue that several machines use. The kernel's locks, in a directory
-// of this machine, say what runs here; the server says what runs elsewhere.
-type runs struct {
-	runner.Dir
-	s *Store
-}
+// of this machine, say what runs here; the server says what runs elsewhere. What the server has
+// of a run names that directory, because a run has no locks in another one, and looks dead there.
+type runs struct{ s *Store }
 
 // Runs returns what is being run.
-func (s *Store) Runs() runner.Runs { return &runs{Locks(s.name), s} }
+func (s *Store) Runs() runner.Runs { return &runs{s} }
 
-// Locks returns the directory of the locks of what runs on this machine, under this account.
-func Locks(queue string) runner.Dir {
-	return runner.Dir(filepath.Join(seen.Dir(), "runs", Key(queue)))
+// Key returns what stands for a text in file names.
+func Key(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
-// Key returns what stands for the name of a queue in file names.
-func Key(queue string) string {
-	sum := sha256.Sum256([]byte(queue))
-	return hex.EncodeToString(sum[:8])
+// dir returns the directory of the locks of what runs on this machine, under this account. It is
+// that of the log's first line: a server has many names.
+func (r *runs) dir() (runner.Dir, error) {
+	first, err := lines{r.s}.FirstHash()
+	if err == nil && first == "" {
+		err = errors.New("pgstore: a run of a queue without a line")
+	}
+	return runner.Dir(filepath.Join(r.s.state, "runs", Key(first))), err
+}
+
+// here returns what stands for this machine in a run: a name for people, and the id of the
+// directory of its locks, which no other machine, container or account has.
+func here(d runner.Dir) (string, error) {
+	id, err := d.ID()
+	return hostname() + "/" + id, err
 }
 
 // Take takes the locks of this machine. The lease begins with the line of the start.
 func (r *runs) Take(id string) (runner.Hold, error) {
-	if err := os.MkdirAll(string(r.Dir), 0o700); err != nil {
+	d, err := r.dir()
+	if err == nil {
+		err = os.MkdirAll(string(d), 0o700)
+	}
+	if err == nil {
+		err = d.Name()
+	}
+	if err == nil {
+		r.s.host, err = here(d)
+	}
+	if err != nil {
 		return nil, err
 	}
-	l, err := r.Dir.Take(id)
+	l, err := d.Take(id)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +92,33 @@ func (r *runs) Take(id string) (runner.Hold, error) {
 
 // Dead reports whether nobody runs a task: neither a process here, nor another machine, which
 // has until its lease is over.
-func (r *runs) Dead(id string) bool { return r.Dir.Dead(id) && r.over(id) }
+func (r *runs) Dead(id string) bool {
+	d, err := r.dir()
+	return err == nil && d.Dead(id) && r.over(d, id)
+}
 
 func (r *runs) Seen() func(id string) bool {
-	dead := r.Dir.Seen()
-	return func(id string) bool { return dead(id) && r.over(id) }
+	d, err := r.dir()
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	dead := d.Seen()
+	return func(id string) bool { return dead(id) && r.over(d, id) }
+}
+
+// Runner returns the process id of the runner here that took the task last.
+func (r *runs) Runner(id string) (int, error) {
+	d, err := r.dir()
+	if err != nil {
+		return 0, err
+	}
+	return d.Runner(id)
+}
+
+// WorkerFile returns the file that the worker of a task here has open.
+func (r *runs) WorkerFile(id string) string {
+	d, _ := r.dir() // without one there is no such file
+	return d.WorkerFile(id)
 }
 
 // Visible reports that the server says what is being run.
@@ -85,24 +127,35 @@ func (r *runs) Visible() bool { return true }
 // Elsewhere names the login and the machine that run a task, and says when they were last heard of.
 func (r *runs) Elsewhere(id string) string {
 	all, err := r.s.query(say("SELECT who::text, host, extract(epoch FROM clock_timestamp() - until + '120 s'::interval)::int FROM pulse.run WHERE task = $1", id))
-	if err != nil || len(all[0]) == 0 || string(all[0][0][0]) == r.s.cfg.User && string(all[0][0][1]) == r.s.host {
+	if err != nil || len(all[0]) == 0 {
 		return ""
 	}
+	host := string(all[0][0][1])
+	if d, err := r.dir(); err == nil && string(all[0][0][0]) == r.s.cfg.User {
+		if own, err := here(d); err == nil && host == own {
+			return ""
+		}
+	}
+	host, _, _ = strings.Cut(host, "/")
 	heard := time.Duration(num(all[0][0][2])) * time.Second
-	return fmt.Sprintf("%s on %s runs it, last heard of %s ago", all[0][0][0], all[0][0][1], heard)
+	return fmt.Sprintf("%s on %s runs it, last heard of %s ago", all[0][0][0], host, heard)
 }
 
 // over reports whether the server has no run of a task that could still be alive elsewhere.
-func (r *runs) over(id string) bool {
+func (r *runs) over(d runner.Dir, id string) bool {
+	own, err := here(d)
+	if err != nil { // nothing was ever run here
+		own = ""
+	}
 	const ask = "SELECT until < clock_timestamp() OR who = session_user AND host = $2 FROM pulse.run WHERE task = $1"
-	all, err := r.s.query(say(ask, id, r.s.host))
+	all, err := r.s.query(say(ask, id, own))
 	return err == nil && (len(all[0]) == 0 || yes(all[0][0][0]))
 }
 
 // WaitGone waits until nobody runs a task that was taken back.
 func (r *runs) WaitGone(id string, limit time.Duration) bool {
 	end := time.Now().Add(limit)
-	if !r.Dir.WaitGone(id, limit) {
+	if d, err := r.dir(); err != nil || !d.WaitGone(id, limit) {
 		return false
 	}
 	for look := time.NewTicker(200 * time.Millisecond); time.Now().Before(end); <-look.C {

@@ -3,12 +3,15 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
@@ -264,6 +267,15 @@ func TestTakenBack(t *testing.T) {
 	l.check(l.d.DSN("machine1"))
 }
 
+// sayYes approves the first task that waits.
+func sayYes(tx *queue.Tx) error {
+	s, _, err := queuetest.First(tx, task.Awaiting)
+	if err != nil {
+		return err
+	}
+	return queue.Approve(tx, &s, queue.Yes(&s, "ann", approval.Terminal, time.Now()), time.Now())
+}
+
 // keepsOff looks whether machine2 leaves a run of machine1 alone.
 func (l *leases) keepsOff(id string) {
 	l.t.Helper()
@@ -281,14 +293,7 @@ func (l *leases) keepsOff(id string) {
 func TestEffectTakenBack(t *testing.T) {
 	l := leasesOf(t)
 	l.one.put(queuetest.Effect(1))
-	yes := func(tx *queue.Tx) error {
-		s, _, err := queuetest.First(tx, task.Awaiting)
-		if err != nil {
-			return err
-		}
-		return queue.Approve(tx, &s, queue.Yes(&s, "ann", approval.Terminal, time.Now()), time.Now())
-	}
-	if err := queue.Update(l.ann, yes); err != nil {
+	if err := queue.Update(l.ann, sayYes); err != nil {
 		t.Fatal(err)
 	}
 	claim, hold := l.begin(terms.ExternalSend)
@@ -313,14 +318,14 @@ func TestEffectTakenBack(t *testing.T) {
 	if err := finish(l.one, claim, queue.End{}); !errors.Is(err, queue.ErrConflict) {
 		t.Errorf("a late end: %v", err)
 	}
-	if err := queue.Update(l.ann, yes); err != nil || !l.two.turn(l.policy, terms.ExternalSend, nil) {
+	if err := queue.Update(l.ann, sayYes); err != nil || !l.two.turn(l.policy, terms.ExternalSend, nil) {
 		t.Errorf("another yes does not start it: %v", err)
 	}
 	l.check(l.d.DSN("machine1"))
 }
 
 // TestSameMachine: what died here is put back at once, because the kernel says that it is dead;
-// what another host with this login runs, only after its lease.
+// what this login runs with locks elsewhere, only after its lease.
 func TestSameMachine(t *testing.T) {
 	l := leasesOf(t)
 	claim, hold := l.begin("")
@@ -329,16 +334,18 @@ func TestSameMachine(t *testing.T) {
 	if err := reaps(next, dead); err != nil || l.where(id) != task.Running {
 		t.Errorf("it lives: %v, %s", err, l.where(id))
 	}
-	hold.Drop() // as its death would
-	l.d.Exec(t, "UPDATE pulse.run SET host = 'elsewhere'")
+	hold.Drop()                                                                                   // as its death would
+	l.d.Exec(t, "UPDATE pulse.run SET host = split_part(host, '/', 1) || '/' || repeat('A', 26)") // as that of a container with this name
 	if err := reaps(next, dead); err != nil || l.where(id) != task.Running {
 		t.Errorf("elsewhere: %v, %s", err, l.where(id))
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
+	if text := next.Runs().Elsewhere(id); !strings.HasPrefix(text, "machine1 on ") || strings.Contains(text, "/") {
+		t.Errorf("%q", text)
 	}
-	l.d.Exec(t, "UPDATE pulse.run SET host = '"+host+"'")
+	l.d.Exec(t, "UPDATE pulse.run SET host = '"+l.one.Here()+"'")
+	if text := next.Runs().Elsewhere(id); text != "" {
+		t.Errorf("%q", text)
+	}
 	if err := reaps(next, dead); err != nil || l.where(id) != task.Scheduled {
 		t.Errorf("dead: %v, %s", err, l.where(id))
 	}
@@ -346,6 +353,83 @@ func TestSameMachine(t *testing.T) {
 		t.Error("it does not start again")
 	}
 	l.check(l.d.DSN("machine1"))
+}
+
+// TestOtherNames: a run that lives is not put back by a command of its own login that spells the
+// queue otherwise, nor by one that has its locks elsewhere: of another account, with another
+// state directory, in a container with the same name.
+func TestOtherNames(t *testing.T) {
+	for _, effect := range []terms.Action{"", terms.ExternalSend} {
+		l := leasesOf(t)
+		if effect != "" {
+			l.one.put(queuetest.Effect(1))
+			if err := queue.Update(l.ann, sayYes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim, hold := l.begin(effect)
+		id, socket := claim.Task.ID, strings.ReplaceAll(l.p.dir, "/", "%2F")
+		link := t.TempDir() + "/s"
+		if err := os.Symlink(l.p.dir, link); err != nil {
+			t.Fatal(err)
+		}
+		services := t.TempDir() + "/services"
+		text := "[one]\nhost=" + l.p.dir + "\ndbname=" + l.d.Name + "\nuser=machine1\n"
+		if err := os.WriteFile(services, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PGSERVICEFILE", services)
+		for what, name := range map[string]string{
+			"another socket":        l.d.DSN("machine1"),
+			"more hosts":            strings.Replace(l.one.name, socket, "%2Fnone,"+socket, 1),
+			"the other order":       strings.Replace(l.one.name, socket, socket+",%2Fnone", 1),
+			"a link to the socket":  strings.Replace(l.one.name, socket, strings.ReplaceAll(link, "/", "%2F"), 1),
+			"a service":             "postgres:///?service=one",
+			"another scheme's name": strings.Replace(l.one.name, "postgres:", "postgresql:", 1),
+		} {
+			if err := l.lives(name, id); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if _, err := l.member(name, nil).Runs().Take(id); !errors.Is(err, unix.EWOULDBLOCK) {
+				t.Errorf("%s: its locks can be taken: %v", what, err)
+			}
+		}
+		own := l.state
+		l.state = t.TempDir() // as another account's is, or another container's
+		if err := l.lives(l.one.name, id); err != nil {
+			t.Errorf("no locks elsewhere: %v", err)
+		}
+		other := l.member(l.one.name, nil)
+		taken, err := other.Runs().Take(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken.Drop()
+		if err := l.lives(l.one.name, id); err != nil {
+			t.Errorf("locks elsewhere: %v", err)
+		}
+		l.state = own
+		hold.Drop()
+		if err := l.lives(l.one.name, id); err == nil {
+			t.Error("it is dead, and is not put back at once")
+		}
+		l.check(l.d.DSN("machine1"))
+	}
+}
+
+// lives returns an error if a new command puts a task back.
+func (l *leases) lives(name, id string) error {
+	next := l.member(name, nil)
+	if err := reaps(next, next.Runs().Dead); err != nil {
+		return err
+	}
+	if err := reaps(next, next.Runs().Seen()); err != nil {
+		return err
+	}
+	if st := l.where(id); st != task.Running {
+		return fmt.Errorf("it is in %s", st)
+	}
+	return nil
 }
 
 // TestHangingHost: a host of the name that hangs does not keep a beat, or a command, from the

@@ -22,7 +22,15 @@ func (v *view) Lost() (string, error) {
 type lines struct{ s *Store }
 
 // FirstHash returns the hash of the log's first line, which no other queue has.
-func (l lines) FirstHash() (string, error) { return l.hash(1) }
+func (l lines) FirstHash() (string, error) {
+	first, err := l.s.first, error(nil)
+	if first == "" {
+		if first, err = l.hash(1); err == nil {
+			l.s.first = first
+		}
+	}
+	return first, err
+}
 
 // hash returns the hash of a line, "" if there is none.
 func (l lines) hash(seq int64) (string, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pulse/lib/queue/seen"
 	"pulse/lib/shared/fault"
 )
 
@@ -28,16 +29,16 @@ func unconnected(name string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{name: name, cfg: cfg, host: hostname(), runs: map[string]int64{}, taken: map[string]*hold{}}
+	s := &Store{name: name, cfg: cfg, host: hostname(), state: seen.Dir(), runs: map[string]int64{}, taken: map[string]*hold{}}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = hostLimit
 	}
-	dial := cfg.DialFunc
+	s.dial = cfg.DialFunc
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if !s.dials.Load() {
 			return nil, errors.New("pgstore: nothing is cancelled")
 		}
-		return dialed(ctx, dial, network, addr)
+		return dialed(ctx, s.dial, network, addr)
 	}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { s.notices = append(s.notices, n.Message) }
 	return s, nil

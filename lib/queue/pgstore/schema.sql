@@ -46,7 +46,7 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended consumed withheld labelled resurfaced held clock_jumped'),
+  ('gate runner sender approver', 'session_ended consumed withheld labelled resurfaced held finding clock_jumped'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
@@ -85,7 +85,7 @@ INSERT INTO member SELECT w, jsonb_object_agg(n, f) FROM (VALUES
   ('line', '(0|-?[1-9][0-9]{0,8})', 'exit'),
   ('line', '@uint32', 'uid'), ('line', 'true', 'more'), ('line', '@strings', 'target'),
   ('line', '@identity', 'identity'), ('line', '@approval', 'approval'), ('line', '@grant', 'grant'), ('line', '@session', 'session'),
-  ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'), ('line', '@[label', 'labels'),
+  ('line', '@[proposed', 'proposed'), ('line', '@[position', 'positions'), ('line', '@[label', 'labels'), ('line', '@finding', 'finding'),
   ('identity', '".*"', 'reason'),
   ('approval', '".*"', 'by level signer signature action nonce'), ('approval', '"[0-9a-f]{32}"', 'task'),
   ('approval', '"sha256:[0-9a-f]{64}"', 'digest'), ('approval', '@time', 'given expires'), ('approval', 'true', 'text'),
@@ -94,6 +94,7 @@ INSERT INTO member SELECT w, jsonb_object_agg(n, f) FROM (VALUES
   ('session', '".*"', 'sender by level signer signature'), ('session', '"[^\\]+"', 'id'), ('session', '@time', 'opened expires'), ('session', '(0|[1-9][0-9]?|100)', 'max left'),
   ('label', '".*"', 'by task'), ('label', '"(private|untrusted)"', 'label'), ('label', '@time', 'at'),
   ('proposed', '"[0-9a-f]{32}"', 'id'), ('proposed', '"sha256:[0-9a-f]{64}"', 'digest'),
+  ('finding', '"(opened|told|closed)"', 'what'), ('finding', '"[a-z_]+"', 'code'), ('finding', '"(?!.*\\ufffd).*"', 'about'), ('finding', '".*"', 'text'), ('finding', '@time', 'since told'),
   ('position', '"(?!.*\\ufffd).*"', 'source'), ('position', '@uint32', 'uidvalidity uid'), ('position', '@time', 'received'))
   AS v(w, f, ns), unnest(string_to_array(ns, ' ')) n GROUP BY w;
 
@@ -426,6 +427,15 @@ BEGIN
     UPDATE pulse.task SET seq = at, entry = pulse.agenda(note.entry, t) WHERE task.id = t.id;
   ELSIF e = 'ended' THEN
     DELETE FROM pulse.run USING pulse.task WHERE run.task = j->>'task' AND run.who = session_user AND task.id = run.task AND task.state <> 'running';
+  ELSIF e = 'finding' THEN
+    id := left(encode(sha256(convert_to(format('%s %s', j #>> '{finding,code}', j #>> '{finding,about}'), 'UTF8')), 'hex'), 32);
+    IF j #>> '{finding,what}' = 'closed' THEN
+      DELETE FROM pulse.thing WHERE shelf = 'findings' AND key = id;
+    ELSIF j->'finding' ?& '{what,code,told}' THEN
+      PERFORM pulse.put('findings', id, at, NULL, NULL);
+    ELSE
+      PERFORM pulse.refuse('a finding without its members');
+    END IF;
   ELSIF e = 'held' THEN
     UPDATE pulse.queue SET held = true;
     PERFORM pulse.put('hold', '', at, NULL, NULL);
@@ -433,9 +443,6 @@ BEGIN
     UPDATE pulse.queue SET held = false;
     DELETE FROM pulse.thing WHERE shelf = 'hold';
   ELSIF e IN ('clock_jumped', 'clock_confirmed') THEN
-    IF e = 'clock_jumped' AND j->'since' IS DISTINCT FROM pulse.said(at - 1)->'time' THEN
-      PERFORM pulse.refuse('a jump from another time than that of the line before');
-    END IF;
     PERFORM pulse.put('clock', '', at, NULL, NULL);
   END IF;
 END $$;
@@ -515,7 +522,7 @@ BEGIN
     OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = doc->>'event' AND m.hat = ANY (hats))
     OR doc ? 'positions' AND NOT 'gate' = ANY (hats)
     OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
-        ('labels', 'labelled'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
+        ('labels', 'labelled'), ('finding', 'finding'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
         ('approval', 'approved requeued started extracted retried restarted restored'),
         ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
       WHERE doc ? m AND NOT doc->>'event' = ANY (string_to_array(es, ' '))) LIMIT 1;

@@ -46,11 +46,14 @@ const format = 1
 
 // Store is an open queue. One process may use one Store from one goroutine.
 type Store struct {
-	name string
-	cfg  *pgconn.Config
-	conn *pgconn.PgConn
-	host string
+	name  string
+	cfg   *pgconn.Config
+	conn  *pgconn.PgConn
+	dial  pgconn.DialFunc
+	host  string // this machine, as its runs name it
+	state string // the directory of this account in which the locks of runs lie
 
+	first  string // the hash of the log's first line, if it was asked for
 	unsafe bool
 	made   time.Time
 	reader bool // a login that sees no bytes of files and results

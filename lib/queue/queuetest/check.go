@@ -288,8 +288,10 @@ func dumpRest(b *strings.Builder, v queue.View) error {
 	err = errors.Join(err, e)
 	position, _, e := queue.PositionOf(v, Source)
 	err = errors.Join(err, e)
+	findings, e := queue.FindingsOf(v)
+	err = errors.Join(err, e)
 	counts := v.Counts()
-	fmt.Fprintf(b, "grants %+v sessions %+v held %v position %+v\n", grants, sessions, held != nil, position)
+	fmt.Fprintf(b, "grants %+v sessions %+v held %v position %+v findings %+v\n", grants, sessions, held != nil, position, findings)
 	for _, st := range task.States {
 		fmt.Fprintf(b, "%s %d\n", st, counts.Tasks[st])
 	}

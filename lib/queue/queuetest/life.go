@@ -261,6 +261,21 @@ func Brake(e task.Event) Operation {
 	})
 }
 
+// Find notes what a person is told of a finding.
+func Find(what audit.Told, code string) Operation {
+	return Update("finding "+string(what), func(tx *queue.Tx, now time.Time) error {
+		f, _, err := queue.FindingOf(tx, code, "imaps://me@imap.example.com/INBOX")
+		if err != nil {
+			return err
+		}
+		f.What, f.Code, f.About, f.Text = what, code, "imaps://me@imap.example.com/INBOX", "it is away"
+		if what == audit.FindingOpened {
+			f.Since = now.UTC()
+		}
+		return queue.Tell(tx, &f, now)
+	})
+}
+
 // Life is a life with everything in it, across the turn of a month.
 var Life = []Operation{
 	Add(Mails(1, 1)...),
@@ -286,6 +301,10 @@ var Life = []Operation{
 	Consume,
 	Brake(audit.Held),
 	Brake(audit.Released),
+	Find(audit.FindingOpened, "unreachable"),
+	Find(audit.FindingOpened, "login"),
+	Find(audit.FindingTold, "login"),
+	Find(audit.FindingClosed, "unreachable"),
 	Start(""),
 	Finish(queue.End{Exit: 0}),
 	Add(Mail(50, terms.Review), Effect(3), Mail(51, terms.Allow)),

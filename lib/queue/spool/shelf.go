@@ -8,8 +8,9 @@ import (
 )
 
 // A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the
-// hold and the last jump of the clock are files of the queue's own directory, the ids that were pruned and the names of mails are
-// lines (pruned.go), and a spent approval, labels and an extract lie in the directories of other shelves.
+// hold and the last jump of the clock are files of the queue's own directory, the ids that were
+// pruned and the names of mails are lines (pruned.go), and a spent approval, labels, an extract and a finding lie in the directories of other
+// shelves, which every queue has.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {
@@ -22,6 +23,8 @@ func dirOf(s queue.Shelf) string {
 		return metaDir
 	case queue.Extracts:
 		return resultDir
+	case queue.Findings:
+		return positionDir
 	}
 	return string(s)
 }
@@ -29,6 +32,7 @@ func dirOf(s queue.Shelf) string {
 // suffixes holds what names of files end in, where that is not .json.
 var suffixes = map[queue.Shelf]string{
 	queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent", queue.Labels: ".labels", queue.Extracts: ".extract",
+	queue.Findings: ".finding",
 }
 
 func suffixOf(s queue.Shelf) string {
@@ -59,7 +63,7 @@ func keyOf(s queue.Shelf, name string) (key string, ok bool) {
 
 // byTask reports whether the keys of a shelf are ids of tasks.
 func byTask(s queue.Shelf) bool {
-	return s != queue.Grants && s != queue.Sessions && s != queue.Positions && s != queue.Hold && s != queue.Clocks
+	return s != queue.Grants && s != queue.Sessions && s != queue.Positions && s != queue.Findings && s != queue.Hold && s != queue.Clocks
 }
 
 // stagedFile returns the file of a new thing until its line is committed.

@@ -23,11 +23,14 @@ const MaxSaid = 200
 // a terminal that wraps the line could make a line of its own of what stands behind many.
 func LastSaid(stderr []byte) string {
 	text := strings.TrimSpace(string(stderr))
-	text = escape.Message(strings.Join(strings.Fields(text[strings.LastIndexAny(text, "\r\n")+1:]), " "))
-	if len(text) <= MaxSaid {
+	return Clip(escape.Message(strings.Join(strings.Fields(text[strings.LastIndexAny(text, "\r\n")+1:]), " ")), MaxSaid)
+}
+
+// Clip returns the beginning of a text, at most n bytes.
+func Clip(text string, n int) string {
+	if len(text) <= n {
 		return text
 	}
-	n := MaxSaid
 	for !utf8.RuneStart(text[n]) {
 		n--
 	}

@@ -52,6 +52,8 @@ const (
 	Forgotten task.Event = "forgotten" // a refused record is kept no longer
 
 	Labelled task.Event = "labelled" // a root task has one more label
+
+	Found task.Event = "finding" // something is wrong, still is, or is no longer
 )
 
 // Line is one line of the log. A member that an event does not use is left out.
@@ -101,6 +103,7 @@ type Line struct {
 
 	Labels    label.Set  // of the root task from now on, all of them
 	Positions []Position // of the sources that were read further
+	Finding   *Finding
 
 	More bool   // the next line belongs to this one: both were committed, or neither
 	Prev string // "sha256:" and the digest of the line before, newline excluded
@@ -213,10 +216,13 @@ func (l *Line) appendWho(o *record.Object) {
 	if len(l.Positions) > 0 {
 		o.Raw("positions", appendPositions(nil, l.Positions))
 	}
+	if l.Finding != nil {
+		o.Raw("finding", l.Finding.Append(nil))
+	}
 }
 
 // members are the members of a line that may hold objects.
-var members = []string{"approval", "grant", "session", "proposed", "positions", "identity", "labels"}
+var members = []string{"approval", "grant", "session", "proposed", "positions", "identity", "labels", "finding"}
 
 // Parse reads a line.
 func Parse(b []byte) (Line, error) {
@@ -343,6 +349,9 @@ func (l *Line) who(name string, v record.Value) (err error) {
 		*l.Session, err = approval.DecodeSession(v)
 	case "labels":
 		l.Labels, err = label.Decode(v)
+	case "finding":
+		l.Finding = new(Finding)
+		*l.Finding, err = DecodeFinding(v)
 	case "positions":
 		err = v.Elements(func(_ int, v record.Value) error {
 			p, err := DecodePosition(v)

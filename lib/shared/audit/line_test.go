@@ -35,6 +35,7 @@ func full() Line {
 		},
 		Link:      task.Link{Answers: strings.Repeat("b", 32), Thread: nasty},
 		Positions: []Position{{Source: nasty, UIDValidity: 7, UID: 1<<32 - 1, Received: now}, {Source: "s"}},
+		Finding:   &Finding{What: FindingTold, Code: "login", About: nasty, Text: nasty, Since: now, Told: now.Add(time.Hour)},
 		More:      true, Prev: Origin,
 	}
 }

@@ -50,14 +50,8 @@ func Confines(c *cli.Context) bool {
 	return Own(c) && sandbox.Mode(c.String("sandbox")) != sandbox.Off && sandbox.Here() != (sandbox.Level{})
 }
 
-// ConfineToQueue is Confine for a command that works on the queue of --queue and looks at
-// some files besides.
-func ConfineToQueue(c *cli.Context, files ...string) (sandbox.Level, error) {
-	return Confine(c, QueueProfile(c, files...))
-}
-
-// QueueProfile returns the profile of ConfineToQueue. A queue on a server is an open
-// connection, and needs no file.
+// QueueProfile returns the profile of a command that works on the queue of --queue and looks at
+// some files besides. A queue on a server is an open connection, and needs no file.
 func QueueProfile(c *cli.Context, files ...string) sandbox.Profile {
 	if dir := QueueDir(c); dir != "" {
 		return sandbox.Queue(dir, files...)

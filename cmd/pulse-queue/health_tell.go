@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/health"
+	"pulse/lib/queue/journal"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
+)
+
+// tell prints all that is wrong.
+func tell(c *cli.Context, list []health.Finding) error {
+	return printed(c, list, func(f *health.Finding) { f.Do = cmdline.Told(c, f.Do) }, len(list))
+}
+
+// printed prints what a person is told, and fails if so many things are wrong.
+func printed[T any, P interface {
+	*T
+	Line() string
+	Append(dst []byte) []byte
+}](c *cli.Context, list []T, whole func(P), wrong int) error {
+	out := bufio.NewWriter(c.App.Writer)
+	for i := range list {
+		one := P(&list[i])
+		if whole(one); c.Bool("json") {
+			out.Write(one.Append(nil))
+		} else {
+			out.WriteString(one.Line())
+		}
+		out.WriteByte('\n')
+	}
+	if err := out.Flush(); err != nil || wrong == 0 {
+		return err
+	}
+	// The lines say it: in a mail from cron a summary would be one line more.
+	return cmdline.Standing(c, fault.Failedf("", "%s", count(wrong, "finding")))
+}
+
+// tellNews prints what a person was not told, or was told a day ago, and notes that. An account
+// that can't write the queue is told everything, because it can note nothing.
+func tellNews(c *cli.Context, s door.Store, list []health.Finding, accepted []health.Code, now time.Time) error {
+	news, err := newsOf(s, list, accepted, now)
+	switch {
+	case err == nil:
+	case errors.Is(err, journal.ErrBroken), errors.Is(err, fs.ErrPermission), fault.KindOf(err) == fault.Usage, fault.KindOf(err) == fault.Refused:
+		return tell(c, list)
+	case fault.KindOf(err) == fault.Temporary:
+		cmdline.Warn(c, "this will be told again, because it could not be noted: %v", err)
+	default:
+		return err
+	}
+	silent := len(list)
+	for i := range news {
+		if news[i].What != audit.FindingClosed {
+			silent--
+		}
+	}
+	if silent > 0 {
+		cmdline.Progress(c, "%s told of before; pulse-queue health --all", count(silent, "finding"))
+	}
+	return printed(c, news, func(n *health.News) { n.Do = cmdline.Told(c, n.Do) }, len(list))
+}
+
+// newsOf returns what a person is told, and notes it. If that fails, it returns both.
+func newsOf(s door.Store, list []health.Finding, accepted []health.Code, now time.Time) (news []health.News, err error) {
+	compare := func(v queue.View) error {
+		was, err := queue.FindingsOf(v)
+		was = slices.DeleteFunc(was, func(f audit.Finding) bool { return slices.Contains(accepted, health.Code(f.Code)) })
+		news = health.Memory(was, list, now)
+		return err
+	}
+	if err := s.View(compare); err != nil || len(news) == 0 {
+		return news, err // on most days nothing is written
+	}
+	return news, queue.Update(s, func(tx *queue.Tx) error {
+		if err := compare(tx); err != nil {
+			return err
+		}
+		for i := range news {
+			if err := news[i].Tell(tx, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
