@@ -3,13 +3,13 @@ module pulse
 go 1.26.5
 
 require (
-	github.com/BurntSushi/toml v1.6.0 // the policy file
 	github.com/emersion/go-imap/v2 v2.0.0-beta.8 // pulse-fetch; a beta, pinned on purpose: read lib/fetch/mailbox/guard.go before an update
 	github.com/emersion/go-message v0.18.2 // charsets and encoded words of mail
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // AUTHENTICATE PLAIN
 	github.com/jackc/pgx/v5 v5.12.0 // lib/queue/pgstore: the protocol of PostgreSQL, of which only pgconn is linked
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
+	github.com/pelletier/go-toml/v2 v2.4.3 // the policy file
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
 	golang.org/x/crypto v0.58.0 // lib/approve/sshsig: refuses signatures that ssh-keygen would refuse; ed25519 of go-msgauth
 	golang.org/x/net v0.62.0 // the HTML tokenizer

@@ -39,10 +39,10 @@ var allowedImpure = map[string]string{
 // import urfave/cli.
 var owners = map[string][]string{
 	"github.com/urfave/cli/v2":                 {"lib/shared/cmdline", "lib/approve/desk", "lib/queue/door"},
-	"github.com/BurntSushi/toml":               {"lib/shared/policy"},
 	"github.com/mattn/go-isatty":               {"lib/shared/cmdline", "lib/approve/tty"},
 	"github.com/emersion/go-imap/v2":           {"lib/fetch/mailbox"},
 	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
+	"github.com/pelletier/go-toml/v2":          {"lib/shared/policy"},
 	"github.com/emersion/go-message":           {"lib/fetch/message"},
 	"golang.org/x/crypto":                      {"lib/approve/sshsig"},
 	"golang.org/x/net":                         {"lib/fetch/message"},

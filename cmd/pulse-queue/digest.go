@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -30,10 +31,11 @@ type page struct {
 	drafts  drafted
 	past    past
 	health  looked
+	named   bool    // a policy was
+	habits  []habit // of which only a page of a digest tells
 
 	// For a page of stats --html alone.
 	also    func(queue.View) error // reads what else it needs; may be nil
-	named   bool                   // a policy was
 	waiters []waiter
 	last    time.Time // of the log's last line
 }
@@ -56,19 +58,25 @@ func digest(c *cli.Context) error {
 	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
+	if p.named {
+		p.past.month = newMonth(now, math.MaxInt)
+	}
 	if err := p.read(c, s); err != nil {
 		return err
+	}
+	if p.named && !p.past.torn {
+		err = p.readHabits(s)
 	}
 	out := cmdline.Output(c)
 	for _, l := range p.lines(environment(c)) {
 		fmt.Fprintln(out, l)
 	}
-	return errors.Join(out.Flush(), p.past.broken)
+	return errors.Join(err, out.Flush(), p.past.broken)
 }
 
 // newPage reads the flags.
 func newPage(c *cli.Context, now, since time.Time) (p *page, err error) {
-	p = &page{now: now, since: since, subjects: c.Bool("subjects")}
+	p = &page{now: now, since: since, subjects: c.Bool("subjects"), named: c.String("policy") != ""}
 	if p.health.accepted, err = acceptedCodes(c); err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (p *page) starts() []string {
 		parts = append(parts, fmt.Sprintf("%d of %d asks", f.asks, most))
 	}
 	if f.others > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d for external senders", f.others, max(1, most/2)))
+		parts = append(parts, fmt.Sprintf("%d of %d for external senders", f.others, half(most)))
 	}
 	if f.effects > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d effects", f.effects, most))

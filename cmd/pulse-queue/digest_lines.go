@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/screen"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
@@ -23,7 +23,7 @@ const digestWidth = 78
 func (p *page) lines(env []string) []string {
 	rest := slices.Concat(
 		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.untaken(), p.drafts.lines(p.now),
-		p.starts(), p.past.mail(), p.health.lines(),
+		p.starts(), p.past.mail(), p.health.lines(), p.recurs(),
 	)
 	lines := screen.Fold(wrap(p.headline(), 2), digestWidth)
 	if len(rest) > 0 {
@@ -78,8 +78,8 @@ func environment(c *cli.Context) (lines []string) {
 
 // export returns the line that sets the variable of a flag, "" where the flag has no value.
 func export(c *cli.Context, flag string) string {
-	path, err := filepath.Abs(c.String(flag))
-	if err != nil || c.String(flag) == "" {
+	path, err := cmdline.Absolute(c.String(flag))
+	if err != nil || path == "" {
 		return ""
 	}
 	return "export PULSE_" + strings.ToUpper(flag) + "=" + escape.Message(escape.Shell(path))

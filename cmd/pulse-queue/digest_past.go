@@ -36,6 +36,7 @@ type past struct {
 	seen    map[string]time.Time // when the newest mail of a source came
 	broken  error                // why the log could not be read so far back
 	month   *month               // counted on the way, unless it is nil
+	torn    bool                 // not all that could count of it was read
 }
 
 // ending is how tasks ended. The lower its rank, the more it needs a look.
@@ -97,18 +98,19 @@ func (p *past) came(source string, at time.Time) {
 func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (more bool)) error {
 	p.selection.outcome = terms.Reject
 	p.refused, p.ends = newTally(), map[ending]int{}
-	more, ours := also != nil, true
+	more, ours, monthly := also != nil, true, p.month != nil
 	ages := p.clock.Ages()
 	err := s.History(func(l audit.Line) bool {
 		more = more && also(l)
 		l.Time = ages.Of(&l)
+		monthly = monthly && p.month.hear(&l)
 		if ours = ours && l.Time.After(p.since.Add(-disorder)); ours && !l.Time.Before(p.since) {
 			p.hear(&l)
 		}
-		return (more || ours) && ctx.Err() == nil
+		return (more || ours || monthly) && ctx.Err() == nil
 	})
 	p.refused.days(&p.selection, &p.counts)
-	if ours {
+	if p.torn = err != nil; ours {
 		p.broken = err
 	}
 	return err
@@ -125,9 +127,6 @@ func (p *past) hear(l *audit.Line) {
 		p.came(l.Source, l.Time)
 	}
 	p.refused.hear(&p.selection, l)
-	if p.month != nil {
-		p.month.hear(l)
-	}
 }
 
 // after returns a command with the time since when the page tells.

@@ -73,12 +73,21 @@ func horror(r *rand.Rand) *page {
 		}
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%len(health.Codes)], Text: hostile(r), Do: hostile(r)})
 	}
+	for range 3 {
+		p.habits = append(p.habits, habit{asked: asked{hostile(r), terms.WriteLocal}, yes: r.IntN(1e9), row: aRow, whole: r.IntN(2) == 0})
+	}
 	p.open.expiring.all, p.open.later.all, p.drafts.n = r.IntN(1e9), r.IntN(1e9), r.IntN(1e9)
 	p.figures = figures{counts: map[task.State]int{}, held: hostile(r), asks: r.IntN(1e9), others: r.IntN(1e9), effects: r.IntN(1e9)}
 	for _, st := range task.States {
 		p.figures.counts[st] = r.IntN(1e9)
 	}
 	return p
+}
+
+// aRow is what a digest proposes, as long as it gets.
+var aRow = []string{
+	`[matrix."` + strings.Repeat("x", 40) + `@colleague.example"]`, `allow = ["read_public", "write_local"]`,
+	`require_owner_confirmation = ["read_private", "external_send", "destructive", "code_or_computer"]`, `tools.allow = ["web.*", "fs.*"]`,
 }
 
 // columns is how wide a line is at most.
@@ -118,7 +127,7 @@ func TestDigestOfStrangers(t *testing.T) {
 	}
 }
 
-var sections = []string{"", "tasks", "waiting", "expires", "ended", "refused", "put off", "drafts", "starts", "mail", "health"}
+var sections = []string{"", "tasks", "waiting", "expires", "ended", "refused", "put off", "drafts", "starts", "mail", "health", "recurs"}
 
 // TestDigestIsOneScreen: the page of the worst day is not much longer than a screen.
 func TestDigestIsOneScreen(t *testing.T) {
@@ -149,12 +158,30 @@ func TestDigestIsOneScreen(t *testing.T) {
 		p.open.ends = append(p.open.ends, p.end(&p.open.expiring.list[i], s)...)
 		p.open.put = append(p.open.put, put(&p.open.later.list[i], s)...)
 	}
+	for range recursShown {
+		p.habits = append(p.habits, habit{asked: asked{strings.Repeat("x", 60), terms.WriteLocal}, yes: 29, row: aRow, whole: true})
+	}
 	p.figures.asks, p.figures.others, p.figures.effects, p.drafts.n = 100, 50, 100, 1000
-	if lines := p.lines([]string{"queue", "policy"}); len(lines) > 72 {
+	if lines := p.lines([]string{"queue", "policy"}); len(lines) > 92 {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 	if len(p.past.ends) > maxEndings+1 || len(p.past.seen) > maxSources || len(p.past.refused.causes) > maxCauses {
 		t.Errorf("%d ends, %d sources, %d causes are kept", len(p.past.ends), len(p.past.seen), len(p.past.refused.causes))
+	}
+}
+
+// TestTyped: what could not be copied from a mail is not proposed.
+func TestTyped(t *testing.T) {
+	for _, c := range []struct {
+		row  []string
+		want bool
+	}{
+		{aRow, true}, {nil, false}, {[]string{`[matrix."` + strings.Repeat("x", 70) + `"]`}, false}, {[]string{"[matrix.\"家\"]"}, false},
+		{[]string{"[matrix.\"a\x1b\"]"}, false}, {[]string{`[matrix."a\\b@x.example"]`}, false},
+	} {
+		if h := (habit{row: c.row}); h.typed() != c.want {
+			t.Errorf("%q: %v", c.row, h.typed())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,8 +16,8 @@ import (
 func statsPage(c *cli.Context) error {
 	to := target{"html", c.Args().First(), "pulse.html", private}
 	now := time.Now()
-	month := newMonth(now)
-	p, err := newPage(c, now, month.since())
+	month := newMonth(now, math.MaxInt)
+	p, err := newPage(c, now, month.from)
 	if err != nil {
 		return err
 	}
@@ -28,7 +29,7 @@ func statsPage(c *cli.Context) error {
 	if err := to.confine(c, s); err != nil {
 		return err
 	}
-	p.past.month, p.named, p.also = month, c.String("policy") != "", p.beside
+	p.past.month, p.also = month, p.beside
 	if err := p.read(c, s); err != nil {
 		return err
 	}

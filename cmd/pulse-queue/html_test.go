@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -64,9 +65,9 @@ func month30(text func(i int) string) *sheet {
 			l.Outcome, l.To = terms.Review, task.Awaiting
 		default:
 			end := audit.Line{Time: at.Add(time.Duration(r.IntN(9000)) * time.Second), Event: task.Started, Task: l.Task, From: task.Scheduled, To: task.Running}
-			p.past.hear(&end)
+			p.hears(&end)
 		}
-		p.past.hear(&l)
+		p.hears(&l)
 	}
 	for i := range 25 {
 		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(i*i) * time.Hour)}
@@ -93,11 +94,17 @@ func month30(text func(i int) string) *sheet {
 	return s
 }
 
+// hears takes a line as past.read does.
+func (p *page) hears(l *audit.Line) {
+	p.past.hear(l)
+	p.past.month.hear(l)
+}
+
 func newMonthPage() *page {
 	p := newDay()
 	p.subjects, p.last = true, morning
-	p.past.month = newMonth(p.now)
-	p.since = p.past.month.since()
+	p.past.month = newMonth(p.now, math.MaxInt)
+	p.since = p.past.month.from
 	p.past.selection.since = p.since
 	p.figures.counts = map[task.State]int{}
 	return p
@@ -209,7 +216,7 @@ func TestSheet(t *testing.T) {
 	}
 	lines[1].Kind = task.Effect
 	for _, l := range lines {
-		p.past.hear(l)
+		p.hears(l)
 	}
 	p.past.counts = queue.Counts{Day: "2026-11-22", Refused: 9}
 	s := p.sheet()
@@ -245,8 +252,8 @@ func TestPageIsBounded(t *testing.T) {
 	for i := range n {
 		l := put3(at(i%40000, task.Refused, i, "", ""), terms.Unknown, terms.Reject, fmt.Sprint(i%100_000, long))
 		l.Change.Reason, l.Rule, l.IdentityReason, l.Source = fmt.Sprint(i%1000, long), fmt.Sprint(i, long), long, long
-		p.past.hear(l)
-		p.past.hear(at(i%40000, task.Started, i, task.Scheduled, task.Running))
+		p.hears(l)
+		p.hears(at(i%40000, task.Started, i, task.Scheduled, task.Running))
 	}
 	for i := range 1000 {
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%5], Text: long[:3000], Do: "pulse-queue verify"})

@@ -16,7 +16,7 @@ import (
 var (
 	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) ([^\\\n]+)$`)
 	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge)$`)
-	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_][a-zA-Z0-9_]*="[^"\\\n]*"(?:,[a-zA-Z_][a-zA-Z0-9_]*="[^"\\\n]*")*\})? ([0-9.eE+-]+)$`)
+	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*")*\})? ([0-9.eE+-]+)$`)
 )
 
 // exposition reads the text format of Prometheus more strictly than Prometheus: help,
@@ -64,7 +64,7 @@ func exposition(text string) (samples map[string]float64, err error) {
 
 func TestMetrics(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	f := figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2}
+	f := figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2, month: newMonth(now, 0)}
 	for _, e := range []queue.Entry{
 		{State: task.Scheduled, Since: now.Add(-time.Minute)},
 		{State: task.Scheduled, Since: now.Add(-time.Hour), NotBefore: now.Add(-90 * time.Second)},
@@ -79,6 +79,8 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("%v\n%s", err, f.metrics())
 	}
 	want := map[string]float64{
+		`pulse_exits_75_1h`:                    0,
+		`pulse_failing_senders`:                0,
 		`pulse_queue_info{format="1"}`:         1,
 		`pulse_refused_today`:                  7,
 		`pulse_refused_kept`:                   3,

@@ -18,9 +18,13 @@ const (
 	maxBegun  = 100_000 // waits whose end is known, and not yet their beginning
 )
 
-// month is what the log says of the last monthDays, counted. It is made by hear alone, from
-// lines in the order newest first.
+// month is what the log says of the last monthDays, counted: all that stats, its page and a
+// digest tell of more than a day. It is made by hear alone, from lines in the order newest first.
 type month struct {
+	now, from time.Time // from is when the first day begins
+	left      int       // how many more lines may be counted
+	oldest    time.Time // of those that were; zero: there was none
+
 	days    [monthDays]daily // oldest first
 	decided map[decided]int
 	senders frequent // of trust and sender, as whoOf writes them
@@ -28,6 +32,7 @@ type month struct {
 	person  waits    // for a person's answer
 	begun   map[queue.ID]begun
 	unknown int // waits of which the beginning is not known
+	people
 }
 
 // daily is what came on a day, UTC: asks and effects.
@@ -52,20 +57,17 @@ type begun struct {
 	start bool // else for a person
 }
 
-// newMonth returns the days up to now.
-func newMonth(now time.Time) *month {
-	m := &month{decided: map[decided]int{}, begun: map[queue.ID]begun{}}
+// newMonth returns the days up to now. At most so many lines are counted.
+func newMonth(now time.Time, lines int) *month {
+	m := &month{now: now, left: lines, decided: map[decided]int{}, begun: map[queue.ID]begun{}, people: newPeople()}
 	for i := range m.days {
 		m.days[i].date = now.UTC().AddDate(0, 0, i+1-monthDays).Format(time.DateOnly)
 	}
+	m.from = now.UTC().Truncate(day).AddDate(0, 0, 1-monthDays)
 	return m
 }
 
-// since returns when the first day begins.
-func (m *month) since() time.Time {
-	t, _ := time.Parse(time.DateOnly, m.days[0].date)
-	return t
-}
+const day = 24 * time.Hour
 
 // day returns the day of a time, or nil.
 func (m *month) day(date string) *daily {
@@ -76,8 +78,20 @@ func (m *month) day(date string) *daily {
 	return &m.days[i]
 }
 
-// hear counts a line of the log.
-func (m *month) hear(l *audit.Line) {
+// hear counts a line of the log, and reports whether an older one may count.
+func (m *month) hear(l *audit.Line) (more bool) {
+	if m.left == 0 || l.Time.Before(m.from.Add(-disorder)) {
+		return false
+	}
+	if m.left--; !l.Time.Before(m.from) {
+		m.oldest = l.Time
+		m.count(l)
+	}
+	return true
+}
+
+func (m *month) count(l *audit.Line) {
+	m.people.count(l, m.now.Sub(l.Time))
 	switch l.Event {
 	case task.Added, task.Refused:
 		m.came(l)

@@ -207,7 +207,7 @@ func shown(text string) string { return clip(escape.ASCII(text), sheetWhose) }
 func (p *page) costs() []cost {
 	f, most := &p.figures, p.policy.Limits.MaxPerDay
 	return []cost{
-		{"asks", f.asks, most}, {"of these for external senders", f.others, max(1, most/2)}, {"effects", f.effects, most},
+		{"asks", f.asks, most}, {"of these for external senders", f.others, half(most)}, {"effects", f.effects, most},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
+	"pulse/lib/shared/policy"
 )
 
 // explain tells what today's policy says of a task, and what would decide otherwise.
@@ -13,10 +14,14 @@ func (t *teller) explain(s *queue.Stored) {
 	if t.policy == nil || s.Record == nil {
 		return
 	}
+	t.print(explain.Of(subjectOf(s, t.policy)).Brief()...)
+}
+
+// subjectOf returns a task as what run decides on under a policy.
+func subjectOf(s *queue.Stored, p *policy.Policy) explain.Subject {
 	who := s.Who()
-	x := explain.Of(explain.Subject{
+	return explain.Subject{
 		Case:   replay.Case{Origin: identity.Origin{Message: s.Message, Given: &who}, Request: s.Request},
-		Policy: t.policy, World: workspace.World{}, Settled: s.Decision.Action,
-	})
-	t.print(x.Brief()...)
+		Policy: p, World: workspace.World{}, Settled: s.Decision.Action,
+	}
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,6 +12,8 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
@@ -32,7 +34,15 @@ type figures struct {
 	untaken      queue.Untaken
 	now          time.Time
 	clock        queue.Clock // what the queue makes of now
+	most         int         // asks or effects that may start in a day; 0: no policy was named
+	month        *month      // what the log says; nil: it was not read
 }
+
+// The bounds of what stats reads and names.
+const (
+	statsLines   = 10_000 // of the log
+	statsSenders = 10
+)
 
 func stats(c *cli.Context) error {
 	if err := statsFlags(c); err != nil {
@@ -42,6 +52,10 @@ func stats(c *cli.Context) error {
 		return statsPage(c)
 	}
 	to := target{"prometheus", c.String("prometheus"), "pulse.prom", 0o644}
+	p, err := cmdline.PolicyOrDefault(c)
+	if err != nil {
+		return err
+	}
 	s, err := door.Queue(c)
 	if err != nil {
 		return err
@@ -51,18 +65,23 @@ func stats(c *cli.Context) error {
 		return err
 	}
 	f := figures{now: time.Now()}
+	if f.most = p.Limits.MaxPerDay; c.String("policy") == "" {
+		f.most = 0
+	}
+	f.month = newMonth(f.now, statsLines)
 	if err := s.View(f.count); err != nil {
 		return err
 	}
+	broken := s.History(func(l audit.Line) bool { return f.month.hear(&l) && c.Context.Err() == nil })
 	switch {
 	case c.IsSet("prometheus"):
-		return to.write(c, f.metrics())
+		err = to.write(c, f.metrics())
 	case c.Bool("json"):
 		_, err = fmt.Fprintf(c.App.Writer, "%s\n", f.json())
 	default:
 		err = f.table(c.App.Writer)
 	}
-	return err
+	return errors.Join(err, broken, c.Context.Err())
 }
 
 // statsFlags refuses what does not go together.
@@ -79,8 +98,8 @@ func statsFlags(c *cli.Context) error {
 	if c.Bool("html") {
 		return nil
 	}
-	for _, flag := range []string{"policy", "subjects", "accept"} {
-		if c.IsSet(flag) && !(flag == "policy" && c.String(flag) == os.Getenv("PULSE_POLICY")) {
+	for _, flag := range []string{"subjects", "accept"} {
+		if c.IsSet(flag) {
 			return fault.Usagef("pulse-queue stats --html", "--%s is for --html", flag)
 		}
 	}
@@ -95,7 +114,7 @@ func (f *figures) count(v queue.View) (err error) {
 	counts := v.Counts()
 	*f = figures{
 		counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now,
-		kept: counts.Kept, keptBytes: counts.KeptBytes,
+		kept: counts.Kept, keptBytes: counts.KeptBytes, most: f.most, month: f.month,
 	}
 	if f.clock, err = queue.ClockOf(v, f.now); err != nil {
 		return err
@@ -167,6 +186,7 @@ func (f *figures) json() []byte {
 	starts.Int("ask_external", int64(f.others))
 	starts.Int("effect", int64(f.effects))
 	o.Raw("starts_24h", starts.Bytes())
+	f.peopleJSON(&o)
 	return o.Bytes()
 }
 
@@ -186,6 +206,9 @@ func (f *figures) table(w io.Writer) error {
 	}
 	if f.kept > 0 {
 		fmt.Fprintf(tab, "kept\t%s, %d KiB\n", count(f.kept, "refused record"), (f.keptBytes+1023)>>10)
+	}
+	for _, r := range f.peopleRows() {
+		fmt.Fprintf(tab, "%s\t%s\n", r[0], r[1])
 	}
 	if f.held != "" {
 		fmt.Fprintf(tab, "held\t%s\n", escape.Message(f.held))

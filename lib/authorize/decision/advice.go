@@ -7,7 +7,7 @@ import "pulse/lib/authorize/tools"
 var advice = map[Reason]string{
 	allowed:          "nothing: the policy allows it",
 	NeedsConfirm:     "answer with pulse-approve, or move the action to allow in the row of that trust",
-	needsReview:      "answer with pulse-approve, or move the action to allow in the row of that trust",
+	NeedsReview:      "answer with pulse-approve, or move the action to allow in the row of that trust",
 	NotPermitted:     "if it should be permitted, name the action in the row of that trust",
 	unknownAction:    "whatever writes the request has to name one of the actions of pulse-authorize(1)",
 	isAutomatic:      "if that mail is wanted, list the sender in accept_automatic",

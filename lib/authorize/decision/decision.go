@@ -29,7 +29,7 @@ type Reason string
 const (
 	allowed          Reason = "allowed"
 	NeedsConfirm     Reason = "needs_confirmation"
-	needsReview      Reason = "needs_review"
+	NeedsReview      Reason = "needs_review"
 	NotPermitted     Reason = "not_permitted"
 	unknownAction    Reason = "unknown_action"
 	isAutomatic      Reason = "automatic"
@@ -161,7 +161,7 @@ func row(d Decision, in *Input) Decision {
 	case terms.Confirm:
 		return d.say(o, rule, NeedsConfirm, trust+" may ask for "+action+" once a person confirms it")
 	case terms.Review:
-		return d.say(o, rule, needsReview, action+" from "+trust+" waits until a person has read it")
+		return d.say(o, rule, NeedsReview, action+" from "+trust+" waits until a person has read it")
 	}
 	return d.say(terms.Reject, rule, NotPermitted, trust+" may not ask for "+action)
 }

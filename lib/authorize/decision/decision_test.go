@@ -168,7 +168,7 @@ func TestTools(t *testing.T) {
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "fs.write", `{"path":"x"}`, terms.Reject, "no_workspace"},
 		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "exec", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
 		{terms.OwnerVerifiedEmail, terms.CodeOrComputer, "", `{"argv":["/bin/true"],"dir":"/"}`, terms.Reject, "exec_denied"},
-		{terms.ExternalVerified, terms.WriteLocal, "mail.draft", "", terms.Review, needsReview},
+		{terms.ExternalVerified, terms.WriteLocal, "mail.draft", "", terms.Review, NeedsReview},
 		{terms.ExternalVerified, terms.WriteLocal, "cfg_set", "", terms.Reject, "tool_not_allowed"},
 		{terms.System, terms.ExternalSend, "mail.send", "", terms.Confirm, EffectPerson},
 		{terms.System, terms.ReadPublic, "web.fetch", "", terms.Allow, allowed},
@@ -176,7 +176,7 @@ func TestTools(t *testing.T) {
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "mail.read", "", terms.Reject, NotPermitted}, // it still reads what is private
 		{terms.OwnerVerifiedEmail, terms.WriteLocal, "web.fetch", "", terms.Allow, allowed},
 		{terms.ApprovedSession, terms.WriteLocal, "mail.read", "", terms.Allow, allowed},
-		{terms.ExternalVerified, terms.Destructive, "mail.read", "", terms.Review, needsReview},
+		{terms.ExternalVerified, terms.Destructive, "mail.read", "", terms.Review, NeedsReview},
 	} {
 		who := identity.Identity{Trust: c.trust, Via: identity.ViaAgent}
 		in := Input{Identity: &who, Policy: policy.Default(), Request: &request.Request{Action: c.action, Tool: c.tool, Args: c.args, Target: []string{"a@x.example"}}}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
@@ -165,13 +165,13 @@ func count(c *Change, seen map[string]int) {
 func written(t *testing.T, text string, p *policy.Policy, edits []Edit) string {
 	t.Helper()
 	tree := map[string]any{}
-	if _, err := toml.Decode(text, &tree); err != nil {
+	if err := toml.Unmarshal([]byte(text), &tree); err != nil {
 		t.Fatal(err)
 	}
 	added := map[string]map[string]any{} // the new table of a list
 	for _, e := range edits {
 		var value map[string]any
-		if _, err := toml.Decode("x = "+e.Value, &value); err != nil {
+		if err := toml.Unmarshal([]byte("x = "+e.Value), &value); err != nil {
 			t.Fatalf("%s: %v", e.Value, err)
 		}
 		table := tree
@@ -200,14 +200,14 @@ func written(t *testing.T, text string, p *policy.Policy, edits []Edit) string {
 func nth(tree map[string]any, e *Edit, added map[string]map[string]any) map[string]any {
 	parent, key := tree, e.Table
 	if e.Table == "platform.chat" {
-		parent, key = tree["platform"].([]map[string]any)[e.In], "chat"
+		parent, key = tree["platform"].([]any)[e.In].(map[string]any), "chat"
 	}
 	if e.Table == "exec.allow" {
 		parent, key = inner(tree, "exec"), "allow"
 	}
-	list, _ := parent[key].([]map[string]any)
+	list, _ := parent[key].([]any)
 	if e.Nth != New {
-		return list[e.Nth]
+		return list[e.Nth].(map[string]any)
 	}
 	if added[e.Table] == nil {
 		added[e.Table] = map[string]any{}

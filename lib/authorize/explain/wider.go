@@ -149,16 +149,22 @@ func rowWith(s *Subject, a *answer, o terms.Outcome) []Change {
 		rowEdits(s.Policy, name, row, after)...)}
 }
 
-// rowOfSender gives the sender a row that allows it.
+// rowOfSender gives the sender a row of its own that allows it. The row keeps all that the
+// one says which it replaces.
 func rowOfSender(s *Subject, a *answer) []Change {
-	row, name := s.Policy.Row(a.id.Trust, a.id.Sender)
+	row, _ := s.Policy.Row(a.id.Trust, a.id.Sender)
 	after, risk, ok := raised(s, a, row, terms.Allow)
-	if !ok || name != string(a.id.Trust) || !hasOwnRow(a) {
+	of := s.Policy.Sender(a.id.Sender)
+	if !ok || !hasOwnRow(a) || of != nil && of.Sender[0] != '@' {
 		return nil
 	}
 	own := policy.SenderRow{Sender: a.id.Sender, Row: after}
-	return []Change{change(risk, func(p *policy.Policy) { p.Senders = with(p.Senders, own) },
-		rowEdits(s.Policy, own.Name(), nil, after)...)}
+	edits := rowEdits(s.Policy, own.Name(), nil, after)
+	if of != nil && of.Tools != nil {
+		own.Tools = of.Tools
+		edits = append(edits, Edit{Table: "matrix." + own.Name(), Key: "tools.allow", Value: array(own.Tools)})
+	}
+	return []Change{change(risk, func(p *policy.Policy) { p.Senders = with(p.Senders, own) }, edits...)}
 }
 
 // hasOwnRow reports whether a row of the sender would count.

@@ -118,6 +118,16 @@ func (r Reason) Good() bool {
 	return false
 }
 
+// Unproven reports whether it is the reason of a sender who could be checked against no
+// evidence, or failed: not that of one who is proven, or on no list, or wrote to others, too.
+func (r Reason) Unproven() bool {
+	switch r {
+	case authenticatedUnlisted, NotListed, NoLongerListed, notAddressed:
+		return false
+	}
+	return !r.Good() && r.explanation().reason == r
+}
+
 // sentence returns identity.why. It shortens detail, which may come from the message,
 // and makes it safe to show.
 func (r Reason) sentence(detail string) string {

@@ -21,7 +21,7 @@ import (
 // There fails if a path does not hold a queue: only pulse-queue init makes one. A mistyped
 // path, or a volume that is not mounted, must not look like an empty queue.
 func There(dir string) error {
-	hint := "pulse-queue init --queue " + escape.Shell(dir)
+	hint := "is that its name, and its volume mounted? only if there never was one: pulse-queue init --queue " + escape.Shell(dir)
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir():

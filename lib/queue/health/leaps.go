@@ -13,7 +13,7 @@ import (
 // The bounds of what is told of jumps of the clock.
 const (
 	lately = 7 * 24 * time.Hour  // how long a jump is told
-	idle       = 30 * 24 * time.Hour // a queue in which nothing happened for so long is not one whose clock jumped
+	idle   = 30 * 24 * time.Hour // a queue in which nothing happened for so long is not one whose clock jumped
 )
 
 // leap is a time in which the clock was not believed.

@@ -37,6 +37,8 @@ func (s *Store) decide(end tail, cause error) error {
 		switch {
 		case err == nil && there:
 			return nil
+		case errors.Is(err, errNoStandby):
+			return s.noStandby(ErrDoubt)
 		case err == nil:
 			return fault.Temporaryf("run it again", "%s: %w: %w", s.name, errUndone, s.why(cause))
 		}
@@ -64,6 +66,9 @@ func (s *Store) isEnd(ctx context.Context, end tail) (bool, error) {
 	}
 	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say("SELECT line FROM pulse.audit WHERE seq = $1 AND (who = session_user OR $2 = 0)", end.seq, end.lines))
 	all, err := s.ask(ctx, look...)
+	if alone(all) {
+		return false, errNoStandby
+	}
 	if err != nil {
 		return false, err
 	}

@@ -1,9 +1,13 @@
 package pgstore_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
@@ -98,6 +102,7 @@ func TestCancelled(t *testing.T) {
 	}
 	t.Cleanup(func() { reload("") }) // or nothing would ever be committed again
 	reload("nobody")
+	bystander(t, d.DSN(pgtest.Super))
 	n, stop, ended := 0, make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
@@ -134,6 +139,59 @@ func TestCancelled(t *testing.T) {
 	}
 	if got := len(logged(t, see)); got != n {
 		t.Errorf("%d lines after %d commits", got, n)
+	}
+}
+
+// bystander connects as something that streams the log, and is not the standby that counts.
+func bystander(t *testing.T, name string) {
+	t.Helper()
+	c, err := pgconn.Connect(t.Context(), name+"&replication=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(context.Background()) })
+}
+
+// TestNoStandby: without the standby that has to acknowledge, no command hangs: one that begins
+// changes nothing, and one that commits says that this is in doubt.
+func TestNoStandby(t *testing.T) {
+	p := pgtest.NewPair(t, true)
+	undo := pgstore.Standby(time.Second)
+	defer undo()
+	s, other := open(t, hosts("machine1", p)), open(t, hosts("machine2", p))
+	held := queuetest.Brake(audit.Held)
+	if err := held.Do(s, queuetest.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	p.Standby.Freeze() // it is connected
+	doubt := make(chan error)
+	go func() { doubt <- held.Do(s, queuetest.Epoch) }()
+	p.Primary.Do(t, `DO $$ BEGIN
+		WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep') LOOP
+			PERFORM pg_stat_clear_snapshot(), pg_sleep(0.01);
+		END LOOP; END $$`)
+	p.Standby.Kill()
+	limit := time.Now().Add(10 * time.Second)
+	if err := <-doubt; !errors.Is(err, pgstore.ErrDoubt) || fault.KindOf(err) != fault.Temporary {
+		t.Errorf("%v", err)
+	}
+	if late := time.Since(limit); late > 0 {
+		t.Errorf("%v too late", late)
+	}
+	limit = time.Now().Add(10 * time.Second)
+	err := held.Do(other, queuetest.Epoch)
+	if !errors.Is(err, queue.ErrAway) || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "nothing was changed: ") || !strings.Contains(err.Error(), "no standby is connected") {
+		t.Errorf("%v", err)
+	}
+	if late := time.Since(limit); late > 0 {
+		t.Errorf("%v too late", late)
+	}
+	p.Standby.Restart(t)
+	if err := held.Do(other, queuetest.Epoch); err != nil {
+		t.Error(err)
+	}
+	if n := len(logged(t, s)); n != 3 {
+		t.Errorf("%d lines", n)
 	}
 }
 

@@ -22,6 +22,13 @@ func (s *Store) Conn() any { return s.conn }
 // Here is how a run of this process names its machine.
 func (s *Store) Here() string { return s.host }
 
+// Standby sets how long a command waits for a standby, until undo is called.
+func Standby(d time.Duration) (undo func()) {
+	old := standbyLimit
+	standbyLimit = d
+	return func() { standbyLimit = old }
+}
+
 // Elsewhere makes the Store one of another machine, whose state lies in a directory below this one.
 func (s *Store) Elsewhere(dir string) { s.state = filepath.Join(dir, s.cfg.User) }
 

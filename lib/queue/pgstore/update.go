@@ -22,15 +22,17 @@ var (
 	beginView = []stmt{
 		say("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
 		say("SET LOCAL search_path = pg_catalog"),
-		say("SET LOCAL jit = off"), // each statement here is short
+		say("SET LOCAL jit = off"),             // each statement here is short
+		say("SET LOCAL statement_timeout = 0"), // but verify reads for long
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue"),
 		say(sqlHold),
 	}
 	beginUpdate = []stmt{
 		say("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
 		say("SET LOCAL search_path = pg_catalog"),
+		say("SELECT " + noStandby + ", set_config('lock_timeout', CASE WHEN " + noStandby + " THEN '3s' ELSE '60s' END, true)"),
+		say("SET LOCAL statement_timeout = 0"), // a COMMIT that is cancelled succeeds
 		say("SET LOCAL synchronous_commit = on"),
-		say("SET LOCAL lock_timeout = '60s'"),
 		say("SET LOCAL idle_in_transaction_session_timeout = '20s'"), // a client that vanished keeps the lock until then
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.lock()"),
 		say(sqlHold),
@@ -120,7 +122,7 @@ func (s *Store) foresee() (list []stmt) {
 func (s *Store) begin(first, ahead []stmt) (*view, error) {
 	ctx, cancel := s.patient(patience)
 	defer cancel()
-	noted := s.memory.Noted()
+	noted, began := s.memory.Noted(), time.Now()
 	for again := false; ; again = true {
 		fresh := s.conn == nil || s.conn.IsClosed()
 		if fresh {
@@ -130,6 +132,14 @@ func (s *Store) begin(first, ahead []stmt) (*view, error) {
 			}
 		}
 		all, err := s.ask(ctx, slices.Concat(first, ahead)...)
+		if len(first) == len(beginUpdate) && alone(all) {
+			s.end()
+			if time.Since(began) < standbyLimit && sleep(ctx, standbyLimit/20) {
+				again = false
+				continue
+			}
+			return nil, s.ended(ctx, s.noStandby(errUndone))
+		}
 		if err == nil {
 			n := len(first)
 			return s.picture(all[n-2][0], all[n-1], ahead, all[n:], noted)
@@ -218,7 +228,9 @@ func (s *Store) commit(v *view, c *queue.Commit) error {
 	call, end := s.call(v, c)
 	s.notices = nil
 	ctx, cancel := s.untilInterrupted()
+	unwatched := s.watchStandby(cancel)
 	_, err := s.ask(ctx, call, say("COMMIT"))
+	unwatched()
 	cancel()
 	var pg *pgconn.PgError
 	switch {

@@ -2,10 +2,13 @@ package pgstore
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -120,6 +123,14 @@ func locked(d time.Duration) error {
 	return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'", "%w for %s", queue.ErrLocked, d)
 }
 
+// untrusted reports whether a certificate, of the server or of this login, is not good. That
+// is not over by itself, as an outage is.
+func untrusted(err error) bool {
+	var bad *tls.CertificateVerificationError
+	var alert *net.OpError // crypto/tls keeps its number to itself: RFC 8446, section 6.2
+	return errors.As(err, &bad) || errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
 // fail gives an error of the server or of the connection its class.
 func (s *Store) fail(err error) error {
 	var pg *pgconn.PgError
@@ -127,6 +138,8 @@ func (s *Store) fail(err error) error {
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
+	case untrusted(err):
+		return fault.Usagef("see sslrootcert, sslcert and the name of the host: man pulse-deploy, Certificates", "%s: %w", s.name, err)
 	case !errors.As(err, &pg):
 		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, queue.ErrAway, err)
 	}

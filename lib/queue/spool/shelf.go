@@ -7,10 +7,10 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the
-// hold and the last jump of the clock are files of the queue's own directory, the ids that were
-// pruned and the names of mails are lines (pruned.go), and a spent approval, labels, an extract and a finding lie in the directories of other
-// shelves, which every queue has.
+// A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the hold
+// and the last jump of the clock are files of the queue's own directory, the ids that were pruned
+// and the names of mails are lines (pruned.go), and a spent approval, labels, an extract and a
+// finding lie in the directories of other shelves, which every queue has.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {

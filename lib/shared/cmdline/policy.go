@@ -3,10 +3,12 @@ package cmdline
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -37,10 +39,31 @@ func PolicyFlag() cli.Flag {
 func Policy(c *cli.Context) (*policy.Policy, error) {
 	path := c.String("policy")
 	if path == "" {
-		return nil, fault.Usagef(InitPolicy+" > policy.toml",
-			"no policy: neither --policy nor PULSE_POLICY is set")
+		hint := "--policy FILE, or export PULSE_POLICY=FILE; " + InitPolicy + " prints one to begin with"
+		if lies := lyingPolicy(); lies != "" {
+			hint = "export PULSE_POLICY=" + escape.Shell(lies)
+		}
+		return nil, fault.Usagef(hint, "no policy: neither --policy nor PULSE_POLICY is set")
 	}
 	return PolicyFile(path)
+}
+
+// lyingPolicy returns a policy that lies where one would, for a hint. It is empty if none does.
+func lyingPolicy() string {
+	dirs := []string{"/etc/pulse"}
+	if home, err := os.UserConfigDir(); err == nil {
+		dirs = append([]string{filepath.Join(home, "pulse")}, dirs...)
+	}
+	if here, err := os.Getwd(); err == nil {
+		dirs = append([]string{here}, dirs...)
+	}
+	for _, dir := range dirs {
+		file := filepath.Join(dir, "policy.toml")
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
 }
 
 // PolicyFile loads the policy of a file. Every error is a usage error.
@@ -61,7 +84,7 @@ func PolicyFile(path string) (*policy.Policy, error) {
 func fileHint(path string, err error, begin string) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return begin + " > " + path
+		return begin + " prints one to begin with"
 	case errors.Is(err, safefile.ErrWritable):
 		return "chmod go-w " + path + " " + filepath.Dir(path)
 	}

@@ -2,6 +2,7 @@ package cmdline
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,15 @@ import (
 // same flags; it finds by itself what the environment names.
 func Where(c *cli.Context) hint.Where {
 	return hint.Where{Queue: flagged(c, "queue", "PULSE_QUEUE"), Policy: flagged(c, "policy", "PULSE_POLICY")}
+}
+
+// Absolute returns the value of --queue or --policy as it is right in any directory: a path that is
+// absolute, or the name of a queue on a server as it is.
+func Absolute(name string) (string, error) {
+	if name == "" || Served(name) {
+		return name, nil
+	}
+	return filepath.Abs(name)
 }
 
 // Told adds the flags of Where to a hint that is a command on this queue; init is not one,

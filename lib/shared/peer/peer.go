@@ -97,15 +97,15 @@ func (id ID) JSON() string {
 	return `"` + string(id) + `"`
 }
 
-// UnmarshalTOML implements toml.Unmarshaler.
-func (id *ID) UnmarshalTOML(value any) (err error) {
-	switch v := value.(type) {
-	case int64:
-		*id = Number(v)
-	case string:
-		*id, err = Text(v)
-	default:
-		err = ErrInvalid
+// UnmarshalTOML implements unstable.Unmarshaler: it reads a value as it stands in the file. A
+// string has no escapes.
+func (id *ID) UnmarshalTOML(value []byte) (err error) {
+	s := string(value)
+	if s[0] == '"' || s[0] == '\'' {
+		*id, err = Text(s[1 : len(s)-1])
+		return err
 	}
+	n, err := strconv.ParseInt(s, 0, 64)
+	*id = Number(n)
 	return err
 }

@@ -2,56 +2,73 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/peer"
 )
 
-// decode decodes a file with the TOML library, which can panic on what is not TOML,
-// recurses into what is nested, and lets a value take the place of a table.
-func decode(o *outline, text string, f *file) (meta toml.MetaData, err error) {
-	if o.Fault != nil && o.Fault.Final {
-		return meta, errors.New("not given to the library")
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	return toml.Decode(text, f)
-}
-
-// broken says in words why the TOML library refused the file. Its own message is used for
-// nothing but the line, and that only where there are no words.
-func (v *validator) broken(err error) error {
+// check demands that each key of the file is one of a policy, with a value of its kind, and that
+// the file is TOML.
+func (v *validator) check(text string) {
 	o := v.lines.outline
-	if o.Fault != nil {
-		return v.syntax(o.Fault)
-	}
 	for i := range o.Entries {
 		e := &o.Entries[i]
 		f, ok := fieldAt(e.Names)
 		if !ok {
-			return v.unknown(e.Names, e.Line)
+			v.unknown(e.Names, e.Line)
+			return
 		}
 		if above := v.missing(o.Entries[:i], e); above != "" {
-			return v.failAt(e.Line, e.Key, "want [[%s]] above it, which it belongs to", above)
-		}
-		if !fits(f.Type, e) {
-			return v.failAt(e.Line, e.Key, "want %s, not %s", wanted(f, e.Names, e), found(e))
+			v.failAt(e.Line, e.Key, "want [[%s]] above it, which it belongs to", above)
+		} else if !fits(f.Type, e) {
+			v.failAt(e.Line, e.Key, "want %s, not %s", wanted(f, e.Names, e), found(e))
 		}
 	}
-	line := 1
-	var p toml.ParseError
-	if errors.As(err, &p) {
-		line = p.Position.Line
+	if o.Fault != nil {
+		v.broken(o, text)
 	}
-	return v.failAt(line, "", "this line or the one before it is not TOML: compare it with man 5 pulse-policy")
+}
+
+// broken says why a file is not TOML, in words of its own for what people write most.
+func (v *validator) broken(o *outline, text string) {
+	line := o.wrote(text)
+	name, value, _ := strings.Cut(line, "=")
+	names := append(o.Table[:len(o.Table):len(o.Table)], strings.Split(strings.TrimSpace(name), ".")...)
+	value = strings.TrimSpace(value)
+	f, ok := fieldAt(names)
+	switch word := bareWord().MatchString(value); {
+	case !utf8.ValidString(line):
+		v.failAt(o.Line, "", "it is not UTF-8: save the file as UTF-8")
+	case strings.ContainsAny(line, "“”„"):
+		v.failAt(o.Line, "", "“ is not a quote of TOML: want \"")
+	case word && ok && element(f.Type).Kind() != reflect.String:
+		v.failAt(o.Line, path(names), "want %s, not %s", wanted(f, names, nil), value)
+	case word:
+		v.failAt(o.Line, path(names), "%s has no quotes: want \"%s\"", value, value)
+	case strings.Contains(o.Fault.Message, "start of key") || strings.Contains(o.Fault.Message, "table name"):
+		v.failAt(o.Line, "", "%.80s: this is not TOML: %s; a name needs quotes where it is not a to z, digits, _ or -",
+			line, o.Fault.Message)
+	default:
+		v.failAt(o.Line, "", "%.80s: this is not TOML: %s", line, o.Fault.Message)
+	}
+}
+
+var bareWord = lazy.Regexp(`^[A-Za-z0-9_.+@*/:-]*[A-Za-z][A-Za-z0-9_.+@*/:-]*$`)
+
+// undecoded says why the library takes no file in which each key is well.
+func (v *validator) undecoded(err error) error {
+	var e *toml.DecodeError
+	if !errors.As(err, &e) {
+		return v.failAt(1, "", "%v", err)
+	}
+	line, _ := e.Position()
+	return v.failAt(line, path(e.Key()), "%s", strings.TrimPrefix(e.Error(), "toml: "))
 }
 
 // missing returns the name of the [[table]] that an entry lies in, if none begins before
@@ -67,20 +84,6 @@ func (v *validator) missing(before []outlined, e *outlined) string {
 		}
 	}
 	return ""
-}
-
-// syntax adds to a fault what the key may be given.
-func (v *validator) syntax(fault *flaw) error {
-	text := fault.Text
-	if f, ok := fieldAt(fault.Names); ok && len(fault.Names) > 0 {
-		switch inner := element(f.Type); {
-		case fault.Bare != "" && inner.Kind() != reflect.String:
-			text = fmt.Sprintf("want %s, not %s", wanted(f, fault.Names, nil), fault.Bare)
-		case strings.HasSuffix(text, "after ="):
-			text += ": want " + wanted(f, fault.Names, nil)
-		}
-	}
-	return v.failAt(fault.Line, strings.Join(fault.Names, "."), "%s", text)
 }
 
 // element returns the type without its pointer, and that of the elements of a list.

@@ -4,31 +4,17 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-
-	"github.com/BurntSushi/toml"
 )
 
-// known reports whether the file type has the key, byte for byte. The library would
-// take Owners for owners, or either of them if both are there.
-func known(key toml.Key) bool {
-	_, ok := typeOf(key)
+// known reports whether the file type has the key.
+func known(key []string) bool {
+	_, ok := fieldAt(key)
 	return ok
 }
 
-// isMap reports whether the key is a table whose keys the user chooses. If its value is
-// something else, the library silently leaves such a map empty.
-func isMap(key toml.Key) bool {
-	t, ok := typeOf(key)
-	return ok && t.Kind() == reflect.Map
-}
-
-func typeOf(key toml.Key) (reflect.Type, bool) {
-	f, ok := fieldAt(key)
-	return f.Type, ok
-}
-
-// fieldAt returns the field that a key is decoded into.
-func fieldAt(key toml.Key) (f reflect.StructField, ok bool) {
+// fieldAt returns the field that a key is decoded into. It compares byte for byte: the library
+// would take Owners for owners, or either of them if both are there.
+func fieldAt(key []string) (f reflect.StructField, ok bool) {
 	t := reflect.TypeFor[file]()
 	f.Type = t
 	for _, part := range key {
@@ -71,4 +57,4 @@ func byName(t reflect.Type) map[string]reflect.StructField {
 	return all
 }
 
-func path(key toml.Key) string { return strings.Join(key, ".") }
+func path(key []string) string { return strings.Join(key, ".") }

@@ -144,6 +144,9 @@ func (l *lines) under(key string, fn func(e *outlined, rest string)) {
 	}
 }
 
+// bare are the characters of a name without quotes.
+const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
 // KeyName returns a name as it has to be written in a key: in quotes, unless it is bare.
 func KeyName(name string) string {
 	if name != "" && strings.Trim(name, bare) == "" {

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/terms"
 )
@@ -60,18 +58,18 @@ func (p *Policy) Row(t terms.Trust, sender string) (row Row, name string) {
 }
 
 // matrix reads the rows, in the order of the file.
-func (v *validator) matrix(p *Policy, rows map[string]matrix, keys []toml.Key) {
-	for _, key := range keys {
-		if len(key) < 2 || key[0] != "matrix" {
+func (v *validator) matrix(p *Policy, rows map[string]matrix) {
+	for _, e := range v.lines.outline.Entries {
+		if len(e.Names) < 2 || e.Names[0] != "matrix" {
 			continue
 		}
-		name := key[1]
+		name := e.Names[1]
 		t, there := rows[name]
 		if !there {
 			continue // read by an earlier key of the row
 		}
 		delete(rows, name)
-		key := path(key[:2])
+		key := path(e.Names[:2])
 		row := Row{}
 		v.row(row, key+".allow", t.Allow, terms.Allow)
 		v.row(row, key+".require_owner_confirmation", t.Confirm, terms.Confirm)

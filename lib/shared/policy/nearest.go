@@ -6,13 +6,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 )
 
 // unknown reports a key that no policy has, with the one that was probably meant: that
 // name in another table, or one like it in the same table or any other.
-func (v *validator) unknown(key toml.Key, line int) error {
+func (v *validator) unknown(key []string, line int) error {
 	every, in := keysBelow(reflect.TypeFor[file](), nil), key
 	for len(in) > 0 {
 		if in = in[:len(in)-1]; known(in) {
@@ -38,7 +36,7 @@ func (v *validator) unknown(key toml.Key, line int) error {
 	like := nearest(name, here)
 	if like == "" {
 		if like = nearest(name, all); like != "" {
-			i := slices.IndexFunc(every, func(k toml.Key) bool { return k[len(k)-1] == like })
+			i := slices.IndexFunc(every, func(k []string) bool { return k[len(k)-1] == like })
 			like = path(every[i])
 		}
 	}
@@ -49,7 +47,7 @@ func (v *validator) unknown(key toml.Key, line int) error {
 }
 
 // unknownKey has what may stand there as its hint.
-func (v *validator) unknownKey(line int, key toml.Key, hint string) error {
+func (v *validator) unknownKey(line int, key []string, hint string) error {
 	err := v.failAt(line, path(key), "unknown key")
 	var e *invalid
 	if errors.As(err, &e) {
@@ -59,7 +57,7 @@ func (v *validator) unknownKey(line int, key toml.Key, hint string) error {
 }
 
 // place says where a key may stand.
-func (v *validator) place(key toml.Key) string {
+func (v *validator) place(key []string) string {
 	table := key[:len(key)-1]
 	if len(table) > 0 {
 		f, _ := fieldAt(table)
@@ -70,7 +68,7 @@ func (v *validator) place(key toml.Key) string {
 		return fmt.Sprintf("below %s%s%s", open, path(table), shut)
 	}
 	for _, e := range v.lines.outline.Entries {
-		if e.Text == "" {
+		if e.Kind == isTable || e.Kind == isTables {
 			return fmt.Sprintf("to the top of the file, before [%s] in line %d",
 				strings.Join(e.Names, "."), e.Line)
 		}
@@ -80,7 +78,7 @@ func (v *validator) place(key toml.Key) string {
 
 // keysBelow returns every key that a policy may have. * stands for names that the user
 // chooses.
-func keysBelow(t reflect.Type, in toml.Key) (list []toml.Key) {
+func keysBelow(t reflect.Type, in []string) (list [][]string) {
 	switch t = element(t); t.Kind() {
 	case reflect.Map:
 		key := append(slices.Clone(in), "*")
@@ -96,7 +94,7 @@ func keysBelow(t reflect.Type, in toml.Key) (list []toml.Key) {
 	return list
 }
 
-func same(pattern, key toml.Key) bool {
+func same(pattern, key []string) bool {
 	return slices.EqualFunc(pattern, key, func(p, k string) bool { return p == "*" || p == k })
 }
 

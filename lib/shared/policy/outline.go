@@ -1,8 +1,10 @@
 package policy
 
 import (
-	"fmt"
+	"sort"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
 // kindOf is what a key is given.
@@ -27,144 +29,158 @@ type outlined struct {
 	Names   []string // the path without these numbers
 	Line    int      // where the key stands, or the element
 	Kind    kindOf
-	Text    string // the value as it stands; empty for tables
+	Text    string // the value as it stands; empty for tables and lists
 	Element bool   // of a list
 }
 
-// flaw is what keeps a file from being TOML.
-type flaw struct {
-	Line  int
-	Names []string // of the key or table that it is about, if known
-	Bare  string   // a word without quotes that stands for the value, if that is all
-	Text  string   // what is wrong, and what is wanted
-	Final bool     // it counts even if the TOML library takes the file
-}
-
-// outline is what stands where in a TOML file, in its order, up to the first flaw: what
-// keeps it from being TOML, on the line where a bracket, a quote or a brace is missing and
-// not where a parser noticed. It is not the parser. It decodes no values, a file that is
-// TOML has no flaw, and what it has no words for it lets pass.
+// outline is what stands where in a TOML file, in its order, up to the first fault.
 type outline struct {
 	Entries []outlined
-	Fault   *flaw
-	seen    map[string]*mark
+	Fault   *unstable.ParserError // nil: the file is TOML, if no key stands there twice
+	Line    int                   // of the fault
+	Table   []string              // the names of the table that the fault is in
 }
 
-// mark is what is known about a key or a table that the file has.
-type mark struct {
-	line int
-	as   kindOf
-	made made
-	n    int // [[tables]] so far
-}
-
-// made says how a table came to be; it decides what may be added to it.
-type made int
-
-const (
-	written made = iota // by a header or a value of its own
-	dotted              // by a key with a dot
-	implied             // by the header of a table below it
-)
-
-// maxDepth bounds lists and braces in each other, and the names of one key.
-const maxDepth = 64
-
-// readOutline reads a file.
+// readOutline reads a file. What it holds need not make sense.
 func readOutline(text string) *outline {
-	r := &reader{text: text, line: 1, out: &outline{seen: map[string]*mark{}}}
-	r.characters()
-	for r.blank(); !r.done(); r.blank() {
-		if r.peek() == '[' {
-			r.header()
-		} else {
-			r.pair(r.table, r.names)
-			r.lineEnd("")
+	r := &reader{out: &outline{}, tables: map[string]int{}}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			r.ends = append(r.ends, i)
 		}
+	}
+	r.Reset([]byte(text))
+	for r.NextExpression() {
+		if e := r.Expression(); e.Kind == unstable.KeyValue {
+			r.pair(r.table, r.names, e)
+		} else if e.Kind == unstable.Table || e.Kind == unstable.ArrayTable {
+			r.header(e)
+		}
+	}
+	if fault, ok := r.Error().(*unstable.ParserError); ok {
+		r.out.Fault, r.out.Line, r.out.Table = fault, r.wants(fault), r.names
 	}
 	return r.out
 }
 
-// reader reads a file once, from its beginning. After a flaw it is done.
+// wants returns the line of a fault. Where a bracket or a comma is missing, the parser notices that
+// at what follows, and it is missing after what stands above.
+func (r *reader) wants(fault *unstable.ParserError) int {
+	at := r.Range(fault.Highlight)
+	above := strings.Split(string(r.Data()[:at.Offset]), "\n")
+	if strings.Contains(fault.Message, " or ") || strings.HasSuffix(fault.Message, "start of value") {
+		for len(above) > 1 && blank(above[len(above)-1]) {
+			above = above[:len(above)-1]
+		}
+	}
+	return len(above)
+}
+
+// blank reports whether a line, or its beginning, says nothing, or is the beginning of a header that
+// was taken for a list.
+func blank(line string) bool {
+	line = strings.Trim(line, " \t\r[")
+	return line == "" || line[0] == '#'
+}
+
+// reader follows the parser through a file.
 type reader struct {
-	text  string
-	pos   int
-	line  int
-	out   *outline
-	table string   // the key of the table that keys belong to, empty at the top
-	names []string // its names
-	depth int
+	unstable.Parser
+	out    *outline
+	ends   []int          // of lines, in bytes of the file
+	tables map[string]int // how many [[tables]] of a key there are so far
+	table  string         // the key of the table that keys belong to, empty at the top
+	names  []string       // its names
 }
 
-func (r *reader) done() bool { return r.out.Fault != nil || r.pos >= len(r.text) }
+func (r *reader) line(at unstable.Range) int {
+	return 1 + sort.SearchInts(r.ends, int(at.Offset))
+}
 
-// peek returns the next byte, or 0 if there is none.
-func (r *reader) peek() byte {
-	if r.done() {
-		return 0
+// header enters a table.
+func (r *reader) header(e *unstable.Node) {
+	names, line := r.key(e)
+	r.table, r.names = "", names
+	for i, name := range names {
+		r.table = joined(r.table, name)
+		if n := r.tables[r.table]; n > 0 && i < len(names)-1 {
+			r.table = at(r.table, n-1)
+		}
 	}
-	return r.text[r.pos]
-}
-
-// fail keeps the first flaw.
-func (r *reader) fail(line int, names []string, format string, args ...any) {
-	if r.out.Fault == nil {
-		r.out.Fault = &flaw{Line: line, Names: names, Text: fmt.Sprintf(format, args...)}
+	kind := isTable
+	if e.Kind == unstable.ArrayTable {
+		kind = isTables
+		r.tables[r.table]++
+		r.table = at(r.table, r.tables[r.table]-1)
 	}
+	r.out.Entries = append(r.out.Entries, outlined{Key: r.table, Names: names, Line: line, Kind: kind})
 }
 
-func (r *reader) since(from int) string { return r.text[from:r.pos] }
+// most is how many names of a key are read: one with more is in no policy, and its path need not
+// be made of them again and again.
+const most = 16
 
-// space skips blanks.
-func (r *reader) space() {
-	for c := r.peek(); c == ' ' || c == '\t'; c = r.peek() {
-		r.pos++
+// key returns the names of a key, and its line.
+func (r *reader) key(e *unstable.Node) (names []string, line int) {
+	for it := e.Key(); it.Next() && len(names) < most; {
+		if line == 0 {
+			line = r.line(it.Node().Raw)
+		}
+		names = append(names, string(it.Node().Data))
 	}
+	return names, line
 }
 
-// blank skips blanks, comments and ends of lines.
-func (r *reader) blank() {
-	for !r.done() {
-		switch c := r.peek(); {
-		case c == '\n':
-			r.line++
-			r.pos++
-		case c == ' ' || c == '\t' || c == '\r':
-			r.pos++
-		case c == '#':
-			r.pos += len(r.rest())
-		default:
-			return
+// pair notes a key with its value, which belong to a table.
+func (r *reader) pair(table string, in []string, e *unstable.Node) {
+	names, line := r.key(e)
+	for _, name := range names {
+		table = joined(table, name)
+	}
+	r.value(table, append(in[:len(in):len(in)], names...), line, false, e.Value())
+}
+
+// value notes a value under a key, and what is in it.
+func (r *reader) value(key string, names []string, line int, element bool, v *unstable.Node) {
+	if v.Raw.Length > 0 { // a list has none
+		line = r.line(v.Raw)
+	}
+	e := outlined{Key: key, Names: names, Line: line, Kind: kinds[v.Kind], Element: element}
+	if v.Kind != unstable.InlineTable {
+		e.Text = string(r.Raw(v.Raw))
+	}
+	r.out.Entries = append(r.out.Entries, e)
+	n := 0
+	for it := v.Children(); it.Next(); {
+		switch in := it.Node(); {
+		case in.Kind == unstable.Comment:
+		case v.Kind == unstable.InlineTable:
+			r.pair(key, names, in)
+		case v.Kind == unstable.Array:
+			r.value(at(key, n), names, line, true, in)
+			n++
 		}
 	}
 }
 
-// rest returns what is left of the line.
-func (r *reader) rest() string {
-	rest, _, _ := strings.Cut(r.text[r.pos:], "\n")
-	return rest
+var kinds = map[unstable.Kind]kindOf{
+	unstable.Array: isArray, unstable.InlineTable: isInline, unstable.String: isString, unstable.Integer: isInteger,
+	unstable.Float: isFloat, unstable.Bool: isBool, unstable.LocalDate: isDate, unstable.LocalTime: isDate,
+	unstable.LocalDateTime: isDate, unstable.DateTime: isDate,
 }
 
-// ends reports whether nothing but a comment is left of the line.
-func (r *reader) ends() bool {
-	for i := r.pos; i < len(r.text); i++ {
-		switch r.text[i] {
-		case '\n', '#':
-			return true
-		case ' ', '\t', '\r':
-		default:
-			return false
-		}
+func joined(key, name string) string {
+	if key == "" {
+		return name
 	}
-	return true
+	return key + "." + name
 }
 
-// upTo returns how many bytes of the line come before any of these characters.
-func (r *reader) upTo(chars string) int {
-	for i := r.pos; i < len(r.text); i++ {
-		if r.text[i] == '\n' || strings.IndexByte(chars, r.text[i]) >= 0 {
-			return i - r.pos
-		}
+// wrote returns the line of the fault.
+func (o *outline) wrote(text string) string {
+	for range o.Line - 1 {
+		_, text, _ = strings.Cut(text, "\n")
 	}
-	return len(r.text) - r.pos
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.TrimSpace(line)
 }

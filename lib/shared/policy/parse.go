@@ -3,9 +3,10 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/peer"
@@ -139,23 +140,18 @@ type chatTable struct {
 // Parse decodes and validates the bytes of a policy file. name stands for the file in
 // errors; Hint says what to do about one.
 func Parse(name string, b []byte) (*Policy, error) {
-	v := &validator{name: name, lines: index(string(b))}
+	text := strings.TrimPrefix(string(b), "\ufeff") // which editors put before it, and TOML does not know
+	v := &validator{name: name, lines: index(text)}
 	var f file
-	meta, err := decode(v.lines.outline, string(b), &f)
-	if err != nil {
-		return nil, v.broken(err)
+	if v.check(text); v.err != nil {
+		return nil, v.err
 	}
-	for _, key := range meta.Keys() {
-		if !known(key) {
-			return nil, v.unknown(key, v.lines.of(path(key)))
-		}
-		if isMap(key) && meta.Type(key...) != "Hash" {
-			return nil, v.fail(path(key), "want one table, [%s]", path(key))
-		}
+	if err := toml.NewDecoder(strings.NewReader(text)).EnableUnmarshalerInterface().Decode(&f); err != nil {
+		return nil, v.undecoded(err)
 	}
 	p := Default()
 	p.Name, p.Digest = name, digest(b)
-	if v.fill(p, &f, meta.Keys()); v.err != nil {
+	if v.fill(p, &f); v.err != nil {
 		return nil, v.err
 	}
 	read.Store(p.Digest, v.lines)
@@ -202,7 +198,7 @@ func Hint(err error) string {
 	return ""
 }
 
-func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
+func (v *validator) fill(p *Policy, f *file) {
 	v.receivers(p, f)
 	p.Owners = v.addresses("owners", f.Owners, false)
 	p.AllowedExternal = v.addresses("allowed_external", f.AllowedExternal, true)
@@ -221,7 +217,7 @@ func (v *validator) fill(p *Policy, f *file, keys []toml.Key) {
 	p.AcceptUnsigned = f.AcceptUnsigned
 	oneOf(v, &p.DefaultAction, "default_action", f.DefaultAction, terms.Actions...)
 	v.actionRules(p, f.Action)
-	v.matrix(p, f.Matrix, keys)
+	v.matrix(p, f.Matrix)
 	v.limits(&p.Limits, &f.Limits)
 	p.Outbound.Restricted = f.Outbound.Allow != nil
 	p.Outbound.Allow = v.targets("outbound.allow", f.Outbound.Allow)

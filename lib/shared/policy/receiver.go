@@ -1,9 +1,10 @@
 package policy
 
 import (
-	"errors"
 	"slices"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"pulse/lib/shared/address"
 )
@@ -47,20 +48,15 @@ func (v Verdict) named() bool { return v != ByMicrosoft && v != ByNone }
 // names is the value of authserv_id: a string, or an array of them.
 type names []string
 
-func (n *names) UnmarshalTOML(value any) error {
-	list, ok := value.([]any)
-	if !ok {
-		list = []any{value}
+// UnmarshalTOML implements unstable.Unmarshaler.
+func (n *names) UnmarshalTOML(value []byte) error {
+	if value[0] != '[' {
+		value = slices.Concat([]byte("["), value, []byte("]"))
 	}
-	*n = make([]string, 0, len(list))
-	for _, e := range list {
-		name, ok := e.(string)
-		if !ok {
-			return errors.New("want a string or an array of strings")
-		}
-		*n = append(*n, name)
-	}
-	return nil
+	var doc struct{ Names []string }
+	err := toml.Unmarshal(slices.Concat([]byte("names = "), value), &doc)
+	*n = doc.Names
+	return err
 }
 
 // receivers fills in the receiver of all sources, and the [[receiver]] tables.

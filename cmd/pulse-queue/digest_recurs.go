@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulse/lib/authorize/explain"
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/escape"
+)
+
+// What a person always says yes to, a line of the policy may answer. It is proposed, and
+// never written by pulse.
+
+// The bounds of what is proposed.
+const (
+	recursLeast = 5  // answers, all of them yes
+	recursTried = 20 // senders with an action that had so many, the most first
+	recursShown = 2  // of those that a row would answer
+)
+
+// habit is what a person always said yes to.
+type habit struct {
+	asked
+	yes   int
+	row   []string // the lines of the policy that would answer it
+	whole bool     // they are a new table
+}
+
+// always returns what a person always said yes to, the most frequent first: asks that the row of
+// a proven sender left to a person. Any other end within the month rules a sender with an action
+// out: a no, an expiry, a task that was cancelled, be it an ask or an effect.
+func (p *people) always() (list []habit) {
+	for k, a := range p.answers {
+		if a.rows >= recursLeast && a.no+a.expired+a.stopped == 0 && k.sender != others {
+			list = append(list, habit{asked: k, yes: a.rows})
+		}
+	}
+	slices.SortFunc(list, func(a, b habit) int {
+		return cmp.Or(b.yes-a.yes, cmp.Compare(a.sender, b.sender), cmp.Compare(a.action, b.action))
+	})
+	return list[:min(len(list), recursTried)]
+}
+
+// readHabits finds what in the policy would answer what a person always said yes to. It is tried
+// on the tasks that were answered last.
+func (p *page) readHabits(s door.Store) error {
+	m := p.past.month
+	return s.View(func(v queue.View) error {
+		p.habits = nil
+		for _, h := range m.always() {
+			subjects, err := p.subjectsOf(v, m.answers[h.asked].newest)
+			if err != nil {
+				return err
+			}
+			h.row, h.whole = explain.Row(subjects)
+			if h.typed() && len(p.habits) < recursShown {
+				p.habits = append(p.habits, h)
+			}
+		}
+		return nil
+	})
+}
+
+// subjectsOf loads the tasks that were answered last. What can't be read is left out.
+func (p *page) subjectsOf(v queue.View, ids []queue.ID) (list []explain.Subject, err error) {
+	for _, id := range ids {
+		st, err := v.Where(id.String())
+		if err == nil {
+			var s queue.Stored
+			if s, err = queue.Load(v, st, id.String()); err == nil {
+				list = append(list, subjectOf(&s, p.policy))
+			}
+		}
+		if err != nil && !errors.Is(err, queue.ErrUnknown) && !errors.Is(err, queue.ErrCorrupt) {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// typed reports whether there are lines, which a person can copy from a mail: no line is
+// broken within a word, and nothing in them is escaped.
+func (h *habit) typed() bool {
+	for _, l := range h.row {
+		for word := range strings.FieldsSeq(l) {
+			if len(word) > digestWidth-len(under) || escape.ASCII(word) != word {
+				return false
+			}
+		}
+	}
+	return len(h.row) > 0
+}
+
+// recurs says what a person always said yes to, and what in the policy would answer it.
+func (p *page) recurs() []string {
+	if len(p.habits) == 0 {
+		return nil
+	}
+	lines := []string{titled("recurs", fmt.Sprintf("always yes in %d days; for new.toml, a copy of the policy", monthDays))}
+	for _, h := range p.habits {
+		text := fmt.Sprintf("  you said yes to %d of %d asks of %s for %s", h.yes, h.yes, escape.ASCII(h.sender), h.action)
+		lines = append(lines, wrap(text, len(under))...)
+		if h.whole {
+			lines = append(lines, "       # at the end")
+		}
+		for _, l := range h.row {
+			lines = append(lines, wrap("       "+l, len(under))...)
+		}
+	}
+	return append(lines, "  what else that lets in",
+		"       pulse-queue list --all --refused --json |",
+		`       pulse-authorize diff "$PULSE_POLICY" new.toml --records -`)
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"pulse/lib/classify/identity"
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// The bounds of what is told apart, whatever the log holds. All else counts as others.
+const (
+	maxPeople  = 10_000 // senders, or senders with an action
+	maxRecent  = 5      // tasks with a yes that are remembered of each
+	maxWeek    = 7 * day
+	hoursOfDay = 24
+)
+
+// others is what stands for all senders that are not told apart. No address is like it.
+const others = "(others)"
+
+// people is what the log says about what people asked for, and how they were answered.
+type people struct {
+	answers map[asked]*answered
+	starts  bySender          // of asks and effects, within a day
+	later   [hoursOfDay]int   // attempts that ended with 75, by the hours since
+	proofs  map[string]*proof // of the mail of a week, by sender
+}
+
+// asked is what was asked for, and in whose name.
+type asked struct {
+	sender string
+	action terms.Action
+}
+
+// answered is how people answered, and what became of that.
+type answered struct {
+	yes, no, expired, stopped int
+
+	rows   int        // of yes: to asks that the row of a proven sender left to a person
+	newest []queue.ID // of these
+}
+
+// proof is how far the mail of a sender was proven lately.
+type proof struct {
+	passed, failed time.Time // the newest; failed is zero if the newest of all passed
+	reason         string
+}
+
+func newPeople() people {
+	return people{
+		answers: map[asked]*answered{}, proofs: map[string]*proof{},
+		starts: bySender{of: "kind", capped: true, kinds: []string{"ask", "effect"}},
+	}
+}
+
+// slot returns what is counted under a key, or under rest if too many keys are told apart.
+func slot[K comparable, V any](m map[K]*V, key, rest K) *V {
+	if m[key] == nil && len(m) >= maxPeople {
+		key = rest
+	}
+	if m[key] == nil {
+		m[key] = new(V)
+	}
+	return m[key]
+}
+
+// named returns a sender to be kept.
+func named(sender string) string { return strings.Clone(sender[:min(len(sender), maxWord)]) }
+
+// count counts a line of the log by its age.
+func (p *people) count(l *audit.Line, age time.Duration) {
+	if l.End != nil && l.End.Exit == int(fault.Temporary) && age < day {
+		p.later[max(0, int(age.Hours()))]++
+	}
+	switch l.Event {
+	case task.Started:
+		if age < queue.Window {
+			who := asker{l.Sender, l.Trust == terms.ExternalVerified}
+			p.starts.add(who, slices.Index(p.starts.kinds, string(l.Kind)), 1)
+		}
+	case task.Approved, task.Denied, task.Expired, task.Cancelled:
+		slot(p.answers, asked{named(l.Sender), l.Action}, asked{sender: others}).count(l)
+	case task.Added, task.Refused:
+		if l.Source != "" && l.Sender != "" && age < maxWeek {
+			p.prove(l)
+		}
+	}
+}
+
+func (a *answered) count(l *audit.Line) {
+	switch l.Event {
+	case task.Denied:
+		a.no++
+	case task.Expired:
+		a.expired++
+	case task.Cancelled:
+		a.stopped++
+	case task.Approved:
+		a.yes++
+		proven := l.Trust == terms.OwnerVerifiedEmail || l.Trust == terms.ExternalVerified
+		waits := l.Outcome == terms.Confirm || l.Outcome == terms.Review
+		if !proven || !waits || l.Kind != task.Ask || !strings.HasPrefix(l.Rule, "matrix.") {
+			return
+		}
+		if a.rows++; len(a.newest) < maxRecent {
+			a.newest = append(a.newest, queue.IDOf(l.Task))
+		}
+	}
+}
+
+// prove notes how far a mail was proven.
+func (p *people) prove(l *audit.Line) {
+	reason := identity.Reason(l.IdentityReason)
+	if !reason.Good() && !reason.Unproven() {
+		return
+	}
+	sender := named(l.Sender)
+	switch one := p.proofs[sender]; {
+	case one == nil && len(p.proofs) >= maxPeople:
+	case one == nil && reason.Good():
+		p.proofs[sender] = &proof{passed: l.Time}
+	case one == nil:
+		p.proofs[sender] = &proof{failed: l.Time, reason: string(reason)}
+	case one.passed.IsZero() && reason.Good():
+		one.passed = l.Time
+	case one.passed.IsZero():
+		one.failed, one.reason = l.Time, string(reason)
+	}
+}
+
+// failing returns the senders whose mail was proven within the week, and is not any more. The
+// time is that of the first mail which was not.
+func (p *people) failing() (list []string) {
+	for sender, one := range p.proofs {
+		if !one.failed.IsZero() && !one.passed.IsZero() {
+			list = append(list, sender)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// said returns the answers by sender.
+func (p *people) said() *bySender {
+	b := &bySender{of: "answer", kinds: []string{"yes", "no", "expired"}}
+	for k, a := range p.answers {
+		for i, n := range []int{a.yes, a.no, a.expired} {
+			b.add(asker{sender: k.sender}, i, n)
+		}
+	}
+	return b
+}
+
+// bySender counts things of a few kinds by sender.
+type bySender struct {
+	of     string // what the kinds are kinds of
+	capped bool   // it makes a difference whether senders are external
+	kinds  []string
+	counts map[asker]*[3]int
+}
+
+type asker struct {
+	sender   string
+	external bool // counts against the half of the caps that external senders share
+}
+
+// sent is what was counted of a sender.
+type sent struct {
+	asker
+	n [3]int // of each kind
+}
+
+func (s *sent) all() int { return s.n[0] + s.n[1] + s.n[2] }
+
+// add counts n of a kind; below 0 it is of none.
+func (b *bySender) add(who asker, kind, n int) {
+	if kind < 0 || n == 0 {
+		return
+	}
+	if b.counts == nil {
+		b.counts = map[asker]*[3]int{}
+	}
+	who.sender = named(who.sender)
+	slot(b.counts, who, asker{others, who.external})[kind] += n
+}
+
+// top returns the n senders with the most, and all others as one or, if that makes a
+// difference to the caps, two.
+func (b *bySender) top(n int) (list []sent) {
+	for who, counts := range b.counts {
+		list = append(list, sent{who, *counts})
+	}
+	last := func(s *sent) int { return strings.Count(s.sender, others) }
+	slices.SortFunc(list, func(x, y sent) int {
+		return cmp.Or(last(&x)-last(&y), y.all()-x.all(), cmp.Compare(x.sender, y.sender))
+	})
+	var rest [2]sent
+	for _, s := range list[min(n, len(list)):] {
+		which := &rest[0]
+		if s.external {
+			which = &rest[1]
+		}
+		which.asker = asker{others, s.external}
+		for i := range s.n {
+			which.n[i] += s.n[i]
+		}
+	}
+	return append(list[:min(n, len(list))], slices.DeleteFunc(rest[:], func(s sent) bool { return s.all() == 0 })...)
+}
