@@ -39,6 +39,8 @@ HEALTH_FLAGS="@ACCEPT@"
 // the same.
 const crontab = `# For /etc/cron.d/pulse, where there is no systemd: what its units do. Debian's packages for it
 # are bubblewrap, cron, jq and util-linux. See "From cron" in pulse-deploy(7).
+# Cron mails what is printed to MAILTO: an address, or an account whose mail a person reads.
+MAILTO=root
 SHELL=/bin/bash
 PATH=/usr/local/bin:/usr/bin:/bin
 BASH_ENV=/etc/pulse/environment

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"pulse/lib/shared/audit"
@@ -233,7 +234,7 @@ func (a *Ages) Of(l *audit.Line) time.Time {
 	if at.Before(a.not) {
 		at = a.not
 	}
-	if at.After(a.latest) {
+	if at.After(a.latest) && !a.latest.IsZero() {
 		at = a.latest
 	}
 	if l.Event == audit.ClockJumped {
@@ -252,9 +253,9 @@ func (a *Ages) pass(at time.Time, j *Jump) {
 	a.first = false
 }
 
-// Starts calls fn for the starts that count against a limit, with the time that they count from.
-// After a jump of the clock it asks the log, because only the order of its lines tells which
-// clock a start was made by.
+// Starts calls fn for the starts that count against a limit, in the order of the log, with the time
+// that they count from. After a jump of the clock it asks the log, because only the order of its
+// lines tells which clock a start was made by.
 func Starts(v View, now time.Time, fn func(Start)) error {
 	c, err := ClockOf(v, now)
 	if err != nil {
@@ -266,18 +267,23 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 			fn(st)
 		})
 	}
+	var list []Start
 	ages := c.ages(true)
-	return v.Back(func(l audit.Line) bool {
+	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		if l.Event == task.Started {
 			if !at.Equal(l.Time) {
 				doubts(v, &c)
 			}
 			e := EntryOf(&l)
-			fn(Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
+			list = append(list, Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
 		return c.Now.Sub(at) < Window
 	})
+	for _, st := range slices.Backward(list) {
+		fn(st)
+	}
+	return err
 }
 
 // Confirm records that a person vouches for the clock of now.

@@ -66,7 +66,7 @@ func (s served) SnapshotFor(dir string, g access.Groups) error {
 // CreateServed makes one, or prints how with --sql.
 func CreateServed(c *cli.Context, name string) error {
 	if c.Bool("sql") {
-		_, err := io.WriteString(c.App.Writer, pgstore.Roles+pgstore.Schema)
+		_, err := io.WriteString(c.App.Writer, pgstore.Roles+pgstore.Schema+pgstore.Limits)
 		return err
 	}
 	return pgstore.Create(c.Context, name, c.Bool("unsafe"))

@@ -55,6 +55,8 @@ const (
 	PoliciesApart   Code = "policies_apart"   // machines decide by different policies
 	TwoHats         Code = "two_hats"         // a login is an approver and something else
 	SchemaChanged   Code = "schema_changed"   // functions, keys or rights are not as init made them
+	LockHeld        Code = "lock_held"        // one transaction keeps all others from changing the queue
+	Unlimited       Code = "unlimited"        // one login can use up what all need
 	Reachable       Code = "server_reachable" // a worker can connect to the database server
 )
 
@@ -66,7 +68,7 @@ var Codes = []Code{
 	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
-	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, Reachable,
+	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,
 }
 
 // Finding is one thing that needs a person's attention.

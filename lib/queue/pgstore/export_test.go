@@ -2,9 +2,12 @@ package pgstore
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/health"
 )
 
 // What the tests of this package see besides.
@@ -27,6 +30,14 @@ func Standby(d time.Duration) (undo func()) {
 	old := standbyLimit
 	standbyLimit = d
 	return func() { standbyLimit = old }
+}
+
+// HeldFor sets for how long, in SQL, the lock may be held before health says so, until undo is called.
+func HeldFor(interval string) (undo func()) {
+	i := slices.IndexFunc(conditions, func(c condition) bool { return c.code == health.LockHeld })
+	old := conditions[i].sql
+	conditions[i].sql = strings.ReplaceAll(old, "'5 s'", interval)
+	return func() { conditions[i].sql = old }
 }
 
 // Elsewhere makes the Store one of another machine, whose state lies in a directory below this one.

@@ -39,6 +39,8 @@ var (
 	Roles string
 	//go:embed schema.sql
 	Schema string
+	//go:embed limits.sql
+	Limits string // what one login could stop all others with; init leaves it to the DBA
 )
 
 // format is the version of the schema.
