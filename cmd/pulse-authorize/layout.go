@@ -76,7 +76,8 @@ func (p place) crontab() string {
 	text := crontab
 	if p.dir != system {
 		_, text, _ = strings.Cut(text, "\nSHELL")
-		text = "# For crontab(1): all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text
+		text = "# BEGIN pulse: all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text +
+			"# END pulse\n"
 		text = strings.NewReplacer("* root ", "* ", "* pulse ", "* ", " --owner $a", "").Replace(text)
 		text = regexp.MustCompile(`--as \S+ `).ReplaceAllString(text, "")
 	}
