@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -38,7 +38,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 			if restored[l.Task] {
 				delete(restored, l.Task) // the start before that one may have happened
 			} else {
-				soon = meets(l.Target, s.Target())
+				soon = meets(l.Target, s.Target(), r.Policy.Outbound.Same)
 			}
 		}
 		return !soon
@@ -47,8 +47,8 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 }
 
 // meets reports whether two lists of targets have one in common.
-func meets(a, b []string) bool {
+func meets(a, b []string, same approval.Same) bool {
 	return slices.ContainsFunc(a, func(x string) bool {
-		return slices.ContainsFunc(b, func(y string) bool { return address.Equal(x, y) })
+		return slices.ContainsFunc(b, func(y string) bool { return same(x, y) })
 	})
 }
