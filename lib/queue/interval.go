@@ -10,6 +10,13 @@ import (
 	"pulse/lib/shared/terms"
 )
 
+// sends are the starts that used up their targets for a while, as one log has them.
+type sends struct {
+	head string    // of that log
+	now  time.Time // when they were read
+	list []begin
+}
+
 // tooSoon reports whether a message went to one of an effect's targets less than
 // outbound.min_reply_interval ago. A message does not count if its sender says that it was
 // not sent; it counts if it lies in the future, because the clock went back.
@@ -18,6 +25,20 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {
 		return false, nil
 	}
+	if head := v.Counts().Head; r.sent.head != head || now.Before(r.sent.now) { // many effects may wait
+		if r.sent.list, err = sentSince(v, interval, now); err != nil {
+			return false, err
+		}
+		r.sent.head, r.sent.now = head, now
+	}
+	to := s.Target()
+	return slices.ContainsFunc(r.sent.list, func(st begin) bool {
+		return now.Sub(st.Time) < interval && meets(st.target, to)
+	}), nil
+}
+
+// sentSince reads the starts that may have sent something within an interval.
+func sentSince(v View, interval time.Duration, now time.Time) (list []begin, err error) {
 	restored := map[string]bool{}
 	err = v.Back(func(l audit.Line) bool {
 		switch {
@@ -25,16 +46,14 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 			return false
 		case restores(&l):
 			restored[l.Task] = true
-		case l.Event == task.Started:
-			if restored[l.Task] {
-				delete(restored, l.Task) // the start before that one may have happened
-			} else {
-				soon = meets(l.Target, s.Target())
-			}
+		case l.Event == task.Started && restored[l.Task]:
+			delete(restored, l.Task) // the start before that one may have happened
+		case l.Event == task.Started && len(l.Target) > 0:
+			list = append(list, begin{Start: Start{Time: l.Time}, target: l.Target})
 		}
-		return !soon
+		return true
 	})
-	return soon, err
+	return list, err
 }
 
 // meets reports whether two lists of targets have one in common.

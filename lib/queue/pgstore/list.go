@@ -27,8 +27,8 @@ func (s *Store) chunks(first int64, sql string, args []any, fn func(row) (more b
 		if err != nil {
 			return err
 		}
-		for _, r := range all[0] {
-			from = num(r[0])
+		for i, r := range all[0] {
+			from, s.rest = num(r[0]), all[0][i:]
 			if more, err := fn(r); err != nil || !more {
 				return err
 			}
@@ -61,9 +61,30 @@ func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) 
 		if !ok {
 			return false, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
 		}
-		v.opened = e
+		v.opened, v.rest = e, v.Store.rest
 		return fn(e)
 	})
+}
+
+// readAhead is how many tasks are read at once where each is looked at.
+const readAhead = 64
+
+// ahead reads what Open is about to come to, once the tasks that it came to are looked at one
+// after the other.
+func (v *view) ahead(id string) error {
+	if id != v.opened.ID || v.reader || v.known[id] != nil {
+		return nil
+	}
+	if v.looked++; v.looked < 3 {
+		return nil
+	}
+	var ids []string
+	for _, r := range v.rest[:min(len(v.rest), readAhead)] {
+		if e, ok := entry.Parse(r[1]); ok {
+			ids = append(ids, e.ID)
+		}
+	}
+	return v.Look(ids, true)
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false.

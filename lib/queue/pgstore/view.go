@@ -24,6 +24,8 @@ type view struct {
 
 	foreseen map[string][]row // answers that came with the beginning
 	opened   queue.Entry      // the one that Open called its function for last
+	rest     []row            // it, and those that Open comes to next
+	looked   int              // how many of them were looked at before they were read ahead
 }
 
 // about is what is kept under a key, except bytes: the task of that id, and its things.
@@ -222,6 +224,9 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 
 // file reads the file of a task in a state.
 func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
+	if err := v.ahead(id); err != nil {
+		return item, err
+	}
 	var also []stmt
 	if known := v.known[id]; !v.reader && (known == nil || known.file == nil) {
 		also = []stmt{say(sqlFile, id)}
