@@ -20,7 +20,7 @@ import (
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "entry", "envelope", "escape", "fault",
-	"identity", "glob", "health", "markup", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
+	"identity", "glob", "health", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
 	"task", "terms", "tools", "webhook", "hook", "trace", "explain", "lazy",
 }
 

@@ -39,6 +39,8 @@ HEALTH_FLAGS="@ACCEPT@"
 // the same.
 const crontab = `# For /etc/cron.d/pulse, where there is no systemd: what its units do. Debian's packages for it
 # are bubblewrap, cron, jq and util-linux. See "From cron" in pulse-deploy(7).
+# Cron mails what is printed to MAILTO: an address, or an account whose mail a person reads.
+MAILTO=root
 SHELL=/bin/bash
 PATH=/usr/local/bin:/usr/bin:/bin
 BASH_ENV=/etc/pulse/environment
@@ -74,7 +76,8 @@ func (p place) crontab() string {
 	text := crontab
 	if p.dir != system {
 		_, text, _ = strings.Cut(text, "\nSHELL")
-		text = "# For crontab(1): all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text
+		text = "# BEGIN pulse: all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text +
+			"# END pulse\n"
 		text = strings.NewReplacer("* root ", "* ", "* pulse ", "* ", " --owner $a", "").Replace(text)
 		text = regexp.MustCompile(`--as \S+ `).ReplaceAllString(text, "")
 	}

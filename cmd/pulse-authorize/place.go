@@ -179,7 +179,8 @@ func (p place) next() string {
 	if p.dir != system {
 		return fmt.Sprintf("1. the password of the mailbox:  (umask 077; cat >%[1]s/password)\n"+
 			"2. the queue:                    pulse-queue init --queue %[1]s/queue\n"+
-			"3. start:                        crontab %[1]s/crontab\n", p.dir)
+			"3. start, or start anew:         (crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat %[1]s/crontab) | crontab -\n",
+			p.dir)
 	}
 	join, group := "", ""
 	if haveGroup(approvers) {

@@ -35,7 +35,7 @@ func redialer(most int, addresses ...string) redial.Dial {
 // confine gives up all but what the source is read from. For a mailbox on a server that is
 // the connection, once it is open and before anything the server says was read: from then
 // on no other host can be reached, except name servers at a port that is not 0.
-func confine(c *cli.Context, src source.Source, dns uint16) error {
+func confine(c *cli.Context, src source.Source, dns uint16, n *notes) error {
 	var files []string
 	now := func() error {
 		_, err := cmdline.Confine(c, sandbox.Source(dns, files...))
@@ -47,9 +47,10 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 		if cmdline.Confines(c) {
 			again := make(chan redial.Dial, 1)
 			address := net.JoinHostPort(s.Address.Host, s.Address.Port)
-			go func() { again <- redialer(redialsIMAP, address) }() // it costs no time beside the first connection
+			go func() { again <- redialer(redialsIMAP, n.with(address)...) }() // it costs no time beside the first connection
 			s.Connected = func() error {
 				dial := <-again
+				n.by(dial)
 				s.Redial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, address) }
 				return now()
 			}
@@ -59,7 +60,8 @@ func confine(c *cli.Context, src source.Source, dns uint16) error {
 		s.Client.Connected = now
 		if cmdline.Confines(c) {
 			s.Client.Connected = func() error {
-				s.Client.Redial = redialer(redialsHTTPS, s.Client.Hosts...)
+				s.Client.Redial = redialer(redialsHTTPS, n.with(s.Client.Hosts...)...)
+				n.by(s.Client.Redial)
 				return now()
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/fetch/message"
-	"pulse/lib/fetch/secure"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
@@ -22,7 +21,7 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs the words of a server that speaks unasked
-	os.Exit(redial.Main(func() int { return cmdline.Main(app()) }, secure.Dial))
+	os.Exit(redial.Main(func() int { return cmdline.Main(app()) }, reach))
 }
 
 func app() *cli.App {
@@ -92,15 +91,16 @@ func fetch(c *cli.Context) error {
 	}
 	ctx, cancel := context.WithDeadline(c.Context, time.Now().Add(timeout).Add(wait))
 	defer cancel()
-	err = fetchWithin(ctx, c, opt)
+	n := newNotes(c)
+	err = fetchWithin(ctx, c, opt, n)
 	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-		return fault.Temporaryf("--timeout D gives a run more time",
+		err = fault.Temporaryf("--timeout D gives a run more time",
 			"%s: out of time after %v", c.Args().First(), timeout+wait)
 	}
-	return err
+	return n.end(c, err)
 }
 
-func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error {
+func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options, n *notes) error {
 	if err := cmdline.Printable(); err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func fetchWithin(ctx context.Context, c *cli.Context, opt message.Options) error
 	if err != nil {
 		return err
 	}
-	src, err := open(ctx, c, signed.window(opt))
+	src, err := open(ctx, c, signed.window(opt), n)
 	if err != nil {
 		return err
 	}
-	if err := confine(c, src, signed.port()); err != nil {
+	if err := confine(c, src, signed.port(), n); err != nil {
 		return err
 	}
 	out := newWriter(c, opt, src)

@@ -37,7 +37,7 @@ var kindOf = lazy.Regexp(`^([A-Za-z][A-Za-z0-9+.-]*):(.*)$`)
 
 // open returns the source that the arguments name. Nothing was read when it fails, so its
 // errors are usage errors, except those of the machine.
-func open(ctx context.Context, c *cli.Context, window int64) (source.Source, error) {
+func open(ctx context.Context, c *cli.Context, window int64, n *notes) (source.Source, error) {
 	args := c.Args().Slice()
 	if c.IsSet("limit") && c.Int("limit") < 1 {
 		return nil, fault.Usagef("--limit 10", "--limit %d: want at least 1", c.Int("limit"))
@@ -76,11 +76,11 @@ func open(ctx context.Context, c *cli.Context, window int64) (source.Source, err
 	}
 	switch kind {
 	case "imaps", "imap":
-		return openIMAP(ctx, c, args[0], window)
+		return openIMAP(ctx, c, args[0], window, n)
 	case "jmap":
-		return openJMAP(ctx, c, rest, window)
+		return openJMAP(ctx, c, rest, window, n)
 	case "gmail":
-		return openGmail(ctx, c, rest, window)
+		return openGmail(ctx, c, rest, window, n)
 	}
 	if err := localFlags(c, kind); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func notIMAP(c *cli.Context) error {
 }
 
 // openIMAP prepares a mailbox on a server; it does not connect.
-func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (source.Source, error) {
+func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64, n *notes) (source.Source, error) {
 	a, err := mailbox.ParseAddress(arg)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64) (so
 	if s.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
 		return nil, err
 	}
-	if s.From, err = start(c, a); err != nil {
+	if s.From, err = start(c, a, n); err != nil {
 		return nil, err
 	}
 	if s.Password, err = password(ctx, c); err != nil {
@@ -242,15 +242,16 @@ func authorities(path string) (*x509.CertPool, error) {
 }
 
 // start reads how far the queue has recorded this mailbox.
-func start(c *cli.Context, a mailbox.Address) (mailbox.Start, error) {
+func start(c *cli.Context, a mailbox.Address, n *notes) (mailbox.Start, error) {
 	from := mailbox.Start{Limit: c.Int("limit"), Resume: c.String("queue") != ""}
 	if !from.Resume {
 		return from, nil
 	}
-	p, known, err := peek.Position(c.Context, c.String("queue"), a.String())
+	p, known, wrong, err := peek.Position(c.Context, c.String("queue"), a.String())
 	if err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}
+	n.open = wrong
 	from.Position = mailbox.Position{UIDValidity: p.UIDValidity, UID: p.UID, Received: p.Received, Known: known}
 	return from, nil
 }

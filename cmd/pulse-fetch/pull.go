@@ -25,12 +25,12 @@ import (
 var testOnlyGmail *url.URL
 
 // openJMAP prepares a mailbox that is read over JMAP; it does not connect.
-func openJMAP(ctx context.Context, c *cli.Context, rest string, window int64) (source.Source, error) {
+func openJMAP(ctx context.Context, c *cli.Context, rest string, window int64, n *notes) (source.Source, error) {
 	a, err := jmap.ParseAddress(rest)
 	if err != nil {
 		return nil, err
 	}
-	s, err := openPull(ctx, c, a.String(), a.User)
+	s, err := openPull(ctx, c, a.String(), a.User, n)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func openJMAP(ctx context.Context, c *cli.Context, rest string, window int64) (s
 }
 
 // openGmail prepares a mailbox that is read over the Gmail API; it does not connect.
-func openGmail(ctx context.Context, c *cli.Context, rest string, window int64) (source.Source, error) {
+func openGmail(ctx context.Context, c *cli.Context, rest string, window int64, n *notes) (source.Source, error) {
 	a, err := gmail.ParseAddress(rest)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func openGmail(ctx context.Context, c *cli.Context, rest string, window int64) (
 	if mailbox.Auth(c.String("auth")) == "plain" {
 		return nil, fault.Usagef("leave it out, and give a token", "--auth plain: Google takes no password here")
 	}
-	s, err := openPull(ctx, c, a.String(), a.User)
+	s, err := openPull(ctx, c, a.String(), a.User, n)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func openGmail(ctx context.Context, c *cli.Context, rest string, window int64) (
 }
 
 // openPull prepares what the two have in common.
-func openPull(ctx context.Context, c *cli.Context, name, user string) (*pull.Mailbox, error) {
+func openPull(ctx context.Context, c *cli.Context, name, user string, n *notes) (*pull.Mailbox, error) {
 	if err := notIMAP(c); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func openPull(ctx context.Context, c *cli.Context, name, user string) (*pull.Mai
 	if s.Client.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
 		return nil, err
 	}
-	if s.From, err = begin(c, name); err != nil {
+	if s.From, err = begin(c, name, n); err != nil {
 		return nil, err
 	}
 	s.Client.Authorization, err = authorization(ctx, c, user)
@@ -85,13 +85,13 @@ func openPull(ctx context.Context, c *cli.Context, name, user string) (*pull.Mai
 }
 
 // begin reads how far the queue has recorded this source.
-func begin(c *cli.Context, name string) (pull.Start, error) {
+func begin(c *cli.Context, name string, n *notes) (pull.Start, error) {
 	from := pull.Start{Limit: c.Int("limit"), Resume: c.String("queue") != "", Now: time.Now()}
 	if !from.Resume {
 		return from, nil
 	}
 	var err error
-	if from.Position, from.Known, err = peek.Position(c.Context, c.String("queue"), name); err != nil {
+	if from.Position, from.Known, n.open, err = peek.Position(c.Context, c.String("queue"), name); err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}
 	return from, nil

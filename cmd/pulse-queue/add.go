@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/sandbox"
 )
@@ -46,7 +47,7 @@ func add(c *cli.Context) error {
 		return err
 	}
 	if keep.named { // without a policy nobody said how long a task may wait
-		if err := inTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) }); err != nil {
+		if err := inTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) }); unlessIdle(err) != nil {
 			return err
 		}
 	}
@@ -62,6 +63,16 @@ func add(c *cli.Context) error {
 	stdin := cmdline.Stdin(c, linger, in.commit)
 	in.lone = func(rec *record.Record) bool { return cmdline.Lone(c, rec) }
 	return in.all(record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), queue.Members...))
+}
+
+// unlessIdle returns an error of what add does besides its records, unless it may end later: cron
+// runs add each minute, and mails nobody that a full disk has no room for nothing. If there are
+// records, they fail.
+func unlessIdle(err error) error {
+	if err != nil && fault.KindOf(err) == fault.Temporary {
+		return nil
+	}
+	return err
 }
 
 // confineAdd gives up all but the queue. With --notify it gives up nothing, because a
@@ -149,6 +160,9 @@ func (in *intake) end() error {
 }
 
 func (in *intake) take(batch *queue.Batch) error {
+	if batch.Idle() {
+		return unlessIdle(in.keep.forget(time.Now()))
+	}
 	if err := in.room(); err != nil {
 		return err
 	}

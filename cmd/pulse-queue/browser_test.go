@@ -209,9 +209,9 @@ const skeleton = `() => [...document.querySelectorAll("*")].map(e => e.localName
 // attributes of a page on which nobody wrote anything bad, and asks nobody for anything.
 func testPageOfStrangersInBrowser(t *testing.T, b *browser) {
 	var calm, wild []string
-	b.open(month30(calmText).html())
+	b.open(month30(calmText).page())
 	b.eval(skeleton, &calm)
-	b.open(month30(wildText).html())
+	b.open(month30(wildText).page())
 	b.eval(skeleton, &wild)
 	if len(calm) < 500 || len(calm) != len(wild) {
 		t.Errorf("%d elements, want %d", len(wild), len(calm))
@@ -265,7 +265,7 @@ func testBrowserSees(t *testing.T, b *browser) {
 	if len(b.requests) != 2 || !slices.Contains(lines, "GET http://evil.example/a HTTP/1.1") || got.Title != "bad" || got.Wide != 2000 {
 		t.Errorf("a bad page is not seen: %q, %q, %+v", b.requests, lines, got)
 	}
-	page := string(month30(calmText).html())
+	page := string(month30(calmText).page())
 	b.open([]byte(strings.Replace(page, "<header>", bad+"<header>", 1)))
 	b.eval(found, &got)
 	if lines := b.drain(); len(lines) > 0 || got.Title == "bad" || got.Wide == 2000 {
@@ -298,7 +298,7 @@ const contrasts = `() => {
 
 // testPageInBrowser: light and dark, narrow, wide and on paper, all of the page can be read.
 func testPageInBrowser(t *testing.T, b *browser) {
-	b.open(month30(calmText).html())
+	b.open(month30(calmText).page())
 	colours := map[string]string{}
 	for _, look := range []struct {
 		width         int

@@ -13,19 +13,26 @@ import (
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
-// TestNotDurable: init and health say that a reboot takes the queue; init makes it all the
-// same.
-func TestNotDurable(t *testing.T) {
+// inMemory returns a directory on a file system of its own.
+func inMemory(t *testing.T, options string) string {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root may mount: a queue in memory was not tried")
 	}
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700"); errors.Is(err, unix.EPERM) {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); errors.Is(err, unix.EPERM) {
 		t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: a queue in memory was not tried: ", err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Unmount(dir, unix.MNT_DETACH)
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// TestNotDurable: init and health say that a reboot takes the queue; init makes it all the
+// same.
+func TestNotDurable(t *testing.T) {
+	dir := inMemory(t, "mode=0700")
 	bin := t.TempDir()
 	if err := cmdlinetest.Build(bin, "pulse-queue"); err != nil {
 		t.Fatal(err)
@@ -42,5 +49,39 @@ func TestNotDurable(t *testing.T) {
 		if (err != nil) != c.fails || !strings.Contains(string(out), c.want) {
 			t.Errorf("%s: %v: %s", c.command, err, out)
 		}
+	}
+}
+
+// TestFullDisk: a disk on which nothing has room is told of by health alone, which leaves no line
+// behind that is not carried out; the line of cron with nothing to add says nothing.
+func TestFullDisk(t *testing.T) {
+	dir := inMemory(t, "mode=0700,size=4m")
+	bin := t.TempDir()
+	if err := cmdlinetest.Build(bin, "pulse-queue", "pulse-authorize"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", `pulse-queue init 2>/dev/null; pulse-queue submit --action read_public hi >/dev/null
+dd if=/dev/zero of=../fill bs=4k 2>/dev/null
+for i in 1 2; do
+	pulse-queue outbox | pulse-authorize | pulse-queue add; echo $?
+	pulse-queue health --accept not_durable,not_separated; echo $?
+done 2>&1
+pulse-queue list --json | pulse-queue add 2>/dev/null; echo $?
+rm ../fill; pulse-queue health --accept not_durable,not_separated; pulse-queue verify >/dev/null; echo $?`)
+	cmd.Dir = filepath.Join(dir, "w")
+	policy := filepath.Join(t.TempDir(), "policy.toml")
+	if err := errors.Join(os.Mkdir(cmd.Dir, 0o700), os.WriteFile(policy, []byte("owners = [\"me@example.com\"]\n[limits]\ndisk_reserve = \"64KiB\"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+dir+"/q", "PULSE_POLICY="+policy, "XDG_STATE_HOME="+dir+"/state")
+	out, err := cmd.CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	var got []string
+	for _, l := range lines {
+		word, _, _ := strings.Cut(l, ": ")
+		got = append(got, word)
+	}
+	if want := "0 pulse-queue disk_low 1 0 pulse-queue disk_low 1 75 0"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%v: %q, want %q:\n%s", err, got, want, out)
 	}
 }

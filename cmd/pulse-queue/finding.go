@@ -35,6 +35,9 @@ func noteFinding(c *cli.Context) error {
 	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
+	if err := roomToNote(s); err != nil {
+		return err
+	}
 	var told []audit.Finding
 	err = queue.Update(s, func(tx *queue.Tx) error {
 		now := time.Now()

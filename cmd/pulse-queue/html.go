@@ -36,10 +36,14 @@ func statsPage(c *cli.Context) error {
 	sheet := p.sheet()
 	for _, flag := range []string{"queue", "policy"} {
 		if line := export(c, flag); line != "" {
-			sheet.exports = append(sheet.exports, line)
+			sheet.Exports = append(sheet.Exports, line)
 		}
 	}
-	return errors.Join(to.write(c, sheet.html()), p.past.broken)
+	page, err := sheet.html()
+	if err == nil {
+		err = to.write(c, page)
+	}
+	return errors.Join(err, p.past.broken)
 }
 
 // beside reads what a digest does not need: who waits, not in lines, and the last line of

@@ -161,7 +161,7 @@ func TestPageAgrees(t *testing.T) {
 	}
 	who := cellsOf(t, list["Who asked"])
 	for sender, n := range senders {
-		if got := who[sender]; len(got) != 2 || got[1] != strconv.Itoa(n) {
+		if got := who[sender]; len(got) != 3 || got[1] != strconv.Itoa(n) {
 			t.Errorf("%s: %q, want %d", sender, got, n)
 		}
 	}

@@ -19,6 +19,15 @@ func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	notify := &cli.StringFlag{Name: "notify",
 		Usage: "`CMD` start it in the end if tasks came to wait for a person"}
+	// How long health, and the page that tells what it finds, wait.
+	silence := &cli.StringFlag{Name: "max-silence", Value: healthDefaults["max-silence"],
+		Usage: "`D` how long no mail may come in; 0: for ever; default 24h"}
+	accepting := &cli.StringFlag{Name: "max-refused", Value: healthDefaults["max-refused"],
+		Usage: "`D` how long none of it may be taken; 0: for ever; default 7d"}
+	reviewing := &cli.StringFlag{Name: "max-waiting", Value: healthDefaults["max-waiting"],
+		Usage: "`D` how long a task may wait; default 2h"}
+	puttingOff := &cli.StringFlag{Name: "max-putoff", Value: healthDefaults["max-putoff"],
+		Usage: "`D` how long workers may put a task off; 0: for ever; default 24h"}
 	return &cli.App{
 		Name:  "pulse-queue",
 		Usage: "Keep tasks in flat files until they are done: lose none, run none twice.",
@@ -144,21 +153,14 @@ func app() *cli.App {
 			},
 		}, {
 			Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,
-			Flags: []cli.Flag{queue, policy, confined,
-				&cli.StringFlag{Name: "max-silence", Value: healthDefaults["max-silence"],
-					Usage: "`D` how long no mail may come in; 0: for ever; default 24h"},
-				&cli.StringFlag{Name: "max-refused", Value: healthDefaults["max-refused"],
-					Usage: "`D` how long none of it may be taken; 0: for ever; default 7d"},
-				&cli.StringFlag{Name: "max-waiting", Value: healthDefaults["max-waiting"], Usage: "`D` how long a task may wait; default 2h"},
-				&cli.StringFlag{Name: "max-putoff", Value: healthDefaults["max-putoff"],
-					Usage: "`D` how long workers may put a task off; 0: for ever; default 24h"},
+			Flags: []cli.Flag{queue, policy, confined, silence, accepting, reviewing, puttingOff,
 				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
 				&cli.BoolFlag{Name: "all", Usage: "everything that is wrong, also what was told before"},
 				&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
 			},
 		}, {
 			Name: "digest", Usage: "tell the day on one page, for a mail", Action: digest,
-			Flags: []cli.Flag{queue, policy, confined,
+			Flags: []cli.Flag{queue, policy, confined, silence, accepting, reviewing, puttingOff,
 				&cli.StringFlag{Name: "since", Value: "1d", Usage: "`D|TIME` what happened since then; default 1d"},
 				&cli.BoolFlag{Name: "subjects", Usage: "with the subjects of what waits for a person"},
 				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` of what health finds, say nothing of these"},

@@ -1,35 +1,58 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
-	"pulse/lib/shared/approval"
+	"pulse/lib/queue/health"
 	"pulse/lib/shared/cmdline"
 )
 
-// positions prints how far sources were read, for pulse-fetch.
+// positions prints how far sources were read, for pulse-fetch; of one source also what a person was
+// told that is wrong with it.
 func positions(c *cli.Context) error {
-	return objects(c, func(v queue.View) (list []queue.Position, err error) {
+	source := c.String("source")
+	return objects(c, func(v queue.View) (list []object, err error) {
 		if !c.IsSet("source") {
-			return queue.PositionsOf(v)
+			all, err := queue.PositionsOf(v)
+			for i := range all {
+				list = append(list, &all[i])
+			}
+			return list, err
 		}
-		p, known, err := queue.PositionOf(v, c.String("source"))
+		p, known, err := queue.PositionOf(v, source)
 		if known {
-			list = append(list, p)
+			list = append(list, &p)
+		}
+		for _, code := range health.Stages() {
+			f, known, failed := queue.FindingOf(v, code, source)
+			if err = errors.Join(err, failed); known {
+				list = append(list, &f)
+			}
 		}
 		return list, err
-	}, (*queue.Position).Append)
+	})
 }
 
 // sessions prints the sessions that were not ended, for pulse-classify.
 func sessions(c *cli.Context) error {
-	return objects(c, queue.SessionsOf, (*approval.Session).Append)
+	return objects(c, func(v queue.View) (list []object, err error) {
+		all, err := queue.SessionsOf(v)
+		for i := range all {
+			list = append(list, &all[i])
+		}
+		return list, err
+	})
 }
 
+// object is what is printed as a line.
+type object interface{ Append(dst []byte) []byte }
+
 // objects prints what is read in one View, one object a line.
-func objects[T any](c *cli.Context, read func(queue.View) ([]T, error), line func(*T, []byte) []byte) error {
+func objects(c *cli.Context, read func(queue.View) ([]object, error)) error {
 	s, err := door.Queue(c)
 	if err != nil {
 		return err
@@ -38,7 +61,7 @@ func objects[T any](c *cli.Context, read func(queue.View) ([]T, error), line fun
 	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
-	var list []T
+	var list []object
 	err = s.View(func(v queue.View) error {
 		list, err = read(v)
 		return err
@@ -48,7 +71,7 @@ func objects[T any](c *cli.Context, read func(queue.View) ([]T, error), line fun
 	}
 	out := cmdline.Output(c)
 	for i := range list {
-		out.Write(append(line(&list[i], nil), '\n'))
+		out.Write(append(list[i].Append(nil), '\n'))
 	}
 	return out.Flush()
 }

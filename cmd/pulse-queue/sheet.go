@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -23,144 +26,145 @@ const (
 	sheetWhose    = 160 // columns that tell for whom a task is, and where it goes
 )
 
-// sheet is all that stands on a page for people who look: numbers, and words that were
-// escaped.
+// sheet is all that stands on a page for people who look, as page.html.tmpl names it: numbers,
+// and words that were escaped.
 type sheet struct {
-	made     time.Time
-	headline string
-	exports  []string // what to type before the commands
+	Headline, Made, Footer string
+	Exports                []string // what to type before the commands
 
-	states     []stated
-	waiting    []waiter // those that have waited longest
-	waitingAll int
-	findings   []finding // the first of them
-	found      int       // all of them
-	unseen     []string  // what could not be looked at
+	Waiting    []waiter // those that have waited longest
+	WaitingAll int
+	Findings   []finding // the first of them
+	Found      int       // all of them
+	Unseen     []string  // what could not be looked at
 
-	days     []daily // oldest first
-	most     int     // on one day
-	partial  bool    // there is a day of which not every refusal is listed
-	trusts   []trusted
-	senders  []seenOf
-	others   int  // senders that are not named
-	least    bool // their counts are lower bounds
-	causes   []reasoned
-	uncaused int // of further causes
+	chart
+	Partial         bool // there is a day of which not every refusal is listed
+	Days, Senders   grid
+	Trusts          grid
+	Others          string // senders that are not named
+	Causes          []reasoned
+	Uncaused        int // of further causes
+	Waits, States   grid
+	Unknown, Limits string // which waits are left out, and where the caps are from
+	Costs           []cost
 
-	waits   []waited
-	unknown int // waits that began before the first day, or are too many
-	costs   []cost
-	limits  string // where the caps are from
-
-	head  string
-	lines time.Time // of the last line; zero: there is none
-	log   string    // why the log can't be read
+	Head, Newest string // of the log; Newest is empty if it has no line
+	Log          string // why the log can't be read
 }
 
 type (
-	stated struct {
-		state task.State
-		n     int
+	// grid is a table. Columns of numbers begin with "#".
+	grid struct {
+		Columns []string
+		Rows    [][]string
 	}
-	waiter struct {
-		since, age     string
-		action         terms.Action
-		whose, subject string
-		command        string
-	}
-	finding struct{ code, text, do string }
-	trusted struct {
-		trust    terms.Trust
-		all      int
-		outcomes []int // as terms.Outcomes
-	}
-	seenOf struct {
-		sender string
-		trust  terms.Trust
-		times  int
-	}
+	waiter   struct{ Since, Age, Action, Whose, Subject, Command string }
+	finding  struct{ Code, Text, Do string }
 	reasoned struct {
-		times                        int
-		reason, rule, identity, whom string
-		advice                       string
-	}
-	waited struct {
-		what         string
-		n            int
-		median, most time.Duration // half, and nine in ten, waited no longer
-		now          time.Duration // what waits longest now
+		Times                                int
+		Reason, Rule, Identity, Whom, Advice string
 	}
 	cost struct {
-		what     string
-		used, of int
+		What     string
+		Used, Of int
 	}
 )
+
+// add adds a row of words and numbers.
+func (g *grid) add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = fmt.Sprint(c)
+	}
+	g.Rows = append(g.Rows, row)
+}
+
+// Share returns how much of a cap was used, in percent.
+func (c cost) Share() float64 {
+	if c.Of <= 0 {
+		return 0
+	}
+	return min(100, 100*float64(c.Used)/float64(c.Of))
+}
 
 // sheet makes the page of what was read.
 func (p *page) sheet() *sheet {
 	m := p.past.month
 	m.unlistedToday(&p.past.counts)
 	s := &sheet{
-		made: p.now, headline: p.headline(), waiting: p.waiters, waitingAll: p.open.waiting.all,
-		days: m.days[:], costs: p.costs(), unknown: m.unknown + len(m.begun),
-		head: audit.Bare(p.past.counts.Head), lines: p.last, limits: "the defaults, because no policy was named",
-	}
-	for _, st := range task.States {
-		s.states = append(s.states, stated{st, p.figures.counts[st]})
-	}
-	for _, d := range s.days {
-		s.most, s.partial = max(s.most, d.all()), s.partial || d.more
-	}
-	s.waits = []waited{
-		{"for a start, once it is due", m.start.n, m.start.within(50), m.start.within(90), p.figures.start},
-		{"for a person's answer", m.person.n, m.person.within(50), m.person.within(90), p.figures.look},
+		Headline: p.headline(), Waiting: p.waiters, WaitingAll: p.open.waiting.all, Costs: p.costs(),
+		Made:   "Made " + p.now.UTC().Format(time.RFC3339) + ". It does not change by itself. Days and times are UTC.",
+		Footer: "Written by pulse-queue " + cmdline.Version + " stats --html. It holds no script, no link and no picture, and loads nothing.",
+		Head:   audit.Bare(p.past.counts.Head), Limits: "the defaults, because no policy was named",
+		States: grid{Columns: []string{"state", "#tasks"}},
+		Waits:  grid{Columns: []string{"wait", "#times", "#half within", "#nine in ten within", "#longest now"}},
 	}
 	if p.named {
-		s.limits = "those of the policy"
+		s.Limits = "those of the policy"
+	}
+	if !p.last.IsZero() {
+		s.Newest = p.last.UTC().Format(time.RFC3339)
+	}
+	for _, st := range task.States {
+		s.States.add(st, p.figures.counts[st])
+	}
+	s.wait("for a start, once it is due", &m.start, p.figures.start)
+	s.wait("for a person's answer", &m.person, p.figures.look)
+	if n := m.unknown + len(m.begun); n > 0 {
+		s.Unknown = fmt.Sprintf("Left out: %s whose beginning is not known here.", count(n, "wait"))
 	}
 	if p.past.broken != nil {
-		s.log = escape.Message(p.past.broken.Error())
+		s.Log = escape.Message(p.past.broken.Error())
 	}
 	s.look(&p.health)
+	s.draw(m.days[:])
 	s.trust(m)
-	s.who(&m.senders)
+	s.who(m)
 	s.why(p.past.refused)
 	return s
 }
 
+func (s *sheet) wait(what string, w *waits, now time.Duration) {
+	if w.n == 0 {
+		s.Waits.add(what, 0, "–", "–", span(now))
+		return
+	}
+	s.Waits.add(what, w.n, span(w.within(50)), span(w.within(90)), span(now))
+}
+
 // look takes over what health finds.
 func (s *sheet) look(h *looked) {
-	s.found = len(h.findings)
-	for _, f := range h.findings[:min(s.found, sheetFindings)] {
-		s.findings = append(s.findings, finding{string(f.Code), clip(escape.Message(f.Text), sheetFinding), clip(escape.Message(f.Do), sheetFinding)})
+	s.Found = len(h.findings)
+	for _, f := range h.findings[:min(s.Found, sheetFindings)] {
+		s.Findings = append(s.Findings, finding{string(f.Code), clip(escape.Message(f.Text), sheetFinding), clip(escape.Message(f.Do), sheetFinding)})
 	}
 	if h.blind != "" {
-		s.unseen = append(s.unseen, "health could not be looked at: "+escape.Message(h.blind))
+		s.Unseen = append(s.Unseen, "health could not be looked at: "+escape.Message(h.blind))
 	}
 	if h.long {
-		s.unseen = append(s.unseen, "The log is long: its chain was not checked. pulse-queue verify does.")
+		s.Unseen = append(s.Unseen, "The log is long: its chain was not checked. pulse-queue verify does.")
 	}
 }
 
 // trust counts by level of trust and outcome. A level or outcome that this pulse does not
 // know, because a newer one wrote the line, is left out of no sum.
 func (s *sheet) trust(m *month) {
-	rows := map[terms.Trust]*trusted{}
+	s.Trusts.Columns = []string{"trust", "#allow", "#confirm", "#review", "#reject", "#all"}
+	rows := map[terms.Trust][]int{}
 	for k, n := range m.decided {
 		k.trust = trustOf(k.trust)
-		row := rows[k.trust]
-		if row == nil {
-			row = &trusted{trust: k.trust, outcomes: make([]int, len(terms.Outcomes))}
-			rows[k.trust] = row
+		if rows[k.trust] == nil {
+			rows[k.trust] = make([]int, len(terms.Outcomes)+1)
 		}
-		row.all += n
+		rows[k.trust][len(terms.Outcomes)] += n
 		if i := slices.Index(terms.Outcomes, k.outcome); i >= 0 {
-			row.outcomes[i] += n
+			rows[k.trust][i] += n
 		}
 	}
 	for _, t := range append(slices.Clone(terms.TrustLevels), otherTrust) {
-		if rows[t] != nil {
-			s.trusts = append(s.trusts, *rows[t])
+		if n := rows[t]; n != nil {
+			s.Trusts.add(t, n[0], n[1], n[2], n[3], n[4])
 		}
 	}
 }
@@ -176,24 +180,35 @@ func trustOf(t terms.Trust) terms.Trust {
 }
 
 // who names the most frequent senders.
-func (s *sheet) who(senders *frequent) {
-	list, more := senders.top(sheetSenders)
+func (s *sheet) who(m *month) {
+	s.Senders.Columns = []string{"sender", "trust", "#records", "#yes"}
+	said := m.said().counts
+	list, more := m.senders.top(sheetSenders)
 	for _, one := range list {
 		trust, sender, _ := strings.Cut(one.word, " ")
-		s.senders = append(s.senders, seenOf{escape.ASCII(cmp.Or(sender, "-")), trustOf(terms.Trust(trust)), one.times})
+		yes := "–"
+		if n := said[asker{sender: named(sender)}]; n != nil {
+			yes = fmt.Sprintf("%d of %d", n[0], n[0]+n[1]+n[2])
+		}
+		s.Senders.add(escape.ASCII(cmp.Or(sender, "-")), trustOf(terms.Trust(trust)), one.times, yes)
 	}
-	s.others, s.least = more, senders.lossy
+	switch {
+	case m.senders.lossy:
+		s.Others = fmt.Sprintf("And more than %d others. There are so many that the numbers are lower bounds.", more)
+	case more > 0:
+		s.Others = fmt.Sprintf("And %s.", count(more, "other"))
+	}
 }
 
 // why names the most frequent causes.
 func (s *sheet) why(t *tally) {
-	s.uncaused = t.others
+	s.Uncaused = t.others
 	for i, one := range t.sorted() {
 		if i >= sheetCauses {
-			s.uncaused += one.times
+			s.Uncaused += one.times
 			continue
 		}
-		s.causes = append(s.causes, reasoned{
+		s.Causes = append(s.Causes, reasoned{
 			one.times, shown(one.reason), shown(one.rule), shown(one.identity),
 			one.whom(maxSenders, func(sender string) string { return clip(sender, 60) }), escape.Message(one.advice()),
 		})
@@ -215,15 +230,22 @@ func (p *page) costs() []cost {
 // read.
 func (p *page) waiter(e *timed, s *queue.Stored) waiter {
 	w := waiter{
-		since: e.at.UTC().Format(time.RFC3339), age: span(p.now.Sub(e.at)), action: e.Action,
-		whose: "its file can't be read", command: "pulse-queue show " + e.ID,
+		Since: e.at.UTC().Format(time.RFC3339), Age: span(p.now.Sub(e.at)), Action: string(e.Action),
+		Whose: "its file can't be read", Command: "pulse-queue show " + e.ID,
 	}
 	if s == nil {
 		return w
 	}
-	w.whose, w.command = whose(s, sheetWhose), "pulse-approve yes "+e.ID
+	w.Whose, w.Command = whose(s, sheetWhose), "pulse-approve yes "+e.ID
 	if p.subjects {
-		w.subject = clip(escape.Line(topic(s)), sheetSubject)
+		w.Subject = clip(escape.Line(topic(s)), sheetSubject)
 	}
 	return w
+}
+
+func atLeast(more bool, n int) string {
+	if more {
+		return "≥ " + strconv.Itoa(n)
+	}
+	return strconv.Itoa(n)
 }

@@ -166,15 +166,18 @@ func (b *Batch) Take() *Batch {
 	return &full
 }
 
+// Idle reports whether there is nothing to commit.
+func (b *Batch) Idle() bool { return len(b.items) == 0 && (b.Open || len(b.read) == 0) }
+
 // Commit adds the batch to the store, durably, and then calls receipt for every record in
 // order, with the record and its `task` member; line is good until receipt returns. The
 // batch is empty afterwards, whatever happened.
 func (b *Batch) Commit(receipt func(line []byte) error) error {
-	items := b.items
-	b.items, b.size = nil, 0
-	if len(items) == 0 && (b.Open || len(b.read) == 0) {
+	if b.Idle() {
 		return nil
 	}
+	items := b.items
+	b.items, b.size = nil, 0
 	if err := Update(b.Store, func(tx *Tx) error { return b.stage(tx, items) }); err != nil {
 		return err
 	}

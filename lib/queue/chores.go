@@ -27,11 +27,8 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
 	}
-	begun, size := false, 0
-	full, err := each(tx, task.Scheduled, func(e *Entry) (moved bool, err error) {
-		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) || now.Before(e.NotBefore) {
-			return false, nil
-		}
+	begun, size, moves := false, 0, 0
+	chore := func(e *Entry) (moved bool, err error) {
 		s, err := Load(tx, task.Scheduled, e.ID)
 		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
 			return false, nil // a run or verify deals with it
@@ -51,8 +48,22 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 		}
 		_, moved, err = r.dispatch(tx, &s, now, nil)
 		return moved, err
+	}
+	err = tx.Sift(task.Scheduled, func(e Entry) (rest bool, err error) {
+		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) {
+			return false, nil
+		}
+		if now.Before(e.NotBefore) {
+			return true, nil
+		}
+		moved, err := chore(&e)
+		if moved {
+			moves++
+		}
+		more = more || moves >= maxMoves
+		return true, err
 	})
-	return more || full, err
+	return more, err
 }
 
 // carry carries out an effect on the queue itself, if it still fits.

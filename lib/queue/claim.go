@@ -55,6 +55,7 @@ type Run struct {
 	passed            map[string]bool // asks that it has loaded, and that are for another kind of run
 	pace              *Pace           // what it has read last of earlier starts
 	sent              sends           // what it has read last of earlier messages
+	turns             *turns          // what it has read last of scheduled tasks
 }
 
 // Claim is a task that is about to be started: the transition is made, and its
@@ -70,9 +71,8 @@ type Claim struct {
 	spent []approval.Proof // what this start spent through Run.Signed
 }
 
-// Next finds the oldest task that may start now, of those that a person said yes to if there
-// is one, decides on it again and moves it to running. An effect that waits for a yes which
-// was granted ahead comes first. Next
+// Next finds the task whose turn it is of those that may start now, decides on it again and
+// moves it to running. An effect that waits for a yes which was granted ahead comes first. Next
 // returns nil if there is no such task, or no start is left; more means that it has not
 // looked at all of them, and has to be called in another Update. Next calls lock before it
 // claims the task. If another run has the task already, lock must fail with ErrConflict,
@@ -89,42 +89,47 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	if claim, more, err = r.granted(tx, &used, now, lock); claim != nil || more || err != nil {
 		return r.count(claim), more, err
 	}
-	claim, more, err = r.inOrder(tx, &used, now, lock)
+	claim, more, err = r.inTurn(tx, &used, now, lock)
 	return r.count(claim), more, err
 }
 
-// inOrder looks for the oldest scheduled task that may start, first among those that a person
-// said yes to: what someone has looked at does not wait for what nobody has.
-func (r *Run) inOrder(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
-	yeses, err := r.yeses(tx)
-	aside := 0
-	turn := func(yes bool) func(Entry) (bool, error) {
-		return func(e Entry) (bool, error) {
-			if yeses[e.ID] != yes {
-				return true, nil
+// inTurn looks for the scheduled task whose turn it is among those that may start.
+func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
+	left := r.Max - r.started
+	looked, ahead := map[string]bool{}, map[string]bool{}
+	good, err := r.turns.good(tx, now)
+	if err == nil && !good {
+		err = r.readTurns(tx, used, now, left, looked)
+	}
+	for aside := 0; err == nil; {
+		c := r.turns.next(&used.last, func(e *Entry) bool { return r.due(e, used, now) })
+		if c == nil {
+			if !good && !r.turns.cut {
+				return nil, false, nil
 			}
-			if due, err := r.dueHere(tx, &e, used, now); !due || err != nil {
-				return err == nil, err
+			left, good = 8*left, false
+			err = r.readTurns(tx, used, now, left, looked)
+			continue
+		}
+		if len(looked) > 1 && !ahead[c.ID] { // most runs start one of the first
+			if err = r.turns.readAhead(tx.View, c, ahead); err != nil {
+				break
 			}
-			var moved bool
-			claim, moved, err = r.consider(tx, &e, now, lock)
-			if moved {
-				aside++
-			}
-			more = aside >= maxMoves
-			return claim == nil && !more, err
+		}
+		var moved bool
+		if claim, moved, err = r.consider(tx, &c.Entry, now, lock); err != nil {
+			break
+		}
+		looked[c.ID] = true
+		r.turns.drop(c)
+		if moved {
+			aside++
+		}
+		if more = aside >= maxMoves; claim != nil || more {
+			return claim, more && claim == nil, nil
 		}
 	}
-	if err == nil && len(yeses) > 0 {
-		err = tx.Open(task.Scheduled, turn(true))
-	}
-	if err == nil && claim == nil && !more {
-		err = tx.Open(task.Scheduled, turn(false))
-	}
-	if err != nil || claim == nil {
-		return nil, more, err
-	}
-	return claim, false, nil
+	return nil, false, err
 }
 
 // yeses returns the tasks that have a yes, or none if all that this run may start have one.
@@ -161,9 +166,14 @@ func (r *Run) kind() task.Kind {
 	return task.Ask
 }
 
+// ofKind reports whether a task is an ask, or an effect with the action, that this run starts.
+func (r *Run) ofKind(e *Entry) bool {
+	return e.Kind == r.kind() && (r.Effect == "" || e.Is(r.Effect))
+}
+
 // due reports whether a task may be looked at by this run now.
 func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
-	if e.Kind != r.kind() || r.Effect != "" && !e.Is(r.Effect) {
+	if !r.ofKind(e) {
 		return false
 	}
 	// After the clock went back, only a task that a person put off waits until the clock
@@ -188,9 +198,12 @@ func (r *Run) dueHere(v View, e *Entry, used *usage, now time.Time) (bool, error
 func (r *Run) consider(
 	tx *Tx, e *Entry, now time.Time, lock func(string) error,
 ) (claim *Claim, moved bool, err error) {
+	if err := Look(tx.View, []string{e.ID}, true); err != nil {
+		return nil, false, err
+	}
 	s, err := Load(tx, task.Scheduled, e.ID)
 	if errors.Is(err, ErrUnknown) {
-		return nil, false, nil // it was removed by hand: verify says so
+		return nil, false, nil // another run has it, or it was removed by hand: verify says so
 	}
 	if broken := reasonBroken(&s, e, err); broken != "" {
 		return nil, true, tx.Move(s.move(task.Broke, task.Corrupt, task.Change{Since: now, Reason: broken}))

@@ -214,8 +214,8 @@ func summed(s *Stored, grants []approval.Grant, now time.Time) *approval.Approva
 	return &a
 }
 
-// granted looks for the oldest effect that waits for a yes and has one that was given
-// ahead, and claims it. One Update spends the grants, approves the effect and starts it,
+// granted looks for an effect that waits for a yes and has one that was given ahead, senders in
+// turns (type turns), and claims it. One Update spends the grants, approves the effect and starts it,
 // so that no effect is approved that does not start. more is as in Next.
 func (r *Run) granted(
 	tx *Tx, used *usage, now time.Time, lock func(string) error,
@@ -230,22 +230,29 @@ func (r *Run) granted(
 	if err != nil || len(grants) == 0 {
 		return nil, false, err
 	}
-	good := r.judge(now)
-	looks := 0
-	err = tx.Open(task.Awaiting, func(e Entry) (bool, error) {
-		if r.looked[e.ID] || !r.due(&e, used, now) {
-			return true, nil
+	if r.looked == nil {
+		r.looked = map[string]bool{}
+	}
+	var list []Entry
+	err = tx.Sift(task.Awaiting, func(e Entry) (rest bool, err error) {
+		if !r.ofKind(&e) || r.overLimit(&e, used) {
+			return false, nil
 		}
-		if r.looked == nil {
-			r.looked = map[string]bool{}
+		if !r.looked[e.ID] && r.due(&e, used, now) {
+			list = append(list, e)
 		}
-		r.looked[e.ID] = true
-		looks++
-		claim, err = r.bestow(tx, &e, grants, good, now, lock)
-		more = looks >= maxMoves
-		return claim == nil && !more, err
+		return true, nil
 	})
-	return claim, more && claim == nil, err
+	slices.SortStableFunc(list, func(a, b Entry) int { return used.last.compare(&a, &b) })
+	good := r.judge(now)
+	for i := 0; i < len(list) && claim == nil && err == nil; i++ {
+		if i == maxMoves {
+			return nil, true, nil
+		}
+		r.looked[list[i].ID] = true
+		claim, err = r.bestow(tx, &list[i], grants, good, now, lock)
+	}
+	return claim, false, err
 }
 
 // judge returns a function that reports whether a grant proves what is required. It

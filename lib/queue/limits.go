@@ -10,18 +10,20 @@ import (
 type usage struct {
 	day, externalDay int
 	hour             map[Key]int
+	last             last // starts
 	ours             bool // a task that is not from an external sender is due; known only if a cap is 1
 }
 
 // usage counts the starts of this kind. A start that lies in the future, because the
 // clock went back, counts: a limit fails closed.
 func (r *Run) usage(v View, now time.Time) (usage, error) {
-	used := usage{hour: map[Key]int{}}
+	used := usage{hour: map[Key]int{}, last: last{sender: map[Key]int{}, half: map[bool]int{}}}
 	err := v.Starts(now, func(st Start) {
 		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
 			return
 		}
 		used.day++
+		used.last.add(&st)
 		if st.External {
 			used.externalDay++
 		}
@@ -32,8 +34,11 @@ func (r *Run) usage(v View, now time.Time) (usage, error) {
 	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
 		return used, err
 	}
-	err = v.Open(task.Scheduled, func(e Entry) (bool, error) {
-		if e.External || !r.due(&e, &used, now) {
+	err = v.Sift(task.Scheduled, func(e Entry) (rest bool, err error) {
+		if used.ours || e.External {
+			return false, nil
+		}
+		if !r.due(&e, &used, now) {
 			return true, nil
 		}
 		not, err := r.skips(v, &e)

@@ -41,7 +41,7 @@ var (
 //     log has a task in another state than the one that a line moves it from.
 //   - fn, in View and in Update, reads a picture of one moment. In View, fn may be called
 //     again, and only its last run counts.
-//   - The cost of Open, Counts, Starts and Update does not grow with the number of closed
+//   - The cost of Open, Sift, Counts, Starts and Update does not grow with the number of closed
 //     tasks, and their memory does not grow at all.
 //   - No command waits for a reader. So fn is brief, and what reads for long is List and
 //     Match, or comes after the View, like Lines.
@@ -64,6 +64,9 @@ type View interface {
 	Each(s Shelf, fn func(key string, made time.Time) (more bool, err error)) error
 	// Open calls fn for the open tasks of a state, or of all states for "", oldest first.
 	Open(st task.State, fn func(Entry) (more bool, err error)) error
+	// Sift is Open that goes to the end, and passes over the rest of the tasks that are alike in
+	// sender, class, kind and action once fn returns false for one of them.
+	Sift(st task.State, fn func(Entry) (rest bool, err error)) error
 	// Starts calls fn for the starts of the last Window at least.
 	Starts(now time.Time, fn func(Start)) error
 	Counts() Counts

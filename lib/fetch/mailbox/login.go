@@ -9,6 +9,7 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 	"github.com/emersion/go-sasl"
 
+	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/lazy"
 )
@@ -118,7 +119,7 @@ func (s *Mailbox) loginError(err error, caps imap.CapSet, oauth *bearer) error {
 	case tokenHint(caps) != "":
 		hint += "; " + tokenHint(caps)
 	}
-	return fault.Failedf(hint, "%s refuses the login of %s: %s", s.Address.Host, s.Address.User, s.silent(said))
+	return source.Refused{Err: fault.Failedf(hint, "%s refuses the login of %s: %s", s.Address.Host, s.Address.User, s.silent(said))}
 }
 
 // bearer is the client's side of XOAUTH2 and OAUTHBEARER. It sends a token, and takes the

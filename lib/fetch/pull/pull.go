@@ -111,10 +111,10 @@ func (s *Mailbox) explain(ctx context.Context, err error) error {
 	}
 	switch hint := ""; {
 	case status.Code == http.StatusUnauthorized:
-		return fault.Failedf("get a new token, or check the password; it must be for this account",
-			"%s: the server refuses the login (401)", s.Name)
+		return source.Refused{Err: fault.Failedf("get a new token, or check the password; it must be for this account",
+			"%s: the server refuses the login (401)", s.Name)}
 	case status.Code == http.StatusForbidden:
-		return fault.Failedf("the token must allow to read mail", "%s: %w", s.Name, err)
+		return source.Refused{Err: fault.Failedf("the token must allow to read mail", "%s: %w", s.Name, err)}
 	case status.Code == http.StatusTooManyRequests, status.Code >= 500:
 		if status.After > 0 {
 			hint = fmt.Sprintf("run again in %v", status.After)

@@ -112,3 +112,9 @@ func (rd *reader) fill(r io.Reader, n int) error {
 	}
 	return nil
 }
+
+// Refused is an error of a server that refuses the login: it would be refused again.
+type Refused struct{ Err error }
+
+func (r Refused) Error() string { return r.Err.Error() }
+func (r Refused) Unwrap() error { return r.Err }

@@ -49,6 +49,16 @@ func Torn(line []byte) bool {
 	return line[0] == Closed && !bytes.Equal(line, Append(nil, &queue.Entry{ID: string(line[2:34])}))
 }
 
+// Alike returns what the lines of tasks have in common that are alike in sender, class, kind and
+// action.
+func Alike(line []byte) []byte { return line[AlikeFrom : AlikeFrom+AlikeLen] }
+
+// Where in a line that stands.
+const (
+	AlikeFrom = 68
+	AlikeLen  = 37
+)
+
 // KindLetter returns the letter of a kind.
 func KindLetter(k task.Kind) byte {
 	if k == task.Effect {

@@ -27,8 +27,8 @@ func (s *Store) chunks(first int64, sql string, args []any, fn func(row) (more b
 		if err != nil {
 			return err
 		}
-		for i, r := range all[0] {
-			from, s.rest = num(r[0]), all[0][i:]
+		for _, r := range all[0] {
+			from = num(r[0])
 			if more, err := fn(r); err != nil || !more {
 				return err
 			}
@@ -44,6 +44,9 @@ const (
 	// The index begins with the state, so each state gives as many as are wanted of all.
 	sqlAllOpen = `SELECT t.n, t.entry FROM unnest('{scheduled,awaiting_review,running}'::text[]) st,
 		LATERAL (SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = st ORDER BY n LIMIT $2) t ORDER BY n LIMIT $2`
+	// It may hold a hundred thousand that one sender sent, which the server passes over.
+	sqlSift = `SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = $3
+		AND substr(entry, 69, 37) <> ALL ($4) ORDER BY n LIMIT $2`
 	sqlClosed = `SELECT t.added, t.id, left(a.line, 48) FROM pulse.task t JOIN pulse.audit a ON a.seq = t.added
 		WHERE t.entry IS NULL AND t.added > $1 AND t.state = $3 ORDER BY t.added LIMIT $2`
 	sqlShelf = "SELECT t.key, left(a.line, 48) FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = $1 ORDER BY t.seq, t.key"
@@ -57,34 +60,40 @@ func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) 
 		sql, args = sqlOpen, []any{string(st)}
 	}
 	return v.chunks(firstChunk, sql, args, func(r row) (bool, error) {
-		e, ok := entry.Parse(r[1])
-		if !ok {
-			return false, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
+		e, err := v.entry(r)
+		if err != nil {
+			return false, err
 		}
-		v.opened, v.rest = e, v.Store.rest
+		v.opened = e
 		return fn(e)
 	})
 }
 
-// readAhead is how many tasks are read at once where each is looked at.
-const readAhead = 64
+func (v *view) entry(r row) (queue.Entry, error) {
+	e, ok := entry.Parse(r[1])
+	if !ok {
+		return e, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
+	}
+	return e, nil
+}
 
-// ahead reads what Open is about to come to, once the tasks that it came to are looked at one
-// after the other.
-func (v *view) ahead(id string) error {
-	if id != v.opened.ID || v.reader || v.known[id] != nil {
-		return nil
-	}
-	if v.looked++; v.looked < 3 {
-		return nil
-	}
-	var ids []string
-	for _, r := range v.rest[:min(len(v.rest), readAhead)] {
-		if e, ok := entry.Parse(r[1]); ok {
-			ids = append(ids, e.ID)
+// Sift implements queue.View.
+func (v *view) Sift(st task.State, fn func(queue.Entry) (rest bool, err error)) error {
+	var passed []string
+	args := []any{string(st), passed}
+	return v.chunks(firstChunk, sqlSift, args, func(r row) (bool, error) {
+		e, err := v.entry(r)
+		alike := string(entry.Alike(r[1]))
+		if err != nil || slices.Contains(passed, alike) {
+			return err == nil, err
 		}
-	}
-	return v.Look(ids, true)
+		rest, err := fn(e)
+		if !rest {
+			passed = append(passed, alike)
+			args[1] = passed
+		}
+		return true, err
+	})
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false.

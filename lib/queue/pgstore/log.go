@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"pulse/lib/queue"
@@ -80,7 +81,7 @@ func (v *view) before(since time.Time) (int64, error) {
 }
 
 // Back calls fn for the lines of the log, newest first, until fn returns false.
-func (v *view) Back(fn func(audit.Line) bool) error { return v.back(v.seq, fn) }
+func (v *view) Back(fn func(audit.Line) bool) error { return v.back(v.seq, math.MaxInt64, fn) }
 
 // History is Back outside of a View. It may take long.
 func (s *Store) History(fn func(audit.Line) bool) error {
@@ -88,12 +89,15 @@ func (s *Store) History(fn func(audit.Line) bool) error {
 	if err != nil {
 		return err
 	}
-	return s.back(seq, fn)
+	return s.back(seq, seq+1, fn)
 }
 
-func (s *Store) back(seq int64, fn func(audit.Line) bool) error {
-	for n := int64(firstChunk); seq > 0; n = chunk {
-		all, err := s.query(say(sqlBackward, seq+1, n))
+// recent is how many lines are read back first: an Update asks for as many ahead.
+const recent = 20
+
+func (s *Store) back(seq, before int64, fn func(audit.Line) bool) error {
+	for n := int64(recent); seq > 0; n = chunk {
+		all, err := s.query(say(sqlBackward, before, n))
 		if err != nil {
 			return err
 		}
@@ -108,7 +112,7 @@ func (s *Store) back(seq int64, fn func(audit.Line) bool) error {
 			if !fn(l) {
 				return nil
 			}
-			seq--
+			seq, before = seq-1, seq
 		}
 	}
 	return nil

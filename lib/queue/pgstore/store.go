@@ -63,7 +63,6 @@ type Store struct {
 
 	in      *view            // the View or the Update that runs
 	starts  starts           // read so far
-	rest    []row            // of a chunk, what chunks has not called its function for
 	claims  bool             // an Update of this process has asked for starts, so the next may
 	runs    map[string]int64 // the fences of the runs that this process holds, by task
 	taken   map[string]*hold // what Take took and Drop did not give back

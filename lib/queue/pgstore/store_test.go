@@ -82,6 +82,16 @@ func TestStorm(t *testing.T) {
 	}
 }
 
+// TestFair: senders take turns as in memory.
+func TestFair(t *testing.T) {
+	if err := queuetest.Burst(open(t, pgtest.New(t).DSN("machine1")), today); err != nil {
+		t.Error(err)
+	}
+	if err := queuetest.Turns(open(t, pgtest.New(t).DSN("machine1")), 3, today); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPooled: all goes the same behind a server that lends its connections for a transaction.
 func TestPooled(t *testing.T) {
 	d, other := pgtest.New(t), pgtest.New(t)

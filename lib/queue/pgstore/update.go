@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -112,7 +113,7 @@ func (s *Store) foresee() (list []stmt) {
 		}
 	}
 	if len(list) == 0 && s.claims {
-		list = append(s.starts.further(), say(sqlOpen, int64(0), int64(firstChunk), string(task.Scheduled)))
+		list = append(s.starts.further(), say(sqlBackward, int64(math.MaxInt64), int64(recent)))
 	}
 	return list
 }

@@ -24,8 +24,6 @@ type view struct {
 
 	foreseen map[string][]row // answers that came with the beginning
 	opened   queue.Entry      // the one that Open called its function for last
-	rest     []row            // it, and those that Open comes to next
-	looked   int              // how many of them were looked at before they were read ahead
 }
 
 // about is what is kept under a key, except bytes: the task of that id, and its things.
@@ -111,6 +109,13 @@ const sqlFiles = "SELECT id, bytes FROM pulse.file WHERE id = ANY ($1) AND octet
 // Look reads what is kept under some keys at once, which are about to be asked for, and, if
 // they are wanted, files.
 func (v *view) Look(keys []string, files bool) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { // they were read together with others
+		a := v.known[key]
+		return a != nil && (a.file != nil || !files || v.reader)
+	})
+	if len(keys) == 0 {
+		return nil
+	}
 	list := []stmt{
 		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
 		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), `+writer+` FROM pulse.thing t JOIN pulse.audit a USING (seq)
@@ -224,9 +229,6 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 
 // file reads the file of a task in a state.
 func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
-	if err := v.ahead(id); err != nil {
-		return item, err
-	}
 	var also []stmt
 	if known := v.known[id]; !v.reader && (known == nil || known.file == nil) {
 		also = []stmt{say(sqlFile, id)}

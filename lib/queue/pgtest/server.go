@@ -37,6 +37,9 @@ type Server struct {
 	log  bytes.Buffer // readable once gone is closed
 }
 
+// Env is what else the environment of servers has. It is set before the first of them.
+var Env []string
+
 // bin returns the directory of the newest PostgreSQL that is installed, or of the one that
 // PULSE_POSTGRES names; "" if there is none.
 func bin() string {
@@ -155,7 +158,7 @@ func other() (*syscall.Credential, error) {
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
-	cmd.Dir, cmd.Env = s.Dir, []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.Dir, cmd.Env = s.Dir, append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.uid, Pdeathsig: syscall.SIGQUIT, Setpgid: true}
 	return cmd
 }

@@ -263,10 +263,21 @@ func dumpTasks(b *strings.Builder, v queue.View) error {
 			return err
 		}
 	}
-	return v.Open("", func(e queue.Entry) (bool, error) {
+	err := v.Open("", func(e queue.Entry) (bool, error) {
 		fmt.Fprintf(b, "open %s %s\n", e.ID, e.State)
 		return true, nil
 	})
+	for i, st := range task.States {
+		if err == nil && st.Open() {
+			n := i
+			err = v.Sift(st, func(e queue.Entry) (bool, error) {
+				n++
+				fmt.Fprintf(b, "sifted %s %s\n", e.ID, e.State)
+				return n%3 != 0, nil
+			})
+		}
+	}
+	return err
 }
 
 func dumpRest(b *strings.Builder, v queue.View) error {

@@ -24,6 +24,7 @@ import (
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // Memory is a store in memory.
@@ -314,6 +315,25 @@ func (v view) Open(st task.State, fn func(queue.Entry) (bool, error)) error {
 		}
 	}
 	return nil
+}
+
+func (v view) Sift(st task.State, fn func(queue.Entry) (bool, error)) error {
+	type alike struct {
+		action            terms.Action
+		kind              task.Kind
+		sender            queue.Key
+		external, message bool
+	}
+	passed := map[alike]bool{}
+	return v.Open(st, func(e queue.Entry) (bool, error) {
+		like := alike{queue.Short(e.Action), e.Kind, e.Sender, e.External, e.Message}
+		if passed[like] {
+			return true, nil
+		}
+		rest, err := fn(e)
+		passed[like] = !rest
+		return true, err
+	})
 }
 
 func (v view) Starts(_ time.Time, fn func(queue.Start)) error {

@@ -31,6 +31,37 @@ func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) e
 	})
 }
 
+// Sift implements queue.View. Lines that are passed over are not parsed: there may be a hundred
+// thousand.
+func (v view) Sift(st task.State, fn func(queue.Entry) (rest bool, err error)) error {
+	left, letter := v.log.counts.Tasks[st], entry.Letter(st)
+	if left == 0 || letter == 0 {
+		return nil
+	}
+	passed := map[string]bool{}
+	v.sifted = map[string]int64{}
+	return agenda.Each(v.disk, func(off int64, line []byte) (bool, error) {
+		if line[0] != letter {
+			return true, nil
+		}
+		left--
+		if len(passed) > 0 && passed[string(entry.Alike(line))] {
+			return left > 0, nil
+		}
+		e, ok := entry.Parse(line)
+		if !ok {
+			return true, nil
+		}
+		rest, err := fn(e)
+		if rest {
+			v.sifted[e.ID] = off // one of these is the next that changes
+		} else {
+			passed[string(entry.Alike(line))] = true
+		}
+		return left > 0, err
+	})
+}
+
 func (v view) entries(want func(line []byte) bool, fn func(queue.Entry) (more bool, err error)) error {
 	return agenda.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		if !want(line) {
@@ -149,11 +180,18 @@ func (s *Spool) findOpen(lines []audit.Line) (map[string]int64, error) {
 			want[l.Task] = true
 		}
 	}
-	if last := s.lastRead; want[last.id] {
-		line, _ := agenda.At(s.disk, last.off)
-		if e, ok := entry.Parse(line); ok && e.ID == last.id {
-			at[last.id] = last.off
-			delete(want, last.id)
+	for id := range want {
+		off, known := s.sifted[id]
+		if s.lastRead.id == id {
+			off, known = s.lastRead.off, true
+		}
+		if !known {
+			continue
+		}
+		line, _ := agenda.At(s.disk, off)
+		if e, ok := entry.Parse(line); ok && e.ID == id {
+			at[id] = off
+			delete(want, id)
 		}
 	}
 	if len(want) == 0 {
@@ -179,7 +217,7 @@ func (s *Spool) compact() (err error) {
 	if all := s.log.agenda / int64(agenda.Width); all-open <= max(slack, open) {
 		return nil
 	}
-	s.lastRead = openLine{}
+	s.lastRead, s.sifted = openLine{}, nil
 	if err := s.forget(); err != nil {
 		return err
 	}

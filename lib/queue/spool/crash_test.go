@@ -261,3 +261,15 @@ func TestStorm(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFair: senders take turns as in memory.
+func TestFair(t *testing.T) {
+	if err := queuetest.Burst(made(t), epoch); err != nil {
+		t.Error(err)
+	}
+	for seed := range uint64(3) {
+		if err := queuetest.Turns(made(t), seed, epoch); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -7,24 +7,31 @@ import (
 	"pulse/lib/queue/access"
 )
 
-// ReadPosition returns how far a source was read into the queue in dir, for fetch. It
-// takes no lock and writes nothing, because the file is always replaced whole.
-func ReadPosition(dir, source string) (p queue.Position, known bool, err error) {
+// ReadPosition returns how far a source was read into the queue in dir, and whether a person was
+// told that it can't be, for fetch. It takes no lock and writes nothing, because such a file is
+// always replaced whole. codes are those of such findings.
+func ReadPosition(dir, source string, codes ...string) (p queue.Position, known, wrong bool, err error) {
 	if err := access.Trust(dir); err != nil {
-		return p, false, err
+		return p, false, false, err
 	}
 	d, err := openDisk(dir)
 	if err != nil {
-		return p, false, err
+		return p, false, false, err
 	}
 	defer d.Close()
 	s := &Spool{dir: dir, disk: d}
 	if err := s.known(); err != nil {
-		return p, false, err
+		return p, false, false, err
 	}
-	p, known, err = queue.PositionOf(view{s, false}, source)
+	v := view{s, false}
+	p, known, err = queue.PositionOf(v, source)
+	for _, code := range codes {
+		if err == nil && !wrong {
+			wrong, err = v.Has(queue.Findings, queue.FindingKey(code, source))
+		}
+	}
 	if err != nil {
-		return queue.Position{}, false, fmt.Errorf("%s: %w", dir, err)
+		return queue.Position{}, false, false, fmt.Errorf("%s: %w", dir, err)
 	}
-	return p, known, nil
+	return p, known, wrong, nil
 }

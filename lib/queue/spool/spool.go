@@ -117,7 +117,8 @@ type Spool struct {
 	clock func() time.Time // says when a repair was made
 
 	found    map[string]int64 // where the agenda has the tasks of the next commit; nil: not looked for
-	lastRead openLine         // where Open was ended last: findOpen looks there first
+	lastRead openLine         // where Open was ended last: findOpen looks there first,
+	sifted   map[string]int64 // and where tasks stand that the last Sift was asked for
 }
 
 // locker takes the queue's lock, which a command needs to change something; unlock gives

@@ -167,7 +167,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || fault.KindOf(err) != fault.Usage {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if _, _, read := ReadPosition(s.dir, "imaps://me@t/INBOX"); read == nil || c.name == "a later format" && read.Error() != err.Error() {
+		if _, _, _, read := ReadPosition(s.dir, "imaps://me@t/INBOX"); read == nil || c.name == "a later format" && read.Error() != err.Error() {
 			t.Errorf("%s: a position: %v", c.name, read)
 		}
 	}
@@ -524,16 +524,16 @@ func TestPositionNeverGoesBack(t *testing.T) {
 	const source = "imaps://me@t/INBOX"
 	for _, c := range []struct{ uid, want int }{{5, 5}, {3, 5}, {9, 9}, {9, 9}} {
 		do(t, s, add(mails(c.uid, 1)...))
-		p, ok, err := ReadPosition(s.dir, source)
+		p, ok, _, err := ReadPosition(s.dir, source)
 		if err != nil || !ok || int(p.UID) != c.want || p.UIDValidity != 7 {
 			t.Errorf("after %d: %+v, %v", c.uid, p, err)
 		}
 	}
 	do(t, s, add(strings.Replace(mail(2, terms.Allow), `"uidvalidity":7`, `"uidvalidity":8`, 1)))
-	if p, _, _ := ReadPosition(s.dir, source); p.UID != 2 || p.UIDValidity != 8 {
+	if p, _, _, _ := ReadPosition(s.dir, source); p.UID != 2 || p.UIDValidity != 8 {
 		t.Errorf("with another uidvalidity: %+v", p)
 	}
-	if _, ok, err := ReadPosition(s.dir, "imaps://me@t/Other"); ok || err != nil {
+	if _, ok, _, err := ReadPosition(s.dir, "imaps://me@t/Other"); ok || err != nil {
 		t.Errorf("of another mailbox: %v, %v", ok, err)
 	}
 }

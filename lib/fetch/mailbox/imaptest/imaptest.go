@@ -40,6 +40,8 @@ type Server struct {
 	Addr string // of IMAP over TLS
 	CA   string // file with the certificate to trust
 	user *imapmemserver.User
+	tls  *tls.Config // nil: it speaks without TLS
+	up   *imapserver.Server
 }
 
 // Start starts a server with an empty INBOX and stops it when the test ends. If plain is
@@ -52,27 +54,49 @@ func Start(t testing.TB, plain bool) *Server {
 		t.Fatal(err)
 	}
 	s.Create(t, "INBOX")
+	if !plain {
+		s.tls = &tls.Config{Certificates: []tls.Certificate{cert}}
+	}
+	s.Addr = "127.0.0.1:0"
+	s.Up(t)
+	t.Cleanup(s.Down)
+	return s
+}
+
+// Down ends the server: connections are refused. The mailboxes stay.
+func (s *Server) Down() { s.up.Close() }
+
+// Up starts the server again, at the same address.
+func (s *Server) Up(t testing.TB) {
+	t.Helper()
 	mem := imapmemserver.New()
 	mem.AddUser(s.user)
-	server := imapserver.New(&imapserver.Options{
+	s.up = imapserver.New(&imapserver.Options{
 		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
 			return mem.NewSession(), nil, nil
 		},
 		Caps:         imap.CapSet{imap.CapIMAP4rev1: {}},
-		InsecureAuth: plain,
+		InsecureAuth: s.tls == nil,
 		Logger:       log.New(io.Discard, "", 0), // which would report each connection that a guard ends
 	})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Addr = ln.Addr().String()
-	if !plain {
-		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{cert}})
+	if s.tls != nil {
+		ln = tls.NewListener(ln, s.tls)
 	}
-	go server.Serve(ln)
-	t.Cleanup(func() { server.Close() })
-	return s
+	go s.up.Serve(ln)
+}
+
+// Renew makes a mailbox anew, empty and with another UIDVALIDITY.
+func (s *Server) Renew(t testing.TB, mailbox string) {
+	t.Helper()
+	if err := s.user.Delete(mailbox); err != nil {
+		t.Fatal(err)
+	}
+	s.Create(t, mailbox)
 }
 
 // Create makes a mailbox.
@@ -117,7 +141,7 @@ func Certificate(t testing.TB) (tls.Certificate, []byte) {
 	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pulse test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		NotBefore: time.Now().AddDate(-50, 0, 0), NotAfter: time.Now().AddDate(50, 0, 0), // a test may have a clock of its own
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)

@@ -57,13 +57,16 @@ func (b *built) Run() int {
 
 // Build builds commands of pulse into a directory, as scripts/install does; without names
 // all of them. It takes them from what go run keeps, because go build links each anew.
-func Build(dir string, names ...string) error {
+func Build(dir string, names ...string) error { return BuildWith(dir, nil, names...) }
+
+// BuildWith is Build with more flags of go build, such as -overlay=FILE.
+func BuildWith(dir string, flags []string, names ...string) error {
 	if len(names) == 0 {
 		names = []string{"pulse-fetch", "pulse-classify", "pulse-authorize", "pulse-queue", "pulse-approve"}
 	}
 	for _, name := range names {
-		cmd := exec.Command("go", "run", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w",
-			"-exec", "cp -t '"+dir+"'", "pulse/cmd/"+name)
+		args := append([]string{"run", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-exec", "cp -t '" + dir + "'"}, flags...)
+		cmd := exec.Command("go", append(args, "pulse/cmd/"+name)...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("building %s: %w\n%s", name, err, out)
