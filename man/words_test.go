@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/explain"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
@@ -75,6 +76,7 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-record.5", "decision members", func(t *testing.T) []string {
 			return load(t, "decision").written(t, "Decision.Append", "Decision.add")
 		}},
+		{"pulse-record.5", "connectors", func(*testing.T) []string { return words(decision.Connectors) }},
 		{"pulse-record.5", "task members", func(t *testing.T) []string {
 			return load(t, "task").written(t, "Task.Append", "Link.add", "Change.add")
 		}},

@@ -36,7 +36,7 @@ func grant(c *cli.Context) error {
 		return err
 	}
 	defer d.Close()
-	if err := useful(d.Policy, g.Target); err != nil {
+	if err := useful(d.Policy, &g); err != nil {
 		return err
 	}
 	g.Level = d.Level
@@ -75,14 +75,16 @@ func wanted(c *cli.Context, target string) (g approval.Grant, err error) {
 	}, nil
 }
 
-// useful refuses a grant that consume and run would not take under the policy.
-func useful(p *policy.Policy, target string) error {
-	if target == "" {
+// useful refuses a grant that consume and run would not take under the policy. Any other has its
+// target in the form that is compared from then on.
+func useful(p *policy.Policy, g *approval.Grant) error {
+	if g.Target == "" {
 		return nil
 	}
-	if why := decision.Barred(p, target); why != "" {
-		return fault.Refusedf("see outbound.allow in man 5 pulse-policy", "a grant for %s would be of no use: %s", escape.ASCII(target), why)
+	if why := decision.Barred(p, g.Target); why != "" {
+		return fault.Refusedf("see outbound.allow in man 5 pulse-policy", "a grant for %s would be of no use: %s", escape.ASCII(g.Target), why)
 	}
+	g.Target = p.Outbound.Spell(g.Target)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func signedGrant(c *cli.Context) error {
 			return err
 		case l.Grant == nil:
 			return fault.Refusedf("pulse-approve statement "+asked, "what was signed is not a grant")
-		case anyTarget && l.Grant.Target != "", target != "" && !address.Equal(target, l.Grant.Target):
+		case anyTarget && l.Grant.Target != "", target != "" && !t.Same(target, l.Grant.Target):
 			return fault.Refusedf("", "what was signed is a grant for %s", orAny(l.Grant.Target))
 		}
 		return t.Grant(*l.Grant, a.Armor)

@@ -92,7 +92,7 @@ func ofGrant(c *cli.Context, p *policy.Policy, _ door.Store) ([]string, []byte, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := useful(p, g.Target); err != nil {
+	if err := useful(p, &g); err != nil {
 		return nil, nil, err
 	}
 	g.Given, g.Expires = g.Given.Truncate(time.Second), g.Expires.Truncate(time.Second)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,6 +49,9 @@ func check(c *cli.Context) error {
 	for _, r := range list {
 		fmt.Fprintf(c.App.Writer, "risk: %s\n", escape.Line(r))
 	}
+	if held := destinations(&p.Outbound); held != "" {
+		fmt.Fprintln(c.App.Writer, held)
+	}
 	if s != nil {
 		fmt.Fprintf(c.App.Writer, "extract.schema %s: at most %d bytes of free text, %s\n", escape.Line(p.Extract.Schema), s.Free, s.Digest)
 	}
@@ -58,6 +62,15 @@ func check(c *cli.Context) error {
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s: valid, %s\n", escape.Line(p.Name), p.Digest)
 	return err
+}
+
+// destinations says which targets outbound.allow lets through, in the form in which they are compared,
+// where that need not be how the file spells them.
+func destinations(o *policy.Outbound) string {
+	if !slices.ContainsFunc(o.Allow, func(entry string) bool { return strings.Contains(entry, ":") }) {
+		return ""
+	}
+	return "outbound.allow lets through " + escape.Line(strings.Join(o.Allow, ", "))
 }
 
 func risks(p *policy.Policy, queue string) []string {

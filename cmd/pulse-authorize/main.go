@@ -86,7 +86,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "dir", Usage: "`DIR` write the policy, environment and crontab there, such as /etc/pulse"},
 				&cli.StringFlag{Name: "signer", Usage: "`KEY.pub` the key that has to sign each yes"},
 			},
-		}, explainCommand(policy), hookCommand(policy)},
+		}, explainCommand(policy), permitsCommand(policy), hookCommand(policy)},
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 const maxSenders = 3
 
 // whyColumns are fixed widths, as in listColumns.
-var whyColumns = []int{6, 26, 18, 40, 22, 0}
+var whyColumns = []int{6, 26, 10, 18, 40, 22, 0}
 
 func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
 	tab := table{out, whyColumns}
-	tab.row("COUNT", "OUTCOME", "REASON", "RULE", "IDENTITY", "SENDERS")
+	tab.row("COUNT", "OUTCOME", "CONNECTOR", "REASON", "RULE", "IDENTITY", "SENDERS")
 	for _, one := range t.sorted() {
-		tab.row(strconv.Itoa(one.times), orDash(escape.ASCII(string(one.outcome))), orDash(escape.Line(one.reason)),
+		tab.row(strconv.Itoa(one.times), orDash(escape.ASCII(string(one.outcome))), orDash(one.connector()), orDash(escape.Line(one.reason)),
 			orDash(escape.Line(one.rule)), orDash(escape.Line(one.identity)), one.whom(maxSenders, mostly))
 		if advice := one.advice(); advice != "" {
 			fmt.Fprintf(out, "        %s\n", escape.Message(advice))
@@ -37,6 +37,9 @@ func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
 	}
 	return out.Flush()
 }
+
+// connector is the part of the gate that said no.
+func (t *toll) connector() string { return string(decision.Reason(t.reason).Connector(t.rule)) }
 
 // mostly returns a sender, unless that is very long.
 func mostly(sender string) string { return cut(sender, 40) }
@@ -118,6 +121,7 @@ func (t *toll) json() []byte {
 	var o record.Object
 	o.Int("count", int64(t.times))
 	o.Str("outcome", string(t.outcome))
+	o.StrIf("connector", t.connector())
 	o.StrIf("reason", t.reason)
 	o.StrIf("rule", t.rule)
 	if t.identity != "" {

@@ -113,7 +113,7 @@ func (c *Pace) delays(s *Stored) (all []delay) {
 	}
 	if s.Outward() && s.Decision.Action == terms.ExternalSend {
 		to := s.Target()
-		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, to) })
+		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, to, c.policy.Outbound.Same) })
 	}
 	return all
 }

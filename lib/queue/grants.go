@@ -81,12 +81,14 @@ func closed(v View, p *Proving, target string) error {
 	if held, err := Held(v); err != nil || held != "" {
 		return cmp.Or(err, fmt.Errorf("%w: %s", ErrHeld, held))
 	}
-	pol := cmp.Or(p.Outbound, &policy.Policy{})
-	if why := decision.Barred(pol, target); why != "" {
+	if why := decision.Barred(p.targets(), target); why != "" {
 		return fmt.Errorf("%w: %s", ErrTarget, why)
 	}
 	return nil
 }
+
+// targets returns the policy by which targets are judged and compared.
+func (p *Proving) targets() *policy.Policy { return cmp.Or(p.Outbound, &policy.Policy{}) }
 
 // Consume spends the grant that fits a target and a task best, once. It skips a grant that
 // does not prove what is required, or whose signature was used already. It spends none while
@@ -99,9 +101,10 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 	if err != nil {
 		return approval.Grant{}, err
 	}
-	missing := approval.Missing(grants, target, taskID, now)
+	same := p.targets().Outbound.Same
+	missing := approval.Missing(grants, target, same, taskID, now)
 	for {
-		g, ok := approval.Match(grants, target, now, taskID)
+		g, ok := approval.Match(grants, target, same, now, taskID)
 		if !ok {
 			return g, fmt.Errorf("%w for this target%s", ErrNoGrant, missing)
 		}
@@ -165,15 +168,16 @@ func tasks(s *Stored) (ids []string, bound bool) {
 }
 
 // pick returns the grants that cover an effect, one for each target, in the order of the
-// targets, or nil if one is missing. good reports whether a grant proves what is required.
+// targets, or nil if one is missing. good reports whether a grant proves what is required, and
+// same whether two spellings are of one target.
 func pick(
-	s *Stored, grants []approval.Grant, now time.Time, good func(*approval.Grant) (bool, error),
+	s *Stored, grants []approval.Grant, same approval.Same, now time.Time, good func(*approval.Grant) (bool, error),
 ) (picked []approval.Grant, err error) {
 	ids, bound := tasks(s)
 	left := slices.DeleteFunc(slices.Clone(grants), func(g approval.Grant) bool { return bound && g.Task == "" })
 	for _, target := range recipients(s) {
 		for {
-			g, ok := approval.Match(left, target, now, ids...)
+			g, ok := approval.Match(left, target, same, now, ids...)
 			if !ok {
 				return nil, nil
 			}
@@ -285,7 +289,7 @@ func (r *Run) bestow(
 	if err != nil || !untouched(&s) {
 		return nil, err
 	}
-	picked, err := pick(&s, grants, now, good)
+	picked, err := pick(&s, grants, r.Policy.Outbound.Same, now, good)
 	if picked == nil || err != nil {
 		return nil, err
 	}

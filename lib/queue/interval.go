@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/shared/address"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -33,7 +33,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	}
 	to := s.Target()
 	return slices.ContainsFunc(r.sent.list, func(st begin) bool {
-		return now.Sub(st.Time) < interval && meets(st.target, to)
+		return now.Sub(st.Time) < interval && meets(st.target, to, r.Policy.Outbound.Same)
 	}), nil
 }
 
@@ -57,8 +57,8 @@ func sentSince(v View, interval time.Duration, now time.Time) (list []begin, err
 }
 
 // meets reports whether two lists of targets have one in common.
-func meets(a, b []string) bool {
+func meets(a, b []string, same approval.Same) bool {
 	return slices.ContainsFunc(a, func(x string) bool {
-		return slices.ContainsFunc(b, func(y string) bool { return address.Equal(x, y) })
+		return slices.ContainsFunc(b, func(y string) bool { return same(x, y) })
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
-	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -153,7 +152,7 @@ func (p *Proving) approved(
 		return nil, fmt.Errorf("%w: %w", ErrNotGood, err)
 	}
 	if len(a.Grants) > 0 {
-		if err := covers(s, d, a.Grants); err != nil {
+		if err := covers(s, d, a.Grants, p.targets().Outbound.Same); err != nil {
 			return nil, err
 		}
 	}
@@ -171,7 +170,7 @@ func (p *Proving) approved(
 
 // covers returns nil if an approval of this task can be made of these grants. It has to
 // check, because anyone who can write the queue can make an approval of any grants.
-func covers(s *Stored, d decision.Decision, grants []approval.Grant) error {
+func covers(s *Stored, d decision.Decision, grants []approval.Grant, same approval.Same) error {
 	targets := recipients(s)
 	ids, bound := tasks(s)
 	if !s.Outward() || !confirmable(d) || len(grants) != len(targets) {
@@ -180,7 +179,7 @@ func covers(s *Stored, d decision.Decision, grants []approval.Grant) error {
 	for i := range grants {
 		g := &grants[i]
 		switch {
-		case g.Target != "" && !address.Equal(g.Target, targets[i]),
+		case g.Target != "" && !same(g.Target, targets[i]),
 			g.Task != "" && !slices.Contains(ids, g.Task), g.Task == "" && bound,
 			slices.ContainsFunc(grants[:i], func(other approval.Grant) bool { return other.ID == g.ID }):
 			return fmt.Errorf("%w: it is made of a grant that is not for it", ErrNotGood)

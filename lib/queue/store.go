@@ -132,6 +132,18 @@ func Look(v View, ids []string, files bool) error {
 	return nil
 }
 
+// There returns what says of the open tasks of a state whether they have a file. A store may know
+// that of all of them at once: there may be a hundred thousand.
+func There(v View, st task.State) (func(id string) (bool, error), error) {
+	if all, ok := v.(interface {
+		There(task.State) (func(id string) bool, error)
+	}); ok {
+		there, err := all.There(st)
+		return func(id string) (bool, error) { return there(id), nil }, err
+	}
+	return func(id string) (bool, error) { return v.Has(On(st), id) }, nil
+}
+
 // Window is how far back starts count against a limit.
 const Window = 24 * time.Hour
 

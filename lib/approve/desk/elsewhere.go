@@ -366,3 +366,6 @@ func bounded(in io.Reader, name string) ([]byte, error) {
 	}
 	return b, err
 }
+
+// Same reports whether two spellings are of one target under the policy.
+func (t *Taker) Same(a, b string) bool { return t.policy.Outbound.Same(a, b) }

@@ -52,15 +52,16 @@ func (n *steps) narrow(s *queue.Stored, p *policy.Policy) {
 	n.say("what reaches the outside is asked about each time: no line of the policy changes that")
 	allow := slices.Clone(p.Outbound.Allow)
 	for _, t := range s.Target() {
-		if _, _, err := address.Split(t); err != nil || address.Relayed(t) {
-			n.say("nor can outbound.allow list %s: an entry is a plain address or @domain", escape.ASCII(t))
+		spelled, err := address.Spell(t, p.Outbound.Scheme)
+		if err != nil || address.Relayed(t) {
+			n.say("nor can outbound.allow list %s: an entry is a plain address, @domain, or a target with a scheme", escape.ASCII(t))
 			return
 		}
 		if lookalikes(t) != nil {
 			n.say("look twice at %s: there is a warning about its letters", t)
 		}
-		if !address.Listed(allow, t) {
-			allow = append(allow, t)
+		if !p.Outbound.Lists(t) && !slices.Contains(allow, spelled) {
+			allow = append(allow, spelled)
 		}
 	}
 	if len(s.Target()) == 0 || p.Outbound.Restricted && len(allow) == len(p.Outbound.Allow) {

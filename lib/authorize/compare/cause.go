@@ -40,6 +40,8 @@ var goesBy = map[string][]string{
 	"exec":      {"exec.allow", "exec.mode", "exec.workspace"},
 	"paths":     {"exec.write", "exec.workspace", "tools.paths"},
 	"tool_row":  {"tools.action"},
+
+	"outbound.allow": {"outbound.allow", "outbound.scheme"},
 }
 
 // parting is the check at which two traces part.

@@ -7,7 +7,6 @@ import (
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
-	"pulse/lib/shared/address"
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -132,34 +131,6 @@ func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target
 		out.what += " to " + strings.Join(target, ", ")
 	}
 	return out
-}
-
-// targetsOf returns targets, one for each way in which the policies judge one; the first is
-// none. What neither allows goes nowhere under both.
-func targetsOf(old, new *policy.Policy) [][]string {
-	list := [][]string{nil}
-	tries := []string{"someone@unlisted.invalid"}
-	seen := addresses{}
-	for _, a := range slices.Concat(new.Outbound.Allow, old.Outbound.Allow) {
-		if seen[address.Fold(a)] = true; a[0] != '@' {
-			tries = append(tries, a)
-		}
-	}
-	for _, a := range slices.Concat(new.Outbound.Allow, old.Outbound.Allow) {
-		if a[0] == '@' {
-			tries = append(tries, fresh("someone", a, seen))
-		}
-	}
-	sets := []addresses{addressesOf(old.Outbound.Allow), addressesOf(new.Outbound.Allow)}
-	judged := map[[2]bool]bool{{false, false}: true}
-	for _, t := range tries {
-		key := [2]bool{!old.Outbound.Restricted || sets[0].has(t), !new.Outbound.Restricted || sets[1].has(t)}
-		if !judged[key] {
-			judged[key] = true
-			list = append(list, []string{t})
-		}
-	}
-	return list
 }
 
 // calls returns the calls that the policies judge differently for some of the people, after

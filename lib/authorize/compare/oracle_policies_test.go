@@ -14,17 +14,18 @@ import (
 // The words of random policies. Records are made of the same words, and of some that no
 // policy has.
 var (
-	persons   = []string{"me@example.com", "Boss@Example.com", "friend@partner.example", "x@partner.example"}
-	domains   = []string{"@partner.example", "@example.com", "@Supplier.example"}
-	agents    = []string{"agent@example.net", "Write@example.net", "other@example.org"}
-	sources   = []string{"imaps://me@imap.example.com/INBOX", "imaps://me@imap.example.com/Commands", "maildir:/m"}
-	patterns  = append([]string{"*", "imaps://*", "*/Commands", "maildir:*"}, sources...)
-	pins      = []string{"mx1.example.net", "mx2.example.net", "*.mx.example.net", "gmx.net", "mxs.mail.ru", "mail.protonmail.ch"}
-	ages      = []string{"0", "1h", "48h", "2d"}
-	names     = []string{"fs.read", "fs.write", "fs.move", "mail.send", "mail.draft", "web.fetch", "task.close", "draft", "exec", "pay.now", "pay.list"}
-	globs     = append([]string{"*", "fs.*", "mail.*", "*.read", "pay.*", "p*y.*", "web.*", "task.*"}, names...)
-	members   = []string{"path", "from", "to"}
-	targets   = []string{"bob@partner.example", "Me@example.com", "@example.com", "@partner.example", "Someone@partner.example"}
+	persons  = []string{"me@example.com", "Boss@Example.com", "friend@partner.example", "x@partner.example"}
+	domains  = []string{"@partner.example", "@example.com", "@Supplier.example"}
+	agents   = []string{"agent@example.net", "Write@example.net", "other@example.org"}
+	sources  = []string{"imaps://me@imap.example.com/INBOX", "imaps://me@imap.example.com/Commands", "maildir:/m"}
+	patterns = append([]string{"*", "imaps://*", "*/Commands", "maildir:*"}, sources...)
+	pins     = []string{"mx1.example.net", "mx2.example.net", "*.mx.example.net", "gmx.net", "mxs.mail.ru", "mail.protonmail.ch"}
+	ages     = []string{"0", "1h", "48h", "2d"}
+	names    = []string{"fs.read", "fs.write", "fs.move", "mail.send", "mail.draft", "web.fetch", "task.close", "draft", "exec", "pay.now", "pay.list"}
+	globs    = append([]string{"*", "fs.*", "mail.*", "*.read", "pay.*", "p*y.*", "web.*", "task.*"}, names...)
+	members  = []string{"path", "from", "to"}
+	targets  = []string{"bob@partner.example", "Me@example.com", "@example.com", "@partner.example", "Someone@partner.example",
+		"telegram:42", "tel:+49-30-90182000", "slack:C024BE7LH", "https://hooks.example.com/a/*", "https://hooks.example.com/a/someone/*", "https://hooks.example.com/A/b"}
 	programs  = []string{"/opt/a", "/opt/b"}
 	sums      = []string{strings.Repeat("1", 64), strings.Repeat("2", 64)}
 	argGlobs  = []string{"*", "-*", "a*", "--out=*", "a/*", "a/b"}
@@ -128,6 +129,7 @@ var slots = slices.Concat([]slot{
 	word("limits", "disk_reserve", 8, "0", "1MiB", "64MiB"),
 	word("limits", "keep_refused", 8, "0", "1d", "14d"),
 	many("outbound", "allow", 35, targets, 0, 2),
+	word("outbound", "scheme", 20, "telegram"),
 	word("outbound", "min_reply_interval", 8, "0", "1m", "10m"),
 	{"extract", "extract", "", 25, func(r *rand.Rand) string {
 		return line("schema", "request") + array("require", some(r, words(terms.TrustLevels), 1, 3))

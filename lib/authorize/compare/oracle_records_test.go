@@ -332,9 +332,13 @@ func (s *space) plausible(t terms.Trust, sender string) bool {
 // program.
 func (s *space) wishes() {
 	calls := []string{"", `{}`, `{"path":"ok"}`, `{"path":".a"}`, `{"path":"a/.b"}`, `{"to":"/srv/a/.a"}`, `{"path":"CLAUDE.md"}`, `{"path":"a/CLAUDE.md"}`, `{"path":"/srv/a/x"}`, `{"path":"/srv/b/x"}`, `{"from":"ok"}`, `{"to":"ok"}`, `{"path":"ok","from":"ok","to":"ok"}`}
-	envelopes := [][]string{{"bob@partner.example"}, nil, {"me@example.com"}, {"x@other.example"}, {"bob@partner.example", "x@other.example"}}
+	envelopes := [][]string{{"bob@partner.example"}, nil, {"me@example.com"}, {"x@other.example"}, {"bob@partner.example", "x@other.example"},
+		{"TEL:+493090182000"}, {"slack:C024BE7LH"}, {"https://hooks.example.com/a/b"}, {"https://hooks.example.com/a/someone/b"}, {"https://hooks.example.com/A/b"}}
 	if !s.policies[0].Outbound.Restricted && !s.policies[1].Outbound.Restricted {
 		envelopes = envelopes[:2]
+	}
+	if s.policies[0].Outbound.Scheme != s.policies[1].Outbound.Scheme {
+		envelopes = append(envelopes, []string{"42"}, []string{"telegram:42"}, []string{"042"})
 	}
 	worlds := []tools.World{machine(sums[0])}
 	if len(s.policies[0].Exec.Write)+len(s.policies[1].Exec.Write) > 0 {

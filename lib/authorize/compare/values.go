@@ -31,6 +31,7 @@ func values(old, new *policy.Policy, load Schemas) []Difference {
 	higher(v, "limits.resurface", old.Limits.Resurface, new.Limits.Resurface)
 	lower(v, "limits.disk_reserve", old.Limits.DiskReserve, new.Limits.DiskReserve)
 	v.other("limits.keep_refused", old.Limits.KeepRefused, new.Limits.KeepRefused)
+	v.other("outbound.scheme", old.Outbound.Scheme, new.Outbound.Scheme)
 	lower(v, "outbound.min_reply_interval", old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval)
 	v.approval(&old.Approval, &new.Approval)
 	v.extract(load)

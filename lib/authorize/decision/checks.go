@@ -238,9 +238,22 @@ func (s *state) toolRow() (last bool) {
 func (s *state) person() (last bool) {
 	if s.d.Action.Outward() {
 		s.decide(terms.Confirm, "effect."+string(s.d.Action), EffectPerson,
-			"an effect that reaches the outside needs a person's yes")
+			"an effect that reaches the outside needs a person's yes%s", s.runsIn())
 	}
 	return s.d.Action.Outward()
+}
+
+// runsIn names the directory of a program that names none, so that a yes is bound to it.
+func (s *state) runsIn() string {
+	if s.Request == nil {
+		return ""
+	}
+	r := s.Request
+	dir := tools.Dir(s.Policy, r.Tool, r.Action, r.Args)
+	if dir == "" || tools.Complete(s.Policy, r.Tool, r.Action, r.Args) == r.Args {
+		return ""
+	}
+	return "; without a directory it runs in the workspace, " + dir
 }
 
 func (s *state) level() (last bool) {

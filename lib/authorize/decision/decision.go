@@ -7,6 +7,7 @@
 package decision
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -210,10 +211,12 @@ func (d *Decision) ForNow() bool {
 // Barred says why nothing may be sent to a target under a policy, whoever says yes, or
 // returns the empty string.
 func Barred(p *policy.Policy, target string) string {
-	switch {
+	switch _, err := address.Target(target, p.Outbound.Scheme); {
+	case errors.Is(err, address.ErrForm):
+		return err.Error()
 	case address.Relayed(target):
 		return "a mail server may take it for an address of another host: want a plain address, without % and !"
-	case p.Outbound.Restricted && !address.Listed(p.Outbound.Allow, target):
+	case p.Outbound.Restricted && !p.Outbound.Lists(target):
 		return "it is not among the allowed targets"
 	}
 	return ""

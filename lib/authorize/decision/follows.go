@@ -2,10 +2,10 @@ package decision
 
 import (
 	"slices"
-	"strings"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
@@ -146,9 +146,6 @@ func reachable(p *policy.Policy) []string {
 	case len(p.Outbound.Allow) == 0:
 		return nil
 	}
-	to := p.Outbound.Allow[0]
-	if strings.HasPrefix(to, "@") {
-		to = "someone" + to
-	}
+	to, _ := address.Below(p.Outbound.Allow[0], "someone")
 	return []string{to}
 }

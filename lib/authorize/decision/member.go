@@ -31,6 +31,7 @@ func (d *Decision) add(o *record.Object) {
 	o.Str("outcome", string(d.Outcome))
 	o.Str("rule", d.Rule)
 	o.Str("reason", string(d.Reason))
+	o.StrIf("connector", string(d.Reason.Connector(d.Rule)))
 	o.Str("why", d.Why)
 	if len(d.Labels) > 0 {
 		o.Strs("labels", words(d.Labels))

@@ -168,7 +168,7 @@ func listedTargets(s *Subject, a *answer) []Change {
 	}
 	var out []string
 	list := without(s.Request.Target, func(to string) bool {
-		if address.Listed(s.Policy.Outbound.Allow, to) {
+		if s.Policy.Outbound.Lists(to) {
 			return false
 		}
 		out = append(out, to)

@@ -72,7 +72,7 @@ func noTarget(s *Subject, a *answer) []Change {
 		return nil
 	}
 	list := without(s.Policy.Outbound.Allow, func(entry string) bool {
-		return slices.ContainsFunc(s.Request.Target, func(to string) bool { return address.Listed([]string{entry}, to) })
+		return slices.ContainsFunc(s.Request.Target, func(to string) bool { return address.Lets(entry, s.Policy.Outbound.Form(to)) })
 	})
 	return []Change{change("", func(p *policy.Policy) { p.Outbound.Restricted, p.Outbound.Allow = true, list },
 		Edit{Table: "outbound", Key: "allow", Value: array(list)})}

@@ -120,8 +120,17 @@ func targets(s *Subject, a *answer) []Change {
 	if !s.Policy.Outbound.Restricted || s.Request == nil || !a.id.Effect() {
 		return nil
 	}
-	more := without(s.Request.Target, func(to string) bool { return address.Listed(s.Policy.Outbound.Allow, to) })
-	if len(more) == 0 || !all(more, mailbox) || slices.ContainsFunc(more, address.Relayed) {
+	more := without(s.Request.Target, func(to string) bool { return s.Policy.Outbound.Lists(to) })
+	for i, to := range more {
+		form, err := address.Target(to, s.Policy.Outbound.Scheme)
+		if err != nil || address.Relayed(to) {
+			return nil
+		}
+		if !mailbox(to) {
+			more[i] = form
+		}
+	}
+	if len(more) == 0 {
 		return nil
 	}
 	list := with(s.Policy.Outbound.Allow, more...)

@@ -95,7 +95,7 @@ func TestRequest(t *testing.T) {
 		{Codex, "apply_patch", `{"command":[]}`, `write_local fs.write {"path":[null],"patch":[]}`},
 		{Codex, "Bash", `{"command":"echo \"*** Delete File: a\""}`, `code_or_computer exec {"argv":["/bin/sh","-c","echo \"*** Delete File: a\""],"dir":"/ws"}`},
 		{Gemini, "run_shell_command", `{"command":"ls"}`, `code_or_computer exec {"argv":["/bin/sh","-c","ls"],"dir":"/ws/."}`},
-		{Gemini, "run_shell_command", `{"command":"ls","dir_path":7}`, `code_or_computer exec {"argv":["/bin/sh","-c","ls"]}`},
+		{Gemini, "run_shell_command", `{"command":"ls","dir_path":7}`, `code_or_computer exec {"argv":["/bin/sh","-c","ls"],"dir":""}`},
 		{Gemini, "Read", `{}`, `code_or_computer read {}`},
 	} {
 		call := `{"cwd":"/ws","tool_name":` + encode(c.tool) + `,"tool_input":` + c.input + `}`

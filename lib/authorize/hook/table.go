@@ -221,9 +221,10 @@ func shell(dir string) func(input) args {
 		if dir != "" {
 			where = in.absolute(dir, ".")
 		}
-		if where != nil {
-			a.o.Str("dir", *where)
+		if where == nil { // it is not known; without dir it would be judged as one in the workspace
+			where = new(string)
 		}
+		a.o.Str("dir", *where)
 		return a
 	}
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // Expected is what the `decision` of a record says that a policy has to make of it, those of
-// action, outcome, rule, reason and labels that are there, and what its `follows` says that
+// action, outcome, rule, reason, connector and labels that are there, and what its `follows` says that
 // follows besides (decision.Follows.Say).
 type Expected map[string]string
 
 // compared are the members of a decision that are compared, in the order in which they
 // are shown. why is for people, and policy names the file that decided then.
 var (
-	compared = []string{"action", "outcome", "rule", "reason", "labels"}
+	compared = []string{"action", "outcome", "rule", "reason", "connector", "labels"}
 	ignored  = []string{"why", "policy"}
 )
 
@@ -104,7 +104,7 @@ func (e Expected) Differs(a *Answer) (list []string) {
 		labels = append(labels, string(l))
 	}
 	got := map[string]string{
-		"action": string(d.Action), "outcome": string(d.Outcome), "rule": d.Rule, "reason": string(d.Reason),
+		"action": string(d.Action), "outcome": string(d.Outcome), "rule": d.Rule, "reason": string(d.Reason), "connector": string(d.Reason.Connector(d.Rule)),
 		"labels": strings.Join(labels, ", "),
 	}
 	for _, s := range d.Say() {

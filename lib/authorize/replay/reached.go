@@ -130,7 +130,7 @@ func (w *way) action(source string, to []string) {
 // effect reports the rules for targets and tools, as far as the effect gets.
 func (w *way) effect() {
 	for _, e := range w.p.Outbound.Allow {
-		if slices.ContainsFunc(w.Request.Target, func(t string) bool { return address.Listed([]string{e}, t) }) {
+		if slices.ContainsFunc(w.Request.Target, func(t string) bool { return address.Lets(e, w.p.Outbound.Form(t)) }) {
 			w.reached(Rule{Key: "outbound.allow", Entry: e})
 		}
 	}

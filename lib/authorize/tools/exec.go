@@ -12,7 +12,7 @@ import (
 )
 
 // call holds the args of exec. They describe the start completely, because it has
-// neither an environment nor standard input.
+// neither an environment nor standard input. Without a directory it starts in the workspace.
 type call struct {
 	argv []string
 	dir  string
@@ -22,7 +22,10 @@ var errCall = errors.New("not a call")
 
 // decodeCall reads the args of exec. It refuses any other member, because the worker
 // might act on it.
-func decodeCall(args record.Value) (c call, err error) {
+func decodeCall(p *policy.Policy, args record.Value) (c call, err error) {
+	if !has(args, "dir") {
+		c.dir = p.Exec.Workspace
+	}
 	err = each(args, func(name string, v record.Value) error {
 		switch name {
 		case "argv":
@@ -40,15 +43,43 @@ func decodeCall(args record.Value) (c call, err error) {
 	return c, err
 }
 
+// Dir returns the directory in which a request starts a program; empty if it starts none. It is
+// the one that the judgement is about, and the screen and the worker are told.
+func Dir(p *policy.Policy, tool string, action terms.Action, args record.Value) string {
+	if Of(&request.Request{Tool: tool, Action: action, Args: args}) != execTool {
+		return ""
+	}
+	c, err := decodeCall(p, args)
+	if err != nil {
+		return ""
+	}
+	return c.dir
+}
+
+// Complete returns the args of a request with the directory in which its program starts.
+func Complete(p *policy.Policy, tool string, action terms.Action, args record.Value) record.Value {
+	dir := Dir(p, tool, action, args)
+	if dir == "" || has(args, "dir") {
+		return args
+	}
+	var o record.Object
+	_ = args.Each(func(name string, v record.Value) error {
+		o.Raw(name, []byte(v))
+		return nil
+	})
+	o.Str("dir", dir)
+	return record.Value(o.Bytes())
+}
+
 // judgeExec judges the start of a program where exec.mode is not deny. Passing does not
 // start the program, because code_or_computer always needs a person.
 func judgeExec(p *policy.Policy, r *request.Request, world World) Verdict {
 	if r.Action != terms.CodeOrComputer {
 		return reject("exec", badArguments, "exec is %s, and never %s", terms.CodeOrComputer, r.Action)
 	}
-	c, err := decodeCall(r.Args)
+	c, err := decodeCall(p, r.Args)
 	if err != nil {
-		return reject("exec", badArguments, "exec needs the args argv and dir, and nothing else")
+		return reject("exec", badArguments, "exec needs the args argv and dir, and nothing else; without dir it needs exec.workspace")
 	}
 	if p.Exec.Mode == "full" {
 		return pass

@@ -26,7 +26,7 @@ func Reached(p *policy.Policy, r *request.Request, reached func(key, glob string
 	eachGlob(p.Tools.Level, "tools.level", tool, reached)
 	eachGlob(p.Tools.Action, "tools.action", tool, reached)
 	eachGlob(p.Tools.Paths, "tools.paths", tool, reached)
-	c, err := decodeCall(r.Args)
+	c, err := decodeCall(p, r.Args)
 	if tool != execTool || p.Exec.Mode != "allowlist" || err != nil {
 		return
 	}

@@ -35,6 +35,9 @@ func (w *world) Path(workspace, name string) (Place, error) {
 }
 
 func (w *world) Dir(workspace, name string) error {
+	if name == workspace {
+		return w.err
+	}
 	_, err := w.Path(workspace, name)
 	return err
 }
@@ -226,7 +229,9 @@ func TestExec(t *testing.T) {
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"bob"`, `"--exec=x"`, 1), good, execNotListed},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `reports/a.txt`, `reports/../a.txt`, 1), good, execNotListed},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `a.txt"`, `a.txt","more"`, 1), good, execNotListed},
-		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `,"dir":"ok"`, ``, 1), good, badArguments},
+		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `,"dir":"ok"`, ``, 1), good, ""}, // in the workspace
+		{full, terms.CodeOrComputer, execTool, `{"argv":["/bin/ls"]}`, nil, badArguments},                  // there is none
+		{allowlist, terms.CodeOrComputer, execTool, `{"argv":["/opt/report"],"dir":""}`, good, badArguments},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `"dir"`, `"env":{"LD_PRELOAD":"x"},"dir"`, 1), good, badArguments},
 		{allowlist, terms.CodeOrComputer, execTool, strings.Replace(call, `bob`, `b\u0000ob`, 1), good, badArguments},
 		{allowlist, terms.CodeOrComputer, execTool, `{"argv":"/opt/report","dir":"ok"}`, good, badArguments},
@@ -334,7 +339,7 @@ func FuzzJudge(f *testing.F) {
 		if got.rejects() {
 			return
 		}
-		if c, err := decodeCall(r.Args); tool == execTool && (err != nil || c.argv[0] != "/opt/report" || r.Action != terms.CodeOrComputer) {
+		if c, err := decodeCall(p, r.Args); tool == execTool && (err != nil || c.argv[0] != "/opt/report" || r.Action != terms.CodeOrComputer) {
 			t.Fatalf("%s: %+v", args, got)
 		}
 		if strings.HasPrefix(tool, "fs.") && (len(w.asked) == 0 || slices.ContainsFunc(w.asked, func(s string) bool { return !strings.HasPrefix(s, "ok") })) {

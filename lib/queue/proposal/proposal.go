@@ -188,12 +188,13 @@ func (p *Proposal) readable() error {
 // members are the members of a proposal.
 var members = []string{"action", "target", "tool", "args", "evidence", "files"}
 
-func (p *Proposal) field(name string, v record.Value, files *[]string) error {
+func (p *Proposal) field(name string, v record.Value, files *[]string) (err error) {
 	switch name {
 	case "action":
 		return v.Into((*string)(&p.Action))
 	case "target":
-		return oneOrMore(v, &p.Target)
+		p.Target, err = request.Targets(v)
+		return err
 	case "tool":
 		return v.Into(&p.Tool)
 	case "args":
@@ -242,6 +243,12 @@ const toolChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 func (p *Proposal) normalise() error {
 	var list []string
 	for _, t := range p.Target {
+		switch spelled, err := address.Spell(t, ""); {
+		case err == nil:
+			t = spelled
+		case errors.Is(err, address.ErrForm) && p.Action == terms.ExternalSend:
+			return failure(badTarget)
+		}
 		if t == "" || strings.ContainsFunc(t, unicode.IsControl) || p.Action == terms.ExternalSend && !plain(t) {
 			return failure(badTarget)
 		}

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
@@ -205,4 +207,42 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestComplete: what a worker proposes is written in the one form of each target, with the
+// directory of its program, before anything is bound to it.
+func TestComplete(t *testing.T) {
+	p := policy.Default()
+	p.Outbound.Scheme, p.Exec.Workspace = "telegram", "/srv/agent"
+	for line, want := range map[string]string{
+		`{"action":"external_send","target":[42,"42","telegram:42","TEL:+49-30.90182000"]}`:   `{"action":"external_send","target":["telegram:42","tel:+493090182000"]}`,
+		`{"action":"external_send","target":"HTTPS://Hooks.Example.com/T0"}`:                  `{"action":"external_send","target":["https://hooks.example.com/T0"]}`,
+		`{"action":"external_send","target":"matrix:@bob:example.org"}`:                       `{"action":"external_send","target":["matrix:@bob:example.org"]}`,
+		`{"action":"read_public","target":"42"}`:                                              `{"action":"read_public","target":["42"]}`,
+		`{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/ls"]}}`:             `{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/ls"],"dir":"/srv/agent"}}`,
+		`{"action":"code_or_computer","args":{"argv":["/bin/ls"]}}`:                           `{"action":"code_or_computer","args":{"argv":["/bin/ls"],"dir":"/srv/agent"}}`,
+		`{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/ls"],"dir":"/"}}`:   `{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/ls"],"dir":"/"}}`,
+		`{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/ls"],"stdin":"x"}}`: `{"action":"code_or_computer","tool":"exec","args":{"argv":["/bin/ls"],"stdin":"x"}}`,
+	} {
+		list, discarded := Read([]byte(line), false, nil)
+		if len(list) != 1 || len(discarded) > 0 {
+			t.Fatalf("%s: %v", line, discarded)
+		}
+		var got, wanted any
+		if err := json.Unmarshal(Complete(list, p)[0].Request(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, wanted) {
+			t.Errorf("%s: %v, want %v", line, got, wanted)
+		}
+	}
+	for _, bad := range []string{"tel:+49 3090182000", "telegram:042", "https://a.example/../b", "slack:#ops"} {
+		line := fmt.Sprintf(`{"action":"external_send","target":%q}`, bad)
+		if list, discarded := Read([]byte(line), false, nil); len(list) > 0 || discarded[badTarget] != 1 {
+			t.Errorf("%s: %v, %v", line, list, discarded)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/record"
 )
 
@@ -25,13 +26,13 @@ func TestMatchTakesTheMostSpecific(t *testing.T) {
 			k /= 4 - j
 		}
 		for _, want := range []string{"both", "target", "task", "any"} {
-			g, ok := Match(left, "BOB@x.example", now, "t")
+			g, ok := Match(left, "BOB@x.example", address.Equal, now, "t")
 			if !ok || g.ID != want {
 				t.Fatalf("%v: %s, want %s", left, g.ID, want)
 			}
 			left = slices.DeleteFunc(left, func(g Grant) bool { return g.ID == want })
 		}
-		if g, ok := Match(left, "bob@x.example", now, "t"); ok {
+		if g, ok := Match(left, "bob@x.example", address.Equal, now, "t"); ok {
 			t.Errorf("%+v, and there was no grant", g)
 		}
 	}
@@ -59,7 +60,7 @@ func TestMatch(t *testing.T) {
 		{[]Grant{grant("g", "", "")}, "", "", "g"},
 		{nil, "bob@x.example", "t", ""},
 	} {
-		g, ok := Match(c.grants, c.target, now, c.task)
+		g, ok := Match(c.grants, c.target, address.Equal, now, c.task)
 		if g.ID != c.want || ok != (c.want != "") {
 			t.Errorf("%+v for %q, %q: %q, want %q", c.grants, c.target, c.task, g.ID, c.want)
 		}

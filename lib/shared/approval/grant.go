@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/shared/address"
 	"pulse/lib/shared/record"
 )
 
@@ -81,15 +80,18 @@ func DecodeGrant(v record.Value) (Grant, error) {
 	return g, err
 }
 
+// Same reports whether two spellings are of one target under a policy.
+type Same func(a, b string) bool
+
 // Match returns the grant to spend on a target for a task, the most specific first:
 // (target, task), (target, -), (any, task), (any, -). A grant that is bound to a task is
 // never spent without it, and one that expired is never spent. If several tasks are
-// given, an earlier one takes precedence.
-func Match(grants []Grant, target string, now time.Time, tasks ...string) (Grant, bool) {
+// given, an earlier one takes precedence. same says which spellings are of one target.
+func Match(grants []Grant, target string, same Same, now time.Time, tasks ...string) (Grant, bool) {
 	best, rank := Grant{}, -1
 	for i := range grants {
 		g := &grants[i]
-		r := g.rank(target, tasks)
+		r := g.rank(target, same, tasks)
 		if r < 0 || !now.Before(g.Expires) {
 			continue
 		}
@@ -101,13 +103,13 @@ func Match(grants []Grant, target string, now time.Time, tasks ...string) (Grant
 }
 
 // rank returns how well a grant fits: 0 is best, and below 0 it does not fit.
-func (g *Grant) rank(target string, tasks []string) int {
+func (g *Grant) rank(target string, same Same, tasks []string) int {
 	bound := len(tasks)
 	if g.Task != "" {
 		bound = slices.Index(tasks, g.Task)
 	}
 	switch {
-	case bound < 0 || g.Target != "" && !address.Equal(g.Target, target):
+	case bound < 0 || g.Target != "" && !same(g.Target, target):
 		return -1
 	case g.Target == "":
 		return bound + len(tasks) + 1

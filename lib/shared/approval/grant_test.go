@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/record"
 )
 
@@ -176,12 +177,12 @@ func TestAheadRoundTrip(t *testing.T) {
 func TestMatchSeveralTasks(t *testing.T) {
 	all := []Grant{grant("6", "", ""), grant("5", "", "root"), grant("4", "", "own"), grant("3", "x@x.example", ""), grant("2", "x@x.example", "root"), grant("1", "x@x.example", "own")}
 	for n := len(all); n > 0; n-- {
-		g, ok := Match(all[:n], "x@x.example", now, "own", "root")
+		g, ok := Match(all[:n], "x@x.example", address.Equal, now, "own", "root")
 		if want := all[n-1].ID; !ok || g.ID != want {
 			t.Errorf("%s, want %s", g.ID, want)
 		}
 	}
-	if g, ok := Match([]Grant{grant("5", "", "root")}, "x@x.example", now, "own"); ok {
+	if g, ok := Match([]Grant{grant("5", "", "root")}, "x@x.example", address.Equal, now, "own"); ok {
 		t.Errorf("%+v is bound to another task", g)
 	}
 }

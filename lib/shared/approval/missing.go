@@ -1,19 +1,15 @@
 package approval
 
-import (
-	"time"
-
-	"pulse/lib/shared/address"
-)
+import "time"
 
 // Missing returns why Match finds nothing, in words that follow "no grant for this
 // target" and repeat nothing of the request. It returns nothing if there never was a
 // grant.
-func Missing(grants []Grant, target, task string, now time.Time) string {
+func Missing(grants []Grant, target string, same Same, task string, now time.Time) string {
 	why := ""
 	for _, g := range grants {
 		switch {
-		case g.Target != "" && !address.Equal(g.Target, target):
+		case g.Target != "" && !same(g.Target, target):
 		case g.Task != "" && g.Task != task:
 			if why == "" {
 				why = ": one is bound to another task"

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/record"
 )
 
@@ -140,10 +141,10 @@ func TestMissing(t *testing.T) {
 		{[]Grant{expired, bound}, "bob@x.example", "u", " any more: it expired"},
 		{[]Grant{bound, expired}, "bob@x.example", "u", " any more: it expired"},
 	} {
-		if _, ok := Match(c.grants, c.target, now, c.task); ok {
+		if _, ok := Match(c.grants, c.target, address.Equal, now, c.task); ok {
 			t.Errorf("%+v: there is one", c)
 		}
-		if got := Missing(c.grants, c.target, c.task, now); got != c.want {
+		if got := Missing(c.grants, c.target, address.Equal, c.task, now); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

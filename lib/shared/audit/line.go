@@ -9,6 +9,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -126,6 +127,17 @@ func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 func Hash(line []byte) string {
 	sum := sha256.Sum256(line)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// PrevOf returns the Prev of a line, which is its last member, without parsing the rest: the chain
+// of a year is checked every hour. "": it is not a line that Append made.
+func PrevOf(line []byte) string {
+	const before, after = `"prev":"`, `"}`
+	from := len(line) - len(before) - len(Origin) - len(after)
+	if from < 0 || line[0] != '{' || !bytes.HasPrefix(line[from:], []byte(before)) || !bytes.HasSuffix(line, []byte(after)) {
+		return ""
+	}
+	return string(line[from+len(before) : len(line)-len(after)])
 }
 
 // Append appends the line without a newline.

@@ -102,6 +102,9 @@ func fits(t reflect.Type, e *outlined) bool {
 	if t == reflect.TypeFor[names]() && e.Kind == isString {
 		return true
 	}
+	if t == reflect.TypeFor[target]() {
+		return e.Kind == isInteger || e.Kind == isString
+	}
 	if t == reflect.TypeFor[peer.ID]() {
 		return e.Kind == isInteger || e.Kind == isString && isID(e.Text)
 	}
@@ -147,6 +150,8 @@ func wanted(f reflect.StructField, key []string, e *outlined) string {
 		return "a whole number, or a string of letters and digits in quotes"
 	case list && inner.Kind() == reflect.String && e != nil && e.Kind == isString:
 		return "a list of strings, [" + e.Text + "]"
+	case list && inner == reflect.TypeFor[target]():
+		return `a list of addresses, @domains and targets such as ["tel:+4930901820"]`
 	case list && inner.Kind() == reflect.String:
 		return `a list of strings, such as ["…"]`
 	case f.Tag.Get("want") == "duration":

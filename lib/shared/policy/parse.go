@@ -35,7 +35,8 @@ type file struct {
 	Matrix          map[string]matrix `toml:"matrix"`
 	Limits          limitsTable       `toml:"limits"`
 	Outbound        struct {
-		Allow            []string `toml:"allow"`
+		Allow            []target `toml:"allow"`
+		Scheme           *string  `toml:"scheme"`
 		MinReplyInterval *string  `toml:"min_reply_interval" want:"duration"`
 	} `toml:"outbound"`
 	Extract struct {
@@ -219,9 +220,7 @@ func (v *validator) fill(p *Policy, f *file) {
 	v.actionRules(p, f.Action)
 	v.matrix(p, f.Matrix)
 	v.limits(&p.Limits, &f.Limits)
-	p.Outbound.Restricted = f.Outbound.Allow != nil
-	p.Outbound.Allow = v.targets("outbound.allow", f.Outbound.Allow)
-	v.duration(&p.Outbound.MinReplyInterval, "outbound.min_reply_interval", f.Outbound.MinReplyInterval, 0)
+	v.outbound(p, f)
 	v.extract(&p.Extract, f)
 	v.tools(p, f)
 	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")

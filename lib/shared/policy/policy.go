@@ -111,8 +111,9 @@ type Limits struct {
 
 // Outbound is [outbound].
 type Outbound struct {
-	Restricted       bool // allow is present
-	Allow            []string
+	Restricted       bool     // allow is present
+	Allow            []string // addresses, @domain, and targets with a scheme in the form of address.Entry
+	Scheme           string   // of a target that is a bare number; empty: it is only a name
 	MinReplyInterval time.Duration
 }
 

@@ -48,16 +48,6 @@ func (v *validator) addresses(key string, list []string, domains bool) []string 
 	return list
 }
 
-// targets is addresses of what is sent to.
-func (v *validator) targets(key string, list []string) []string {
-	for i, entry := range v.addresses(key, list, true) {
-		if address.Relayed(entry) {
-			v.fail(at(key, i), "%s matches no target: a mail server may take it for an address of another host", entry)
-		}
-	}
-	return list
-}
-
 func (v *validator) address(key, entry string, domains bool) {
 	domain, isDomain := strings.CutPrefix(entry, "@")
 	err := Address(entry)

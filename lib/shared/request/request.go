@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pulse/lib/shared/record"
@@ -68,15 +69,9 @@ func Decode(v record.Value) (Request, error) {
 	return r, err
 }
 
-// decodeTarget reads a string or an array of strings.
+// decodeTarget reads a target or an array of targets.
 func (r *Request) decodeTarget(v record.Value) (err error) {
-	if v[0] == '[' {
-		err = v.Into(&r.Target)
-	} else {
-		r.Target = make([]string, 1)
-		err = v.Into(&r.Target[0])
-	}
-	if err != nil {
+	if r.Target, err = Targets(v); err != nil {
 		return err
 	}
 	if len(r.Target) > maxTargets {
@@ -88,6 +83,27 @@ func (r *Request) decodeTarget(v record.Value) (err error) {
 		}
 	}
 	return nil
+}
+
+// Targets reads a target or an array of targets. Each is a string, or a whole number in digits,
+// which is the same target as the string of these digits.
+func Targets(v record.Value) (list []string, err error) {
+	add := func(_ int, v record.Value) error {
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil && strconv.FormatInt(n, 10) == string(v) {
+			list = append(list, string(v))
+			return nil
+		}
+		s, err := v.String()
+		list = append(list, s)
+		return err
+	}
+	if v[0] == '[' {
+		list = []string{}
+		err = v.Elements(add)
+		return list, err
+	}
+	err = add(0, v)
+	return list, err
 }
 
 // Text returns args.text, which is the text of a submitted ask, or the empty string.
@@ -130,8 +146,8 @@ func (r *Request) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
-// Canonical returns the member with names sorted, blanks dropped, a single target as an
-// array and numbers as they were written, so that equal wishes give equal bytes.
+// Canonical returns the member with names sorted, blanks dropped, targets as an array of
+// strings and numbers as they were written, so that equal wishes give equal bytes.
 func (r *Request) Canonical() ([]byte, error) {
 	var m map[string]any
 	d := json.NewDecoder(strings.NewReader(string(r.raw)))
@@ -139,8 +155,8 @@ func (r *Request) Canonical() ([]byte, error) {
 	if err := d.Decode(&m); err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
-	if s, ok := m["target"].(string); ok {
-		m["target"] = []any{s}
+	if r.Target != nil { // a number is the string of its digits, and one is a list of one
+		m["target"] = r.Target
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
