@@ -25,7 +25,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {
 		return false, nil
 	}
-	if head := v.Counts().Head; r.sent.head != head || now.Before(r.sent.now) { // many effects may wait
+	if head := v.Counts().Head; r.sent.now.IsZero() || r.sent.head != head || now.Before(r.sent.now) { // many effects may wait
 		if r.sent.list, err = sentSince(v, interval, now); err != nil {
 			return false, err
 		}
