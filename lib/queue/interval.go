@@ -10,46 +10,54 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// sends are the starts that used up their targets for a while, as one log has them.
+// sends are the targets of the messages that count against outbound.min_reply_interval, as one
+// log has them by one clock.
 type sends struct {
-	head string    // of that log
-	now  time.Time // when they were read
-	list []begin
+	head  string // of that log
+	clock Clock
+	list  [][]string // nil: not read yet
 }
 
 // tooSoon reports whether a message went to one of an effect's targets less than
 // outbound.min_reply_interval ago. A message does not count if its sender says that it was
-// not sent; it counts if it lies in the future, because the clock went back.
+// not sent.
 func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	interval := r.Policy.Outbound.MinReplyInterval
 	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {
 		return false, nil
 	}
-	if head := v.Counts().Head; r.sent.now.IsZero() || r.sent.head != head || now.Before(r.sent.now) { // many effects may wait
-		if r.sent.list, err = sentSince(v, interval, now); err != nil {
-			return false, err
-		}
-		r.sent.head, r.sent.now = head, now
+	c, err := ClockOf(v, now)
+	if err != nil {
+		return true, err
 	}
-	to := s.Target()
-	return slices.ContainsFunc(r.sent.list, func(st begin) bool {
-		return now.Sub(st.Time) < interval && meets(st.target, to, r.Policy.Outbound.Same)
-	}), nil
+	if head := v.Counts().Head; r.sent.list == nil || r.sent.head != head || r.sent.clock != c { // many effects may wait
+		list, err := sentWithin(v, interval, &c)
+		if err != nil {
+			return true, err
+		}
+		r.sent = sends{head, c, list}
+	}
+	soon = slices.ContainsFunc(r.sent.list, func(to []string) bool { return meets(to, s.Target(), r.Policy.Outbound.Same) })
+	if soon {
+		doubts(v, &c)
+	}
+	return soon, nil
 }
 
-// sentSince reads the starts that may have sent something within an interval.
-func sentSince(v View, interval time.Duration, now time.Time) (list []begin, err error) {
-	restored := map[string]bool{}
+// sentWithin returns the targets of the messages of an interval.
+func sentWithin(v View, interval time.Duration, c *Clock) (list [][]string, err error) {
+	restored, ages := map[string]bool{}, c.ages(true)
+	list = [][]string{}
 	err = v.Back(func(l audit.Line) bool {
 		switch {
-		case now.Sub(l.Time) >= interval:
+		case c.Now.Sub(ages.Of(&l)) >= interval:
 			return false
 		case restores(&l):
 			restored[l.Task] = true
 		case l.Event == task.Started && restored[l.Task]:
 			delete(restored, l.Task) // the start before that one may have happened
-		case l.Event == task.Started && len(l.Target) > 0:
-			list = append(list, begin{Start: Start{Time: l.Time}, target: l.Target})
+		case l.Event == task.Started:
+			list = append(list, l.Target)
 		}
 		return true
 	})

@@ -57,7 +57,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		}
 	}
 	err = v.Open("", func(e queue.Entry) (bool, error) {
-		age := f.Now.Sub(e.Since)
+		age := f.since(e.Since)
 		gone, err := isGone(v, &e, there[e.State])
 		if err != nil {
 			return false, err
@@ -160,10 +160,13 @@ func isGone(v queue.View, e *queue.Entry, lies func(id string) (bool, error)) (b
 
 // late returns for how long a scheduled task could have been started.
 func (f *Facts) late(e *queue.Entry) time.Duration {
-	if e.NotBefore.After(e.Since) {
+	switch {
+	case e.NotBefore.After(e.Since) && e.PutOff:
 		return f.Now.Sub(e.NotBefore)
+	case e.NotBefore.After(e.Since):
+		return f.since(e.NotBefore)
 	}
-	return f.Now.Sub(e.Since)
+	return f.since(e.Since)
 }
 
 // key returns the action with which run starts a task; empty for an ask.
@@ -213,12 +216,12 @@ func (l *late) unread() Finding {
 // between it and add drops records.
 func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 	u, err := queue.UntakenOf(v)
-	if age := f.Now.Sub(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
+	if age := f.since(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
 		return nil, err
 	}
-	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.Now.Sub(u.Since)))
+	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.since(u.Since)))
 	if u.All > 1 {
-		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.Now.Sub(u.Since)))
+		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.since(u.Since)))
 	}
 	do := "pulse-queue outbox | pulse-authorize | pulse-queue add"
 	return []Finding{{Code: codeUntaken, Task: u.Parent, About: "proposals", Text: text, Do: do}}, nil
