@@ -54,6 +54,7 @@ type Run struct {
 	looked            map[string]bool // waiting effects that this run has looked at
 	passed            map[string]bool // asks that it has loaded, and that are for another kind of run
 	pace              *Pace           // what it has read last of earlier starts
+	sent              sends           // what it has read last of earlier messages
 	turns             *turns          // what it has read last of scheduled tasks
 }
 
@@ -80,7 +81,7 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
 	}
-	now := r.Now().UTC()
+	now := Now(tx, r.Now())
 	used, err := r.usage(tx, now)
 	if err != nil || used.day >= r.Policy.Limits.MaxPerDay {
 		return nil, false, err
@@ -95,7 +96,7 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 // inTurn looks for the scheduled task whose turn it is among those that may start.
 func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
 	left := r.Max - r.started
-	looked := map[string]bool{}
+	looked, ahead := map[string]bool{}, map[string]bool{}
 	good, err := r.turns.good(tx, now)
 	if err == nil && !good {
 		err = r.readTurns(tx, used, now, left, looked)
@@ -109,6 +110,11 @@ func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error
 			left, good = 8*left, false
 			err = r.readTurns(tx, used, now, left, looked)
 			continue
+		}
+		if len(looked) > 1 && !ahead[c.ID] { // most runs start one of the first
+			if err = r.turns.readAhead(tx.View, c, ahead); err != nil {
+				break
+			}
 		}
 		var moved bool
 		if claim, moved, err = r.consider(tx, &c.Entry, now, lock); err != nil {
@@ -178,12 +184,7 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 	if !r.ofKind(e) {
 		return false
 	}
-	// After the clock went back, only a task that a person put off waits until the clock
-	// has caught up.
-	if now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since)) {
-		return false
-	}
-	return !r.overLimit(e, used)
+	return !e.Waits(now) && !r.overLimit(e, used)
 }
 
 // dueHere is due for a task that, as far as is known without its file, is for the programs
@@ -242,6 +243,8 @@ func (r *Run) dispatch(
 	switch {
 	case err != nil:
 		return nil, false, err
+	case !w.ok && w.reason != "" && tx.doubts(&w.clock): // its yes may be good by another clock
+		return nil, false, nil
 	case !w.ok:
 		return nil, true, tx.Move(w.aside(s))
 	case s.own():
@@ -275,7 +278,7 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	claim := &Claim{Approval: w.approval, Policy: r.Policy, unfit: s.Task.Reason == ReasonUnfit}
 	if r.Readers { // a yes is spent on what acts on it
 		claim.Schema = r.Schema
-	} else if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+	} else if err := r.proving().spend(w.spends, w.clock.Sure()); err != nil {
 		return nil, err
 	} else {
 		claim.spent = w.spends

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"time"
 
 	"pulse/lib/shared/task"
 )
@@ -58,11 +59,8 @@ func (v *lacking) Open(st task.State, fn func(Entry) (more bool, err error)) err
 // Look is that of the view.
 func (v *lacking) Look(ids []string, files bool) error { return Look(v.View, ids, files) }
 
-// Clocked is that of the view.
-func (v *lacking) Clocked() bool { return clocked(v.View) }
+// Last is that of the view.
+func (v *lacking) Last() (time.Time, error) { return lastLine(v.View) }
 
-// clocked reports whether a server says what time it is, so that its log never goes back.
-func clocked(v View) bool {
-	c, ok := v.(interface{ Clocked() bool })
-	return ok && c.Clocked()
-}
+// Now is that of the view, zero if that has none.
+func (v *lacking) Now() time.Time { return Now(v.View, time.Time{}) }

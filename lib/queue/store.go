@@ -114,6 +114,12 @@ type Entry struct {
 	Told      time.Time // of a task that waits for a person: when they were told once more, in whole seconds; NotBefore is zero then
 }
 
+// Waits reports whether a task waits for its time. After the clock went back, only one that a
+// person put off waits until the clock has caught up.
+func (e *Entry) Waits(now time.Time) bool {
+	return now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since))
+}
+
 // Start is a start of a worker.
 type Start struct {
 	Time     time.Time

@@ -82,6 +82,15 @@ func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) er
 	return nil
 }
 
+func (w *world) Back(fn func(audit.Line) bool) error {
+	for _, l := range w.log {
+		if !fn(l) {
+			break
+		}
+	}
+	return nil
+}
+
 func (w *world) History(fn func(audit.Line) bool) error {
 	for _, l := range w.log {
 		if w.read++; !fn(l) {
@@ -164,8 +173,6 @@ func start(k task.Kind, account string, age time.Duration) audit.Line {
 	l.Kind, l.Account, l.Action = k, account, terms.ExternalSend
 	return l
 }
-
-const day = 24 * time.Hour
 
 // weeks makes the queue old, and a week without an accepted message a finding.
 func weeks(f *Facts) { f.Made, f.MaxSilence, f.MaxRefused = now.Add(-30*day), 0, 7*day }

@@ -44,7 +44,7 @@ type late struct {
 }
 
 // open looks at the tasks that wait or run. later holds those that may have been put off.
-func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
+func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing, ungated some
 	looked, read := 0, 0
 	reads := map[bool]bool{} // whether an external's task, or another, waits for a reader: the last that was looked at
@@ -57,7 +57,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		}
 	}
 	err = v.Open("", func(e queue.Entry) (bool, error) {
-		age := f.Now.Sub(e.Since)
+		age := f.since(e.Since)
 		gone, err := isGone(v, &e, there[e.State])
 		if err != nil {
 			return false, err
@@ -65,14 +65,18 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		if mayBePutOff(&e) {
 			later = append(later, e)
 		}
-		if f.Unread != nil && e.State == task.Scheduled && f.late(&e) > maxUnread && (e.External || read < maxLooked) {
+		idle, err := f.idle(v, &e)
+		if err != nil {
+			return false, err
+		}
+		if f.Unread != nil && idle > maxUnread && (e.External || read < maxLooked) {
 			read++
 			if reads[e.External], err = f.Unread(v, &e); err != nil {
 				return false, err
 			}
 		}
 		// Where it waits for a reader, no worker is missing, however long it waits.
-		reader := e.State == task.Scheduled && f.late(&e) > maxUnread && reads[e.External]
+		reader := idle > maxUnread && reads[e.External]
 		if e.State == task.Awaiting && e.Kind == task.Ask && !gone && looked < maxLooked {
 			looked++
 			if found, err := isUngated(v, &e); err != nil {
@@ -101,7 +105,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 			})
 		case reader:
 			unread.add(&e, f.late(&e))
-		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
+		case e.State == task.Scheduled && idle > f.MaxWaiting:
 			k := key(&e)
 			if due[k] == nil {
 				due[k] = &late{}
@@ -126,6 +130,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
+	list = append(list, f.findings()...)
 	return list, later, nil
 }
 
@@ -160,10 +165,13 @@ func isGone(v queue.View, e *queue.Entry, lies func(id string) (bool, error)) (b
 
 // late returns for how long a scheduled task could have been started.
 func (f *Facts) late(e *queue.Entry) time.Duration {
-	if e.NotBefore.After(e.Since) {
+	switch {
+	case e.NotBefore.After(e.Since) && e.PutOff:
 		return f.Now.Sub(e.NotBefore)
+	case e.NotBefore.After(e.Since):
+		return f.since(e.NotBefore)
 	}
-	return f.Now.Sub(e.Since)
+	return f.since(e.Since)
 }
 
 // key returns the action with which run starts a task; empty for an ask.
@@ -213,12 +221,12 @@ func (l *late) unread() Finding {
 // between it and add drops records.
 func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 	u, err := queue.UntakenOf(v)
-	if age := f.Now.Sub(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
+	if age := f.since(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
 		return nil, err
 	}
-	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.Now.Sub(u.Since)))
+	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.since(u.Since)))
 	if u.All > 1 {
-		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.Now.Sub(u.Since)))
+		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.since(u.Since)))
 	}
 	do := "pulse-queue outbox | pulse-authorize | pulse-queue add"
 	return []Finding{{Code: codeUntaken, Task: u.Parent, About: "proposals", Text: text, Do: do}}, nil

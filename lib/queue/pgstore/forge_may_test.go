@@ -35,9 +35,10 @@ var writes = map[string]string{
 	"expired": "runner sender", "discarded": "runner sender",
 	"held":          "any", // the design leaves the rest open:
 	"session_ended": "any", "consumed": "sender approver", "withheld": "any", "labelled": "any", "resurfaced": "any", "finding": "any",
+	"clock_jumped": "any", "clock_confirmed": "approver",
 	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
-	"repaired": "", "clock_back": "", // the server's clock does not go back
-	"learned": "", // in a queue that is a directory, and is there in what was copied from one
+	"repaired": "",
+	"learned":  "", // in a queue that is a directory, and is there in what was copied from one
 }
 
 // mine lets a run be that of a login.

@@ -5,11 +5,11 @@
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended withheld labelled resurfaced held finding'),
+  ('gate runner sender approver', 'session_ended withheld labelled resurfaced held finding clock_jumped'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender approver',             'approved consumed'),
-  ('approver',                    'denied cancelled requeued granted revoked session_opened released resumed'))
+  ('approver',                    'denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
   AS v(hats, events), unnest(string_to_array(hats, ' ')) h, unnest(string_to_array(events, ' ')) e;
 
 -- legal is the table of package task.
@@ -36,8 +36,8 @@ CREATE TABLE member (of text PRIMARY KEY, forms jsonb NOT NULL, names text[] NOT
 INSERT INTO member SELECT w, jsonb_object_agg(ltrim(n, '!'), coalesce(is_a, f)), array_agg(ltrim(n, '!') ORDER BY r, o),
   coalesce(array_agg(ltrim(n, '!') ORDER BY r, o) FILTER (WHERE n LIKE '!%'), '{}')
 FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
-  ('line', '@time', '!time'), ('line', '"[a-z_]+"', '!event'), ('line', 'id', 'task'), ('line', 'kind', 'kind'), ('line', 'state', 'state'),
-  ('line', '@time', 'since'), ('line', 'state', 'from to'), ('line', 'sum', 'digest'), ('line', 'much', 'size'), ('line', '@words', 'not_kept'),
+  ('line', '@time', '!time'), ('line', '"[a-z_]+"', '!event'), ('line', 'id', 'task'), ('line', 'kind', 'kind'), ('line', 'state', 'from to state'),
+  ('line', '@time', 'since before began'), ('line', 'sum', 'digest'), ('line', 'much', 'size'), ('line', '@words', 'not_kept'),
   ('line', 'count', 'attempts'), ('line', 'some', 'deferred'), ('line', 'count', 'restarts'), ('line', '@time', 'not_before'), ('line', '@words', 'reason'),
   ('line', '@time', 'told'), ('line', 'sum', 'result'), ('line', '0|-?[1-9][0-9]{0,8}', 'exit'), ('line', '@words', 'said'),
   ('line', '@[proposed', 'proposed'), ('line', 'id', 'parent'), ('line', 'some', 'count'), ('line', '@[text', 'target'), ('line', 'id', 'answers thread'),
@@ -139,8 +139,11 @@ $$;
 CREATE FUNCTION said(line text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT pulse.nul(line, '\u0000', '\ufffd')::jsonb $$;
 CREATE FUNCTION said(line bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$ SELECT pulse.said(a.line) FROM pulse.audit a WHERE a.seq = $1 $$;
 
--- now returns the time of a commit, before which its client asked for one, and the log has one.
-CREATE FUNCTION now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT greatest(clock_timestamp(), log) $$;
+-- now returns the time of a commit. It does not lie before the last line of the log, unless the
+-- clock is back by an hour: then the log says so (package queue, Clock), as that of any clock.
+CREATE FUNCTION now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN log < c + interval '1 hour' THEN greatest(c, log) ELSE c END FROM clock_timestamp() c
+$$;
 
 -- most returns for how long a yes, or one that was signed elsewhere, is good at most.
 CREATE FUNCTION most(signed bool) RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN signed THEN interval '31 days 1 hour' ELSE interval '24 hours' END $$;
@@ -165,11 +168,11 @@ $$;
 
 -- lock locks the queue, so that what is read next stays so until the commit.
 CREATE FUNCTION lock(OUT format int, OUT unsafe bool, OUT made timestamptz, OUT seq bigint, OUT head text, OUT day text, OUT refused int,
-    OUT limited bool, OUT kept int, OUT kept_bytes bigint, OUT counts jsonb, OUT now timestamptz) LANGUAGE plpgsql SECURITY DEFINER
+    OUT limited bool, OUT kept int, OUT kept_bytes bigint, OUT counts jsonb) LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  SELECT q.format, q.unsafe, q.made, q.seq, q.head, q.day, q.refused, q.limited, q.kept, q.kept_bytes, q.counts, clock_timestamp()
-  INTO format, unsafe, made, seq, head, day, refused, limited, kept, kept_bytes, counts, now FROM pulse.queue q FOR UPDATE;
+  SELECT q.format, q.unsafe, q.made, q.seq, q.head, q.day, q.refused, q.limited, q.kept, q.kept_bytes, q.counts
+  INTO format, unsafe, made, seq, head, day, refused, limited, kept, kept_bytes, counts FROM pulse.queue q FOR UPDATE;
 END $$;
 
 -- touch writes, so that the acknowledgement of this transaction covers all that it has read.
@@ -464,6 +467,8 @@ BEGIN
   ELSIF e = 'released' THEN
     UPDATE pulse.queue SET held = false;
     DELETE FROM pulse.thing WHERE shelf = 'hold';
+  ELSIF e IN ('clock_jumped', 'clock_confirmed') THEN
+    PERFORM pulse.put('clock', '', at, NULL, NULL);
   END IF;
 END $$;
 
@@ -549,7 +554,7 @@ BEGIN
       OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = e AND m.hat = ANY (hats)) OR j ? 'positions' AND NOT 'gate' = ANY (hats)
       OR yes->>'level' = 'signature' AND (yes->>'expires')::timestamptz - at > pulse.most(true) OR kind = 'session' AND yes->>'level' = 'signature' AND long > pulse.most(false)
       OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit' OR j @> '{"uid": 0}'
-      OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
+      OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced clock_jumped clock_confirmed'), ('before', 'clock_jumped clock_confirmed'), ('began', 'clock_jumped clock_confirmed'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
           ('labels', 'labelled'), ('finding', 'finding'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
           ('approval', 'approved requeued started extracted retried restarted restored'),
           ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
@@ -583,7 +588,7 @@ BEGIN
   ELSIF seen IS DISTINCT FROM q.seq THEN
     RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';
   END IF;
-  SELECT pulse.now((pulse.said(lines[1])->>'time')::timestamptz, (SELECT (pulse.said(a.line)->>'time')::timestamptz FROM pulse.audit a WHERE a.seq = q.seq AND a.seq > q.ours)) INTO at;
+  SELECT pulse.now((pulse.said(lines[1])->>'time')::timestamptz, (SELECT (pulse.said(a.line)->>'time')::timestamptz FROM pulse.audit a WHERE a.seq = q.seq)) INTO at;
   FOR i IN 1 .. n LOOP
     PERFORM set_config('pulse.task', pulse.said(lines[i])->>'task', true);
     log[i] := pulse.made(lines[i], js, i = n, tip, at, hats);
@@ -643,4 +648,4 @@ GRANT SELECT ON queue, audit, task, start, run, nonce, may, legal, member TO pul
 GRANT SELECT (shelf, key, seq, rest) ON thing TO pulse_reader;
 GRANT SELECT (id) ON file TO pulse_reader;
 GRANT EXECUTE ON FUNCTION lock, touch, beat, commit TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
-GRANT EXECUTE ON FUNCTION hats TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;
+GRANT EXECUTE ON FUNCTION hats, pulse.now(timestamptz, timestamptz) TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;

@@ -27,7 +27,7 @@ var (
 		say("SET LOCAL search_path = pg_catalog"),
 		say("SET LOCAL jit = off"),             // each statement here is short
 		say("SET LOCAL statement_timeout = 0"), // but verify reads for long
-		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue"),
+		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text, " + serverNow + " FROM pulse.queue"),
 		say(sqlHold),
 	}
 	beginUpdate = []stmt{
@@ -37,10 +37,13 @@ var (
 		say("SET LOCAL statement_timeout = 0"), // a COMMIT that is cancelled succeeds
 		say("SET LOCAL synchronous_commit = on"),
 		say("SET LOCAL idle_in_transaction_session_timeout = '20s'"), // a client that vanished keeps the lock until then
-		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.lock()"),
+		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text, " + serverNow + " FROM pulse.lock()"),
 		say(sqlHold),
 	}
 )
+
+// serverNow asks for the server's clock, in microseconds.
+const serverNow = "(extract(epoch FROM pulse.now(NULL, NULL)) * 1000000)::bigint"
 
 // View runs fn on a snapshot of the queue. If the connection breaks meanwhile, fn runs once
 // more on another one.
@@ -168,7 +171,15 @@ func (s *Store) ended(ctx context.Context, err error) error {
 
 // picture makes a view of the queue's row, of its hold, and of what was asked ahead.
 func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted seen.Noted) (*view, error) {
-	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), noted: noted, known: map[string]*about{"": {things: made(hold)}}, foreseen: map[string][]row{}}
+	always := made(hold)
+	v := &view{
+		Store: s, seq: num(q[1]), head: string(q[2]), last: timeOf(always[lastLine].line), noted: noted,
+		known: map[string]*about{"": {things: always}}, foreseen: map[string][]row{},
+	}
+	delete(always, lastLine)
+	if q[9] != nil {
+		v.now = time.UnixMicro(num(q[9])).UTC()
+	}
 	for i, q := range ahead {
 		v.foreseen[q.key()] = answers[i]
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
@@ -16,8 +17,10 @@ import (
 // view is a transaction, and what it knows of the queue.
 type view struct {
 	*Store
-	seq    int64  // of the last line
-	head   string // its hash
+	seq    int64     // of the last line
+	head   string    // its hash
+	last   time.Time // its time
+	now    time.Time // by the server's clock, when the view began
 	counts queue.Counts
 	noted  seen.Noted // before the transaction began
 	known  map[string]*about
@@ -48,9 +51,11 @@ const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
-	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold}')"
-	sqlHold  = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
+	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
+	sqlHold = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf IN ('hold', 'clock') AND t.key = ''
+		UNION ALL (SELECT '` + lastLine + `', left(line, 48), '', '' FROM pulse.audit ORDER BY seq DESC LIMIT 1)`  // what is asked for each time
 	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
+	lastLine = "last"
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
@@ -109,6 +114,13 @@ const sqlFiles = "SELECT id, bytes FROM pulse.file WHERE id = ANY ($1) AND octet
 // Look reads what is kept under some keys at once, which are about to be asked for, and, if
 // they are wanted, files.
 func (v *view) Look(keys []string, files bool) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { // they were read together with others
+		a := v.known[key]
+		return a != nil && (a.file != nil || !files || v.reader)
+	})
+	if len(keys) == 0 {
+		return nil
+	}
 	list := []stmt{
 		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
 		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), `+writer+` FROM pulse.thing t JOIN pulse.audit a USING (seq)
@@ -300,8 +312,11 @@ func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 	return queue.Change{}, unknown(key)
 }
 
-// Clocked reports that the server stamps the lines.
-func (v *view) Clocked() bool { return true }
+// Last returns the time of the last line of the log.
+func (v *view) Last() (time.Time, error) { return v.last, nil }
+
+// Now returns what the server's clock said when the view began, zero if it leaves that to others.
+func (v *view) Now() time.Time { return v.now }
 
 // Counts returns what the queue counts.
 func (v *view) Counts() queue.Counts { return v.counts }

@@ -220,7 +220,7 @@ func TestLargeFiles(t *testing.T) {
 	first := in(t, s, task.Scheduled)[0]
 	for _, name := range names(was) {
 		dir, _, in := strings.Cut(name, "/")
-		if !in && name != holdFile && name != checkpointFile && name != agendaFile && name != startsFile || dir == auditDir || in && indifferent(name, "", -1) {
+		if !in && name != holdFile && name != clockFile && name != checkpointFile && name != agendaFile && name != startsFile || dir == auditDir || in && indifferent(name, "", -1) {
 			continue
 		}
 		for what, spoil := range map[string]func(path string) error{
