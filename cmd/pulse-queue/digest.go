@@ -24,6 +24,7 @@ type page struct {
 	now, since time.Time
 	policy     *policy.Policy // the defaults if none was named
 	subjects   bool
+	clock      queue.Clock // what the queue makes of now
 
 	figures figures // what stats counts
 	open    pending
@@ -122,7 +123,7 @@ func (p *page) read(c *cli.Context, s door.Store) error {
 	if err != nil {
 		return err
 	}
-	p.past.since = p.since
+	p.past.since, p.past.clock = p.since, p.clock
 	if err := p.health.look(&both{s, &p.past, c.Context}); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ const disorder = time.Hour
 // past is what happened lately.
 type past struct {
 	selection
+	clock   queue.Clock // what the queue makes of the page's
 	counts  queue.Counts
 	refused *tally
 	ends    map[ending]int
@@ -98,8 +99,10 @@ func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (mo
 	p.selection.outcome = terms.Reject
 	p.refused, p.ends = newTally(), map[ending]int{}
 	more, ours, monthly := also != nil, true, p.month != nil
+	ages := p.clock.Ages()
 	err := s.History(func(l audit.Line) bool {
 		more = more && also(l)
+		l.Time = ages.Of(&l)
 		monthly = monthly && p.month.hear(&l)
 		if ours = ours && l.Time.After(p.since.Add(-disorder)); ours && !l.Time.Before(p.since) {
 			p.hear(&l)

@@ -59,14 +59,19 @@ func (p *page) readOpen(v queue.View) (err error) {
 	if o.lost, err = v.Lost(); err != nil {
 		return err
 	}
+	if p.clock, err = queue.ClockOf(v, p.now); err != nil {
+		return err
+	}
 	err = v.Open("", func(e queue.Entry) (bool, error) {
+		waits := e.Waits(p.now)
+		e.Since = p.clock.Of(e.Since)
 		switch {
 		case e.State == task.Awaiting:
 			o.waiting.add(e, e.Since)
 			if end := p.policy.Limits.Expiry(e.Since, time.Time{}); end.Sub(p.now) < digestSoon {
 				o.expiring.add(e, end)
 			}
-		case e.State == task.Scheduled && e.NotBefore.After(p.now):
+		case e.State == task.Scheduled && waits:
 			o.later.add(e, e.NotBefore)
 		}
 		return true, nil
@@ -175,7 +180,7 @@ func (x *nearest) rest(command string) []string {
 func (p *page) end(e *timed, s *queue.Stored) []string {
 	told := p.now
 	if s != nil && !s.Task.Told.IsZero() {
-		told = s.Task.Told
+		told = p.clock.Of(s.Task.Told)
 	}
 	at := p.policy.Limits.Expiry(e.Since, told).UTC().Format(time.RFC3339)
 	return []string{fmt.Sprintf("  %s %-16s %s", at, escape.ASCII(string(e.Action)), e.ID)}

@@ -57,6 +57,12 @@ func release(c *cli.Context) error {
 	if c.IsSet("was") && !c.Bool("restored") {
 		return fault.Usagef("pulse-queue release --restored --was DIR", "--was needs --restored")
 	}
+	if c.Bool("clock") && c.Bool("restored") {
+		return fault.Usagef("pulse-queue release --clock, and then the other", "--clock and --restored ask two questions")
+	}
+	if c.Bool("clock") {
+		return releaseClock(c)
+	}
 	if c.Bool("restored") {
 		return releaseRestored(c)
 	}

@@ -135,6 +135,7 @@ func app() *cli.App {
 			Flags: []cli.Flag{queue, confined,
 				&cli.BoolFlag{Name: "restored",
 					Usage: "also where the queue lacks what was committed here, once a person said yes"},
+				&cli.BoolFlag{Name: "clock", Usage: "believe this machine's clock at once after a jump, once a person said yes"},
 				&cli.StringFlag{Name: "was", Usage: "`DIR` of the queue that was put aside: what became of the tasks there"},
 			},
 		}, {

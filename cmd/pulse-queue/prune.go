@@ -66,6 +66,9 @@ func prune(c *cli.Context) error {
 		text += ", forgot " + count(forgotten, "refused record")
 	}
 	tellPruned(c, text, &total)
+	if total.Doubted {
+		return unsure(c, s)
+	}
 	return nil
 }
 
@@ -172,6 +175,7 @@ func pruneState(
 		if err == nil {
 			total.Tasks += done.Tasks
 			total.Edited += done.Edited
+			total.Doubted = total.Doubted || done.Doubted
 		}
 	}
 	return cmp.Or(err, c.Context.Err())

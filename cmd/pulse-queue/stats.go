@@ -33,8 +33,9 @@ type figures struct {
 	effects      int
 	untaken      queue.Untaken
 	now          time.Time
-	most         int    // asks or effects that may start in a day; 0: no policy was named
-	month        *month // what the log says; nil: it was not read
+	clock        queue.Clock // what the queue makes of now
+	most         int         // asks or effects that may start in a day; 0: no policy was named
+	month        *month      // what the log says; nil: it was not read
 }
 
 // The bounds of what stats reads and names.
@@ -115,6 +116,9 @@ func (f *figures) count(v queue.View) (err error) {
 		counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now,
 		kept: counts.Kept, keptBytes: counts.KeptBytes, most: f.most, month: f.month,
 	}
+	if f.clock, err = queue.ClockOf(v, f.now); err != nil {
+		return err
+	}
 	if f.held, err = queue.Held(v); err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (f *figures) count(v queue.View) (err error) {
 	if err := v.Open("", f.wait); err != nil {
 		return err
 	}
-	return v.Starts(f.now, func(st queue.Start) {
+	return queue.Starts(v, f.now, func(st queue.Start) {
 		switch {
 		case f.now.Sub(st.Time) >= queue.Window:
 		case st.Kind == task.Effect:
@@ -145,7 +149,7 @@ func (f *figures) wait(e queue.Entry) (bool, error) {
 	if e.NotBefore.After(since) {
 		since = e.NotBefore
 	}
-	switch waited := f.now.Sub(since); e.State {
+	switch waited := f.now.Sub(f.clock.Of(since)); e.State {
 	case task.Scheduled:
 		f.start = max(f.start, waited)
 	case task.Awaiting:

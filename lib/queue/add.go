@@ -192,11 +192,14 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 }
 
 func (b *Batch) stage(tx *Tx, items []*item) error {
-	in := intake{Batch: b, tx: tx, now: b.Now().UTC(), seen: map[string]task.Task{}, settled: map[string]bool{}}
+	in := intake{Batch: b, tx: tx, now: Now(tx, b.Now()), seen: map[string]task.Task{}, settled: map[string]bool{}}
 	in.spare = b.Spare
 	in.all, in.kept, in.counts = items, map[string]audit.Line{}, tx.Counts()
 	var err error
-	if in.sessions, err = sessions(tx, in.now); err != nil {
+	if in.clock, err = ClockOf(tx, b.Now()); err != nil {
+		return err
+	}
+	if in.sessions, err = sessions(tx, &in.clock); err != nil {
 		return err
 	}
 	if err := in.countPending(items); err != nil {
@@ -237,6 +240,7 @@ type intake struct {
 	*Batch
 	tx      *Tx
 	now     time.Time
+	clock   Clock
 	seen    map[string]task.Task // added in this Update, by id and by name
 	pending map[Key]int          // open tasks of the senders in this batch
 

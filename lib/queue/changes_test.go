@@ -243,7 +243,8 @@ var special = []struct {
 		"positions/" + queue.PositionKey("s") + " =, positions/" + queue.PositionKey("r") + " ="},
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: two, Positions: []audit.Position{{Source: "s"}}},
 		"outbox/" + two + " - " + one + ", positions/" + queue.PositionKey("s") + " =, scheduled # sha256:f11e"},
-	{audit.Line{Event: audit.ClockBack}, ""},
+	{audit.Line{Event: audit.ClockJumped, Before: now}, "clock ="},
+	{audit.Line{Event: audit.ClockConfirmed, By: "me"}, "clock ="},
 	{audit.Line{Event: audit.Discarded, Task: one, Count: 3}, ""},
 	{audit.Line{Event: audit.Forgotten, Task: one, Size: 7}, "refused gone"},
 	{audit.Line{Event: task.Refused, Task: one, NotKept: "full"}, ""},
@@ -299,7 +300,7 @@ func TestChangesHold(t *testing.T) {
 				want = []byte(l.From)
 			case queue.Names:
 				want = []byte(l.Task)
-			case queue.Hold:
+			case queue.Hold, queue.Clocks:
 				want = l.Append(nil)
 			case queue.Grants:
 				want = l.Grant.Append(nil)

@@ -28,7 +28,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
 	}
-	begun, size, moves := false, 0, 0
+	begun, size, moves, now := false, 0, 0, Now(tx, now)
 	chore := func(e *Entry) (moved bool, err error) {
 		s, err := Load(tx, task.Scheduled, e.ID)
 		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
@@ -54,7 +54,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) {
 			return false, nil
 		}
-		if now.Before(e.NotBefore) {
+		if e.Waits(now) {
 			return true, nil
 		}
 		moved, err := chore(&e)
@@ -69,7 +69,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 
 // carry carries out an effect on the queue itself, if it still fits.
 func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
-	if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+	if err := r.proving().spend(w.spends, w.clock.Sure()); err != nil {
 		return err
 	}
 	change := w.change

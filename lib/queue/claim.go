@@ -80,7 +80,7 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
 	}
-	now := r.Now().UTC()
+	now := Now(tx, r.Now())
 	used, err := r.usage(tx, now)
 	if err != nil || used.day >= r.Policy.Limits.MaxPerDay {
 		return nil, false, err
@@ -170,12 +170,7 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 	if !r.ofKind(e) {
 		return false
 	}
-	// After the clock went back, only a task that a person put off waits until the clock
-	// has caught up.
-	if now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since)) {
-		return false
-	}
-	return !r.overLimit(e, used)
+	return !e.Waits(now) && !r.overLimit(e, used)
 }
 
 // dueHere is due for a task that, as far as is known without its file, is for the programs
@@ -234,6 +229,8 @@ func (r *Run) dispatch(
 	switch {
 	case err != nil:
 		return nil, false, err
+	case !w.ok && w.reason != "" && tx.doubts(&w.clock): // its yes may be good by another clock
+		return nil, false, nil
 	case !w.ok:
 		return nil, true, tx.Move(w.aside(s))
 	case s.own():
@@ -267,7 +264,7 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	claim := &Claim{Approval: w.approval, Policy: r.Policy, unfit: s.Task.Reason == ReasonUnfit}
 	if r.Readers { // a yes is spent on what acts on it
 		claim.Schema = r.Schema
-	} else if err := r.proving().spend(w.spends, w.change.Since); err != nil {
+	} else if err := r.proving().spend(w.spends, w.clock.Sure()); err != nil {
 		return nil, err
 	} else {
 		claim.spent = w.spends

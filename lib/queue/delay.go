@@ -20,7 +20,7 @@ const (
 )
 
 // Pace is what the log says of starts, from which follows when a limit keeps a task from
-// starting, and when it kept it. It depends on no clock but that of the log's lines.
+// starting, and when it kept it. It depends on the log's lines, and on which of them are believed.
 type Pace struct {
 	policy *policy.Policy
 	now    time.Time
@@ -49,30 +49,32 @@ func PaceOf(v View, p *policy.Policy, now time.Time) (*Pace, error) {
 // paceOf reads the starts from a time on.
 func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 	c := &Pace{policy: p, now: now, since: since, yeses: map[string]time.Time{}}
-	restored := map[string]bool{}
-	err := v.Back(func(l audit.Line) bool {
-		c.add(&l, restored)
-		return !l.Time.Before(since)
+	clock, err := ClockOf(v, now)
+	if err != nil {
+		return nil, err
+	}
+	restored, ages := map[string]bool{}, clock.ages(true)
+	err = v.Back(func(l audit.Line) bool {
+		at := ages.Of(&l)
+		c.add(&l, at, restored)
+		return !at.Before(since)
 	})
 	slices.SortStableFunc(c.starts, func(a, b begin) int { return a.Time.Compare(b.Time) })
 	return c, err
 }
 
-// add notes a line. Newer ones were noted before.
-func (c *Pace) add(l *audit.Line, restored map[string]bool) {
+// add notes a line of a time. Newer ones were noted before.
+func (c *Pace) add(l *audit.Line, at time.Time, restored map[string]bool) {
 	switch {
 	case restores(l):
 		restored[l.Task] = true
 	case l.Event == task.Approved, l.Event == task.Requeued:
 		if _, known := c.yeses[l.Task]; !known {
-			c.yeses[l.Task] = l.Time
+			c.yeses[l.Task] = at
 		}
 	case l.Event == task.Started:
 		e := EntryOf(l)
-		st := begin{Start{l.Time, e.Kind, e.External, e.Sender}, l.Target}
-		if st.Time.After(c.now) { // the clock went back
-			st.Time = c.now
-		}
+		st := begin{Start{at, e.Kind, e.External, e.Sender}, l.Target}
 		if restored[l.Task] { // nothing was sent, so nothing has to wait for that
 			st.target = nil
 			delete(restored, l.Task)
@@ -161,9 +163,9 @@ func (c *Pace) delayed(s *Stored, since time.Time) (sum time.Duration) {
 
 // late returns for how long limits have kept a task from starting since a person said yes. A yes
 // lapses by the time that was left to it, so that nobody is asked twice only because there were
-// too many tasks. It is read from the log only for a yes that would have lapsed otherwise.
-func (r *Run) late(v View, s *Stored, a *approval.Approval, now time.Time) (time.Duration, error) {
-	if now.Before(a.Expires) || now.Sub(a.Expires) > approval.LongestWait {
+// too many tasks. It is read from the log only for a yes that would have lapsed otherwise, by a time.
+func (r *Run) late(v View, s *Stored, a *approval.Approval, by, now time.Time) (time.Duration, error) {
+	if by.Before(a.Expires) || by.Sub(a.Expires) > approval.LongestWait {
 		return 0, nil
 	}
 	since := a.Given.Add(-Window)

@@ -10,10 +10,18 @@ import (
 
 // Expire rejects tasks that have waited for a person for too long (policy.Limits.Expiry).
 // Nothing expires of which a person was not told once more before: Resurface does that, in
-// an earlier Update. more means that there may be more of them, for another Update.
+// an earlier Update, and nothing while the clock is not believed. more means that there may be
+// more of them, for another Update.
 func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error) {
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return false, err
+	}
+	over := func(since, told time.Time) bool {
+		return !told.IsZero() && !c.Now.Before(limits.Expiry(c.Of(since), c.Of(told)))
+	}
 	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
-		if e.Told.IsZero() || now.Before(limits.Expiry(e.Since, e.Told)) {
+		if !over(e.Since, e.Told) || tx.doubts(&c) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Awaiting, e.ID)
@@ -24,10 +32,10 @@ func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error)
 			return false, err
 		}
 		change := s.Task.Change
-		if change.Told.IsZero() || now.Before(limits.Expiry(change.Since, change.Told)) {
+		if !over(change.Since, change.Told) {
 			return false, nil // its file says something else than the index, which has whole seconds
 		}
-		change.Since, change.Reason = now, ReasonExpired
+		change.Since, change.Reason = c.Now, ReasonExpired
 		return true, tx.Move(s.move(task.Expired, task.Rejected, change))
 	})
 }

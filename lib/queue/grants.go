@@ -101,20 +101,25 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 	if err != nil {
 		return approval.Grant{}, err
 	}
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return approval.Grant{}, err
+	}
 	same := p.targets().Outbound.Same
-	missing := approval.Missing(grants, target, same, taskID, now)
+	missing := approval.Missing(grants, target, same, taskID, c.Latest())
+	grants = c.unexpired(grants)
 	for {
 		g, ok := approval.Match(grants, target, same, now, taskID)
 		if !ok {
 			return g, fmt.Errorf("%w for this target%s", ErrNoGrant, missing)
 		}
 		proofs := []approval.Proof{g.Proof("")}
-		err := p.proven(&g, g.Holder, proofs, now)
+		err := p.proven(&g, g.Holder, proofs, c.By(g.Given))
 		if err == nil {
-			err = p.spend(p.spends(proofs), now)
+			err = p.spend(p.spends(proofs), c.Sure())
 		}
 		if err == nil {
-			return g, tx.Log(audit.Line{Time: now.UTC(), Event: audit.Consumed, Grant: &g})
+			return g, tx.Log(audit.Line{Time: c.Now, Event: audit.Consumed, Grant: &g})
 		}
 		if !errors.Is(err, ErrNotGood) {
 			return g, err
@@ -122,6 +127,11 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 		missing = ": " + strings.TrimPrefix(err.Error(), ErrNotGood.Error()+": ")
 		grants = without(grants, g.ID)
 	}
+}
+
+// unexpired returns the grants that have not expired.
+func (c *Clock) unexpired(grants []approval.Grant) []approval.Grant {
+	return slices.DeleteFunc(grants, func(g approval.Grant) bool { return !c.By(g.Given).Before(g.Expires) })
 }
 
 func without(grants []approval.Grant, id string) []approval.Grant {
@@ -228,8 +238,12 @@ func (r *Run) granted(
 		return nil, false, nil
 	}
 	grants, err := GrantsOf(tx)
-	grants = slices.DeleteFunc(grants, func(g approval.Grant) bool {
-		return !now.Before(g.Expires) || !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
+	if err != nil || len(grants) == 0 {
+		return nil, false, err
+	}
+	c, err := ClockOf(tx, now)
+	grants = slices.DeleteFunc(c.unexpired(grants), func(g approval.Grant) bool {
+		return !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
 	})
 	if err != nil || len(grants) == 0 {
 		return nil, false, err
@@ -248,7 +262,7 @@ func (r *Run) granted(
 		return true, nil
 	})
 	slices.SortStableFunc(list, func(a, b Entry) int { return used.last.compare(&a, &b) })
-	good := r.judge(now)
+	good := r.judge(&c)
 	for i := 0; i < len(list) && claim == nil && err == nil; i++ {
 		if i == maxMoves {
 			return nil, true, nil
@@ -261,13 +275,13 @@ func (r *Run) granted(
 
 // judge returns a function that reports whether a grant proves what is required. It
 // checks each grant once.
-func (r *Run) judge(now time.Time) func(*approval.Grant) (bool, error) {
+func (r *Run) judge(c *Clock) func(*approval.Grant) (bool, error) {
 	known := map[approval.Grant]bool{} // not by id, because a forged grant may have the same
 	return func(g *approval.Grant) (bool, error) {
 		if ok, asked := known[*g]; asked {
 			return ok, nil
 		}
-		err := r.proving().proven(g, g.Holder, []approval.Proof{g.Proof("")}, now)
+		err := r.proving().proven(g, g.Holder, []approval.Proof{g.Proof("")}, c.By(g.Given))
 		if err != nil && !errors.Is(err, ErrNotGood) {
 			return false, err
 		}

@@ -12,16 +12,25 @@ import (
 
 // tooSoon reports whether a message went to one of an effect's targets less than
 // outbound.min_reply_interval ago. A message does not count if its sender says that it was
-// not sent; it counts if it lies in the future, because the clock went back.
+// not sent.
 func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	interval := r.Policy.Outbound.MinReplyInterval
 	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {
 		return false, nil
 	}
-	restored := map[string]bool{}
+	c, err := ClockOf(v, now)
+	if err != nil {
+		return true, err
+	}
+	defer func() {
+		if soon {
+			doubts(v, &c)
+		}
+	}()
+	restored, ages := map[string]bool{}, c.ages(true)
 	err = v.Back(func(l audit.Line) bool {
 		switch {
-		case now.Sub(l.Time) >= interval:
+		case c.Now.Sub(ages.Of(&l)) >= interval:
 			return false
 		case restores(&l):
 			restored[l.Task] = true

@@ -14,11 +14,10 @@ type usage struct {
 	ours             bool // a task that is not from an external sender is due; known only if a cap is 1
 }
 
-// usage counts the starts of this kind. A start that lies in the future, because the
-// clock went back, counts: a limit fails closed.
+// usage counts the starts of this kind, by the clock that the queue believes.
 func (r *Run) usage(v View, now time.Time) (usage, error) {
 	used := usage{hour: map[Key]int{}, last: last{sender: map[Key]int{}, half: map[bool]int{}}}
-	err := v.Starts(now, func(st Start) {
+	err := Starts(v, now, func(st Start) {
 		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
 			return
 		}

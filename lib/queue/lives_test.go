@@ -38,7 +38,7 @@ func (r *recorder) Update(fn func(queue.View) (*queue.Commit, error)) error {
 var shelves = func() []queue.Shelf {
 	all := []queue.Shelf{
 		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Spent, queue.Grants,
-		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Refused, queue.Findings,
+		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Clocks, queue.Refused, queue.Findings,
 		queue.Extracts, queue.Labels, queue.Names,
 	}
 	for _, st := range task.States {
@@ -287,6 +287,7 @@ var deeds = []func(w *world) queuetest.Operation{
 	func(*world) queuetest.Operation { return queuetest.Brake(audit.Held) },
 	func(*world) queuetest.Operation { return queuetest.Brake(audit.Released) },
 	func(*world) queuetest.Operation { return queuetest.Brake(audit.Resumed) },
+	func(*world) queuetest.Operation { return queuetest.Confirm },
 	func(w *world) queuetest.Operation { return w.tick(time.Hour) },
 	func(w *world) queuetest.Operation { return w.tick(25 * time.Hour) },
 	func(w *world) queuetest.Operation { return w.tick(-2 * time.Hour) },

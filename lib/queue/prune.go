@@ -12,6 +12,8 @@ import (
 type Removed struct {
 	Tasks  int
 	Edited int // drafts of these tasks that were left, because a person edited them
+
+	Doubted bool // some were left, because the clock is not believed
 }
 
 // Prune removes tasks of a state whose last transition lies limit or more before now, and their
@@ -19,10 +21,15 @@ type Removed struct {
 // returns those that it has not looked at. It leaves a file that can't be read to verify. A task
 // whose draft nobody has touched is told of first, and is removed by a later command. The ids
 // must be in the order of Listed, because the first task made less than limit ago ends the
-// search. A limit of 0 removes all of them, whatever the clock says.
+// search. A limit of 0 removes all of them, whatever the clock says. With another limit it removes
+// none while the clock is not believed.
 func Prune(
 	tx *Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time,
 ) (done Removed, left []ID, err error) {
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return done, ids, err
+	}
 	for i, id := range ids[:min(len(ids), maxMoves)] {
 		s, err := Load(tx, st, id.String())
 		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
@@ -31,11 +38,14 @@ func Prune(
 		if err != nil {
 			return Removed{}, ids[i:], err
 		}
-		if limit > 0 && now.Sub(s.Task.Created) < limit {
+		if limit > 0 && c.Now.Sub(c.Of(s.Task.Created)) < limit {
 			return done, nil, nil
 		}
-		if limit > 0 && now.Sub(s.Task.Since) < limit {
+		if limit > 0 && c.Now.Sub(c.Of(s.Task.Since)) < limit {
 			continue
+		}
+		if done.Doubted = limit > 0 && tx.doubts(&c); done.Doubted {
+			return done, nil, nil
 		}
 		told, err := tellDraft(tx, &s, now)
 		if err != nil {

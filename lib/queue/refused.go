@@ -223,8 +223,9 @@ func (it *item) bare() ([]byte, error) {
 }
 
 // Forget removes the refused records that have been kept for limit or longer, the oldest first,
-// and not more than maxMoves. A limit of 0 removes all of them, whatever the clock says. What
-// the log does not know is left to Verify.
+// and not more than maxMoves. A limit of 0 removes all of them, whatever the clock says; with
+// another one, none goes while the clock is not believed. What the log does not know is left to
+// Verify.
 // by is the person who wants it; empty: the policy does.
 func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err error) {
 	due, err := dueKept(s, limit, now)
@@ -233,11 +234,15 @@ func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err 
 	}
 	err = Update(s, func(tx *Tx) error {
 		n = 0
+		c, err := ClockOf(tx, now)
+		if err != nil || limit > 0 && tx.doubts(&c) {
+			return err
+		}
 		for _, l := range due {
 			is, err := isKept(tx, &l)
 			if err == nil && is {
 				n++
-				err = tx.Log(audit.Line{Time: now.UTC(), Event: audit.Forgotten, Task: l.Task, Size: l.Size, By: by})
+				err = tx.Log(audit.Line{Time: c.Now, Event: audit.Forgotten, Task: l.Task, Size: l.Size, By: by})
 			}
 			if err != nil || n == maxMoves {
 				return err
@@ -253,8 +258,12 @@ func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err 
 func dueKept(s Store, limit time.Duration, now time.Time) (due []audit.Line, err error) {
 	err = s.View(func(v View) error {
 		var ids []string
-		err := v.Each(Refused, func(id string, made time.Time) (bool, error) {
-			old := limit == 0 || now.Sub(made) >= limit
+		c, err := ClockOf(v, now)
+		if err != nil {
+			return err
+		}
+		err = v.Each(Refused, func(id string, made time.Time) (bool, error) {
+			old := limit == 0 || c.Now.Sub(c.Of(made)) >= limit
 			if old {
 				ids = append(ids, id)
 			}

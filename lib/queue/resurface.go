@@ -11,10 +11,15 @@ import (
 
 // Resurface tells once more of tasks that have waited for a person for limits.resurface or
 // longer: it logs that they were told, which whoever reads the log passes on. more means
-// that there may be more of them, for another Update.
+// that there may be more of them, for another Update. While the clock is not believed, it tells
+// of none: what was told expires.
 func Resurface(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error) {
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return false, err
+	}
 	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
-		if !e.Told.IsZero() || now.Sub(e.Since) < limits.Resurface {
+		if !e.Told.IsZero() || c.Now.Sub(c.Of(e.Since)) < limits.Resurface || tx.doubts(&c) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Awaiting, e.ID)
@@ -24,7 +29,7 @@ func Resurface(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err err
 		if err != nil {
 			return false, err
 		}
-		return true, tx.Log(s.resurfaced(now))
+		return true, tx.Log(s.resurfaced(c.Now))
 	})
 }
 
@@ -42,12 +47,14 @@ func (s *Stored) resurfaced(now time.Time) audit.Line {
 // worker puts off again and again. end is the line of its attempt. This needs no search:
 // such a task is loaded each time that it is put off.
 func (c *Claim) stillPutOff(tx *Tx, end *audit.Line, limits *policy.Limits) error {
-	now := end.Time
-	if end.Change.Reason != ReasonLater || end.Change.Attempts < 2 || !end.Change.Told.IsZero() ||
-		now.Sub(c.Task.Created) < limits.Resurface {
+	if end.Change.Reason != ReasonLater || end.Change.Attempts < 2 || !end.Change.Told.IsZero() {
 		return nil
+	}
+	clock, err := ClockOf(tx, end.Time)
+	if err != nil || clock.Now.Sub(clock.Of(c.Task.Created)) < limits.Resurface || tx.doubts(&clock) {
+		return err
 	}
 	s := c.Stored
 	s.Task.State, s.Task.Change = end.To, end.Change
-	return tx.Log(s.resurfaced(now))
+	return tx.Log(s.resurfaced(clock.Now))
 }

@@ -32,8 +32,12 @@ func OpenSession(tx *Tx, s approval.Session) error { return TakeSession(tx, s, s
 
 // TakeSession is OpenSession for one that was signed elsewhere, earlier.
 func TakeSession(tx *Tx, s approval.Session, now time.Time) error {
-	now = now.UTC()
-	live, err := sessions(tx, now)
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return err
+	}
+	now = c.Now
+	live, err := sessions(tx, &c)
 	if err != nil {
 		return err
 	}
@@ -67,8 +71,9 @@ func end(s *approval.Session, reason, by string, level approval.Level, now time.
 	return line
 }
 
-// sessions returns the sessions that are still needed, by id, and ends the others.
-func sessions(tx *Tx, now time.Time) (map[string]*approval.Session, error) {
+// sessions returns the sessions that are still needed, by id, and ends the others, unless the
+// clock is not believed.
+func sessions(tx *Tx, c *Clock) (map[string]*approval.Session, error) {
 	list, err := SessionsOf(tx)
 	if err != nil {
 		return nil, err
@@ -76,11 +81,14 @@ func sessions(tx *Tx, now time.Time) (map[string]*approval.Session, error) {
 	live := map[string]*approval.Session{}
 	for i := range list {
 		s := &list[i]
-		if now.Before(s.Over()) {
+		if c.Latest().Before(s.Over()) {
 			live[s.ID] = s
 			continue
 		}
-		if err := tx.Log(end(s, EndExpired, "", "", now)); err != nil {
+		if tx.doubts(c) {
+			continue
+		}
+		if err := tx.Log(end(s, EndExpired, "", "", c.Now)); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +109,7 @@ func (in *intake) spend(it *item) error {
 		return nil
 	}
 	s := in.sessions[it.Identity.Session]
-	if s == nil || !s.Live(in.now) || !s.Suffices(in.Require) || !address.Equal(s.Sender, it.Identity.Sender) {
+	if s == nil || !s.Live(in.now) || !in.clock.Latest().Before(s.Expires) || !s.Suffices(in.Require) || !address.Equal(s.Sender, it.Identity.Sender) {
 		it.receipt.State, it.receipt.Reason = task.Awaiting, ReasonSessionSpent
 		return nil
 	}

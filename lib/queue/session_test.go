@@ -70,6 +70,7 @@ func TestOneSessionASender(t *testing.T) {
 			one.Opened = now.Add(-100 * time.Hour)
 			c.change(one)
 		})
+		s.believe(now)
 		s.open(func(one *approval.Session) { one.ID = "b2" })
 		if s.left() != c.left || s.ends() != c.ends {
 			t.Errorf("%s: %q are left, %q ended; want %q and %q", name, s.left(), s.ends(), c.left, c.ends)

@@ -42,6 +42,17 @@ func newShelf(t testing.TB, list ...*queue.Stored) *shelf {
 // update runs fn in an Update and returns its error.
 func (s *shelf) update(fn func(tx *queue.Tx) error) error { return queue.Update(s.Memory, fn) }
 
+// believe makes the queue believe a clock.
+func (s *shelf) believe(at time.Time) {
+	s.t.Helper()
+	for _, ago := range []time.Duration{time.Hour, 0} {
+		line := audit.Line{Time: at.Add(-ago), Event: audit.Released}
+		if err := s.update(func(tx *queue.Tx) error { return tx.Log(line) }); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // view runs fn in a View, which must not fail.
 func (s *shelf) view(fn func(v queue.View) error) {
 	s.t.Helper()

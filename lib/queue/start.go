@@ -23,6 +23,7 @@ type weighed struct {
 	reason   string             // what is wrong besides the decision: its approval, or its session
 	spends   []approval.Proof   // what the start has to spend
 	change   task.Change        // of the transition, whichever it is
+	clock    Clock
 }
 
 // weigh decides on a task again and answers whether it may start: the policy allows it, or
@@ -30,6 +31,9 @@ type weighed struct {
 // there is none. Next, grants and Outlook all use weigh, and it changes nothing. An error
 // means that the answer is not known.
 func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
+	if w.clock, err = ClockOf(v, now); err != nil {
+		return w, err
+	}
 	w.decision, w.approval = r.Decide(s), a
 	p, weak := r.proving(), false
 	free := s.free(&w.decision, a) && !r.opens(s, a)
@@ -43,15 +47,16 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 		w.reason, err = ReasonCloseUnproven, ErrNotGood
 	case free && s.inSession() && p.Require == approval.Signature:
 		w.reason = ReasonSessionSpent
-		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, now)
+		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, w.clock.Latest())
 	case free && !weak:
 	case d.Outcome == terms.Reject || a == nil:
 		err = ErrNotGood
 	default:
 		w.reason = ReasonApproval
 		var late time.Duration
-		if late, err = r.late(v, s, a, now); err == nil {
-			w.spends, err = p.approved(s, d.Decision, a, late, now)
+		by := w.clock.By(a.Given)
+		if late, err = r.late(v, s, a, by, now); err == nil {
+			w.spends, err = p.approved(s, d.Decision, a, late, by)
 		}
 	}
 	if w.ok = err == nil; w.ok {
@@ -140,15 +145,16 @@ func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]appr
 	return p.spends(proofs), p.proven(&list[i], list[i].Holder, proofs, now)
 }
 
-// approved proves that an approval is a yes to the task file as it is, and returns what
-// the start spends of it. It lapses later by the time for which limits kept the task waiting.
+// approved proves that an approval is a yes to the task file as it is, which has not expired by a
+// time, and returns what the start spends of it. It lapses later by the time for which limits kept
+// the task waiting.
 func (p *Proving) approved(
-	s *Stored, d decision.Decision, a *approval.Approval, late time.Duration, now time.Time,
+	s *Stored, d decision.Decision, a *approval.Approval, late time.Duration, by time.Time,
 ) ([]approval.Proof, error) {
 	if a.Task != s.Task.ID || a.Action != s.Decision.Action || !slices.Equal(a.Target, s.Target()) {
 		return nil, fmt.Errorf("%w: it was given for another task", ErrNotGood)
 	}
-	if err := a.Good(s.Task.Digest, p.Require, now.Add(-late)); err != nil {
+	if err := a.Good(s.Task.Digest, p.Require, by.Add(-late)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotGood, err)
 	}
 	if len(a.Grants) > 0 {
@@ -165,7 +171,7 @@ func (p *Proving) approved(
 	for i := range proofs {
 		proofs[i] = proofs[i].Late(late)
 	}
-	return p.spends(proofs), p.proven(a, a.Holder, proofs, now)
+	return p.spends(proofs), p.proven(a, a.Holder, proofs, by)
 }
 
 // covers returns nil if an approval of this task can be made of these grants. It has to

@@ -113,6 +113,12 @@ type Entry struct {
 	Told      time.Time // of a task that waits for a person: when they were told once more, in whole seconds; NotBefore is zero then
 }
 
+// Waits reports whether a task waits for its time. After the clock went back, only one that a
+// person put off waits until the clock has caught up.
+func (e *Entry) Waits(now time.Time) bool {
+	return now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since))
+}
+
 // Start is a start of a worker.
 type Start struct {
 	Time     time.Time
@@ -130,6 +136,18 @@ func Look(v View, ids []string, files bool) error {
 		return l.Look(ids, files)
 	}
 	return nil
+}
+
+// There returns what says of the open tasks of a state whether they have a file. A store may know
+// that of all of them at once: there may be a hundred thousand.
+func There(v View, st task.State) (func(id string) (bool, error), error) {
+	if all, ok := v.(interface {
+		There(task.State) (func(id string) bool, error)
+	}); ok {
+		there, err := all.There(st)
+		return func(id string) (bool, error) { return there(id), nil }, err
+	}
+	return func(id string) (bool, error) { return v.Has(On(st), id) }, nil
 }
 
 // Window is how far back starts count against a limit.

@@ -17,6 +17,7 @@ type Commit struct {
 	Lines    []audit.Line
 	Blobs    []Blob
 	Unlisted int
+	Unsure   bool // the clock is not believed: no new file of a month is begun
 }
 
 // Blob holds staged bytes, of which a line holds only the digest.
@@ -28,7 +29,7 @@ type Blob struct {
 }
 
 // Tx is a View in which changes can be staged. Where shows what is staged, and so does Get of
-// labels; Starts counts by the clock of now; all else is the picture from before.
+// labels; all else is the picture from before.
 type Tx struct {
 	View
 	commit    Commit
@@ -40,6 +41,8 @@ type Tx struct {
 	positions []Position
 	read      time.Time        // when these were staged
 	pasts     map[string]*Past // what asks are told, as far as it was asked for
+	mark      *mark            // nil: not read
+	doubted   time.Time        // when something was left alone, because the clock had jumped
 }
 
 // Update runs fn on a store that no other command can change meanwhile, and then carries
@@ -55,6 +58,9 @@ func Update(s Store, fn func(*Tx) error) error {
 				return nil, err
 			}
 			if err := tx.readFurther(); err != nil {
+				return nil, err
+			}
+			if err := tx.jumped(); err != nil {
 				return nil, err
 			}
 			return &tx.commit, nil
@@ -86,24 +92,6 @@ func (t *Tx) Get(s Shelf, key string) (Item, error) {
 		return Item{Bytes: labelsFile(set)}, nil
 	}
 	return t.View.Get(s, key)
-}
-
-// Starts calls fn for the starts that count. A start that lies in the future counts from
-// now on, and Starts logs that the clock went back: otherwise it would count until the
-// clock has caught up.
-func (t *Tx) Starts(now time.Time, fn func(Start)) error {
-	var last time.Time
-	err := t.View.Starts(now, func(st Start) {
-		if last = st.Time; st.Time.After(now) {
-			st.Time = now
-		}
-		fn(st)
-	})
-	noted := slices.ContainsFunc(t.commit.Lines, func(l audit.Line) bool { return l.Event == audit.ClockBack })
-	if err == nil && last.Unix() > now.Unix() && !noted {
-		t.log(audit.Line{Time: now, Event: audit.ClockBack})
-	}
-	return err
 }
 
 // Add stages a new task file in the state the line leads to. It fails if the id is

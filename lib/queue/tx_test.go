@@ -320,41 +320,6 @@ func TestPositionsInTheLastLine(t *testing.T) {
 	}
 }
 
-// TestClockBack: starts that lie in the future count from now on, and the log says so
-// once.
-func TestClockBack(t *testing.T) {
-	for ahead, want := range map[time.Duration]int{-time.Minute: 0, 0: 0, time.Second / 2: 0, time.Hour: 1} {
-		s := newShelf(t)
-		s.started(audit.Line{Time: now.Add(-2 * time.Minute), Event: task.Started, Kind: task.Ask}, audit.Line{Time: now.Add(ahead), Event: task.Started, Kind: task.Ask})
-		for range 2 { // the second Update finds them mended
-			err := s.update(func(tx *queue.Tx) error {
-				for range 2 {
-					var at []time.Time
-					if err := tx.Starts(now, func(st queue.Start) { at = append(at, st.Time) }); err != nil {
-						return err
-					}
-					if len(at) != 2 || !at[0].Equal(now.Add(-2*time.Minute)) || at[1].After(now) {
-						t.Errorf("%s: %v", ahead, at)
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		if lines := s.lines(); len(lines) != want || want == 1 && (lines[0].Event != audit.ClockBack || !lines[0].Time.Equal(now)) {
-			t.Errorf("%s: %+v", ahead, lines)
-		}
-	}
-	s := newShelf(t)
-	s.started(audit.Line{Time: now.Add(time.Hour), Event: task.Started})
-	s.failOn("Starts")
-	if err := s.update(func(tx *queue.Tx) error { return tx.Starts(now, func(queue.Start) {}) }); !errors.Is(err, errBroken) {
-		t.Error(err)
-	}
-}
-
 // refuse stages a rejection of which nothing is kept.
 func refuse(tx *queue.Tx, line audit.Line) error {
 	_, err := tx.Refuse(line, nil)

@@ -36,8 +36,12 @@ func draftOf(v View, s *Stored) (lies bool, wrote []byte, err error) {
 func DraftsOlder(s Store, limit time.Duration, now time.Time) (ids []ID, err error) {
 	err = s.View(func(v View) error {
 		ids = ids[:0]
+		c, err := ClockOf(v, now)
+		if err != nil {
+			return err
+		}
 		return v.Each(Drafts, func(id string, made time.Time) (bool, error) {
-			old := now.Sub(made) >= limit
+			old := c.Now.Sub(c.Of(made)) >= limit
 			if old && task.ValidID(id) {
 				ids = append(ids, IDOf(id))
 			}
@@ -48,8 +52,13 @@ func DraftsOlder(s Store, limit time.Duration, now time.Time) (ids []ID, err err
 }
 
 // ResurfaceDrafts tells once more of the tasks whose drafts nobody has touched. It looks at
-// no more than maxMoves of the ids, and returns those that it has not looked at.
+// no more than maxMoves of the ids, and returns those that it has not looked at. While the clock is
+// not believed, it tells of none.
 func ResurfaceDrafts(tx *Tx, ids []ID, now time.Time) (left []ID, err error) {
+	c, err := ClockOf(tx, now)
+	if err != nil || len(ids) > 0 && tx.doubts(&c) {
+		return nil, err
+	}
 	for _, id := range ids[:min(len(ids), maxMoves)] {
 		s, err := Load(tx, task.Completed, id.String())
 		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {

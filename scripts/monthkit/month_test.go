@@ -50,8 +50,12 @@ func TestMonth(t *testing.T) {
 	w.live(end)
 	w.reckon(end)
 	w.report(n)
+	which := fmt.Sprint("--days ", n)
+	if *part != "" {
+		which = "--part " + *part
+	}
 	for _, text := range alike(w.model.wrong) {
-		t.Errorf("%s (scripts/month --seed %d --days %d)", text, *seed, n)
+		t.Errorf("%s (scripts/month --seed %d %s -v)", text, *seed, which)
 	}
 }
 

@@ -3,6 +3,7 @@ package monthkit
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -214,11 +215,21 @@ func (w *world) outages(d time.Time) {
 	w.each(at(11).Add(hour), day-hour, time.Hour, "$WORKER")
 	w.during(&incident{name: "key of the model revoked for a day", before: "-", named: revoked, stops: true},
 		at(14), day,
-		func() { w.put("out/revoked", "", 0o644); w.batch(owner, "question", 2, genuine, false)() }, func() { w.take("out/revoked") })
+		func() { w.put("out/revoked", "", 0o644); w.batch(owner, "question", 2, genuine, false)() }, func() { w.take("out/revoked"); w.retry() })
 	w.each(at(14), day, time.Hour, "$WORKER")
 	w.during(&incident{name: "a partner's DKIM fails for three days", before: "-", named: fails},
 		at(17), 3*day,
 		w.batch("carl@partner.example", "question", 3, forged, false), nothing)
+}
+
+// retry lets the person, who has put the cause right, start again what failed.
+func (w *world) retry() {
+	for _, t := range w.model.tasks {
+		if t.state == "failed" {
+			w.sit("exec pulse-queue requeue --sender @" + strings.SplitN(owner, "@", 2)[1])
+			return
+		}
+	}
 }
 
 // floods plays too much of something. d is the first of twenty days.
@@ -230,10 +241,10 @@ func (w *world) floods(d time.Time) {
 	w.during(&incident{name: "200 forged mails", quiet: true},
 		at(15), hour, w.batch(owner, "send carl@partner.example", 200, forged, false), nothing)
 	w.during(&incident{name: "a cap holds everything", before: "-", named: limit, stops: true},
-		at(16), day,
+		at(16), 54*hour,
 		w.batch(owner, "question", 45, genuine, false), nothing)
 	w.during(&incident{name: "every answer in prose", before: "850 a month", quiet: true},
-		at(18), day,
+		at(19).Add(6*hour), hour,
 		w.batch(owner, "prose", 12, genuine, false), nothing)
 }
 

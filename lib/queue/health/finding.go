@@ -37,6 +37,7 @@ const (
 	codeInodesLow    Code = "inodes_low"    // less than one in a hundred is free
 	codeNotDurable   Code = "not_durable"   // a reboot takes the queue
 	Clock            Code = "clock"         // the log, or another machine, is ahead of the clock
+	codeJumped       Code = "clock_jumped"  // lately, the clock was wrong for a while, or is
 	codeChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
 	codeNotSeparated Code = "not_separated" // workers could say yes themselves
 	codeForgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
@@ -66,7 +67,7 @@ var Noted = []Code{Unreachable, Login}
 var Codes = []Code{
 	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
-	Clock, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
+	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,
 }
 

@@ -46,6 +46,8 @@ type Facts struct {
 	Inodes, FreeInodes     uint64
 	MaxSilence, MaxRefused time.Duration // 0: no limit
 	MaxWaiting, MaxPutOff  time.Duration // MaxPutOff 0: no limit
+
+	clock queue.Clock // what the queue makes of Now
 }
 
 // The bounds that need not be chosen.
@@ -67,6 +69,13 @@ type Queue interface {
 
 // Look examines a queue.
 func Look(q Queue, f *Facts) ([]Finding, error) {
+	err := q.View(func(v queue.View) (err error) {
+		f.clock, err = queue.ClockOf(v, f.Now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	history, err := f.history(q)
 	if err != nil {
 		return nil, err
@@ -107,6 +116,9 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 	putOff, err := f.putOff(q, later)
 	return append(list, putOff...), err
 }
+
+// since returns how long ago something was that has a time in the log.
+func (f *Facts) since(t time.Time) time.Duration { return f.Now.Sub(f.clock.Of(t)) }
 
 // stopped returns the findings because of which nothing starts.
 func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
@@ -203,11 +215,13 @@ type past struct {
 }
 
 func (f *Facts) history(q Queue) (list []Finding, err error) {
-	p := past{mail: f.Moved, accounts: map[task.Kind]*audit.Line{}}
+	p := past{mail: f.clock.Of(f.Moved), accounts: map[task.Kind]*audit.Line{}}
+	ages := f.clock.Ages()
 	err = q.History(func(l audit.Line) bool {
 		if p.last.IsZero() {
 			p.last = l.Time
 		}
+		l.Time = ages.Of(&l)
 		came := l.Event == task.Added || l.Event == task.Refused
 		if came && l.Source != "" && l.Time.After(p.mail) {
 			p.mail = l.Time
@@ -229,7 +243,8 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
-	return slices.Concat(list, f.silence(&p), f.refused(&p), f.proven(&p)), nil
+	leaps, err := f.leaps(q)
+	return slices.Concat(list, leaps, f.silence(&p), f.refused(&p), f.proven(&p)), err
 }
 
 // wants reports whether lines older than t may say more.

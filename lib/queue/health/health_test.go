@@ -82,6 +82,15 @@ func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) er
 	return nil
 }
 
+func (w *world) Back(fn func(audit.Line) bool) error {
+	for _, l := range w.log {
+		if !fn(l) {
+			break
+		}
+	}
+	return nil
+}
+
 func (w *world) History(fn func(audit.Line) bool) error {
 	for _, l := range w.log {
 		if w.read++; !fn(l) {

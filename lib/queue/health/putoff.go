@@ -32,7 +32,7 @@ func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 			delete(left, l.Task)
 		default:
 			first[l.Task] = l.Time
-			if f.Now.Sub(l.Time) > f.MaxPutOff {
+			if f.since(l.Time) > f.MaxPutOff {
 				delete(left, l.Task)
 			}
 		}
@@ -41,7 +41,7 @@ func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 	var s some
 	for i := range list {
 		e := &list[i]
-		if said, ok := first[e.ID]; ok && f.Now.Sub(said) > f.MaxPutOff {
+		if said, ok := first[e.ID]; ok && f.since(said) > f.MaxPutOff {
 			s.add(Finding{
 				Code: codePutOff, Task: e.ID, Do: "pulse-queue show " + e.ID,
 				Text: fmt.Sprintf("task %s (%s %s) was put off by its worker again and again for more than %s",

@@ -46,22 +46,33 @@ type late struct {
 // open looks at the tasks that wait or run. later holds those that may have been put off.
 func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing, ungated some
-	looked := 0
+	looked, read := 0, 0
+	reads := map[bool]bool{} // whether an external's task, or another, waits for a reader: the last that was looked at
 	var unread late
 	due, order := map[terms.Action]*late{}, []terms.Action{}
+	there := map[task.State]func(id string) (bool, error){}
+	for _, st := range []task.State{task.Scheduled, task.Awaiting, task.Running} {
+		if there[st], err = queue.There(v, st); err != nil {
+			return nil, nil, err
+		}
+	}
 	err = v.Open("", func(e queue.Entry) (bool, error) {
-		age := f.Now.Sub(e.Since)
-		gone, err := isGone(v, &e)
+		age := f.since(e.Since)
+		gone, err := isGone(v, &e, there[e.State])
 		if err != nil {
 			return false, err
 		}
 		if mayBePutOff(&e) {
 			later = append(later, e)
 		}
-		reader, err := f.unread(v, &e)
-		if err != nil {
-			return false, err
+		if f.Unread != nil && e.State == task.Scheduled && f.late(&e) > maxUnread && (e.External || read < maxLooked) {
+			read++
+			if reads[e.External], err = f.Unread(v, &e); err != nil {
+				return false, err
+			}
 		}
+		// Where it waits for a reader, no worker is missing, however long it waits.
+		reader := e.State == task.Scheduled && f.late(&e) > maxUnread && reads[e.External]
 		if e.State == task.Awaiting && e.Kind == task.Ask && !gone && looked < maxLooked {
 			looked++
 			if found, err := isUngated(v, &e); err != nil {
@@ -118,7 +129,8 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	return list, later, nil
 }
 
-// maxLooked bounds the asks that wait for a person and are looked at more closely.
+// maxLooked bounds the asks that wait for a person and are looked at more closely, and the
+// scheduled tasks whose files say whether they wait for a reader: the last one stands for the rest.
 const maxLooked = 2000
 
 // isUngated finds an ask whose client did not ask about what it did.
@@ -136,32 +148,25 @@ func isUngated(v queue.View, e *queue.Entry) (*Finding, error) {
 	}, nil
 }
 
-// isGone reports whether an open task has no file in any state. There may be a hundred
-// thousand open tasks, and almost all lie where they should. Only for the others does it
-// search the other states.
-func isGone(v queue.View, e *queue.Entry) (bool, error) {
-	if there, err := v.Has(queue.On(e.State), e.ID); there || err != nil {
+// isGone reports whether an open task has no file in any state. Almost all lie where they
+// should. Only for the others does it search the other states.
+func isGone(v queue.View, e *queue.Entry, lies func(id string) (bool, error)) (bool, error) {
+	if there, err := lies(e.ID); there || err != nil {
 		return false, err
 	}
 	st, err := v.Where(e.ID)
 	return st == "", err
 }
 
-// unread reports whether a task has waited too long for a reader. Where it waits for one, no
-// worker is missing, however long it waits.
-func (f *Facts) unread(v queue.View, e *queue.Entry) (bool, error) {
-	if f.Unread == nil || e.State != task.Scheduled || f.late(e) <= maxUnread {
-		return false, nil
-	}
-	return f.Unread(v, e)
-}
-
 // late returns for how long a scheduled task could have been started.
 func (f *Facts) late(e *queue.Entry) time.Duration {
-	if e.NotBefore.After(e.Since) {
+	switch {
+	case e.NotBefore.After(e.Since) && e.PutOff:
 		return f.Now.Sub(e.NotBefore)
+	case e.NotBefore.After(e.Since):
+		return f.since(e.NotBefore)
 	}
-	return f.Now.Sub(e.Since)
+	return f.since(e.Since)
 }
 
 // key returns the action with which run starts a task; empty for an ask.
@@ -211,12 +216,12 @@ func (l *late) unread() Finding {
 // between it and add drops records.
 func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 	u, err := queue.UntakenOf(v)
-	if age := f.Now.Sub(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
+	if age := f.since(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
 		return nil, err
 	}
-	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.Now.Sub(u.Since)))
+	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.since(u.Since)))
 	if u.All > 1 {
-		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.Now.Sub(u.Since)))
+		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.since(u.Since)))
 	}
 	do := "pulse-queue outbox | pulse-authorize | pulse-queue add"
 	return []Finding{{Code: codeUntaken, Task: u.Parent, About: "proposals", Text: text, Do: do}}, nil

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/queue/disk"
@@ -22,15 +23,17 @@ func (l *Log) Lines(
 	last, err := l.disk.Stat(Dir + "/" + segments[len(segments)-1])
 	f := forward{disk: l.disk, since: since, want: want}
 	return func(fn func([]byte, *audit.Line) error) error {
-		for i, name := range segments {
+		from, err := l.from(segments, since)
+		if err != nil {
+			return err
+		}
+		for i := from; i < len(segments); i++ {
 			f.end = -1
 			if i == len(segments)-1 {
 				f.end = last.Size
 			}
-			if mayHold(name, since) {
-				if err := f.segment(name, fn); err != nil {
-					return err
-				}
+			if err := f.segment(segments[i], fn); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -64,11 +67,37 @@ func (l *Log) Between(from, to Mark, fn func(*audit.Line) error) error {
 	return nil
 }
 
-// mayHold reports whether a segment may have lines of a time or later. A commit goes into
-// the segment of its month, or into a later one after the clock went back. The day allows
-// for commits that began before midnight and were written after it.
-func mayHold(segment string, since time.Time) bool {
-	return segment >= since.UTC().AddDate(0, 0, -1).Format("2006-01")
+// from returns the first segment that may have lines of a time or later. A commit goes into the
+// segment of its month, or into a later one after the clock went back. The day allows for
+// commits that began before midnight and were written after it. A clock that is not believed
+// begins no segment, so the one before may end with lines of a later month.
+func (l *Log) from(segments []string, since time.Time) (int, error) {
+	month := since.UTC().AddDate(0, 0, -1).Format("2006-01")
+	first := slices.IndexFunc(segments, func(name string) bool { return name >= month })
+	if first == 0 {
+		return 0, nil
+	}
+	if first < 0 {
+		first = len(segments)
+	}
+	name, end := Dir+"/"+segments[first-1], l.Size
+	switch before := segments[first-1]; {
+	case before > l.Segment: // it was begun meanwhile
+		return first - 1, nil
+	case before < l.Segment:
+		st, err := l.disk.Stat(name)
+		if err != nil {
+			return 0, err
+		}
+		end = st.Size
+	}
+	_, err := l.backwards(name, end, func(line audit.Line) bool {
+		if !line.Time.Before(since) {
+			first--
+		}
+		return false
+	})
+	return first, err
 }
 
 // forward reads segments, oldest line first.

@@ -159,10 +159,11 @@ var ErrUncut = errors.New("can't cut the audit log back")
 
 // Append commits lines: when it returns nil they are durable. On an error the log is cut
 // back to what it was. If that fails too (ErrUncut), the next command finds either a whole
-// commit, which it carries out, or a torn one, which it moves aside.
-func (l *Log) Append(lines []audit.Line) error {
+// commit, which it carries out, or a torn one, which it moves aside. unsure lines may be of any
+// month, and begin no file.
+func (l *Log) Append(lines []audit.Line, unsure bool) error {
 	segment, size, head := l.Segment, l.Size, l.Head
-	if month := lines[0].Time.UTC().Format("2006-01") + ".jsonl"; month > segment {
+	if month := lines[0].Time.UTC().Format("2006-01") + ".jsonl"; month > segment && (segment == "" || !unsure) {
 		if err := l.end(); err != nil {
 			return err
 		}

@@ -48,7 +48,11 @@ func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *a
 	r := &queue.Report{Head: audit.Origin, Knows: want == "" || audit.Bare(want) == audit.Bare(audit.Origin)}
 	last := int64(0)
 	err := s.stream(ctx, say("SELECT seq, line FROM pulse.audit ORDER BY seq"), func(r1 row) error {
-		l, err := audit.Parse(r1[1])
+		var l audit.Line
+		var err error
+		if l.Prev = audit.PrevOf(r1[1]); fn != nil {
+			l, err = audit.Parse(r1[1])
+		}
 		if seq := num(r1[0]); err != nil || seq != last+1 || l.Prev != r.Head {
 			r.Broken = true
 			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: it does not follow the one before it", seq))

@@ -70,11 +70,6 @@ func (f *fold) line(raw []byte, l *audit.Line) {
 func (f *fold) move(l *audit.Line) {
 	t := f.tasks[l.Task]
 	switch {
-	case l.Event == audit.ClockBack:
-		for _, s := range f.starts {
-			s.at = min(s.at, l.Time.Unix())
-		}
-		return
 	case l.Event == task.Added:
 		t = &taskRow{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
 		f.tasks[l.Task] = t

@@ -238,7 +238,7 @@ func TestLateRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	line := w.note("", audit.ClockBack)
+	line := w.note("", audit.ClockJumped)
 	line.Prev = head
 	if err := w.exec("BEGIN; SELECT FROM pulse.queue FOR UPDATE; REVOKE pulse_sender FROM all1"); err != nil {
 		t.Fatal(err)

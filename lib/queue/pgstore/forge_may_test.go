@@ -32,9 +32,10 @@ var writes = map[string]string{
 	"judged": "runner sender", "ended": "runner sender", "extracted": "runner",
 	"approved": "sender approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
-	"expired": "runner sender", "discarded": "runner sender", "clock_back": "runner sender",
+	"expired": "runner sender", "discarded": "runner sender",
 	"held":          "any", // the design leaves the rest open:
 	"session_ended": "any", "consumed": "any", "withheld": "any", "labelled": "any", "resurfaced": "any", "finding": "any",
+	"clock_jumped": "any", "clock_confirmed": "approver",
 	"forgotten": "gate", "pruned": "gate", // by cron, with what else a gate starts
 	"repaired": "",
 	"learned":  "", // in a queue that is a directory, and is there in what was copied from one

@@ -202,7 +202,7 @@ func (w *world) more() {
 		}
 	}
 	if w.failed == nil {
-		earlier, back, next := w.note("", audit.Judged), w.note("", audit.ClockBack), w.note("r.four", task.Refused)
+		earlier, back, next := w.note("", audit.Judged), w.note("", audit.Judged), w.note("r.four", task.Refused)
 		earlier.Time, back.Time, next.Time = w.now.Add(-90*time.Minute), w.now.Add(-time.Hour), w.now.Add(24*time.Hour)
 		w.do(by("gate1", next, w.note("", audit.Held)), by("machine1", earlier, back))
 	}

@@ -46,11 +46,11 @@ ALTER TABLE thing SET (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_sca
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended consumed withheld labelled resurfaced held finding'),
-  ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded clock_back'),
+  ('gate runner sender approver', 'session_ended consumed withheld labelled resurfaced held finding clock_jumped'),
+  ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender',                      'approved'),
-  ('approver',                    'approved denied cancelled requeued granted revoked session_opened released resumed'))
+  ('approver',                    'approved denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
   AS v(hats, events), unnest(string_to_array(hats, ' ')) h, unnest(string_to_array(events, ' ')) e;
 
 -- legal is the table of package task.
@@ -79,7 +79,7 @@ INSERT INTO member SELECT w, jsonb_object_agg(n, f) FROM (VALUES
   ('line', '"[0-9a-f]{32}"', 'task parent answers known_as'),
   ('line', '"[a-z_]+"', 'from to state'),
   ('line', '"sha256:[0-9a-f]{64}"', 'digest result prev'),
-  ('line', '@time', 'time since not_before told'),
+  ('line', '@time', 'time since not_before told before began'),
   ('line', '(0|[1-9][0-9]{0,9})', 'attempts deferred restarts count'),
   ('line', '(0|[1-9][0-9]{0,15})', 'size'),
   ('line', '(0|-?[1-9][0-9]{0,8})', 'exit'),
@@ -442,8 +442,8 @@ BEGIN
   ELSIF e = 'released' THEN
     UPDATE pulse.queue SET held = false;
     DELETE FROM pulse.thing WHERE shelf = 'hold';
-  ELSIF e = 'clock_back' THEN
-    UPDATE pulse.start s SET at = floor(extract(epoch FROM (j->>'time')::timestamptz)) WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
+  ELSIF e IN ('clock_jumped', 'clock_confirmed') THEN
+    PERFORM pulse.put('clock', '', at, NULL, NULL);
   END IF;
 END $$;
 

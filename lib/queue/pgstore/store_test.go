@@ -56,7 +56,7 @@ func played(life []queuetest.Operation) (list []queuetest.Operation) {
 				return op.Do(c.both, now)
 			}
 			switch name, _, _ := strings.Cut(op.Name, " "); name {
-			case "approve", "deny", "requeue", "grant", "session", "end", "released", "held":
+			case "approve", "deny", "requeue", "grant", "session", "end", "released", "held", "confirm":
 				return op.Do(c.ann, now)
 			case "cancel":
 				return op.Do(c.both, now)

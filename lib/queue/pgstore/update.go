@@ -166,7 +166,12 @@ func (s *Store) ended(ctx context.Context, err error) error {
 
 // picture makes a view of the queue's row, of its hold, and of what was asked ahead.
 func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted seen.Noted) (*view, error) {
-	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), noted: noted, known: map[string]*about{"": {things: made(hold)}}, foreseen: map[string][]row{}}
+	always := made(hold)
+	v := &view{
+		Store: s, seq: num(q[1]), head: string(q[2]), last: timeOf(always[lastLine].line), noted: noted,
+		known: map[string]*about{"": {things: always}}, foreseen: map[string][]row{},
+	}
+	delete(always, lastLine)
 	for i, q := range ahead {
 		v.foreseen[q.key()] = answers[i]
 	}

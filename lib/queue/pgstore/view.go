@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
@@ -16,8 +17,9 @@ import (
 // view is a transaction, and what it knows of the queue.
 type view struct {
 	*Store
-	seq    int64  // of the last line
-	head   string // its hash
+	seq    int64     // of the last line
+	head   string    // its hash
+	last   time.Time // its time
 	counts queue.Counts
 	noted  seen.Noted // before the transaction began
 	known  map[string]*about
@@ -48,9 +50,11 @@ const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
-	shelves  = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold}')"
-	sqlHold  = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = 'hold' AND t.key = ''`
+	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
+	sqlHold = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf IN ('hold', 'clock') AND t.key = ''
+		UNION ALL (SELECT '` + lastLine + `', left(line, 48), '', '' FROM pulse.audit ORDER BY seq DESC LIMIT 1)`  // what is asked for each time
 	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
+	lastLine = "last"
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
@@ -182,6 +186,11 @@ func (v *view) Has(s queue.Shelf, key string) (bool, error) {
 	return there, nil
 }
 
+// There says that all are: an open task is the row that Open reads.
+func (v *view) There(task.State) (func(id string) bool, error) {
+	return func(string) bool { return true }, nil
+}
+
 // Get reads a thing. Bytes that this login may not see are ErrCorrupt.
 func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	if slices.Contains(task.States, task.State(s)) {
@@ -294,6 +303,9 @@ func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 	}
 	return queue.Change{}, unknown(key)
 }
+
+// Last returns the time of the last line of the log.
+func (v *view) Last() (time.Time, error) { return v.last, nil }
 
 // Counts returns what the queue counts.
 func (v *view) Counts() queue.Counts { return v.counts }

@@ -208,6 +208,9 @@ var (
 		_, err := run.Chores(tx, now)
 		return err
 	})
+	Confirm = Update("confirm the clock", func(tx *queue.Tx, now time.Time) error {
+		return queue.Confirm(tx, audit.Line{By: "me"}, now)
+	})
 	Nothing = Update("nothing", func(*queue.Tx, time.Time) error { return nil })
 	Refuse  = Add(Mail(900, terms.Reject), Mail(901, terms.Reject))
 )
@@ -243,6 +246,13 @@ var EndSession = Update("end session", func(tx *queue.Tx, now time.Time) error {
 	}
 	return queue.EndSession(tx, list[0].ID, "me", approval.Terminal, now)
 })
+
+// By is an operation by a clock that is wrong by so much.
+func By(wrong time.Duration, op Operation) Operation {
+	return Operation{fmt.Sprintf("%s, by a clock %s off", op.Name, wrong), func(s queue.Store, now time.Time) error {
+		return op.Do(s, now.Add(wrong))
+	}}
+}
 
 // Brake puts the queue on hold, or releases it.
 func Brake(e task.Event) Operation {
@@ -364,4 +374,10 @@ var Life = []Operation{
 	Prune,
 	Add(Wordy(91, terms.Allow), Resent(91), Resent(97), Wordy(97, terms.Allow)), // known by their names
 	Add(Twin(91), Twin(98)), // and by their ids
+	By(-33*time.Hour, Add(Mails(110, 1)...)),
+	By(-33*time.Hour, Start("")),
+	By(10*365*24*time.Hour, Add(Mail(111, terms.Review))),
+	By(10*365*24*time.Hour, Resurface), // of nothing
+	Confirm,
+	Resurface,
 }

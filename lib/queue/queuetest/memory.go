@@ -137,16 +137,9 @@ func (k *kept) index(l *audit.Line) {
 	case l.Event == audit.Resurfaced && at >= 0:
 		k.open[at] = queue.EntryOf(l)
 	}
-	switch l.Event {
-	case task.Started:
+	if l.Event == task.Started {
 		e := queue.EntryOf(l)
 		k.starts = append(k.starts, queue.Start{Time: l.Time, Kind: e.Kind, External: e.External, Sender: e.Sender})
-	case audit.ClockBack:
-		for i := range k.starts {
-			if k.starts[i].Time.After(l.Time) {
-				k.starts[i].Time = l.Time
-			}
-		}
 	}
 }
 

@@ -196,19 +196,6 @@ func TestStartsAreTrimmed(t *testing.T) {
 	if want := int64(2 * starts.Width); s.log.starts != want {
 		t.Errorf("%d bytes are left, want %d", s.log.starts, want)
 	}
-	started(1, epoch.Add(1000*time.Hour))
-	back := epoch.Add(queue.Window + 2*time.Second)
-	started(1, back)
-	n := 0
-	err := view{s, false}.Starts(epoch, func(st queue.Start) {
-		n++
-		if st.Time.After(back) {
-			t.Errorf("a start at %s, and it is %s", st.Time, back)
-		}
-	})
-	if n != 4 || err != nil {
-		t.Errorf("%d starts are left, %v", n, err)
-	}
 }
 
 // TestStartsInTheFuture: after the clock was ahead, what was started then counts for

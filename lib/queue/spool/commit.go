@@ -71,7 +71,7 @@ func (s *Spool) append(c *queue.Commit) error {
 	}
 	err := s.stage(files)
 	if err == nil {
-		err = s.log.Append(c.Lines)
+		err = s.log.Append(c.Lines, c.Unsure)
 	}
 	if err != nil && !errors.Is(err, journal.ErrUncut) { // uncut, the lines may come back, and need the files
 		for _, f := range files {
@@ -148,7 +148,7 @@ func indexed(lines []audit.Line) (files []string) {
 	moves, starts := false, false
 	for i := range lines {
 		moves = moves || lines[i].Moves() || lines[i].Event == audit.Resurfaced
-		starts = starts || lines[i].Event == task.Started || lines[i].Event == audit.ClockBack
+		starts = starts || lines[i].Event == task.Started
 	}
 	if moves {
 		files = append(files, agendaFile)

@@ -220,7 +220,7 @@ func TestLargeFiles(t *testing.T) {
 	first := in(t, s, task.Scheduled)[0]
 	for _, name := range names(was) {
 		dir, _, in := strings.Cut(name, "/")
-		if !in && name != holdFile && name != checkpointFile && name != agendaFile && name != startsFile || dir == auditDir || in && indifferent(name, "", -1) {
+		if !in && name != holdFile && name != clockFile && name != checkpointFile && name != agendaFile && name != startsFile || dir == auditDir || in && indifferent(name, "", -1) {
 			continue
 		}
 		for what, spoil := range map[string]func(path string) error{
@@ -249,6 +249,37 @@ func TestLargeFiles(t *testing.T) {
 				t.Errorf("%s, %s: set aside: %v, %v", name, what, aside, st)
 			}
 			rebuild(t, s.dir, was)
+		}
+	}
+}
+
+// TestVerifyChainFinds: health finds what was done to the log by hand, wherever.
+func TestVerifyChainFinds(t *testing.T) {
+	for name, change := range map[string]func(lines []string) []string{
+		"nothing": func(lines []string) []string { return lines },
+		"a letter": func(lines []string) []string {
+			lines[1] = strings.Replace(lines[1], "read_public", "read_publid", 1)
+			return lines
+		},
+		"a line":    func(lines []string) []string { return slices.Delete(lines, 1, 2) },
+		"the first": func(lines []string) []string { return lines[1:] },
+		"order":     func(lines []string) []string { lines[1], lines[2] = lines[2], lines[1]; return lines },
+		"no line":   func(lines []string) []string { lines[1] = "{}"; return lines },
+	} {
+		s := made(t)
+		do(t, s, add(mails(1, 5)...))
+		files, _ := filepath.Glob(s.dir + "/audit/*")
+		b, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := change(strings.SplitAfter(string(b), "\n"))
+		if err := os.WriteFile(files[0], []byte(strings.Join(lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := opened(t, s.dir).VerifyChain()
+		if found := err != nil || len(r.Findings) > 0; found != (name != "nothing") {
+			t.Errorf("%s: %v, %v", name, r.Findings, err)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestEditedCheckpoint(t *testing.T) {
 }
 
 // TestTornTail: half a line, or half a commit, was never acknowledged. It is moved
-// aside, and the log says so, be it in the segment of the next month.
+// aside, and the log says so, whatever the month is.
 func TestTornTail(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -190,8 +190,8 @@ func repairs(t *testing.T, name string, half func(whole []byte) string, at time.
 	if b, err := os.ReadFile(aside[0]); err != nil || string(b) != tail {
 		t.Errorf("%s: aside is %q, %v", name, b, err)
 	}
-	if b, _ := os.ReadFile(s.dir + "/audit/" + at.Format("2006-01") + ".jsonl"); !strings.Contains(string(b), `"event":"repaired"`) {
-		t.Errorf("%s: the log of %s does not tell", name, at.Format("2006-01"))
+	if b, _ := os.ReadFile(s.dir + "/audit/" + epoch.Format("2006-01") + ".jsonl"); !strings.Contains(string(b), `"event":"repaired"`) {
+		t.Errorf("%s at %s: the log does not tell", name, at.Format("2006-01"))
 	}
 	do(t, s, add(mails(9, 1)...))
 	whole(t, s)

@@ -235,7 +235,7 @@ func TestSnapshotOfAForgedLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			line := audit.Line{Time: epoch, Event: task.Started, Task: id, From: task.Scheduled, To: task.Running}
-			if err := errors.Join(forger.log.Append([]audit.Line{line}), forger.log.checkpoint()); err != nil {
+			if err := errors.Join(forger.log.Append([]audit.Line{line}, false), forger.log.checkpoint()); err != nil {
 				t.Fatal(err)
 			}
 		}}

@@ -170,7 +170,15 @@ func (s *Spool) moveAside(torn int64) error {
 	if err := s.disk.Truncate(name, s.log.Size); err != nil {
 		return err
 	}
-	return s.log.Append([]audit.Line{{Time: now, Event: audit.Repaired}})
+	// Whether this clock is right is not known here, so the line has the time of the one before it.
+	err := s.log.Back(func(l audit.Line) bool {
+		now = l.Time
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	return s.log.Append([]audit.Line{{Time: now, Event: audit.Repaired}}, true)
 }
 
 // sweep removes the files that a command that died left in tmp.

@@ -7,15 +7,15 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the
-// hold is a file of the queue's own directory, the ids that were pruned and the names of mails are
-// lines (pruned.go), and a spent approval, labels, an extract and a finding lie in the directories of other
-// shelves, which every queue has.
+// A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the hold
+// and the last jump of the clock are files of the queue's own directory, the ids that were pruned
+// and the names of mails are lines (pruned.go), and a spent approval, labels, an extract and a
+// finding lie in the directories of other shelves, which every queue has.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {
 	switch s {
-	case queue.Hold:
+	case queue.Hold, queue.Clocks:
 		return ""
 	case queue.Spent:
 		return approvalDir
@@ -47,6 +47,8 @@ func fileOf(s queue.Shelf, key string) string {
 	switch s {
 	case queue.Hold:
 		return holdFile
+	case queue.Clocks:
+		return clockFile
 	case queue.Pruned, queue.Names:
 		return prunedDir + "/" + key[:min(3, len(key))] // a forged line may name anything
 	}
@@ -61,7 +63,7 @@ func keyOf(s queue.Shelf, name string) (key string, ok bool) {
 
 // byTask reports whether the keys of a shelf are ids of tasks.
 func byTask(s queue.Shelf) bool {
-	return s != queue.Grants && s != queue.Sessions && s != queue.Positions && s != queue.Findings && s != queue.Hold
+	return s != queue.Grants && s != queue.Sessions && s != queue.Positions && s != queue.Findings && s != queue.Hold && s != queue.Clocks
 }
 
 // stagedFile returns the file of a new thing until its line is committed.

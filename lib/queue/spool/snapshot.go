@@ -62,7 +62,7 @@ func (s *Spool) Snapshot(dir string) error {
 // copied lists what a snapshot has. It leaves out approvals, grants, sessions, positions,
 // locks and workers, so that a snapshot gives no account the means to do anything.
 var copied = snapshot.Layout{
-	Files: []string{formatFile, unsafeFile, networkFile, holdFile, checkpointFile, agendaFile, startsFile},
+	Files: []string{formatFile, unsafeFile, networkFile, holdFile, clockFile, checkpointFile, agendaFile, startsFile},
 	Dirs:  append([]string{metaDir, resultDir}, stateDirs()...),
 	Grown: []string{prunedDir},
 	Of:    copiedOf,

@@ -53,6 +53,7 @@ const (
 	formatFile     = access.FormatFile
 	unsafeFile     = "unsafe"
 	holdFile       = "hold"
+	clockFile      = "clock"
 	lockFile       = "lock"
 	networkFile    = "network" // the queue may lie on a network file system
 	checkpointFile = "checkpoint"

@@ -74,14 +74,11 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 func (s *Spool) indexStarts(lines []audit.Line) error {
 	for i := range lines {
 		l := &lines[i]
-		if l.Event != task.Started && l.Event != audit.ClockBack {
+		if l.Event != task.Started {
 			continue
 		}
 		if err := s.trim(l.Time); err != nil {
 			return err
-		}
-		if l.Event != task.Started {
-			continue
 		}
 		line := appendStart(nil, l)
 		if err := s.disk.WriteAt(startsFile, s.log.starts, line); err != nil {
@@ -93,13 +90,13 @@ func (s *Spool) indexStarts(lines []audit.Line) error {
 }
 
 // trim drops starts that are too old to count, once they are at least half of a large
-// file. After the clock went back it sets starts that lie in the future to now, so that
-// they count for a day, rather than until the clock has caught up.
+// file. A clock that is wrong may drop some that are not: after a jump of the clock, starts are
+// counted from the log.
 func (s *Spool) trim(now time.Time) (err error) {
 	n, at := s.log.starts/int64(starts.Width), entry.Seconds(now)
 	const day = int64(queue.Window / time.Second)
 	old := func(st queue.Start) bool { return at-entry.Seconds(st.Time) >= day }
-	if entry.Seconds(s.startAt(n-1).Time) <= at && (s.log.starts < startsKept || !old(s.startAt(n/2))) {
+	if s.log.starts < startsKept || !old(s.startAt(n/2)) {
 		return nil
 	}
 	if err := s.forget(); err != nil {
@@ -109,9 +106,6 @@ func (s *Spool) trim(now time.Time) (err error) {
 		st, ok := parseStart(line)
 		if !ok || old(st) {
 			return nil
-		}
-		if entry.Seconds(st.Time) > at {
-			copy(line, fmt.Sprintf("%010d", at))
 		}
 		return line
 	})

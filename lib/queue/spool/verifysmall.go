@@ -16,7 +16,7 @@ import (
 // called again.
 func (r *verifier) verifySmall() error {
 	r.fewFiles = nil
-	return errors.Join(r.verifyFew(), r.verifyHold(), r.verifyOutboxes(),
+	return errors.Join(r.verifyFew(), r.verifyHold(), r.verifyClock(), r.verifyOutboxes(),
 		r.verifyAgenda(), r.verifyStarts(), r.verifyCheckpoint())
 }
 
@@ -26,7 +26,7 @@ var few = []queue.Shelf{queue.Approvals, queue.Grants, queue.Sessions, queue.Pos
 // verifyFew checks that the files on these shelves say what they have to, or may, and that
 // there are no others. A snapshot has none of these directories.
 func (r *verifier) verifyFew() error {
-	seen := map[string]bool{holdFile: true}
+	seen := map[string]bool{holdFile: true, clockFile: true}
 	for _, shelf := range few {
 		dir := dirOf(shelf)
 		err := r.disk.Names(dir, func(name string) error {
@@ -82,6 +82,22 @@ func (r *verifier) verifyHold() error {
 		return err
 	case err != nil || !bytes.Equal(b, withNewline(logged)):
 		r.findSmall("%s: the log says something else", holdFile)
+	}
+	return nil
+}
+
+// verifyClock checks that the queue knows the last jump of its clock, and no other.
+func (r *verifier) verifyClock() error {
+	logged := r.small[clockFile]
+	b, err := r.disk.Read(clockFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && logged != nil:
+		r.findSmall("%s: it is gone: the log has a jump of the clock", clockFile)
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil && !notFile(err):
+		return err
+	case err != nil || logged == nil || !bytes.Equal(b, withNewline(logged)):
+		r.findSmall("%s: the log says something else", clockFile)
 	}
 	return nil
 }

@@ -180,6 +180,18 @@ func (v view) Has(s queue.Shelf, key string) (bool, error) {
 	return err == nil, err
 }
 
+// There lists the files of a state once.
+func (v view) There(st task.State) (func(id string) bool, error) {
+	all := make(map[queue.ID]bool, v.log.counts.Tasks[st])
+	err := v.disk.Names(string(st), func(name string) error {
+		if id, ok := keyOf(queue.On(st), name); ok {
+			all[queue.IDOf(id)] = true
+		}
+		return nil
+	})
+	return func(id string) bool { return all[queue.IDOf(id)] }, err
+}
+
 // Get reads a thing. If what lies in place of its file is not a file, or not one that this
 // account may read, the error is ErrCorrupt. Unlike an I/O error it concerns that thing
 // alone.

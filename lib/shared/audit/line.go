@@ -9,6 +9,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -29,15 +30,17 @@ const (
 	Withheld  task.Event = "withheld" // a grant was asked for, and none was spent
 	Held      task.Event = "held"
 	Released  task.Event = "released"
-	Repaired  task.Event = "repaired"   // a torn tail was moved aside
-	Settled   task.Event = "settled"    // a proposal was known already
-	Discarded task.Event = "discarded"  // lines that were not proposals, or not allowed to the worker
-	Judged    task.Event = "judged"     // a run decided about uses of a tool, Count times
-	Ended     task.Event = "ended"      // the worker of a task that was cancelled is gone
-	Noted     task.Event = "noted"      // an agent wrote a note on a task
-	Limited   task.Event = "limited"    // further refusals of this day are counted, not listed
-	Read      task.Event = "read"       // a source was read further, and nothing else changed
-	ClockBack task.Event = "clock_back" // starts that lay in the future count from this line on
+	Repaired  task.Event = "repaired"  // a torn tail was moved aside
+	Settled   task.Event = "settled"   // a proposal was known already
+	Discarded task.Event = "discarded" // lines that were not proposals, or not allowed to the worker
+	Judged    task.Event = "judged"    // a run decided about uses of a tool, Count times
+	Ended     task.Event = "ended"     // the worker of a task that was cancelled is gone
+	Noted     task.Event = "noted"     // an agent wrote a note on a task
+	Limited   task.Event = "limited"   // further refusals of this day are counted, not listed
+	Read      task.Event = "read"      // a source was read further, and nothing else changed
+
+	ClockJumped    task.Event = "clock_jumped"    // the clock of the next line is not that of the line before
+	ClockConfirmed task.Event = "clock_confirmed" // a person vouches for the clock after a jump
 
 	Resurfaced task.Event = "resurfaced" // a person is told once more of a task that waits or lies untouched
 
@@ -65,7 +68,9 @@ type Line struct {
 	Digest   string      // of the task file, or of what is kept of a refused record
 	Size     int64       // in bytes, of the refused record that is kept from now on, or no longer
 	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
-	Change   task.Change // Since is Time, except where Event is Resurfaced
+	Change   task.Change // Since is Time, except where Event is Resurfaced, and of a jump of the clock the time of the line before
+	Before   time.Time   // of a jump of the clock: what the log had reached before a clock that was behind that and ends here
+	Began    time.Time   // of a jump of the clock: the line after which it did not go back
 
 	Result string // digest of what the worker printed, of the extract if Event is Extracted, of the draft that is removed if it is Pruned, or the head of the queue that was put aside if it is Resumed
 	End    *End   // of the worker whose attempt the line ends; nil: no runner saw one
@@ -116,6 +121,9 @@ func (l *Line) Moves() bool {
 	return l.Task != "" && (l.From != "" || l.To != "") && l.Event != Resurfaced
 }
 
+// jumps reports whether the line is about a jump of the clock.
+func (l *Line) jumps() bool { return l.Event == ClockJumped || l.Event == ClockConfirmed }
+
 // Origin is the Prev of the first line.
 const Origin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
@@ -126,6 +134,17 @@ func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 func Hash(line []byte) string {
 	sum := sha256.Sum256(line)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// PrevOf returns the Prev of a line, which is its last member, without parsing the rest: the chain
+// of a year is checked every hour. "": it is not a line that Append made.
+func PrevOf(line []byte) string {
+	const before, after = `"prev":"`, `"}`
+	from := len(line) - len(before) - len(Origin) - len(after)
+	if from < 0 || line[0] != '{' || !bytes.HasPrefix(line[from:], []byte(before)) || !bytes.HasSuffix(line, []byte(after)) {
+		return ""
+	}
+	return string(line[from+len(before) : len(line)-len(after)])
 }
 
 // Append appends the line without a newline.
@@ -141,6 +160,11 @@ func (l *Line) Append(dst []byte) []byte {
 	} else {
 		o.StrIf("from", string(l.From))
 		o.StrIf("to", string(l.To))
+	}
+	if l.jumps() {
+		o.Time("since", l.Change.Since)
+		o.Time("before", l.Before)
+		o.Time("began", l.Began)
 	}
 	o.StrIf("digest", l.Digest)
 	if l.Size != 0 {
@@ -220,7 +244,7 @@ func Parse(b []byte) (Line, error) {
 		return l, err
 	}
 	err = rec.Value().Each(l.field)
-	if l.Event != Resurfaced {
+	if l.Event != Resurfaced && !l.jumps() {
 		l.Change.Since = l.Time
 	}
 	return l, err
@@ -248,6 +272,10 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.NotKept)
 	case "since":
 		err = v.Into(&l.Change.Since)
+	case "before":
+		err = v.Into(&l.Before)
+	case "began":
+		err = v.Into(&l.Began)
 	case "attempts":
 		err = v.Into(&l.Change.Attempts)
 	case "deferred":

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approve/desk"
+	"pulse/lib/approve/screen"
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+)
+
+// releaseClock asks a person whether the clock is right that the queue does not believe.
+func releaseClock(c *cli.Context) error {
+	d, err := desk.Sit(c, desk.No)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	clock, err := clockOf(d.Queue)
+	if err != nil {
+		return err
+	}
+	if clock.Confirmed {
+		cmdline.Note(c, "the queue believes this clock: nothing was changed")
+		return nil
+	}
+	if err := d.Confirm(unbelieved(c, &clock), "believe this clock"); err != nil {
+		return err
+	}
+	return queue.Update(d.Queue, func(tx *queue.Tx) error {
+		return queue.Confirm(tx, audit.Line{By: cmdline.User(), Level: d.Level}, time.Now())
+	})
+}
+
+// clockOf returns what a queue makes of this machine's clock.
+func clockOf(s queue.Store) (clock queue.Clock, err error) {
+	err = s.View(func(v queue.View) (err error) {
+		clock, err = queue.ClockOf(v, time.Now())
+		return err
+	})
+	return clock, err
+}
+
+// unbelieved returns the sheet about a clock that is not believed.
+func unbelieved(c *cli.Context, clock *queue.Clock) []string {
+	return []string{
+		"queue    " + escape.ASCII(c.String("queue")),
+		screen.Fact("now", "%s", clock.Now.Format(time.RFC3339)),
+		screen.Fact("jumped", "%s", jumped(clock)),
+		screen.Fact("caution", "%s", "what has waited long enough by this clock expires, and is forgotten"),
+	}
+}
+
+// jumped says how a clock jumped.
+func jumped(clock *queue.Clock) string {
+	way := "ahead"
+	if clock.Back() {
+		way = "back"
+	}
+	return fmt.Sprintf("%s %s, from %s to %s", span(clock.To.Sub(clock.From).Abs()), way,
+		clock.From.UTC().Format(time.RFC3339), clock.To.UTC().Format(time.RFC3339))
+}
+
+// unsure returns why a command that was to remove what is old removed nothing, or nil.
+func unsure(c *cli.Context, s queue.Store) error {
+	clock, err := clockOf(s)
+	if err != nil || clock.Confirmed {
+		return err
+	}
+	return cmdline.Standing(c, fault.Temporaryf("run it again in an hour or, if date is right: pulse-queue release --clock",
+		"nothing was removed: the clock jumped %s", jumped(&clock)))
+}

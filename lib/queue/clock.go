@@ -1,0 +1,335 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+)
+
+// How far a line may lie from the one before it, and for how long a clock has to go on after a
+// jump until it is believed. A queue in which nothing happened for longer than maxAhead so has an
+// hour in which nothing expires.
+const (
+	maxBehind = time.Hour
+	maxAhead  = 48 * time.Hour
+
+	Confirming = time.Hour
+)
+
+// Now returns the time of a command: that of the store, if the store has a clock of its own that
+// all commands share (its View has a method Now), and otherwise now, which is the clock of this
+// machine. It is the time that a line has which is committed now.
+func Now(v View, now time.Time) time.Time {
+	if tx, ok := v.(*Tx); ok {
+		v = tx.View
+	}
+	if c, ok := v.(interface{ Now() time.Time }); ok {
+		return c.Now().UTC()
+	}
+	return now.UTC()
+}
+
+// Jump is a place in the log where the clock jumped.
+type Jump struct {
+	From, To time.Time // the lines before and after it; zero: the clock never jumped
+	High     time.Time // what the clock before From's had reached, if From's was behind that and was not believed
+	Began    time.Time // the time after the last jump back, this one or an earlier; zero: the clock never went back
+	By       string    // a person who confirmed the clock after it
+}
+
+func jumpTo(from, to, high, began time.Time) Jump {
+	if to.Before(from) {
+		began = to
+	}
+	return Jump{From: from, To: to, High: high, Began: began}
+}
+
+// Back reports whether the clock jumped back.
+func (j *Jump) Back() bool { return j.To.Before(j.From) }
+
+// beyond returns what the log had reached before a clock that is behind that; zero: it is not.
+func (j *Jump) beyond() time.Time {
+	high := j.From
+	if j.High.After(high) {
+		high = j.High
+	}
+	if !high.After(j.To) {
+		return time.Time{}
+	}
+	return high
+}
+
+// settled reports whether the clock after the jump is believed at a time.
+func (j *Jump) settled(t time.Time) bool {
+	return j.To.IsZero() || j.By != "" || t.Sub(j.To) >= Confirming
+}
+
+// Clock is what a queue makes of the clock of a command. The queue's own time is that of its
+// log: a clock that lies too far from the last line is not believed until it has gone on for an
+// hour, or a person confirms it. Until then tasks are taken and started, and nothing expires or
+// is forgotten.
+type Clock struct {
+	Now       time.Time
+	Last      time.Time // of the last line; zero: there is none
+	Jump                // the last one, which may be the one from Last to Now
+	New       bool      // it is, and the log does not have it yet
+	Confirmed bool
+}
+
+// ClockOf returns what the queue makes of the clock now.
+func ClockOf(v View, now time.Time) (Clock, error) { return clockOf(v, Now(v, now)) }
+
+// clockOf is ClockOf for a time that a line has. What is kept of the last jump, if it can't be
+// read, is as good as a jump now: so it is made anew.
+func clockOf(v View, now time.Time) (c Clock, err error) {
+	tx, ok := v.(*Tx)
+	m := &mark{}
+	if ok && tx.mark != nil {
+		m = tx.mark // nobody can change it now
+	} else if m.last, err = lastLine(v); err == nil {
+		m.jump, err = jumpOf(v)
+		m.unread = errors.Is(err, ErrCorrupt)
+	}
+	switch {
+	case err != nil && !m.unread:
+		return c, err
+	case ok:
+		tx.mark = m
+	}
+	if m.unread {
+		return Clock{Now: now, Last: m.last, Jump: jumpTo(m.last, now, time.Time{}, now), New: true}, nil
+	}
+	return clockAt(m.last, m.jump, now), nil
+}
+
+// mark is what a clock is held against.
+type mark struct {
+	last   time.Time // of the last line
+	jump   Jump
+	unread bool // what is kept of the jump can't be read
+}
+
+// clockAt is ClockOf for the last line and the last jump of a log.
+func clockAt(last time.Time, jump Jump, now time.Time) Clock {
+	c := Clock{Now: now, Last: last, Jump: jump, Confirmed: jump.settled(now)}
+	high := time.Time{}
+	if !jump.settled(last) {
+		high = jump.beyond()
+	}
+	step := now.Sub(last)
+	returns := !high.IsZero() && step > maxBehind && now.After(high.Add(-maxBehind))
+	if !last.IsZero() && (step < -maxBehind || step > maxAhead || returns) {
+		c.Jump, c.New, c.Confirmed = jumpTo(last, now, high, jump.Began), true, false
+	}
+	return c
+}
+
+// lastLine returns the time of the last line of the log; zero if there is none.
+func lastLine(v View) (last time.Time, err error) {
+	if tx, ok := v.(*Tx); ok {
+		v = tx.View
+	}
+	if s, ok := v.(interface{ Last() (time.Time, error) }); ok { // it costs less
+		return s.Last()
+	}
+	err = v.Back(func(l audit.Line) bool {
+		last = l.Time
+		return false
+	})
+	return last, err
+}
+
+// jumpOf returns the last jump that the log has.
+func jumpOf(v View) (j Jump, err error) {
+	item, err := v.Get(Clocks, "")
+	if errors.Is(err, ErrUnknown) {
+		return j, nil
+	}
+	if err != nil {
+		return j, err
+	}
+	l, err := audit.Parse(item.Bytes)
+	if err != nil || l.Time.IsZero() {
+		return j, errors.Join(ErrCorrupt, err)
+	}
+	return JumpOf(&l), nil
+}
+
+// JumpOf returns the jump that a line of the log is about.
+func JumpOf(l *audit.Line) Jump {
+	return Jump{From: l.Change.Since, To: l.Time, High: l.Before, Began: l.Began, By: l.By}
+}
+
+// Of returns since when something is as it is that has been so since t by the log. What lies
+// far ahead of the clock was written by another one, and counts from where that was left.
+func (c *Clock) Of(t time.Time) time.Time {
+	switch {
+	case !t.After(c.Now) || c.Now.IsZero():
+		return t
+	case t.Sub(c.Now) <= maxBehind || c.Began.IsZero() || c.Began.After(c.Now):
+		return c.Now // clocks differ
+	}
+	return c.Began
+}
+
+// Latest returns the time by which a yes must not have expired: that of the clock or, while that
+// is not believed, what the log had reached if that is later. So a clock that is set back revives
+// nothing.
+func (c *Clock) Latest() time.Time {
+	if high := c.beyond(); !c.Confirmed && high.After(c.Now) {
+		return high
+	}
+	return c.Now
+}
+
+// Recent reports whether the clock jumped so lately that starts before the jump may still count
+// against a limit.
+func (c *Clock) Recent() bool { return !c.To.IsZero() && c.Now.Sub(c.To) < Window }
+
+// By returns the time by which a yes that was given then must not have expired. One that was given
+// ahead of the clock counts from where the clock began.
+func (c *Clock) By(given time.Time) time.Time { return c.Latest().Add(given.Sub(c.Of(given))) }
+
+// Sure returns the time of the clock or, while that is not believed, that of the log before it,
+// whichever is earlier: what is kept for a while is kept at least for that.
+func (c *Clock) Sure() time.Time {
+	if !c.Confirmed && c.From.Before(c.Now) {
+		return c.From
+	}
+	return c.Now
+}
+
+// Ages says when the lines of a log were, by the clock of now. It has to be asked for each line,
+// the newest first, and believes of no line that
+//
+//   - it is later than one that follows it: what lies ahead counts as of the jump back;
+//   - it is before what the log had reached, if its clock was never believed: what was done with
+//     a clock that was a day behind does not look a day old once it is right again;
+//   - if it is asked for a limit: that time has passed in a jump ahead, until the clock is
+//     believed. Otherwise one tick with a wrong clock would empty all limits.
+type Ages struct {
+	clock       *Clock
+	latest, not time.Time     // no line is after the one, or before the other
+	later       time.Duration // by which lines count as later than they say
+	first       bool          // the next jump is the last one, and asked for a limit
+}
+
+// Ages returns ages from the end of the log.
+func (c *Clock) Ages() *Ages { return c.ages(false) }
+
+func (c *Clock) ages(limit bool) *Ages {
+	a := &Ages{clock: c, latest: c.Now, first: limit}
+	if c.New {
+		a.pass(c.Now, &c.Jump)
+	}
+	return a
+}
+
+// Of returns when a line was.
+func (a *Ages) Of(l *audit.Line) time.Time {
+	at := l.Time.Add(a.later)
+	if at.Before(a.not) {
+		at = a.not
+	}
+	if at.After(a.latest) && !a.latest.IsZero() {
+		at = a.latest
+	}
+	if l.Event == audit.ClockJumped {
+		j := JumpOf(l)
+		a.pass(at, &j)
+	}
+	return at
+}
+
+// pass goes from the first line after a jump to the last one before it.
+func (a *Ages) pass(at time.Time, j *Jump) {
+	a.latest, a.not = at, j.High
+	if a.first && !a.clock.Confirmed && !j.Back() {
+		a.later = j.To.Sub(j.From)
+	}
+	a.first = false
+}
+
+// Starts calls fn for the starts that count against a limit, in the order of the log, with the time
+// that they count from. After a jump of the clock it asks the log, because only the order of its
+// lines tells which clock a start was made by.
+func Starts(v View, now time.Time, fn func(Start)) error {
+	c, err := ClockOf(v, now)
+	if err != nil {
+		return err
+	}
+	if !c.Recent() {
+		return v.Starts(c.Now, func(st Start) {
+			st.Time = c.Of(st.Time)
+			fn(st)
+		})
+	}
+	var list []Start
+	ages := c.ages(true)
+	err = v.Back(func(l audit.Line) bool {
+		at := ages.Of(&l)
+		if l.Event == task.Started {
+			if !at.Equal(l.Time) {
+				doubts(v, &c)
+			}
+			e := EntryOf(&l)
+			list = append(list, Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
+		}
+		return c.Now.Sub(at) < Window
+	})
+	for _, st := range slices.Backward(list) {
+		fn(st)
+	}
+	return err
+}
+
+// Confirm records that a person vouches for the clock of now.
+func Confirm(tx *Tx, line audit.Line, now time.Time) error {
+	c, err := ClockOf(tx, now)
+	if err != nil {
+		return err
+	}
+	line.Time, line.Event, line.Change.Since, line.Before, line.Began = c.Now, audit.ClockConfirmed, c.From, c.High, c.Began
+	return tx.Log(line)
+}
+
+// doubts reports whether something that is due has to wait, because the clock is not believed.
+// The log says so in any case: the hour until it is believed counts from that line.
+func (t *Tx) doubts(c *Clock) bool {
+	if c.New && t.doubted.IsZero() {
+		t.doubted = c.Now
+	}
+	return !c.Confirmed
+}
+
+// doubts is Tx.doubts for what may be read in an Update.
+func doubts(v View, c *Clock) {
+	if tx, ok := v.(*Tx); ok {
+		tx.doubts(c)
+	}
+}
+
+// jumped puts a line before those that are staged, if the clock jumped.
+func (t *Tx) jumped() error {
+	at := t.doubted
+	if len(t.commit.Lines) > 0 {
+		at = t.commit.Lines[0].Time
+	}
+	if at.IsZero() {
+		return nil
+	}
+	c, err := clockOf(t, at)
+	if err != nil {
+		return err
+	}
+	if c.New {
+		line := audit.Line{Time: at.UTC(), Event: audit.ClockJumped, Before: c.High, Began: c.Began}
+		line.Change.Since = c.From
+		t.commit.Lines = append([]audit.Line{line}, t.commit.Lines...)
+	}
+	t.commit.Unsure = !c.Confirmed
+	return nil
+}
