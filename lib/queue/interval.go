@@ -29,8 +29,9 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	}()
 	restored, ages := map[string]bool{}, c.ages(true)
 	err = v.Back(func(l audit.Line) bool {
+		at := ages.Of(&l)
 		switch {
-		case c.Now.Sub(ages.Of(&l)) >= interval:
+		case ages.over(at, interval):
 			return false
 		case restores(&l):
 			restored[l.Task] = true
@@ -38,7 +39,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 			if restored[l.Task] {
 				delete(restored, l.Task) // the start before that one may have happened
 			} else {
-				soon = meets(l.Target, s.Target(), r.Policy.Outbound.Same)
+				soon = c.Now.Sub(at) < interval && meets(l.Target, s.Target(), r.Policy.Outbound.Same)
 			}
 		}
 		return !soon
