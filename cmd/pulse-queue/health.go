@@ -73,6 +73,11 @@ func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) err
 	if err := gather(f, s, c.String("queue"), p.Limits.DiskReserve); err != nil {
 		return err
 	}
+	if c.String("policy") != "" { // without one the limits of those who run are not known
+		f.Limits = func(v queue.View) (*queue.Limiter, error) {
+			return queue.LimiterOf(v, p, f.MaxWaiting, f.Now)
+		}
+	}
 	f.Lacks = sandbox.Lacks(p.Evidence != policy.ByAuthRes)
 	if err := readers(f, p); err != nil {
 		return err

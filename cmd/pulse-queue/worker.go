@@ -21,7 +21,7 @@ import (
 
 func (sh *shift) proposals(out []byte, isCut bool) *queue.Proposals {
 	list, discarded := proposal.Read(out, isCut, opener(sh.policy))
-	return &queue.Proposals{List: proposal.Complete(list, sh.policy), Discarded: discarded}
+	return &queue.Proposals{List: proposal.Complete(list, sh.policy), Discarded: discarded, Drafts: sh.policy.Drafts}
 }
 
 // opener reads the files of the workspace, where the policy names one.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -76,9 +77,12 @@ func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 	line := s.move(task.Carried, task.Completed, change)
 	line.Outcome, line.Rule, line.Policy = w.decision.Outcome, w.decision.Rule, w.decision.Policy
 	if s.Request.Tool == proposal.Draft {
-		draft, err := s.Request.Canonical()
+		draft, err := s.draft()
 		if err != nil {
 			return err
+		}
+		if gated, err := s.besideGated(tx); err != nil || !gated {
+			return cmp.Or(err, tx.Move(line))
 		}
 		tx.Stage(Drafts, s.Task.ID, draft)
 		line.Result = task.Digest(draft)
@@ -115,6 +119,30 @@ func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 		return err
 	}
 	return tx.Move(line)
+}
+
+// draft returns the file that a draft writes.
+func (c *Content) draft() ([]byte, error) {
+	if beside := proposal.Beside(c.Request); beside != nil {
+		return proposal.Companion(beside)
+	}
+	return c.Request.Canonical()
+}
+
+// besideGated reports whether a draft is written: that of a message always is, and any other if
+// the effect beside which it was proposed is one that a person is asked about, as it stands in
+// this queue.
+func (c *Content) besideGated(v View) (bool, error) {
+	beside := proposal.Beside(c.Request)
+	if beside == nil {
+		return true, nil
+	}
+	canonical, err := beside.Canonical()
+	if err != nil {
+		return false, err
+	}
+	of, err := anywhere(v, task.EffectID(c.Identity.Root, canonical, c.Identity.Ordinal))
+	return of != nil && of.Identity.Effect() && of.Decision.Outcome != terms.Allow, err
 }
 
 // closed returns the line of a task that an effect closes. A person can requeue the task.

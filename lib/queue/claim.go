@@ -54,6 +54,7 @@ type Run struct {
 	looked            map[string]bool // waiting effects that this run has looked at
 	passed            map[string]bool // asks that it has loaded, and that are for another kind of run
 	pace              *Pace           // what it has read last of earlier starts
+	sent              sends           // what it has read last of earlier messages
 	turns             *turns          // what it has read last of scheduled tasks
 }
 
@@ -95,7 +96,7 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 // inTurn looks for the scheduled task whose turn it is among those that may start.
 func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error) (claim *Claim, more bool, err error) {
 	left := r.Max - r.started
-	looked := map[string]bool{}
+	looked, ahead := map[string]bool{}, map[string]bool{}
 	good, err := r.turns.good(tx, now)
 	if err == nil && !good {
 		err = r.readTurns(tx, used, now, left, looked)
@@ -109,6 +110,11 @@ func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error
 			left, good = 8*left, false
 			err = r.readTurns(tx, used, now, left, looked)
 			continue
+		}
+		if len(looked) > 1 && !ahead[c.ID] { // most runs start one of the first
+			if err = r.turns.readAhead(tx.View, c, ahead); err != nil {
+				break
+			}
 		}
 		var moved bool
 		if claim, moved, err = r.consider(tx, &c.Entry, now, lock); err != nil {

@@ -112,7 +112,7 @@ func TestOneRunWithAWrongClock(t *testing.T) {
 		"a day behind": -days, "two hours behind": -2 * time.Hour, "three days behind": -3 * days, "in 1999": -27 * 365 * days,
 		"two days ahead": 2*days + time.Minute, "ten years ahead": 3650 * days, "in 2280": century,
 	} {
-		for before := range 6 { // of 5 that may start a day
+		for _, before := range []int{0, 3, 5} { // of 5 that may start a day
 			w := newWall(t, 5)
 			w.do(queuetest.Add(queuetest.Mails(1, before)...))
 			if n := w.run(); n != before {
@@ -126,8 +126,8 @@ func TestOneRunWithAWrongClock(t *testing.T) {
 				t.Errorf("%s: %d started before, and %d by that clock", name, before, n)
 			}
 			w.wrong = 0
-			for range 3 * 24 * 4 { // every quarter of an hour
-				w.real = w.real.Add(15 * time.Minute)
+			for range 3 * 24 * 2 { // every half an hour
+				w.real = w.real.Add(30 * time.Minute)
 				w.run()
 			}
 			w.within()
@@ -142,9 +142,9 @@ func TestOneRunWithAWrongClock(t *testing.T) {
 // TestCapsHoldByAnyClock: through random lives with clocks that are wrong for less than an hour
 // at a time, no real day has more starts than the cap; and with a right clock it has as many.
 func TestCapsHoldByAnyClock(t *testing.T) {
-	lives := 300
+	lives := 150
 	if testing.Short() {
-		lives = 40
+		lives = 15
 	}
 	for seed := range lives {
 		r := rand.New(rand.NewPCG(uint64(seed), 28))

@@ -89,8 +89,17 @@ func restores(l *audit.Line) bool {
 }
 
 // delays returns when limits keep a task from starting.
-func (c *Pace) delays(s *Stored) (all []delay) {
+func (c *Pace) delays(s *Stored) []delay {
 	e := s.entry()
+	var target []string
+	if s.Outward() && s.Decision.Action == terms.ExternalSend {
+		target = s.Target()
+	}
+	return c.delaysOf(&e, target)
+}
+
+// delaysOf is delays for an entry, and the targets of what is sent outside.
+func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
 	add := func(limit string, most int, window time.Duration, counts func(*begin) bool) {
 		var in []time.Time
 		for i := range c.starts {
@@ -113,9 +122,8 @@ func (c *Pace) delays(s *Stored) (all []delay) {
 	if e.Message {
 		add(limitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
 	}
-	if s.Outward() && s.Decision.Action == terms.ExternalSend {
-		to := s.Target()
-		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, to, c.policy.Outbound.Same) })
+	if len(target) > 0 {
+		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, target, c.policy.Outbound.Same) })
 	}
 	return all
 }
@@ -129,12 +137,10 @@ func (s *Stored) entry() Entry {
 // Until returns which limit keeps a task from starting now, and until when, if it is not used up
 // again meanwhile: the limit that does so longest. limit is empty if none does.
 func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
-	for _, d := range c.delays(s) {
-		if !c.now.Before(d.from) && d.to.After(c.now) && d.to.After(until) {
-			limit, until = d.limit, d.to
-		}
+	if w := c.last(c.delays(s)); w.until.After(c.now) {
+		return w.limit, w.until
 	}
-	return limit, until
+	return "", until
 }
 
 // delayed returns for how long limits have kept a task from starting since a time. Of each start

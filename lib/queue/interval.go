@@ -10,6 +10,14 @@ import (
 	"pulse/lib/shared/terms"
 )
 
+// sends are the targets of the messages that count against outbound.min_reply_interval, as one
+// log has them by one clock.
+type sends struct {
+	head  string // of that log
+	clock Clock
+	list  [][]string // nil: not read yet
+}
+
 // tooSoon reports whether a message went to one of an effect's targets less than
 // outbound.min_reply_interval ago. A message does not count if its sender says that it was
 // not sent.
@@ -22,12 +30,24 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	defer func() {
-		if soon {
-			doubts(v, &c)
+	if head := v.Counts().Head; r.sent.list == nil || r.sent.head != head || r.sent.clock != c { // many effects may wait
+		list, err := sentWithin(v, interval, &c)
+		if err != nil {
+			return true, err
 		}
-	}()
+		r.sent = sends{head, c, list}
+	}
+	soon = slices.ContainsFunc(r.sent.list, func(to []string) bool { return meets(to, s.Target(), r.Policy.Outbound.Same) })
+	if soon {
+		doubts(v, &c)
+	}
+	return soon, nil
+}
+
+// sentWithin returns the targets of the messages of an interval.
+func sentWithin(v View, interval time.Duration, c *Clock) (list [][]string, err error) {
 	restored, ages := map[string]bool{}, c.ages(true)
+	list = [][]string{}
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		switch {
@@ -35,16 +55,14 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 			return false
 		case restores(&l):
 			restored[l.Task] = true
-		case l.Event == task.Started:
-			if restored[l.Task] {
-				delete(restored, l.Task) // the start before that one may have happened
-			} else {
-				soon = c.Now.Sub(at) < interval && meets(l.Target, s.Target(), r.Policy.Outbound.Same)
-			}
+		case l.Event == task.Started && restored[l.Task]:
+			delete(restored, l.Task) // the start before that one may have happened
+		case l.Event == task.Started && c.Now.Sub(at) < interval:
+			list = append(list, l.Target)
 		}
-		return !soon
+		return true
 	})
-	return soon, err
+	return list, err
 }
 
 // meets reports whether two lists of targets have one in common.

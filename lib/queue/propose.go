@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"slices"
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
@@ -23,6 +24,7 @@ const (
 type Proposals struct {
 	List      []proposal.Proposal
 	Discarded proposal.Discarded
+	Drafts    []terms.Action // of proposals beside which a draft is written; nil: of messages
 }
 
 // propose checks what a worker wants against the tasks that there are, and stages the rest
@@ -49,10 +51,8 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 		if err := v.add(&one, closes > limits.MaxClosesPerRun && one.Tool == proposal.Close); err != nil {
 			return err
 		}
-		if draft := one.Draft(); one.Action == terms.ExternalSend {
-			if err := v.add(&draft, false); err != nil {
-				return err
-			}
+		if err := v.beside(&one, p.Drafts); err != nil {
+			return err
 		}
 	}
 	if len(v.file) == 0 {
@@ -195,6 +195,22 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	}
 	v.file = append(append(v.file, all.Bytes()...), '\n')
 	return nil
+}
+
+// beside adds the draft of a proposal, if one is written for its action.
+func (v *vetting) beside(p *proposal.Proposal, actions []terms.Action) error {
+	if actions == nil {
+		actions = []terms.Action{terms.ExternalSend}
+	}
+	if !slices.Contains(actions, p.Action) || proposal.Own(p.Tool) {
+		return nil
+	}
+	draft, ok := p.Draft()
+	if !ok {
+		v.discarded[proposal.TooLong]++
+		return nil
+	}
+	return v.add(&draft, false)
 }
 
 // discard returns the line that says how many proposals were discarded, and why.

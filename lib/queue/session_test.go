@@ -334,3 +334,23 @@ func TestHoldIsReleased(t *testing.T) {
 		t.Errorf("%v, want %v", s.events(), want)
 	}
 }
+
+// TestSpellingsOfATarget: a grant is spent on any spelling of its target, and on no other target.
+func TestSpellingsOfATarget(t *testing.T) {
+	p := *queuetest.Policy
+	p.Outbound.Scheme = "telegram"
+	for target, want := range map[string]error{
+		"42": nil, "Telegram:42": nil, "telegram:42": nil, "telegram:421": queue.ErrNoGrant, "-42": queue.ErrNoGrant, "042": queue.ErrTarget,
+	} {
+		s := newShelf(t)
+		g := approval.Grant{ID: "g", Target: "telegram:42", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour)}
+		s.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil)})
+		err := queue.Update(s, func(tx *queue.Tx) error {
+			_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal, Outbound: &p}, target, "", now)
+			return err
+		})
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", target, err, want)
+		}
+	}
+}

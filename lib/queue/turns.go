@@ -74,6 +74,22 @@ func (t *turns) drop(c *candidate) {
 	t.tasks = slices.DeleteFunc(t.tasks, func(o *candidate) bool { return o == c })
 }
 
+// readAhead reads a candidate together with some others, and notes which: many may be looked at
+// before one starts, such as effects that wait for outbound.min_reply_interval.
+func (t *turns) readAhead(v View, c *candidate, ahead map[string]bool) error {
+	const most = 64
+	ids := []string{c.ID}
+	for _, o := range t.tasks {
+		if len(ids) < most && o != c && !ahead[o.ID] {
+			ids = append(ids, o.ID)
+		}
+	}
+	for _, id := range ids {
+		ahead[id] = true
+	}
+	return Look(v, ids, true)
+}
+
 // good reports whether there is no candidate that the turns lack. They may have some that do not
 // wait any more.
 func (t *turns) good(v View, now time.Time) (good bool, err error) {

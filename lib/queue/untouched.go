@@ -25,7 +25,7 @@ func draftOf(v View, s *Stored) (lies bool, wrote []byte, err error) {
 	if err != nil {
 		return false, nil, err
 	}
-	if wrote, err = s.Request.Canonical(); err != nil || !bytes.Equal(is.Bytes, wrote) {
+	if wrote, err = s.draft(); err != nil || !bytes.Equal(is.Bytes, wrote) {
 		return true, nil, err
 	}
 	return true, wrote, nil

@@ -131,6 +131,7 @@ var slots = slices.Concat([]slot{
 	many("outbound", "allow", 35, targets, 0, 2),
 	word("outbound", "scheme", 20, "telegram"),
 	word("outbound", "min_reply_interval", 8, "0", "1m", "10m"),
+	many("drafts", "for", 8, []string{"write_local", "external_send", "destructive", "code_or_computer"}, 0, 4),
 	{"extract", "extract", "", 25, func(r *rand.Rand) string {
 		return line("schema", "request") + array("require", some(r, words(terms.TrustLevels), 1, 3))
 	}},

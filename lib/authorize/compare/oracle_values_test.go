@@ -43,6 +43,7 @@ func values(old, new *policy.Policy) map[string]way {
 		"limits.disk_reserve":         -more(a.DiskReserve, b.DiskReserve),
 		"limits.keep_refused":         other(a.KeepRefused, b.KeepRefused),
 		"outbound.scheme":             other(old.Outbound.Scheme, new.Outbound.Scheme),
+		"drafts.for":                  other(fmt.Sprint(old.Drafts), fmt.Sprint(new.Drafts)),
 		"outbound.min_reply_interval": -more(old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval),
 		"approval.require":            -more(slices.Index(levels, old.Approval.Require), slices.Index(levels, new.Approval.Require)),
 		"approval.allowed_signers":    other(old.Approval.AllowedSigners, new.Approval.AllowedSigners),

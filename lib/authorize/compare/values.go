@@ -32,6 +32,7 @@ func values(old, new *policy.Policy, load Schemas) []Difference {
 	lower(v, "limits.disk_reserve", old.Limits.DiskReserve, new.Limits.DiskReserve)
 	v.other("limits.keep_refused", old.Limits.KeepRefused, new.Limits.KeepRefused)
 	v.other("outbound.scheme", old.Outbound.Scheme, new.Outbound.Scheme)
+	v.drafts()
 	lower(v, "outbound.min_reply_interval", old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval)
 	v.approval(&old.Approval, &new.Approval)
 	v.extract(load)
@@ -69,6 +70,13 @@ func lower[T cmp.Ordered](v *valued, key string, was, is T) {
 		v.add(Wider, key, "%v -> %v", shown(was), shown(is))
 	case is > was:
 		v.add(Narrower, key, "%v -> %v", shown(was), shown(is))
+	}
+}
+
+// drafts compares beside which effects a draft is written. It lets nothing happen.
+func (v *valued) drafts() {
+	if was, is := v.old.Drafts, v.new.Drafts; !slices.Equal(was, is) {
+		v.add(Other, "drafts.for", "%v -> %v", was, is)
 	}
 }
 

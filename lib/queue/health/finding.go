@@ -22,6 +22,7 @@ const (
 	codeRefused      Code = "refused"       // no message was accepted for too long, though some may have come
 	Waiting          Code = "waiting"       // a person has not answered
 	codeOverdue      Code = "overdue"       // a due task is not started
+	codeLimited      Code = "limited"       // a limit of the policy keeps due tasks waiting
 	codeUnread       Code = "unread"        // a due ask waits for a reader
 	codeUntaken      Code = "untaken"       // what a worker proposed is not taken
 	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
@@ -65,7 +66,7 @@ var Noted = []Code{Unreachable, Login}
 
 // Codes lists all codes.
 var Codes = []Code{
-	codeSilent, codeRefused, Waiting, codeOverdue, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
+	codeSilent, codeRefused, Waiting, codeOverdue, codeLimited, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,

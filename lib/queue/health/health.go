@@ -34,6 +34,10 @@ type Facts struct {
 	// requires one.
 	Unread func(v queue.View, e *queue.Entry) (bool, error)
 
+	// Limits says which limits of the policy keep tasks waiting, or did so within MaxWaiting. It is
+	// nil where no policy is known.
+	Limits func(v queue.View) (*queue.Limiter, error)
+
 	Approver func(uid uint32) bool // whether an account may write the queue as an approver; nil: none may
 	Both     []string              // accounts of the worker group that may do so too
 
@@ -57,7 +61,9 @@ const (
 	maxUnread  = time.Hour          // a run of readers every few minutes reads an ask before that
 	maxUntaken = time.Hour          // the line of the crontab takes proposals every few minutes
 	separation = 7 * 24 * time.Hour // how far back starts tell the accounts of workers
-	named      = 10                 // findings of one code that name a task
+	day        = 24 * time.Hour
+	maxLimited = time.Hour // a sender's share of an hour is free again after that
+	named      = 10        // findings of one code that name a task
 )
 
 // Queue is the queue that is looked at. Its log may be long, and its lines never change.
@@ -76,7 +82,7 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	history, err := f.history(q)
+	p, history, err := f.history(q)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +93,9 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		if err != nil {
 			return err
 		}
+		brakes := brakes{Facts: f, stopped: len(list) > 0, released: p.released}
 		list = append(append(f.machine(), list...), history...)
-		open, putOff, err := f.open(v)
+		open, putOff, err := brakes.open(v)
 		if err != nil {
 			return err
 		}
@@ -211,11 +218,12 @@ type past struct {
 	taken    time.Time                 // when a message was last accepted
 	refusal  string                    // why a message was last refused
 	added    bool                      // a task was added, however it came
+	released time.Time                 // when the queue was last released; zero: not lately
 	accounts map[task.Kind]*audit.Line // the newest start of each kind
 }
 
-func (f *Facts) history(q Queue) (list []Finding, err error) {
-	p := past{mail: f.clock.Of(f.Moved), accounts: map[task.Kind]*audit.Line{}}
+func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
+	p = &past{mail: f.clock.Of(f.Moved), accounts: map[task.Kind]*audit.Line{}}
 	ages := f.clock.Ages()
 	err = q.History(func(l audit.Line) bool {
 		if p.last.IsZero() {
@@ -227,16 +235,19 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 			p.mail = l.Time
 		}
 		p.message(&l)
+		if (l.Event == audit.Released || l.Event == audit.Resumed) && p.released.IsZero() {
+			p.released = l.Time
+		}
 		p.added = p.added || l.Event == task.Added
 		recent := f.Now.Sub(l.Time) < separation
 		if l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
 			started := l // of its own: a log is long, and l stays off the heap
 			p.accounts[l.Kind] = &started
 		}
-		return f.wants(&p, l.Time)
+		return f.wants(p, l.Time)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.last.Sub(f.Now) > maxAhead {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
@@ -244,12 +255,15 @@ func (f *Facts) history(q Queue) (list []Finding, err error) {
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
 	leaps, err := f.leaps(q)
-	return slices.Concat(list, leaps, f.silence(&p), f.refused(&p), f.proven(&p)), err
+	return p, slices.Concat(list, leaps, f.silence(p), f.refused(p), f.proven(p)), err
 }
 
 // wants reports whether lines older than t may say more.
 func (f *Facts) wants(p *past, t time.Time) bool {
 	age := f.Now.Sub(t)
+	if age < min(f.MaxWaiting, day) {
+		return true
+	}
 	if age < separation && len(p.accounts) < 2 {
 		return true
 	}

@@ -174,8 +174,6 @@ func start(k task.Kind, account string, age time.Duration) audit.Line {
 	return l
 }
 
-const day = 24 * time.Hour
-
 // weeks makes the queue old, and a week without an accepted message a finding.
 func weeks(f *Facts) { f.Made, f.MaxSilence, f.MaxRefused = now.Add(-30*day), 0, 7*day }
 

@@ -44,7 +44,7 @@ type late struct {
 }
 
 // open looks at the tasks that wait or run. later holds those that may have been put off.
-func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
+func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	var waiting, abandoned, missing, ungated some
 	looked, read := 0, 0
 	reads := map[bool]bool{} // whether an external's task, or another, waits for a reader: the last that was looked at
@@ -65,14 +65,18 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 		if mayBePutOff(&e) {
 			later = append(later, e)
 		}
-		if f.Unread != nil && e.State == task.Scheduled && f.late(&e) > maxUnread && (e.External || read < maxLooked) {
+		idle, err := f.idle(v, &e)
+		if err != nil {
+			return false, err
+		}
+		if f.Unread != nil && idle > maxUnread && (e.External || read < maxLooked) {
 			read++
 			if reads[e.External], err = f.Unread(v, &e); err != nil {
 				return false, err
 			}
 		}
 		// Where it waits for a reader, no worker is missing, however long it waits.
-		reader := e.State == task.Scheduled && f.late(&e) > maxUnread && reads[e.External]
+		reader := idle > maxUnread && reads[e.External]
 		if e.State == task.Awaiting && e.Kind == task.Ask && !gone && looked < maxLooked {
 			looked++
 			if found, err := isUngated(v, &e); err != nil {
@@ -101,7 +105,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 			})
 		case reader:
 			unread.add(&e, f.late(&e))
-		case e.State == task.Scheduled && f.late(&e) > f.MaxWaiting:
+		case e.State == task.Scheduled && idle > f.MaxWaiting:
 			k := key(&e)
 			if due[k] == nil {
 				due[k] = &late{}
@@ -126,6 +130,7 @@ func (f *Facts) open(v queue.View) (list []Finding, later []queue.Entry, err err
 	for _, k := range order {
 		list = append(list, due[k].finding(k))
 	}
+	list = append(list, f.findings()...)
 	return list, later, nil
 }
 

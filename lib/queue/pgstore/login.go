@@ -36,9 +36,13 @@ func (s *Store) Vouch(h approval.Holder) error {
 	if !ok {
 		return fmt.Errorf("%q is no login of this server", h)
 	}
-	all, err := s.query(say("SELECT array_to_string(pulse.hats($1), ' ')", login))
+	asks := say("SELECT array_to_string(pulse.hats($1), ' ')", login)
+	all, err := s.query(asks)
 	if err != nil {
 		return err
+	}
+	if s.in != nil { // many tasks have the yes of one person
+		s.in.foreseen[asks.key()] = all[0]
 	}
 	if string(all[0][0][0]) != approverAlone {
 		return fmt.Errorf("%s is not a login of pulse_approver alone", h)

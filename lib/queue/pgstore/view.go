@@ -113,6 +113,13 @@ const sqlFiles = "SELECT id, bytes FROM pulse.file WHERE id = ANY ($1) AND octet
 // Look reads what is kept under some keys at once, which are about to be asked for, and, if
 // they are wanted, files.
 func (v *view) Look(keys []string, files bool) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { // they were read together with others
+		a := v.known[key]
+		return a != nil && (a.file != nil || !files || v.reader)
+	})
+	if len(keys) == 0 {
+		return nil
+	}
 	list := []stmt{
 		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
 		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), `+writer+` FROM pulse.thing t JOIN pulse.audit a USING (seq)

@@ -46,7 +46,7 @@ const (
 	badMember     Reason = "bad_member"     // missing, of another type, or too long a list
 	unknownAction Reason = "unknown_action"
 	badTarget     Reason = "bad_target" // not one plain address or name
-	tooLong       Reason = "too_long"   // the line, its request, or the whole output
+	TooLong       Reason = "too_long"   // the line, its request, or the whole output
 	tooMany       Reason = "too_many"   // lines
 	badFile       Reason = "bad_file"   // not in the workspace, not a regular file, or too large
 )
@@ -62,7 +62,7 @@ const (
 
 // reasons lists all reasons, in the order in which they are checked.
 var reasons = []Reason{
-	malformed, unknownMember, badMember, unknownAction, badTarget, tooLong, tooMany, badFile,
+	malformed, unknownMember, badMember, unknownAction, badTarget, TooLong, tooMany, badFile,
 	EvidenceUnknown, TooDeep, OverBudget, NotItsTask, NotLegal,
 }
 
@@ -108,7 +108,7 @@ func Read(out []byte, cut bool, open Opener) ([]Proposal, Discarded) {
 		}
 		braces = true
 		if !whole && cut {
-			r.discarded[tooLong]++
+			r.discarded[TooLong]++
 			break
 		}
 		r.line(line)
@@ -149,7 +149,7 @@ func (r *reader) parse(line []byte) (p Proposal, err error) {
 	case len(r.list) >= maxLines:
 		return p, failure(tooMany)
 	case len(line) > maxLine:
-		return p, failure(tooLong)
+		return p, failure(TooLong)
 	}
 	rec, err := record.Parse(line, members...)
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *Proposal) readable() error {
 	o.Raw(request.Member, p.Request())
 	whole := o.Bytes()
 	if len(whole) > maxRequest {
-		return failure(tooLong)
+		return failure(TooLong)
 	}
 	if _, err := record.Parse(whole, request.Member); err != nil {
 		return failure(malformed)

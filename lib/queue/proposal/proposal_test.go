@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 		{`{"action":"external_send","target":"b\u00f6b@x.example"}`, badTarget},
 		{`{"action":"external_send","target":"\"a\"@x.example"}`, badTarget},
 		{`{"action":"external_send","target":"bob@x.example","files":["/etc/passwd"]}`, badFile},
-		{`{"action":"read_public","args":{"x":"` + strings.Repeat("x", maxLine) + `"}}`, tooLong},
+		{`{"action":"read_public","args":{"x":"` + strings.Repeat("x", maxLine) + `"}}`, TooLong},
 		{`{"action":"read_public","args":{"x":` + strings.Repeat("[", 253) + strings.Repeat("]", 253) + `}}`, ""},
 		{`{"action":"read_public","args":{"x":` + strings.Repeat("[", 254) + strings.Repeat("]", 254) + `}}`, malformed}, // in a record it is nested one level deeper
 	} {
@@ -110,7 +110,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d, %v", len(list), discarded)
 	}
 	list, discarded = Read([]byte(line+`{"action":"read_public"}`), true, nil)
-	if len(list) != 1 || discarded[tooLong] != 1 {
+	if len(list) != 1 || discarded[TooLong] != 1 {
 		t.Errorf("cut: %d, %v", len(list), discarded)
 	}
 	if list, _ = Read([]byte(strings.TrimSpace(line)), false, nil); len(list) != 1 {
@@ -156,7 +156,7 @@ func TestRequestTooLong(t *testing.T) {
 	open := func(name string, limit int) ([]byte, error) { return make([]byte, maxFile), nil }
 	line := `{"action":"read_public","evidence":"` + strings.Repeat("\x7f", maxLine-100) + `","files":["f"]}`
 	list, discarded := Read([]byte(line), false, open)
-	if len(list) != 0 || discarded[tooLong] != 1 {
+	if len(list) != 0 || discarded[TooLong] != 1 {
 		t.Errorf("%d taken, %v", len(list), discarded)
 	}
 	line = strings.ReplaceAll(line, "\x7f", "x")
@@ -167,7 +167,7 @@ func TestRequestTooLong(t *testing.T) {
 
 func TestDraft(t *testing.T) {
 	list, _ := Read([]byte(`{"action":"external_send","target":"a@x.example","tool":"mail.send","args":{"text":"hi"}}`), false, nil)
-	d := list[0].Draft()
+	d, _ := list[0].Draft()
 	if got, want := string(d.Request()), `{"action":"write_local","target":["a@x.example"],"tool":"draft","args":{"text":"hi"}}`; got != want {
 		t.Error(got)
 	}

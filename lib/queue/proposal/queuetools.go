@@ -5,12 +5,19 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// Draft returns the proposal's harmless companion: the same message, written as a draft
-// for a person and not sent.
-func (p *Proposal) Draft() Proposal {
-	d := *p
+// Draft returns the proposal's harmless companion: of a message the same message, written as a
+// draft for a person and not sent; of anything else what a person needs to do it by hand. ok is
+// false if the stages could not read it.
+func (p *Proposal) Draft() (d Proposal, ok bool) {
+	d = *p
 	d.Action, d.Tool = terms.WriteLocal, Draft
-	return d
+	if p.Action == terms.ExternalSend {
+		return d, true
+	}
+	var args record.Object
+	args.Raw(companionOf, p.Request())
+	d.Target, d.Files, d.Args = nil, nil, record.Value(args.Bytes())
+	return d, d.readable() == nil
 }
 
 // tool is the name of a tool that pulse-queue itself carries out.

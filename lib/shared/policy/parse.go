@@ -39,6 +39,9 @@ type file struct {
 		Scheme           *string  `toml:"scheme"`
 		MinReplyInterval *string  `toml:"min_reply_interval" want:"duration"`
 	} `toml:"outbound"`
+	Drafts struct {
+		For []string `toml:"for"`
+	} `toml:"drafts"`
 	Extract struct {
 		Schema  *string  `toml:"schema"`
 		Require []string `toml:"require"`
@@ -221,6 +224,7 @@ func (v *validator) fill(p *Policy, f *file) {
 	v.matrix(p, f.Matrix)
 	v.limits(&p.Limits, &f.Limits)
 	v.outbound(p, f)
+	v.drafts(p, f.Drafts.For)
 	v.extract(&p.Extract, f)
 	v.tools(p, f)
 	oneOf(v, &p.Exec.Mode, "exec.mode", f.Exec.Mode, "deny", "allowlist", "full")

@@ -79,6 +79,7 @@ type Policy struct {
 	Senders         []SenderRow         // rows of one sender or domain, in the order of the file
 	Limits          Limits
 	Outbound        Outbound
+	Drafts          []terms.Action // of effects beside which a draft is written; not nil
 	Tools           Tools
 	Exec            Exec
 	Approval        Approval
@@ -198,6 +199,7 @@ func Default() *Policy {
 			ReviewExpires: 14 * 24 * time.Hour, Resurface: defaultResurface, DiskReserve: 64 << 20,
 		},
 		Outbound: Outbound{MinReplyInterval: 10 * time.Minute},
+		Drafts:   []terms.Action{terms.ExternalSend},
 		Tools:    Tools{Profile: "standard"},
 		Exec:     Exec{Mode: "deny"},
 		Approval: Approval{Require: "terminal", Ledger: "/var/lib/pulse/nonces"},
