@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -49,7 +49,11 @@ func readSkew() (n int64) {
 // buildSkewed builds the commands with a clock that the environment sets.
 func buildSkewed(t *testing.T, dir string) {
 	t.Helper()
-	source := filepath.Join(runtime.GOROOT(), "src/time/time.go")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "src/time/time.go")
 	b, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)

@@ -138,10 +138,6 @@ func targets(s *Subject, a *answer) []Change {
 		func(p *policy.Policy) { p.Outbound.Allow = list }, Edit{Table: "outbound", Key: "allow", Value: array(list)})}
 }
 
-func all(list []string, ok func(string) bool) bool {
-	return !slices.ContainsFunc(list, func(s string) bool { return !ok(s) })
-}
-
 // The changes of rows. What they change are the action that is asked for and the action of
 // the tool that is named, because the row applies to both.
 

@@ -15,28 +15,29 @@ import (
 
 // check demands that each key of the file is one of a policy, with a value of its kind, and that
 // the file is TOML.
-func (v *validator) check(text string) {
+func (v *validator) check(text string) error {
 	o := v.lines.outline
 	for i := range o.Entries {
 		e := &o.Entries[i]
 		f, ok := fieldAt(e.Names)
 		if !ok {
-			v.unknown(e.Names, e.Line)
-			return
+			return v.unknown(e.Names, e.Line)
 		}
 		if above := v.missing(o.Entries[:i], e); above != "" {
-			v.failAt(e.Line, e.Key, "want [[%s]] above it, which it belongs to", above)
-		} else if !fits(f.Type, e) {
-			v.failAt(e.Line, e.Key, "want %s, not %s", wanted(f, e.Names, e), found(e))
+			return v.failAt(e.Line, e.Key, "want [[%s]] above it, which it belongs to", above)
+		}
+		if !fits(f.Type, e) {
+			return v.failAt(e.Line, e.Key, "want %s, not %s", wanted(f, e.Names, e), found(e))
 		}
 	}
 	if o.Fault != nil {
-		v.broken(o, text)
+		return v.broken(o, text)
 	}
+	return nil
 }
 
 // broken says why a file is not TOML, in words of its own for what people write most.
-func (v *validator) broken(o *outline, text string) {
+func (v *validator) broken(o *outline, text string) error {
 	line := o.wrote(text)
 	name, value, _ := strings.Cut(line, "=")
 	names := append(o.Table[:len(o.Table):len(o.Table)], strings.Split(strings.TrimSpace(name), ".")...)
@@ -44,19 +45,18 @@ func (v *validator) broken(o *outline, text string) {
 	f, ok := fieldAt(names)
 	switch word := bareWord().MatchString(value); {
 	case !utf8.ValidString(line):
-		v.failAt(o.Line, "", "it is not UTF-8: save the file as UTF-8")
+		return v.failAt(o.Line, "", "it is not UTF-8: save the file as UTF-8")
 	case strings.ContainsAny(line, "“”„"):
-		v.failAt(o.Line, "", "“ is not a quote of TOML: want \"")
+		return v.failAt(o.Line, "", "“ is not a quote of TOML: want \"")
 	case word && ok && element(f.Type).Kind() != reflect.String:
-		v.failAt(o.Line, path(names), "want %s, not %s", wanted(f, names, nil), value)
+		return v.failAt(o.Line, path(names), "want %s, not %s", wanted(f, names, nil), value)
 	case word:
-		v.failAt(o.Line, path(names), "%s has no quotes: want \"%s\"", value, value)
+		return v.failAt(o.Line, path(names), "%s has no quotes: want \"%s\"", value, value)
 	case strings.Contains(o.Fault.Message, "start of key") || strings.Contains(o.Fault.Message, "table name"):
-		v.failAt(o.Line, "", "%.80s: this is not TOML: %s; a name needs quotes where it is not a to z, digits, _ or -",
+		return v.failAt(o.Line, "", "%.80s: this is not TOML: %s; a name needs quotes where it is not a to z, digits, _ or -",
 			line, o.Fault.Message)
-	default:
-		v.failAt(o.Line, "", "%.80s: this is not TOML: %s", line, o.Fault.Message)
 	}
+	return v.failAt(o.Line, "", "%.80s: this is not TOML: %s", line, o.Fault.Message)
 }
 
 var bareWord = lazy.Regexp(`^[A-Za-z0-9_.+@*/:-]*[A-Za-z][A-Za-z0-9_.+@*/:-]*$`)

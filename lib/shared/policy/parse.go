@@ -147,8 +147,8 @@ func Parse(name string, b []byte) (*Policy, error) {
 	text := strings.TrimPrefix(string(b), "\ufeff") // which editors put before it, and TOML does not know
 	v := &validator{name: name, lines: index(text)}
 	var f file
-	if v.check(text); v.err != nil {
-		return nil, v.err
+	if err := v.check(text); err != nil {
+		return nil, err
 	}
 	if err := toml.NewDecoder(strings.NewReader(text)).EnableUnmarshalerInterface().Decode(&f); err != nil {
 		return nil, v.undecoded(err)
