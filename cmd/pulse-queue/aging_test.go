@@ -195,3 +195,34 @@ func TestToldOnceADay(t *testing.T) {
 	}
 	a.now("pulse-queue verify")
 }
+
+// TestClockJumped: one tick with a clock that is years off is told for seven days, with what was
+// done in it; nothing is pruned until the clock is believed; and no month's file is begun by it.
+func TestClockJumped(t *testing.T) {
+	a := newAged(t)
+	const health = "pulse-queue health --all --accept not_separated,silent,refused || [ $? = 1 ]"
+	a.ago(6*24*time.Hour, queuetest.Add(queuetest.Mail(1, terms.Allow)), queuetest.Start(""), queuetest.Finish(queue.End{}))
+	a.ago(3*24*time.Hour, queuetest.Brake(audit.Released))
+	a.ago(-3650*24*time.Hour, queuetest.Add(queuetest.Mail(2, terms.Review)), queuetest.Add(queuetest.Mail(3, terms.Review)))
+	segments := a.now("ls q/audit | wc -l")
+	a.ago(0, queuetest.Brake(audit.Released))
+	said := a.now(health)
+	if !strings.Contains(said, "clock_jumped: the clock jumped 3653d ahead, from ") || !strings.Contains(said, ", and then to ") ||
+		!strings.Contains(said, "before it was believed, 2 added; ") || strings.Count(said, "clock_jumped: ") != 1 {
+		t.Error(said)
+	}
+	if now := a.now("ls q/audit | wc -l; pulse-queue verify >/dev/null"); now != segments {
+		t.Errorf("%s files of months, then %s", segments, now)
+	}
+	pruned := "pulse-queue prune --older-than 5d; echo $?"
+	if said := a.now(pruned); said != "75\n" {
+		t.Errorf("pruned by a clock that is not believed: %s", said)
+	}
+	a.ago(0, queuetest.Confirm)
+	if said := a.now(pruned + "; pulse-queue verify >/dev/null"); said != "0\n" {
+		t.Error(said)
+	}
+	if got := a.events(task.Pruned); len(got) != 1 {
+		t.Errorf("pruned %s", got)
+	}
+}

@@ -35,7 +35,7 @@ func Now(v View, now time.Time) time.Time {
 // Jump is a place in the log where the clock jumped.
 type Jump struct {
 	From, To time.Time // the lines before and after it; zero: the clock never jumped
-	High     time.Time // what the clock before From's had reached, if From's was behind that and was not believed
+	High     time.Time // the last line of a clock that was believed, if that of From was not
 	Began    time.Time // the time after the last jump back, this one or an earlier; zero: the clock never went back
 	By       string    // a person who confirmed the clock after it
 }
@@ -50,16 +50,12 @@ func jumpTo(from, to, high, began time.Time) Jump {
 // Back reports whether the clock jumped back.
 func (j *Jump) Back() bool { return j.To.Before(j.From) }
 
-// beyond returns what the log had reached before a clock that is behind that; zero: it is not.
-func (j *Jump) beyond() time.Time {
-	high := j.From
-	if j.High.After(high) {
-		high = j.High
+// reached returns the last line of a clock that was believed.
+func (j *Jump) reached() time.Time {
+	if j.High.IsZero() {
+		return j.From
 	}
-	if !high.After(j.To) {
-		return time.Time{}
-	}
-	return high
+	return j.High
 }
 
 // settled reports whether the clock after the jump is believed at a time.
@@ -117,10 +113,10 @@ func clockAt(last time.Time, jump Jump, now time.Time) Clock {
 	c := Clock{Now: now, Last: last, Jump: jump, Confirmed: jump.settled(now)}
 	high := time.Time{}
 	if !jump.settled(last) {
-		high = jump.beyond()
+		high = jump.reached()
 	}
 	step := now.Sub(last)
-	returns := !high.IsZero() && step > maxBehind && now.After(high.Add(-maxBehind))
+	returns := last.Before(high) && step > maxBehind && now.After(high.Add(-maxBehind))
 	if !last.IsZero() && (step < -maxBehind || step > maxAhead || returns) {
 		c.Jump, c.New, c.Confirmed = jumpTo(last, now, high, jump.Began), true, false
 	}
@@ -179,7 +175,7 @@ func (c *Clock) Of(t time.Time) time.Time {
 // is not believed, what the log had reached if that is later. So a clock that is set back revives
 // nothing.
 func (c *Clock) Latest() time.Time {
-	if high := c.beyond(); !c.Confirmed && high.After(c.Now) {
+	if high := c.reached(); !c.Confirmed && high.After(c.Now) {
 		return high
 	}
 	return c.Now
@@ -191,13 +187,19 @@ func (c *Clock) Recent() bool { return !c.To.IsZero() && c.Now.Sub(c.To) < Windo
 
 // By returns the time by which a yes that was given then must not have expired. One that was given
 // ahead of the clock counts from where the clock began.
-func (c *Clock) By(given time.Time) time.Time { return c.Latest().Add(given.Sub(c.Of(given))) }
+func (c *Clock) By(given time.Time) time.Time {
+	by := c.Latest()
+	if given.After(by) {
+		by = by.Add(given.Sub(c.Of(given)))
+	}
+	return by
+}
 
 // Sure returns the time of the clock or, while that is not believed, that of the log before it,
 // whichever is earlier: what is kept for a while is kept at least for that.
 func (c *Clock) Sure() time.Time {
-	if !c.Confirmed && c.From.Before(c.Now) {
-		return c.From
+	if high := c.reached(); !c.Confirmed && high.Before(c.Now) {
+		return high
 	}
 	return c.Now
 }
@@ -205,23 +207,24 @@ func (c *Clock) Sure() time.Time {
 // Ages says when the lines of a log were, by the clock of now. It has to be asked for each line,
 // the newest first, and believes of no line that
 //
-//   - it is later than one that follows it: what lies ahead counts as of the jump back;
-//   - it is before what the log had reached, if its clock was never believed: what was done with
-//     a clock that was a day behind does not look a day old once it is right again;
-//   - if it is asked for a limit: that time has passed in a jump ahead, until the clock is
-//     believed. Otherwise one tick with a wrong clock would empty all limits.
+//   - it is still to come: what lies ahead counts as of the jump back;
+//   - it is before the last line of a clock that was believed, if its own was not: what was done
+//     with a clock that was a day behind does not look a day old once it is right again;
+//   - if it is asked for a limit: that time has passed since the clock was believed, until it is
+//     again. Otherwise one tick with a wrong clock would empty all limits.
 type Ages struct {
 	clock       *Clock
-	latest, not time.Time     // no line is after the one, or before the other
+	latest, not time.Time     // when a line was that lies ahead; and no line was before the other
 	later       time.Duration // by which lines count as later than they say
-	first       bool          // the next jump is the last one, and asked for a limit
+	believed    bool          // the clock of the lines was
+	doubts      bool          // it is asked for a limit, and has not come to a clock that was believed
 }
 
 // Ages returns ages from the end of the log.
 func (c *Clock) Ages() *Ages { return c.ages(false) }
 
 func (c *Clock) ages(limit bool) *Ages {
-	a := &Ages{clock: c, latest: c.Now, first: limit}
+	a := &Ages{clock: c, latest: c.Now, believed: true, doubts: limit && !c.Confirmed}
 	if c.New {
 		a.pass(c.Now, &c.Jump)
 	}
@@ -234,7 +237,7 @@ func (a *Ages) Of(l *audit.Line) time.Time {
 	if at.Before(a.not) {
 		at = a.not
 	}
-	if at.After(a.latest) && !a.latest.IsZero() {
+	if at.After(a.clock.Now) && !a.clock.Now.IsZero() {
 		at = a.latest
 	}
 	if l.Event == audit.ClockJumped {
@@ -244,13 +247,22 @@ func (a *Ages) Of(l *audit.Line) time.Time {
 	return at
 }
 
+// over reports whether no line before one of a time is younger than d.
+func (a *Ages) over(at time.Time, d time.Duration) bool {
+	return a.believed && a.clock.Now.Sub(at) >= d
+}
+
 // pass goes from the first line after a jump to the last one before it.
 func (a *Ages) pass(at time.Time, j *Jump) {
-	a.latest, a.not = at, j.High
-	if a.first && !a.clock.Confirmed && !j.Back() {
-		a.later = j.To.Sub(j.From)
+	a.latest, a.believed = at, j.High.IsZero()
+	switch {
+	case a.doubts && !a.believed:
+		a.not = at
+		return
+	case a.doubts:
+		a.later, a.doubts = max(0, a.clock.To.Sub(j.From)), false
 	}
-	a.first = false
+	a.not = j.High.Add(a.later)
 }
 
 // Starts calls fn for the starts that count against a limit, in the order of the log, with the time
@@ -278,7 +290,7 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 			e := EntryOf(&l)
 			list = append(list, Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
-		return c.Now.Sub(at) < Window
+		return !ages.over(at, Window)
 	})
 	for _, st := range slices.Backward(list) {
 		fn(st)

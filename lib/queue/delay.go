@@ -57,7 +57,7 @@ func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		c.add(&l, at, restored)
-		return !at.Before(since)
+		return !ages.over(at, clock.Now.Sub(since))
 	})
 	slices.SortStableFunc(c.starts, func(a, b begin) int { return a.Time.Compare(b.Time) })
 	return c, err

@@ -49,14 +49,15 @@ func sentWithin(v View, interval time.Duration, c *Clock) (list [][]string, err 
 	restored, ages := map[string]bool{}, c.ages(true)
 	list = [][]string{}
 	err = v.Back(func(l audit.Line) bool {
+		at := ages.Of(&l)
 		switch {
-		case c.Now.Sub(ages.Of(&l)) >= interval:
+		case ages.over(at, interval):
 			return false
 		case restores(&l):
 			restored[l.Task] = true
 		case l.Event == task.Started && restored[l.Task]:
 			delete(restored, l.Task) // the start before that one may have happened
-		case l.Event == task.Started:
+		case l.Event == task.Started && c.Now.Sub(at) < interval:
 			list = append(list, l.Target)
 		}
 		return true

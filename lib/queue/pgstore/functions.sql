@@ -469,6 +469,9 @@ BEGIN
     DELETE FROM pulse.thing WHERE shelf = 'hold';
   ELSIF e IN ('clock_jumped', 'clock_confirmed') THEN
     PERFORM pulse.put('clock', '', at, NULL, NULL);
+    IF e = 'clock_jumped' THEN -- for a day, the client counts these from the log
+      DELETE FROM pulse.start s WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
+    END IF;
   END IF;
 END $$;
 

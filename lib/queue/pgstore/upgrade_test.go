@@ -42,7 +42,7 @@ func older(t *testing.T, d *pgtest.DB, schema string) {
 // and is the same queue after an upgrade: nothing of it is lost, it verifies, and goes on. What a
 // client had put into an entry is gone.
 func TestUpgrade(t *testing.T) {
-	for _, schema := range []string{"schema-06c81c1.sql", "schema-317606f6.sql"} {
+	for _, schema := range []string{"schema-06c81c1.sql", "schema-487daf9b.sql"} {
 		d := pgtest.New(t)
 		w := play(t, d)
 		w.cohort()

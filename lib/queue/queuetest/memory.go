@@ -137,6 +137,9 @@ func (k *kept) index(l *audit.Line) {
 	case l.Event == audit.Resurfaced && at >= 0:
 		k.open[at] = queue.EntryOf(l)
 	}
+	if l.Event == audit.ClockJumped { // for a day, they are counted from the log
+		k.starts = slices.DeleteFunc(k.starts, func(st queue.Start) bool { return st.Time.After(l.Time) })
+	}
 	if l.Event == task.Started {
 		e := queue.EntryOf(l)
 		k.starts = append(k.starts, queue.Start{Time: l.Time, Kind: e.Kind, External: e.External, Sender: e.Sender})

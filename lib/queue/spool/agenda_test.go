@@ -302,7 +302,11 @@ func TestStartsOutOfTime(t *testing.T) {
 		if err := errors.Join(start("").Do(s, epoch), start("").Do(s, epoch.Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
-		if got := startsOf(t, s); len(got) != 3 {
+		want := 3
+		if at.After(epoch) {
+			want = 2 // what lies ahead is counted from the log
+		}
+		if got := startsOf(t, s); len(got) != want {
 			t.Errorf("%d: %v", year, got)
 		}
 		whole(t, opened(t, s.dir))

@@ -148,7 +148,7 @@ func indexed(lines []audit.Line) (files []string) {
 	moves, starts := false, false
 	for i := range lines {
 		moves = moves || lines[i].Moves() || lines[i].Event == audit.Resurfaced
-		starts = starts || lines[i].Event == task.Started
+		starts = starts || lines[i].Event == task.Started || lines[i].Event == audit.ClockJumped
 	}
 	if moves {
 		files = append(files, agendaFile)

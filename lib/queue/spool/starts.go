@@ -74,6 +74,11 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 func (s *Spool) indexStarts(lines []audit.Line) error {
 	for i := range lines {
 		l := &lines[i]
+		if j := queue.JumpOf(l); l.Event == audit.ClockJumped && j.Back() {
+			if err := s.keepStarts(func(st queue.Start) bool { return entry.Seconds(st.Time) <= entry.Seconds(l.Time) }); err != nil {
+				return err
+			}
+		}
 		if l.Event != task.Started {
 			continue
 		}
@@ -90,13 +95,21 @@ func (s *Spool) indexStarts(lines []audit.Line) error {
 }
 
 // trim drops starts that are too old to count, once they are at least half of a large
-// file. A clock that is wrong may drop some that are not: after a jump of the clock, starts are
-// counted from the log.
-func (s *Spool) trim(now time.Time) (err error) {
+// file. A clock that is wrong may drop some that are not, and those that lie ahead of a clock that
+// went back are dropped: for a day after a jump of the clock, starts are counted from the log.
+func (s *Spool) trim(now time.Time) error {
 	n, at := s.log.starts/int64(starts.Width), entry.Seconds(now)
 	const day = int64(queue.Window / time.Second)
 	old := func(st queue.Start) bool { return at-entry.Seconds(st.Time) >= day }
 	if s.log.starts < startsKept || !old(s.startAt(n/2)) {
+		return nil
+	}
+	return s.keepStarts(func(st queue.Start) bool { return !old(st) })
+}
+
+// keepStarts drops the starts that are not to be kept.
+func (s *Spool) keepStarts(keep func(queue.Start) bool) (err error) {
+	if s.log.starts == 0 {
 		return nil
 	}
 	if err := s.forget(); err != nil {
@@ -104,7 +117,7 @@ func (s *Spool) trim(now time.Time) (err error) {
 	}
 	s.log.starts, err = starts.Rewrite(s.disk, func(line []byte) []byte {
 		st, ok := parseStart(line)
-		if !ok || old(st) {
+		if !ok || !keep(st) {
 			return nil
 		}
 		return line

@@ -69,7 +69,7 @@ type Line struct {
 	Size     int64       // in bytes, of the refused record that is kept from now on, or no longer
 	NotKept  string      // why nothing is kept of a refused record, where the policy wants it kept
 	Change   task.Change // Since is Time, except where Event is Resurfaced, and of a jump of the clock the time of the line before
-	Before   time.Time   // of a jump of the clock: what the log had reached before a clock that was behind that and ends here
+	Before   time.Time   // of a jump of the clock: the last line of a clock that was believed, if that of the line before was not
 	Began    time.Time   // of a jump of the clock: the line after which it did not go back
 
 	Result string // digest of what the worker printed, of the extract if Event is Extracted, of the draft that is removed if it is Pruned, or the head of the queue that was put aside if it is Resumed
