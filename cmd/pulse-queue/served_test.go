@@ -23,7 +23,8 @@ var (
 		"health.txtar": "of a directory", "snapshot.txtar": "of a directory", "unsafe.txtar": "init", "usage.txtar": "init",
 		"digest.txtar": "begins without a queue", "html.txtar": "begins without a queue", "tampering.txtar": "of files",
 		"worker.txtar": "a worker here has PULSE_FENCE, too", "thread.txtar": "a level in a text that is compared as a whole",
-		"hostile-text.txtar": "a shell at a terminal", "recurs.txtar": "a person's script", "findings.txtar": "begins without a finding",
+		"hostile-text.txtar": "a shell at a terminal", "recurs.txtar": "a shell at a terminal",
+		"findings.txtar": "of a directory",
 	}
 )
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
@@ -19,6 +20,8 @@ func (s again) View(fn func(queue.View) error) error {
 }
 
 type view struct{ queue.View }
+
+func (view) Back(func(audit.Line) bool) error { return nil }
 
 func (view) Counts() queue.Counts {
 	return queue.Counts{Tasks: map[task.State]int{task.Scheduled: 1}}
