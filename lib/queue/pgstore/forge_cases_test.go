@@ -377,5 +377,8 @@ var ofNotes = []forgery{
 	{"a source without a name", event(audit.Read, "gate1"), replace(`"source":"imap",`, ``)},
 	{"a source that nobody can find", event(audit.Read, "gate1"), replace(`"source":"imap"`, `"source":"\u0000"`)},
 	{"a source twice", event(audit.Read, "gate1"), first(func(s *step) { s.Positions = append(s.Positions, s.Positions...) })},
+	{"a jump of the clock from another line", event(audit.ClockJumped, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
+	{"a finding that nobody can find", event(audit.Found, "gate1"), first(func(s *step) { s.Finding.About = "a\x00" })},
+	{"a finding that is not there", event(audit.Found, "gate1"), first(func(s *step) { s.Finding = nil })},
 	{"a release by nobody who may", event(audit.Released, "ann"), as("machine1")},
 }

@@ -469,7 +469,9 @@ BEGIN
     DELETE FROM pulse.thing WHERE shelf = 'hold';
   ELSIF e IN ('clock_jumped', 'clock_confirmed') THEN
     PERFORM pulse.put('clock', '', at, NULL, NULL);
-    IF e = 'clock_jumped' THEN -- for a day, the client counts these from the log
+    IF e = 'clock_jumped' AND j->'since' <> coalesce(pulse.said(at - 1)->'time', 'null') THEN
+      PERFORM pulse.refuse('a jump from another line');
+    ELSIF e = 'clock_jumped' THEN -- for a day, the client counts these from the log
       DELETE FROM pulse.start s WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
     END IF;
   END IF;
@@ -561,7 +563,7 @@ BEGIN
           ('labels', 'labelled'), ('finding', 'finding'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
           ('approval', 'approved requeued started extracted retried restarted restored'),
           ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
-        WHERE j ? m AND NOT e = ANY (string_to_array(es, ' '))) OR j ?| '{attempts,deferred,restarts,not_before}' AND NOT (j ? 'to' OR e = 'resurfaced') THEN
+        WHERE j ? m AND NOT e = ANY (string_to_array(es, ' '))) OR j ?| '{attempts,deferred,restarts,not_before,told}' AND NOT (j ? 'to' OR e = 'resurfaced') THEN
     PERFORM pulse.refuse(format('no such line may be written by %s: %s', session_user, coalesce(e, '?')));
   END IF;
   RETURN pulse.nul(line, '\ufdd0', '\u0000');

@@ -50,11 +50,23 @@ func TestVerify(t *testing.T) {
 		"ALTER TABLE thing ALTER rest SET DEFAULT '{}'", "DROP INDEX open", "CREATE INDEX more ON task (octet_length(entry))", "ALTER TABLE nonce SET UNLOGGED",
 		"ALTER TABLE audit ENABLE ROW LEVEL SECURITY", "CREATE VIEW more AS SELECT FROM task", "TRUNCATE may, legal, member",
 		"CREATE RULE r AS ON DELETE TO task DO INSTEAD NOTHING",
+		"UPDATE audit SET who = 'bob' WHERE who = 'ann'", "UPDATE audit SET who = 'pulse_owner' WHERE seq = (SELECT max(seq) FROM audit)", "UPDATE audit SET who = 'machine2' WHERE seq = 1",
+		"UPDATE audit SET alone = NOT alone WHERE line LIKE '%\"level\":%' AND line NOT LIKE '%\"grants\":%'", "UPDATE queue SET unsafe = true",
+		"GRANT SELECT ON file TO pulse_reader", "GRANT SELECT ON file TO nobody1", "REVOKE SELECT ON task FROM pulse_gate", "GRANT SELECT (bytes) ON thing TO pulse_reader",
+		"GRANT EXECUTE ON FUNCTION put TO pulse_gate", "GRANT EXECUTE ON FUNCTION commit TO nobody1", "GRANT EXECUTE ON FUNCTION commit TO pulse_gate WITH GRANT OPTION",
+		"GRANT USAGE ON SCHEMA pulse TO nobody1", "ALTER ROLE pulse_owner LOGIN", "ALTER ROLE pulse_gate CREATEROLE", "GRANT pulse_owner TO nobody1",
+		"CREATE FUNCTION public.e() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; CREATE EVENT TRIGGER e ON ddl_command_end EXECUTE FUNCTION public.e()",
+		"CREATE TRIGGER r AFTER INSERT ON audit EXECUTE FUNCTION suppress_redundant_updates_trigger()", "ALTER FUNCTION put OWNER TO nobody1", "CREATE POLICY r ON task",
+		"ALTER TABLE audit FORCE ROW LEVEL SECURITY", "ALTER SCHEMA pulse OWNER TO gate1",
+		"CREATE OR REPLACE FUNCTION pulse.now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT client::timestamptz'",
 	} {
 		forged := d.Clone(t)
 		forged.Exec(t, "SET search_path = pulse, pg_catalog; "+sql)
 		if list := verify(t, forged); len(list) == 0 {
 			t.Errorf("not found: %s", sql)
+		}
+		if strings.Contains(sql, "ROLE pulse_") || strings.HasPrefix(sql, "GRANT pulse_owner") { // roles are the server's
+			forged.Exec(t, "ALTER ROLE pulse_owner NOLOGIN; ALTER ROLE pulse_gate NOCREATEROLE; REVOKE pulse_owner FROM nobody1")
 		}
 	}
 }
