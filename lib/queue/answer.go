@@ -34,6 +34,18 @@ func Asked(s *Stored, wait time.Duration) approval.Approval {
 	return a
 }
 
+// Asked is Asked for a task that may have come to wait by a clock that was ahead: it has waited
+// since that went back, and its question is good from then on.
+func (c *Clock) Asked(s *Stored, wait time.Duration) approval.Approval {
+	a := Asked(s, wait)
+	if at := c.Of(s.Task.Since); at.Before(s.Task.Since) && !at.Equal(c.Now) { // clocks may differ a little
+		good := a.Expires.Sub(a.Given)
+		a.Given = at.UTC().Truncate(time.Second)
+		a.Expires = a.Given.Add(good)
+	}
+	return a
+}
+
 // askedNonce returns the nonce of a question: another one for each task, for other bytes,
 // and each time the task comes to wait.
 func askedNonce(s *Stored) string {

@@ -1,7 +1,9 @@
 package queue_test
 
 import (
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -205,6 +207,28 @@ func TestATickAhead(t *testing.T) {
 		t.Fatalf("%d told, %d expired", told, ended)
 	}
 	w.do(queuetest.Add(queuetest.Mail(3, terms.Allow)))
+	var lines []string
+	for range 2 { // what a person signs elsewhere is good from then on, and the same each time
+		w.real = w.real.Add(time.Minute)
+		err := w.store.View(func(v queue.View) error {
+			c, err := queue.ClockOf(v, w.real)
+			return errors.Join(err, v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
+				s, err := queue.Load(v, task.Awaiting, e.ID)
+				a := c.Asked(&s, limits.ReviewExpires)
+				if a.Given.After(w.real) || !a.Expires.After(w.real) {
+					t.Errorf("asked from %s to %s", a.Given, a.Expires)
+				}
+				lines = append(lines, string(a.Statement()))
+				return true, err
+			}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(lines) != 4 || !slices.Equal(lines[:2], lines[2:]) {
+		t.Errorf("%q", lines)
+	}
 	toldAt, endedAt := time.Duration(0), time.Duration(0)
 	for w.real.Sub(came) < limits.ReviewExpires+20*days {
 		w.real = w.real.Add(6 * time.Hour)

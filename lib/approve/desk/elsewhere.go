@@ -38,11 +38,24 @@ func Statement(s door.Store, p *policy.Policy, id string, no bool) (lines []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	a := queue.Asked(&shown, p.Limits.ReviewExpires)
+	a, err := asked(s, &shown, p)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := approval.Timely("what could be signed", a.Given, a.Expires, time.Now()); err != nil {
 		return nil, nil, fault.Failedf("pulse-approve yes "+shown.Task.ID+", at a terminal", "task %s: %w", shown.Task.ID, err)
 	}
 	return lines, toSign(&a, no), nil
+}
+
+// asked returns the yes that is asked for from elsewhere.
+func asked(s queue.Store, shown *queue.Stored, p *policy.Policy) (a approval.Approval, err error) {
+	err = s.View(func(v queue.View) error {
+		c, err := queue.ClockOf(v, time.Now())
+		a = c.Asked(shown, p.Limits.ReviewExpires)
+		return err
+	})
+	return a, err
 }
 
 func toSign(a *approval.Approval, no bool) []byte {
@@ -125,7 +138,10 @@ func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer
 	if no {
 		hint += " --no"
 	}
-	a := queue.Asked(&shown, t.policy.Limits.ReviewExpires)
+	a, err := asked(t.Queue, &shown, t.policy)
+	if err != nil {
+		return err
+	}
 	if err = differs(signed.Line, &a, no); err == nil {
 		err = approval.Timely("the answer", a.Given, a.Expires, time.Now())
 	}
