@@ -544,7 +544,7 @@ BEGIN
     SELECT CASE WHEN bool_or(g->>'level' = 'terminal') THEN 'terminal' WHEN bool_or(g->>'level' = 'user') THEN 'user' ELSE 'signature' END,
       jsonb_build_object('by', pulse.quoted(string_agg(format('grant %s of %s', g->>'id', g->>'by'), ', ' ORDER BY o)))
     INTO level, person FROM jsonb_array_elements(yes->'grants') WITH ORDINALITY x(g, o);
-    person := person || jsonb_build_object('level', format('"%s"', level));
+    person := person || jsonb_build_object('level', format('"%s"', level), word, pulse.stamp(at));
   ELSIF yes->>'level' = 'signature' THEN
     person := jsonb_build_object('by', pulse.quoted(session_user));
   ELSIF yes IS NOT NULL THEN
