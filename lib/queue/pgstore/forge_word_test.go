@@ -117,7 +117,7 @@ func has(raw, member, value string) bool {
 // or closed, where no open task comes of a line. A member of a row is true once it was found so.
 func believed(t *testing.T) map[string]*bool {
 	t.Helper()
-	b, err := os.ReadFile("../../../man/pulse-deploy.7")
+	b, err := os.ReadFile("../../../man/pulse-queue.5")
 	if err != nil {
 		t.Fatal(err)
 	}
