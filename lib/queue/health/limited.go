@@ -13,10 +13,10 @@ import (
 // brakes is what keeps due tasks waiting although somebody would start them.
 type brakes struct {
 	*Facts
-	stopped  bool      // nothing starts, which a finding says
-	released time.Time // when that ended last; zero: not lately
-	limiter  *queue.Limiter
-	limits   []*limited
+	*past
+	stopped bool // nothing starts, which a finding says
+	limiter *queue.Limiter
+	limits  []*limited
 }
 
 // limited counts the tasks of a kind that a limit keeps waiting.
