@@ -9,6 +9,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
+	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -26,7 +27,8 @@ func releaseClock(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if clock.Confirmed {
+	told := !clock.To.IsZero() && !clock.Back() && clock.Jump.By == "" && clock.Now.Sub(clock.To) < health.Lately
+	if clock.Confirmed && !told {
 		cmdline.Note(c, "the queue believes this clock: nothing was changed")
 		return nil
 	}

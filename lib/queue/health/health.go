@@ -263,7 +263,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
-	leaps, err := f.leaps(q)
+	leaps, err := f.leaps(q, p)
 	p.streaks = f.provider(&p.ends)
 	for i := range p.streaks {
 		list = append(list, provider(&p.streaks[i]))

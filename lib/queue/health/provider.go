@@ -2,10 +2,12 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
@@ -13,14 +15,14 @@ import (
 const (
 	minAlike = 3              // starts
 	minLater = time.Hour      // since the first, if each asked for a later start: that is no failure
-	ended    = 48 * time.Hour // since the last: 24 hours at most lie between two attempts of a task
+	stale    = 48 * time.Hour // since the last: 24 hours at most lie between two attempts of a task
 )
 
 // provider finds the streaks in which what all workers need is missing. One task alone that fails
 // says no more than that this one does.
 func (f *Facts) provider(e *queue.Ends) (list []queue.Streak) {
 	for _, s := range e.Streaks() {
-		if s.Alike < minAlike || f.Now.Sub(s.Last) >= ended {
+		if s.Alike < minAlike || f.Now.Sub(s.Last) >= stale {
 			continue
 		}
 		later := s.Exit == queue.ExitLater
@@ -64,6 +66,11 @@ func (p *past) tried(side queue.Side, now time.Time) time.Duration {
 		}
 	}
 	return 1<<63 - 1
+}
+
+// vain reports whether tasks of a kind are started in vain: what keeps them waiting besides is no news.
+func (p *past) vain(k task.Kind) bool {
+	return slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return (s.Side == queue.Asks || s.Side == queue.Readers) == (k == task.Ask) })
 }
 
 // side returns the side that starts a scheduled task.
