@@ -244,7 +244,8 @@ func (w *world) floods(d time.Time) {
 		w.batch(externals[0], "question", 130, genuine, true), nothing)
 	w.during(&incident{name: "200 forged mails", quiet: true},
 		at(15), hour, w.batch(owner, "send carl@partner.example", 200, forged, false), nothing)
-	w.during(&incident{name: "a cap holds everything", before: "-", named: limit, stops: true},
+	// What holds first is the share of an hour, which is named at once.
+	w.during(&incident{name: "a cap holds everything", before: "-", named: limit, within: 130 * time.Minute, stops: true},
 		at(16), 54*hour,
 		w.batch(owner, "question", 45, genuine, false), nothing)
 	w.during(&incident{name: "every answer in prose", before: "850 a month", quiet: true},

@@ -21,6 +21,7 @@ type leap struct {
 	queue.Jump
 	added, started, ended int       // in that time
 	back                  time.Time // the line with which the clock was what it had been before; zero: none
+	vouched               bool      // a person vouched for the clock since
 }
 
 // quiet returns for how long a log may have no line while all is well. Where silence is told, each day
@@ -41,14 +42,15 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 	}
 	var all []leap
 	var done []audit.Line // those since the jump that is not reached yet
-	ages := f.clock.Ages()
+	ages, vouched := f.clock.Ages(), false
 	err = q.History(func(l audit.Line) bool {
 		at := ages.Of(&l)
+		vouched = vouched || l.Event == audit.ClockConfirmed
 		if l.Event != audit.ClockJumped {
 			done = append(done, audit.Line{Time: l.Time, Event: l.Event, Task: l.Task, From: l.From, To: l.To})
 			return f.Now.Sub(at) < Lately
 		}
-		one := leap{Jump: queue.JumpOf(&l)}
+		one := leap{Jump: queue.JumpOf(&l), vouched: vouched}
 		if n := len(all); n > 0 && all[n-1].From.Sub(one.To) < queue.Confirming && all[n-1].Back() != one.Back() {
 			one.back = all[n-1].To
 		}
@@ -57,12 +59,12 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 		return f.Now.Sub(at) < Lately
 	})
 	for i := range all {
-		l, vouched := &all[i], i == 0 && f.clock.Jump.By != ""
+		l := &all[i]
 		switch closes := i+1 < len(all) && !all[i+1].back.IsZero(); {
 		case closes:
 		case l.wrong():
 			list = append(list, l.finding())
-		case !vouched && l.To.Sub(l.From) > f.quiet(p):
+		case !l.vouched && l.To.Sub(l.From) > f.quiet(p):
 			list = append(list, l.finding())
 		}
 	}
