@@ -199,6 +199,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64, n *
 func password(ctx context.Context, c *cli.Context) (string, error) {
 	secret := mailbox.Secret{
 		Command: c.String("password-command"), Env: c.String("password-env"), File: c.String("password-file"),
+		Live: cmdline.Watched(c),
 	}
 	return secret.Read(ctx, c.App.ErrWriter)
 }

@@ -20,15 +20,18 @@ import (
 // organisations fill many kilobytes.
 const maxPassword = 16 << 10
 
-// Secret says where a password or token comes from. Exactly one field is set.
+// Secret says where a password or token comes from. Exactly one of the first three fields is set.
 type Secret struct {
 	Command, Env, File string
+
+	Live bool // what a command writes to its standard error is shown while it runs
 }
 
 // Read returns the password or token: the first line of what the command prints, the
-// variable holds, or the file contains. The end of ctx is a temporary error, any other
-// error a usage error. No error shows the password. What the command writes to its
-// standard error goes to stderr.
+// variable holds, or the file contains. The end of ctx is a temporary error, and a command may
+// say that it failed for now, or that the provider refuses, which is source.Refused. Any other
+// error is a usage error. No error shows the password. What the command writes to its standard
+// error goes to stderr, or is in the error if the command said so.
 func (s Secret) Read(ctx context.Context, stderr io.Writer) (string, error) {
 	noCore()
 	text, err := s.text(ctx, stderr)
@@ -112,7 +115,11 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdout, cmd.Stderr = w, stderr
+	said := &saying{}
+	cmd.Stdout, cmd.Stderr = w, said
+	if s.Live {
+		cmd.Stderr = io.MultiWriter(stderr, said)
+	}
 	cmd.WaitDelay = linger
 	out := make(chan string, 1)
 	go func() {
@@ -123,6 +130,10 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	err = runFamily(cmd, func() { w.Close() })
 	r.SetReadDeadline(time.Now().Add(linger))
 	text := <-out
+	told := ended(argv[0], err, string(said.kept))
+	if !s.Live && (told == nil || ctx.Err() != nil) {
+		_, _ = stderr.Write(said.kept)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return "", fault.Temporaryf("", "--password-command: %w", ctx.Err())
@@ -131,6 +142,8 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	case cmd.Process == nil:
 		return "", fault.Usagef("it wants a COMMAND that prints the password, such as 'pass show mail'",
 			"--password-command: its first word is not a program that can be started: %w", bare(err))
+	case told != nil:
+		return "", told
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return "", fault.Usagef("run it by hand", "--password-command %s: %w", argv[0], err)
 	}

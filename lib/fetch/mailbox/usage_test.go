@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
 )
 
@@ -307,5 +308,41 @@ func TestSecretStderr(t *testing.T) {
 	var stderr bytes.Buffer
 	if _, err := (Secret{Command: "sh -c 'echo locked >&2; exit 3'"}).Read(context.Background(), &stderr); err == nil || stderr.String() != "locked\n" {
 		t.Errorf("%q, %v", stderr.String(), err)
+	}
+}
+
+// TestSecretRefused: a command says that the provider refuses, or that it failed for now, in its
+// own words, which are in the error alone. Any other end is a mistake of the command line.
+func TestSecretRefused(t *testing.T) {
+	for _, tt := range []struct {
+		script  string
+		kind    fault.Kind
+		refused bool
+		want    string // the error and its hint
+		passed  string // what reaches the user besides
+	}{
+		{"exit 77", fault.Failed, true, "--password-command sh: it was refused|", ""},
+		{"echo gone >&2; exit 77", fault.Failed, true, "--password-command sh: gone|", ""},
+		{"echo x: error: gone >&2; echo x: hint: come back >&2; echo bye >&2; exit 77", fault.Failed, true, "--password-command sh: gone|come back", ""},
+		{"echo one >&2; echo two >&2; exit 75", fault.Temporary, false, "--password-command sh: two|", ""},
+		{"echo hunter2; exit 75", fault.Temporary, false, "--password-command sh: it failed for now|", ""},
+		{"echo one >&2; exit 78", fault.Usage, false, "--password-command sh: exit status 78|run it by hand", "one\n"},
+		{"head -c 200000 /dev/zero >&2; exit 77", fault.Failed, true, "", ""},
+		{"echo noted >&2; echo hunter2", 0, false, "", "noted\n"},
+	} {
+		for _, live := range []bool{false, true} {
+			var stderr bytes.Buffer
+			_, err := (Secret{Command: "sh -c '" + tt.script + "'", Live: live}).Read(t.Context(), &stderr)
+			var refused source.Refused
+			switch {
+			case tt.kind == 0 && err != nil, tt.kind != 0 && (err == nil || fault.KindOf(err) != tt.kind || errors.As(err, &refused) != tt.refused):
+				t.Errorf("%s: %v", tt.script, err)
+			case tt.want != "" && err.Error()+"|"+fault.HintOf(err) != tt.want:
+				t.Errorf("%s: %v (%s)", tt.script, err, fault.HintOf(err))
+			}
+			if !live && stderr.String() != tt.passed || live && !strings.Contains(stderr.String(), tt.passed) {
+				t.Errorf("%s, at a terminal %v: said %.80q", tt.script, live, stderr.String())
+			}
+		}
 	}
 }

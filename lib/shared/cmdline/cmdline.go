@@ -121,7 +121,7 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 // Standing marks an error that holds until a person mends it and is not news to cron every
 // minute: the exit status tells it, and the message is shown at a terminal only.
 func Standing(c *cli.Context, err error) error {
-	if watched(c) {
+	if Watched(c) {
 		return err
 	}
 	return standing{err}
@@ -142,8 +142,8 @@ func Ended(status int) error {
 	return standing{&fault.Error{Kind: fault.Kind(status), Err: errInterrupted}}
 }
 
-// watched reports whether the command's stderr is a terminal.
-func watched(c *cli.Context) bool {
+// Watched reports whether the command's stderr is a terminal.
+func Watched(c *cli.Context) bool {
 	f, ok := c.App.ErrWriter.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
@@ -183,7 +183,7 @@ func Note(c *cli.Context, format string, args ...any) {
 
 // Progress is Note at a terminal, and prints nothing elsewhere: cron mails what is printed.
 func Progress(c *cli.Context, format string, args ...any) {
-	if watched(c) {
+	if Watched(c) {
 		Note(c, format, args...)
 	}
 }
