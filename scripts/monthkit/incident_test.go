@@ -93,7 +93,7 @@ func (w *world) reckon(until time.Time) {
 // on reports whether the day of a time has something of the incident, or of its end.
 func (i *incident) on(at time.Time) bool {
 	first := time.Date(i.from.Year(), i.from.Month(), i.from.Day(), 0, 0, 0, 0, at.Location())
-	return !at.Before(first) && at.Before(i.to.Add(day + i.after))
+	return !at.Before(first) && at.Before(i.to.Add(day+i.after))
 }
 
 // told looks for the letter that names an incident.
