@@ -258,7 +258,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.last.Sub(f.Now) > maxAhead {
+	if p.last.Sub(f.Now) > maxAhead && f.clock.To.Sub(f.Now) <= maxAhead { // a jump so far is told as one
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
