@@ -281,7 +281,7 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 	}
 	var list []Start
 	ages := c.ages(true)
-	err = v.Back(func(l audit.Line) bool {
+	err = BackTo(v, func(l audit.Line) bool {
 		at := ages.Of(&l)
 		if l.Event == task.Started {
 			if !at.Equal(l.Time) {
@@ -291,7 +291,7 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 			list = append(list, Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
 		return !ages.over(at, Window)
-	})
+	}, task.Started, audit.ClockJumped)
 	for _, st := range slices.Backward(list) {
 		fn(st)
 	}

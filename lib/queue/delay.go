@@ -54,11 +54,11 @@ func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 		return nil, err
 	}
 	restored, ages := map[string]bool{}, clock.ages(true)
-	err = v.Back(func(l audit.Line) bool {
+	err = BackTo(v, func(l audit.Line) bool {
 		at := ages.Of(&l)
 		c.add(&l, at, restored)
 		return !ages.over(at, clock.Now.Sub(since))
-	})
+	}, task.Started, task.Approved, task.Requeued, task.Restored, task.GaveUp, audit.ClockJumped)
 	slices.SortStableFunc(c.starts, func(a, b begin) int { return a.Time.Compare(b.Time) })
 	return c, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
@@ -54,6 +55,11 @@ func (v *lacking) Open(st task.State, fn func(Entry) (more bool, err error)) err
 		}
 		return fn(e)
 	})
+}
+
+// BackTo is that of the view.
+func (v *lacking) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
+	return BackTo(v.View, fn, events...)
 }
 
 // Look is that of the view.

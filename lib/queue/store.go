@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,6 +138,19 @@ func Look(v View, ids []string, files bool) error {
 		return l.Look(ids, files)
 	}
 	return nil
+}
+
+// BackTo is View.Back for the lines of some events. A store may pass over the others unread.
+func BackTo(v View, fn func(audit.Line) (more bool), events ...task.Event) error {
+	if tx, ok := v.(*Tx); ok {
+		v = tx.View
+	}
+	if s, ok := v.(interface {
+		BackTo(fn func(audit.Line) bool, events ...task.Event) error
+	}); ok {
+		return s.BackTo(fn, events...)
+	}
+	return v.Back(func(l audit.Line) bool { return !slices.Contains(events, l.Event) || fn(l) })
 }
 
 // There returns what says of the open tasks of a state whether they have a file. A store may know

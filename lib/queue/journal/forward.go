@@ -91,12 +91,12 @@ func (l *Log) from(segments []string, since time.Time) (int, error) {
 		}
 		end = st.Size
 	}
-	_, err := l.backwards(name, end, func(line audit.Line) bool {
+	_, err := l.backwards(name, end, &wanted{fn: func(line audit.Line) bool {
 		if !line.Time.Before(since) {
 			first--
 		}
 		return false
-	})
+	}})
 	return first, err
 }
 

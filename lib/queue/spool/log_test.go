@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -315,6 +316,47 @@ func TestLongLines(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	whole(t, s)
+}
+
+// TestBackTo: lines of some events are found among others, whatever the text of those says, and a
+// line without an event is passed over by nobody.
+func TestBackTo(t *testing.T) {
+	s := made(t)
+	say := func(e task.Event, by string) operation {
+		return update("say", func(tx *queue.Tx, now time.Time) error { return tx.Log(audit.Line{Time: now, Event: e, By: by}) })
+	}
+	const lies = `"event":"held"`
+	do(t, s, say(audit.Held, "1"), say(audit.Released, lies), say(audit.Released, `\`+lies), say(audit.Held, lies), say(audit.Released, "2"))
+	read := func(events ...task.Event) (by []string, err error) {
+		return by, s.View(func(v queue.View) error {
+			by = nil
+			return queue.BackTo(v, func(l audit.Line) bool {
+				by = append(by, l.By)
+				return l.By != "1"
+			}, events...)
+		})
+	}
+	if by, err := read(audit.Held); err != nil || !slices.Equal(by, []string{lies, "1"}) {
+		t.Errorf("%q, %v", by, err)
+	}
+	if by, err := read(audit.Held, audit.Released); err != nil || len(by) != 5 {
+		t.Errorf("%q, %v", by, err)
+	}
+	files, err := filepath.Glob(s.dir + "/audit/*")
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte(`"event":"released"`), []byte(`"event "="released`), 1)
+	if err := os.WriteFile(files[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if by, err := read(audit.Held); !errors.Is(err, journal.ErrBroken) {
+		t.Errorf("%q, %v", by, err)
+	}
 }
 
 // TestClockGoesBack: a line of an earlier month stays in the segment that is open.
