@@ -91,7 +91,8 @@ func (s symptom) try(t *testing.T, common string, c map[string]string) {
 	if out, _ := source("tell", typed(s.tell), ""); !tells.MatchString(out) {
 		t.Fatalf("$ %s\nit does not tell %q:\n%s", typed(s.tell), tells, out)
 	}
-	if out, status := source("mend", typed(s.mend), c["types"]); status != "0" {
+	prints := regexp.MustCompile(strings.TrimSpace(c["prints"]))
+	if out, status := source("mend", typed(s.mend), c["types"]); status != "0" || !prints.MatchString(out) {
 		t.Fatalf("$ %s\nexit %s\n%s", typed(s.mend), status, out)
 	}
 	if out, status := source("mended", "(set -e\n"+c["mended"]+")", ""); status != "0" {
