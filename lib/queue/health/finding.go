@@ -36,9 +36,9 @@ const (
 	codeFailed       Code = "failed"         // no attempt or restart is left
 	codeCorrupt      Code = "corrupt"        // a file can't be read as a task
 	codeHeld         Code = "held"           // nothing starts until release
-	codeRestored     Code = "restored"       // the log lacks lines that were committed: nothing starts
+	Restored         Code = "restored"       // the log lacks lines that were committed: nothing starts
 	codeUnwatched    Code = "unwatched"      // lines that the log lacks would not be noticed
-	codeDiskLow      Code = "disk_low"       // less is free than limits.disk_reserve
+	DiskLow          Code = "disk_low"       // less is free than limits.disk_reserve
 	codeInodesLow    Code = "inodes_low"     // less than one in a hundred is free
 	codeNotDurable   Code = "not_durable"    // a reboot takes the queue
 	Clock            Code = "clock"          // the log, or another machine, is ahead of the clock
@@ -71,7 +71,7 @@ var Noted = []Code{Unreachable, Login}
 // Codes lists all codes.
 var Codes = []Code{
 	Silent, codeRefused, codeFailing, Waiting, codeOverdue, codeLimited, codeUnread, codeProvider, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
-	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
+	codeCorrupt, codeHeld, Restored, codeUnwatched, DiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,
 }

@@ -138,7 +138,7 @@ func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	lost, err := v.Lost()
 	if lost != "" {
 		list = append(list, Finding{
-			Code: codeRestored, Text: "nothing starts: " + lost,
+			Code: Restored, Text: "nothing starts: " + lost,
 			Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue",
 		})
 	}
@@ -203,7 +203,7 @@ func (f *Facts) machine() (list []Finding) {
 		list = append(list, Finding{Code: codeNotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
 	}
 	if f.Room != nil {
-		list = append(list, Finding{Code: codeDiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
+		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
 	}
 	if f.FreeInodes < f.Inodes/100 {
 		text := fmt.Sprintf("%d of %d inodes are free", f.FreeInodes, f.Inodes)
@@ -258,7 +258,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.last.Sub(f.Now) > maxAhead {
+	if p.last.Sub(f.Now) > maxAhead && f.clock.To.Sub(f.Now) <= maxAhead { // a jump so far is told as one
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
