@@ -196,6 +196,46 @@ func TestToldOnceADay(t *testing.T) {
 	a.now("pulse-queue verify")
 }
 
+// TestNoLineForDays: health tells that nothing ran, or that the clock jumped, until a person vouches
+// for the clock.
+func TestNoLineForDays(t *testing.T) {
+	a := newAged(t)
+	const health = "pulse-queue health --all --accept not_separated,refused || [ $? = 1 ]"
+	a.ago(15*24*time.Hour, queuetest.Add(queuetest.Mail(1, terms.Allow)))
+	a.ago(3*24*time.Hour, queuetest.Start(""), queuetest.Finish(queue.End{}))
+	if said := a.now(health); strings.Count(said, "\n") != 1 || !strings.Contains(said, "clock_jumped: the log has no line for 12d, until ") {
+		t.Errorf("twelve days without a line: %s", said)
+	}
+	if said := a.now("pulse-queue health --all --accept silent,not_separated,refused"); said != "" {
+		t.Errorf("silence is accepted: %s", said)
+	}
+	if page := a.now("pulse-queue digest --accept not_separated,refused"); !strings.Contains(page, "clock_jumped") {
+		t.Errorf("digest: %s", page)
+	}
+	a.ago(0, queuetest.Confirm)
+	if said := a.now(health); strings.Contains(said, "clock_jumped") {
+		t.Errorf("a person vouches for it: %s", said)
+	}
+	a.now("pulse-queue verify")
+}
+
+// TestDoubtful: a person is asked of a clock that is not believed, or that health tells of.
+func TestDoubtful(t *testing.T) {
+	at := func(ago time.Duration) time.Time { return time.Now().Add(-ago) }
+	const d = 24 * time.Hour
+	for want, list := range map[bool][]queue.Jump{
+		true:  {{From: at(9 * d), To: at(time.Minute)}, {From: at(9 * d), To: at(5 * d)}, {From: at(0), To: at(time.Minute)}},
+		false: {{}, {From: at(19 * d), To: at(8 * d)}, {From: at(9 * d), To: at(5 * d), By: "me"}, {From: at(0), To: at(2 * d)}},
+	} {
+		for _, j := range list {
+			c := queue.Clock{Now: at(0), Jump: j}
+			if c.Confirmed = j.To.IsZero() || j.By != "" || c.Now.Sub(j.To) >= queue.Confirming; doubtful(&c) != want {
+				t.Errorf("%+v: %v", j, !want)
+			}
+		}
+	}
+}
+
 // TestClockJumped: one tick with a clock that is years off is told for seven days, with what was
 // done in it; nothing is pruned until the clock is believed; and no month's file is begun by it.
 func TestClockJumped(t *testing.T) {

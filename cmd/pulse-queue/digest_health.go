@@ -32,7 +32,7 @@ type looked struct {
 func (h *looked) survey(c *cli.Context, s door.Store, p *policy.Policy) {
 	err := s.Writable() // a copy has no workers, and no sources
 	if err == nil {
-		err = patiences(c, &h.facts)
+		err = patiences(c, &h.facts, h.accepted)
 	}
 	if err == nil {
 		err = survey(c, &h.facts, s, p)

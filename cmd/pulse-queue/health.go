@@ -30,7 +30,7 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	var f health.Facts
-	if err := patiences(c, &f); err != nil {
+	if err := patiences(c, &f, accepted); err != nil {
 		return err
 	}
 	p, err := cmdline.PolicyOrDefault(c)
@@ -42,6 +42,8 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	m := memoryOf(c, "health")
+	defer m.Close()
 	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
 		return err
 	}
@@ -64,7 +66,7 @@ func checkHealth(c *cli.Context) error {
 	if c.Bool("all") {
 		return tell(c, list)
 	}
-	return tellNews(c, s, list, accepted, f.Now)
+	return tellNews(c, s, m, list, accepted, f.Now)
 }
 
 // survey finds out what the queue's content does not say. A confined command could not.
@@ -118,8 +120,9 @@ func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
 // healthDefaults holds the defaults of the flags that say how long health waits.
 var healthDefaults = map[string]string{"max-silence": "24h", "max-refused": "7d", "max-waiting": "2h", "max-putoff": "24h"}
 
-// patiences reads these flags. A command that does not have them has their defaults.
-func patiences(c *cli.Context, f *health.Facts) error {
+// patiences reads these flags. A command that does not have them has their defaults. Where silence is
+// accepted, it is not told.
+func patiences(c *cli.Context, f *health.Facts, accepted []health.Code) error {
 	for flag, d := range map[string]*time.Duration{
 		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused,
 		"max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
@@ -136,6 +139,9 @@ func patiences(c *cli.Context, f *health.Facts) error {
 			return fault.Usagef("a duration is written 90m, 36h or 7d", "--%s: %w", flag, err)
 		}
 		*d = v
+	}
+	if slices.Contains(accepted, health.Silent) {
+		f.MaxSilence = 0
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
+	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -18,7 +18,6 @@ import (
 const (
 	maxPeople  = 10_000 // senders, or senders with an action
 	maxRecent  = 5      // tasks with a yes that are remembered of each
-	maxWeek    = 7 * day
 	hoursOfDay = 24
 )
 
@@ -28,9 +27,9 @@ const others = "(others)"
 // people is what the log says about what people asked for, and how they were answered.
 type people struct {
 	answers map[asked]*answered
-	starts  bySender          // of asks and effects, within a day
-	later   [hoursOfDay]int   // attempts that ended with 75, by the hours since
-	proofs  map[string]*proof // of the mail of a week, by sender
+	starts  bySender        // of asks and effects, within a day
+	later   [hoursOfDay]int // attempts that ended with 75, by the hours since
+	proofs  health.Proofs   // of the mail of a week
 }
 
 // asked is what was asked for, and in whose name.
@@ -47,16 +46,10 @@ type answered struct {
 	newest []queue.ID // of these
 }
 
-// proof is how far the mail of a sender was proven lately.
-type proof struct {
-	passed, failed time.Time // the newest; failed is zero if the newest of all passed
-	reason         string
-}
-
 func newPeople() people {
 	return people{
-		answers: map[asked]*answered{}, proofs: map[string]*proof{},
-		starts: bySender{of: "kind", capped: true, kinds: []string{"ask", "effect"}},
+		answers: map[asked]*answered{},
+		starts:  bySender{of: "kind", capped: true, kinds: []string{"ask", "effect"}},
 	}
 }
 
@@ -87,11 +80,8 @@ func (p *people) count(l *audit.Line, age time.Duration) {
 		}
 	case task.Approved, task.Denied, task.Expired, task.Cancelled:
 		slot(p.answers, asked{named(l.Sender), l.Action}, asked{sender: others}).count(l)
-	case task.Added, task.Refused:
-		if l.Source != "" && l.Sender != "" && age < maxWeek {
-			p.prove(l)
-		}
 	}
+	p.proofs.Add(l, age)
 }
 
 func (a *answered) count(l *audit.Line) {
@@ -113,38 +103,6 @@ func (a *answered) count(l *audit.Line) {
 			a.newest = append(a.newest, queue.IDOf(l.Task))
 		}
 	}
-}
-
-// prove notes how far a mail was proven.
-func (p *people) prove(l *audit.Line) {
-	reason := identity.Reason(l.IdentityReason)
-	if !reason.Good() && !reason.Unproven() {
-		return
-	}
-	sender := named(l.Sender)
-	switch one := p.proofs[sender]; {
-	case one == nil && len(p.proofs) >= maxPeople:
-	case one == nil && reason.Good():
-		p.proofs[sender] = &proof{passed: l.Time}
-	case one == nil:
-		p.proofs[sender] = &proof{failed: l.Time, reason: string(reason)}
-	case one.passed.IsZero() && reason.Good():
-		one.passed = l.Time
-	case one.passed.IsZero():
-		one.failed, one.reason = l.Time, string(reason)
-	}
-}
-
-// failing returns the senders whose mail was proven within the week, and is not any more. The
-// time is that of the first mail which was not.
-func (p *people) failing() (list []string) {
-	for sender, one := range p.proofs {
-		if !one.failed.IsZero() && !one.passed.IsZero() {
-			list = append(list, sender)
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 // said returns the answers by sender.

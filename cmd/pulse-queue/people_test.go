@@ -90,8 +90,8 @@ func TestPeopleAreBounded(t *testing.T) {
 		l.Event, l.Source, l.IdentityReason = task.Refused, "imaps://x", "dmarc_fail"
 		m.hear(&l)
 	}
-	if len(m.answers) > maxPeople+1 || len(m.starts.counts) > maxPeople+1 || len(m.proofs) > maxPeople {
-		t.Errorf("%d, %d and %d are kept", len(m.answers), len(m.starts.counts), len(m.proofs))
+	if len(m.answers) > maxPeople+1 || len(m.starts.counts) > maxPeople+1 {
+		t.Errorf("%d and %d are kept", len(m.answers), len(m.starts.counts))
 	}
 	for name, b := range map[string]*bySender{"answers": m.said(), "starts": &m.starts} {
 		list, all := b.top(3), 0
@@ -104,52 +104,6 @@ func TestPeopleAreBounded(t *testing.T) {
 	}
 	if list := m.always(); len(list) > 0 {
 		t.Errorf("%v", list)
-	}
-}
-
-// TestFailing: senders whose mail was proven, and whose newest is not.
-func TestFailing(t *testing.T) {
-	for words, want := range map[string]string{
-		"good bad":               "bad 1h passed 2h",
-		"good bad bad":           "bad 2h passed 3h",
-		"bad":                    "",
-		"good":                   "",
-		"bad good":               "",
-		"good unlisted":          "",
-		"good bad elsewhere":     "bad 2h passed 3h", // to others, too: it says nothing of the proof
-		"weekold bad":            "",
-		"good bad good bad":      "bad 1h passed 2h",
-		"good submitted bad":     "bad 1h passed 3h",
-		"good bad bad unlisted":  "bad 3h passed 4h",
-		"weekold good bad":       "bad 1h passed 2h",
-		"good unknownword bad":   "bad 1h passed 3h",
-		"unlisted bad elsewhere": "",
-	} {
-		m := newMonth(morning, math.MaxInt)
-		list := strings.Fields(words)
-		slices.Reverse(list)
-		for i, word := range list {
-			l := audit.Line{Time: morning.Add(-time.Duration(i+1) * time.Hour), Event: task.Refused, Sender: "bob@colleague.example", Source: "imaps://x"}
-			l.IdentityReason = map[string]string{
-				"good": "authenticated_external", "weekold": "authenticated_external", "bad": "dkim_fail", "unlisted": "authenticated_unlisted",
-				"elsewhere": "not_addressed", "submitted": "authenticated_external", "unknownword": "of a later version",
-			}[word]
-			switch word {
-			case "weekold":
-				l.Time = morning.AddDate(0, 0, -8)
-			case "submitted":
-				l.Source = ""
-			}
-			m.hear(&l)
-		}
-		got := ""
-		for _, sender := range m.failing() {
-			one := m.proofs[sender]
-			got = fmt.Sprintf("bad %s passed %s", span(morning.Sub(one.failed)), span(morning.Sub(one.passed)))
-		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", words, got, want)
-		}
 	}
 }
 

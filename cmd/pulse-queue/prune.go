@@ -42,9 +42,13 @@ func prune(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	where := "pulse-queue show %s"
+	if _, flat := s.(door.Flat); flat {
+		where = "drafts/%s.json"
+	}
 	s.OnCommit(func(l *audit.Line) {
 		if l.Event == audit.Resurfaced {
-			cmdline.Progress(c, "left for now, because nobody has touched its draft: drafts/%s.json", l.Task)
+			cmdline.Progress(c, "left for now, because nobody has touched its draft: "+where, l.Task)
 		}
 	})
 	var total queue.Removed
@@ -52,8 +56,12 @@ func prune(c *cli.Context) error {
 	if err := tellDrafts(s, p.Limits.Resurface, now); err != nil {
 		return err
 	}
+	old, err := queue.OlderThan(s, limit, now)
+	if err != nil {
+		return err
+	}
 	for _, st := range prunable {
-		if err := pruneState(c, s, st, limit, now, &total); err != nil {
+		if err := pruneState(c, s, st, &old, now, &total); err != nil {
 			return err
 		}
 	}
@@ -160,7 +168,7 @@ func olderThan(c *cli.Context) (time.Duration, error) {
 // pruneState prunes the tasks of a state, some in each Update, so that other commands get
 // the lock in between.
 func pruneState(
-	c *cli.Context, s door.Store, st task.State, limit time.Duration, now time.Time, total *queue.Removed,
+	c *cli.Context, s door.Store, st task.State, old *queue.Older, now time.Time, total *queue.Removed,
 ) error {
 	lists, err := s.List([]task.State{st}, nil)
 	if err != nil {
@@ -169,7 +177,7 @@ func pruneState(
 	for ids := lists[0].IDs; err == nil && len(ids) > 0 && c.Context.Err() == nil; {
 		var done queue.Removed
 		err = queue.Update(s, func(tx *queue.Tx) (err error) {
-			done, ids, err = queue.Prune(tx, st, ids, limit, cmdline.User(), now)
+			done, ids, err = queue.Prune(tx, st, ids, old, cmdline.User(), now)
 			return err
 		})
 		if err == nil {

@@ -14,6 +14,7 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/health"
 	"pulse/lib/queue/runner"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -282,14 +283,31 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End, last queue.End) erro
 	if p := last.Proposals; p != nil && len(p.Discarded) > 0 {
 		cmdline.Note(sh.c, "task %s: proposals discarded: %s", claim.Task.ID, p.Discarded)
 	}
+	sh.complain(&line, detail(end))
+	return sh.run.Return(claim, &line)
+}
+
+// complain says that a worker failed. If a run has said that of the task, or of another without which
+// it would be no news, it says nothing but at a terminal: health tells what goes on.
+func (sh *shift) complain(line *audit.Line, how string) {
+	tell := cmdline.Note
 	switch line.Change.Reason {
 	case queue.ReasonDone, queue.ReasonLater, queue.ReasonExtracted:
-	case queue.ReasonUnfit:
-		cmdline.Note(sh.c, "%s: %s", queue.Complaint(&line), line.End.Said)
-	default:
-		cmdline.Note(sh.c, "%s%s", queue.Complaint(&line), detail(end))
+		return
+	case queue.ReasonExit, queue.ReasonUnread, queue.ReasonUnfit, queue.ReasonNotDone:
+		known := false
+		err := sh.store.View(func(v queue.View) (err error) {
+			known, err = health.Known(v, line)
+			return err
+		})
+		if known && err == nil { // if it can't be known, it is told
+			tell = cmdline.Progress
+		}
 	}
-	return sh.run.Return(claim, &line)
+	if line.Change.Reason == queue.ReasonUnfit {
+		how = ": " + line.End.Said
+	}
+	tell(sh.c, "%s%s", queue.Complaint(line), how)
 }
 
 // stopped says at the end of a run whether it started nothing more because the queue lacks

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/queue/health"
 	"pulse/lib/shared/record"
 )
 
@@ -39,7 +40,7 @@ func (f *figures) peopleMetrics() []metric {
 	}
 	return append(list,
 		metric{"pulse_sender_starts_24h", "Starts of workers within the last 24 hours, by sender.", m.starts.samples()},
-		metric{"pulse_failing_senders", "Senders whose mail was proven within a week, and is not any more.", number(len(m.failing()))})
+		metric{"pulse_failing_senders", "Senders whose mail was proven within a week, and is not any more.", number(len(m.proofs.Failing()))})
 }
 
 // samples returns a sample for each sender and kind.
@@ -74,12 +75,12 @@ func (f *figures) peopleJSON(o *record.Object) {
 		o.Int("max_per_day", int64(f.most))
 		o.Int("max_per_day_external", int64(half(f.most)))
 	}
-	o.Raw("failing", array(m.failing(), func(sender string) []byte {
+	o.Raw("failing", array(m.proofs.Failing(), func(p health.Proof) []byte {
 		var one record.Object
-		one.Str("sender", sender)
-		one.Str("reason", m.proofs[sender].reason)
-		one.Time("passed", m.proofs[sender].passed)
-		one.Time("failed", m.proofs[sender].failed)
+		one.Str("sender", p.Sender)
+		one.Str("reason", p.Reason)
+		one.Time("passed", p.Passed)
+		one.Time("failed", p.Failed)
 		return one.Bytes()
 	}))
 }
@@ -145,10 +146,10 @@ func (f *figures) peopleRows() (rows [][2]string) {
 			return fmt.Sprintf("%d of %d", s.n[i], f.most)
 		}))
 	}
-	for _, sender := range m.failing()[:min(len(m.failing()), digestSome)] {
-		one := m.proofs[sender]
-		add("failing", fmt.Sprintf("%s: %s since %s, proven until %s", shown(sender), shown(one.reason),
-			one.failed.UTC().Format(time.RFC3339), one.passed.UTC().Format(time.RFC3339)))
+	failing := m.proofs.Failing()
+	for _, one := range failing[:min(len(failing), digestSome)] {
+		add("failing", fmt.Sprintf("%s: %s since %s, proven until %s", shown(one.Sender), shown(one.Reason),
+			one.Failed.UTC().Format(time.RFC3339), one.Passed.UTC().Format(time.RFC3339)))
 	}
 	return rows
 }

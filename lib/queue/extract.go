@@ -178,7 +178,7 @@ func (c *Claim) readVerdict(end *End, limits *policy.Limits, change *task.Change
 		if to == task.Failed {
 			e, to = task.Parked, task.Awaiting
 		}
-		if end.Exit != exitLater && e != task.Restarted {
+		if end.Exit != ExitLater && e != task.Restarted {
 			change.Reason = ReasonUnread
 		}
 		return e, to

@@ -15,7 +15,7 @@ import (
 
 // Exit statuses that mean something. Every other one except 0 is a failure.
 const (
-	exitLater       = 75 // EX_TEMPFAIL: a worker wants to be run again later; a sender says that nothing happened
+	ExitLater       = 75 // EX_TEMPFAIL: a worker wants to be run again later; a sender says that nothing happened
 	exitUsage       = 64 // EX_USAGE: a sender says that nothing happened, because it refuses the record
 	exitUnavailable = 69 // EX_UNAVAILABLE: a sender says that nothing happened, and nothing will
 )
@@ -131,7 +131,7 @@ func (c *Claim) judge(end *End, limits *policy.Limits, change *task.Change) (e t
 
 func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (task.Event, task.State) {
 	wait := backoff(change.Attempts-change.Deferred, limits.MaxAttempts)
-	if end.Exit == exitLater {
+	if end.Exit == ExitLater {
 		change.Deferred++
 		wait = putOff(change.Deferred)
 	}
@@ -143,7 +143,7 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case end.Exit == 0 && end.Ungated == "":
 		change.Reason = ReasonDone
 		return task.Finished, task.Completed
-	case c.Outward() && end.Exit == exitLater:
+	case c.Outward() && end.Exit == ExitLater:
 		change.Reason, change.NotBefore = ReasonLater, later
 		return task.Restored, task.Scheduled
 	case c.Kind() == task.Effect && (end.Exit == exitUsage || end.Exit == exitUnavailable):
@@ -152,7 +152,7 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case c.Outward():
 		change.Reason = ReasonUnknownEffect
 		return task.Undecided, task.Awaiting
-	case end.Exit == exitLater:
+	case end.Exit == ExitLater:
 		change.Reason, change.NotBefore = ReasonLater, later
 		return task.Retried, task.Scheduled
 	case end.Stopped: // a shutdown is not the worker's failure, and counts as a death

@@ -188,7 +188,7 @@ func (w *labelled) prune() {
 		if !found || err != nil {
 			return err
 		}
-		_, _, err = queue.Prune(tx, st, []queue.ID{queue.IDOf(s.Task.ID)}, 0, "me", w.now)
+		_, _, err = queue.Prune(tx, st, []queue.ID{queue.IDOf(s.Task.ID)}, &queue.Older{}, "me", w.now)
 		return err
 	})
 }

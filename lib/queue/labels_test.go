@@ -228,7 +228,7 @@ func TestLabelsStay(t *testing.T) {
 	d.finish(claim, queue.End{})
 	ids := []queue.ID{queue.IDOf(root)}
 	d.update(func(tx *queue.Tx) error {
-		_, _, err := queue.Prune(tx, task.Completed, ids, 0, "me", d.now)
+		_, _, err := queue.Prune(tx, task.Completed, ids, &queue.Older{}, "me", d.now)
 		return err
 	})
 	d.has(root, "private")

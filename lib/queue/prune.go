@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
@@ -16,15 +17,66 @@ type Removed struct {
 	Doubted bool // some were left, because the clock is not believed
 }
 
-// Prune removes tasks of a state whose last transition lies limit or more before now, and their
+// Older says which tasks that ended are so old that they are pruned.
+type Older struct {
+	Than time.Duration // since their last transition; 0: all of them
+	slow []slow
+}
+
+// slow is a time by a clock that was behind: what it dates so was not before high.
+type slow struct{ from, to, high time.Time }
+
+// OlderThan returns what is older than limit. If the clock ever went back, it looks through the log
+// for what ended while it was behind: that is not as old as it looks.
+func OlderThan(s Store, limit time.Duration, now time.Time) (o Older, err error) {
+	o.Than = limit
+	var lines Lines
+	err = s.View(func(v View) error {
+		c, err := ClockOf(v, now)
+		if now = c.Now; err != nil || limit == 0 || c.Began.IsZero() {
+			return err
+		}
+		lines, err = v.Lines(time.Time{}, About(string(audit.ClockJumped)))
+		return err
+	})
+	if err != nil || lines == nil {
+		return o, err
+	}
+	err = lines(func(_ []byte, l *audit.Line) error {
+		if l.Event != audit.ClockJumped {
+			return nil
+		}
+		j := JumpOf(l)
+		if n := len(o.slow); n > 0 && o.slow[n-1].to.IsZero() {
+			o.slow[n-1].to = j.From.Add(maxBehind) // clocks of machines differ
+		}
+		if high := j.reached(); j.Back() && !high.After(now) {
+			o.slow = append(o.slow, slow{from: j.To.Add(-maxBehind), high: high})
+		}
+		return nil
+	})
+	return o, err
+}
+
+// is reports whether what ended then is so old now.
+func (o *Older) is(ended, now time.Time) bool {
+	for _, s := range o.slow {
+		if !ended.Before(s.from) && (s.to.IsZero() || ended.Before(s.to)) && s.high.After(ended) {
+			ended = s.high
+		}
+	}
+	return now.Sub(ended) >= o.Than
+}
+
+// Prune removes tasks of a state whose last transition lies so long before now, and their
 // drafts, except those that a person edited. It looks at no more than maxMoves of the ids, and
 // returns those that it has not looked at. It leaves a file that can't be read to verify. A task
 // whose draft nobody has touched is told of first, and is removed by a later command. The ids
-// must be in the order of Listed, because the first task made less than limit ago ends the
-// search. A limit of 0 removes all of them, whatever the clock says. With another limit it removes
-// none while the clock is not believed.
+// must be in the order of Listed, because the first task made less than that ago ends the
+// search. If old is for all, the clock does not count. Otherwise Prune removes none while the clock
+// is not believed.
 func Prune(
-	tx *Tx, st task.State, ids []ID, limit time.Duration, by string, now time.Time,
+	tx *Tx, st task.State, ids []ID, old *Older, by string, now time.Time,
 ) (done Removed, left []ID, err error) {
 	c, err := ClockOf(tx, now)
 	if err != nil {
@@ -38,13 +90,13 @@ func Prune(
 		if err != nil {
 			return Removed{}, ids[i:], err
 		}
-		if limit > 0 && c.Now.Sub(c.Of(s.Task.Created)) < limit {
+		if old.Than > 0 && c.Now.Sub(c.Of(s.Task.Created)) < old.Than {
 			return done, nil, nil
 		}
-		if limit > 0 && c.Now.Sub(c.Of(s.Task.Since)) < limit {
+		if old.Than > 0 && !old.is(c.Of(s.Task.Since), c.Now) {
 			continue
 		}
-		if done.Doubted = limit > 0 && tx.doubts(&c); done.Doubted {
+		if done.Doubted = old.Than > 0 && tx.doubts(&c); done.Doubted {
 			return done, nil, nil
 		}
 		told, err := tellDraft(tx, &s, now)

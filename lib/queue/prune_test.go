@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -16,7 +17,7 @@ import (
 func (s *shelf) prune(st task.State, ids []queue.ID, limit time.Duration) (n int, left []queue.ID, err error) {
 	var done queue.Removed
 	err = s.update(func(tx *queue.Tx) error {
-		done, left, err = queue.Prune(tx, st, ids, limit, "me", now)
+		done, left, err = queue.Prune(tx, st, ids, &queue.Older{Than: limit}, "me", now)
 		return err
 	})
 	return done.Tasks, left, err
@@ -145,7 +146,7 @@ func prunes(t *testing.T, s *shelf, at time.Time, gone []*queue.Stored, left *qu
 	t.Helper()
 	ids := s.everything(task.Completed)
 	err := s.update(func(tx *queue.Tx) error {
-		_, _, err := queue.Prune(tx, task.Completed, ids, 0, "me", at)
+		_, _, err := queue.Prune(tx, task.Completed, ids, &queue.Older{}, "me", at)
 		return err
 	})
 	if err != nil {
@@ -184,7 +185,7 @@ func TestPruneTakesDrafts(t *testing.T) {
 			ids := s.everything(task.Completed)
 			err := s.update(func(tx *queue.Tx) error {
 				if !named {
-					d, _, err := queue.Prune(tx, task.Completed, ids, 0, "me", now.Add(time.Duration(i+1)*time.Hour))
+					d, _, err := queue.Prune(tx, task.Completed, ids, &queue.Older{}, "me", now.Add(time.Duration(i+1)*time.Hour))
 					done.Tasks, done.Edited = done.Tasks+d.Tasks, done.Edited+d.Edited
 					return err
 				}
@@ -229,4 +230,56 @@ func TestPruneOneRefuses(t *testing.T) {
 			t.Errorf("%s: %v", st, err)
 		}
 	}
+}
+
+// TestPruneAfterAClockThatWasBehind: what ended by a clock that was a year behind, for a tick or for
+// hours, is kept as long as all else, from when the clock was right again.
+func TestPruneAfterAClockThatWasBehind(t *testing.T) {
+	const year = 365 * days
+	for _, lasts := range []time.Duration{0, 5 * time.Hour} {
+		w := newWall(t, 10)
+		w.wrong = -year
+		w.do(queuetest.Add(queuetest.Mails(1, 1)...)) // genuinely a year old
+		w.run()
+		w.real, w.wrong = w.real.Add(-100*days), 0
+		w.do(queuetest.Add(queuetest.Mails(2, 1)...)) // of 100 days ago, and done by the wrong clock
+		w.real = w.real.Add(100 * days)
+		w.do(queuetest.Add(queuetest.Mails(3, 1)...))
+		w.do(queuetest.Confirm)
+		w.wrong = -year + 10*time.Hour
+		w.run()
+		if w.real = w.real.Add(lasts); lasts > 0 {
+			w.do(queuetest.Brake(audit.Released)) // it goes on, and is believed
+		}
+		w.wrong = 0
+		w.do(queuetest.Brake(audit.Released))
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{2 * time.Hour, 1}, {89 * days, 0}, {2 * days, 2}} {
+			w.real = w.real.Add(c.after)
+			w.do(queuetest.Confirm)
+			if got := w.prune(90 * days); got != c.want {
+				t.Errorf("%s: %d pruned after %s, want %d", lasts, got, c.after, c.want)
+			}
+		}
+	}
+}
+
+func (w *wall) prune(limit time.Duration) (n int) {
+	w.t.Helper()
+	old, err := queue.OlderThan(w.store, limit, w.clock())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	lists, err := w.store.List([]task.State{task.Completed}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.do(queuetest.Update("prune", func(tx *queue.Tx, now time.Time) error {
+		done, _, err := queue.Prune(tx, task.Completed, lists[0].IDs, &old, "me", now)
+		n = done.Tasks
+		return err
+	}))
+	return n
 }

@@ -2,7 +2,8 @@
 // has the next command to type.
 //
 // Invariant: a finding names ids, actions, times and accounts, never what a message
-// says. If many findings are alike, a few are named and the rest are counted. Caveat:
+// says, except that of starts which all fail it has the last line that a worker wrote. If many
+// findings are alike, a few are named and the rest are counted. Caveat:
 // it sees only what the queue and its log show. An empty mailbox and a pulse-fetch that
 // no longer runs look the same.
 package health
@@ -16,34 +17,37 @@ import (
 type Code string
 
 // The codes. Modes is exported because pulse-queue health reports it, too, where it can't
-// read the queue; Waiting because a digest names these tasks itself.
+// read the queue; Waiting because a digest names these tasks itself; Silent because a queue whose
+// silence is accepted says nothing of it.
 const (
-	codeSilent       Code = "silent"        // no mail for too long
-	codeRefused      Code = "refused"       // no message was accepted for too long, though some may have come
-	Waiting          Code = "waiting"       // a person has not answered
-	codeOverdue      Code = "overdue"       // a due task is not started
-	codeLimited      Code = "limited"       // a limit of the policy keeps due tasks waiting
-	codeUnread       Code = "unread"        // a due ask waits for a reader
-	codeUntaken      Code = "untaken"       // what a worker proposed is not taken
-	codeAbandoned    Code = "abandoned"     // a task is in state running, and no runner has it
-	codeUngated      Code = "ungated"       // its client used a tool that nobody was asked about
-	codePutOff       Code = "putoff"        // its worker has asked to be run later for too long
-	codeMissing      Code = "missing"       // its file is gone
-	codeFailed       Code = "failed"        // no attempt or restart is left
-	codeCorrupt      Code = "corrupt"       // a file can't be read as a task
-	codeHeld         Code = "held"          // nothing starts until release
-	codeRestored     Code = "restored"      // the log lacks lines that were committed: nothing starts
-	codeUnwatched    Code = "unwatched"     // lines that the log lacks would not be noticed
-	codeDiskLow      Code = "disk_low"      // less is free than limits.disk_reserve
-	codeInodesLow    Code = "inodes_low"    // less than one in a hundred is free
-	codeNotDurable   Code = "not_durable"   // a reboot takes the queue
-	Clock            Code = "clock"         // the log, or another machine, is ahead of the clock
-	codeJumped       Code = "clock_jumped"  // lately, the clock was wrong for a while, or is
-	codeChainBroken  Code = "chain_broken"  // the log was tampered with, or damaged
-	codeNotSeparated Code = "not_separated" // workers could say yes themselves
-	codeForgeable    Code = "forgeable"     // the level that the policy requires of a yes proves nothing here
-	Modes            Code = "modes"         // directories are not as they were made
-	codeNoSandbox    Code = "no_sandbox"    // this kernel can't confine the programs that read mail
+	Silent           Code = "silent"         // no mail for too long
+	codeRefused      Code = "refused"        // no message was accepted for too long, though some may have come
+	codeFailing      Code = "failing_sender" // mail of a partner is not proven any more
+	Waiting          Code = "waiting"        // a person has not answered
+	codeOverdue      Code = "overdue"        // a due task is not started
+	codeLimited      Code = "limited"        // a limit of the policy keeps due tasks waiting
+	codeUnread       Code = "unread"         // a due ask waits for a reader
+	codeUntaken      Code = "untaken"        // what a worker proposed is not taken
+	codeProvider     Code = "provider"       // all starts of a kind end alike, and none well
+	codeAbandoned    Code = "abandoned"      // a task is in state running, and no runner has it
+	codeUngated      Code = "ungated"        // its client used a tool that nobody was asked about
+	codePutOff       Code = "putoff"         // its worker has asked to be run later for too long
+	codeMissing      Code = "missing"        // its file is gone
+	codeFailed       Code = "failed"         // no attempt or restart is left
+	codeCorrupt      Code = "corrupt"        // a file can't be read as a task
+	codeHeld         Code = "held"           // nothing starts until release
+	Restored         Code = "restored"       // the log lacks lines that were committed: nothing starts
+	codeUnwatched    Code = "unwatched"      // lines that the log lacks would not be noticed
+	DiskLow          Code = "disk_low"       // less is free than limits.disk_reserve
+	codeInodesLow    Code = "inodes_low"     // less than one in a hundred is free
+	codeNotDurable   Code = "not_durable"    // a reboot takes the queue
+	Clock            Code = "clock"          // the log, or another machine, is ahead of the clock
+	codeJumped       Code = "clock_jumped"   // lately, the clock was wrong for a while, or is
+	codeChainBroken  Code = "chain_broken"   // the log was tampered with, or damaged
+	codeNotSeparated Code = "not_separated"  // workers could say yes themselves
+	codeForgeable    Code = "forgeable"      // the level that the policy requires of a yes proves nothing here
+	Modes            Code = "modes"          // directories are not as they were made
+	codeNoSandbox    Code = "no_sandbox"     // this kernel can't confine the programs that read mail
 
 	// Noted by the stage that saw it, when it began and when it ended.
 	Unreachable Code = "unreachable" // a source can't be reached
@@ -66,8 +70,8 @@ var Noted = []Code{Unreachable, Login}
 
 // Codes lists all codes.
 var Codes = []Code{
-	codeSilent, codeRefused, Waiting, codeOverdue, codeLimited, codeUnread, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
-	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
+	Silent, codeRefused, codeFailing, Waiting, codeOverdue, codeLimited, codeUnread, codeProvider, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
+	codeCorrupt, codeHeld, Restored, codeUnwatched, DiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,
 }
@@ -79,6 +83,8 @@ type Finding struct {
 	About string // what tells it from others of its code as long as it lasts; empty: Task
 	Text  string // for people
 	Do    string // what to type next
+
+	with bool // another finding explains it, and they are told together
 }
 
 // Line returns the finding as one line that is safe to show.

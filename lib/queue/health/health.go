@@ -64,6 +64,7 @@ const (
 	day        = 24 * time.Hour
 	maxLimited = time.Hour // a sender's share of an hour is free again after that
 	named      = 10        // findings of one code that name a task
+	maxLines   = 10_000    // of a week, that are looked at for how starts end, and for proofs
 )
 
 // Queue is the queue that is looked at. Its log may be long, and its lines never change.
@@ -93,7 +94,7 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		if err != nil {
 			return err
 		}
-		brakes := brakes{Facts: f, stopped: len(list) > 0, released: p.released}
+		brakes := brakes{Facts: f, past: p, stopped: len(list) > 0}
 		list = append(append(f.machine(), list...), history...)
 		open, putOff, err := brakes.open(v)
 		if err != nil {
@@ -109,7 +110,7 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		}
 		list, later = slices.Concat(list, open, untaken, noted), putOff
 		for _, st := range []task.State{task.Failed, task.Corrupt} {
-			ended, err := poison(v, st)
+			ended, err := p.poison(v, st)
 			if err != nil {
 				return err
 			}
@@ -137,7 +138,7 @@ func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	lost, err := v.Lost()
 	if lost != "" {
 		list = append(list, Finding{
-			Code: codeRestored, Text: "nothing starts: " + lost,
+			Code: Restored, Text: "nothing starts: " + lost,
 			Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue",
 		})
 	}
@@ -202,7 +203,7 @@ func (f *Facts) machine() (list []Finding) {
 		list = append(list, Finding{Code: codeNotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
 	}
 	if f.Room != nil {
-		list = append(list, Finding{Code: codeDiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
+		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
 	}
 	if f.FreeInodes < f.Inodes/100 {
 		text := fmt.Sprintf("%d of %d inodes are free", f.FreeInodes, f.Inodes)
@@ -220,6 +221,11 @@ type past struct {
 	added    bool                      // a task was added, however it came
 	released time.Time                 // when the queue was last released; zero: not lately
 	accounts map[task.Kind]*audit.Line // the newest start of each kind
+
+	ends    queue.Ends
+	streaks []queue.Streak // those that are told
+	proofs  Proofs
+	lines   int // that were looked at
 }
 
 func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
@@ -235,6 +241,9 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 			p.mail = l.Time
 		}
 		p.message(&l)
+		p.ends.Add(&l)
+		p.proofs.Add(&l, f.Now.Sub(l.Time))
+		p.lines++
 		if (l.Event == audit.Released || l.Event == audit.Resumed) && p.released.IsZero() {
 			p.released = l.Time
 		}
@@ -249,19 +258,23 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.last.Sub(f.Now) > maxAhead {
+	if p.last.Sub(f.Now) > maxAhead && f.clock.To.Sub(f.Now) <= maxAhead { // a jump so far is told as one
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
-	leaps, err := f.leaps(q)
-	return p, slices.Concat(list, leaps, f.silence(p), f.refused(p), f.proven(p)), err
+	leaps, err := f.leaps(q, p)
+	p.streaks = f.provider(&p.ends)
+	for i := range p.streaks {
+		list = append(list, provider(&p.streaks[i]))
+	}
+	return p, slices.Concat(list, leaps, f.silence(p), f.refused(p), p.proofs.failing(), f.proven(p)), err
 }
 
 // wants reports whether lines older than t may say more.
 func (f *Facts) wants(p *past, t time.Time) bool {
 	age := f.Now.Sub(t)
-	if age < min(f.MaxWaiting, day) {
+	if age < min(f.MaxWaiting, day) || age < proven && p.lines < maxLines {
 		return true
 	}
 	if age < separation && len(p.accounts) < 2 {
@@ -286,7 +299,7 @@ func (f *Facts) silence(p *past) []Finding {
 	if f.MaxSilence == 0 || f.Now.Sub(since) <= f.MaxSilence {
 		return nil
 	}
-	return []Finding{{Code: codeSilent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
+	return []Finding{{Code: Silent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
 }
 
 // separated finds workers that run as root, as the queue's owner or as an approver. They

@@ -195,7 +195,7 @@ func TestLook(t *testing.T) {
 	}{
 		"nothing": {},
 		"a new queue that had no mail": {
-			change: func(f *Facts) { f.Made = now.Add(-25 * time.Hour) }, want: []Code{codeSilent}},
+			change: func(f *Facts) { f.Made = now.Add(-25 * time.Hour) }, want: []Code{Silent}},
 		"no limit to silence": {
 			change: func(f *Facts) { f.Made, f.MaxSilence = now.Add(-25*time.Hour), 0 }},
 		"only tasks of one's own": {
@@ -204,11 +204,11 @@ func TestLook(t *testing.T) {
 		"proposals that nobody takes": {
 			w: world{lies: time.Hour + time.Second, ended: map[task.State][]string{task.State(queue.Outbox): {id(1), id(2)}}}, want: []Code{codeUntaken}},
 		"mail in time":      {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(23 * time.Hour)}}},
-		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{codeSilent}},
+		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{Silent}},
 		"only the work on old mail": {w: world{log: []audit.Line{
-			{Time: now, Event: task.Finished, Task: id(1), Source: "s"}, mail(25 * time.Hour)}}, want: []Code{codeSilent}},
+			{Time: now, Event: task.Finished, Task: id(1), Source: "s"}, mail(25 * time.Hour)}}, want: []Code{Silent}},
 		"a position moved in time":  {w: world{log: []audit.Line{mail(9 * day)}}, change: func(f *Facts) { f.Moved = now.Add(-time.Hour) }},
-		"a position moved long ago": {change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }, want: []Code{codeSilent}},
+		"a position moved long ago": {change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }, want: []Code{Silent}},
 		"a position and another source": {
 			w: world{log: []audit.Line{mail(time.Hour)}}, change: func(f *Facts) { f.Moved = now.Add(-25 * time.Hour) }},
 		"all was refused": {
@@ -260,9 +260,9 @@ func TestLook(t *testing.T) {
 		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{codeFailed}},
 		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{codeCorrupt}},
 		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{codeHeld}},
-		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{codeRestored}},
+		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{Restored}},
 		"nothing is noted":                   {change: func(f *Facts) { f.Unwatched = errors.New("no home") }, want: []Code{codeUnwatched}},
-		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{codeDiskLow}},
+		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{DiskLow}},
 		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{codeInodesLow}},
 		"a disk that counts none":            {change: func(f *Facts) { f.Inodes, f.FreeInodes = 0, 0 }},
 		"broken":                             {change: func(f *Facts) { f.Chain = []string{"audit/2026-11.jsonl:3: the chain is broken", "x"} }, want: []Code{codeChainBroken}},
@@ -333,14 +333,18 @@ func TestEffectsAreStartedByTheirAction(t *testing.T) {
 	}
 }
 
-// TestLogIsReadOnlySoFar: the rest of a long log is not read once everything is known.
+// TestLogIsReadOnlySoFar: the rest of a long log is not read once everything is known, nor a week
+// that is too long.
 func TestLogIsReadOnlySoFar(t *testing.T) {
 	w := &world{log: []audit.Line{mail(time.Minute), start(task.Ask, "uid 1001", time.Hour), start(task.Effect, "uid 1001", time.Hour)}}
-	for range 1000 {
-		w.log = append(w.log, line(task.Finished, 2*time.Hour))
-	}
-	if got := codes(t, w, facts()); got != nil || w.read > 4 {
-		t.Errorf("%v, %d lines were read", got, w.read)
+	for age, most := range map[time.Duration]int{8 * day: 4, 3 * time.Hour: maxLines} {
+		past := *w
+		for range maxLines + 1000 {
+			past.log = append(past.log, line(task.Finished, age))
+		}
+		if got := codes(t, &past, facts()); got != nil || past.read > most {
+			t.Errorf("%v, %d lines were read", got, past.read)
+		}
 	}
 }
 

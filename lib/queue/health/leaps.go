@@ -10,45 +10,62 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// The bounds of what is told of jumps of the clock.
-const (
-	lately = 7 * 24 * time.Hour  // how long a jump is told
-	idle   = 30 * 24 * time.Hour // a queue in which nothing happened for so long is not one whose clock jumped
-)
+// Lately is how long a jump of the clock is told.
+const Lately = 7 * 24 * time.Hour
+
+// idle is how long the log of a queue whose silence is not told may have no line.
+const idle = 30 * 24 * time.Hour
 
 // leap is a time in which the clock was not believed.
 type leap struct {
 	queue.Jump
 	added, started, ended int       // in that time
 	back                  time.Time // the line with which the clock was what it had been before; zero: none
+	vouched               bool      // a person vouched for the clock since
 }
 
-// leaps finds out whether the clock was wrong lately, and what was done meanwhile. A clock that
-// only went on, after days in which nothing happened, is none that was wrong.
-func (f *Facts) leaps(q Queue) (list []Finding, err error) {
-	if f.clock.To.IsZero() || f.Now.Sub(f.clock.To) >= lately {
+// quiet returns for how long a log may have no line while all is well. Where silence is told, each day
+// of it has a line; after that, nothing ran here, or the clock jumped ahead.
+func (f *Facts) quiet(p *past) time.Duration {
+	if f.MaxSilence == 0 || p.mail.IsZero() && p.added {
+		return idle
+	}
+	return min(idle, f.MaxSilence+day)
+}
+
+// leaps finds out whether the clock was wrong lately, and what was done meanwhile. For the queue a
+// clock that only went on is like days on which nothing ran: a person who vouches for the clock
+// puts that away.
+func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
+	if f.clock.To.IsZero() || f.Now.Sub(f.clock.To) >= Lately {
 		return nil, nil
 	}
 	var all []leap
 	var done []audit.Line // those since the jump that is not reached yet
-	ages := f.clock.Ages()
+	ages, vouched := f.clock.Ages(), false
 	err = q.History(func(l audit.Line) bool {
 		at := ages.Of(&l)
+		vouched = vouched || l.Event == audit.ClockConfirmed
 		if l.Event != audit.ClockJumped {
 			done = append(done, audit.Line{Time: l.Time, Event: l.Event, Task: l.Task, From: l.From, To: l.To})
-			return f.Now.Sub(at) < lately
+			return f.Now.Sub(at) < Lately
 		}
-		one := leap{Jump: queue.JumpOf(&l)}
+		one := leap{Jump: queue.JumpOf(&l), vouched: vouched}
 		if n := len(all); n > 0 && all[n-1].From.Sub(one.To) < queue.Confirming && all[n-1].Back() != one.Back() {
 			one.back = all[n-1].To
 		}
 		one.count(done)
 		all, done = append(all, one), done[:0]
-		return f.Now.Sub(at) < lately
+		return f.Now.Sub(at) < Lately
 	})
 	for i := range all {
-		if closes := i+1 < len(all) && !all[i+1].back.IsZero(); !closes && all[i].wrong() {
-			list = append(list, all[i].finding())
+		l := &all[i]
+		switch closes := i+1 < len(all) && !all[i+1].back.IsZero(); {
+		case closes:
+		case l.wrong():
+			list = append(list, l.finding())
+		case !l.vouched && l.To.Sub(l.From) > f.quiet(p):
+			list = append(list, l.finding())
 		}
 	}
 	return list, err
@@ -70,10 +87,8 @@ func (l *leap) count(lines []audit.Line) {
 	}
 }
 
-// wrong reports whether the clock was, or whether nothing happened for long.
-func (l *leap) wrong() bool {
-	return l.Back() || !l.back.IsZero() || l.To.Sub(l.From) > idle
-}
+// wrong reports whether the clock was.
+func (l *leap) wrong() bool { return l.Back() || !l.back.IsZero() }
 
 func (l *leap) finding() Finding {
 	way := "ahead"
@@ -97,6 +112,12 @@ func (l *leap) finding() Finding {
 	if len(counts) == 0 {
 		counts = []string{"nothing was done"}
 	}
+	do := "timedatectl; pulse-queue log --event clock_jumped"
+	if !l.wrong() {
+		text = fmt.Sprintf("the log has no line for %s, until %s: nothing ran here, or the clock jumped ahead",
+			span(l.To.Sub(l.From)), stamp(l.To))
+		do = "timedatectl; if it is right: pulse-queue release --clock"
+	}
 	text += ": by that clock, before it was believed, " + strings.Join(counts, ", ")
-	return Finding{Code: codeJumped, Text: text, Do: "timedatectl; pulse-queue log --event clock_jumped"}
+	return Finding{Code: codeJumped, Text: text, Do: do}
 }

@@ -13,10 +13,10 @@ import (
 // brakes is what keeps due tasks waiting although somebody would start them.
 type brakes struct {
 	*Facts
-	stopped  bool      // nothing starts, which a finding says
-	released time.Time // when that ended last; zero: not lately
-	limiter  *queue.Limiter
-	limits   []*limited
+	*past
+	stopped bool // nothing starts, which a finding says
+	limiter *queue.Limiter
+	limits  []*limited
 }
 
 // limited counts the tasks of a kind that a limit keeps waiting.
@@ -79,7 +79,7 @@ func (b *brakes) findings() (list []Finding) {
 		}
 		list = append(list, Finding{
 			Code: codeLimited, Task: l.oldest, About: string(l.kind) + " " + l.limit,
-			Text: text + " at " + l.until.UTC().Format(time.RFC3339), Do: listOf(task.Scheduled),
+			Text: text + " at " + stamp(l.until), Do: listOf(task.Scheduled), with: b.vain(l.kind),
 		})
 	}
 	return list

@@ -19,9 +19,10 @@ const (
 	batch  = 12 * time.Hour // between tasks of a code that a queue has more of each hour
 )
 
-// batched are the codes whose tasks come one after the other where all is well, too: they are
-// told together, so that a busy day is not a mail an hour.
-var batched = []Code{Waiting, codePutOff}
+// batched are the codes whose tasks come one after the other where all is well, too, and what
+// anybody can bring about who forges a sender: they are told together, so that a busy day is not a
+// mail an hour.
+var batched = []Code{Waiting, codePutOff, codeFailing}
 
 // News is one thing that a person is told of.
 type News struct {
@@ -53,7 +54,7 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 			continue
 		}
 		news = append(news, News{f, audit.FindingOpened, now.UTC()})
-		urgent = urgent || !slices.Contains(batched, f.Code) || !recent[string(f.Code)]
+		urgent = urgent || !f.with && !(slices.Contains(batched, f.Code) && recent[string(f.Code)])
 	}
 	if due {
 		news = append(news, lasts...)

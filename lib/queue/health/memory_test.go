@@ -40,8 +40,8 @@ func of(code Code, n int) Finding { return Finding{Code: code, Task: id(n), Text
 // TestMemory: hour by hour, a person is told what began, what lasts once a day and together, and
 // what ended.
 func TestMemory(t *testing.T) {
-	r, silent := remembering{now: now}, Finding{Code: codeSilent, Text: "for 25h"}
-	older := Finding{Code: codeSilent, Text: "for 26h"}
+	r, silent := remembering{now: now}, Finding{Code: Silent, Text: "for 25h"}
+	older := Finding{Code: Silent, Text: "for 26h"}
 	one, two, three, other := of(codeFailed, 1), of(codeFailed, 2), of(codeFailed, 3), of(codeFailed, 4)
 	for i, c := range []struct {
 		after time.Duration
@@ -95,7 +95,7 @@ func TestMemoryOfTurns(t *testing.T) {
 		t.Errorf("all is answered: %q", got)
 	}
 	n := len(r.was)
-	if got := r.hear(Finding{Code: codeSilent}); strings.Count(got, "closed waiting/") != n || n == 0 || len(r.was) != 1 {
+	if got := r.hear(Finding{Code: Silent}); strings.Count(got, "closed waiting/") != n || n == 0 || len(r.was) != 1 {
 		t.Errorf("with the next one: %q", got)
 	}
 }

@@ -75,7 +75,9 @@ func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err er
 				return false, err
 			}
 		}
-		// Where it waits for a reader, no worker is missing, however long it waits.
+		// Somebody starts it, if only in vain. Where it waits for a reader, no worker is missing,
+		// however long it waits.
+		idle = min(idle, f.tried(side(key(&e), reads[e.External]), f.Now))
 		reader := idle > maxUnread && reads[e.External]
 		if e.State == task.Awaiting && e.Kind == task.Ask && !gone && looked < maxLooked {
 			looked++
@@ -233,7 +235,8 @@ func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 }
 
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
-func poison(v queue.View, st task.State) ([]Finding, error) {
+// Those that failed as all starts do are told with that.
+func (p *past) poison(v queue.View, st task.State) ([]Finding, error) {
 	code, text := codeFailed, "task %s has failed for good"
 	if st == task.Corrupt {
 		code, text = codeCorrupt, "task %s can't be read"
@@ -244,7 +247,8 @@ func poison(v queue.View, st task.State) ([]Finding, error) {
 	}
 	var s some
 	err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
-		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id})
+		with := slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return s.Tasks[id] })
+		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id, with: with})
 		return s.all < named, nil
 	})
 	s.all = max(n, s.all)

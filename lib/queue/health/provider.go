@@ -1,0 +1,95 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pulse/lib/queue"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// The bounds of what is told of starts that all end alike.
+const (
+	minAlike = 3              // starts
+	minLater = time.Hour      // since the first, if each asked for a later start: that is no failure
+	stale    = 48 * time.Hour // since the last: 24 hours at most lie between two attempts of a task
+)
+
+// provider finds the streaks in which what all workers need is missing. One task alone that fails
+// says no more than that this one does.
+func (f *Facts) provider(e *queue.Ends) (list []queue.Streak) {
+	for _, s := range e.Streaks() {
+		if s.Alike < minAlike || f.Now.Sub(s.Last) >= stale {
+			continue
+		}
+		later := s.Exit == queue.ExitLater
+		if later && f.Now.Sub(s.Since) >= minLater || !later && len(s.Tasks) > 1 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func provider(s *queue.Streak) Finding {
+	how := fmt.Sprintf("with exit status %d", s.Exit)
+	switch {
+	case s.Exit == queue.ExitLater:
+		how = "with 75, which asks for another start later"
+	case s.Exit < 0:
+		how = "without an exit status: they were killed, or could not be started"
+	}
+	of, tasks := fmt.Sprintf("all %d", s.Alike), fmt.Sprintf("%d tasks", len(s.Tasks))
+	if s.All > s.Alike {
+		of = fmt.Sprintf("%d of %d", s.Alike, s.All)
+	}
+	if len(s.Tasks) == 1 {
+		tasks = "one task"
+	}
+	text := fmt.Sprintf("no start of %s has ended well since %s: %s (%s) ended %s, the last one at %s",
+		s.Side, stamp(s.Since), of, tasks, how, stamp(s.Last))
+	if s.Said != "" {
+		text += ", and said: " + s.Said
+	}
+	return Finding{Code: codeProvider, About: string(s.Side), Text: text, Do: "pulse-queue show " + s.Task}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// tried returns how long ago a start of a side ended that somebody made in vain; long, if none did.
+func (p *past) tried(side queue.Side, now time.Time) time.Duration {
+	for i := range p.streaks {
+		if p.streaks[i].Side == side {
+			return now.Sub(p.streaks[i].Last)
+		}
+	}
+	return 1<<63 - 1
+}
+
+// vain reports whether tasks of a kind are started in vain: what keeps them waiting besides is no news.
+func (p *past) vain(k task.Kind) bool {
+	return slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return (s.Side == queue.Asks || s.Side == queue.Readers) == (k == task.Ask) })
+}
+
+// side returns the side that starts a scheduled task.
+func side(effect terms.Action, reads bool) queue.Side {
+	switch {
+	case effect != "":
+		return queue.Side(effect)
+	case reads:
+		return queue.Readers
+	}
+	return queue.Asks
+}
+
+// Known reports whether a person knows that starts fail like the one whose end is the line: a run
+// has told of one today, or health of all of them. The line is in the log.
+func Known(v queue.View, line *audit.Line) (bool, error) {
+	_, known, err := queue.FindingOf(v, string(codeProvider), string(queue.SideOf(line)))
+	if err != nil {
+		return false, err
+	}
+	return queue.Repeats(v, line, known)
+}
