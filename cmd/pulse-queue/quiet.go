@@ -53,10 +53,11 @@ func (m memory) standing(err error) error {
 	return cmdline.Standing(m.c, err)
 }
 
-// over says what ended, if a person was told of it.
+// over says what ended, if a person was told of it. That a queue lacks a line is ended by a person,
+// who knows.
 func (m memory) over() {
-	if text, say := m.Ends(time.Now()); say {
-		cmdline.Note(m.c, "ended: %s", text)
+	if f, say := m.Ends(time.Now()); say && f.About == "" {
+		cmdline.Note(m.c, "ended: %s", f.Text)
 	}
 }
 

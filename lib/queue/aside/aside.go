@@ -95,15 +95,16 @@ func (m *Memory) Begins(about, text string, now time.Time) (say bool) {
 
 // Ends remembers that nothing is wrong any more. It returns what was, and reports whether a person
 // is to be told that it ended.
-func (m *Memory) Ends(now time.Time) (text string, say bool) {
+func (m *Memory) Ends(now time.Time) (f audit.Finding, say bool) {
 	err := m.change(func(was audit.Finding) (audit.Finding, bool) {
 		if was.What == "" || was.What == audit.FindingClosed {
 			return was, false
 		}
-		text, say = was.Text, queue.Over(&was, now)
+		say = queue.Over(&was, now)
+		f = was
 		return was, true
 	})
-	return text, say && err == nil // what is not written down would be told again by each command
+	return f, say && err == nil // what is not written down would be told again by each command
 }
 
 // change reads what is remembered and writes what fn makes of it. Others wait meanwhile.

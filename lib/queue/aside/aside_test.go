@@ -40,16 +40,16 @@ func TestMemory(t *testing.T) {
 	} {
 		now = now.Add(c.after)
 		m := Open(dir, "/q", "queue")
-		say, text := false, ""
+		say := false
 		switch c.does {
 		case "begins":
 			say = m.Begins("", hostile, now)
 		case "another":
 			say = m.Begins("x", hostile, now)
 		default:
-			text, say = m.Ends(now)
-			if say != strings.HasPrefix(text, "\x1b[2J") && say {
-				t.Errorf("%d: %q", i, text)
+			f, ends := m.Ends(now)
+			if say = ends; say && !strings.HasPrefix(f.Text, "\x1b[2J") {
+				t.Errorf("%d: %q", i, f.Text)
 			}
 		}
 		m.Close()
