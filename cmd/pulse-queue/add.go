@@ -57,7 +57,7 @@ func add(c *cli.Context) error {
 	in := &intake{
 		batch: batch,
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
-		room:  func() error { return s.Room(p.Limits.DiskReserve) },
+		room:  func() error { return roomToAdd(c, s, p.Limits.DiskReserve) },
 		keep:  keep,
 	}
 	stdin := cmdline.Stdin(c, linger, in.commit)

@@ -71,17 +71,6 @@ func tellNews(c *cli.Context, s door.Store, list []health.Finding, accepted []he
 	return printed(c, news, func(n *health.News) { n.Do = cmdline.Told(c, n.Do) }, len(list))
 }
 
-// noteRoom is how much of the disk has to be free before a finding is noted, in bytes. Where a
-// line has room and what it changes has not, every command would fail until there is room.
-const noteRoom = 256 << 10
-
-func roomToNote(s door.Store) error {
-	if s.Room(noteRoom) != nil {
-		return fault.Temporaryf("make room", "less than %d KiB of the disk are free", noteRoom>>10)
-	}
-	return nil
-}
-
 // newsOf returns what a person is told, and notes it. If that fails, it returns both.
 func newsOf(s door.Store, list []health.Finding, accepted []health.Code, now time.Time) (news []health.News, err error) {
 	compare := func(v queue.View) error {

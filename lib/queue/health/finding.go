@@ -18,7 +18,7 @@ type Code string
 
 // The codes. Modes is exported because pulse-queue health reports it, too, where it can't
 // read the queue; Waiting because a digest names these tasks itself; Silent because a queue whose
-// silence is accepted says nothing of it.
+// silence is accepted says nothing of it; DiskLow because add tells of it, too.
 const (
 	Silent           Code = "silent"         // no mail for too long
 	codeRefused      Code = "refused"        // no message was accepted for too long, though some may have come
@@ -38,7 +38,7 @@ const (
 	codeHeld         Code = "held"           // nothing starts until release
 	codeRestored     Code = "restored"       // the log lacks lines that were committed: nothing starts
 	codeUnwatched    Code = "unwatched"      // lines that the log lacks would not be noticed
-	codeDiskLow      Code = "disk_low"       // less is free than limits.disk_reserve
+	DiskLow          Code = "disk_low"       // less is free than limits.disk_reserve
 	codeInodesLow    Code = "inodes_low"     // less than one in a hundred is free
 	codeNotDurable   Code = "not_durable"    // a reboot takes the queue
 	Clock            Code = "clock"          // the log, or another machine, is ahead of the clock
@@ -71,7 +71,7 @@ var Noted = []Code{Unreachable, Login}
 // Codes lists all codes.
 var Codes = []Code{
 	Silent, codeRefused, codeFailing, Waiting, codeOverdue, codeLimited, codeUnread, codeProvider, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
-	codeCorrupt, codeHeld, codeRestored, codeUnwatched, codeDiskLow, codeInodesLow, codeNotDurable,
+	codeCorrupt, codeHeld, codeRestored, codeUnwatched, DiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,
 }

@@ -203,7 +203,7 @@ func (f *Facts) machine() (list []Finding) {
 		list = append(list, Finding{Code: codeNotDurable, Text: f.Durable.Error(), Do: fault.HintOf(f.Durable)})
 	}
 	if f.Room != nil {
-		list = append(list, Finding{Code: codeDiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
+		list = append(list, Finding{Code: DiskLow, Text: f.Room.Error(), Do: "pulse-queue prune --older-than 30d"})
 	}
 	if f.FreeInodes < f.Inodes/100 {
 		text := fmt.Sprintf("%d of %d inodes are free", f.FreeInodes, f.Inodes)

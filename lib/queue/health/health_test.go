@@ -262,7 +262,7 @@ func TestLook(t *testing.T) {
 		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{codeHeld}},
 		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{codeRestored}},
 		"nothing is noted":                   {change: func(f *Facts) { f.Unwatched = errors.New("no home") }, want: []Code{codeUnwatched}},
-		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{codeDiskLow}},
+		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{DiskLow}},
 		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{codeInodesLow}},
 		"a disk that counts none":            {change: func(f *Facts) { f.Inodes, f.FreeInodes = 0, 0 }},
 		"broken":                             {change: func(f *Facts) { f.Chain = []string{"audit/2026-11.jsonl:3: the chain is broken", "x"} }, want: []Code{codeChainBroken}},
