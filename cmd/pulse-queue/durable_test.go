@@ -85,3 +85,41 @@ rm ../fill; pulse-queue health --accept not_durable,not_separated; pulse-queue v
 		t.Errorf("%v: %q, want %q:\n%s", err, got, want, out)
 	}
 }
+
+// TestDiskGetsFull: a disk of which little is free is told of once, by add or by health, and add does
+// nothing until there is room.
+func TestDiskGetsFull(t *testing.T) {
+	dir := inMemory(t, "mode=0700,size=32m")
+	bin := t.TempDir()
+	if err := cmdlinetest.Build(bin, "pulse-queue", "pulse-authorize"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", `pulse-queue init 2>/dev/null
+head -c $(($(stat -f -c '%a*%S' ..) - (1 << 20))) /dev/zero >../fill
+for i in 1 2; do
+	pulse-authorize <$RECORD | pulse-queue add; echo $?
+	pulse-queue health --accept not_durable,not_separated; echo $?
+	pulse-queue add </dev/null
+done 2>&1
+rm ../fill
+pulse-authorize <$RECORD | pulse-queue add >/dev/null; echo $?
+pulse-queue health --accept not_durable,not_separated; pulse-queue verify >/dev/null; echo $?`)
+	cmd.Dir = filepath.Join(dir, "w")
+	policy, err := filepath.Abs("testdata/shared/policy.toml")
+	record, also := filepath.Abs("testdata/shared/owner.jsonl")
+	if err := errors.Join(err, also, os.Mkdir(cmd.Dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+dir+"/q", "PULSE_POLICY="+policy,
+		"RECORD="+record, "XDG_STATE_HOME="+dir+"/state")
+	out, err := cmd.CombinedOutput()
+	var got []string
+	for l := range strings.Lines(string(out)) {
+		words := strings.Fields(strings.TrimPrefix(l, "pulse-queue: "))
+		got = append(got, strings.Join(words[:min(2, len(words))], " "))
+	}
+	want := "error: " + dir + "/q:, hint: make, 75, 1, 75, 1, 0, ended: disk_low:, 0"
+	if all := strings.Join(got, ", "); err != nil || all != want {
+		t.Errorf("%v: %q, want %q:\n%s", err, all, want, out)
+	}
+}

@@ -203,7 +203,7 @@ func (w *world) outages(d time.Time) {
 	w.each(at(4), 2*hour, 5*time.Minute, "pulse-fetch")
 	w.each(at(4).Add(2*hour), 46*hour, 30*time.Minute, "pulse-fetch")
 	if w.disk != w.dir {
-		w.during(&incident{name: "disk full for a day", before: "1440", named: disk, stops: true},
+		w.during(&incident{name: "disk all but full for a day", before: "1440", named: disk, stops: true},
 			at(8), day,
 			func() { w.fill(); w.full = true }, func() { w.empty(); w.full = false })
 		w.each(at(8), hour, time.Minute, "outbox")
