@@ -92,8 +92,11 @@ func live(c *cli.Context) ([]approval.Session, error) {
 		return nil, nil
 	}
 	list, err := peek.Sessions(c.Context, c.String("queue"))
-	if err != nil {
-		return nil, fmt.Errorf("--queue: %w", err)
+	switch {
+	case err == nil:
+		return list, nil
+	case errors.Is(err, peek.ErrTold):
+		return nil, cmdline.Standing(c, err)
 	}
-	return list, nil
+	return nil, fmt.Errorf("--queue: %w", err)
 }

@@ -218,6 +218,9 @@ func (n *notes) errand(ctx context.Context, open bool, code, text string) (told 
 
 // end returns the error with which the run ends: one that a person knows of is not printed again.
 func (n *notes) end(c *cli.Context, err error) error {
+	if errors.Is(err, peek.ErrTold) {
+		return cmdline.Standing(c, err)
+	}
 	if n == nil || errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pulse/lib/classify/dkimcheck/dnstest"
+	"pulse/lib/fetch/jmap/jmaptest"
 	"pulse/lib/fetch/mailbox/imaptest"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/cmdline/cmdlinetest"
@@ -42,6 +43,8 @@ func TestSessions(t *testing.T) {
 			"imapserver": func(ts *testscript.TestScript, _ bool, args []string) { imapServer(t, ts, args) },
 			"unseen":     unseen,
 			"signed":     func(ts *testscript.TestScript, _ bool, args []string) { signed(t, ts, args[0]) },
+			"provider":   func(ts *testscript.TestScript, _ bool, args []string) { provider(t, ts, args[0]) },
+			"revoke":     func(ts *testscript.TestScript, _ bool, _ []string) { issuers[ts.Getenv("SSL_CERT_FILE")].takes("") },
 		},
 	})
 }
@@ -65,6 +68,27 @@ func signed(t *testing.T, ts *testscript.TestScript, file string) {
 	ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	ts.Setenv("DNS", dnstest.Start(t, zone).Addr)
 }
+
+// provider starts a JMAP server with two messages, and a provider whose tokens it takes. It writes
+// the file of a client to whom the provider has given access, and sets SERVER, CA, SSL_CERT_FILE
+// and TOKEN, the command that renews the token.
+func provider(t *testing.T, ts *testscript.TestScript, file string) {
+	srv, s := jmaptest.Start(t, 2), startIssuer(t, providers["fastmail"])
+	s.access = jmaptest.Token
+	b, err := os.ReadFile(s.file(t, s.how.granted))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(file), b, 0o600))
+	script, err := filepath.Abs(tokenScript)
+	ts.Check(err)
+	ts.Setenv("TOKEN", script)
+	ts.Setenv("SERVER", strings.TrimPrefix(srv.URL, "https://"))
+	ts.Setenv("CA", srv.CA)
+	ts.Setenv("SSL_CERT_FILE", s.ca)
+	issuers[s.ca] = s
+}
+
+// issuers holds the providers by their SSL_CERT_FILE.
+var issuers = map[string]*issuer{}
 
 // servers holds how to count the unseen messages of each server.
 var servers = map[string]func() int{}

@@ -14,6 +14,7 @@ import (
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/sandbox"
 )
@@ -38,6 +39,8 @@ func add(c *cli.Context) error {
 	defer s.Close()
 	s.OnCommit(n.hear)
 	defer n.send()
+	disk := memoryOf(c, "disk")
+	defer disk.Close()
 	keep, err := newKeeping(c, s, p)
 	if err != nil {
 		return err
@@ -46,33 +49,40 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if keep.named { // without a policy nobody said how long a task may wait
-		if err := inTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) }); unlessIdle(err) != nil {
-			return err
-		}
-	}
 	batch := queue.NewBatch(s, s.TakesUnsafe(), p.Limits.PendingPerSender, time.Now)
 	batch.Sandbox, batch.Open = level.String(), true
 	batch.Require = approval.Level(p.Approval.Require)
 	in := &intake{
 		batch: batch,
 		out:   bufio.NewWriterSize(c.App.Writer, 64<<10),
-		room:  func() error { return roomToAdd(c, s, p.Limits.DiskReserve) },
+		room:  func() error { return roomFor(s, p, disk) },
 		keep:  keep,
+	}
+	if keep.named { // without a policy nobody said how long a task may wait
+		err := inTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) })
+		if err := in.unlessIdle(err); err != nil {
+			return err
+		}
 	}
 	stdin := cmdline.Stdin(c, linger, in.commit)
 	in.lone = func(rec *record.Record) bool { return cmdline.Lone(c, rec) }
 	return in.all(record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), queue.Members...))
 }
 
-// unlessIdle returns an error of what add does besides its records, unless it may end later: cron
-// runs add each minute, and mails nobody that a full disk has no room for nothing. If there are
-// records, they fail.
-func unlessIdle(err error) error {
-	if err != nil && fault.KindOf(err) == fault.Temporary {
+// roomFor fails if the disk has too little room for records. It is told once, as a finding of health
+// or, where the disk has no room for that, by what is remembered beside the queue.
+func roomFor(s door.Store, p *policy.Policy, disk memory) error {
+	room := s.Room(p.Limits.DiskReserve)
+	if room == nil {
+		disk.over()
 		return nil
 	}
-	return err
+	now := time.Now()
+	say, err := noteFull(s, room, now)
+	if err != nil {
+		say = disk.Begins("", room.Error(), now)
+	}
+	return noted{room, say}
 }
 
 // confineAdd gives up all but the queue. With --notify it gives up nothing, because a
@@ -92,7 +102,8 @@ type intake struct {
 	keep  *keeping
 	under chan error // gets the end of the commit under way; nil: none
 
-	failed bool // a commit failed, and no other is tried
+	failed   bool // a commit failed, and no other is tried
+	hindered bool // something besides the records failed, and there were none
 
 	lone func(*record.Record) bool // holds nothing but its task, and is left out
 }
@@ -110,7 +121,10 @@ func (in *intake) all(r *record.Reader) error {
 		}
 		if errors.Is(err, io.EOF) {
 			in.batch.Open = false
-			return in.commit()
+			if err := in.commit(); err != nil || !in.hindered {
+				return err
+			}
+			return errHindered
 		}
 		if errors.Is(err, queue.ErrOrder) {
 			in.batch.Take() // nothing of what is out of order is added
@@ -128,6 +142,17 @@ func (in *intake) all(r *record.Reader) error {
 			}
 		}
 	}
+}
+
+// unlessIdle returns an error of what add does besides its records, unless it may end later: cron
+// runs add each minute, and mails nobody that a full disk has no room for nothing. If there are
+// records, they fail.
+func (in *intake) unlessIdle(err error) error {
+	if err != nil && fault.KindOf(err) == fault.Temporary {
+		in.hindered = true
+		return nil
+	}
+	return err
 }
 
 // commit commits what was read so far, and waits until the receipts are printed.
@@ -161,7 +186,7 @@ func (in *intake) end() error {
 
 func (in *intake) take(batch *queue.Batch) error {
 	if batch.Idle() {
-		return unlessIdle(in.keep.forget(time.Now()))
+		return in.unlessIdle(in.keep.forget(time.Now()))
 	}
 	if err := in.room(); err != nil {
 		return err

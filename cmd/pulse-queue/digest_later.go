@@ -40,14 +40,16 @@ func (p *page) untaken() []string {
 	return wrap(titled("proposed", text), len(under))
 }
 
-// drafted is what lies in the directory of drafts.
+// drafted are the drafts that nobody has removed. Those of a queue on a server lie beside their
+// tasks, as what these are about.
 type drafted struct {
 	n      int
 	oldest time.Time
+	flat   bool
 }
 
 func (d *drafted) read(v queue.View) error {
-	*d = drafted{}
+	d.n = 0
 	return v.Each(queue.Drafts, func(_ string, made time.Time) (bool, error) {
 		if d.n++; d.n == 1 {
 			d.oldest = made
@@ -60,7 +62,11 @@ func (d *drafted) lines(now time.Time) []string {
 	if d.n == 0 {
 		return nil
 	}
-	text := fmt.Sprintf(`%d not removed, oldest %s: ls -ltr "$PULSE_QUEUE"/drafts`, d.n, span(now.Sub(d.oldest)))
+	where := "pulse-queue log --event carried_out"
+	if d.flat {
+		where = `ls -ltr "$PULSE_QUEUE"/drafts`
+	}
+	text := fmt.Sprintf("%d not removed, oldest %s: %s", d.n, span(now.Sub(d.oldest)), where)
 	return wrap(titled("drafts", text), len(under))
 }
 

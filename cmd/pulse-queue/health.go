@@ -42,6 +42,8 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	m := memoryOf(c, "health")
+	defer m.Close()
 	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
 		return err
 	}
@@ -64,7 +66,7 @@ func checkHealth(c *cli.Context) error {
 	if c.Bool("all") {
 		return tell(c, list)
 	}
-	return tellNews(c, s, list, accepted, f.Now)
+	return tellNews(c, s, m, list, accepted, f.Now)
 }
 
 // survey finds out what the queue's content does not say. A confined command could not.

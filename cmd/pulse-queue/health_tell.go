@@ -46,16 +46,20 @@ func printed[T any, P interface {
 	return cmdline.Standing(c, fault.Failedf("", "%s", count(wrong, "finding")))
 }
 
-// tellNews prints what a person was not told, or was told a day ago, and notes that. An account
-// that can't write the queue is told everything, because it can note nothing.
-func tellNews(c *cli.Context, s door.Store, list []health.Finding, accepted []health.Code, now time.Time) error {
+// tellNews prints what a person was not told, or was told a day ago, and notes that. What the queue
+// has no room to note, m remembers: the same once a day. An account that can't write the queue is told
+// everything, because it can note nothing.
+func tellNews(c *cli.Context, s door.Store, m memory, list []health.Finding, accepted []health.Code, now time.Time) error {
 	news, err := newsOf(s, list, accepted, now)
 	switch {
 	case err == nil:
+		m.Ends(now)
 	case errors.Is(err, journal.ErrBroken), errors.Is(err, fs.ErrPermission), fault.KindOf(err) == fault.Usage, fault.KindOf(err) == fault.Refused:
 		return tell(c, list)
+	case fault.KindOf(err) == fault.Temporary && !m.Begins(keyOf(news), err.Error(), now):
+		news = nil
 	case fault.KindOf(err) == fault.Temporary:
-		cmdline.Warn(c, "this will be told again, because it could not be noted: %v", err)
+		cmdline.Warn(c, "this will be told again because it could not be noted: %v", err)
 	default:
 		return err
 	}
@@ -69,6 +73,26 @@ func tellNews(c *cli.Context, s door.Store, list []health.Finding, accepted []he
 		cmdline.Progress(c, "%s told of before; pulse-queue health --all", count(silent, "finding"))
 	}
 	return printed(c, news, func(n *health.News) { n.Do = cmdline.Told(c, n.Do) }, len(list))
+}
+
+// keyOf returns what tells news from other news.
+func keyOf(news []health.News) string {
+	text := ""
+	for i := range news {
+		text += string(news[i].What) + queue.FindingKey(string(news[i].Code), news[i].About)
+	}
+	return queue.FindingKey("news", text)
+}
+
+// noteRoom is how much of the disk has to be free before a finding is noted, in bytes. Where a
+// line has room and what it changes has not, every command would fail until there is room.
+const noteRoom = 256 << 10
+
+func roomToNote(s door.Store) error {
+	if s.Room(noteRoom) != nil {
+		return fault.Temporaryf("make room", "less than %d KiB of the disk are free", noteRoom>>10)
+	}
+	return nil
 }
 
 // newsOf returns what a person is told, and notes it. If that fails, it returns both.

@@ -45,7 +45,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},
 			},
 		}, {
-			Name: "add", Usage: "take records from stdin, print a receipt for each", Action: add,
+			Name: "add", Usage: "take records from stdin, print a receipt for each", Action: quiet(add),
 			Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notify, confined},
 		}, {
 			Name: "list", Usage: "list the tasks that wait or run", Action: list,
@@ -82,7 +82,7 @@ func app() *cli.App {
 			},
 		}, {
 			Name: "run", ArgsUsage: "-- CMD [ARG...]",
-			Usage: "start what is due, one worker after the other", Action: run,
+			Usage: "start what is due, one worker after the other", Action: quiet(run),
 			Flags: []cli.Flag{queue, policy,
 				&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
 				&cli.BoolFlag{Name: "extract", Usage: "CMD is the reader of asks whose text [extract] keeps from workers"},
@@ -100,19 +100,19 @@ func app() *cli.App {
 				&cli.BoolFlag{Name: "reader", Usage: "the CMD of run --extract: CLIENT without tools makes one value"},
 			},
 		}, {
-			Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: outbox,
+			Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: quiet(outbox),
 			Flags: []cli.Flag{queue, confined},
 		}, {
-			Name: "positions", Usage: "print how far sources were read", Action: positions,
+			Name: "positions", Usage: "print how far sources were read", Action: quiet(positions),
 			Flags: []cli.Flag{queue, confined,
 				&cli.StringFlag{Name: "source", Usage: "`S` of this source, as records spell it"},
 			},
 		}, {
-			Name: "sessions", Usage: "print the sessions that are open", Action: sessions,
+			Name: "sessions", Usage: "print the sessions that are open", Action: quiet(sessions),
 			Flags: []cli.Flag{queue, confined},
 		}, {
 			Name: "finding", ArgsUsage: "VERB CODE SOURCE [TEXT]", Usage: "note that a source can't be read (open), or that no more (close)",
-			Action: noteFinding, Flags: []cli.Flag{queue, confined},
+			Action: quiet(noteFinding), Flags: []cli.Flag{queue, confined},
 		}, {
 			Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
 			Flags: []cli.Flag{queue, policy,
@@ -154,7 +154,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` with --html: of what health finds, say nothing of these"},
 			},
 		}, {
-			Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: checkHealth,
+			Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: quiet(checkHealth),
 			Flags: []cli.Flag{queue, policy, confined, silence, accepting, reviewing, puttingOff,
 				&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
 				&cli.BoolFlag{Name: "all", Usage: "everything that is wrong, also what was told before"},

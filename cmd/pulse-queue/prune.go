@@ -42,9 +42,13 @@ func prune(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	where := "pulse-queue show %s"
+	if _, flat := s.(door.Flat); flat {
+		where = "drafts/%s.json"
+	}
 	s.OnCommit(func(l *audit.Line) {
 		if l.Event == audit.Resurfaced {
-			cmdline.Progress(c, "left for now, because nobody has touched its draft: drafts/%s.json", l.Task)
+			cmdline.Progress(c, "left for now, because nobody has touched its draft: "+where, l.Task)
 		}
 	})
 	var total queue.Removed

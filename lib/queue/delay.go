@@ -123,7 +123,7 @@ func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
 		add(limitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
 	}
 	if len(target) > 0 {
-		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, target, c.policy.Outbound.Same) })
+		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, target, c.policy.Outbound.Close) })
 	}
 	return all
 }

@@ -104,20 +104,45 @@ const maxBack = 2000
 // told reports whether a person is to be told of it now.
 func Open(tx *Tx, f *audit.Finding, now time.Time) (told bool, err error) {
 	was, known, err := FindingOf(tx, f.Code, f.About)
-	if err != nil || known && !Untold(&was, remind, now) {
+	if err == nil && !known {
+		was.Told, err = lastTold(tx, f.Code, f.About, now)
+		was.What = audit.FindingClosed
+	}
+	if err != nil {
 		return false, err
 	}
-	if known {
-		f.What, f.Since = audit.FindingTold, was.Since
-		return true, Tell(tx, f, now)
+	changed, told := Heard(f, &was, now)
+	if changed {
+		err = note(tx, f, now)
 	}
-	f.What, f.Since = audit.FindingOpened, now.UTC()
-	last, err := lastTold(tx, f.Code, f.About, now)
-	if err != nil || last.IsZero() {
-		return true, errors.Join(err, Tell(tx, f, now))
+	return told, err
+}
+
+// Quiet reports whether Open would neither tell nor note a finding, for a command that could not.
+func Quiet(v View, code, about string, now time.Time) (bool, error) {
+	was, known, err := FindingOf(v, code, about)
+	return known && !Untold(&was, remind, now), err
+}
+
+// Heard makes f, which is wrong now, what a person was told of it. was is what they were told
+// before, if they were. changed reports whether that has to be noted, and told whether they are to
+// be told now.
+func Heard(f, was *audit.Finding, now time.Time) (changed, told bool) {
+	now = now.UTC()
+	switch was.What {
+	case audit.FindingOpened, audit.FindingTold:
+		if !Untold(was, remind, now) {
+			return false, false
+		}
+		f.What, f.Since, f.Told = audit.FindingTold, was.Since, now
+		return true, true
 	}
-	f.Told = last
-	return false, note(tx, f, now)
+	f.What, f.Since, f.Told = audit.FindingOpened, now, now
+	if was.What == audit.FindingClosed && now.Sub(was.Told) < flaps {
+		f.Told = was.Told
+		return true, false
+	}
+	return true, true
 }
 
 // Close notes that something is wrong no longer. told reports whether a person is to be told that,
@@ -127,12 +152,17 @@ func Close(tx *Tx, code, about string, now time.Time) (f audit.Finding, told boo
 	if !known || err != nil {
 		return f, false, err
 	}
+	told = Over(&f, now)
+	return f, told, note(tx, &f, now)
+}
+
+// Over makes f one that ended. told reports whether a person is to be told that.
+func Over(f *audit.Finding, now time.Time) (told bool) {
 	f.What = audit.FindingClosed
-	if f.Told.Before(f.Since) {
-		return f, false, note(tx, &f, now)
+	if told = !f.Told.Before(f.Since); told {
+		f.Told = now.UTC()
 	}
-	err = Tell(tx, &f, now)
-	return f, true, err
+	return told
 }
 
 // lastTold returns when a person was told that this ended, if that was lately.

@@ -37,7 +37,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 		}
 		r.sent = sends{head, c, list}
 	}
-	soon = slices.ContainsFunc(r.sent.list, func(to []string) bool { return meets(to, s.Target(), r.Policy.Outbound.Same) })
+	soon = slices.ContainsFunc(r.sent.list, func(to []string) bool { return meets(to, s.Target(), r.Policy.Outbound.Close) })
 	if soon {
 		doubts(v, &c)
 	}

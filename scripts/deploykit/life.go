@@ -179,7 +179,7 @@ func (l *life) handedOver(subject string) []act {
 }
 
 // notices pastes the notice: a task that comes to wait is told, and a unit that fails, whose
-// notice is also shown at login until it works.
+// notice is also shown at login until it works, which is told, too.
 func (l *life) notices(subject string) []act {
 	return []act{
 		l.paste("notice"), l.mail(owner, letter(owner, "to be told", false)), l.start("pulse-intake"), l.start("pulse-run"),
@@ -190,5 +190,6 @@ func (l *life) notices(subject string) []act {
 		l.start("pulse-failed@pulse-intake.service.service"),
 		l.do("grep 'pulse-intake.service fails' /run/motd.d/pulse-intake.service"), l.told("pulse-intake.service fails"),
 		l.do("systemctl start dovecot; systemctl start pulse-intake; ! [ -e /run/motd.d/pulse-intake.service ]"),
+		l.start("pulse-failed@pulse-intake.service.service"), l.told("pulse-intake.service works again"),
 	}
 }

@@ -14,7 +14,8 @@ type incident struct {
 	within time.Duration  // if it can be known only later than an hour
 	from   time.Time
 	to     time.Time
-	stops  bool // the gate can't do its work meanwhile
+	after  time.Duration // how long it is told after its end
+	stops  bool          // the gate can't do its work meanwhile
 
 	quiet bool // a day with it is a good day: nothing is printed
 
@@ -92,7 +93,7 @@ func (w *world) reckon(until time.Time) {
 // on reports whether the day of a time has something of the incident, or of its end.
 func (i *incident) on(at time.Time) bool {
 	first := time.Date(i.from.Year(), i.from.Month(), i.from.Day(), 0, 0, 0, 0, at.Location())
-	return !at.Before(first) && at.Before(i.to.Add(day))
+	return !at.Before(first) && at.Before(i.to.Add(day+i.after))
 }
 
 // told looks for the letter that names an incident.

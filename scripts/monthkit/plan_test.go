@@ -203,7 +203,7 @@ func (w *world) outages(d time.Time) {
 	w.each(at(4), 2*hour, 5*time.Minute, "pulse-fetch")
 	w.each(at(4).Add(2*hour), 46*hour, 30*time.Minute, "pulse-fetch")
 	if w.disk != w.dir {
-		w.during(&incident{name: "disk all but full for a day", before: "1440", named: disk, stops: true},
+		w.during(&incident{name: "disk full for a day", before: "1440", named: disk, stops: true},
 			at(8), day,
 			func() { w.fill(); w.full = true }, func() { w.empty(); w.full = false })
 		w.each(at(8), hour, time.Minute, "outbox")
@@ -253,14 +253,14 @@ func (w *world) floods(d time.Time) {
 		w.batch(owner, "prose", 12, genuine, false), nothing)
 }
 
-// clocks plays a clock that is wrong. d is the first of ten days.
+// clocks plays a clock that is wrong. d is the first of ten days. A jump is told on seven days.
 func (w *world) clocks(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
-	w.during(&incident{name: "clock a day behind for one run", before: "0", named: clockJumped, stops: true},
+	w.during(&incident{name: "clock a day behind for one run", before: "0", named: clockJumped, after: 7 * day, stops: true},
 		at(1), day,
 		w.batch(owner, "question", 40, genuine, false), nothing)
 	w.on(at(1).Add(20*time.Minute), func() { w.amiss(-day, "$WORKER") })
-	w.during(&incident{name: "clock ten years ahead for one tick", before: "0", named: clockJumped},
+	w.during(&incident{name: "clock ten years ahead for one tick", before: "0", named: clockJumped, after: 7 * day},
 		at(5), day, func() {
 			for range 3 {
 				w.deliver(owner, w.subject(), genuine)

@@ -153,7 +153,7 @@ func TestOnFailure(t *testing.T) {
 			t.Errorf("%s: all rights: %v", name, rights)
 		}
 	}
-	if !slices.Contains(setting(t, "pulse-run.service", "ExecStartPost"), "+/bin/rm -f /run/motd.d/%n") {
+	if !slices.Contains(setting(t, "pulse-run.service", "ExecStartPost"), "-+/usr/local/libexec/pulse/failed --works %n") {
 		t.Error("a unit that works again leaves its notice")
 	}
 }

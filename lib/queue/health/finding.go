@@ -18,7 +18,7 @@ type Code string
 
 // The codes. Modes is exported because pulse-queue health reports it, too, where it can't
 // read the queue; Waiting because a digest names these tasks itself; Silent because a queue whose
-// silence is accepted says nothing of it; DiskLow because add tells of it, too.
+// silence is accepted says nothing of it; DiskLow and Restored because other commands note them, too.
 const (
 	Silent           Code = "silent"         // no mail for too long
 	codeRefused      Code = "refused"        // no message was accepted for too long, though some may have come
@@ -36,7 +36,7 @@ const (
 	codeFailed       Code = "failed"         // no attempt or restart is left
 	codeCorrupt      Code = "corrupt"        // a file can't be read as a task
 	codeHeld         Code = "held"           // nothing starts until release
-	codeRestored     Code = "restored"       // the log lacks lines that were committed: nothing starts
+	Restored         Code = "restored"       // the log lacks lines that were committed: nothing starts
 	codeUnwatched    Code = "unwatched"      // lines that the log lacks would not be noticed
 	DiskLow          Code = "disk_low"       // less is free than limits.disk_reserve
 	codeInodesLow    Code = "inodes_low"     // less than one in a hundred is free
@@ -72,7 +72,7 @@ var Noted = []Code{Unreachable, Login}
 var Codes = []Code{
 	Silent, codeRefused, codeFailing, Waiting, codeOverdue, codeLimited, codeUnread, codeProvider,
 	codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
-	codeCorrupt, codeHeld, codeRestored, codeUnwatched, DiskLow, codeInodesLow, codeNotDurable,
+	codeCorrupt, codeHeld, Restored, codeUnwatched, DiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,
 }

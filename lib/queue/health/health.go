@@ -138,7 +138,7 @@ func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
 	lost, err := v.Lost()
 	if lost != "" {
 		list = append(list, Finding{
-			Code: codeRestored, Text: "nothing starts: " + lost,
+			Code: Restored, Text: "nothing starts: " + lost,
 			Do: "pulse-queue release --restored, after BACKUP AND RESTORE in man 5 pulse-queue",
 		})
 	}
@@ -258,7 +258,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.last.Sub(f.Now) > maxAhead {
+	if p.last.Sub(f.Now) > maxAhead && f.clock.To.Sub(f.Now) <= maxAhead { // a jump so far is told as one
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})

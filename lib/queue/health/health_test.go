@@ -260,7 +260,7 @@ func TestLook(t *testing.T) {
 		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{codeFailed}},
 		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{codeCorrupt}},
 		"held":                               {w: world{held: &audit.Line{Time: now, By: "me (uid 1000)"}}, want: []Code{codeHeld}},
-		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{codeRestored}},
+		"restored":                           {w: world{lost: "it lacks a line"}, want: []Code{Restored}},
 		"nothing is noted":                   {change: func(f *Facts) { f.Unwatched = errors.New("no home") }, want: []Code{codeUnwatched}},
 		"full":                               {change: func(f *Facts) { f.Room = errors.New("1 MiB is free") }, want: []Code{DiskLow}},
 		"no inodes":                          {change: func(f *Facts) { f.FreeInodes = 9 }, want: []Code{codeInodesLow}},

@@ -100,7 +100,7 @@ func TestNothingIsOverdueOnHold(t *testing.T) {
 		want []Code
 	}{
 		"held":             {world{held: &audit.Line{Time: now}}, []Code{codeHeld}},
-		"restored":         {world{lost: "it lacks a line"}, []Code{codeRestored}},
+		"restored":         {world{lost: "it lacks a line"}, []Code{Restored}},
 		"neither":          {world{}, []Code{codeUnread, codeOverdue}},
 		"released":         {world{log: released(time.Minute)}, nil},
 		"released earlier": {world{log: released(100 * time.Minute)}, []Code{codeUnread}},

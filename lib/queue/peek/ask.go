@@ -60,6 +60,9 @@ func find() (string, error) {
 	return path, nil
 }
 
+// ErrTold reports that pulse-queue failed and said nothing: a person was told of it lately.
+var ErrTold = errors.New("why was told lately")
+
 // failure makes an error of the end of a pulse-queue that failed.
 func failure(end error, stderr string) error {
 	e := &fault.Error{Kind: fault.Failed}
@@ -82,6 +85,9 @@ func failure(end error, stderr string) error {
 		switch kind := fault.Kind(exit.ExitCode()); kind {
 		case fault.Usage, fault.Temporary, fault.Refused:
 			e.Kind = kind
+		}
+		if said == nil && e.Kind == fault.Temporary {
+			e.Err, e.Hint = fmt.Errorf("%w: %w", e.Err, ErrTold), command+" verify says it again"
 		}
 	}
 	return e

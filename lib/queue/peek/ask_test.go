@@ -59,6 +59,8 @@ func TestAsk(t *testing.T) {
 		{`echo '{"a":1}'; echo no`, `{"a":1}`, dir + "/pulse-queue sessions: ", "", fault.Failed},
 		{`echo 'pulse-queue: error: one' >&2; echo 'pulse-queue: error: two' >&2; exit 64`, "", "one\ntwo", "", fault.Usage},
 		{`echo 'pulse-queue: error: away' >&2; echo 'pulse-queue: hint: wait' >&2; exit 75`, "", "away", "wait", fault.Temporary},
+		{`exit 75`, "", "pulse-queue: exit status 75: why was told lately", "pulse-queue verify says it again", fault.Temporary},
+		{`exit 64`, "", "pulse-queue: exit status 64", "", fault.Usage},
 		{`echo 'pulse-queue: error: no' >&2; exit 77`, "", "no", "", fault.Refused},
 		{`echo '{"a":1}'; echo 'panic: 7' >&2; exit 2`, "", "pulse-queue: exit status 2", "", fault.Failed},
 		{`kill -9 $$`, "", "pulse-queue: signal: killed", "", fault.Failed},

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"regexp"
@@ -51,15 +52,16 @@ func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *a
 	last := int64(0)
 	const lines = "SELECT a.seq, line, who::text, alone, a.seq > ours FROM pulse.audit a, pulse.queue ORDER BY a.seq"
 	err := s.stream(ctx, say(lines), func(r1 row) error {
-		var l audit.Line
+		l := audit.Line{Prev: audit.PrevOf(r1[1])}
 		var err error
-		if l.Prev = audit.PrevOf(r1[1]); fn != nil {
+		odd := yes(r1[4]) && !names(r1[1], r1[2], yes(r1[3]))
+		if fn != nil || odd {
 			l, err = audit.Parse(r1[1])
 		}
 		if seq := num(r1[0]); err != nil || seq != last+1 || l.Prev != r.Head {
 			r.Broken = true
 			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: it does not follow the one before it", seq))
-		} else if fn != nil && yes(r1[4]) && !wrote(&l, string(r1[2]), yes(r1[3])) {
+		} else if odd && !wrote(&l, string(r1[2]), yes(r1[3])) {
 			r.Findings = append(r.Findings, fmt.Sprintf("line %d of the log: the table has another login beside it", seq))
 		}
 		last, r.Head = num(r1[0]), audit.Hash(r1[1])
@@ -74,6 +76,15 @@ func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *a
 		r.Findings = append(r.Findings, fmt.Sprintf("the log ends with %s, and the queue says %s", r.Head, s.in.head))
 	}
 	return r, err
+}
+
+// names reports, without reading all of a line, whether it is one of a login, and says no level or
+// the one that was proven of it. What it does not report may be so all the same: wrote knows.
+func names(line, who []byte, alone bool) bool {
+	_, rest, _ := bytes.Cut(line, []byte(`,"by":"`)) // the line's own comes first
+	rest, ok := bytes.CutPrefix(rest, who)
+	level, leveled := bytes.CutPrefix(rest, []byte(`","level":"`))
+	return ok && bytes.HasPrefix(rest, []byte(`"`)) && (!leveled || alone == bytes.HasPrefix(level, []byte(`user"`)))
 }
 
 // wrote reports whether a line that the server made is of a login, and says the same of what was

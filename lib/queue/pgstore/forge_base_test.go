@@ -13,8 +13,11 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// bob and eve are recipients.
-const bob, eve = "bob@partner.example", "eve@evil.example"
+// bob and eve are recipients; two rooms differ in a capital.
+const (
+	bob, eve   = "bob@partner.example", "eve@evil.example"
+	room, hall = "matrix:!Room:m.example", "matrix:!room:m.example"
+)
 
 // cohort lists the tasks of a world: a. are asks, e. and d. effects that reach the outside, l.
 // those that don't. The second word says where a task stands.
@@ -35,6 +38,7 @@ func (w *world) cohort() {
 		w.know(n, task.Effect, terms.ExternalSend, "a.done", bob)
 	}
 	w.know("e.both", task.Effect, terms.ExternalSend, "a.done", bob, eve)
+	w.know("e.room", task.Effect, terms.ExternalSend, "a.done", room)
 	w.know("d.wait", task.Effect, terms.Destructive, "a.done", bob)
 	w.know("d.none", task.Effect, terms.CodeOrComputer, "a.done")
 	w.know("d.new", task.Effect, terms.Destructive, "a.done", bob)
@@ -80,7 +84,7 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 // arrive lets tasks, labels, positions and refused records come.
 func (w *world) arrive() {
 	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "l.note", "a.old", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done", "l.kept")...),
-		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "e.paid", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.again", "d.wait", "d.none", "l.wait")...),
+		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "e.paid", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.room", "e.again", "d.wait", "d.none", "l.wait")...),
 		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("", audit.Limited), w.note("r.three", task.Refused), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted), w.labelled("e.prop2", label.Untrusted)))
 }
@@ -100,7 +104,7 @@ func (w *world) answer() {
 		w.yes("e.mach", task.Approved, task.Awaiting, approval.Terminal, bob), w.yes("e.unknown", task.Approved, task.Awaiting, approval.Terminal, bob),
 		signed, twice, again, old, w.yes("a.yes", task.Approved, task.Awaiting, approval.Terminal, bob)),
 		by("all1", w.yes("e.two", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.all", bob, "", time.Hour)),
-		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.any", "", "", time.Hour),
+		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.BOB", "Bob@PARTNER.example", "", time.Hour), w.grant("g.room", room, "", time.Hour), w.grant("g.hall", hall, "", time.Hour), w.grant("g.any", "", "", time.Hour),
 			w.grant("g.chain", bob, "a.done", time.Hour), w.grant("g.this", bob, "e.wait", time.Hour), w.grant("g.other", bob, "a.sched", time.Hour),
 			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.paid", bob, "", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant(idOf("a.sched"), bob, "", time.Hour)),
 		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3), w.session(audit.SessionOpened, "s.over", 3)),
@@ -148,7 +152,7 @@ func (w *world) run() {
 		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
 			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
 		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)),
-		by("machine1", w.note("a.gone", audit.Ended)), by("runner1", w.note("a.run", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
+		by("machine1", w.note("a.gone", audit.Ended)), call{who: "runner1", steps: []step{w.note("a.gone", audit.Ended)}, host: "elsewhere"}, by("runner1", w.note("a.run", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),
 		by("sender1", w.start("e.run"), w.start("e.unknown"), w.start("e.again"), w.start("l.run"), w.start("e.signed"),
 			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts),

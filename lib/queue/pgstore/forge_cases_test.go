@@ -209,6 +209,7 @@ var ofRuns = []forgery{
 		s.reap = true
 		return by("machine1", s)
 	}), as("machine2")},
+	{"a run whose locks lie elsewhere, without its fence", just(func(w *world) call { return by("machine1", reap(w, "a.mach")) }), func(_ *world, c *call) { c.host = "elsewhere" }},
 	{"a run that finishes without its fence", event(task.Finished, "runner1"), first(func(s *step) { s.reap = true })},
 	{"a run that is tried again without its fence", event(task.Retried, "runner1"), first(func(s *step) { s.reap = true })},
 	{"an effect that did not happen, without its fence", event(task.Restored, "sender1"), first(func(s *step) { s.reap = true })},

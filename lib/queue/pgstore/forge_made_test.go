@@ -2,100 +2,21 @@ package pgstore_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"pulse/lib/queue/pgtest"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
-// strict lets the server in a test be as it is in use: its clock is its own, and a yes is good for
-// a day.
-const strict = `
-CREATE OR REPLACE FUNCTION pulse.now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
-  SELECT CASE WHEN log < c + interval '1 hour' THEN greatest(c, log) ELSE c END FROM clock_timestamp() c $$;
-CREATE OR REPLACE FUNCTION pulse.most(signed bool) RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN signed THEN interval '31 days 1 hour' ELSE interval '24 hours' END $$`
-
-// chosen are the members that a client may not choose, each with what it may say in vain: the line
-// is accepted, and has something else.
-var chosen = []struct{ member, lie string }{
-	{"time", `"2286-11-20T17:46:39Z"`}, {"prev", `"` + audit.Origin + `"`}, {"by", `"eve"`}, {"more", "true"}, {"told", `"2286-11-20T17:46:39Z"`},
-	{"since", `"2286-11-20T17:46:39Z"`}, {"level", `"signature"`},
-}
-
-// forced are those with what it may not say at all.
-var forced = []struct{ member, lie string }{
-	{"action", `"code_or_computerx"`}, {"kind", `"order"`}, {"trust", `"root"`}, {"outcome", `"yes"`}, {"sender", `"eve@evil.example"`}, {"source", `"elsewhere"`},
-	{"message_id", `"other"`}, {"uid", "7"}, {"attempts", "5"}, {"restarts", "5"}, {"deferred", "5"}, {"not_before", `"2286-11-20T17:46:39Z"`},
-	{"digest", `"` + audit.Origin + `"`}, {"told", `"2286-11-20T17:46:39Z"`},
-}
-
-// put puts a member into a line, in the place of the one that is there.
-func put(raw, member, value string) string {
-	for _, m := range pairs(raw) {
-		if m.name == "."+member {
-			return raw[:m.value] + value + raw[m.to:]
-		}
-	}
-	return "{\"" + member + "\":" + value + "," + raw[1:]
-}
-
-// TestChosen: whatever a login says in a line of any event that it may write of what is not its to
-// say, it is refused, or the log has what the server says.
-func TestChosen(t *testing.T) {
-	w, _ := base(t)
-	if err := w.exec(strict); err != nil {
-		t.Fatal(err)
-	}
-	tried := 0
-	for _, e := range slices.Concat(task.Events, audit.Events) {
-		for who, has := range hats {
-			if !slices.ContainsFunc(strings.Fields(has), func(h string) bool { return contains(writes[string(e)], h) }) {
-				continue
-			}
-			c := w.legal(e, who)
-			if _, err := w.try(c); err != nil {
-				t.Fatalf("%s by %s: %v", e, who, err)
-			}
-			at := len(c.steps) - 1
-			moves := c.steps[at].Moves() && e != task.Added && e != task.Broke && e != task.Pruned
-			try := func(member, lie string) error {
-				forged := w.legal(e, who)
-				forged.steps[at].edit = func(raw string) string { return put(raw, member, lie) }
-				tried++
-				_, err := w.try(forged)
-				return err
-			}
-			for _, f := range chosen {
-				if err := try(f.member, f.lie); err == nil && strings.Contains(w.written[at], fmt.Sprintf("%q:%s", f.member, f.lie)) &&
-					(e != audit.ClockConfirmed || f.member != "since") { // a person says which jump they mean
-					t.Errorf("%s by %s says %s: %s", e, who, f.member, w.written[at])
-				} else if err == nil && w.canonical() != nil {
-					t.Errorf("%s by %s says %s: %v", e, who, f.member, w.canonical())
-				}
-			}
-			for _, f := range forced {
-				open := c.steps[at].To.Open() || !slices.Contains([]string{"sender", "source", "message_id", "uid"}, f.member)
-				if moves && open && e != task.Cancelled && try(f.member, f.lie) == nil {
-					t.Errorf("%s by %s says %s: %s", e, who, f.member, w.written[at])
-				}
-			}
-		}
-	}
-	if t.Logf("%d lies", tried); tried < 500 {
-		t.Errorf("only %d lies were tried", tried)
-	}
-}
-
 // TestBounds: a yes, a grant and a session are good for a day at most, whatever is typed, and the
 // login is what the server saw.
 func TestBounds(t *testing.T) {
 	w, _ := base(t)
-	if err := w.exec(strict); err != nil {
+	if err := w.exec(pgtest.Strict); err != nil {
 		t.Fatal(err)
 	}
 	long := func(at *time.Time) { *at = at.Add(10000 * time.Hour) }

@@ -352,8 +352,7 @@ func mutantTables() (list []mutant) {
 			list = append(list, mutant{name: fmt.Sprintf("legal: no %s", e), sql: fmt.Sprintf("DELETE FROM pulse.legal WHERE event = '%s'", e)})
 		}
 	}
-	rows := regexp.MustCompile(`\('(line|identity|approval|grant|session|label|proposed|finding|position)', '([^']*)', '([^']*)'\)`)
-	for _, r := range rows.FindAllStringSubmatch(pgstore.Schema, -1) {
+	for _, r := range memberRows.FindAllStringSubmatch(pgstore.Schema, -1) {
 		for _, n := range strings.Fields(strings.ReplaceAll(r[3], "!", "")) {
 			for _, form := range []string{".*", "x", `"?.*"?`, "@session"} {
 				if form == r[2] {

@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -258,8 +259,8 @@ func (w *world) reread(c *call, seq int64) error {
 	return err
 }
 
-// call calls commit.
-func (w *world) call(ctx context.Context, c *call, seen int64) error {
+// arguments returns what commit is called with.
+func (w *world) arguments(c *call, seen int64) []any {
 	lines, fences := []string{}, []int64{}
 	shelves, keys, blobs := []string{}, []string{}, [][]byte{}
 	for i := range c.steps {
@@ -279,6 +280,11 @@ func (w *world) call(ctx context.Context, c *call, seen int64) error {
 			shelves, keys, blobs = append(shelves, string(s.shelf)), append(keys, s.Task), append(blobs, s.blob)
 		}
 	}
+	return []any{seen, lines, fences, c.unlisted, shelves, keys, blobs, c.host, 7}
+}
+
+// call calls commit.
+func (w *world) call(ctx context.Context, c *call, seen int64) error {
 	types := []string{"bigint", "text[]", "bigint[]", "int", "text[]", "text[]", "bytea[]", "text", "bigint"}
 	var sql []string
 	for i, t := range types {
@@ -288,8 +294,40 @@ func (w *world) call(ctx context.Context, c *call, seen int64) error {
 		}
 		sql = append(sql, arg)
 	}
-	_, err := w.c.Exec(ctx, "SELECT pulse.commit("+strings.Join(sql, ", ")+")", seen, lines, fences, c.unlisted, shelves, keys, blobs, c.host, 7)
+	_, err := w.c.Exec(ctx, "SELECT pulse.commit("+strings.Join(sql, ", ")+")", w.arguments(c, seen)...)
 	return err
+}
+
+// lies makes the function pg_temp.lies, which tries a commit with each of several lines in the place
+// of one. It returns what was written, NULL where that is refused, and undoes it.
+const lies = `CREATE FUNCTION pg_temp.lies(at int, variants text[], seen bigint, lines text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text, mark bigint) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE got text; variant text; written text[] := '{}';
+BEGIN
+  FOREACH variant IN ARRAY variants LOOP
+    BEGIN
+      got := NULL; lines[at] := variant;
+      PERFORM pulse.commit(seen, lines, fences, unlisted, shelves, keys, blobs, host, mark);
+      SELECT line INTO got FROM pulse.audit WHERE seq = seen + at;
+      RAISE EXCEPTION USING ERRCODE = 'PU999';
+    EXCEPTION WHEN OTHERS THEN written := array_append(written, got);
+    END;
+  END LOOP;
+  RETURN written;
+END $$`
+
+// lied returns what the log has if one line of a call, from 0 on, is each of several; nil where the
+// server refuses that.
+func (w *world) lied(c *call, at int, variants []string) (written []*string, err error) {
+	if err = w.exec("SAVEPOINT lied; " + c.super + "; SET SESSION AUTHORIZATION " + c.who); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	var seq int64
+	if err = w.c.QueryRow(ctx, "SELECT seq FROM pulse.lock()").Scan(&seq); err == nil {
+		args := append([]any{at + 1, variants}, w.arguments(c, seq)...)
+		err = w.c.QueryRow(ctx, "SELECT pg_temp.lies($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)", args...).Scan(&written)
+	}
+	return written, cmp.Or(err, w.exec("ROLLBACK TO lied"))
 }
 
 // do carries calls out for good: in a transaction each, unless there is one already.

@@ -238,6 +238,8 @@ var ofGrants = []forgery{
 	{"a grant that is spent on no task", buys("e.wait", "g.bob"), first(func(s *step) { s.Task = "" })},
 	{"a grant for another target", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.eve")},
 	{"a grant for a target that the effect does not have", buys("e.wait", "g.bob"), other("e.wait", []string{eve}, "g.eve")},
+	{"a grant for another address than one in capitals", buys("e.wait", "g.BOB"), other("e.wait", []string{bob}, "g.eve")},
+	{"a grant for a room that differs in a capital", just(func(w *world) call { return by("sender1", w.bought("e.room", []string{room}, "g.room")...) }), other("e.room", []string{room}, "g.hall")},
 	{"a grant of a login of all roles", buys("e.wait", "g.bob"), other("e.wait", []string{bob}, "g.all")},
 	{"a grant of a login that had all roles then", buys("e.wait", "g.bob"), func(w *world, c *call) {
 		c.super, c.steps = oneHat, w.bought("e.wait", []string{bob}, "g.all")

@@ -159,6 +159,12 @@ CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT lpad(least(greatest(extract(epoch FROM (substr(t, 1, 19) || 'Z')::timestamptz)::bigint + CASE WHEN up AND t LIKE '%.%' THEN 1 ELSE 0 END, 0), 9999999999)::text, 10, '0')
 $$;
 
+-- same reports whether two targets are one: what has a scheme is kept in its form (package address,
+-- Spell), in which a capital makes another; all else is one in any case.
+CREATE FUNCTION same(a text, b text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+  SELECT a = b OR lower(a COLLATE "C") = lower(b COLLATE "C") AND a !~* '^(tel|telegram|slack|matrix|https):'
+$$;
+
 CREATE FUNCTION sum(bytes bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'sha256:' || encode(sha256(bytes), 'hex') $$;
 
 CREATE FUNCTION put(shelf text, key text, seq bigint, rest text[], bytes bytea) RETURNS void LANGUAGE sql AS $$
@@ -230,7 +236,7 @@ BEGIN
           WHERE s->>'event' = 'consumed' AND s->>'task' = t.id AND s->'grant' = g AND s ? 'more'
             AND (g->>'expires')::timestamptz >= (a->>'expires')::timestamptz
             AND (g->>'task' = t.id OR t.action = 'external_send' AND (NOT g ? 'task' OR g->>'task' = doc #>> '{identity,root}'))
-            AND (NOT g ? 'target' OR lower((g->>'target') COLLATE "C") = lower((dest->>(i - 1)::int) COLLATE "C")))) THEN
+            AND (NOT g ? 'target' OR pulse.same(g->>'target', dest->>(i - 1)::int)))) THEN
       PERFORM pulse.refuse('a yes that no person gave');
     END IF;
     PERFORM pulse.put('approvals', t.id, at, NULL, NULL);
@@ -286,8 +292,9 @@ BEGIN
 END $$;
 
 -- ends checks that a login may end a run: it is the one that it holds, and has taken the
--- fence to it; or nobody holds it any more, and then nobody knows what came of an effect.
-CREATE FUNCTION ends(j jsonb, t pulse.task, fence bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- fence to it; or nobody holds it any more, and then nobody knows what came of an effect. Before
+-- the lease is over, only what has the locks of a run knows that.
+CREATE FUNCTION ends(j jsonb, t pulse.task, fence bigint, host text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r pulse.run;
 BEGIN
   IF j->>'event' = 'cancelled' THEN
@@ -296,7 +303,7 @@ BEGIN
   DELETE FROM pulse.run WHERE run.task = t.id RETURNING * INTO r;
   IF fence <> 0 AND (r.fence IS DISTINCT FROM fence OR r.who <> session_user) THEN
     RAISE EXCEPTION 'task %: this run was taken back', t.id USING ERRCODE = 'PU001';
-  ELSIF fence = 0 AND (r.who <> session_user AND r.until > clock_timestamp()
+  ELSIF fence = 0 AND ((r.who <> session_user OR r.host <> host) AND r.until > clock_timestamp()
       OR j->>'event' NOT IN ('restarted', 'undecided', 'gave_up', 'parked', 'broke')
       OR pulse.outward(t) AND j->>'event' <> 'broke' AND NOT coalesce(j->>'event' = 'undecided' AND j->>'reason' = 'effect_unknown'
         AND (j->>'restarts')::bigint > coalesce((pulse.said(t.seq)->>'restarts')::bigint, 0), false)) THEN
@@ -319,7 +326,7 @@ BEGIN
     PERFORM pulse.refuse(format('%s from %s to %s', e, src, dst));
   END IF;
   IF src = 'running' THEN
-    PERFORM pulse.ends(j, t, fence); -- first: what was taken back is no forgery
+    PERFORM pulse.ends(j, t, fence, host); -- first: what was taken back is no forgery
   END IF;
   IF e NOT IN ('broke', 'cancelled') AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
     PERFORM pulse.refuse('a line about another task file');
@@ -384,7 +391,7 @@ BEGIN
 END $$;
 
 -- note carries out a line that moves no task.
-CREATE FUNCTION note(j jsonb, at bigint, hats text[], blob bytea) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION note(j jsonb, at bigint, hats text[], host text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE e text := j->>'event'; id text := j->>'task'; old pulse.thing; was jsonb; t pulse.task; words text[];
 BEGIN
   IF j ? 'to' OR EXISTS (SELECT FROM pulse.legal l WHERE l.event = e) THEN
@@ -451,7 +458,7 @@ BEGIN
     END IF;
     UPDATE pulse.task SET seq = at, entry = pulse.entry(j, t) WHERE task.id = t.id;
   ELSIF e = 'ended' THEN
-    DELETE FROM pulse.run USING pulse.task WHERE run.task = j->>'task' AND run.who = session_user AND task.id = run.task AND task.state <> 'running';
+    DELETE FROM pulse.run USING pulse.task WHERE run.task = j->>'task' AND run.who = session_user AND run.host = note.host AND task.id = run.task AND task.state <> 'running';
   ELSIF e = 'finding' THEN
     id := left(encode(sha256(convert_to(format('%s %s', j #>> '{finding,code}', j #>> '{finding,about}'), 'UTF8')), 'hex'), 32);
     IF NOT j ? 'finding' OR strpos(j #>> '{finding,about}', U&'\FFFD') > 0 THEN
@@ -537,7 +544,7 @@ BEGIN
     SELECT CASE WHEN bool_or(g->>'level' = 'terminal') THEN 'terminal' WHEN bool_or(g->>'level' = 'user') THEN 'user' ELSE 'signature' END,
       jsonb_build_object('by', pulse.quoted(string_agg(format('grant %s of %s', g->>'id', g->>'by'), ', ' ORDER BY o)))
     INTO level, person FROM jsonb_array_elements(yes->'grants') WITH ORDINALITY x(g, o);
-    person := person || jsonb_build_object('level', format('"%s"', level));
+    person := person || jsonb_build_object('level', format('"%s"', level), word, pulse.stamp(at));
   ELSIF yes->>'level' = 'signature' THEN
     person := jsonb_build_object('by', pulse.quoted(session_user));
   ELSIF yes IS NOT NULL THEN
@@ -615,7 +622,7 @@ BEGIN
       IF j ? 'from' THEN
         PERFORM pulse.move(j, q.seq + i, fences[i], hats, host, blob);
       ELSIF e <> 'added' THEN
-        PERFORM pulse.note(j, q.seq + i, hats, blob);
+        PERFORM pulse.note(j, q.seq + i, hats, host, blob);
       END IF;
       PERFORM pulse.aside(j, q.seq + i, (SELECT x.b FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.s = 'outbox' AND x.k = j->>'task'));
     END IF;

@@ -141,10 +141,13 @@ func (r *runs) Elsewhere(id string) string {
 	return fmt.Sprintf("%s on %s runs it, last heard of %s ago", all[0][0][0], host, heard)
 }
 
-// over reports whether the server has no run of a task that could still be alive elsewhere.
+// over reports whether the server has no run of a task that could still be alive elsewhere. The
+// server asks that, too, when the run is taken back.
 func (r *runs) over(d runner.Dir, id string) bool {
 	own, err := here(d)
-	if err != nil { // nothing was ever run here
+	if err == nil {
+		r.s.host = own
+	} else { // nothing was ever run here
 		own = ""
 	}
 	const ask = "SELECT until < clock_timestamp() OR who = session_user AND host = $2 FROM pulse.run WHERE task = $1"

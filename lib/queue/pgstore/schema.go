@@ -41,7 +41,7 @@ UNION ALL SELECT format('%s: not as init made them (%s)', what, sum) FROM (VALUE
     SELECT 'words' AS what, may::text AS t FROM pulse.may UNION ALL SELECT 'words', legal::text FROM pulse.legal UNION ALL SELECT 'words', member::text FROM pulse.member
     UNION ALL SELECT 'rights', concat_ws(' ', what, grantee::regrole, may, passes) FROM acl WHERE grantee <> 'pulse_owner'::regrole
     UNION ALL SELECT 'functions', concat_ws(' ', proname, prosecdef, provolatile, proisstrict, proconfig, (SELECT lanname FROM pg_language l WHERE l.oid = prolang)) FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
-    UNION ALL SELECT 'tables and indexes', concat_ws(' ', relname, relkind, relpersistence, relrowsecurity, relforcerowsecurity, pg_get_indexdef(oid)) FROM pg_class
+    UNION ALL SELECT 'tables and indexes', concat_ws(' ', relname, relkind, relpersistence, relrowsecurity, relforcerowsecurity, relhassubclass, pg_get_indexdef(oid)) FROM pg_class
       WHERE relnamespace = 'pulse'::regnamespace
     UNION ALL SELECT 'columns', concat_ws(' ', relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef d WHERE (adrelid, adnum) = (attrelid, attnum)))
       FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'pulse'::regnamespace AND attnum > 0
@@ -51,8 +51,8 @@ UNION ALL SELECT format('%s: not as init made them (%s)', what, sum) FROM (VALUE
 
 // sums are the MD5 sums of what is compared as a whole, as the schema makes it: the words in the
 // tables may, legal and member, who may what, the settings of functions, and what keeps a thing unique.
-const sums = `('words', '5de5724f690a566c5be77687d5b38c92'), ('rights', 'd495d3dc658260337ab76dcee21e1c23'), ('functions', '839e2509db8273f49e4d5b7b196e3340'),
-	('tables and indexes', '2d5a2ad24379e71314baffd5d2fbd2db'), ('columns', '63af58ad3eccf56369481cd0141ade91'), ('constraints', '516994f7a8b9ffae90c7a11a38f00393')`
+const sums = `('words', '5de5724f690a566c5be77687d5b38c92'), ('rights', 'd495d3dc658260337ab76dcee21e1c23'), ('functions', 'a28cce6c3c0f0e9e979797f566d72499'),
+	('tables and indexes', '3875aa70ff822ee2c1cdec4f6aa680c5'), ('columns', '63af58ad3eccf56369481cd0141ade91'), ('constraints', '516994f7a8b9ffae90c7a11a38f00393')`
 
 // schema compares the schema with what Schema makes.
 func (c *comparison) schema(ctx context.Context) {

@@ -144,7 +144,7 @@ func TestPooled(t *testing.T) {
 	if err := queuetest.Same(castBy(t, d, pool), played(queuetest.Life)); err != nil {
 		t.Error(err)
 	}
-	if list := verify(t, d); len(list) > 0 {
+	if list, _ := findings(t, d); len(list) > 0 {
 		t.Error(list)
 	}
 	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), other.DSN("machine1")+pool) }

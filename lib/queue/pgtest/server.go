@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -198,12 +199,26 @@ func (s *Server) remove() {
 	s.lock.Close()
 }
 
+// loose is what the schema has in the databases of tests: the clock is the clients', and a yes is
+// good for as long as they say, because a test lets months pass.
+var loose = [][2]string{
+	{"SELECT CASE WHEN log < c + interval '1 hour' THEN greatest(c, log) ELSE c END FROM clock_timestamp() c", "SELECT client"},
+	{"interval '24 hours'", "interval '99999 hours'"}, {"interval '31 days 1 hour'", "interval '99999 hours'"},
+}
+
+var timed = regexp.MustCompile(`(?s)CREATE FUNCTION ((?:now|most)\(.*?\$\$.*?\$\$;)`)
+
+// Strict is SQL that gives a database the clock and the bounds which every other one has.
+var Strict = ""
+
 // Main runs the tests of a package and then removes the server, if there was one. It is all
-// that a TestMain does. In its databases the clock is the clients', and a yes is good for as long
-// as they say: a test lets months pass.
+// that a TestMain does.
 func Main(m *testing.M) {
-	for _, r := range [][2]string{{"SELECT CASE WHEN log < c + interval '1 hour' THEN greatest(c, log) ELSE c END FROM clock_timestamp() c", "SELECT client"}, {"interval '24 hours'", "interval '99999 hours'"}, {"interval '31 days 1 hour'", "interval '99999 hours'"}} {
-		if !strings.Contains(pgstore.Schema, r[0]) {
+	for _, f := range timed.FindAllStringSubmatch(pgstore.Schema, -1) {
+		Strict += "CREATE OR REPLACE FUNCTION pulse." + f[1] + "\n"
+	}
+	for _, r := range loose {
+		if strings.Count(Strict, r[0]) != 1 || strings.Count(pgstore.Schema, r[0]) != 1 {
 			panic("pgtest: the schema has no " + r[0])
 		}
 		pgstore.Schema = strings.Replace(pgstore.Schema, r[0], r[1], 1)

@@ -134,9 +134,11 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// telephone reads a global number (RFC 3966 §5.1.4), of as many digits as E.164 lets it have.
+// telephone reads a global number (RFC 3966 §5.1.4), of as many digits as E.164 lets it have. A
+// zero in parentheses is what people write and nobody dials from abroad.
 func telephone(value string) (string, bool) {
 	digits, plus := strings.CutPrefix(value, "+")
+	plus = plus && !strings.Contains(digits, "(0)")
 	digits = strings.NewReplacer("-", "", ".", "", "(", "", ")", "").Replace(digits)
 	ok := plus && len(digits) >= 7 && len(digits) <= 15 && digits[0] != '0' && strings.Trim(digits, "0123456789") == ""
 	return "+" + digits, ok

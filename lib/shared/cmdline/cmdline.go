@@ -107,8 +107,7 @@ func report(app *cli.App, stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	var known standing
-	if !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) && !errors.As(err, &known) {
+	if !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) && !Silent(err) {
 		for _, one := range slices.Compact(each(err)) { // two joined errors may say the same
 			message(stderr, app.Name, "error", one)
 		}
@@ -126,6 +125,12 @@ func Standing(c *cli.Context, err error) error {
 		return err
 	}
 	return standing{err}
+}
+
+// Silent reports whether an error is not shown, because of Standing or because it was told.
+func Silent(err error) bool {
+	var known standing
+	return errors.As(err, &known)
 }
 
 // Ended is an error without a message, for a command that ends with the status of a program

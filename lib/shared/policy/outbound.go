@@ -81,9 +81,18 @@ func (o *Outbound) Spell(target string) string {
 	return target
 }
 
-// Same reports whether two spellings are of one target.
+// Same reports whether two spellings are of one target. A name has one spelling: only its sender
+// knows whether case counts.
 func (o *Outbound) Same(a, b string) bool {
-	return a == b || o.Form(a) == o.Form(b)
+	x, wrong := address.Target(a, o.Scheme)
+	y, err := address.Target(b, o.Scheme)
+	return a == b || wrong == nil && err == nil && x == y
+}
+
+// Close reports whether two targets may be the same for their sender, as names are that differ in
+// case alone.
+func (o *Outbound) Close(a, b string) bool {
+	return o.Form(a) == o.Form(b)
 }
 
 // Lists reports whether allow has a target.
