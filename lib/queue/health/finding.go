@@ -18,7 +18,7 @@ type Code string
 
 // The codes. Modes is exported because pulse-queue health reports it, too, where it can't
 // read the queue; Waiting because a digest names these tasks itself; Silent because a queue whose
-// silence is accepted says nothing of it; DiskLow and Restored because other commands note them, too.
+// silence is accepted says nothing of it; DiskLow and Restored because other commands tell of them, too.
 const (
 	Silent           Code = "silent"         // no mail for too long
 	codeRefused      Code = "refused"        // no message was accepted for too long, though some may have come
