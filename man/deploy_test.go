@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,9 +64,9 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// What people search for is in the page.
+// What people search for is in the page, or in the one about trouble.
 func TestWordsThatAreSearchedFor(t *testing.T) {
-	text := strings.ToLower(strings.Join(read(t, "pulse-deploy.7"), " "))
+	text := strings.ToLower(strings.Join(slices.Concat(read(t, "pulse-deploy.7"), read(t, "pulse-trouble.7")), " "))
 	for _, word := range []string{
 		"backup", "restore", "encryption", "mta", "postfix", "docker", "container", "systemd", "cron", "log ", "rotate", "upgrade",
 		"uninstall", "gmail", "app password", "oauth", "proxy", "firewall", "offline", "gdpr", "retention", "timeout", "stuck", "permission denied",

@@ -258,12 +258,13 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.last.Sub(f.Now) > maxAhead && f.clock.To.Sub(f.Now) <= maxAhead { // a jump so far is told as one
+	leaps, err := f.leaps(q, p)
+	told := f.clock.New && len(leaps) > 0 // the clock that wrote the last line was told of
+	if p.last.Sub(f.Now) > maxAhead && !told {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
 		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
 	}
-	leaps, err := f.leaps(q, p)
 	p.streaks = f.provider(&p.ends)
 	for i := range p.streaks {
 		list = append(list, provider(&p.streaks[i]))
