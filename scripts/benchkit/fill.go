@@ -28,14 +28,15 @@ func fill(dir string, completed, scheduled int) error {
 			st = task.Scheduled
 		}
 		w.now = w.now.Add(time.Second)
-		file := taskFile(id, i, w.now)
+		message := fmt.Sprintf("<%d@%s.example.com>", i, filepath.Base(dir)) // no two queues have the same log
+		file := taskFile(id, message, i, w.now)
 		if err := os.WriteFile(filepath.Join(dir, string(st), id+".json"), file, 0o600); err != nil {
 			return err
 		}
 		l := audit.Line{
 			Time: w.now, Event: task.Added, Task: id, Kind: task.Ask, To: task.Scheduled, Digest: task.Digest(file),
 			Action: terms.ReadPublic, Sender: owner, Trust: terms.OwnerVerifiedEmail,
-			Source: "imaps://me@imap.example.com/INBOX", UID: uint32(i + 1), MessageID: fmt.Sprintf("<%d@%s.example.com>", i, filepath.Base(dir)), // no two queues have the same log
+			Source: "imaps://me@imap.example.com/INBOX", UID: uint32(i + 1), MessageID: message,
 		}
 		if err := w.add(l); err != nil {
 			return err
@@ -62,12 +63,12 @@ func fill(dir string, completed, scheduled int) error {
 // owner is the sender of all mail.
 const owner = "me@example.com"
 
-func taskFile(id string, i int, created time.Time) []byte {
-	return fmt.Appendf(nil, `{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":%d,"uidvalidity":1,"id":"<%d@example.com>",`+
+func taskFile(id, message string, i int, created time.Time) []byte {
+	return fmt.Appendf(nil, `{"message":{"source":"imaps://me@imap.example.com/INBOX","uid":%d,"uidvalidity":1,"id":%q,`+
 		`"received":"2026-01-01T00:00:00Z","subject":"hello"},"identity":{"sender":%q,"trust":"owner_verified_email","verified":true,`+
 		`"stale":false,"automatic":false,"reason":"authenticated_owner","why":""},"decision":{"action":"read_public","outcome":"allow",`+
 		`"rule":"matrix.owner_verified_email.allow","reason":"allowed","why":""},"task":{"id":%q,"kind":"ask","created":%q}}`+"\n",
-		i+1, i, owner, id, created.Format(time.RFC3339))
+		i+1, message, owner, id, created.Format(time.RFC3339))
 }
 
 // chain writes lines of a log.

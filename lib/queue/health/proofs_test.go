@@ -79,6 +79,7 @@ func TestFailingSender(t *testing.T) {
 		"good bad bad": "failing_sender: mail of bob@colleague.example was proven until 2026-11-21T04:00:00Z, and since " +
 			"2026-11-21T05:00:00Z it is not (2 mails): dkim_fail; or it is not theirs; pulse-queue log --event refused",
 		"good bad good": "",
+		"good bad":      "",
 		"owner forged":  "",
 		"bad bad":       "",
 	} {

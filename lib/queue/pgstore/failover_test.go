@@ -57,6 +57,13 @@ func (f *fleet) acknowledged() int {
 	return len(f.lines) + f.had
 }
 
+// gaveUp counts the commits of which nothing came.
+func (f *fleet) gaveUp() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.undone
+}
+
 // TestKilled: the primary is killed, and its standby takes its place.
 func TestKilled(t *testing.T) {
 	p, f := pgtest.NewPair(t, true), fleetOf(t)
@@ -166,7 +173,9 @@ func TestRestarted(t *testing.T) {
 	before := f.stuck(p.Primary, crew)
 	p.Primary.Kill()
 	p.Primary.Restart(t)
-	if after := f.stuck(p.Primary, crew); after != before {
+	was := f.gaveUp()
+	until(t, "they look, and give up", func() bool { return f.gaveUp() >= was+crew })
+	if after := f.acknowledged(); after != before {
 		t.Fatalf("%d acknowledged", after-before)
 	}
 	p.Primary.Kill()

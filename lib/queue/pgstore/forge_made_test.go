@@ -12,6 +12,38 @@ import (
 	"pulse/lib/shared/terms"
 )
 
+// TestTimes: a line has the time of the server, whatever a client says. If the last line lies a little
+// ahead, as after a failover, it has that one's; if that lies far ahead, the clock is believed.
+func TestTimes(t *testing.T) {
+	w, _ := base(t)
+	if err := w.exec(pgtest.Strict); err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []time.Time{time.Unix(1, 0), w.now.AddDate(0, 0, -31), w.now.Add(90 * time.Minute), w.now.AddDate(250, 0, 0)} {
+		for ahead, own := range map[string]bool{"-1 day": true, "-1 s": true, "30 min": false, "59 min": false, "61 min": true, "10 years": true} {
+			c := w.legal(audit.Held, "gate1")
+			c.steps[0].Time = says.UTC()
+			c.super = fmt.Sprintf(`UPDATE pulse.audit SET line = regexp_replace(line, '"time":"[^"]*"', '"time":' || pulse.stamp(clock_timestamp() + interval '%s')) WHERE seq = (SELECT seq FROM pulse.queue)`, ahead)
+			begun := time.Now().Add(-time.Second)
+			if _, err := w.try(c); err != nil {
+				t.Fatal(err)
+			}
+			l, err := audit.Parse([]byte(w.written[0]))
+			if d := l.Time.Sub(begun); err != nil || (d > 0 && d < time.Since(begun)+time.Second) != own || !own && (d < 29*time.Minute || d > 60*time.Minute) {
+				t.Errorf("the last line lies %s ahead, a client says %s: %s", ahead, says, w.written[0])
+			}
+		}
+	}
+	sum := w.bought("e.wait", []string{bob}, "g.bob")
+	sum[1].Approval.Given = w.now.AddDate(250, 0, 0)
+	if _, err := w.try(by("sender1", sum...)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := audit.Parse([]byte(w.written[1])); err != nil || !l.Approval.Given.Equal(l.Time) {
+		t.Errorf("%v: the sum of grants was given at another time: %s", err, w.written[1])
+	}
+}
+
 // TestBounds: a yes, a grant and a session are good for a day at most, whatever is typed, and the
 // login is what the server saw.
 func TestBounds(t *testing.T) {
