@@ -74,14 +74,18 @@ func met(p *policy.Policy, l label.Label) bool {
 // web.
 func leaks(p *policy.Policy) (rows []string) {
 	for _, r := range rowsOf(p) {
-		web := r.Outcome(terms.ReadPublic) == terms.Allow
-		for _, tool := range []string{"web.fetch", "web.search"} {
-			visible, _ := tools.Visible(p, tool)
-			web = web || visible && r.Outcome(tools.Action(p, tool)) == terms.Allow
-		}
+		web := r.Outcome(terms.ReadPublic) == terms.Allow || looks(p, r)
 		if web && r.Outcome(terms.ReadPrivate) == terms.Allow {
 			rows = append(rows, "matrix."+r.name)
 		}
 	}
 	return rows
+}
+
+// looks reports whether a row simply allows a tool that looks into the web.
+func looks(p *policy.Policy, r row) bool {
+	return slices.ContainsFunc([]string{"web.fetch", "web.search"}, func(tool string) bool {
+		visible, _ := tools.Visible(p, tool)
+		return visible && r.Outcome(tools.Action(p, tool)) == terms.Allow
+	})
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -26,10 +24,10 @@ const (
 
 // residency collects where text goes, a line each.
 type residency struct {
-	w      io.Writer
 	p      *policy.Policy
 	schema *schema.Schema // nil: nothing is extracted
 	*layout
+	lines []string
 }
 
 // printResidency prints which bytes of whose mail go where, under the policy and with what the
@@ -43,149 +41,126 @@ func printResidency(c *cli.Context, p *policy.Policy, s *schema.Schema) error {
 	if err != nil {
 		return err
 	}
-	r := &residency{c.App.Writer, p, s, l}
-	r.sources()
+	r := &residency{p: p, schema: s, layout: l}
 	r.kept()
 	r.asks()
-	r.web()
 	r.effects()
 	r.notices()
-	for _, name := range l.strange {
-		r.say("whatever uses it", name, unknown, "%s has this name, which pulse has no use for", l.name)
-	}
-	return nil
+	_, err = fmt.Fprintln(c.App.Writer, strings.Join(r.lines, "\n"))
+	return err
 }
 
-func (r *residency) say(whose, what, where, why string, args ...any) {
-	fmt.Fprintln(r.w, escape.Line(fmt.Sprintf("%s: %s -> %s (%s)", whose, what, where, fmt.Sprintf(why, args...))))
-}
-
-// sources says what those learn that mail is fetched from.
-func (r *residency) sources() {
-	for _, in := range r.inboxes {
-		r.say("all mail", "nothing, except which mail is read and when", in.host, "%s", in.why)
-		if r.p.Evidence != policy.ByAuthRes || in.dkim {
-			r.say("all mail", "the domains of From and of signatures", in.resolver, "%s, evidence or --dkim", in.why)
-		}
-	}
-	if len(r.inboxes) == 0 {
-		r.say("all mail", "nothing", r.absent(nowhere), "%s", r.without("INBOX"))
-	}
-	for _, pl := range r.p.Platforms {
-		r.say("messages of "+pl.Source, "nothing: they are brought here", here, "[[platform]]")
+// say adds a line.
+func (r *residency) say(when bool, whose, what, where, why string) {
+	if when {
+		r.lines = append(r.lines, escape.Line(fmt.Sprintf("%s: %s -> %s (%s)", whose, what, where, why)))
 	}
 }
 
-// kept says what lies on this machine.
+// kept says what the servers learn that mail is fetched from, and what lies on this machine.
 func (r *residency) kept() {
-	r.say("accepted mail", "header fields, "+r.mail(), here, "the queue, until pulse-queue prune")
-	r.say("refused mail", "sender, Message-ID, reason", here, "the log")
-	if r.p.Limits.KeepRefused > 0 {
-		r.say("refused mail", "header fields, without text", here, "the queue, limits.keep_refused")
+	for _, in := range r.inboxes {
+		r.say(true, "all mail", "nothing, except which mail is read and when", in.host, in.why)
+		r.say(in.dkim || r.p.Evidence != policy.ByAuthRes,
+			"all mail", "the domains of From and of signatures", in.resolver, in.why+", evidence or --dkim")
 	}
-	r.say("what waits", "all that would be used", "the terminals of approvers", "pulse-approve, approval.require is %s", r.p.Approval.Require)
+	none := r.absent("INBOX")
+	r.say(len(r.inboxes) == 0, "all mail", "nothing", none.where, none.why)
+	for _, pl := range r.p.Platforms {
+		r.say(true, "messages of "+pl.Source, "nothing: they are brought here", here, "[[platform]]")
+	}
+	r.say(true, "accepted mail", "header fields, "+r.mail(), here, "the queue, until pulse-queue prune")
+	r.say(true, "refused mail", "sender, Message-ID, reason", here, "the log")
+	r.say(r.p.Limits.KeepRefused > 0, "refused mail", "header fields, without text", here, "the queue, limits.keep_refused")
+	r.say(true, "what waits", "all that would be used", "the terminals of approvers",
+		fmt.Sprintf("pulse-approve, approval.require is %s", r.p.Approval.Require))
 }
 
 // mail says what of a mail is handed on, by the widest scope of all mailboxes.
 func (r *residency) mail() string {
-	text := "sender, subject, names of attachments"
-	switch {
-	case r.scope == "" || len(r.p.Platforms) > 0: // not known, or not mail alone
+	if len(r.inboxes) == 0 || r.scope == len(scopes) || len(r.p.Platforms) > 0 { // not known, or not mail alone
 		return "perhaps the whole text and all attachments"
-	case r.scope == "headers":
-		return text
 	}
-	text += fmt.Sprintf(", %d characters of text", r.maxText)
-	if r.scope == "attachments" {
-		text += fmt.Sprintf(", %d bytes of attachments", r.maxAttachments)
-	}
-	return text
+	return "sender, subject, names of attachments, " + scopes[r.scope].reads
 }
 
-// asks says what readers and workers are given.
+// asks says what readers and workers are given of the asks of each row of the matrix, and which
+// of them may have a model look into the web: an address that it asks for can tell anything that
+// it has read.
 func (r *residency) asks() {
 	reader, worker := r.way("READER", "pulse-reader"), r.way("WORKER", "pulse-worker")
-	for _, after := range []string{"", ", after a yes"} {
-		bare, free := r.whose(after != "")
-		if bare != "" {
-			what := r.mail() + after
-			r.say(bare, what, reader.where, "%s", reader.why)
-			r.say(bare, fmt.Sprintf("an extract, %d bytes of free text at most%s", r.schema.Free, after), worker.where, "%s", worker.why)
-			r.say(bare, r.mail()+", after a yes, if no extract fits", worker.where, "%s", worker.why)
-		}
-		if free != "" {
-			r.say(free, r.mail()+after, worker.where, "%s", worker.why)
-		}
+	web, flow := "any host of the web", r.p.Flow[label.Private]
+	if worker.boxed {
+		web = "what the host of the model fetches for it"
 	}
-	if worker.keeps != "" {
-		r.say("what WORKER was given", "its session, with all text", here, "%s", worker.keeps)
-	}
-	if r.p.Exec.Workspace != "" {
-		r.say("no mail", "files of "+r.p.Exec.Workspace+" that the model reads", worker.where, "exec.workspace, %s", worker.why)
-	}
-}
-
-// whose names the senders whose mail a model gets without a person, or only after one: first
-// those whose text is kept from workers, and then the others.
-func (r *residency) whose(asked bool) (bare, free string) {
-	var lists [2][]string
+	why := fmt.Sprintf("web.fetch or web.search is allowed, flow.private confirms %d and denies %d", len(flow.Confirm), len(flow.Deny))
 	for _, row := range rowsOf(r.p) {
 		reach := 0
 		for _, a := range terms.Actions {
 			reach = max(reach, row.Outcome(a).Reach())
 		}
-		if reach == 0 || asked != (reach == 1) {
-			continue
+		whose, after := "mail and other asks of "+row.name, map[int]string{1: ", after a yes"}[reach]
+		bare, free := r.texts(row)
+		if bare && reach > 0 {
+			r.say(true, whose, r.mail()+after, reader.where, reader.why)
+			r.say(true, whose, fmt.Sprintf("an extract, %d bytes of free text at most%s", r.schema.Free, after), worker.where, worker.why)
+			r.say(true, whose, r.mail()+", after a yes, if no extract fits", worker.where, worker.why)
 		}
-		trusts := []terms.Trust{row.trust}
-		if row.trust == "" {
-			trusts = trustsOf(r.p, strings.Trim(row.name, `"`))
-		}
-		for i, want := range []bool{true, false} {
-			if slices.ContainsFunc(trusts, func(t terms.Trust) bool {
-				return (r.schema != nil && slices.Contains(r.p.Extract.Require, t)) == want
-			}) {
-				lists[i] = append(lists[i], row.name)
-			}
-		}
+		r.say(free && reach > 0, whose, r.mail()+after, worker.where, worker.why)
+		r.say(worker.where != nowhere && looks(r.p, row), whose, "words that the model chooses", web, why)
 	}
-	return senderList(lists[0]), senderList(lists[1])
+	r.say(worker.keeps != "", "what WORKER was given", "its session, with all text", here, worker.keeps)
+	r.say(r.p.Exec.Workspace != "", "no mail", "files of "+r.p.Exec.Workspace+" that the model reads", worker.where, "exec.workspace, "+worker.why)
 }
 
-func senderList(names []string) string {
-	if len(names) == 0 {
-		return ""
+// texts reports whether mail that a row is for is kept from workers, and whether any is not: a
+// row of one sender or domain is for the levels of the lists that have it.
+func (r *residency) texts(row row) (bare, free bool) {
+	sender := strings.Trim(row.name, `"`)
+	for _, t := range terms.TrustLevels {
+		is := t == row.trust
+		switch {
+		case row.trust == "" && t == terms.OwnerVerifiedEmail:
+			is = listed(&policy.Policy{Owners: r.p.Owners}, sender)
+		case row.trust == "" && t == terms.ExternalVerified:
+			is = listed(&policy.Policy{AllowedExternal: r.p.AllowedExternal}, sender)
+		}
+		kept := r.schema != nil && slices.Contains(r.p.Extract.Require, t)
+		bare, free = bare || is && kept, free || is && !kept
 	}
-	return "mail and other asks of " + strings.Join(names, ", ")
+	return bare, free
 }
 
-// trustsOf returns the levels that a row of one sender or domain stands in for.
-func trustsOf(p *policy.Policy, sender string) (list []terms.Trust) {
-	for t, entries := range map[terms.Trust][]string{terms.OwnerVerifiedEmail: p.Owners, terms.ExternalVerified: p.AllowedExternal} {
-		if listed(&policy.Policy{Owners: entries, AllowedExternal: entries}, sender) {
-			list = append(list, t)
-		}
+// effects says where what a worker proposes goes.
+func (r *residency) effects() {
+	proposed := func(a terms.Action) bool { // by any row
+		return slices.ContainsFunc(rowsOf(r.p), func(row row) bool { return row.Outcome(a) != terms.Reject })
 	}
-	return list
+	const what = "text and files, each after a yes"
+	w, targets := r.way("SENDER", "pulse-sender"), strings.Join(r.p.Outbound.Allow, ", ")
+	switch {
+	case !r.p.Outbound.Restricted:
+		targets = "any target that a person confirms"
+	case targets == "":
+		targets = nowhere
+	}
+	r.say(proposed(terms.ExternalSend), "effects", what, w.where, w.why)
+	r.say(proposed(terms.ExternalSend) && w.where != nowhere, "effects", what, targets, "by that way, outbound.allow")
+	w = r.way("DRAFTER", "pulse-drafter")
+	r.say(proposed(terms.WriteLocal) && r.values["DRAFTER"] != "", "drafts", "text, without a yes", w.where, w.why)
 }
 
-// web says who may have a model look into the web: an address that it asks for can tell
-// anything that it has read.
-func (r *residency) web() {
-	var rows []string
-	for _, row := range rowsOf(r.p) {
-		for _, tool := range []string{"web.fetch", "web.search"} {
-			if visible, _ := tools.Visible(r.p, tool); visible && row.Outcome(tools.Action(r.p, tool)) == terms.Allow && !slices.Contains(rows, row.name) {
-				rows = append(rows, row.name)
-			}
+// notices says what those learn who are told that something waits or fails.
+func (r *residency) notices() {
+	for _, name := range []string{"ADD_FLAGS", "RUN_FLAGS", "READ_FLAGS"} {
+		for _, o := range options(r.values[name]) {
+			r.say(o.name == "--notify", "notices", "how many tasks wait, and ids", unknown, name+", "+o.value)
 		}
 	}
-	if w := r.way("WORKER", "pulse-worker"); len(rows) > 0 && w.where != nowhere {
-		where := "any host of the web"
-		if w.boxed {
-			where = "what the host of the model fetches for it"
-		}
-		flow := r.p.Flow[label.Private]
-		r.say(senderList(rows), "words that the model chooses", where, "web.fetch or web.search is allowed, flow.private confirms %d and denies %d", len(flow.Confirm), len(flow.Deny))
+	cmd := r.values["NOTIFY"]
+	r.say(cmd != "", "notices", "the name of a unit that failed", unknown, "NOTIFY, "+cmd)
+	r.say(true, "what commands print", "ids, hosts, senders, 200 bytes of what a program said", here, "the journal, or the mail of cron, which may leave")
+	for _, name := range r.strange {
+		r.say(true, "whatever uses it", name, unknown, r.name+" has this name, which pulse has no use for")
 	}
 }

@@ -128,7 +128,7 @@ func (a *arrived) count(m *envelope.Message) {
 	for place, f := range m.Headers {
 		name := address.Fold(strings.Trim(f.Name, " \t"))
 		forged := slices.ContainsFunc(a.fields, func(s survivor) bool { return s.place == place+1 })
-		if name == "authentication-results" && !forged && (r.Verdict == policy.ByMicrosoft || r.Believes(idOf(f))) {
+		if name == "authentication-results" && !forged && (r.Verdict == policy.ByMicrosoft || r.Believes(authres.ID(f.Value))) {
 			a.own++
 		}
 		seen[name]++
@@ -138,16 +138,6 @@ func (a *arrived) count(m *envelope.Message) {
 			a.doubled = append(a.doubled, name)
 		}
 	}
-}
-
-// idOf returns the authserv-id of a field, or nothing.
-func idOf(f envelope.Field) string {
-	one := envelope.Message{Headers: []envelope.Field{f}}
-	_, err := authres.First(one.Fields, "")
-	if other := (*authres.PinError)(nil); errors.As(err, &other) {
-		return other.ID
-	}
-	return ""
 }
 
 // manifest reads what the probe says about itself. The nonce vouches for it.
@@ -196,39 +186,37 @@ func (a *arrived) survivors(m *envelope.Message) {
 // believe returns what pulse-classify would make of a field that stood first: whether it
 // would read it at all, and whether it would believe it.
 func believe(f envelope.Field, r policy.Receiver) (verdict string, named, believed bool) {
-	id := idOf(f)
-	if !r.Believes(id) {
-		id = ""
+	is, odd := authres.Named(f.Name)
+	_, err := authres.Read(f.Value, r.Believes)
+	if odd {
+		err = authres.ErrName
 	}
-	one := envelope.Message{Headers: []envelope.Field{f}}
-	_, err := authres.First(one.Fields, id)
 	switch {
+	case !is:
+		return "not read: it has another name", false, false
 	case err == nil:
 		return "BELIEVED", true, true
-	case errors.Is(err, authres.ErrNone):
-		return "not read: it has another name", false, false
 	case errors.Is(err, authres.ErrPin):
 		return "refused: another id", true, false
 	}
 	return "refused: " + strings.TrimPrefix(err.Error(), "authres: "), true, false
 }
 
+var errNone = errors.New("no Authentication-Results field")
+
 // top reads the field that decides.
 func (a *arrived) top(m *envelope.Message) {
-	_, a.fault = authres.First(m.Fields, a.probe.pin)
-	if errors.Is(a.fault, authres.ErrNone) {
-		return
-	}
+	a.fault = errNone
 	for place, f := range m.Headers {
-		one := envelope.Message{Headers: []envelope.Field{f}}
-		if _, err := authres.First(one.Fields, ""); errors.Is(err, authres.ErrNone) {
+		is, odd := authres.Named(f.Name)
+		if !is {
 			continue
-		} else if other := (*authres.PinError)(nil); errors.As(err, &other) {
-			a.first = other.ID
 		}
-		for _, s := range a.fields {
-			a.forged = a.forged || s.place == place+1
+		_, a.fault = authres.Read(f.Value, func(id string) bool { a.first = id; return id == a.probe.pin })
+		if odd {
+			a.fault = authres.ErrName
 		}
+		a.forged = slices.ContainsFunc(a.fields, func(s survivor) bool { return s.place == place+1 })
 		return
 	}
 }
@@ -287,7 +275,7 @@ func (a *arrived) verdict() (bool, string) {
 		return false, "the forged field stands first and would be believed: first-wins and the pin did NOT hold; don't believe this server"
 	case a.forged:
 		return false, "a forged field stands first: the receiver wrote none, or wrote it below; its word can't be used"
-	case errors.Is(a.fault, authres.ErrNone):
+	case errors.Is(a.fault, errNone):
 		return false, "there is no Authentication-Results field: was the mail sent from another provider? If so, the receiver writes none"
 	case a.probe.pin == "":
 		return false, "not tried with its own id: print the mail again with --pin " + show(a.first) + ", if that is your receiver"

@@ -159,6 +159,21 @@ func fields(nv ...string) iter.Seq2[string, string] {
 	}
 }
 
+var errNone = errors.New("no such field")
+
+// first reads the field that counts: a receiver adds its field on top, so the sender may
+// have written any later one (RFC 8601 §5).
+func first(fields iter.Seq2[string, string], pin string) (Field, error) {
+	for name, value := range fields {
+		if is, odd := Named(name); odd {
+			return Field{}, ErrName
+		} else if is {
+			return Read(value, func(id string) bool { return id == pin })
+		}
+	}
+	return Field{}, errNone
+}
+
 func TestFirst(t *testing.T) {
 	const ar, pass, forged = "Authentication-Results", "mx.example; dmarc=pass", "evil.example; dmarc=pass"
 	for _, tt := range []struct {
@@ -179,8 +194,8 @@ func TestFirst(t *testing.T) {
 		{"blank before the name", []string{" " + ar, pass}, "mx.example", ErrName},
 		{"NBSP before the colon", []string{ar + "\u00a0", pass}, "mx.example", ErrName},
 		{"NUL before the colon", []string{ar + "\x00", pass}, "mx.example", ErrName},
-		{"other names", []string{"ARC-" + ar, pass, "X-" + ar, pass, "Authentication-Re\u017fults", pass, ar + "-Original", pass, "Authentication-Resultz", pass, "", pass}, "mx.example", ErrNone},
-		{"no fields", nil, "mx.example", ErrNone},
+		{"other names", []string{"ARC-" + ar, pass, "X-" + ar, pass, "Authentication-Re\u017fults", pass, ar + "-Original", pass, "Authentication-Resultz", pass, "", pass}, "mx.example", errNone},
+		{"no fields", nil, "mx.example", errNone},
 		{"pin in another case", []string{ar, pass}, "MX.example", ErrPin},
 		{"quoted id", []string{ar, `"mx.example"; dmarc=pass`}, "mx.example", ErrPin},
 		{"quoted id, pinned so", []string{ar, `"mx.example"; dmarc=pass`}, `"mx.example"`, nil},
@@ -194,7 +209,7 @@ func TestFirst(t *testing.T) {
 		{"odd quotes", []string{ar, `mx.example ("); dmarc=pass`}, "mx.example", ErrComment},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := First(fields(tt.in...), tt.pin)
+			f, err := first(fields(tt.in...), tt.pin)
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}
@@ -205,18 +220,18 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-func TestPinError(t *testing.T) {
-	_, err := First(fields("Authentication-Results", "\"\u202eevil\x1b.example\"; none"), "mx.example")
-	if !errors.Is(err, ErrMalformed) {
-		t.Errorf("an id with a control: got %v", err)
+// An id is read before the rest is judged, and is never shown raw.
+func TestID(t *testing.T) {
+	if id := ID("\"\u202eevil\x1b.example\"; none"); id != "" {
+		t.Errorf("an id with a control: %q", id)
 	}
-	_, err = First(fields("Authentication-Results", "\"\u202eevil.example\"; none"), "mx.example")
-	var pe *PinError
-	if !errors.As(err, &pe) || pe.ID != "\"\u202eevil.example\"" {
-		t.Fatalf("got %#v", err)
+	const evil = "\"\u202eevil.example\"; none ;;"
+	if id := ID(evil); id != "\"\u202eevil.example\"" {
+		t.Errorf("got %q", id)
 	}
-	if strings.ContainsRune(err.Error(), '\u202e') {
-		t.Errorf("bidi override in %q", err)
+	_, err := Read(evil, func(string) bool { return false })
+	if !errors.Is(err, ErrPin) || !strings.Contains(err.Error(), "evil") || strings.ContainsRune(err.Error(), '\u202e') {
+		t.Errorf("got %v", err)
 	}
 }
 

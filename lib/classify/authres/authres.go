@@ -15,8 +15,6 @@ package authres
 
 import (
 	"errors"
-	"fmt"
-	"iter"
 )
 
 // Bounds. A field that exceeds one is refused with ErrBounds.
@@ -28,9 +26,8 @@ const (
 )
 
 // The classes of refusal, for errors.Is. The error itself says where and why, and
-// quotes nothing from the message except the id in a PinError.
+// quotes nothing from the message except the id in an ErrPin, escaped to ASCII.
 var (
-	ErrNone      = errors.New("authres: no Authentication-Results field")
 	ErrName      = errors.New("authres: the first Authentication-Results field has a blank or another stray byte around its name")
 	ErrMalformed = errors.New("authres: malformed field")
 	ErrComment   = errors.New("authres: quotes in a comment that may hide where it ends")
@@ -38,16 +35,6 @@ var (
 	ErrVersion   = errors.New("authres: version other than 1")
 	ErrBounds    = errors.New("authres: too large")
 )
-
-// PinError is an ErrPin that holds the id of the first field. ID comes from the
-// message and is hostile text of up to 64 KiB. Error shows its beginning, escaped to
-// ASCII.
-type PinError struct{ ID string }
-
-func (e *PinError) Error() string { return fmt.Sprintf("%v: %+.100q", ErrPin, e.ID) }
-
-// Unwrap returns ErrPin.
-func (e *PinError) Unwrap() error { return ErrPin }
 
 // Field is one Authentication-Results field. One that says "none" has no Results.
 type Field struct {
@@ -106,29 +93,10 @@ func (f Field) method(name string) []Result {
 	return found
 }
 
-// First parses the one field that counts: the first one named
-// Authentication-Results, whatever it says. A receiver adds its field on top, so
-// the sender may have written any later one (RFC 8601 §5). Names are compared as
-// received, ASCII letters in either case. A name with a blank before the colon
-// (RFC 5322 §4.5.8) counts too, and is an ErrName, because some receivers miss it
-// when they strip forgeries.
-//
-// The id must equal pin byte for byte; an empty pin equals nothing. The pin is
-// compared before the rest is read, so a field of another server is an ErrPin even
-// if the rest of it is malformed.
-func First(fields iter.Seq2[string, string], pin string) (Field, error) {
-	for name, value := range fields {
-		if is, odd := Named(name); odd {
-			return Field{}, ErrName
-		} else if is {
-			return Read(value, func(id string) bool { return id == pin })
-		}
-	}
-	return Field{}, ErrNone
-}
-
 // Named reports whether a field is called Authentication-Results, and whether odd bytes
-// stand around that name, which then is an ErrName.
+// stand around that name, which then is an ErrName. Names are compared as received, ASCII
+// letters in either case. A name with a blank before the colon (RFC 5322 §4.5.8) counts
+// too, because some receivers miss it when they strip forgeries.
 func Named(name string) (is, odd bool) {
 	if len(name) < len(fieldName) {
 		return false, false

@@ -46,7 +46,7 @@ func (m *Memory) Read(value string, accept func(id string) bool) (Field, error) 
 	id, err := p.authservID()
 	switch {
 	case err == nil && !accept(id):
-		return Field{}, &PinError{ID: id}
+		return Field{}, fmt.Errorf("%w: %+.100q", ErrPin, id)
 	case len(value) > maxLen:
 		return Field{}, tooLong(value)
 	case err != nil:
@@ -64,6 +64,12 @@ func (m *Memory) Read(value string, accept func(id string) bool) (Field, error) 
 		return Field{}, err
 	}
 	return Field{AuthservID: id, Results: results}, nil
+}
+
+// ID returns the authserv-id of a value as it is spelled, or nothing if it can't be read.
+func ID(value string) (id string) {
+	_, _ = Read(value, func(s string) bool { id = s; return false })
+	return id
 }
 
 func tooLong(value string) error {

@@ -1,15 +1,12 @@
 package suggest
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
-	"pulse/lib/classify/authres"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
-	"pulse/lib/shared/policy"
 )
 
 // source stands for one receiver, as far as the name of a source tells: an IMAP account,
@@ -17,7 +14,7 @@ import (
 type source struct {
 	name      string // pattern for [[receiver]]
 	example   string // the first message.source
-	mails     []*envelope.Message
+	mails     []*seen
 	firsts    []*first
 	uncounted int            // mails beyond maxFirsts
 	ids       map[string]int // mails that hold a field with the id, wherever it stands
@@ -26,59 +23,28 @@ type source struct {
 	servers   int            // mails with fields of Microsoft's own servers
 }
 
-// look counts what the mails of the source have in common.
-func (src *source) look(s *Survey) {
+// count counts what the mails of the source have in common.
+func (src *source) count() {
 	src.ids, src.tops = map[string]int{}, map[string]int{}
 	for _, m := range src.mails {
 		if m.DKIM != nil {
 			src.checked++
 		}
-		p := placesOf(m)
-		if p.microsoft {
+		if m.microsoft {
 			src.servers++
 		}
-		for _, id := range p.ids {
+		for _, id := range m.ids {
 			src.ids[id]++
-		}
-		if p.received {
-			for _, id := range p.above {
+			if m.received && slices.Contains(m.above, id) {
 				src.tops[id]++
 			}
 		}
-		kind, id := firstField(m)
-		f := src.first(kind, id)
-		if f == nil {
+		if f := src.first(m.kind, m.id); f != nil {
+			f.add(m)
+		} else {
 			src.uncounted++
-			continue
-		}
-		f.mails++
-		f.place(&p)
-		w := way{verdict: policy.ByFirst, ids: []string{id}, evidence: policy.ByAuthRes}
-		if kind != byID {
-			w.ids[0] = "none.invalid"
-		}
-		found := classify(m, w.policies())
-		f.domain(found[0].Sender)
-		f.all.add(m, &found)
-		if s.owns(found[0].Sender) {
-			f.own.add(m, &found)
 		}
 	}
-}
-
-// kind tells what the first Authentication-Results field of a message looks like.
-type kind int
-
-const (
-	byID kind = iota
-	none
-	oddName
-	noID
-	unreadable
-)
-
-func (k kind) String() string {
-	return [...]string{"", "(no such field)", "(odd field name)", "(no authserv-id)", "(can't be read)"}[k]
 }
 
 // first holds the counts for all mails with the same first field.
@@ -86,12 +52,69 @@ type first struct {
 	kind    kind
 	id      string // if kind is byID
 	mails   int
+	own     int      // the owner's among them
 	domains []string // different domains of From
 	more    bool     // domains is full
 	top     int      // mails with the field, and none of another id, above every Received field
 	several int      // mails with more than one Authentication-Results field
-	all     tally
-	own     tally // the owner's among all
+}
+
+func (f *first) add(m *seen) {
+	f.mails++
+	if m.own {
+		f.own++
+	}
+	if m.received && len(m.above) == 1 && m.above[0] == f.id {
+		f.top++
+	}
+	if m.fields > 1 {
+		f.several++
+	}
+	_, domain, err := address.Split(m.sender)
+	domain = address.Fold(domain)
+	switch {
+	case err != nil || slices.Contains(f.domains, domain):
+	case len(f.domains) == maxDomains:
+		f.more = true
+	default:
+		f.domains = append(f.domains, strings.Clone(domain))
+	}
+}
+
+// first returns the counts for a first field, or nil if there are too many.
+func (src *source) first(k kind, id string) *first {
+	for _, f := range src.firsts {
+		if f.kind == k && f.id == id {
+			return f
+		}
+	}
+	if len(src.firsts) == maxFirsts {
+		return nil
+	}
+	f := &first{kind: k, id: id}
+	src.firsts = append(src.firsts, f)
+	return f
+}
+
+// bare returns the counts for mail without a field.
+func (src *source) bare() *first {
+	for _, f := range src.firsts {
+		if f.kind == none {
+			return f
+		}
+	}
+	return new(first)
+}
+
+// lead returns the counts for the most frequent first field.
+func (src *source) lead() *first {
+	lead := new(first)
+	for _, f := range src.firsts {
+		if f.mails > lead.mails {
+			lead = f
+		}
+	}
+	return lead
 }
 
 // tally counts how many mails are verified, and why the others are not.
@@ -102,7 +125,7 @@ type tally struct {
 	signers  map[string]int          // domains that signed mail which only relaxed verifies
 }
 
-func (t *tally) add(m *envelope.Message, found *results) {
+func (t *tally) add(m *seen, found *results) {
 	t.mails++
 	for i := range found {
 		if found[i].Verified {
@@ -118,9 +141,9 @@ func (t *tally) add(m *envelope.Message, found *results) {
 	}
 	t.reasons[strict.Reason]++
 	if found[1].Verified {
-		d := signer(m, strict)
+		d := signer(m.Message, strict)
 		if _, known := t.signers[d]; known || len(t.signers) < maxSigners {
-			t.signers[strings.Clone(d)]++
+			t.signers[d]++
 		}
 	}
 }
@@ -150,125 +173,4 @@ func account(source string) string {
 		return scheme + "://" + authority + "/*"
 	}
 	return source
-}
-
-func (s *source) first(k kind, id string) *first {
-	if len(id) > maxName {
-		id = id[:maxName] + "..."
-	}
-	for _, f := range s.firsts {
-		if f.kind == k && f.id == id {
-			return f
-		}
-	}
-	if len(s.firsts) == maxFirsts {
-		return nil
-	}
-	f := &first{kind: k, id: strings.Clone(id)}
-	s.firsts = append(s.firsts, f)
-	return f
-}
-
-// domain counts the domain that the message says it is from.
-func (f *first) domain(sender string) {
-	_, domain, err := address.Split(sender)
-	domain = address.Fold(domain)
-	switch {
-	case err != nil || slices.Contains(f.domains, domain):
-	case len(f.domains) == maxDomains:
-		f.more = true
-	default:
-		f.domains = append(f.domains, strings.Clone(domain))
-	}
-}
-
-const fieldName = "authentication-results"
-
-// places says where the fields of a message stand.
-type places struct {
-	ids       []string // different ids of its fields, wherever they stand
-	above     []string // those of fields above every Received field
-	fields    int
-	received  bool
-	microsoft bool // it has a field that servers of Microsoft write
-}
-
-// placesOf reads the names and ids of the fields. A server puts its Received field on top
-// of the message that it was sent (RFC 5321 §4.4), so the sender did not write what
-// stands above all of them, unless the server orders the fields anew.
-func placesOf(m *envelope.Message) (p places) {
-	for i := range m.Headers {
-		switch address.Fold(m.Headers[i].Name) {
-		case "received":
-			p.received = true
-		case "x-ms-exchange-organization-authas":
-			p.microsoft = true
-		case fieldName:
-			if p.fields++; p.fields > maxFields {
-				continue
-			}
-			id := idOf(&m.Headers[i])
-			if !slices.Contains(p.ids, id) {
-				p.ids = append(p.ids, id)
-			}
-			if !p.received && !slices.Contains(p.above, id) {
-				p.above = append(p.above, id)
-			}
-		}
-	}
-	return p
-}
-
-// idOf returns the authserv-id of a field, or nothing.
-func idOf(f *envelope.Field) string {
-	one := envelope.Message{Headers: []envelope.Field{*f}}
-	_, err := authres.First(one.Fields, "")
-	if other := (*authres.PinError)(nil); errors.As(err, &other) && len(other.ID) <= maxName {
-		return other.ID
-	}
-	return ""
-}
-
-// place counts whether the fields on top are of one server alone.
-func (f *first) place(p *places) {
-	if p.received && len(p.above) == 1 && p.above[0] == f.id {
-		f.top++
-	}
-	if p.fields > 1 {
-		f.several++
-	}
-}
-
-// firstField returns the kind and the id of the first Authentication-Results field,
-// where the receiver's verdict should stand.
-func firstField(m *envelope.Message) (kind, string) {
-	_, err := authres.First(m.Fields, "")
-	var other *authres.PinError
-	switch {
-	case errors.As(err, &other):
-		return byID, other.ID
-	case errors.Is(err, authres.ErrNone):
-		return none, ""
-	case errors.Is(err, authres.ErrName):
-		return oddName, ""
-	}
-	for i := range m.Headers {
-		if address.Fold(m.Headers[i].Name) == fieldName {
-			if resultFirst(m.Headers[i].Value) {
-				return noID, ""
-			}
-			break
-		}
-	}
-	return unreadable, ""
-}
-
-// resultFirst reports whether a field begins with method=result where the id
-// should stand.
-func resultFirst(value string) bool {
-	word := strings.TrimLeft(value, " \t\r\n")
-	if end := strings.IndexAny(word, " \t\r\n;("); end >= 0 {
-		word = word[:end]
-	}
-	return strings.IndexByte(word, '=') > 0
 }

@@ -20,15 +20,15 @@ func (p *page) policy(s *Survey, verdicts []verdict) {
 	case c.own:
 		p.text("pulse's own check of DKIM verifies most, and takes no server's word. pulse-fetch makes it with this line in its policy:")
 		p.line(`evidence = "dkim"`)
-		p.alignment(s, worth(s, verdicts, byOurselves), true)
+		p.alignment(s, worth(s, verdicts, false), true)
 	case c.pinned:
-		p.alignment(s, worth(s, verdicts, byWord), c.sure)
+		p.alignment(s, worth(s, verdicts, true), c.sure)
 		p.pins(verdicts)
 		p.evidence(s, &c)
 	case c.unusable:
 		p.text("The receiver's word can't be used. Let pulse verify DKIM itself: pulse-fetch does so with this line in its policy.")
 		p.line(`evidence = "dkim"`)
-		if t := worth(s, verdicts, byOurselves); t.mails > 0 {
+		if t := worth(s, verdicts, false); t.mails > 0 {
 			p.alignment(s, t, true)
 		} else {
 			p.text("Fetched like that, this command says which of your mail is verified then.")
@@ -56,7 +56,7 @@ func conclude(verdicts []verdict) (c conclusion) {
 		v := &verdicts[i]
 		c.unusable = c.unusable || v.unusable
 		checked = checked && v.src.checked == len(v.src.mails)
-		own += v.verified(policy.ByDKIM)
+		own += v.by(policy.ByDKIM).verified()
 		if !v.pins() {
 			c.unusable = c.unusable || v.best != nil
 			continue
@@ -65,8 +65,9 @@ func conclude(verdicts []verdict) (c conclusion) {
 		c.sure = c.sure && v.voucher != ""
 		c.several = c.several || v.voucher == "" && v.lead.several*2 > v.lead.mails
 		word += v.best.verified()
-		either += v.verified(policy.ByEither)
-		c.either = c.either || v.verified(policy.ByEither) > v.best.verified() ||
+		with := v.by(policy.ByEither).verified()
+		either += with
+		c.either = c.either || with > v.best.verified() ||
 			v.known != nil && v.known.Evidence == policy.ByEither && v.src.checked == 0
 	}
 	c.own = c.pinned && !c.unusable && checked && own > word && own >= either
@@ -76,15 +77,14 @@ func conclude(verdicts []verdict) (c conclusion) {
 // pins reports whether the verdict ends in a pin. Rule M has none, and a person chooses it.
 func (v *verdict) pins() bool { return v.best != nil && v.best.verdict != policy.ByMicrosoft }
 
-// verified returns how many mails the way with pulse's own check verifies; 0 if none was
-// tried.
-func (v *verdict) verified(e policy.Evidence) int {
+// by returns the way with some evidence, or nil if none was tried.
+func (v *verdict) by(e policy.Evidence) *way {
 	for _, w := range v.ways {
 		if w.evidence == e {
-			return w.verified()
+			return w
 		}
 	}
-	return 0
+	return nil
 }
 
 // evidence writes the line for pulse's own check, where it is worth having besides.
@@ -102,47 +102,42 @@ func (p *page) evidence(s *Survey, c *conclusion) {
 	p.line(`evidence = "either"`)
 }
 
-// pins writes authserv_id and verdict, or a table for each source if there are several.
-// A pin that only numbers speak for is left for a person to uncomment, because numbers
-// can be forged.
+// pins writes authserv_id and verdict, or says that a table for each source comes last. A
+// pin that only numbers speak for is left for a person to uncomment, because numbers can
+// be forged.
 func (p *page) pins(verdicts []verdict) {
 	for i := range verdicts {
 		v := &verdicts[i]
-		if !v.pins() {
+		switch {
+		case !v.pins():
 			p.text("%s: no pin", quote(v.src.name))
 			continue
-		}
-		open := ""
-		if v.voucher == "" {
+		case v.voucher == "":
 			p.text("Only if you know that this is the server that receives your mail:")
-			open = "# "
 		}
-		if len(verdicts) > 1 {
-			p.tables = append(p.tables, table{v, open})
-			continue
-		}
-		p.line("%sauthserv_id = %s", open, idList(v.best.ids))
-		if v.best.verdict != policy.ByFirst {
-			p.line("%sverdict = %q", open, v.best.verdict)
+		if len(verdicts) == 1 {
+			v.lines(p, "verdict")
 		}
 	}
 }
 
-// table is a [[receiver]], which stands after all plain keys.
-type table struct {
-	v    *verdict
-	open string
+// lines writes the keys of a pin below others, as comments unless something vouches for it.
+func (v *verdict) lines(p *page, kind string, above ...string) {
+	lines := append(above, "authserv_id = "+idList(v.best.ids))
+	if v.best.verdict != policy.ByFirst {
+		lines = append(lines, fmt.Sprintf("%s = %q", kind, v.best.verdict))
+	}
+	for _, line := range lines {
+		p.line("%s%s", map[bool]string{true: "# "}[v.voucher == ""], line)
+	}
 }
 
-// probed writes the tables that wait, and the lines for receivers whose verdict a person
-// has to choose after a probe.
+// probed writes the tables, which stand after all plain keys, and the lines for receivers
+// whose verdict a person has to choose after a probe.
 func (p *page) probed(verdicts []verdict, several bool) {
-	for _, t := range p.tables {
-		p.line("%s[[receiver]]", t.open)
-		p.line("%ssource      = %s", t.open, toml(t.v.src.name))
-		p.line("%sauthserv_id = %s", t.open, idList(t.v.best.ids))
-		if t.v.best.verdict != policy.ByFirst {
-			p.line("%sverdict     = %q", t.open, t.v.best.verdict)
+	for i := range verdicts {
+		if v := &verdicts[i]; v.pins() && len(verdicts) > 1 {
+			v.lines(p, "verdict    ", "[[receiver]]", "source      = "+toml(v.src.name))
 		}
 	}
 	for i := range verdicts {
@@ -168,36 +163,24 @@ func (p *page) microsoft(v *verdict, several bool) {
 	p.line("# verdict = %q", v.best.verdict)
 }
 
-// byWord and byOurselves choose the way of a verdict whose mail is added up.
-func byWord(v *verdict) *way {
-	if !v.pins() {
-		return nil
-	}
-	return v.best
-}
-
-func byOurselves(v *verdict) *way {
-	for _, w := range v.ways {
-		if w.evidence == policy.ByDKIM {
-			return w
-		}
-	}
-	return nil
-}
-
-// worth adds up the mail that the chosen ways verify: the owner's alone if there is an
-// owner.
-func worth(s *Survey, verdicts []verdict, choose func(*verdict) *way) (sum tally) {
+// worth adds up the mail that the pins verify, or pulse's own check: the owner's alone if
+// there is an owner.
+func worth(s *Survey, verdicts []verdict, pins bool) (sum tally) {
 	for i := range verdicts {
-		switch w := choose(&verdicts[i]); {
-		case w == nil:
-		case s.owner != "":
-			sum.merge(&w.own)
-			if w.evidence == policy.ByAuthRes {
-				sum.mails -= verdicts[i].unstamped()
-			}
-		default:
+		v := &verdicts[i]
+		w := v.by(policy.ByDKIM)
+		if pins {
+			w = v.best
+		}
+		switch {
+		case w == nil || pins && !v.pins():
+		case s.owner == "":
 			sum.merge(&w.all)
+		default:
+			sum.merge(&w.own)
+			if pins {
+				sum.mails -= v.unstamped()
+			}
 		}
 	}
 	return sum

@@ -35,8 +35,8 @@ func (s *Survey) Report() string {
 		if len(src.mails) == 0 {
 			continue
 		}
-		src.look(s)
-		v := src.judge(s)
+		src.count()
+		v := src.judge()
 		p.source(s, &v)
 		verdicts = append(verdicts, v)
 	}
@@ -50,10 +50,6 @@ func (p *page) source(s *Survey, v *verdict) {
 	p.text("== %s, %s", quote(v.src.name), plural(len(v.src.mails), "mail"))
 	p.text("")
 	p.firsts(v.src)
-	if s.owner != "" {
-		p.text("%s: %s From %s. %s", v.lead.name(), plural(v.lead.own.mails, "mail"), quote(s.owner), v.lead.own.counts())
-	}
-	p.reasons(v)
 	p.tried(v)
 	if v.known != nil {
 		p.text("This is the IMAP server of %s. What is known of it: %s. Measured: %s.", v.known.Title, v.known.Writes, cmp.Or(v.known.Measured, "nothing"))
@@ -67,7 +63,7 @@ func (p *page) source(s *Survey, v *verdict) {
 		if len(v.best.ids) > 1 {
 			stands = "stand"
 		}
-		p.text("%s %s on %d of %s, with %s domains in From: %s.", strings.Join(quoteAll(v.best.ids), ", "), stands, v.holding(v.best), plural(len(v.src.mails), "mail"),
+		p.text("%s %s on %d of %s, with %s domains in From: %s.", strings.Join(each(v.best.ids, quote), ", "), stands, v.holding(v.best), plural(len(v.src.mails), "mail"),
 			v.lead.domainCount(), v.lead.examples())
 		p.caution(v)
 	}
@@ -100,8 +96,8 @@ func (p *page) tried(v *verdict) {
 		p.wrap(fmt.Sprintf("#  %d. ", i+1), "#     ", line+". Risk: "+w.risk()+".")
 	}
 	p.text("")
-	for _, w := range v.ways {
-		if w.evidence == policy.ByDKIM || w == v.best && w.verdict != policy.ByFirst {
+	for i, w := range v.ways {
+		if w.evidence == policy.ByDKIM || w == v.best || v.best == nil && i == 0 {
 			p.list(w.counted(), "Why not, under strict, "+w.String()+":")
 		}
 	}
@@ -120,11 +116,11 @@ func (p *page) caution(v *verdict) {
 		p.text("warning: is that the server that receives your mail? Anyone can send mail that begins with an id. " +
 			"Look for it in mail that you know came from elsewhere, or run scripts/probe-receiver.")
 	}
-	if n := v.strangers(); n > 0 {
+	if n := len(v.src.mails) - v.src.bare().mails - v.holding(v.best); n > 0 {
 		p.text("warning: %s of this source begin otherwise: moved here from another account, or forged. "+
 			"Don't pin what they say.", plural(n, "mail"))
 	}
-	if n := v.bare() - v.unstamped(); n > 0 {
+	if n := v.src.bare().mails - v.unstamped(); n > 0 {
 		p.text("warning: %s of this source have no Authentication-Results field. If they came from elsewhere, "+
 			"your server leaves some mail without one, and a forged one with its name would be the first: "+
 			"run scripts/probe-receiver.", plural(n, "mail"))
@@ -136,28 +132,26 @@ func (p *page) firsts(src *source) {
 	rows := slices.SortedStableFunc(slices.Values(src.firsts), func(a, b *first) int {
 		return cmp.Compare(b.mails, a.mails)
 	})
-	const row = "# %7s %12s %7s %8s %5s   %s\n"
-	fmt.Fprintf(&p.b, row, "MAILS", "FROM DOMAINS", "STRICT", "RELAXED", "ANY", "FIRST FIELD BY")
+	const row = "# %7s %12s   %s\n"
+	fmt.Fprintf(&p.b, row, "MAILS", "FROM DOMAINS", "FIRST FIELD BY")
 	rest := src.uncounted
 	for i, f := range rows {
 		if i >= maxRows {
 			rest += f.mails
 			continue
 		}
-		n := f.all.verified
-		fmt.Fprintf(&p.b, row, fmt.Sprint(f.mails), f.domainCount(), fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprint(n[2]), f.name())
+		fmt.Fprintf(&p.b, row, fmt.Sprint(f.mails), f.domainCount(), f.name())
 	}
 	if rest > 0 {
-		fmt.Fprintf(&p.b, row, fmt.Sprint(rest), "", "", "", "", "others")
+		fmt.Fprintf(&p.b, row, fmt.Sprint(rest), "", "others")
 	}
-	p.text("STRICT, RELAXED, ANY: verified with that id pinned and that dkim_alignment.")
 }
 
 func (f *first) name() string {
 	if f.kind == byID {
 		return quote(f.id)
 	}
-	return f.kind.String()
+	return [...]string{none: "(no such field)", oddName: "(odd field name)", noID: "(no authserv-id)", unreadable: "(can't be read)"}[f.kind]
 }
 
 func (f *first) domainCount() string {
@@ -169,27 +163,11 @@ func (f *first) domainCount() string {
 
 // examples returns some of the domains.
 func (f *first) examples() string {
-	var list []string
-	for _, d := range f.domains[:min(3, len(f.domains))] {
-		list = append(list, quote(d))
-	}
+	list := each(f.domains[:min(3, len(f.domains))], quote)
 	if len(f.domains) > len(list) {
 		list = append(list, "and others")
 	}
 	return strings.Join(list, ", ")
-}
-
-// reasons writes why mail with the leading first field is not verified: the owner's
-// alone, if there is any.
-func (p *page) reasons(v *verdict) {
-	if v.best != nil && v.best.verdict != policy.ByFirst {
-		return // tried says it of the fields that count
-	}
-	t := &v.lead.all
-	if v.lead.own.mails > 0 {
-		t = &v.lead.own
-	}
-	p.list(t, "Why not, under strict, "+v.lead.name()+":")
 }
 
 func (p *page) list(t *tally, title string) {
@@ -206,15 +184,8 @@ func (p *page) list(t *tally, title string) {
 	p.text("")
 }
 
-func (t *tally) counts() string {
-	return fmt.Sprintf("Verified: %d strict, %d relaxed, %d any.", t.verified[0], t.verified[1], t.verified[2])
-}
-
 // page is a policy file that is being written.
-type page struct {
-	b      strings.Builder
-	tables []table // of sources, which stand after all plain keys
-}
+type page struct{ b strings.Builder }
 
 func (p *page) String() string { return p.b.String() }
 
@@ -251,12 +222,13 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n",
 // quote makes text from outside safe to stand in a comment.
 func quote(s string) string { return escape.ASCII(s) }
 
-func quoteAll(list []string) []string {
-	quoted := make([]string, len(list))
-	for i := range list {
-		quoted[i] = quote(list[i])
+// each returns what f makes of every string.
+func each(list []string, f func(string) string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = f(s)
 	}
-	return quoted
+	return out
 }
 
 func plural(n int, what string) string {

@@ -15,10 +15,14 @@
 package suggest
 
 import (
+	"slices"
 	"strings"
 
+	"pulse/lib/classify/authres"
+	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/policy"
 )
 
 // Bounds on what is remembered. Anything beyond one is counted without its name.
@@ -29,7 +33,7 @@ const (
 	maxFirsts  = 32       // different first fields of a source
 	maxFields  = 20       // Authentication-Results fields of a mail whose id counts
 	maxDomains = 16       // From domains of a first field
-	maxSigners = 4        // signing domains that were not aligned, of a first field
+	maxSigners = 4        // signing domains that were not aligned, of a way
 	maxName    = 253
 )
 
@@ -69,17 +73,97 @@ func (s *Survey) Add(m *envelope.Message) {
 	}
 	s.kept++
 	s.bytes += size
-	src.mails = append(src.mails, clone(m, src.example))
+	src.mails = append(src.mails, s.look(m, src.example))
 }
 
-// clone copies what a verdict may depend on.
-func clone(m *envelope.Message, source string) *envelope.Message {
-	c := &envelope.Message{Source: source, Received: m.Received, Fetched: m.Fetched, Defects: m.Defects, DKIM: m.DKIM, Left: m.Left}
-	c.Headers = make([]envelope.Field, len(m.Headers))
+// seen is a message with what its header shows.
+type seen struct {
+	*envelope.Message
+	sender    string
+	own       bool     // it is the owner's
+	kind      kind     // of its first Authentication-Results field
+	id        string   // of that field, if kind is byID
+	fields    int      // how many it has
+	ids       []string // their different ids, wherever they stand
+	above     []string // those of fields above every Received field
+	received  bool
+	microsoft bool // it has a field that servers of Microsoft write
+}
+
+// kind tells what the first Authentication-Results field of a message looks like.
+type kind int
+
+const (
+	none kind = iota
+	byID
+	oddName
+	noID
+	unreadable
+)
+
+// look copies what a verdict may depend on, and reads the names and ids of the fields. A
+// server puts its Received field on top of the message that it was sent (RFC 5321 §4.4),
+// so the sender did not write what stands above all of them, unless the server orders the
+// fields anew.
+func (s *Survey) look(m *envelope.Message, source string) *seen {
+	c := &seen{Message: &envelope.Message{
+		Source: source, Received: m.Received, Fetched: m.Fetched, Defects: m.Defects, DKIM: m.DKIM, Left: m.Left,
+		Headers: make([]envelope.Field, len(m.Headers)),
+	}}
 	for i, f := range m.Headers {
 		c.Headers[i] = envelope.Field{Name: strings.Clone(f.Name), Value: strings.Clone(f.Value)}
+		c.field(&c.Headers[i])
 	}
+	c.sender = identity.Classify(c.Message, policy.Default()).Sender
+	c.own = s.owner != "" && address.Equal(c.sender, s.owner)
 	return c
+}
+
+func (c *seen) field(f *envelope.Field) {
+	switch address.Fold(f.Name) {
+	case "received":
+		c.received = true
+	case "x-ms-exchange-organization-authas":
+		c.microsoft = true
+	}
+	is, odd := authres.Named(f.Name)
+	if !is {
+		return
+	}
+	id := authres.ID(f.Value)
+	if len(id) > maxName {
+		id = ""
+	}
+	if c.fields++; c.fields == 1 {
+		c.kind, c.id = kindOf(f.Value, id, odd)
+	}
+	if odd || c.fields > maxFields {
+		return
+	}
+	if !slices.Contains(c.ids, id) {
+		c.ids = append(c.ids, id)
+	}
+	if !c.received && !slices.Contains(c.above, id) {
+		c.above = append(c.above, id)
+	}
+}
+
+// kindOf returns the kind of a field, and its id if it has one. One without an id begins
+// with method=result.
+func kindOf(value, id string, odd bool) (kind, string) {
+	word := strings.TrimLeft(value, " \t\r\n")
+	if end := strings.IndexAny(word, " \t\r\n;("); end >= 0 {
+		word = word[:end]
+	}
+	switch {
+	case odd:
+		return oddName, ""
+	case id != "":
+		return byID, id
+	case strings.IndexByte(word, '=') > 0:
+		return noID, ""
+	}
+	return unreadable, ""
 }
 
 // source returns the entry of a message.source, or nil if there are too many.
@@ -96,9 +180,4 @@ func (s *Survey) source(name string) *source {
 	src := &source{name: strings.Clone(pattern), example: strings.Clone(name)}
 	s.sources = append(s.sources, src)
 	return src
-}
-
-// owns reports whether a sender is the owner.
-func (s *Survey) owns(sender string) bool {
-	return s.owner != "" && address.Equal(sender, s.owner)
 }

@@ -220,7 +220,7 @@ func TestCountsAreTrue(t *testing.T) {
 	if r, ok := p.Receiver(inbox); !ok || !r.Believes("mx.example.net") || len(r.AuthservIDs) != 1 {
 		t.Errorf("pins %q, %v", r.AuthservIDs, ok)
 	}
-	if n := s.sources[0].firsts[0].all.verified; n != [3]int{12, 12, 12} {
+	if n := s.sources[0].judge().best.all.verified; n != [3]int{12, 12, 12} {
 		t.Errorf("verified %v, want 12 each", n)
 	}
 }

@@ -31,25 +31,25 @@ type verdict struct {
 }
 
 // judge tries every way that may be suggested for the source, and chooses.
-func (src *source) judge(s *Survey) verdict {
+func (src *source) judge() verdict {
 	v := verdict{src: src, lead: src.lead()}
 	if r, ok := receivers.BySource(src.example); ok {
 		v.known = &r
 	}
 	v.ways = v.candidates()
 	for _, w := range v.ways {
-		w.try(s, src.mails)
+		w.try(src.mails)
 	}
 	v.choose()
 	if src.checked > 0 {
-		v.ways = append(v.ways, v.checks(s)...)
+		v.ways = append(v.ways, v.checks()...)
 	}
 	rank(v.ways)
 	return v
 }
 
 // checks tries pulse's own check, alone and with the word of the receiver.
-func (v *verdict) checks(s *Survey) []*way {
+func (v *verdict) checks() []*way {
 	list := []*way{{verdict: policy.ByNone, evidence: policy.ByDKIM}}
 	if v.best != nil {
 		for _, e := range []policy.Evidence{policy.ByEither, policy.ByBoth} {
@@ -57,22 +57,9 @@ func (v *verdict) checks(s *Survey) []*way {
 		}
 	}
 	for _, w := range list {
-		w.try(s, v.src.mails)
+		w.try(v.src.mails)
 	}
 	return list
-}
-
-func (src *source) lead() *first {
-	if len(src.firsts) == 0 {
-		return new(first)
-	}
-	lead := src.firsts[0]
-	for _, f := range src.firsts {
-		if f.mails > lead.mails {
-			lead = f
-		}
-	}
-	return lead
 }
 
 // candidates returns the ways by the receiver's word that may be suggested. What is known
@@ -212,7 +199,7 @@ func (v *verdict) refusal() (unusable bool, why string) {
 
 // useless returns why no mail is verified by the verdict of an id.
 func (v *verdict) useless() string {
-	if v.lead.all.verified[2] > 0 {
+	if slices.ContainsFunc(v.ways, func(w *way) bool { return w.all.verified[2] > 0 }) {
 		return "this server does not say which domain signed (Zoho), or no sender signs with its own domain: dkim_alignment = \"any\" would take the server's word that it compared them"
 	}
 	return "nothing is verified on its word; the reasons are above"
@@ -249,26 +236,13 @@ func (v *verdict) thin() (unusable bool, why string) {
 // holding counts the mails that have what the way reads: its id first, or a field of its
 // set anywhere.
 func (v *verdict) holding(w *way) (n int) {
-	if w.verdict == policy.ByFirst {
-		for _, f := range v.src.firsts {
-			if f.kind == byID && w.believes(f.id) {
-				n += f.mails
-			}
-		}
-		return n
-	}
 	for _, m := range v.src.mails {
-		p := placesOf(m)
-		if slices.ContainsFunc(p.ids, w.believes) {
+		if w.verdict == policy.ByFirst && w.believes(m.id) ||
+			w.verdict != policy.ByFirst && slices.ContainsFunc(m.ids, w.believes) {
 			n++
 		}
 	}
 	return n
-}
-
-func (w *way) believes(id string) bool {
-	r := policy.Receiver{AuthservIDs: w.ids}
-	return r.Believes(id)
 }
 
 // vouched returns what, besides numbers, speaks for a way; empty if nothing does. Fields
@@ -282,10 +256,9 @@ func (v *verdict) vouched(w *way) string {
 		return ""
 	}
 	for _, m := range v.src.mails {
-		p := placesOf(m)
-		mine := slices.ContainsFunc(p.ids, w.believes)
-		foreign := slices.ContainsFunc(p.above, func(id string) bool { return !w.believes(id) })
-		if mine && (!p.received || len(p.above) == 0 || foreign) {
+		mine := slices.ContainsFunc(m.ids, w.believes)
+		foreign := slices.ContainsFunc(m.above, func(id string) bool { return !w.believes(id) })
+		if mine && (!m.received || len(m.above) == 0 || foreign) {
 			return ""
 		}
 	}
@@ -294,23 +267,4 @@ func (v *verdict) vouched(w *way) string {
 
 // unstamped returns how many mails carry no field because the owner sent them to the
 // owner's own mailbox.
-func (v *verdict) unstamped() int { return v.src.kind(none).own.mails }
-
-// bare returns how many mails carry no field.
-func (v *verdict) bare() int { return v.src.kind(none).mails }
-
-// kind returns the counts for a kind other than byID.
-func (src *source) kind(k kind) *first {
-	for _, f := range src.firsts {
-		if f.kind == k {
-			return f
-		}
-	}
-	return new(first)
-}
-
-// strangers returns how many mails of the source have fields, and not what the best way
-// reads.
-func (v *verdict) strangers() int {
-	return len(v.src.mails) - v.bare() - v.holding(v.best)
-}
+func (v *verdict) unstamped() int { return v.src.bare().own }

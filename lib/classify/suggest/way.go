@@ -22,7 +22,6 @@ type way struct {
 	ids      []string
 	evidence policy.Evidence
 	all, own tally // all mail, and the owner's among it
-	tried    bool
 }
 
 // results holds the identity of a message under each of the alignments.
@@ -39,16 +38,15 @@ func (w *way) policies() (list [len(alignments)]*policy.Policy) {
 }
 
 // try classifies mails in this way, and counts the results.
-func (w *way) try(s *Survey, mails []*envelope.Message) {
-	w.tried = true
+func (w *way) try(mails []*seen) {
 	ps := w.policies()
 	for _, m := range mails {
 		if m.DKIM == nil && (w.evidence == policy.ByDKIM || w.evidence == policy.ByBoth) {
 			continue // not checked, which is no failure
 		}
-		found := classify(m, ps)
+		found := classify(m.Message, ps)
 		w.all.add(m, &found)
-		if s.owns(found[0].Sender) {
+		if m.own {
 			w.own.add(m, &found)
 		}
 	}
@@ -74,14 +72,23 @@ func (w *way) counted() *tally {
 }
 
 // verified returns how many mails the way verifies with the default alignment, or, if
-// that is none, with relaxed, or at last with any.
+// that is none, with relaxed, or at last with any. No way verifies nothing.
 func (w *way) verified() int {
+	if w == nil {
+		return 0
+	}
 	for _, n := range w.counted().verified {
 		if n > 0 {
 			return n
 		}
 	}
 	return 0
+}
+
+// believes reports whether the way reads fields with an id.
+func (w *way) believes(id string) bool {
+	r := policy.Receiver{AuthservIDs: w.ids}
+	return r.Believes(id)
 }
 
 // caution ranks the ways that verify equally much: what takes the least on trust comes
@@ -135,9 +142,5 @@ func idList(ids []string) string {
 	if len(ids) == 1 {
 		return toml(ids[0])
 	}
-	quoted := make([]string, len(ids))
-	for i := range ids {
-		quoted[i] = toml(ids[i])
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + strings.Join(each(ids, toml), ", ") + "]"
 }
