@@ -40,7 +40,8 @@ func TestPastedBlocks(t *testing.T) {
 	}
 }
 
-// Without root a gate is made in one directory, and its crontab comes after what is there.
+// Without root a gate is made where XDG says, its crontab comes after what is there, and all of it
+// can be taken off again.
 func TestAlone(t *testing.T) {
 	dir := t.TempDir()
 	executable(t, dir+"/scripts", "install", `[ "$PREFIX" = "$HOME/.local" ]`)
@@ -52,15 +53,24 @@ func TestAlone(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	tab, err := os.ReadFile(dir + "/tab")
-	if err != nil || !strings.HasPrefix(string(tab), "# before\n# ") || !strings.Contains(string(tab), dir+"/pulse/password") {
+	if err != nil || !strings.HasPrefix(string(tab), "# before\n# ") || !strings.Contains(string(tab), dir+"/.config/pulse/password") {
 		t.Errorf("%v: %s", err, tab)
 	}
-	info, err := os.Stat(dir + "/pulse/password")
+	info, err := os.Stat(dir + "/.config/pulse/password")
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := os.Stat(dir + "/pulse/queue/format"); err != nil {
+	if _, err := os.Stat(dir + "/.local/share/pulse/queue/format"); err != nil {
 		t.Error(err)
+	}
+	executable(t, dir+"/bin", "crontab", `if [ "$1" = -l ]; then cat "$HOME/tab"; else cat >"$HOME/tab.new"; mv "$HOME/tab.new" "$HOME/tab"; fi`)
+	again := exec.Command("bash", "-eu")
+	again.Dir, again.Env = dir, cmd.Env
+	again.Stdin = strings.NewReader(read(t, "pulse-deploy.7").marked(t, "alone: remove"))
+	out, err := again.CombinedOutput()
+	left, _ := exec.Command("grep", "-rl", "pulse", dir+"/tab", dir+"/.profile", dir+"/.config", dir+"/.local").Output()
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v: %s left: %s", err, out, left)
 	}
 }
 

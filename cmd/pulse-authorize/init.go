@@ -181,7 +181,8 @@ func listReceivers(c *cli.Context) error {
 const template = `# The policy of pulse, pulse-policy(5). Look at it with: pulse-authorize matrix --policy FILE
 # and ask what is risky with: pulse-authorize check --policy FILE
 
-# Whose wishes count: your own address, as it stands in From.
+# Whose wishes count: your own address, as it stands in From. A second person stands here and, to
+# be answered, in outbound.allow.
 owners = ["@OWNER@"]
 
 # What your mail server calls itself in the Authentication-Results field it puts
@@ -233,7 +234,9 @@ require = ["external_verified"]
 private   = { confirm = ["read_public", "mail.draft"] }
 untrusted = { confirm = ["read_private"] }
 
-# Where effects may go at all, after a person's yes. Absent: anywhere. [] : nowhere.
+# Where effects may go at all, after a person's yes. Absent: anywhere. [] : nowhere, so that not
+# even you are answered: list your address, or @domain.
 [outbound]
 allow = []
+# min_reply_interval = "10m"    # after a message to somebody, the next one waits so long
 `

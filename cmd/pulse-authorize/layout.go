@@ -14,7 +14,8 @@ const environment = `# The units and the crontab read this: a line NAME="value" 
 # value. What holds several words is split at blanks. The last line of a name counts.
 INBOX="@INBOX@"
 
-# More flags of pulse-fetch; of each pulse-queue add, such as --notify CMD; of pulse-queue health.
+# More flags of pulse-fetch, such as --wait 4m: new mail is read within seconds, if the server has
+# IDLE; of each pulse-queue add, such as --notify CMD; of pulse-queue health.
 FETCH_FLAGS=""
 ADD_FLAGS=""
 HEALTH_FLAGS="@ACCEPT@"
@@ -58,9 +59,9 @@ PULSE_QUEUE=/var/lib/pulse/queue
 20 4 * * * pulse pulse-queue prune --older-than 90d
 `
 
-// place is a directory for the files of a gate, and the prefix that the commands are
-// installed under.
-type place struct{ dir, prefix string }
+// place is a directory for the files of a gate, one for what it makes of them, and the prefix that
+// the commands are installed under. A gate of a machine has its own for the second.
+type place struct{ dir, data, prefix string }
 
 // environment returns the text of the file.
 func (p place) environment(inbox string) string {
@@ -92,8 +93,8 @@ func (p place) put(text string) string {
 		list = append(list, "PATH=/usr/local/bin:", "PATH="+p.prefix+"/bin:/usr/local/bin:")
 	}
 	if p.dir != system {
-		list = append(list, "/etc/pulse", p.dir, "/var/lib/pulse/queue", p.dir+"/queue", "/var/lib/pulse/lock", p.dir,
-			"/run/pulse-out", p.dir+"/out", "/run/pulse-", p.dir+"/")
+		list = append(list, "/etc/pulse", p.dir, "/var/lib/pulse/queue", p.data+"/queue", "/var/lib/pulse/lock", p.data,
+			"/run/pulse-out", p.data+"/out", "/run/pulse-", p.data+"/")
 	}
 	return strings.NewReplacer(list...).Replace(text)
 }

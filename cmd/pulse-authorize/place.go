@@ -42,7 +42,24 @@ func placeOf(dir string) (place, error) {
 	if !isPlain(abs, "") {
 		return place{}, fault.Usagef("name a directory of letters, digits and ._-+@:=,~", "--dir: %s: a crontab can't name it without quotes", abs)
 	}
-	return place{abs, prefix()}, nil
+	p := place{abs, abs, prefix()}
+	if data := base("XDG_DATA_HOME", ".local/share"); abs == base("XDG_CONFIG_HOME", ".config") && isPlain(data, "") {
+		p.data = data
+	}
+	return p, nil
+}
+
+// base returns the directory of pulse in a base directory of a person (XDG Base Directory
+// Specification), empty if that person has no home.
+func base(name, below string) string {
+	if dir := os.Getenv(name); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pulse")
+	}
+	home := os.Getenv("HOME")
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	return filepath.Join(home, below, "pulse")
 }
 
 // prefix returns where the commands are installed: PREFIX of PREFIX/bin.
@@ -131,6 +148,11 @@ func (p place) mkdir() (made bool, err error) {
 	if p.dir == system {
 		mode = 0o755
 	}
+	if p.data != p.dir { // the base directories may be missing
+		if err := errors.Join(os.MkdirAll(p.data, mode), os.MkdirAll(filepath.Dir(p.dir), mode)); err != nil {
+			return false, fault.Usagef("", "--dir: %w", err)
+		}
+	}
 	switch err := os.Mkdir(p.dir, mode); {
 	case errors.Is(err, fs.ErrExist):
 		return false, nil
@@ -178,9 +200,10 @@ func (p place) writeOne(f file) error {
 func (p place) next() string {
 	if p.dir != system {
 		return fmt.Sprintf("1. the password of the mailbox:  (umask 077; cat >%[1]s/password)\n"+
-			"2. the queue:                    pulse-queue init --queue %[1]s/queue\n"+
-			"3. start, or start anew:         (crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat %[1]s/crontab) | crontab -\n",
-			p.dir)
+			"2. the queue:                    pulse-queue init --queue %[2]s/queue\n"+
+			"3. start, or start anew:         (crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat %[1]s/crontab) | crontab -\n"+
+			"4. for your shell, ~/.profile:   export PULSE_POLICY=%[1]s/policy.toml PULSE_QUEUE=%[2]s/queue\n",
+			p.dir, p.data)
 	}
 	join, group := "", ""
 	if haveGroup(approvers) {

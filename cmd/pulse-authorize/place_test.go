@@ -12,7 +12,7 @@ func TestCrontabFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (place{system, "/usr/local"}).crontab(); got != string(b) {
+	if got := (place{system, system, "/usr/local"}).crontab(); got != string(b) {
 		t.Errorf("it is not\n%s", got)
 	}
 }
@@ -20,9 +20,9 @@ func TestCrontabFile(t *testing.T) {
 // TestPrefix: what is installed elsewhere is started there, and other programs are found in
 // /usr/local/bin.
 func TestPrefix(t *testing.T) {
-	p := place{system, "/usr"}
+	p := place{system, system, "/usr"}
 	for prefix, want := range map[string]string{"/usr": "/usr/local/bin:/usr/bin:/bin", "/opt/pulse": "/opt/pulse/bin:/usr/local/bin:/usr/bin:/bin"} {
-		if text := (place{system, prefix}).crontab(); !strings.Contains(text, "\nPATH="+want+"\n") {
+		if text := (place{system, system, prefix}).crontab(); !strings.Contains(text, "\nPATH="+want+"\n") {
 			t.Errorf("%s: %s", prefix, text)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -137,6 +138,9 @@ func TestTokenRoom(t *testing.T) {
 	t.Parallel()
 	s := startIssuer(t, providers["fastmail"])
 	path := s.file(t, s.how.granted)
+	if err := os.Symlink("/dev/null", path+".new"); err != nil { // of a process that died, or somebody's
+		t.Fatal(err)
+	}
 	cmd := s.token(path)
 	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `ulimit -f 8; exec "$0" "$1"`, tokenScript, path}
 	out, _ := cmd.CombinedOutput()
@@ -187,6 +191,8 @@ func TestTokenRefused(t *testing.T) {
 		{200, `{"access_token":"ya29.token","scope":"https://mail.google.com/ ` + readonly + `",` + fine + `}`, 77, "not for what was asked"},
 		{200, `{"access_token":"ya29.token","scope":"openid",` + fine + `}`, 77, "not for what was asked"},
 		{400, `{"error":"invalid_grant","error_description":"bad token 1//refresh-token-0 of GOCSPX-secret-of-the-client"}`, 77, "refuses: invalid_grant\n"},
+		{400, `{"error":["invalid_grant"]}`, 77, "an error that has no name"},
+		{200, `{"access_token":"ya29.token","refresh_token":"\ud800","token_type":"Bearer","expires_in":` + strings.Repeat("9", 5000) + `}`, 75, "no JSON"},
 		{400, `{"error":"ya29.token \u001b[2J","error_description":"\u001b[2J\u202e"}`, 77, "an error that has no name"},
 	} {
 		if testing.Short() && i%4 != 0 {
@@ -249,7 +255,13 @@ func TestTokenUsage(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o640); err != nil {
+	if err := os.Chmod(filepath.Dir(path), 0o775); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, errs := s.call(path); status != 64 || !strings.Contains(errs, "hint: chmod go-w '") {
+		t.Errorf("exit %d: %q", status, errs)
+	}
+	if err := errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o640)); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, errs := s.call(link); status != 64 || !strings.Contains(errs, "hint: chmod 600 '") {

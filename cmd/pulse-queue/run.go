@@ -287,8 +287,8 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End, last queue.End) erro
 	return sh.run.Return(claim, &line)
 }
 
-// complain says that a worker failed. If a run has said that of the task, or of another without which
-// it would be no news, it says nothing but at a terminal: health tells what goes on.
+// complain says that a worker failed. What a person knows already (health.Known) it says at a terminal
+// only.
 func (sh *shift) complain(line *audit.Line, how string) {
 	tell := cmdline.Note
 	switch line.Change.Reason {

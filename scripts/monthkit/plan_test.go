@@ -183,7 +183,7 @@ var (
 	login       = regexp.MustCompile(`login|password`)
 	disk        = regexp.MustCompile(`disk|space|room`)
 	away        = regexp.MustCompile(`provider: .* 75`)
-	revoked     = regexp.MustCompile(`provider: .*401 invalid x-api-key`)
+	revoked     = regexp.MustCompile(`provider: .* said "401 invalid x-api-key"`)
 	limit       = regexp.MustCompile(`max_per_day`)
 	clockJumped = regexp.MustCompile(`clock`)
 	fails       = regexp.MustCompile(`failing_sender: .*partner\.example`)

@@ -18,7 +18,7 @@ type Code string
 
 // The codes. Modes is exported because pulse-queue health reports it, too, where it can't
 // read the queue; Waiting because a digest names these tasks itself; Silent because a queue whose
-// silence is accepted says nothing of it.
+// silence is accepted says nothing of it; DiskLow and Restored because other commands tell of them, too.
 const (
 	Silent           Code = "silent"         // no mail for too long
 	codeRefused      Code = "refused"        // no message was accepted for too long, though some may have come
@@ -70,7 +70,8 @@ var Noted = []Code{Unreachable, Login}
 
 // Codes lists all codes.
 var Codes = []Code{
-	Silent, codeRefused, codeFailing, Waiting, codeOverdue, codeLimited, codeUnread, codeProvider, codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
+	Silent, codeRefused, codeFailing, Waiting, codeOverdue, codeLimited, codeUnread, codeProvider,
+	codeUntaken, codeAbandoned, codeUngated, codePutOff, codeMissing, codeFailed,
 	codeCorrupt, codeHeld, Restored, codeUnwatched, DiskLow, codeInodesLow, codeNotDurable,
 	Clock, codeJumped, codeChainBroken, codeNotSeparated, codeForgeable, Modes, codeNoSandbox,
 	Unreachable, Login, NoStandby, LongTransaction, Unheard, PoliciesApart, TwoHats, SchemaChanged, LockHeld, Unlimited, Reachable,

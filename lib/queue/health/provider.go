@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pulse/lib/queue"
@@ -51,7 +52,7 @@ func provider(s *queue.Streak) Finding {
 	text := fmt.Sprintf("no start of %s has ended well since %s: %s (%s) ended %s, the last one at %s",
 		s.Side, stamp(s.Since), of, tasks, how, stamp(s.Last))
 	if s.Said != "" {
-		text += ", and said: " + s.Said
+		text += `, and said "` + strings.ReplaceAll(s.Said, `"`, "'") + `"` // not to be taken for the advice after it
 	}
 	return Finding{Code: codeProvider, About: string(s.Side), Text: text, Do: "pulse-queue show " + s.Task}
 }
@@ -70,7 +71,9 @@ func (p *past) tried(side queue.Side, now time.Time) time.Duration {
 
 // vain reports whether tasks of a kind are started in vain: what keeps them waiting besides is no news.
 func (p *past) vain(k task.Kind) bool {
-	return slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return (s.Side == queue.Asks || s.Side == queue.Readers) == (k == task.Ask) })
+	return slices.ContainsFunc(p.streaks, func(s queue.Streak) bool {
+		return (s.Side == queue.Asks || s.Side == queue.Readers) == (k == task.Ask)
+	})
 }
 
 // side returns the side that starts a scheduled task.

@@ -70,7 +70,7 @@ func TestProvider(t *testing.T) {
 		want   string
 	}{
 		"away for an hour": {tries: away, want: "provider: no start of asks has ended well since 2026-11-21T05:49:00Z: all 4 (2 tasks) " +
-			"ended with 75, which asks for another start later, the last one at 2026-11-21T06:55:00Z, and said: timeout; pulse-queue show " + id(1)},
+			"ended with 75, which asks for another start later, the last one at 2026-11-21T06:55:00Z, and said \"timeout\"; pulse-queue show " + id(1)},
 		"for less":              {tries: away[:3]},
 		"one task, for so long": {tries: []try{{1, 5 * m, 75, ""}, {1, 30 * m, 75, ""}, {1, 70 * m, 75, ""}}, want: "provider: no start of asks has ended well since 2026-11-21T05:49:00Z: all 3 (one task)"},
 		"two starts":            {tries: []try{{1, 5 * m, 75, ""}, {1, 70 * m, 75, ""}}},
@@ -78,12 +78,12 @@ func TestProvider(t *testing.T) {
 		"it came back":          {tries: append([]try{{3, 4 * m, 0, ""}}, away...)},
 		"it came back between":  {tries: []try{away[0], {3, 40 * m, 0, ""}, away[2], away[3]}},
 		"a key": {tries: key, want: "provider: no start of asks has ended well since 2026-11-21T06:39:00Z: all 3 (2 tasks) " +
-			"ended with exit status 1, the last one at 2026-11-21T06:55:00Z, and said: 401 invalid x-api-key (request req_01ab); "},
+			"ended with exit status 1, the last one at 2026-11-21T06:55:00Z, and said \"401 invalid x-api-key (request req_01ab)\"; "},
 		"one task fails":   {tries: []try{{1, 5 * m, 1, "x"}, {1, 20 * m, 1, "x"}, {1, 40 * m, 1, "x"}}},
 		"each in its way":  {tries: []try{{1, 5 * m, 1, "one"}, {2, 20 * m, 1, "two"}, {3, 40 * m, 2, "one"}}},
 		"most of them":     {tries: append([]try{{4, 4 * m, 3, "bad mail"}}, key...), want: "provider: no start of asks has ended well since 2026-11-21T06:39:00Z: 3 of 4 (2 tasks)"},
 		"killed":           {tries: []try{{1, 5 * m, -1, ""}, {2, 20 * m, -1, ""}, {3, 40 * m, -1, ""}}, want: "provider: no start of asks has ended well since 2026-11-21T06:19:00Z: all 3 (3 tasks) ended without an exit status: "},
-		"what it says":     {tries: []try{{1, 5 * m, 1, "\x1b[2J"}, {2, 6 * m, 1, "\x1b[2J"}, {3, 7 * m, 1, "\x1b[2J"}}, want: `provider: no start of asks has ended well since 2026-11-21T06:52:00Z: all 3 (3 tasks) ended with exit status 1, the last one at 2026-11-21T06:55:00Z, and said: \x1b[2J; `},
+		"what it says":     {tries: []try{{1, 5 * m, 1, "\x1b[2J"}, {2, 6 * m, 1, "\x1b[2J"}, {3, 7 * m, 1, "\x1b[2J"}}, want: `provider: no start of asks has ended well since 2026-11-21T06:52:00Z: all 3 (3 tasks) ended with exit status 1, the last one at 2026-11-21T06:55:00Z, and said "\x1b[2J"; `},
 		"told to stop":     {tries: key, change: func(_, l *audit.Line) { l.Event, l.Change.Reason = task.Restarted, queue.ReasonDied }},
 		"readers":          {tries: away, change: reads, want: "provider: no start of readers has ended well"},
 		"a reader's is ok": {tries: append([]try{{3, 4 * m, 0, ""}}, away...), change: reads},

@@ -59,6 +59,8 @@ func (v *validator) address(key, entry string, domains bool) {
 		v.fail(key, "%s matches nobody: want %s", entry, entry[1:])
 	case err != nil && domains && strings.HasPrefix(entry, "@*."):
 		v.fail(key, "%s matches nobody: want each @domain by itself", entry)
+	case err != nil && domains && strings.Contains(entry, ".") && address.Domain(strings.TrimPrefix(entry, ".")):
+		v.fail(key, "%s matches nobody: want @%s", entry, strings.TrimPrefix(entry, "."))
 	case err != nil:
 		v.fail(key, "%v", err)
 	}
