@@ -95,6 +95,9 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 			return err
 		}
 		brakes := brakes{Facts: f, past: p, stopped: len(list) > 0}
+		if !brakes.stopped { // otherwise a person knows why nothing ran
+			history = append(history, p.idle...)
+		}
 		list = append(append(f.machine(), list...), history...)
 		open, putOff, err := brakes.open(v)
 		if err != nil {
@@ -224,6 +227,7 @@ type past struct {
 
 	ends    queue.Ends
 	streaks []queue.Streak // those that are told
+	idle    []Finding      // times without a line
 	proofs  Proofs
 	lines   int // that were looked at
 }
@@ -259,7 +263,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 		return nil, nil, err
 	}
 	leaps, err := f.leaps(q, p)
-	told := f.clock.New && len(leaps) > 0 // the clock that wrote the last line was told of
+	told := f.clock.New && len(leaps)+len(p.idle) > 0 // the clock that wrote the last line was told of
 	if p.last.Sub(f.Now) > maxAhead && !told {
 		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
 			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))

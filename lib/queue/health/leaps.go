@@ -35,7 +35,7 @@ func (f *Facts) quiet(p *past) time.Duration {
 
 // leaps finds out whether the clock was wrong lately, and what was done meanwhile. For the queue a
 // clock that only went on is like days on which nothing ran: a person who vouches for the clock
-// puts that away.
+// puts that away, and so does one who knows that the queue was restored. It is left to p.idle.
 func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 	if f.clock.To.IsZero() || f.Now.Sub(f.clock.To) >= Lately {
 		return nil, nil
@@ -45,7 +45,7 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 	ages, vouched := f.clock.Ages(), false
 	err = q.History(func(l audit.Line) bool {
 		at := ages.Of(&l)
-		vouched = vouched || l.Event == audit.ClockConfirmed
+		vouched = vouched || l.Event == audit.ClockConfirmed || l.Event == audit.Resumed
 		if l.Event != audit.ClockJumped {
 			done = append(done, audit.Line{Time: l.Time, Event: l.Event, Task: l.Task, From: l.From, To: l.To})
 			return f.Now.Sub(at) < Lately
@@ -65,7 +65,7 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 		case l.wrong():
 			list = append(list, l.finding())
 		case !l.vouched && l.To.Sub(l.From) > f.quiet(p):
-			list = append(list, l.finding())
+			p.idle = append(p.idle, l.finding())
 		}
 	}
 	return list, err

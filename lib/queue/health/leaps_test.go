@@ -9,6 +9,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // chronicle is a queue whose clock is set by a test.
@@ -27,6 +28,7 @@ func TestLeaps(t *testing.T) {
 		ago    []time.Duration // of lines, the first a mail
 		mails  bool            // the last is one, too
 		vouch  bool
+		last   task.Event // besides
 		change func(*Facts)
 		want   string // "": nothing
 	}{
@@ -34,6 +36,7 @@ func TestLeaps(t *testing.T) {
 		"twelve days":         {ago: []time.Duration{13 * day, day}, want: gap + "nothing was done; timedatectl; if it is right: pulse-queue release --clock"},
 		"and a mail":          {ago: []time.Duration{13 * day, day}, mails: true, want: gap + "1 added; "},
 		"vouched for":         {ago: []time.Duration{13 * day, day}, vouch: true},
+		"held":                {ago: []time.Duration{13 * day, day}, last: audit.Held},
 		"a week ago":          {ago: []time.Duration{20 * day, 8 * day}},
 		"silence is long":     {ago: []time.Duration{13 * day, day}, change: func(f *Facts) { f.MaxSilence = 14 * day }},
 		"silence is not told": {ago: []time.Duration{13 * day, day}, change: func(f *Facts) { f.MaxSilence = 0 }},
@@ -56,6 +59,9 @@ func TestLeaps(t *testing.T) {
 			} else {
 				do(op, now.Add(-ago))
 			}
+		}
+		if c.last != "" {
+			do(queuetest.Brake(c.last), now.Add(-time.Hour))
 		}
 		if c.vouch {
 			do(queuetest.Confirm, now.Add(-time.Hour))
