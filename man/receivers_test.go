@@ -37,25 +37,6 @@ func TestReceivers(t *testing.T) {
 	}
 }
 
-// proven says in words how the owner's mail is proven at a receiver.
-func proven(r *receivers.Receiver) (word, own string) {
-	word = fmt.Sprintf("verdict %s", r.Verdict)
-	switch {
-	case r.Verdict == policy.ByNone:
-		word, own = "own DKIM check", "always"
-	case r.Probed:
-		word, own = word+", after a probe", "until then, and where there is none"
-	case r.Evidence == policy.ByEither:
-		own = "where there is none"
-	default:
-		own = "not needed"
-	}
-	if r.OwnCheck != "" {
-		own += "; " + r.OwnCheck
-	}
-	return word, own
-}
-
 // mdoc writes an item for each receiver; those of which all the same is known share one.
 func mdoc() string {
 	var items []string
@@ -69,37 +50,31 @@ func mdoc() string {
 		titles[text] = append(titles[text], r.Title)
 	}
 	var b strings.Builder
-	b.WriteString(".Bl -tag -width Ds\n")
+	b.WriteString(".Bl -tag -width Ds -compact\n")
 	for _, text := range items {
-		fmt.Fprintf(&b, ".It Cm %s\n%s.\n%s", strings.Join(names[text], " , "), strings.Join(titles[text], "; "), text)
+		fmt.Fprintf(&b, ".It Cm %s\n%s: %s.\n", strings.Join(names[text], " , "), strings.Join(titles[text], "; "), text)
 	}
 	b.WriteString(".El\n")
 	return b.String()
 }
 
-// known is what is known of a receiver. What follows from the kind of its verdict is said once,
-// above the list.
+// known is how the owner's mail is proven at a receiver, what that calls itself, and what was
+// measured. The rest is printed by init --receiver NAME.
 func known(r *receivers.Receiver) string {
-	var b strings.Builder
-	word, own := proven(r)
-	fmt.Fprintf(&b, "Proven by: %s.\n", word)
+	text := fmt.Sprintf("verdict %s", r.Verdict)
+	switch {
+	case r.Verdict == policy.ByNone:
+		text = "own DKIM check"
+	case r.Probed:
+		text += " after a probe, else own DKIM check"
+	case r.Evidence == policy.ByEither:
+		text += " or own DKIM check"
+	}
 	if len(r.IDs) > 0 {
-		fmt.Fprintf(&b, "Its name: %s.\n", strings.Join(r.IDs, ", "))
+		text += ", " + strings.Join(r.IDs, ", ")
 	}
-	if own == map[policy.Verdict]string{policy.ByNone: "always", policy.ByFirst: "not needed", policy.BySet: "where there is none"}[r.Verdict] {
-		own = ""
+	if r.Measured != "" {
+		text += "; " + r.Measured
 	}
-	do := r.Do
-	if r.Verdict == policy.ByNone && strings.HasPrefix(do, "nothing: ") || r.Verdict == policy.BySet && do == "probe it from inside, as another of its users" {
-		do = ""
-	}
-	for _, line := range []struct{ lead, text string }{
-		{"Measured", r.Measured}, {"Only documented", r.Documented}, {"Own DKIM check", own},
-		{"Not at all", r.Never}, {"What you accept", r.Risk}, {"To do", do},
-	} {
-		if line.text != "" {
-			fmt.Fprintf(&b, "%s: %s.\n", line.lead, line.text)
-		}
-	}
-	return b.String()
+	return text
 }
