@@ -45,95 +45,132 @@ type late struct {
 
 // open looks at the tasks that wait or run. later holds those that may have been put off.
 func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
-	var waiting, abandoned, missing, ungated some
-	looked, read := 0, 0
-	reads := map[bool]bool{} // whether an external's task, or another, waits for a reader: the last that was looked at
-	var unread late
-	due, order := map[terms.Action]*late{}, []terms.Action{}
-	there := map[task.State]func(id string) (bool, error){}
+	w := walk{
+		brakes: f, v: v, there: map[task.State]func(string) (bool, error){},
+		reads: map[bool]bool{}, due: map[terms.Action]*late{},
+	}
 	for _, st := range []task.State{task.Scheduled, task.Awaiting, task.Running} {
-		if there[st], err = queue.There(v, st); err != nil {
+		if w.there[st], err = queue.There(v, st); err != nil {
 			return nil, nil, err
 		}
 	}
-	err = v.Open("", func(e queue.Entry) (bool, error) {
-		age := f.since(e.Since)
-		gone, err := isGone(v, &e, there[e.State])
-		if err != nil {
-			return false, err
-		}
-		if mayBePutOff(&e) {
-			later = append(later, e)
-		}
-		idle, err := f.idle(v, &e)
-		if err != nil {
-			return false, err
-		}
-		if f.Unread != nil && idle > maxUnread && (e.External || read < maxLooked) {
-			read++
-			if reads[e.External], err = f.Unread(v, &e); err != nil {
-				return false, err
-			}
-		}
-		// Somebody starts it, if only in vain. Where it waits for a reader, no worker is missing,
-		// however long it waits.
-		idle = min(idle, f.tried(side(key(&e), reads[e.External]), f.Now))
-		reader := idle > maxUnread && reads[e.External]
-		if e.State == task.Awaiting && e.Kind == task.Ask && !gone && looked < maxLooked {
-			looked++
-			if found, err := isUngated(v, &e); err != nil {
-				return false, err
-			} else if found != nil {
-				ungated.add(*found)
-				return true, nil
-			}
-		}
-		switch {
-		case gone:
-			missing.add(Finding{
-				Code: codeMissing, Task: e.ID, Do: "pulse-queue verify",
-				Text: fmt.Sprintf("task %s (%s %s) is %s, and its file is gone", e.ID, e.Kind, e.Action, e.State),
-			})
-		case e.State == task.Awaiting && age > f.MaxWaiting:
-			waiting.add(Finding{
-				Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
-				Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
-			})
-		case e.State == task.Running && age > maxOrphan && f.Dead(e.ID):
-			abandoned.add(Finding{
-				Code: codeAbandoned, Task: e.ID, Do: runs(key(&e)),
-				Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it",
-					e.ID, e.Kind, e.Action, span(age)),
-			})
-		case reader:
-			unread.add(&e, f.late(&e))
-		case e.State == task.Scheduled && idle > f.MaxWaiting:
-			k := key(&e)
-			if due[k] == nil {
-				due[k] = &late{}
-				order = append(order, k)
-			}
-			due[k].add(&e, f.late(&e))
-		}
-		return true, nil
-	})
+	err = v.Open("", func(e queue.Entry) (bool, error) { return true, w.task(&e) })
 	if err != nil {
 		return nil, nil, err
 	}
-	list = slices.Concat(
-		waiting.findings(Waiting, listOf(task.Awaiting)),
-		abandoned.findings(codeAbandoned, listOf(task.Running)),
-		ungated.findings(codeUngated, listOf(task.Awaiting)),
-		missing.findings(codeMissing, "pulse-queue verify"),
+	return w.found(), w.later, nil
+}
+
+// walk is a look at each open task.
+type walk struct {
+	*brakes
+	v     queue.View
+	there map[task.State]func(id string) (bool, error)
+
+	later                                []queue.Entry // that may have been put off
+	waiting, abandoned, missing, ungated some
+	unread                               late
+	due                                  map[terms.Action]*late
+	order                                []terms.Action // of due
+
+	looked, read int
+	reads        map[bool]bool // whether an external's task, or another, waits for a reader: the last that was looked at
+}
+
+// task looks at a task.
+func (w *walk) task(e *queue.Entry) error {
+	gone, err := isGone(w.v, e, w.there[e.State])
+	if err != nil {
+		return err
+	}
+	if mayBePutOff(e) {
+		w.later = append(w.later, *e)
+	}
+	if gone {
+		w.missing.add(Finding{
+			Code: codeMissing, Task: e.ID, Do: "pulse-queue verify",
+			Text: fmt.Sprintf("task %s (%s %s) is %s, and its file is gone", e.ID, e.Kind, e.Action, e.State),
+		})
+		return nil
+	}
+	switch age := w.since(e.Since); {
+	case e.State == task.Awaiting:
+		return w.awaits(e, age)
+	case e.State == task.Running && age > maxOrphan && w.Dead(e.ID):
+		w.abandoned.add(Finding{
+			Code: codeAbandoned, Task: e.ID, Do: runs(key(e)),
+			Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it", e.ID, e.Kind, e.Action, span(age)),
+		})
+	case e.State == task.Scheduled:
+		return w.starts(e)
+	}
+	return nil
+}
+
+// awaits looks at a task that waits for a person.
+func (w *walk) awaits(e *queue.Entry, age time.Duration) error {
+	if e.Kind == task.Ask && w.looked < maxLooked {
+		w.looked++
+		if found, err := isUngated(w.v, e); err != nil {
+			return err
+		} else if found != nil {
+			w.ungated.add(*found)
+			return nil
+		}
+	}
+	if age > w.MaxWaiting {
+		w.waiting.add(Finding{
+			Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
+			Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
+		})
+	}
+	return nil
+}
+
+// starts looks at a task that waits for its start.
+func (w *walk) starts(e *queue.Entry) error {
+	idle, err := w.idle(w.v, e)
+	if err != nil {
+		return err
+	}
+	if w.Unread != nil && idle > maxUnread && (e.External || w.read < maxLooked) {
+		w.read++
+		if w.reads[e.External], err = w.Unread(w.v, e); err != nil {
+			return err
+		}
+	}
+	// Somebody starts it, if only in vain. Where it waits for a reader, no worker is missing,
+	// however long it waits.
+	idle = min(idle, w.tried(side(key(e), w.reads[e.External]), w.Now))
+	k := key(e)
+	switch {
+	case idle > maxUnread && w.reads[e.External]:
+		w.unread.add(e, w.late(e))
+	case idle > w.MaxWaiting:
+		if w.due[k] == nil {
+			w.due[k] = &late{}
+			w.order = append(w.order, k)
+		}
+		w.due[k].add(e, w.late(e))
+	}
+	return nil
+}
+
+// found returns what was found.
+func (w *walk) found() []Finding {
+	list := slices.Concat(
+		w.waiting.findings(Waiting, listOf(task.Awaiting)),
+		w.abandoned.findings(codeAbandoned, listOf(task.Running)),
+		w.ungated.findings(codeUngated, listOf(task.Awaiting)),
+		w.missing.findings(codeMissing, "pulse-queue verify"),
 	)
-	if unread.n > 0 {
-		list = append(list, unread.unread())
+	if w.unread.n > 0 {
+		list = append(list, w.unread.unread())
 	}
-	for _, k := range order {
-		list = append(list, due[k].finding(k))
+	for _, k := range w.order {
+		list = append(list, w.due[k].finding(k))
 	}
-	list = append(list, f.findings()...)
-	return list, later, nil
+	return append(list, w.findings()...)
 }
 
 // maxLooked bounds the asks that wait for a person and are looked at more closely, and the

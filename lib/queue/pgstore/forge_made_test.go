@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -108,5 +110,34 @@ func TestBounds(t *testing.T) {
 	c.super = "UPDATE pulse.task SET action = 'code_or_computerx' WHERE id = '" + gone.Task + "'"
 	if _, err := w.try(c); err != nil {
 		t.Errorf("a task of no action can't be removed: %v", err)
+	}
+}
+
+// TestTargets: the server compares targets, as they are kept, as the client does under a policy.
+func TestTargets(t *testing.T) {
+	w, _ := base(t)
+	o, n := policy.Outbound{Scheme: address.Telegram}, 0
+	all := []string{
+		bob, "Bob@PARTNER.example", eve, "\u212aim@x.example", "kim@x.example", "KIM@x.example", room, hall, "matrix:@bob:m.example", "matrix:@Bob:m.example",
+		"tel:+1-555-123-4567", "tel:+15551234567", "TEL:+15551234567", "42", "telegram:42", "-42", "slack:C024BE7LH", "slack:c024be7lh",
+		"https://Hook.example/A", "https://hook.example/A", "https://hook.example/a", "#Ops", "#ops", "AbC=", "abc=", "printer:Hall", "printer:hall", "@Ops", "@ops", "a@b@c", "A@b@c",
+	}
+	for _, a := range all {
+		for _, b := range all {
+			var same bool
+			a, b := o.Spell(a), o.Spell(b)
+			if err := w.c.QueryRow(t.Context(), "SELECT pulse.same($1, $2)", a, b).Scan(&same); err != nil {
+				t.Fatal(err)
+			}
+			if same != o.Same(a, b) {
+				t.Errorf("%q and %q: the server says %v", a, b, same)
+			}
+			if same {
+				n++
+			}
+		}
+	}
+	if n <= len(all) {
+		t.Errorf("%d pairs of %d are the same", n, len(all))
 	}
 }

@@ -159,10 +159,10 @@ CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT lpad(least(greatest(extract(epoch FROM (substr(t, 1, 19) || 'Z')::timestamptz)::bigint + CASE WHEN up AND t LIKE '%.%' THEN 1 ELSE 0 END, 0), 9999999999)::text, 10, '0')
 $$;
 
--- same reports whether two targets are one: what has a scheme is kept in its form (package address,
--- Spell), in which a capital makes another; all else is one in any case.
+-- same reports whether two targets are one: an address is in any case, and all else is kept in its
+-- form (package address, Spell), in which a capital makes another.
 CREATE FUNCTION same(a text, b text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
-  SELECT a = b OR lower(a COLLATE "C") = lower(b COLLATE "C") AND a !~* '^(tel|telegram|slack|matrix|https):'
+  SELECT a = b OR lower(a COLLATE "C") = lower(b COLLATE "C") AND a ~ '^[^@:[:space:]]+@[^@:[:space:]]+$'
 $$;
 
 CREATE FUNCTION sum(bytes bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'sha256:' || encode(sha256(bytes), 'hex') $$;
