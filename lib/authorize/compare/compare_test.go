@@ -298,6 +298,8 @@ var others = []struct{ old, new, line string }{
 	{"[[platform]]\nsource = \"telegram\"", "", ""},
 	{"[exec]\nworkspace = \"/srv\"", "[exec]\nworkspace = \"/home\"", "wider narrower"},
 	{"", `evidence = "dkim"`, "wider narrower other"},
+	{"", "[outbound]\nscheme = \"telegram\"", "narrower other"},
+	{"", "[drafts]\nfor = []", "other"},
 	{"", `default_action = "write_local"`, "other"},
 	{"[matrix.external_verified]\nqueue_for_review = [\"destructive\"]", "[matrix.external_verified]\nrequire_owner_confirmation = [\"destructive\"]", "other"},
 	{"", "[approval]\nallowed_signers = \"/a\"", "wider"},

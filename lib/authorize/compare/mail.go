@@ -113,7 +113,8 @@ func (l *letter) message() *envelope.Message {
 
 // odd counts what is not usual about the mail.
 func (l *letter) odd() (n int) {
-	for _, is := range []bool{l.age > 0, l.automatic, len(l.to) > 1, l.proof.unsigned != "", l.proof.unsigned != "", l.proof.signer != itself, l.proof.form != &forms[0]} {
+	for _, is := range []bool{l.age > 0, l.automatic, len(l.to) > 1, l.proof.unsigned != "",
+		l.proof.signer != itself, l.proof.form != &forms[0]} {
 		if is {
 			n++
 		}

@@ -30,7 +30,35 @@ func change(risk string, apply func(*policy.Policy), edits ...Edit) Change {
 	}}
 }
 
-// with returns the list with more behind it, and leaves the list alone.
+// lists are the keys of the policy that hold a list.
+var (
+	owners          = listKey{"", "owners", func(p *policy.Policy) *[]string { return &p.Owners }}
+	allowedExternal = listKey{"", "allowed_external", func(p *policy.Policy) *[]string { return &p.AllowedExternal }}
+	recipients      = listKey{"", "recipients", func(p *policy.Policy) *[]string { return &p.Recipients }}
+	acceptUnsigned  = listKey{"", "accept_unsigned", func(p *policy.Policy) *[]string { return &p.AcceptUnsigned }}
+	acceptAutomatic = listKey{"", "accept_automatic", func(p *policy.Policy) *[]string { return &p.AcceptAutomatic }}
+	toolsAllow      = listKey{"tools", "allow", func(p *policy.Policy) *[]string { return &p.Tools.Allow }}
+	toolsDeny       = listKey{"tools", "deny", func(p *policy.Policy) *[]string { return &p.Tools.Deny }}
+	execWrite       = listKey{"exec", "write", func(p *policy.Policy) *[]string { return &p.Exec.Write }}
+	outboundAllow   = listKey{"outbound", "allow", func(p *policy.Policy) *[]string {
+		p.Outbound.Restricted = true
+		return &p.Outbound.Allow
+	}}
+)
+
+// listKey is one of them: its table and name, and where the policy keeps it.
+type listKey struct {
+	table, name string
+	of          func(*policy.Policy) *[]string
+}
+
+// set gives the key another list.
+func (k listKey) set(risk string, list []string) []Change {
+	return []Change{change(risk, func(p *policy.Policy) { *k.of(p) = list },
+		Edit{Table: k.table, Key: k.name, Value: array(list)})}
+}
+
+// with returns the list followed by more, and leaves the list alone.
 func with[T any](list []T, more ...T) []T { return append(slices.Clip(list), more...) }
 
 // without returns a copy of the list without what drop reports. It is not nil.

@@ -156,3 +156,17 @@ func TestChats(t *testing.T) {
 		}
 	}
 }
+
+// A key that the file has without quotes is that key: it was taken for one that is missing, and
+// written beside it the file would be no policy.
+func TestBareKey(t *testing.T) {
+	p := parse(t, "[tools]\nallow = [\"pay\"]\n[tools.level]\npay = \"approval_required\"\n[tools.action]\npay = \"read_public\"\n")
+	rec := parsed(t, []byte(`{"request":{"action":"read_public","tool":"pay"},"identity":{"sender":"","trust":"system","verified":true,"via":"agent","parent":"p"}}`))
+	s, err := Read(rec, p, machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Join(Of(s).Lines(), "\n"); !strings.Contains(lines, `:4: pay = "open"`) {
+		t.Error(lines)
+	}
+}

@@ -16,7 +16,10 @@ import (
 )
 
 // mailing are the changes of the mail, or of what a worker or platform asks for.
-var mailing = [...]maker{byHand, dated, addressed, signed, mentioned, secret, listedTargets, fitting, weaker}
+var mailing = [...]maker{
+	ofMail(byHand), ofMail(dated), ofMail(addressed), ofMail(signed), ofMail(mentioned), ofMail(secret),
+	ofEffect(listedTargets), ofTool(fitting), weaker,
+}
 
 // mail is a change of a copy of the message.
 func mail(s *Subject, what string, change func(*envelope.Message)) []Change {
@@ -42,7 +45,7 @@ func replace(m *envelope.Message, name, value string) {
 }
 
 func byHand(s *Subject, a *answer) []Change {
-	if s.given() || !a.id.Automatic {
+	if !a.id.Automatic {
 		return nil
 	}
 	return mail(s, "a person would have to send it, without a field by which programs and lists mark theirs", func(m *envelope.Message) {
@@ -58,7 +61,7 @@ func byHand(s *Subject, a *answer) []Change {
 }
 
 func dated(s *Subject, a *answer) []Change {
-	if s.given() || !a.id.Stale || s.Message.Fetched.IsZero() {
+	if !a.id.Stale || s.Message.Fetched.IsZero() {
 		return nil
 	}
 	what := fmt.Sprintf("it would have to be written and to arrive within %s of when it is fetched", duration.Text(s.Policy.MaxAge))
@@ -69,7 +72,7 @@ func dated(s *Subject, a *answer) []Change {
 }
 
 func addressed(s *Subject, _ *answer) []Change {
-	if s.given() || len(s.Policy.Recipients) == 0 {
+	if len(s.Policy.Recipients) == 0 {
 		return nil
 	}
 	to := s.Policy.Recipients[0]
@@ -85,7 +88,7 @@ const sealed = "From, To, Cc, Subject, Date and Message-ID"
 // signed is the message as the receiver, or pulse's own check, finds it in order.
 func signed(s *Subject, a *answer) []Change {
 	_, domain, err := address.Split(a.id.Sender)
-	if s.given() || err != nil {
+	if err != nil {
 		return nil
 	}
 	if s.Message.DKIM != nil || identity.NeedsDKIM(s.Message, s.Policy) {
@@ -128,7 +131,7 @@ func sign(m *envelope.Message, domain string) {
 }
 
 func mentioned(s *Subject, _ *answer) []Change {
-	if s.given() || s.Message.Sender == nil || s.Message.Sender.Mentioned || silent(s.Message.Webhook) {
+	if s.Message.Sender == nil || s.Message.Sender.Mentioned || silent(s.Message.Webhook) {
 		return nil
 	}
 	return mail(s, "it would have to mention the agent", func(m *envelope.Message) {
@@ -142,7 +145,7 @@ func mentioned(s *Subject, _ *answer) []Change {
 func silent(w *envelope.Webhook) bool { return w != nil && w.Scheme == envelope.WebhookGitHub }
 
 func secret(s *Subject, _ *answer) []Change {
-	if s.given() || s.Message.Webhook == nil {
+	if s.Message.Webhook == nil {
 		return nil
 	}
 	return mail(s, "it would have to be signed with the secret of "+s.Message.Source+", at the time when it arrives", func(m *envelope.Message) {
@@ -162,8 +165,8 @@ func asking(what string, change func(*request.Request)) []Change {
 }
 
 // listedTargets leaves out the targets that outbound.allow does not have.
-func listedTargets(s *Subject, a *answer) []Change {
-	if !a.id.Effect() || s.Request == nil || s.Settled != "" {
+func listedTargets(s *Subject, _ *answer) []Change {
+	if s.Settled != "" {
 		return nil
 	}
 	var out []string
@@ -181,12 +184,9 @@ func listedTargets(s *Subject, a *answer) []Change {
 }
 
 // fitting asks for the action that the tool has.
-func fitting(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) || s.Settled != "" {
-		return nil
-	}
+func fitting(s *Subject, _ *answer) []Change {
 	does := tools.Action(s.Policy, s.Request.Tool)
-	if does == s.Request.Action {
+	if s.Settled != "" || does == s.Request.Action {
 		return nil
 	}
 	return asking(fmt.Sprintf("request.action would have to be %s, because that is what %s does", does, s.Request.Tool),

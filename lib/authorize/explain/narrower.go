@@ -11,7 +11,7 @@ import (
 
 // narrowing are the changes of the policy that let less through, those about the fewest
 // others first.
-var narrowing = [...]maker{denyTool, noTarget, lowerSender, lowerRow, unlist}
+var narrowing = [...]maker{ofTool(denyTool), ofEffect(noTarget), lowerSender, lowerRow, unlist}
 
 // lowered returns the row with the action one step down: a person is asked about what was
 // allowed, and anything else is rejected.
@@ -47,33 +47,20 @@ func unlist(s *Subject, a *answer) []Change {
 	here := func(entry string) bool { return address.Listed([]string{entry}, a.id.Sender) }
 	switch {
 	case slices.ContainsFunc(s.Policy.Owners, here):
-		list := without(s.Policy.Owners, here)
-		return []Change{change("", func(p *policy.Policy) { p.Owners = list }, Edit{Key: "owners", Value: array(list)})}
+		return owners.set("", without(s.Policy.Owners, here))
 	case slices.ContainsFunc(s.Policy.AllowedExternal, here):
-		list := without(s.Policy.AllowedExternal, here)
-		return []Change{change("", func(p *policy.Policy) { p.AllowedExternal = list },
-			Edit{Key: "allowed_external", Value: array(list)})}
+		return allowedExternal.set("", without(s.Policy.AllowedExternal, here))
 	}
 	return nil
 }
 
-func denyTool(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) {
-		return nil
-	}
-	list := with(s.Policy.Tools.Deny, s.Request.Tool)
-	return []Change{change("", func(p *policy.Policy) { p.Tools.Deny = list },
-		Edit{Table: "tools", Key: "deny", Value: array(list)})}
+func denyTool(s *Subject, _ *answer) []Change {
+	return toolsDeny.set("", with(s.Policy.Tools.Deny, s.Request.Tool))
 }
 
 // noTarget takes the targets off outbound.allow.
-func noTarget(s *Subject, a *answer) []Change {
-	if !a.id.Effect() || s.Request == nil {
-		return nil
-	}
-	list := without(s.Policy.Outbound.Allow, func(entry string) bool {
+func noTarget(s *Subject, _ *answer) []Change {
+	return outboundAllow.set("", without(s.Policy.Outbound.Allow, func(entry string) bool {
 		return slices.ContainsFunc(s.Request.Target, func(to string) bool { return address.Lets(entry, s.Policy.Outbound.Form(to)) })
-	})
-	return []Change{change("", func(p *policy.Policy) { p.Outbound.Restricted, p.Outbound.Allow = true, list },
-		Edit{Table: "outbound", Key: "allow", Value: array(list)})}
+	}))
 }

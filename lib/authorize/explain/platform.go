@@ -36,7 +36,7 @@ func withPlatform(nth int, risk string, set func(*policy.Platform), edits ...Edi
 // chat lets people of a platform ask: in the chat where they wrote, or anywhere.
 func chat(s *Subject, _ *answer) (list []Change) {
 	nth := platformOf(s)
-	if s.given() || nth < 0 || !named(s.Message) {
+	if nth < 0 || !named(s.Message) {
 		return webhook(s, nth)
 	}
 	pl, from := &s.Policy.Platforms[nth], s.Message.Sender
@@ -93,7 +93,7 @@ func ids(list []peer.ID) string {
 
 // webhook declares the source of a request.
 func webhook(s *Subject, nth int) []Change {
-	if s.given() || nth >= 0 || s.Message.Webhook == nil || !plain(s.Message.Source) {
+	if nth >= 0 || s.Message.Webhook == nil || !plain(s.Message.Source) {
 		return nil
 	}
 	pl := policy.Platform{Source: s.Message.Source, Trust: terms.ExternalVerified}
@@ -123,7 +123,7 @@ func platformAction(s *Subject, a *answer) []Change {
 func toolOfChat(s *Subject, a *answer) []Change {
 	for nth := range s.Policy.Platforms {
 		pl := &s.Policy.Platforms[nth]
-		if !strings.HasPrefix(a.id.Sender, pl.Source+":") || !usesTool(s, a) {
+		if !strings.HasPrefix(a.id.Sender, pl.Source+":") {
 			continue
 		}
 		for i := range pl.Chats {

@@ -22,20 +22,15 @@ func usesTool(s *Subject, a *answer) bool {
 }
 
 // toolAllow lets agents see the tool.
-func toolAllow(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) || slices.Contains(s.Policy.Tools.Allow, s.Request.Tool) {
+func toolAllow(s *Subject, _ *answer) []Change {
+	if slices.Contains(s.Policy.Tools.Allow, s.Request.Tool) {
 		return nil
 	}
-	list := with(s.Policy.Tools.Allow, s.Request.Tool)
-	return []Change{change("every agent may see "+s.Request.Tool, func(p *policy.Policy) { p.Tools.Allow = list },
-		Edit{Table: "tools", Key: "allow", Value: array(list)})}
+	return toolsAllow.set("every agent may see "+s.Request.Tool, with(s.Policy.Tools.Allow, s.Request.Tool))
 }
 
 // toolDeny takes the tool out of tools.deny.
-func toolDeny(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) {
-		return nil
-	}
+func toolDeny(s *Subject, _ *answer) []Change {
 	var out []string
 	list := without(s.Policy.Tools.Deny, func(glob string) bool {
 		hit := policy.Match(glob, s.Request.Tool)
@@ -51,15 +46,11 @@ func toolDeny(s *Subject, a *answer) []Change {
 	if strings.Contains(strings.Join(out, ""), "*") {
 		risk = "other tools that " + strings.Join(out, ", ") + " matches are no longer denied"
 	}
-	return []Change{change(risk, func(p *policy.Policy) { p.Tools.Deny = list },
-		Edit{Table: "tools", Key: "deny", Value: array(list)})}
+	return toolsDeny.set(risk, list)
 }
 
 // toolOfSender lets effects of the sender use the tool.
 func toolOfSender(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) {
-		return nil
-	}
 	row := s.Policy.Sender(a.id.Sender)
 	if row == nil || row.Tools == nil || slices.Contains(row.Tools, s.Request.Tool) {
 		return nil
@@ -73,16 +64,13 @@ func toolOfSender(s *Subject, a *answer) []Change {
 }
 
 // toolLevel lowers every level of the tool.
-func toolLevel(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) {
-		return nil
-	}
+func toolLevel(s *Subject, _ *answer) []Change {
 	levels := maps.Clone(s.Policy.Tools.Level)
 	var edits []Edit
 	for _, glob := range slices.Sorted(maps.Keys(levels)) {
 		if policy.Match(glob, s.Request.Tool) && levels[glob] != "open" {
 			levels[glob] = "open"
-			edits = append(edits, Edit{Table: "tools.level", Key: strconv.Quote(glob), Value: `"open"`})
+			edits = append(edits, Edit{Table: "tools.level", Key: policy.KeyName(glob), Value: `"open"`})
 		}
 	}
 	if edits == nil {
@@ -94,7 +82,7 @@ func toolLevel(s *Subject, a *answer) []Change {
 
 // program lists the very call that is asked for.
 func program(s *Subject, a *answer) []Change {
-	if !a.id.Effect() || s.Request == nil || s.World == nil || a.d.Action != terms.CodeOrComputer {
+	if s.World == nil || a.d.Action != terms.CodeOrComputer {
 		return nil
 	}
 	argv, dir := called(s.Request.Args)
@@ -125,17 +113,15 @@ func program(s *Subject, a *answer) []Change {
 }
 
 // writable lets the very paths be written that configure the next run.
-func writable(s *Subject, a *answer) []Change {
-	if !usesTool(s, a) || s.World == nil {
+func writable(s *Subject, _ *answer) []Change {
+	if s.World == nil {
 		return nil
 	}
 	paths := tools.Configuring(s.Policy, s.Request, s.World)
 	if len(paths) == 0 || !plain(paths...) || strings.Contains(strings.Join(paths, ""), "*") || slices.Contains(paths, ".") {
 		return nil
 	}
-	list := with(s.Policy.Exec.Write, paths...)
-	return []Change{change("what any effect writes there is obeyed by a later run, by git or by a shell", func(p *policy.Policy) { p.Exec.Write = list },
-		Edit{Table: "exec", Key: "write", Value: array(list)})}
+	return execWrite.set("what any effect writes there is obeyed by a later run, by git or by a shell", with(s.Policy.Exec.Write, paths...))
 }
 
 // called returns the call that the args of exec describe.

@@ -17,13 +17,36 @@ import (
 // what proves this mail, who may ask, what may be asked for, and last who is an owner. No
 // row for senders whom nothing proves is among them.
 var widening = [...]maker{
-	align, addressees, evidence, set, pin,
-	chat, listing, relist,
-	fresh, unsigned, automatic, platformAction,
+	align, ofMail(addressees), ofMail(evidence), ofMail(set), ofMail(pin),
+	ofMail(chat), ofMail(listing), relist,
+	ofMail(fresh), unsigned, automatic, platformAction,
 	rowConfirm, rowOfSender, rowAllow,
-	targets, toolAllow, toolDeny, toolOfSender, toolOfChat, toolLevel, program, writable,
+	ofEffect(targets), ofTool(toolAllow), ofTool(toolDeny), ofTool(toolOfSender), ofTool(toolOfChat), ofTool(toolLevel),
+	ofEffect(program), ofTool(writable),
 	flowDeny, flowConfirm,
-	owner,
+	ofMail(owner),
+}
+
+// ofMail makes changes for a message that is classified here.
+func ofMail(m maker) maker {
+	return m.when(func(s *Subject, _ *answer) bool { return !s.given() })
+}
+
+// ofEffect makes changes for an effect.
+func ofEffect(m maker) maker {
+	return m.when(func(s *Subject, a *answer) bool { return a.id.Effect() && s.Request != nil })
+}
+
+// ofTool makes changes for an effect that names a tool which a policy can name, too.
+func ofTool(m maker) maker { return m.when(usesTool) }
+
+func (m maker) when(fits func(*Subject, *answer) bool) maker {
+	return func(s *Subject, a *answer) []Change {
+		if !fits(s, a) {
+			return nil
+		}
+		return m(s, a)
+	}
 }
 
 // has reports whether a list has an address, and not only its domain.
@@ -39,21 +62,14 @@ func mailbox(addr string) bool {
 
 // listing lets a proven sender ask as an external one.
 func listing(s *Subject, a *answer) []Change {
-	if s.given() || !a.id.Verified || a.id.Trust != terms.Unknown || !mailbox(a.id.Sender) {
+	if !a.id.Verified || a.id.Trust != terms.Unknown || !mailbox(a.id.Sender) {
 		return nil
 	}
-	return []Change{external(s.Policy, a.id.Sender)}
+	return allowedExternal.set("", with(s.Policy.AllowedExternal, a.id.Sender))
 }
 
-func external(p *policy.Policy, sender string) Change {
-	list := with(p.AllowedExternal, sender)
-	return change("", func(p *policy.Policy) { p.AllowedExternal = list }, Edit{Key: "allowed_external", Value: array(list)})
-}
-
-func asOwner(p *policy.Policy, sender string) Change {
-	list := with(p.Owners, sender)
-	return change(sender+" may ask for all that an owner may", func(p *policy.Policy) { p.Owners = list },
-		Edit{Key: "owners", Value: array(list)})
+func asOwner(p *policy.Policy, sender string) []Change {
+	return owners.set(sender+" may ask for all that an owner may", with(p.Owners, sender))
 }
 
 // relist puts a sender back whom the policy no longer lists.
@@ -62,23 +78,23 @@ func relist(s *Subject, a *answer) []Change {
 		return nil
 	}
 	if s.Given.Trust == terms.ExternalVerified {
-		return []Change{external(s.Policy, a.id.Sender)}
+		return allowedExternal.set("", with(s.Policy.AllowedExternal, a.id.Sender))
 	}
-	return []Change{asOwner(s.Policy, a.id.Sender)}
+	return asOwner(s.Policy, a.id.Sender)
 }
 
 // owner makes a proven sender an owner.
 func owner(s *Subject, a *answer) []Change {
 	proven := a.id.Verified && (a.id.Trust == terms.Unknown || a.id.Trust == terms.ExternalVerified)
-	if s.given() || !proven || !mailbox(a.id.Sender) {
+	if !proven || !mailbox(a.id.Sender) {
 		return nil
 	}
-	return []Change{asOwner(s.Policy, a.id.Sender)}
+	return asOwner(s.Policy, a.id.Sender)
 }
 
 // fresh lets mail be older.
 func fresh(s *Subject, a *answer) (list []Change) {
-	if s.given() || !a.id.Stale {
+	if !a.id.Stale {
 		return nil
 	}
 	for _, age := range []time.Duration{72 * time.Hour, 7 * 24 * time.Hour, 31 * 24 * time.Hour, 366 * 24 * time.Hour} {
@@ -100,9 +116,8 @@ func unsigned(s *Subject, a *answer) []Change {
 	if len(more) == 0 {
 		return nil
 	}
-	list := with(s.Policy.AcceptUnsigned, more...)
-	return []Change{change("anyone who gets a mail of the sender can send it on with another "+strings.Join(more, ", "),
-		func(p *policy.Policy) { p.AcceptUnsigned = list }, Edit{Key: "accept_unsigned", Value: array(list)})}
+	return acceptUnsigned.set("anyone who gets a mail of the sender can send it on with another "+strings.Join(more, ", "),
+		with(s.Policy.AcceptUnsigned, more...))
 }
 
 // automatic accepts what a program of the sender sends.
@@ -110,14 +125,12 @@ func automatic(s *Subject, a *answer) []Change {
 	if !a.id.Automatic || a.id.Effect() || !mailbox(a.id.Sender) || address.Listed(s.Policy.AcceptAutomatic, a.id.Sender) {
 		return nil
 	}
-	list := with(s.Policy.AcceptAutomatic, a.id.Sender)
-	return []Change{change("two programs that answer each other loop",
-		func(p *policy.Policy) { p.AcceptAutomatic = list }, Edit{Key: "accept_automatic", Value: array(list)})}
+	return acceptAutomatic.set("two programs that answer each other loop", with(s.Policy.AcceptAutomatic, a.id.Sender))
 }
 
 // targets may be confirmed.
-func targets(s *Subject, a *answer) []Change {
-	if !s.Policy.Outbound.Restricted || s.Request == nil || !a.id.Effect() {
+func targets(s *Subject, _ *answer) []Change {
+	if !s.Policy.Outbound.Restricted {
 		return nil
 	}
 	more := without(s.Request.Target, func(to string) bool { return s.Policy.Outbound.Lists(to) })
@@ -133,9 +146,7 @@ func targets(s *Subject, a *answer) []Change {
 	if len(more) == 0 {
 		return nil
 	}
-	list := with(s.Policy.Outbound.Allow, more...)
-	return []Change{change("any effect may be sent there once a person confirms it",
-		func(p *policy.Policy) { p.Outbound.Allow = list }, Edit{Table: "outbound", Key: "allow", Value: array(list)})}
+	return outboundAllow.set("any effect may be sent there once a person confirms it", with(s.Policy.Outbound.Allow, more...))
 }
 
 // The changes of rows. What they change are the action that is asked for and the action of

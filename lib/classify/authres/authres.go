@@ -82,17 +82,6 @@ func (r Result) Prop(ptype, name string) (value string, n int) {
 	return value, 1
 }
 
-// method returns the results of a method (lower case), in the order of the field.
-func (f Field) method(name string) []Result {
-	var found []Result
-	for i := range f.Results {
-		if f.Results[i].Method == name {
-			found = append(found, f.Results[i])
-		}
-	}
-	return found
-}
-
 // Named reports whether a field is called Authentication-Results, and whether odd bytes
 // stand around that name, which then is an ErrName. Names are compared as received, ASCII
 // letters in either case. A name with a blank before the colon (RFC 5322 §4.5.8) counts

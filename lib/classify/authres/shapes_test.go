@@ -167,3 +167,14 @@ func BenchmarkParseGmail(b *testing.B) {
 		}
 	}
 }
+
+// method returns the results of a method (lower case), in the order of the field.
+func (f Field) method(name string) []Result {
+	var found []Result
+	for i := range f.Results {
+		if f.Results[i].Method == name {
+			found = append(found, f.Results[i])
+		}
+	}
+	return found
+}

@@ -26,7 +26,7 @@ func QueueFlag() cli.Flag {
 func QueueName(c *cli.Context) (string, error) {
 	name := c.String("queue")
 	if name == "" {
-		return "", fault.Usagef(c.App.Name+" … --queue ~/pulse",
+		return "", fault.Usagef(c.App.Name+" … --queue ~/.local/share/pulse/queue",
 			"no queue: neither --queue nor PULSE_QUEUE is set")
 	}
 	return name, nil
