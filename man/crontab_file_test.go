@@ -73,7 +73,7 @@ func TestCrontabOfTheSystem(t *testing.T) {
 			dir := world(t)
 			must := steps(t, dir)
 			executable(t, dir+"/programs", "agent", `cat >/dev/null; [ "$(id -un) $KEY" = "pulse-worker k1" ] && echo '`+
-				strings.TrimSuffix(read(t, "pulse.7").marked(t, "file: proposed"), "\n")+`'`)
+				strings.TrimSuffix(read(t, "pulse-agents.7").marked(t, "file: proposed"), "\n")+`'`)
 			executable(t, dir+"/programs", "msmtp", `[ "$1" = --pretend ] || { echo "$(id -un) $*" >>/usr/local/sent/mail; cat >/dev/null; }`)
 			executable(t, dir+"/programs", "pulse-queue", `[ "$1" != way ] || { echo "$*" >>/usr/local/sent/ways; exit; }; exec queue "$@"`)
 			executable(t, dir+"/programs", "pulse-fetch", `[ "$*" = "--limit 9 --password-file /etc/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64

@@ -16,7 +16,7 @@ func TestCrontabOfTheLoop(t *testing.T) {
 		return strings.Replace(environment, "# SENDER=", "SENDER=", 1) + "WORKER=\"agent\"\nRUN_FLAGS=\"--proposals\"\n"
 	})
 	dir, local := g.home, filepath.Join(g.home, "bin")
-	executable(t, local, "agent", `echo '`+read(t, "pulse.7").marked(t, "file: proposed")+`'`)
+	executable(t, local, "agent", `echo '`+read(t, "pulse-agents.7").marked(t, "file: proposed")+`'`)
 	executable(t, local, "msmtp", `[ "$1" = --pretend ] || { echo "$@" >>`+dir+`/sent; cat >/dev/null; }`)
 	executable(t, local, "pulse-fetch", "exec "+bin+`/pulse-fetch $HOME/mail/owner.eml`)
 	cron := func() {
@@ -44,10 +44,10 @@ func TestCrontabOfTheLoop(t *testing.T) {
 	}
 }
 
-// What pulse-authorize init suggests for drafts, and the flags in pulse(7), are those of the
+// What pulse-authorize init suggests for drafts, and the flags in pulse-agents(7), are those of the
 // sender.
 func TestCrontabOfDrafts(t *testing.T) {
-	page := read(t, "pulse.7")
+	page := read(t, "pulse-agents.7")
 	var suggested string
 	g := gateOf(t, func(environment string) string {
 		_, suggested, _ = strings.Cut(environment, "# DRAFTER=\"")

@@ -12,7 +12,7 @@ import (
 
 // The policies about tools are valid, and say what the page says of them.
 func TestToolPolicies(t *testing.T) {
-	p, err := policy.Parse("pulse.7", []byte(read(t, "pulse.7").marked(t, "policy: agent")))
+	p, err := policy.Parse("pulse-agents.7", []byte(read(t, "pulse-agents.7").marked(t, "policy: agent")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestToolPolicies(t *testing.T) {
 			t.Errorf("%s: %v (%s)", tool, ok, rule)
 		}
 	}
-	p, err = policy.Parse("pulse.7", []byte(read(t, "pulse.7").marked(t, "policy: agent notes")))
+	p, err = policy.Parse("pulse-agents.7", []byte(read(t, "pulse-agents.7").marked(t, "policy: agent notes")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,22 @@ import (
 	"pulse/lib/shared/policy"
 )
 
+func initCommand() *cli.Command {
+	return &cli.Command{
+		Name: "init", Usage: "print a policy to start from", Action: initPolicy,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},
+			&cli.StringFlag{Name: "receiver",
+				Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
+			&cli.StringSliceFlag{Name: "agent",
+				Usage: "`ADDR` an address of the agent; default: the user of --inbox. May be repeated"},
+			&cli.StringFlag{Name: "inbox", Usage: "`URL` of the mailbox, imaps://user@host/MAILBOX"},
+			&cli.StringFlag{Name: "dir", Usage: "`DIR` write the policy, environment and crontab there, such as /etc/pulse"},
+			&cli.StringFlag{Name: "signer", Usage: "`KEY.pub` the key that has to sign each yes"},
+		},
+	}
+}
+
 // begin is a command line that makes a policy, for hints.
 const begin = cmdline.InitPolicy
 

@@ -45,19 +45,7 @@ func app() *cli.App {
 			Name: "schema", ArgsUsage: "[NAME]", Action: printSchema,
 			Usage: "print the schema that what readers of mail print has to fit",
 			Flags: []cli.Flag{policy},
-		}, {
-			Name: "tools", ArgsUsage: "[NAME...]",
-			Usage: "print which of these tools an agent may see", Action: listTools,
-			Flags: []cli.Flag{policy,
-				&cli.StringFlag{Name: "trust",
-					Usage: "`T` of the sender it works for: leave out what only the owner may have used"},
-				&cli.StringFlag{Name: "sender",
-					Usage: "`ADDR` of the sender it works for: leave out what the sender's row takes away"},
-				&cli.StringFlag{Name: "chat",
-					Usage: "`ID` of the chat that the sender wrote in: leave out what the chat takes away"},
-				&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
-			},
-		}, {
+		}, toolsCommand(policy), {
 			Name: "diff", ArgsUsage: "OLD NEW", Action: diff,
 			Usage: "print what the policy NEW allows that OLD did not",
 			Flags: []cli.Flag{
@@ -74,19 +62,7 @@ func app() *cli.App {
 				&cli.BoolFlag{Name: "tap", Usage: "print TAP, the Test Anything Protocol"},
 				maxRecord, confined,
 			},
-		}, {
-			Name: "init", Usage: "print a policy to start from", Action: initPolicy,
-			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "owner", Usage: "`ADDR` your address"},
-				&cli.StringFlag{Name: "receiver",
-					Usage: "`NAME` who receives your mail, such as gmail; list prints all"},
-				&cli.StringSliceFlag{Name: "agent",
-					Usage: "`ADDR` an address of the agent; default: the user of --inbox. May be repeated"},
-				&cli.StringFlag{Name: "inbox", Usage: "`URL` of the mailbox, imaps://user@host/MAILBOX"},
-				&cli.StringFlag{Name: "dir", Usage: "`DIR` write the policy, environment and crontab there, such as /etc/pulse"},
-				&cli.StringFlag{Name: "signer", Usage: "`KEY.pub` the key that has to sign each yes"},
-			},
-		}, explainCommand(policy), permitsCommand(policy), hookCommand(policy)},
+		}, initCommand(), explainCommand(policy), permitsCommand(policy), hookCommand(policy)},
 	}
 }
 

@@ -17,6 +17,22 @@ import (
 	"pulse/lib/shared/terms"
 )
 
+func toolsCommand(policy cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "tools", ArgsUsage: "[NAME...]",
+		Usage: "print which of these tools an agent may see", Action: listTools,
+		Flags: []cli.Flag{policy,
+			&cli.StringFlag{Name: "trust",
+				Usage: "`T` of the sender it works for: leave out what only the owner may have used"},
+			&cli.StringFlag{Name: "sender",
+				Usage: "`ADDR` of the sender it works for: leave out what the sender's row takes away"},
+			&cli.StringFlag{Name: "chat",
+				Usage: "`ID` of the chat that the sender wrote in: leave out what the chat takes away"},
+			&cli.BoolFlag{Name: "json", Usage: "an object for each name, seen or not"},
+		},
+	}
+}
+
 // listTools prints which of the tools an agent may see, in the order in which the arguments
 // or the lines of standard input name them.
 func listTools(c *cli.Context) error {

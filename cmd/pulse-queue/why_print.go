@@ -85,7 +85,7 @@ var queueAdvice = map[string]string{
 	queue.ReasonCloseUnproven: "answer with pulse-approve",
 	queue.ReasonApproval:      "answer again with pulse-approve",
 	"definition_changed":      "see what the MCP server has changed, and accept it: pulse-authorize hook mcp --pin NAME -- SERVER",
-	"hook_failed":             "see which client of the worker it is: pulse-authorize hook reads those of the versions in pulse(7)",
+	"hook_failed":             "see which client of the worker it is: pulse-authorize hook reads those of the versions in pulse-agents(7)",
 }
 
 // unlisted says what is known of refusals of a day that have no line.

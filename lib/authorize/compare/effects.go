@@ -37,7 +37,7 @@ func (s *search) effects() error {
 	return nil
 }
 
-// asking looks at all calls of one whose effects these are.
+// asking looks at every call by one originator.
 func (s *search) asking(w *whose, id *identity.Identity, calls []call, targets [][]string) error {
 	for j := range calls {
 		for _, target := range targets {

@@ -9,7 +9,7 @@ import (
 	"pulse/lib/shared/policy"
 )
 
-// sender is one of the senders that neither policy tells apart.
+// sender stands for all senders that both policies treat alike.
 type sender struct {
 	address  string
 	others   int  // how many more addresses and domains of the policies are alike

@@ -58,7 +58,7 @@ func (k listKey) set(risk string, list []string) []Change {
 		Edit{Table: k.table, Key: k.name, Value: array(list)})}
 }
 
-// with returns the list with more behind it, and leaves the list alone.
+// with returns the list followed by more, and leaves the list alone.
 func with[T any](list []T, more ...T) []T { return append(slices.Clip(list), more...) }
 
 // without returns a copy of the list without what drop reports. It is not nil.

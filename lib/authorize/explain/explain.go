@@ -35,8 +35,8 @@ func Read(rec *record.Record, p *policy.Policy, world tools.World) (Subject, err
 	return Subject{Case: c, Policy: p, World: world}, err
 }
 
-// given reports whether the identity is that of the record: nobody but the queue knows who
-// stands behind an effect or a submitted ask, and a task was classified once.
+// given reports whether the identity is that of the record: only the queue knows the sender of
+// an effect or of a submitted ask, and a task was classified once.
 func (s *Subject) given() bool { return s.Message == nil || s.Settled != "" }
 
 // answer is what becomes of a subject.
