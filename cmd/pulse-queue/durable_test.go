@@ -89,7 +89,7 @@ pulse-queue verify >/dev/null; echo $?`)
 		got = append(got, word)
 	}
 	want := "error 75 75 1 0 disk_low 0 " + // in the queue, for health
-		"0 0 warning disk_low 1 1 error 75 75 ended 0 0 0 0" // beside it
+		"0 0 warning disk_low 1 1 75 75 ended 0 0 0 0" // beside it
 	if strings.Join(got, " ") != want || err != nil {
 		t.Errorf("%v: %q, want %q:\n%s", err, got, want, out)
 	}

@@ -42,8 +42,9 @@ func checkHealth(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	m := memoryOf(c, "health")
+	m, disk := memoryOf(c, "health"), memoryOf(c, "disk")
 	defer m.Close()
+	defer disk.Close()
 	if err := s.Writable(); err != nil { // a copy has no workers, and no sources
 		return err
 	}
@@ -66,7 +67,7 @@ func checkHealth(c *cli.Context) error {
 	if c.Bool("all") {
 		return tell(c, list)
 	}
-	return tellNews(c, s, m, list, accepted, f.Now)
+	return tellNews(s, m, disk, list, accepted, f.Now)
 }
 
 // survey finds out what the queue's content does not say. A confined command could not.

@@ -49,7 +49,8 @@ func printed[T any, P interface {
 // tellNews prints what a person was not told, or was told a day ago, and notes that. What the queue
 // has no room to note, m remembers: the same once a day. An account that can't write the queue is told
 // everything, because it can note nothing.
-func tellNews(c *cli.Context, s door.Store, m memory, list []health.Finding, accepted []health.Code, now time.Time) error {
+func tellNews(s door.Store, m, disk memory, list []health.Finding, accepted []health.Code, now time.Time) error {
+	c := m.c
 	news, err := newsOf(s, list, accepted, now)
 	switch {
 	case err == nil:
@@ -60,6 +61,9 @@ func tellNews(c *cli.Context, s door.Store, m memory, list []health.Finding, acc
 		news = nil
 	case fault.KindOf(err) == fault.Temporary:
 		cmdline.Warn(c, "this will be told again because it could not be noted: %v", err)
+		if i := slices.IndexFunc(news, func(n health.News) bool { return n.Code == health.DiskLow }); i >= 0 {
+			disk.Begins("", news[i].Text, now) // which add need not tell, too
+		}
 	default:
 		return err
 	}
