@@ -13,14 +13,16 @@ import (
 
 // fill makes a queue look as if it had been used: some tasks are completed, some
 // scheduled. It writes the files and the log as pulse-queue(5) publishes them, and leaves
-// the rest to the first command that opens the queue.
+// the rest to the first command that opens the queue. The last line is of yesterday: no start counts
+// against a limit any more, and the clock did not jump.
 func fill(dir string, completed, scheduled int) error {
-	log, err := os.Create(filepath.Join(dir, "audit", "2026-01.jsonl"))
+	begun := time.Now().UTC().Truncate(time.Second).Add(-30*time.Hour - time.Duration(completed+scheduled)*time.Second)
+	log, err := os.Create(filepath.Join(dir, "audit", begun.Format("2006-01")+".jsonl"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	w := &chain{file: log, prev: audit.Origin, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	w := &chain{file: log, prev: audit.Origin, now: begun}
 	for i := range completed + scheduled {
 		id := fmt.Sprintf("%032x", uint64(i+1)*0x9e3779b97f4a7c15)
 		st := task.Completed
