@@ -147,7 +147,14 @@ func (w *world) again() (sum string, err error) {
 		w.tb.Fatal(err)
 	}
 	fences, yeses := maps.Clone(w.fences), maps.Clone(w.yeses)
-	for _, part := range []func(){w.happen, w.more, func() { w.do(by("ann", w.note("", audit.Released))) }} {
+	confirmed, jumped := w.note("", audit.ClockConfirmed), w.note("", audit.ClockJumped) // to before what was started
+	confirmed.Time, jumped.Time = w.now.Add(-time.Hour), w.now.Add(-time.Hour)
+	confirmed.Change.Since, confirmed.Before, confirmed.Began = w.now, w.now, w.now
+	jumped.Change.Since, jumped.Before, jumped.Began = confirmed.Time, w.now, w.now
+	for _, part := range []func(){
+		w.happen, w.more, func() { w.do(by("ann", confirmed)) }, func() { w.do(by("gate1", jumped)) },
+		func() { w.do(by("ann", w.note("", audit.Released))) },
+	} {
 		if part(); w.failed != nil {
 			break
 		}
@@ -177,6 +184,7 @@ func (w *world) sum() (sum string, err error) {
 func (w *world) more() {
 	mail := w.of("a.free", task.Added, "", task.Scheduled)
 	mail.Positions = []audit.Position{{Source: "another"}}
+	mail.Change.NotBefore = w.now.Add(time.Hour)
 	kept := w.refused("a.sched")
 	forgotten := w.note("a.sched", audit.Forgotten)
 	forgotten.Size = kept.Size
