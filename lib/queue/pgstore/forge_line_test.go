@@ -46,10 +46,12 @@ func (w *world) full() []call {
 	told := w.resurfaced("a.told", task.Awaiting)
 	found := w.finding(audit.FindingTold, "login")
 	found.Finding.Text = nasty
+	clock := w.note("", audit.ClockConfirmed)
+	clock.Change.Since, clock.Before, clock.Began = w.now, w.now.Add(1), w.now.Add(1)
 	sent := w.start("e.yes")
 	sent.Target = []string{bob}
 	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
-		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", found), by("sender1", sent),
+		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", found), by("ann", clock), by("sender1", sent),
 		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...)}
 }
 
