@@ -381,5 +381,7 @@ var ofNotes = []forgery{
 	{"a jump of the clock from another line", event(audit.ClockJumped, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
 	{"a finding that nobody can find", event(audit.Found, "gate1"), first(func(s *step) { s.Finding.About = "a\x00" })},
 	{"a finding that is not there", event(audit.Found, "gate1"), first(func(s *step) { s.Finding = nil })},
+	{"the time before a jump, of what is none", event(audit.Released, "ann"), replace(`"event":"released"`, `"event":"released","before":"2026-01-01T00:00:00Z"`)},
+	{"the beginning of a clock, of what is no jump", event(audit.Released, "ann"), replace(`"event":"released"`, `"event":"released","began":"2026-01-01T00:00:00Z"`)},
 	{"a release by nobody who may", event(audit.Released, "ann"), as("machine1")},
 }
