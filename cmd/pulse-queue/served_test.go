@@ -24,7 +24,7 @@ var (
 		"digest.txtar": "begins without a queue", "html.txtar": "begins without a queue", "tampering.txtar": "of files",
 		"worker.txtar": "a worker here has PULSE_FENCE, too", "thread.txtar": "a level in a text that is compared as a whole",
 		"hostile-text.txtar": "a shell at a terminal", "recurs.txtar": "a shell at a terminal",
-		"findings.txtar": "of a directory", "targets.txtar": "a person answers by a script",
+		"findings.txtar": "of a directory",
 	}
 )
 

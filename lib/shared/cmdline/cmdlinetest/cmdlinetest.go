@@ -157,7 +157,7 @@ func person(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = os.Environ()
-	for _, name := range []string{"PULSE_QUEUE", "PULSE_POLICY", "XDG_STATE_HOME"} {
+	for _, name := range []string{"PULSE_QUEUE", "PULSE_POLICY", "XDG_STATE_HOME", "PERSON"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p, err := Sit(cmd)
