@@ -134,6 +134,20 @@ func adds(name string) func(*world) []call {
 }
 
 var ofTasks = []forgery{
+	{"a task that comes put off", event(task.Added, "gate1"), first(func(s *step) { s.Change.Deferred = 1 })},
+	{"a task that comes told", event(task.Added, "gate1"), first(func(s *step) { s.Change.Told = s.Time })},
+	{"a task that is put off more often than it was", event(task.Retried, "runner1"), first(func(s *step) { s.Change.Deferred += 5 })},
+	{"a denied task that was told at another time", func(w *world) []call {
+		told, denied := w.resurfaced("a.told", task.Awaiting), w.of("a.told", task.Denied, task.Awaiting, task.Rejected)
+		denied.Change.Told = told.Change.Told
+		return []call{by("gate1", told), by("ann", denied)}
+	}, first(func(s *step) { s.Change.Told = s.Time.Add(time.Minute) })},
+	{"a task that is tried again in a week", event(task.Retried, "runner1"), first(func(s *step) { s.Change.NotBefore = s.Time.AddDate(0, 0, 7) })},
+	{"a cancelled task with another time", func(w *world) []call {
+		mail, cancelled := w.of("a.new", task.Added, "", task.Scheduled), w.of("a.new", task.Cancelled, task.Scheduled, task.Rejected)
+		mail.Change.NotBefore, cancelled.Change.NotBefore = w.now.Add(time.Hour), w.now.Add(time.Hour)
+		return []call{by("gate1", mail), by("ann", cancelled)}
+	}, first(func(s *step) { s.Change.NotBefore = s.Change.NotBefore.Add(time.Hour) })},
 	{"an outward effect that waits for nobody", adds("e.new"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
 	{"an effect that destroys, and waits for nobody", adds("d.new"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
 	{"an effect that runs code, and waits for nobody", adds("d.code"), first(func(s *step) { s.To, s.shelf = task.Scheduled, "scheduled" })},
@@ -381,6 +395,11 @@ var ofNotes = []forgery{
 	{"a jump of the clock from another line", event(audit.ClockJumped, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
 	{"a finding that nobody can find", event(audit.Found, "gate1"), first(func(s *step) { s.Finding.About = "a\x00" })},
 	{"a finding that is not there", event(audit.Found, "gate1"), first(func(s *step) { s.Finding = nil })},
+	{"attempts of what moves nothing", event(audit.Released, "ann"), with(`"attempts":1`)},
+	{"what was put off, of what moves nothing", event(audit.Released, "ann"), with(`"deferred":1`)},
+	{"restarts of what moves nothing", event(audit.Released, "ann"), with(`"restarts":1`)},
+	{"a time of what moves nothing", event(audit.Released, "ann"), with(`"not_before":"2026-01-01T00:00:00Z"`)},
+	{"a person told of what moves nothing", event(audit.Released, "ann"), with(`"told":"2026-01-01T00:00:00Z"`)},
 	{"the time before a jump, of what is none", event(audit.Released, "ann"), replace(`"event":"released"`, `"event":"released","before":"2026-01-01T00:00:00Z"`)},
 	{"the beginning of a clock, of what is no jump", event(audit.Released, "ann"), replace(`"event":"released"`, `"event":"released","began":"2026-01-01T00:00:00Z"`)},
 	{"a release by nobody who may", event(audit.Released, "ann"), as("machine1")},
