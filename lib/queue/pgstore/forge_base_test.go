@@ -96,6 +96,8 @@ func (w *world) answer() {
 	again := w.yes("e.again", task.Approved, task.Awaiting, approval.Signature, bob)
 	signed.Approval.Nonce, again.Approval.Nonce = "once", "once more"
 	twice.Approval.Nonce = "once"
+	paid := w.grant("g.paid", bob, "", time.Hour)
+	paid.Grant.Level = approval.Signature
 	old := w.yes("e.old", task.Approved, task.Awaiting, approval.Terminal, bob)
 	old.Approval.Expires = w.now.Add(-time.Second)
 	w.do(by("ann", w.yes("e.drop", task.Approved, task.Awaiting, approval.Terminal, bob)), by("sender1", w.of("e.drop", task.Parked, task.Scheduled, task.Awaiting)))
@@ -106,7 +108,7 @@ func (w *world) answer() {
 		by("all1", w.yes("e.two", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.all", bob, "", time.Hour)),
 		by("ann", w.grant("g.bob", bob, "", time.Hour), w.grant("g.bob2", bob, "", time.Hour), w.grant("g.eve", eve, "", time.Hour), w.grant("g.BOB", "Bob@PARTNER.example", "", time.Hour), w.grant("g.room", room, "", time.Hour), w.grant("g.hall", hall, "", time.Hour), w.grant("g.any", "", "", time.Hour),
 			w.grant("g.chain", bob, "a.done", time.Hour), w.grant("g.this", bob, "e.wait", time.Hour), w.grant("g.other", bob, "a.sched", time.Hour),
-			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), w.grant("g.paid", bob, "", time.Hour), w.grant("g.local", bob, "l.wait", time.Hour), w.grant(idOf("a.sched"), bob, "", time.Hour)),
+			w.grant("g.late", bob, "", -time.Second), w.grant("g.d", bob, "d.wait", time.Hour), w.grant("g.none", "", "d.none", time.Hour), paid, w.grant("g.local", bob, "l.wait", time.Hour), w.grant(idOf("a.sched"), bob, "", time.Hour)),
 		by("ann", w.session(audit.SessionOpened, "s.one", 3), w.session(audit.SessionOpened, "s.two", 3), w.session(audit.SessionOpened, "s.over", 3)),
 		by("gate1", w.session(audit.SessionUsed, "s.two", 2)))
 	signed1, signed0 := w.session(audit.SessionOpened, "s.signed", 1), w.session(audit.SessionUsed, "s.signed", 0)
@@ -139,7 +141,6 @@ func (w *world) run() {
 	both.also = []byte("printed")
 	both.Result = task.Digest(both.also)
 	paid := append(w.bought("e.paid", []string{bob}, "g.paid"), w.start("e.paid"))
-	paid[1].Approval.Level = approval.Signature
 	old := w.start("a.old")
 	old.Time = w.now.Add(-72 * time.Hour)
 	early := w.start("l.back")

@@ -135,6 +135,8 @@ func adds(name string) func(*world) []call {
 
 var ofTasks = []forgery{
 	{"a task that comes put off", event(task.Added, "gate1"), first(func(s *step) { s.Change.Deferred = 1 })},
+	{"a task that comes with attempts", event(task.Added, "gate1"), first(func(s *step) { s.Change.Attempts = 1 })},
+	{"a task that comes with restarts", event(task.Added, "gate1"), first(func(s *step) { s.Change.Restarts = 1 })},
 	{"a task that comes told", event(task.Added, "gate1"), first(func(s *step) { s.Change.Told = s.Time })},
 	{"a task that is put off more often than it was", event(task.Retried, "runner1"), first(func(s *step) { s.Change.Deferred += 5 })},
 	{"a denied task that was told at another time", func(w *world) []call {
@@ -349,6 +351,10 @@ var ofNotes = []forgery{
 		return by("gate1", w.labelled("a.pruned", label.Private), w.of("a.new", task.Added, "", task.Scheduled))
 	}), first(func(s *step) { s.Labels = nil })},
 	{"a label of what has an outbox, that is none", just(func(w *world) call { return by("gate1", w.labelled("a.twin", label.Private)) }), first(func(s *step) { s.Labels = nil })},
+	{"a label that goes away with a finding", func(w *world) []call {
+		both := "login imaps://me@imap.example.com/INBOX" // whose sum is the key of the finding
+		return []call{by("gate1", w.labelled(both, label.Private), w.finding(audit.FindingClosed, "login")), by("gate1", w.labelled(both, label.Private, label.Untrusted))}
+	}, first(func(s *step) { s.Labels = s.Labels[1:] })},
 	{"a label that goes away", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = s.Labels[:1] })},
 	{"no labels", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = nil })},
 	{"a finding that is nothing", event(audit.Found, "gate1"), first(func(s *step) { s.Finding = nil })},

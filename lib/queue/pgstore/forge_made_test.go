@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -21,9 +22,13 @@ import (
 // ahead, as after a failover, it has that one's; if that lies far ahead, the clock is believed.
 func TestTimes(t *testing.T) {
 	w, _ := base(t)
-	if err := w.exec(pgtest.Strict); err != nil {
-		t.Fatal(err)
+	if err := cmp.Or(w.exec(pgtest.Strict), w.times()); err != nil {
+		t.Error(err)
 	}
+}
+
+// times is TestTimes.
+func (w *world) times() error {
 	for _, says := range []time.Time{time.Unix(1, 0), w.now.AddDate(0, 0, -31), w.now.Add(90 * time.Minute), w.now.AddDate(250, 0, 0)} {
 		for ahead, own := range map[string]bool{"-1 day": true, "-1 s": true, "30 min": false, "59 min": false, "61 min": true, "10 years": true} {
 			c := w.legal(audit.Held, "gate1")
@@ -31,89 +36,134 @@ func TestTimes(t *testing.T) {
 			c.super = fmt.Sprintf(`UPDATE pulse.audit SET line = regexp_replace(line, '"time":"[^"]*"', '"time":' || pulse.stamp(clock_timestamp() + interval '%s')) WHERE seq = (SELECT seq FROM pulse.queue)`, ahead)
 			begun := time.Now().Add(-time.Second)
 			if _, err := w.try(c); err != nil {
-				t.Fatal(err)
+				return err
 			}
 			l, err := audit.Parse([]byte(w.written[0]))
 			if d := l.Time.Sub(begun); err != nil || (d > 0 && d < time.Since(begun)+time.Second) != own || !own && (d < 29*time.Minute || d > 60*time.Minute) {
-				t.Errorf("the last line lies %s ahead, a client says %s: %s", ahead, says, w.written[0])
+				return fmt.Errorf("the last line lies %s ahead, a client says %s: %s", ahead, says, w.written[0])
 			}
 		}
 	}
 	sum := w.bought("e.wait", []string{bob}, "g.bob")
 	sum[1].Approval.Given = w.now.AddDate(250, 0, 0)
 	if _, err := w.try(by("sender1", sum...)); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if l, err := audit.Parse([]byte(w.written[1])); err != nil || !l.Approval.Given.Equal(l.Time) {
-		t.Errorf("%v: the sum of grants was given at another time: %s", err, w.written[1])
+		return fmt.Errorf("%v: the sum of grants was given at another time: %s", err, w.written[1])
+	}
+	return nil
+}
+
+// TestBounds: a yes, a grant and a session are good for a day at most, whatever is typed, one that was
+// signed for a month, and the login and its level are what the server saw.
+func TestBounds(t *testing.T) {
+	w, _ := base(t)
+	if err := cmp.Or(w.exec(pgtest.Strict), w.bounds(), w.levels(), w.odd()); err != nil {
+		t.Error(err)
 	}
 }
 
-// TestBounds: a yes, a grant and a session are good for a day at most, whatever is typed, and the
-// login is what the server saw.
-func TestBounds(t *testing.T) {
-	w, _ := base(t)
-	if err := w.exec(pgtest.Strict); err != nil {
-		t.Fatal(err)
-	}
-	long := func(at *time.Time) { *at = at.Add(10000 * time.Hour) }
-	yes := w.yes("a.wait", task.Approved, task.Awaiting, approval.Terminal, bob)
-	long(&yes.Approval.Expires)
-	yes.Approval.By, yes.By, yes.Level = "bob (uid 1002)", "bob (uid 1002)", approval.Signature
-	grant := w.grant("g.new", bob, "", time.Hour)
-	long(&grant.Grant.Expires)
-	session := w.session(audit.SessionOpened, "s.new", 3)
-	long(&session.Session.Expires)
-	if _, err := w.try(by("ann", yes, grant, session)); err != nil {
-		t.Fatal(err)
-	}
-	for i, raw := range w.written {
-		l, err := audit.Parse([]byte(raw))
-		if err != nil {
-			t.Fatal(err)
+// bounds is the first part of TestBounds.
+func (w *world) bounds() error {
+	const day = 24 * time.Hour
+	for typed, want := range map[time.Duration]time.Duration{10000 * time.Hour: day, 25 * time.Hour: day, 23 * time.Hour: 23 * time.Hour} {
+		yes, grant := w.yes("a.wait", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.new", bob, "", typed)
+		session := w.session(audit.SessionOpened, "s.new", 3)
+		yes.Approval.Expires, session.Session.Expires = w.now.Add(typed), w.now.Add(typed)
+		yes.Approval.By, yes.By, yes.Level = "bob (uid 1002)", "bob (uid 1002)", approval.Signature
+		if _, err := w.try(by("ann", yes, grant, session)); err != nil {
+			return err
 		}
-		until, name := []time.Time{yes.Approval.Expires, grant.Grant.Expires, session.Session.Expires}[i], l.By
-		if until.Sub(l.Time) > 24*time.Hour || name != "ann" || i == 0 && (l.Level != approval.User || l.Approval.By != "ann") {
-			t.Errorf("good until %s: %s", until, raw)
+		for i, raw := range w.written {
+			l, err := audit.Parse([]byte(raw))
+			if err != nil {
+				return err
+			}
+			until := []time.Time{yes.Approval.Expires, grant.Grant.Expires, session.Session.Expires}[i]
+			if until.Sub(l.Time) != want || l.By != "ann" || i == 0 && (l.Level != approval.User || l.Approval.By != "ann") {
+				return fmt.Errorf("%s: good until %s: %s", typed, until, raw)
+			}
 		}
 	}
-	signed := w.yes("a.wait", task.Approved, task.Awaiting, approval.Signature, bob)
-	long(&signed.Approval.Expires)
-	if _, err := w.try(by("ann", signed)); code(err) != "PU002" {
-		t.Errorf("a signed yes without end: %v", err)
-	}
-	// The day's starts of all machines, by the server's count.
-	for most, want := range map[int]string{1: "PU002", 1000: ""} {
-		c := w.legal(task.Started, "runner1")
-		c.super = fmt.Sprintf("UPDATE pulse.queue SET max_per_day = %d", most)
-		if _, err := w.try(c); code(err) != want {
-			t.Errorf("max_per_day %d: %v", most, err)
+	for until, want := range map[time.Duration]string{day: "", 31 * day: "", 32 * day: "PU002"} {
+		signed := w.yes("a.wait", task.Approved, task.Awaiting, approval.Signature, bob)
+		signed.Approval.Expires = time.Now().Add(until)
+		if _, err := w.try(by("ann", signed)); code(err) != want {
+			return fmt.Errorf("a yes that was signed for %s: %v", until, err)
 		}
 	}
-	// A yes to an effect is dropped by a sender, and not by a runner or a gate.
-	for who, want := range map[string]string{"runner1": "PU002", "sender1": "", "ann": ""} {
-		e := task.Parked
-		to := task.Awaiting
-		if who == "ann" {
-			e, to = task.Cancelled, task.Rejected
-		}
-		if _, err := w.try(by(who, w.of("e.yes", e, task.Scheduled, to))); code(err) != want {
-			t.Errorf("a yes that %s drops: %v", who, err)
+	for long, want := range map[time.Duration]string{day: "", 25 * time.Hour: "PU002"} {
+		signed := w.session(audit.SessionOpened, "s.new", 3)
+		signed.Session.Level, signed.Session.Expires = approval.Signature, signed.Session.Opened.Add(long)
+		if _, err := w.try(by("ann", signed)); code(err) != want {
+			return fmt.Errorf("a session that was signed for %s: %v", long, err)
 		}
 	}
-	// A task of no action, as there could be one, can't be added, and a person can remove it.
+	return nil
+}
+
+// levels is the second part of TestBounds: what a line says of how far its login was proven. Grants of
+// other levels than user came with a copy.
+func (w *world) levels() error {
+	for _, level := range []approval.Level{approval.Terminal, approval.User, approval.Signature} {
+		bobs, eves := *w.given["g.bob"], *w.given["g.eve"]
+		c := by("sender1", w.bought("e.both", []string{bob, eve}, "g.bob", "g.eve")...)
+		for i, l := range []approval.Level{level, approval.Signature} {
+			g := *c.steps[i].Grant
+			g.Level = l
+			c.steps[i].Grant, c.steps[2].Approval.Grants[i] = &g, g
+			c.super += fmt.Sprintf(`UPDATE pulse.audit SET who = 'pulse_owner', line = replace(line, '"level":"user"', '"level":"%s"') WHERE line LIKE '%%"granted"%%"id":"%s"%%';`, l, g.ID)
+		}
+		_, err := w.try(c)
+		if *w.given["g.bob"], *w.given["g.eve"] = bobs, eves; err != nil {
+			return err
+		}
+		if l, err := audit.Parse([]byte(w.written[2])); err != nil || l.Approval.Level != level {
+			return fmt.Errorf("%v: the level of a sum of grants is not %s: %s", err, level, w.written[2])
+		}
+	}
+	for who, want := range map[string]approval.Level{"ann": approval.User, "all1": approval.Terminal, "gate1": ""} {
+		for says, want := range map[approval.Level]approval.Level{"": "", approval.Signature: want} {
+			c := w.legal(audit.Held, who)
+			c.steps[0].Level = says
+			if _, err := w.try(c); err != nil {
+				return err
+			}
+			if l, err := audit.Parse([]byte(w.written[0])); err != nil || l.Level != want {
+				return fmt.Errorf("%v: a line of %s that says %q: %s", err, who, says, w.written[0])
+			}
+		}
+	}
+	return nil
+}
+
+// odd is the third part of TestBounds: the day's starts of all machines, by the server's count; and a
+// task of no action, as there could be one, that can't be added, and that a person can remove.
+func (w *world) odd() error {
+	for kind, who := range map[string]string{"a": "runner1", "e": "sender1"} {
+		for more, want := range []string{"PU002", ""} {
+			c, counted := w.legal(task.Started, who), fmt.Sprintf("at > %d AND substr(entry, 86, 1) = '%s'", w.now.Add(-24*time.Hour).Unix(), kind)
+			c.super = fmt.Sprintf(`UPDATE pulse.queue SET max_per_day = %d + (SELECT count(*) FROM pulse.start WHERE %s);
+				INSERT INTO pulse.start SELECT 0, at - 90000, entry FROM pulse.start WHERE %[2]s LIMIT 1`, more, counted)
+			if _, err := w.try(c); code(err) != want {
+				return fmt.Errorf("as many starts as max_per_day lets, and %d: %v", more, err)
+			}
+		}
+	}
 	odd := w.of("a.new", task.Added, "", task.Scheduled)
 	odd.Action = terms.Action("code_or_computerx")
 	if _, err := w.try(by("gate1", odd)); code(err) != "PU002" {
-		t.Errorf("a task of no action: %v", err)
+		return fmt.Errorf("a task of no action: %v", err)
 	}
 	gone := w.of("a.sched", task.Cancelled, task.Scheduled, task.Rejected)
 	gone.Action = ""
 	c := by("ann", gone)
 	c.super = "UPDATE pulse.task SET action = 'code_or_computerx' WHERE id = '" + gone.Task + "'"
 	if _, err := w.try(c); err != nil {
-		t.Errorf("a task of no action can't be removed: %v", err)
+		return fmt.Errorf("a task of no action can't be removed: %w", err)
 	}
+	return nil
 }
 
 // targets are spellings, and whether each is that of an address: then its case does not count.

@@ -198,6 +198,19 @@ var ofYeses = []forgery{
 	{"a yes on an outward effect that is parked", just(func(w *world) call {
 		return by("sender1", w.of("e.yes", task.Parked, task.Scheduled, task.Awaiting))
 	}), func(w *world, c *call) { c.steps[0].Approval = w.yeses["e.yes"] }},
+	{"a yes to an effect that a runner drops", just(func(w *world) call {
+		return by("runner1", w.of("e.old", task.Parked, task.Scheduled, task.Awaiting)) // which expired
+	}), func(w *world, c *call) { c.steps[0] = w.of("e.yes", task.Parked, task.Scheduled, task.Awaiting) }},
+	{"an effect that a person cancels as if it had failed", just(func(w *world) call {
+		return by("ann", w.of("e.yes", task.Cancelled, task.Scheduled, task.Rejected))
+	}), first(func(s *step) { s.To = task.Failed })},
+	{"another yes that an ask keeps when a sender takes it back", func(w *world) []call {
+		s := reap(w, "a.yes")
+		s.Approval = w.yeses["a.yes"]
+		c := by("sender1", s)
+		c.super = "UPDATE pulse.run SET until = now() - '1 s'::interval WHERE task = '" + s.Task + "'"
+		return []call{by("runner1", w.start("a.yes")), c}
+	}, says(func(a *approval.Approval) { a.Text = true })},
 	{"a yes on a line that moves nothing", event(audit.Noted, "runner1"), func(w *world, c *call) { c.steps[0].Approval = w.yeses["a.yes"] }},
 }
 

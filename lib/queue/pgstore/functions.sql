@@ -492,7 +492,7 @@ DECLARE ids text[]; sums text[]; text text := convert_from(blob, 'UTF8');
 BEGIN
   IF jsonb_array_length(j->'proposed') > 0 THEN
     SELECT array_agg(p->>'id' ORDER BY o), array_agg(p->>'digest' ORDER BY o) INTO ids, sums FROM jsonb_array_elements(j->'proposed') WITH ORDINALITY x(p, o);
-    IF right(text, 1) <> E'\n' OR array_position(ids, NULL) > 0 OR sums IS DISTINCT FROM (
+    IF right(text, 1) <> E'\n' OR sums IS DISTINCT FROM (
         SELECT array_agg(pulse.sum(convert_to(l, 'UTF8')) ORDER BY o) FROM unnest(string_to_array(left(text, -1), E'\n')) WITH ORDINALITY x(l, o)) THEN
       PERFORM pulse.refuse('proposals of other digests');
     END IF;
