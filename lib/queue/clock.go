@@ -112,7 +112,7 @@ type mark struct {
 func clockAt(last time.Time, jump Jump, now time.Time) Clock {
 	c := Clock{Now: now, Last: last, Jump: jump, Confirmed: jump.settled(now)}
 	high := time.Time{}
-	if top := jump.reached(); !jump.settled(last) || jump.Back() && last.Before(top) && now.After(top.Add(-maxBehind)) {
+	if top := jump.reached(); !jump.settled(last) || last.Before(top) && now.After(top.Add(-maxBehind)) {
 		high = top // also if the clock was believed meanwhile: its lines are not as old as they look
 	}
 	step := now.Sub(last)

@@ -22,8 +22,11 @@ func clocks(ticks ...tick) func(*world) []call {
 	return func(w *world) (list []call) {
 		for _, t := range ticks {
 			s, who := w.note("", t.e), "gate1"
-			if s.Time = w.now.Add(t.off); t.e == audit.ClockConfirmed {
+			if t.e == audit.ClockConfirmed {
 				who = "ann"
+			}
+			if s.Time = w.now.Add(t.off); t.e == audit.ClockJumped || t.e == audit.ClockConfirmed {
+				s.Change.Since, s.Before, s.Began = w.now, w.now, w.now // which a client says, and no server believes
 			}
 			list = append(list, by(who, s))
 		}
@@ -47,11 +50,25 @@ var ofClocks = []forgery{
 	{"a return by less than an hour", clocks(tick{-70 * m, audit.ClockJumped}, tick{-20 * m, audit.Held}, tick{45 * m, audit.ClockJumped}), at(35 * m)},
 	{"a return from a clock that was believed, to nowhere near", clocks(tick{-5 * h, audit.ClockJumped}, tick{-3 * h, audit.Held}, tick{-30 * m, audit.ClockJumped}), at(-90 * m)},
 	{"a return from where the clock had come to", clocks(tick{-5 * h, audit.ClockJumped}, tick{-1 * m, audit.Held}, tick{62 * m, audit.ClockJumped}),
-		func(w *world, c *call) { c.before = "SELECT"; c.steps[0].Time = w.now.Add(58 * m) }},
+		at(58 * m)},
 	{"a return that was made", clocks(tick{-5 * h, audit.ClockJumped}, tick{-3 * h, audit.Held}, tick{10 * m, audit.ClockJumped}, tick{-5 * h, audit.ClockJumped}), at(70 * m)},
 	{"a return from a clock that a person believed, to nowhere near", clocks(tick{-5 * h, audit.ClockJumped}, tick{-270 * m, audit.ClockConfirmed}, tick{0, audit.ClockJumped}), at(-2 * h)},
 	{"a return to where a clock ahead was", clocks(tick{72 * h, audit.ClockJumped}, tick{72*h + 10*m, audit.ClockConfirmed}, tick{m, audit.ClockJumped}), at(74 * h)},
 	{"a jump twice in a commit", clocks(tick{-5 * h, audit.ClockJumped}), func(_ *world, c *call) { c.steps = append(c.steps, c.steps...) }},
+}
+
+// jumping returns jumps of each kind, one after the other. The first is to before all starts.
+func jumping(w *world) []call {
+	const jumped, confirmed, held = audit.ClockJumped, audit.ClockConfirmed, audit.Held
+	list := clocks(
+		tick{-2 * h, jumped}, tick{-100 * m, held}, tick{25 * h, jumped}, tick{25 * h, confirmed}, // right again, and a person says so
+		tick{80 * h, jumped}, tick{80*h + 10*m, held}, tick{-3 * h, jumped}, // from one that is not believed
+		tick{-3*h + 30*m, held}, tick{85 * h, jumped}, tick{87 * h, held}, tick{140 * h, jumped}, // from one that is
+		tick{-4 * h, jumped}, tick{-2 * h, held}, tick{-20 * h, jumped}, // further back, from one that is
+		tick{-18 * h, held}, tick{90 * m, held}, tick{60 * h, jumped}, // from one that has come to where it was
+	)(w)
+	both := clocks(tick{-5 * h, jumped}, tick{-5 * h, audit.Released}, tick{-5 * h, confirmed})(w)
+	return append(list, by("ann", both[0].steps[0], both[1].steps[0], both[2].steps[0]))
 }
 
 // TestJumpsAreTrue: what a line of a clock says is the server's, whatever the client says: one

@@ -533,17 +533,16 @@ END $$;
 CREATE FUNCTION jumped(e text, at timestamptz, before jsonb[]) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE j jsonb; was text; high text; last timestamptz; step interval;
 BEGIN
-  SELECT x INTO j FROM unnest(before) WITH ORDINALITY u(x, o) WHERE x->>'event' IN ('clock_jumped', 'clock_confirmed') ORDER BY o DESC LIMIT 1;
+  SELECT x INTO j FROM unnest(before) x WHERE x->>'event' = 'clock_jumped'; -- there can't be two
   j := coalesce(j, (SELECT pulse.said(t.seq) FROM pulse.thing t WHERE t.shelf = 'clock'), '{}');
   IF e = 'clock_confirmed' THEN
     RETURN jsonb_build_object('since', (j->'since')::text, 'before', (j->'before')::text, 'began', (j->'began')::text);
   END IF;
   was := coalesce(before[cardinality(before)], (SELECT pulse.said(q.seq) FROM pulse.queue q))->>'time';
-  high := coalesce(j->>'before', j->>'since');
   last := was;
   step := at - last;
-  IF NOT coalesce(j->>'event' = 'clock_jumped' AND last - (j->>'time')::timestamptz < interval '1 hour'
-      OR (j->>'time')::timestamptz < (j->>'since')::timestamptz AND last < high::timestamptz AND at > high::timestamptz - interval '1 hour', false) THEN
+  high := coalesce(j->>'before', j->>'since');
+  IF (j->>'event' = 'clock_jumped' AND last - (j->>'time')::timestamptz < interval '1 hour' OR last < high::timestamptz AND at > high::timestamptz - interval '1 hour') IS NOT TRUE THEN
     high := NULL;
   END IF;
   IF NOT coalesce(step < -interval '1 hour' OR step > interval '48 hours'
