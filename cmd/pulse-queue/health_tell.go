@@ -107,8 +107,11 @@ func newsOf(s door.Store, list []health.Finding, accepted []health.Code, now tim
 		news = health.Memory(was, list, now)
 		return err
 	}
-	if err := s.View(compare); err != nil || len(news) == 0 {
-		return news, err // on most days nothing is written
+	if err := s.View(compare); err != nil {
+		return health.Memory(nil, list, now), err // nobody knows what was told
+	}
+	if len(news) == 0 { // as on most days
+		return nil, nil
 	}
 	if err := roomToNote(s); err != nil {
 		return news, err

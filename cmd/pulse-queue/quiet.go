@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -35,14 +37,16 @@ func memoryOf(c *cli.Context, matter string) memory {
 	return memory{aside.Open(seen.Dir(), name, matter), c}
 }
 
+// passing reports whether an error may end by itself.
+func passing(c *cli.Context, err error) bool {
+	stopped := c.Context != nil && c.Context.Err() != nil
+	return !stopped && !cmdline.Silent(err) && fault.KindOf(err) == fault.Temporary
+}
+
 // standing returns an error that may end by itself as one that is shown only if a person is to be
-// told of it now. Others are returned as they are. One after the other counts as the same, except
-// that a queue lacks a line, which is news if it is another line.
+// told of it now. One after the other counts as the same, except that a queue lacks a line, which is
+// news if it is another line.
 func (m memory) standing(err error) error {
-	stopped := m.c.Context != nil && m.c.Context.Err() != nil
-	if stopped || cmdline.Silent(err) || fault.KindOf(err) != fault.Temporary {
-		return err
-	}
 	about := ""
 	if errors.Is(err, queue.ErrLost) {
 		about = queue.FindingKey(string(health.Restored), err.Error())
@@ -73,27 +77,36 @@ type noted struct {
 
 func (n noted) Unwrap() error { return n.error }
 
-// quiet makes an action one that remembers.
+// quiet makes an action one that remembers. What its disk refuses is another matter than a lock that is
+// held or a server that is away. Only commands that can write say that either has ended.
 func quiet(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		m := memoryOf(c, "queue")
+		m, storage := memoryOf(c, "queue"), memoryOf(c, "storage")
 		defer m.Close()
+		defer storage.Close()
 		err := action(c)
 		var n noted
+		var refused syscall.Errno
 		switch {
-		case err == nil:
+		case err == nil && (c.Command.Name == "add" || c.Command.Name == "run"):
 			m.over()
+			storage.over()
 			return nil
-		case errors.Is(err, errHindered):
+		case err == nil, errors.Is(err, errHindered):
 			return nil
-		case !errors.As(err, &n):
-			return m.standing(err)
-		case n.told:
+		case errors.As(err, &n) && n.told, !passing(c, err):
 			return err
+		case n.error != nil:
+			return cmdline.Standing(c, err)
+		case errors.As(err, &refused) && slices.Contains(ofDisks, refused):
+			return storage.standing(err)
 		}
-		return cmdline.Standing(c, err)
+		return m.standing(err)
 	}
 }
+
+// ofDisks are the errors by which a file system refuses.
+var ofDisks = []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.EDQUOT, syscall.ENOSPC}
 
 // noteFull has the queue remember that too little of its disk is free, as health does. It fails if
 // there is no room for that either.

@@ -20,6 +20,7 @@ import (
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
@@ -288,7 +289,7 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End, last queue.End) erro
 }
 
 // complain says that a worker failed. What a person knows already (health.Known) it says at a terminal
-// only.
+// only, except that an effect to which a person agreed will not happen.
 func (sh *shift) complain(line *audit.Line, how string) {
 	tell := cmdline.Note
 	switch line.Change.Reason {
@@ -300,7 +301,8 @@ func (sh *shift) complain(line *audit.Line, how string) {
 			known, err = health.Known(v, line)
 			return err
 		})
-		if known && err == nil { // if it can't be known, it is told
+		agreed := line.Kind == task.Effect && line.To != task.Scheduled
+		if known && err == nil && !agreed { // if it can't be known, it is told
 			tell = cmdline.Progress
 		}
 	}

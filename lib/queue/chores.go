@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -81,8 +80,12 @@ func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 		if err != nil {
 			return err
 		}
-		if gated, err := s.besideGated(tx); err != nil || !gated {
-			return cmp.Or(err, tx.Move(line))
+		gated, err := s.besideGated(tx)
+		if err != nil {
+			return err
+		}
+		if !gated {
+			return tx.Move(line)
 		}
 		tx.Stage(Drafts, s.Task.ID, draft)
 		line.Result = task.Digest(draft)

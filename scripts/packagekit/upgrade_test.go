@@ -156,6 +156,9 @@ func TestLaterFormat(t *testing.T) {
 	}
 	g.run(t, "pulse-queue", "init")
 	g.run(t, "pulse-queue", "submit", "--action", "read_public", "hello")
+	for _, command := range []string{"add", "health"} { // which make what is remembered beside the queue
+		_ = g.command("pulse-queue", command).Run()
+	}
 	if err := os.WriteFile(g.dir+"/queue/format", []byte("pulse-queue 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +174,7 @@ func TestLaterFormat(t *testing.T) {
 				continue // the one reads a position only, and the other looks beside the queue
 			}
 			args := append(strings.Fields(c.name+" "+level.name), needs[level.name]...)
-			args = append(args, strings.Fields(strings.NewReplacer("-- CMD", "-- true", "DIR", "copy", "ID", "0123456789abcdef0123456789abcdef",
+			args = append(args, strings.Fields(strings.NewReplacer("-- CMD", "-- true", "VERB CODE SOURCE", "close login x", "DIR", "copy", "ID", "0123456789abcdef0123456789abcdef",
 				"TEXT", "hello", "FILE...", "", "SENDER", "", "TARGET", "bob@example.com", " G", " 0123456789abcdef").Replace(optional.ReplaceAllString(" "+level.args, "")))...)
 			tried++
 			refuses(t, g, args)

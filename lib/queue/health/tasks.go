@@ -272,7 +272,8 @@ func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 }
 
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
-// Those that failed as all starts do are told with that.
+// Asks that failed as all starts do are told with that. Nobody asks for an effect again: one that a
+// person agreed to and that did not happen is told by itself.
 func (p *past) poison(v queue.View, st task.State) ([]Finding, error) {
 	code, text := codeFailed, "task %s has failed for good"
 	if st == task.Corrupt {
@@ -284,7 +285,7 @@ func (p *past) poison(v queue.View, st task.State) ([]Finding, error) {
 	}
 	var s some
 	err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
-		with := slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return s.Tasks[id] })
+		with := slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return (s.Side == queue.Asks || s.Side == queue.Readers) && s.Tasks[id] })
 		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id, with: with})
 		return s.all < named, nil
 	})

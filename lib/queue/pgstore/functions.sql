@@ -160,9 +160,11 @@ CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$
 $$;
 
 -- same reports whether two targets are one: an address is in any case, and all else is kept in its
--- form (package address, Spell), in which a capital makes another.
+-- form (package address, Spell), in which a capital makes another. The pattern is that of Split.
 CREATE FUNCTION same(a text, b text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
-  SELECT a = b OR lower(a COLLATE "C") = lower(b COLLATE "C") AND a ~ '^[^@:[:space:]]+@[^@:[:space:]]+$'
+  SELECT a = b OR lower(a COLLATE "C") = lower(b COLLATE "C") AND length(a) < 255
+    AND lower(a COLLATE "C") ~ ('^(?=[^@]{1,64}@)[a-z0-9!#$%&''*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&''*+/=?^_`{|}~-]+)*'
+      || '@[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$')
 $$;
 
 CREATE FUNCTION sum(bytes bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'sha256:' || encode(sha256(bytes), 'hex') $$;

@@ -252,8 +252,8 @@ func (p *Proposal) normalise() error {
 		if t == "" || strings.ContainsFunc(t, unicode.IsControl) || p.Action == terms.ExternalSend && !plain(t) {
 			return failure(badTarget)
 		}
-		if i := strings.LastIndexByte(t, '@'); i >= 0 {
-			t = t[:i] + address.Fold(t[i:])
+		if local, domain, err := address.Split(t); err == nil { // a name is nothing but its bytes
+			t = local + "@" + address.Fold(domain)
 		}
 		if !slices.Contains(list, t) {
 			list = append(list, t)

@@ -101,6 +101,11 @@ func TestOneSpellingOfATarget(t *testing.T) {
 	if want := []string{"Bob@partner.example", "bob@partner.example"}; len(list) != 1 || !slices.Equal(list[0].Target, want) {
 		t.Errorf("%v", list)
 	}
+	names := []string{"ops@Room/1", "Ops..x@Host", "Ops@-Team", "hook@Room+1", "#Ops"} // of which a grant has every byte
+	line, _ := json.Marshal(map[string]any{"action": "external_send", "target": names})
+	if list, _ = Read(line, false, nil); len(list) != 1 || !slices.Equal(list[0].Target, names) {
+		t.Errorf("%v", list)
+	}
 }
 
 func TestBounds(t *testing.T) {
