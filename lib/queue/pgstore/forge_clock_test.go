@@ -68,7 +68,7 @@ func jumping(w *world) []call {
 		tick{-18 * h, held}, tick{90 * m, held}, tick{60 * h, jumped}, // from one that has come to where it was
 	)(w)
 	both := clocks(tick{-5 * h, jumped}, tick{-5 * h, audit.Released}, tick{-5 * h, confirmed})(w)
-	return append(list, by("ann", both[0].steps[0], both[1].steps[0], both[2].steps[0]))
+	return append(list, by("ann", both[0].steps[0], both[1].steps[0], both[2].steps[0]), by("ann", both[1].steps[0], both[2].steps[0]))
 }
 
 // TestJumpsAreTrue: what a line of a clock says is the server's, whatever the client says: one

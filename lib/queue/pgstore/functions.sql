@@ -535,8 +535,7 @@ END $$;
 CREATE FUNCTION jumped(e text, at timestamptz, before jsonb[]) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE j jsonb; was text; high text; last timestamptz; step interval;
 BEGIN
-  SELECT x INTO j FROM unnest(before) x WHERE x->>'event' = 'clock_jumped'; -- there can't be two
-  j := coalesce(j, (SELECT pulse.said(t.seq) FROM pulse.thing t WHERE t.shelf = 'clock'), '{}');
+  j := coalesce(CASE WHEN before[1]->>'event' = 'clock_jumped' THEN before[1] END, (SELECT pulse.said(t.seq) FROM pulse.thing t WHERE t.shelf = 'clock'), '{}');
   IF e = 'clock_confirmed' THEN
     RETURN jsonb_build_object('since', (j->'since')::text, 'before', (j->'before')::text, 'began', (j->'began')::text);
   END IF;
