@@ -48,7 +48,7 @@ func job(t *testing.T, entries []entry, words string) entry {
 	return entry{}
 }
 
-// gate is a home in which pulse-authorize init wrote ~/pulse, and what cron would start there.
+// gate is a home in which pulse-authorize init wrote a policy and a queue, and what cron would start there.
 // In place of what is installed are the commands and scripts of this source, with the
 // programs in ~/bin before them.
 type gate struct {

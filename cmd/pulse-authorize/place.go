@@ -42,11 +42,15 @@ func placeOf(dir string) (place, error) {
 	if !isPlain(abs, "") {
 		return place{}, fault.Usagef("name a directory of letters, digits and ._-+@:=,~", "--dir: %s: a crontab can't name it without quotes", abs)
 	}
-	p := place{abs, abs, prefix()}
-	if data := base("XDG_DATA_HOME", ".local/share"); abs == base("XDG_CONFIG_HOME", ".config") && isPlain(data, "") {
-		p.data = data
+	return place{abs, dataOf(abs), prefix()}, nil
+}
+
+// dataOf returns the directory for what a gate makes of the files in dir, an absolute path.
+func dataOf(dir string) string {
+	if data := base("XDG_DATA_HOME", ".local/share"); dir == base("XDG_CONFIG_HOME", ".config") && isPlain(data, "") {
+		return data
 	}
-	return p, nil
+	return dir
 }
 
 // base returns the directory of pulse in a base directory of a person (XDG Base Directory

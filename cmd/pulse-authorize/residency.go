@@ -150,6 +150,9 @@ func (r *residency) effects() {
 	r.say(proposed(terms.WriteLocal) && r.values["DRAFTER"] != "", "drafts", "text, without a yes", w.where, w.why)
 }
 
+// output is what the commands and units of pulse print.
+const output = "ids, hosts, senders, 200 bytes of what a program said"
+
 // notices says what those learn who are told that something waits or fails.
 func (r *residency) notices() {
 	for _, name := range []string{"ADD_FLAGS", "RUN_FLAGS", "READ_FLAGS"} {
@@ -158,8 +161,8 @@ func (r *residency) notices() {
 		}
 	}
 	cmd := r.values["NOTIFY"]
-	r.say(cmd != "", "notices", "the name of a unit that failed", unknown, "NOTIFY, "+cmd)
-	r.say(true, "what commands print", "ids, hosts, senders, 200 bytes of what a program said", here, "the journal, or the mail of cron, which may leave")
+	r.say(cmd != "", "notices", "the name of a unit that fails or works again, and what it printed: "+output, unknown, "NOTIFY, "+cmd)
+	r.say(true, "what commands print", output, here, "the journal, or the mail of cron, which may leave")
 	for _, name := range r.strange {
 		r.say(true, "whatever uses it", name, unknown, r.name+" has this name, which pulse has no use for")
 	}

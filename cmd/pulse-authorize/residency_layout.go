@@ -264,11 +264,11 @@ func (l *layout) box(variable, line string) way {
 }
 
 // socket returns where a socket that a box has leads to. It lies in one of two directories: the
-// second is for a gate without root, which has all in one.
+// second is for a gate without root, and is where init puts it.
 func (l *layout) socket(path string) string {
 	dir, account := filepath.Split(path)
-	own, err := filepath.Abs(filepath.Join(l.dir, "out"))
-	if dir == "/run/pulse-out/" || err == nil && dir == own+"/" {
+	own, err := filepath.Abs(l.dir)
+	if dir == "/run/pulse-out/" || err == nil && dir == filepath.Join(dataOf(own), "out")+"/" {
 		if host := l.out(account); host != "" {
 			return host
 		}

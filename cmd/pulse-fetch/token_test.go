@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -107,10 +109,35 @@ func TestTokenAtOnce(t *testing.T) {
 	s.gives(t, path, 1)
 }
 
-// TestTokenKilled: if the command is killed while the provider answers, what the provider gave is
-// kept nevertheless.
+// TestTokenKilled: if the command is killed while the provider answers, or all that it started is
+// asked to end, as a unit is, what the provider gave is kept nevertheless.
 func TestTokenKilled(t *testing.T) {
 	t.Parallel()
+	for name, kill := range map[string]func(self int) error{
+		"itself": func(self int) error { return syscall.Kill(self, syscall.SIGKILL) },
+		"both": func(self int) error {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", self))
+			child, bad := strconv.Atoi(strings.TrimSpace(string(b)))
+			if err := errors.Join(err, bad); err != nil {
+				return err
+			}
+			for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+				if err := syscall.Kill(child, signal); err != nil {
+					return err
+				}
+			}
+			return syscall.Kill(self, syscall.SIGTERM)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testTokenKilled(t, kill)
+		})
+	}
+}
+
+func testTokenKilled(t *testing.T, kill func(self int) error) {
+	t.Helper()
 	s := startIssuer(t, providers["fastmail"])
 	path := s.file(t, s.how.granted)
 	asked, killed := make(chan bool), make(chan bool)
@@ -124,13 +151,56 @@ func TestTokenKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-asked
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	err := kill(cmd.Process.Pid)
 	_ = cmd.Wait() // it was killed
 	s.says(nil)
 	close(killed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.gives(t, path, 1) // it waits for the lock of the one that goes on
+}
+
+// clock is a program that runs the script by a clock of its own: the lock of another process, the
+// provider, and the disk take 100 seconds each, 140 for the last, and no time passes otherwise.
+const clock = `
+import fcntl, os, runpy, signal, sys, urllib.request
+now = due = 0
+
+def alarm(seconds):
+    global due
+    due = seconds and now + seconds
+
+def takes(seconds, act):
+    def slow(*args, **named):
+        global now
+        done = act(*args, **named)
+        now += seconds
+        if 0 < due <= now:
+            os.kill(os.getpid(), signal.SIGALRM)
+        return done
+    return slow
+
+signal.alarm = alarm
+fcntl.flock = takes(100, fcntl.flock)
+urllib.request.OpenerDirector.open = takes(100, urllib.request.OpenerDirector.open)
+os.fsync = takes(140, os.fsync)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+`
+
+// TestTokenSlow: the two minutes of the provider begin when this process has the lock, and end with
+// its answer.
+func TestTokenSlow(t *testing.T) {
+	t.Parallel()
+	s := startIssuer(t, providers["fastmail"])
+	path := s.file(t, s.how.granted)
+	cmd := s.token()
+	cmd.Path, cmd.Args = "/usr/bin/python3", []string{"python3", "-I", "-c", clock, tokenScript, path}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != s.access+"\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	s.gives(t, path, 1)
 }
 
 // TestTokenRoom: nothing is asked of the provider if there is no room for what it would give.
@@ -232,6 +302,7 @@ func TestTokenUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {""}, {path, path}, {"--token", path}, {"-h"}, {"--authorize"}, {"--authorize", "yahoo", link},
 		{"--authorize", "google", path}, {"--authorize", "google", "--x"}, {link}, {fifo}, {"/dev/zero"}, {t.TempDir()},
+		{"--authorize", "google", filepath.Join(link, "x")},
 	} {
 		if status, out, errs := s.call(args...); status != 64 || out != "" || !strings.Contains(errs, "token: error: ") || strings.Contains(errs, "Traceback") {
 			t.Errorf("%q: exit %d: %q, %q", args, status, out, errs)
@@ -239,6 +310,7 @@ func TestTokenUsage(t *testing.T) {
 	}
 	for name, members := range map[string]map[string]any{
 		"no scope": {"scope": ""}, "a number": {"refresh_token": 1}, "not HTTPS": {"endpoint": "http://127.0.0.1/"}, "a time": {"issued": "now"},
+		"no text": {"client_id": json.RawMessage(`"\ud800"`)},
 	} {
 		before, err := os.ReadFile(path)
 		if err != nil {
@@ -252,14 +324,21 @@ func TestTokenUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, args := range [][]string{{link}, {"--authorize", link}} {
+		if _, _, errs := s.call(args...); !strings.Contains(errs, "scripts/token' --authorize google|microsoft '"+link+"'\n") {
+			t.Errorf("%q: %q", args, errs)
+		}
+	}
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(filepath.Dir(path), 0o775); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, errs := s.call(path); status != 64 || !strings.Contains(errs, "hint: chmod go-w '") {
-		t.Errorf("exit %d: %q", status, errs)
+	for _, args := range [][]string{{path}, {"--authorize", path}, {"--authorize", "google", path + "-new"}} {
+		if status, _, errs := s.call(args...); status != 64 || !strings.Contains(errs, "hint: chmod go-w '") {
+			t.Errorf("%q: exit %d: %q", args, status, errs)
+		}
 	}
 	if err := errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o640)); err != nil {
 		t.Fatal(err)
@@ -297,9 +376,11 @@ func TestTokenAuthorize(t *testing.T) {
 		{"http://localhost:49152/?state=x&code=the-code-of-the-test", 77, "not the answer to this request"},
 		{"http://localhost:49152/?code=the-code-of-the-test", 77, "not the answer to this request"},
 		{"https://evil.example/?state=STATE&code=the-code-of-the-test", 77, "not the answer to this request"},
+		{"http://localhost:49152/?state=%C3%A9&code=x", 77, "not the answer to this request"},
 		{"http://localhost:49152/?state=STATE&error=access_denied", 77, "the provider refuses: access_denied"},
+		{"http://localhost:49152/?state=STATE", 77, "that address has no code"},
 		{"http://localhost:49152/?state=STATE&code=another-code", 77, "refuses: invalid_grant"},
-		{"http://localhost:49152/?state=STATE&code=the-code-of-the-test&scope=x", 0, ""},
+		{"http://localhost:49152/?state=STATE&code=the-code-of-the-test&scope=x#", 0, ""},
 	} {
 		cmd := s.token("--authorize", path)
 		p, err := cmdlinetest.SitAt(cmd, 24, 2000)
@@ -361,7 +442,7 @@ func TestTokenMakesFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, screen := p.Wait()
-	if status != 77 || secretIn(string(screen)) != "" {
+	if again := "scripts/token' --authorize google '"; status != 77 || secretIn(string(screen)) != "" || !strings.Contains(string(screen), again) {
 		t.Errorf("exit %d: %s", status, screen)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {

@@ -8,6 +8,7 @@ wall() {
 	local runs=$1 first='' c
 	shift
 	rm -f "$dir"/wall.*
+	# shellcheck disable=SC2034 # commands use it
 	for RUN in $(seq "$runs"); do
 		for c; do
 			local start=$EPOCHREALTIME

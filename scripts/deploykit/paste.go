@@ -38,6 +38,7 @@ var notPasted = map[string]string{
 	"instead: install": "in place of the package; the machine has no Go: scripts/test installs from source",
 	"instead: units":   "in place of the units: man/crontab_test.go runs the crontab",
 	"alone: mailbox":   "a gate without root: man/deploy_test.go pastes it",
+	"alone: remove":    "a gate without root: man/deploy_test.go pastes it",
 	"script: desktop":  "a program for a desktop, which the machine has not: man/recipes_test.go runs it",
 	"rest: encrypt":    "the machine is a folder of this one's file system, whose keys are this one's: man/encrypted_test.go has a disk",
 	"rest: take":       "for another computer: man/encrypted_test.go",

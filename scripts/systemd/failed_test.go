@@ -22,8 +22,8 @@ func TestNotice(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		// Each run of a unit has the files of its name: what it printed, and that it was started.
-		"journalctl": "case $6 in _*) cat /run/said ;; INVOCATION_ID=7) cat /run/kept ;; esac 2>/dev/null; [ $1 = --sync ] || [ $# = 6 ] || echo journalctl \"$@\"",
-		"systemctl":  "case $3 in InvocationID) echo 7 ;; Result) cat /run/result ;; ExecMainStatus) echo 0 ;; *) [ \"$1 $2 $3\" = \"start --no-block pulse-failed@$(cat /run/unit).service\" ] && touch /run/started ;; esac",
+		"journalctl": "case $6 in _*=7) cat /run/said ;; INVOCATION_ID=7) cat /run/kept ;; esac 2>/dev/null; [ $1 = --sync ] || [ $# = 6 ] || echo journalctl \"$@\"",
+		"systemctl":  "case $3 in InvocationID) cat /run/id ;; Result) cat /run/result ;; ExecMainStatus) echo 0 ;; *) [ \"$1 $2 $3\" = \"start --no-block pulse-failed@$(cat /run/unit).service\" ] && touch /run/started ;; esac",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -74,6 +74,12 @@ func TestNotice(t *testing.T) {
 		{"no NOTIFY", "NOTIFY=; say x; fail 64; fail 64", begins, "", false},
 		{"no NOTIFY, works", "NOTIFY=; say x; fail 64; works", "", "", false},
 		{"hostile", "say '$(touch /run/x)\n`touch /run/x`\nEND'; fail 64; [ ! -e /run/x ]", begins, begins + "$(touch /run/x)\n`touch /run/x`\nEND\n", false},
+		{"what a terminal would obey", "say 'a\\tb\\033[2J\\302\\2330m\\342\\200\\256c\\303\\251'; fail 64", begins, begins + "a\tb?[2J?0m?c\u00e9\n", false},
+		{"a flood", "say \"$(head -c 1000000 /dev/zero | tr '\\0' x)\"; fail 64; size=$(wc -c <\"$2\"); : >\"$2\"; ((size > 16384 && size < 17000))", begins, "", false},
+		{"NOTIFY is slow, and it works by then", "say x; slow 'ended: x'; fail 64", "", begins + "x\n" + again + "ended: x\n", false},
+		{"NOTIFY is slow, and it works in silence", "say x; slow; fail 64", "", begins + "x\n" + again, false},
+		{"NOTIFY is slow, and the end is remembered", "say x; slow 'ended: x'; fail 75", "", begins + "x\n" + again + "ended: x\n", false},
+		{"only root reads it", "mkdir /run/pulse-failed; say x; NOTIFY=false; fail 64; rm /run/motd.d/*.untold; [ \"$(stat -c %a /run/pulse-failed /run/pulse-failed/*.not /run/motd.d /run/motd.d/* | xargs)\" = '700 600 755 644' ]", begins, "", false},
 		{"nowhere to write", "mount -t tmpfs -o ro none /run; fail 64", "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,7 +87,7 @@ func TestNotice(t *testing.T) {
 			told := filepath.Join(t.TempDir(), "told")
 			cmd := exec.Command("unshare", "--map-root-user", "--mount", "bash", "-c", `mount -t tmpfs none /run || exit 3
 for name in systemctl journalctl; do mount --bind "$1/$name" "$(readlink -f "$(command -v $name)")" || exit 3; done
-export NOTIFY="tee -a $2"
+export NOTIFY="tee -a $2" told=$2
 unit() { unit=pulse-$1.service; echo "$unit" >/run/unit; }
 say() { printf "${*:+${*//\%/%%}\n}" >/run/said; }
 fail() { # STATUS, or another result
@@ -93,8 +99,13 @@ works() { # as the unit starts it, and systemd then
 	"$0" --works "$unit"
 	if [ -e /run/started ]; then rm /run/started; "$0" "$unit" 2>/dev/null; fi
 }
+slow() { # WORDS: the unit works while NOTIFY runs, and then is in another run; systemd merges the start
+	printf '%s\n' "cat >>'$told'" "[ ! -e /run/worked ] || exit 0; touch /run/worked" "echo '$1' >/run/said" \
+		"INVOCATION_ID=7 '$0' --works $unit; rm /run/started; echo 8 >/run/id" >/run/slow
+	NOTIFY="bash /run/slow"
+}
 later() { find /run -type f -exec sh -c 'touch -d "$(date -r "$2" "+%F %T.%N %z") $1 ago" "$2"' - "$1 $2" {} \;; }
-unit run; say; echo Starting >/run/kept; echo success >/run/result
+unit run; say; echo Starting >/run/kept; echo success >/run/result; echo 7 >/run/id
 `+c.steps+`
 status=$?
 cat /run/motd.d/* 2>/dev/null

@@ -3,11 +3,14 @@ package mailbox
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 )
 
@@ -64,4 +67,11 @@ type saying struct{ kept []byte }
 func (w *saying) Write(p []byte) (int, error) {
 	w.kept = append(w.kept, p[:min(len(p), maxSaying-len(w.kept))]...)
 	return len(p), nil
+}
+
+// tell passes on what is kept, without what could move a cursor or a line of a log.
+func (w *saying) tell(to io.Writer) {
+	if len(w.kept) > 0 {
+		fmt.Fprintln(to, strings.Join(escape.Text(string(w.kept)), "\n"))
+	}
 }

@@ -31,7 +31,7 @@ type Secret struct {
 // variable holds, or the file contains. The end of ctx is a temporary error, and a command may
 // say that it failed for now, or that the provider refuses, which is source.Refused. Any other
 // error is a usage error. No error shows the password. What the command writes to its standard
-// error goes to stderr, or is in the error if the command said so.
+// error goes to stderr, escaped unless it is Live, or is in the error if the command said so.
 func (s Secret) Read(ctx context.Context, stderr io.Writer) (string, error) {
 	noCore()
 	text, err := s.text(ctx, stderr)
@@ -132,7 +132,7 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	text := <-out
 	told := ended(argv[0], err, string(said.kept))
 	if !s.Live && (told == nil || ctx.Err() != nil) {
-		_, _ = stderr.Write(said.kept)
+		said.tell(stderr)
 	}
 	switch {
 	case ctx.Err() != nil:

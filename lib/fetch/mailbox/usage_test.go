@@ -311,6 +311,18 @@ func TestSecretStderr(t *testing.T) {
 	}
 }
 
+// TestSecretStderrHostile: what it writes may be a server's text, and goes into a log.
+func TestSecretStderrHostile(t *testing.T) {
+	const script = `sh -c 'printf "a\\033[2J\\342\\200\\256b\\n\\nc" >&2; exit 3'`
+	for live, want := range map[bool]string{false: "a\\x1b[2J\\u202eb\n\nc\n", true: "a\x1b[2J\u202eb\n\nc"} {
+		var stderr bytes.Buffer
+		_, err := (Secret{Command: script, Live: live}).Read(t.Context(), &stderr)
+		if err == nil || stderr.String() != want {
+			t.Errorf("at a terminal %v: %q, %v", live, stderr.String(), err)
+		}
+	}
+}
+
 // TestSecretRefused: a command says that the provider refuses, or that it failed for now, in its
 // own words, which are in the error alone. Any other end is a mistake of the command line.
 func TestSecretRefused(t *testing.T) {
