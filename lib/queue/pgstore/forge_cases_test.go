@@ -25,7 +25,7 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofCounts, ofLines, ofArguments, ofClocks)
+var forgeries = slices.Concat(ofTasks, ofSenders, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofCounts, ofLines, ofArguments, ofClocks)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
@@ -144,7 +144,14 @@ var ofTasks = []forgery{
 		denied.Change.Told = told.Change.Told
 		return []call{by("gate1", told), by("ann", denied)}
 	}, first(func(s *step) { s.Change.Told = s.Time.Add(time.Minute) })},
-	{"a task that is tried again in a week", event(task.Retried, "runner1"), first(func(s *step) { s.Change.NotBefore = s.Time.AddDate(0, 0, 7) })},
+	{"a task that is tried again after more than a day", putOff(task.Retried, "runner1"), first(func(s *step) { s.Change.NotBefore = s.Time.Add(26 * time.Hour) })},
+	{"an effect that did not happen, for more than a day", putOff(task.Restored, "sender1"), first(func(s *step) { s.Change.NotBefore = s.Time.Add(26 * time.Hour) })},
+	{"a task that is restarted after an hour", event(task.Restarted, "runner1"), first(func(s *step) { s.Change.NotBefore = s.Time.Add(time.Hour) })},
+	{"a cancelled task without its time, to another state", func(w *world) []call {
+		mail := w.of("a.new", task.Added, "", task.Scheduled)
+		mail.Change.NotBefore = w.now.Add(time.Hour)
+		return []call{by("gate1", mail), by("ann", w.of("a.new", task.Cancelled, task.Scheduled, task.Rejected))}
+	}, first(func(s *step) { s.To = task.Failed })},
 	{"a cancelled task with another time", func(w *world) []call {
 		mail, cancelled := w.of("a.new", task.Added, "", task.Scheduled), w.of("a.new", task.Cancelled, task.Scheduled, task.Rejected)
 		mail.Change.NotBefore, cancelled.Change.NotBefore = w.now.Add(time.Hour), w.now.Add(time.Hour)
@@ -285,6 +292,45 @@ var ofRuns = []forgery{
 		c.super = strings.Replace(beats("machine1", "a.late")(w)[0].sql, "DO $$ BEGIN", "SET SESSION AUTHORIZATION machine1; DO $$ BEGIN", 1) + "; RESET SESSION AUTHORIZATION"
 	}},
 	{"a proposal that a runner takes away", event(audit.Settled, "gate1"), func(w *world, c *call) { c.who, c.steps[0].Event = "runner1", audit.Judged }},
+}
+
+// putOff lets a run end, and the next begin in a day.
+func putOff(e task.Event, who string) func(*world) []call {
+	return just(func(w *world) call {
+		c := w.legal(e, who)
+		c.steps[0].Change.NotBefore = w.now.Add(24 * time.Hour)
+		return c
+	})
+}
+
+// sent adds an ask that a stranger sent, and puts it where a person decides.
+func sent(e task.Event, to task.State) func(*world) []call {
+	return func(w *world) []call {
+		mail, next := w.of("a.new", task.Added, "", task.Scheduled), w.of("a.new", e, task.Scheduled, to)
+		for _, s := range []*step{&mail, &next} {
+			s.Sender, s.Trust, s.Source, s.UID, s.MessageID = bob, terms.ExternalVerified, "imap", 7, "<a@b>"
+		}
+		return []call{by("gate1", mail), by("machine1", next)}
+	}
+}
+
+var parks = sent(task.Parked, task.Awaiting)
+
+// ofSenders are about who sent a task, which decides what it may do.
+var ofSenders = []forgery{
+	{"a task that another one sent", parks, first(func(s *step) { s.Sender = eve })},
+	{"a task that the owner sent", parks, first(func(s *step) { s.Trust = terms.OwnerVerifiedEmail })},
+	{"a task from another source", parks, first(func(s *step) { s.Source = "box" })},
+	{"a task of another message", parks, first(func(s *step) { s.UID = 8 })},
+	{"a task of another Message-ID", parks, first(func(s *step) { s.MessageID = "<c@d>" })},
+	{"a task that another one sent, and that runs", sent(task.Started, task.Running), first(func(s *step) { s.Sender = eve })},
+	{"a closed task that nobody sent", func(w *world) []call { // which nothing comes of
+		calls := sent(task.Dropped, task.Rejected)(w)
+		calls[1].steps[0] = w.of("a.new", task.Dropped, task.Scheduled, task.Rejected)
+		return calls
+	}, first(func(s *step) { s.To = task.Awaiting })},
+	{"a requeued task that was started more often", event(task.Requeued, "ann"), first(func(s *step) { s.Change.Attempts = 3 })},
+	{"an extracted task that was started more often", event(task.Extracted, "runner1"), first(func(s *step) { s.Change.Restarts = 3 })},
 }
 
 // swapped puts the second line before the first.

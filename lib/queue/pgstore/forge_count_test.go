@@ -93,4 +93,15 @@ var ofCounts = []forgery{
 		again.Change.Attempts, start.Change.Attempts = 1, 1
 		return []call{by("runner1", again), by("runner1", start), by("runner1", result(w.ends("a.run", task.Extracted, task.Scheduled), queue.Extracts))}
 	}, otherFile},
+	{"an ask that counts anew when it is tried again", func(w *world) []call {
+		first, start, again := w.ends("a.run", task.Retried, task.Scheduled), w.start("a.run"), w.ends("a.run", task.Retried, task.Scheduled)
+		first.Change.Attempts, start.Change.Attempts, again.Change.Attempts = 1, 1, 2
+		return []call{by("runner1", first), by("runner1", start), by("runner1", again)}
+	}, first(func(s *step) { s.Change.Attempts = 0 })},
+	{"an ask that was started more often than it was, with a yes", func(w *world) []call {
+		parked := w.ends("a.run", task.Parked, task.Awaiting)
+		parked.Change.Attempts = 1
+		return []call{by("runner1", parked), by("ann", w.yes("a.run", task.Approved, task.Awaiting, approval.Terminal, bob))} // it counts anew
+	}, first(func(s *step) { s.Change.Attempts = 2 })},
+	{"an effect that counts anew with a yes", and(again[0]), first(func(s *step) { s.Change.Restarts = 0 })},
 }
