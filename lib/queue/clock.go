@@ -112,8 +112,8 @@ type mark struct {
 func clockAt(last time.Time, jump Jump, now time.Time) Clock {
 	c := Clock{Now: now, Last: last, Jump: jump, Confirmed: jump.settled(now)}
 	high := time.Time{}
-	if !jump.settled(last) {
-		high = jump.reached()
+	if top := jump.reached(); !jump.settled(last) || last.Before(top) && now.After(top.Add(-maxBehind)) {
+		high = top // also if the clock was believed meanwhile: its lines are not as old as they look
 	}
 	step := now.Sub(last)
 	returns := last.Before(high) && step > maxBehind && now.After(high.Add(-maxBehind))
@@ -156,7 +156,11 @@ func jumpOf(v View) (j Jump, err error) {
 
 // JumpOf returns the jump that a line of the log is about.
 func JumpOf(l *audit.Line) Jump {
-	return Jump{From: l.Change.Since, To: l.Time, High: l.Before, Began: l.Began, By: l.By}
+	j := Jump{From: l.Change.Since, To: l.Time, High: l.Before, Began: l.Began}
+	if l.Event == audit.ClockConfirmed { // a server says of every line who wrote it
+		j.By = l.By
+	}
+	return j
 }
 
 // Of returns since when something is as it is that has been so since t by the log. What lies
@@ -186,11 +190,17 @@ func (c *Clock) Latest() time.Time {
 func (c *Clock) Recent() bool { return !c.To.IsZero() && c.Now.Sub(c.To) < Window }
 
 // By returns the time by which a yes that was given then must not have expired. One that was given
-// ahead of the clock counts from where the clock began.
+// ahead of the clock counts from where the clock began, and one that had expired before the clock
+// went back is not revived by it. Caveat: of one whose time a clock that went back, and is believed,
+// has come to again, nobody knows by which clock it was given.
 func (c *Clock) By(given time.Time) time.Time {
 	by := c.Latest()
-	if given.After(by) {
+	ahead := given.After(by)
+	if ahead {
 		by = by.Add(given.Sub(c.Of(given)))
+	}
+	if high := c.reached(); c.Back() && high.After(by) && (ahead || given.Before(c.Began)) {
+		return high // the log had reached that after it was given
 	}
 	return by
 }

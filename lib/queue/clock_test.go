@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -141,8 +142,30 @@ func TestOneRunWithAWrongClock(t *testing.T) {
 	}
 }
 
+// TestCapsAfterASlowClock: once a clock is right again that was behind for so long that it was
+// believed, what was started before that still counts.
+func TestCapsAfterASlowClock(t *testing.T) {
+	for _, wrong := range []time.Duration{-30 * time.Hour, -10 * days} {
+		w := newWall(t, 5)
+		w.do(queuetest.Add(queuetest.Mails(1, 60)...))
+		for _, c := range []struct {
+			later, wrong time.Duration
+			want         int
+		}{{0, 0, 5}, {2 * time.Hour, wrong, 0}, {70 * time.Minute, wrong, 0}, {0, 0, 0}, {70 * time.Minute, 0, 0}} {
+			w.real, w.wrong = w.real.Add(c.later), c.wrong
+			if n := w.run(); n != c.want {
+				t.Errorf("%s: %d started, want %d, %s after the first by a clock %s off", wrong, n, c.want, w.real.Sub(now), c.wrong)
+			}
+			w.do(queuetest.Brake(audit.Released))
+		}
+		w.within()
+		w.store.check(t)
+	}
+}
+
 // TestCapsHoldByAnyClock: through random lives with clocks that are wrong for less than an hour
-// at a time, no real day has more starts than the cap; and with a right clock it has as many.
+// at a time, or behind for hours, no real day has more starts than the cap; and with a right clock
+// it has as many.
 func TestCapsHoldByAnyClock(t *testing.T) {
 	lives := 150
 	if testing.Short() {
@@ -158,9 +181,13 @@ func TestCapsHoldByAnyClock(t *testing.T) {
 			w.run()
 			for range r.IntN(3) {
 				w.wrong = []time.Duration{-3 * time.Hour, -5 * time.Hour, -days, -3 * days, -400 * days, 3 * days, 40 * days, 9000 * days}[r.IntN(8)]
+				long := 15 * time.Minute
+				if w.wrong < 0 && r.IntN(2) == 0 {
+					long = 90 * time.Minute
+				}
 				for range 1 + r.IntN(3) {
 					w.run()
-					w.real = w.real.Add(time.Duration(r.IntN(int(15 * time.Minute))))
+					w.real = w.real.Add(time.Duration(r.IntN(int(long))))
 				}
 				if w.wrong = 0; r.IntN(2) == 0 {
 					w.do(queuetest.Brake(audit.Released))
@@ -250,10 +277,10 @@ func TestATickAhead(t *testing.T) {
 // one that has not is not lost by a clock that is ahead, and one that was given by such a clock
 // is not good for years.
 func TestAYesByTwoClocks(t *testing.T) {
-	grant := func(w *wall) {
+	grant := func(w *wall, good time.Duration) {
 		w.do(queuetest.Update("grant", func(tx *queue.Tx, now time.Time) error {
 			return queue.Grant(tx, approval.Grant{
-				ID: "a1", Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(2 * time.Hour),
+				ID: "a1", Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(good),
 			})
 		}))
 	}
@@ -264,25 +291,35 @@ func TestAYesByTwoClocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		given, later, wrong time.Duration
 		want                bool
+		believed            bool
+		good                time.Duration // 0: 2 h
 	}{
-		"as it is":                           {0, time.Hour, 0, true},
-		"expired":                            {0, 3 * time.Hour, 0, false},
-		"good, and behind":                   {0, 100 * time.Minute, -5 * time.Hour, true},
-		"expired, and behind":                {0, 3 * time.Hour, -5 * time.Hour, false},
-		"good, and ahead":                    {0, time.Hour, 300 * days, false}, // nobody knows
-		"given ahead, and good for an hour":  {300 * days, time.Hour, 0, true},
-		"given ahead, and good for no year":  {300 * days, 4 * time.Hour, 0, false},
-		"given behind, and not good for now": {-300 * days, time.Hour, 0, false},
+		"as it is":                           {given: 0, later: time.Hour, wrong: 0, want: true},
+		"expired":                            {given: 0, later: 3 * time.Hour, wrong: 0, want: false},
+		"good, and behind":                   {given: 0, later: 100 * time.Minute, wrong: -5 * time.Hour, want: true},
+		"expired, and behind":                {given: 0, later: 3 * time.Hour, wrong: -5 * time.Hour, want: false},
+		"good, and ahead":                    {given: 0, later: time.Hour, wrong: 300 * days, want: false}, // nobody knows
+		"given ahead, and good for an hour":  {given: 300 * days, later: time.Hour, wrong: 0, want: true},
+		"given ahead, and good for no year":  {given: 300 * days, later: 4 * time.Hour, wrong: 0, want: false},
+		"given behind, and not good for now": {given: -300 * days, later: time.Hour, wrong: 0, want: false},
+		"expired, and behind for an hour":    {later: 3 * time.Hour, wrong: -10 * days, believed: true},
+		"expired, and a little behind":       {later: 25 * time.Hour, wrong: -5 * time.Hour, believed: true, good: 24 * time.Hour},
+		"good, and behind for an hour":       {later: 3 * time.Hour, wrong: -10 * days, believed: true, good: 24 * time.Hour, want: true},
+		"given ahead, believed, and good":    {given: 300 * days, later: 30 * time.Minute, believed: true, want: true},
 	} {
 		w := newWall(t, 5)
 		w.do(queuetest.Brake(audit.Released))
 		w.wrong = c.given
-		grant(w)
+		grant(w, cmp.Or(c.good, 2*time.Hour))
 		w.wrong = 0
 		w.do(queuetest.Brake(audit.Released))
 		w.real = w.real.Add(c.later)
 		w.do(queuetest.Brake(audit.Released))
-		if w.wrong = c.wrong; consumed(w) != c.want {
+		if w.wrong = c.wrong; c.believed {
+			w.do(queuetest.Brake(audit.Released))
+			w.real = w.real.Add(61 * time.Minute)
+		}
+		if consumed(w) != c.want {
 			t.Errorf("%s: spent %t", name, !c.want)
 		}
 		w.store.check(t)

@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 
 	"pulse/lib/queue"
@@ -72,7 +71,9 @@ func (f *fold) move(l *audit.Line) {
 	t := f.tasks[l.Task]
 	switch {
 	case l.Event == audit.ClockJumped:
-		maps.DeleteFunc(f.starts, func(_ string, s *started) bool { return s.at > l.Time.Unix() })
+		for _, s := range f.starts {
+			s.at = min(s.at, l.Time.Unix())
+		}
 		return
 	case l.Event == task.Added:
 		t = &taskRow{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}

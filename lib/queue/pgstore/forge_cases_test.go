@@ -25,7 +25,7 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofCounts, ofLines, ofArguments)
+var forgeries = slices.Concat(ofTasks, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofCounts, ofLines, ofArguments, ofClocks)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
@@ -392,7 +392,6 @@ var ofNotes = []forgery{
 	{"a source without a name", event(audit.Read, "gate1"), replace(`"source":"imap",`, ``)},
 	{"a source that nobody can find", event(audit.Read, "gate1"), replace(`"source":"imap"`, `"source":"\u0000"`)},
 	{"a source twice", event(audit.Read, "gate1"), first(func(s *step) { s.Positions = append(s.Positions, s.Positions...) })},
-	{"a jump of the clock from another line", event(audit.ClockJumped, "gate1"), first(func(s *step) { s.Change.Since = s.Time.Add(time.Hour) })},
 	{"a finding that nobody can find", event(audit.Found, "gate1"), first(func(s *step) { s.Finding.About = "a\x00" })},
 	{"a finding that is not there", event(audit.Found, "gate1"), first(func(s *step) { s.Finding = nil })},
 	{"attempts of what moves nothing", event(audit.Released, "ann"), with(`"attempts":1`)},

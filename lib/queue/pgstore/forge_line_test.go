@@ -236,7 +236,7 @@ func (w *world) spoil(c *call, i int, name, member string) error {
 }
 
 // owned are members that the server writes, whatever the client says, or that it does so for.
-var owned = strings.Fields(".time .prev .by .level .more .given .opened .expires .told .since")
+var owned = strings.Fields(".time .prev .by .level .more .given .opened .expires .told .since .before .began")
 
 // canonical returns nil if the last commit wrote lines as a queue in a directory would.
 func (w *world) canonical() error {

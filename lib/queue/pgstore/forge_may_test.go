@@ -132,6 +132,10 @@ func (w *world) legal2(e task.Event, who string) call {
 		s := w.note("r.one", e)
 		s.Size = w.refused("r.one").Size
 		return by(who, s)
+	case audit.ClockJumped:
+		s := w.note("", e)
+		s.Time = w.now.Add(-2 * time.Hour)
+		return by(who, s)
 	}
 	return by(who, w.note("a.sched", e))
 }

@@ -164,6 +164,9 @@ func TestWords(t *testing.T) {
 	}
 	words, tried := believed(t), 0
 	for n, c := range w.lines(!testing.Short()) {
+		if c.steps[0].Event == audit.ClockJumped { // from a line that lies ahead
+			c.super += `; UPDATE pulse.audit SET line = regexp_replace(line, '"time":"[^"]*"', '"time":' || pulse.stamp(clock_timestamp() + interval '2 hours')) WHERE seq = (SELECT seq FROM pulse.queue)`
+		}
 		if _, err := w.try(c); err != nil {
 			t.Fatalf("%s by %s: %v", c.steps[0].Event, c.who, err)
 		}

@@ -478,10 +478,8 @@ BEGIN
     DELETE FROM pulse.thing WHERE shelf = 'hold';
   ELSIF e IN ('clock_jumped', 'clock_confirmed') THEN
     PERFORM pulse.put('clock', '', at, NULL, NULL);
-    IF e = 'clock_jumped' AND j->'since' <> coalesce(pulse.said(at - 1)->'time', 'null') THEN
-      PERFORM pulse.refuse('a jump from another line');
-    ELSIF e = 'clock_jumped' THEN -- for a day, the client counts these from the log
-      DELETE FROM pulse.start s WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
+    IF e = 'clock_jumped' THEN -- what was started by a clock that was ahead counts as started now
+      UPDATE pulse.start s SET at = floor(extract(epoch FROM (j->>'time')::timestamptz)) WHERE s.at > extract(epoch FROM (j->>'time')::timestamptz);
     END IF;
   END IF;
 END $$;
@@ -532,6 +530,30 @@ EXCEPTION
   WHEN unique_violation THEN RAISE EXCEPTION 'a task was there already' USING ERRCODE = 'PU001';
 END $$;
 
+-- jumped returns what the line of a clock says that jumped, or that a person vouches for: from which
+-- line, and what is known of the clocks before (package queue, clockAt).
+CREATE FUNCTION jumped(e text, at timestamptz, before jsonb[]) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE j jsonb; was text; high text; last timestamptz; step interval;
+BEGIN
+  j := coalesce(CASE WHEN before[1]->>'event' = 'clock_jumped' THEN before[1] END, (SELECT pulse.said(t.seq) FROM pulse.thing t WHERE t.shelf = 'clock'), '{}');
+  IF e = 'clock_confirmed' THEN
+    RETURN jsonb_build_object('since', (j->'since')::text, 'before', (j->'before')::text, 'began', (j->'began')::text);
+  END IF;
+  was := coalesce(before[cardinality(before)], (SELECT pulse.said(q.seq) FROM pulse.queue q))->>'time';
+  last := was;
+  step := at - last;
+  high := coalesce(j->>'before', j->>'since');
+  IF (j->>'event' = 'clock_jumped' AND last - (j->>'time')::timestamptz < interval '1 hour' OR last < high::timestamptz AND at > high::timestamptz - interval '1 hour') IS NOT TRUE THEN
+    high := NULL;
+  END IF;
+  IF NOT coalesce(step < -interval '1 hour' OR step > interval '48 hours'
+      OR last < high::timestamptz AND step > interval '1 hour' AND at > high::timestamptz - interval '1 hour', false) THEN
+    PERFORM pulse.refuse('a clock that did not jump');
+  END IF;
+  RETURN jsonb_build_object('since', '"' || was || '"', 'before', '"' || high || '"',
+    'began', CASE WHEN at < last THEN pulse.stamp(at) ELSE (j->'began')::text END);
+END $$;
+
 -- made returns the line that a client wants to write, as the log has it: time, login, what was
 -- proven of it, and the chain are the server's. before holds those that it comes after in this commit.
 CREATE FUNCTION made(raw text, before jsonb[], last bool, prev text, at timestamptz, hats text[]) RETURNS text LANGUAGE plpgsql AS $$
@@ -558,7 +580,9 @@ BEGIN
   IF e <> 'closed' OR coalesce(j->>'by' !~ '^task [0-9a-f]{32}$', true) THEN
     own := jsonb_set(own, '{line,by}', to_jsonb(pulse.quoted(session_user)));
   END IF;
-  IF e = 'resurfaced' THEN
+  IF e IN ('clock_jumped', 'clock_confirmed') THEN
+    own := jsonb_set(own, '{line}', own->'line' || pulse.jumped(e, at, before));
+  ELSIF e = 'resurfaced' THEN
     SELECT x INTO was FROM unnest(before) WITH ORDINALITY u(x, o) WHERE x->>'task' = j->>'task' AND x ?| '{to,state}' ORDER BY o DESC LIMIT 1;
     was := coalesce(was, (SELECT pulse.said(t.seq) FROM pulse.task t WHERE t.id = j->>'task'));
     own := jsonb_set(own, '{line}', own->'line' || jsonb_build_object('told', pulse.stamp(at), 'since', to_json(coalesce(was->>'since', was->>'time'))::text));

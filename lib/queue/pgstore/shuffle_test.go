@@ -53,6 +53,9 @@ func (s *shuffle) steps() []step {
 		return s.bought(n, []string{bob}, []string{"g.bob", "g.any", "g.chain", "g.this", "g.all"}[s.IntN(5)])
 	case 3:
 		l := s.note(n, []task.Event{audit.Released, audit.Ended, audit.Settled, audit.Noted, audit.ClockJumped}[s.IntN(5)])
+		if l.Event == audit.ClockJumped {
+			l.Time = s.now.Add(-2 * time.Hour)
+		}
 		if l.Event == audit.Settled {
 			l.Parent = idOf(s.names[s.IntN(len(s.names))])
 		}
