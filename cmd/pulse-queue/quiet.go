@@ -17,6 +17,7 @@ import (
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/sandbox"
 )
 
 // What cron starts each minute tells of a failure that may end by itself when it begins, once a
@@ -44,12 +45,15 @@ func passing(c *cli.Context, err error) bool {
 }
 
 // standing returns an error that may end by itself as one that is shown only if a person is to be
-// told of it now. One after the other counts as the same, except that a queue lacks a line, which is
-// news if it is another line.
+// told of it now. One after the other counts as the same, except that a queue lacks a line or the
+// kernel lacks a sandbox, which are news if it is another line, or another thing.
 func (m memory) standing(err error) error {
 	about := ""
-	if errors.Is(err, queue.ErrLost) {
+	switch {
+	case errors.Is(err, queue.ErrLost):
 		about = queue.FindingKey(string(health.Restored), err.Error())
+	case errors.Is(err, sandbox.ErrLacks):
+		about = queue.FindingKey("sandbox", err.Error())
 	}
 	if m.Begins(about, err.Error(), time.Now()) {
 		return err
@@ -57,8 +61,8 @@ func (m memory) standing(err error) error {
 	return cmdline.Standing(m.c, err)
 }
 
-// over says what ended, if a person was told of it. That a queue lacks a line is ended by a person,
-// who knows.
+// over says what ended, if a person was told of it. That a queue lacks a line, or the kernel a sandbox,
+// is ended by a person, who knows.
 func (m memory) over() {
 	if f, say := m.Ends(time.Now()); say && f.About == "" {
 		cmdline.Note(m.c, "ended: %s", f.Text)

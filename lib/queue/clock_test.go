@@ -273,6 +273,34 @@ func TestATickAhead(t *testing.T) {
 	w.store.check(t)
 }
 
+// TestTasksOfASlowClock: what came by a clock that was behind waits as long as anything else once it is
+// right again, whether it was believed or not.
+func TestTasksOfASlowClock(t *testing.T) {
+	for _, long := range []time.Duration{10 * time.Minute, 2 * time.Hour} {
+		w := newWall(t, 5)
+		limits := &w.policy.Limits
+		w.do(queuetest.Brake(audit.Released))
+		w.wrong = -40 * days
+		w.do(queuetest.Brake(audit.Released))
+		w.real = w.real.Add(long / 2)
+		w.do(queuetest.Add(queuetest.Mail(1, terms.Review)))
+		w.real, w.wrong = w.real.Add(long/2), 0
+		came, told := w.real, time.Duration(0)
+		for w.events(task.Expired) == 0 && w.real.Sub(came) < limits.ReviewExpires+20*days {
+			w.do(queuetest.Brake(audit.Released))
+			w.sweep()
+			if told == 0 && w.events(audit.Resurfaced) > 0 {
+				told = w.real.Sub(came)
+			}
+			w.real = w.real.Add(6 * time.Hour)
+		}
+		if ended := w.real.Sub(came); told < limits.Resurface-long || told > limits.Resurface+days || ended < limits.ReviewExpires-long || ended > limits.ReviewExpires+days {
+			t.Errorf("by a clock that was behind for %s: told after %s, expired after %s", long, told, ended)
+		}
+		w.store.check(t)
+	}
+}
+
 // TestAYesByTwoClocks: one that has expired by the log is not revived by a clock that is behind,
 // one that has not is not lost by a clock that is ahead, and one that was given by such a clock
 // is not good for years.

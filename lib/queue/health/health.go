@@ -98,7 +98,7 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		if !brakes.stopped { // otherwise a person knows why nothing ran
 			history = append(history, p.idle...)
 		}
-		list = append(append(f.machine(), list...), history...)
+		list = slices.Concat(f.machine(), list, f.ahead(p, history), history)
 		open, putOff, err := brakes.open(v)
 		if err != nil {
 			return err
@@ -228,6 +228,7 @@ type past struct {
 	ends    queue.Ends
 	streaks []queue.Streak // those that are told
 	idle    []Finding      // times without a line
+	jump    string         // what a finding of the last jump is about; empty: there is none
 	proofs  Proofs
 	lines   int // that were looked at
 }
@@ -263,17 +264,22 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 		return nil, nil, err
 	}
 	leaps, err := f.leaps(q, p)
-	told := f.clock.New && len(leaps)+len(p.idle) > 0 // the clock that wrote the last line was told of
-	if p.last.Sub(f.Now) > maxAhead && !told {
-		text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
-			p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
-		list = append(list, Finding{Code: Clock, Text: text, Do: "timedatectl"})
-	}
 	p.streaks = f.provider(&p.ends)
 	for i := range p.streaks {
 		list = append(list, provider(&p.streaks[i]))
 	}
 	return p, slices.Concat(list, leaps, f.silence(p), f.refused(p), p.proofs.failing(), f.proven(p)), err
+}
+
+// ahead finds that the log is ahead of the clock, unless the clock that wrote its last line is told of.
+func (f *Facts) ahead(p *past, told []Finding) []Finding {
+	jump := func(x Finding) bool { return x.Code == codeJumped && x.About == p.jump }
+	if p.last.Sub(f.Now) <= maxAhead || f.clock.New && slices.ContainsFunc(told, jump) {
+		return nil
+	}
+	text := fmt.Sprintf("the last line of the log is of %s, and now is %s",
+		p.last.Format(time.RFC3339), f.Now.UTC().Format(time.RFC3339))
+	return []Finding{{Code: Clock, Text: text, Do: "timedatectl"}}
 }
 
 // wants reports whether lines older than t may say more.

@@ -35,29 +35,34 @@ func (f *Facts) quiet(p *past) time.Duration {
 
 // leaps finds out whether the clock was wrong lately, and what was done meanwhile. For the queue a
 // clock that only went on is like days on which nothing ran: a person who vouches for the clock
-// puts that away, and so does one who knows that the queue was restored. It is left to p.idle.
+// puts that away, and so does one who knows that the queue was restored, for the last one. It is left
+// to p.idle.
 func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 	if f.clock.To.IsZero() || f.Now.Sub(f.clock.To) >= Lately {
 		return nil, nil
 	}
 	var all []leap
 	var done []audit.Line // those since the jump that is not reached yet
-	ages, vouched := f.clock.Ages(), false
+	ages, vouched, resumed := f.clock.Ages(), false, resumption{}
 	err = q.History(func(l audit.Line) bool {
 		at := ages.Of(&l)
-		vouched = vouched || l.Event == audit.ClockConfirmed || l.Event == audit.Resumed
+		vouched = vouched || l.Event == audit.ClockConfirmed
+		resumed.pass(&l)
 		if l.Event != audit.ClockJumped {
 			done = append(done, audit.Line{Time: l.Time, Event: l.Event, Task: l.Task, From: l.From, To: l.To})
 			return f.Now.Sub(at) < Lately
 		}
-		one := leap{Jump: queue.JumpOf(&l), vouched: vouched}
+		one := leap{Jump: queue.JumpOf(&l), vouched: vouched || resumed.of(&l)}
 		if n := len(all); n > 0 && all[n-1].From.Sub(one.To) < queue.Confirming && all[n-1].Back() != one.Back() {
 			one.back = all[n-1].To
 		}
 		one.count(done)
-		all, done = append(all, one), done[:0]
+		all, done, resumed = append(all, one), done[:0], resumption{}
 		return f.Now.Sub(at) < Lately
 	})
+	if len(all) > 0 {
+		p.jump = all[0].about()
+	}
 	for i := range all {
 		l := &all[i]
 		switch closes := i+1 < len(all) && !all[i+1].back.IsZero(); {
@@ -69,6 +74,26 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 		}
 	}
 	return list, err
+}
+
+// resumption is a line by which a person lets a restored queue start tasks, the oldest after a jump.
+type resumption struct {
+	at      time.Time // zero: none
+	between bool      // other lines stand between it and the jump
+}
+
+func (r *resumption) pass(l *audit.Line) {
+	switch {
+	case l.Event == audit.Resumed:
+		*r = resumption{at: l.Time}
+	case l.Event != audit.ClockJumped:
+		r.between = true
+	}
+}
+
+// of reports whether it tells why the log has no line before a jump.
+func (r *resumption) of(jump *audit.Line) bool {
+	return !r.at.IsZero() && (!r.between || r.at.Sub(jump.Time) < queue.Confirming)
 }
 
 // count counts what was done until the clock was believed.
@@ -89,6 +114,9 @@ func (l *leap) count(lines []audit.Line) {
 
 // wrong reports whether the clock was.
 func (l *leap) wrong() bool { return l.Back() || !l.back.IsZero() }
+
+// about tells a leap from others.
+func (l *leap) about() string { return stamp(l.To) }
 
 func (l *leap) finding() Finding {
 	way := "ahead"
@@ -119,5 +147,5 @@ func (l *leap) finding() Finding {
 		do = "timedatectl; if it is right: pulse-queue release --clock"
 	}
 	text += ": by that clock, before it was believed, " + strings.Join(counts, ", ")
-	return Finding{Code: codeJumped, Text: text, Do: do}
+	return Finding{Code: codeJumped, About: l.about(), Text: text, Do: do}
 }

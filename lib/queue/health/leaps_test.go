@@ -1,6 +1,7 @@
 package health
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,134 @@ func TestLeaps(t *testing.T) {
 		i := slices.IndexFunc(found, func(x Finding) bool { return x.Code == codeJumped })
 		if got := i >= 0 && c.want != "" && strings.HasPrefix(found[i].Line(), "clock_jumped: "+c.want); !got && (i >= 0 || c.want != "") {
 			t.Errorf("%s: %+v, want %s", name, found, c.want)
+		}
+	}
+}
+
+// account is a queue that is told of, by clocks as a test sets them.
+type account struct {
+	t     *testing.T
+	store *queuetest.Memory
+}
+
+func (a account) do(at time.Time, ops ...queuetest.Operation) {
+	a.t.Helper()
+	for _, op := range ops {
+		if err := op.Do(a.store, at); err != nil {
+			a.t.Fatal(op.Name, err)
+		}
+	}
+}
+
+// found returns what health finds of clocks.
+func (a account) found(at time.Time) (list []Finding) {
+	a.t.Helper()
+	f := facts()
+	f.Now, f.MaxRefused = at, 0
+	all, err := Look(chronicle{a.store}, f)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(x Finding) bool { return x.Code != codeJumped && x.Code != Clock })
+}
+
+// hear returns what a person is told of clocks, and keeps it.
+func (a account) hear(at time.Time) (said []string) {
+	a.t.Helper()
+	found := a.found(at)
+	a.do(at, queuetest.Update("tell", func(tx *queue.Tx, now time.Time) error {
+		was, err := queue.FindingsOf(tx)
+		for _, n := range Memory(was, found, now) {
+			said = append(said, string(n.What)+" "+n.Line())
+			if err := n.Tell(tx, now); err != nil {
+				return err
+			}
+		}
+		return err
+	}))
+	return said
+}
+
+// TestEachLeap: a jump is told when it is found, although another one is told of already.
+func TestEachLeap(t *testing.T) {
+	a, brake := account{t, queuetest.NewMemory()}, queuetest.Brake(audit.Released)
+	const h = time.Hour
+	a.do(now, queuetest.Add(queuetest.Mails(1, 1)...))
+	a.do(now.Add(-5*h), brake)
+	a.do(now.Add(2*time.Minute), brake)
+	for i, c := range []struct {
+		at   time.Duration
+		want string // the beginning of what is told; empty: nothing is
+	}{{h, "opened clock_jumped: the clock jumped 5h back"}, {2 * h, ""}, {13 * h, "opened clock_jumped: the clock jumped 20d back"}, {14 * h, ""}, {26 * h, "told clock_jumped: "}} {
+		if i == 2 {
+			a.do(now.Add(12*h), brake)
+			a.do(now.Add(-20*day), brake)
+			a.do(now.Add(12*h+2*time.Minute), brake)
+		}
+		if said := a.hear(now.Add(c.at)); c.want == "" && len(said) > 0 || c.want != "" && (len(said) == 0 || !strings.HasPrefix(said[0], c.want)) {
+			t.Errorf("after %s: %q, want %q", c.at, said, c.want)
+		}
+	}
+}
+
+// TestAheadOfTheClock: that the log is ahead of the clock is told, unless what is told of jumps
+// says it.
+func TestAheadOfTheClock(t *testing.T) {
+	brake, add := queuetest.Brake(audit.Released), queuetest.Add(queuetest.Mails(1, 1)...)
+	const h = time.Hour
+	for name, c := range map[string]struct {
+		lines []time.Duration // after a mail
+		last  task.Event
+		at    time.Duration
+		want  string
+	}{
+		"an older jump":                  {lines: []time.Duration{-5 * h, time.Minute, 20 * h}, at: -400 * day, want: "[clock clock_jumped]"},
+		"a jump ahead of the right time": {lines: []time.Duration{12 * day}, at: h, want: "[clock_jumped]"},
+		"the same, held":                 {lines: []time.Duration{12 * day}, last: audit.Held, at: h, want: "[clock]"},
+		"no jump":                        {lines: []time.Duration{h}, at: -h, want: "[clock]"},
+	} {
+		a := account{t, queuetest.NewMemory()}
+		a.do(now, add)
+		for _, d := range c.lines {
+			a.do(now.Add(d), brake)
+		}
+		if c.last != "" {
+			a.do(now.Add(c.lines[len(c.lines)-1]), queuetest.Brake(c.last))
+		}
+		var got []Code
+		for _, x := range a.found(now.Add(c.at)) {
+			got = append(got, x.Code)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestResumed: a person who lets a restored queue start says why the log has no line before that, and
+// nothing of the days before.
+func TestResumed(t *testing.T) {
+	brake, resumed := queuetest.Brake(audit.Released), queuetest.Brake(audit.Resumed)
+	const h = time.Hour
+	for name, c := range map[string]struct {
+		lines  []time.Duration // before now, after a mail of 20 days ago
+		resume time.Duration
+		want   int
+	}{
+		"it is the first line":   {resume: h, want: 0},
+		"the next":               {lines: []time.Duration{6 * h}, resume: 6*h - time.Minute, want: 0},
+		"the first, a day ago":   {lines: []time.Duration{50 * h}, resume: 26 * h, want: 1},
+		"others are between":     {lines: []time.Duration{30 * h, 20 * h}, resume: h, want: 1},
+		"another jump is before": {lines: []time.Duration{6 * day}, resume: h, want: 1},
+	} {
+		a := account{t, queuetest.NewMemory()}
+		a.do(now.Add(-20*day), queuetest.Add(queuetest.Mails(1, 1)...))
+		for _, d := range c.lines {
+			a.do(now.Add(-d), brake)
+		}
+		a.do(now.Add(-c.resume), resumed)
+		if found := a.found(now); len(found) != c.want {
+			t.Errorf("%s: %v", name, found)
 		}
 	}
 }

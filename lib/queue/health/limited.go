@@ -79,7 +79,7 @@ func (b *brakes) findings() (list []Finding) {
 		}
 		list = append(list, Finding{
 			Code: codeLimited, Task: l.oldest, About: string(l.kind) + " " + l.limit,
-			Text: text + " at " + stamp(l.until), Do: listOf(task.Scheduled), with: b.vain(l.kind),
+			Text: text + " at " + stamp(l.until), Do: listOf(task.Scheduled), with: l.kind == task.Ask && b.vain(),
 		})
 	}
 	return list

@@ -113,3 +113,31 @@ func TestNothingIsOverdueOnHold(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitedEffects: that a limit keeps effects waiting is told at once, although all of another
+// action fail; of asks that are started in vain, it is no news.
+func TestLimitedEffects(t *testing.T) {
+	for kind, want := range map[task.Kind]string{task.Effect: "opened limited/effect limits.max_per_day", task.Ask: ""} {
+		failing := tries([]try{{2, 5 * time.Minute, 1, "x"}, {1, 6 * time.Minute, 1, "x"}, {2, 20 * time.Minute, 1, "x"}}, func(s, l *audit.Line) {
+			if s.Kind, l.Kind = kind, kind; kind == task.Effect {
+				s.Action, l.Action = terms.ExternalSend, terms.ExternalSend
+			}
+		})
+		due := entry(9, task.Scheduled, 3*time.Hour)
+		if due.Kind = kind; kind == task.Effect {
+			due.Action = terms.Destructive
+		}
+		r := remembering{now: now}
+		for i, open := range [][]queue.Entry{nil, {due}} {
+			f := facts()
+			limits(2, 9)(f)
+			found, err := Look(shop{&world{log: failing, open: open}}, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.hear(found...); i == 1 && got != want {
+				t.Errorf("%s: %q, want %q", kind, got, want)
+			}
+		}
+	}
+}

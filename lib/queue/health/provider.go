@@ -8,7 +8,6 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
-	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
@@ -54,7 +53,7 @@ func provider(s *queue.Streak) Finding {
 	if s.Said != "" {
 		text += `, and said "` + strings.ReplaceAll(s.Said, `"`, "'") + `"` // not to be taken for the advice after it
 	}
-	return Finding{Code: codeProvider, About: string(s.Side), Text: text, Do: "pulse-queue show " + s.Task}
+	return Finding{Code: codeProvider, About: about(s.Side, s.Exit), Text: text, Do: "pulse-queue show " + s.Task}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -69,12 +68,16 @@ func (p *past) tried(side queue.Side, now time.Time) time.Duration {
 	return 1<<63 - 1
 }
 
-// vain reports whether tasks of a kind are started in vain: what keeps them waiting besides is no news.
-func (p *past) vain(k task.Kind) bool {
+// vain reports whether asks are started in vain: what keeps them waiting besides is no news. Effects
+// with another action may wait for something else.
+func (p *past) vain() bool {
 	return slices.ContainsFunc(p.streaks, func(s queue.Streak) bool {
-		return (s.Side == queue.Asks || s.Side == queue.Readers) == (k == task.Ask)
+		return s.Side == queue.Asks || s.Side == queue.Readers
 	})
 }
+
+// about tells a streak from others of its side that end in another way: that is another cause.
+func about(side queue.Side, exit int) string { return fmt.Sprintf("%s, exit %d", side, exit) }
 
 // side returns the side that starts a scheduled task.
 func side(effect terms.Action, reads bool) queue.Side {
@@ -90,7 +93,7 @@ func side(effect terms.Action, reads bool) queue.Side {
 // Known reports whether a person knows that starts fail like the one whose end is the line: a run
 // has told of one today, or health of all of them. The line is in the log.
 func Known(v queue.View, line *audit.Line) (bool, error) {
-	_, known, err := queue.FindingOf(v, string(codeProvider), string(queue.SideOf(line)))
+	_, known, err := queue.FindingOf(v, string(codeProvider), about(queue.SideOf(line), line.End.Exit))
 	if err != nil {
 		return false, err
 	}

@@ -145,14 +145,40 @@ func TestFailedWithAll(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{func() {}, "opened provider/asks"},
+		{func() {}, "opened provider/asks, exit 1"},
 		{func() { w.ended[task.Failed] = []string{id(1)} }, ""},
 		{func() { w.ended[task.Failed] = []string{id(1), id(9)} }, "opened failed/" + id(1) + ", opened failed/" + id(9)},
 		{func() { w.ended[task.Failed] = []string{id(1), id(2), id(9)} }, ""},
-		{func() { w.log = tries(append([]try{{3, time.Minute, 0, ""}}, key...), nil) }, "opened failed/" + id(2) + ", closed provider/asks"},
+		{func() { w.log = tries(append([]try{{3, time.Minute, 0, ""}}, key...), nil) }, "opened failed/" + id(2) + ", closed provider/asks, exit 1"},
 	} {
 		c.change()
 		if got := r.hear(look()...); got != c.want {
+			t.Errorf("%d: %q, want %q", i, got, c.want)
+		}
+	}
+}
+
+// TestAnotherCause: that starts end in another way is told at once, and not a day later.
+func TestAnotherCause(t *testing.T) {
+	look := func(exit int, said string) []Finding {
+		w := world{log: tries([]try{{2, 5 * time.Minute, exit, said}, {1, 70 * time.Minute, exit, said}, {2, 80 * time.Minute, exit, said}}, nil)}
+		found, err := Look(shop{&w}, facts())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	r := remembering{now: now}
+	for i, c := range []struct {
+		exit       int
+		said, want string
+	}{
+		{75, "timeout", "opened provider/asks, exit 75"},
+		{75, "no route", ""},
+		{1, "401", "opened provider/asks, exit 1, closed provider/asks, exit 75"},
+		{1, "402", ""},
+	} {
+		if got := r.hear(look(c.exit, c.said)...); got != c.want {
 			t.Errorf("%d: %q, want %q", i, got, c.want)
 		}
 	}

@@ -12,6 +12,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,6 +95,9 @@ func (l Level) lacks(p Profile) string {
 	return ""
 }
 
+// ErrLacks means that this kernel lacks what Require wants.
+var ErrLacks = errors.New("sandbox")
+
 // Enforce takes away everything that the profile does not keep, and returns what is in
 // force from now on. If the kernel lacks something, Enforce does without, or fails with a
 // temporary error for Require. If the kernel has it and refuses, Enforce always fails.
@@ -104,7 +108,7 @@ func enforce(p Profile, m Mode, here Level) (Level, error) {
 		return Level{}, nil
 	}
 	if why := here.lacks(p); m == Require && why != "" {
-		return Level{}, fault.Temporaryf("--sandbox=auto goes on without", "sandbox: %s", why)
+		return Level{}, fault.Temporaryf("--sandbox=auto goes on without", "%w: %s", ErrLacks, why)
 	}
 	closeInherited(p)
 	_, _ = time.Now().Zone() // reads the time zone, which would be impossible later
