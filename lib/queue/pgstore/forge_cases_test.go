@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -61,14 +62,22 @@ func TestForgeries(t *testing.T) {
 
 // honest tries what a forgery differs from.
 func (w *world) honest(f *forgery) error {
+	defer w.keep()()
 	if n, err := w.try(f.honest(w)...); err != nil {
 		return fmt.Errorf("%s: call %d that is honest: %v", f.name, n, err)
 	}
 	return nil
 }
 
+// keep returns what forgets the words of people, and the runs, that are made up from now on.
+func (w *world) keep() (forget func()) {
+	fences, yeses, given, opened := maps.Clone(w.fences), maps.Clone(w.yeses), maps.Clone(w.given), maps.Clone(w.opened)
+	return func() { w.fences, w.yeses, w.given, w.opened = fences, yeses, given, opened }
+}
+
 // forged tries a forgery.
 func (w *world) forged(f *forgery) error {
+	defer w.keep()()
 	forged := f.honest(w)
 	f.forge(w, &forged[len(forged)-1])
 	n, err := w.try(forged...)

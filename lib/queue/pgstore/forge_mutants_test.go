@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/shared/audit"
@@ -151,7 +151,7 @@ func (w *world) special(m *mutant) error {
 		return w.exec(`DO $$ BEGIN ASSERT pulse.quoted('a"é\ö ~') = '"a???? ~"'; END $$`)
 	case "same":
 		return w.targets(rand.New(rand.NewPCG(1, 1)))
-	case "start":
+	case "start", "move":
 		return w.odd()
 	case "made":
 		return cmp.Or(w.exec(pgtest.Strict), w.bounds(), w.levels(), w.times())
@@ -193,7 +193,7 @@ func (w *world) again() (sum string, err error) {
 	if err := w.exec("SAVEPOINT again; TRUNCATE pulse.queue, pulse.audit, pulse.task, pulse.file, pulse.thing, pulse.start, pulse.run, pulse.nonce; INSERT INTO pulse.queue DEFAULT VALUES"); err != nil {
 		w.tb.Fatal(err)
 	}
-	fences, yeses, given, opened := maps.Clone(w.fences), maps.Clone(w.yeses), maps.Clone(w.given), maps.Clone(w.opened)
+	defer w.keep()()
 	jumps := jumping(w) // to before what was started, and back
 	for _, part := range []func(){
 		w.happen, w.more, func() { w.do(jumps...) },
@@ -207,7 +207,7 @@ func (w *world) again() (sum string, err error) {
 		sum += s
 	}
 	err = w.failed
-	w.failed, w.fences, w.yeses, w.given, w.opened = nil, fences, yeses, given, opened
+	w.failed = nil
 	if err := w.exec("ROLLBACK TO again"); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -240,6 +240,8 @@ func (w *world) more() {
 	once.Time, twice.Time = w.now.Add(time.Minute), w.now.Add(2*time.Minute)
 	w.do(by("gate1", mail, whole, twin), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
 		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "away"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
+	w.do(by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Retried, task.Scheduled), queue.Results)),
+		by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)))
 	for _, e := range append(slices.Clone(task.Events), audit.Events...) {
 		for _, who := range []string{"machine1", "ann", "runner1", "sender1"} {
 			if slices.ContainsFunc(strings.Fields(hats[who]), func(h string) bool { return contains(writes[string(e)], h) }) {
