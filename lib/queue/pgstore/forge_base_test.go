@@ -85,7 +85,7 @@ func (w *world) add(to task.State, names ...string) (list []step) {
 func (w *world) arrive() {
 	w.do(by("gate1", w.add(task.Scheduled, "a.sched", "a.send", "a.local", "l.note", "a.old", "a.pair", "a.twin", "a.gone", "l.back", "a.run", "a.mach", "a.late", "a.done", "a.failed", "a.rejected", "a.pruned", "a.back", "l.sched", "l.run", "l.done", "l.kept")...),
 		by("gate1", w.add(task.Awaiting, "e.drop", "e.lost", "e.paid", "a.wait", "a.yes", "a.told", "e.wait", "e.yes", "e.run", "e.mach", "e.unknown", "e.signed", "e.twice", "e.old", "e.two", "e.both", "e.room", "e.again", "d.wait", "d.none", "l.wait")...),
-		by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("", audit.Limited), w.note("r.three", task.Refused), w.read(7)),
+		by("gate1", w.resurfaced("a.told", task.Awaiting)), by("gate1", w.refused("r.one"), w.refused("r.two"), w.note("", audit.Limited), w.note("r.three", task.Refused), w.read(7)),
 		by("machine1", w.labelled("a.sched", label.Untrusted), w.labelled("a.done", label.Untrusted), w.labelled("e.prop2", label.Untrusted)))
 }
 

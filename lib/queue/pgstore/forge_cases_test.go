@@ -333,6 +333,12 @@ var ofSenders = []forgery{
 	{"a task of another message", parks, first(func(s *step) { s.UID = 8 })},
 	{"a task of another Message-ID", parks, first(func(s *step) { s.MessageID = "<c@d>" })},
 	{"a task that another one sent, and that runs", sent(task.Started, task.Running), first(func(s *step) { s.Sender = eve })},
+	{"a task that another one sent, and that ran", func(w *world) []call {
+		calls := sent(task.Started, task.Running)(w)
+		again := calls[1].steps[0]
+		again.Event, again.From, again.To = task.Retried, task.Running, task.Scheduled
+		return append(calls, by("machine1", again))
+	}, first(func(s *step) { s.Sender = eve })},
 	{"a closed task that nobody sent", func(w *world) []call { // which nothing comes of
 		calls := sent(task.Dropped, task.Rejected)(w)
 		calls[1].steps[0] = w.of("a.new", task.Dropped, task.Scheduled, task.Rejected)

@@ -44,7 +44,8 @@ func (w *world) full() []call {
 	wide.Session.Sender, wide.Session.By, wide.Session.Signer, wide.Session.Signature = nasty, nasty, nasty, nasty
 	marks := w.note("a.sched", audit.Labelled)
 	marks.Labels = label.Set{{Label: label.Private, By: nasty, Task: nasty, At: w.now.Add(3)}, {Label: label.Untrusted}}
-	told := w.resurfaced("a.told", task.Awaiting)
+	told, shut, closed := w.resurfaced("a.told", task.Awaiting), w.of("a.told", task.Dropped, task.Awaiting, task.Rejected), w.of("a.wait", task.Closed, task.Awaiting, task.Rejected)
+	shut.Change.Told, closed.By = told.Change.Told, "task "+idOf("a.done")
 	found := w.finding(audit.FindingTold, "login")
 	found.Finding.Text = nasty
 	clock := w.note("", audit.ClockConfirmed)
@@ -52,7 +53,7 @@ func (w *world) full() []call {
 	sent := w.start("e.yes")
 	sent.Target = []string{bob}
 	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
-		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", found), by("ann", clock), by("sender1", sent),
+		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", shut), by("runner1", closed), by("runner1", found), by("ann", clock), by("sender1", sent),
 		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...), by("gate1", w.session(audit.SessionUsed, "s.one", 2))}
 }
 
