@@ -89,16 +89,10 @@ func (s *section) updated(was File) (f File, err error) {
 	}
 	rest := was.Data
 	for _, h := range hunks {
-		at := bytes.Index(rest, []byte(h.old))
-		for at > 0 && rest[at-1] != '\n' { // from the beginning of a line
-			next := bytes.Index(rest[at+1:], []byte(h.old))
-			if next < 0 {
-				at = -1
-				break
-			}
-			at += 1 + next
-		}
-		if h.old == "" || at < 0 || again(was.Data, h.old) {
+		first, ok := atLine(was.Data, h.old, 0)
+		_, again := atLine(was.Data, h.old, first+1)
+		at := first - (len(was.Data) - len(rest))
+		if h.old == "" || !ok || again || at < 0 {
 			return was, fmt.Errorf("%w: the lines of a hunk are not once in the file", ErrUnknown)
 		}
 		f.Data = append(append(f.Data, rest[:at]...), h.now...)
@@ -108,9 +102,19 @@ func (s *section) updated(was File) (f File, err error) {
 	return f, nil
 }
 
-// again reports whether lines stand in a text more than once.
-func again(text []byte, lines string) bool {
-	return bytes.Count(append([]byte("\n"), text...), []byte("\n"+lines)) > 1
+// atLine finds lines in a text, at the beginning of a line and not before from.
+func atLine(text []byte, lines string, from int) (at int, ok bool) {
+	for from <= len(text) {
+		i := bytes.Index(text[from:], []byte(lines))
+		if i < 0 {
+			break
+		}
+		if at = from + i; at == 0 || text[at-1] == '\n' {
+			return at, true
+		}
+		from = at + 1
+	}
+	return -1, false
 }
 
 // hunks returns what the hunks of a section replace. What stands after @@ is a hint where to look,
