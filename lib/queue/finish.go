@@ -32,6 +32,7 @@ type End struct {
 	Judged    []hook.Judged // what was decided on its uses of tools
 	Unread    bool          // not all of that is known: it died before its uses were counted
 	Ungated   string        // why nobody knows what its client did without asking; empty: it asked
+	Kept      bool          // its client's session can go on
 	Unasked   bool          // its client had a use that nobody was asked about
 }
 
@@ -100,6 +101,9 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 		if err := c.propose(tx, end.Proposals, limits, &line); err != nil {
 			return line, err
 		}
+	}
+	if e == task.Finished && len(line.Proposed) > 0 && c.pauses(&end, limits) {
+		line.Change.Reason = ReasonPaused
 	}
 	if err := tx.Move(line); err != nil {
 		return line, err

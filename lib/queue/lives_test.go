@@ -209,6 +209,11 @@ func unlawful(log []audit.Line) (wrong []string) {
 			case effect && answered[l.Task] == "":
 				why = "nobody said yes, or that yes was spent"
 			}
+		case task.Continued:
+			if l.Kind != task.Ask {
+				why = "it is no ask"
+			}
+			done[l.Task] = false
 		case task.Requeued:
 			done[l.Task] = false
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pulse/lib/queue/proposal"
@@ -45,8 +46,9 @@ type Outcome struct {
 	Tool   string   // empty if its file is gone, or if no person agreed to it
 	Target []string // nil likewise
 	Ending Ending
-	Reason string    // of a refusal: the person's words, or the reason of the policy
+	Reason string    // of a refusal: the person's words, or the reason of the policy; what its sender said
 	At     time.Time // in whole seconds
+	Result string    // of an effect of this ask: what carrying it out came to
 	root   string    // of the task that it was proposed for
 }
 
@@ -62,6 +64,7 @@ func (o *Outcome) append(dst []byte) []byte {
 	out.Str("outcome", string(o.Ending))
 	out.StrIf("reason", o.Reason)
 	out.Time("at", o.At)
+	out.StrIf("result", o.Result)
 	return append(dst, out.Bytes()...)
 }
 
@@ -174,7 +177,7 @@ func (id errPast) Error() string { return "queue: " + string(id) + ": its past i
 
 // tell tells an ask that is about to be started what there is to tell.
 func (t *Tx) tell(s *Stored, yes bool) error {
-	if s.Kind() != task.Ask || !yes && (s.Task.Thread == "" || !s.Identity.Verified) {
+	if s.Kind() != task.Ask || !yes && !s.goesOn() && (s.Task.Thread == "" || !s.Identity.Verified) {
 		return nil
 	}
 	p := t.pasts[s.Task.ID]
@@ -222,7 +225,7 @@ func (p *Past) begin(v View, id string) (bool, error) {
 	t.asks, t.effects, t.since = map[string]terms.Trust{id: s.Identity.Trust}, map[string]*heard{}, s.Task.Created
 	if s.Task.Thread == "" || !s.Identity.Verified {
 		// Nothing that ended is started again without a yes.
-		return yes || !s.Task.State.Open(), nil
+		return yes || s.goesOn() || !s.Task.State.Open(), nil
 	}
 	t.thread, t.sender, t.since = s.Task.Thread, s.Identity.Sender, s.Task.Created.Add(-maxTold)
 	first, err := anywhere(v, t.thread)
@@ -342,11 +345,26 @@ func (h *heard) ending(l *audit.Line) (e Ending, reason string) {
 	case l.To == task.Completed:
 		return IsDone, ""
 	case l.To == task.Failed && l.Change.Reason == ReasonNotDone:
-		return IsNotDone, ""
+		if l.End != nil {
+			reason = l.End.Said
+		}
+		return IsNotDone, reason
 	case l.To == task.Failed, l.To == task.Corrupt:
 		return IsFailed, ""
 	}
 	return "", ""
+}
+
+// goesOn reports whether an ask was started again, so that it is told how its own effects ended.
+func (s *Stored) goesOn() bool { return s.Task.Continues+s.Task.Revisions > 0 }
+
+// maxTellResult bounds what is told of the result of one effect, in bytes.
+const maxTellResult = 160 << 10
+
+// resultOf returns what an effect came to.
+func resultOf(v View, id string) (string, error) {
+	b, err := ResultOf(v, id)
+	return strings.ToValidUTF8(string(b[:min(len(b), maxTellResult)]), "\ufffd"), err
 }
 
 // newest loads what the log does not have, and returns the newest outcomes.
@@ -357,6 +375,9 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 		tool := ""
 		err := s.View(func(v View) error {
 			one.Target, tool = nil, ""
+			if one.root != t.id && one.Ending == IsNotDone { // what its sender said is for its own agent
+				one.Reason = ""
+			}
 			file, err := anywhere(v, one.Task)
 			if file == nil || err != nil {
 				return err
@@ -364,6 +385,13 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 			size += len(file.File)
 			if h.agreed {
 				one.Target = file.Target()
+			}
+			if one.root == t.id && size < maxLoaded {
+				one.Result, err = resultOf(v, one.Task)
+				size += len(one.Result)
+			}
+			if err != nil {
+				return err
 			}
 			if file.Request != nil {
 				tool = file.Request.Tool

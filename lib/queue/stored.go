@@ -227,6 +227,9 @@ func (s *Stored) move(e task.Event, to task.State, change task.Change) audit.Lin
 	if change.Told = s.Task.Told; !tried(s.Task.State) || !tried(to) {
 		change.Told = time.Time{}
 	}
+	if e != task.Requeued && e != task.Continued {
+		change.Continues, change.Revisions = s.Task.Continues, s.Task.Revisions
+	}
 	return s.describe(audit.Line{
 		Time: change.Since, Event: e, Task: s.Task.ID, From: s.Task.State, To: to,
 		Digest: s.Task.Digest, Change: change,

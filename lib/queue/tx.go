@@ -57,6 +57,9 @@ func Update(s Store, fn func(*Tx) error) error {
 			if err := fn(tx); err != nil {
 				return nil, err
 			}
+			if err := tx.goOn(); err != nil {
+				return nil, err
+			}
 			if err := tx.readFurther(); err != nil {
 				return nil, err
 			}

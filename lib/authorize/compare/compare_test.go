@@ -97,6 +97,8 @@ var widenings = []struct{ old, new, line string }{
 	{"", "[limits]\nmax_attempts = 4", "wider limits.max_attempts: 3 -> 4"},
 	{"", "[limits]\nmax_restarts = 4", "wider limits.max_restarts: 3 -> 4"},
 	{"", "[limits]\nmax_closes_per_run = 9", "wider limits.max_closes_per_run: 8 -> 9"},
+	{"", "[limits]\nmax_continues = 4", "wider limits.max_continues: 3 -> 4"},
+	{"", "[limits]\nmax_revisions = 0", "narrower limits.max_revisions: 2 -> 0"},
 	{"", "[limits]\nreview_expires = \"400h\"", "wider limits.review_expires: 336h -> 400h"},
 	{"", "[limits]\nresurface = \"4d\"", "wider limits.resurface: 72h -> 96h"},
 	{"[limits]\nreview_expires = \"6h\"", "[limits]\nreview_expires = \"6h\"\nresurface = \"5h\"", "wider limits.resurface: 3h -> 5h (new.toml:6)"},

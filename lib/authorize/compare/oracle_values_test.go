@@ -38,6 +38,8 @@ func values(old, new *policy.Policy) map[string]way {
 		"limits.max_attempts":         more(a.MaxAttempts, b.MaxAttempts),
 		"limits.max_restarts":         more(a.MaxRestarts, b.MaxRestarts),
 		"limits.max_closes_per_run":   more(a.MaxClosesPerRun, b.MaxClosesPerRun),
+		"limits.max_continues":        more(a.MaxContinues, b.MaxContinues),
+		"limits.max_revisions":        more(a.MaxRevisions, b.MaxRevisions),
 		"limits.review_expires":       more(a.ReviewExpires, b.ReviewExpires),
 		"limits.resurface":            more(a.Resurface, b.Resurface),
 		"limits.disk_reserve":         -more(a.DiskReserve, b.DiskReserve),

@@ -24,6 +24,8 @@ func values(old, new *policy.Policy, load Schemas) []Difference {
 		{"max_attempts", func(l *policy.Limits) int { return l.MaxAttempts }},
 		{"max_restarts", func(l *policy.Limits) int { return l.MaxRestarts }},
 		{"max_closes_per_run", func(l *policy.Limits) int { return l.MaxClosesPerRun }},
+		{"max_continues", func(l *policy.Limits) int { return l.MaxContinues }},
+		{"max_revisions", func(l *policy.Limits) int { return l.MaxRevisions }},
 	} {
 		higher(v, "limits."+l.key, l.of(&old.Limits), l.of(&new.Limits))
 	}

@@ -5,7 +5,7 @@
 CREATE TABLE may (event text, hat text, PRIMARY KEY (event, hat));
 INSERT INTO may SELECT e, h FROM (VALUES
   ('gate',                        'added refused limited settled session_used read forgotten pruned'),
-  ('gate runner sender approver', 'session_ended withheld labelled resurfaced held finding clock_jumped'),
+  ('gate runner sender approver', 'continued session_ended withheld labelled resurfaced held finding clock_jumped'),
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender approver',             'approved consumed'),
@@ -24,7 +24,7 @@ INSERT INTO legal SELECT e, f, t FROM (VALUES
   ('dropped', ARRAY['scheduled', 'awaiting_review'], ARRAY['rejected']), ('expired', ARRAY['awaiting_review'], ARRAY['rejected']),
   ('cancelled', ARRAY['scheduled', 'running'], ARRAY['rejected']), ('closed', ARRAY['scheduled', 'awaiting_review'], ARRAY['rejected']),
   ('carried_out', ARRAY['scheduled'], ARRAY['completed']), ('requeued', ARRAY['failed', 'rejected', 'completed'], ARRAY['scheduled']),
-  ('pruned', ARRAY['completed', 'rejected', 'failed'], ARRAY['']),
+  ('continued', ARRAY['completed'], ARRAY['scheduled']), ('pruned', ARRAY['completed', 'rejected', 'failed'], ARRAY['']),
   ('broke', ARRAY['scheduled', 'awaiting_review', 'running', 'completed', 'rejected', 'failed'], ARRAY['corrupt']))
   AS v(e, fs, ts), unnest(fs) f, unnest(ts) t;
 
@@ -38,7 +38,7 @@ INSERT INTO member SELECT w, jsonb_object_agg(ltrim(n, '!'), coalesce(is_a, f)),
 FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
   ('line', '@time', '!time'), ('line', '"[a-z_]+"', '!event'), ('line', 'id', 'task'), ('line', 'kind', 'kind'), ('line', 'state', 'from to state'),
   ('line', '@time', 'since before began'), ('line', 'sum', 'digest'), ('line', 'much', 'size'), ('line', '@words', 'not_kept'),
-  ('line', 'count', 'attempts'), ('line', 'some', 'deferred'), ('line', 'count', 'restarts'), ('line', '@time', 'not_before'), ('line', '@words', 'reason'),
+  ('line', 'count', 'attempts'), ('line', 'some', 'deferred'), ('line', 'count', 'restarts'), ('line', 'some', 'continues revisions'), ('line', '@time', 'not_before'), ('line', '@words', 'reason'),
   ('line', '@time', 'told'), ('line', 'sum', 'result'), ('line', '0|-?[1-9][0-9]{0,8}', 'exit'), ('line', '@words', 'said'),
   ('line', '@[proposed', 'proposed'), ('line', 'id', 'parent'), ('line', 'some', 'count'), ('line', '@[text', 'target'), ('line', 'id', 'answers thread'),
   ('line', '@words', 'tool'), ('line', 'action', 'action'), ('line', 'outcome', 'outcome'), ('line', '@words', 'rule policy sender'), ('line', 'trust', 'trust'),
@@ -315,6 +315,16 @@ BEGIN
   END IF;
 END $$;
 
+-- again reports whether a line says how often an ask was started again: continued counts one of the
+-- two, at most a hundred times, and no task but an ask; requeued begins anew.
+CREATE FUNCTION again(e text, t pulse.task, was jsonb, j jsonb) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE e WHEN 'broke' THEN true WHEN 'requeued' THEN have = '{0,0}'
+    WHEN 'continued' THEN t.kind = 'ask' AND have[1] + have[2] = had[1] + had[2] + 1 AND have[1] >= had[1] AND have[2] >= had[2] AND have[1] + have[2] <= 100
+    ELSE have = had END
+  FROM (SELECT ARRAY[coalesce((j->>'continues')::int, 0), coalesce((j->>'revisions')::int, 0)] AS have,
+    ARRAY[coalesce((was->>'continues')::int, 0), coalesce((was->>'revisions')::int, 0)] AS had) v
+$$;
+
 -- move carries out a line that moves a task. Who sent it, and how far that was proven, is what
 -- the line says that added it.
 CREATE FUNCTION move(j jsonb, at bigint, fence bigint, hats text[], host text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
@@ -336,8 +346,10 @@ BEGIN
       AND EXISTS (SELECT FROM pulse.said(t.added) a, unnest('{sender,trust,source,uid,message_id}'::text[]) m WHERE j->m IS DISTINCT FROM a->m) THEN
     PERFORM pulse.refuse('a line about a task that another one sent');
   ELSIF dst <> '' AND e <> 'broke' AND EXISTS (SELECT FROM unnest('{attempts,deferred,restarts}'::text[]) m, LATERAL (VALUES (coalesce((j->>m)::int, 0), coalesce((was->>m)::int, 0))) v(have, had)
-      WHERE NOT have BETWEEN had AND had + fresh AND NOT (have = 0 AND (e IN ('requeued', 'extracted') OR e = 'approved' AND t.kind = 'ask'))) THEN
+      WHERE NOT have BETWEEN had AND had + fresh AND NOT (have = 0 AND (e IN ('requeued', 'extracted', 'continued') OR e = 'approved' AND t.kind = 'ask'))) THEN
     PERFORM pulse.refuse('a task that was started less or more often than it was');
+  ELSIF dst <> '' AND NOT pulse.again(e, t, was, j) THEN
+    PERFORM pulse.refuse('a task that was started again less or more often than it was');
   ELSIF j ? 'not_before' AND j->'not_before' IS DISTINCT FROM was->'not_before'
       AND NOT (e IN ('retried', 'restored') AND (j->>'not_before')::timestamptz < (j->>'time')::timestamptz + interval '25 hours') OR j->'told' <> coalesce(was->'told', 'null') THEN
     PERFORM pulse.refuse('a task that is put off for too long, or that a person was told of');
@@ -455,7 +467,7 @@ BEGIN
     was := pulse.said(t.seq);
     IF was IS NULL THEN
       RAISE EXCEPTION 'task % is not there any more', id USING ERRCODE = 'PU001';
-    ELSIF EXISTS (SELECT FROM unnest('{kind,action,digest,attempts,deferred,restarts,not_before,reason,sender,trust,source,uid,message_id}'::text[]) m WHERE j->m IS DISTINCT FROM was->m) THEN
+    ELSIF EXISTS (SELECT FROM unnest('{kind,action,digest,attempts,deferred,restarts,continues,revisions,not_before,reason,sender,trust,source,uid,message_id}'::text[]) m WHERE j->m IS DISTINCT FROM was->m) THEN
       PERFORM pulse.refuse('a task that was another before');
     END IF;
     UPDATE pulse.task SET seq = at, entry = pulse.entry(j, t) WHERE task.id = t.id;
@@ -517,7 +529,7 @@ BEGIN
   END IF;
   WITH new AS (
     SELECT j->>'task' AS id, base + i AS at, j->>'to' AS state, j->>'kind' AS kind, j->>'action' AS act, j->>'digest' AS digest, j->>'known_as' AS known_as, j, b.bytes,
-      NOT j ?| '{from,told,deferred}' AND j->'attempts' = '0' AND j->'restarts' = '0' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
+      NOT j ?| '{from,told,deferred,continues,revisions}' AND j->'attempts' = '0' AND j->'restarts' = '0' AND EXISTS (SELECT FROM pulse.legal l WHERE l.event = 'added' AND l.to_state = j->>'to')
         AND NOT (j->>'kind' = 'effect' AND j->>'action' IN ('external_send', 'destructive', 'code_or_computer') AND j->>'to' <> 'awaiting_review')
         AND pulse.sum(b.bytes) = j->>'digest' AS fine
     FROM unnest(js) WITH ORDINALITY l(j, i)
@@ -596,7 +608,7 @@ BEGIN
           ('labels', 'labelled'), ('finding', 'finding'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
           ('approval', 'approved requeued started extracted retried restarted restored'),
           ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
-        WHERE j ? m AND NOT e = ANY (string_to_array(es, ' '))) OR j ?| '{attempts,deferred,restarts,not_before,told}' AND NOT (j ? 'to' OR e = 'resurfaced') THEN
+        WHERE j ? m AND NOT e = ANY (string_to_array(es, ' '))) OR j ?| '{attempts,deferred,restarts,continues,revisions,not_before,told}' AND NOT (j ? 'to' OR e = 'resurfaced') THEN
     PERFORM pulse.refuse(format('no such line may be written by %s: %s', session_user, coalesce(e, '?')));
   END IF;
   RETURN pulse.nul(line, '\ufdd0', '\u0000');

@@ -177,6 +177,7 @@ func (l *Line) Append(dst []byte) []byte {
 			o.Int("deferred", int64(l.Change.Deferred))
 		}
 		o.Int("restarts", int64(l.Change.Restarts))
+		l.Change.AppendAgain(&o)
 		o.Time("not_before", l.Change.NotBefore)
 	}
 	o.StrIf("reason", l.Change.Reason)
@@ -282,6 +283,10 @@ func (l *Line) field(name string, v record.Value) (err error) {
 		err = v.Into(&l.Change.Deferred)
 	case "restarts":
 		err = v.Into(&l.Change.Restarts)
+	case "continues":
+		err = v.Into(&l.Change.Continues)
+	case "revisions":
+		err = v.Into(&l.Change.Revisions)
 	case "not_before":
 		err = v.Into(&l.Change.NotBefore)
 	case "reason":

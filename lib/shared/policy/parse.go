@@ -110,6 +110,8 @@ type limitsTable struct {
 	MaxAttempts      *int    `toml:"max_attempts"`
 	MaxRestarts      *int    `toml:"max_restarts"`
 	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
+	MaxContinues     *int    `toml:"max_continues"`
+	MaxRevisions     *int    `toml:"max_revisions"`
 	ReviewExpires    *string `toml:"review_expires" want:"duration"`
 	Resurface        *string `toml:"resurface" want:"duration"`
 	DiskReserve      *string `toml:"disk_reserve" want:"size"`
@@ -288,6 +290,8 @@ func (v *validator) limits(l *Limits, f *limitsTable) {
 		{"max_attempts", &l.MaxAttempts, f.MaxAttempts, 1},
 		{"max_restarts", &l.MaxRestarts, f.MaxRestarts, 0},
 		{"max_closes_per_run", &l.MaxClosesPerRun, f.MaxClosesPerRun, 0},
+		{"max_continues", &l.MaxContinues, f.MaxContinues, 0},
+		{"max_revisions", &l.MaxRevisions, f.MaxRevisions, 0},
 	} {
 		if e.value == nil {
 			continue

@@ -104,6 +104,8 @@ type Limits struct {
 	MaxAttempts      int
 	MaxRestarts      int
 	MaxClosesPerRun  int
+	MaxContinues     int // how often an ask goes on after its effects have ended
+	MaxRevisions     int // how often a person may have it done again
 	ReviewExpires    time.Duration
 	Resurface        time.Duration // shorter than ReviewExpires
 	DiskReserve      int64         // bytes
@@ -195,7 +197,7 @@ func Default() *Policy {
 		Matrix:        defaultMatrix(),
 		Limits: Limits{
 			MaxPerRun: 10, MaxPerDay: 100, PerSenderPerHour: 20, PendingPerSender: 100,
-			MaxAttempts: 3, MaxRestarts: 3, MaxClosesPerRun: 8,
+			MaxAttempts: 3, MaxRestarts: 3, MaxClosesPerRun: 8, MaxContinues: 3, MaxRevisions: 2,
 			ReviewExpires: 14 * 24 * time.Hour, Resurface: defaultResurface, DiskReserve: 64 << 20,
 		},
 		Outbound: Outbound{MinReplyInterval: 10 * time.Minute},

@@ -74,6 +74,8 @@ type Change struct {
 	Attempts  int       // starts that ended by themselves
 	Deferred  int       // attempts after which the worker asked to be run again later (75)
 	Restarts  int       // starts that died
+	Continues int       // how often the ask went on after its effects had ended
+	Revisions int       // how often it was started again because a person wanted it otherwise
 	NotBefore time.Time // the earliest time for a start; zero: at once
 	Reason    string    // of the last transition
 	Told      time.Time // when a person was told once more of it, since the last transition; zero: not yet
@@ -118,9 +120,20 @@ func (c *Change) add(o *record.Object) {
 		o.Int("deferred", int64(c.Deferred))
 	}
 	o.Int("restarts", int64(c.Restarts))
+	c.AppendAgain(o)
 	o.Time("not_before", c.NotBefore)
 	o.StrIf("reason", c.Reason)
 	o.Time("told", c.Told)
+}
+
+// AppendAgain adds how often a task was started again, if it was.
+func (c *Change) AppendAgain(o *record.Object) {
+	if c.Continues != 0 {
+		o.Int("continues", int64(c.Continues))
+	}
+	if c.Revisions != 0 {
+		o.Int("revisions", int64(c.Revisions))
+	}
 }
 
 // field decodes one member of a Change.
@@ -134,6 +147,10 @@ func (c *Change) field(name string, v record.Value) error {
 		return v.Into(&c.Deferred)
 	case "restarts":
 		return v.Into(&c.Restarts)
+	case "continues":
+		return v.Into(&c.Continues)
+	case "revisions":
+		return v.Into(&c.Revisions)
 	case "not_before":
 		return v.Into(&c.NotBefore)
 	case "reason":

@@ -30,6 +30,7 @@ const (
 	Closed    Event = "closed"      // by an agent, within the chain of its own ask
 	Carried   Event = "carried_out" // an effect on the queue itself, for which no worker was started
 	Requeued  Event = "requeued"    // by a person
+	Continued Event = "continued"   // an ask goes on: its effects have ended, or a person wants it done otherwise
 	Learned   Event = "learned"     // what became of it in the queue that was put aside, before this copy was restored
 	Pruned    Event = "pruned"      // its files were removed; its id stays known
 	Broke     Event = "broke"       // its file can't be read
@@ -62,6 +63,7 @@ var table = map[Event]struct {
 	Closed:    {[]State{Scheduled, Awaiting}, []State{Rejected}},
 	Carried:   {[]State{Scheduled}, []State{Completed}},
 	Requeued:  {[]State{Failed, Rejected, Completed}, []State{Scheduled}},
+	Continued: {[]State{Completed}, []State{Scheduled}},
 	Learned:   {[]State{Scheduled, Awaiting, Running}, []State{Awaiting, Completed, Rejected, Failed}},
 	Pruned:    {[]State{Completed, Rejected, Failed}, []State{none}},
 	Broke:     {[]State{Scheduled, Awaiting, Running, Completed, Rejected, Failed}, []State{Corrupt}},
