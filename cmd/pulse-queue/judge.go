@@ -7,8 +7,25 @@ import (
 	"pulse/lib/authorize/wire"
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
+	"pulse/lib/queue/aside"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/seen"
+	"pulse/lib/shared/record"
 )
+
+// keep keeps the session of a worker's client that has ended well, or forgets it.
+func (s *seat) keep(name, id string, last *queue.End) {
+	if s == nil {
+		return
+	}
+	session := s.judge.Result().Keep
+	if last.Exit != 0 || last.Ungated != "" || len(session) > aside.MaxKept {
+		session = nil
+	}
+	if err := aside.Keep(seen.Dir(), name, id, session); err != nil { // it begins anew then
+		last.Kept = last.Kept && session != nil
+	}
+}
 
 // seat is the judge of what the tools of one worker do, and the socket by which the worker's
 // client asks it. The worker inherits nothing of it but the socket's name.
@@ -22,7 +39,12 @@ func (sh *shift) seat(claim *queue.Claim) (*seat, error) {
 	if !sh.c.Bool("proposals") || claim.Identity.Effect() {
 		return nil, nil
 	}
+	limits := &sh.policy.Limits
 	j := &judge.Judge{Policy: sh.policy, World: workspace.World{}, Task: claim.Task.ID, Identity: claim.Who(), Pins: sh.pins}
+	if claim.Task.Continues+claim.Task.Revisions > 0 {
+		j.Kept = record.Value(aside.Kept(seen.Dir(), sh.queue, claim.Task.ID))
+		j.Last = claim.Task.Continues >= limits.MaxContinues
+	}
 	server, err := wire.Listen(j, runner.Descends)
 	if err != nil {
 		return nil, err
@@ -51,7 +73,7 @@ func (s *seat) fill(last *queue.End) (parked []byte) {
 	}
 	s.server.Close()
 	left := s.judge.Result()
-	last.Judged, last.Unread = left.Judged, !left.Counted
+	last.Judged, last.Unread, last.Kept = left.Judged, !left.Counted, len(left.Keep) > 0
 	if !left.Greeted && last.Exit == 75 { // it got nothing, and it is for later
 		return slices.Clip(left.Parked)
 	}

@@ -35,6 +35,7 @@ type shift struct {
 	worker runner.Worker
 	notice *notice
 	pins   pins.Pins
+	queue  string // its name
 }
 
 func run(c *cli.Context) error {
@@ -95,6 +96,9 @@ func newShift(c *cli.Context) (*shift, error) {
 		return nil, err
 	}
 	if sh.notice, err = newNotice(c); err != nil {
+		return nil, err
+	}
+	if sh.queue, err = cmdline.QueueName(c); err != nil {
 		return nil, err
 	}
 	sh.run.Account = cmdline.Account(c.String("as"))
@@ -220,6 +224,7 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 		end.Cancelled, end.Stopped = false, true
 	}
 	last := sh.ended(&end, seat)
+	seat.keep(sh.queue, id, &last)
 	if !end.Cancelled {
 		err = sh.finish(claim, end, last)
 	}

@@ -98,6 +98,7 @@ var transitions = map[string]string{
 	"requeued failed>scheduled":               "scheduled < failed, meta =, approvals gone, spent gone",
 	"requeued rejected>scheduled":             "scheduled < rejected, meta =, approvals gone, spent gone",
 	"requeued completed>scheduled":            "scheduled < completed, meta =, approvals gone, spent gone",
+	"continued completed>scheduled":           "scheduled < completed, meta =, approvals gone, spent gone",
 	"pruned completed>":                       "pruned =, completed gone, meta gone, results gone, extracts gone, approvals gone, spent gone",
 	"pruned rejected>":                        "pruned =, rejected gone, meta gone, results gone, extracts gone, approvals gone, spent gone",
 	"pruned failed>":                          "pruned =, failed gone, meta gone, results gone, extracts gone, approvals gone, spent gone",

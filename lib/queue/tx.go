@@ -126,6 +126,9 @@ func (t *Tx) legal(line *audit.Line) error {
 	if st != line.From {
 		return fmt.Errorf("%w: %s is in %q, not in %q", ErrConflict, line.Task, st, line.From)
 	}
+	if line.Event == task.Continued && line.Kind != task.Ask {
+		return fmt.Errorf("queue: %s is no ask, and does not go on", line.Task)
+	}
 	return task.Legal(line.Event, line.From, line.To)
 }
 

@@ -23,6 +23,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 )
@@ -44,7 +45,9 @@ type Judge struct {
 	Identity identity.Identity // of that task; its labels are those of the root task
 	Person   bool              // one sits at the client's terminal, and is asked there
 	Pins     pins.Pins
-	Listed   Listed // what the pinned servers have said of their tools
+	Listed   Listed       // what the pinned servers have said of their tools
+	Kept     record.Value // the session of the client that goes on; empty: it begins
+	Last     bool         // it does not go on again, so nothing is put to a person any more
 
 	mu      sync.Mutex
 	labels  label.Set // that uses have given
@@ -53,6 +56,7 @@ type Judge struct {
 	room    int // the bytes of them
 	judged  []hook.Judged
 	session session
+	keep    record.Value   // the session, for the next time
 	defined int            // definitions that servers have listed
 	passed  map[string]int // uses that a client's hook was allowed, and its MCP server has not seen
 }
@@ -159,6 +163,8 @@ func (j *Judge) park(r *request.Request) (full string) {
 	bound := r.WithArgs(workspace.Bound(j.Policy, r.Tool, r.Action, r.Args))
 	line := bound.Append(nil)
 	switch {
+	case j.Last:
+		return "this task does not go on again (limits.max_continues): nothing more of it is put to a person"
 	case len(line) > maxRequest:
 		return "it is too large to be put to a person"
 	case j.waiting >= maxParked || j.room+len(line) > maxRoom:
@@ -196,6 +202,7 @@ type Result struct {
 	Labels  label.Set
 	Ungated string // why nobody knows what its client did without asking; empty: it asked
 	Greeted bool   // its client's hook said hello
+	Keep    []byte // the session of its client; empty: it can't go on
 	Counted bool   // the uses in its client's transcript were counted, or it has no client
 }
 
@@ -204,7 +211,7 @@ func (j *Judge) Result() Result {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := &j.session
-	return Result{j.judged, once(j.parked), j.labels, s.ungated(), s.greeted, s.counted || s.client == ""}
+	return Result{j.judged, once(j.parked), j.labels, s.ungated(), s.greeted, []byte(j.keep), s.counted || s.client == ""}
 }
 
 // once returns lines, each once.

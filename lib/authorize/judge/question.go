@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"pulse/lib/authorize/hook"
 	"pulse/lib/shared/record"
@@ -14,6 +15,8 @@ import (
 //	hook, event    a client's name, and what it told its hook → say: what the hook prints
 //	worker, version, ask
 //	               the client that the worker is about to start → tools: what it may offer
+//	               and kept: the session that it goes on with, if there is one
+//	keep           the client's session, to go on with another time → done: true
 //	await          → hello: true, once the client's hook has said hello
 //	used           the uses in the client's transcript, [[id, tool], …] → done: true
 //	propose        a request that a program of the run makes → done: true
@@ -27,7 +30,7 @@ import (
 const MaxQuestion = 16 << 20
 
 // members are those of a question, all of which are read.
-var members = []string{"hook", "event", "worker", "version", "ask", "await", "used", "propose", "server", "call", "args", "dir", "tools"}
+var members = []string{"hook", "event", "worker", "version", "ask", "await", "used", "propose", "keep", "server", "call", "args", "dir", "tools"}
 
 var errQuestion = errors.New("judge: it is no question")
 
@@ -77,6 +80,12 @@ func (j *Judge) answer(ctx context.Context, q question, o *record.Object) error 
 		return j.awaited(ctx, o)
 	case q["used"] != "":
 		return j.used(q["used"], o)
+	case q["keep"] != "":
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.keep = record.Value(strings.Clone(string(q["keep"])))
+		o.Bool("done", true)
+		return nil
 	case q["propose"] != "":
 		return j.proposed(q["propose"], o)
 	case q["server"] != "":
@@ -135,6 +144,9 @@ func (j *Judge) begun(q question, o *record.Object) error {
 		return err
 	}
 	o.Strs("tools", j.Tools(hook.Client(name)))
+	if j.Kept != "" {
+		o.Raw("kept", []byte(j.Kept))
+	}
 	return nil
 }
 

@@ -161,6 +161,9 @@ func (a Answer) Raw(member string) (record.Value, error) {
 	return v, nil
 }
 
+// Has reports whether the answer has a member.
+func (a Answer) Has(member string) bool { return a.rec.Has(member) }
+
 // Text is Raw for a member that is a string.
 func (a Answer) Text(member string) (s string, err error) {
 	v, err := a.Raw(member)
@@ -171,7 +174,7 @@ func (a Answer) Text(member string) (s string, err error) {
 }
 
 // members are those of an answer.
-var members = []string{"error", "say", "tools", "hello", "done", "outcome", "reason"}
+var members = []string{"error", "say", "tools", "kept", "hello", "done", "outcome", "reason"}
 
 // Ask asks the judge at a socket. A refusal is an error.
 func Ask(ctx context.Context, path string, question []byte) (Answer, error) {

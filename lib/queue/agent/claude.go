@@ -27,8 +27,15 @@ func workClaude(ctx context.Context, t *turn) (string, error) {
 	}
 	args := append(append([]string{"-p"}, t.args...),
 		"--settings", string(claudeSettings(t.judge.command())), "--setting-sources", "user", "--strict-mcp-config",
-		"--disable-slash-commands", "--no-session-persistence", "--tools", strings.Join(t.judge.tools, ","),
+		"--disable-slash-commands", "--tools", strings.Join(t.judge.tools, ","),
 		"--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+	session, err := t.restore()
+	if err != nil {
+		return "", err
+	}
+	if session != "" {
+		args = append(args, "--resume", session)
+	}
 	seen := claudeRun{ends: make(chan string, 1)}
 	p, err := t.start(ctx, env, "", seen.line, args...)
 	if err != nil {
@@ -42,6 +49,7 @@ func workClaude(ctx context.Context, t *turn) (string, error) {
 	if err := t.counted(p, seen.uses(), err); err != nil {
 		return "", err
 	}
+	t.keep(seen.session)
 	return t.claudeEnd(p, &seen)
 }
 

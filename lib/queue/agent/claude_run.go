@@ -15,6 +15,7 @@ type claudeRun struct {
 	talks   atomic.Bool     // it has said something
 	ends    chan string     // gets the result of each turn; nil: nobody waits for it
 	end     claudeEnd
+	session string
 }
 
 // claudeEnd is the last line, which says how it ended.
@@ -45,6 +46,9 @@ func (r *claudeRun) line(line []byte, whole bool) {
 }
 
 func (r *claudeRun) event(kind, v record.Value) error {
+	if id := textOf(member(v, "session_id")); id != "" {
+		r.session = id
+	}
 	switch kind {
 	case `"assistant"`:
 		return eachOf(member(member(v, "message"), "content"), r.block)

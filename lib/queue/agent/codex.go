@@ -47,6 +47,7 @@ func workCodex(ctx context.Context, t *turn) (string, error) {
 	if err := t.counted(p, r.used, err); err != nil {
 		return "", err
 	}
+	t.keep(r.session)
 	return t.codexEnd(r)
 }
 
@@ -150,7 +151,11 @@ func (t *turn) codexAsk(ctx context.Context, c *rpc, r *codexRun, workspace stri
 	if err := t.judge.hello(ctx, helloAfter, c.process.done); err != nil {
 		return err
 	}
-	return c.turn(r, thread, t.ask)
+	if err := c.turn(r, thread, t.ask); err != nil {
+		return err
+	}
+	r.session = thread
+	return nil
 }
 
 // codexThread begins a thread in which our hooks are trusted, and no others are there.
@@ -173,8 +178,20 @@ func (t *turn) codexThread(c *rpc, workspace string) (string, error) {
 	var o record.Object
 	o.Str("cwd", workspace)
 	o.Str("approvalPolicy", "never")
-	o.Bool("ephemeral", true)
-	started, err := c.call("thread/start", string(o.Bytes()))
+	o.Bool("ephemeral", false)
+	method := "thread/start"
+	session, err := t.restore()
+	if err != nil {
+		return "", err
+	}
+	if session != "" {
+		method = "thread/resume"
+		o = record.Object{}
+		o.Str("cwd", workspace)
+		o.Str("approvalPolicy", "never")
+		o.Str("threadId", session)
+	}
+	started, err := c.call(method, string(o.Bytes()))
 	if err != nil {
 		return "", err
 	}

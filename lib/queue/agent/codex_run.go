@@ -9,12 +9,13 @@ import (
 
 // codexRun is what the app server of Codex tells of a run.
 type codexRun struct {
-	mu     sync.Mutex
-	used   []use
-	answer string
-	failed record.Value // the error of the last turn
-	status string       // of the last turn
-	ended  chan struct{}
+	session string
+	mu      sync.Mutex
+	used    []use
+	answer  string
+	failed  record.Value // the error of the last turn
+	status  string       // of the last turn
+	ended   chan struct{}
 }
 
 // notUsed are the items of a thread that are no use of a tool.

@@ -29,6 +29,13 @@ func workGemini(ctx context.Context, t *turn) (string, error) {
 	}
 	args := append(append([]string{}, t.args...),
 		"--extensions", "pulse", "--admin-policy", t.home.path("rules.toml"), "--approval-mode", "default", "--output-format", "stream-json")
+	session, err := t.restore()
+	if err != nil {
+		return "", err
+	}
+	if session != "" {
+		args = append(args, "--resume", session)
+	}
 	var seen geminiRun
 	p, err := t.start(ctx, env, "", seen.line, args...)
 	if err != nil {
@@ -43,6 +50,7 @@ func workGemini(ctx context.Context, t *turn) (string, error) {
 	if err := t.counted(p, seen.used, err); err != nil {
 		return "", err
 	}
+	t.keep(seen.session)
 	return t.geminiEnd(p, &seen)
 }
 

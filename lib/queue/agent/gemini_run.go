@@ -15,6 +15,8 @@ type geminiRun struct {
 	ended  bool
 	status string
 	failed record.Value
+
+	session string
 }
 
 func (r *geminiRun) line(line []byte, whole bool) {
@@ -27,6 +29,9 @@ func (r *geminiRun) line(line []byte, whole bool) {
 			r.used = append(r.used, unread)
 		}
 		return
+	}
+	if id := textOf(member(v, "session_id")); id != "" {
+		r.session = id
 	}
 	switch member(v, "type") {
 	case `"message"`:

@@ -23,6 +23,7 @@ type seat struct {
 	socket string
 	hook   string
 	tools  []string // those that the policy leaves to the task
+	kept   kept     // the session of the client that goes on
 }
 
 // use is a use of a tool in the client's transcript.
@@ -49,7 +50,12 @@ func (s *seat) begin(ctx context.Context, version, ask string) error {
 	if err != nil {
 		return err
 	}
-	return v.Into(&s.tools)
+	if err = v.Into(&s.tools); err == nil && answer.Has("kept") {
+		if v, err = answer.Raw("kept"); err == nil {
+			s.kept, err = readKept(s.client, v)
+		}
+	}
+	return err
 }
 
 // hello waits until the client's hook has said hello, or the client has ended.

@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("%s makes a task vanish", e)
 				case to == Running && (from != Scheduled || e != Started):
 					t.Errorf("%s starts a task from %s", e, from)
-				case from == Completed && e != Broke && e != Requeued && e != Pruned:
+				case from == Completed && e != Broke && e != Requeued && e != Continued && e != Pruned:
 					t.Errorf("%s moves a completed task to %s", e, to)
 				case from == Corrupt:
 					t.Errorf("%s moves a corrupt task", e)
@@ -60,13 +60,13 @@ func TestEveryStateHasAWayInAndOut(t *testing.T) {
 }
 
 // TestCompletedIsNeverStarted: a completed task can start again only after a person
-// requeues it.
+// requeues it, or by continued, which is for asks (queue.Tx).
 func TestCompletedIsNeverStarted(t *testing.T) {
 	reached := map[State]bool{Completed: true}
 	for range States {
 		for e, row := range table {
 			for _, from := range row.from {
-				if reached[from] && e != Requeued && e != Pruned { // a pruned id stays taken for ever
+				if reached[from] && e != Requeued && e != Continued && e != Pruned { // a pruned id stays taken for ever
 					for _, to := range row.to {
 						reached[to] = true
 					}
