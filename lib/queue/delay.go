@@ -17,6 +17,7 @@ const (
 	limitExternal = "limits.max_per_day, of which external senders get half"
 	limitSender   = "limits.per_sender_per_hour"
 	limitReply    = "outbound.min_reply_interval"
+	limitHold     = "limits.hold_after_yes"
 )
 
 // Pace is what the log says of starts, from which follows when a limit keeps a task from
@@ -137,10 +138,28 @@ func (s *Stored) entry() Entry {
 // Until returns which limit keeps a task from starting now, and until when, if it is not used up
 // again meanwhile: the limit that does so longest. limit is empty if none does.
 func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
-	if w := c.last(c.delays(s)); w.until.After(c.now) {
+	w := c.last(c.delays(s))
+	if held := s.heldUntil(&c.policy.Limits, c.now); held.After(c.now) && !w.until.After(held) {
+		return limitHold, held
+	}
+	if w.until.After(c.now) {
 		return w.limit, w.until
 	}
 	return "", until
+}
+
+// heldUntil returns until when a yes starts nothing, so that the person can think better of it and
+// cancel. The time counts from the line of the yes, whenever that was signed elsewhere; of a task
+// that waits for one, from now. A yes that was given ahead (a grant) is not held, nor is what is
+// started once more.
+func (s *Stored) heldUntil(l *policy.Limits, now time.Time) time.Time {
+	switch t := &s.Task; {
+	case t.State == task.Awaiting:
+		return now.Add(l.HoldAfterYes)
+	case t.State == task.Scheduled && (t.Reason == ReasonApproved || t.Reason == ReasonRequeued):
+		return t.Since.Add(l.HoldAfterYes)
+	}
+	return time.Time{}
 }
 
 // delayed returns for how long limits have kept a task from starting since a time. Of each start
