@@ -11,11 +11,11 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// The keys of the policy whose limits make a task wait.
+// The keys of the policy whose limits make a task wait. LimitSender lets go of some each hour.
 const (
 	limitDay      = "limits.max_per_day"
 	limitExternal = "limits.max_per_day, of which external senders get half"
-	limitSender   = "limits.per_sender_per_hour"
+	LimitSender   = "limits.per_sender_per_hour"
 	limitReply    = "outbound.min_reply_interval"
 	limitHold     = "limits.hold_after_yes"
 )
@@ -121,7 +121,7 @@ func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
 		add(limitExternal, new(usage).half(limits.MaxPerDay), Window, func(st *begin) bool { return alike(st) && st.External })
 	}
 	if e.Message {
-		add(limitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
+		add(LimitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
 	}
 	if len(target) > 0 {
 		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, target, c.policy.Outbound.Close) })

@@ -66,7 +66,7 @@ func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
 			return e.ID != s.Task.ID, nil
 		}
-		key = limitSender
+		key = LimitSender
 		if used.hour[e.Sender] < r.Policy.Limits.PerSenderPerHour {
 			key = limitExternal
 		}
