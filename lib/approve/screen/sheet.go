@@ -222,11 +222,11 @@ func (c *Case) asked(s *queue.Stored) (lines []string) {
 	case root.Record == nil:
 		return []string{Fact("warning", "the file of its ask can't be read: whose wish it was can't be checked")}
 	}
-	by := "by " + orNone(root.Identity.Sender)
-	lines = warned(exact("asked", fmt.Sprintf("%s, %s ago", by, span(c.Now.Sub(root.Task.Created)))), root.Identity.Sender)
-	if m := root.Shown; m != nil {
-		lines = append(lines, Quote("subject asked", m.Subject)...)
+	text := fmt.Sprintf("by %s, %s ago", escape.ASCII(orNone(root.Identity.Sender)), span(c.Now.Sub(root.Task.Created)))
+	if m := root.Shown; m != nil && m.Subject != "" {
+		text += ": " + m.Subject
 	}
+	lines = warned(Fact("asked", "%s", text), root.Identity.Sender)
 	if !address.Equal(root.Identity.Sender, s.Identity.Sender) {
 		lines = append(lines, Fact("warning", "that ask came from another sender than this effect names"))
 	}

@@ -63,7 +63,7 @@ func TestSheet(t *testing.T) {
 		unwanted []string
 	}{
 		"an effect": {effect("effect_needs_person"), &Case{Now: now, Expires: time.Hour, Root: root, Parent: &Origin{ID: "11111111111111111111111111111111"}}, []string{
-			"sender   me@example.com\nproven   yes, an owner\nasked    by x@example.com, 1h ago\nsubject asked\n  | s\n", "\nproof    owner_verified_email, authenticated_owner: it is\n",
+			"sender   me@example.com\nproven   yes, an owner\nasked    by x@example.com, 1h ago: s\n", "\nproof    owner_verified_email, authenticated_owner: it is\n",
 			"proposed by task 11111111111111111111111111111111",
 			"behalf   of task 22222222222222222222222222222222: write_local from x@example.com (owner_verified_email), awaiting_review now",
 			"warning  that ask came from another sender than this effect names",
