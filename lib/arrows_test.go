@@ -19,7 +19,7 @@ import (
 
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
-	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "encodedword", "entry", "envelope", "escape", "fault",
+	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "edit", "encodedword", "entry", "envelope", "escape", "fault",
 	"identity", "glob", "health", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
 	"task", "terms", "tools", "webhook", "hook", "trace", "explain", "lazy",
 }
@@ -47,7 +47,7 @@ var owners = map[string][]string{
 	"golang.org/x/crypto":                      {"lib/approve/sshsig"},
 	"golang.org/x/net":                         {"lib/fetch/message"},
 	"golang.org/x/text":                        {"lib/fetch/message", "lib/authorize/tools"},
-	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/queue/box", "lib/queue/way", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace", "lib/authorize/mcp"},
+	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/queue/box", "lib/queue/carry", "lib/queue/way", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace", "lib/authorize/mcp"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {}, // the oracle of lib/shared/schema
 	"github.com/elastic/go-seccomp-bpf":        {}, // the oracle of lib/shared/sandbox
 	"github.com/emersion/go-msgauth":           {}, // the oracle of lib/classify/dkimcheck

@@ -33,8 +33,11 @@ func check(c *cli.Context) error {
 	if c.Bool("residency") {
 		return printResidency(c, p, s)
 	}
-	if c.IsSet("environment") {
-		return fault.Usagef("pulse-authorize check --residency --environment FILE", "--environment is for --residency")
+	if c.Bool("live") {
+		return checkLive(c, p)
+	}
+	if c.IsSet("environment") || c.IsSet("wait") {
+		return fault.Usagef("pulse-authorize check --live --environment FILE --wait 10m", "--environment is for --residency and --live, --wait for --live")
 	}
 	servers, err := pinfile.Load(p.Name)
 	if err != nil {

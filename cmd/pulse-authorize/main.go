@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,6 +40,8 @@ func app() *cli.App {
 			Name: "check", Usage: "validate the policy and list what is risky", Action: check,
 			Flags: []cli.Flag{policy, cmdline.QueueFlag(),
 				&cli.BoolFlag{Name: "residency", Usage: "print which bytes of whose mail go where instead"},
+				&cli.BoolFlag{Name: "live", Usage: "try mailbox, proof, queue, model, sender, timers and the way of a first mail"},
+				&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Usage: "`D` with --live: wait so long for that mail; default: 10m"},
 				&cli.StringFlag{Name: "environment", Usage: "`FILE` what the units start; default: environment beside the policy"},
 			},
 		}, {

@@ -95,6 +95,14 @@ func variables(file string) (map[string]string, error) {
 // flags take a value is not known here, so a word that follows one counts as its value.
 type option struct{ word, name, value string }
 
+// words returns the option as it stood on the command line.
+func (o option) words() []string {
+	if o.value == "" || strings.Contains(o.word, "=") {
+		return []string{o.word}
+	}
+	return []string{o.word, o.value}
+}
+
 func options(line string) (list []option) {
 	words := strings.Fields(line)
 	for i := 0; i < len(words); i++ {

@@ -38,6 +38,18 @@ func boxed(c *cli.Context) error {
 	return cmdline.Status(status)
 }
 
+// boxedOnce is process 1 of the box of an effect.
+func boxedOnce(c *cli.Context) error {
+	if !cmdline.Own(c) {
+		return errNotAlone
+	}
+	status, err := box.BecomeOnce(c.Args().Slice())
+	if err != nil {
+		return cmdline.Said(c, "box", err)
+	}
+	return cmdline.Status(status)
+}
+
 // untilIdle is how long a way out that systemd has started waits for another connection. Systemd
 // starts it again.
 const untilIdle = time.Minute

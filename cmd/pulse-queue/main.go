@@ -21,7 +21,7 @@ func app() *cli.App {
 		Name:  "pulse-queue",
 		Usage: "Keep tasks in flat files until they are done: lose none, run none twice.",
 		// These leave signals to the kernel: it ends them, or what they become.
-		Metadata: cmdline.Idles("box", box.Inside, "way"),
+		Metadata: cmdline.Idles("box", box.Inside, box.InsideOnce, "way"),
 		Commands: slices.Concat(intakes(), looks(), reports(), starts(), boxes(), copies()),
 	}
 }
@@ -162,6 +162,14 @@ func starts() []*cli.Command {
 			&cli.BoolFlag{Name: "reader", Usage: "the CMD of run --extract: CLIENT without tools makes one value"},
 		},
 	}, {
+		Name: "carry", ArgsUsage: "[-- CMD [ARG...]]",
+		Usage: "the CMD of run --effect that carries out a program, a write or a call of a server", Action: carryOut,
+		Flags: []cli.Flag{policy,
+			&cli.StringSliceFlag{Name: "env", Usage: "`NAME` pass this variable on to a program; may be repeated"},
+			&cli.StringSliceFlag{Name: "ro", Usage: "`PATH` show this to a program; may be repeated"},
+			&cli.StringSliceFlag{Name: "rw", Usage: "`DIR` let a program write here, besides the workspace; may be repeated"},
+		},
+	}, {
 		Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel,
 		Flags: []cli.Flag{queue},
 	}, {
@@ -199,6 +207,9 @@ func boxes() []*cli.Command {
 	}, {
 		Name: box.Inside, ArgsUsage: "CMD [ARG...]", Usage: "process 1 of a box", Hidden: true,
 		Action: boxed, SkipFlagParsing: true,
+	}, {
+		Name: box.InsideOnce, ArgsUsage: "CMD [ARG...]", Usage: "process 1 of the box of an effect", Hidden: true,
+		Action: boxedOnce, SkipFlagParsing: true,
 	}, {
 		Name: "way", ArgsUsage: "HOST:PORT", Usage: "join what connects to a Unix socket to one host, and to no other name",
 		Action: wayOut,

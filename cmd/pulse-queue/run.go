@@ -263,9 +263,9 @@ func (sh *shift) ended(end *runner.End, seat *seat) queue.End {
 	if last.Exit == 0 && last.Ungated == "" {
 		out = last.Result
 	}
-	last.Proposals = sh.proposals(out, last.Cut)
+	last.Proposals = sh.proposals(out, last.Cut, false)
 	if len(parked) > 0 {
-		last.Proposals.List = append(last.Proposals.List, sh.proposals(parked, false).List...)
+		last.Proposals.List = append(last.Proposals.List, sh.proposals(parked, false, true).List...)
 	}
 	return last
 }

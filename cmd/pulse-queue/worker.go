@@ -19,8 +19,16 @@ import (
 	"pulse/lib/shared/policy"
 )
 
-func (sh *shift) proposals(out []byte, isCut bool) *queue.Proposals {
+// proposals reads what a worker proposes, or what its judge has put to a person, which names the
+// files that were judged.
+func (sh *shift) proposals(out []byte, isCut, judged bool) *queue.Proposals {
 	list, discarded := proposal.Read(out, isCut, opener(sh.policy))
+	if !judged {
+		for i := range list {
+			one := &list[i]
+			one.Args = workspace.Bound(sh.policy, one.Tool, one.Action, one.Args)
+		}
+	}
 	return &queue.Proposals{List: proposal.Complete(list, sh.policy), Discarded: discarded, Drafts: sh.policy.Drafts}
 }
 

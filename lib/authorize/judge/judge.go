@@ -19,6 +19,7 @@ import (
 	"pulse/lib/authorize/hook"
 	"pulse/lib/authorize/pins"
 	"pulse/lib/authorize/tools"
+	"pulse/lib/authorize/workspace"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -155,7 +156,8 @@ func (j *Judge) touch(r *request.Request, d *decision.Decision) {
 
 // park puts a request to a person, or says why not.
 func (j *Judge) park(r *request.Request) (full string) {
-	line := r.Append(nil)
+	bound := r.WithArgs(workspace.Bound(j.Policy, r.Tool, r.Action, r.Args))
+	line := bound.Append(nil)
 	switch {
 	case len(line) > maxRequest:
 		return "it is too large to be put to a person"

@@ -143,3 +143,9 @@ func matchArg(glob, arg string) bool {
 	want, got := strings.Split(glob, "/"), strings.Split(arg, "/")
 	return slices.EqualFunc(want, got, policy.Match)
 }
+
+// Call returns the program that a request for exec starts, and the directory.
+func Call(p *policy.Policy, args record.Value) (argv []string, dir string, err error) {
+	c, err := decodeCall(p, args)
+	return c.argv, c.dir, err
+}

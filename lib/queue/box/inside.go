@@ -35,7 +35,11 @@ const (
 // the program's exit status: 128 and the signal if one ended it. This process's memory can't be
 // read by what it starts, as that of every command of pulse, and what it was handed at its own
 // start, such as the lock of a task, stays here until all of the box has ended.
-func Become(argv []string) (status int, err error) {
+func Become(argv []string) (status int, err error) { return become(argv, nil) }
+
+// become is Become. With tell, argv is no matter of a shell, and tell is told before the program
+// begins, and if it then did not.
+func become(argv []string, tell func(word string) error) (status int, err error) {
 	if err := keepDescriptors(); err != nil {
 		return 0, err
 	}
@@ -47,10 +51,18 @@ func Become(argv []string) (status int, err error) {
 			return 0, err
 		}
 	}
-	child, err := begin(argv)
-	if err != nil {
+	shell := tell == nil
+	if shell {
+		tell = func(string) error { return nil }
+	}
+	if err := tell(begins); err != nil {
 		return 0, err
 	}
+	child, err := begin(argv, shell)
+	if err != nil {
+		return 0, errors.Join(err, tell(failed))
+	}
+	_ = tell("")
 	return await(child)
 }
 
@@ -67,14 +79,14 @@ func keepDescriptors() error {
 }
 
 // begin starts a program. What has no first line that names its interpreter is one for sh, as it
-// is for shells.
-func begin(argv []string) (pid int, err error) {
+// is for shells, if there may be one.
+func begin(argv []string, shell bool) (pid int, err error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return 0, fault.Usagef("--ro PATH shows what is not below /usr", "%s: %w", argv[0], errors.Unwrap(err))
 	}
 	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}}
-	if pid, err = syscall.ForkExec(path, argv, attr); errors.Is(err, syscall.ENOEXEC) {
+	if pid, err = syscall.ForkExec(path, argv, attr); errors.Is(err, syscall.ENOEXEC) && shell {
 		pid, err = syscall.ForkExec("/bin/sh", append([]string{"sh", path}, argv[1:]...), attr)
 	}
 	if err != nil {

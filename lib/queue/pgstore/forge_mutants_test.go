@@ -15,8 +15,10 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // mutant is the schema with one thing changed.
@@ -252,6 +254,7 @@ func (w *world) more() {
 	once.Time, twice.Time = w.now.Add(time.Minute), w.now.Add(2*time.Minute)
 	w.do(by("gate1", mail, whole, twin), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
 		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "away"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
+	w.senders()
 	w.do(by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Retried, task.Scheduled), queue.Results)),
 		by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)))
 	for _, e := range append(slices.Clone(task.Events), audit.Events...) {
@@ -274,6 +277,29 @@ func (w *world) more() {
 		next.Time = w.now.Add(24 * time.Hour)
 		w.do(by("gate1", next, w.note("", audit.Held)))
 	}
+}
+
+// senders lets tasks come from senders of each kind, be put off, and be closed.
+func (w *world) senders() {
+	var list []step
+	for i, from := range []audit.Line{
+		{Kind: task.Ask, Trust: terms.ExternalVerified, Source: "imap", Sender: "Bob@Partner.example"}, {Kind: task.Ask, Trust: terms.ExternalVerified},
+		{Kind: task.Ask, Trust: terms.Unknown, MessageID: "<a@b>"}, {Kind: task.Ask, Trust: terms.OwnerVerifiedEmail, Source: "imap"},
+		{Kind: task.Effect, Trust: terms.ExternalVerified, Source: "imap", MessageID: "<a@b>"}, {Kind: task.Ask}, {Kind: task.Ask},
+	} {
+		name := fmt.Sprint("from ", i)
+		w.know(name, from.Kind, terms.WriteLocal, "", bob)
+		s := w.of(name, task.Added, "", task.Scheduled)
+		s.Trust, s.Source, s.MessageID, s.Sender = from.Trust, from.Source, from.MessageID, from.Sender
+		list = append(list, s)
+	}
+	byTask, byEve := w.of("from 5", task.Closed, task.Scheduled, task.Rejected), w.of("from 6", task.Closed, task.Scheduled, task.Rejected)
+	byTask.By, byEve.By = "task "+idOf("a.done"), "eve"
+	yes := w.yes("e.prop2", task.Approved, task.Awaiting, approval.Terminal, bob)
+	yes.Change.NotBefore = w.now.Add(time.Hour)
+	off := w.ends("l.back", task.Retried, task.Scheduled)
+	off.Change.NotBefore = w.now.Add(time.Hour)
+	w.do(by("gate1", list...), by("runner1", byTask, byEve), by("ann", yes), by("machine1", w.start("l.back")), by("machine1", off))
 }
 
 var (

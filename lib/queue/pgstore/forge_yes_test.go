@@ -344,6 +344,9 @@ var ofGrants = []forgery{
 		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionEnded, "s.two", 0)) }},
 	{"an end of a session with other uses", event(audit.SessionEnded, "gate1"), first(func(s *step) { s.Session.Left = 2 })},
+	{"an end of a session by a person, with other uses", just(func(w *world) call {
+		return by("ann", w.session(audit.SessionEnded, "s.one", 3)) // which is not over
+	}), first(func(s *step) { s.Session.Left = 2 })},
 	{"an end of a session that is not over", event(audit.SessionEnded, "gate1"), func(w *world, c *call) { c.steps[0] = w.session(audit.SessionEnded, "s.one", 3) }},
 	{"a session with its number twice", event(audit.SessionOpened, "ann"), func(w *world, c *call) { c.steps[0].Session.ID = "s.two" }},
 	{"a session with the number of a grant", event(audit.SessionOpened, "ann"), func(w *world, c *call) { c.steps[0].Session.ID = "g.bob" }},
@@ -397,6 +400,7 @@ var ofArguments = []forgery{
 	{"a log that is longer", event(audit.Held, "ann"), arg(0, "$$ + 1")},
 	{"a log of nothing", event(audit.Held, "ann"), arg(0, "NULL")},
 	{"a host of nothing", event(audit.Held, "ann"), arg(7, "NULL")},
+	{"a host with a long name", event(audit.Held, "ann"), arg(7, "repeat('x', 256)")},
 	{"refusals of nothing", event(audit.Held, "ann"), arg(3, "NULL")},
 	{"refusals that were never counted", event(audit.Limited, "gate1"), func(_ *world, c *call) { c.unlisted = -1 }},
 	{"refusals alone that were never counted", just(func(*world) call { return call{who: "gate1", unlisted: 1, host: "here"} }), func(_ *world, c *call) { c.unlisted = -1 }},

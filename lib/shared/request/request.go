@@ -146,6 +146,23 @@ func (r *Request) Append(dst []byte) []byte {
 	return append(dst, o.Bytes()...)
 }
 
+// WithArgs returns the request with other args.
+func (r *Request) WithArgs(args record.Value) Request {
+	other := *r
+	var o record.Object
+	_ = r.raw.Each(func(name string, v record.Value) error {
+		if name != "args" {
+			o.Raw(name, []byte(v))
+		}
+		return nil
+	})
+	if args != "" {
+		o.Raw("args", []byte(args))
+	}
+	other.Args, other.raw = args, record.Value(o.Bytes())
+	return other
+}
+
 // Canonical returns the member with names sorted, blanks dropped, targets as an array of
 // strings and numbers as they were written, so that equal wishes give equal bytes.
 func (r *Request) Canonical() ([]byte, error) {

@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/classify/identity"
+	"pulse/lib/shared/address"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/terms"
+)
+
+// live is a gate as it is set up, which check --live tries from end to end by the same commands
+// that cron or systemd start. Nothing is added to its queue, and its mailbox is only read.
+type live struct {
+	c       *cli.Context
+	policy  *policy.Policy
+	at      *layout
+	place   place
+	queue   string
+	machine bool // started by root for a machine's gate: each program gets its account
+	wrong   int
+}
+
+// maxTry bounds each program that is tried, --wait not counted.
+const maxTry = 2 * time.Minute
+
+// checkLive tries what the policy alone can't show, one line for each part: ok, none or wrong. It
+// ends with 0 only when a mail of an owner came through.
+func checkLive(c *cli.Context, p *policy.Policy) error {
+	file := c.String("environment")
+	if file == "" {
+		file = filepath.Join(filepath.Dir(p.Name), "environment")
+	}
+	at, err := readLayout(file, true)
+	if err != nil {
+		return fault.Usagef("pulse-authorize check --live --environment FILE; pulse-authorize init --dir writes one", "%w", err)
+	}
+	l := &live{c: c, policy: p, at: at, queue: cmdline.QueueDir(c)}
+	if l.place, err = placeOf(at.dir); err != nil {
+		return err
+	}
+	if l.queue == "" {
+		l.queue = filepath.Join(l.place.data, "queue")
+	}
+	l.machine = l.place.dir == system && os.Geteuid() == 0
+	if l.place.dir == system {
+		l.place.data = "/var/lib/pulse"
+	}
+	if risky := len(risks(p, l.queue)); risky > 0 {
+		l.ok("policy", "valid; pulse-authorize check lists what is risky: %d", risky)
+	} else {
+		l.ok("policy", "valid")
+	}
+	for _, try := range []func(){l.mailboxes, l.kept, l.models, l.sender, l.started} {
+		try()
+	}
+	if l.wrong == 0 {
+		l.firstMail(c.Duration("wait"))
+	}
+	if l.wrong > 0 {
+		return fault.Failedf("mend the first of them, and run it again", "not yet: %d wrong", l.wrong)
+	}
+	return nil
+}
+
+func (l *live) ok(what, format string, args ...any) { l.line("ok", what, format, args) }
+
+func (l *live) none(what, format string, args ...any) { l.line("none", what, format, args) }
+
+// bad says what is wrong, and what to type.
+func (l *live) bad(what, hint, format string, args ...any) {
+	l.wrong++
+	l.line("wrong", what, format, args)
+	for line := range strings.Lines(hint) {
+		fmt.Fprintf(l.c.App.Writer, "       %s\n", escape.Line(strings.TrimSpace(line)))
+	}
+}
+
+func (l *live) line(word, what, format string, args []any) {
+	fmt.Fprintf(l.c.App.Writer, "%-5s  %s: %s\n", word, what, escape.Line(fmt.Sprintf(format, args...)))
+}
+
+// said is what a program printed, and how it ended.
+type said struct {
+	out []byte
+	err string // what it said of itself
+	ok  bool
+}
+
+// command is a program as the account that the units give it. It gets neither the queue nor the
+// environment of whoever tries it.
+func (l *live) command(ctx context.Context, account string, argv ...string) (*exec.Cmd, error) {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "PULSE_POLICY=" + l.policy.Name}
+	if l.machine && account != "" {
+		u, err := user.Lookup(account)
+		if err != nil {
+			return nil, err
+		}
+		argv = append([]string{"setpriv", "--reuid=" + u.Uid, "--regid=" + u.Gid, "--init-groups", "--"}, argv...)
+		env[1] = "HOME=" + u.HomeDir
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = env
+	return cmd, nil
+}
+
+// run starts a program and waits for its end.
+func (l *live) run(account string, in []byte, argv ...string) said {
+	ctx, cancel := context.WithTimeout(l.c.Context, maxTry)
+	defer cancel()
+	cmd, err := l.command(ctx, account, argv...)
+	if err != nil {
+		return said{err: err.Error()}
+	}
+	var out, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &stderr
+	err = cmd.Run()
+	text := strings.TrimSpace(stderr.String())
+	if text == "" && err != nil {
+		text = err.Error()
+	}
+	return said{out.Bytes(), text, err == nil}
+}
+
+// heard is as much of a record as is told.
+type heard struct {
+	Message struct {
+		ID      string
+		Subject string
+	}
+	Identity struct {
+		Sender string
+		Trust  terms.Trust
+		Reason identity.Reason
+		Why    string
+	}
+	Decision struct{ Outcome, Why string }
+	Task     struct{ ID, State string }
+}
+
+func records(b []byte) (list []heard) {
+	for line := range bytes.Lines(b) {
+		var h heard
+		if json.Unmarshal(line, &h) == nil {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+func (h *heard) owned(p *policy.Policy) bool {
+	return slices.ContainsFunc(p.Owners, func(o string) bool { return address.Equal(o, h.Identity.Sender) })
+}
+
+// inboxFiles are the environment of each mailbox, and the file with its password.
+func (l *live) inboxFiles() (list [][2]string) {
+	if l.at.values["INBOX"] != "" {
+		list = append(list, [2]string{l.at.name, filepath.Join(l.at.dir, "password")})
+	}
+	more, _ := filepath.Glob(filepath.Join(l.at.dir, "intake-*")) // the pattern is good
+	for _, file := range more {
+		_, name, _ := strings.Cut(filepath.Base(file), "-")
+		list = append(list, [2]string{file, filepath.Join(l.at.dir, "password-"+name)})
+	}
+	return list
+}
+
+// mailboxes logs in at each, and judges what it reads there by the policy.
+func (l *live) mailboxes() {
+	files := l.inboxFiles()
+	if len(files) == 0 {
+		l.bad("mailbox", `INBOX="imaps://agent%40example.com@imap.example.com/INBOX"`, "%s has no INBOX", l.at.name)
+	}
+	for _, f := range files {
+		values, err := variables(f[0])
+		if err != nil {
+			l.bad("mailbox", "ls -l "+escape.Shell(f[0]), "%v", err)
+			continue
+		}
+		inbox := values["INBOX"]
+		got := l.read(values, f[1], 100)
+		if !got.ok {
+			l.bad("mailbox", got.err, "%s can't be read", inbox)
+			continue
+		}
+		l.ok("mailbox", "%s: the login works, and %d mails were read", inbox, len(records(got.out)))
+		l.pin(got.out)
+	}
+}
+
+// read fetches the newest mail, whatever was read before, and keeps no position.
+func (l *live) read(values map[string]string, password string, limit int) said {
+	argv := []string{"pulse-fetch", "--limit", fmt.Sprint(limit), "--timeout", "90s"}
+	for _, o := range options(values["FETCH_FLAGS"]) {
+		if o.name != "--wait" && o.name != "--limit" && o.name != "--timeout" && o.name != "--queue" {
+			argv = append(argv, o.words()...)
+		}
+	}
+	return l.run("pulse", nil, append(argv, "--password-file", password, values["INBOX"])...)
+}
+
+// pin tells whether an owner's mail is proven here.
+func (l *live) pin(mail []byte) {
+	judged := l.run("pulse", mail, "pulse-classify")
+	if !judged.ok {
+		l.bad("proof", judged.err, "pulse-classify failed")
+		return
+	}
+	var from, proven int
+	var last heard
+	for _, h := range records(judged.out) {
+		if h.owned(l.policy) {
+			from++
+			if h.Identity.Trust == terms.OwnerVerifiedEmail {
+				proven++
+			} else {
+				last = h
+			}
+		}
+	}
+	switch {
+	case from == 0:
+		l.none("proof", "no mail of an owner is there yet")
+	case proven == 0:
+		hint := last.Identity.Reason.Advice()
+		if got := l.run("pulse", mail, "pulse-classify", "suggest", "--owner", l.policy.Owners[0]); got.ok {
+			hint += "\n" + string(got.out)
+		}
+		l.bad("proof", hint+"\nthen take the mail in again: man pulse-trouble, \"Take refused mail in again\"",
+			"%d mails are from an owner, and none is proven; the last: %s, %s", from, last.Identity.Reason, last.Identity.Why)
+	default:
+		l.ok("proof", "of %d mails from an owner, %d are proven", from, proven)
+	}
+}
+
+// kept asks the queue how it is: accounts, groups, modes and storage.
+func (l *live) kept() {
+	argv := []string{"pulse-queue", "health", "--queue", l.queue}
+	for _, o := range options(l.at.values["HEALTH_FLAGS"]) {
+		argv = append(argv, o.words()...)
+	}
+	if got := l.run("pulse", nil, argv...); !got.ok {
+		l.bad("queue", string(got.out)+got.err, "%s is not as it should be", l.queue)
+		return
+	}
+	l.ok("queue", "%s is in order", l.queue)
+}
+
+// models reaches the hosts of models through the sockets that the boxes have.
+func (l *live) models() {
+	files, _ := filepath.Glob(filepath.Join(l.at.dir, "out-*")) // the pattern is good
+	if len(files) == 0 {
+		l.none("model", "there is no %s", filepath.Join(l.at.dir, "out-ACCOUNT"))
+	}
+	for _, file := range files {
+		_, account, _ := strings.Cut(filepath.Base(file), "-")
+		values, err := variables(file)
+		if err != nil {
+			l.bad("model", "ls -l "+escape.Shell(file), "%v", err)
+			continue
+		}
+		dir := filepath.Join(l.place.data, "out")
+		if l.place.dir == system {
+			dir = "/run/pulse-out"
+		}
+		socket := filepath.Join(dir, account)
+		if err := handshake(l.c.Context, socket, values["TO"], strings.Contains(values["WAY_FLAGS"], "--plain")); err != nil {
+			hint := "systemctl status 'pulse-out@" + account + ".socket'; or a minute of cron"
+			if errors.Is(err, fs.ErrPermission) {
+				hint = "sudo pulse-authorize check --live"
+			}
+			l.bad("model", hint, "%s does not lead to %s: %v", socket, values["TO"], err)
+			continue
+		}
+		l.ok("model", "%s leads to %s", socket, values["TO"])
+	}
+}
+
+// handshake goes through a socket to the host behind it, and verifies its certificate.
+func handshake(ctx context.Context, socket, to string, plain bool) error {
+	host, _, err := net.SplitHostPort(to)
+	if err != nil {
+		return fmt.Errorf("TO is %q, and no host:port", to)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	if err != nil || plain {
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	defer conn.Close()
+	return tls.Client(conn, &tls.Config{ServerName: host}).HandshakeContext(ctx)
+}
+
+// started tells whether anything starts the stages.
+func (l *live) started() {
+	if l.place.dir == system {
+		if _, err := os.Stat("/etc/cron.d/pulse"); err == nil {
+			l.ok("start", "/etc/cron.d/pulse is there")
+			return
+		}
+		if got := l.run("", nil, "systemctl", "is-active", "pulse.target"); !got.ok {
+			l.bad("start", "systemctl enable --now pulse.target", "neither pulse.target nor /etc/cron.d/pulse starts anything")
+			return
+		}
+		l.ok("start", "pulse.target is active")
+		return
+	}
+	if got := l.run("", nil, "crontab", "-l"); !strings.Contains(string(got.out), "# BEGIN pulse") || !strings.Contains(string(got.out), l.place.dir) {
+		l.bad("start", "(crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat "+l.place.dir+"/crontab) | crontab -",
+			"your crontab does not start this gate")
+		return
+	}
+	l.ok("start", "your crontab starts it")
+}

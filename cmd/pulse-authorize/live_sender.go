@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// sender submits a mail to an owner with the account of pulse's own sender as far as the server's
+// word that it would take the mail (354, RFC 5321 section 4.3.2), and there it hangs up: login and
+// envelope are tried, and no mail is.
+func (l *live) sender() {
+	words := strings.Fields(l.at.values["SENDER"])
+	switch {
+	case len(words) == 0:
+		l.none("sender", "%s has no SENDER: nothing is sent", l.at.name)
+	case named(words[0]) != "senders/msmtp" || len(l.policy.Owners) == 0:
+		l.none("sender", "%s is not pulse's own, and is not tried", words[0])
+	default:
+		ready, said := l.rehearse(slices.Concat([]string{"stdbuf", "-oL", "msmtp", "--debug"}, words[1:], []string{"--", l.policy.Owners[0]}))
+		if !ready {
+			l.bad("sender", "man pulse-deploy, \"An agent that sends\"", "%s", strings.Join(strings.Fields(said), " "))
+			return
+		}
+		l.ok("sender", "its server takes the login, and mail to %s; nothing was sent", l.policy.Owners[0])
+	}
+}
+
+// rehearse reports whether the server said that it would take the mail. What the two say to each
+// other holds the password: of it nothing is kept. The pipe stays open until msmtp is gone,
+// because its end would be the end of a mail.
+func (l *live) rehearse(argv []string) (ready bool, said string) {
+	ctx, cancel := context.WithTimeout(l.c.Context, maxTry)
+	defer cancel()
+	cmd, err := l.command(ctx, "pulse-sender", argv...)
+	if err != nil {
+		return false, err.Error()
+	}
+	stdin, mail, err := os.Pipe()
+	if err != nil {
+		return false, err.Error()
+	}
+	defer mail.Close()
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr, cmd.SysProcAttr = stdin, &stderr, &syscall.SysProcAttr{Setpgid: true}
+	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = kill
+	talk, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	stdin.Close()
+	if err != nil {
+		return false, err.Error()
+	}
+	fmt.Fprintf(mail, "To: %s\nSubject: pulse-authorize check --live\n\n", l.policy.Owners[0])
+	for lines := bufio.NewScanner(talk); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "<-- 354") {
+			ready = true
+			kill()
+		}
+	}
+	cmd.Wait()
+	return ready, stderr.String()
+}

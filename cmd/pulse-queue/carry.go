@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/queue/carry"
+	"pulse/lib/shared/cmdline"
+)
+
+// The exit statuses by which a sender says that nothing happened.
+const (
+	nothingWill = 69 // EX_UNAVAILABLE
+	notNow      = 75 // EX_TEMPFAIL
+)
+
+// carryOut carries out one effect, or becomes the program that carries out what it does not.
+func carryOut(c *cli.Context) error {
+	line, err := io.ReadAll(io.LimitReader(cmdline.Stdin(c, 0, func() error { return nil }), maxAsk+1))
+	if err != nil || len(line) > maxAsk {
+		return carried(c, errors.Join(carry.ErrLater, errors.New("the record is too long, or can not be read"), err))
+	}
+	p, err := cmdline.Policy(c)
+	if err != nil {
+		return carried(c, errors.Join(carry.ErrLater, err))
+	}
+	by := carry.Carrier{Policy: p, RO: c.StringSlice("ro"), RW: c.StringSlice("rw"), Env: c.StringSlice("env")}
+	out, err := by.Run(c.Context, line)
+	if errors.Is(err, carry.ErrOther) {
+		return carried(c, other(c, line))
+	}
+	if err != nil {
+		return carried(c, err)
+	}
+	_, err = c.App.Writer.Write(out)
+	return err
+}
+
+// carried says how it ended, by a status of senders and the one line that a task keeps.
+func carried(c *cli.Context, err error) error {
+	status := 1
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, carry.ErrLater):
+		status = notNow
+	case errors.Is(err, carry.ErrNotDone):
+		status = nothingWill
+	}
+	cmdline.Note(c, "%v", err)
+	return cmdline.Status(status)
+}
+
+var errOther = errors.New("there is no CMD for other effects: pulse-queue carry -- CMD")
+
+// other becomes the CMD of what is carried out elsewhere.
+func other(c *cli.Context, line []byte) error {
+	err := errOther
+	if argv := c.Args().Slice(); len(argv) > 0 {
+		err = carry.Become(argv, line)
+	}
+	return errors.Join(carry.ErrLater, err)
+}
