@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/pinfile"
 	"pulse/lib/queue/carry"
 	"pulse/lib/shared/cmdline"
 )
@@ -26,7 +27,11 @@ func carryOut(c *cli.Context) error {
 	if err != nil {
 		return carried(c, errors.Join(carry.ErrLater, err))
 	}
-	by := carry.Carrier{Policy: p, RO: c.StringSlice("ro"), RW: c.StringSlice("rw"), Env: c.StringSlice("env")}
+	accepted, err := pinfile.Load(p.Name)
+	if err != nil {
+		return carried(c, errors.Join(carry.ErrLater, err))
+	}
+	by := carry.Carrier{Policy: p, Pins: accepted, RO: c.StringSlice("ro"), RW: c.StringSlice("rw"), Env: c.StringSlice("env")}
 	out, err := by.Run(c.Context, line)
 	if errors.Is(err, carry.ErrOther) {
 		return carried(c, other(c, line))
