@@ -115,7 +115,7 @@ func Try(ctx context.Context, client hook.Client, dir string) (Result, error) {
 	m := &model{token: rand.Text()}
 	server := &http.Server{Handler: m, ReadHeaderTimeout: patience}
 	go func() { _ = server.Serve(l) }()
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	how := ways[client]
 	version, err := exec.CommandContext(ctx, how.program, "--version").Output()
 	var exit *exec.ExitError

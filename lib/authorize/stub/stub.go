@@ -34,9 +34,9 @@ func Answer(w http.ResponseWriter, path string, next func() (*Call, string)) {
 	case strings.HasSuffix(path, ":streamGenerateContent"):
 		stream(w, gemini(next()), false)
 	case strings.HasSuffix(path, ":generateContent"):
-		fmt.Fprint(w, gemini(nil, "{}")[0]) // it wants JSON here, and tries for long if it gets none
+		_, _ = fmt.Fprint(w, gemini(nil, "{}")[0]) // it wants JSON here, and tries for long if it gets none
 	case strings.HasSuffix(path, ":countTokens"), strings.HasSuffix(path, "/count_tokens"):
-		fmt.Fprint(w, `{"totalTokens":1,"input_tokens":1}`)
+		_, _ = fmt.Fprint(w, `{"totalTokens":1,"input_tokens":1}`)
 	default:
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	}
@@ -90,9 +90,9 @@ func stream(w http.ResponseWriter, events []string, named bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range events {
 		if kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`); named {
-			fmt.Fprintf(w, "event: %s\n", kind)
+			_, _ = fmt.Fprintf(w, "event: %s\n", kind)
 		}
-		fmt.Fprintf(w, "data: %s\n\n", e)
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", e)
 	}
 }
 
