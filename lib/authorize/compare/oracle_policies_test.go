@@ -126,7 +126,6 @@ var slots = slices.Concat([]slot{
 	number("max_per_run"), number("max_per_day"), number("per_sender_per_hour"), number("pending_per_sender"),
 	number("max_attempts"), number("max_restarts"), number("max_closes_per_run"),
 	word("limits", "review_expires", 8, "1h", "24h", "1d", "14d"), // and with it resurface, which is half of it
-	word("limits", "hold_after_yes", 8, "0", "10m", "1h"),
 	word("limits", "disk_reserve", 8, "0", "1MiB", "64MiB"),
 	word("limits", "keep_refused", 8, "0", "1d", "14d"),
 	many("outbound", "allow", 35, targets, 0, 2),
@@ -157,6 +156,7 @@ var slots = slices.Concat([]slot{
 	{"platform", "", "", 25, hook},
 	many("flow.private", "confirm", 8, append(actions, globs...), 0, 2), many("flow.private", "deny", 8, append(actions, globs...), 0, 2),
 	many("flow.untrusted", "confirm", 7, append(actions, globs...), 0, 2), many("flow.untrusted", "deny", 7, append(actions, globs...), 0, 2),
+	word("limits", "hold_after_yes", 8, "0", "10m", "1h"), // last: what is drawn before it stays
 })
 
 func receiver(r *rand.Rand) string {
