@@ -35,9 +35,7 @@ func (s *screen) has(text string) bool {
 // TestYes: a person in Claude Code is asked by the hook for a command that their own rules allow,
 // and only their yes has it carried out.
 func TestYes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds to start; TestInstall has the rest")
-	}
+	t.Parallel()
 	w := newWorld(t, installed(t))
 	a := newAttacker(t, call{Name: "Bash", Args: map[string]any{"command": "touch done", "description": "make it"}})
 	w.put(t, w.home+"/policy.toml", fmt.Sprintf("[tools]\nprofile = \"full\"\n[exec]\nmode = \"full\"\nworkspace = %q\n", w.inside))
