@@ -25,6 +25,7 @@ const (
 type Pace struct {
 	policy *policy.Policy
 	now    time.Time
+	clock  Clock
 	since  time.Time // it knows the starts from here on
 	starts []begin   // oldest first
 	yeses  map[string]time.Time
@@ -49,11 +50,11 @@ func PaceOf(v View, p *policy.Policy, now time.Time) (*Pace, error) {
 
 // paceOf reads the starts from a time on.
 func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
-	c := &Pace{policy: p, now: now, since: since, yeses: map[string]time.Time{}}
 	clock, err := ClockOf(v, now)
 	if err != nil {
 		return nil, err
 	}
+	c := &Pace{policy: p, now: now, clock: clock, since: since, yeses: map[string]time.Time{}}
 	restored, ages := map[string]bool{}, clock.ages(true)
 	err = BackTo(v, func(l audit.Line) bool {
 		at := ages.Of(&l)
@@ -139,7 +140,7 @@ func (s *Stored) entry() Entry {
 // again meanwhile: the limit that does so longest. limit is empty if none does.
 func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
 	w := c.last(c.delays(s))
-	if held := s.heldUntil(&c.policy.Limits, c.now); held.After(c.now) && !w.until.After(held) {
+	if held := s.heldUntil(&c.policy.Limits, &c.clock); held.After(c.now) && !w.until.After(held) {
 		return limitHold, held
 	}
 	if w.until.After(c.now) {
@@ -151,13 +152,13 @@ func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
 // heldUntil returns until when a yes starts nothing, so that the person can think better of it and
 // cancel. The time counts from the line of the yes, whenever that was signed elsewhere; of a task
 // that waits for one, from now. A yes that was given ahead (a grant) is not held, nor is what is
-// started once more.
-func (s *Stored) heldUntil(l *policy.Limits, now time.Time) time.Time {
+// started once more; a clock that was far ahead at the yes holds it no longer than another one.
+func (s *Stored) heldUntil(l *policy.Limits, c *Clock) time.Time {
 	switch t := &s.Task; {
 	case t.State == task.Awaiting:
-		return now.Add(l.HoldAfterYes)
+		return c.Now.Add(l.HoldAfterYes)
 	case t.State == task.Scheduled && (t.Reason == ReasonApproved || t.Reason == ReasonRequeued):
-		return t.Since.Add(l.HoldAfterYes)
+		return c.Of(t.Since).Add(l.HoldAfterYes)
 	}
 	return time.Time{}
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/shared/approval"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -38,5 +41,28 @@ func TestHoldAfterYes(t *testing.T) {
 	s := newShelf(t, stored(1, task.Scheduled, time.Hour, 0))
 	if got := s.run(p, "", now.Add(time.Second)); len(got) != 1 {
 		t.Errorf("without a yes: %q started", got)
+	}
+}
+
+// TestHoldAfterYesByAClockAhead: a yes by a clock that is ten years ahead holds its task no longer
+// than another one, once the clock is right.
+func TestHoldAfterYesByAClockAhead(t *testing.T) {
+	w := newWall(t, 5)
+	w.policy.Limits.HoldAfterYes = 10 * time.Minute
+	w.do(queuetest.Add(queuetest.Mail(1, terms.Review)))
+	w.wrong = 10 * 365 * days
+	w.do(queuetest.Update("yes", func(tx *queue.Tx, now time.Time) error {
+		s, _, err := queuetest.First(tx.View, task.Awaiting)
+		if err != nil {
+			return err
+		}
+		return queue.Approve(tx, &s, queue.Yes(&s, "me", approval.Terminal, now), now)
+	}))
+	w.wrong = 0
+	w.do(queuetest.Brake(audit.Released)) // a line, from which a clock can be seen to jump
+	for end := w.real.Add(3 * time.Hour); w.run() == 0; w.real = w.real.Add(time.Minute) {
+		if w.real.After(end) {
+			t.Fatal("it did not start within three hours")
+		}
 	}
 }

@@ -32,7 +32,7 @@ func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
 	if errors.Is(err, errBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}
-	if held := s.heldUntil(&r.Policy.Limits, now); err == nil && w.approval != nil && held.After(now) {
+	if held := s.heldUntil(&r.Policy.Limits, &w.clock); err == nil && w.approval != nil && held.After(now) {
 		o.Limit, o.Until = limitHold, held
 		return o, nil
 	}
