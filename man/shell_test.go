@@ -41,7 +41,7 @@ func start(t *testing.T, dir string) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 400}); err != nil { // nothing is folded
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 60, Cols: 400}); err != nil { // nothing is folded or takes two pages
 		t.Fatal(err)
 	}
 	out, w, err := os.Pipe()

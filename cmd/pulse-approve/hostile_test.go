@@ -10,7 +10,7 @@ import (
 )
 
 // frame are our words that may begin a line.
-var frame = []string{"task", "kind", "state", "sender", "proven", "action", "target", "rule", "because", "age", "expires", "attempts", "digest",
+var frame = []string{"details", "proof", "asked", "task", "kind", "state", "sender", "proven", "action", "target", "rule", "because", "age", "expires", "attempts", "digest",
 	"behalf", "answers", "warning", "since", "again", "caution", "waiting", "page", "message", "from", "subject", "thread", "text", "files", "tool", "args", "also", "code:", "type"}
 
 // TestHostileText: whatever stands in a record, the terminal is given lines that

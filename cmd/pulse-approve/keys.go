@@ -2,11 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
 
@@ -39,6 +43,7 @@ func (s *showing) answer() error {
 		do, known := keys[key]
 		switch {
 		case key == "":
+			err = s.goOn()
 			continue
 		case !known:
 			err = s.Terminal.Tell("no such key; ? explains them")
@@ -55,13 +60,21 @@ func (s *showing) show() error {
 	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, s.sender != ""))
 }
 
+// goOn shows the pages that were skipped, if any were.
+func (s *showing) goOn() error {
+	if s.pages.Skipped() == "" {
+		return nil
+	}
+	return desk.Unanswered(s.Terminal.GoOn(s.Context(), s.pages))
+}
+
 func (s *showing) key() (string, error) {
 	if skipped := s.pages.Skipped(); skipped != "" {
-		if err := s.Terminal.Tell(skipped + ": no y before they were shown; b begins again"); err != nil {
+		if err := s.Terminal.Tell(skipped + ": no y before they were shown; Enter shows them"); err != nil {
 			return "", err
 		}
 	}
-	return s.Terminal.Ask(s.Context(), "your answer [y,n,s,b,a,q,?]: ")
+	return s.Terminal.Ask(s.Context(), "your answer [y,n,s,b,t,a,q,?]: ")
 }
 
 // keys are the answers that can be typed. Each returns nil once the task is settled.
@@ -73,9 +86,10 @@ func init() {
 		"n": (*showing).no,
 		"s": func(*showing) error { return nil },
 		"b": func(s *showing) error { return stay(s.show()) },
+		"t": (*showing).thread,
 		"a": func(s *showing) error { return s.tell(screen.Always(s.task, s.Policy)) },
 		"q": func(*showing) error { return tty.ErrQuit },
-		"?": func(s *showing) error { return s.tell(help) },
+		"?": func(s *showing) error { return s.tell(append(slices.Clone(help), screen.Words...)) },
 	}
 }
 
@@ -84,6 +98,7 @@ var help = []string{
 	"  n  refuse it: wants a reason and the code",
 	"  s  skip it: it goes on waiting",
 	"  b  show it again from the beginning",
+	"  t  the text of the ask that it is for, or that it answers, in whole",
 	"  a  what a policy would have to say so as not to ask; stores nothing",
 	"  q  quit: what is left goes on waiting",
 }
@@ -105,9 +120,34 @@ func (s *showing) yes() error {
 	err := s.settle(approving())
 	if err == nil {
 		s.approved++
-		return s.Terminal.Tell("approved: the next run that is for it starts it")
+		return s.Terminal.Tell("approved: " + starts(s.task))
 	}
 	return s.undone(err)
+}
+
+// thread shows the ask that the task belongs to.
+func (s *showing) thread() error {
+	lines, err := s.Ask(s.task)
+	if err != nil {
+		return err
+	}
+	return stay(desk.Unanswered(s.Terminal.Show(s.Context(), screen.NewPages(lines), false)))
+}
+
+// starts says which run starts a task that was approved, and when.
+func starts(s *queue.Stored) string {
+	run := "pulse-queue run"
+	switch {
+	case s.Kind() == task.Effect:
+		run += " --effect " + string(s.Decision.Action)
+	case s.OpensText():
+		run += ", which hands its text to the worker,"
+	}
+	when := ""
+	if at := s.Task.Until; s.Task.Limit != "" {
+		when = fmt.Sprintf(", not before %s (%s)", at.UTC().Format(time.RFC3339), s.Task.Limit)
+	}
+	return escape.Message("the next " + run + " starts it" + when)
 }
 
 func (s *showing) no() error {

@@ -40,7 +40,7 @@ func TestStoppedAtTheCode(t *testing.T) {
 		s.sees(`stopped\r\n$`)
 		s.keys("to the shell\n")
 		s.sees(`read to the shell`)
-		second := s.sees(`all of it again\r\ntask +` + id + `[^$]*` + codePrompt)
+		second := s.sees(`all of it again\r\nsender (?s:.*?)\r\ntask +` + id + `[^$]*` + codePrompt)
 		answer, status, state := second, 0, "scheduled"
 		if !again {
 			answer, status, state = first, 77, "awaiting_review"

@@ -32,7 +32,7 @@ func (d *world) walk(rows, columns uint16, env ...string) *seat {
 
 // The prompts.
 const (
-	keysPrompt   = `your answer \[y,n,s,b,a,q,\?\]: $`
+	keysPrompt   = `your answer \[y,n,s,b,t,a,q,\?\]: $`
 	pagePrompt   = `page \d+ of \d+ \[Enter,b,G,q,\?\]: $`
 	reasonPrompt = `why, in one line, for the log: $`
 	codePrompt   = `\r\ncode: ([a-z0-9]{4})\r\n[^\r\n]*: $`
@@ -140,6 +140,53 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// tenLines is the text of a mail, as JSON.
+const tenLines = `one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten`
+
+// TestTelephone: what decides about a mail of ten lines is on the first page of a telephone, and
+// nothing else is.
+func TestTelephone(t *testing.T) {
+	d := newDesk(t)
+	d.add(strings.Replace(proposal, `"args":{"text":"hi"}`, `"args":{"subject":"Friday","text":"`+tenLines+`"}`, 1))
+	s := d.walk(24, 40)
+	first := s.sees(`(?s)^(.*)page 1 of 3 [^\n]*: $`)
+	for _, want := range []string{"proven   yes, an owner\r\n", "target   bob@partner.example\r\n", "  |   ten\r\n", "warning  its ask"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("no %q on the first page:\n%s", want, first)
+		}
+	}
+	if strings.Contains(first, "details") {
+		t.Errorf("the first page has details:\n%s", first)
+	}
+	s.types("", "")
+	s.sees(`details\r\ntask (?s:.*)` + keysPrompt)
+	s.types("t")
+	s.sees(`its ask is not in this queue(?s:.*)` + keysPrompt)
+	s.types("?")
+	s.sees(`proof    the level(?s:.*)` + keysPrompt)
+	s.yes()
+	if screen := s.ends(0); !strings.Contains(strings.Join(strings.Fields(screen), " "), "approved: the next pulse-queue run --effect external_send starts it") {
+		t.Error(screen)
+	}
+}
+
+// TestEnterGoesOn: after a jump to the end Enter shows what was skipped.
+func TestEnterGoesOn(t *testing.T) {
+	d := newDesk(t)
+	d.add(saying(strings.Repeat(`0123456789\n`, 50)))
+	s := d.walk(24, 80)
+	s.sees(`page 1 of 4 .*: $`)
+	s.types("G")
+	s.sees(`pages 2 to 3 were skipped: .*; Enter shows them\r\n` + keysPrompt)
+	s.types("")
+	s.sees(`page 2 of 4 .*: $`)
+	s.types("")
+	s.sees(`page 3 of 4 .*: $`)
+	s.types("")
+	s.yes()
+	s.ends(0)
+}
+
 func TestNothingWaits(t *testing.T) {
 	d := newDesk(t)
 	d.must("", "pulse-queue", "init")
@@ -175,7 +222,7 @@ func TestSkippedPages(t *testing.T) {
 	s.types("y") // no key here
 	s.sees(`page 1 of 6 .*: $`)
 	s.types("", "b", "", "G")
-	s.sees(`pages 3 to 5 were skipped: no y before they were shown; b begins again\r\n` + keysPrompt)
+	s.sees(`pages 3 to 5 were skipped: no y before they were shown; Enter shows them\r\n` + keysPrompt)
 	s.types("y")
 	s.sees(`pages 3 to 5 were skipped: .*\r\n` + keysPrompt)
 	s.types("b", "", "", "", "", "")

@@ -248,7 +248,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 			return err
 		}
 		c = screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
-		if err := d.delays(v, &shown, &c); err != nil {
+		if err := d.delays(v, &shown, c.Now); err != nil {
 			return err
 		}
 		return origins(v, &shown, &c)
@@ -274,13 +274,13 @@ func (d *Desk) tell(shown *queue.Stored) error {
 }
 
 // delays finds out which limit would keep a task from starting, and until when.
-func (d *Desk) delays(v queue.View, shown *queue.Stored, c *screen.Case) error {
+func (d *Desk) delays(v queue.View, shown *queue.Stored, now time.Time) error {
 	if !d.named || shown.Record == nil {
 		return nil
 	}
-	pace, err := queue.PaceOf(v, d.Policy, c.Now)
+	pace, err := queue.PaceOf(v, d.Policy, now)
 	if err == nil {
-		c.Limit, c.Until = pace.Until(shown)
+		shown.Task.Limit, shown.Task.Until = pace.Until(shown)
 	}
 	return err
 }
@@ -315,6 +315,24 @@ func origin(v queue.View, id string) (*screen.Origin, error) {
 	}
 	o.Stored = &s
 	return o, nil
+}
+
+// Ask shows the ask that a task belongs to, in whole: the one that an effect is for, or with which
+// the conversation of a message began.
+func (d *Desk) Ask(s *queue.Stored) (lines []string, err error) {
+	id := s.Task.Thread
+	if s.Identity.Effect() {
+		id = s.Identity.Root
+	}
+	if id == "" {
+		return []string{"it is an ask, and answers nothing"}, nil
+	}
+	err = d.Queue.View(func(v queue.View) error {
+		o, err := origin(v, id)
+		lines = o.Whole()
+		return err
+	})
+	return lines, err
 }
 
 // today returns what the policy decides about a task now; nil where none was named.

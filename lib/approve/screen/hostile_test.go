@@ -90,7 +90,7 @@ func TestMarksStay(t *testing.T) {
 
 // names are the names of ours that may begin a line of a sheet, and a blank for one that
 // continues.
-var names = strings.Fields("task kind state sender proven action target decision rule because age expires attempts digest behalf proposed answers " +
+var names = strings.Fields("details proof asked starts task kind state sender proven action target decision rule because age expires attempts digest behalf proposed answers " +
 	"warning since again caution message from subject thread text files tool args also")
 
 // FuzzSheet: whatever a record holds, every line of every page fits the terminal, is safe

@@ -47,12 +47,26 @@ func (p *Pages) Fit(rows, columns int) {
 	p.tops = []int{0}
 	page, last := rows-1, rows-reserved
 	for top := 0; len(p.rows)-top > last; p.tops = append(p.tops, top) {
-		if left := len(p.rows) - top; left > page+last {
+		left := len(p.rows) - top
+		if at := p.details(top+1, min(top+page, len(p.rows)-1)); at > 0 {
+			top = at
+		} else if left > page+last {
 			top += page
 		} else { // what is left fills less than two pages: share it, so that the last is not nearly empty
 			top += max((left+1)/2, left-last)
 		}
 	}
+}
+
+// details returns the first row from one on to another that begins the details of a sheet, 0 if
+// none does: what decides about a task stands on a page of its own, where it fits one.
+func (p *Pages) details(from, to int) int {
+	for at := from; at <= to; at++ {
+		if p.rows[at].text == Details {
+			return at
+		}
+	}
+	return 0
 }
 
 // current returns the index of the page that the place is on.

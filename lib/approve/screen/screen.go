@@ -68,6 +68,9 @@ func Task(s *queue.Stored, now time.Time) []string {
 	if s.OpensText() {
 		lines = append(lines, handsOver())
 	}
+	if m := s.Shown; m != nil {
+		lines = append(lines, origin(m)...)
+	}
 	return append(lines, content(s.Given())...)
 }
 
@@ -169,16 +172,18 @@ func outcome(o *queue.Outcome) string {
 	return Fact("outcome", "%s", text)
 }
 
-func message(m *envelope.Shown) (lines []string) {
+// origin says where a message comes from, whom it names as its author and what it answers.
+func origin(m *envelope.Shown) []string {
 	origin := fmt.Sprintf("%s from %s, received %s", m.ID, m.Source, m.Received.Format(time.RFC3339))
 	if c := m.Sender; c != nil {
 		origin += fmt.Sprintf(", chat %s, written by %s", c.Chat.JSON(), c.ID.JSON())
 	}
-	lines = append(lines, Fact("message", "%s", origin))
-	lines = append(lines, Quote("from", m.From)...)
-	lines = append(lines, Quote("subject", m.Subject)...)
-	lines = append(lines, Quote("thread", thread(m.Thread))...)
-	lines = append(lines, Quote("text", m.Text)...)
+	lines := append([]string{Fact("message", "%s", origin)}, Quote("from", m.From)...)
+	return append(lines, Quote("thread", thread(m.Thread))...)
+}
+
+func message(m *envelope.Shown) []string {
+	lines := append(Quote("subject", m.Subject), Quote("text", m.Text)...)
 	if m.Truncated {
 		lines = append(lines, Fact("", "(the mail goes on; the rest was not fetched)"))
 	}

@@ -26,9 +26,6 @@ type Case struct {
 	Today   *decision.Decision // what today's policy says; nil if no policy was named
 
 	Withheld bool // today's policy keeps the text from workers, which get an extract
-
-	Limit string    // the key of the policy that would keep it from starting now; empty: none does
-	Until time.Time // when that has room again
 }
 
 // Origin is a task that another one names: as its origin, or as what it closes.
@@ -37,34 +34,56 @@ type Origin struct {
 	Stored *queue.Stored // nil if the queue does not have it
 }
 
-// Sheet returns all that a person has to read before an answer: who asks, what for,
-// the exact targets, everything that a worker will be given, and the rule that asks. What
-// the person must not overlook stands first and last.
+// Details begins what follows the four things that a person decides by. Pages break before it.
+const Details = "details"
+
+// Sheet returns all that a person has to read before an answer. What decides stands first:
+// who asks and how far that is proven; what it is and for whom; the bytes that a worker will be
+// given; and what is unusual about it. Below the line of details follows the rest.
 func Sheet(s *queue.Stored, c *Case) []string {
-	lines := []string{exact("task", s.Task.ID), Fact("kind", "%s", kinds[s.Task.Kind])}
-	lines = append(lines, sender(s)...)
-	lines = append(lines, answered(s)...)
-	lines = append(lines, c.origin(s)...)
+	lines := append(sender(s), c.asked(s)...)
 	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
 	lines = append(lines, targets(s)...)
+	if c.Closes != nil {
+		lines = append(lines, c.Closes.closes()...)
+	}
 	body := append(content(s.Given()), leftOut(s)...)
 	lines = append(lines, body...)
-	lines = append(lines, c.why(s)...)
+	lines = append(lines, c.unusual(s)...)
+	lines = append(lines, Details, exact("task", s.Task.ID+", "+kinds[s.Task.Kind]), proof(s))
+	if m := s.Shown; m != nil {
+		lines = append(lines, origin(m)...)
+	}
+	lines = append(lines, answered(s)...)
+	lines = append(lines, c.origin()...)
 	lines = append(lines,
+		Fact("rule", "%s", s.Decision.Rule),
+		Fact("because", "%s (%s, %s)", orNone(s.Decision.Why), s.Decision.Outcome, s.Decision.Reason),
+		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
 		Fact("age", "%s, made %s; attempts %d, restarts %d", span(c.Now.Sub(s.Task.Created)),
 			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
 	if s.Task.State == task.Awaiting {
 		lines = append(append(lines, Told(&s.Task)...), c.expires(s))
 	}
-	if c.Limit != "" {
-		lines = append(lines, Fact("starts", "not before %s (%s)",
-			c.Until.UTC().Format(time.RFC3339), c.Limit))
-	}
 	lines = append(lines, exact("digest", s.Task.Digest))
 	if long(body) {
 		lines = append(lines, again(s))
 	}
-	return append(lines, c.cautions(s)...)
+	return lines
+}
+
+// Words explains the names in the first column that do not explain themselves.
+var Words = []string{
+	"  proven   how far it is proven who sent it",
+	"  asked    for an effect, the ask that it all began with",
+	"  label    what was read for the same ask: it limits what may leave the machine",
+	"  since    why it waits, if the rule below is not the reason",
+	"  caution  what to look at before you answer",
+	"  details  below it stands what seldom decides:",
+	"  proof    the level of trust, and what of the message proved it",
+	"  rule     the line of the policy that wants a person",
+	"  digest   the SHA-256 of the task's file: a yes is for these bytes alone",
+	"  again    the first lines once more, because the text is long",
 }
 
 // long reports whether content may push the head of a sheet out of sight.
@@ -96,14 +115,19 @@ func sender(s *queue.Stored) []string {
 	if textUnproven(s) {
 		words += "; THE TEXT IS NOT PROVEN: see what was left out of it"
 	}
-	words += fmt.Sprintf(" (%s, %s)", s.Identity.Trust, s.Identity.Reason)
+	return append(lines, Fact("proven", "%s", words))
+}
+
+// proof says by what the sender is proven, in the words of the policy.
+func proof(s *queue.Stored) string {
+	words := fmt.Sprintf("%s, %s", s.Identity.Trust, s.Identity.Reason)
 	if s.Identity.Why != "" {
 		words += ": " + s.Identity.Why
 	}
 	if s.Identity.Session != "" {
 		words += "; session " + s.Identity.Session
 	}
-	return append(lines, Fact("proven", "%s", words))
+	return Fact("proof", "%s", words)
 }
 
 // textUnproven reports whether anyone who sent the message on may have chosen what its text
@@ -185,9 +209,32 @@ var asks = map[terms.Action]string{
 	terms.CodeOrComputer: "an agent reads this, and may propose to run programs",
 }
 
-// origin says on whose behalf an effect is proposed. It goes by the tasks of this queue,
-// because the record holds only the claim of the program that wrote it.
-func (c *Case) origin(s *queue.Stored) (lines []string) {
+// asked says which ask an effect is proposed for. It goes by the tasks of this queue, because
+// the record holds only the claim of the program that wrote it.
+func (c *Case) asked(s *queue.Stored) (lines []string) {
+	if c.Root == nil {
+		return nil
+	}
+	root := c.Root.Stored
+	switch {
+	case root == nil:
+		return []string{Fact("warning", "its ask is not in this queue: whose wish it was can't be checked")}
+	case root.Record == nil:
+		return []string{Fact("warning", "the file of its ask can't be read: whose wish it was can't be checked")}
+	}
+	text := fmt.Sprintf("by %s, %s ago", escape.ASCII(orNone(root.Identity.Sender)), span(c.Now.Sub(root.Task.Created)))
+	if m := root.Shown; m != nil && m.Subject != "" {
+		text += ": " + m.Subject
+	}
+	lines = warned(Fact("asked", "%s", text), root.Identity.Sender)
+	if !address.Equal(root.Identity.Sender, s.Identity.Sender) {
+		lines = append(lines, Fact("warning", "that ask came from another sender than this effect names"))
+	}
+	return lines
+}
+
+// origin names the tasks that an effect comes from, and shows how the text of the ask begins.
+func (c *Case) origin() (lines []string) {
 	if c.Root == nil {
 		return nil
 	}
@@ -195,19 +242,43 @@ func (c *Case) origin(s *queue.Stored) (lines []string) {
 		lines = append(lines, c.Parent.line("proposed", "by task"))
 	}
 	lines = append(lines, c.Root.line("behalf", "of task"))
-	if c.Closes != nil {
-		lines = append(lines, c.Closes.closes()...)
-	}
-	switch root := c.Root.Stored; {
-	case root == nil:
-		lines = append(lines, Fact("warning", "that task is not in this queue: whose wish it was can't be checked"))
-	case root.Record == nil:
-		lines = append(lines,
-			Fact("warning", "the file of that task can't be read: whose wish it was can't be checked"))
-	case !address.Equal(root.Identity.Sender, s.Identity.Sender):
-		lines = append(lines, Fact("warning", "that task came from another sender than this effect names"))
+	if root := c.Root.Stored; root != nil && root.Record != nil {
+		lines = append(lines, Quote("text asked", Beginning(root))...)
 	}
 	return lines
+}
+
+// beginning is how many lines of an ask are shown with an effect, and bytes of each.
+const beginning, beginningLine = 3, 200
+
+// Beginning returns how the text of an ask begins: its first lines that are not blank.
+func Beginning(s *queue.Stored) string {
+	var list []string
+	for l := range strings.Lines(Asked(s)) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		if len(list) == beginning {
+			list[beginning-1] += " ..."
+			break
+		}
+		if len(l) > beginningLine {
+			l = strings.ToValidUTF8(l[:beginningLine], "") + " ..."
+		}
+		list = append(list, l)
+	}
+	return strings.Join(list, "\n")
+}
+
+// Asked returns the text of an ask: that of its message or of its request.
+func Asked(s *queue.Stored) string {
+	switch {
+	case s.Shown != nil:
+		return s.Shown.Text
+	case s.Request != nil:
+		return s.Request.Text()
+	}
+	return ""
 }
 
 func (o *Origin) line(name, by string) string {
@@ -217,6 +288,15 @@ func (o *Origin) line(name, by string) string {
 	s := o.Stored
 	return exact(name, fmt.Sprintf("%s %s: %s from %s (%s), %s now",
 		by, o.ID, s.Decision.Action, orNone(s.Identity.Sender), s.Identity.Trust, s.Task.State))
+}
+
+// Whole returns what the task that another one names says, and how to see what followed from it.
+func (o *Origin) Whole() []string {
+	if o.Stored == nil || o.Stored.Record == nil {
+		return []string{Fact("warning", "its ask is not in this queue, or can't be read")}
+	}
+	lines := append([]string{o.line("ask", "task")}, content(o.Stored.Given())...)
+	return append(lines, exact("", "what followed from it: pulse-queue thread "+o.ID))
 }
 
 // closes says what an effect would close: the effect itself has only its id.
@@ -234,36 +314,42 @@ func (o *Origin) closes() []string {
 	return lines
 }
 
-// why says which rule wants a person, and what has come up since.
-func (c *Case) why(s *queue.Stored) []string {
-	lines := []string{
-		Fact("rule", "%s", s.Decision.Rule),
-		Fact("because", "%s (%s, %s)", orNone(s.Decision.Why), s.Decision.Outcome, s.Decision.Reason),
+// unusual says what is not as it mostly is: labels, what came up since, a limit, and what may
+// have happened before.
+func (c *Case) unusual(s *queue.Stored) []string {
+	lines := labels(s)
+	if why := sinceThen(s); why != "" {
+		lines = append(lines, Fact("since", "%s", why))
 	}
-	lines = append(append(lines, labels(s)...),
-		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason))
+	if s.Task.Limit != "" {
+		lines = append(lines, Fact("starts", "not before %s (%s)", s.Task.Until.UTC().Format(time.RFC3339), s.Task.Limit))
+	}
+	return append(lines, c.cautions(s)...)
+}
+
+// sinceThen says why a task waits that waits for another reason than the rule that decided
+// about it; it is empty for others.
+func sinceThen(s *queue.Stored) string {
 	known := []string{string(s.Decision.Reason), queue.ReasonUnknownEffect, queue.ReasonRestored}
 	if s.Task.State != task.Awaiting || slices.Contains(known, s.Task.Reason) {
-		return lines
+		return ""
 	}
-	since := "a later policy wants a person to look (" + s.Task.Reason + ")"
 	switch {
 	case strings.HasPrefix(s.Task.Reason, "flow_"):
-		since = "it follows what was read for the same root task since it came (" + s.Task.Reason + ")"
+		return "it follows what was read for the same root task since it came (" + s.Task.Reason + ")"
 	case s.Task.Reason == queue.ReasonCloseUnproven:
-		since = "an agent wants to close a task, and names no proven message that asks for it"
+		return "an agent wants to close a task, and names no proven message that asks for it"
 	case s.Task.Reason == queue.ReasonApproval:
-		since = "it had a yes that was not good any more when it was to start: " +
+		return "it had a yes that was not good any more when it was to start: " +
 			"too old, of too low a level, or for other bytes"
 	case s.Task.Reason == queue.ReasonUnfit:
-		since = "what its reader printed did not fit the schema of [extract] (" + s.Task.Reason + ")"
+		return "what its reader printed did not fit the schema of [extract] (" + s.Task.Reason + ")"
 	case s.Task.Reason == queue.ReasonUngated:
-		since = "its client used a tool that nobody was asked about (" + s.Task.Reason + "): " +
-			"a yes starts it again"
+		return "its client used a tool that nobody was asked about (" + s.Task.Reason + "): a yes starts it again"
 	case s.Task.Reason == queue.ReasonUnread:
-		since = "its reader failed again and again, so there is no extract (" + s.Task.Reason + ")"
+		return "its reader failed again and again, so there is no extract (" + s.Task.Reason + ")"
 	}
-	return append(lines, Fact("since", "%s", since))
+	return "a later policy wants a person to look (" + s.Task.Reason + ")"
 }
 
 // Told returns the line that says when a person was told of a task once more, if they were.

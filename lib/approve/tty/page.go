@@ -24,6 +24,17 @@ const again = "it was stopped meanwhile: nothing was changed, and here is all of
 // It returns ErrQuit if the person typed q. After the process was stopped it begins
 // again, as if nothing had been shown.
 func (t *Terminal) Show(ctx context.Context, p *screen.Pages, whole bool) error {
+	p.First()
+	return t.from(ctx, p, whole)
+}
+
+// GoOn is Show without whole, from the first page on that was not shown yet.
+func (t *Terminal) GoOn(ctx context.Context, p *screen.Pages) error {
+	p.Unshown()
+	return t.from(ctx, p, false)
+}
+
+func (t *Terminal) from(ctx context.Context, p *screen.Pages, whole bool) error {
 	for {
 		err := t.show(ctx, p, whole)
 		if !errors.Is(err, ErrResumed) {
@@ -36,11 +47,11 @@ func (t *Terminal) show(ctx context.Context, p *screen.Pages, whole bool) error 
 	if t.wasStopped() {
 		t.away = false
 		p.Forget()
+		p.First()
 		if err := t.Tell(again); err != nil {
 			return err
 		}
 	}
-	p.First()
 	for {
 		if err := t.page(p); err != nil {
 			return err

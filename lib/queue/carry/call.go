@@ -18,12 +18,8 @@ const (
 	grace    = 5 * time.Second
 )
 
-// call calls the tool of an MCP server, once, if its definition is the one that was accepted.
-func (c *Carrier) call(ctx context.Context, e *effect) ([]byte, error) {
-	server, tool, err := c.find(e.Tool)
-	if err != nil {
-		return nil, err
-	}
+// call calls a tool of an MCP server, once, if its definition is the one that was accepted.
+func call(ctx context.Context, server *pins.Server, tool string, e *effect) ([]byte, error) {
 	switch {
 	case server.Err != nil:
 		return nil, later(server.Err)

@@ -57,16 +57,18 @@ func (c *Carrier) Run(ctx context.Context, line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	do := func() ([]byte, error) { return c.call(ctx, e) }
+	var do func() ([]byte, error)
 	switch tools.Of(&e.Request) {
 	case "exec":
 		do = func() ([]byte, error) { return c.program(ctx, e) }
 	case "fs.write", "fs.edit":
 		do = func() ([]byte, error) { return c.write(e) }
 	default:
-		if _, _, err := c.find(e.Tool); err != nil {
+		server, tool, err := c.find(e.Tool)
+		if err != nil {
 			return nil, err
 		}
+		do = func() ([]byte, error) { return call(ctx, server, tool, e) }
 	}
 	if len(e.Target) > 0 || len(e.Files) > 0 { // which were shown, and nothing here would use
 		return nil, notDonef("a %s has neither targets nor files", e.Tool)

@@ -114,6 +114,7 @@ type limitsTable struct {
 	MaxRevisions     *int    `toml:"max_revisions"`
 	ReviewExpires    *string `toml:"review_expires" want:"duration"`
 	Resurface        *string `toml:"resurface" want:"duration"`
+	HoldAfterYes     *string `toml:"hold_after_yes" want:"duration"`
 	DiskReserve      *string `toml:"disk_reserve" want:"size"`
 	KeepRefused      *string `toml:"keep_refused" want:"duration"`
 }

@@ -108,6 +108,7 @@ type Limits struct {
 	MaxRevisions     int // how often a person may have it done again
 	ReviewExpires    time.Duration
 	Resurface        time.Duration // shorter than ReviewExpires
+	HoldAfterYes     time.Duration // a yes starts nothing before it is over; 0: at once
 	DiskReserve      int64         // bytes
 	KeepRefused      time.Duration // how long records of refused mail are kept; 0: not at all
 }
