@@ -102,8 +102,8 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 			return line, err
 		}
 	}
-	if e == task.Finished && len(line.Proposed) > 0 && c.pauses(&end, limits) {
-		line.Change.Reason = ReasonPaused
+	if e == task.Finished && len(line.Proposed) > 0 {
+		line.Change.Reason = c.paused(&end, limits)
 	}
 	if err := tx.Move(line); err != nil {
 		return line, err

@@ -358,10 +358,13 @@ func (h *heard) ending(l *audit.Line) (e Ending, reason string) {
 // goesOn reports whether an ask was started again, so that it is told how its own effects ended.
 func (s *Stored) goesOn() bool { return s.Task.Continues+s.Task.Revisions > 0 }
 
-// maxTellResult bounds what is told of the result of one effect, in bytes.
-const maxTellResult = 160 << 10
+// The bounds of what is told of the result of one effect, and of all, in bytes.
+const (
+	maxTellResult  = 32 << 10
+	maxTellResults = 256 << 10
+)
 
-// resultOf returns what an effect came to.
+// resultOf returns the beginning of what an effect came to.
 func resultOf(v View, id string) (string, error) {
 	b, err := ResultOf(v, id)
 	return strings.ToValidUTF8(string(b[:min(len(b), maxTellResult)]), "\ufffd"), err
@@ -369,7 +372,7 @@ func resultOf(v View, id string) (string, error) {
 
 // newest loads what the log does not have, and returns the newest outcomes.
 func (t *told) newest(s Store) (list []Outcome, err error) {
-	size := 0
+	size, results := 0, 0
 	for _, h := range slices.Backward(t.order) {
 		one := h.Outcome
 		tool := ""
@@ -386,12 +389,10 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 			if h.agreed {
 				one.Target = file.Target()
 			}
-			if one.root == t.id && size < maxLoaded {
-				one.Result, err = resultOf(v, one.Task)
-				size += len(one.Result)
-			}
-			if err != nil {
-				return err
+			if one.Result = ""; one.root == t.id && results < maxTellResults {
+				if one.Result, err = resultOf(v, one.Task); err != nil {
+					return err
+				}
 			}
 			if file.Request != nil {
 				tool = file.Request.Tool
@@ -401,6 +402,7 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 		if err != nil {
 			return nil, err
 		}
+		results += len(one.Result)
 		if tool == proposal.Draft { // pulse proposes these, one with each message
 			continue
 		}

@@ -72,6 +72,7 @@ type vetting struct {
 	line      *audit.Line
 	discarded proposal.Discarded
 	same      map[string]int // equal requests
+	turn      int            // how often its ask went on before
 	depth     int
 	budget    int // what is left: of the root, and after share to each of the proposals
 	file      []byte
@@ -80,6 +81,13 @@ type vetting struct {
 func (v *vetting) begin() error {
 	who := &v.claim.Identity
 	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, MaxBudget
+	if v.claim.goesOn() {
+		// What it proposes again is another effect, and not one of those that have ended.
+		v.turn = v.claim.Task.Continues + v.claim.Task.Revisions
+		spent, err := v.tx.spent(v.root)
+		v.budget = max(0, v.budget-spent)
+		return err
+	}
 	if !who.Effect() {
 		return nil
 	}
@@ -181,7 +189,7 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	}
 	who := v.claim.Identity.Proposes()
 	who.Labels, who.Parent, who.Root = v.claim.Labels, v.claim.Task.ID, v.rootID
-	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.same[string(canonical)], v.depth, v.budget, bulk
+	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.turn*MaxBudget+v.same[string(canonical)], v.depth, v.budget, bulk
 	v.same[string(canonical)]++
 	id := task.EffectID(v.rootID, canonical, who.Ordinal)
 	var t, all record.Object

@@ -166,9 +166,9 @@ const lasts = 48 * time.Hour
 // since. The line is in the log.
 func Repeats(v View, line *audit.Line, known bool) (repeats bool, err error) {
 	n, own, well := 0, false, false
-	good := ReasonDone
+	good := []string{ReasonDone, ReasonPaused, ReasonNoMore}
 	if SideOf(line) == Readers {
-		good = ReasonExtracted
+		good = []string{ReasonExtracted}
 	}
 	err = v.Back(func(l audit.Line) bool {
 		if n++; n > maxBack || !sameDay(l.Time, line.Time) && !(known && line.Time.Sub(l.Time) < lasts) {
@@ -178,7 +178,7 @@ func Repeats(v View, line *audit.Line, known bool) (repeats bool, err error) {
 		case l.End == nil || l.Kind != line.Kind || l.Kind == task.Effect && l.Action != line.Action:
 		case l.Task == line.Task && !own:
 			own = true
-		case l.Change.Reason == good:
+		case slices.Contains(good, l.Change.Reason):
 			well = true
 		default:
 			repeats = (!well || l.Task == line.Task) && l.Change.Reason == line.Change.Reason &&
