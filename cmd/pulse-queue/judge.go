@@ -13,18 +13,18 @@ import (
 	"pulse/lib/shared/record"
 )
 
-// keep keeps the session of a worker's client that has ended well, or forgets it.
+// keep keeps the session of a worker's client that has ended well, if something of it waits, or
+// forgets it. What ended otherwise is started once more with the session that it had.
 func (s *seat) keep(name, id string, last *queue.End) {
-	if s == nil {
+	if last.Kept = false; s == nil || last.Exit != 0 || last.Ungated != "" {
 		return
 	}
 	session := s.judge.Result().Keep
-	if last.Exit != 0 || last.Ungated != "" || len(session) > aside.MaxKept {
+	if last.Proposals == nil || len(last.Proposals.List) == 0 || len(session) > aside.MaxKept {
 		session = nil
 	}
-	if err := aside.Keep(seen.Dir(), name, id, session); err != nil { // it begins anew then
-		last.Kept = last.Kept && session != nil
-	}
+	err := aside.Keep(seen.Dir(), name, id, session)
+	last.Kept = err == nil && session != nil
 }
 
 // seat is the judge of what the tools of one worker do, and the socket by which the worker's
@@ -41,9 +41,9 @@ func (sh *shift) seat(claim *queue.Claim) (*seat, error) {
 	}
 	limits := &sh.policy.Limits
 	j := &judge.Judge{Policy: sh.policy, World: workspace.World{}, Task: claim.Task.ID, Identity: claim.Who(), Pins: sh.pins}
+	j.Last = claim.Task.Continues >= limits.MaxContinues
 	if claim.Task.Continues+claim.Task.Revisions > 0 {
 		j.Kept = record.Value(aside.Kept(seen.Dir(), sh.queue, claim.Task.ID))
-		j.Last = claim.Task.Continues >= limits.MaxContinues
 	}
 	server, err := wire.Listen(j, runner.Descends)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *seat) fill(last *queue.End) (parked []byte) {
 	}
 	s.server.Close()
 	left := s.judge.Result()
-	last.Judged, last.Unread, last.Kept = left.Judged, !left.Counted, len(left.Keep) > 0
+	last.Judged, last.Unread = left.Judged, !left.Counted
 	if !left.Greeted && last.Exit == 75 { // it got nothing, and it is for later
 		return slices.Clip(left.Parked)
 	}

@@ -48,7 +48,7 @@ type Judge struct {
 	Pins     pins.Pins
 	Listed   Listed       // what the pinned servers have said of their tools
 	Kept     record.Value // the session of the client that goes on; empty: it begins
-	Last     bool         // it does not go on again, so nothing is put to a person any more
+	Last     bool         // it does not go on again
 
 	mu      sync.Mutex
 	labels  label.Set // that uses have given
@@ -105,6 +105,9 @@ func (j *Judge) decide(u *hook.Use, r *request.Request) (hook.Outcome, string) {
 			why = full
 		} else {
 			why += ". It was put to a person: do not try it again, go on without it."
+			if j.Last {
+				why += " You will not be told what became of it (limits.max_continues)."
+			}
 		}
 	}
 	if !j.count(hook.Judgement{Tool: r.Tool, Action: d.Action, Outcome: d.Outcome, Rule: d.Rule, Reason: string(d.Reason)}) {
@@ -166,8 +169,6 @@ func (j *Judge) park(r *request.Request) (full string) {
 	bound := r.WithArgs(workspace.Bound(j.Policy, r.Tool, r.Action, r.Args))
 	line := bound.Append(nil)
 	switch {
-	case j.Last:
-		return "this task does not go on again (limits.max_continues): nothing more of it is put to a person"
 	case len(line) > maxRequest:
 		return "it is too large to be put to a person"
 	case j.waiting >= maxParked || j.room+len(line) > maxRoom:

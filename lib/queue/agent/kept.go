@@ -58,7 +58,10 @@ func readKept(client hook.Client, v record.Value) (k kept, err error) {
 		}
 		return errKept
 	})
-	if err == nil && (!sessionID().MatchString(k.id) || of != string(client)) {
+	if of != "" && of != string(client) { // another client goes on, and begins anew
+		return kept{}, nil
+	}
+	if err == nil && !sessionID().MatchString(k.id) {
 		err = errKept
 	}
 	return k, err

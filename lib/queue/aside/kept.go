@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"pulse/lib/shared/safefile"
 )
@@ -28,13 +29,17 @@ func keptFile(dir, queue, task string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])), safefile.Own(dir)
 }
 
+// longestKept is how long a session is kept of a task that does not go on.
+const longestKept = 90 * 24 * time.Hour
+
 // Keep keeps the session of a task's client in the place of the one before. An empty one is
-// forgotten.
+// forgotten, and so are those of tasks that have not gone on for 90 days.
 func Keep(dir, queue, task string, session []byte) error {
 	path, err := keptFile(dir, queue, task)
 	if err != nil {
 		return err
 	}
+	sweep(filepath.Dir(path))
 	if len(session) == 0 {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -45,6 +50,16 @@ func Keep(dir, queue, task string, session []byte) error {
 		return errors.Join(err, os.Remove(path+".new"))
 	}
 	return os.Rename(path+".new", path)
+}
+
+// sweep removes what is too old.
+func sweep(dir string) {
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		if info, gone := e.Info(); err == nil && gone == nil && time.Since(info.ModTime()) > longestKept {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // the next one tries again
+		}
+	}
 }
 
 // Kept returns what Keep kept; nil if there is nothing. It need not be there: the client begins
