@@ -47,6 +47,7 @@ func (w *world) cohort() {
 		w.know(n, task.Effect, terms.WriteLocal, "a.done", bob)
 	}
 	w.know("e.prop1", task.Effect, terms.ExternalSend, "a.done", bob)
+	w.waits()
 }
 
 // base returns a world in which everything has happened, in a transaction.
@@ -68,6 +69,7 @@ func (w *world) happen() {
 	w.arrive()
 	w.answer()
 	w.run()
+	w.pause()
 }
 
 // add returns the lines by which tasks come.

@@ -33,6 +33,7 @@ var writes = map[string]string{
 	"approved": "sender approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
 	"expired": "runner sender", "discarded": "runner sender",
+	"continued":     "any", // whatever ends the last effect that an ask waits for
 	"held":          "any", // the design leaves the rest open:
 	"session_ended": "any", "consumed": "sender approver", "withheld": "any", "labelled": "any", "resurfaced": "any", "finding": "any",
 	"clock_jumped": "any", "clock_confirmed": "approver",
@@ -105,6 +106,8 @@ func (w *world) legal2(e task.Event, who string) call {
 		return by(who, s)
 	case task.Cancelled:
 		return by(who, w.of("a.sched", e, task.Scheduled, task.Rejected))
+	case task.Continued:
+		return by(who, w.goes("a.goes"))
 	case task.Pruned:
 		return by(who, w.of("a.done", e, task.Completed, ""))
 	case task.Requeued:

@@ -315,14 +315,30 @@ BEGIN
   END IF;
 END $$;
 
--- again reports whether a line says how often an ask was started again: continued counts one of the
--- two, at most a hundred times, and no task but an ask; requeued begins anew.
-CREATE FUNCTION again(e text, t pulse.task, was jsonb, j jsonb) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE e WHEN 'broke' THEN true WHEN 'requeued' THEN have = '{0,0}'
-    WHEN 'continued' THEN t.kind = 'ask' AND have[1] + have[2] = had[1] + had[2] + 1 AND have[1] >= had[1] AND have[2] >= had[2] AND have[1] + have[2] <= 100
-    ELSE have = had END
-  FROM (SELECT ARRAY[coalesce((j->>'continues')::int, 0), coalesce((j->>'revisions')::int, 0)] AS have,
-    ARRAY[coalesce((was->>'continues')::int, 0), coalesce((was->>'revisions')::int, 0)] AS had) v
+-- goes checks how often a line says that an ask was started again. continued counts one of the two: once
+-- what an ask waited for has ended, or because a person wants it done otherwise; requeued begins anew.
+CREATE FUNCTION goes(e text, t pulse.task, was jsonb, j jsonb, hats text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE have int[] := pulse.turns(j); had int[] := pulse.turns(was);
+BEGIN
+  IF e = 'continued' THEN
+    IF t.kind <> 'ask' THEN
+      PERFORM pulse.refuse('an effect that goes on');
+    ELSIF have = ARRAY[had[1], had[2] + 1] AND 'approver' = ANY (hats) THEN
+      RETURN;
+    ELSIF have <> ARRAY[had[1] + 1, had[2]] OR (was->>'reason' = 'awaits_effects') IS NOT TRUE THEN
+      PERFORM pulse.refuse('an ask that does not wait for its effects');
+    ELSIF EXISTS (SELECT FROM pulse.thing o WHERE (o.shelf, o.key) = ('outbox', t.id))
+        OR EXISTS (SELECT FROM pulse.task o WHERE o.entry IS NOT NULL AND pulse.outward(o) AND pulse.said(o.added)->>'parent' = t.id) THEN
+      PERFORM pulse.refuse('an ask whose effects have not ended');
+    END IF;
+  ELSIF have <> (CASE e WHEN 'requeued' THEN '{0,0}' ELSE had END) THEN
+    PERFORM pulse.refuse('a task that was started again less or more often than it was');
+  END IF;
+END $$;
+
+-- turns returns how often a line says that an ask was started again.
+CREATE FUNCTION turns(j jsonb) RETURNS int[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT ARRAY[coalesce((j->>'continues')::int, 0), coalesce((j->>'revisions')::int, 0)]
 $$;
 
 -- move carries out a line that moves a task. Who sent it, and how far that was proven, is what
@@ -348,13 +364,14 @@ BEGIN
   ELSIF dst <> '' AND e <> 'broke' AND EXISTS (SELECT FROM unnest('{attempts,deferred,restarts}'::text[]) m, LATERAL (VALUES (coalesce((j->>m)::int, 0), coalesce((was->>m)::int, 0))) v(have, had)
       WHERE NOT have BETWEEN had AND had + fresh AND NOT (have = 0 AND (e IN ('requeued', 'extracted', 'continued') OR e = 'approved' AND t.kind = 'ask'))) THEN
     PERFORM pulse.refuse('a task that was started less or more often than it was');
-  ELSIF dst <> '' AND NOT pulse.again(e, t, was, j) THEN
-    PERFORM pulse.refuse('a task that was started again less or more often than it was');
   ELSIF j ? 'not_before' AND j->'not_before' IS DISTINCT FROM was->'not_before'
       AND NOT (e IN ('retried', 'restored') AND (j->>'not_before')::timestamptz < (j->>'time')::timestamptz + interval '25 hours') OR j->'told' <> coalesce(was->'told', 'null') THEN
     PERFORM pulse.refuse('a task that is put off for too long, or that a person was told of');
   ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
     PERFORM pulse.refuse('an effect that is not on the queue itself');
+  END IF;
+  IF dst NOT IN ('', 'corrupt') THEN
+    PERFORM pulse.goes(e, t, was, j, hats);
   END IF;
   IF e = 'started' THEN
     PERFORM pulse.start(j, t, at, hats, host);
