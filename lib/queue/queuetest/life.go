@@ -380,6 +380,17 @@ var Life = []Operation{
 	Reap,
 	Start(""),
 	Finish(queue.End{Exit: 0, Result: []byte("done\n")}),
+	Add(Mails(120, 1)...),
+	Start(""),
+	Pause(1),
+	Take,
+	DenyPaused, // and the ask goes on
+	Start(""),
+	Pause(2),
+	Take,
+	Revise, // and it is started again
+	Start(""),
+	Finish(queue.End{Exit: 0}),
 	Prune,
 	Add(Wordy(91, terms.Allow), Resent(91), Resent(97), Wordy(97, terms.Allow)), // known by their names
 	Add(Twin(91), Twin(98)), // and by their ids

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -28,6 +29,41 @@ func Propose(n int) Operation {
 		return err
 	})
 }
+
+// Pause ends a worker well, whose client keeps its session. It proposes to send something, which
+// the ask waits for, and to read, which is refused.
+func Pause(n int) Operation {
+	return onFirst("pause", task.Running, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		out := fmt.Sprintf(`{"action":"external_send","target":"ann%d@partner.example","args":{"text":"hi"}}`+"\n"+`{"action":"read_public","args":{"q":"x"}}`+"\n", n)
+		list, discarded := proposal.Read([]byte(out), false, nil)
+		end := queue.End{Kept: true, Proposals: &queue.Proposals{List: list, Discarded: discarded}}
+		_, err := queue.Finish(tx, &queue.Claim{Stored: *s}, end, &Policy.Limits, now)
+		return err
+	})
+}
+
+// onPaused is an operation on the effect that a paused ask waits for.
+func onPaused(name string, fn func(tx *queue.Tx, s *queue.Stored, now time.Time) error) Operation {
+	return Update(name, func(tx *queue.Tx, now time.Time) error {
+		return tx.Each(queue.On(task.Awaiting), func(id string, _ time.Time) (bool, error) {
+			s, err := queue.Load(tx, task.Awaiting, id)
+			if err != nil || len(s.Target()) == 0 || !strings.HasPrefix(s.Target()[0], "ann") {
+				return err == nil, err
+			}
+			return false, fn(tx, &s, now)
+		})
+	})
+}
+
+// Operations on the effect that a paused ask waits for.
+var (
+	DenyPaused = onPaused("deny what is waited for", func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		return queue.Deny(tx, s, "me", approval.Terminal, "not wanted", now)
+	})
+	Revise = onPaused("revise", func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		return queue.Revise(tx, s, "me", approval.Terminal, "shorter", &Policy.Limits, now)
+	})
+)
 
 // ApproveEffect says yes to the oldest effect that would be sent.
 var ApproveEffect = Update("approve an effect", func(tx *queue.Tx, now time.Time) error {
