@@ -16,7 +16,7 @@ import (
 // chronicle is a queue whose clock is set by a test.
 type chronicle struct{ *queuetest.Memory }
 
-func (c chronicle) History(fn func(audit.Line) bool) error {
+func (c chronicle) History(fn func(audit.Line) bool, _ ...task.Event) error {
 	return c.View(func(v queue.View) error { return v.Back(fn) })
 }
 
