@@ -25,10 +25,13 @@ func (g *Given) withhold() {
 }
 
 // withhold takes from the outcome of an earlier effect what its worker may have copied from a
-// text. The reason of a refusal stays: a person or the policy gave it.
+// text, and what a program printed. The reason of a refusal stays: a person or the policy gave it.
 func (o *Outcome) withhold() {
 	if !plainWord(o.Tool) {
 		o.Tool = ""
+	}
+	if o.Result = ""; o.Ending == IsNotDone {
+		o.Reason = ""
 	}
 	o.Target = slices.DeleteFunc(slices.Clone(o.Target), func(t string) bool { return plainAddress(t) == "" })
 }

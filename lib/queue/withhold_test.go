@@ -1,0 +1,14 @@
+package queue
+
+import "testing"
+
+// TestWithheldOutcome: without the text, nothing is told of what was printed.
+func TestWithheldOutcome(t *testing.T) {
+	o := Outcome{Ending: IsNotDone, Reason: "said", Result: "printed"}
+	o.withhold()
+	refused := Outcome{Ending: IsRefused, Reason: "shorter"}
+	refused.withhold()
+	if o.Reason != "" || o.Result != "" || refused.Reason != "shorter" {
+		t.Errorf("%+v, %+v", o, refused)
+	}
+}
