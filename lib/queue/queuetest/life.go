@@ -380,7 +380,6 @@ var Life = []Operation{
 	Reap,
 	Start(""),
 	Finish(queue.End{Exit: 0, Result: []byte("done\n")}),
-	Add(Mails(120, 1)...),
 	Start(""),
 	Pause(1),
 	Take,
@@ -388,9 +387,7 @@ var Life = []Operation{
 	Start(""),
 	Pause(2),
 	Take,
-	Revise, // and it is started again
-	Start(""),
-	Finish(queue.End{Exit: 0}),
+	Revise, // and it is started again, in the end
 	Prune,
 	Add(Wordy(91, terms.Allow), Resent(91), Resent(97), Wordy(97, terms.Allow)), // known by their names
 	Add(Twin(91), Twin(98)), // and by their ids
