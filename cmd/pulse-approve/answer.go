@@ -10,6 +10,7 @@ import (
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 )
 
@@ -53,6 +54,15 @@ func refusing(reason string, level approval.Level) desk.Question {
 			return queue.Deny(tx, shown, cmdline.User(), level, reason, time.Now())
 		},
 	}
+}
+
+// revising is refusing with a reason that its agent is told, who does it otherwise.
+func revising(reason string, level approval.Level, limits *policy.Limits) desk.Question {
+	q := refusing(reason, level)
+	q.Record = func(tx *queue.Tx, shown *queue.Stored) error {
+		return queue.Revise(tx, shown, cmdline.User(), level, reason, limits, time.Now())
+	}
+	return q
 }
 
 // answer asks about tasks, one after the other, and records the answers.

@@ -74,7 +74,7 @@ func (s *showing) key() (string, error) {
 			return "", err
 		}
 	}
-	return s.Terminal.Ask(s.Context(), "your answer [y,n,s,b,t,a,q,?]: ")
+	return s.Terminal.Ask(s.Context(), "your answer [y,n,r,s,b,t,a,q,?]: ")
 }
 
 // keys are the answers that can be typed. Each returns nil once the task is settled.
@@ -84,6 +84,7 @@ func init() {
 	keys = map[string]func(*showing) error{
 		"y": (*showing).yes,
 		"n": (*showing).no,
+		"r": (*showing).revise,
 		"s": func(*showing) error { return nil },
 		"b": func(s *showing) error { return stay(s.show()) },
 		"t": (*showing).thread,
@@ -96,6 +97,7 @@ func init() {
 var help = []string{
 	"  y  approve it: once, these bytes, for 24 hours; wants the code",
 	"  n  refuse it: wants a reason and the code",
+	"  r  refuse it likewise, and have its ask started again with the reason",
 	"  s  skip it: it goes on waiting",
 	"  b  show it again from the beginning",
 	"  t  the text of the ask that it is for, or that it answers, in whole",
@@ -151,6 +153,21 @@ func starts(s *queue.Stored) string {
 }
 
 func (s *showing) no() error {
+	return s.refuse("refused, also if it comes again", func(reason string) desk.Question { return refusing(reason, s.Level) })
+}
+
+// revise refuses the task with words, and has its ask started again.
+func (s *showing) revise() error {
+	err := s.refuse("refused: its agent is told why, and starts again", func(reason string) desk.Question {
+		return revising(reason, s.Level, &s.Policy.Limits)
+	})
+	if errors.Is(err, queue.ErrRevised) {
+		return s.tell([]string{escape.Message(err.Error() + ": nothing was changed")})
+	}
+	return err
+}
+
+func (s *showing) refuse(said string, question func(reason string) desk.Question) error {
 	reason, err := s.reasonLine()
 	if err != nil {
 		return desk.Unanswered(err)
@@ -161,9 +178,9 @@ func (s *showing) no() error {
 	if err := s.Terminal.Tell(screen.Quote("reason", reason)...); err != nil {
 		return err
 	}
-	if err = s.settle(refusing(reason, s.Level)); err == nil {
+	if err = s.settle(question(reason)); err == nil {
 		s.refused++
-		return s.Terminal.Say("refused, also if it comes again")
+		return s.Terminal.Say(said)
 	}
 	return s.undone(err)
 }
