@@ -85,6 +85,11 @@ var ofStarts = []forgery{
 	{"a start with a yes that expired while effects ended", keptStart, func(w *world, c *call) {
 		c.super = w.late(30*time.Hour, 6*time.Hour) + w.earlier(29*time.Hour, `"event":"started"`, `"event":"ended"`)
 	}},
+	{"a start with a label in the place of a yes", func(w *world) []call {
+		return []call{by("gate1", w.labelled("e.wait", label.Untrusted)), yesTo("e.wait")(w)[0], by("sender1", w.start("e.wait"))}
+	}, func(w *world, c *call) {
+		c.super = "DELETE FROM pulse.thing WHERE (shelf, key) = ('approvals', '" + idOf("e.wait") + "')"
+	}},
 	{"a start with a yes that never expires", func(w *world) []call {
 		return []call{yesTo("e.wait")(w)[0], by("sender1", w.start("e.wait"))}
 	}, func(w *world, c *call) {
@@ -340,8 +345,8 @@ var ofGrants = []forgery{
 	{"a use of a session below none", func(w *world) []call {
 		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionUsed, "s.two", -1)) }},
-	{"a use of a session that is used up", func(w *world) []call {
-		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
+	{"a use of a session that is used up", func(w *world) []call { // whose login may end any
+		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("all1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionEnded, "s.two", 0)) }},
 	{"an end of a session with other uses", event(audit.SessionEnded, "gate1"), first(func(s *step) { s.Session.Left = 2 })},
 	{"an end of a session by a person, with other uses", just(func(w *world) call {
