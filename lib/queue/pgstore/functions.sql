@@ -397,7 +397,7 @@ BEGIN
   END IF;
   PERFORM pulse.approval(j, t, at, hats);
   t.state := dst;
-  UPDATE pulse.task SET seq = at, state = dst, entry = pulse.entry(j, t), n = CASE e WHEN 'requeued' THEN at ELSE n END WHERE id = t.id;
+  UPDATE pulse.task SET seq = at, state = dst, entry = pulse.entry(j, t), n = CASE WHEN e IN ('requeued', 'continued') THEN at ELSE n END WHERE id = t.id;
   INSERT INTO pulse.start SELECT at, floor(extract(epoch FROM (j->>'time')::timestamptz)), pulse.entry(j, t) WHERE e = 'started';
 END $$;
 
