@@ -43,7 +43,7 @@ func TestMutants(t *testing.T) {
 		every = 1
 		all = slices.DeleteFunc(all, func(m mutant) bool { return !wanted.MatchString(m.name) })
 	} else if testing.Short() {
-		every = 128
+		every = 256
 	}
 	w.fresh()
 	want, err := w.again()
