@@ -10,6 +10,7 @@ require (
 	github.com/landlock-lsm/go-landlock v0.11.0 // lib/shared/sandbox: files and TCP ports
 	github.com/mattn/go-isatty v0.0.24 // is /dev/tty one
 	github.com/pelletier/go-toml/v2 v2.4.3 // the policy file
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // lib/authorize/settings: JSON with comments, as clients keep their settings
 	github.com/urfave/cli/v2 v2.27.7 // the wiring behind lib/shared/cmdline
 	golang.org/x/crypto v0.58.0 // lib/approve/sshsig: refuses signatures that ssh-keygen would refuse; ed25519 of go-msgauth
 	golang.org/x/net v0.62.0 // the HTML tokenizer

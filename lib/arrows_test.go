@@ -21,7 +21,7 @@ import (
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "edit", "encodedword", "entry", "envelope", "escape", "fault",
 	"identity", "glob", "health", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
-	"task", "terms", "tools", "webhook", "hook", "trace", "explain", "lazy",
+	"task", "terms", "tools", "webhook", "hook", "trace", "explain", "lazy", "settings",
 }
 
 // impure are the standard packages through which a program touches the world.
@@ -42,7 +42,8 @@ var owners = map[string][]string{
 	"github.com/mattn/go-isatty":               {"lib/shared/cmdline", "lib/approve/tty"},
 	"github.com/emersion/go-imap/v2":           {"lib/fetch/mailbox"},
 	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
-	"github.com/pelletier/go-toml/v2":          {"lib/shared/policy"},
+	"github.com/pelletier/go-toml/v2":          {"lib/shared/policy", "lib/authorize/settings"},
+	"github.com/tailscale/hujson":              {"lib/authorize/settings"},
 	"github.com/emersion/go-message":           {"lib/fetch/message"},
 	"golang.org/x/crypto":                      {"lib/approve/sshsig"},
 	"golang.org/x/net":                         {"lib/fetch/message"},

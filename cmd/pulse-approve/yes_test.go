@@ -20,7 +20,7 @@ func TestYes(t *testing.T) {
 	if got := d.show(id); status != 0 || got.State != "scheduled" || got.Reason != "approved" {
 		t.Errorf("exit %d, %+v", status, got)
 	}
-	for _, want := range []string{"task +" + id, "target +bob@partner.example", "action +external_send: send this out.*", "proven +yes, an owner .*", "digest +" + d.show(id).Digest, `  \| hi`} {
+	for _, want := range []string{"task +" + id + ", effect: .*", "target +bob@partner.example", "action +external_send: send this out.*", "proven +yes, an owner", "proof +owner_verified_email, .*", "digest +" + d.show(id).Digest, `  \| hi`} {
 		if !regexp.MustCompile(`(?m)^` + want + `\r$`).MatchString(screen) {
 			t.Errorf("the screen does not say %q:\n%s", want, screen)
 		}

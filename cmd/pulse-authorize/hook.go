@@ -18,10 +18,14 @@ import (
 
 func hookCommand(policy cli.Flag) *cli.Command {
 	return &cli.Command{
-		Name: "hook", ArgsUsage: "CLIENT [ARG...]", Usage: "judge uses of tools, as the hook of an agent's client or between it and an MCP server", Action: runHook,
+		Name: "hook", ArgsUsage: "CLIENT|install|uninstall|check [ARG...]", Usage: "judge uses of tools, as the hook of an agent's client or between it and an MCP server", Action: runHook,
 		Flags: []cli.Flag{policy,
 			&cli.StringFlag{Name: "judge", Usage: "`SOCKET` of the run that judges; default PULSE_JUDGE, else the hook judges for PULSE_RECORD"},
 			&cli.BoolFlag{Name: "pin", Usage: "with mcp: show the definitions of the server's tools, and accept them as they are"},
+			&cli.BoolFlag{Name: "terminal", Usage: "judge for the person at the client's terminal, and ask them"},
+			&cli.BoolFlag{Name: "user", Usage: "install, uninstall: in the settings of this account (default)"},
+			&cli.StringFlag{Name: "dir", Usage: "`DIR` install, uninstall: in the settings of this project; check: start the client there"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "install, uninstall: show what would change, and change nothing"},
 		},
 	}
 }
@@ -32,12 +36,15 @@ const (
 )
 
 func runHook(c *cli.Context) error {
+	if do := setUps[c.Args().First()]; do != nil {
+		return setUp(c, do)
+	}
 	client := hook.Client(c.Args().First())
 	switch {
 	case client == hook.MCP:
 		return hookMCP(c)
 	case !client.Valid():
-		return fault.Usagef("man pulse-authorize", "hook %s: there is no such client: want claude-code, codex, gemini or mcp", client)
+		return fault.Usagef("man pulse-authorize", "hook %s: there is no such client: want claude-code, codex, gemini or mcp, or install, uninstall or check", client)
 	case c.Bool("pin"):
 		return fault.Usagef("pulse-authorize hook --pin mcp NAME -- SERVER", "--pin is for mcp: %s has no definitions", client)
 	case c.Args().Len() > 1:
@@ -58,6 +65,9 @@ func judged(c *cli.Context, client hook.Client) ([]byte, error) {
 	event, err := io.ReadAll(io.LimitReader(cmdline.Stdin(c, 0, func() error { return nil }), maxCall+1))
 	if err != nil || len(event) > maxCall {
 		return nil, errors.Join(errCall, err)
+	}
+	if c.Bool("terminal") {
+		return atTerminal(ctx, c, client, event)
 	}
 	if socket := judgeOf(c); socket != "" {
 		return askRun(ctx, socket, client, event)

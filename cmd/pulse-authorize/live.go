@@ -58,13 +58,13 @@ func checkLive(c *cli.Context, p *policy.Policy) error {
 	if l.place, err = placeOf(at.dir); err != nil {
 		return err
 	}
+	if l.place.dir == system {
+		l.place.data = "/var/lib/pulse"
+	}
 	if l.queue == "" {
 		l.queue = filepath.Join(l.place.data, "queue")
 	}
 	l.machine = l.place.dir == system && os.Geteuid() == 0
-	if l.place.dir == system {
-		l.place.data = "/var/lib/pulse"
-	}
 	if risky := len(risks(p, l.queue)); risky > 0 {
 		l.ok("policy", "valid; pulse-authorize check lists what is risky: %d", risky)
 	} else {
@@ -153,8 +153,11 @@ type heard struct {
 		Reason identity.Reason
 		Why    string
 	}
-	Decision struct{ Outcome, Why string }
-	Task     struct{ ID, State string }
+	Decision struct {
+		Outcome terms.Outcome
+		Why     string
+	}
+	Task struct{ ID, State string }
 }
 
 func records(b []byte) (list []heard) {

@@ -31,10 +31,14 @@ func (l *live) firstMail(wait time.Duration) {
 	}
 	l.ok("mail", "it is in the mailbox")
 	if came.Identity.Trust != terms.OwnerVerifiedEmail {
-		l.bad("sender", came.Identity.Reason.Advice(), "%s, %s: %s", came.Identity.Trust, came.Identity.Reason, came.Identity.Why)
+		l.bad("pulse-classify", came.Identity.Reason.Advice(), "%s, %s: %s", came.Identity.Trust, came.Identity.Reason, came.Identity.Why)
 		return
 	}
 	l.ok("pulse-classify", "%s is the owner", came.Identity.Sender)
+	if came.Decision.Outcome == terms.Reject {
+		l.bad("pulse-authorize", "pulse-authorize matrix", "it is rejected: %s", came.Decision.Why)
+		return
+	}
 	l.ok("pulse-authorize", "%s: %s", came.Decision.Outcome, came.Decision.Why)
 	task, ok := l.await(until, func() (heard, bool) { return l.queued(came.Message.ID) })
 	if !ok {

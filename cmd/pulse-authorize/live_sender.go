@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -58,13 +59,14 @@ func (l *live) rehearse(argv []string) (ready bool, said string) {
 	if err != nil {
 		return false, err.Error()
 	}
-	fmt.Fprintf(mail, "To: %s\nSubject: pulse-authorize check --live\n\n", l.policy.Owners[0])
+	_, err = fmt.Fprintf(mail, "To: %s\nSubject: pulse-authorize check --live\n\n", l.policy.Owners[0])
 	for lines := bufio.NewScanner(talk); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "<-- 354") {
-			ready = true
-			kill()
+			ready, err = true, kill()
 		}
 	}
-	cmd.Wait()
+	if end := cmd.Wait(); !ready && stderr.Len() == 0 {
+		return false, fmt.Sprint("msmtp: ", errors.Join(end, err))
+	}
 	return ready, stderr.String()
 }

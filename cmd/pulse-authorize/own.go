@@ -55,6 +55,14 @@ func openOwn(ctx context.Context, c *cli.Context) (*own, error) {
 	if err := o.task(line); err != nil {
 		return nil, fmt.Errorf("PULSE_RECORD: %w", err)
 	}
+	if err := o.open(ctx, path); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// open opens what earlier uses have left.
+func (o *own) open(ctx context.Context, path string) (err error) {
 	if o.labels, err = os.OpenFile(path+".labels", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
 		err = lockFile(ctx, o.labels)
 	}
@@ -63,9 +71,9 @@ func openOwn(ctx context.Context, c *cli.Context) (*own, error) {
 	}
 	if err != nil {
 		o.close()
-		return nil, fmt.Errorf("the labels of the run can not be kept: %w", reason(err))
+		return fmt.Errorf("the labels of the run can not be kept: %w", reason(err))
 	}
-	return o, nil
+	return nil
 }
 
 // reason returns an error without the path, which a model need not know.
@@ -139,6 +147,9 @@ func (o *own) earlier() error {
 			return err
 		}
 		o.judge.Identity.Labels = o.judge.Identity.Labels.Union(set)
+	}
+	if o.judge.Alone {
+		return nil
 	}
 	waiting, err := os.ReadFile(o.parked)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

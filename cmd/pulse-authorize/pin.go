@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,13 +35,22 @@ func pin(c *cli.Context, server string, command []string) error {
 	if err != nil {
 		return err
 	}
+	program, err := exec.LookPath(command[0])
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return fault.Usagef("", "--pin: %w", err)
+	}
+	command = append([]string{program}, command[1:]...) // another PATH is another program
 	now, err := mcp.List(c.Context, server, command, grace)
 	if err != nil {
 		return fault.Failedf(escape.Shell(command[0])+" …, to see what it says", "--pin: %w", err)
 	}
+	now.Command = command
 	kept := pinfile.Path(p.Name, server)
 	changes := pins.Compare(old, now)
-	if old == nil || old.Err != nil || len(changes) > 0 {
+	if old == nil || old.Err != nil || len(changes) > 0 || !slices.Equal(old.Command, command) {
 		lines := append([]string{
 			screen.Fact("server", "%s", server), screen.Fact("command", "%q", command), screen.Fact("pins", "%s", kept),
 		}, shownChanges(old, changes)...)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/pinfile"
 	"pulse/lib/queue/carry"
 	"pulse/lib/shared/cmdline"
 )
@@ -19,14 +21,21 @@ const (
 // carryOut carries out one effect, or becomes the program that carries out what it does not.
 func carryOut(c *cli.Context) error {
 	line, err := io.ReadAll(io.LimitReader(cmdline.Stdin(c, 0, func() error { return nil }), maxAsk+1))
-	if err != nil || len(line) > maxAsk {
-		return carried(c, errors.Join(carry.ErrLater, errors.New("the record is too long, or can not be read"), err))
+	if err == nil && len(line) > maxAsk {
+		err = fmt.Errorf("the record is longer than %d bytes", maxAsk)
+	}
+	if err != nil {
+		return carried(c, notStarted(err))
 	}
 	p, err := cmdline.Policy(c)
 	if err != nil {
-		return carried(c, errors.Join(carry.ErrLater, err))
+		return carried(c, notStarted(err))
 	}
-	by := carry.Carrier{Policy: p, RO: c.StringSlice("ro"), RW: c.StringSlice("rw"), Env: c.StringSlice("env")}
+	accepted, err := pinfile.Load(p.Name)
+	if err != nil {
+		return carried(c, notStarted(err))
+	}
+	by := carry.Carrier{Policy: p, Pins: accepted, RO: c.StringSlice("ro"), RW: c.StringSlice("rw"), Env: c.StringSlice("env")}
 	out, err := by.Run(c.Context, line)
 	if errors.Is(err, carry.ErrOther) {
 		return carried(c, other(c, line))
@@ -61,5 +70,8 @@ func other(c *cli.Context, line []byte) error {
 	if argv := c.Args().Slice(); len(argv) > 0 {
 		err = carry.Become(argv, line)
 	}
-	return errors.Join(carry.ErrLater, err)
+	return notStarted(err)
 }
+
+// notStarted says that nothing happened, on the one line that a task keeps.
+func notStarted(err error) error { return fmt.Errorf("%w: %w", carry.ErrLater, err) }

@@ -33,11 +33,10 @@ func printed[T any, P interface {
 	for i := range list {
 		one := P(&list[i])
 		if whole(one); c.Bool("json") {
-			out.Write(one.Append(nil))
+			out.Write(append(one.Append(nil), '\n'))
 		} else {
-			out.WriteString(one.Line())
+			out.WriteString(one.Line() + "\n")
 		}
-		out.WriteByte('\n')
 	}
 	if err := out.Flush(); err != nil || wrong == 0 {
 		return err

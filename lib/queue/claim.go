@@ -247,6 +247,8 @@ func (r *Run) dispatch(
 		return nil, false, nil
 	case !w.ok:
 		return nil, true, tx.Move(w.aside(s))
+	case w.approval != nil && s.heldUntil(&r.Policy.Limits, &w.clock).After(now):
+		return nil, false, nil
 	case s.own():
 		return nil, true, errors.Join(r.carry(tx, s, &w), s.label(tx, w.gives(s), now))
 	}

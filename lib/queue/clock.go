@@ -166,9 +166,10 @@ func JumpOf(l *audit.Line) Jump {
 // Of returns since when something is as it is that has been so since t by the log. What lies
 // far ahead of the clock was written by another one, and counts from where that was left; what was
 // written by a clock that was behind until the last jump is no older than what that clock went
-// back from. Caveat: after another jump, that is known only where the log is read (Ages, Older).
+// back from. A jump ahead that does not come back to that shows no clock to be behind. Caveat: after
+// another jump, that is known only where the log is read (Ages, Older).
 func (c *Clock) Of(t time.Time) time.Time {
-	behind := !c.Back() && !c.Began.IsZero() && c.From.Before(c.High)
+	behind := !c.Back() && !c.Began.IsZero() && c.From.Before(c.High) && c.To.After(c.High.Add(-maxBehind))
 	if behind && !t.Before(c.Began.Add(-maxBehind)) && !t.After(c.From) {
 		t = c.High
 	}

@@ -301,6 +301,34 @@ func TestTasksOfASlowClock(t *testing.T) {
 	}
 }
 
+// TestTasksAfterAWeekend: a clock is believed that is a month ahead, and then set right. What comes
+// after days without a line waits since it came, and not since the clock went back.
+func TestTasksAfterAWeekend(t *testing.T) {
+	w := newWall(t, 5)
+	limits := &w.policy.Limits
+	w.do(queuetest.Brake(audit.Released))
+	w.wrong = 30 * days
+	for range 3 {
+		w.do(queuetest.Brake(audit.Released))
+		w.real = w.real.Add(time.Hour)
+	}
+	w.wrong = 0
+	w.do(queuetest.Brake(audit.Released))
+	w.real = w.real.Add(60 * time.Hour)
+	w.do(queuetest.Add(queuetest.Mail(1, terms.Review)))
+	came := w.real
+	w.real = w.real.Add(60 * time.Hour)
+	for w.events(audit.Resurfaced) == 0 && w.real.Sub(came) < limits.ReviewExpires {
+		w.do(queuetest.Brake(audit.Released))
+		w.sweep()
+		w.real = w.real.Add(3 * time.Hour)
+	}
+	if told := w.real.Sub(came); told < limits.Resurface || told > limits.Resurface+days {
+		t.Errorf("told after %s, want %s", told, limits.Resurface)
+	}
+	w.store.check(t)
+}
+
 // TestAYesByTwoClocks: one that has expired by the log is not revived by a clock that is behind,
 // one that has not is not lost by a clock that is ahead, and one that was given by such a clock
 // is not good for years.

@@ -11,12 +11,13 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// The keys of the policy whose limits make a task wait.
+// The keys of the policy whose limits make a task wait. LimitSender lets go of some each hour.
 const (
 	limitDay      = "limits.max_per_day"
 	limitExternal = "limits.max_per_day, of which external senders get half"
-	limitSender   = "limits.per_sender_per_hour"
+	LimitSender   = "limits.per_sender_per_hour"
 	limitReply    = "outbound.min_reply_interval"
+	limitHold     = "limits.hold_after_yes"
 )
 
 // Pace is what the log says of starts, from which follows when a limit keeps a task from
@@ -24,6 +25,7 @@ const (
 type Pace struct {
 	policy *policy.Policy
 	now    time.Time
+	clock  Clock
 	since  time.Time // it knows the starts from here on
 	starts []begin   // oldest first
 	yeses  map[string]time.Time
@@ -48,11 +50,11 @@ func PaceOf(v View, p *policy.Policy, now time.Time) (*Pace, error) {
 
 // paceOf reads the starts from a time on.
 func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
-	c := &Pace{policy: p, now: now, since: since, yeses: map[string]time.Time{}}
 	clock, err := ClockOf(v, now)
 	if err != nil {
 		return nil, err
 	}
+	c := &Pace{policy: p, now: now, clock: clock, since: since, yeses: map[string]time.Time{}}
 	restored, ages := map[string]bool{}, clock.ages(true)
 	err = BackTo(v, func(l audit.Line) bool {
 		at := ages.Of(&l)
@@ -120,7 +122,7 @@ func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
 		add(limitExternal, new(usage).half(limits.MaxPerDay), Window, func(st *begin) bool { return alike(st) && st.External })
 	}
 	if e.Message {
-		add(limitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
+		add(LimitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
 	}
 	if len(target) > 0 {
 		add(limitReply, 1, c.policy.Outbound.MinReplyInterval, func(st *begin) bool { return meets(st.target, target, c.policy.Outbound.Close) })
@@ -137,10 +139,28 @@ func (s *Stored) entry() Entry {
 // Until returns which limit keeps a task from starting now, and until when, if it is not used up
 // again meanwhile: the limit that does so longest. limit is empty if none does.
 func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
-	if w := c.last(c.delays(s)); w.until.After(c.now) {
+	w := c.last(c.delays(s))
+	if held := s.heldUntil(&c.policy.Limits, &c.clock); held.After(c.now) && !w.until.After(held) {
+		return limitHold, held
+	}
+	if w.until.After(c.now) {
 		return w.limit, w.until
 	}
 	return "", until
+}
+
+// heldUntil returns until when a yes starts nothing, so that the person can think better of it and
+// cancel. The time counts from the line of the yes, whenever that was signed elsewhere; of a task
+// that waits for one, from now. A yes that was given ahead (a grant) is not held, nor is what is
+// started once more; a clock that was far ahead at the yes holds it no longer than another one.
+func (s *Stored) heldUntil(l *policy.Limits, c *Clock) time.Time {
+	switch t := &s.Task; {
+	case t.State == task.Awaiting:
+		return c.Now.Add(l.HoldAfterYes)
+	case t.State == task.Scheduled && (t.Reason == ReasonApproved || t.Reason == ReasonRequeued):
+		return c.Of(t.Since).Add(l.HoldAfterYes)
+	}
+	return time.Time{}
 }
 
 // delayed returns for how long limits have kept a task from starting since a time. Of each start

@@ -149,7 +149,7 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case c.Kind() == task.Effect && (end.Exit == exitUsage || end.Exit == exitUnavailable):
 		change.Reason = ReasonNotDone
 		return task.GaveUp, task.Failed
-	case c.Outward():
+	case c.Outward(), c.once() && end.Exit != ExitLater:
 		change.Reason = ReasonUnknownEffect
 		return task.Undecided, task.Awaiting
 	case end.Exit == ExitLater:
@@ -243,7 +243,7 @@ func (s *Stored) died(a *approval.Approval, limits *policy.Limits, now time.Time
 		Reason: ReasonDied,
 	}
 	switch {
-	case s.Outward():
+	case s.once():
 		change.Reason = ReasonUnknownEffect
 		return s.move(task.Undecided, task.Awaiting, change)
 	case change.Restarts > limits.MaxRestarts && s.Task.Reason == ReasonReading:

@@ -32,6 +32,10 @@ func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
 	if errors.Is(err, errBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}
+	if held := s.heldUntil(&r.Policy.Limits, &w.clock); err == nil && w.approval != nil && held.After(now) {
+		o.Limit, o.Until = limitHold, held
+		return o, nil
+	}
 	if err == nil {
 		o.Limit, err = r.limit(v, s, now)
 	}
@@ -62,7 +66,7 @@ func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
 			return e.ID != s.Task.ID, nil
 		}
-		key = limitSender
+		key = LimitSender
 		if used.hour[e.Sender] < r.Policy.Limits.PerSenderPerHour {
 			key = limitExternal
 		}

@@ -153,16 +153,16 @@ func BackTo(v View, fn func(audit.Line) (more bool), events ...task.Event) error
 	return v.Back(func(l audit.Line) bool { return !slices.Contains(events, l.Event) || fn(l) })
 }
 
-// There returns what says of the open tasks of a state whether they have a file. A store may know
-// that of all of them at once: there may be a hundred thousand.
-func There(v View, st task.State) (func(id string) (bool, error), error) {
+// There returns what says of tasks whether there may be something on a shelf for them. A store may
+// know that of all of them at once: there may be a hundred thousand.
+func There(v View, s Shelf) (func(id string) (bool, error), error) {
 	if all, ok := v.(interface {
-		There(task.State) (func(id string) bool, error)
+		There(Shelf) (func(id string) bool, error)
 	}); ok {
-		there, err := all.There(st)
+		there, err := all.There(s)
 		return func(id string) (bool, error) { return there(id), nil }, err
 	}
-	return func(id string) (bool, error) { return v.Has(On(st), id) }, nil
+	return func(id string) (bool, error) { return v.Has(s, id) }, nil
 }
 
 // Window is how far back starts count against a limit.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/authorize/decision"
+	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -91,6 +92,14 @@ func (c *Content) Target() []string {
 // Outward reports whether it is an effect that reaches the outside.
 func (c *Content) Outward() bool {
 	return c.Identity.Effect() && c.Decision.Action.Outward()
+}
+
+// once reports whether it is an effect that may be started once for a yes, because nobody knows what
+// a second time would do: one that reaches the outside, or a write by a tool that is not pulse's.
+func (c *Content) once() bool {
+	r := c.Request
+	foreign := r != nil && r.Action == terms.WriteLocal && r.Tool != "" && !tools.BuiltIn(r.Tool)
+	return c.Outward() || c.Identity.Effect() && foreign
 }
 
 // describe fills in what an audit line says about a record, which is never its text.

@@ -24,8 +24,8 @@ func (w *world) restored() error {
 	if _, err := w.sql("postgres", "ALTER DATABASE pulse RENAME TO newer; ALTER DATABASE older RENAME TO pulse;"); err != nil {
 		return err
 	}
-	err := errors.Join(w.refused("runner1", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner1", "pulse-queue health >&2", "restored: "),
-		w.refused("runner2", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner2", "pulse-queue health >&2", "on runner1: it lacks a line"))
+	err := errors.Join(w.refused("runner1", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner1", "pulse-queue health --all >&2", "restored: "),
+		w.refused("runner2", "pulse-queue run --as pulse-worker -- true", "exit status 75"), w.refused("runner2", "pulse-queue health --all >&2", "on runner1: it lacks a line"))
 	if err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ var widenings = []struct{ old, new, line string }{
 	{"", "[limits]\nreview_expires = \"400h\"", "wider limits.review_expires: 336h -> 400h"},
 	{"", "[limits]\nresurface = \"4d\"", "wider limits.resurface: 72h -> 96h"},
 	{"[limits]\nreview_expires = \"6h\"", "[limits]\nreview_expires = \"6h\"\nresurface = \"5h\"", "wider limits.resurface: 3h -> 5h (new.toml:6)"},
+	{"[limits]\nhold_after_yes = \"10m\"", "[limits]\nhold_after_yes = \"1m\"", "wider limits.hold_after_yes: 10m -> 1m (new.toml:5)"},
 	{"", "[limits]\ndisk_reserve = \"1MiB\"", "wider limits.disk_reserve: 67108864 -> 1048576"},
 	{"", "[outbound]\nmin_reply_interval = \"90s\"", "wider outbound.min_reply_interval: 10m -> 1m30s"},
 	{"[approval]\nrequire = \"signature\"\nallowed_signers = \"/a\"", "[approval]\nrequire = \"user\"\nallowed_signers = \"/a\"", "wider approval.require: signature -> user"},

@@ -156,6 +156,7 @@ var slots = slices.Concat([]slot{
 	{"platform", "", "", 25, hook},
 	many("flow.private", "confirm", 8, append(actions, globs...), 0, 2), many("flow.private", "deny", 8, append(actions, globs...), 0, 2),
 	many("flow.untrusted", "confirm", 7, append(actions, globs...), 0, 2), many("flow.untrusted", "deny", 7, append(actions, globs...), 0, 2),
+	word("limits", "hold_after_yes", 8, "0", "10m", "1h"), // last: what is drawn before it stays
 })
 
 func receiver(r *rand.Rand) string {

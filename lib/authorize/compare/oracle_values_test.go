@@ -40,6 +40,7 @@ func values(old, new *policy.Policy) map[string]way {
 		"limits.max_closes_per_run":   more(a.MaxClosesPerRun, b.MaxClosesPerRun),
 		"limits.review_expires":       more(a.ReviewExpires, b.ReviewExpires),
 		"limits.resurface":            more(a.Resurface, b.Resurface),
+		"limits.hold_after_yes":       -more(a.HoldAfterYes, b.HoldAfterYes),
 		"limits.disk_reserve":         -more(a.DiskReserve, b.DiskReserve),
 		"limits.keep_refused":         other(a.KeepRefused, b.KeepRefused),
 		"outbound.scheme":             other(old.Outbound.Scheme, new.Outbound.Scheme),

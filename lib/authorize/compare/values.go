@@ -29,6 +29,7 @@ func values(old, new *policy.Policy, load Schemas) []Difference {
 	}
 	higher(v, "limits.review_expires", old.Limits.ReviewExpires, new.Limits.ReviewExpires)
 	higher(v, "limits.resurface", old.Limits.Resurface, new.Limits.Resurface)
+	lower(v, "limits.hold_after_yes", old.Limits.HoldAfterYes, new.Limits.HoldAfterYes)
 	lower(v, "limits.disk_reserve", old.Limits.DiskReserve, new.Limits.DiskReserve)
 	v.other("limits.keep_refused", old.Limits.KeepRefused, new.Limits.KeepRefused)
 	v.other("outbound.scheme", old.Outbound.Scheme, new.Outbound.Scheme)

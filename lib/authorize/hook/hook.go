@@ -62,10 +62,11 @@ var kinds = map[string]Kind{
 
 // Event is what a client tells its hook.
 type Event struct {
-	Kind   Kind
-	Name   string // as the client calls the event
-	Prompt string
-	Use    Use
+	Kind    Kind
+	Name    string // as the client calls the event
+	Session string // the client's id of the conversation
+	Prompt  string
+	Use     Use
 }
 
 // Use is the use of a tool that a model wants.
@@ -103,6 +104,8 @@ func (e *Event) field(name string, v record.Value) error {
 	switch name {
 	case "hook_event_name":
 		return v.Into(&e.Name)
+	case "session_id":
+		return v.Into(&e.Session)
 	case "prompt":
 		return v.Into(&e.Prompt)
 	case "tool_name":

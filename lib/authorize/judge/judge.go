@@ -43,6 +43,7 @@ type Judge struct {
 	Task     string            // the id of the task that is run
 	Identity identity.Identity // of that task; its labels are those of the root task
 	Person   bool              // one sits at the client's terminal, and is asked there
+	Alone    bool              // nobody else is asked: what the client can't ask that person is refused, and what is allowed is left to the client's own rules
 	Pins     pins.Pins
 	Listed   Listed // what the pinned servers have said of their tools
 
@@ -93,7 +94,9 @@ func (j *Judge) decide(u *hook.Use, r *request.Request) (hook.Outcome, string) {
 	outcome, why := outcomes[d.Outcome], hook.Shown(d.Why)+fmt.Sprintf(" (%s, %s)", d.Reason, d.Rule)
 	if outcome == hook.Ask && !(j.Person && u.Client.Asks()) {
 		outcome = hook.Deny
-		if full := j.park(r); full != "" {
+		if j.Alone {
+			why += ". This client can not ask you for it here: leave it to the person at the terminal."
+		} else if full := j.park(r); full != "" {
 			d = decision.Decision{Action: d.Action, Outcome: terms.Reject, Rule: "hook", Reason: overBudget}
 			why = full
 		} else {

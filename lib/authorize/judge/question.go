@@ -113,7 +113,11 @@ func (j *Judge) Event(c hook.Client, event []byte) []byte {
 			return c.Refuse("pulse: hello")
 		}
 	case hook.Wish:
-		return c.Say(j.Use(&e.Use))
+		outcome, why := j.Use(&e.Use)
+		if outcome == hook.Allow && j.Alone {
+			break
+		}
+		return c.Say(outcome, why)
 	}
 	return []byte("{}")
 }

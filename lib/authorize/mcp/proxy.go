@@ -49,6 +49,7 @@ type Proxy struct {
 	Stderr *os.File      // the server's, and for notes
 	Grace  time.Duration // for the server to end
 	Wait   time.Duration // for a judgement
+	Dir    string        // where the server is started; empty: the working directory
 
 	client, server *outlet
 	ends           chan int // the status with which the session is to end; own: that of the server

@@ -23,9 +23,9 @@ type process struct {
 	gone   chan struct{}
 }
 
-// start starts a server in a session of its own. It gets no variable PULSE_*. It dies with
+// start starts a server in a session of its own, in dir, or else in the working directory. It gets no variable PULSE_*. It dies with
 // this process.
-func start(command []string, stderr *os.File) (*process, error) {
+func start(command []string, dir string, stderr *os.File) (*process, error) {
 	given, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func start(command []string, stderr *os.File) (*process, error) {
 		return nil, errors.Join(err, given.Close(), stdin.Close())
 	}
 	p := &process{exec.Command(command[0], command[1:]...), stdin, stdout, make(chan struct{})}
-	p.cmd.Stdin, p.cmd.Stdout = given, said
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Dir = given, said, dir
 	if stderr != nil {
 		p.cmd.Stderr = stderr
 	}
@@ -82,7 +82,7 @@ var ErrStart = errors.New("mcp: the server is not started")
 // that is the cause. The status is that of the server; 0 if the client closed its end. A
 // goroutine is left that waits for in, or for out, if that has no deadlines.
 func (p *Proxy) Run(ctx context.Context, command []string, in io.Reader, out io.Writer) (status int, err error) {
-	s, err := start(command, p.Stderr)
+	s, err := start(command, p.Dir, p.Stderr)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrStart, err)
 	}

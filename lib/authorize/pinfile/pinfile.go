@@ -104,7 +104,7 @@ func Save(s *pins.Server, policy string) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("pinfile: %w", err)
 	}
-	if err := replace(path, b.Bytes()); err != nil {
+	if err := safefile.Replace(path, b.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("pinfile: %w", err)
 	}
 	return nil
@@ -118,37 +118,5 @@ func makeFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Chmod(dir, 0o755), sync(filepath.Dir(dir)))
-}
-
-// replace puts a file in the place of another one, on the disk when it returns.
-func replace(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".pin-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(b)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return sync(filepath.Dir(path))
-}
-
-func sync(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(os.Chmod(dir, 0o755), safefile.SyncDir(filepath.Dir(dir)))
 }

@@ -29,9 +29,10 @@ type Tool struct {
 
 // Server has what was accepted of one server.
 type Server struct {
-	Name  string
-	Tools []Tool // by name
-	Err   error  // why nobody knows: then none of its tools is accepted
+	Name    string
+	Command []string // by which it is started; nil: it was accepted by an older pulse
+	Tools   []Tool   // by name
+	Err     error    // why nobody knows: then none of its tools is accepted
 }
 
 // Pins has the servers of which something was accepted, by their names in lower case.

@@ -11,7 +11,7 @@ var errFile = errors.New("it is not what pulse-authorize hook mcp --pin writes")
 
 // Decode reads the tools of a server as Append writes them.
 func (s *Server) Decode(b []byte) error {
-	rec, err := record.Parse(b, "server", "tools")
+	rec, err := record.Parse(b, "server", "command", "tools")
 	if err != nil {
 		return fmt.Errorf("%w: %w", errFile, err)
 	}
@@ -20,6 +20,8 @@ func (s *Server) Decode(b []byte) error {
 		switch name {
 		case "server":
 			return v.Into(&server)
+		case "command":
+			return v.Into(&s.Command)
 		case "tools":
 			return v.Elements(func(_ int, v record.Value) error { return s.decodeTool(v) })
 		}
@@ -60,6 +62,9 @@ func (s *Server) decodeTool(v record.Value) error {
 func (s *Server) Append(dst []byte) []byte {
 	o := record.ObjectAfter(dst)
 	o.Str("server", s.Name)
+	if s.Command != nil {
+		o.Strs("command", s.Command)
+	}
 	o.Nested("tools", func(dst []byte) []byte {
 		dst = append(dst, '[')
 		for i, t := range s.Tools {

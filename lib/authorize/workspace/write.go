@@ -25,26 +25,30 @@ type spot struct {
 	base string
 }
 
-// reach opens the directory of a name of the workspace dir.
-func reach(dir, name string) (p spot, err error) {
+// rooted opens the workspace dir, and returns a name relative to it.
+func rooted(dir, name string) (root *os.File, rel string, err error) {
 	w, err := enter(dir)
 	if err != nil {
-		return p, err
+		return nil, "", err
 	}
 	defer w.Close()
-	rel, err := w.rel(name)
-	if err != nil {
-		return p, err
+	if rel, err = w.rel(name); err != nil {
+		return nil, "", err
 	}
-	rel = path.Clean(rel)
-	if p.base = path.Base(rel); p.base == "." || p.base == ".." || strings.HasPrefix(rel, "/") {
-		return p, errOutside
-	}
-	root, err := w.root.Open(".")
+	root, err = w.root.Open(".")
+	return root, path.Clean(rel), err
+}
+
+// reach opens the directory of a name of the workspace dir.
+func reach(dir, name string) (p spot, err error) {
+	root, rel, err := rooted(dir, name)
 	if err != nil {
 		return p, err
 	}
 	defer root.Close()
+	if p.base = path.Base(rel); p.base == "." || p.base == ".." || strings.HasPrefix(rel, "/") {
+		return p, errOutside
+	}
 	p.dir, err = openBeneath(root, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
 	return p, err
 }
@@ -107,15 +111,22 @@ func Read(dir, name string) (f edit.File, err error) {
 	return f, refused(name, err)
 }
 
+// ErrUnsure means that files have changed their places, and not all that follows was done.
+var ErrUnsure = errors.New("the file may have been changed")
+
 // Replace makes of a file what a change says, if it still is the file that the change was made
 // of, or else returns edit.ErrChanged. The file is whole before and after, and there is no moment
 // without it; its mode stays. What another program puts in its place in that moment is put back.
 // stamp names the file that is made, beside the other; no two Replace at once have the same.
+// After an error that is ErrUnsure, the file may be the new one; after any other it is the old one.
 func Replace(dir string, c *edit.Change, stamp string) error {
 	p, err := reach(dir, c.Path)
 	if err == nil {
 		defer p.dir.Close()
 		err = p.replace(c, ".pulse-"+stamp)
+	}
+	if errors.Is(err, ErrUnsure) {
+		return fmt.Errorf("%w: %w", ErrUnsure, refused(c.Path, err))
 	}
 	return refused(c.Path, err)
 }
@@ -139,7 +150,14 @@ func (p *spot) replace(c *edit.Change, made string) error {
 	if err := p.swap(c, made, was.Absent, mode); err != nil {
 		return err
 	}
-	return p.sync()
+	return unsure(p.sync())
+}
+
+func unsure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnsure, err)
 }
 
 // swap puts the new file in the place of the old one.
@@ -178,10 +196,11 @@ func (p *spot) judged(c *edit.Change, old string, how uint) error {
 		err = edit.ErrChanged
 	}
 	if err == nil {
-		return p.unlink(old)
+		return unsure(p.unlink(old))
 	}
+	testOnlyBefore()
 	if back := p.rename(old, p.base, how); back != nil {
-		return errors.Join(err, back)
+		return unsure(errors.Join(err, back))
 	}
 	if how == unix.RENAME_EXCHANGE {
 		return errors.Join(err, p.unlink(old))
@@ -236,21 +255,12 @@ func (p *spot) sync() error {
 // Directory returns nil if name is a directory of the workspace dir, by a name without symbolic
 // links, and is what its path says.
 func Directory(dir, name string) error {
-	w, err := enter(dir)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	rel, err := w.rel(name)
-	if err != nil {
-		return refused(name, err)
-	}
-	root, err := w.root.Open(".")
+	root, rel, err := rooted(dir, name)
 	if err != nil {
 		return refused(name, err)
 	}
 	defer root.Close()
-	d, err := openBeneath(root, path.Clean(rel), unix.O_PATH|unix.O_DIRECTORY)
+	d, err := openBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return refused(name, err)
 	}

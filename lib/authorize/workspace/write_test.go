@@ -45,12 +45,13 @@ func TestReplaceMeanwhile(t *testing.T) {
 			}
 		}
 		testOnlyBefore = func() {
+			testOnlyBefore = func() {}
 			if err := c.meanwhile(path); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		err := Replace(dir, &edit.Change{Path: "sub/file", Was: c.was, Becomes: c.becomes}, "x")
-		if (err != nil) != c.fails {
+		if (err != nil) != c.fails || errors.Is(err, ErrUnsure) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, _ := os.ReadFile(path); name != "a link" && string(got) != c.want {
@@ -62,5 +63,24 @@ func TestReplaceMeanwhile(t *testing.T) {
 		if left, _ := filepath.Glob(dir + "/sub*/.pulse*"); len(left) > 0 && name != "a directory" {
 			t.Errorf("%s: it leaves %s", name, left)
 		}
+	}
+}
+
+// TestReplaceUnsure: what can't be put back is not said to be as it was.
+func TestReplaceUnsure(t *testing.T) {
+	defer func() { testOnlyBefore = func() {} }()
+	dir := t.TempDir()
+	put := func() {
+		if err := os.WriteFile(dir+"/file", []byte("other"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	testOnlyBefore = put // as what is judged is looked at, and as it is put back
+	was := edit.File{Data: []byte("old")}
+	if err := os.WriteFile(dir+"/file", was.Data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(dir, &edit.Change{Path: "file", Was: was, Becomes: edit.File{Absent: true}}, "x"); !errors.Is(err, ErrUnsure) {
+		t.Errorf("%v, want %v", err, ErrUnsure)
 	}
 }

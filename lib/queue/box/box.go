@@ -41,13 +41,9 @@ func Start(args []string) error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	self, bwrap, err := programs()
 	if err != nil {
 		return err
-	}
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		return fault.Usagef("as root: apt-get install bubblewrap", "there is no bwrap")
 	}
 	if err := w.try(bwrap, self); err != nil {
 		return err
@@ -66,6 +62,17 @@ func Start(args []string) error {
 		return err
 	}
 	return unix.Exec(bwrap, append([]string{"bwrap"}, w.arguments(self, int(filter.Fd()), w.inside(self))...), w.environment())
+}
+
+// programs returns this program, and the one that makes boxes.
+func programs() (self, bwrap string, err error) {
+	if self, err = os.Executable(); err != nil {
+		return "", "", err
+	}
+	if bwrap, err = exec.LookPath("bwrap"); err != nil {
+		return "", "", fault.Usagef("as root: apt-get install bubblewrap", "there is no bwrap")
+	}
+	return self, bwrap, nil
 }
 
 // notRoot refuses to start for root, whose files below /proc/sys a box can't keep from it.

@@ -65,13 +65,9 @@ func (o *Once) Begin(argv []string) error {
 }
 
 func (o *Once) begin(w *wish) error {
-	self, err := os.Executable()
+	self, bwrap, err := programs()
 	if err != nil {
 		return err
-	}
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		return fault.Usagef("as root: apt-get install bubblewrap", "there is no bwrap")
 	}
 	home := *w
 	home.dir = "/"

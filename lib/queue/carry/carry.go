@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pulse/lib/authorize/pins"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/policy"
@@ -23,6 +24,7 @@ import (
 // Carrier carries out effects.
 type Carrier struct {
 	Policy      *policy.Policy
+	Pins        pins.Pins
 	RO, RW, Env []string // for the box of a program, as the flags of pulse-queue box
 }
 
@@ -55,15 +57,23 @@ func (c *Carrier) Run(ctx context.Context, line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []byte
-	switch tool := tools.Of(&e.Request); tool {
+	var do func() ([]byte, error)
+	switch tools.Of(&e.Request) {
 	case "exec":
-		out, err = c.program(ctx, e)
+		do = func() ([]byte, error) { return c.program(ctx, e) }
 	case "fs.write", "fs.edit":
-		out, err = c.write(e)
+		do = func() ([]byte, error) { return c.write(e) }
 	default:
-		out, err = c.call(ctx, e)
+		server, tool, err := c.find(e.Tool)
+		if err != nil {
+			return nil, err
+		}
+		do = func() ([]byte, error) { return call(ctx, server, tool, e) }
 	}
+	if len(e.Target) > 0 || len(e.Files) > 0 { // which were shown, and nothing here would use
+		return nil, notDonef("a %s has neither targets nor files", e.Tool)
+	}
+	out, err := do()
 	if err != nil {
 		return nil, err
 	}

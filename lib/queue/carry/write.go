@@ -28,7 +28,7 @@ func (c *Carrier) write(e *effect) ([]byte, error) {
 	}
 	for i := range left {
 		if err := workspace.Replace(dir, &left[i], e.id); err != nil {
-			if i > 0 { // nobody has half of it undone
+			if i > 0 || errors.Is(err, workspace.ErrUnsure) { // nobody has half of it undone
 				return nil, err
 			}
 			if slices.ContainsFunc(full, func(f error) bool { return errors.Is(err, f) }) {

@@ -124,6 +124,12 @@ func (d *Dir) Fd(dir string) (int, error) {
 // open returns a descriptor, and does not wait at a FIFO. It does not use os.File, which
 // would register every file with the poller, and the poller can't watch regular files.
 func (d *Dir) open(name string, flags int) (int, error) {
+	fd, _, err := d.openStat(name, flags)
+	return fd, err
+}
+
+// openStat is open that also returns what the file is.
+func (d *Dir) openStat(name string, flags int) (fd int, st unix.Stat_t, err error) {
 	return d.opened(name, func(dirfd int, base string) (int, error) {
 		if d.shared && flags&unix.O_CREAT != 0 {
 			return d.create(dirfd, base, name, flags)
@@ -135,7 +141,8 @@ func (d *Dir) open(name string, flags int) (int, error) {
 // openInPlace opens a file that all commands must have in common, such as a lock: if it
 // is missing, it is made under its name at once.
 func (d *Dir) openInPlace(name string, flags int) (int, error) {
-	return d.opened(name, func(dirfd int, base string) (int, error) { return d.openBase(dirfd, base, flags) })
+	fd, _, err := d.opened(name, func(dirfd int, base string) (int, error) { return d.openBase(dirfd, base, flags) })
+	return fd, err
 }
 
 func (d *Dir) openBase(dirfd int, base string, flags int) (int, error) {
@@ -145,38 +152,38 @@ func (d *Dir) openBase(dirfd int, base string, flags int) (int, error) {
 	return unix.Openat(dirfd, base, flags|openFlags, 0o600)
 }
 
-// opened returns the descriptor that open gives, if it is one of a regular file.
-func (d *Dir) opened(name string, open func(dirfd int, base string) (int, error)) (int, error) {
+// opened returns the descriptor that open gives, if it is one of a regular file, and what that is.
+func (d *Dir) opened(name string, open func(dirfd int, base string) (int, error)) (fd int, st unix.Stat_t, err error) {
 	dirfd, base, err := d.at(name)
 	if err != nil {
-		return -1, err
+		return -1, st, err
 	}
 	restore, err := d.As()
 	if err != nil {
-		return -1, err
+		return -1, st, err
 	}
 	defer restore()
-	fd, err := open(dirfd, base)
+	fd, err = open(dirfd, base)
 	if err == nil {
-		err = regular(fd)
+		st, err = regular(fd)
 	}
 	if err != nil {
-		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
+		return -1, st, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return fd, nil
+	return fd, st, nil
 }
 
-// regular closes a descriptor and fails if it is not one of a regular file.
-func regular(fd int) error {
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
+// regular returns what a regular file is. If a descriptor is not one of such a file, it is
+// closed, and regular fails.
+func regular(fd int) (st unix.Stat_t, err error) {
+	err = unix.Fstat(fd, &st)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = ErrOdd
 	}
 	if err != nil {
 		unix.Close(fd)
 	}
-	return err
+	return st, err
 }
 
 const openFlags = unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK

@@ -91,15 +91,11 @@ func (d *Dir) ReadOwned(name string) (b []byte, owner int, err error) {
 		b, err = d.Read(name)
 		return b, 0, err
 	}
-	fd, err := d.open(name, unix.O_RDONLY)
+	fd, st, err := d.openStat(name, unix.O_RDONLY)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
 	if err := d.opt.Fits(name, st.Size); err != nil {
 		return nil, 0, err
 	}

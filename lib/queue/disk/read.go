@@ -9,15 +9,11 @@ import (
 
 // Read implements Disk.
 func (d *Dir) Read(name string) ([]byte, error) {
-	fd, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, st, err := d.openStat(name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
 	if err := d.opt.Fits(name, st.Size); err != nil {
 		return nil, err
 	}
@@ -28,7 +24,7 @@ func (d *Dir) Read(name string) ([]byte, error) {
 
 // ReadAt implements Disk.
 func (d *Dir) ReadAt(name string, off int64, b []byte) (n int, err error) {
-	fd, err := d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := d.open(name, unix.O_RDONLY)
 	if err != nil {
 		return 0, err
 	}

@@ -62,9 +62,10 @@ const (
 	maxUntaken = time.Hour          // the line of the crontab takes proposals every few minutes
 	separation = 7 * 24 * time.Hour // how far back starts tell the accounts of workers
 	day        = 24 * time.Hour
-	maxLimited = time.Hour // a sender's share of an hour is free again after that
-	named      = 10        // findings of one code that name a task
-	maxLines   = 10_000    // of a week, that are looked at for how starts end, and for proofs
+	maxLimited = time.Hour     // that a cap keeps a task waiting,
+	maxShared  = 4 * time.Hour // and a sender's share of an hour, of which some is free again soon
+	named      = 10            // findings of one code that name a task
+	maxLines   = 10_000        // of a week, that are looked at for how starts end, and for proofs
 )
 
 // Queue is the queue that is looked at. Its log may be long, and its lines never change.

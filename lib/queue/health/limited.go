@@ -49,7 +49,11 @@ func (b *brakes) idle(v queue.View, e *queue.Entry) (time.Duration, error) {
 	if since := b.Now.Sub(until); limit == "" || err != nil || since >= maxOrphan {
 		return min(age, since), err
 	}
-	if b.late(e)+until.Sub(b.Now) > maxLimited {
+	patience := maxLimited
+	if limit == queue.LimitSender {
+		patience = maxShared
+	}
+	if b.late(e)+until.Sub(b.Now) > patience {
 		b.add(e, limit, until)
 	}
 	return 0, nil

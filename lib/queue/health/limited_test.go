@@ -45,6 +45,7 @@ func TestLimited(t *testing.T) {
 	const half = "limits.max_per_day, of which external senders get half"
 	own := entry(9, task.Scheduled, 3*time.Hour)
 	fresh, old := external(1, "a@example.com", time.Minute), external(2, "a@example.com", 9*time.Hour)
+	soon := external(3, "a@example.com", 3*time.Hour)
 	for what, c := range map[string]struct {
 		w      world
 		change func(*Facts)
@@ -57,7 +58,7 @@ func TestLimited(t *testing.T) {
 			want: []string{"limited: task " + own.ID + " (ask) is due and waits for limits.max_per_day, which lets go at 2026-11-22T05:00:00Z; "}},
 		"others are free": {w: world{open: []queue.Entry{own, old}, log: starts(2, "b@example.com", time.Hour)}, change: limits(4, 9),
 			want: []string{"limited: task " + old.ID, "overdue: task " + own.ID}},
-		"an hour's share, for less than an hour": {w: world{open: []queue.Entry{fresh}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2)},
+		"an hour's share, for less than four": {w: world{open: []queue.Entry{fresh, soon}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2)},
 		"an hour's share, for hours": {w: world{open: []queue.Entry{old}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2),
 			want: []string{"limited: task " + old.ID + " (ask) is due and waits for limits.per_sender_per_hour, which lets go at 2026-11-21T07:50:00Z; "}},
 		"of another sender": {w: world{open: []queue.Entry{old}, log: starts(2, "b@example.com", 10*time.Minute)}, change: limits(40, 2),

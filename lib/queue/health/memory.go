@@ -24,6 +24,10 @@ const (
 // mail an hour.
 var batched = []Code{Waiting, codePutOff, codeFailing}
 
+// foreseen are the codes whose end is no news: a person answered, or the limit lets go at the time
+// that was told.
+var foreseen = []Code{Waiting, codeLimited}
+
 // News is one thing that a person is told of.
 type News struct {
 	Finding
@@ -48,7 +52,11 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 	for _, f := range distinct(found) {
 		key := queue.FindingKey(string(f.Code), f.About)
 		if w := known[key]; w != nil {
-			lasts = append(lasts, News{f, audit.FindingTold, w.Since})
+			since := w.Since
+			if slices.Contains(foreseen, f.Code) && queue.Untold(w, remind+batch, now) {
+				since = now.UTC() // it had ended: what lasts is told each day
+			}
+			lasts = append(lasts, News{f, audit.FindingTold, since})
 			due = due || queue.Untold(w, remind, now)
 			delete(known, key)
 			continue
@@ -66,7 +74,7 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 		}
 		f := Finding{Code: Code(w.Code), About: w.About, Text: w.Text}
 		news = append(news, News{f, audit.FindingClosed, w.Since})
-		urgent = urgent || f.Code != Waiting // a person answered: that is no news to them
+		urgent = urgent || !slices.Contains(foreseen, f.Code)
 	}
 	if !due && !urgent {
 		return nil

@@ -100,6 +100,33 @@ func TestMemoryOfTurns(t *testing.T) {
 	}
 }
 
+// TestMemoryOfLimits: when a limit lets go was told before, so that its end is told with the next
+// thing. One that holds again days later holds since then.
+func TestMemoryOfLimits(t *testing.T) {
+	r, limit := remembering{now: now}, Finding{Code: codeLimited, About: "ask", Text: "x"}
+	for i, c := range []struct {
+		after time.Duration
+		found []Finding
+		want  string
+	}{
+		{0, []Finding{limit}, "opened limited/ask"},
+		{5 * time.Hour, nil, ""},
+		{5 * time.Hour, []Finding{limit}, ""},
+		{30 * time.Hour, nil, ""},
+		{100 * time.Hour, []Finding{limit}, "told limited/ask"},
+		{time.Hour, nil, ""},
+		{time.Hour, []Finding{{Code: Silent}}, "opened silent/, closed limited/ask"},
+	} {
+		r.now = r.now.Add(c.after)
+		if got := r.hear(c.found...); got != c.want {
+			t.Errorf("%d: %q, want %q", i, got, c.want)
+		}
+		if i == 4 && !r.was[0].Since.Equal(r.now) {
+			t.Errorf("it holds since %s, want %s", r.was[0].Since, r.now)
+		}
+	}
+}
+
 // TestMemoryIsBounded: a number that grows is not told each hour.
 func TestMemoryIsBounded(t *testing.T) {
 	r := remembering{now: now}

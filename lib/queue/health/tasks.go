@@ -50,7 +50,7 @@ func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err er
 		reads: map[bool]bool{}, due: map[terms.Action]*late{},
 	}
 	for _, st := range []task.State{task.Scheduled, task.Awaiting, task.Running} {
-		if w.there[st], err = queue.There(v, st); err != nil {
+		if w.there[st], err = queue.There(v, queue.On(st)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -194,8 +194,8 @@ func (v *view) Has(s queue.Shelf, key string) (bool, error) {
 	return there, nil
 }
 
-// There says that all are: an open task is the row that Open reads.
-func (v *view) There(task.State) (func(id string) bool, error) {
+// There says that all may be: an open task is the row that Open reads, and of the rest Look knows.
+func (v *view) There(queue.Shelf) (func(id string) bool, error) {
 	return func(string) bool { return true }, nil
 }
 

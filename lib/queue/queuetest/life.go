@@ -2,9 +2,10 @@ package queuetest
 
 import (
 	"fmt"
-	"pulse/lib/authorize/hook"
+	"slices"
 	"time"
 
+	"pulse/lib/authorize/hook"
 	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -228,9 +229,17 @@ func Grant(id string) Operation {
 	})
 }
 
-// Session opens a session.
+// Session opens a session. A life that opens it again opens another: no two have one id.
 func Session(id string, uses int, d time.Duration) Operation {
 	return Update("session", func(tx *queue.Tx, now time.Time) error {
+		known, err := queue.SessionsOf(tx)
+		if err != nil {
+			return err
+		}
+		id := id
+		for slices.ContainsFunc(known, func(s approval.Session) bool { return s.ID == id }) {
+			id += "0"
+		}
 		return queue.OpenSession(tx, approval.Session{
 			ID: id, Sender: "me@example.com", Max: uses, Left: uses, By: "me", Level: approval.Terminal,
 			Opened: now, Expires: now.Add(d),

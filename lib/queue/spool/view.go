@@ -180,11 +180,11 @@ func (v view) Has(s queue.Shelf, key string) (bool, error) {
 	return err == nil, err
 }
 
-// There lists the files of a state once.
-func (v view) There(st task.State) (func(id string) bool, error) {
-	all := make(map[queue.ID]bool, v.log.counts.Tasks[st])
-	err := v.disk.Names(string(st), func(name string) error {
-		if id, ok := keyOf(queue.On(st), name); ok {
+// There lists the files of a shelf once.
+func (v view) There(s queue.Shelf) (func(id string) bool, error) {
+	all := make(map[queue.ID]bool, v.log.counts.Tasks[task.State(s)])
+	err := v.disk.Names(dirOf(s), func(name string) error {
+		if id, ok := keyOf(s, name); ok {
 			all[queue.IDOf(id)] = true
 		}
 		return nil

@@ -12,7 +12,7 @@ func TestNearestKey(t *testing.T) {
 		"[exec]\ndeny = []": "it belongs below [tools]", "[limits]\nsource = 1": "it belongs below [[receiver]], or below [[action]], or below [[platform]]",
 		"[tools]\n[limits]\nmax_age = \"1h\"": "it belongs to the top of the file, before [tools] in line 1",
 		"[[platform]]\nchats = []":            "did you mean chat?", "[platfrm]": "did you mean platform?",
-		"[exec]\nmax_per_ru = 1": "did you mean limits.max_per_run?", "[limits]\nzzz = 1": "want one of max_per_run, max_per_day, per_sender_per_hour, pending_per_sender, max_attempts, max_restarts, max_closes_per_run, review_expires, resurface, disk_reserve, keep_refused",
+		"[exec]\nmax_per_ru = 1": "did you mean limits.max_per_run?", "[limits]\nzzz = 1": "want one of max_per_run, max_per_day, per_sender_per_hour, pending_per_sender, max_attempts, max_restarts, max_closes_per_run, review_expires, resurface, hold_after_yes, disk_reserve, keep_refused",
 	} {
 		if _, err := Parse("p", []byte(text)); err == nil || Hint(err) != want {
 			t.Errorf("%q: %v, hint %s, want %s", text, err, Hint(err), want)

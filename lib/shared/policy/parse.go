@@ -112,6 +112,7 @@ type limitsTable struct {
 	MaxClosesPerRun  *int    `toml:"max_closes_per_run"`
 	ReviewExpires    *string `toml:"review_expires" want:"duration"`
 	Resurface        *string `toml:"resurface" want:"duration"`
+	HoldAfterYes     *string `toml:"hold_after_yes" want:"duration"`
 	DiskReserve      *string `toml:"disk_reserve" want:"size"`
 	KeepRefused      *string `toml:"keep_refused" want:"duration"`
 }

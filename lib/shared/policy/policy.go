@@ -106,6 +106,7 @@ type Limits struct {
 	MaxClosesPerRun  int
 	ReviewExpires    time.Duration
 	Resurface        time.Duration // shorter than ReviewExpires
+	HoldAfterYes     time.Duration // a yes starts nothing before it is over; 0: at once
 	DiskReserve      int64         // bytes
 	KeepRefused      time.Duration // how long records of refused mail are kept; 0: not at all
 }

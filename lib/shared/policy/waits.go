@@ -2,6 +2,9 @@ package policy
 
 import "time"
 
+// longestHold bounds limits.hold_after_yes: a yes is good for a day, and is to be left with most of it.
+const longestHold = 12 * time.Hour
+
 // defaultResurface is limits.resurface where the file is silent and review_expires is longer.
 const defaultResurface = 72 * time.Hour
 
@@ -10,6 +13,10 @@ const defaultResurface = 72 * time.Hour
 func (v *validator) waits(l *Limits, f *limitsTable) {
 	v.duration(&l.ReviewExpires, "limits.review_expires", f.ReviewExpires, time.Minute)
 	v.duration(&l.Resurface, "limits.resurface", f.Resurface, time.Second)
+	v.duration(&l.HoldAfterYes, "limits.hold_after_yes", f.HoldAfterYes, 0)
+	if l.HoldAfterYes > longestHold {
+		v.fail("limits.hold_after_yes", "%s: want at most 12h", *f.HoldAfterYes)
+	}
 	switch {
 	case l.Resurface < l.ReviewExpires:
 	case f.Resurface == nil:
