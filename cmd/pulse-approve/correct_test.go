@@ -38,7 +38,7 @@ func (s *seat) pages() string {
 }
 
 // letter is a proposal as a worker makes it of a mail.
-var letter = strings.Replace(proposal, `"args":{"text":"hi"}`, `"args":{"subject":"Friday","text":"We meet on Friday.\nBring the figures.","count":3}`, 1)
+var letter = strings.Replace(proposal, `"target":"bob@partner.example","tool":"","args":{"text":"hi"}`, `"target":["bob@partner.example"],"args":{"subject":"Friday","text":"We meet on Friday.\nBring the figures.","count":3}`, 1)
 
 // of returns the id of the effect that took the place of another one.
 func (d *world) of(id string) string {

@@ -1,10 +1,10 @@
 package queue
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"pulse/lib/authorize/decision"
@@ -63,14 +63,14 @@ func (r *Run) Correction(of *Stored, p *proposal.Proposal, now time.Time) (*Stor
 	if err != nil {
 		return nil, err
 	}
+	if bytes.Equal(proposal.Form(&req), proposal.Form(of.Request)) {
+		return nil, fmt.Errorf("%w: nothing was changed", ErrUncorrectable)
+	}
 	made := Content{Request: &req, Identity: of.Identity}
 	made.Identity.Ordinal = 0
 	id, err := made.ID()
 	if err != nil {
 		return nil, err
-	}
-	if id == of.Task.ID {
-		return nil, fmt.Errorf("%w: nothing was changed", ErrUncorrectable)
 	}
 	who := of.Who()
 	d := decision.Decide(r.input(&made, &who))
@@ -117,13 +117,4 @@ func Correct(tx *Tx, of, as *Stored, by string, level approval.Level, now time.T
 	})
 	line.Change.Since, line.By, line.Level = now.UTC(), by, level
 	return tx.Add(as.File, line)
-}
-
-// correctedAs returns the effect that took the place of one that was refused for a reason, or the
-// empty string.
-func correctedAs(reason string) string {
-	if id, ok := strings.CutPrefix(reason, CorrectedAs); ok && task.ValidID(id) {
-		return id
-	}
-	return ""
 }
