@@ -2,12 +2,15 @@ package pgstore_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
@@ -90,6 +93,32 @@ func (w *world) forged(f *forgery) error {
 		return fmt.Errorf("%s: call %d: %v", f.name, n, err)
 	}
 	return nil
+}
+
+// about is TestAbout, in a transaction.
+func (w *world) about() error {
+	for _, c := range []call{by("gate1", w.note("a.wait", audit.Released), w.note("a.sched", audit.Held)), by("runner1", w.start("l.sched"), w.note("a.sched", audit.Judged))} {
+		var pg *pgconn.PgError
+		if _, err := w.try(c); !errors.As(err, &pg) || pg.Detail != c.steps[0].Task {
+			return fmt.Errorf("a refusal does not say that it is about task %s: %v", c.steps[0].Task, err)
+		}
+	}
+	return nil
+}
+
+// TestAbout: a refusal says which task its line is about, so that a run goes on with the others. What was
+// refused before any line was looked at is about none.
+func TestAbout(t *testing.T) {
+	w, _ := base(t)
+	if err := cmp.Or(w.about(), w.exec("ROLLBACK")); err != nil {
+		t.Fatal(err)
+	}
+	w.do(by("runner1", w.note("a.sched", audit.Judged)))
+	err := w.done(&call{who: "gate1", host: "here", unlisted: -1})
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || code(err) != "PU002" || pg.Detail != "" {
+		t.Errorf("%v: a refusal is about a task of the commit before: %s", err, pg.Detail)
+	}
 }
 
 // just is an honest call.

@@ -188,6 +188,9 @@ func spoiled(raw string, m pair) []string {
 	} else {
 		bad = append(bad, key+"1")
 	}
+	if m.arr {
+		bad = append(bad, key+"[ "+value[1:])
+	}
 	if len(value) > 2 && value[0] == '"' && value[1] != '\\' { // the same in other letters
 		bad = append(bad, fmt.Sprintf(`%s"\u%04x%s`, key, value[1], value[2:]))
 	}

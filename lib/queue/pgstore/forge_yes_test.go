@@ -340,8 +340,8 @@ var ofGrants = []forgery{
 	{"a use of a session below none", func(w *world) []call {
 		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionUsed, "s.two", -1)) }},
-	{"a use of a session that is used up", func(w *world) []call {
-		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("gate1", w.session(audit.SessionUsed, "s.two", 0))}
+	{"a use of a session that is used up", func(w *world) []call { // whose login may end any
+		return []call{by("gate1", w.session(audit.SessionUsed, "s.two", 1)), by("all1", w.session(audit.SessionUsed, "s.two", 0))}
 	}, func(w *world, c *call) { c.steps = append(c.steps, w.session(audit.SessionEnded, "s.two", 0)) }},
 	{"an end of a session with other uses", event(audit.SessionEnded, "gate1"), first(func(s *step) { s.Session.Left = 2 })},
 	{"an end of a session by a person, with other uses", just(func(w *world) call {

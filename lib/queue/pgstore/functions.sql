@@ -400,8 +400,8 @@ BEGIN
     PERFORM pulse.refuse('a line that moves a task, or does not');
   END IF;
   IF e IN ('granted', 'session_opened') THEN
-    IF coalesce(j #> '{grant,any}' = 'true', false) = coalesce(j->'grant' ? 'target', true) OR e = 'session_opened' AND NOT coalesce(
-        (j #>> '{session,max}')::int > 0 AND j #> '{session,left}' = j #> '{session,max}' AND (j #>> '{session,opened}')::timestamptz < (j #>> '{session,expires}')::timestamptz, false) THEN
+    IF coalesce(j #> '{grant,any}' = 'true', false) = coalesce(j->'grant' ? 'target', true) OR e = 'session_opened' AND NOT (
+        (j #>> '{session,max}')::int > 0 AND j #> '{session,left}' = j #> '{session,max}' AND (j #>> '{session,opened}')::timestamptz < (j #>> '{session,expires}')::timestamptz) THEN
       PERFORM pulse.refuse('a grant or a session without its bounds');
     END IF;
     INSERT INTO pulse.nonce VALUES (nullif(coalesce(j #>> '{grant,id}', j #>> '{session,id}'), ''), at);
@@ -621,7 +621,7 @@ BEGIN
   ELSIF q.format <> 2 OR n > 0 AND (array_dims(lines), array_dims(fences)) IS DISTINCT FROM (dims, dims)
       OR NOT coalesce(unlisted BETWEEN 0 AND 10000 AND octet_length(host) < 256, false) OR unlisted > 0 AND NOT 'gate' = ANY (hats) THEN
     PERFORM pulse.refuse('arguments that no client gives');
-  ELSIF array_position(fences, NULL) > 0 OR array_position(lines, NULL) > 0 OR EXISTS (SELECT FROM unnest(blobs) b WHERE octet_length(b) > 134217728) THEN -- who reads them needs as much memory
+  ELSIF array_position(fences, NULL) > 0 OR EXISTS (SELECT FROM unnest(blobs) b WHERE octet_length(b) > 134217728) THEN -- who reads them needs as much memory
     PERFORM pulse.refuse('arguments that no client gives');
   ELSIF seen IS DISTINCT FROM q.seq THEN
     RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';
@@ -633,7 +633,6 @@ BEGIN
     js[i] := pulse.said(log[i]);
     tip := pulse.sum(convert_to(log[i], 'UTF8'));
   END LOOP;
-  PERFORM set_config('pulse.task', '', true);
   IF EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') THEN
     PERFORM pulse.adds(js, q.seq, shelves, keys, blobs);
   END IF;
