@@ -9,7 +9,7 @@ INSERT INTO may SELECT e, h FROM (VALUES
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender approver',             'approved consumed'),
-  ('approver',                    'denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
+  ('approver',                    'added denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
   AS v(hats, events), unnest(string_to_array(hats, ' ')) h, unnest(string_to_array(events, ' ')) e;
 
 -- legal is the table of package task.
@@ -590,6 +590,9 @@ BEGIN
   line := pulse.form('@line', pulse.nul(raw, '\u0000', '\ufdd0')::json, own || CASE WHEN person IS NULL THEN '{}' ELSE jsonb_build_object(kind, person) END);
   IF line IS NULL OR octet_length(line) > 4194304
       OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = e AND m.hat = ANY (hats)) OR j ? 'positions' AND NOT 'gate' = ANY (hats)
+      OR e = 'added' AND NOT 'gate' = ANY (hats) AND NOT coalesce(j @> '{"kind": "effect", "to": "awaiting_review"}' -- an effect that a person corrected
+        AND before[cardinality(before)] @> jsonb_build_object('event', 'denied', 'kind', 'effect', 'reason', 'corrected as ' || (j->>'task'))
+        AND (j->'parent') IS NOT DISTINCT FROM (SELECT pulse.said(t.added)->'parent' FROM pulse.task t WHERE t.id = before[cardinality(before)]->>'task'), false)
       OR yes->>'level' = 'signature' AND (yes->>'expires')::timestamptz - at > pulse.most(true) OR kind = 'session' AND yes->>'level' = 'signature' AND long > pulse.most(false)
       OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit' OR j @> '{"uid": 0}'
       OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced clock_jumped clock_confirmed'), ('before', 'clock_jumped clock_confirmed'), ('began', 'clock_jumped clock_confirmed'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),

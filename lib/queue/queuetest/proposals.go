@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -36,6 +37,27 @@ var ApproveEffect = Update("approve an effect", func(tx *queue.Tx, now time.Time
 		return err
 	}
 	return queue.Approve(tx, &s, lasting(&s, now), now)
+})
+
+// CorrectEffect puts another one in the place of the oldest effect that would be sent.
+var CorrectEffect = Update("correct an effect", func(tx *queue.Tx, now time.Time) error {
+	s, found, err := firstSent(tx, task.Awaiting)
+	if !found || err != nil || s.Correctable() != nil {
+		return err
+	}
+	form := strings.Replace(string(proposal.Form(s.Request)), "args.n: ", "args.n: 9", 1)
+	if strings.Contains(form, "\n\n") {
+		form += "in place of " + s.Task.ID + "\n"
+	}
+	p, err := proposal.Correct(s.Request, []byte(form))
+	if err != nil {
+		return err
+	}
+	as, err := (&queue.Run{Policy: Policy}).Correction(&s, &p, now)
+	if err != nil {
+		return err
+	}
+	return queue.Correct(tx, &s, as, "me", approval.Terminal, now)
 })
 
 // Answer adds a mail by the target of the oldest effect that was sent, which answers it.
