@@ -20,12 +20,12 @@ func scripts(t *testing.T, page string) map[string]string {
 	return all
 }
 
-// elsewhere is a directory in which the recipes of pulse-approve(1) run, with stand-ins
+// elsewhere is a directory in which the recipes of pulse-levels(7) run, with stand-ins
 // for ssh and less: the host is this machine, and a person reads what is shown.
 func elsewhere(t *testing.T) (dir, id string, run func(stdin, script string, args ...string) (string, error)) {
 	t.Helper()
 	dir = world(t)
-	all := scripts(t, "pulse-approve.1")
+	all := scripts(t, "pulse-levels.7")
 	for name, text := range map[string]string{
 		"ssh": "#!/bin/sh\nshift\nexec sh -c \"$*\"\n", "less": "#!/bin/sh\nexec cat \"$1\"\n",
 	} {

@@ -98,7 +98,7 @@ func (p place) approval(c *cli.Context) (lines string, keys []file, err error) {
 	default:
 		return "", nil, nil
 	}
-	return "\n# How hard a person's yes is to forge: see LEVELS in pulse-approve(1).\n[approval]\n" + lines, keys, nil
+	return "\n# How hard a person's yes is to forge: see pulse-levels(7).\n[approval]\n" + lines, keys, nil
 }
 
 func haveGroup(name string) bool {

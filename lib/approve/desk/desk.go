@@ -1,6 +1,6 @@
 // Package desk is where a person answers. It shows a task on the terminal, asks for the
 // code, and records the answer with what proves it: at level user the account that
-// wrote the file, at level signature a key (pulse-approve(1), LEVELS). It also says
+// wrote the file, at level signature a key (pulse-levels(7)). It also says
 // whether these levels prove anything on this machine, and refuses to act inside a run.
 //
 // Invariant: an answer is recorded only for what was shown at this desk, and only if

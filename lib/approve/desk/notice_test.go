@@ -18,15 +18,15 @@ import (
 // neither the queue nor the policy.
 const laptop = 2 // bin, which every Debian has
 
-// recipe returns a script of pulse-approve(1), for the paths of this gate.
+// recipe returns a script of pulse-levels(7), for the paths of this gate.
 func (e *elsewhere) recipe(name string) string {
 	e.t.Helper()
-	page, err := os.ReadFile("../../../man/pulse-approve.1")
+	page, err := os.ReadFile("../../../man/pulse-levels.7")
 	e.do(err)
 	_, text, ok := strings.Cut(string(page), `.\" script: `+name+"\n.Bd -literal -offset indent\n#!/bin/sh\n")
 	text, _, end := strings.Cut(text, ".Ed\n")
 	if !ok || !end {
-		e.t.Fatalf("pulse-approve(1) has no script %s", name)
+		e.t.Fatalf("pulse-levels(7) has no script %s", name)
 	}
 	bin, err := built()
 	e.do(err)

@@ -16,7 +16,7 @@ type remote struct {
 	args []string // of ssh, up to the destination
 }
 
-// newRemote sets sshd up as pulse-approve(1) says under RECIPES. sshd -i serves one
+// newRemote sets sshd up as pulse-levels(7) says under RECIPES. sshd -i serves one
 // connection on its standard input, so that no port is needed.
 func newRemote(t *testing.T) *remote {
 	t.Helper()
