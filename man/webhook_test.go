@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// hook runs the CGI program of pulse-fetch(1) as a web server would, and returns
+// hook runs the CGI program of pulse-webhook(7) as a web server would, and returns
 // the status that it answers.
 func hook(t *testing.T, spool, body string, env ...string) string {
 	t.Helper()
-	script := put(t, t.TempDir(), "hook", read(t, "pulse-fetch.1").marked(t, "file: hook"))
+	script := put(t, t.TempDir(), "hook", read(t, "pulse-webhook.7").marked(t, "file: hook"))
 	cmd := exec.Command("sh", script)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SPOOL=" + spool, "REQUEST_METHOD=POST",
 		"HTTP_WEBHOOK_SIGNATURE=v1,AAAA", fmt.Sprint("CONTENT_LENGTH=", len(body))}, env...)
@@ -28,7 +28,7 @@ func hook(t *testing.T, spool, body string, env ...string) string {
 }
 
 func TestHook(t *testing.T) {
-	if n := len(strings.Split(strings.TrimSpace(read(t, "pulse-fetch.1").marked(t, "file: hook")), "\n")); n > 30 {
+	if n := len(strings.Split(strings.TrimSpace(read(t, "pulse-webhook.7").marked(t, "file: hook")), "\n")); n > 30 {
 		t.Errorf("it has %d lines", n)
 	}
 	whole := strings.Repeat("\x00\r\n\xff", 1<<18)
@@ -76,9 +76,9 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// Every field that pulse-fetch looks at gets into the spool, and pulse-fetch(1) names it.
+// Every field that pulse-fetch looks at gets into the spool, and pulse-webhook(7) names it.
 func TestHookKeepsFields(t *testing.T) {
-	spool, page := t.TempDir(), strings.ToLower(strings.Join(read(t, "pulse-fetch.1"), "\n"))
+	spool, page := t.TempDir(), strings.ToLower(strings.Join(read(t, "pulse-webhook.7"), "\n"))
 	var env, want []string
 	for _, name := range []string{
 		"webhook-id", "webhook-timestamp", "webhook-signature", "x-pulse-signature", "x-hub-signature-256", "x-slack-request-timestamp",

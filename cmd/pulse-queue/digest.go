@@ -16,6 +16,7 @@ import (
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/task"
 )
 
 // page is what a digest is made of. It holds nothing of a message except, for people who
@@ -143,9 +144,9 @@ type both struct {
 }
 
 // History is called once for the newest lines, and again for tasks that were put off.
-func (b *both) History(fn func(audit.Line) (more bool)) error {
+func (b *both) History(fn func(audit.Line) (more bool), events ...task.Event) error {
 	if b.past.refused != nil {
-		return b.Store.History(fn)
+		return b.Store.History(fn, events...)
 	}
 	return b.past.read(b.ctx, b.Store, fn)
 }

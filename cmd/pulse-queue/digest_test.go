@@ -232,7 +232,7 @@ type diary struct {
 	read int
 }
 
-func (d *diary) History(fn func(audit.Line) bool) error {
+func (d *diary) History(fn func(audit.Line) bool, _ ...task.Event) error {
 	for d.read < 1000000 {
 		l := d.line(d.read)
 		if d.read++; !fn(l) {
@@ -291,7 +291,7 @@ type torn struct {
 	at error
 }
 
-func (d *torn) History(fn func(audit.Line) bool) error {
+func (d *torn) History(fn func(audit.Line) bool, _ ...task.Event) error {
 	fn(audit.Line{Time: morning.Add(-2 * time.Hour)})
 	return d.at
 }

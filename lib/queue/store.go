@@ -16,7 +16,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -140,7 +139,8 @@ func Look(v View, ids []string, files bool) error {
 	return nil
 }
 
-// BackTo is View.Back for the lines of some events. A store may pass over the others unread.
+// BackTo is View.Back, except that of lines of other events than those named fn may be told no more than
+// the time and the event.
 func BackTo(v View, fn func(audit.Line) (more bool), events ...task.Event) error {
 	if tx, ok := v.(*Tx); ok {
 		v = tx.View
@@ -150,7 +150,7 @@ func BackTo(v View, fn func(audit.Line) (more bool), events ...task.Event) error
 	}); ok {
 		return s.BackTo(fn, events...)
 	}
-	return v.Back(func(l audit.Line) bool { return !slices.Contains(events, l.Event) || fn(l) })
+	return v.Back(fn)
 }
 
 // There returns what says of tasks whether there may be something on a shelf for them. A store may

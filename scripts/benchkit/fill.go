@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,23 +14,24 @@ import (
 
 // fill makes a queue look as if it had been used: some tasks are completed, some
 // scheduled. It writes the files and the log as pulse-queue(5) publishes them, and leaves
-// the rest to the first command that opens the queue. The last line is of yesterday: no start counts
-// against a limit any more, and the clock did not jump.
-func fill(dir string, completed, scheduled int) error {
-	begun := time.Now().UTC().Truncate(time.Second).Add(-30*time.Hour - time.Duration(completed+scheduled)*time.Second)
-	log, err := os.Create(filepath.Join(dir, "audit", begun.Format("2006-01")+".jsonl"))
-	if err != nil {
-		return err
+// the rest to the first command that opens the queue. The tasks came over some days, or one a second if
+// that is 0. The last line is of yesterday: no start counts against a limit any more, and the clock did
+// not jump.
+func fill(dir string, completed, scheduled, days int) (err error) {
+	step := time.Second
+	if days > 0 {
+		step = time.Duration(days) * 24 * time.Hour / time.Duration(completed+scheduled)
 	}
-	defer log.Close()
-	w := &chain{file: log, prev: audit.Origin, now: begun}
+	begun := time.Now().UTC().Truncate(time.Second).Add(-30*time.Hour - time.Duration(completed+scheduled)*step)
+	w := &chain{dir: filepath.Join(dir, "audit"), prev: audit.Origin, now: begun}
+	defer func() { err = errors.Join(err, w.end()) }()
 	for i := range completed + scheduled {
 		id := fmt.Sprintf("%032x", uint64(i+1)*0x9e3779b97f4a7c15)
 		st := task.Completed
 		if i >= completed {
 			st = task.Scheduled
 		}
-		w.now = w.now.Add(time.Second)
+		w.now = w.now.Add(step)
 		message := fmt.Sprintf("<%d@%s.example.com>", i, filepath.Base(dir)) // no two queues have the same log
 		file := taskFile(id, message, i, w.now)
 		if err := os.WriteFile(filepath.Join(dir, string(st), id+".json"), file, 0o600); err != nil {
@@ -59,7 +61,7 @@ func fill(dir string, completed, scheduled int) error {
 			return err
 		}
 	}
-	return w.flush()
+	return nil
 }
 
 // owner is the sender of all mail.
@@ -73,15 +75,26 @@ func taskFile(id, message string, i int, created time.Time) []byte {
 		i+1, message, owner, id, created.Format(time.RFC3339))
 }
 
-// chain writes lines of a log.
+// chain writes lines of a log, a file for each month.
 type chain struct {
-	file *os.File
-	prev string
-	now  time.Time
-	buf  []byte
+	dir   string
+	month string
+	file  *os.File // of the month
+	prev  string
+	now   time.Time
+	buf   []byte
 }
 
-func (c *chain) add(l audit.Line) error {
+func (c *chain) add(l audit.Line) (err error) {
+	if month := l.Time.Format("2006-01"); month != c.month {
+		if err := c.end(); err != nil {
+			return err
+		}
+		if c.file, err = os.Create(filepath.Join(c.dir, month+".jsonl")); err != nil {
+			return err
+		}
+		c.month = month
+	}
 	l.Prev = c.prev
 	start := len(c.buf)
 	c.buf = l.Append(c.buf)
@@ -91,6 +104,14 @@ func (c *chain) add(l audit.Line) error {
 		return nil
 	}
 	return c.flush()
+}
+
+// end ends the file of a month.
+func (c *chain) end() error {
+	if c.file == nil {
+		return nil
+	}
+	return errors.Join(c.flush(), c.file.Close())
 }
 
 func (c *chain) flush() error {

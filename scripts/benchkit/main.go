@@ -1,8 +1,9 @@
 // Benchkit measures whole processes for scripts/bench.
 //
 //	benchkit records N          prints N records of about 3 kB
-//	benchkit fill QUEUE COMPLETED SCHEDULED
-//	                            puts tasks into a queue that was just made
+//	benchkit fill QUEUE COMPLETED SCHEDULED [DAYS]
+//	                            puts tasks into a queue that was just made, one a second, or
+//	                            over so many days
 //	benchkit signed N DIR       writes a Maildir of N mails with signatures, and DIR.dnsmasq,
 //	                            the configuration of a name server that has the keys
 //	benchkit worst RUNS QUEUE RECORD
@@ -42,10 +43,11 @@ func main() {
 		}
 		return
 	}
-	if len(os.Args) == 5 && os.Args[1] == "fill" {
+	if n := len(os.Args); (n == 5 || n == 6) && os.Args[1] == "fill" {
 		completed, err1 := strconv.Atoi(os.Args[3])
 		scheduled, err2 := strconv.Atoi(os.Args[4])
-		if err := errors.Join(err1, err2, fill(os.Args[2], completed, scheduled)); err != nil {
+		days, err3 := strconv.Atoi(slices.Concat(os.Args[5:], []string{"0"})[0])
+		if err := errors.Join(err1, err2, err3, fill(os.Args[2], completed, scheduled, days)); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -68,7 +70,7 @@ func main() {
 		return
 	}
 	if len(os.Args) < 4 || os.Args[1] != "compare" {
-		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED | benchkit signed N DIR | benchkit worst RUNS QUEUE RECORD | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
+		log.Fatal("usage: benchkit records N | benchkit fill QUEUE COMPLETED SCHEDULED [DAYS] | benchkit signed N DIR | benchkit worst RUNS QUEUE RECORD | benchkit compare [-n RUNS] INPUT NAME=COMMAND...")
 	}
 	args, runs := os.Args[2:], 5
 	if args[0] == "-n" {

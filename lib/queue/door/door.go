@@ -24,12 +24,14 @@ import (
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/redial"
 	"pulse/lib/shared/sandbox"
+	"pulse/lib/shared/task"
 )
 
 // Store is an open queue, as commands use it.
 type Store interface {
 	queue.Store
-	History(fn func(audit.Line) (more bool)) error // newest first, for what may read for long
+	// History is that of health.Queue, for what may read for long.
+	History(fn func(audit.Line) (more bool), events ...task.Event) error
 	Verify(head string) (*queue.Report, error)
 	VerifyChain() (*queue.Report, error)
 

@@ -86,6 +86,7 @@ type Finding struct {
 	Do    string // what to type next
 
 	with bool // another finding explains it, and they are told together
+	once bool // a person is not reminded of it while it lasts
 }
 
 // Line returns the finding as one line that is safe to show.

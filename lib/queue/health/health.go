@@ -65,14 +65,16 @@ const (
 	maxLimited = time.Hour     // that a cap keeps a task waiting,
 	maxShared  = 4 * time.Hour // and a sender's share of an hour, of which some is free again soon
 	named      = 10            // findings of one code that name a task
-	maxLines   = 10_000        // of a week, that are looked at for how starts end, and for proofs
+	maxLines   = 10_000        // of a week, that are looked at whole
 )
 
 // Queue is the queue that is looked at. Its log may be long, and its lines never change.
 // So History is read outside of a View, and keeps no other command waiting.
 type Queue interface {
 	View(fn func(queue.View) error) error
-	History(fn func(audit.Line) (more bool)) error // newest first
+	// History reads the log newest line first. If events are named, fn may be told no more than the time
+	// and the event of lines of others.
+	History(fn func(audit.Line) (more bool), events ...task.Event) error
 }
 
 // Look examines a queue.
@@ -231,36 +233,32 @@ type past struct {
 	idle    []Finding      // times without a line
 	jump    string         // what a finding of the last jump is about; empty: there is none
 	proofs  Proofs
-	lines   int // that were looked at
 }
 
+// history reads the log: all lines of a week, if they are not too many, and back from there only
+// those that may say what is not known yet.
 func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	p = &past{mail: f.clock.Of(f.Moved), accounts: map[task.Kind]*audit.Line{}}
-	ages := f.clock.Ages()
+	oldest, lines, ages := f.Now, 0, f.clock.Ages()
 	err = q.History(func(l audit.Line) bool {
-		if p.last.IsZero() {
+		if lines++; lines == 1 {
 			p.last = l.Time
 		}
 		l.Time = ages.Of(&l)
-		came := l.Event == task.Added || l.Event == task.Refused
-		if came && l.Source != "" && l.Time.After(p.mail) {
-			p.mail = l.Time
-		}
-		p.message(&l)
+		oldest = l.Time
+		f.line(p, &l)
 		p.ends.Add(&l)
 		p.proofs.Add(&l, f.Now.Sub(l.Time))
-		p.lines++
-		if (l.Event == audit.Released || l.Event == audit.Resumed) && p.released.IsZero() {
-			p.released = l.Time
-		}
-		p.added = p.added || l.Event == task.Added
-		recent := f.Now.Sub(l.Time) < separation
-		if l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
-			started := l // of its own: a log is long, and l stays off the heap
-			p.accounts[l.Kind] = &started
-		}
-		return f.wants(p, l.Time)
+		return lines < maxLines && f.Now.Sub(l.Time) < proven
 	})
+	if err == nil && f.wants(p, oldest) {
+		ages = f.clock.Ages()
+		err = q.History(func(l audit.Line) bool {
+			l.Time = ages.Of(&l)
+			f.line(p, &l)
+			return f.wants(p, l.Time)
+		}, p.lacks()...)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,6 +268,35 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 		list = append(list, provider(&p.streaks[i]))
 	}
 	return p, slices.Concat(list, leaps, f.silence(p), f.refused(p), p.proofs.failing(), f.proven(p)), err
+}
+
+// line notes what a line says.
+func (f *Facts) line(p *past, l *audit.Line) {
+	if (l.Event == task.Added || l.Event == task.Refused) && l.Source != "" && l.Time.After(p.mail) {
+		p.mail = l.Time
+	}
+	p.message(l)
+	if (l.Event == audit.Released || l.Event == audit.Resumed) && p.released.IsZero() {
+		p.released = l.Time
+	}
+	p.added = p.added || l.Event == task.Added
+	recent := f.Now.Sub(l.Time) < separation
+	if l.Event == task.Started && l.Account != "" && recent && p.accounts[l.Kind] == nil {
+		started := *l
+		p.accounts[l.Kind] = &started
+	}
+}
+
+// lacks returns the events of lines that may say what is not known yet.
+func (p *past) lacks() []task.Event {
+	list := []task.Event{audit.ClockJumped, audit.Released, audit.Resumed}
+	if len(p.accounts) < 2 {
+		list = append(list, task.Started)
+	}
+	if p.mail.IsZero() || p.taken.IsZero() || !p.added {
+		list = append(list, task.Added, task.Refused)
+	}
+	return list
 }
 
 // ahead finds that the log is ahead of the clock, unless the clock that wrote its last line is told of.
@@ -286,7 +313,7 @@ func (f *Facts) ahead(p *past, told []Finding) []Finding {
 // wants reports whether lines older than t may say more.
 func (f *Facts) wants(p *past, t time.Time) bool {
 	age := f.Now.Sub(t)
-	if age < min(f.MaxWaiting, day) || age < proven && p.lines < maxLines {
+	if age < min(f.MaxWaiting, day) && p.released.IsZero() {
 		return true
 	}
 	if age < separation && len(p.accounts) < 2 {

@@ -27,7 +27,7 @@ type world struct {
 	held  *audit.Line
 	lost  string
 	lies  time.Duration // how old what has ended is
-	read  int           // lines of the log that were read
+	read  int           // lines of the log that were read whole
 	asked int           // how often State was called
 	fault error
 }
@@ -91,9 +91,14 @@ func (w *world) Back(fn func(audit.Line) bool) error {
 	return nil
 }
 
-func (w *world) History(fn func(audit.Line) bool) error {
+func (w *world) History(fn func(audit.Line) bool, events ...task.Event) error {
 	for _, l := range w.log {
-		if w.read++; !fn(l) {
+		if len(events) > 0 && !slices.Contains(events, l.Event) {
+			l = audit.Line{Time: l.Time, Event: l.Event}
+		} else {
+			w.read++
+		}
+		if !fn(l) {
 			return nil
 		}
 	}
@@ -345,6 +350,19 @@ func TestLogIsReadOnlySoFar(t *testing.T) {
 		if got := codes(t, &past, facts()); got != nil || past.read > most {
 			t.Errorf("%v, %d lines were read", got, past.read)
 		}
+	}
+}
+
+// TestFlood: of a day with many lines no more are read whole, and what only those before them say is
+// found all the same.
+func TestFlood(t *testing.T) {
+	w := &world{log: []audit.Line{start(task.Ask, "uid 1001", time.Hour)}}
+	for range 2 * maxLines {
+		w.log = append(w.log, line(task.Finished, 3*time.Hour))
+	}
+	w.log = append(w.log, mail(30*time.Hour), start(task.Effect, "uid 0", 2*day), start(task.Effect, "uid 1001", 8*day))
+	if got := codes(t, w, facts()); !slices.Equal(got, []Code{Silent, codeNotSeparated}) || w.read > maxLines+10 {
+		t.Errorf("%v, %d lines were read", got, w.read)
 	}
 }
 

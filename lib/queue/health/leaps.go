@@ -16,6 +16,13 @@ const Lately = 7 * 24 * time.Hour
 // idle is how long the log of a queue whose silence is not told may have no line.
 const idle = 30 * 24 * time.Hour
 
+// After a gap in the log of at most a week, as a weekend without power leaves, the clock is most
+// likely right: it is told once, and for so long, if the clock goes on from there.
+const (
+	pause  = Lately
+	paused = 2 * day
+)
+
 // leap is a time in which the clock was not believed.
 type leap struct {
 	queue.Jump
@@ -69,8 +76,10 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 		case closes:
 		case l.wrong():
 			list = append(list, l.finding())
-		case !l.vouched && l.To.Sub(l.From) > f.quiet(p):
-			p.idle = append(p.idle, l.finding())
+		case !l.vouched && l.gap() > f.quiet(p) && !(l.gap() <= pause && f.Now.Sub(l.To) >= paused):
+			found := l.finding()
+			found.once = l.gap() <= pause
+			p.idle = append(p.idle, found)
 		}
 	}
 	return list, err
@@ -112,6 +121,9 @@ func (l *leap) count(lines []audit.Line) {
 	}
 }
 
+// gap returns for how long the log has no line.
+func (l *leap) gap() time.Duration { return l.To.Sub(l.From) }
+
 // wrong reports whether the clock was.
 func (l *leap) wrong() bool { return l.Back() || !l.back.IsZero() }
 
@@ -124,7 +136,7 @@ func (l *leap) finding() Finding {
 		way = "back"
 	}
 	text := fmt.Sprintf("the clock jumped %s %s, from %s to %s",
-		span(l.To.Sub(l.From).Abs()), way, l.From.UTC().Format(time.RFC3339), l.To.UTC().Format(time.RFC3339))
+		span(l.gap().Abs()), way, l.From.UTC().Format(time.RFC3339), l.To.UTC().Format(time.RFC3339))
 	if !l.back.IsZero() {
 		text += ", and then to " + l.back.UTC().Format(time.RFC3339)
 	}
@@ -143,7 +155,7 @@ func (l *leap) finding() Finding {
 	do := "timedatectl; pulse-queue log --event clock_jumped"
 	if !l.wrong() {
 		text = fmt.Sprintf("the log has no line for %s, until %s: nothing ran here, or the clock jumped ahead",
-			span(l.To.Sub(l.From)), stamp(l.To))
+			span(l.gap()), stamp(l.To))
 		do = "timedatectl; if it is right: pulse-queue release --clock"
 	}
 	text += ": by that clock, before it was believed, " + strings.Join(counts, ", ")

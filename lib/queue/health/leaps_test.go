@@ -16,7 +16,7 @@ import (
 // chronicle is a queue whose clock is set by a test.
 type chronicle struct{ *queuetest.Memory }
 
-func (c chronicle) History(fn func(audit.Line) bool) error {
+func (c chronicle) History(fn func(audit.Line) bool, _ ...task.Event) error {
 	return c.View(func(v queue.View) error { return v.Back(fn) })
 }
 
@@ -36,6 +36,8 @@ func TestLeaps(t *testing.T) {
 		"no jump":             {ago: []time.Duration{50 * time.Hour, 4 * time.Hour}},
 		"twelve days":         {ago: []time.Duration{13 * day, day}, want: gap + "nothing was done; timedatectl; if it is right: pulse-queue release --clock"},
 		"and a mail":          {ago: []time.Duration{13 * day, day}, mails: true, want: gap + "1 added; "},
+		"three days":          {ago: []time.Duration{4 * day, day}, want: "the log has no line for 3d, until 2026-11-20T07:00:00Z: nothing ran here, "},
+		"and two days more":   {ago: []time.Duration{5 * day, 2 * day}},
 		"vouched for":         {ago: []time.Duration{13 * day, day}, vouch: true},
 		"held":                {ago: []time.Duration{13 * day, day}, last: audit.Held},
 		"a week ago":          {ago: []time.Duration{20 * day, 8 * day}},
@@ -144,6 +146,30 @@ func TestEachLeap(t *testing.T) {
 		}
 		if said := a.hear(now.Add(c.at)); c.want == "" && len(said) > 0 || c.want != "" && (len(said) == 0 || !strings.HasPrefix(said[0], c.want)) {
 			t.Errorf("after %s: %q, want %q", c.at, said, c.want)
+		}
+	}
+}
+
+// TestWeekend: that nothing ran for some days is told once, and once that it is put away; of a clock
+// that went on for longer a person is reminded each day.
+func TestWeekend(t *testing.T) {
+	for gap, want := range map[time.Duration]string{
+		3 * day: "opened after 0, closed after 48", 12 * day: "opened after 0, told after 24, told after 48, told after 72",
+	} {
+		a, said := account{t, queuetest.NewMemory()}, []string{}
+		a.do(now, queuetest.Add(queuetest.Mails(1, 1)...))
+		back := now.Add(gap)
+		a.do(back, queuetest.Add(queuetest.Mails(2, 1)...))
+		for hours := range 80 {
+			at := back.Add(time.Duration(hours) * time.Hour)
+			a.do(at, queuetest.Brake(audit.Released)) // what is open is another matter
+			for _, line := range a.hear(at) {
+				what, _, _ := strings.Cut(line, " ")
+				said = append(said, fmt.Sprintf("%s after %d", what, hours))
+			}
+		}
+		if got := strings.Join(said, ", "); got != want {
+			t.Errorf("%s: %s, want %s", gap, got, want)
 		}
 	}
 }

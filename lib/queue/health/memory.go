@@ -36,8 +36,8 @@ type News struct {
 }
 
 // Memory compares what is found with what a person was told before, and returns what they are to
-// be told now: what began, what lasts and was told a day ago, and what ended. Nothing is told
-// again before that. When something is told, so is all that began or ended meanwhile and could
+// be told now: what began, what lasts and was told a day ago unless once is enough, and what ended.
+// Nothing is told again before that. When something is told, so is all that began or ended meanwhile and could
 // have waited.
 func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 	known := map[string]*audit.Finding{}
@@ -57,7 +57,7 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 				since = now.UTC() // it had ended: what lasts is told each day
 			}
 			lasts = append(lasts, News{f, audit.FindingTold, since})
-			due = due || queue.Untold(w, remind, now)
+			due = due || !f.once && queue.Untold(w, remind, now)
 			delete(known, key)
 			continue
 		}

@@ -13,13 +13,10 @@ import (
 // false.
 func (l *Log) Back(fn func(audit.Line) bool) error { return l.BackTo(fn) }
 
-// BackTo is Back for the lines of some events, or of all if none is named. It does not decode the
-// others, which takes most of the time: no string in a line can have the quotes of a member.
+// BackTo is Back, except that of lines of other events than those named, if any are, fn is told no more
+// than the time and the event: to decode the rest takes most of the time.
 func (l *Log) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
-	w := wanted{fn: fn, events: events}
-	for _, event := range events {
-		w.marks = append(w.marks, []byte(member+string(event)+`"`))
-	}
+	w := wanted{fn, events}
 	segments, err := l.Segments()
 	if err != nil {
 		return err
@@ -47,19 +44,16 @@ func (l *Log) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
 type wanted struct {
 	fn     func(audit.Line) bool
 	events []task.Event
-	marks  [][]byte // what a line of one of them has
 }
 
-// member begins the event of a line.
-const member = `"event":"`
-
-// passes reports whether a line is one of another event. One without an event is broken, and is
-// not passed over.
-func (w *wanted) passes(line []byte) bool {
-	if len(w.marks) == 0 || !bytes.Contains(line, []byte(member)) {
-		return false
+// line decodes a line as far as is wanted.
+func (w *wanted) line(b []byte) (audit.Line, error) {
+	if len(w.events) > 0 {
+		if l, ok := audit.Brief(b); ok && !slices.Contains(w.events, l.Event) {
+			return l, nil
+		}
 	}
-	return !slices.ContainsFunc(w.marks, func(mark []byte) bool { return bytes.Contains(line, mark) })
+	return audit.Parse(b)
 }
 
 func (l *Log) backwards(name string, end int64, w *wanted) (more bool, err error) {
@@ -88,15 +82,11 @@ func eachBackwards(b []byte, w *wanted) (more bool, err error) {
 	for len(b) > 0 {
 		b = bytes.TrimSuffix(b, []byte("\n"))
 		i := bytes.LastIndexByte(b, '\n') + 1
-		if w.passes(b[i:]) {
-			b = b[:i]
-			continue
-		}
-		line, err := audit.Parse(b[i:])
+		line, err := w.line(b[i:])
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrBroken, err)
 		}
-		if (len(w.events) == 0 || slices.Contains(w.events, line.Event)) && !w.fn(line) {
+		if !w.fn(line) {
 			return false, nil
 		}
 		b = b[:i]

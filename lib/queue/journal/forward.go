@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -135,16 +134,10 @@ func (f *forward) segment(name string, fn func([]byte, *audit.Line) error) error
 }
 
 // before reports whether a line is older than a time, as far as its first member can tell.
-// That is ten times cheaper than parsing the line.
 func before(raw []byte, t time.Time) bool {
 	if t.IsZero() {
 		return false
 	}
-	rest, ok := bytes.CutPrefix(raw, []byte(`{"time":"`))
-	end := bytes.IndexByte(rest, '"')
-	if !ok || end < 0 {
-		return false
-	}
-	at, err := time.Parse(time.RFC3339Nano, string(rest[:end]))
-	return err == nil && at.Before(t)
+	at := audit.TimeOf(raw)
+	return !at.IsZero() && at.Before(t)
 }

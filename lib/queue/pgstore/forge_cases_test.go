@@ -97,9 +97,12 @@ func (w *world) forged(f *forgery) error {
 
 // about is TestAbout, in a transaction.
 func (w *world) about() error {
-	for _, c := range []call{by("gate1", w.note("a.wait", audit.Released), w.note("a.sched", audit.Held)), by("runner1", w.start("l.sched"), w.note("a.sched", audit.Judged))} {
+	odd := w.note("a.wait", audit.Held)
+	odd.edit = func(raw string) string { return swap(raw, `{`, `{"x":1,`) }
+	for _, c := range []call{by("gate1", w.note("a.wait", audit.Released), w.note("a.sched", audit.Held)), by("gate1", odd),
+		by("runner1", w.start("l.sched"), w.note("a.sched", audit.Judged))} {
 		var pg *pgconn.PgError
-		if _, err := w.try(c); !errors.As(err, &pg) || pg.Detail != c.steps[0].Task {
+		if _, err := w.try(c); !errors.As(err, &pg) || code(err) != "PU002" || pg.Detail != c.steps[0].Task {
 			return fmt.Errorf("a refusal does not say that it is about task %s: %v", c.steps[0].Task, err)
 		}
 	}

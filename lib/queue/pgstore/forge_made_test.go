@@ -71,7 +71,7 @@ func (w *world) bounds() error {
 		yes, grant := w.yes("a.wait", task.Approved, task.Awaiting, approval.Terminal, bob), w.grant("g.new", bob, "", typed)
 		session := w.session(audit.SessionOpened, "s.new", 3)
 		yes.Approval.Expires, session.Session.Expires = w.now.Add(typed), w.now.Add(typed)
-		yes.Approval.By, yes.By, yes.Level = "bob (uid 1002)", "bob (uid 1002)", approval.Signature
+		yes.Approval.By, yes.By, yes.Level = "bob (uid 1002)", "task "+idOf("a.done"), approval.Signature
 		if _, err := w.try(by("ann", yes, grant, session)); err != nil {
 			return err
 		}

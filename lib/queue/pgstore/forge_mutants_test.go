@@ -17,6 +17,7 @@ import (
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -193,7 +194,7 @@ func (w *world) special(m *mutant) error {
 	case "commit":
 		return cmp.Or(w.about(), w.exec(pgtest.Strict), w.times())
 	case "made":
-		return cmp.Or(w.exec(pgtest.Strict), w.bounds(), w.levels(), w.times())
+		return cmp.Or(w.about(), w.exec(pgtest.Strict), w.bounds(), w.levels(), w.times())
 	case "now", "most": // which are changed as they are outside of tests
 		return cmp.Or(w.exec(pgtest.Strict), w.exec(m.sql), w.bounds(), w.times())
 	}
@@ -277,7 +278,9 @@ func (w *world) more() {
 	twin.Parent, noted.Parent = idOf("a.twin"), idOf("a.twin")
 	once, twice := w.resurfaced("a.send", task.Scheduled), w.resurfaced("a.send", task.Scheduled)
 	once.Time, twice.Time = w.now.Add(time.Minute), w.now.Add(2*time.Minute)
-	w.do(by("gate1", mail, whole, twin), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
+	parked := w.of("a.free", task.Parked, task.Scheduled, task.Awaiting) // since when a task waits is said by the line before that moved it
+	parked.Time = w.now.Add(time.Minute + time.Millisecond)
+	w.do(by("gate1", mail, whole, twin), by("machine1", parked, w.labelled("a.told", label.Private), w.resurfaced("a.told", task.Awaiting), w.resurfaced("a.free", task.Awaiting)), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
 		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "away"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
 	w.senders()
 	w.do(by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Retried, task.Scheduled), queue.Results)),

@@ -120,6 +120,11 @@ var ofStarts = []forgery{
 	{"a start with a yes that expired while effects ended", keptStart, func(w *world, c *call) {
 		c.super = w.late(30*time.Hour, 6*time.Hour) + w.earlier(29*time.Hour, `"event":"started"`, `"event":"ended"`)
 	}},
+	{"a start with a label in the place of a yes", func(w *world) []call {
+		return []call{by("gate1", w.labelled("e.wait", label.Untrusted)), yesTo("e.wait")(w)[0], by("sender1", w.start("e.wait"))}
+	}, func(w *world, c *call) {
+		c.super = "DELETE FROM pulse.thing WHERE (shelf, key) = ('approvals', '" + idOf("e.wait") + "')"
+	}},
 	{"a start with a yes that never expires", func(w *world) []call {
 		return []call{yesTo("e.wait")(w)[0], by("sender1", w.start("e.wait"))}
 	}, func(w *world, c *call) {

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
@@ -104,7 +105,7 @@ func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more boo
 		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	case slices.Contains(task.States, st):
 		return v.chunks(firstChunk, sqlClosed, []any{string(st)}, func(r row) (bool, error) {
-			return fn(string(r[1]), timeOf(r[2]))
+			return fn(string(r[1]), audit.TimeOf(r[2]))
 		})
 	case s == queue.Meta:
 		return fmt.Errorf("pgstore: nobody asks what is on %s", s)
@@ -114,7 +115,7 @@ func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more boo
 		return err
 	}
 	for _, r := range all[0] {
-		if more, err := fn(string(r[0]), timeOf(r[1])); err != nil || !more {
+		if more, err := fn(string(r[0]), audit.TimeOf(r[1])); err != nil || !more {
 			return err
 		}
 	}

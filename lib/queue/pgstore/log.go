@@ -8,6 +8,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/task"
 )
 
 // A line never changes, so the log is read without a transaction, and what reads for long
@@ -45,7 +46,7 @@ func (v *view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, 
 	s, to := v.Store, v.seq
 	return func(fn func([]byte, *audit.Line) error) error {
 		return s.forward(from, to, func(seq int64, raw []byte) error {
-			if want != nil && !want(raw) || !since.IsZero() && timeOf(raw).Before(since) {
+			if want != nil && !want(raw) || !since.IsZero() && audit.TimeOf(raw).Before(since) {
 				return nil
 			}
 			l, err := audit.Parse(raw)
@@ -71,7 +72,7 @@ func (v *view) before(since time.Time) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(all[0]) == 1 && timeOf(all[0][0][0]).Before(since) {
+		if len(all[0]) == 1 && audit.TimeOf(all[0][0][0]).Before(since) {
 			low = mid
 		} else {
 			high = mid - 1
@@ -83,8 +84,8 @@ func (v *view) before(since time.Time) (int64, error) {
 // Back calls fn for the lines of the log, newest first, until fn returns false.
 func (v *view) Back(fn func(audit.Line) bool) error { return v.back(v.seq, math.MaxInt64, fn) }
 
-// History is Back outside of a View. It may take long.
-func (s *Store) History(fn func(audit.Line) bool) error {
+// History is Back outside of a View. It may take long. Each line is decoded whatever its event.
+func (s *Store) History(fn func(audit.Line) bool, _ ...task.Event) error {
 	seq, _, err := s.tip()
 	if err != nil {
 		return err

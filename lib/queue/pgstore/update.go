@@ -173,7 +173,7 @@ func (s *Store) ended(ctx context.Context, err error) error {
 func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted seen.Noted) (*view, error) {
 	always := made(hold)
 	v := &view{
-		Store: s, seq: num(q[1]), head: string(q[2]), last: timeOf(always[lastLine].line), noted: noted,
+		Store: s, seq: num(q[1]), head: string(q[2]), last: audit.TimeOf(always[lastLine].line), noted: noted,
 		known: map[string]*about{"": {things: always}}, foreseen: map[string][]row{},
 	}
 	delete(always, lastLine)

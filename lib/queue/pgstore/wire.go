@@ -100,21 +100,6 @@ func num(b []byte) int64 {
 
 func yes(b []byte) bool { return len(b) == 1 && b[0] == 1 }
 
-// timeOf returns the time of a line of the log, of which b is the beginning.
-func timeOf(b []byte) (t time.Time) {
-	const head = `{"time":"`
-	if len(b) > len(head) {
-		b = b[len(head):]
-		for i := range b {
-			if b[i] == '"' {
-				t, _ = time.Parse(time.RFC3339Nano, string(b[:i]))
-				return t
-			}
-		}
-	}
-	return t
-}
-
 // lockTimeout is how long a command waits until another one has ended its transaction.
 const lockTimeout = 60 * time.Second
 

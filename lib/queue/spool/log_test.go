@@ -318,8 +318,8 @@ func TestLongLines(t *testing.T) {
 	whole(t, s)
 }
 
-// TestBackTo: lines of some events are found among others, whatever the text of those says, and a
-// line without an event is passed over by nobody.
+// TestBackTo: lines of some events are told whole, and of the others the time and the event, whatever
+// their text says. A line without an event is passed over by nobody.
 func TestBackTo(t *testing.T) {
 	s := made(t)
 	say := func(e task.Event, by string) operation {
@@ -331,15 +331,18 @@ func TestBackTo(t *testing.T) {
 		return by, s.View(func(v queue.View) error {
 			by = nil
 			return queue.BackTo(v, func(l audit.Line) bool {
+				if l.Time.IsZero() || l.Event == "" {
+					t.Errorf("%+v", l)
+				}
 				by = append(by, l.By)
 				return l.By != "1"
 			}, events...)
 		})
 	}
-	if by, err := read(audit.Held); err != nil || !slices.Equal(by, []string{lies, "1"}) {
+	if by, err := read(audit.Held); err != nil || !slices.Equal(by, []string{"", lies, "", "", "1"}) {
 		t.Errorf("%q, %v", by, err)
 	}
-	if by, err := read(audit.Held, audit.Released); err != nil || len(by) != 5 {
+	if by, err := read(audit.Held, audit.Released); err != nil || !slices.Equal(by, []string{"2", lies, `\` + lies, lies, "1"}) {
 		t.Errorf("%q, %v", by, err)
 	}
 	files, err := filepath.Glob(s.dir + "/audit/*")

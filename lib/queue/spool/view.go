@@ -268,16 +268,16 @@ func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, e
 // Back calls fn for the lines of the log, newest first, until fn returns false.
 func (v view) Back(fn func(audit.Line) bool) error { return v.log.Back(fn) }
 
-// BackTo is Back for the lines of some events.
+// BackTo is Back for some events.
 func (v view) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
 	return v.log.BackTo(fn, events...)
 }
 
-// History is Back outside of a View. It may take long, because committed lines never
+// History is BackTo outside of a View. It may take long, because committed lines never
 // change.
-func (s *Spool) History(fn func(audit.Line) bool) error {
+func (s *Spool) History(fn func(audit.Line) bool, events ...task.Event) error {
 	if err := s.settle(); err != nil {
 		return err
 	}
-	return s.log.Back(fn)
+	return s.log.BackTo(fn, events...)
 }

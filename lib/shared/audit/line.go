@@ -132,8 +132,10 @@ func Bare(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
 
 // Hash returns the value that the next line's Prev must have; line has no newline.
 func Hash(line []byte) string {
-	sum := sha256.Sum256(line)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	const kind = "sha256:"
+	sum, text := sha256.Sum256(line), [len(Origin)]byte{}
+	hex.Encode(text[copy(text[:], kind):], sum[:])
+	return string(text[:]) // made at once: the chain of a year is checked every hour
 }
 
 // PrevOf returns the Prev of a line, which is its last member, without parsing the rest: the chain
@@ -145,6 +147,35 @@ func PrevOf(line []byte) string {
 		return ""
 	}
 	return string(line[from+len(before) : len(line)-len(after)])
+}
+
+// TimeOf returns the time of a line, for a tenth of what it takes to parse the line. b may be no more
+// than its beginning. Zero: it is not a line that Append made.
+func TimeOf(b []byte) time.Time {
+	t, _ := first(b)
+	return t
+}
+
+// first returns the first member, which is the time, and what follows it.
+func first(b []byte) (t time.Time, rest []byte) {
+	b, ok := bytes.CutPrefix(b, []byte(`{"time":"`))
+	at, rest, whole := bytes.Cut(b, []byte(`"`))
+	if !ok || !whole {
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(at))
+	if err != nil {
+		return time.Time{}, nil
+	}
+	return t, rest
+}
+
+// Brief is Parse for the time and the event of a line, as cheap as TimeOf.
+func Brief(b []byte) (l Line, ok bool) {
+	at, rest := first(b)
+	rest, ok = bytes.CutPrefix(rest, []byte(`,"event":"`))
+	event, _, whole := bytes.Cut(rest, []byte(`"`))
+	return Line{Time: at, Event: task.Event(event)}, ok && whole && !bytes.Contains(event, []byte(`\`))
 }
 
 // Append appends the line without a newline.

@@ -87,7 +87,22 @@ func TestOldLine(t *testing.T) {
 	}
 }
 
-// FuzzParse: no panic; a line that was read is written and read back equal.
+// TestBrief: the time and the event of a line are told without the rest, and of nothing else.
+func TestBrief(t *testing.T) {
+	l := full()
+	raw := l.Append(nil)
+	if brief, ok := Brief(raw); !ok || !reflect.DeepEqual(brief, Line{Time: l.Time, Event: l.Event}) || !TimeOf(raw[:48]).Equal(l.Time) {
+		t.Errorf("%+v, %s", brief, TimeOf(raw[:48]))
+	}
+	for _, other := range []string{``, `{}`, `{"time":"`, `{"time":"x","event":"held"`, `{"time":"2026-11-21T07:00:00Z"`, `{"time":"2026-11-21T07:00:00Z","event":"held`,
+		`{"time":"2026-11-21T07:00:00Z","event":"h\u0065ld"}`, `{"time":"2026-11-21T07:00:00Z","task":"event"}`, ` {"time":"2026-11-21T07:00:00Z","event":"held"}`} {
+		if brief, ok := Brief([]byte(other)); ok {
+			t.Errorf("%s is %+v", other, brief)
+		}
+	}
+}
+
+// FuzzParse: no panic; a line that was read is written and read back equal, in brief, too.
 func FuzzParse(f *testing.F) {
 	l := full()
 	f.Add(l.Append(nil))
@@ -110,8 +125,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, l) {
 			t.Errorf("%v\n%+v\n%+v", err, l, again)
 		}
-		if _, err := record.Parse(l.Append(nil), members...); err != nil {
+		raw := l.Append(nil)
+		if _, err := record.Parse(raw, members...); err != nil {
 			t.Error(err)
+		}
+		if brief, ok := Brief(raw); ok && (!brief.Time.Equal(l.Time) || brief.Event != l.Event) {
+			t.Errorf("%s is %+v in brief", raw, brief)
 		}
 	})
 }
