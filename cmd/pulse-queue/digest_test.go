@@ -242,6 +242,25 @@ func (d *diary) History(fn func(audit.Line) bool, _ ...task.Event) error {
 	return nil
 }
 
+// TestDigestTakesTheFlagsOfHealth: HEALTH_FLAGS of a gate may be given to both.
+func TestDigestTakesTheFlagsOfHealth(t *testing.T) {
+	flags := map[string]map[string]string{}
+	for _, c := range app().Commands {
+		flags[c.Name] = map[string]string{}
+		for _, f := range c.Flags {
+			flags[c.Name][f.Names()[0]] = fmt.Sprintf("%T", f)
+		}
+	}
+	for name, kind := range flags["health"] {
+		if name != "all" && name != "json" && flags["digest"][name] != kind {
+			t.Errorf("--%s of health is %q, and of digest %q", name, kind, flags["digest"][name])
+		}
+	}
+	if len(flags["health"]) < 6 {
+		t.Error(flags)
+	}
+}
+
 // TestLogIsReadBackToSince: a million lines are not read for a day that has ten, nor is what
 // is told of a day with as many refusals more than is bounded.
 func TestLogIsReadBackToSince(t *testing.T) {

@@ -66,7 +66,10 @@ func (j *job) does(words ...string) bool {
 }
 
 func TestCron(t *testing.T) {
-	_, jobs := readCrontab(t, strings.NewReplacer())
+	env, jobs := readCrontab(t, strings.NewReplacer())
+	if !slices.Contains(env, "MAILTO=root") {
+		t.Errorf("a person reads what cron mails: %q", env)
+	}
 	at := time.Date(2027, 3, 1, 4, 20, 0, 0, time.UTC)
 	for _, c := range []struct {
 		word string

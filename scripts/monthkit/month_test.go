@@ -17,8 +17,8 @@ import (
 
 var (
 	seed = flag.Uint64("seed", 28, "of all that happens by chance")
-	days = flag.Int("days", 0, "how many days; 0: a year, or in short tests a few")
-	part = flag.String("part", "", "play these incidents alone: outages, floods, clocks, people, storms or moves")
+	days = flag.Int("days", 0, "how many days; 0: those of a part, which the seed names, or in short tests a few")
+	part = flag.String("part", "", "play these incidents alone: outages, floods, people, storms, clocks or moves")
 	tell = flag.Bool("tell", false, "tell what happens")
 	bin  = flag.String("bin", "", "a directory with the commands, built for a clock of their own; empty: they are built")
 )
@@ -32,11 +32,11 @@ func TestMonth(t *testing.T) {
 	}
 	n := *days
 	switch {
-	case n > 0:
+	case n > 0 || *part != "":
 	case testing.Short():
 		n = 3
 	default:
-		n = 366
+		*part = parts[*seed%uint64(len(parts))].name
 	}
 	adopt(t)
 	start := time.Date(2027, 2, 28, 22, 0, 0, 0, time.UTC)
@@ -59,6 +59,16 @@ func TestMonth(t *testing.T) {
 	}
 }
 
+// parts are the groups of incidents of a year.
+var parts = []struct {
+	name string
+	days int
+	plan func(*world, time.Time)
+}{
+	{"outages", 21, (*world).outages}, {"floods", 20, (*world).floods}, {"people", 52, (*world).people},
+	{"storms", 20, (*world).storms}, {"clocks", 19, (*world).clocks}, {"moves", 32, (*world).moves},
+}
+
 // plan plans the incidents of so many days from d on, or only those of -part and its days.
 func (w *world) plan(d time.Time, n int) int {
 	if n < 20 && *part == "" {
@@ -66,20 +76,13 @@ func (w *world) plan(d time.Time, n int) int {
 		return n
 	}
 	begin := 2
-	for _, p := range []struct {
-		name string
-		days int
-		plan func(time.Time)
-	}{
-		{"outages", 21, w.outages}, {"floods", 20, w.floods}, {"clocks", 10, w.clocks},
-		{"people", 52, w.people}, {"storms", 20, w.storms}, {"moves", 32, w.moves},
-	} {
+	for _, p := range parts {
 		switch {
 		case *part == p.name:
-			p.plan(d.AddDate(0, 0, 1))
+			p.plan(w, d.AddDate(0, 0, 1))
 			return p.days + 1
 		case *part == "" && begin+p.days <= n:
-			p.plan(d.AddDate(0, 0, begin))
+			p.plan(w, d.AddDate(0, 0, begin))
 		}
 		begin += p.days
 	}

@@ -253,7 +253,8 @@ func (w *world) floods(d time.Time) {
 		w.batch(owner, "prose", 12, genuine, false), nothing)
 }
 
-// clocks plays a clock that is wrong. d is the first of ten days. A jump is told on seven days.
+// clocks plays a clock that is wrong, and one that only seems to be. d is the first of nineteen days. A
+// jump is told on seven days, and a weekend once.
 func (w *world) clocks(d time.Time) {
 	at := func(days int) time.Time { return w.local(d.AddDate(0, 0, days), 6, 0) }
 	w.during(&incident{name: "clock a day behind for one run", before: "0", named: clockJumped, after: 7 * day, stops: true},
@@ -267,6 +268,8 @@ func (w *world) clocks(d time.Time) {
 			}
 			w.amiss(10*365*day, append([]string{"health", "prune"}, every...)...)
 		}, nothing)
+	w.during(&incident{name: "a weekend without power", before: "7", named: clockJumped, within: 64 * hour, after: 2 * day, stops: true},
+		at(13), 62*hour, func() { w.down = true }, func() { w.down = false })
 }
 
 // amiss plays jobs once with a clock that is wrong.
