@@ -32,6 +32,8 @@ func (w *world) full() []call {
 	mail.Positions = []audit.Position{{Source: "imap", UIDValidity: 1<<32 - 1, UID: 1, Received: w.now.Add(7)}, {Source: "s"}}
 	run := proposing(w.ends("a.run", task.Finished, task.Completed), "e.x")
 	run.End, run.Count, run.Parent = &audit.End{Exit: -1, Said: nasty}, 7, ""
+	later := result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)
+	later.Change.Deferred = 1
 	back := w.ends("e.run", task.Restored, task.Scheduled)
 	back.Approval = w.yeses["e.run"]
 	yes := w.yes("a.wait", task.Approved, task.Awaiting, approval.Signature, bob)
@@ -52,7 +54,7 @@ func (w *world) full() []call {
 	clock.Change.Since, clock.Before, clock.Began = w.now, w.now.Add(1), w.now.Add(1)
 	sent := w.start("e.yes")
 	sent.Target = []string{bob}
-	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)), by("runner1", run), by("sender1", back),
+	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", later), by("runner1", run), by("sender1", back),
 		by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", shut), by("runner1", closed), by("runner1", found), by("ann", clock), by("sender1", sent),
 		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...), by("gate1", w.session(audit.SessionUsed, "s.one", 2))}
 }

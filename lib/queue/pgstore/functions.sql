@@ -583,7 +583,7 @@ BEGIN
   IF e IN ('clock_jumped', 'clock_confirmed') THEN
     own := jsonb_set(own, '{line}', own->'line' || pulse.jumped(e, at, before));
   ELSIF e = 'resurfaced' THEN
-    SELECT x INTO was FROM unnest(before) WITH ORDINALITY u(x, o) WHERE x->>'task' = j->>'task' AND x ?| '{to,state}' ORDER BY o DESC LIMIT 1;
+    SELECT x INTO was FROM unnest(before) WITH ORDINALITY u(x, o) WHERE x->>'task' = j->>'task' AND x ? 'to' ORDER BY o DESC LIMIT 1;
     was := coalesce(was, (SELECT pulse.said(t.seq) FROM pulse.task t WHERE t.id = j->>'task'));
     own := jsonb_set(own, '{line}', own->'line' || jsonb_build_object('told', pulse.stamp(at), 'since', to_json(coalesce(was->>'since', was->>'time'))::text));
   END IF;
