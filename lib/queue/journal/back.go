@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -14,7 +13,7 @@ import (
 func (l *Log) Back(fn func(audit.Line) bool) error { return l.BackTo(fn) }
 
 // BackTo is Back, except that of lines of other events than those named, if any are, fn is told no more
-// than the time and the event: to decode the rest takes most of the time.
+// than the time and the event.
 func (l *Log) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
 	w := wanted{fn, events}
 	segments, err := l.Segments()
@@ -46,16 +45,6 @@ type wanted struct {
 	events []task.Event
 }
 
-// line decodes a line as far as is wanted.
-func (w *wanted) line(b []byte) (audit.Line, error) {
-	if len(w.events) > 0 {
-		if l, ok := audit.Brief(b); ok && !slices.Contains(w.events, l.Event) {
-			return l, nil
-		}
-	}
-	return audit.Parse(b)
-}
-
 func (l *Log) backwards(name string, end int64, w *wanted) (more bool, err error) {
 	var rest []byte // the beginning of the last chunk, which may be the end of a line
 	for end > 0 {
@@ -82,7 +71,7 @@ func eachBackwards(b []byte, w *wanted) (more bool, err error) {
 	for len(b) > 0 {
 		b = bytes.TrimSuffix(b, []byte("\n"))
 		i := bytes.LastIndexByte(b, '\n') + 1
-		line, err := w.line(b[i:])
+		line, err := audit.ParseOf(b[i:], w.events...)
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrBroken, err)
 		}

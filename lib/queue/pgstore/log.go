@@ -82,21 +82,26 @@ func (v *view) before(since time.Time) (int64, error) {
 }
 
 // Back calls fn for the lines of the log, newest first, until fn returns false.
-func (v *view) Back(fn func(audit.Line) bool) error { return v.back(v.seq, math.MaxInt64, fn) }
+func (v *view) Back(fn func(audit.Line) bool) error { return v.BackTo(fn) }
 
-// History is Back outside of a View. It may take long. Each line is decoded whatever its event.
-func (s *Store) History(fn func(audit.Line) bool, _ ...task.Event) error {
+// BackTo is Back for some events.
+func (v *view) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
+	return v.back(v.seq, math.MaxInt64, fn, events)
+}
+
+// History is BackTo outside of a View. It may take long.
+func (s *Store) History(fn func(audit.Line) bool, events ...task.Event) error {
 	seq, _, err := s.tip()
 	if err != nil {
 		return err
 	}
-	return s.back(seq, seq+1, fn)
+	return s.back(seq, seq+1, fn, events)
 }
 
 // recent is how many lines are read back first: an Update asks for as many ahead.
 const recent = 20
 
-func (s *Store) back(seq, before int64, fn func(audit.Line) bool) error {
+func (s *Store) back(seq, before int64, fn func(audit.Line) bool, events []task.Event) error {
 	for n := int64(recent); seq > 0; n = chunk {
 		all, err := s.query(say(sqlBackward, before, n))
 		if err != nil {
@@ -106,7 +111,7 @@ func (s *Store) back(seq, before int64, fn func(audit.Line) bool) error {
 			return fmt.Errorf("%w: line %d is missing", journal.ErrBroken, seq)
 		}
 		for _, r := range all[0] {
-			l, err := audit.Parse(r[1])
+			l, err := audit.ParseOf(r[1], events...)
 			if err != nil {
 				return fmt.Errorf("line %d: %w: %w", seq, journal.ErrBroken, err)
 			}

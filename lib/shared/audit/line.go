@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,6 +177,17 @@ func Brief(b []byte) (l Line, ok bool) {
 	rest, ok = bytes.CutPrefix(rest, []byte(`,"event":"`))
 	event, _, whole := bytes.Cut(rest, []byte(`"`))
 	return Line{Time: at, Event: task.Event(event)}, ok && whole && !bytes.Contains(event, []byte(`\`))
+}
+
+// ParseOf is Parse, or Brief for the lines of other events than those named, if any are: to decode the
+// rest takes most of the time.
+func ParseOf(b []byte, events ...task.Event) (Line, error) {
+	if len(events) > 0 {
+		if l, ok := Brief(b); ok && !slices.Contains(events, l.Event) {
+			return l, nil
+		}
+	}
+	return Parse(b)
 }
 
 // Append appends the line without a newline.
