@@ -279,7 +279,7 @@ BEGIN
   ELSIF (SELECT max_per_day <= (SELECT count(*) FROM pulse.start s WHERE s.at > ago AND substr(s.entry, 86, 1) = left(t.kind, 1)) FROM pulse.queue) THEN
     PERFORM pulse.refuse(format('as many of kind %s were started within a day as queue.max_per_day lets', t.kind));
   ELSIF pulse.outward(t) THEN
-    SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
+    SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE (shelf, key) = ('approvals', t.id);
     IF NOT coalesce(((yes->>'expires')::timestamptz > (j->>'time')::timestamptz OR (yes->>'expires')::timestamptz + pulse.waited(given, (j->>'time')::timestamptz) > (j->>'time')::timestamptz) AND (pulse.answers(given) OR (
         SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')), false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
@@ -417,7 +417,7 @@ BEGIN
       PERFORM pulse.refuse('a grant that is no yes');
     END IF;
   ELSIF e IN ('session_used', 'session_ended') THEN
-    SELECT * INTO old FROM pulse.thing WHERE shelf = 'sessions' AND key = j #>> '{session,id}';
+    SELECT * INTO old FROM pulse.thing WHERE (shelf, key) = ('sessions', j #>> '{session,id}');
     was := pulse.said(old.seq)->'session';
     IF was IS NULL OR was - 'left' IS DISTINCT FROM (j->'session') - 'left'
         OR (was->>'left')::int - (CASE e WHEN 'session_used' THEN 1 ELSE 0 END) IS DISTINCT FROM (j #>> '{session,left}')::int THEN
@@ -431,7 +431,7 @@ BEGIN
     END IF;
   ELSIF e = 'labelled' THEN
     SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
-    SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
+    SELECT * INTO old FROM pulse.thing WHERE (shelf, key) = ('labels', id);
     IF NOT coalesce(old.rest <@ words, true) OR words IS DISTINCT FROM (SELECT array_agg(DISTINCT x ORDER BY x) FROM unnest(words) x) OR words IS NULL THEN
       PERFORM pulse.refuse('labels do not go away, and each is there once');
     END IF;
