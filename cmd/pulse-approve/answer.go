@@ -36,6 +36,23 @@ func no(c *cli.Context) error {
 	return refuseAll(c, ids, sender, reason)
 }
 
+// correct puts an effect that a person has changed in an editor in the place of one that waits.
+func correct(c *cli.Context) error {
+	d, err := desk.Sit(c, desk.Correcting)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	shown, _, err := d.Look(c.Args().First())
+	if err == nil {
+		err = awaits(&shown)
+	}
+	if err != nil {
+		return err
+	}
+	return d.Correct(&shown)
+}
+
 // approving is the question whose answer is yes.
 func approving() desk.Question {
 	return desk.Question{

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 )
 
@@ -74,7 +75,7 @@ func (s *showing) key() (string, error) {
 			return "", err
 		}
 	}
-	return s.Terminal.Ask(s.Context(), "your answer [y,n,r,s,b,t,a,q,?]: ")
+	return s.Terminal.Ask(s.Context(), "your answer [y,n,e,r,s,b,t,a,q,?]: ")
 }
 
 // keys are the answers that can be typed. Each returns nil once the task is settled.
@@ -84,6 +85,7 @@ func init() {
 	keys = map[string]func(*showing) error{
 		"y": (*showing).yes,
 		"n": (*showing).no,
+		"e": (*showing).correct,
 		"r": (*showing).revise,
 		"s": func(*showing) error { return nil },
 		"b": func(s *showing) error { return stay(s.show()) },
@@ -97,6 +99,7 @@ func init() {
 var help = []string{
 	"  y  approve it: once, these bytes, for 24 hours; wants the code",
 	"  n  refuse it: wants a reason and the code",
+	"  e  correct it in an editor: what comes of it is shown, and wants the code",
 	"  r  refuse it likewise, and have its ask started again with the reason",
 	"  s  skip it: it goes on waiting",
 	"  b  show it again from the beginning",
@@ -134,6 +137,21 @@ func (s *showing) thread() error {
 		return err
 	}
 	return stay(desk.Unanswered(s.Terminal.Show(s.Context(), screen.NewPages(lines), false)))
+}
+
+// correct lets a person change the task in an editor, and approve what comes of it.
+func (s *showing) correct() error {
+	err := s.Correct(s.task)
+	switch {
+	case err == nil:
+		s.approved++
+		return s.Terminal.Tell("corrected and approved: " + starts(s.task))
+	case errors.Is(err, tty.ErrRefused), errors.Is(err, queue.ErrConflict), fault.KindOf(err) == fault.Temporary:
+		return s.undone(err)
+	case fault.KindOf(err) == fault.Refused && !errors.Is(err, tty.ErrEnd) && !errors.Is(err, tty.ErrQuit), fault.KindOf(err) == fault.Usage:
+		return s.tell([]string{escape.Message("not corrected: " + err.Error())})
+	}
+	return err
 }
 
 // starts says which run starts a task that was approved, and when.

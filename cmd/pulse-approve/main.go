@@ -34,6 +34,9 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"},
 			},
 		}, {
+			Name: "correct", ArgsUsage: "ID", Usage: "change an effect in an editor, and approve what comes of it", Action: correct,
+			Flags: []cli.Flag{queue, policy, key, confined},
+		}, {
 			Name: "grant", ArgsUsage: "[TARGET]", Usage: "say yes ahead, once, to a target", Action: grant,
 			Flags: []cli.Flag{queue, policy, key, signature,
 				&cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}, confined,

@@ -36,6 +36,7 @@ type Desk struct {
 	Level    approval.Level // what is proven of the person, without a key
 	named    bool           // whether the policy comes from a file
 	pen      *pen           // nil: a yes need not be signed
+	open     bool           // it is not confined, and can start an editor
 	c        *cli.Context
 }
 
@@ -64,22 +65,26 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 		s.Close()
 		return nil, fault.Refusedf("run it at a terminal: there is no other way to say yes", "%w", err)
 	}
-	if err := confineDesk(c, s, p, pen); err != nil {
+	open, err := confineDesk(c, s, p, pen, a)
+	if err != nil {
 		s.Close()
 		t.Close()
 		return nil, err
 	}
-	return &Desk{s, t, p, level, c.String("policy") != "", pen, c}, nil
+	return &Desk{s, t, p, level, c.String("policy") != "", pen, open, c}, nil
 }
 
 // confineDesk gives up all but the queue, the terminal, which is open, and what decisions
-// look at. Where a yes is signed it can't: ssh-keygen needs more.
-func confineDesk(c *cli.Context, s door.Store, p *policy.Policy, pen *pen) error {
-	if pen != nil {
-		return cmdline.Unconfined(c, "a yes that is signed starts ssh-keygen")
+// look at. Where a yes is signed, or an editor is started, it can't: these need more.
+func confineDesk(c *cli.Context, s door.Store, p *policy.Policy, pen *pen, a Answer) (open bool, err error) {
+	switch {
+	case pen != nil:
+		return true, cmdline.Unconfined(c, "a yes that is signed starts ssh-keygen")
+	case a == Correcting:
+		return true, cmdline.Unconfined(c, "a correction starts an editor")
 	}
-	_, err := door.Confine(c, s, workspace.Named(p)...)
-	return err
+	_, err = door.Confine(c, s, workspace.Named(p)...)
+	return !cmdline.Confines(c), err
 }
 
 // Close closes queue and terminal.

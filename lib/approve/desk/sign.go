@@ -32,6 +32,8 @@ const (
 	No Answer = iota
 	// Yes must be of the level that the policy requires.
 	Yes
+	// Correcting is a yes to what a person changes in an editor, which is started unconfined.
+	Correcting
 )
 
 // pen is what a person signs with.

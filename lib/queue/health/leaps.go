@@ -100,9 +100,13 @@ func (r *resumption) pass(l *audit.Line) {
 	}
 }
 
+// resuming is how long a person may take who takes the mail that came since before they let the queue
+// start, as BACKUP AND RESTORE says.
+const resuming = 12 * time.Hour
+
 // of reports whether it tells why the log has no line before a jump.
 func (r *resumption) of(jump *audit.Line) bool {
-	return !r.at.IsZero() && (!r.between || r.at.Sub(jump.Time) < queue.Confirming)
+	return !r.at.IsZero() && (!r.between || r.at.Sub(jump.Time) < resuming)
 }
 
 // count counts what was done until the clock was believed.

@@ -220,6 +220,7 @@ func TestResumed(t *testing.T) {
 	}{
 		"it is the first line":   {resume: h, want: 0},
 		"the next":               {lines: []time.Duration{6 * h}, resume: 6*h - time.Minute, want: 0},
+		"hours later":            {lines: []time.Duration{6 * h}, resume: h, want: 0},
 		"the first, a day ago":   {lines: []time.Duration{50 * h}, resume: 26 * h, want: 1},
 		"others are between":     {lines: []time.Duration{30 * h, 20 * h}, resume: h, want: 1},
 		"another jump is before": {lines: []time.Duration{6 * day}, resume: h, want: 1},

@@ -29,7 +29,7 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofSenders, ofRuns, ofEnds(), ofStarts, ofYeses, ofGrants, ofNotes, ofCounts, ofGoing, ofLines, ofArguments, ofClocks)
+var forgeries = slices.Concat(ofTasks, ofSenders, ofRuns, ofEnds(), ofStarts, ofCorrections, ofYeses, ofGrants, ofNotes, ofCounts, ofGoing, ofLines, ofArguments, ofClocks)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}

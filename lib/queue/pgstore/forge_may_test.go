@@ -25,7 +25,7 @@ var hats = map[string]string{
 // writes says which roles may write which lines. It is written after the table of the design,
 // and not after the schema.
 var writes = map[string]string{
-	"added": "gate", "refused": "gate", "limited": "gate", "settled": "gate", "session_used": "gate", "read": "gate",
+	"added": "gate approver", "refused": "gate", "limited": "gate", "settled": "gate", "session_used": "gate", "read": "gate",
 	"started": "runner sender", "finished": "runner sender", "retried": "runner sender", "restored": "runner sender",
 	"restarted": "runner sender", "undecided": "runner sender", "gave_up": "runner sender", "broke": "runner sender",
 	"parked": "runner sender", "dropped": "runner sender", "carried_out": "runner sender", "noted": "runner sender", "closed": "runner sender",
@@ -55,6 +55,9 @@ func (w *world) legal(e task.Event, who string) call {
 	asks := strings.Contains(hats[who], "runner")
 	switch e {
 	case task.Added:
+		if !strings.Contains(hats[who], "gate") {
+			return by(who, w.corrected()...)
+		}
 		return by(who, w.of("a.new", e, "", task.Scheduled))
 	case task.Refused:
 		return by(who, w.refused("r.new"))
@@ -143,6 +146,13 @@ func (w *world) legal2(e task.Event, who string) call {
 	return by(who, w.note("a.sched", e))
 }
 
+// corrected returns the lines by which a person puts an effect in the place of another one.
+func (w *world) corrected() []step {
+	denied := w.of("e.wait", task.Denied, task.Awaiting, task.Rejected)
+	denied.Change.Reason = queue.CorrectedAs + idOf("e.new")
+	return []step{denied, w.of("e.new", task.Added, "", task.Awaiting)}
+}
+
 // finding returns a line about a finding.
 func (w *world) finding(what audit.Told, code string) step {
 	s := w.note("", audit.Found)
@@ -178,6 +188,9 @@ func (w *world) mays() error {
 	also := func(e task.Event, who string) string { // what comes with it in legal
 		if e == task.Approved && !strings.Contains(hats[who], "approver") {
 			return string(audit.Consumed)
+		}
+		if e == task.Added && !strings.Contains(hats[who], "gate") {
+			return string(task.Denied)
 		}
 		return string(e)
 	}

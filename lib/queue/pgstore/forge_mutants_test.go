@@ -280,9 +280,9 @@ func (w *world) more() {
 	twin.Parent, noted.Parent = idOf("a.twin"), idOf("a.twin")
 	once, twice := w.resurfaced("a.send", task.Scheduled), w.resurfaced("a.send", task.Scheduled)
 	once.Time, twice.Time = w.now.Add(time.Minute), w.now.Add(2*time.Minute)
-	parked := w.of("a.free", task.Parked, task.Scheduled, task.Awaiting) // since when a task waits is said by the line before that moved it
+	parked := w.of("a.local", task.Parked, task.Scheduled, task.Awaiting) // since when a task waits is said by the line before that moved it
 	parked.Time = w.now.Add(time.Minute + time.Millisecond)
-	w.do(by("gate1", mail, whole, twin), by("machine1", parked, w.labelled("a.told", label.Private), w.resurfaced("a.told", task.Awaiting), w.resurfaced("a.free", task.Awaiting)), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
+	w.do(by("gate1", mail, whole, twin), by("machine1", parked, w.labelled("a.told", label.Private), w.resurfaced("a.told", task.Awaiting), w.resurfaced("a.local", task.Awaiting)), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
 		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "away"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
 	w.senders()
 	again := result(w.ends("a.back", task.Retried, task.Scheduled), queue.Results)

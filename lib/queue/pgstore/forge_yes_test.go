@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -55,6 +56,40 @@ func sql(text string) func(*world, *call) {
 
 // oneHat leaves a login of all roles that of a person.
 const oneHat = "REVOKE pulse_gate, pulse_runner, pulse_sender FROM all1"
+
+// corrects is the correction of an effect by a person.
+var corrects = just(func(w *world) call { return by("ann", w.corrected()...) })
+
+// ofCorrections are those by a person who adds what no gate has seen.
+var ofCorrections = []forgery{
+	{"a correction of nothing", corrects, func(_ *world, c *call) { c.steps = c.steps[1:] }},
+	{"a correction as another task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = queue.CorrectedAs + idOf("a.new") }},
+	{"a refusal beside a new task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = "not wanted" }},
+	{"a correction, and one more", corrects, func(w *world, c *call) {
+		c.steps = append(c.steps, w.of("e.again", task.Added, "", task.Awaiting))
+	}},
+	{"a correction after another line", corrects, func(w *world, c *call) {
+		c.steps = []step{c.steps[0], w.note("a.sched", audit.Held), c.steps[1]}
+	}},
+	{"a correction that is an ask", corrects, func(w *world, c *call) {
+		c.steps[1] = w.of("a.new", task.Added, "", task.Awaiting)
+		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("a.new")
+	}},
+	{"a correction that waits for nobody", corrects, func(w *world, c *call) {
+		c.steps[1] = w.of("l.new", task.Added, "", task.Scheduled)
+		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("l.new")
+	}},
+	{"a correction for another root", corrects, func(_ *world, c *call) { c.steps[1].Parent = idOf("a.sched") }},
+	{"a correction for no root", corrects, func(_ *world, c *call) { c.steps[1].Parent = "" }},
+	{"a correction of an ask", corrects, func(w *world, c *call) {
+		c.steps[0] = w.of("a.wait", task.Denied, task.Awaiting, task.Rejected)
+		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("e.new")
+	}},
+	{"a correction by a yes", corrects, func(w *world, c *call) {
+		c.steps[0] = w.yes("e.wait", task.Approved, task.Awaiting, approval.Terminal, bob)
+		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("e.new")
+	}},
+}
 
 var ofStarts = []forgery{
 	{"a start while the queue is held", starts("a.sched", "runner1"), func(w *world, c *call) {

@@ -9,7 +9,7 @@ INSERT INTO may SELECT e, h FROM (VALUES
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender approver',             'approved consumed'),
-  ('approver',                    'denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
+  ('approver',                    'added denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
   AS v(hats, events), unnest(string_to_array(hats, ' ')) h, unnest(string_to_array(events, ' ')) e;
 
 -- legal is the table of package task.
@@ -279,7 +279,7 @@ BEGIN
   ELSIF (SELECT max_per_day <= (SELECT count(*) FROM pulse.start s WHERE s.at > ago AND substr(s.entry, 86, 1) = left(t.kind, 1)) FROM pulse.queue) THEN
     PERFORM pulse.refuse(format('as many of kind %s were started within a day as queue.max_per_day lets', t.kind));
   ELSIF pulse.outward(t) THEN
-    SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
+    SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE (shelf, key) = ('approvals', t.id);
     IF NOT coalesce(((yes->>'expires')::timestamptz > (j->>'time')::timestamptz OR (yes->>'expires')::timestamptz + pulse.waited(given, (j->>'time')::timestamptz) > (j->>'time')::timestamptz) AND (pulse.answers(given) OR (
         SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')), false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
@@ -446,7 +446,7 @@ BEGIN
       PERFORM pulse.refuse('a grant that is no yes');
     END IF;
   ELSIF e IN ('session_used', 'session_ended') THEN
-    SELECT * INTO old FROM pulse.thing WHERE shelf = 'sessions' AND key = j #>> '{session,id}';
+    SELECT * INTO old FROM pulse.thing WHERE (shelf, key) = ('sessions', j #>> '{session,id}');
     was := pulse.said(old.seq)->'session';
     IF was IS NULL OR was - 'left' IS DISTINCT FROM (j->'session') - 'left'
         OR (was->>'left')::int - (CASE e WHEN 'session_used' THEN 1 ELSE 0 END) IS DISTINCT FROM (j #>> '{session,left}')::int THEN
@@ -460,7 +460,7 @@ BEGIN
     END IF;
   ELSIF e = 'labelled' THEN
     SELECT array_agg(x->>'label') INTO words FROM jsonb_array_elements(j->'labels') x;
-    SELECT * INTO old FROM pulse.thing WHERE shelf = 'labels' AND key = id;
+    SELECT * INTO old FROM pulse.thing WHERE (shelf, key) = ('labels', id);
     IF NOT coalesce(old.rest <@ words, true) OR words IS DISTINCT FROM (SELECT array_agg(DISTINCT x ORDER BY x) FROM unnest(words) x) OR words IS NULL THEN
       PERFORM pulse.refuse('labels do not go away, and each is there once');
     END IF;
@@ -619,6 +619,9 @@ BEGIN
   line := pulse.form('@line', pulse.nul(raw, '\u0000', '\ufdd0')::json, own || CASE WHEN person IS NULL THEN '{}' ELSE jsonb_build_object(kind, person) END);
   IF line IS NULL OR octet_length(line) > 4194304
       OR NOT EXISTS (SELECT FROM pulse.may m WHERE m.event = e AND m.hat = ANY (hats)) OR j ? 'positions' AND NOT 'gate' = ANY (hats)
+      OR e = 'added' AND NOT 'gate' = ANY (hats) AND NOT coalesce(j @> '{"kind": "effect", "to": "awaiting_review"}' -- an effect that a person corrected
+        AND before[cardinality(before)] @> jsonb_build_object('event', 'denied', 'kind', 'effect', 'reason', 'corrected as ' || (j->>'task'))
+        AND (j->'parent') IS NOT DISTINCT FROM (SELECT pulse.said(t.added)->'parent' FROM pulse.task t WHERE t.id = before[cardinality(before)]->>'task'), false)
       OR yes->>'level' = 'signature' AND (yes->>'expires')::timestamptz - at > pulse.most(true) OR kind = 'session' AND yes->>'level' = 'signature' AND long > pulse.most(false)
       OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit' OR j @> '{"uid": 0}'
       OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced clock_jumped clock_confirmed'), ('before', 'clock_jumped clock_confirmed'), ('began', 'clock_jumped clock_confirmed'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),

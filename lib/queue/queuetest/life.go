@@ -356,6 +356,7 @@ var Life = []Operation{
 	Take,
 	Take,
 	Chores,
+	CorrectEffect,
 	ApproveEffect,
 	Start(terms.ExternalSend),
 	Finish(queue.End{Exit: 0}),

@@ -74,6 +74,27 @@ var ApproveEffect = Update("approve an effect", func(tx *queue.Tx, now time.Time
 	return queue.Approve(tx, &s, lasting(&s, now), now)
 })
 
+// CorrectEffect puts another one in the place of the oldest effect that would be sent.
+var CorrectEffect = Update("correct an effect", func(tx *queue.Tx, now time.Time) error {
+	s, found, err := firstSent(tx, task.Awaiting)
+	if !found || err != nil || s.Correctable() != nil {
+		return err
+	}
+	form := strings.Replace(string(proposal.Form(s.Request)), "args.n: ", "args.n: 9", 1)
+	if strings.Contains(form, "\n\n") {
+		form += "in place of " + s.Task.ID + "\n"
+	}
+	p, err := proposal.Correct(s.Request, []byte(form))
+	if err != nil {
+		return err
+	}
+	as, err := (&queue.Run{Policy: Policy}).Correction(&s, &p, now)
+	if err != nil {
+		return err
+	}
+	return queue.Correct(tx, &s, as, "me", approval.Terminal, now)
+})
+
 // Answer adds a mail by the target of the oldest effect that was sent, which answers it.
 var Answer = Operation{"answer", func(s queue.Store, now time.Time) error {
 	var sent queue.Stored
