@@ -92,7 +92,9 @@ var ofGoing = []forgery{
 	{"an ask that comes and was revised", event(task.Added, "gate1"), revisions(1)},
 	{"what has gone on, of what moves nothing", event(audit.Released, "ann"), with(`"continues":1`)},
 	{"what was revised, of what moves nothing", event(audit.Released, "ann"), with(`"revisions":1`)},
+	{"an ask that goes on as if it had been revised", event(task.Continued, "gate1"), revisions(1)},
 	{"an ask that has gone on, and that a person puts back", putBack, continues(1)},
+	{"an ask that a person puts back as if it had been revised", putBack, revisions(1)},
 	{"an ask that has gone on, and is pruned", func(w *world) []call {
 		return append(ended(w), by("gate1", w.of("a.goes", task.Pruned, task.Completed, "")))
 	}, otherFile},

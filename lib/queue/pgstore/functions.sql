@@ -318,27 +318,27 @@ END $$;
 -- goes checks how often a line says that an ask was started again. continued counts one of the two: once
 -- what an ask waited for has ended, or because a person wants it done otherwise; requeued begins anew.
 CREATE FUNCTION goes(e text, t pulse.task, was jsonb, j jsonb, hats text[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE have int[] := pulse.turns(j); had int[] := pulse.turns(was);
+DECLARE further int := pulse.counted('continues', was, j); again int := pulse.counted('revisions', was, j);
 BEGIN
   IF e = 'continued' THEN
     IF t.kind <> 'ask' THEN
       PERFORM pulse.refuse('an effect that goes on');
-    ELSIF have = ARRAY[had[1], had[2] + 1] AND 'approver' = ANY (hats) THEN
+    ELSIF further = 0 AND again = 1 AND 'approver' = ANY (hats) THEN
       RETURN;
-    ELSIF have <> ARRAY[had[1] + 1, had[2]] OR (was->>'reason' = 'awaits_effects') IS NOT TRUE THEN
+    ELSIF further <> 1 OR again <> 0 OR (was->>'reason' = 'awaits_effects') IS NOT TRUE THEN
       PERFORM pulse.refuse('an ask that does not wait for its effects');
     ELSIF EXISTS (SELECT FROM pulse.thing o WHERE (o.shelf, o.key) = ('outbox', t.id))
         OR EXISTS (SELECT FROM pulse.task o WHERE o.entry IS NOT NULL AND pulse.outward(o) AND pulse.said(o.added)->>'parent' = t.id) THEN
       PERFORM pulse.refuse('an ask whose effects have not ended');
     END IF;
-  ELSIF have <> (CASE e WHEN 'requeued' THEN '{0,0}' ELSE had END) THEN
+  ELSIF e = 'requeued' AND j ?| '{continues,revisions}' OR e <> 'requeued' AND (further <> 0 OR again <> 0) THEN
     PERFORM pulse.refuse('a task that was started again less or more often than it was');
   END IF;
 END $$;
 
--- turns returns how often a line says that an ask was started again.
-CREATE FUNCTION turns(j jsonb) RETURNS int[] LANGUAGE sql IMMUTABLE AS $$
-  SELECT ARRAY[coalesce((j->>'continues')::int, 0), coalesce((j->>'revisions')::int, 0)]
+-- counted returns by how much a line counts more than the one before.
+CREATE FUNCTION counted(m text, was jsonb, j jsonb) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce((j->>m)::int, 0) - coalesce((was->>m)::int, 0)
 $$;
 
 -- move carries out a line that moves a task. Who sent it, and how far that was proven, is what
