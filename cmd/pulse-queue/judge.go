@@ -24,7 +24,7 @@ func (s *seat) keep(name, id string, last *queue.End) {
 		session = nil
 	}
 	err := aside.Keep(seen.Dir(), name, id, session)
-	last.Kept = err == nil && session != nil
+	last.Kept = err == nil && len(session) > 0
 }
 
 // seat is the judge of what the tools of one worker do, and the socket by which the worker's
