@@ -100,7 +100,7 @@ var help = []string{
 	"  y  approve it: once, these bytes, for 24 hours; wants the code",
 	"  n  refuse it: wants a reason and the code",
 	"  e  correct it in an editor: what comes of it is shown, and wants the code",
-	"  r  refuse it likewise, and have its ask started again with the reason",
+	"  r  refuse it as n does, and have its ask started again with the reason",
 	"  s  skip it: it goes on waiting",
 	"  b  show it again from the beginning",
 	"  t  the text of the ask that it is for, or that it answers, in whole",
@@ -149,7 +149,7 @@ func (s *showing) correct() error {
 	case errors.Is(err, tty.ErrRefused), errors.Is(err, queue.ErrConflict), fault.KindOf(err) == fault.Temporary:
 		return s.undone(err)
 	case fault.KindOf(err) == fault.Refused && !errors.Is(err, tty.ErrEnd) && !errors.Is(err, tty.ErrQuit), fault.KindOf(err) == fault.Usage:
-		return s.tell([]string{escape.Message("not corrected: " + err.Error())})
+		return s.tell([]string{escape.Message(err.Error())})
 	}
 	return err
 }

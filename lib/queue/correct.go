@@ -55,10 +55,6 @@ func (r *Run) Correction(of *Stored, p *proposal.Proposal, now time.Time) (*Stor
 	if err != nil {
 		return nil, err
 	}
-	if who := of.Identity; who.Ordinal != 0 {
-		who.Ordinal = 0
-		raw = record.Value(who.Append(nil))
-	}
 	req, err := request.Decode(record.Value(p.Request()))
 	if err != nil {
 		return nil, err
@@ -67,7 +63,6 @@ func (r *Run) Correction(of *Stored, p *proposal.Proposal, now time.Time) (*Stor
 		return nil, fmt.Errorf("%w: nothing was changed", ErrUncorrectable)
 	}
 	made := Content{Request: &req, Identity: of.Identity}
-	made.Identity.Ordinal = 0
 	id, err := made.ID()
 	if err != nil {
 		return nil, err

@@ -3,12 +3,10 @@ package queue_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"pulse/lib/queue"
-	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -18,20 +16,7 @@ import (
 // task.
 func (d *desk) turn(out ...string) (told []queue.Outcome, id string) {
 	d.t.Helper()
-	run := queue.Run{Policy: d.p, Max: 1, Now: func() time.Time { return d.now }}
-	var claim *queue.Claim
-	d.update(func(tx *queue.Tx) (err error) {
-		claim, _, err = run.Next(tx, func(string) error { return nil })
-		return err
-	})
-	if claim == nil {
-		d.t.Fatal("nothing to start")
-	}
-	list, discarded := proposal.Read([]byte(strings.Join(out, "\n")), false, nil)
-	d.update(func(tx *queue.Tx) (err error) {
-		_, err = queue.Finish(tx, claim, queue.End{Kept: true, Proposals: &queue.Proposals{List: list, Discarded: discarded}}, &d.p.Limits, d.now)
-		return err
-	})
+	claim, _, _ := d.once("", true, out...)
 	return claim.Outcomes, claim.Task.ID
 }
 

@@ -112,10 +112,16 @@ const ask = `{"message":{"source":"s","id":"<%d@t>","digest":"sha256:1"},"identi
 
 // work starts the next task of a kind, prints what is given, and returns the line
 // of its end and what was discarded.
-func (d *desk) work(effect terms.Action, out ...string) (end audit.Line, discarded proposal.Discarded) {
+func (d *desk) work(effect terms.Action, out ...string) (audit.Line, proposal.Discarded) {
+	d.t.Helper()
+	_, end, discarded := d.once(effect, false, out...)
+	return end, discarded
+}
+
+// once is work; the client of the task may have kept its session.
+func (d *desk) once(effect terms.Action, kept bool, out ...string) (claim *queue.Claim, end audit.Line, discarded proposal.Discarded) {
 	d.t.Helper()
 	run := queue.Run{Policy: d.p, Effect: effect, Max: 1, Now: func() time.Time { return d.now }}
-	var claim *queue.Claim
 	d.update(func(tx *queue.Tx) (err error) {
 		claim, _, err = run.Next(tx, func(string) error { return nil })
 		return err
@@ -125,10 +131,10 @@ func (d *desk) work(effect terms.Action, out ...string) (end audit.Line, discard
 	}
 	list, discarded := proposal.Read([]byte(strings.Join(out, "\n")), false, nil)
 	d.update(func(tx *queue.Tx) (err error) {
-		end, err = queue.Finish(tx, claim, queue.End{Proposals: &queue.Proposals{List: list, Discarded: discarded}}, &d.p.Limits, d.now)
+		end, err = queue.Finish(tx, claim, queue.End{Kept: kept, Proposals: &queue.Proposals{List: list, Discarded: discarded}}, &d.p.Limits, d.now)
 		return err
 	})
-	return end, discarded
+	return claim, end, discarded
 }
 
 // outbox returns the lines of all outboxes.

@@ -15,8 +15,8 @@ import (
 	"pulse/lib/shared/fault"
 )
 
-// MayCorrect returns nil if a person may correct a task at this desk.
-func (d *Desk) MayCorrect(shown *queue.Stored) error {
+// mayCorrect returns nil if a person may correct a task at this desk.
+func (d *Desk) mayCorrect(shown *queue.Stored) error {
 	if err := shown.Correctable(); err != nil {
 		return fault.Refusedf("pulse-approve no "+shown.Task.ID+" --reason 'what is wrong with it'", "%w", err)
 	}
@@ -33,7 +33,7 @@ func (d *Desk) MayCorrect(shown *queue.Stored) error {
 // yes to the new effect is recorded, after the old one was refused: the new one waits if the yes
 // can't be given any more.
 func (d *Desk) Correct(shown *queue.Stored) error {
-	if err := d.MayCorrect(shown); err != nil {
+	if err := d.mayCorrect(shown); err != nil {
 		return err
 	}
 	as, err := d.correction(shown)

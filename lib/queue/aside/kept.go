@@ -46,10 +46,7 @@ func Keep(dir, queue, task string, session []byte) error {
 		}
 		return nil
 	}
-	if err := os.WriteFile(path+".new", session, 0o600); err != nil {
-		return errors.Join(err, os.Remove(path+".new"))
-	}
-	return os.Rename(path+".new", path)
+	return safefile.Replace(path, session, 0o600)
 }
 
 // sweep removes what is too old.
