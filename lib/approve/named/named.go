@@ -96,6 +96,7 @@ func (by *By) Warning(target string) string {
 // words are what stands for a target in a text.
 type words struct {
 	exact, folded []string // folded: in any case of ASCII letters
+	hosts         []string // folded: of a URL, without its scheme
 	dialled       bool     // a telephone number, which people write in groups
 }
 
@@ -119,7 +120,8 @@ func spellings(target string) (w words) {
 	case u.Host != "" && u.User == nil:
 		bare, host := strings.TrimRight(target, "/"), strings.ToLower(u.Host)
 		w.exact = []string{bare, bare + "/"}
-		w.folded = []string{host, host + "/", u.Scheme + "://" + host, u.Scheme + "://" + host + "/"}
+		w.folded = []string{u.Scheme + "://" + host, u.Scheme + "://" + host + "/"}
+		w.hosts = []string{host, host + "/"}
 	}
 	return w
 }
@@ -163,7 +165,7 @@ func (w *words) in(text string) bool {
 	}
 	folded := address.Fold(text)
 	return slices.ContainsFunc(w.exact, func(word string) bool { return standsIn(text, word) }) ||
-		slices.ContainsFunc(w.folded, func(word string) bool { return standsIn(folded, word) })
+		slices.ContainsFunc(slices.Concat(w.folded, w.hosts), func(word string) bool { return standsIn(folded, word) })
 }
 
 // standsIn reports whether a word stands in a text as a whole one.
