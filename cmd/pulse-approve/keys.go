@@ -154,7 +154,7 @@ func (s *showing) many() error {
 		return s.undone(fmt.Errorf("%w: %w", queue.ErrConflict, err))
 	}
 	if len(ids) < 2 {
-		return s.tell([]string{"nothing else may stand on a page with it: another ask, action or recipient does not"})
+		return s.tell([]string{"nothing else may stand on its page: other asks, actions and recipients do not"})
 	}
 	done, err := s.Together(ids, approving())
 	s.approved += done

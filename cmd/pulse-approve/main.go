@@ -24,7 +24,7 @@ func app() *cli.App {
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
-		Flags: append([]cli.Flag{queue, policy, key, confined}, partFlags()...), Action: walk,
+		Flags: append([]cli.Flag{queue, policy, key, confined}, partFlags(sender)...), Action: walk,
 		Commands: []*cli.Command{{
 			Name: "yes", ArgsUsage: "ID...", Usage: "approve tasks", Action: yes,
 			Flags: []cli.Flag{queue, policy, key, confined, signature},

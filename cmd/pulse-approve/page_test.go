@@ -61,7 +61,7 @@ func TestYesToChanged(t *testing.T) {
 		if !strings.Contains(screen, "task "+ids[1]+" is not what was shown any more, so none of the 3 was approved") {
 			t.Errorf("%s: %s", name, screen)
 		}
-		if out := d.must("", "pulse-queue", "log", "--event", "approved"); out != "" {
+		if out := d.must("", "pulse-queue", "log", "--json", "--event", "approved"); out != "" {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
@@ -75,9 +75,7 @@ func TestYesUnseen(t *testing.T) {
 	s := d.many(append([]string{"yes"}, ids...)...)
 	s.sees(pagePrompt)
 	s.types("G")
-	if s.sees(`(?:skipped[^\r]*\r\n(?s:.*)(`+pagePrompt+`)|`+codePrompt+`)`) == "" {
-		t.Fatal("a code, and pages were skipped")
-	}
+	s.sees(`skipped: no answer before they were shown\r\n` + pagePrompt)
 	s.types("q")
 	if screen := s.ends(77); strings.Contains(screen, "code:") {
 		t.Error(screen)
@@ -108,7 +106,7 @@ func TestPageOfWalk(t *testing.T) {
 	s.types(s.turns())
 	s.sees(`\r\napproved: 2\r\n`)
 	answers("m")
-	s.sees(`nothing else may stand on a page with it`)
+	s.sees(`nothing else may stand on its page`)
 	answers("s")
 	answers("s")
 	answers("q")

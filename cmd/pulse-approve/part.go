@@ -20,9 +20,9 @@ type part struct {
 	root   string // this ask, and what is proposed for it
 }
 
-func partFlags() []cli.Flag {
+func partFlags(sender cli.Flag) []cli.Flag {
 	return []cli.Flag{
-		door.SenderFlag(),
+		sender,
 		&cli.StringFlag{Name: "action", Usage: "`A` tasks with this action"},
 		&cli.StringFlag{Name: "task", Usage: "`ID` this ask, and what is proposed for it"},
 	}
