@@ -101,14 +101,11 @@ func orAny(s string) string {
 }
 
 func grants(c *cli.Context) error {
-	s, err := door.Queue(c)
+	s, err := door.Enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	var list []approval.Grant
 	var open []approval.Session
 	err = s.View(func(v queue.View) (err error) {
@@ -161,7 +158,7 @@ func revoke(c *cli.Context) error {
 	}
 	defer d.Close()
 	id := c.Args().First()
-	list, err := sessions(d.Queue)
+	list, err := queue.Read(d.Queue, queue.SessionsOf)
 	if err != nil {
 		return err
 	}
