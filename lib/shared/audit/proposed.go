@@ -40,15 +40,7 @@ func (p *Proposed) bytes() []byte {
 func decodeProposed(v record.Value) (list []Proposed, err error) {
 	err = v.Elements(func(_ int, v record.Value) error {
 		var p Proposed
-		err := v.Each(func(name string, v record.Value) error {
-			switch name {
-			case "id":
-				return v.Into(&p.ID)
-			case "digest":
-				return v.Into(&p.Digest)
-			}
-			return nil
-		})
+		err := v.Each(record.To("id", &p.ID, "digest", &p.Digest))
 		list = append(list, p)
 		return err
 	})

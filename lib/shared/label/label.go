@@ -125,19 +125,9 @@ var ErrUnknown = errors.New("label: no such label")
 func Decode(v record.Value) (s Set, err error) {
 	err = v.Elements(func(_ int, v record.Value) error {
 		var u Use
-		err := v.Each(func(name string, v record.Value) error {
-			switch name {
-			case "label":
-				return v.Into((*string)(&u.Label))
-			case "by":
-				return v.Into(&u.By)
-			case "task":
-				return v.Into(&u.Task)
-			case "at":
-				return v.Into(&u.At)
-			}
-			return nil
-		})
+		err := v.Each(record.To(
+			"label", (*string)(&u.Label), "by", &u.By, "task", &u.Task, "at", &u.At,
+		))
 		if err == nil && !slices.Contains(All, u.Label) {
 			err = fmt.Errorf("%w: %q", ErrUnknown, u.Label)
 		}
