@@ -152,7 +152,5 @@ func (t *toll) sendersTo(o *record.Object) {
 	}
 	o.Raw("senders", append(senders, ']'))
 	o.Int("more_senders", int64(more))
-	if t.senders.lossy {
-		o.Bool("at_least", true)
-	}
+	o.BoolIf("at_least", t.senders.lossy)
 }

@@ -58,9 +58,7 @@ func (o *Outcome) append(dst []byte) []byte {
 	out.Str("task", o.Task)
 	out.Str("action", string(o.Action))
 	out.StrIf("tool", o.Tool)
-	if len(o.Target) > 0 {
-		out.Strs("target", o.Target)
-	}
+	out.StrsIf("target", o.Target)
 	out.Str("outcome", string(o.Ending))
 	out.StrIf("reason", o.Reason)
 	out.Time("at", o.At)

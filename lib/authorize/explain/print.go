@@ -320,8 +320,6 @@ func (x *Explanation) appendEdit(dst []byte, e *Edit) []byte {
 	if line == 0 && e.Table != "" {
 		line = x.tableLine(e)
 	}
-	if line != 0 {
-		o.Int("line", int64(line))
-	}
+	o.IntIf("line", int64(line))
 	return o.Bytes()
 }

@@ -117,9 +117,7 @@ func (id *Identity) addOrigin(o *record.Object) {
 		o.Int("ordinal", int64(id.Ordinal))
 		o.Int("depth", int64(id.Depth))
 		o.Int("budget", int64(id.Budget))
-		if id.Bulk {
-			o.Bool("bulk", true)
-		}
+		o.BoolIf("bulk", id.Bulk)
 	}
 	if len(id.Labels) > 0 {
 		o.Strs("labels", id.Labels.Words())

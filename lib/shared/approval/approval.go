@@ -92,9 +92,7 @@ func (a *Approval) Append(dst []byte) []byte {
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
-	if a.Text {
-		o.Bool("text", true)
-	}
+	o.BoolIf("text", a.Text)
 	o.Str("by", a.By)
 	o.Str("level", string(a.Level))
 	o.Str("nonce", a.Nonce)

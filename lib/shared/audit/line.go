@@ -210,15 +210,11 @@ func (l *Line) Append(dst []byte) []byte {
 		o.Time("began", l.Began)
 	}
 	o.StrIf("digest", l.Digest)
-	if l.Size != 0 {
-		o.Int("size", l.Size)
-	}
+	o.IntIf("size", l.Size)
 	o.StrIf("not_kept", l.NotKept)
 	if l.To != "" || l.Event == Resurfaced {
 		o.Int("attempts", int64(l.Change.Attempts))
-		if l.Change.Deferred != 0 {
-			o.Int("deferred", int64(l.Change.Deferred))
-		}
+		o.IntIf("deferred", int64(l.Change.Deferred))
 		o.Int("restarts", int64(l.Change.Restarts))
 		l.Change.AppendAgain(&o)
 		o.Time("not_before", l.Change.NotBefore)
@@ -229,9 +225,7 @@ func (l *Line) Append(dst []byte) []byte {
 	l.appendEnd(&o)
 	l.appendProposals(&o)
 	l.appendWho(&o)
-	if l.More {
-		o.Bool("more", true)
-	}
+	o.BoolIf("more", l.More)
 	o.Str("prev", l.Prev)
 	return append(dst, o.Bytes()...)
 }
@@ -248,9 +242,7 @@ func (l *Line) appendWho(o *record.Object) {
 		o.Raw("identity", appendIdentity(l.IdentityReason))
 	}
 	o.StrIf("source", l.Source)
-	if l.UID != 0 {
-		o.Int("uid", int64(l.UID))
-	}
+	o.IntIf("uid", int64(l.UID))
 	o.StrIf("message_id", l.MessageID)
 	o.StrIf("known_as", l.KnownAs)
 	o.StrIf("sandbox", l.Sandbox)

@@ -20,12 +20,8 @@ func (l *Line) appendProposals(o *record.Object) {
 		o.Raw("proposed", append(list, ']'))
 	}
 	o.StrIf("parent", l.Parent)
-	if l.Count != 0 {
-		o.Int("count", int64(l.Count))
-	}
-	if len(l.Target) > 0 {
-		o.Strs("target", l.Target)
-	}
+	o.IntIf("count", int64(l.Count))
+	o.StrsIf("target", l.Target)
 	o.StrIf("answers", l.Link.Answers)
 	o.StrIf("thread", l.Link.Thread)
 }

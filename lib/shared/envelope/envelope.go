@@ -183,9 +183,7 @@ func appendAttachments(dst []byte, list []Attachment) []byte {
 		if a.Data != nil {
 			o.Str("data", base64.StdEncoding.EncodeToString(a.Data))
 		}
-		if a.Omitted {
-			o.Bool("omitted", true)
-		}
+		o.BoolIf("omitted", a.Omitted)
 		dst = append(dst, o.Bytes()...)
 	}
 	return append(dst, ']')

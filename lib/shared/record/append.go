@@ -52,6 +52,27 @@ func (o *Object) Int(name string, n int64) {
 	o.b = strconv.AppendInt(o.b, n, 10)
 }
 
+// IntIf adds a whole number unless it is 0.
+func (o *Object) IntIf(name string, n int64) {
+	if n != 0 {
+		o.Int(name, n)
+	}
+}
+
+// BoolIf adds true, or nothing.
+func (o *Object) BoolIf(name string, v bool) {
+	if v {
+		o.Bool(name, true)
+	}
+}
+
+// StrsIf adds a list of strings unless it is empty.
+func (o *Object) StrsIf(name string, list []string) {
+	if len(list) > 0 {
+		o.Strs(name, list)
+	}
+}
+
 // Bool adds true or false.
 func (o *Object) Bool(name string, v bool) {
 	o.name(name)

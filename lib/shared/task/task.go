@@ -89,9 +89,7 @@ func (t *Task) Append(dst []byte) []byte {
 	o.Str("state", string(t.State))
 	o.StrIf("digest", t.Digest)
 	o.Time("created", t.Created)
-	if t.Refused {
-		o.Bool("refused", true)
-	}
+	o.BoolIf("refused", t.Refused)
 	t.Link.add(&o)
 	t.Change.add(&o)
 	o.StrIf("limit", t.Limit)
@@ -106,9 +104,7 @@ func (t *Task) AppendFixed(dst []byte) []byte {
 	o.Str("id", t.ID)
 	o.Str("kind", string(t.Kind))
 	o.Time("created", t.Created)
-	if t.Refused {
-		o.Bool("refused", true)
-	}
+	o.BoolIf("refused", t.Refused)
 	t.Link.add(&o)
 	return append(dst, o.Bytes()...)
 }
@@ -116,9 +112,7 @@ func (t *Task) AppendFixed(dst []byte) []byte {
 func (c *Change) add(o *record.Object) {
 	o.Time("since", c.Since)
 	o.Int("attempts", int64(c.Attempts))
-	if c.Deferred != 0 {
-		o.Int("deferred", int64(c.Deferred))
-	}
+	o.IntIf("deferred", int64(c.Deferred))
 	o.Int("restarts", int64(c.Restarts))
 	c.AppendAgain(o)
 	o.Time("not_before", c.NotBefore)
@@ -128,12 +122,8 @@ func (c *Change) add(o *record.Object) {
 
 // AppendAgain adds how often a task was started again, if it was.
 func (c *Change) AppendAgain(o *record.Object) {
-	if c.Continues != 0 {
-		o.Int("continues", int64(c.Continues))
-	}
-	if c.Revisions != 0 {
-		o.Int("revisions", int64(c.Revisions))
-	}
+	o.IntIf("continues", int64(c.Continues))
+	o.IntIf("revisions", int64(c.Revisions))
 }
 
 // field decodes one member of a Change.
