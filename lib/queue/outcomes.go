@@ -67,14 +67,7 @@ func (o *Outcome) append(dst []byte) []byte {
 }
 
 func appendOutcomes(dst []byte, list []Outcome) []byte {
-	dst = append(dst, '[')
-	for i := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = list[i].append(dst)
-	}
-	return append(dst, ']')
+	return record.List(dst, list, (*Outcome).append)
 }
 
 // The bounds of what is told: the newest come first.

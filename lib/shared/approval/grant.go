@@ -99,14 +99,7 @@ func (g *Grant) rank(target string, same Same, tasks []string) int {
 
 // appendGrants returns a list of grants as an array.
 func appendGrants(list []Grant) []byte {
-	b := []byte{'['}
-	for i := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = list[i].Append(b)
-	}
-	return append(b, ']')
+	return record.List(nil, list, (*Grant).Append)
 }
 
 func eachGrant(v record.Value, list *[]Grant) error {

@@ -46,12 +46,5 @@ func DecodePosition(v record.Value) (p Position, err error) {
 }
 
 func appendPositions(dst []byte, all []Position) []byte {
-	dst = append(dst, '[')
-	for i := range all {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = all[i].Append(dst)
-	}
-	return append(dst, ']')
+	return record.List(dst, all, (*Position).Append)
 }

@@ -89,14 +89,7 @@ func (d *DKIM) bytes() []byte {
 }
 
 func (d *DKIM) appendSignatures(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i := range d.Signatures {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, d.Signatures[i].bytes()...)
-	}
-	return append(dst, ']')
+	return record.List(dst, d.Signatures, func(s *Signature, dst []byte) []byte { return append(dst, s.bytes()...) })
 }
 
 func (s *Signature) bytes() []byte {

@@ -157,25 +157,15 @@ func (m *Message) append(dst []byte, bare bool) []byte {
 }
 
 func (m *Message) appendHeaders(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i, f := range m.Headers {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	return record.List(dst, m.Headers, func(f *Field, dst []byte) []byte {
 		dst = record.AppendString(append(dst, '['), f.Name)
-		dst = record.AppendString(append(dst, ','), f.Value)
-		dst = append(dst, ']')
-	}
-	return append(dst, ']')
+		return append(record.AppendString(append(dst, ','), f.Value), ']')
+	})
 }
 
 func appendAttachments(dst []byte, list []Attachment) []byte {
-	dst = append(dst, '[')
-	for i, a := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var o record.Object
+	return record.List(dst, list, func(a *Attachment, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
 		o.Str("name", a.Name)
 		o.Str("type", a.Type)
 		o.Int("size", a.Size)
@@ -184,9 +174,8 @@ func appendAttachments(dst []byte, list []Attachment) []byte {
 			o.Str("data", base64.StdEncoding.EncodeToString(a.Data))
 		}
 		o.BoolIf("omitted", a.Omitted)
-		dst = append(dst, o.Bytes()...)
-	}
-	return append(dst, ']')
+		return o.Bytes()
+	})
 }
 
 func (s *Sender) bytes() []byte {

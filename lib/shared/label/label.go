@@ -102,19 +102,14 @@ func Of(t terms.Trust) Set {
 
 // Append appends the set as an array of objects.
 func (s Set) Append(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i := range s {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var o record.Object
-		o.Str("label", string(s[i].Label))
-		o.StrIf("by", s[i].By)
-		o.StrIf("task", s[i].Task)
-		o.Time("at", s[i].At)
-		dst = append(dst, o.Bytes()...)
-	}
-	return append(dst, ']')
+	return record.List(dst, s, func(u *Use, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
+		o.Str("label", string(u.Label))
+		o.StrIf("by", u.By)
+		o.StrIf("task", u.Task)
+		o.Time("at", u.At)
+		return o.Bytes()
+	})
 }
 
 // ErrUnknown means that a word is not a label.

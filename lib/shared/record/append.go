@@ -116,6 +116,18 @@ func (o *Object) Nested(name string, appendTo func(dst []byte) []byte) {
 	o.b = appendTo(o.b)
 }
 
+// List appends an array: of each element what one appends for it.
+func List[T any](dst []byte, list []T, one func(of *T, dst []byte) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = one(&list[i], dst)
+	}
+	return append(dst, ']')
+}
+
 // Bytes returns the object. The bytes are valid until Reset.
 func (o *Object) Bytes() []byte {
 	if !o.open {
