@@ -49,7 +49,7 @@ func grant(c *cli.Context) error {
 	if err := d.Sign(g.Statement, &g.Level, &g.Signer, &g.Signature); err != nil {
 		return err
 	}
-	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.TakeGrant(tx, g, time.Now()) })
+	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.Grant(tx, g, time.Now()) })
 }
 
 // wanted makes the grant for a target that the command line asks for.

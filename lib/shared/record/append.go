@@ -30,9 +30,6 @@ func (o *Object) name(name string) {
 	o.b = append(append(append(o.b, '"'), name...), '"', ':')
 }
 
-// reset empties o and keeps its memory.
-func (o *Object) reset() { o.b, o.open = o.b[:0], false }
-
 // Str adds a string.
 func (o *Object) Str(name, s string) {
 	o.name(name)
@@ -128,7 +125,7 @@ func List[T any](dst []byte, list []T, one func(of *T, dst []byte) []byte) []byt
 	return append(dst, ']')
 }
 
-// Bytes returns the object. The bytes are valid until Reset.
+// Bytes returns the object.
 func (o *Object) Bytes() []byte {
 	if !o.open {
 		return append(o.b, "{}"...)
