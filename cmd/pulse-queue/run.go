@@ -298,7 +298,7 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End, last queue.End) erro
 func (sh *shift) complain(line *audit.Line, how string) {
 	tell := cmdline.Note
 	switch line.Change.Reason {
-	case queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore, queue.ReasonLater, queue.ReasonExtracted:
+	case queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore, queue.ReasonLater, queue.ReasonExtracted, queue.ReasonStands:
 		return
 	case queue.ReasonExit, queue.ReasonUnread, queue.ReasonUnfit, queue.ReasonNotDone:
 		known := false
