@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -24,11 +25,10 @@ import (
 
 // stand serves an agent that pulse does not start, for one standing ask.
 type stand struct {
-	c       *cli.Context
-	store   door.Store
-	name    string
-	account string
-	last    time.Time // when the last call began
+	c     *cli.Context
+	store door.Store
+	name  string
+	last  time.Time // when the last call began
 }
 
 // Between two calls is at least this time, so that an agent that calls without end keeps no other
@@ -53,7 +53,7 @@ func serveMCP(c *cli.Context) error {
 	if err := s.Writable(); err != nil {
 		return err
 	}
-	st := &stand{c: c, store: s, name: name, account: cmdline.Account("")}
+	st := &stand{c: c, store: s, name: name}
 	ask, err := st.ask()
 	if err == nil && ask == nil {
 		err = fault.Refusedf(standingHint, "mcp: there is no standing ask %s", name)
@@ -66,7 +66,15 @@ func serveMCP(c *cli.Context) error {
 	if p.Exec.Workspace != "" {
 		files = append(files, p.Exec.Workspace)
 	}
-	if _, err := door.Confine(c, s, files...); err != nil {
+	profile := cmdline.QueueProfile(c, files...)
+	if _, flat := s.(door.Flat); !flat { // its locks are not in the queue
+		locks := filepath.Dir(s.Runs().WorkerFile(ask.Task.ID))
+		if err := os.MkdirAll(locks, 0o700); err != nil {
+			return err
+		}
+		profile.Write = append(profile.Write, locks)
+	}
+	if _, err := door.ConfineTo(c, s, profile); err != nil {
 		return err
 	}
 	server := mcp.Server{Name: "pulse", Version: cmdline.Version, Instructions: ask.Request.Text(), Tools: st.tools()}
@@ -212,7 +220,7 @@ func (st *stand) propose(ctx context.Context, args record.Value) ([]byte, error)
 // shift returns a run of the standing ask.
 func (st *stand) shift(p *policy.Policy) *shift {
 	sh := &shift{c: st.c, store: st.store, policy: p, runs: st.store.Runs()}
-	sh.run = queue.Run{Policy: p, Standing: st.name, Max: p.Limits.MaxPerRun, Now: time.Now, Account: st.account}
+	sh.run = queue.Run{Policy: p, Standing: st.name, Max: p.Limits.MaxPerRun, Now: time.Now}
 	sh.todo = &queue.Passing{Store: st.store, Over: sh.passed}
 	return sh
 }

@@ -213,6 +213,11 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	}
 	id := task.EffectID(v.rootID, canonical, who.Ordinal)
 	v.made = append(v.made, id)
+	if v.stands() {
+		if now, err := v.tx.Where(id); now != "" || err != nil { // the queue has it already
+			return err
+		}
+	}
 	var t, all record.Object
 	t.Str("id", id)
 	t.Str("kind", string(task.Effect))

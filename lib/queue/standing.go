@@ -8,6 +8,8 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
 )
 
@@ -105,16 +107,23 @@ func Became(s Store, id, only string) ([]byte, error) {
 		file, err = OutboxOf(v, id)
 		return err
 	})
-	list, broken := ReadOutbox(file)
-	if err = errors.Join(err, broken); err != nil {
-		return nil, err
-	}
 	outcomes := p.Outcomes
-	for _, one := range list {
-		known := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Task == one.ID })
-		if !known && (only == "" || only == one.ID) {
-			outcomes = append(outcomes, Outcome{Task: one.ID, Ending: IsProposed})
+	broken := EachProposed(file, func(task string, line []byte) error {
+		rec, err := record.Parse(line, request.Member)
+		if err != nil {
+			return err
 		}
-	}
-	return appendOutcomes(nil, outcomes), nil
+		var r request.Request
+		err = rec.Decode(request.Member, func(v record.Value) (err error) {
+			r, err = request.Decode(v)
+			return err
+		})
+		if r.Tool == proposal.Draft || only != "" && only != task {
+			return err
+		}
+		outcomes = slices.DeleteFunc(outcomes, func(o Outcome) bool { return o.Task == task }) // it was refused, and is judged anew
+		outcomes = append(outcomes, Outcome{Task: task, Action: r.Action, Tool: r.Tool, Ending: IsProposed})
+		return err
+	})
+	return appendOutcomes(nil, outcomes), errors.Join(err, broken)
 }
