@@ -229,6 +229,7 @@ func (st *stand) shift(p *policy.Policy) *shift {
 // killed.
 func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.Hold, err error) {
 	for until := time.Now().Add(claimWait); ; {
+		sh.busy = false
 		if claim, hold, err = sh.claim(); claim != nil || err != nil {
 			return claim, hold, err
 		}
@@ -245,8 +246,11 @@ func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.H
 				return queue.Reap(tx, &sh.policy.Limits, time.Now().UTC(), sh.runs.Dead)
 			})
 		}
-		if err != nil || state != task.Running || time.Now().After(until) {
+		switch {
+		case err != nil || state != task.Running && !sh.busy:
 			return nil, nil, err
+		case time.Now().After(until):
+			return nil, nil, mcp.Told("another session of your standing ask is at work: try again in a minute")
 		}
 		select {
 		case <-ctx.Done():
