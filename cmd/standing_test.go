@@ -104,7 +104,7 @@ func TestStandingRealClient(t *testing.T) {
 			}
 		}
 	}
-	has(use(), "told Look after the house. tools\n", "tools propose,proposals\n", `propose good [{"task":`,
+	has(use(), "told Look after the house. tools\n", "tools propose,proposals\n",
 		`"tool":"mail.send","outcome":"proposed"}]`+"\npropose wrong pulse: not proposed: bad_target",
 		"proposals wrong pulse: you proposed nothing that has this task", "approve wrong pulse: there is no such tool here",
 		"listResources -32601\n", "listPrompts -32601\n")

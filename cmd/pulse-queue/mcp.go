@@ -261,7 +261,7 @@ func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.H
 }
 
 // claimWait is how long another session of the same ask is waited for.
-const claimWait = 5 * time.Second
+const claimWait = 30 * time.Second
 
 // why returns the error that says why the ask does not start.
 func (st *stand) why() error {
