@@ -72,7 +72,7 @@ func (d *Desk) correction(shown *queue.Stored) (*queue.Stored, error) {
 
 // sheetOf makes the sheet of an effect that is not in the queue yet.
 func (d *Desk) sheetOf(s *queue.Stored) (lines []string, err error) {
-	c := screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(s.Task.Since, s.Task.Told).Sub(s.Task.Since)}
+	c := screen.Case{Now: time.Now(), Policy: d.Policy, Expires: d.Policy.Limits.Expiry(s.Task.Since, s.Task.Told).Sub(s.Task.Since)}
 	err = d.Queue.View(func(v queue.View) error {
 		if err := d.delays(v, s, c.Now); err != nil {
 			return err

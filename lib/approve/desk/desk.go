@@ -252,7 +252,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		if shown.Extract, err = queue.ExtractOf(v, id); err != nil {
 			return err
 		}
-		c = screen.Case{Now: time.Now(), Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
+		c = screen.Case{Now: time.Now(), Policy: d.Policy, Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
 		if err := d.delays(v, &shown, c.Now); err != nil {
 			return err
 		}
@@ -301,7 +301,15 @@ func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
 			return err
 		}
 	}
-	if c.Root, err = origin(v, who.Root); err != nil || who.Parent == who.Root {
+	if c.Root, err = origin(v, who.Root); err != nil {
+		return err
+	}
+	if r := c.Root.Stored; r != nil && r.Task.Answers != "" {
+		if c.Began, err = origin(v, r.Task.Thread); err == nil {
+			c.Answers, err = origin(v, r.Task.Answers)
+		}
+	}
+	if err != nil || who.Parent == who.Root {
 		return err
 	}
 	c.Parent, err = origin(v, who.Parent)

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -23,6 +25,9 @@ type Case struct {
 	Root    *Origin            // for an effect, the ask that it all began with
 	Parent  *Origin            // for an effect, the task that proposed it; nil if the root did
 	Closes  *Origin            // for an effect that closes a task, that task
+	Began   *Origin            // for an effect whose ask answers something, the ask with which that began
+	Answers *Origin            // and the effect that is answered
+	Policy  *policy.Policy     // whose lists count; nil: none
 	Today   *decision.Decision // what today's policy says; nil if no policy was named
 
 	Withheld bool // today's policy keeps the text from workers, which get an extract
@@ -34,6 +39,9 @@ type Origin struct {
 	Stored *queue.Stored // nil if the queue does not have it
 }
 
+// readable reports whether the queue has the task, and its file can be read.
+func (o *Origin) readable() bool { return o != nil && o.Stored != nil && o.Stored.Record != nil }
+
 // Details begins what follows the four things that a person decides by. Pages break before it.
 const Details = "details"
 
@@ -43,7 +51,7 @@ const Details = "details"
 func Sheet(s *queue.Stored, c *Case) []string {
 	lines := append(sender(s), c.asked(s)...)
 	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
-	lines = append(lines, targets(s)...)
+	lines = append(lines, c.targets(s)...)
 	if c.Closes != nil {
 		lines = append(lines, c.Closes.closes()...)
 	}
@@ -176,9 +184,21 @@ func warned(line, value string) []string {
 	return lines
 }
 
-func targets(s *queue.Stored) (lines []string) {
+// targets returns the targets, and what a person should know about each: its letters, and that
+// nobody who is known named it.
+func (c *Case) targets(s *queue.Stored) (lines []string) {
+	marks := c.Unnamed(s)
 	for _, t := range s.Target() {
 		lines = append(lines, warned(exact("target", t), t)...)
+		if marks[t] != "" {
+			lines = append(lines, marks[t])
+		}
+		delete(marks, t)
+	}
+	for _, url := range slices.Sorted(maps.Keys(marks)) {
+		if marks[url] != "" {
+			lines = append(lines, marks[url])
+		}
 	}
 	return lines
 }
@@ -242,8 +262,8 @@ func (c *Case) origin() (lines []string) {
 		lines = append(lines, c.Parent.line("proposed", "by task"))
 	}
 	lines = append(lines, c.Root.line("behalf", "of task"))
-	if root := c.Root.Stored; root != nil && root.Record != nil {
-		lines = append(lines, Quote("text asked", Beginning(root))...)
+	if c.Root.readable() {
+		lines = append(lines, Quote("text asked", Beginning(c.Root.Stored))...)
 	}
 	return lines
 }
@@ -282,7 +302,7 @@ func Asked(s *queue.Stored) string {
 }
 
 func (o *Origin) line(name, by string) string {
-	if o.Stored == nil || o.Stored.Record == nil {
+	if !o.readable() {
 		return exact(name, by+" "+o.ID)
 	}
 	s := o.Stored
@@ -292,7 +312,7 @@ func (o *Origin) line(name, by string) string {
 
 // Whole returns what the task that another one names says, and how to see what followed from it.
 func (o *Origin) Whole() []string {
-	if o.Stored == nil || o.Stored.Record == nil {
+	if !o.readable() {
 		return []string{Fact("warning", "its ask is not in this queue, or can't be read")}
 	}
 	lines := append([]string{o.line("ask", "task")}, content(o.Stored.Given())...)
@@ -302,7 +322,7 @@ func (o *Origin) Whole() []string {
 // closes says what an effect would close: the effect itself has only its id.
 func (o *Origin) closes() []string {
 	lines := []string{o.line("closes", "task")}
-	if o.Stored == nil || o.Stored.Record == nil {
+	if !o.readable() {
 		return append(lines, Fact("warning", "what that task is can't be seen: it is not in this queue, or can't be read"))
 	}
 	for _, t := range o.Stored.Target() {

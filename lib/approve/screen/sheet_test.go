@@ -68,7 +68,7 @@ func TestSheet(t *testing.T) {
 			"behalf   of task 22222222222222222222222222222222: write_local from x@example.com (owner_verified_email), awaiting_review now",
 			"warning  that ask came from another sender than this effect names",
 			"action   external_send: send this out; it can't be called back",
-			"target   bob@xn--80ak6aa92e.com\nwarning  xn--80ak6aa92e stands for \\u0430\\u0440\\u0440\\u04cf\\u0435: letters are Cyrillic; it looks like apple\ntarget   eve@",
+			"target   bob@xn--80ak6aa92e.com\nwarning  xn--80ak6aa92e stands for \\u0430\\u0440\\u0440\\u04cf\\u0435: letters are Cyrillic; it looks like apple\nwarning  nobody in this conversation names bob@xn--80ak6aa92e.com: its agent has it from elsewhere\ntarget   eve@",
 			"  | hi\ndetails\ntask ", "text asked\n  | t\n", "rule     effect.external_send\nbecause  because", "expires  in 1h, 2026-11-21T09:00:00Z", "age      1h, made 2026-11-21T07:00:00Z; attempts 1, restarts 0",
 		}, []string{"caution", "since  "}},
 		"of the same sender": {effect("effect_needs_person"), &Case{Now: now, Root: &Origin{ID: root.ID, Stored: &same}},

@@ -47,7 +47,7 @@ func free(dir string) (left, total int64, err error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, fmt.Errorf("%s: %w", dir, err)
 	}
-	return int64(st.Bavail) * st.Frsize, int64(st.Blocks) * st.Frsize, nil
+	return int64(st.Bavail) * int64(st.Frsize), int64(st.Blocks) * int64(st.Frsize), nil
 }
 
 // Size returns how many bytes the files in one of the queue's directories have. Files that

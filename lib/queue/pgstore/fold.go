@@ -3,6 +3,8 @@ package pgstore
 import (
 	"bytes"
 	"slices"
+	"sort"
+	"time"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
@@ -21,6 +23,8 @@ type fold struct {
 	tasks  map[string]*taskRow
 	things map[string]*thingRow // by shelf/key
 	starts map[string]*started  // by the number of the line
+	byTime []*started           // those of starts
+	jumped time.Time            // of the clock's last jump, until a person vouches for the clock
 	nonces map[string]int64
 	spent  map[string]string // by task: the nonce that its running start has spent
 }
@@ -43,8 +47,8 @@ type thingRow struct {
 
 // started is a row of the table start.
 type started struct {
-	at    int64
-	entry string
+	seq, at int64
+	entry   string
 }
 
 func newFold() *fold {
@@ -74,6 +78,10 @@ func (f *fold) move(l *audit.Line) {
 		for _, s := range f.starts {
 			s.at = min(s.at, l.Time.Unix())
 		}
+		f.jumped = l.Time
+		return
+	case l.Event == audit.ClockConfirmed:
+		f.jumped = time.Time{}
 		return
 	case l.Event == task.Added:
 		t = &taskRow{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
@@ -93,8 +101,24 @@ func (f *fold) move(l *audit.Line) {
 		t.opened = string(entry.Append(nil, &e))
 	}
 	if l.Event == task.Started {
-		f.starts[text(f.seq)] = &started{l.Time.Unix(), t.opened}
+		f.start(l.Time, t.opened)
 	}
+}
+
+// start keeps a start, and drops those of two days before it, unless the clock may be wrong.
+func (f *fold) start(now time.Time, entry string) {
+	search := func(at int64) int {
+		return sort.Search(len(f.byTime), func(i int) bool { return f.byTime[i].at >= at })
+	}
+	if now.Sub(f.jumped) >= time.Hour {
+		old := search(now.Unix() - 2*86400)
+		for _, s := range f.byTime[:old] {
+			delete(f.starts, text(s.seq))
+		}
+		f.byTime = f.byTime[old:]
+	}
+	s := &started{f.seq, now.Unix(), entry}
+	f.starts[text(f.seq)], f.byTime = s, slices.Insert(f.byTime, search(s.at+1), s)
 }
 
 // change carries out what a line changes in a thing.

@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -137,4 +138,55 @@ func TestJumpByALogin(t *testing.T) {
 	if clock.To.IsZero() || clock.Confirmed || clock.Jump.By != "" {
 		t.Errorf("%+v", clock)
 	}
+}
+
+// TestForgets: what was started is forgotten after two days, and not by a clock that may be wrong; verify
+// expects just the starts that are left.
+func TestForgets(t *testing.T) {
+	w, d := base(t)
+	if err := w.forgets(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(clocks(tick{72 * h, audit.ClockJumped})(w), w.begins("a.sched", 72*h+m),
+		clocks(tick{m, audit.ClockJumped})(w)[0], w.begins("a.local", 2*m), w.begins("a.send", 50*h)) {
+		if err := w.commit(&c); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.exec("COMMIT"); err != nil {
+			t.Fatal(err)
+		}
+		if verified, _ := findings(t, d); len(verified) > 0 {
+			t.Errorf("after %s at %s: %q", c.steps[0].Event, c.steps[0].Time, verified)
+		}
+	}
+}
+
+// begins is a start by a clock that is off by so much.
+func (w *world) begins(name string, off time.Duration) call {
+	s := w.start(name)
+	s.Time = w.now.Add(off)
+	return by("all1", s)
+}
+
+// forgets is the first part of TestForgets.
+func (w *world) forgets() error {
+	jumped := tick{72 * h, audit.ClockJumped}
+	for _, f := range []struct {
+		at    time.Duration
+		ticks []tick
+		kept  bool
+	}{
+		{48 * h, nil, true},
+		{48*h + time.Second, nil, false},
+		{72*h + 59*m, []tick{jumped}, true},
+		{73*h + time.Second, []tick{jumped}, false},
+		{72*h + m, []tick{jumped, {72 * h, audit.ClockConfirmed}}, false},
+	} {
+		calls := append(clocks(f.ticks...)(w), w.begins("a.sched", f.at),
+			call{who: "gate1", sql: fmt.Sprintf("DO $$ BEGIN ASSERT (SELECT count(*) > 1 FROM pulse.start) = %v; END $$", f.kept)})
+		if _, err := w.try(calls...); err != nil {
+			return fmt.Errorf("a start after %s, and %v: %w", f.at, f.ticks, err)
+		}
+	}
+	return nil
 }

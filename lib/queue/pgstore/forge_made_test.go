@@ -188,7 +188,7 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%q: an address: %v", a, !want)
 		}
 	}
-	if err := w.targets(rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))); err != nil {
+	if err := w.targets(rand.New(rand.NewPCG(seeded(t), 1))); err != nil {
 		t.Error(err)
 	}
 }

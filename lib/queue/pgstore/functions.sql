@@ -270,7 +270,7 @@ END $$;
 -- start checks that a task may start now: hold, role, the day's starts, and for what reaches the
 -- outside a person's yes, which it spends for good.
 CREATE FUNCTION start(j jsonb, t pulse.task, at bigint, hats text[], host text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE yes jsonb; given bigint; ago bigint := extract(epoch FROM (j->>'time')::timestamptz)::bigint - 86400;
+DECLARE yes jsonb; given bigint; ago bigint := floor(extract(epoch FROM (j->>'time')::timestamptz)) - 86400;
 BEGIN
   IF (SELECT held FROM pulse.queue) THEN
     PERFORM pulse.refuse('the queue is on hold');
@@ -287,7 +287,10 @@ BEGIN
       INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
     END IF;
   END IF;
-  DELETE FROM pulse.start s WHERE s.at < ago - 86400;
+  IF NOT EXISTS (SELECT FROM pulse.thing c, pulse.said(c.seq) k WHERE c.shelf = 'clock' AND k->>'event' = 'clock_jumped'
+      AND (k->>'time')::timestamptz > (j->>'time')::timestamptz - interval '1 hour') THEN -- a clock that is wrong forgets no start
+    DELETE FROM pulse.start s WHERE s.at < ago - 86400;
+  END IF;
   INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s')
   ON CONFLICT ON CONSTRAINT run_task_key DO UPDATE -- of a run that was cancelled, and whose end nobody has noted
   SET fence = excluded.fence, who = excluded.who, host = excluded.host, until = excluded.until;

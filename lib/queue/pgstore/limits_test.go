@@ -154,4 +154,16 @@ func TestLockHeld(t *testing.T) {
 	if err := <-waits; err != nil {
 		t.Error(err)
 	}
+	if c, err = connected(t, d, "gate1"); err == nil {
+		_, err = c.Exec(t.Context(), "BEGIN; SELECT pulse.lock(); PREPARE TRANSACTION 'kept'").ReadAll()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const kept = "the prepared transaction kept of gate1 keeps its locks since "
+	texts := found(t, s, "lock_held")
+	d.Exec(t, "ROLLBACK PREPARED 'kept'")
+	if len(texts) != 1 || !strings.HasPrefix(texts[0], kept) {
+		t.Errorf("a prepared transaction: %q", texts)
+	}
 }

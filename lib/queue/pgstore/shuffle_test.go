@@ -105,7 +105,7 @@ func (s *shuffle) move(name string) []step {
 // TestShuffled: whatever happens, in whatever order, the tables are as the log says.
 func TestShuffled(t *testing.T) {
 	w, d := base(t)
-	seed := uint64(time.Now().UnixNano())
+	seed := seeded(t)
 	s := &shuffle{w, rand.New(rand.NewPCG(seed, 1)), nil, map[string]task.State{}}
 	for n := range w.tasks {
 		s.names = append(s.names, n)

@@ -46,7 +46,7 @@ func (f *fold) row(table, key string) []string {
 	return nil
 }
 
-// keys returns the keys of the rows that have to be there. The server drops old starts.
+// keys returns the keys of the rows that have to be there.
 func (f *fold) keys(table string) []string {
 	switch table {
 	case "thing":
@@ -54,12 +54,7 @@ func (f *fold) keys(table string) []string {
 	case "nonce":
 		return slices.Collect(maps.Keys(f.nonces))
 	case "start":
-		last := int64(0)
-		for _, s := range f.starts {
-			last = max(last, s.at)
-		}
-		keys := slices.Collect(maps.Keys(f.starts))
-		return slices.DeleteFunc(keys, func(seq string) bool { return last-f.starts[seq].at >= int64(queue.Window.Seconds()) })
+		return slices.Collect(maps.Keys(f.starts))
 	}
 	return slices.Collect(maps.Keys(f.tasks))
 }

@@ -88,7 +88,7 @@ func (s *Server) initdb() error {
 func (s *Server) start() error {
 	s.gone = make(chan struct{})
 	s.cmd = s.command("postgres", "-D", s.Dir+"/data", "-k", s.Dir, "-c", "listen_addresses=",
-		"-c", "shared_buffers=32MB", "-c", "dynamic_shared_memory_type=mmap", "-c", "timezone=UTC", "-c", "log_timezone=UTC")
+		"-c", "shared_buffers=32MB", "-c", "dynamic_shared_memory_type=mmap", "-c", "timezone=UTC", "-c", "log_timezone=UTC", "-c", "max_prepared_transactions=4")
 	s.log.Reset()
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	started := make(chan error)
