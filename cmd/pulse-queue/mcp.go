@@ -233,17 +233,19 @@ func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.H
 		if claim, hold, err = sh.claim(); claim != nil || err != nil {
 			return claim, hold, err
 		}
-		state := task.State("")
+		var id string
+		var state task.State
 		err := sh.store.View(func(v queue.View) error {
 			ask, err := queue.StandingOf(v, sh.run.Standing)
 			if ask != nil {
-				state = ask.Task.State
+				id, state = ask.Task.ID, ask.Task.State
 			}
 			return err
 		})
 		if err == nil && state == task.Running {
 			err = sh.inTurns(func(tx *queue.Tx) (bool, error) {
-				return queue.Reap(tx, &sh.policy.Limits, time.Now().UTC(), sh.runs.Dead)
+				dead := func(other string) bool { return other == id && sh.runs.Dead(id) }
+				return queue.Reap(tx, &sh.policy.Limits, time.Now().UTC(), dead)
 			})
 		}
 		switch {

@@ -44,9 +44,6 @@ func submit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if standing != "" {
-		at = queue.Forever
-	}
 	rec, err := submitted(action, c.Args().First(), standing, func(in decision.Input) decision.Decision {
 		in.Policy = p
 		return decision.Decide(in)
