@@ -97,11 +97,47 @@ func (p page) described() (flags []string) {
 	return flags
 }
 
+// shared are the flags that a SYNOPSIS leaves out where they are optional.
+var shared = []string{"--queue DIR", "--policy FILE", "--sandbox MODE"}
+
+// taking returns the subcommands that take a shared flag, by the line under its item: ".Pq Cm a , b"
+// names them, "alone" is none, ".Pq not Cm a , b" names the others, and without such a line all do.
+func (p page) taking(flag string, all usage) (list []string) {
+	line := ""
+	name, arg, _ := strings.Cut(flag[2:], " ")
+	if i := slices.Index(p, ".It Fl Fl "+name+" Ar "+arg); i >= 0 {
+		line = p[i+1]
+	}
+	named, only := strings.CutPrefix(line, ".Pq Cm ")
+	named, not := strings.CutPrefix(named, ".Pq not Cm ")
+	words := strings.Split(named, " , ")
+	for sub := range all {
+		word := sub
+		if word == "" {
+			word = "alone"
+		}
+		if !only && !not || slices.Contains(words, word) == only {
+			list = append(list, sub)
+		}
+	}
+	return list
+}
+
 func TestFlags(t *testing.T) {
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			p, code := read(t, command+".1"), helped(t, command)
 			text := p.synopsis()
+			for _, flag := range shared {
+				if !slices.Contains(code.all(), flag) {
+					continue
+				}
+				for _, sub := range p.taking(flag, code) {
+					if !slices.Contains(text[sub], flag) {
+						text[sub] = append(text[sub], flag)
+					}
+				}
+			}
 			for sub := range code {
 				if _, ok := text[sub]; !ok {
 					t.Errorf("SYNOPSIS has no %q", sub)

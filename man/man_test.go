@@ -136,8 +136,8 @@ func (p page) marked(t *testing.T, mark string) string {
 	return ""
 }
 
-// list returns the items of the lists with a mark, sorted: the first word of each
-// that is no macro. Lists inside are not looked at.
+// list returns the items of the lists with a mark, sorted: the words of each before its
+// text, without macros. Lists inside are not looked at.
 func (p page) list(t *testing.T, mark string) (words []string) {
 	t.Helper()
 	for i, line := range p {
@@ -151,7 +151,7 @@ func (p page) list(t *testing.T, mark string) (words []string) {
 			case strings.HasPrefix(p[j], ".El"):
 				depth--
 			case depth == 1 && strings.HasPrefix(p[j], ".It "):
-				words = append(words, item(p[j]))
+				words = append(words, items(p[j])...)
 			}
 		}
 	}
@@ -160,6 +160,20 @@ func (p page) list(t *testing.T, mark string) (words []string) {
 	}
 	slices.Sort(words)
 	return words
+}
+
+// items returns the words of an item: ".It Cm a , b" has two.
+func items(line string) (words []string) {
+	_, more, _ := strings.Cut(line, item(line))
+	words = append(words, item(line))
+	for {
+		rest, ok := strings.CutPrefix(more, " , ")
+		if !ok {
+			return words
+		}
+		word, _, _ := strings.Cut(rest, " ")
+		words, more = append(words, word), rest[len(word):]
+	}
 }
 
 func item(line string) string {

@@ -49,7 +49,7 @@ func grant(c *cli.Context) error {
 	if err := d.Sign(g.Statement, &g.Level, &g.Signer, &g.Signature); err != nil {
 		return err
 	}
-	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.TakeGrant(tx, g, time.Now()) })
+	return queue.Update(d.Queue, func(tx *queue.Tx) error { return queue.Grant(tx, g, time.Now()) })
 }
 
 // wanted makes the grant for a target that the command line asks for.
@@ -101,14 +101,11 @@ func orAny(s string) string {
 }
 
 func grants(c *cli.Context) error {
-	s, err := door.Queue(c)
+	s, err := door.Enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	var list []approval.Grant
 	var open []approval.Session
 	err = s.View(func(v queue.View) (err error) {
@@ -161,7 +158,7 @@ func revoke(c *cli.Context) error {
 	}
 	defer d.Close()
 	id := c.Args().First()
-	list, err := sessions(d.Queue)
+	list, err := queue.Read(d.Queue, queue.SessionsOf)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func opening(c *cli.Context, p *policy.Policy, q door.Store, s *approval.Session
 		"sender   " + escape.ASCII(s.Sender),
 		screen.Fact("allows", "%s", permitted(p)),
 	}
-	list, err := sessions(q)
+	list, err := queue.Read(q, queue.SessionsOf)
 	for _, old := range list {
 		if address.Equal(old.Sender, s.Sender) && time.Now().Before(old.Expires) {
 			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))
@@ -110,14 +110,6 @@ func permitted(p *policy.Policy) string {
 		return "nothing that is not asked about"
 	}
 	return strings.Join(list, ", ")
-}
-
-func sessions(s door.Store) (list []approval.Session, err error) {
-	err = s.View(func(v queue.View) error {
-		list, err = queue.SessionsOf(v)
-		return err
-	})
-	return list, err
 }
 
 // writeSessions prints a table of sessions, if there are any.

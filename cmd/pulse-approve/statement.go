@@ -29,14 +29,11 @@ func statement(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := door.Queue(c)
+	s, err := door.Enter(c, workspace.Named(p)...)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s, workspace.Named(p)...); err != nil {
-		return err
-	}
 	lines, line, err := say(c, p, s)
 	if err != nil {
 		return err

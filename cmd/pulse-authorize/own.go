@@ -97,12 +97,7 @@ func (o *own) task(line []byte) error {
 		return err
 	}
 	err = rec.Decode(task.Member, func(v record.Value) error {
-		return v.Each(func(name string, v record.Value) error {
-			if name == "id" {
-				return v.Into(&o.judge.Task)
-			}
-			return nil
-		})
+		return v.Each(record.To("id", &o.judge.Task))
 	})
 	if err == nil && o.judge.Task == "" {
 		err = errTask

@@ -47,12 +47,8 @@ func doubtful(c *queue.Clock) bool {
 }
 
 // clockOf returns what a queue makes of this machine's clock.
-func clockOf(s queue.Store) (clock queue.Clock, err error) {
-	err = s.View(func(v queue.View) (err error) {
-		clock, err = queue.ClockOf(v, time.Now())
-		return err
-	})
-	return clock, err
+func clockOf(s queue.Store) (queue.Clock, error) {
+	return queue.Read(s, func(v queue.View) (queue.Clock, error) { return queue.ClockOf(v, time.Now()) })
 }
 
 // unbelieved returns the sheet about a clock that is not believed.

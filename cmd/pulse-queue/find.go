@@ -61,10 +61,6 @@ func logged(s queue.Store, prefix string) (id string, err error) {
 
 // linesAbout returns a reader of the lines of the log that hold a text. The log may be
 // long, so it is read after the View.
-func linesAbout(s queue.Store, since time.Time, text string) (lines queue.Lines, err error) {
-	err = s.View(func(v queue.View) (err error) {
-		lines, err = v.Lines(since, queue.About(text))
-		return err
-	})
-	return lines, err
+func linesAbout(s queue.Store, since time.Time, text string) (queue.Lines, error) {
+	return queue.Read(s, func(v queue.View) (queue.Lines, error) { return v.Lines(since, queue.About(text)) })
 }

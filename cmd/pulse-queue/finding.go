@@ -10,7 +10,6 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -27,14 +26,11 @@ func noteFinding(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := desk.QueueOutside(c)
+	s, err := desk.EnterOutside(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	if err := roomToNote(s); err != nil {
 		return err
 	}

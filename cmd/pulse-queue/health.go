@@ -153,11 +153,7 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 	if f.Made, err = s.Made(); err != nil {
 		return err
 	}
-	err = s.View(func(v queue.View) (err error) {
-		f.Moved, err = queue.LastRead(v)
-		return err
-	})
-	if err != nil {
+	if f.Moved, err = queue.Read(s, queue.LastRead); err != nil {
 		return err
 	}
 	f.Room, f.Unwatched = s.Room(reserve), s.Forgetful()

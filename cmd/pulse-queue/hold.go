@@ -67,14 +67,11 @@ func release(c *cli.Context) error {
 	if c.Bool("restored") {
 		return releaseRestored(c)
 	}
-	s, err := desk.QueueOutside(c)
+	s, err := desk.EnterOutside(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	lost := ""
 	err = queue.Update(s, func(tx *queue.Tx) (err error) {
 		if lost, err = tx.Lost(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
@@ -49,7 +50,7 @@ func initQueue(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if lost, err := lacking(s); err != nil {
+	if lost, err := queue.Read(s, queue.View.Lost); err != nil {
 		return err
 	} else if lost != "" {
 		cmdline.Warn(c,

@@ -32,14 +32,11 @@ func list(c *cli.Context) error {
 			return err
 		}
 	}
-	s, err := door.Queue(c)
+	s, err := door.Enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	wait, err := limiter(s, p, now)
 	if err != nil {
 		return err
@@ -63,11 +60,7 @@ func limiter(s queue.Store, p *policy.Policy, now time.Time) (wait func(*queue.S
 	if p == nil {
 		return func(*queue.Stored) {}, nil
 	}
-	var pace *queue.Pace
-	err = s.View(func(v queue.View) (err error) {
-		pace, err = queue.PaceOf(v, p, now)
-		return err
-	})
+	pace, err := queue.Read(s, func(v queue.View) (*queue.Pace, error) { return queue.PaceOf(v, p, now) })
 	return func(t *queue.Stored) {
 		if t.Task.State == task.Scheduled && t.Record != nil {
 			t.Task.Limit, t.Task.Until = pace.Until(t)

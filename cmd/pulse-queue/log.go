@@ -33,14 +33,11 @@ func showLog(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := door.Queue(c)
+	s, err := door.Enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	if err := sel.find(s); err != nil {
 		return err
 	}

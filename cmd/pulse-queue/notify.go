@@ -75,9 +75,7 @@ func (n *notice) send() {
 	var o record.Object
 	o.Int("count", int64(n.count))
 	o.Strs("ids", n.ids)
-	if len(n.again) > 0 {
-		o.Strs("again", n.again)
-	}
+	o.StrsIf("again", n.again)
 	n.worker.Stdin = append(o.Bytes(), '\n')
 	end, err := runner.Run(context.WithoutCancel(n.c.Context), &n.worker, func(int) error { return nil })
 	switch {

@@ -53,19 +53,12 @@ type object interface{ Append(dst []byte) []byte }
 
 // objects prints what is read in one View, one object a line.
 func objects(c *cli.Context, read func(queue.View) ([]object, error)) error {
-	s, err := door.Queue(c)
+	s, err := door.Enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
-	var list []object
-	err = s.View(func(v queue.View) error {
-		list, err = read(v)
-		return err
-	})
+	list, err := queue.Read(s, read)
 	if err != nil {
 		return err
 	}

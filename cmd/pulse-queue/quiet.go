@@ -116,11 +116,7 @@ var ofDisks = []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.EDQUOT, syscal
 // there is no room for that either.
 func noteFull(s door.Store, room error, now time.Time) (say bool, err error) {
 	f := audit.Finding{Code: string(health.DiskLow), Text: room.Error()}
-	known := false
-	err = s.View(func(v queue.View) (err error) {
-		known, err = queue.Quiet(v, f.Code, f.About, now)
-		return err
-	})
+	known, err := queue.Read(s, func(v queue.View) (bool, error) { return queue.Quiet(v, f.Code, f.About, now) })
 	if known || err != nil {
 		return false, err
 	}

@@ -28,7 +28,7 @@ func releaseRestored(c *cli.Context) error {
 		return err
 	}
 	defer d.Close()
-	lost, err := lacking(d.Queue)
+	lost, err := queue.Read(d.Queue, queue.View.Lost)
 	if err != nil {
 		return err
 	}
@@ -62,21 +62,13 @@ func releaseRestored(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if lost, err = lacking(d.Queue); err == nil && lost != "" {
+	if lost, err = queue.Read(d.Queue, queue.View.Lost); err == nil && lost != "" {
 		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", d.Queue.Forgetful())
 	}
 	if learning != nil {
 		cmdline.Note(c, "%d tasks ended as they did there, %d ask a person", learning.Ended, learning.Asked)
 	}
 	return err
-}
-
-func lacking(s queue.Store) (lost string, err error) {
-	err = s.View(func(v queue.View) error {
-		lost, err = v.Lost()
-		return err
-	})
-	return lost, err
 }
 
 // learn reads the queue that --was names, and what this one knows itself. Without --was it is nil.
@@ -101,11 +93,7 @@ func learn(c *cli.Context) (*queue.Learning, error) {
 		return nil, err
 	}
 	is := queue.NewFates()
-	var lines queue.Lines
-	err = q.View(func(v queue.View) (err error) {
-		lines, err = v.Lines(time.Time{}, nil)
-		return err
-	})
+	lines, err := linesAbout(q, time.Time{}, "")
 	if err == nil {
 		err = lines(func(_ []byte, l *audit.Line) error {
 			is.Add(l)

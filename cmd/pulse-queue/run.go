@@ -302,11 +302,7 @@ func (sh *shift) complain(line *audit.Line, how string) {
 	case queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore, queue.ReasonLater, queue.ReasonExtracted, queue.ReasonStands:
 		return
 	case queue.ReasonExit, queue.ReasonUnread, queue.ReasonUnfit, queue.ReasonNotDone:
-		known := false
-		err := sh.store.View(func(v queue.View) (err error) {
-			known, err = health.Known(v, line)
-			return err
-		})
+		known, err := queue.Read(sh.store, func(v queue.View) (bool, error) { return health.Known(v, line) })
 		agreed := line.Kind == task.Effect && line.To != task.Scheduled
 		if known && err == nil && !agreed { // if it can't be known, it is told
 			tell = cmdline.Progress

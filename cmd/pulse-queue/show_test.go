@@ -55,7 +55,7 @@ func TestReadAgain(t *testing.T) {
 	if err := (again{}).View(f.count); err != nil || f.asks != 1 || f.others != 1 || f.effects != 1 || f.counts[task.Scheduled] != 1 {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if list, err := proposers(again{}); err != nil || !slices.Equal(list, []string{"a", "b"}) {
+	if list, err := queue.Read(again{}, queue.Proposers); err != nil || !slices.Equal(list, []string{"a", "b"}) {
 		t.Errorf("%q, %v", list, err)
 	}
 }

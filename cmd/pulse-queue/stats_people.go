@@ -75,8 +75,8 @@ func (f *figures) peopleJSON(o *record.Object) {
 		o.Int("max_per_day", int64(f.most))
 		o.Int("max_per_day_external", int64(half(f.most)))
 	}
-	o.Raw("failing", array(m.proofs.Failing(), func(p health.Proof) []byte {
-		var one record.Object
+	o.Raw("failing", record.List(nil, m.proofs.Failing(), func(p *health.Proof, dst []byte) []byte {
+		one := record.ObjectAfter(dst)
 		one.Str("sender", p.Sender)
 		one.Str("reason", p.Reason)
 		one.Time("passed", p.Passed)
@@ -86,8 +86,8 @@ func (f *figures) peopleJSON(o *record.Object) {
 }
 
 func (b *bySender) json() []byte {
-	return array(b.top(statsSenders), func(s sent) []byte {
-		var one record.Object
+	return record.List(nil, b.top(statsSenders), func(s *sent, dst []byte) []byte {
+		one := record.ObjectAfter(dst)
 		one.Str("sender", s.sender)
 		if b.capped {
 			one.Bool("external", s.external)
@@ -97,18 +97,6 @@ func (b *bySender) json() []byte {
 		}
 		return one.Bytes()
 	})
-}
-
-// array returns a JSON array.
-func array[T any](list []T, one func(T) []byte) []byte {
-	b := []byte{'['}
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, one(v)...)
-	}
-	return append(b, ']')
 }
 
 // peopleRows returns the rows of the table, each a name and a text that was escaped.

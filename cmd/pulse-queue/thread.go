@@ -18,14 +18,11 @@ import (
 
 // thread tells the conversation that a task belongs to.
 func thread(c *cli.Context) error {
-	s, err := door.Queue(c)
+	s, err := door.Enter(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := door.Confine(c, s); err != nil {
-		return err
-	}
 	id, err := whole(s, c.Args().First())
 	if err == nil {
 		id, err = began(s, id)

@@ -180,8 +180,6 @@ func (t *turn) json() []byte {
 	o.Strs("target", t.target)
 	o.StrIf("subject", t.subject)
 	o.Raw("log", []byte("["+strings.Join(t.raw, ",")+"]"))
-	if t.left > 0 {
-		o.Int("omitted", int64(t.left))
-	}
+	o.IntIf("omitted", int64(t.left))
 	return o.Bytes()
 }

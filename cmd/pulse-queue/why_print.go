@@ -140,19 +140,12 @@ func (t *toll) json() []byte {
 
 func (t *toll) sendersTo(o *record.Object) {
 	list, more := t.senders.top(maxSenders)
-	senders := []byte{'['}
-	for i, s := range list {
-		var one record.Object
+	o.Raw("senders", record.List(nil, list, func(s *often, dst []byte) []byte {
+		one := record.ObjectAfter(dst)
 		one.Str("sender", s.word)
 		one.Int("count", int64(s.times))
-		if i > 0 {
-			senders = append(senders, ',')
-		}
-		senders = append(senders, one.Bytes()...)
-	}
-	o.Raw("senders", append(senders, ']'))
+		return one.Bytes()
+	}))
 	o.Int("more_senders", int64(more))
-	if t.senders.lossy {
-		o.Bool("at_least", true)
-	}
+	o.BoolIf("at_least", t.senders.lossy)
 }

@@ -337,7 +337,7 @@ func TestAYesByTwoClocks(t *testing.T) {
 		w.do(queuetest.Update("grant", func(tx *queue.Tx, now time.Time) error {
 			return queue.Grant(tx, approval.Grant{
 				ID: "a1", Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(good),
-			})
+			}, now)
 		}))
 	}
 	consumed := func(w *wall) bool {

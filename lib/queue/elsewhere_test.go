@@ -70,7 +70,7 @@ func TestAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	give := func(s *shelf) { record(s, func(tx *queue.Tx) error { return queue.TakeGrant(tx, g, now) }) }
+	give := func(s *shelf) { record(s, func(tx *queue.Tx) error { return queue.Grant(tx, g, now) }) }
 	for name, c := range map[string]struct {
 		before, meanwhile func(s *shelf)
 		known             bool
@@ -118,7 +118,7 @@ func TestTakenLate(t *testing.T) {
 		t.Errorf("%+v, %v", s.lines(), err)
 	}
 	g := granted("00000000000000b2", "bob@partner.example", "good")
-	err = s.update(func(tx *queue.Tx) error { return queue.TakeGrant(tx, g, late) })
+	err = s.update(func(tx *queue.Tx) error { return queue.Grant(tx, g, late) })
 	if lines := s.lines(); err != nil || !lines[3].Time.Equal(late) || !lines[3].Grant.Given.Equal(g.Given) {
 		t.Errorf("%+v, %v", s.lines(), err)
 	}

@@ -58,7 +58,7 @@ func TestOnlyAYesCoversFlow(t *testing.T) {
 						if g != nil {
 							one := *g
 							one.ID, one.By, one.Level, one.Given, one.Expires = "1234567890abcdef", "me", approval.Terminal, now.Add(-time.Minute), now.Add(time.Hour)
-							if err := b.update(func(tx *queue.Tx) error { return queue.Grant(tx, one) }); err != nil {
+							if err := b.update(func(tx *queue.Tx) error { return queue.Grant(tx, one, one.Given) }); err != nil {
 								t.Fatal(err)
 							}
 						}

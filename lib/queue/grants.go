@@ -30,11 +30,8 @@ var ErrTarget = errors.New("the policy does not allow this target")
 // may have been spent already.
 var ErrLost = errors.New("the queue is not as it was")
 
-// Grant records a person's yes given ahead.
-func Grant(tx *Tx, g approval.Grant) error { return TakeGrant(tx, g, g.Given) }
-
-// TakeGrant is Grant for one that was signed elsewhere, earlier.
-func TakeGrant(tx *Tx, g approval.Grant, now time.Time) error {
+// Grant records a person's yes given ahead, which may have been signed elsewhere, earlier.
+func Grant(tx *Tx, g approval.Grant, now time.Time) error {
 	return tx.Log(audit.Line{Time: now.UTC(), Event: audit.Granted, By: g.By, Level: g.Level, Grant: &g})
 }
 

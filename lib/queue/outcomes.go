@@ -60,9 +60,7 @@ func (o *Outcome) append(dst []byte) []byte {
 	out.Str("task", o.Task)
 	out.StrIf("action", string(o.Action))
 	out.StrIf("tool", o.Tool)
-	if len(o.Target) > 0 {
-		out.Strs("target", o.Target)
-	}
+	out.StrsIf("target", o.Target)
 	out.Str("outcome", string(o.Ending))
 	out.StrIf("reason", o.Reason)
 	out.Time("at", o.At)
@@ -71,14 +69,7 @@ func (o *Outcome) append(dst []byte) []byte {
 }
 
 func appendOutcomes(dst []byte, list []Outcome) []byte {
-	dst = append(dst, '[')
-	for i := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = list[i].append(dst)
-	}
-	return append(dst, ']')
+	return record.List(dst, list, (*Outcome).append)
 }
 
 // The bounds of what is told: the newest come first.

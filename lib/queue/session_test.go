@@ -170,7 +170,7 @@ func TestGrants(t *testing.T) {
 			g := *given()
 			g.ID = fmt.Sprintf("a%d", i)
 			change(&g)
-			if err := s.update(func(tx *queue.Tx) error { return queue.Grant(tx, g) }); err != nil {
+			if err := s.update(func(tx *queue.Tx) error { return queue.Grant(tx, g, g.Given) }); err != nil {
 				t.Fatal(err)
 			}
 		}

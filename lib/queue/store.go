@@ -53,6 +53,15 @@ type Store interface {
 	Match(prefix string) (ids []string, err error) // at most two, those of open tasks first
 }
 
+// Read returns what fn finds in a View of a store.
+func Read[T any](s interface{ View(func(View) error) error }, fn func(View) (T, error)) (found T, err error) {
+	err = s.View(func(v View) error {
+		found, err = fn(v)
+		return err
+	})
+	return found, err
+}
+
 // View is a consistent picture of the store.
 type View interface {
 	// Where returns the state in which a task has a file, "" if it has none.

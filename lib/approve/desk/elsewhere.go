@@ -267,7 +267,7 @@ func (t *Taker) Grant(g approval.Grant, armor string) error {
 	const hint = statementHint + "--grant TARGET"
 	return t.once(&ahead{hint, g.ID, g.Given, g.Expires, g.Statement(), armor}, func(who string) (record, error) {
 		g.By, g.Signer, g.Level, g.Signature = who, who, approval.Signature, armor
-		return func(tx *queue.Tx, now time.Time) error { return queue.TakeGrant(tx, g, now) }, g.Sound(time.Now())
+		return func(tx *queue.Tx, now time.Time) error { return queue.Grant(tx, g, now) }, g.Sound(time.Now())
 	})
 }
 

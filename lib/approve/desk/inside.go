@@ -13,7 +13,14 @@ import (
 
 // QueueOutside opens the queue as door.Queue does, but not inside a run: a worker
 // proposes, and others decide what becomes of it.
-func QueueOutside(c *cli.Context) (door.Store, error) {
+func QueueOutside(c *cli.Context) (door.Store, error) { return outside(c, door.Queue) }
+
+// EnterOutside is door.Enter, not inside a run.
+func EnterOutside(c *cli.Context) (door.Store, error) {
+	return outside(c, func(c *cli.Context) (door.Store, error) { return door.Enter(c) })
+}
+
+func outside(c *cli.Context, open func(*cli.Context) (door.Store, error)) (door.Store, error) {
 	name, err := cmdline.QueueName(c)
 	if err == nil {
 		err = refuseInside(name)
@@ -21,7 +28,7 @@ func QueueOutside(c *cli.Context) (door.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return door.Queue(c)
+	return open(c)
 }
 
 // refuseInside fails inside a run of the queue: a worker must not act as the

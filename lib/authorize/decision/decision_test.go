@@ -16,7 +16,7 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// matrix is the table of pulse-authorize(1), one row for each trust level, in the order
+// matrix is the table of pulse-policy(5), one row for each trust level, in the order
 // of terms.Actions: Allow, Confirm, queue for reView, Reject.
 var matrix = map[terms.Trust]string{
 	terms.Unknown:            "RRRRRR",

@@ -51,25 +51,10 @@ func words[T ~string](list []T) []string {
 func Decode(v record.Value) (Decision, error) {
 	var d Decision
 	var words []string
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "action":
-			return v.Into((*string)(&d.Action))
-		case "outcome":
-			return v.Into((*string)(&d.Outcome))
-		case "rule":
-			return v.Into(&d.Rule)
-		case "reason":
-			return v.Into((*string)(&d.Reason))
-		case "why":
-			return v.Into(&d.Why)
-		case "labels":
-			return v.Into(&words)
-		case "policy":
-			return v.Into(&d.Policy)
-		}
-		return nil
-	})
+	err := v.Each(record.To(
+		"action", (*string)(&d.Action), "outcome", (*string)(&d.Outcome), "rule", &d.Rule,
+		"reason", (*string)(&d.Reason), "why", &d.Why, "labels", &words, "policy", &d.Policy,
+	))
 	if err == nil && !d.Outcome.Valid() {
 		err = fmt.Errorf("outcome: %s is no outcome", d.Outcome)
 	}

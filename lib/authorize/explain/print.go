@@ -270,25 +270,13 @@ func (x *Explanation) Append(dst []byte) []byte {
 	if line := x.line(&x.Steps[x.Decided]); line != 0 {
 		o.Int("line", int64(line))
 	}
-	o.Nested("steps", func(dst []byte) []byte { return list(dst, x.Steps, x.appendStep) })
-	o.Nested("policy", func(dst []byte) []byte { return list(dst, x.OfPolicy, x.appendChange) })
-	o.Nested("mail", func(dst []byte) []byte { return list(dst, x.OfMail, x.appendChange) })
+	o.Nested("steps", func(dst []byte) []byte { return record.List(dst, x.Steps, x.appendStep) })
+	o.Nested("policy", func(dst []byte) []byte { return record.List(dst, x.OfPolicy, x.appendChange) })
+	o.Nested("mail", func(dst []byte) []byte { return record.List(dst, x.OfMail, x.appendChange) })
 	return o.Bytes()
 }
 
-// list appends an array.
-func list[T any](dst []byte, items []T, one func(dst []byte, item *T) []byte) []byte {
-	dst = append(dst, '[')
-	for i := range items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = one(dst, &items[i])
-	}
-	return append(dst, ']')
-}
-
-func (x *Explanation) appendStep(dst []byte, s *trace.Step) []byte {
+func (x *Explanation) appendStep(s *trace.Step, dst []byte) []byte {
 	o := record.ObjectAfter(dst)
 	o.Str("check", s.Check)
 	o.Str("result", s.Result)
@@ -300,18 +288,18 @@ func (x *Explanation) appendStep(dst []byte, s *trace.Step) []byte {
 	return o.Bytes()
 }
 
-func (x *Explanation) appendChange(dst []byte, c *Change) []byte {
+func (x *Explanation) appendChange(c *Change, dst []byte) []byte {
 	o := record.ObjectAfter(dst)
 	o.Str("outcome", string(c.Outcome))
 	if len(c.Edits) > 0 {
-		o.Nested("edits", func(dst []byte) []byte { return list(dst, c.Edits, x.appendEdit) })
+		o.Nested("edits", func(dst []byte) []byte { return record.List(dst, c.Edits, x.appendEdit) })
 	}
 	o.StrIf("change", c.What)
 	o.StrIf("risk", c.Risk)
 	return o.Bytes()
 }
 
-func (x *Explanation) appendEdit(dst []byte, e *Edit) []byte {
+func (x *Explanation) appendEdit(e *Edit, dst []byte) []byte {
 	o := record.ObjectAfter(dst)
 	o.StrIf("table", e.Table)
 	o.Str("key", e.Key)
@@ -320,8 +308,6 @@ func (x *Explanation) appendEdit(dst []byte, e *Edit) []byte {
 	if line == 0 && e.Table != "" {
 		line = x.tableLine(e)
 	}
-	if line != 0 {
-		o.Int("line", int64(line))
-	}
+	o.IntIf("line", int64(line))
 	return o.Bytes()
 }

@@ -129,15 +129,7 @@ func called(args record.Value) (argv []string, dir string) {
 	if args == "" || args[0] != '{' {
 		return nil, ""
 	}
-	_ = args.Each(func(name string, v record.Value) error {
-		switch name {
-		case "argv":
-			return v.Into(&argv)
-		case "dir":
-			return v.Into(&dir)
-		}
-		return nil
-	})
+	_ = args.Each(record.To("argv", &argv, "dir", &dir))
 	return argv, dir
 }
 

@@ -130,15 +130,9 @@ func (u *Use) server(v record.Value) error {
 		return nil
 	}
 	var server, tool string
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "server_name":
-			return v.Into(&server)
-		case "tool_name":
-			return v.Into(&tool)
-		}
-		return nil
-	})
+	err := v.Each(record.To(
+		"server_name", &server, "tool_name", &tool,
+	))
 	if err == nil && (server == "" || tool == "") {
 		err = ErrEvent
 	}

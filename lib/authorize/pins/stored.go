@@ -66,18 +66,13 @@ func (s *Server) Append(dst []byte) []byte {
 		o.Strs("command", s.Command)
 	}
 	o.Nested("tools", func(dst []byte) []byte {
-		dst = append(dst, '[')
-		for i, t := range s.Tools {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+		return record.List(dst, s.Tools, func(t *Tool, dst []byte) []byte {
 			o := record.ObjectAfter(dst)
 			o.Str("name", t.Name)
 			o.Str("sha256", t.SHA256)
 			o.Raw("definition", []byte(t.Definition))
-			dst = o.Bytes()
-		}
-		return append(dst, ']')
+			return o.Bytes()
+		})
 	})
 	return o.Bytes()
 }

@@ -82,16 +82,7 @@ func (d *Difference) Append(dst []byte) []byte {
 	o.Raw("before", d.Old.bytes())
 	o.Raw("after", d.New.bytes())
 	if more := d.beyond(); len(more) > 0 {
-		o.Nested("follows", func(dst []byte) []byte {
-			dst = append(dst, '[')
-			for i := range more {
-				if i > 0 {
-					dst = append(dst, ',')
-				}
-				dst = more[i].Append(dst)
-			}
-			return append(dst, ']')
-		})
+		o.Raw("follows", record.List(nil, more, (*compare.Change).Append))
 	}
 	return o.Bytes()
 }

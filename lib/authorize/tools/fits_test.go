@@ -5,8 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 )
+
+// Judge is Trace without a log.
+func Judge(p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
+	return Trace(nil, p, r, by, world)
+}
 
 // A proposal can name any action with any tool, and the worker may go by the tool.
 func TestToolWithAnotherAction(t *testing.T) {

@@ -76,14 +76,9 @@ type Asker struct {
 	Chat   peer.ID // as identity.chat has it; empty: none
 }
 
-// Judge judges the request of an effect whose chain began with this sender.
-// A request without a tool passes, except a request to run code that has an argv, which
-// is exec whatever it is called. If world is nil, a request that needs it is rejected.
-func Judge(p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
-	return Trace(nil, p, r, by, world)
-}
-
-// Trace is Judge, and notes in the log what each check saw.
+// Trace judges the request of an effect whose chain began with this sender, and notes in the log, if
+// there is one, what each check saw. A request without a tool passes, except a request to run code that
+// has an argv, which is exec whatever it is called. If world is nil, a request that needs it is rejected.
 func Trace(log *trace.Log, p *policy.Policy, r *request.Request, by Asker, world World) Verdict {
 	u := use{p: p, r: r, by: by, world: world}
 	if u.tool = Of(r); u.tool == "" {

@@ -117,9 +117,7 @@ func (id *Identity) addOrigin(o *record.Object) {
 		o.Int("ordinal", int64(id.Ordinal))
 		o.Int("depth", int64(id.Depth))
 		o.Int("budget", int64(id.Budget))
-		if id.Bulk {
-			o.Bool("bulk", true)
-		}
+		o.BoolIf("bulk", id.Bulk)
 	}
 	if len(id.Labels) > 0 {
 		o.Strs("labels", id.Labels.Words())
@@ -143,7 +141,7 @@ func (a *Auth) append(dst []byte) []byte {
 // what allows least, as pulse-record(5) lists it.
 func Decode(v record.Value) (Identity, error) {
 	d := unstated()
-	err := v.Each(d.field)
+	err := v.Each(d.members())
 	if err == nil {
 		err = d.end()
 	}
@@ -153,7 +151,7 @@ func Decode(v record.Value) (Identity, error) {
 // Read is Decode for the member of a record.
 func Read(rec *record.Record) (Identity, error) {
 	d := unstated()
-	err := rec.Each(Member, d.field)
+	err := rec.Each(Member, d.members())
 	if err == nil {
 		if bad := d.end(); bad != nil {
 			err = rec.Decode(Member, func(record.Value) error { return bad })
@@ -171,53 +169,17 @@ type decoder struct {
 // unstated is an identity of which nothing is known yet: old, and sent by a program.
 func unstated() decoder { return decoder{id: Identity{Stale: true, Automatic: true}} }
 
-func (d *decoder) field(name string, v record.Value) (err error) {
+func (d *decoder) members() func(string, record.Value) error {
 	id := &d.id
-	switch name {
-	case "sender":
-		return v.Into(&id.Sender)
-	case "trust":
-		return v.Into((*string)(&id.Trust))
-	case "verified":
-		return v.Into(&id.Verified)
-	case "stale":
-		return v.Into(&id.Stale)
-	case "automatic":
-		return v.Into(&id.Automatic)
-	case "reason":
-		return v.Into((*string)(&id.Reason))
-	case "why":
-		return v.Into(&id.Why)
-	case "session":
-		return v.Into(&id.Session)
-	case "chat":
-		id.Chat, err = peer.Decode(v)
-		return err
-	case "signed":
-		return v.Into(&id.Signed)
-	case "labels":
-		return v.Into(&d.words)
-	case "labelled":
-		id.Labels, err = label.Decode(v)
-		return err
-	case "unsigned":
-		return id.Unsigned.decode(v)
-	case "via":
-		return v.Into((*string)(&id.Via))
-	case "parent":
-		return v.Into(&id.Parent)
-	case "root":
-		return v.Into(&id.Root)
-	case "ordinal":
-		return v.Into(&id.Ordinal)
-	case "depth":
-		return v.Into(&id.Depth)
-	case "budget":
-		return v.Into(&id.Budget)
-	case "bulk":
-		return v.Into(&id.Bulk)
-	}
-	return nil
+	return record.To(
+		"sender", &id.Sender, "trust", (*string)(&id.Trust), "verified", &id.Verified, "stale", &id.Stale,
+		"automatic", &id.Automatic, "reason", (*string)(&id.Reason), "why", &id.Why, "session", &id.Session,
+		"signed", &id.Signed, "labels", &d.words, "unsigned", id.Unsigned.decode, "via", (*string)(&id.Via),
+		"parent", &id.Parent, "root", &id.Root, "ordinal", &id.Ordinal, "depth", &id.Depth,
+		"budget", &id.Budget, "bulk", &id.Bulk,
+		"chat", func(v record.Value) (err error) { id.Chat, err = peer.Decode(v); return err },
+		"labelled", func(v record.Value) (err error) { id.Labels, err = label.Decode(v); return err },
+	)
 }
 
 func (d *decoder) end() (err error) {

@@ -92,19 +92,10 @@ func decodeGroups(b []byte) (g Groups, err error) {
 	if err != nil {
 		return g, err
 	}
-	err = rec.Value().Each(func(name string, v record.Value) error {
-		switch name {
-		case "approvers":
-			return v.Into(&g.Approvers.Name)
-		case "approvers_gid":
-			return v.Into(&g.Approvers.ID)
-		case "workers":
-			return v.Into(&g.Workers.Name)
-		case "workers_gid":
-			return v.Into(&g.Workers.ID)
-		}
-		return nil
-	})
+	err = rec.Value().Each(record.To(
+		"approvers", &g.Approvers.Name, "approvers_gid", &g.Approvers.ID, "workers", &g.Workers.Name,
+		"workers_gid", &g.Workers.ID,
+	))
 	for _, group := range []*Group{&g.Approvers, &g.Workers} {
 		if err == nil && (group.Name == "") != (group.ID < 0) {
 			err = errors.New("a group has a name and a gid")

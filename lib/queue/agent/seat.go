@@ -98,16 +98,11 @@ func (t *turn) counted(p *process, used []use, err error) error {
 func (s *seat) count(used []use) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	list := []byte("[")
-	for i, u := range used {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = record.AppendString(append(list, '['), u.id)
-		list = append(record.AppendString(append(list, ','), u.tool), ']')
-	}
 	var o record.Object
-	o.Raw("used", append(list, ']'))
+	o.Raw("used", record.List(nil, used, func(u *use, dst []byte) []byte {
+		dst = record.AppendString(append(dst, '['), u.id)
+		return append(record.AppendString(append(dst, ','), u.tool), ']')
+	}))
 	_, err := wire.Ask(ctx, s.socket, o.Bytes())
 	return err
 }

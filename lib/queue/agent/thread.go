@@ -109,9 +109,7 @@ func (c *conversation) args(args record.Value, answers bool) []byte {
 	var o record.Object
 	if answers {
 		o.StrIf("in_reply_to", c.id)
-		if len(c.references) > 0 {
-			o.Strs("references", c.references)
-		}
+		o.StrsIf("references", c.references)
 	}
 	own := o.Bytes()
 	if len(own) == len("{}") {

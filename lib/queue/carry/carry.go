@@ -94,20 +94,10 @@ func read(line []byte) (e *effect, err error) {
 	}
 	via := ""
 	if err == nil {
-		err = rec.Each(identity.Member, func(name string, v record.Value) error {
-			if name == "via" {
-				return v.Into(&via)
-			}
-			return nil
-		})
+		err = rec.Each(identity.Member, record.To("via", &via))
 	}
 	if err == nil {
-		err = rec.Each(task.Member, func(name string, v record.Value) error {
-			if name == "id" {
-				return v.Into(&e.id)
-			}
-			return nil
-		})
+		err = rec.Each(task.Member, record.To("id", &e.id))
 	}
 	if err == nil && (via != string(identity.ViaAgent) || !task.ValidID(e.id)) {
 		err = errors.New("carry: it takes effects, from pulse-queue run --effect")

@@ -51,9 +51,7 @@ func (c *Carrier) program(ctx context.Context, e *effect) ([]byte, error) {
 	o.Int("exit", int64(status))
 	o.Str("stdout", out.text())
 	o.Str("stderr", said.text())
-	if out.cut || said.cut {
-		o.Bool("cut", true)
-	}
+	o.BoolIf("cut", out.cut || said.cut)
 	return o.Bytes(), nil
 }
 

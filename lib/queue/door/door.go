@@ -94,6 +94,19 @@ func Queue(c *cli.Context) (Store, error) {
 	return flat{s, dir}, nil
 }
 
+// Enter opens the queue, and confines the command to it and to some files besides.
+func Enter(c *cli.Context, files ...string) (Store, error) {
+	s, err := Queue(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Confine(c, s, files...); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
 // Confine is cmdline.Confine for a command that works on an open queue and looks at some files
 // besides.
 func Confine(c *cli.Context, s Store, files ...string) (sandbox.Level, error) {

@@ -79,11 +79,8 @@ type Queue interface {
 
 // Look examines a queue.
 func Look(q Queue, f *Facts) ([]Finding, error) {
-	err := q.View(func(v queue.View) (err error) {
-		f.clock, err = queue.ClockOf(v, f.Now)
-		return err
-	})
-	if err != nil {
+	var err error
+	if f.clock, err = queue.Read(q, func(v queue.View) (queue.Clock, error) { return queue.ClockOf(v, f.Now) }); err != nil {
 		return nil, err
 	}
 	p, history, err := f.history(q)

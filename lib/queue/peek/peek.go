@@ -89,9 +89,5 @@ func Sessions(ctx context.Context, name string) (list []approval.Session, err er
 	}
 	defer s.Close()
 	s.Interrupt(ctx.Done())
-	err = s.View(func(v queue.View) error {
-		list, err = queue.SessionsOf(v)
-		return err
-	})
-	return list, err
+	return queue.Read(s, queue.SessionsOf)
 }

@@ -12,9 +12,6 @@ import (
 
 const nameHint = "postgres://LOGIN@HOST1,HOST2/DATABASE, or postgres:///?service=NAME; the rest in pg_service.conf and .pgpass"
 
-// Named reports whether the name of a queue is that of a database.
-func Named(queue string) bool { return strings.HasPrefix(queue, "postgres://") }
-
 // parse reads the name of a queue. Its errors are usage errors and never repeat a password.
 func parse(name string) (*pgconn.Config, error) {
 	scheme, authority, ok := strings.Cut(name, "://")

@@ -208,9 +208,7 @@ func (c *correction) line(r *request.Request) ([]byte, error) {
 	}
 	var o record.Object
 	o.Str("action", string(r.Action))
-	if len(c.targets) > 0 {
-		o.Strs("target", c.targets)
-	}
+	o.StrsIf("target", c.targets)
 	o.StrIf("tool", r.Tool)
 	if r.Args != "" && r.Args[0] == '{' {
 		var all record.Object

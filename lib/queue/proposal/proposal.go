@@ -316,16 +316,12 @@ func (r *reader) copy(p *Proposal, names []string) error {
 func (p *Proposal) Request() []byte {
 	var o record.Object
 	o.Str("action", string(p.Action))
-	if len(p.Target) > 0 {
-		o.Strs("target", p.Target)
-	}
+	o.StrsIf("target", p.Target)
 	o.StrIf("tool", p.Tool)
 	if p.Args != "" {
 		o.Raw("args", []byte(p.Args))
 	}
-	if len(p.Evidence) > 0 {
-		o.Strs("evidence", p.Evidence)
-	}
+	o.StrsIf("evidence", p.Evidence)
 	if len(p.Files) > 0 {
 		o.Raw("files", request.AppendFiles(nil, p.Files))
 	}

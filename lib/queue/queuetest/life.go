@@ -225,7 +225,7 @@ func Grant(id string) Operation {
 		return queue.Grant(tx, approval.Grant{
 			ID: id, Target: "bob@partner.example", By: "me", Level: approval.Terminal,
 			Given: now, Expires: now.Add(9999 * time.Hour),
-		})
+		}, now)
 	})
 }
 

@@ -58,19 +58,9 @@ func decode(b []byte) (*Mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = rec.Value().Each(func(name string, v record.Value) error {
-		switch name {
-		case "first":
-			return v.Into(&m.First)
-		case "segment":
-			return v.Into(&m.Segment)
-		case "size":
-			return v.Into(&m.Size)
-		case "head":
-			return v.Into(&m.Head)
-		}
-		return nil
-	})
+	err = rec.Value().Each(record.To(
+		"first", &m.First, "segment", &m.Segment, "size", &m.Size, "head", &m.Head,
+	))
 	if err == nil && (m.First == "" || m.Segment == "" || m.Size <= 0 || m.Head == "") {
 		err = errors.New("it lacks a member")
 	}

@@ -23,23 +23,18 @@ import (
 // ToServer copies a queue into one on a server that has no line yet. Nothing may be running, and
 // the queue must be on hold, so that nobody goes on with both.
 func ToServer(ctx context.Context, from queue.Store, name string) error {
-	var lines queue.Lines
-	err := from.View(func(v queue.View) (err error) {
-		if err = Still(v); err == nil {
-			lines, err = v.Lines(time.Time{}, nil)
+	lines, err := queue.Read(from, func(v queue.View) (queue.Lines, error) {
+		if err := Still(v); err != nil {
+			return nil, err
 		}
-		return err
+		return v.Lines(time.Time{}, nil)
 	})
 	if err != nil {
 		return err
 	}
-	return pgstore.Import(ctx, name, lines, func(s queue.Shelf, key string) (b []byte, err error) {
-		err = from.View(func(v queue.View) error {
-			item, err := v.Get(s, key)
-			b = item.Bytes
-			return err
-		})
-		return b, err
+	return pgstore.Import(ctx, name, lines, func(s queue.Shelf, key string) ([]byte, error) {
+		item, err := queue.Read(from, func(v queue.View) (queue.Item, error) { return v.Get(s, key) })
+		return item.Bytes, err
 	})
 }
 

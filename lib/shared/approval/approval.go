@@ -92,9 +92,7 @@ func (a *Approval) Append(dst []byte) []byte {
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
-	if a.Text {
-		o.Bool("text", true)
-	}
+	o.BoolIf("text", a.Text)
 	o.Str("by", a.By)
 	o.Str("level", string(a.Level))
 	o.Str("nonce", a.Nonce)
@@ -111,37 +109,12 @@ func (a *Approval) Append(dst []byte) []byte {
 // Decode reads what Append wrote.
 func Decode(v record.Value) (Approval, error) {
 	var a Approval
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "task":
-			return v.Into(&a.Task)
-		case "digest":
-			return v.Into(&a.Digest)
-		case "action":
-			return v.Into((*string)(&a.Action))
-		case "target":
-			return v.Into(&a.Target)
-		case "text":
-			return v.Into(&a.Text)
-		case "by":
-			return v.Into(&a.By)
-		case "level":
-			return v.Into((*string)(&a.Level))
-		case "nonce":
-			return v.Into(&a.Nonce)
-		case "given":
-			return v.Into(&a.Given)
-		case "expires":
-			return v.Into(&a.Expires)
-		case "signer":
-			return v.Into(&a.Signer)
-		case "signature":
-			return v.Into(&a.Signature)
-		case "grants":
-			return eachGrant(v, &a.Grants)
-		}
-		return nil
-	})
+	err := v.Each(record.To(
+		"task", &a.Task, "digest", &a.Digest, "action", (*string)(&a.Action), "target", &a.Target,
+		"text", &a.Text, "by", &a.By, "level", (*string)(&a.Level), "nonce", &a.Nonce, "given", &a.Given,
+		"expires", &a.Expires, "signer", &a.Signer, "signature", &a.Signature,
+		"grants", func(v record.Value) error { return eachGrant(v, &a.Grants) },
+	))
 	return a, err
 }
 

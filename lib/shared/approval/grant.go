@@ -49,31 +49,11 @@ func (g *Grant) Append(dst []byte) []byte {
 func DecodeGrant(v record.Value) (Grant, error) {
 	var g Grant
 	anyTarget := false
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "id":
-			return v.Into(&g.ID)
-		case "target":
-			return v.Into(&g.Target)
-		case "any":
-			return v.Into(&anyTarget)
-		case "task":
-			return v.Into(&g.Task)
-		case "by":
-			return v.Into(&g.By)
-		case "level":
-			return v.Into((*string)(&g.Level))
-		case "given":
-			return v.Into(&g.Given)
-		case "expires":
-			return v.Into(&g.Expires)
-		case "signer":
-			return v.Into(&g.Signer)
-		case "signature":
-			return v.Into(&g.Signature)
-		}
-		return nil
-	})
+	err := v.Each(record.To(
+		"id", &g.ID, "target", &g.Target, "any", &anyTarget, "task", &g.Task, "by", &g.By,
+		"level", (*string)(&g.Level), "given", &g.Given, "expires", &g.Expires, "signer", &g.Signer,
+		"signature", &g.Signature,
+	))
 	if err == nil && (g.Target == "") != anyTarget {
 		err = fmt.Errorf("a grant is for a target or for any, never both or neither")
 	}
@@ -119,14 +99,7 @@ func (g *Grant) rank(target string, same Same, tasks []string) int {
 
 // appendGrants returns a list of grants as an array.
 func appendGrants(list []Grant) []byte {
-	b := []byte{'['}
-	for i := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = list[i].Append(b)
-	}
-	return append(b, ']')
+	return record.List(nil, list, (*Grant).Append)
 }
 
 func eachGrant(v record.Value, list *[]Grant) error {

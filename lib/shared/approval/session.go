@@ -97,31 +97,11 @@ func (s *Session) Append(dst []byte) []byte {
 // an error.
 func DecodeSession(v record.Value) (Session, error) {
 	var s Session
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "id":
-			return v.Into(&s.ID)
-		case "sender":
-			return v.Into(&s.Sender)
-		case "max":
-			return v.Into(&s.Max)
-		case "left":
-			return v.Into(&s.Left)
-		case "by":
-			return v.Into(&s.By)
-		case "level":
-			return v.Into((*string)(&s.Level))
-		case "opened":
-			return v.Into(&s.Opened)
-		case "expires":
-			return v.Into(&s.Expires)
-		case "signer":
-			return v.Into(&s.Signer)
-		case "signature":
-			return v.Into(&s.Signature)
-		}
-		return nil
-	})
+	err := v.Each(record.To(
+		"id", &s.ID, "sender", &s.Sender, "max", &s.Max, "left", &s.Left, "by", &s.By,
+		"level", (*string)(&s.Level), "opened", &s.Opened, "expires", &s.Expires, "signer", &s.Signer,
+		"signature", &s.Signature,
+	))
 	if err == nil {
 		err = s.valid()
 	}

@@ -37,9 +37,7 @@ func (a *Approval) statement(what string) []byte {
 	o.Str("digest", a.Digest)
 	o.Str("action", string(a.Action))
 	o.Strs("target", a.Target)
-	if a.Text && what == sayYes {
-		o.Bool("text", true)
-	}
+	o.BoolIf("text", a.Text && what == sayYes)
 	o.Str("nonce", a.Nonce)
 	return ended(&o, a.Given, a.Expires)
 }

@@ -40,22 +40,9 @@ func (f *Finding) Append(dst []byte) []byte {
 
 // DecodeFinding reads what Append wrote.
 func DecodeFinding(v record.Value) (f Finding, err error) {
-	err = v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "what":
-			return v.Into((*string)(&f.What))
-		case "code":
-			return v.Into(&f.Code)
-		case "about":
-			return v.Into(&f.About)
-		case "text":
-			return v.Into(&f.Text)
-		case "since":
-			return v.Into(&f.Since)
-		case "told":
-			return v.Into(&f.Told)
-		}
-		return nil
-	})
+	err = v.Each(record.To(
+		"what", (*string)(&f.What), "code", &f.Code, "about", &f.About, "text", &f.Text,
+		"since", &f.Since, "told", &f.Told,
+	))
 	return f, err
 }

@@ -11,11 +11,6 @@ func appendIdentity(reason string) []byte {
 }
 
 func decodeIdentity(v record.Value) (reason string, err error) {
-	err = v.Each(func(name string, v record.Value) error {
-		if name == "reason" {
-			return v.Into(&reason)
-		}
-		return nil
-	})
+	err = v.Each(record.To("reason", &reason))
 	return reason, err
 }

@@ -210,15 +210,11 @@ func (l *Line) Append(dst []byte) []byte {
 		o.Time("began", l.Began)
 	}
 	o.StrIf("digest", l.Digest)
-	if l.Size != 0 {
-		o.Int("size", l.Size)
-	}
+	o.IntIf("size", l.Size)
 	o.StrIf("not_kept", l.NotKept)
 	if l.To != "" || l.Event == Resurfaced {
 		o.Int("attempts", int64(l.Change.Attempts))
-		if l.Change.Deferred != 0 {
-			o.Int("deferred", int64(l.Change.Deferred))
-		}
+		o.IntIf("deferred", int64(l.Change.Deferred))
 		o.Int("restarts", int64(l.Change.Restarts))
 		l.Change.AppendAgain(&o)
 		o.Time("not_before", l.Change.NotBefore)
@@ -229,9 +225,7 @@ func (l *Line) Append(dst []byte) []byte {
 	l.appendEnd(&o)
 	l.appendProposals(&o)
 	l.appendWho(&o)
-	if l.More {
-		o.Bool("more", true)
-	}
+	o.BoolIf("more", l.More)
 	o.Str("prev", l.Prev)
 	return append(dst, o.Bytes()...)
 }
@@ -248,9 +242,7 @@ func (l *Line) appendWho(o *record.Object) {
 		o.Raw("identity", appendIdentity(l.IdentityReason))
 	}
 	o.StrIf("source", l.Source)
-	if l.UID != 0 {
-		o.Int("uid", int64(l.UID))
-	}
+	o.IntIf("uid", int64(l.UID))
 	o.StrIf("message_id", l.MessageID)
 	o.StrIf("known_as", l.KnownAs)
 	o.StrIf("sandbox", l.Sandbox)
@@ -287,137 +279,62 @@ func Parse(b []byte) (Line, error) {
 	if err != nil {
 		return l, err
 	}
-	err = rec.Value().Each(l.field)
+	err = rec.Value().Each(l.members())
 	if l.Event != Resurfaced && !l.jumps() {
 		l.Change.Since = l.Time
 	}
 	return l, err
 }
 
-func (l *Line) field(name string, v record.Value) (err error) {
-	switch name {
-	case "time":
-		err = v.Into(&l.Time)
-	case "event":
-		err = v.Into((*string)(&l.Event))
-	case "task":
-		err = v.Into(&l.Task)
-	case "kind":
-		err = v.Into((*string)(&l.Kind))
-	case "from", "state":
-		err = v.Into((*string)(&l.From))
-	case "to":
-		err = v.Into((*string)(&l.To))
-	case "digest":
-		err = v.Into(&l.Digest)
-	case "size":
-		err = v.Into(&l.Size)
-	case "not_kept":
-		err = v.Into(&l.NotKept)
-	case "since":
-		err = v.Into(&l.Change.Since)
-	case "before":
-		err = v.Into(&l.Before)
-	case "began":
-		err = v.Into(&l.Began)
-	case "attempts":
-		err = v.Into(&l.Change.Attempts)
-	case "deferred":
-		err = v.Into(&l.Change.Deferred)
-	case "restarts":
-		err = v.Into(&l.Change.Restarts)
-	case "continues":
-		err = v.Into(&l.Change.Continues)
-	case "revisions":
-		err = v.Into(&l.Change.Revisions)
-	case "not_before":
-		err = v.Into(&l.Change.NotBefore)
-	case "reason":
-		err = v.Into(&l.Change.Reason)
-	case "told":
-		err = v.Into(&l.Change.Told)
-	case "result":
-		err = v.Into(&l.Result)
-	case "exit":
-		err = v.Into(&l.end().Exit)
-	case "said":
-		err = v.Into(&l.end().Said)
-	case "proposed":
-		l.Proposed, err = decodeProposed(v)
-	case "parent":
-		err = v.Into(&l.Parent)
-	case "count":
-		err = v.Into(&l.Count)
-	case "target":
-		err = v.Into(&l.Target)
-	case "answers":
-		err = v.Into(&l.Link.Answers)
-	case "thread":
-		err = v.Into(&l.Link.Thread)
-	case "more":
-		err = v.Into(&l.More)
-	case "prev":
-		err = v.Into(&l.Prev)
-	default:
-		return l.who(name, v)
+// members decodes all members.
+func (l *Line) members() func(name string, v record.Value) error {
+	c := &l.Change
+	values := record.To(
+		"time", &l.Time, "event", (*string)(&l.Event), "task", &l.Task, "kind", (*string)(&l.Kind),
+		"state", (*string)(&l.From), "from", (*string)(&l.From), "to", (*string)(&l.To), "since", &c.Since,
+		"before", &l.Before, "began", &l.Began, "digest", &l.Digest, "size", &l.Size, "not_kept", &l.NotKept,
+		"attempts", &c.Attempts, "deferred", &c.Deferred, "restarts", &c.Restarts, "continues", &c.Continues,
+		"revisions", &c.Revisions, "not_before", &c.NotBefore, "reason", &c.Reason, "told", &c.Told,
+		"result", &l.Result, "parent", &l.Parent, "count", &l.Count, "target", &l.Target,
+		"answers", &l.Link.Answers, "thread", &l.Link.Thread, "tool", &l.Tool, "action", (*string)(&l.Action),
+		"outcome", (*string)(&l.Outcome), "rule", &l.Rule, "policy", &l.Policy, "sender", &l.Sender,
+		"trust", (*string)(&l.Trust), "source", &l.Source, "uid", &l.UID, "message_id", &l.MessageID,
+		"known_as", &l.KnownAs, "sandbox", &l.Sandbox, "account", &l.Account, "by", &l.By,
+		"level", (*string)(&l.Level), "more", &l.More, "prev", &l.Prev,
+	)
+	return func(name string, v record.Value) (err error) {
+		switch name {
+		case "exit":
+			err = v.Into(&l.end().Exit)
+		case "said":
+			err = v.Into(&l.end().Said)
+		case "proposed":
+			l.Proposed, err = decodeProposed(v)
+		case "identity":
+			l.IdentityReason, err = decodeIdentity(v)
+		case "approval":
+			l.Approval = new(approval.Approval)
+			*l.Approval, err = approval.Decode(v)
+		case "grant":
+			l.Grant = new(approval.Grant)
+			*l.Grant, err = approval.DecodeGrant(v)
+		case "session":
+			l.Session = new(approval.Session)
+			*l.Session, err = approval.DecodeSession(v)
+		case "labels":
+			l.Labels, err = label.Decode(v)
+		case "finding":
+			l.Finding = new(Finding)
+			*l.Finding, err = DecodeFinding(v)
+		case "positions":
+			err = v.Elements(func(_ int, v record.Value) error {
+				p, err := DecodePosition(v)
+				l.Positions = append(l.Positions, p)
+				return err
+			})
+		default:
+			err = values(name, v)
+		}
+		return err
 	}
-	return err
-}
-
-func (l *Line) who(name string, v record.Value) (err error) {
-	switch name {
-	case "tool":
-		err = v.Into(&l.Tool)
-	case "action":
-		err = v.Into((*string)(&l.Action))
-	case "outcome":
-		err = v.Into((*string)(&l.Outcome))
-	case "rule":
-		err = v.Into(&l.Rule)
-	case "policy":
-		err = v.Into(&l.Policy)
-	case "sender":
-		err = v.Into(&l.Sender)
-	case "trust":
-		err = v.Into((*string)(&l.Trust))
-	case "identity":
-		l.IdentityReason, err = decodeIdentity(v)
-	case "source":
-		err = v.Into(&l.Source)
-	case "uid":
-		err = v.Into(&l.UID)
-	case "message_id":
-		err = v.Into(&l.MessageID)
-	case "known_as":
-		err = v.Into(&l.KnownAs)
-	case "sandbox":
-		err = v.Into(&l.Sandbox)
-	case "account":
-		err = v.Into(&l.Account)
-	case "by":
-		err = v.Into(&l.By)
-	case "level":
-		err = v.Into((*string)(&l.Level))
-	case "approval":
-		l.Approval = new(approval.Approval)
-		*l.Approval, err = approval.Decode(v)
-	case "grant":
-		l.Grant = new(approval.Grant)
-		*l.Grant, err = approval.DecodeGrant(v)
-	case "session":
-		l.Session = new(approval.Session)
-		*l.Session, err = approval.DecodeSession(v)
-	case "labels":
-		l.Labels, err = label.Decode(v)
-	case "finding":
-		l.Finding = new(Finding)
-		*l.Finding, err = DecodeFinding(v)
-	case "positions":
-		err = v.Elements(func(_ int, v record.Value) error {
-			p, err := DecodePosition(v)
-			l.Positions = append(l.Positions, p)
-			return err
-		})
-	}
-	return err
 }

@@ -39,29 +39,12 @@ func (p *Position) Append(dst []byte) []byte {
 
 // DecodePosition reads what Append wrote.
 func DecodePosition(v record.Value) (p Position, err error) {
-	err = v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "source":
-			return v.Into(&p.Source)
-		case "uidvalidity":
-			return v.Into(&p.UIDValidity)
-		case "uid":
-			return v.Into(&p.UID)
-		case "received":
-			return v.Into(&p.Received)
-		}
-		return nil
-	})
+	err = v.Each(record.To(
+		"source", &p.Source, "uidvalidity", &p.UIDValidity, "uid", &p.UID, "received", &p.Received,
+	))
 	return p, err
 }
 
 func appendPositions(dst []byte, all []Position) []byte {
-	dst = append(dst, '[')
-	for i := range all {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = all[i].Append(dst)
-	}
-	return append(dst, ']')
+	return record.List(dst, all, (*Position).Append)
 }

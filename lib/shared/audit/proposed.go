@@ -10,45 +10,24 @@ type Proposed struct {
 
 func (l *Line) appendProposals(o *record.Object) {
 	if len(l.Proposed) > 0 {
-		list := []byte{'['}
-		for i, p := range l.Proposed {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = append(list, p.bytes()...)
-		}
-		o.Raw("proposed", append(list, ']'))
+		o.Raw("proposed", record.List(nil, l.Proposed, func(p *Proposed, dst []byte) []byte {
+			o := record.ObjectAfter(dst)
+			o.Str("id", p.ID)
+			o.Str("digest", p.Digest)
+			return o.Bytes()
+		}))
 	}
 	o.StrIf("parent", l.Parent)
-	if l.Count != 0 {
-		o.Int("count", int64(l.Count))
-	}
-	if len(l.Target) > 0 {
-		o.Strs("target", l.Target)
-	}
+	o.IntIf("count", int64(l.Count))
+	o.StrsIf("target", l.Target)
 	o.StrIf("answers", l.Link.Answers)
 	o.StrIf("thread", l.Link.Thread)
-}
-
-func (p *Proposed) bytes() []byte {
-	var o record.Object
-	o.Str("id", p.ID)
-	o.Str("digest", p.Digest)
-	return o.Bytes()
 }
 
 func decodeProposed(v record.Value) (list []Proposed, err error) {
 	err = v.Elements(func(_ int, v record.Value) error {
 		var p Proposed
-		err := v.Each(func(name string, v record.Value) error {
-			switch name {
-			case "id":
-				return v.Into(&p.ID)
-			case "digest":
-				return v.Into(&p.Digest)
-			}
-			return nil
-		})
+		err := v.Each(record.To("id", &p.ID, "digest", &p.Digest))
 		list = append(list, p)
 		return err
 	})

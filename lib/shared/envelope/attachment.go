@@ -17,24 +17,10 @@ var errAttachment = errors.New("size, digest and data of an attachment must agre
 func decodeAttachment(v record.Value) (a Attachment, err error) {
 	var data string
 	has := false
-	err = v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "name":
-			return v.Into(&a.Name)
-		case "type":
-			return v.Into(&a.Type)
-		case "size":
-			return v.Into(&a.Size)
-		case "digest":
-			return v.Into(&a.Digest)
-		case "data":
-			has = true
-			return v.Into(&data)
-		case "omitted":
-			return v.Into(&a.Omitted)
-		}
-		return nil
-	})
+	err = v.Each(record.To(
+		"name", &a.Name, "type", &a.Type, "size", &a.Size, "digest", &a.Digest, "omitted", &a.Omitted,
+		"data", func(v record.Value) error { has = true; return v.Into(&data) },
+	))
 	if err != nil || !has {
 		return a, err
 	}

@@ -26,17 +26,12 @@ func (s *Shown) AppendBare(dst []byte) []byte {
 }
 
 func bareAttachments(list []Attachment) []byte {
-	b := []byte{'['}
-	for i := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var o record.Object
-		o.Int("size", list[i].Size)
-		o.StrIf("digest", list[i].Digest)
-		b = append(b, o.Bytes()...)
-	}
-	return append(b, ']')
+	return record.List(nil, list, func(a *Attachment, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
+		o.Int("size", a.Size)
+		o.StrIf("digest", a.Digest)
+		return o.Bytes()
+	})
 }
 
 // maxBareID is the greatest length of a message id that a worker without the text is given, in

@@ -89,14 +89,7 @@ func (d *DKIM) bytes() []byte {
 }
 
 func (d *DKIM) appendSignatures(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i := range d.Signatures {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, d.Signatures[i].bytes()...)
-	}
-	return append(dst, ']')
+	return record.List(dst, d.Signatures, func(s *Signature, dst []byte) []byte { return append(dst, s.bytes()...) })
 }
 
 func (s *Signature) bytes() []byte {
@@ -124,68 +117,30 @@ func (d *DMARC) bytes() []byte {
 
 // decode keeps unknown verdicts, because only pass proves anything.
 func (d *DKIM) decode(v record.Value) error {
-	return v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "from":
-			return v.Into(&d.From)
-		case "reason":
-			return v.Into((*string)(&d.Reason))
-		case "why":
-			return v.Into(&d.Why)
-		case "signatures":
+	return v.Each(record.To(
+		"from", &d.From, "reason", (*string)(&d.Reason), "why", &d.Why, "omitted", &d.Omitted,
+		"dmarc", d.DMARC.decode, "signatures", func(v record.Value) error {
 			return v.Elements(func(_ int, v record.Value) error {
 				var s Signature
 				err := s.decode(v)
 				d.Signatures = append(d.Signatures, s)
 				return err
 			})
-		case "omitted":
-			return v.Into(&d.Omitted)
-		case "dmarc":
-			return d.DMARC.decode(v)
-		}
-		return nil
-	})
+		},
+	))
 }
 
 func (s *Signature) decode(v record.Value) error {
-	return v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "result":
-			return v.Into((*string)(&s.Result))
-		case "why":
-			return v.Into(&s.Why)
-		case "domain":
-			return v.Into(&s.Domain)
-		case "user":
-			return v.Into(&s.User)
-		case "selector":
-			return v.Into(&s.Selector)
-		case "algorithm":
-			return v.Into(&s.Algorithm)
-		case "headers":
-			return v.Into(&s.Headers)
-		case "organizational_domain":
-			return v.Into(&s.Organizational)
-		}
-		return nil
-	})
+	return v.Each(record.To(
+		"result", (*string)(&s.Result), "why", &s.Why, "domain", &s.Domain, "user", &s.User,
+		"selector", &s.Selector, "algorithm", &s.Algorithm, "headers", &s.Headers,
+		"organizational_domain", &s.Organizational,
+	))
 }
 
 func (d *DMARC) decode(v record.Value) error {
-	return v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "result":
-			return v.Into((*string)(&d.Result))
-		case "domain":
-			return v.Into(&d.Domain)
-		case "policy":
-			return v.Into(&d.Policy)
-		case "strict":
-			return v.Into(&d.Strict)
-		case "organizational_domain":
-			return v.Into(&d.Organizational)
-		}
-		return nil
-	})
+	return v.Each(record.To(
+		"result", (*string)(&d.Result), "domain", &d.Domain, "policy", &d.Policy, "strict", &d.Strict,
+		"organizational_domain", &d.Organizational,
+	))
 }

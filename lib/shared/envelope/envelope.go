@@ -157,25 +157,15 @@ func (m *Message) append(dst []byte, bare bool) []byte {
 }
 
 func (m *Message) appendHeaders(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i, f := range m.Headers {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	return record.List(dst, m.Headers, func(f *Field, dst []byte) []byte {
 		dst = record.AppendString(append(dst, '['), f.Name)
-		dst = record.AppendString(append(dst, ','), f.Value)
-		dst = append(dst, ']')
-	}
-	return append(dst, ']')
+		return append(record.AppendString(append(dst, ','), f.Value), ']')
+	})
 }
 
 func appendAttachments(dst []byte, list []Attachment) []byte {
-	dst = append(dst, '[')
-	for i, a := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var o record.Object
+	return record.List(dst, list, func(a *Attachment, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
 		o.Str("name", a.Name)
 		o.Str("type", a.Type)
 		o.Int("size", a.Size)
@@ -183,12 +173,9 @@ func appendAttachments(dst []byte, list []Attachment) []byte {
 		if a.Data != nil {
 			o.Str("data", base64.StdEncoding.EncodeToString(a.Data))
 		}
-		if a.Omitted {
-			o.Bool("omitted", true)
-		}
-		dst = append(dst, o.Bytes()...)
-	}
-	return append(dst, ']')
+		o.BoolIf("omitted", a.Omitted)
+		return o.Bytes()
+	})
 }
 
 func (s *Sender) bytes() []byte {
@@ -200,31 +187,25 @@ func (s *Sender) bytes() []byte {
 	return o.Bytes()
 }
 
-func (s *Sender) field(name string, v record.Value) (err error) {
-	switch name {
-	case "id":
-		s.ID, err = peer.Decode(v)
-	case "chat":
-		s.Chat, err = peer.Decode(v)
-	case "bot":
-		return v.Into(&s.Bot)
-	case "mentioned":
-		return v.Into(&s.Mentioned)
-	}
-	return err
+func (s *Sender) decode(v record.Value) error {
+	return v.Each(record.To(
+		"bot", &s.Bot, "mentioned", &s.Mentioned,
+		"id", func(v record.Value) (err error) { s.ID, err = peer.Decode(v); return err },
+		"chat", func(v record.Value) (err error) { s.Chat, err = peer.Decode(v); return err },
+	))
 }
 
 // Decode reads what decisions may look at: everything but From, Subject and Text. What is not
 // there counts as what allows least, as pulse-record(5) lists it.
 func Decode(v record.Value) (Message, error) {
 	m := unstated(nil)
-	return m, v.Each(m.field)
+	return m, v.Each(m.members())
 }
 
 // Read is Decode for the member of a record. It uses the memory of the message that m was.
 func (m *Message) Read(rec *record.Record) error {
 	*m = unstated(m.Headers[:0])
-	return rec.Each(Member, m.field, unread...)
+	return rec.Each(Member, m.members(), unread...)
 }
 
 // unstated is a message of which nothing is known yet.
@@ -237,55 +218,36 @@ var unread = []string{"text", "subject", "from", "attachments"}
 
 // SourceOf reads message.source alone.
 func SourceOf(rec *record.Record) (source string, err error) {
-	err = rec.Each(Member, func(name string, v record.Value) error {
-		if name == "source" {
-			return v.Into(&source)
-		}
-		return nil
-	})
+	err = rec.Each(Member, record.To("source", &source))
 	return source, err
 }
 
-func (m *Message) field(name string, v record.Value) error {
-	switch name {
-	case "source":
-		return v.Into(&m.Source)
-	case "uid":
-		return v.Into(&m.UID)
-	case "uidvalidity":
-		return v.Into(&m.UIDValidity)
-	case "id":
-		return v.Into(&m.ID)
-	case "digest":
-		return v.Into(&m.Digest)
-	case "received":
-		return v.Into(&m.Received)
-	case "fetched":
-		return v.Into(&m.Fetched)
-	case "size":
-		return v.Into(&m.Size)
-	case "body":
-		return v.Into(&m.Body)
-	case "headers":
-		return m.decodeHeaders(v)
-	case "left_out", "left_text":
-		return m.Left.field(name, v)
-	case "thread":
-		m.Thread = new(Thread)
-		return v.Each(m.Thread.field)
-	case "defects":
-		return m.decodeDefects(v)
-	case "sender":
-		m.Sender = new(Sender)
-		return v.Each(m.Sender.field)
-	case "dkim":
-		m.DKIM = new(DKIM)
-		return m.DKIM.decode(v)
-	case "webhook":
-		m.Webhook = new(Webhook)
-		return v.Each(m.Webhook.field)
+// members decodes those that decisions may look at.
+func (m *Message) members() func(string, record.Value) error {
+	values := record.To(
+		"source", &m.Source, "uid", &m.UID, "uidvalidity", &m.UIDValidity, "id", &m.ID, "digest", &m.Digest,
+		"received", &m.Received, "fetched", &m.Fetched, "size", &m.Size, "body", &m.Body,
+		"headers", m.decodeHeaders, "defects", m.decodeDefects,
+	)
+	return func(name string, v record.Value) error {
+		switch name {
+		case "left_out", "left_text":
+			return m.Left.field(name, v)
+		case "thread":
+			m.Thread = new(Thread)
+			return m.Thread.decode(v)
+		case "sender":
+			m.Sender = new(Sender)
+			return m.Sender.decode(v)
+		case "dkim":
+			m.DKIM = new(DKIM)
+			return m.DKIM.decode(v)
+		case "webhook":
+			m.Webhook = new(Webhook)
+			return m.Webhook.decode(v)
+		}
+		return values(name, v)
 	}
-	return nil
 }
 
 func (m *Message) decodeHeaders(v record.Value) error {

@@ -24,45 +24,34 @@ type Shown struct {
 // Show decodes the part of the member that is shown.
 func Show(v record.Value) (Shown, error) {
 	var s Shown
-	return s, v.Each(s.field)
+	return s, v.Each(s.members())
 }
 
 // Read is Show for the member of a record.
 func (s *Shown) Read(rec *record.Record) error {
 	*s = Shown{}
-	return rec.Each(Member, s.field)
+	return rec.Each(Member, s.members())
 }
 
-func (s *Shown) field(name string, v record.Value) error {
-	switch name {
-	case "source":
-		return v.Into(&s.Source)
-	case "id":
-		return v.Into(&s.ID)
-	case "received":
-		return v.Into(&s.Received)
-	case "from":
-		return v.Into(&s.From)
-	case "subject":
-		return v.Into(&s.Subject)
-	case "text":
-		return v.Into(&s.Text)
-	case "scope":
-		return v.Into((*string)(&s.Scope))
-	case "truncated":
-		return v.Into(&s.Truncated)
-	case "attachments":
-		return v.Elements(s.attachment)
-	case "left_out", "left_text":
-		return s.Left.field(name, v)
-	case "thread":
-		s.Thread = new(Thread)
-		return v.Each(s.Thread.field)
-	case "sender":
-		s.Sender = new(Sender)
-		return v.Each(s.Sender.field)
+func (s *Shown) members() func(string, record.Value) error {
+	values := record.To(
+		"source", &s.Source, "id", &s.ID, "received", &s.Received, "from", &s.From, "subject", &s.Subject,
+		"text", &s.Text, "scope", (*string)(&s.Scope), "truncated", &s.Truncated,
+		"attachments", func(v record.Value) error { return v.Elements(s.attachment) },
+	)
+	return func(name string, v record.Value) error {
+		switch name {
+		case "left_out", "left_text":
+			return s.Left.field(name, v)
+		case "thread":
+			s.Thread = new(Thread)
+			return s.Thread.decode(v)
+		case "sender":
+			s.Sender = new(Sender)
+			return s.Sender.decode(v)
+		}
+		return values(name, v)
 	}
-	return nil
 }
 
 func (s *Shown) attachment(_ int, v record.Value) error {

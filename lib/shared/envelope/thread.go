@@ -43,12 +43,6 @@ func (t *Thread) bytes() []byte {
 	return o.Bytes()
 }
 
-func (t *Thread) field(name string, v record.Value) error {
-	switch name {
-	case "in_reply_to":
-		return v.Into(&t.InReplyTo)
-	case "references":
-		return v.Into(&t.References)
-	}
-	return nil
+func (t *Thread) decode(v record.Value) error {
+	return v.Each(record.To("in_reply_to", &t.InReplyTo, "references", &t.References))
 }

@@ -61,18 +61,9 @@ func (w *Webhook) bytes() []byte {
 }
 
 // field keeps unknown results, because only pass proves anything.
-func (w *Webhook) field(name string, v record.Value) error {
-	switch name {
-	case "result":
-		return v.Into((*string)(&w.Result))
-	case "why":
-		return v.Into(&w.Why)
-	case "scheme":
-		return v.Into((*string)(&w.Scheme))
-	case "timestamp":
-		return v.Into(&w.Timestamp)
-	case "type":
-		return v.Into(&w.Type)
-	}
-	return nil
+func (w *Webhook) decode(v record.Value) error {
+	return v.Each(record.To(
+		"result", (*string)(&w.Result), "why", &w.Why, "scheme", (*string)(&w.Scheme),
+		"timestamp", &w.Timestamp, "type", &w.Type,
+	))
 }

@@ -102,19 +102,14 @@ func Of(t terms.Trust) Set {
 
 // Append appends the set as an array of objects.
 func (s Set) Append(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i := range s {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var o record.Object
-		o.Str("label", string(s[i].Label))
-		o.StrIf("by", s[i].By)
-		o.StrIf("task", s[i].Task)
-		o.Time("at", s[i].At)
-		dst = append(dst, o.Bytes()...)
-	}
-	return append(dst, ']')
+	return record.List(dst, s, func(u *Use, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
+		o.Str("label", string(u.Label))
+		o.StrIf("by", u.By)
+		o.StrIf("task", u.Task)
+		o.Time("at", u.At)
+		return o.Bytes()
+	})
 }
 
 // ErrUnknown means that a word is not a label.
@@ -125,19 +120,9 @@ var ErrUnknown = errors.New("label: no such label")
 func Decode(v record.Value) (s Set, err error) {
 	err = v.Elements(func(_ int, v record.Value) error {
 		var u Use
-		err := v.Each(func(name string, v record.Value) error {
-			switch name {
-			case "label":
-				return v.Into((*string)(&u.Label))
-			case "by":
-				return v.Into(&u.By)
-			case "task":
-				return v.Into(&u.Task)
-			case "at":
-				return v.Into(&u.At)
-			}
-			return nil
-		})
+		err := v.Each(record.To(
+			"label", (*string)(&u.Label), "by", &u.By, "task", &u.Task, "at", &u.At,
+		))
 		if err == nil && !slices.Contains(All, u.Label) {
 			err = fmt.Errorf("%w: %q", ErrUnknown, u.Label)
 		}

@@ -30,9 +30,6 @@ func (o *Object) name(name string) {
 	o.b = append(append(append(o.b, '"'), name...), '"', ':')
 }
 
-// reset empties o and keeps its memory.
-func (o *Object) reset() { o.b, o.open = o.b[:0], false }
-
 // Str adds a string.
 func (o *Object) Str(name, s string) {
 	o.name(name)
@@ -50,6 +47,27 @@ func (o *Object) StrIf(name, s string) {
 func (o *Object) Int(name string, n int64) {
 	o.name(name)
 	o.b = strconv.AppendInt(o.b, n, 10)
+}
+
+// IntIf adds a whole number unless it is 0.
+func (o *Object) IntIf(name string, n int64) {
+	if n != 0 {
+		o.Int(name, n)
+	}
+}
+
+// BoolIf adds true, or nothing.
+func (o *Object) BoolIf(name string, v bool) {
+	if v {
+		o.Bool(name, true)
+	}
+}
+
+// StrsIf adds a list of strings unless it is empty.
+func (o *Object) StrsIf(name string, list []string) {
+	if len(list) > 0 {
+		o.Strs(name, list)
+	}
 }
 
 // Bool adds true or false.
@@ -95,7 +113,19 @@ func (o *Object) Nested(name string, appendTo func(dst []byte) []byte) {
 	o.b = appendTo(o.b)
 }
 
-// Bytes returns the object. The bytes are valid until Reset.
+// List appends an array: of each element what one appends for it.
+func List[T any](dst []byte, list []T, one func(of *T, dst []byte) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = one(&list[i], dst)
+	}
+	return append(dst, ']')
+}
+
+// Bytes returns the object.
 func (o *Object) Bytes() []byte {
 	if !o.open {
 		return append(o.b, "{}"...)

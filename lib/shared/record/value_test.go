@@ -280,9 +280,8 @@ func TestObject(t *testing.T) {
 	if got := string(o.Bytes()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	o.reset()
-	if got := string(o.Bytes()); got != "{}" {
-		t.Errorf("after Reset: %s", got)
+	if got := string(new(Object).Bytes()); got != "{}" {
+		t.Errorf("an empty one: %s", got)
 	}
 }
 

@@ -28,20 +28,14 @@ func (f *File) Digest() string {
 
 // AppendFiles appends the value of the member files.
 func AppendFiles(dst []byte, files []File) []byte {
-	dst = append(dst, '[')
-	for i := range files {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		f := &files[i]
-		var o record.Object
+	return record.List(dst, files, func(f *File, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
 		o.Str("name", f.Name)
 		o.Int("size", int64(len(f.Data)))
 		o.Str("digest", f.Digest())
 		o.Str("data", base64.StdEncoding.EncodeToString(f.Data))
-		dst = append(dst, o.Bytes()...)
-	}
-	return append(dst, ']')
+		return o.Bytes()
+	})
 }
 
 // decodeFiles reads what AppendFiles wrote. It checks name, size, digest and data against

@@ -110,12 +110,7 @@ func Targets(v record.Value) (list []string, err error) {
 func (r *Request) Text() string {
 	var text string
 	if r.Args != "" && r.Args[0] == '{' {
-		_ = r.Args.Each(func(name string, v record.Value) error {
-			if name == "text" {
-				return v.Into(&text)
-			}
-			return nil
-		})
+		_ = r.Args.Each(record.To("text", &text))
 	}
 	return text
 }

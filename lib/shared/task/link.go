@@ -20,16 +20,6 @@ func (l *Link) add(o *record.Object) {
 	o.StrIf("thread", l.Thread)
 }
 
-func (l *Link) field(name string, v record.Value) error {
-	switch name {
-	case "answers":
-		return v.Into(&l.Answers)
-	case "thread":
-		return v.Into(&l.Thread)
-	}
-	return nil
-}
-
 // valid fails unless l names two tasks or none.
 func (l *Link) valid() error {
 	if *l != (Link{}) && (!ValidID(l.Answers) || !ValidID(l.Thread)) {

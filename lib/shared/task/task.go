@@ -89,9 +89,7 @@ func (t *Task) Append(dst []byte) []byte {
 	o.Str("state", string(t.State))
 	o.StrIf("digest", t.Digest)
 	o.Time("created", t.Created)
-	if t.Refused {
-		o.Bool("refused", true)
-	}
+	o.BoolIf("refused", t.Refused)
 	t.Link.add(&o)
 	t.Change.add(&o)
 	o.StrIf("limit", t.Limit)
@@ -106,9 +104,7 @@ func (t *Task) AppendFixed(dst []byte) []byte {
 	o.Str("id", t.ID)
 	o.Str("kind", string(t.Kind))
 	o.Time("created", t.Created)
-	if t.Refused {
-		o.Bool("refused", true)
-	}
+	o.BoolIf("refused", t.Refused)
 	t.Link.add(&o)
 	return append(dst, o.Bytes()...)
 }
@@ -116,9 +112,7 @@ func (t *Task) AppendFixed(dst []byte) []byte {
 func (c *Change) add(o *record.Object) {
 	o.Time("since", c.Since)
 	o.Int("attempts", int64(c.Attempts))
-	if c.Deferred != 0 {
-		o.Int("deferred", int64(c.Deferred))
-	}
+	o.IntIf("deferred", int64(c.Deferred))
 	o.Int("restarts", int64(c.Restarts))
 	c.AppendAgain(o)
 	o.Time("not_before", c.NotBefore)
@@ -128,38 +122,11 @@ func (c *Change) add(o *record.Object) {
 
 // AppendAgain adds how often a task was started again, if it was.
 func (c *Change) AppendAgain(o *record.Object) {
-	if c.Continues != 0 {
-		o.Int("continues", int64(c.Continues))
-	}
-	if c.Revisions != 0 {
-		o.Int("revisions", int64(c.Revisions))
-	}
+	o.IntIf("continues", int64(c.Continues))
+	o.IntIf("revisions", int64(c.Revisions))
 }
 
 // field decodes one member of a Change.
-func (c *Change) field(name string, v record.Value) error {
-	switch name {
-	case "since":
-		return v.Into(&c.Since)
-	case "attempts":
-		return v.Into(&c.Attempts)
-	case "deferred":
-		return v.Into(&c.Deferred)
-	case "restarts":
-		return v.Into(&c.Restarts)
-	case "continues":
-		return v.Into(&c.Continues)
-	case "revisions":
-		return v.Into(&c.Revisions)
-	case "not_before":
-		return v.Into(&c.NotBefore)
-	case "reason":
-		return v.Into(&c.Reason)
-	case "told":
-		return v.Into(&c.Told)
-	}
-	return nil
-}
 
 // Append appends c as an object.
 func (c *Change) Append(dst []byte) []byte {
@@ -171,24 +138,21 @@ func (c *Change) Append(dst []byte) []byte {
 // DecodeChange reads what Append wrote.
 func DecodeChange(v record.Value) (Change, error) {
 	var c Change
-	err := v.Each(c.field)
+	err := v.Each(record.To(
+		"since", &c.Since, "attempts", &c.Attempts, "deferred", &c.Deferred, "restarts", &c.Restarts,
+		"continues", &c.Continues, "revisions", &c.Revisions, "not_before", &c.NotBefore,
+		"reason", &c.Reason, "told", &c.Told,
+	))
 	return c, err
 }
 
 // DecodeFixed reads the member of a task file.
 func DecodeFixed(v record.Value) (Task, error) {
 	var t Task
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "id":
-			return v.Into(&t.ID)
-		case "kind":
-			return v.Into((*string)(&t.Kind))
-		case "created":
-			return v.Into(&t.Created)
-		}
-		return t.Link.field(name, v)
-	})
+	err := v.Each(record.To(
+		"id", &t.ID, "kind", (*string)(&t.Kind), "created", &t.Created,
+		"answers", &t.Link.Answers, "thread", &t.Link.Thread,
+	))
 	if err == nil && (!ValidID(t.ID) || t.Kind != Ask && t.Kind != Effect) {
 		err = fmt.Errorf("no id or no kind")
 	}
