@@ -61,7 +61,7 @@ func correct(c *cli.Context) error {
 // approving is the question whose answer is yes.
 func approving() desk.Question {
 	return desk.Question{
-		Verb: "approve this", May: awaits,
+		Verb: "approve this", May: awaits, Pages: true,
 		Yes: func(tx *queue.Tx, shown *queue.Stored, yes approval.Approval) error {
 			return queue.Approve(tx, shown, yes, time.Now())
 		},

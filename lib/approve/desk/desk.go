@@ -126,6 +126,7 @@ type Question struct {
 	May     func(*queue.Stored) error            // why there is nothing to ask, or nil
 	Caution func(*queue.Stored) string           // a warning after the sheet; nil or empty: none
 	Alone   func(*queue.Stored) bool             // All asks about it with its own code; nil: about none
+	Pages   bool                                 // All and Together keep to pages, each of which is answered whole or not at all
 	Record  func(*queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
 
 	// Yes records a yes in the place of Record. The yes is signed first where the policy

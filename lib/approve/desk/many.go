@@ -80,7 +80,7 @@ func (d *Desk) All(ids []string, q Question) error {
 			_, err = d.Together(page, q)
 		}
 		if err != nil {
-			if i > 0 && q.Yes != nil {
+			if i > 0 && q.Pages {
 				cmdline.Note(d.c, "%d of %d pages were answered before that, and stay so", i, len(pages))
 			}
 			return err
@@ -123,7 +123,7 @@ func (d *Desk) split(ids []string, q Question) (list [][]string, err error) {
 
 // Together shows several tasks as one text, takes one code for them, and records an answer
 // to each; then it does so with those for which there was no room. It returns to how many there
-// was an answer. A yes to several is recorded only if all of them still are what was shown.
+// was an answer. Where q keeps to pages, none is recorded unless all still are what was shown.
 func (d *Desk) Together(ids []string, q Question) (done int, err error) {
 	var left []string
 	for at := 0; at < len(ids); {
@@ -133,7 +133,7 @@ func (d *Desk) Together(ids []string, q Question) (done int, err error) {
 		if err == nil {
 			err = d.Confirm(lines, several(q.Verb, len(all)))
 		}
-		if err == nil && q.Yes != nil {
+		if err == nil && q.Pages {
 			err = d.unchanged(all)
 		}
 		if err == nil {

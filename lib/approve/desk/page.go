@@ -29,7 +29,7 @@ func (d *Desk) page(id string, q Question) (p page, err error) {
 		p = page{first: &s, ids: []string{id}, alone: q.Alone != nil && q.Alone(&s)}
 		switch {
 		case p.alone:
-		case q.Yes == nil:
+		case !q.Pages:
 			p.kin = "any"
 		default:
 			p.kin, err = d.kin(v, &s)
