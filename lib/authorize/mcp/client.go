@@ -116,15 +116,7 @@ func (p *Proxy) pass(m *message, line []byte) {
 func (p *Proxy) call(m *message, line []byte) error {
 	var tool string
 	args := record.Value("{}")
-	_ = m.given().Each(func(name string, v record.Value) error {
-		switch name {
-		case "name":
-			return v.Into(&tool)
-		case "arguments":
-			args = v
-		}
-		return nil
-	})
+	_ = m.given().Each(record.To("name", &tool, "arguments", &args))
 	if !pins.ToolName(tool) {
 		return refuse(codeParams, "it names no tool")
 	}
