@@ -93,6 +93,23 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// A section of another page that a page names is there.
+func TestSectionsElsewhere(t *testing.T) {
+	ref := regexp.MustCompile(`\bSx (.+) No in Xr (\S+) ([1-9])`)
+	for _, name := range pages(t) {
+		for n, line := range read(t, name) {
+			m := ref.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			p := read(t, m[2]+"."+m[3])
+			if !slices.Contains(p, ".Ss "+m[1]) && !slices.Contains(p, ".Sh "+m[1]) {
+				t.Errorf("%s:%d: %s(%s) has no section %s", name, n+1, m[2], m[3], m[1])
+			}
+		}
+	}
+}
+
 // block is a literal block: what stands between .Bd -literal and .Ed.
 type block struct {
 	line    int // of its first line of text

@@ -100,6 +100,9 @@ func (s source) written(t *testing.T, functions ...string) (names []string) {
 			}
 			found++
 			ast.Inspect(fn, func(n ast.Node) bool {
+				if _, inner := n.(*ast.FuncLit); inner {
+					return false // writes the objects of a list
+				}
 				if call, ok := n.(*ast.CallExpr); ok && isObject(call) && !slices.Contains(names, text(call.Args[0].(*ast.BasicLit))) {
 					names = append(names, text(call.Args[0].(*ast.BasicLit)))
 				}
@@ -115,7 +118,7 @@ func (s source) written(t *testing.T, functions ...string) (names []string) {
 
 func isObject(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || len(call.Args) != 2 || !slices.Contains([]string{"Str", "StrIf", "Int", "Bool", "Time", "Strs", "Raw", "Nested"}, sel.Sel.Name) {
+	if !ok || len(call.Args) != 2 || !slices.Contains([]string{"Str", "StrIf", "Int", "IntIf", "Bool", "BoolIf", "Time", "Strs", "StrsIf", "Raw", "Nested"}, sel.Sel.Name) {
 		return false
 	}
 	_, ok = call.Args[0].(*ast.BasicLit)

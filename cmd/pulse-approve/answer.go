@@ -18,7 +18,12 @@ func yes(c *cli.Context) error {
 	if c.IsSet("signature") {
 		return signedAnswer(c, false)
 	}
-	return answer(c, desk.Yes, func(*desk.Desk) desk.Question { return approving() })
+	d, err := desk.Sit(c, desk.Yes)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.All(c.Args().Slice(), approving())
 }
 
 func no(c *cli.Context) error {
@@ -80,16 +85,6 @@ func revising(reason string, level approval.Level, limits *policy.Limits) desk.Q
 		return queue.Revise(tx, shown, cmdline.User(), level, reason, limits, time.Now())
 	}
 	return q
-}
-
-// answer asks about tasks, one after the other, and records the answers.
-func answer(c *cli.Context, a desk.Answer, question func(*desk.Desk) desk.Question) error {
-	d, err := desk.Sit(c, a)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Each(c.Args().Slice(), question(d))
 }
 
 func awaits(s *queue.Stored) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,7 +59,7 @@ func (s *showing) answer() error {
 }
 
 func (s *showing) show() error {
-	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, s.sender != ""))
+	return desk.Unanswered(s.Terminal.Show(s.Context(), s.pages, !s.part.whole()))
 }
 
 // goOn shows the pages that were skipped, if any were.
@@ -75,7 +76,7 @@ func (s *showing) key() (string, error) {
 			return "", err
 		}
 	}
-	return s.Terminal.Ask(s.Context(), "your answer [y,n,e,r,s,b,t,a,q,?]: ")
+	return s.Terminal.Ask(s.Context(), "your answer [y,m,n,e,r,s,b,t,a,q,?]: ")
 }
 
 // keys are the answers that can be typed. Each returns nil once the task is settled.
@@ -84,6 +85,7 @@ var keys map[string]func(*showing) error
 func init() {
 	keys = map[string]func(*showing) error{
 		"y": (*showing).yes,
+		"m": (*showing).many,
 		"n": (*showing).no,
 		"e": (*showing).correct,
 		"r": (*showing).revise,
@@ -98,6 +100,7 @@ func init() {
 
 var help = []string{
 	"  y  approve it: once, these bytes, for 24 hours; wants the code",
+	"  m  approve it and others for the same ask, shown whole on one page: one code",
 	"  n  refuse it: wants a reason and the code",
 	"  e  correct it in an editor: what comes of it is shown, and wants the code",
 	"  r  refuse it as n does, and have its ask started again with the reason",
@@ -128,6 +131,43 @@ func (s *showing) yes() error {
 		return s.Terminal.Tell("approved: " + starts(s.task))
 	}
 	return s.undone(err)
+}
+
+// many shows the task once more with all that may stand on a page with it, and approves them with
+// one code.
+func (s *showing) many() error {
+	all, err := s.waiting()
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, stay := range all {
+		is, err := s.part.has(s.Desk, stay.id)
+		if err != nil {
+			return err
+		}
+		if is {
+			ids = append(ids, stay.id)
+		}
+	}
+	if ids, err = s.Beside(s.task, ids, approving()); err != nil {
+		return s.undone(fmt.Errorf("%w: %w", queue.ErrConflict, err))
+	}
+	if len(ids) < 2 {
+		return s.tell([]string{"nothing else may stand on its page: other asks, actions and recipients do not"})
+	}
+	done, err := s.Together(ids, approving())
+	s.approved += done
+	if done > 0 {
+		for _, id := range ids[1:] {
+			s.paged[id] = true
+		}
+		return cmp.Or(err, s.Terminal.Tell(fmt.Sprintf("approved: %d", done)))
+	}
+	if errors.Is(err, tty.ErrQuit) || errors.Is(err, tty.ErrRefused) || errors.Is(err, queue.ErrConflict) {
+		return s.tell([]string{escape.Message(err.Error())})
+	}
+	return err
 }
 
 // thread shows the ask that the task belongs to.

@@ -23,9 +23,9 @@ func app() *cli.App {
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
-		Flags: []cli.Flag{queue, policy, key, sender, confined}, Action: walk,
+		Flags: append([]cli.Flag{queue, policy, key, confined}, partFlags(sender)...), Action: walk,
 		Commands: []*cli.Command{{
-			Name: "yes", ArgsUsage: "ID", Usage: "approve one task", Action: yes,
+			Name: "yes", ArgsUsage: "ID...", Usage: "approve tasks", Action: yes,
 			Flags: []cli.Flag{queue, policy, key, confined, signature},
 		}, {
 			Name: "no", ArgsUsage: "[ID...]", Usage: "refuse tasks, or all of a sender", Action: no,

@@ -11,7 +11,6 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
-	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -20,7 +19,7 @@ import (
 // walk asks a person about everything that waits, the oldest first, one task at a
 // time; what arrives meanwhile comes last.
 func walk(c *cli.Context) error {
-	sender, err := door.Sender(c)
+	p, err := partOf(c)
 	if err != nil {
 		return err
 	}
@@ -29,7 +28,10 @@ func walk(c *cli.Context) error {
 		return err
 	}
 	defer d.Close()
-	w := &walker{Desk: d, sender: sender, met: map[visit]bool{}}
+	if err := p.find(d); err != nil {
+		return err
+	}
+	w := &walker{Desk: d, part: p, met: map[visit]bool{}, paged: map[string]bool{}}
 	err = w.all()
 	if len(w.met) == 0 {
 		return err
@@ -43,9 +45,10 @@ func walk(c *cli.Context) error {
 // walker is one walk: what it has shown, and how it was answered.
 type walker struct {
 	*desk.Desk
-	sender            queue.Sender // whose tasks it shows, each of them whole; empty: all
+	part              part // what it shows
 	met               map[visit]bool
-	at, of            int // how many were shown, and how many there are by now
+	paged             map[string]bool // approved with another task, on one page
+	at, of            int             // how many were shown, and how many there are by now
 	approved, refused int
 }
 
@@ -84,16 +87,7 @@ func (w *walker) all() error {
 
 // arrived returns the waiting tasks that were not shown yet, the oldest first.
 func (w *walker) arrived() (ids []string, err error) {
-	var all []visit
-	err = w.Queue.View(func(v queue.View) error {
-		all = nil
-		return v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
-			if w.sender.May(&e) {
-				all = append(all, visit{e.ID, e.Since.Unix()})
-			}
-			return true, nil
-		})
-	})
+	all, err := w.waiting()
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +95,7 @@ func (w *walker) arrived() (ids []string, err error) {
 		if w.met[stay] {
 			continue
 		}
-		if is, err := w.shows(stay.id); err != nil {
+		if is, err := w.part.has(w.Desk, stay.id); err != nil {
 			return nil, err
 		} else if !is {
 			continue
@@ -113,19 +107,25 @@ func (w *walker) arrived() (ids []string, err error) {
 	return ids, nil
 }
 
-// shows reports whether the walk shows a task of which the agenda says that it may.
-func (w *walker) shows(id string) (bool, error) {
-	if w.sender == "" {
-		return true, nil
-	}
-	return w.IsOf(w.sender, task.Awaiting, id)
+// waiting returns what waits and may be of the part, by what the agenda says, the oldest first.
+func (w *walker) waiting() (all []visit, err error) {
+	err = w.Queue.View(func(v queue.View) error {
+		all = nil
+		return v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
+			if w.part.sender.May(&e) {
+				all = append(all, visit{e.ID, e.Since.Unix()})
+			}
+			return true, nil
+		})
+	})
+	return all, err
 }
 
 func (w *walker) nothing() string {
-	if w.sender == "" {
+	if w.part.whole() {
 		return "nothing waits for a person"
 	}
-	return "nothing of " + escape.ASCII(string(w.sender)) + " waits for a person"
+	return "nothing" + escape.ASCII(w.part.String()) + " waits for a person"
 }
 
 // come shows one task and takes the answer to it.
@@ -138,6 +138,8 @@ func (w *walker) come(id string) error {
 		return w.Terminal.Tell(short(id) + " can't be read; pulse-queue verify says more")
 	case err != nil:
 		return err
+	case shown.Task.State != task.Awaiting && w.paged[id]:
+		return nil
 	case shown.Task.State != task.Awaiting:
 		return w.overtaken(&shown)
 	}
@@ -191,9 +193,18 @@ func (w *walker) tally() error {
 
 // left returns how many tasks that the walk is about still wait.
 func (w *walker) left() (n int, err error) {
-	if w.sender != "" {
-		ids, err := w.Of(w.sender, task.Awaiting)
-		return len(ids), err
+	if !w.part.whole() {
+		all, err := w.waiting()
+		for _, stay := range all {
+			is := false
+			if is, err = w.part.has(w.Desk, stay.id); err != nil {
+				break
+			}
+			if is {
+				n++
+			}
+		}
+		return n, err
 	}
 	err = w.Queue.View(func(v queue.View) error {
 		n = v.Counts().Tasks[task.Awaiting]

@@ -32,7 +32,7 @@ func (d *world) walk(rows, columns uint16, env ...string) *seat {
 
 // The prompts.
 const (
-	keysPrompt   = `your answer \[y,n,e,r,s,b,t,a,q,\?\]: $`
+	keysPrompt   = `your answer \[y,m,n,e,r,s,b,t,a,q,\?\]: $`
 	pagePrompt   = `page \d+ of \d+ \[Enter,b,G,q,\?\]: $`
 	reasonPrompt = `why, in one line, for the log: $`
 	codePrompt   = `\r\ncode: ([a-z0-9]{4})\r\n[^\r\n]*: $`

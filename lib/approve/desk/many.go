@@ -64,73 +64,77 @@ func (d *Desk) IsOf(sender queue.Sender, st task.State, id string) (is bool, err
 	return is, err
 }
 
-// All shows tasks, each of them whole, and asks once for all of them, or for as many at a time
-// as fill mostTogether; then it asks about each of those that q wants alone. It asks nothing if
-// one of the tasks is unknown, or if there is nothing to ask about it. What is no longer what
-// was shown is left and named.
+// All shows tasks, each of them whole, and asks once for all that may stand on one page, or for as
+// many of these at a time as fill mostTogether; then it asks about each of those that q wants
+// alone. It asks nothing if one of the tasks is unknown, or if there is nothing to ask about it.
+// What is no longer what was shown is left and named.
 func (d *Desk) All(ids []string, q Question) error {
-	together, alone, err := d.split(ids, q)
+	pages, err := d.split(ids, q)
 	if err != nil {
 		return Unknown(err)
 	}
-	if len(together) == 1 {
-		err = d.Each(together, q)
-	} else if len(together) > 1 {
-		err = d.together(together, q)
+	for i, page := range pages {
+		if len(page) == 1 {
+			err = d.Each(page, q)
+		} else {
+			_, err = d.Together(page, q)
+		}
+		if err != nil {
+			if i > 0 && q.Yes != nil {
+				cmdline.Note(d.c, "%d of %d pages were answered before that, and stay so", i, len(pages))
+			}
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return d.Each(alone, q)
+	return nil
 }
 
 // mostTogether is how many bytes of sheets are shown before a code is asked for, if there are
 // more: a sender chooses how much there is to show, and all of it is in the memory until then.
 const mostTogether = 1 << 20
 
-// split returns which tasks are asked about together, and which alone, each once.
-func (d *Desk) split(ids []string, q Question) (together, alone []string, err error) {
+// split returns the pages on which tasks are asked about, each task once.
+func (d *Desk) split(ids []string, q Question) (list [][]string, err error) {
+	var pages []page
 	met := map[string]bool{}
 	for _, id := range ids {
 		if id, err = queue.Whole(d.Queue, id); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if met[id] {
 			continue
 		}
 		met[id] = true
-		var apart bool
-		err = d.Queue.View(func(v queue.View) error {
-			s, err := queue.Find(v, id)
-			if err != nil {
-				return err
+		one, err := d.page(id, q)
+		if err != nil {
+			return nil, err
+		}
+		pages = d.sort(pages, one)
+	}
+	for _, alone := range []bool{false, true} {
+		for i := range pages {
+			if pages[i].alone == alone {
+				list = append(list, pages[i].ids)
 			}
-			apart = q.Alone != nil && q.Alone(&s)
-			return q.May(&s)
-		})
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case apart:
-			alone = append(alone, id)
-		default:
-			together = append(together, id)
 		}
 	}
-	return together, alone, nil
+	return list, nil
 }
 
-// together shows several tasks as one text, takes one code for them, and records an answer
-// to each; then it does so with those for which there was no room.
-func (d *Desk) together(ids []string, q Question) error {
+// Together shows several tasks as one text, takes one code for them, and records an answer
+// to each; then it does so with those for which there was no room. It returns to how many there
+// was an answer. A yes to several is recorded only if all of them still are what was shown.
+func (d *Desk) Together(ids []string, q Question) (done int, err error) {
 	var left []string
-	done := 0
 	for at := 0; at < len(ids); {
 		var n int
 		var not []string
 		all, lines, err := d.sheets(ids, at, q)
 		if err == nil {
 			err = d.Confirm(lines, several(q.Verb, len(all)))
+		}
+		if err == nil && q.Yes != nil {
+			err = d.unchanged(all)
 		}
 		if err == nil {
 			n, not, err = d.recordAll(all, q)
@@ -140,13 +144,13 @@ func (d *Desk) together(ids []string, q Question) error {
 			cmdline.Note(d.c, "%d of %d tasks were answered before that, and stay so", done, len(ids))
 		}
 		if err != nil {
-			return err
+			return done, err
 		}
 	}
 	if len(left) == 0 {
-		return nil
+		return done, nil
 	}
-	return fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(ids))
+	return done, fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(ids))
 }
 
 // several returns the verb of a question about so many tasks.

@@ -28,7 +28,7 @@ func (c *Case) Unnamed(s *queue.Stored) map[string]string {
 	marks := map[string]string{}
 	var talk *named.Conversation
 	for _, t := range slices.Concat(s.Target(), urls(s)) {
-		if _, met := marks[t]; met || lists(p, t) {
+		if _, met := marks[t]; met || Listed(p, t) {
 			continue
 		}
 		if talk == nil {
@@ -56,8 +56,8 @@ func shortened(target string) string {
 	return target[:mostNamed] + "..."
 }
 
-// lists reports whether a policy lists a target: an owner, a partner, or what outbound.allow has.
-func lists(p *policy.Policy, target string) bool {
+// Listed reports whether a policy lists a target: an owner, a partner, or what outbound.allow has.
+func Listed(p *policy.Policy, target string) bool {
 	return p.Outbound.Lists(target) || address.Listed(p.AllowedExternal, target) ||
 		slices.ContainsFunc(p.Owners, func(o string) bool { return address.Equal(o, target) })
 }

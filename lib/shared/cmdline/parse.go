@@ -199,7 +199,8 @@ func (p *parser) own() []cli.Flag {
 func (p *parser) checkFlags() error {
 	seen := map[string]bool{}
 	for _, f := range p.flags {
-		if !slices.Contains(p.own(), f.flag) {
+		same := func(own cli.Flag) bool { return slices.Contains(own.Names(), f.name) }
+		if !slices.ContainsFunc(p.own(), same) {
 			return p.unknown(f.name)
 		}
 		_, repeatable := f.flag.(*cli.StringSliceFlag)

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/urfave/cli/v2"
+
+	"pulse/lib/approve/desk"
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/shared/fault"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// part is what of the waiting tasks a walk shows; empty members ask for nothing.
+type part struct {
+	sender queue.Sender
+	action terms.Action
+	root   string // this ask, and what is proposed for it
+}
+
+func partFlags(sender cli.Flag) []cli.Flag {
+	return []cli.Flag{
+		sender,
+		&cli.StringFlag{Name: "action", Usage: "`A` tasks with this action"},
+		&cli.StringFlag{Name: "task", Usage: "`ID` this ask, and what is proposed for it"},
+	}
+}
+
+func partOf(c *cli.Context) (p part, err error) {
+	if p.sender, err = door.Sender(c); err != nil {
+		return p, err
+	}
+	p.action, p.root = terms.Action(c.String("action")), c.String("task")
+	switch {
+	case c.IsSet("action") && !p.action.Valid():
+		err = fault.Usagef("man 1 pulse-authorize has the actions", "--action: %s is no action", p.action)
+	case c.IsSet("task") && p.root == "":
+		err = fault.Usagef("pulse-queue list", "--task is empty")
+	}
+	return p, err
+}
+
+// find makes of the id that a part names the one of an ask: its own, or that of the ask of an effect.
+func (p *part) find(d *desk.Desk) error {
+	if p.root == "" {
+		return nil
+	}
+	id, err := queue.Whole(d.Queue, p.root)
+	if err != nil {
+		return desk.Unknown(err)
+	}
+	return desk.Unknown(d.Queue.View(func(v queue.View) error {
+		s, err := queue.Find(v, id)
+		p.root = s.Root()
+		return err
+	}))
+}
+
+func (p *part) whole() bool { return *p == part{} }
+
+// String says which part it is, in words that follow what it is a part of.
+func (p *part) String() (text string) {
+	if p.sender != "" {
+		text += " of " + string(p.sender)
+	}
+	if p.action != "" {
+		text += " with " + string(p.action)
+	}
+	if p.root != "" {
+		text += " for " + short(p.root)
+	}
+	return text
+}
+
+// has reports whether a task waits and is of the part. A file that can't be read says nothing of
+// what it is.
+func (p *part) has(d *desk.Desk, id string) (is bool, err error) {
+	if p.whole() {
+		return true, nil
+	}
+	err = d.Queue.View(func(v queue.View) error {
+		s, err := queue.Load(v, task.Awaiting, id)
+		is = err == nil && p.sender.Is(&s) && (p.action == "" || s.Decision.Action == p.action) && (p.root == "" || s.Root() == p.root)
+		return err
+	})
+	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+		err = nil
+	}
+	return is, err
+}
