@@ -71,7 +71,7 @@ func (p *page) readOpen(v queue.View) (err error) {
 			if end := p.policy.Limits.Expiry(e.Since, time.Time{}); end.Sub(p.now) < digestSoon {
 				o.expiring.add(e, end)
 			}
-		case e.State == task.Scheduled && waits:
+		case e.State == task.Scheduled && waits && !e.Stands():
 			o.later.add(e, e.NotBefore)
 		}
 		return true, nil

@@ -59,6 +59,7 @@ func intakes() []*cli.Command {
 		Flags: []cli.Flag{queue, policy,
 			&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
 			&cli.StringFlag{Name: "at", Usage: "`TIME` not to be started before, such as 07:30 or +2h"},
+			&cli.StringFlag{Name: "standing", Usage: "`NAME` never to be started: what pulse-queue mcp NAME proposes is for it"},
 		},
 	}}
 }
@@ -169,6 +170,9 @@ func starts() []*cli.Command {
 			&cli.StringSliceFlag{Name: "ro", Usage: "`PATH` show this to a program; may be repeated"},
 			&cli.StringSliceFlag{Name: "rw", Usage: "`DIR` let a program write here, besides the workspace; may be repeated"},
 		},
+	}, {
+		Name: "mcp", ArgsUsage: "NAME", Usage: "an MCP server for an agent that pulse does not start: it proposes, and sees what became of it",
+		Action: serveMCP, Flags: []cli.Flag{queue, policy, confined},
 	}, {
 		Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel,
 		Flags: []cli.Flag{queue},

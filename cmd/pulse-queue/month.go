@@ -157,6 +157,7 @@ func (m *month) ended(l *audit.Line) {
 	}
 	since := l.Time
 	switch {
+	case l.Change.NotBefore.Equal(queue.Forever): // it waited for its agent
 	case b.start && l.To == task.Scheduled:
 		if l.Change.NotBefore.After(since) {
 			since = l.Change.NotBefore

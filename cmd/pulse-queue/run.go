@@ -36,6 +36,7 @@ type shift struct {
 	notice *notice
 	pins   pins.Pins
 	queue  string // its name
+	busy   bool   // another run had the task that claim came to last
 }
 
 func run(c *cli.Context) error {
@@ -190,7 +191,7 @@ func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
 		claim, more, err = sh.run.Next(tx, func(next string) (err error) {
 			hold, err = sh.runs.Take(next)
 			if errors.Is(err, syscall.EWOULDBLOCK) {
-				err = queue.ErrConflict
+				sh.busy, err = true, queue.ErrConflict
 			}
 			return err
 		})
@@ -298,7 +299,7 @@ func (sh *shift) finish(claim *queue.Claim, end runner.End, last queue.End) erro
 func (sh *shift) complain(line *audit.Line, how string) {
 	tell := cmdline.Note
 	switch line.Change.Reason {
-	case queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore, queue.ReasonLater, queue.ReasonExtracted:
+	case queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore, queue.ReasonLater, queue.ReasonExtracted, queue.ReasonStands:
 		return
 	case queue.ReasonExit, queue.ReasonUnread, queue.ReasonUnfit, queue.ReasonNotDone:
 		known, err := queue.Read(sh.store, func(v queue.View) (bool, error) { return health.Known(v, line) })

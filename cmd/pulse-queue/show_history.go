@@ -95,7 +95,7 @@ func happened(l *audit.Line) string {
 	if g := l.Grant; g != nil && l.Event == audit.Consumed {
 		text += " grant " + g.ID
 	}
-	if !l.Change.NotBefore.IsZero() {
+	if !l.Change.NotBefore.IsZero() && !l.Change.NotBefore.Equal(queue.Forever) {
 		text += ", not before " + l.Change.NotBefore.Format(time.RFC3339)
 	}
 	if l.Account != "" {

@@ -88,7 +88,7 @@ func (t *teller) task(st task.State, id string) error {
 	if err != nil {
 		return err
 	}
-	if !s.Task.NotBefore.IsZero() {
+	if !s.Task.NotBefore.IsZero() && s.Standing() == "" {
 		t.print(screen.Fact("waits", "until %s", s.Task.NotBefore.Format(time.RFC3339)))
 	}
 	t.print(screen.Told(&s.Task)...)

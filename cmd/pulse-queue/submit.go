@@ -40,7 +40,11 @@ func submit(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	rec, err := submitted(action, c.Args().First(), func(in decision.Input) decision.Decision {
+	standing, err := standingName(c, s)
+	if err != nil {
+		return err
+	}
+	rec, err := submitted(action, c.Args().First(), standing, func(in decision.Input) decision.Decision {
 		in.Policy = p
 		return decision.Decide(in)
 	})
@@ -54,6 +58,9 @@ func submit(c *cli.Context) error {
 		return err
 	}
 	keep.ask(batch)
+	if err := stands(rec, standing); err != nil {
+		return err
+	}
 	if err := batch.Put(rec); err != nil {
 		return err
 	}
@@ -61,6 +68,47 @@ func submit(c *cli.Context) error {
 		_, err := c.App.Writer.Write(append(line, '\n'))
 		return err
 	})
+}
+
+// standingName reads --standing: a name that no open ask has.
+func standingName(c *cli.Context, s queue.Store) (name string, err error) {
+	name = c.String("standing")
+	switch {
+	case !c.IsSet("standing"):
+		return "", nil
+	case !queue.StandingName(name):
+		return "", fault.Usagef("", "--standing: %q is no name: %s", name, standingForm)
+	case c.IsSet("at"):
+		return "", fault.Usagef("", "--standing and --at exclude each other: a standing ask is never started")
+	case c.Args().First() == "":
+		return "", fault.Usagef(standingHint, "a standing ask needs a TEXT: its agent reads it")
+	}
+	var had *queue.Stored
+	err = s.View(func(v queue.View) error {
+		had, err = queue.StandingOf(v, name)
+		return err
+	})
+	if err == nil && had != nil {
+		err = fault.Failedf("pulse-queue cancel "+had.Task.ID, "there is a standing ask %s already", name)
+	}
+	return name, err
+}
+
+// stands fails if a standing ask is not simply allowed: nobody would see that it waits for a yes.
+func stands(rec *record.Record, name string) error {
+	if name == "" {
+		return nil
+	}
+	var d decision.Decision
+	err := rec.Decode(decision.Member, func(v record.Value) (err error) {
+		d, err = decision.Decode(v)
+		return err
+	})
+	if err == nil && d.Outcome != terms.Allow {
+		err = fault.Refusedf("--action read_public, or pulse-authorize matrix",
+			"a standing ask has to be allowed, and the policy makes of this %s: %s", d.Outcome, d.Why)
+	}
+	return err
 }
 
 // notBefore reads --at: a time, the next time that the clock on the wall shows it,
@@ -103,10 +151,11 @@ func next(clock, now time.Time) time.Time {
 }
 
 func submitted(
-	action terms.Action, text string, decide func(decision.Input) decision.Decision,
+	action terms.Action, text, standing string, decide func(decision.Input) decision.Decision,
 ) (*record.Record, error) {
 	var args, req, all record.Object
 	args.Str("text", text)
+	args.StrIf(queue.StandingArg, standing)
 	req.Str("action", string(action))
 	req.Raw("args", args.Bytes())
 	who := identity.Identity{

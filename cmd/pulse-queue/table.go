@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"pulse/lib/queue"
 )
 
 // table prints columns of given widths, two blanks apart.
@@ -56,7 +58,7 @@ func age(now, t time.Time) string {
 
 // ahead is how long a task waits until its time, to be put after its age: +5m.
 func ahead(now, t time.Time) string {
-	if !now.Before(t) {
+	if !now.Before(t) || t.Equal(queue.Forever) {
 		return ""
 	}
 	return "+" + span(t.Sub(now))

@@ -22,14 +22,18 @@ import (
 // proposals reads what a worker proposes, or what its judge has put to a person, which names the
 // files that were judged.
 func (sh *shift) proposals(out []byte, isCut, judged bool) *queue.Proposals {
-	list, discarded := proposal.Read(out, isCut, opener(sh.policy))
+	return proposals(sh.policy, opener(sh.policy), out, isCut, judged)
+}
+
+func proposals(p *policy.Policy, open proposal.Opener, out []byte, isCut, judged bool) *queue.Proposals {
+	list, discarded := proposal.Read(out, isCut, open)
 	if !judged {
 		for i := range list {
 			one := &list[i]
-			one.Args = workspace.Bound(sh.policy, one.Tool, one.Action, one.Args)
+			one.Args = workspace.Bound(p, one.Tool, one.Action, one.Args)
 		}
 	}
-	return &queue.Proposals{List: proposal.Complete(list, sh.policy), Discarded: discarded, Drafts: sh.policy.Drafts}
+	return &queue.Proposals{List: proposal.Complete(list, p), Discarded: discarded, Drafts: p.Drafts}
 }
 
 // opener reads the files of the workspace, where the policy names one.

@@ -383,6 +383,9 @@ func (in *intake) refuse(it *item) error {
 func (in *intake) accept(it *item) error {
 	t := &it.receipt
 	t.State, t.NotBefore = task.Awaiting, in.NotBefore
+	if it.Standing() != "" {
+		t.NotBefore = Forever
+	}
 	if it.Decision.Outcome == terms.Allow && !it.Outward() {
 		t.State = task.Scheduled
 	}

@@ -35,14 +35,15 @@ const (
 
 // Run is one run of the queue: what it looks for, and what it has started.
 type Run struct {
-	Policy  *policy.Policy
-	Effect  terms.Action // empty: asks
-	Readers bool         // it starts the readers of asks, and no workers
-	Max     int          // how many tasks it may start
-	Account string       // the account of its workers, for the log
-	Now     func() time.Time
-	Schema  *schema.Schema // of [extract]; nil: there is none, and what needs an extract does not start
-	Signed  Signed         // checks signatures, if the policy requires them; nil: nothing is signed well
+	Policy   *policy.Policy
+	Effect   terms.Action // empty: asks
+	Standing string       // the one standing ask that it starts; empty: all others
+	Readers  bool         // it starts the readers of asks, and no workers
+	Max      int          // how many tasks it may start
+	Account  string       // the account of its workers, for the log
+	Now      func() time.Time
+	Schema   *schema.Schema // of [extract]; nil: there is none, and what needs an extract does not start
+	Signed   Signed         // checks signatures, if the policy requires them; nil: nothing is signed well
 
 	World tools.World                 // what effects are judged by besides the policy; nil: what needs it is rejected
 	Vouch func(approval.Holder) error // at level user, returns nil if this holder may say yes
@@ -184,7 +185,11 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 	if !r.ofKind(e) {
 		return false
 	}
-	return !e.Waits(now) && !r.overLimit(e, used)
+	waits := e.Waits(now)
+	if r.Standing != "" {
+		waits = !e.Stands()
+	}
+	return !waits && !r.overLimit(e, used)
 }
 
 // dueHere is due for a task that, as far as is known without its file, is for the programs

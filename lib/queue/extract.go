@@ -50,6 +50,9 @@ func (r *Run) mine(v View, s *Stored) (bool, error) {
 	if s.Kind() == task.Effect { // one that needs no worker is carried out by every run
 		return true, nil
 	}
+	if name := s.Standing(); name != "" || r.Standing != "" {
+		return name == r.Standing, nil
+	}
 	if !r.Withholds(&s.Content) {
 		return !r.Readers, nil
 	}
@@ -88,7 +91,7 @@ func (r *Run) opens(s *Stored, a *approval.Approval) bool {
 // far as that is known without its file. There may be ten thousand that wait for a reader.
 func (r *Run) elsewhere(v View, e *Entry) (bool, error) {
 	x := &r.Policy.Extract
-	if e.Kind != task.Ask || len(x.Require) == 0 {
+	if e.Kind != task.Ask || len(x.Require) == 0 || r.Standing != "" {
 		return r.Readers, nil
 	}
 	if r.passed[e.ID] {

@@ -144,6 +144,8 @@ func verdict(c *Claim, end End, limits *policy.Limits, change *task.Change) (tas
 	case end.Ungated != "" && end.Unasked: // nobody knows what it did
 		change.Reason = ReasonUngated
 		return task.Parked, task.Awaiting
+	case c.Standing() != "":
+		return c.stands(change)
 	case end.Exit == 0 && end.Ungated == "":
 		change.Reason = ReasonDone
 		return task.Finished, task.Completed

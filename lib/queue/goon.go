@@ -182,14 +182,14 @@ func (t *Tx) open(senders map[Key]bool, left map[string]bool) error {
 	return err
 }
 
-// spent returns how many effects an ask has had, before its worker was started the last time.
-func (t *Tx) spent(s *Stored) (n int, err error) {
+// spent returns how many effects an ask has had since a time, before its worker was started the last time.
+func (t *Tx) spent(s *Stored, since time.Time) (n int, err error) {
 	p := t.pasts[s.Task.ID]
-	if p == nil || !p.since.Equal(s.Task.Since) {
+	if p == nil { // otherwise it was read for this Update; a server's clock says since when the worker runs
 		return 0, errPast(s.Task.ID)
 	}
 	for _, h := range p.told.effects {
-		if h.root == s.Task.ID {
+		if h.root == s.Task.ID && h.came.After(since) {
 			n++
 		}
 	}

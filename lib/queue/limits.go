@@ -9,19 +9,20 @@ import (
 // usage says how many tasks were started lately, as the limits count them.
 type usage struct {
 	day, externalDay int
-	hour             map[Key]int
-	last             last // starts
-	ours             bool // a task that is not from an external sender is due; known only if a cap is 1
+	hour, whole      map[Key]int // by sender: in the last hour, and in the day
+	last             last        // starts
+	ours             bool        // a task that is not from an external sender is due; known only if a cap is 1
 }
 
 // usage counts the starts of this kind, by the clock that the queue believes.
 func (r *Run) usage(v View, now time.Time) (usage, error) {
-	used := usage{hour: map[Key]int{}, last: last{sender: map[Key]int{}, half: map[bool]int{}}}
+	used := usage{hour: map[Key]int{}, whole: map[Key]int{}, last: last{sender: map[Key]int{}, half: map[bool]int{}}}
 	err := Starts(v, now, func(st Start) {
 		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
 			return
 		}
 		used.day++
+		used.whole[st.Sender]++
 		used.last.add(&st)
 		if st.External {
 			used.externalDay++
@@ -60,11 +61,14 @@ func (u *usage) half(n int) int {
 
 // overLimit reports whether the sender has used up its share for now. External senders get
 // half of the caps, which include effects on their behalf, and a sender of messages gets
-// limits.per_sender_per_hour starts an hour.
+// limits.per_sender_per_hour starts an hour. A standing ask, whose agent is a program, gets both.
 func (r *Run) overLimit(e *Entry, used *usage) bool {
 	limits := &r.Policy.Limits
 	if e.External && (r.external >= used.half(r.Max) || used.externalDay >= used.half(limits.MaxPerDay)) {
 		return true
 	}
-	return e.Message && used.hour[e.Sender] >= limits.PerSenderPerHour
+	if r.Standing != "" && used.whole[e.Sender] >= used.half(limits.MaxPerDay) {
+		return true
+	}
+	return (e.Message || r.Standing != "") && used.hour[e.Sender] >= limits.PerSenderPerHour
 }

@@ -26,6 +26,7 @@ type Ending string
 
 // The endings.
 const (
+	IsProposed  Ending = "proposed" // nobody has decided on it yet: it is in the outbox
 	IsWaiting   Ending = "waiting"  // for a person or, if it needs none, for its worker
 	IsApproved  Ending = "approved" // a person said yes, and it has not ended
 	IsRefused   Ending = "refused"  // by a person or by the policy
@@ -50,13 +51,14 @@ type Outcome struct {
 	At     time.Time // in whole seconds
 	Result string    // of an effect of this ask: what carrying it out came to
 	root   string    // of the task that it was proposed for
+	came   time.Time // when it was added or refused
 }
 
 // append appends o as an object.
 func (o *Outcome) append(dst []byte) []byte {
 	var out record.Object
 	out.Str("task", o.Task)
-	out.Str("action", string(o.Action))
+	out.StrIf("action", string(o.Action))
 	out.StrIf("tool", o.Tool)
 	out.StrsIf("target", o.Target)
 	out.Str("outcome", string(o.Ending))
@@ -94,7 +96,10 @@ type Past struct {
 // that waits for a person, or has a person's yes, nothing that came after the line by which it
 // came to wait, or by which it was requeued. That line is all that a signed yes from elsewhere
 // is bound to besides the task's file.
-func PastOf(s Store, id string) (*Past, error) {
+func PastOf(s Store, id string) (*Past, error) { return pastOf(s, id, "") }
+
+// pastOf is PastOf, which tells of one effect alone if only names it.
+func pastOf(s Store, id, only string) (*Past, error) {
 	p := &Past{}
 	var lines Lines
 	err := s.View(func(v View) (err error) {
@@ -118,6 +123,9 @@ func PastOf(s Store, id string) (*Past, error) {
 	}
 	if p.told.bound {
 		p.told.order = p.told.shown
+	}
+	if only != "" {
+		p.told.order = slices.DeleteFunc(p.told.order, func(h *heard) bool { return h.Task != only })
 	}
 	p.Outcomes, err = p.told.newest(s)
 	return p, err
@@ -212,11 +220,15 @@ func (p *Past) begin(v View, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.since, t.id, t.bound = s.Task.Since, id, yes || s.Task.State == task.Awaiting
+	stands := s.Standing() != ""
+	p.since, t.id, t.bound = s.Task.Since, id, (yes || s.Task.State == task.Awaiting) && !stands
 	t.asks, t.effects, t.since = map[string]terms.Trust{id: s.Identity.Trust}, map[string]*heard{}, s.Task.Created
 	if s.Task.Thread == "" || !s.Identity.Verified {
+		if first := s.Task.Since.Add(-maxTold); stands && first.After(t.since) { // it may be years old
+			t.since = first
+		}
 		// Nothing that ended is started again without a yes.
-		return yes || s.goesOn() || !s.Task.State.Open(), nil
+		return yes || stands || s.goesOn() || !s.Task.State.Open(), nil
 	}
 	t.thread, t.sender, t.since = s.Task.Thread, s.Identity.Sender, s.Task.Created.Add(-maxTold)
 	first, err := anywhere(v, t.thread)
@@ -259,7 +271,7 @@ func (t *told) add(_ []byte, l *audit.Line) error {
 	case h != nil:
 		h.add(l)
 	case enters && l.Kind == task.Effect && (t.asks[l.Parent] != "" || t.effects[l.Parent] != nil):
-		h = &heard{Outcome: Outcome{Task: l.Task, Action: l.Action, root: l.Parent}, outward: l.Action.Outward()}
+		h = &heard{Outcome: Outcome{Task: l.Task, Action: l.Action, root: l.Parent, came: l.Time}, outward: l.Action.Outward()}
 		if by := t.effects[l.Parent]; by != nil {
 			h.root = by.root
 		}

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
@@ -25,6 +26,7 @@ type Proposals struct {
 	List      []proposal.Proposal
 	Discarded proposal.Discarded
 	Drafts    []terms.Action // of proposals beside which a draft is written; nil: of messages
+	Made      []string       // the ids of those that were made; Finish sets it
 }
 
 // propose checks what a worker wants against the tasks that there are, and stages the rest
@@ -32,6 +34,13 @@ type Proposals struct {
 // yet stay there.
 func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit.Line) error {
 	v := vetting{tx: tx, claim: c, line: line, discarded: p.Discarded, same: map[string]int{}}
+	old, err := OutboxOf(tx, c.Task.ID)
+	if err != nil {
+		return err
+	}
+	if v.waits, err = ReadOutbox(old); err == nil { // if it can't be read, verify says so
+		v.file = old
+	}
 	if err := v.begin(); err != nil {
 		return err
 	}
@@ -40,13 +49,6 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 		return err
 	}
 	v.share(len(fit))
-	old, err := OutboxOf(tx, c.Task.ID)
-	if err != nil {
-		return err
-	}
-	if _, err := ReadOutbox(old); err == nil { // if it can't be read, verify says so
-		v.file = old
-	}
 	for _, one := range fit {
 		if err := v.add(&one, closes > limits.MaxClosesPerRun && one.Tool == proposal.Close); err != nil {
 			return err
@@ -55,6 +57,7 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 			return err
 		}
 	}
+	p.Made = v.made
 	if len(v.file) == 0 {
 		return nil
 	}
@@ -74,17 +77,24 @@ type vetting struct {
 	same      map[string]int // equal requests
 	turn      int            // how often its ask went on before
 	depth     int
-	budget    int // what is left: of the root, and after share to each of the proposals
+	budget    int              // what is left: of the root, and after share to each of the proposals
+	waits     []audit.Proposed // not taken yet
 	file      []byte
+	made      []string
 }
 
 func (v *vetting) begin() error {
 	who := &v.claim.Identity
 	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, MaxBudget
+	if v.stands() {
+		spent, err := v.tx.spent(v.root, v.line.Time.Add(-Window))
+		v.budget = max(0, v.budget-spent-len(v.waits))
+		return err
+	}
 	if v.claim.goesOn() {
 		// What it proposes again is another effect, and not one of those that have ended.
 		v.turn = v.claim.Task.Continues + v.claim.Task.Revisions
-		spent, err := v.tx.spent(v.root)
+		spent, err := v.tx.spent(v.root, time.Time{})
 		v.budget = max(0, v.budget-spent)
 		return err
 	}
@@ -96,6 +106,9 @@ func (v *vetting) begin() error {
 	v.root = root
 	return err
 }
+
+// stands reports whether it is a standing ask that proposes.
+func (v *vetting) stands() bool { return v.claim.Standing() != "" }
 
 // anywhere loads a task in whatever state it is. It returns nil if the task is gone, or
 // can't be read.
@@ -171,7 +184,9 @@ func (s *Stored) begun() bool { return s.Outward() && s.Task.Attempts+s.Task.Res
 // share divides the budget that is left among the proposals, so that, whatever these
 // propose in turn, all together never exceed MaxBudget.
 func (v *vetting) share(n int) {
-	if n > 0 {
+	if v.stands() {
+		v.budget = 0
+	} else if n > 0 {
 		v.budget = (v.budget - n) / n
 	}
 }
@@ -191,7 +206,18 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	who.Labels, who.Parent, who.Root = v.claim.Labels, v.claim.Task.ID, v.rootID
 	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.turn*MaxBudget+v.same[string(canonical)], v.depth, v.budget, bulk
 	v.same[string(canonical)]++
+	if v.stands() && p.Tool != proposal.Draft {
+		if who.Ordinal, err = v.again(canonical); err != nil {
+			return err
+		}
+	}
 	id := task.EffectID(v.rootID, canonical, who.Ordinal)
+	v.made = append(v.made, id)
+	if v.stands() {
+		if now, err := v.tx.Where(id); now != "" || err != nil { // the queue has it already
+			return err
+		}
+	}
 	var t, all record.Object
 	t.Str("id", id)
 	t.Str("kind", string(task.Effect))

@@ -227,6 +227,9 @@ func (s *Stored) move(e task.Event, to task.State, change task.Change) audit.Lin
 	if change.Told = s.Task.Told; !tried(s.Task.State) || !tried(to) {
 		change.Told = time.Time{}
 	}
+	if s.Standing() != "" {
+		change.NotBefore = Forever
+	}
 	if e != task.Requeued && e != task.Continued {
 		change.Continues, change.Revisions = s.Task.Continues, s.Task.Revisions
 	}

@@ -107,6 +107,13 @@ func (n *steps) scheduled(s *queue.Stored, m *Moment) {
 	if s.Outward() && s.Task.Reason == queue.ReasonLater {
 		n.say("its sender says that it did not happen yet%s", m.said())
 	}
+	if name := s.Standing(); name != "" {
+		n.say("no run starts it: its agent proposes by way of")
+		n.command("pulse-queue mcp %s", name)
+		n.say("to end that:")
+		n.command("pulse-queue cancel %s", s.Task.ID)
+		return
+	}
 	if m.Now.Before(s.Task.NotBefore) {
 		n.say("it is not started before %s", s.Task.NotBefore.Format(time.RFC3339))
 	}

@@ -91,19 +91,28 @@ func (p *Proxy) requested(m *message) error {
 // greeting is what the server hears of the client: no capability, because none of its
 // requests would reach it, and a version that is known here.
 func greeting(params record.Value) []byte {
-	kept, version := record.Object{}, versions[0]
+	var kept record.Object
 	_ = params.Each(func(name string, v record.Value) error {
-		if s, err := v.String(); name == "protocolVersion" && err == nil && slices.Contains(versions, s) {
-			version = s
-		}
 		if name == "clientInfo" {
 			kept.Raw(name, []byte(v))
 		}
 		return nil
 	})
-	kept.Str("protocolVersion", version)
+	kept.Str("protocolVersion", versionOf(params))
 	kept.Raw("capabilities", []byte("{}"))
 	return kept.Bytes()
+}
+
+// versionOf returns the version that a client asks for, or the newest if that one is not known.
+func versionOf(params record.Value) string {
+	version := versions[0]
+	_ = params.Each(func(name string, v record.Value) error {
+		if s, err := v.String(); name == "protocolVersion" && err == nil && slices.Contains(versions, s) {
+			version = s
+		}
+		return nil
+	})
+	return version
 }
 
 // pass hands a request on to the server.
@@ -114,9 +123,7 @@ func (p *Proxy) pass(m *message, line []byte) {
 
 // call has the use of a tool judged, and then either passes it on or says why not.
 func (p *Proxy) call(m *message, line []byte) error {
-	var tool string
-	args := record.Value("{}")
-	_ = m.given().Each(record.To("name", &tool, "arguments", &args))
+	tool, args := calledOf(m)
 	if !pins.ToolName(tool) {
 		return refuse(codeParams, "it names no tool")
 	}
@@ -133,6 +140,21 @@ func (p *Proxy) call(m *message, line []byte) error {
 			}
 		}
 	})
+}
+
+// calledOf returns which tool a request is to use, and how.
+func calledOf(m *message) (tool string, args record.Value) {
+	args = "{}"
+	_ = m.given().Each(func(name string, v record.Value) error {
+		switch name {
+		case "name":
+			return v.Into(&tool)
+		case "arguments":
+			args = v
+		}
+		return nil
+	})
+	return tool, args
 }
 
 // notified passes on the notifications that the server may need.

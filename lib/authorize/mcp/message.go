@@ -293,14 +293,19 @@ func failed(id ident, code int, why string) []byte {
 }
 
 // denied is what the model is told about a use that was not allowed.
-func denied(id ident, why string) []byte {
+func denied(id ident, why string) []byte { return answered(id, said(why, true)) }
+
+// said is the result of a use that has come to a text.
+func said(words string, wrong bool) []byte {
 	var text record.Object
 	text.Str("type", "text")
-	text.Str("text", why)
+	text.Str("text", words)
 	var result record.Object
 	result.Raw("content", append(append([]byte("["), text.Bytes()...), ']'))
-	result.Bool("isError", true)
-	return answered(id, result.Bytes())
+	if wrong {
+		result.Bool("isError", true)
+	}
+	return result.Bytes()
 }
 
 // refused is the answer to what was not passed on.

@@ -7,6 +7,8 @@
 // are neither announced nor passed on. No request of the server reaches the client: it can't
 // have the model sample, ask a person, or learn roots. Caveat: what a server says of its
 // tools, and what these return, is its own text, and the model reads it.
+//
+// A Server has tools of pulse's own, for a client that is not pulse's.
 package mcp
 
 import (
@@ -86,7 +88,7 @@ func (p *Proxy) reset() {
 func (p *Proxy) read(from io.Reader, atEnd int, room func() bool, handle func(line []byte)) {
 	r := bufio.NewReaderSize(from, 64<<10)
 	for room() {
-		line, err := readLine(r)
+		line, err := readLine(r, maxLine)
 		if errors.Is(err, errLong) {
 			p.note("a line is longer than %d bytes", maxLine)
 			p.ends <- 1
@@ -114,13 +116,13 @@ func (p *Proxy) write(to io.Writer, o *outlet, status int) {
 
 var errLong = errors.New("mcp: a line is too long")
 
-// readLine returns the next line without its newline.
-func readLine(r *bufio.Reader) (line []byte, err error) {
+// readLine returns the next line without its newline, if it has at most so many bytes.
+func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > maxLine+1:
+		case len(line) > most+1:
 			return nil, errLong
 		case err == nil:
 			return line[:len(line)-1], nil

@@ -66,6 +66,24 @@ var reasons = []Reason{
 	EvidenceUnknown, TooDeep, OverBudget, NotItsTask, NotLegal,
 }
 
+// whys says what is wrong, for whoever proposed it.
+var whys = map[Reason]string{
+	malformed:       "it is not one JSON object, or it is nested too deeply",
+	unknownMember:   "it has a member that proposals do not have",
+	badMember:       "a member is missing, of another type or too long a list",
+	unknownAction:   "there is no such action",
+	badTarget:       "a target is not one plain address or name",
+	TooLong:         "it is too long: at most 256 KiB",
+	badFile:         "a file is not in the workspace, not a regular file, or too large",
+	EvidenceUnknown: "the evidence names no message of the task",
+	OverBudget:      "100 proposals a day are the most, and those that nobody has taken count",
+	NotItsTask:      "it is about a task that is not of your ask",
+	NotLegal:        "that task can't be closed any more",
+}
+
+// Why says what is wrong.
+func (r Reason) Why() string { return whys[r] }
+
 // Discarded counts the lines that are not proposals.
 type Discarded map[Reason]int
 
