@@ -9,6 +9,7 @@ package named
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -145,17 +146,28 @@ func own(text string) string {
 // part begins the line before a further part of a text (pulse-record(5)).
 const part = "\u241d"
 
-// senders begin the line with which mail programs say whose mail follows.
-var senders = []string{"from:", "von:", "de:", "da:", "van:", "od:", "fra:", "\u043e\u0442:", "\u53d1\u4ef6\u4eba:", "\u5dee\u51fa\u4eba:"}
+// senders begin the line with which mail programs say whose mail follows, and writers end it.
+var (
+	senders = []string{"from:", "von:", "absender:", "de:", "exp\u00e9diteur:", "remitente:", "da:", "van:", "od:", "fra:",
+		"\u043e\u0442:", "\u53d1\u4ef6\u4eba:", "\u5dee\u51fa\u4eba:"}
+	writers = []string{"wrote:", "schrieb:", "\u00e9crit:", "escribi\u00f3:", "escreveu:", "scritto:", "schreef:", "napisa\u0142:", "napisa\u0142(a):"}
+)
+
+// rules begin a line that mail programs draw above what they pass on.
+var rules = []string{part, "----", "____", "====", "~~~~"}
+
+// year is in the line above what is quoted, as in On Mon, 2 Nov 2026 Ann wrote: in any language.
+var year = regexp.MustCompile(`\b(19|20)[0-9]{2}\b`)
 
 // passesOn reports whether something follows a line that another person may have written.
 func passesOn(l string) bool {
-	if strings.HasPrefix(l, part) || strings.HasPrefix(l, "-----") || strings.HasPrefix(l, "_____") {
-		return true
-	}
 	plain := strings.ToLower(strings.Trim(l, "*_ "))
+	plain = strings.ReplaceAll(strings.Join(strings.Fields(plain), " "), " :", ":")
 	starts := func(s string) bool { return strings.HasPrefix(plain, s) }
-	return slices.ContainsFunc(senders, starts) || strings.HasSuffix(l, ":") && strings.Contains(l, "@") && strings.Contains(l, ">")
+	ends := func(s string) bool { return strings.HasSuffix(plain, s) }
+	return slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(l, r) }) ||
+		slices.ContainsFunc(senders, starts) || slices.ContainsFunc(writers, ends) ||
+		ends(":") && (year.MatchString(plain) || strings.Contains(plain, "@") && strings.Contains(plain, ">"))
 }
 
 // in reports whether a text has one of the words, as a whole one.

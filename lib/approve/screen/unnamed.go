@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/terms"
 )
 
 // Unnamed returns what an effect would reach and nobody who is known named, each with the line
@@ -62,21 +64,31 @@ func Listed(p *policy.Policy, target string) bool {
 		slices.ContainsFunc(p.Owners, func(o string) bool { return address.Equal(o, target) })
 }
 
-// urls returns the arguments of an effect that are a URL, at any depth.
+// urls returns the arguments of an effect that are a URL, at any depth. What reads finds one inside
+// an argument, too: some clients fetch what a prompt names.
 func urls(s *queue.Stored) (list []string) {
 	if s.Request == nil {
 		return nil
 	}
+	reads := s.Decision.Action == terms.ReadPublic || s.Decision.Action == terms.ReadPrivate
 	walk(s.Request.Args, func(text string) {
 		text = strings.TrimSpace(text)
-		scheme, rest, found := strings.Cut(text, "://")
-		web := address.Fold(scheme) == "http" || address.Fold(scheme) == "https"
-		if found && web && rest != "" && !strings.ContainsAny(rest, " \n\t") {
+		found := web.FindAllString(text, -1)
+		if len(found) == 1 && found[0] == text {
 			list = append(list, text)
+			return
+		}
+		for _, url := range found {
+			if reads {
+				list = append(list, strings.TrimRight(url, ".,;:!?)]}'*"))
+			}
 		}
 	})
 	return list
 }
+
+// web matches a URL as far as a program may read it.
+var web = regexp.MustCompile("(?i)https?://[^\\s<>\"`]+")
 
 // walk calls fn for every string of a value.
 func walk(v record.Value, fn func(text string)) {
