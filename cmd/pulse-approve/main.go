@@ -18,9 +18,8 @@ func main() { os.Exit(door.Main(app)) }
 func app() *cli.App {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	key, sender := desk.KeyFlag(), door.SenderFlag()
-	signature := &cli.StringFlag{
-		Name: "signature", Usage: "`FILE` the answer was signed elsewhere (statement), and this is the signature; - is stdin",
-	}
+	signature := &cli.StringFlag{Name: "signature",
+		Usage: "`FILE` the answer was signed elsewhere (statement), and this is the signature; - is stdin"}
 	return &cli.App{
 		Name:  "pulse-approve",
 		Usage: "Say yes or no to what waits for a person; alone, to all of it, one after the other.",
@@ -31,8 +30,7 @@ func app() *cli.App {
 		}, {
 			Name: "no", ArgsUsage: "[ID...]", Usage: "refuse tasks, or all of a sender", Action: no,
 			Flags: []cli.Flag{queue, policy, sender, confined, signature,
-				&cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"},
-			},
+				&cli.StringFlag{Name: "reason", Usage: "`R` why, for the audit log"}},
 		}, {
 			Name: "correct", ArgsUsage: "ID", Usage: "change an effect in an editor, and approve what comes of it", Action: correct,
 			Flags: []cli.Flag{queue, policy, key, confined},
@@ -41,14 +39,12 @@ func app() *cli.App {
 			Flags: []cli.Flag{queue, policy, key, signature,
 				&cli.StringFlag{Name: "task", Usage: "`ID` for this task only"}, confined,
 				&cli.BoolFlag{Name: "any", Usage: "to any target"},
-				&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"},
-			},
+				&cli.DurationFlag{Name: "for", Value: approval.Lifetime, Usage: "`D` how long it is good; default 24h"}},
 		}, {
 			Name: "session", ArgsUsage: "[SENDER]", Usage: "trust an owner's mail more for a while", Action: session,
 			Flags: []cli.Flag{queue, policy, key, confined, signature,
 				&cli.DurationFlag{Name: "for", Usage: "`D` how long it lives: 1m to 24h"},
-				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"},
-			},
+				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use it: 1 to 100"}},
 		}, {
 			Name: "statement", ArgsUsage: "[ID]", Action: statement,
 			Usage: "print what a task, a grant or a session is about and, last, the line to sign elsewhere",
@@ -59,8 +55,7 @@ func app() *cli.App {
 				&cli.StringFlag{Name: "task", Usage: "`ID` the grant is for this task only"},
 				&cli.StringFlag{Name: "session", Usage: "`SENDER` the line of a session"},
 				&cli.DurationFlag{Name: "for", Usage: "`D` how long the grant or the session is good; default for a grant: 24h"},
-				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use the session: 1 to 100"},
-			},
+				&cli.IntFlag{Name: "max", Usage: "`N` how many messages may use the session: 1 to 100"}},
 		}, {
 			Name: "take", ArgsUsage: "FILE...", Action: take,
 			Usage: "take answers that were signed elsewhere: lines of statement, each with its signature",
@@ -76,8 +71,7 @@ func app() *cli.App {
 			Usage: "spend a grant, for scripts; 77 if there is none", Action: consume,
 			Flags: []cli.Flag{queue, policy, confined,
 				&cli.StringFlag{Name: "task", EnvVars: []string{"PULSE_TASK"},
-					Usage: "`ID` the task it is for; default: $PULSE_TASK"},
-			},
+					Usage: "`ID` the task it is for; default: $PULSE_TASK"}},
 		}},
 	}
 }

@@ -65,14 +65,10 @@ func open(ctx context.Context, c *cli.Context, window int64, n *notes) (source.S
 	if err := queueThere(c, kind); err != nil {
 		return nil, err
 	}
-	if c.IsSet("webhook-secret-file") && kind != "webhook" {
-		return nil, fault.Usagef("leave it out", "--webhook-secret-file is for webhook:")
-	}
-	if c.Bool("mbox-quoted") && kind != "mbox" {
-		return nil, fault.Usagef("leave it out", "--mbox-quoted is for mbox:")
-	}
-	if c.IsSet("hosts") && kind != "jmap" {
-		return nil, fault.Usagef("leave it out", "--hosts is for jmap:")
+	for _, only := range [][2]string{{"webhook-secret-file", "webhook"}, {"mbox-quoted", "mbox"}, {"hosts", "jmap"}} {
+		if c.IsSet(only[0]) && kind != only[1] {
+			return nil, fault.Usagef("leave it out", "--%s is for %s:", only[0], only[1])
+		}
 	}
 	switch kind {
 	case "imaps", "imap":
@@ -85,9 +81,14 @@ func open(ctx context.Context, c *cli.Context, window int64, n *notes) (source.S
 	if err := localFlags(c, kind); err != nil {
 		return nil, err
 	}
+	return openLocal(c, kind, rest, window)
+}
+
+// openLocal returns the source that arguments name without a server.
+func openLocal(c *cli.Context, kind, rest string, window int64) (source.Source, error) {
 	switch kind {
 	case "file":
-		return source.OpenFiles(args, window)
+		return source.OpenFiles(c.Args().Slice(), window)
 	case "stdin":
 		return &source.Stdin{Reader: cmdline.Stdin(c, 0, func() error { return nil }), Window: window}, nil
 	case "maildir":

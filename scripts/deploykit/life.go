@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"pulse/scripts/deploykit/page"
 )
@@ -45,7 +46,10 @@ type (
 	}
 )
 
-func (l *life) steps() []step {
+func (l *life) steps() []step { return slices.Concat(l.set(), l.works(), l.lasts()) }
+
+// set are the steps by which the page makes a gate.
+func (l *life) set() []step {
 	return []step{
 		{"the machine is up", []act{l.prepare, l.boot}},
 		{"it has an account, a mail provider and a model", []act{l.do(equip)}},
@@ -58,6 +62,12 @@ func (l *life) steps() []step {
 			l.paste("model", "second", "send", "drafts", "phone"),
 			l.types("root", "su --pty pulse-phone -c '. /etc/profile.d/pulse.sh; pulse-approve'"),
 		}},
+	}
+}
+
+// works are those of mail that becomes what a person sends.
+func (l *life) works() []step {
+	return []step{
 		{"mail of the owner and of a friend becomes asks, a forged one does not", []act{
 			l.mail(owner, letter(owner, "mine", false), letter(friend, "of a friend", false), letter(owner, "forged", true)),
 			l.start("pulse-intake"), l.state("ask", "mine", "scheduled"), l.state("ask", "of a friend", "scheduled"),
@@ -87,6 +97,12 @@ func (l *life) steps() []step {
 			l.mail(ownerAtWork, letter(owner, "at work", false)), l.start("pulse-intake@work"), l.state("ask", "at work", "scheduled"),
 			l.start("pulse-run"), l.state("ask", "at work", "completed"),
 		}},
+	}
+}
+
+// lasts are those of failures, of keeping and of leaving.
+func (l *life) lasts() []step {
+	return []step{
 		{"the power fails while a worker runs: it runs again, and proposes once", l.interrupted("power", l.cut)},
 		{"the power fails while a mail is handed over: it is not sent again", l.handedOver("power")},
 		{"the machine is shut down while a worker runs, and starts again by itself", append(

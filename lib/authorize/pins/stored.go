@@ -16,17 +16,9 @@ func (s *Server) Decode(b []byte) error {
 		return fmt.Errorf("%w: %w", errFile, err)
 	}
 	var server string
-	err = rec.Value().Each(func(name string, v record.Value) error {
-		switch name {
-		case "server":
-			return v.Into(&server)
-		case "command":
-			return v.Into(&s.Command)
-		case "tools":
-			return v.Elements(func(_ int, v record.Value) error { return s.decodeTool(v) })
-		}
-		return errFile
-	})
+	err = rec.Value().Each(record.Only(errFile, "server", &server, "command", &s.Command, "tools", func(v record.Value) error {
+		return v.Elements(func(_ int, v record.Value) error { return s.decodeTool(v) })
+	}))
 	if err == nil && (server != s.Name || !rec.Has("tools")) {
 		err = errFile
 	}
@@ -37,18 +29,10 @@ func (s *Server) Decode(b []byte) error {
 func (s *Server) decodeTool(v record.Value) error {
 	var name, sum string
 	var t Tool
-	err := v.Each(func(member string, v record.Value) (err error) {
-		switch member {
-		case "name":
-			return v.Into(&name)
-		case "sha256":
-			return v.Into(&sum)
-		case "definition":
-			t, err = Read(v)
-			return err
-		}
-		return errFile
-	})
+	err := v.Each(record.Only(errFile, "name", &name, "sha256", &sum, "definition", func(v record.Value) (err error) {
+		t, err = Read(v)
+		return err
+	}))
 	if err != nil {
 		return err
 	}

@@ -26,15 +26,7 @@ func decodeCall(p *policy.Policy, args record.Value) (c call, err error) {
 	if !has(args, "dir") {
 		c.dir = p.Exec.Workspace
 	}
-	err = each(args, func(name string, v record.Value) error {
-		switch name {
-		case "argv":
-			return v.Into(&c.argv)
-		case "dir":
-			return v.Into(&c.dir)
-		}
-		return errCall
-	})
+	err = each(args, record.Only(errCall, "argv", &c.argv, "dir", &c.dir))
 	nul := func(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 	if err == nil && (len(c.argv) == 0 || c.argv[0] == "" || slices.ContainsFunc(c.argv, nul) ||
 		c.dir == "" || nul(c.dir)) {

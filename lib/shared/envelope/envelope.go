@@ -224,29 +224,23 @@ func SourceOf(rec *record.Record) (source string, err error) {
 
 // members decodes those that decisions may look at.
 func (m *Message) members() func(string, record.Value) error {
-	values := record.To(
+	return record.To(
 		"source", &m.Source, "uid", &m.UID, "uidvalidity", &m.UIDValidity, "id", &m.ID, "digest", &m.Digest,
 		"received", &m.Received, "fetched", &m.Fetched, "size", &m.Size, "body", &m.Body,
-		"headers", m.decodeHeaders, "defects", m.decodeDefects,
+		"headers", m.decodeHeaders, "left_out", m.Left.decodeBytes, "left_text", m.Left.decodeText,
+		"thread", made(&m.Thread), "defects", m.decodeDefects, "sender", made(&m.Sender),
+		"dkim", made(&m.DKIM), "webhook", made(&m.Webhook),
 	)
-	return func(name string, v record.Value) error {
-		switch name {
-		case "left_out", "left_text":
-			return m.Left.field(name, v)
-		case "thread":
-			m.Thread = new(Thread)
-			return m.Thread.decode(v)
-		case "sender":
-			m.Sender = new(Sender)
-			return m.Sender.decode(v)
-		case "dkim":
-			m.DKIM = new(DKIM)
-			return m.DKIM.decode(v)
-		case "webhook":
-			m.Webhook = new(Webhook)
-			return m.Webhook.decode(v)
-		}
-		return values(name, v)
+}
+
+// made decodes an object, and lets a pointer lead to it.
+func made[T any, P interface {
+	*T
+	decode(v record.Value) error
+}](to *P) func(record.Value) error {
+	return func(v record.Value) error {
+		*to = new(T)
+		return (*to).decode(v)
 	}
 }
 

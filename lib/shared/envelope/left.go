@@ -122,17 +122,13 @@ func (l *Left) add(o *record.Object) {
 	}
 }
 
-// field reads one of the two members. It keeps kinds that it does not know: something was
-// left out.
-func (l *Left) field(name string, v record.Value) error {
-	if name == "left_out" {
-		l.known = true
-	}
-	return v.Each(func(kind string, v record.Value) error {
-		p := l.part(LeftKind(kind))
-		if name == "left_out" {
-			return v.Into(&p.bytes)
-		}
-		return v.Into(&p.text)
-	})
+// decodeBytes reads the member left_out, and decodeText the member left_text. They keep kinds that they
+// do not know: something was left out.
+func (l *Left) decodeBytes(v record.Value) error {
+	l.known = true
+	return v.Each(func(kind string, v record.Value) error { return v.Into(&l.part(LeftKind(kind)).bytes) })
+}
+
+func (l *Left) decodeText(v record.Value) error {
+	return v.Each(func(kind string, v record.Value) error { return v.Into(&l.part(LeftKind(kind)).text) })
 }

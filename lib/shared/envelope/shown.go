@@ -34,24 +34,13 @@ func (s *Shown) Read(rec *record.Record) error {
 }
 
 func (s *Shown) members() func(string, record.Value) error {
-	values := record.To(
+	return record.To(
 		"source", &s.Source, "id", &s.ID, "received", &s.Received, "from", &s.From, "subject", &s.Subject,
 		"text", &s.Text, "scope", (*string)(&s.Scope), "truncated", &s.Truncated,
 		"attachments", func(v record.Value) error { return v.Elements(s.attachment) },
+		"left_out", s.Left.decodeBytes, "left_text", s.Left.decodeText,
+		"thread", made(&s.Thread), "sender", made(&s.Sender),
 	)
-	return func(name string, v record.Value) error {
-		switch name {
-		case "left_out", "left_text":
-			return s.Left.field(name, v)
-		case "thread":
-			s.Thread = new(Thread)
-			return s.Thread.decode(v)
-		case "sender":
-			s.Sender = new(Sender)
-			return s.Sender.decode(v)
-		}
-		return values(name, v)
-	}
 }
 
 func (s *Shown) attachment(_ int, v record.Value) error {

@@ -166,8 +166,8 @@ func (v Value) String() (string, error) {
 }
 
 // Into decodes v into dst: a *string, *bool, *int, *int64, *uint32, *uint64,
-// *[]string or *time.Time (RFC 3339), or by a func(Value) error. No type is converted into another, and null
-// fits no type.
+// *[]string or *time.Time (RFC 3339), a *Value, which keeps it as it stands, or a func(Value) error,
+// which is called with it. No type is converted into another, and null fits no other type.
 func (v Value) Into(dst any) (err error) {
 	switch d := dst.(type) {
 	case *string:
@@ -188,6 +188,8 @@ func (v Value) Into(dst any) (err error) {
 		*d, err = v.strings()
 	case *time.Time:
 		*d, err = v.time()
+	case *Value:
+		*d = v
 	case func(Value) error:
 		err = d(v)
 	default:
@@ -198,7 +200,10 @@ func (v Value) Into(dst any) (err error) {
 
 // To returns a function for Each that decodes the members that are named, each into what follows its
 // name, as Into does. It leaves out all others. It is fastest where the order is that of the object.
-func To(places ...any) func(name string, v Value) error {
+func To(places ...any) func(name string, v Value) error { return Only(nil, places...) }
+
+// Only is To with an error for all others.
+func Only(other error, places ...any) func(name string, v Value) error {
 	next := 0
 	return func(name string, v Value) error {
 		for range len(places) / 2 {
@@ -210,7 +215,7 @@ func To(places ...any) func(name string, v Value) error {
 				return v.Into(places[at+1])
 			}
 		}
-		return nil
+		return other
 	}
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -328,4 +329,33 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatalf("%q came back as %q, %v", s, got, err)
 		}
 	})
+}
+
+// TestTo: members go where they belong in whatever order they come, and others are left out or, with
+// Only, are an error.
+func TestTo(t *testing.T) {
+	other := errors.New("other")
+	for text, want := range map[string]string{
+		`{"a":"x","n":3,"raw":[1]}`: "x 3 [1] 0", `{"raw":{},"n":3,"a":"x","f":1}`: "x 3 {} 1", `{"f":2,"a":"y"}`: "y 0  2", `{}`: " 0  0",
+		`{"n":"3"}`: "type", `{"a":null}`: "type", `{"f":true}`: "type", `{"a":"x","n2":1}`: "other", `{"other":1}`: "other",
+	} {
+		var a string
+		var n, called int
+		var raw Value
+		places := []any{"a", &a, "n", &n, "raw", &raw, "f", func(v Value) error { return v.Into(&called) }}
+		err := Value(text).Each(Only(other, places...))
+		got := fmt.Sprint(a, " ", n, " ", raw, " ", called)
+		switch {
+		case errors.Is(err, ErrType):
+			got = "type"
+		case errors.Is(err, other):
+			got = "other"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if err := Value(text).Each(To(places...)); (err == nil) != (want != "type") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }

@@ -55,19 +55,7 @@ func decodeFiles(v record.Value) (files []File, err error) {
 func decodeFile(v record.Value) (f File, err error) {
 	var size int
 	var digest, data string
-	err = v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "name":
-			return v.Into(&f.Name)
-		case "size":
-			return v.Into(&size)
-		case "digest":
-			return v.Into(&digest)
-		case "data":
-			return v.Into(&data)
-		}
-		return errFile
-	})
+	err = v.Each(record.Only(errFile, "name", &f.Name, "size", &size, "digest", &digest, "data", &data))
 	if err != nil {
 		return f, fmt.Errorf("%w: %w", errFile, err)
 	}

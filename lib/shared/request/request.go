@@ -48,24 +48,10 @@ var members = []string{"action", "target", "tool", "args", "evidence", "files"}
 // Decode reads the member.
 func Decode(v record.Value) (Request, error) {
 	r := Request{raw: v}
-	err := v.Each(func(name string, v record.Value) (err error) {
-		switch name {
-		case "action":
-			return v.Into((*string)(&r.Action))
-		case "target":
-			return r.decodeTarget(v)
-		case "tool":
-			return v.Into(&r.Tool)
-		case "args":
-			r.Args = v
-		case "evidence":
-			r.Evidence = v
-		case "files":
-			r.Files, err = decodeFiles(v)
-			return err
-		}
-		return nil
-	})
+	err := v.Each(record.To(
+		"action", (*string)(&r.Action), "target", r.decodeTarget, "tool", &r.Tool, "args", &r.Args, "evidence", &r.Evidence,
+		"files", func(v record.Value) (err error) { r.Files, err = decodeFiles(v); return err },
+	))
 	return r, err
 }
 
