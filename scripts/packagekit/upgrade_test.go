@@ -175,7 +175,7 @@ func TestLaterFormat(t *testing.T) {
 			}
 			args := append(strings.Fields(c.name+" "+level.name), needs[level.name]...)
 			args = append(args, strings.Fields(strings.NewReplacer("-- CMD", "-- true", "VERB CODE SOURCE", "close login x", "DIR", "copy", "ID", "0123456789abcdef0123456789abcdef",
-				"TEXT", "hello", "FILE...", "", "SENDER", "", "TARGET", "bob@example.com", " G", " 0123456789abcdef").Replace(optional.ReplaceAllString(" "+level.args, "")))...)
+				"TEXT", "hello", "FILE...", "", "SENDER", "", "NAME", "home", "TARGET", "bob@example.com", " G", " 0123456789abcdef").Replace(optional.ReplaceAllString(" "+level.args, "")))...)
 			tried++
 			refuses(t, g, args)
 		}
