@@ -45,7 +45,7 @@ var (
 	group   = lazy.Regexp(`^(.*)\{([^{}]*)\}(.*)$`)
 	outward = lazy.Regexp(`[{,][/~]`)
 	strange = lazy.Regexp(`[{}]|\.\[|\[[^]]*\.|\([^)]*\.|\\|[\s\p{Z}][/~]`)
-	upward  = lazy.Regexp(`^/|(^|/)\.\.(/|$)`)
+	upward  = lazy.Regexp(`^/|(^|[/,])\.\.([/,]|$)`)
 )
 
 // away returns the paths that a pattern reaches besides those in its directory. One that may
