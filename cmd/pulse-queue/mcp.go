@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -122,12 +123,14 @@ func (st *stand) begin(ctx context.Context, args record.Value, members []string)
 	case <-time.After(time.Until(st.last.Add(callEvery))):
 	}
 	st.last = time.Now()
-	rec, err := record.Parse([]byte(args), members...)
+	err := args.Each(func(name string, _ record.Value) error {
+		if !slices.Contains(members, name) {
+			return mcp.Told("there is an argument that this tool does not have: see tools/list")
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, mcp.Told("the arguments can't be read: " + err.Error())
-	}
-	if other := rec.Value().Each(func(name string, _ record.Value) error { return only(name, members) }); other != nil {
-		return nil, other
+		return nil, err
 	}
 	ask, err := st.ask()
 	if err == nil && ask == nil {
@@ -136,22 +139,9 @@ func (st *stand) begin(ctx context.Context, args record.Value, members []string)
 	return ask, st.told(err)
 }
 
-func only(name string, members []string) error {
-	for _, m := range members {
-		if m == name {
-			return nil
-		}
-	}
-	return mcp.Told("there is an argument that this tool does not have: see tools/list")
-}
-
 // ask returns the standing ask, nil if there is none.
-func (st *stand) ask() (ask *queue.Stored, err error) {
-	err = st.store.View(func(v queue.View) (err error) {
-		ask, err = queue.StandingOf(v, st.name)
-		return err
-	})
-	return ask, err
+func (st *stand) ask() (*queue.Stored, error) {
+	return queue.Read(st.store, func(v queue.View) (*queue.Stored, error) { return queue.StandingOf(v, st.name) })
 }
 
 // told turns an error that will pass into one that the client is told.
@@ -270,12 +260,7 @@ func (st *stand) why() error {
 	var held, lost string
 	ask, err := st.ask()
 	if err == nil {
-		err = st.store.View(func(v queue.View) (err error) {
-			if held, err = queue.Held(v); err == nil {
-				lost, err = v.Lost()
-			}
-			return err
-		})
+		held, lost, err = braked(st.store)
 	}
 	switch {
 	case err != nil:

@@ -314,16 +314,21 @@ func (sh *shift) complain(line *audit.Line, how string) {
 	tell(sh.c, "%s%s", queue.Complaint(line), how)
 }
 
-// stopped says at the end of a run whether it started nothing more because the queue lacks
-// lines or is held. A hold is not news every minute: from cron, only the status says it.
-func (sh *shift) stopped() error {
-	var held, lost string
-	err := sh.store.View(func(v queue.View) (err error) {
+// braked returns why a queue starts nothing: that it is held, or that it lacks lines.
+func braked(s door.Store) (held, lost string, err error) {
+	err = s.View(func(v queue.View) (err error) {
 		if held, err = queue.Held(v); err == nil {
 			lost, err = v.Lost()
 		}
 		return err
 	})
+	return held, lost, err
+}
+
+// stopped says at the end of a run whether it started nothing more because the queue lacks
+// lines or is held. A hold is not news every minute: from cron, only the status says it.
+func (sh *shift) stopped() error {
+	held, lost, err := braked(sh.store)
 	switch {
 	case err != nil:
 		return err

@@ -2,12 +2,12 @@ package queue
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"time"
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
@@ -29,10 +29,10 @@ const ReasonStands = "stands"
 // open task can hold. So nobody has to read its file to see that it is not due.
 var Forever = time.Unix(9_999_999_999, 0).UTC()
 
-var standingName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+var standingName = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
 // StandingName reports whether a standing ask may have a name.
-func StandingName(name string) bool { return standingName.MatchString(name) }
+func StandingName(name string) bool { return standingName().MatchString(name) }
 
 // Standing returns the name of a standing ask, or the empty string.
 func (c *Content) Standing() string {
@@ -102,11 +102,7 @@ func Became(s Store, id, only string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var file []byte
-	err = s.View(func(v View) (err error) {
-		file, err = OutboxOf(v, id)
-		return err
-	})
+	file, err := Read(s, func(v View) ([]byte, error) { return OutboxOf(v, id) })
 	outcomes := p.Outcomes
 	broken := EachProposed(file, func(task string, line []byte) error {
 		rec, err := record.Parse(line, request.Member)

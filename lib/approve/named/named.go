@@ -88,6 +88,8 @@ func (by *By) Warning(target string) string {
 		return ""
 	case len(by.Strange) > 0 && len(by.Passed) == 0:
 		return "only the text of " + strings.Join(by.Strange, " and ") + " names " + target
+	case len(by.Strange) > 0:
+		return "only what " + strings.Join(by.Passed, " and ") + " passed on, and the text of " + strings.Join(by.Strange, " and ") + ", names " + target
 	case len(by.Passed) > 0:
 		return "only what " + strings.Join(by.Passed, " and ") + " passed on names " + target
 	}

@@ -97,6 +97,8 @@ func TestWarning(t *testing.T) {
 		"by a stranger, then an owner":  {[]Source{stranger(bob), owner(bob)}, ""},
 		"by two": {[]Source{stranger(bob), {Author: "eve@x.example", Text: bob}},
 			"only the text of news@shop.example and eve@x.example names "},
+		"passed on, and by a stranger": {[]Source{owner("do it\n> bob@partner.example"), stranger(bob)},
+			"only what me@example.com passed on, and the text of news@shop.example, names "},
 	} {
 		want := c.want
 		if want == nobody {

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
@@ -73,7 +73,7 @@ func urls(s *queue.Stored) (list []string) {
 	reads := s.Decision.Action == terms.ReadPublic || s.Decision.Action == terms.ReadPrivate
 	walk(s.Request.Args, func(text string) {
 		text = strings.TrimSpace(text)
-		found := web.FindAllString(text, -1)
+		found := web().FindAllString(text, -1)
 		if len(found) == 1 && found[0] == text {
 			list = append(list, text)
 			return
@@ -88,7 +88,7 @@ func urls(s *queue.Stored) (list []string) {
 }
 
 // web matches a URL as far as a program may read it.
-var web = regexp.MustCompile("(?i)https?://[^\\s<>\"`]+")
+var web = lazy.Regexp("(?i)https?://[^\\s<>\"`]+")
 
 // walk calls fn for every string of a value.
 func walk(v record.Value, fn func(text string)) {

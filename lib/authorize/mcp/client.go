@@ -105,14 +105,11 @@ func greeting(params record.Value) []byte {
 
 // versionOf returns the version that a client asks for, or the newest if that one is not known.
 func versionOf(params record.Value) string {
-	version := versions[0]
-	_ = params.Each(func(name string, v record.Value) error {
-		if s, err := v.String(); name == "protocolVersion" && err == nil && slices.Contains(versions, s) {
-			version = s
-		}
-		return nil
-	})
-	return version
+	var asked string
+	if _ = params.Each(record.To("protocolVersion", &asked)); slices.Contains(versions, asked) {
+		return asked
+	}
+	return versions[0]
 }
 
 // pass hands a request on to the server.
@@ -145,15 +142,7 @@ func (p *Proxy) call(m *message, line []byte) error {
 // calledOf returns which tool a request is to use, and how.
 func calledOf(m *message) (tool string, args record.Value) {
 	args = "{}"
-	_ = m.given().Each(func(name string, v record.Value) error {
-		switch name {
-		case "name":
-			return v.Into(&tool)
-		case "arguments":
-			args = v
-		}
-		return nil
-	})
+	_ = m.given().Each(record.To("name", &tool, "arguments", &args)) // no name: no tool
 	return tool, args
 }
 
