@@ -30,10 +30,11 @@ func TestCrontabFile(t *testing.T) {
 // system are the steps that make the accounts, directories and mounts of a machine where pulse
 // is installed, seen by nobody else. @DIR@ is a directory, @BIN@ has the commands, @SCRIPTS@ is
 // scripts of the source, which may lie below /tmp and is not seen then. cron runs an entry as an account.
-// Other tests may be adding accounts: their lock files are not copied.
+// Other tests may be adding accounts: neither their lock files nor what they added so far is copied.
 const system = `as() { account=$1; shift; home=$(getent passwd $account | cut -d: -f6); (cd / && HOME=$home exec setpriv --reuid $account --regid $account --init-groups "$@"); }
 cron() { (. /mnt/cron.env; as $1 env -i HOME=$(getent passwd $1 | cut -d: -f6) LOGNAME=$1 "${env[@]}" /bin/bash -c "$(cat /mnt/$2)"); }
 mount --make-rprivate / && mkdir @DIR@/{lib,run,local} && chmod 755 @DIR@/{lib,run,local} && tar -C / -c --exclude="etc/*.lock" --exclude="etc/*.lock.*" etc 2>/dev/null | tar -C @DIR@ -xp &&
+sed -i /^pulse/d @DIR@/etc/{passwd,shadow,group,gshadow} &&
 mkdir -p @DIR@/local/{bin,mail,sent,libexec/pulse} && cp @BIN@/pulse-* @DIR@/local/bin && mv @DIR@/local/bin/pulse-fetch @DIR@/local/bin/fetch && cp @DIR@/local/bin/pulse-queue @DIR@/local/bin/queue &&
 cp @DIR@/mail/owner.eml @DIR@/local/mail && cp -r @DIR@/programs/. @DIR@/local/bin && cp -r @SCRIPTS@/senders @DIR@/local/libexec/pulse && cp @SCRIPTS@/systemd/*.conf @DIR@/local &&
 chmod -R go+rX @DIR@/local && chmod 777 @DIR@/local/sent &&
