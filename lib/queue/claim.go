@@ -49,7 +49,8 @@ type Run struct {
 	Vouch func(approval.Holder) error // at level user, returns nil if this holder may say yes
 	Blind bool                        // Signed and Vouch are not at hand: Outlook leaves open what they decide
 
-	Answers func(approval.Holder) error // of a queue on a server: it starts an effect on this one's yes
+	Answers func(approval.Holder) error       // of a queue on a server: it starts an effect on this one's yes
+	Holder  func(name string) approval.Holder // the account or login of a name; empty: there is none
 
 	started, external int
 	looked            map[string]bool // waiting effects that this run has looked at

@@ -308,7 +308,7 @@ func (r *verifier) change(l *audit.Line, c *queue.Change) {
 	case c.Shelf == queue.Drafts || c.Shelf == queue.Refused && r.snapshot: // people edit drafts, and it has no refused
 	case c.Shelf == queue.Outbox:
 		r.outbox(c)
-	case byTask(c.Shelf) && c.Shelf != queue.Approvals && c.Shelf != queue.Spent:
+	case byTask(c.Shelf) && c.Shelf != queue.Approvals && c.Shelf != queue.Partly && c.Shelf != queue.Spent:
 		if r.touched != nil {
 			r.touched[c.Key] = true
 		}

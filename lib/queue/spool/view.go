@@ -201,7 +201,7 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		return v.pruned(key)
 	case queue.Names:
 		return v.name(key)
-	case queue.Approvals, queue.Grants:
+	case queue.Approvals, queue.Partly, queue.Grants:
 		var owner int
 		item.Bytes, owner, err = v.disk.ReadOwned(fileOf(s, key))
 		item.Writer = approval.HeldBy(owner)
