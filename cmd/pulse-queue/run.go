@@ -119,6 +119,10 @@ func newShift(c *cli.Context) (*shift, error) {
 		sh.store.Close()
 		return nil, err
 	}
+	if sh.run.Holder, err = desk.Holders(sh.store); err != nil {
+		sh.store.Close()
+		return nil, err
+	}
 	if l, ok := sh.store.(door.Logins); ok {
 		sh.run.Answers = l.Answers
 	}

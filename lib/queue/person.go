@@ -55,7 +55,9 @@ func (g *agreement) same(a, b *person, listed bool) bool {
 	if b.keys != nil {
 		a, b = b, a
 	}
-	named := func(name string) bool { return b.holder != "" && g.holder(name) == b.holder || b.holder == "" && b.name == name }
+	named := func(name string) bool {
+		return b.holder != "" && g.holder(name) == b.holder || b.holder == "" && b.name == name
+	}
 	switch {
 	case a.keys == nil && a.holder != "" && b.holder != "":
 		return a.holder == b.holder

@@ -85,6 +85,7 @@ func (d *Desk) All(ids []string, q Question) error {
 			}
 			return err
 		}
+		d.Note(page...)
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (d *Desk) Together(ids []string, q Question) (done int, err error) {
 	if len(left) == 0 {
 		return done, nil
 	}
-	return done, fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(ids))
+	return done, fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks were left as they are", len(left), len(ids))
 }
 
 // several returns the verb of a question about so many tasks.
@@ -189,7 +190,7 @@ func (d *Desk) recordAll(all []queue.Stored, q Question) (done int, left []strin
 			return done, left, err
 		}
 		err := d.record(&all[i], q)
-		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) {
+		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrNotGood) {
 			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
 			left = append(left, id)
 			continue

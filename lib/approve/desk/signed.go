@@ -240,7 +240,9 @@ func (s *signed) Names(armor string) ([]string, error) {
 func uses(proofs []approval.Proof) (list []ledger.Use) {
 	for i := range proofs {
 		p := &proofs[i]
-		if slices.ContainsFunc(proofs[:i], func(other approval.Proof) bool { return bytes.Equal(other.Statement, p.Statement) }) {
+		if slices.ContainsFunc(proofs[:i], func(other approval.Proof) bool {
+			return other.Signer != p.Signer && bytes.Equal(other.Statement, p.Statement)
+		}) {
 			continue
 		}
 		list = append(list, ledger.Use{

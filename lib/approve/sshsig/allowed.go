@@ -48,7 +48,7 @@ func (s *Signers) keys() (*listed, error) {
 // listed are the keys of a file of allowed signers.
 type listed struct {
 	blobs       map[string][]string // as in RFC 4253, section 6.6: the names of each
-	authorities bool            // some of them sign certificates, which are listed nowhere
+	authorities bool                // some of them sign certificates, which are listed nowhere
 }
 
 // lists reports whether a key may be one of them, or a certificate of one.

@@ -61,6 +61,8 @@ type (
 		Level() approval.Level                // what it proves of this login
 		Vouch(holder approval.Holder) error   // nil if this one may say yes, and do nothing else
 		Answers(holder approval.Holder) error // nil if it starts what reaches the outside on the yes of this one
+		Holder(login string) approval.Holder  // what it calls the answers of a login
+		Me() approval.Holder                  // and those of this one
 	}
 )
 

@@ -26,7 +26,7 @@ type fold struct {
 	byTime []*started           // those of starts
 	jumped time.Time            // of the clock's last jump, until a person vouches for the clock
 	nonces map[string]int64
-	spent  map[string]string // by task: the nonce that its running start has spent
+	spent  map[string][]string // by task: the nonces that its running start has spent
 }
 
 // taskRow is a row of the table task.
@@ -54,7 +54,7 @@ type started struct {
 func newFold() *fold {
 	return &fold{
 		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*taskRow{},
-		things: map[string]*thingRow{}, starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string]string{},
+		things: map[string]*thingRow{}, starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string][]string{},
 	}
 }
 
@@ -146,7 +146,7 @@ func (f *fold) change(l *audit.Line, c *queue.Change) {
 	case c.Shelf == queue.Approvals:
 		f.approve(l, c)
 	default:
-		f.things[here] = &thingRow{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
+		f.things[here] = &thingRow{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines, yes: l.Approval}
 	}
 }
 
@@ -184,12 +184,16 @@ func (f *fold) spend(l *audit.Line) {
 	case l.Event == audit.SessionOpened && l.Session != nil:
 		f.nonces[l.Session.ID] = f.seq
 	case l.Event == task.Restored:
-		delete(f.nonces, f.spent[l.Task])
+		for _, n := range f.spent[l.Task] {
+			delete(f.nonces, n)
+		}
 	case l.Event == task.Started:
-		t, old := f.tasks[l.Task], f.things[at(queue.Approvals, l.Task)]
+		t := f.tasks[l.Task]
 		outward := t != nil && t.kind == string(task.Effect) && terms.Action(t.action).Outward()
-		if outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
-			f.nonces[old.yes.Nonce], f.spent[l.Task] = f.seq, old.yes.Nonce
+		for _, s := range []queue.Shelf{queue.Approvals, queue.Partly} {
+			if old := f.things[at(s, l.Task)]; outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
+				f.nonces[old.yes.Nonce], f.spent[l.Task] = f.seq, append(f.spent[l.Task], old.yes.Nonce)
+			}
 		}
 		return
 	}

@@ -51,7 +51,7 @@ const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
-	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
+	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,partly,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
 	sqlHold = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf IN ('hold', 'clock') AND t.key = ''
 		UNION ALL (SELECT '` + lastLine + `', left(line, 48), '', '' FROM pulse.audit ORDER BY seq DESC LIMIT 1)`  // what is asked for each time
 	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
