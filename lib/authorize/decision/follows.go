@@ -32,7 +32,7 @@ func (d Decision) Follow(in *Input) Follows {
 	if was == "" {
 		was = who.Trust
 	}
-	f := Follows{Decision: d, Rows: rows(in, d.Action), Trust: who.Trust, Ask: !who.Effect(), Text: true, Shared: was == terms.ExternalVerified}
+	f := Follows{Decision: d, Rows: approvers(in, d.Action), Trust: who.Trust, Ask: !who.Effect(), Text: true, Shared: was == terms.ExternalVerified}
 	brings := label.Of(who.Trust).Union(label.Of(was))
 	brings, _ = brings.Named(words(d.Labels))
 	if f.Ask {

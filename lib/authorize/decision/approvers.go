@@ -9,9 +9,9 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// rows returns the rows of [[approval.row]] that are about a record. All of them count: a second
+// approvers returns the rows of [[approval.row]] that are about a record. All of them count: a second
 // target can't bring a row that asks for less.
-func rows(in *Input, action terms.Action) (list []policy.ApprovalRow) {
+func approvers(in *Input, action terms.Action) (list []policy.ApprovalRow) {
 	for _, row := range in.Policy.Approval.Rows {
 		if about(&row, in, action) {
 			list = append(list, row)
@@ -42,7 +42,7 @@ func about(row *policy.ApprovalRow, in *Input, action terms.Action) bool {
 // counted sets how many persons have to say yes, where one has to.
 func (d Decision) counted(in *Input) Decision {
 	if d.Outcome == terms.Confirm || d.Outcome == terms.Review {
-		for _, row := range rows(in, d.Action) {
+		for _, row := range approvers(in, d.Action) {
 			if row.Count > 1 {
 				d.Count = row.Count
 			}
