@@ -83,7 +83,7 @@ func Changes(l *audit.Line) []Change {
 		return append(list, Change{Shelf: Pruned, Key: l.Task, Bytes: []byte(l.From)},
 			Change{Shelf: On(l.From), Key: l.Task}, Change{Shelf: Meta, Key: l.Task},
 			Change{Shelf: Results, Key: l.Task}, Change{Shelf: Extracts, Key: l.Task},
-			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Partly, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
+			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task}, Change{Shelf: Partly, Key: l.Task})
 	case l.Event == audit.Partly && l.Approval != nil:
 		return append(list, Change{Shelf: Partly, Key: l.Task, Bytes: l.Approval.Append(nil), Answer: true})
 	case l.Moves():
@@ -173,7 +173,7 @@ func approvalChanges(list []Change, l *audit.Line) []Change {
 		spent.From = Approvals
 		return append(list, spent)
 	}
-	if list = append(list, approval, spent); l.Approval == nil || l.Event == task.Requeued {
+	if list = append(list, approval, spent); l.From != "" && (l.Approval == nil || l.Event == task.Requeued) {
 		list = append(list, Change{Shelf: Partly, Key: l.Task})
 	}
 	return list
