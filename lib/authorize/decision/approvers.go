@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/policy"
+	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 )
 
@@ -37,6 +39,15 @@ func about(row *policy.ApprovalRow, in *Input, action terms.Action) bool {
 		(row.Tools == nil || slices.ContainsFunc(row.Tools, of)) &&
 		(row.Targets == nil || slices.ContainsFunc(target, meant)) &&
 		(row.Senders == nil || address.Listed(row.Senders, in.Identity.Sender))
+}
+
+// Bound reports whether a row may be about what reaches a target, of which no more is known.
+func Bound(p *policy.Policy, target string) bool {
+	in := Input{Identity: &identity.Identity{}, Request: &request.Request{Target: []string{target}}, Policy: p}
+	return slices.ContainsFunc(p.Approval.Rows, func(row policy.ApprovalRow) bool {
+		row.Senders = nil
+		return slices.ContainsFunc(terms.Actions, func(a terms.Action) bool { return a.Outward() && about(&row, &in, a) })
+	})
 }
 
 // counted sets how many persons have to say yes, where one has to.
