@@ -127,7 +127,7 @@ func (f *fetcher) open() (*imap.SelectData, error) {
 	if err := f.login(f.client); err != nil {
 		return nil, err
 	}
-	if err := f.canWait(); err != nil {
+	if err := f.learnIdle(); err != nil {
 		return nil, err
 	}
 	box, err := f.examine()
@@ -169,7 +169,10 @@ func (f *fetcher) run() error {
 			return err
 		}
 	}
-	return f.finish()
+	if err := f.finish(); err != nil {
+		return err
+	}
+	return f.pauseAfter()
 }
 
 // pass fetches what there is now.
