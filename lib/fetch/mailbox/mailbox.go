@@ -37,6 +37,10 @@ type Mailbox struct {
 	Now      time.Time
 	Wait     time.Duration // for a message if there is none; 0 for not at all
 
+	// Outdated reports whether a run that has waited must leave what came to the next run, because
+	// whatever decides about it is outdated. It may be nil.
+	Outdated func() bool
+
 	// Connected is called once there is a connection, before anything is read from it.
 	// Its error ends the run. It may be nil.
 	Connected func() error
@@ -168,6 +172,7 @@ func (f *fetcher) run() error {
 		if more, err = f.wait(); err != nil {
 			return err
 		}
+		more = more && (f.Outdated == nil || !f.Outdated())
 	}
 	if err := f.finish(); err != nil {
 		return err
