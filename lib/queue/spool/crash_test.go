@@ -154,7 +154,7 @@ func sound(s *Spool) error {
 // sample is how many steps are interrupted. With -short it is a sample: scripts/test runs
 // all of them without the race detector.
 func sample(shared bool) queuetest.Sample {
-	s := queuetest.Sample{Stride: 1, Seeds: 2}
+	s := queuetest.Sample{Stride: 1, Seeds: 3}
 	if shared {
 		s.Worth = ofAnswers // the other worlds have been at the rest
 	}
