@@ -151,7 +151,7 @@ func (d *Desk) Together(ids []string, q Question) (done int, err error) {
 	if len(left) == 0 {
 		return done, nil
 	}
-	return done, fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks were left as they are", len(left), len(ids))
+	return done, fault.Failedf("pulse-queue show "+left[0], "%d of %d tasks are not what was shown any more", len(left), len(ids))
 }
 
 // several returns the verb of a question about so many tasks.
