@@ -22,9 +22,22 @@ type agreement struct {
 // agreement returns whose yes a task needs, under the policy of the moment.
 func (r *Run) agreement(s *Stored, rows []policy.ApprovalRow) *agreement {
 	if s.Decision.Count > 1 {
-		rows = append(slices.Clip(rows), policy.ApprovalRow{Count: s.Decision.Count})
+		rows = append(slices.Clip(rows), came(rows, s.Decision.Count))
 	}
 	return &agreement{rows, s.Identity.Sender, r.Holder}
+}
+
+// came is the row of a task that came when so many were wanted: of those whom the policy lets now.
+func came(rows []policy.ApprovalRow, count int) policy.ApprovalRow {
+	all, anyone := policy.ApprovalRow{Count: count}, len(rows) == 0
+	for i := range rows {
+		all.NotAuthor, anyone = all.NotAuthor || rows[i].NotAuthor, anyone || rows[i].Approvers == nil
+		all.Approvers = append(all.Approvers, rows[i].Approvers...)
+	}
+	if anyone {
+		all.Approvers = nil
+	}
+	return all
 }
 
 // lacks says whose yes is missing besides those of some people; the empty string: none.

@@ -120,6 +120,8 @@ func TestTogether(t *testing.T) {
 		"two rows, and a yes for each":      {"user", 0, []policy.ApprovalRow{of(1, "ann"), of(1, "bob")}, "ann bob", true},
 		"two were wanted when it came":      {"user", 2, nil, "ann", false},
 		"and two agreed":                    {"user", 2, nil, "ann -ann bob", true},
+		"two came, and a list":              {"user", 2, []policy.ApprovalRow{of(2, "bob", "annie")}, "-eve bob -bob", false},
+		"two came, and one is listed":       {"user", 2, []policy.ApprovalRow{of(1, "bob")}, "-ann bob -ann", false},
 		"at level terminal, by their names": {"terminal", 0, []policy.ApprovalRow{of(2)}, "ann -ann bob", true},
 	} {
 		g := newGate(t, c.require, c.count, c.rows...)

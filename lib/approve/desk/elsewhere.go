@@ -29,11 +29,7 @@ const statementHint = "pulse-approve statement "
 
 // Statement is what a person reads about a task before they sign an answer elsewhere, and
 // the line that they sign.
-func Statement(s door.Store, p *policy.Policy, id string, no bool) (lines []string, statement []byte, err error) {
-	holders, err := Holders(s)
-	if err != nil {
-		return nil, nil, err
-	}
+func Statement(s door.Store, p *policy.Policy, holders Holder, id string, no bool) (lines []string, statement []byte, err error) {
 	shown, lines, err := (&Desk{Queue: s, Policy: p, named: true, holders: holders}).Look(id)
 	if err == nil && shown.Task.State != task.Awaiting {
 		err = fault.Failedf("pulse-queue show "+shown.Task.ID,

@@ -13,9 +13,12 @@ import (
 	"pulse/lib/shared/task"
 )
 
+// Holder tells whose account or login a name is; empty: there is none.
+type Holder = func(name string) approval.Holder
+
 // Holders returns what tells whose account or login a name is. It looks names up in the files of
 // this machine before a command gives up to read these, and others only if it still may.
-func Holders(s queue.Store) (func(name string) approval.Holder, error) {
+func Holders(s queue.Store) (Holder, error) {
 	if l, ok := s.(door.Logins); ok {
 		return l.Holder, nil
 	}
