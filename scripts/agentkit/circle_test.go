@@ -143,8 +143,8 @@ func wishesOf(name, inside string) (reads []call, list []wish) {
 		}
 	}
 	return reads, append(list,
-		wish{"a tool of an MCP server", "note-killed", note("add", "note-killed"), denied},
-		wish{"a tool of an MCP server", "note-once", note("add", "note-once"), task.Completed},
+		wish{"MCP tool", "note-killed", note("add", "note-killed"), denied},
+		wish{"MCP tool", "note-once", note("add", "note-once"), task.Completed},
 		wish{"", "note-changed", note("drop", "note-changed"), gone})
 }
 
@@ -491,7 +491,7 @@ func (c *circle) told(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(c.notes + "/got"); err != nil { // no tool of the MCP server
-		rows = append(rows, ".It Ta a tool of an MCP server Ta not offered Ta Ta Ta")
+		rows = append(rows, ".It Ta MCP tool Ta no Ta no Ta no Ta no")
 	}
 	c.listed(t, rows)
 }
