@@ -25,17 +25,3 @@ func (s *Signers) Names(armor string) ([]string, error) {
 	}
 	return names, nil
 }
-
-// Lists reports whether the file has a name, written out, for any key.
-func (s *Signers) Lists(name string) (bool, error) {
-	keys, err := s.keys()
-	if err != nil {
-		return false, err
-	}
-	for _, names := range keys.blobs {
-		if slices.Contains(names, name) {
-			return true, nil
-		}
-	}
-	return false, nil
-}

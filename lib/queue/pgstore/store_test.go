@@ -52,7 +52,7 @@ func played(life []queuetest.Operation) (list []queuetest.Operation) {
 		list = append(list, queuetest.Operation{Name: op.Name, Do: func(s queue.Store, now time.Time) error {
 			login := "machine1"
 			switch name, _, _ := strings.Cut(op.Name, " "); name {
-			case "approve", "correct", "deny", "revise", "requeue", "grant", "session", "end", "released", "held", "confirm":
+			case "approve", "agree", "correct", "deny", "revise", "requeue", "grant", "session", "end", "released", "held", "confirm":
 				login = "ann"
 			case "cancel":
 				login = "all1"

@@ -143,7 +143,7 @@ var (
 	Approve = onFirst("approve", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		return queue.Approve(tx, s, lasting(s, now), now)
 	})
-	Agree = onFirst("the first of two yeses", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+	Agree = onFirst("agree", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		two := *Policy
 		two.Approval.Rows = []policy.ApprovalRow{{Count: 2}}
 		_, err := (&queue.Run{Policy: &two}).Agree(tx, s, lasting(s, now), now)
