@@ -82,7 +82,7 @@ func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) er
 	return nil
 }
 
-func (w *world) Back(fn func(audit.Line) bool) error {
+func (w *world) Back(fn func(audit.Line) bool, _ ...task.Event) error {
 	for _, l := range w.log {
 		if !fn(l) {
 			break

@@ -342,7 +342,21 @@ func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, e
 	}, v.m.fail("Lines")
 }
 
-func (v view) Back(fn func(audit.Line) bool) error {
+func (v view) There(s queue.Shelf) (func(id string) bool, error) {
+	all := maps.Clone(v.m.shelf(s))
+	return func(id string) bool { _, there := all[id]; return there }, v.m.fail("There")
+}
+
+func (v view) Look([]string, bool) error { return nil }
+
+func (v view) Clock() (now, last time.Time, err error) {
+	if n := len(v.m.lines); n > 0 {
+		last = v.m.lines[n-1].Time
+	}
+	return now, last, v.m.fail("Clock")
+}
+
+func (v view) Back(fn func(audit.Line) bool, _ ...task.Event) error {
 	for _, l := range slices.Backward(v.m.lines) {
 		if !fn(l) {
 			break
