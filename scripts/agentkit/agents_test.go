@@ -6,6 +6,7 @@ package agentkit
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -228,6 +229,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	authorize = dir + "/pulse-authorize"
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // most of them wait for a client that waits
 	status := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(status)

@@ -8,7 +8,9 @@
 package disktest
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"syscall"
@@ -127,4 +129,38 @@ func (d *FS) Each(fn func(name string, owner int)) {
 	for _, n := range slices.Sorted(maps.Keys(d.names)) {
 		fn(n, d.names[n].owner)
 	}
+}
+
+// Sum identifies what commands read: names, contents, times and accounts. With durable it also
+// identifies what a power cut may leave of them.
+func (d *FS) Sum(durable bool) string {
+	h, met := sha256.New(), map[*inode]int{nil: 0}
+	file := func(name string, i *inode) {
+		n, again := met[i]
+		if fmt.Fprintf(h, "%q %d ", name, n); again { // another link of it, or its end
+			return
+		}
+		met[i] = len(met)
+		fmt.Fprintf(h, "%d %d %d ", len(i.data), i.mtime.UnixNano(), i.owner)
+		h.Write(i.data)
+		if !durable {
+			return
+		}
+		fmt.Fprintf(h, "%t ", i.clean)
+		for _, b := range append([][]byte{i.durable}, i.unsaved...) {
+			fmt.Fprintf(h, "%d ", len(b))
+			h.Write(b)
+		}
+	}
+	sums := []nameOp{d.names}
+	if durable {
+		sums = append(append(sums, d.durable), d.pending...)
+	}
+	for _, m := range sums {
+		fmt.Fprintf(h, "%d names ", len(m))
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			file(name, m[name])
+		}
+	}
+	return string(h.Sum(nil))
 }
