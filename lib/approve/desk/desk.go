@@ -55,8 +55,8 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	level := levelOf(s)
-	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s, a)); err != nil {
+	level := levelOf(s.Keeper())
+	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s.Keeper(), a)); err != nil {
 		s.Close()
 		return nil, err
 	}
