@@ -36,7 +36,7 @@ func syscalls(k *kit) error {
 	return nil
 }
 
-// chosen are the scenarios of syscalls and errors.
+// chosen are the scenarios of syscalls.
 func (k *kit) chosen() (list []*scenario) {
 	for _, s := range append(scenarios(), naiveScenario(early, true), naiveScenario(nodirsync, false), naiveRunner()) {
 		if strings.Contains(s.name, k.only) {

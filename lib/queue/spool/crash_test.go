@@ -176,6 +176,19 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 }
 
+// TestReadsFail: an operation that can't read what it needs changes nothing, or all that it was to.
+func TestReadsFail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, true)
+	w.disk().Reads = true
+	s := sample(false)
+	s.Seeds = 1
+	cases, err := queuetest.Everywhere(w.World, history, s)
+	if err != nil || cases < 100 {
+		t.Errorf("%d reads: %v", cases, err)
+	}
+}
+
 // TestCrashInALongShard: the twelfth id of a shard would lie across two sectors if the
 // width of its lines did not divide one.
 func TestCrashInALongShard(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package disktest is a disk in memory for crash tests: it can end a process, or fail, at
-// every step, and forgets what was not synced when the power is cut.
+// every step that changes anything, or at every one that reads, and forgets what was not synced when
+// the power is cut.
 //
 // Invariant: it forgets whatever a disk may forget. A store that passes here with every
 // step ended in every way keeps its promises on a journal and without one. Caveats: it
@@ -31,6 +32,7 @@ type FS struct {
 
 	Fault func(n int) Fate // asked before every operation that changes anything; nil: none fails
 	Ops   int              // how many of those there were
+	Reads bool             // these are asked before every operation that reads, instead
 	Syncs int
 
 	names   map[string]*inode // as the system call interface shows them
@@ -105,7 +107,7 @@ func (d *FS) Clone() *FS {
 		return seen[i]
 	}
 	c := New()
-	c.Ordered, c.Group, c.Account = d.Ordered, d.Group, d.Account
+	c.Ordered, c.Group, c.Account, c.Reads = d.Ordered, d.Group, d.Account, d.Reads
 	c.LieFile, c.LieDir, c.LieAll = d.LieFile, d.LieDir, d.LieAll
 	for n, i := range d.names {
 		c.names[n] = copied(i)
