@@ -23,6 +23,8 @@ type view struct{ queue.View }
 
 func (view) Back(func(audit.Line) bool, ...task.Event) error { return nil }
 
+func (view) Clock() (now, last time.Time, err error) { return now, last, nil }
+
 func (view) Counts() queue.Counts {
 	return queue.Counts{Tasks: map[task.State]int{task.Scheduled: 1}}
 }
