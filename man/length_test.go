@@ -1,0 +1,31 @@
+package man
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// most is how many words a reader of all pages meets. A page that says more says something else
+// shorter.
+const most = 40_400
+
+// The manual does not grow: what is added to it takes the place of something.
+func TestLength(t *testing.T) {
+	pages, err := filepath.Glob("pulse*.[157]")
+	if err != nil || len(pages) < 15 {
+		t.Fatal(pages, err)
+	}
+	n := 0
+	for _, page := range pages {
+		out, err := exec.Command("mandoc", "-T", "ascii", "-O", "width=78", page).Output()
+		if err != nil {
+			t.Fatal(page, err)
+		}
+		n += len(strings.Fields(string(out)))
+	}
+	if n > most || n < most-1000 {
+		t.Errorf("%d words, want at most %d: shorten a page, or lower that number", n, most)
+	}
+}
