@@ -225,7 +225,7 @@ func TestMain(m *testing.M) {
 	if err := os.Chmod(dir, 0o755); err != nil { // for workers of another account
 		panic(err)
 	}
-	if err := cmdlinetest.Build(dir, "pulse-authorize", "pulse-queue"); err != nil {
+	if err := cmdlinetest.Build(dir, "pulse-authorize", "pulse-queue", "pulse-approve"); err != nil {
 		panic(err)
 	}
 	authorize = dir + "/pulse-authorize"
