@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -13,12 +12,7 @@ import (
 // syscalls kills every command at its system calls.
 func syscalls(k *kit) error {
 	for _, s := range k.chosen() {
-		err := s.setUp(k, "syscalls")
-		if errors.Is(err, errAbsent) {
-			k.missing("kill: "+s.name, err)
-			continue
-		}
-		if err != nil {
+		if err := s.setUp(k, "syscalls"); err != nil {
 			return err
 		}
 		points, err := s.dryRun(k, "syscalls")
