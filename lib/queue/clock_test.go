@@ -167,7 +167,7 @@ func TestCapsAfterASlowClock(t *testing.T) {
 // at a time, or behind for hours, no real day has more starts than the cap; and with a right clock
 // it has as many.
 func TestCapsHoldByAnyClock(t *testing.T) {
-	lives := 50
+	lives := 150
 	if testing.Short() {
 		lives = 15
 	}

@@ -11,7 +11,7 @@ func TestFair(t *testing.T) {
 	if err := queuetest.Burst(queuetest.NewMemory(), now); err != nil {
 		t.Error(err)
 	}
-	seeds := uint64(100)
+	seeds := uint64(300)
 	if testing.Short() {
 		seeds = 15
 	}
