@@ -238,19 +238,19 @@ func TestConfinedHealth(t *testing.T) {
 	finds("")
 	h.must(t, "touch -d '9 days ago' queue/format")
 	finds("refused: no message was taken for 7d: all that came were refused, the last one as [a-z_]+; pulse-queue log --event refused\n")
-	finds("", "--max-refused 10d")
-	finds("", "--max-refused 0")
+	finds("", "--max refused=10d")
+	finds("", "--max refused=0")
 
 	later := strings.TrimSpace(h.must(t, "pulse-queue submit --action read_public x | jq -r .task.id; pulse-queue run -- sh -c 'exit 75'"))
-	finds("", "--max-refused 0")
-	finds("putoff: task "+later+` \(ask read_public\) was put off by its worker again and again for more than 0s; pulse-queue show `+later+"\n", "--max-refused 0 --max-putoff 1ms")
-	finds("", "--max-refused 0 --max-putoff 0")
+	finds("", "--max refused=0")
+	finds("putoff: task "+later+` \(ask read_public\) was put off by its worker again and again for more than 0s; pulse-queue show `+later+"\n", "--max refused=0 --max putoff=1ms")
+	finds("", "--max refused=0 --max putoff=0")
 
 	h.must(t, "mv queue/scheduled/"+later+".json .")
-	finds("missing: task "+later+` \(ask read_public\) is scheduled, and its file is gone; pulse-queue verify\n`, "--max-refused 0")
+	finds("missing: task "+later+` \(ask read_public\) is scheduled, and its file is gone; pulse-queue verify\n`, "--max refused=0")
 
 	h.must(t, "pulse-queue init --queue other; touch -d '9 days ago' other/format")
-	finds("refused: no message was taken for 7d: none came; crontab -l\n", "--max-silence 0 --queue other")
+	finds("refused: no message was taken for 7d: none came; crontab -l\n", "--max silent=0 --queue other")
 }
 
 // TestNoSandbox: where the kernel can't confine, health and check say so, and no other

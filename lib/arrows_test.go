@@ -232,6 +232,47 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// TestPlain: whatever the race detector skips in scripts/test runs there without it.
+func TestPlain(t *testing.T) {
+	script, err := os.ReadFile("../scripts/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(pattern string) string {
+		m := regexp.MustCompile(pattern).FindSubmatch(script)
+		if m == nil {
+			t.Fatalf("scripts/test has no %s", pattern)
+		}
+		return string(m[1])
+	}
+	single, plain := regexp.MustCompile(list(`(?m)^single='(.*)'$`)), regexp.MustCompile(list(`(?m)^plain='(.*)'$`))
+	lone, found := strings.Fields(list(`(?m)^lone=\((.*)\)$`)), 0
+	for _, top := range []string{".", "../cmd", "../scripts", "../man"} {
+		err := filepath.WalkDir(top, func(file string, _ fs.DirEntry, err error) error {
+			pkg := path.Dir(path.Join("/pulse/lib", file))
+			if err != nil || !strings.HasSuffix(file, "_test.go") || single.MatchString(pkg) {
+				return err
+			}
+			text, err := os.ReadFile(file)
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+				if !plain.Match(m[1]) {
+					continue
+				}
+				if found++; !slices.Contains(lone, "."+strings.TrimPrefix(pkg, "/pulse")) {
+					t.Errorf("%s: scripts/test runs %s neither with the race detector nor without", file, m[1])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d tests are plain", found)
+	}
+}
+
 // eachFile calls fn for every Go file of the tree, tests excluded.
 func eachFile(t *testing.T, fn func(path string, f *ast.File)) {
 	for _, dir := range []string{".", "../cmd"} {

@@ -77,7 +77,7 @@ func TestCrontabOfTheSystem(t *testing.T) {
 				strings.TrimSuffix(read(t, "pulse-agents.7").marked(t, "file: proposed"), "\n")+`'`)
 			executable(t, dir+"/programs", "msmtp", `[ "$1" = --pretend ] || { echo "$(id -un) $*" >>/usr/local/sent/mail; cat >/dev/null; }`)
 			executable(t, dir+"/programs", "pulse-queue", `[ "$1" != way ] || { echo "$*" >>/usr/local/sent/ways; exit; }; exec queue "$@"`)
-			executable(t, dir+"/programs", "pulse-fetch", `[ "$*" = "--limit 9 --password-file /etc/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64
+			executable(t, dir+"/programs", "pulse-fetch", `[ "$*" = "--wait 4m --limit 9 --password-file /etc/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64
 [ "$(id -un)" = pulse ] && exec fetch /usr/local/mail/owner.eml`)
 			must("exec unshare --mount bash --norc")
 			must(system)

@@ -124,7 +124,7 @@ func TestCrontab(t *testing.T) {
 		t.Fatalf("%d entries", len(g.entries))
 	}
 	wrapper := func(script string) { executable(t, local, "pulse-fetch", script) }
-	wrapper(`[ "$*" = "--password-file ` + home + `/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64
+	wrapper(`[ "$*" = "--wait 4m --password-file ` + home + `/pulse/password imaps://agent%40example.com@imap.example.com/INBOX" ] || exit 64
 exec ` + bin + `/pulse-fetch "maildir:$HOME/Maildir"`)
 	executable(t, local, "pulse-queue", `[ "$1" != way ] || { echo "$*" >>`+home+`/ways; exit; }; exec `+bin+`/pulse-queue "$@"`)
 	executable(t, local, "llm", `cat >/tmp/given

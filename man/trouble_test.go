@@ -116,7 +116,7 @@ func (s symptom) try(t *testing.T, common string, c map[string]string) {
 
 // A unit that is started is one of the package.
 func TestTroubleUnits(t *testing.T) {
-	units := regexp.MustCompile(`(?:systemctl start|journalctl -u)((?: pulse-[a-z]+)+)`)
+	units := regexp.MustCompile(`(?:systemctl start(?: --no-block)?|journalctl -u)((?: pulse-[a-z]+)+)`)
 	for _, s := range symptoms(t) {
 		for _, m := range units.FindAllStringSubmatch(s.mend, -1) {
 			for _, unit := range strings.Fields(m[1]) {

@@ -95,6 +95,7 @@ func TestCarryProgramNot(t *testing.T) {
 		{e.workspace, []string{"./sub"}, 69, "did not begin"},
 		{e.workspace, []string{"./text"}, 69, "exec format error"},
 		{e.workspace, []string{"printf", "a\x00b"}, 69, "not the start of a program"},
+		{e.workspace, []string{"true", strings.Repeat("x", 200_000)}, 69, "argument list too long"},
 		{e.workspace, nil, 69, "not the start of a program"},
 		{e.workspace + "/link", []string{"true"}, 69, "too many levels of symbolic links"},
 		{e.workspace + "/out", []string{"true"}, 69, "too many levels of symbolic links"},

@@ -235,6 +235,11 @@ queue_for_review           = []
 max_per_run = 10     # starts of one pulse-queue run
 max_per_day = 100    # starts in any 24 hours
 
+# Once what a task proposed has ended, its agent goes on and is told how, at most so often; and as
+# often as max_revisions after your no with words. 0: never.
+max_continues = 3
+max_revisions = 2
+
 # What waits for a person is told once more after the first time, and then expires.
 resurface      = "72h"
 review_expires = "336h"

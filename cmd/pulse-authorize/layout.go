@@ -14,8 +14,11 @@ const environment = `# The units and the crontab read this: a line NAME="value" 
 # value. What holds several words is split at blanks. The last line of a name counts.
 INBOX="@INBOX@"
 
-# More flags of pulse-fetch, such as --wait 4m: new mail is read within seconds, if the server has
-# IDLE; of each pulse-queue add, such as --notify CMD; of pulse-queue health.
+# Flags of pulse-fetch when a timer or cron starts it: new mail is read within seconds if the server
+# has IDLE, and else every five minutes. Empty: each minute.
+WAIT_FLAGS="@WAIT@"
+
+# More flags of each pulse-fetch; of each pulse-queue add, such as --notify CMD; of pulse-queue health.
 FETCH_FLAGS=""
 ADD_FLAGS=""
 HEALTH_FLAGS="@ACCEPT@"
@@ -48,7 +51,7 @@ BASH_ENV=/etc/pulse/environment
 PULSE_POLICY=/etc/pulse/policy.toml
 PULSE_QUEUE=/var/lib/pulse/queue
 
-*/5 * * * * pulse flock -no /var/lib/pulse/lock/intake.lock /bin/bash -fo pipefail -c '[ -z "$INBOX" ] || pulse-fetch $FETCH_FLAGS --password-file /etc/pulse/password "$INBOX" | pulse-classify | pulse-authorize | pulse-queue add $ADD_FLAGS >/dev/null'
+* * * * * pulse flock -no /var/lib/pulse/lock/intake.lock /bin/bash -fo pipefail -c '[ -z "$INBOX" ] || pulse-fetch $WAIT_FLAGS $FETCH_FLAGS --password-file /etc/pulse/password "$INBOX" | pulse-classify | pulse-authorize | pulse-queue add $ADD_FLAGS >/dev/null'
 * * * * * root for f in /etc/pulse/out-*; do a=${f##*/out-}; [ ! -e $f ] || { . $f; mkdir -p /run/pulse-out; flock -no /run/pulse-way-$a.lock pulse-queue way $WAY_FLAGS --listen /run/pulse-out/$a --owner $a $TO; } & done; wait
 * * * * * root set -a; [ ! -e /etc/pulse/key ] || . /etc/pulse/key; set +a; flock -no /run/pulse-extract.lock /bin/bash -fc '[ -z "$READER" ] || exec pulse-queue run --extract $READ_FLAGS --as pulse-reader -- $READER'
 * * * * * root set -a; [ ! -e /etc/pulse/key ] || . /etc/pulse/key; set +a; flock -no /run/pulse-run.lock /bin/bash -fc '[ -z "$WORKER" ] || exec pulse-queue run $RUN_FLAGS --as pulse-worker -- $WORKER'
@@ -65,11 +68,14 @@ type place struct{ dir, data, prefix string }
 
 // environment returns the text of the file.
 func (p place) environment(inbox string) string {
-	accept := ""
+	accept, wait := "", ""
 	if p.dir != system {
 		accept = "--accept not_separated"
 	}
-	return p.put(strings.NewReplacer("@INBOX@", inbox, "@ETC@", p.dir, "@ACCEPT@", accept).Replace(environment))
+	if strings.HasPrefix(inbox, "imap") { // what else there is can't say that there is mail
+		wait = "--wait 4m"
+	}
+	return p.put(strings.NewReplacer("@INBOX@", inbox, "@WAIT@", wait, "@ETC@", p.dir, "@ACCEPT@", accept).Replace(environment))
 }
 
 // crontab returns the text of the file.

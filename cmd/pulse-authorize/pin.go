@@ -15,6 +15,7 @@ import (
 	"pulse/lib/authorize/mcp"
 	"pulse/lib/authorize/pinfile"
 	"pulse/lib/authorize/pins"
+	"pulse/lib/authorize/workspace"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -41,6 +42,9 @@ func pin(c *cli.Context, server string, command []string) error {
 	}
 	if err != nil {
 		return fault.Usagef("", "--pin: %w", err)
+	}
+	if workspace.Holds(p.Exec.Workspace, program) {
+		return fault.Usagef("put it elsewhere: ls -l "+escape.Shell(program), "--pin: %s lies in the workspace, where an agent may replace it", escape.Line(program))
 	}
 	command = append([]string{program}, command[1:]...) // another PATH is another program
 	now, err := mcp.List(c.Context, server, command, grace)

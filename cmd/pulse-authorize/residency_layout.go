@@ -32,7 +32,7 @@ type inbox struct {
 }
 
 // names are those of the environment file.
-var names = []string{"INBOX", "FETCH_FLAGS", "ADD_FLAGS", "HEALTH_FLAGS", "READER", "READ_FLAGS", "WORKER", "RUN_FLAGS", "SENDER", "DRAFTER", "NOTIFY"}
+var names = []string{"INBOX", "WAIT_FLAGS", "FETCH_FLAGS", "ADD_FLAGS", "HEALTH_FLAGS", "READER", "READ_FLAGS", "WORKER", "RUN_FLAGS", "SENDER", "DRAFTER", "NOTIFY"}
 
 const maxEnvironment = 64 << 10
 
@@ -131,7 +131,7 @@ var scopes = []struct{ name, reads string }{
 func (l *layout) inbox(why string, values map[string]string) {
 	in := inbox{why: why, host: hostOf(values["INBOX"]), resolver: "the name servers of this machine"}
 	scope := "snippet"
-	for _, o := range options(values["FETCH_FLAGS"]) {
+	for _, o := range options(values["WAIT_FLAGS"] + " " + values["FETCH_FLAGS"]) {
 		switch o.name {
 		case "--scope":
 			scope = o.value

@@ -145,7 +145,7 @@ const mostMemory = 64 << 10 // KiB
 // Whatever a server sends, the program, as it is installed, ends with 75 or 1, holds
 // less than 64 MB, has written whole records or none, and what it says of the server
 // can do nothing to a terminal.
-func TestHostileServer(t *testing.T) {
+func TestHostileIMAP(t *testing.T) {
 	dir := t.TempDir()
 	if err := cmdlinetest.Build(dir, "pulse-fetch"); err != nil {
 		t.Fatal(err)

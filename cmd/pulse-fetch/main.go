@@ -44,7 +44,7 @@ func app() *cli.App {
 				Usage: "`ADDR` the name server to ask, an IP address or host:port; default: the machine's"},
 			&cli.StringFlag{Name: "search",
 				Usage: "`KEYS` let the server select: 'FROM alice SINCE 2026-01-31 UNSEEN'"},
-			&cli.DurationFlag{Name: "wait", Usage: "`D` wait so long for a message if there is none; the server must have IDLE"},
+			&cli.DurationFlag{Name: "wait", Usage: "`D` wait so long for a message if there is none"},
 			&cli.StringFlag{Name: "password-command",
 				Usage: "`CMD` prints the password or token; run without a shell"},
 			&cli.StringFlag{Name: "password-env", Usage: "`NAME` of the variable with the password"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +17,7 @@ import (
 	"pulse/lib/fetch/source"
 	"pulse/lib/queue/peek"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/safefile"
@@ -165,6 +167,25 @@ func notIMAP(c *cli.Context) error {
 	return nil
 }
 
+// changes returns a function that reports whether a file was changed or replaced since. The stages
+// that a run hands its mail to have read the policy when the run began, maybe hours ago.
+func changes(name string) (func() bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	since := func() (syscall.Timespec, bool) {
+		info, err := f.Stat() // by its descriptor: a confined process can't open it again
+		if err != nil {
+			return syscall.Timespec{}, false
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		return stat.Ctim, ok // a file that is replaced loses a name, which counts as a change
+	}
+	was, ok := since()
+	return func() bool { is, known := since(); return !ok || !known || is != was }, nil
+}
+
 // openIMAP prepares a mailbox on a server; it does not connect.
 func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64, n *notes) (source.Source, error) {
 	a, err := mailbox.ParseAddress(arg)
@@ -187,6 +208,11 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64, n *
 	}
 	if s.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
 		return nil, err
+	}
+	if name := c.String("policy"); name != "" && s.Wait > 0 {
+		if s.Outdated, err = changes(name); err != nil {
+			return nil, fault.Usagef("ls -l "+escape.Shell(name), "%w", err)
+		}
 	}
 	if s.From, err = start(c, a, n); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ func TestUnreadForHours(t *testing.T) {
 	a := newAged(t)
 	a.write("policy.toml", "owners = [\"me@example.com\"]\n[extract]\nschema = \"request\"\nrequire = [\"owner_verified_email\"]\n", 0o600)
 	a.ago(3*time.Hour, queuetest.Add(queuetest.Mail(1, terms.Allow)))
-	found := a.now("pulse-queue health --max-silence 0 || true")
+	found := a.now("pulse-queue health --max silent=0 || true")
 	if !strings.Contains(found, " has waited for a reader for 3h, and no worker starts before that; pulse-queue show ") ||
 		!strings.Contains(found, "or if nothing reads: READER in /etc/pulse/environment (") || strings.Contains(found, "overdue") {
 		t.Error(found)

@@ -118,26 +118,27 @@ func acceptedCodes(c *cli.Context) (list []health.Code, err error) {
 	return list, nil
 }
 
-// healthDefaults holds the defaults of the flags that say how long health waits.
-var healthDefaults = map[string]string{"max-silence": "24h", "max-refused": "7d", "max-waiting": "2h", "max-putoff": "24h"}
+// patient says how long the findings wait that do, unless --max says it.
+const patient = "silent=24h,refused=7d,waiting=2h,putoff=24h"
 
-// patiences reads these flags. A command that does not have them has their defaults. Where silence is
+// patiences reads --max. A command that does not have it has its defaults. Where silence is
 // accepted, it is not told.
 func patiences(c *cli.Context, f *health.Facts, accepted []health.Code) error {
-	for flag, d := range map[string]*time.Duration{
-		"max-silence": &f.MaxSilence, "max-refused": &f.MaxRefused,
-		"max-waiting": &f.MaxWaiting, "max-putoff": &f.MaxPutOff,
-	} {
-		text := healthDefaults[flag]
-		if c.IsSet(flag) {
-			text = c.String(flag)
+	waits := map[string]*time.Duration{
+		"silent": &f.MaxSilence, "refused": &f.MaxRefused, "waiting": &f.MaxWaiting, "putoff": &f.MaxPutOff,
+	}
+	for _, word := range append(strings.Split(patient, ","), c.StringSlice("max")...) {
+		code, text, _ := strings.Cut(word, "=")
+		d := waits[code]
+		if d == nil {
+			return fault.Usagef("by default "+patient, "--max: no finding %q waits", code)
 		}
 		v, err := duration.Parse(text)
 		if err == nil && v < 0 {
 			err = fmt.Errorf("%s is negative", text)
 		}
 		if err != nil {
-			return fault.Usagef("a duration is written 90m, 36h or 7d", "--%s: %w", flag, err)
+			return fault.Usagef("a duration is written 90m, 36h or 7d", "--max %s: %w", code, err)
 		}
 		*d = v
 	}

@@ -125,18 +125,18 @@ func reports() []*cli.Command {
 		},
 	}, {
 		Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: quiet(checkHealth),
-		Flags: append(waitFlags(), queue, policy, confined,
+		Flags: []cli.Flag{maxFlag(), queue, policy, confined,
 			&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
 			&cli.BoolFlag{Name: "all", Usage: "everything that is wrong, also what was told before"},
 			&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
-		),
+		},
 	}, {
 		Name: "digest", Usage: "tell the day on one page, for a mail", Action: digest,
-		Flags: append(waitFlags(), queue, policy, confined,
+		Flags: []cli.Flag{maxFlag(), queue, policy, confined,
 			&cli.StringFlag{Name: "since", Value: "1d", Usage: "`D|TIME` what happened since then; default 1d"},
 			&cli.BoolFlag{Name: "subjects", Usage: "with the subjects of what waits for a person"},
 			&cli.StringFlag{Name: "accept", Usage: "`CODE,...` of what health finds, say nothing of these"},
-		),
+		},
 	}}
 }
 
@@ -251,16 +251,8 @@ func notifyFlag() cli.Flag {
 		Usage: "`CMD` start it in the end if tasks came to wait for a person"}
 }
 
-// waitFlags returns the flags of how long health, and the page that tells what it finds, wait.
-func waitFlags() (flags []cli.Flag) {
-	for _, f := range [][2]string{
-		{"max-silence", "how long no mail may come in; 0: for ever"},
-		{"max-refused", "how long none of it may be taken; 0: for ever"},
-		{"max-waiting", "how long a task may wait"},
-		{"max-putoff", "how long workers may put a task off; 0: for ever"},
-	} {
-		value := healthDefaults[f[0]]
-		flags = append(flags, &cli.StringFlag{Name: f[0], Value: value, Usage: "`D` " + f[1] + "; default " + value})
-	}
-	return flags
+// maxFlag says how long health, and the page that tells what it finds, wait.
+func maxFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "max",
+		Usage: "`CODE=D` how long a finding waits, 0: for ever; default " + patient}
 }

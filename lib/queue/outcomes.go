@@ -301,7 +301,9 @@ func (h *heard) add(l *audit.Line) {
 		return
 	}
 	switch ending {
-	case IsUnknown, IsSent, IsDone:
+	case IsUnknown:
+		h.begun = true
+	case IsSent, IsDone:
 		h.begun = h.outward
 	case IsWaiting, IsApproved:
 	default:

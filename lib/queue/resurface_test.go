@@ -165,7 +165,7 @@ type wait struct {
 // that was not told of once before, in an earlier commit, with time left to answer; and
 // nothing waits for ever.
 func TestNothingExpiresUntold(t *testing.T) {
-	lives, expired := 2000, 0
+	lives, expired := 1000, 0
 	if testing.Short() {
 		lives = 300
 	}

@@ -6,6 +6,7 @@ package agentkit
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -224,10 +225,12 @@ func TestMain(m *testing.M) {
 	if err := os.Chmod(dir, 0o755); err != nil { // for workers of another account
 		panic(err)
 	}
-	if err := cmdlinetest.Build(dir, "pulse-authorize", "pulse-queue"); err != nil {
+	if err := cmdlinetest.Build(dir, "pulse-authorize", "pulse-queue", "pulse-approve"); err != nil {
 		panic(err)
 	}
 	authorize = dir + "/pulse-authorize"
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // most of them wait for a client that waits
 	status := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(status)

@@ -35,6 +35,7 @@ type attacker struct {
 	asked   atomic.Int64 // requests of any kind
 	mu      sync.Mutex
 	turn    int
+	turned  func(turn int)             // if it is set, it is called with each turn
 	offered map[string]json.RawMessage // by name, as the agent offers them
 	canary  []string
 	seen    bytes.Buffer // what the model was told, and with it what came of the calls
@@ -105,6 +106,9 @@ func (a *attacker) next(body []byte) *call {
 	maps.Copy(a.offered, offered)
 	if a.turn++; a.turn == 1 && a.plan != nil {
 		a.calls = a.plan(a.offered)
+	}
+	if a.turned != nil {
+		a.turned(a.turn)
 	}
 	if a.turn > len(a.calls) {
 		return nil

@@ -121,7 +121,7 @@ func account(t *testing.T) *user.User {
 }
 
 // giveAway gives the places of the agent to its account.
-func (s *shift) giveAway(t *testing.T) {
+func (s *shift) giveAway(t *testing.T, more ...string) {
 	t.Helper()
 	u := account(t)
 	if u == nil {
@@ -131,7 +131,7 @@ func (s *shift) giveAway(t *testing.T) {
 	must(t, err)
 	base := filepath.Dir(s.home)
 	must(t, errors.Join(os.Chmod(base, 0o755), os.Chmod(filepath.Dir(base), 0o755), os.Chmod(s.bin, 0o755)))
-	for _, dir := range []string{s.inside, s.outside, s.marks} {
+	for _, dir := range append(more, s.inside, s.outside, s.marks) {
 		must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			return errors.Join(err, os.Lchown(path, uid, -1))
 		}))
@@ -141,17 +141,26 @@ func (s *shift) giveAway(t *testing.T) {
 // queue runs pulse-queue in the workspace.
 func (s *shift) queue(t *testing.T, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Dir(authorize)+"/pulse-queue", args...)
-	cmd.Dir, cmd.WaitDelay = s.inside, 10*time.Second
-	cmd.Env = []string{"PATH=" + s.path, "HOME=" + s.home, "PULSE_POLICY=" + s.home + "/policy.toml", "PULSE_QUEUE=" + s.home + "/queue", "XDG_STATE_HOME=" + s.home}
-	cmd.Env = append(cmd.Env, s.urls(s.worker.env)...)
+	cmd := s.command(t, args...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", args, err, out)
 	}
 	return string(out)
+}
+
+func (s *shift) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Dir(authorize)+"/pulse-queue", args...)
+	cmd.Dir, cmd.WaitDelay, cmd.Env = s.inside, 10*time.Second, s.environment()
+	return cmd
+}
+
+func (s *shift) environment() []string {
+	return append([]string{"PATH=" + s.path, "HOME=" + s.home, "PULSE_POLICY=" + s.home + "/policy.toml", "PULSE_QUEUE=" + s.home + "/queue",
+		"XDG_STATE_HOME=" + s.home}, s.urls(s.worker.env)...)
 }
 
 func (s *shift) urls(list []string) (out []string) {
@@ -169,10 +178,10 @@ type line struct {
 	Count                              int
 }
 
-// works runs the worker, and returns how it ended, with the lines that judge.
-func (s *shift) works(t *testing.T, args ...string) (end line, judged []line) {
+// working returns the arguments that run the worker.
+func (s *shift) working(t *testing.T) []string {
 	t.Helper()
-	cmd := append([]string{"run", "--proposals", "--timeout", "4m"}, args...)
+	cmd := []string{"run", "--proposals", "--timeout", "4m"}
 	if u := account(t); u != nil {
 		cmd = append(cmd, "--as", u.Username)
 	}
@@ -189,7 +198,13 @@ func (s *shift) works(t *testing.T, args ...string) (end line, judged []line) {
 		cmd = append(cmd, "--")
 	}
 	cmd = append(cmd, filepath.Dir(authorize)+"/pulse-queue", "agent", s.name, "--")
-	said := s.queue(t, append(cmd, s.urls(s.worker.args)...)...)
+	return append(cmd, s.urls(s.worker.args)...)
+}
+
+// works runs the worker, and returns how it ended, with the lines that judge.
+func (s *shift) works(t *testing.T) (end line, judged []line) {
+	t.Helper()
+	said := s.queue(t, s.working(t)...)
 	log := s.queue(t, "log", "--json")
 	for text := range strings.Lines(log) {
 		var l line

@@ -95,9 +95,6 @@ func pruning() *scenario {
 	batch := strings.Join(mails(1, 4), "")
 	s := &scenario{name: "prune"}
 	s.prepare = func(d *desk, b *books) error {
-		if err := d.has("prune"); err != nil {
-			return err
-		}
 		out, err := d.must(batch, "pulse-queue", "add")
 		if err == nil {
 			_, err = d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, d.worker(0)...)...)

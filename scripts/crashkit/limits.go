@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limited fills up a disk, and lets a process reach its limits, in the middle of a
+// limits fills up a disk, and lets a process reach its limits, in the middle of a
 // command.
-func limited(k *kit) error {
+func limits(k *kit) error {
 	step := 4
 	if k.long {
 		step = 1

@@ -2,7 +2,7 @@
 // left: it is scripts/crash-test.
 //
 //	crashkit [flags] syscalls   a kill at every system call
-//	crashkit [flags] errors     an error from every system call, a full disk, ulimit
+//	crashkit [flags] limits     a full disk, ulimit
 //	crashkit [flags] power      the power goes: ext4 and xfs, remounted from what was on the disk
 //	crashkit [flags] storm      many commands at once, killed at random
 //	crashkit [flags] people     people and scripts at once, killed at random
@@ -59,13 +59,13 @@ func run(args []string) int {
 	set.BoolVar(&k.long, "long", false, "every point, not a sample")
 	set.BoolVar(&k.skips, "allow-skips", false, "what this machine can't do is no failure")
 	set.IntVar(&k.kills, "kills", 0, "how many commands the storm of people kills; 0: 400, or with --long 4000")
-	set.StringVar(&k.only, "only", "", "the scenarios of syscalls and errors with `TEXT` in their names")
+	set.StringVar(&k.only, "only", "", "the scenarios of syscalls with `TEXT` in their names")
 	if err := set.Parse(args); err != nil {
 		return usage
 	}
-	parts := map[string]func(*kit) error{"syscalls": syscalls, "errors": errnos, "power": power, "storm": storm, "people": people}
+	parts := map[string]func(*kit) error{"syscalls": syscalls, "limits": limits, "power": power, "storm": storm, "people": people}
 	if set.NArg() != 1 || parts[set.Arg(0)] == nil || k.bin == "" || k.locked == "" || k.dir == "" {
-		fmt.Fprintln(os.Stderr, "usage: crashkit --bin DIR --locked DIR --dir DIR [--long] [--allow-skips] [--only TEXT] syscalls|errors|power|storm|people")
+		fmt.Fprintln(os.Stderr, "usage: crashkit --bin DIR --locked DIR --dir DIR [--long] [--allow-skips] [--only TEXT] syscalls|limits|power|storm|people")
 		return usage
 	}
 	err := k.absolute()

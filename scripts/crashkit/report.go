@@ -134,14 +134,6 @@ func (k *kit) skip(what string, why any) {
 	k.total.mu.Unlock()
 }
 
-// missing reports that what is to be tested does not exist, which is a failure.
-func (k *kit) missing(what string, why error) {
-	fmt.Printf("%-6s %-46s not run: %v\n", mark(false), what, why)
-	k.total.mu.Lock()
-	k.total.failures++
-	k.total.mu.Unlock()
-}
-
 // good reports whether everything went well. A part that was not run is a failure,
 // unless the caller allows it.
 func (r *report) good(skips bool) bool {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -40,7 +39,7 @@ func (s *scenario) took(e *ended) (b *books, f findings) {
 	return b, f
 }
 
-// setUp makes the template. A command this version does not have is errAbsent.
+// setUp makes the template.
 func (s *scenario) setUp(k *kit, part string) error {
 	d, err := k.desk(filepath.Join(part, "template-"+strings.ReplaceAll(s.name, " ", "-")))
 	if err != nil {
@@ -65,9 +64,6 @@ func (s *scenario) setUp(k *kit, part string) error {
 	}
 	return nil
 }
-
-// errAbsent reports a scenario whose command does not exist.
-var errAbsent = errors.New("this version has no such command")
 
 // scenarios are all commands that change a queue.
 func scenarios() []*scenario {
@@ -131,12 +127,4 @@ func only(listed map[string]shownTask, states ...string) string {
 		}
 	}
 	return ""
-}
-
-// has fails if pulse-queue has no such subcommand.
-func (d *desk) has(name string) error {
-	if e := d.pulse("", "pulse-queue", name, "--help"); e.status != 0 || !strings.Contains(string(e.stdout), name) {
-		return fmt.Errorf("pulse-queue %s: %w", name, errAbsent)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -13,12 +12,7 @@ import (
 // syscalls kills every command at its system calls.
 func syscalls(k *kit) error {
 	for _, s := range k.chosen() {
-		err := s.setUp(k, "syscalls")
-		if errors.Is(err, errAbsent) {
-			k.missing("kill: "+s.name, err)
-			continue
-		}
-		if err != nil {
+		if err := s.setUp(k, "syscalls"); err != nil {
 			return err
 		}
 		points, err := s.dryRun(k, "syscalls")
@@ -36,7 +30,7 @@ func syscalls(k *kit) error {
 	return nil
 }
 
-// chosen are the scenarios of syscalls and errors.
+// chosen are the scenarios of syscalls.
 func (k *kit) chosen() (list []*scenario) {
 	for _, s := range append(scenarios(), naiveScenario(early, true), naiveScenario(nodirsync, false), naiveRunner()) {
 		if strings.Contains(s.name, k.only) {

@@ -271,7 +271,7 @@ func TestHealthOfThree(t *testing.T) {
 		}
 	}
 	w.mustBy(w.intake, "", "pulse-queue", "init", "--queue", w.path("home/alone"))
-	out, status := w.runBy(w.intake, "", "pulse-queue", "health", "--max-silence", "0", "--queue", w.path("home/alone"))
+	out, status := w.runBy(w.intake, "", "pulse-queue", "health", "--max", "silent=0", "--queue", w.path("home/alone"))
 	if status != 1 || !strings.Contains(out, "forgeable: ") || !strings.Contains(out, "init --approver-group") {
 		t.Errorf("a queue of one account: exit %d: %s", status, out)
 	}

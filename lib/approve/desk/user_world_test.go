@@ -216,7 +216,7 @@ func (w *three) health() (codes string) {
 	if sandbox.Lacks(false) != "" {
 		mode = "auto"
 	}
-	out, _ := w.runBy(w.intake, "", "pulse-queue", "health", "--all", "--max-silence", "0", "--accept", "no_sandbox", "--sandbox", mode)
+	out, _ := w.runBy(w.intake, "", "pulse-queue", "health", "--all", "--max", "silent=0", "--accept", "no_sandbox", "--sandbox", mode)
 	for line := range strings.Lines(out) {
 		if code, _, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(code, "pulse-queue") {
 			codes += code + " "

@@ -189,6 +189,36 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 }
 
+// TestReadsFail: a ledger that can't be read acknowledges nothing, and loses nothing.
+func TestReadsFail(t *testing.T) {
+	d, cases := disktest.New(), 0
+	d.Reads = true
+	for i, op := range life() {
+		was, err := holds(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		may, err := outcomes(was, op)
+		if err != nil {
+			t.Fatalf("%d %s: %v", i, op.name, err)
+		}
+		next := d.Clone()
+		if err := op.do(on(next)); err != nil {
+			t.Fatalf("%d %s: %v", i, op.name, err)
+		}
+		for n := 1; n <= next.Ops; n++ {
+			cases++
+			if err := crashed(d, op, may, n, disktest.Fates["EIO"], uint64(n)); err != nil {
+				t.Errorf("%d %s, read %d of %d: %v", i, op.name, n, next.Ops, err)
+			}
+		}
+		d = next
+	}
+	if cases < len(life()) {
+		t.Errorf("only %d reads", cases)
+	}
+}
+
 // TestAcrossSectors: of what lies in two sectors a power cut may keep either, beside what a
 // command that died left there before. None of that is an entry, and none of it is damage.
 func TestAcrossSectors(t *testing.T) {

@@ -163,7 +163,7 @@ func TestKindsAreLinear(t *testing.T) {
 			m.Headers = append(m.Headers, s.mail().Headers...)
 			start := time.Now()
 			Classify(m, s.policy())
-			if d := time.Since(start); d > 2*time.Second {
+			if d := time.Since(start); d > 20*time.Second {
 				t.Errorf("%s: %s: %v", s.name, name, d)
 			}
 		}

@@ -228,9 +228,9 @@ func (v *verdict) thin() (unusable bool, why string) {
 	if have >= mails && len(v.lead.domains) >= domains {
 		return false, ""
 	}
-	return false, fmt.Sprintf("%d mails of %d From domains are too few to tell a receiver from a sender: it takes %d of %d. "+
-		"Fetch more (--limit 100), or prove it with scripts/probe-receiver",
-		have, len(v.lead.domains), mails, domains)
+	return false, fmt.Sprintf("%s of %d From domains are too few to tell a receiver from a sender: it takes %d of %d. "+
+		"Fetch more (--limit 100), or write evidence = \"dkim\" on top of the policy: then pulse checks signatures itself",
+		plural(have, "mail"), len(v.lead.domains), mails, domains)
 }
 
 // holding counts the mails that have what the way reads: its id first, or a field of its

@@ -144,9 +144,9 @@ func TestHonestScript(t *testing.T) {
 	}
 }
 
-// TestHostile: a run with a misbehaving server ends soon, with an error of the right class
+// TestHostileMailbox: a run with a misbehaving server ends soon, with an error of the right class
 // that says what was wrong. What was yielded before is whole.
-func TestHostile(t *testing.T) {
+func TestHostileMailbox(t *testing.T) {
 	deep := strings.Repeat("(", 100_000)
 	one := fetched(1)
 	with := func(verb, text string) script { return script{verb: say(text)} }

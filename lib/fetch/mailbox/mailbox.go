@@ -37,6 +37,10 @@ type Mailbox struct {
 	Now      time.Time
 	Wait     time.Duration // for a message if there is none; 0 for not at all
 
+	// Outdated reports whether a run that has waited must leave what came to the next run, because
+	// whatever decides about it is outdated. It may be nil.
+	Outdated func() bool
+
 	// Connected is called once there is a connection, before anything is read from it.
 	// Its error ends the run. It may be nil.
 	Connected func() error
@@ -127,7 +131,7 @@ func (f *fetcher) open() (*imap.SelectData, error) {
 	if err := f.login(f.client); err != nil {
 		return nil, err
 	}
-	if err := f.canWait(); err != nil {
+	if err := f.learnIdle(); err != nil {
 		return nil, err
 	}
 	box, err := f.examine()
@@ -168,8 +172,12 @@ func (f *fetcher) run() error {
 		if more, err = f.wait(); err != nil {
 			return err
 		}
+		more = more && (f.Outdated == nil || !f.Outdated())
 	}
-	return f.finish()
+	if err := f.finish(); err != nil {
+		return err
+	}
+	return f.pauseAfter()
 }
 
 // pass fetches what there is now.

@@ -190,7 +190,7 @@ func TestSecret(t *testing.T) {
 // TestSecretTimeout: a password command that takes too long is cut short, even if a process
 // that it has started goes on. That is temporary: the command need not be wrong.
 func TestSecretTimeout(t *testing.T) {
-	for _, command := range []string{"sleep 1000", "sh -c 'echo hunter2; sleep 20; :'", "sh -c 'trap : TERM INT; read x </dev/zero'"} {
+	for _, command := range []string{"sleep 1000", "sh -c 'echo hunter2; sleep 200; :'", "sh -c 'trap : TERM INT; read x </dev/zero'"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		begin := time.Now()
 		got, err := (Secret{Command: command}).Read(ctx, io.Discard)
@@ -198,7 +198,7 @@ func TestSecretTimeout(t *testing.T) {
 		if got != "" || err == nil || fault.KindOf(err) != fault.Temporary || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %q, %v", command, got, err)
 		}
-		if time.Since(begin) > 10*time.Second {
+		if time.Since(begin) > time.Minute {
 			t.Errorf("%s: took %v", command, time.Since(begin))
 		}
 	}
@@ -217,7 +217,7 @@ func TestSecretFamily(t *testing.T) {
 		{"sleep 1000 & echo $! >>PIDS; echo hunter2", patience, false},
 		{"sleep 1000 >/dev/null 2>&1 & echo $! >>PIDS; echo hunter2", patience, false},
 		{"(trap : TERM INT HUP; while :; do sleep 1000; done) & echo $! >>PIDS; (sleep 1000 & echo $! >>PIDS); echo hunter2", patience, false},
-		{"echo $$ >>PIDS; sleep 1000 & echo $! >>PIDS; wait", 500 * time.Millisecond, false},
+		{"echo $$ >>PIDS; sleep 1000 & echo $! >>PIDS; wait", 2 * time.Second, false},
 		{"setsid -f sh -c 'echo $$ >>PIDS; exec sleep 1000' >/dev/null 2>&1; while [ ! -s PIDS ]; do :; done; echo hunter2", patience, true},
 		{"exit 1", patience, false},
 	} {
@@ -230,7 +230,7 @@ func TestSecretFamily(t *testing.T) {
 		begin := time.Now()
 		got, err := (Secret{Command: "sh " + script}).Read(ctx, io.Discard)
 		cancel()
-		if (got == "hunter2") != (err == nil) || time.Since(begin) > 10*time.Second {
+		if (got == "hunter2") != (err == nil) || time.Since(begin) > time.Minute {
 			t.Errorf("%s: %q, %v in %v", tt.command, got, err, time.Since(begin))
 		}
 		b, _ := os.ReadFile(pids)

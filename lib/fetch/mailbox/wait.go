@@ -7,8 +7,6 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
-
-	"pulse/lib/shared/fault"
 )
 
 // maxPause is how long a server can make the pause between two searches by saying again and
@@ -21,6 +19,7 @@ type waiting struct {
 	until time.Time     // when the wait is over; zero before it begins
 	pause time.Duration // between two searches
 	quiet time.Time     // when the next search may be
+	deaf  bool          // the server has no IDLE
 }
 
 // changed notes that the server says how many messages there are. That number is not
@@ -43,23 +42,39 @@ func (w *waiting) forget() {
 	}
 }
 
-// canWait fails if the run may have to wait and the server has no IDLE.
-func (f *fetcher) canWait() error {
+// learnIdle finds out whether a run that may have to wait can let the server say when there is mail.
+func (f *fetcher) learnIdle() error {
 	if f.Wait == 0 || f.client.Caps().Has(imap.CapIdle) {
 		return nil
 	}
 	caps, err := f.client.Capability().Wait() // those above may be from before the login
-	if err == nil && !caps.Has(imap.CapIdle) {
-		return fault.Usagef("leave --wait out, and run it more often", "the server does not offer IDLE, so --wait can't work")
-	}
+	f.deaf = err == nil && !caps.Has(imap.CapIdle)
 	return err
+}
+
+// pauseAfter keeps a run from ending before its time if the server has no IDLE and there was
+// nothing. So a crontab that starts a run each minute does not log in each minute. There is no
+// connection meanwhile.
+func (f *fetcher) pauseAfter() error {
+	if !f.deaf || f.emitted+len(f.vanished) > 0 {
+		return nil
+	}
+	f.close()
+	over := time.NewTimer(f.Wait)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-f.ctx.Done():
+		return f.ctx.Err()
+	}
 }
 
 // wait returns once there may be a message that no search has found, or the time is over.
 // It reports whether to search again, which is once more at the end. Nothing is waited for
 // once there was a message.
 func (f *fetcher) wait() (more bool, err error) {
-	if f.Wait == 0 || f.emitted+len(f.vanished) > 0 {
+	if f.Wait == 0 || f.deaf || f.emitted+len(f.vanished) > 0 {
 		return false, nil
 	}
 	if f.until.IsZero() {

@@ -85,6 +85,30 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestWaitDeaf: without IDLE a run that found nothing ends after its wait, without a connection
+// meanwhile, and one that found something ends at once.
+func TestWaitDeaf(t *testing.T) {
+	deaf := func(searched func(io.Writer, string), left func()) script {
+		return script{
+			"LOGIN": say("TAG OK [CAPABILITY IMAP4rev1] in\r\n"), "CAPABILITY": say("* CAPABILITY IMAP4rev1\r\nTAG OK\r\n"),
+			"IDLE": hangUp(""), "SEARCH": searched, "FETCH": say(fetched(4) + "TAG OK\r\n"),
+			"LOGOUT": func(w io.Writer, tag string) { left(); say("* BYE\r\nTAG OK\r\n")(w, tag) },
+		}
+	}
+	if got := must(t, waiter(t, serve(t, deaf(say(another), func() {})), "", 2*patience)); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+	wait, begin := 30*time.Millisecond, time.Now()
+	if got := must(t, waiter(t, serve(t, deaf(say(nothing), func() {})), "", wait)); len(got) != 0 || time.Since(begin) < wait {
+		t.Errorf("%q after %v", got, time.Since(begin))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := waiter(t, serve(t, deaf(say(nothing), cancel)), "", 2*patience)
+	if err := s.Each(ctx, func(*source.Message) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
 // TestWaitPosition: what a search finds and the run does not want, because it is older than
 // the first run goes back, is not fetched again after each announcement.
 func TestWaitPosition(t *testing.T) {
@@ -123,7 +147,6 @@ func TestWaitHostile(t *testing.T) {
 		return script{"IDLE": say("+ \r\n* 4 EXISTS\r\n"), "DONE": f}
 	}
 	for _, tt := range []misbehaviour{
-		{"no IDLE", script{"LOGIN": say("TAG OK [CAPABILITY IMAP4rev1] in\r\n"), "CAPABILITY": say("* CAPABILITY IMAP4rev1\r\nTAG OK\r\n")}, 0, fault.Usage, "does not offer IDLE"},
 		{"IDLE refused", script{"IDLE": say("TAG NO not today\r\n")}, 0, fault.Temporary, "not today"},
 		{"IDLE not understood", script{"IDLE": say("TAG BAD what\r\n")}, 0, fault.Temporary, "what"},
 		{"IDLE done at once", script{"IDLE": say("TAG OK done\r\n")}, 0, fault.Temporary, "without DONE"},

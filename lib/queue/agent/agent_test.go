@@ -194,7 +194,7 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.remove()
-	tn := turn{home: h}
+	tn := turn{home: h, judge: &seat{}}
 	if _, err := tn.claudeEnv(); err != nil {
 		t.Fatal(err)
 	}

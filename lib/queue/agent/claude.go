@@ -111,7 +111,7 @@ func readClaude(ctx context.Context, t *turn) (string, error) {
 func (t *turn) claudeEnv() ([]string, error) {
 	err := t.home.login(".claude/.credentials.json", filepath.Join(configOf("CLAUDE_CONFIG_DIR", ".claude"), ".credentials.json"))
 	// A provider that is away for long is for pulse to wait for.
-	return t.home.env("CLAUDE_CONFIG_DIR="+t.home.path(".claude"), "DISABLE_AUTOUPDATER=1", orElse("CLAUDE_CODE_MAX_RETRIES", "3")), err
+	return t.env("CLAUDE_CONFIG_DIR="+t.home.path(".claude"), "DISABLE_AUTOUPDATER=1", orElse("CLAUDE_CODE_MAX_RETRIES", "3")), err
 }
 
 // claudeSettings has no list of tools that need no leave: one that stands there is used if the

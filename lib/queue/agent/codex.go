@@ -53,7 +53,7 @@ func workCodex(ctx context.Context, t *turn) (string, error) {
 
 // codexReady tells the judge, and makes the home.
 func (t *turn) codexReady(ctx context.Context, workspace string) (env []string, err error) {
-	env = t.home.env("CODEX_HOME=" + t.home.path("codex"))
+	env = t.env("CODEX_HOME=" + t.home.path("codex"))
 	version, err := t.version(ctx, env)
 	if err == nil {
 		err = t.judge.begin(ctx, version, "")

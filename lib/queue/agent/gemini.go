@@ -16,7 +16,7 @@ import (
 // run. The prompt is what the hook SessionStart answers: without the hook there is none.
 
 func workGemini(ctx context.Context, t *turn) (string, error) {
-	env := t.home.env("GEMINI_CLI_HOME="+t.home.dir, "GEMINI_CLI_TRUST_WORKSPACE=false")
+	env := t.env("GEMINI_CLI_HOME="+t.home.dir, "GEMINI_CLI_TRUST_WORKSPACE=false")
 	version, err := t.version(ctx, env)
 	if err == nil {
 		err = t.judge.begin(ctx, version, t.ask)
@@ -96,12 +96,12 @@ func geminiHooks(command string) []byte {
 	return o.Bytes()
 }
 
-// geminiRules allow what the policy leaves to the task, and tools of MCP servers: without a person
-// Gemini CLI uses what its own rules allow, and of each use the hook is asked.
+// geminiRules allow what the policy leaves to the task: without a person Gemini CLI uses what its own
+// rules allow, and of each use the hook is asked. It starts no MCP server where no workspace is trusted.
 func geminiRules(tools []string) []byte {
 	var b strings.Builder
 	b.WriteString("[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 1\n")
-	for _, tool := range append(tools[:len(tools):len(tools)], "mcp_*") {
+	for _, tool := range tools {
 		fmt.Fprintf(&b, "[[rule]]\ntoolName = %s\ndecision = \"allow\"\npriority = 2\n", record.AppendString(nil, tool))
 	}
 	return []byte(b.String())

@@ -126,6 +126,15 @@ func hookPath() (string, error) {
 	return path, nil
 }
 
+// env returns the environment of a client, in which what it starts before an MCP server finds the
+// judge: pulse-authorize hook mcp.
+func (t *turn) env(own ...string) []string {
+	if t.judge.socket != "" {
+		own = append(own, "PULSE_JUDGE="+t.judge.socket)
+	}
+	return t.home.env(own...)
+}
+
 // command returns what the client is given as its hook. Clients go on if a hook is killed,
 // hangs or is not there; status 2 is a no.
 func (s *seat) command() string {

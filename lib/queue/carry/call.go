@@ -10,6 +10,7 @@ import (
 	"pulse/lib/authorize/hook"
 	"pulse/lib/authorize/mcp"
 	"pulse/lib/authorize/pins"
+	"pulse/lib/authorize/workspace"
 )
 
 // How long a server may take for the call, and then to end. The timeout of run ends both.
@@ -19,12 +20,14 @@ const (
 )
 
 // call calls a tool of an MCP server, once, if its definition is the one that was accepted.
-func call(ctx context.Context, server *pins.Server, tool string, e *effect) ([]byte, error) {
+func (c *Carrier) call(ctx context.Context, server *pins.Server, tool string, e *effect) ([]byte, error) {
 	switch {
 	case server.Err != nil:
 		return nil, later(server.Err)
 	case len(server.Command) == 0:
 		return nil, later(fmt.Errorf("nobody has accepted how the server %s is started: pulse-authorize hook mcp --pin %s -- SERVER", server.Name, server.Name))
+	case workspace.Holds(c.Policy.Exec.Workspace, server.Command[0]):
+		return nil, later(fmt.Errorf("%s, which starts the server %s, lies in the workspace, where an agent may replace it", server.Command[0], server.Name))
 	}
 	args := e.Args
 	if args == "" {

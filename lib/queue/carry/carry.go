@@ -68,7 +68,7 @@ func (c *Carrier) Run(ctx context.Context, line []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		do = func() ([]byte, error) { return call(ctx, server, tool, e) }
+		do = func() ([]byte, error) { return c.call(ctx, server, tool, e) }
 	}
 	if len(e.Target) > 0 || len(e.Files) > 0 { // which were shown, and nothing here would use
 		return nil, notDonef("a %s has neither targets nor files", e.Tool)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"syscall"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/authorize/workspace"
@@ -35,6 +36,8 @@ func (c *Carrier) program(ctx context.Context, e *effect) ([]byte, error) {
 	p := box.Once{Dir: dir, RW: append([]string{ws}, c.RW...), RO: c.RO, Env: c.Env, Stdout: &out, Stderr: &said}
 	if err := p.Begin(argv); errors.Is(err, box.ErrNotBegun) {
 		return nil, notDonef("the program did not begin: %s", lastLine(said.text()))
+	} else if errors.Is(err, syscall.E2BIG) {
+		return nil, notDone(err)
 	} else if err != nil {
 		return nil, later(err)
 	}

@@ -70,6 +70,7 @@ func (m memory) Interrupt(step int, how string) {
 func (m memory) Steps() int          { return *m.steps }
 func (m memory) PowerCut(*rand.Rand) {}
 func (m memory) Sound() error        { return nil }
+func (m memory) Sum(bool) string     { return "" }
 
 func TestMemory(t *testing.T) {
 	w, err := NewWorld(medium(nil))

@@ -89,6 +89,8 @@ func (m medium) Steps() int { return m.Ops }
 
 func (m medium) Sound() error { return sound(spoolOn(m.FS)) }
 
+func (m medium) Sum(durable bool) string { return m.FS.Sum(durable) }
+
 // attempt runs an operation and returns its error, or disktest.ErrKilled.
 func attempt(op operation, s *Spool, now time.Time) error {
 	return disktest.Run(func() error { return op.Do(s, now) })
@@ -152,7 +154,7 @@ func sound(s *Spool) error {
 // sample is how many steps are interrupted. With -short it is a sample: scripts/test runs
 // all of them without the race detector.
 func sample(shared bool) queuetest.Sample {
-	s := queuetest.Sample{Stride: 1, Seeds: 2}
+	s := queuetest.Sample{Stride: 1, Seeds: 3}
 	if shared {
 		s.Worth = ofAnswers // the other worlds have been at the rest
 	}
@@ -171,6 +173,19 @@ func TestCrashEverywhere(t *testing.T) {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		t.Logf("%+v: %d interruptions", c, cases)
+	}
+}
+
+// TestReadsFail: an operation that can't read what it needs changes nothing, or all that it was to.
+func TestReadsFail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, true)
+	w.disk().Reads = true
+	s := sample(false)
+	s.Seeds = 1
+	cases, err := queuetest.Everywhere(w.World, history, s)
+	if err != nil || cases < 100 {
+		t.Errorf("%d reads: %v", cases, err)
 	}
 }
 
@@ -217,9 +232,9 @@ func TestCrashFindsNaiveWriters(t *testing.T) {
 // TestCrashRandomly lets random lives go on after every interruption.
 func TestCrashRandomly(t *testing.T) {
 	t.Parallel()
-	lives := 4_000
+	lives := 1_000
 	if testing.Short() {
-		lives = 200
+		lives = 100
 	}
 	for seed := range uint64(lives) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -16,10 +16,9 @@ import (
 // step counts an operation and asks for its fate; do is what it does if it does
 // anything, half what is left of it when it is interrupted.
 func (d *FS) step(op, name string, do, half func()) error {
-	d.Ops++
 	var f Fate
-	if d.Fault != nil {
-		f = d.Fault(d.Ops)
+	if !d.Reads {
+		f = d.next()
 	}
 	switch {
 	case f.Half && half != nil:
@@ -27,6 +26,27 @@ func (d *FS) step(op, name string, do, half func()) error {
 	case f.Err == nil:
 		do()
 	}
+	return d.failed(op, name, f)
+}
+
+// next is what becomes of the operation that is now counted.
+func (d *FS) next() (f Fate) {
+	if d.Ops++; d.Fault != nil {
+		f = d.Fault(d.Ops)
+	}
+	return f
+}
+
+// reading counts a read, if reads are counted, and returns its error.
+func (d *FS) reading(op, name string) error {
+	if !d.Reads {
+		return nil
+	}
+	return d.failed(op, name, d.next())
+}
+
+// failed carries out the rest of a fate.
+func (d *FS) failed(op, name string, f Fate) error {
 	if f.Die {
 		panic(ErrKilled)
 	}
@@ -37,6 +57,11 @@ func (d *FS) step(op, name string, do, half func()) error {
 }
 
 func (d *FS) find(op, name string) (*inode, error) {
+	if op == "read" || op == "stat" {
+		if err := d.reading(op, name); err != nil {
+			return nil, err
+		}
+	}
 	if i := d.names[name]; i != nil {
 		return i, nil
 	}
@@ -87,6 +112,9 @@ func (d *FS) ReadAt(name string, off int64, b []byte) (int, error) {
 
 // Names implements disk.Disk.
 func (d *FS) Names(dir string, fn func(string) error) error {
+	if err := d.reading("readdir", dir); err != nil {
+		return err
+	}
 	for _, n := range slices.Sorted(maps.Keys(d.names)) {
 		if base, ok := strings.CutPrefix(n, dir+"/"); ok {
 			if err := fn(base); err != nil {

@@ -1,5 +1,6 @@
 // Package disktest is a disk in memory for crash tests: it can end a process, or fail, at
-// every step, and forgets what was not synced when the power is cut.
+// every step that changes anything, or at every one that reads, and forgets what was not synced when
+// the power is cut.
 //
 // Invariant: it forgets whatever a disk may forget. A store that passes here with every
 // step ended in every way keeps its promises on a journal and without one. Caveats: it
@@ -8,7 +9,9 @@
 package disktest
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"syscall"
@@ -29,6 +32,7 @@ type FS struct {
 
 	Fault func(n int) Fate // asked before every operation that changes anything; nil: none fails
 	Ops   int              // how many of those there were
+	Reads bool             // these are asked before every operation that reads, instead
 	Syncs int
 
 	names   map[string]*inode // as the system call interface shows them
@@ -103,7 +107,7 @@ func (d *FS) Clone() *FS {
 		return seen[i]
 	}
 	c := New()
-	c.Ordered, c.Group, c.Account = d.Ordered, d.Group, d.Account
+	c.Ordered, c.Group, c.Account, c.Reads = d.Ordered, d.Group, d.Account, d.Reads
 	c.LieFile, c.LieDir, c.LieAll = d.LieFile, d.LieDir, d.LieAll
 	for n, i := range d.names {
 		c.names[n] = copied(i)
@@ -127,4 +131,38 @@ func (d *FS) Each(fn func(name string, owner int)) {
 	for _, n := range slices.Sorted(maps.Keys(d.names)) {
 		fn(n, d.names[n].owner)
 	}
+}
+
+// Sum identifies what commands read: names, contents, times and accounts. With durable it also
+// identifies what a power cut may leave of them.
+func (d *FS) Sum(durable bool) string {
+	h, met := sha256.New(), map[*inode]int{nil: 0}
+	file := func(name string, i *inode) {
+		n, again := met[i]
+		if fmt.Fprintf(h, "%q %d ", name, n); again { // another link of it, or its end
+			return
+		}
+		met[i] = len(met)
+		fmt.Fprintf(h, "%d %d %d ", len(i.data), i.mtime.UnixNano(), i.owner)
+		h.Write(i.data)
+		if !durable {
+			return
+		}
+		fmt.Fprintf(h, "%t ", i.clean)
+		for _, b := range append([][]byte{i.durable}, i.unsaved...) {
+			fmt.Fprintf(h, "%d ", len(b))
+			h.Write(b)
+		}
+	}
+	sums := []nameOp{d.names}
+	if durable {
+		sums = append(append(sums, d.durable), d.pending...)
+	}
+	for _, m := range sums {
+		fmt.Fprintf(h, "%d names ", len(m))
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			file(name, m[name])
+		}
+	}
+	return string(h.Sum(nil))
 }
