@@ -34,7 +34,7 @@ func statement(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	holders, err := desk.Holders(s) // before what follows takes the right to look
+	holders, err := desk.Holders(s.Keeper()) // before what follows takes the right to look
 	if err == nil {
 		_, err = door.Confine(c, s, workspace.Named(p)...)
 	}

@@ -42,7 +42,7 @@ func show(c *cli.Context) error {
 	defer s.Close()
 	runs := s.Runs()
 	dead := runs.Seen() // before what follows takes the right to look
-	holders, err := desk.Holders(s)
+	holders, err := desk.Holders(s.Keeper())
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,10 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
 	}
-	now := Now(tx, r.Now())
+	now, err := nowOf(tx, r.Now())
+	if err != nil {
+		return nil, false, err
+	}
 	used, err := r.usage(tx, now)
 	if err != nil || used.day >= r.Policy.Limits.MaxPerDay {
 		return nil, false, err
@@ -207,7 +210,7 @@ func (r *Run) dueHere(v View, e *Entry, used *usage, now time.Time) (bool, error
 func (r *Run) consider(
 	tx *Tx, e *Entry, now time.Time, lock func(string) error,
 ) (claim *Claim, moved bool, err error) {
-	if err := Look(tx.View, []string{e.ID}, true); err != nil {
+	if err := tx.Look([]string{e.ID}, true); err != nil {
 		return nil, false, err
 	}
 	s, err := Load(tx, task.Scheduled, e.ID)

@@ -58,9 +58,9 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	level := levelOf(s)
-	holders, err := Holders(s)
-	if err := errors.Join(err, s.Writable(), refuseInside(c.String("queue")), enough(p, s, a)); err != nil {
+	level := levelOf(s.Keeper())
+	holders, err := Holders(s.Keeper())
+	if err := errors.Join(err, s.Writable(), refuseInside(c.String("queue")), enough(p, s.Keeper(), a)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (d *Desk) write(shown *queue.Stored, q Question) (func(*queue.Tx, *queue.St
 		return q.Record, nil
 	}
 	yes := queue.Yes(shown, cmdline.User(), d.Level, time.Now())
-	yes.Holder = holder(d.Queue)
+	yes.Holder = holder(d.Queue.Keeper())
 	if err := d.sign(&yes); err != nil {
 		return nil, err
 	}

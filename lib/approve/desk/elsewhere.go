@@ -93,7 +93,7 @@ func Take(c *cli.Context) (*Taker, error) {
 	if t.Queue, err = QueueOutside(c); err != nil {
 		return nil, err
 	}
-	if t.holders, err = Holders(t.Queue); err == nil {
+	if t.holders, err = Holders(t.Queue.Keeper()); err == nil {
 		err = t.Queue.Writable()
 	}
 	if err == nil {
@@ -155,7 +155,7 @@ func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer
 	if a.Signer, err = t.signer(signed.Armor, toSign(&a, no), hint); err != nil {
 		return err
 	}
-	a.By, a.Signature, a.Holder = a.Signer, signed.Armor, holder(t.Queue)
+	a.By, a.Signature, a.Holder = a.Signer, signed.Armor, holder(t.Queue.Keeper())
 	now := time.Now()
 	err = queue.Update(t.Queue, func(tx *queue.Tx) (err error) {
 		if err := a.Sound(now); err != nil {

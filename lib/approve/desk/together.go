@@ -18,8 +18,8 @@ type Holder = func(name string) approval.Holder
 
 // Holders returns what tells whose account or login a name is. It looks names up in the files of
 // this machine before a command gives up to read these, and others only if it still may.
-func Holders(s queue.Store) (Holder, error) {
-	if l, ok := s.(door.Logins); ok {
+func Holders(k door.Keeper) (Holder, error) {
+	if l := k.Server; l != nil {
 		return l.Holder, nil
 	}
 	accounts, err := LocalAccounts()
@@ -40,11 +40,11 @@ func Holders(s queue.Store) (Holder, error) {
 }
 
 // holder returns the account or login of whoever says yes here, as a run finds it later.
-func holder(s queue.Store) approval.Holder {
-	if l, ok := s.(door.Logins); ok {
+func holder(k door.Keeper) approval.Holder {
+	if l := k.Server; l != nil {
 		return l.Me()
 	}
-	if f, ok := s.(door.Flat); ok && f.Dir().Shared() {
+	if k.Dir != nil && k.Dir.Shared() {
 		return approval.HeldBy(os.Geteuid())
 	}
 	return ""

@@ -312,11 +312,9 @@ func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 	return queue.Change{}, unknown(key)
 }
 
-// Last returns the time of the last line of the log.
-func (v *view) Last() (time.Time, error) { return v.last, nil }
-
-// Now returns what the server's clock said when the view began, zero if it leaves that to others.
-func (v *view) Now() time.Time { return v.now }
+// Clock returns what the server's clock said when the view began, zero if it leaves that to others,
+// and the time of the last line.
+func (v *view) Clock() (now, last time.Time, err error) { return v.now, v.last, nil }
 
 // Counts returns what the queue counts.
 func (v *view) Counts() queue.Counts { return v.counts }
