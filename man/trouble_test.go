@@ -83,8 +83,8 @@ func (s symptom) try(t *testing.T, common string, c map[string]string) {
 	if out, status := source("make", common+"\n"+c["make"], ""); status != "0" {
 		t.Fatalf("it was not made: exit %s\n%s", status, out)
 	}
-	names := regexp.MustCompile(`\b(ID|NAME|DIR|SOURCE)\b`)
-	values, _ := sh.run(t, `printf '%s\n' "ID=$ID" "NAME=$NAME" "DIR=$DIR" "SOURCE=$SOURCE"`)
+	names := regexp.MustCompile(`\b(ID|NAME|DIR|SOURCE|ADDR)\b`)
+	values, _ := sh.run(t, `printf '%s\n' "ID=$ID" "NAME=$NAME" "DIR=$DIR" "SOURCE=$SOURCE" "ADDR=$ADDR"`)
 	typed := func(command string) string {
 		command = names.ReplaceAllStringFunc(command, func(name string) string {
 			_, value, _ := strings.Cut("\n"+values, "\n"+name+"=")

@@ -55,7 +55,7 @@ func (l *life) set() []step {
 		{"it has an account, a mail provider and a model", []act{l.do(equip)}},
 		{"the package is installed, by the first block of the page", []act{l.upload(l.pkg), l.read, l.paste("install"), l.installed}},
 		{"the blocks up to a mailbox are pasted, and mail is read", []act{
-			l.mail(owner, letter(owner, "first", false)), l.paste("mailbox", "suggest"),
+			l.mail(owner, letter(owner, "first", false)), l.paste("mailbox"),
 			l.do(gate + `pulse-queue log --why | grep owner_claim_unverified`), l.do(configure),
 		}},
 		{"those of models, a second mailbox, a sender, drafts and a telephone are pasted", []act{

@@ -15,7 +15,6 @@ const example = "ssh-ed25519 AAAA... phone"
 var filledIn = map[string]mine{
 	"install":    {},
 	"mailbox":    {answers: []answer{{"Password: ", mailPassword}}},
-	"suggest":    {},
 	"model":      {answers: []answer{{"Key: ", modelKey}}},
 	"second":     {answers: []answer{{"Password: ", workPassword}}},
 	"send":       {answers: []answer{{"Password: ", sendingPassword}}},
@@ -54,7 +53,6 @@ var notPasted = map[string]string{
 	"many: crontab":    "for many machines: scripts/test-machines",
 	"many: copy":       "for many machines: scripts/test-machines",
 	"many: resume":     "for many machines: scripts/test-machines",
-	"rest: patroni":    "Patroni is not tried",
 }
 
 // known fails unless the blocks are those of the two lists.

@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 		{"x32", nil, enosys, enosys},
 		{"of another architecture", nil, killed, killed},
 		{"clone3", nil, enosys, enosys},
-		{"chmod", nil, eperm, eperm},
+		{"fchmodat", nil, eperm, eperm},
 		{"fchmod", []uint64{0, 0o660}, eperm, eperm}, // a profile without files of its own
 		{"utimensat", []uint64{0, 0}, eperm, eperm},
 		{"fcntl", []uint64{0, unix.F_SETFL, unix.O_NONBLOCK}, allowed, allowed},
@@ -186,7 +186,7 @@ func TestWriting(t *testing.T) {
 		{"utimensat", []uint64{3, 0, 1 << 40, 0}, allowed},
 		{"utimensat", []uint64{3, 1 << 40, 1 << 40, 0}, eperm},
 		{"utimensat", []uint64{3, 1 << 20, 1 << 40, 0}, eperm},
-		{"chmod", nil, eperm},
+		{"fchmodat", nil, eperm},
 		{"fchown", nil, eperm},
 		{"fsetxattr", nil, eperm},
 	} {
@@ -304,7 +304,10 @@ func TestBox(t *testing.T) {
 		"chmod", "fchmodat", "chown", "utimensat", "setxattr", "rename", "setpriority", "sched_setaffinity", "shmget", "setsid",
 		"prctl", "seccomp", "landlock_restrict_self", "getrandom", "statx", "copy_file_range", "splice", "setuid", "prlimit64",
 	} {
-		if got := verdict(name, 1, 2, 3, 4, 5, 6); got != allowed && len(here(library(t), []string{name})) > 0 {
+		if len(here(library(t), []string{name})) == 0 { // arm64 has no chmod(2)
+			continue
+		}
+		if got := verdict(name, 1, 2, 3, 4, 5, 6); got != allowed {
 			t.Errorf("%s: %#x", name, got)
 		}
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net"
@@ -80,7 +81,7 @@ var attempts = map[string]func(w *world) error{
 
 	"exec":        func(w *world) error { return exec.Command("/bin/true").Run() },
 	"exec itself": func(w *world) error { return unix.Exec("/nonexistent", nil, nil) },
-	"fork":        func(w *world) error { return call(unix.SYS_FORK) },
+	"fork":        func(w *world) error { return call(fork, uintptr(unix.SIGCHLD)) },
 	"signal":      func(w *world) error { return unix.Kill(w.Parent, 0) },
 	"ptrace":      func(w *world) error { return call(unix.SYS_PTRACE, unix.PTRACE_PEEKUSR, uintptr(w.Parent), 0, 0) },
 	"peek":        func(w *world) error { return call(unix.SYS_PROCESS_VM_READV, uintptr(w.Parent), 0, 0, 0, 0, 0) },
@@ -356,12 +357,15 @@ func socket(family, kind, protocol int) error {
 	return err
 }
 
+// fork is the oldest call that makes a child. arm64 has no fork(2).
+var fork = cmp.Or(map[string]uintptr{"amd64": 57}[runtime.GOARCH], unix.SYS_CLONE)
+
 // call makes a system call. If that makes a child, the child ends at once.
 func call(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
 	r, _, errno := unix.RawSyscall6(number, a[0], a[1], a[2], a[3], a[4], a[5])
-	if number == unix.SYS_FORK && errno == 0 && r == 0 {
+	if number == fork && errno == 0 && r == 0 {
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	if errno != 0 {
