@@ -705,9 +705,6 @@ BEGIN
   INSERT INTO pulse.audit SELECT q.seq + o, line, session_user, hats = '{approver}', CASE o WHEN n THEN mark END FROM unnest(log) WITH ORDINALITY x(line, o);
   FOR i IN 1 .. n LOOP
     j := js[i]; e := j->>'event'; blob := NULL;
-    IF e = 'added' AND NOT 'gate' = ANY (hats) AND pulse.wanted(j->>'task') < pulse.wanted(js[i - 1]->>'task') THEN
-      PERFORM pulse.refuse('a correction to which fewer people have to say yes');
-    END IF;
     IF e <> 'added' OR j ?| '{parent,positions}' THEN
       PERFORM set_config('pulse.task', j->>'task', true);
       IF cardinality(blobs) > 0 THEN
@@ -719,6 +716,9 @@ BEGIN
         PERFORM pulse.note(j, q.seq + i, hats, host, blob);
       END IF;
       PERFORM pulse.aside(j, q.seq + i, (SELECT x.b FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.s = 'outbox' AND x.k = j->>'task'));
+    END IF;
+    IF e = 'added' AND NOT 'gate' = ANY (hats) AND pulse.wanted(j->>'task') < pulse.wanted(js[i - 1]->>'task') THEN
+      PERFORM pulse.refuse('a correction to which fewer people have to say yes');
     END IF;
   END LOOP;
   PERFORM pulse.account(js, unlisted, q.seq + n, tip);
