@@ -58,6 +58,15 @@ var ofTogether = []forgery{
 	}, func(_ *world, c *call) {
 		c.super = "UPDATE pulse.audit SET line = replace(line, '\"approval\":{', '\"approval\":{\"signer\":\"bob\",') WHERE seq = " + firstLine
 	}},
+	{"a second yes beside one that only names a signer", func(w *world) []call {
+		all := bothAgree(w)
+		first := all[1].steps[0].Approval
+		first.Level, first.Signer, first.Signature = approval.Signature, "bob", "armor"
+		all[2].who, all[2].super = "ann", ""
+		return all
+	}, func(_ *world, c *call) {
+		c.super = "UPDATE pulse.audit SET line = replace(line, '\"level\":\"signature\"', '\"level\":\"terminal\"') WHERE seq = " + firstLine
+	}},
 	{"grants where two people have to say yes", func(w *world) []call {
 		return []call{by("gate1", w.of("e.pair", task.Added, "", task.Awaiting)), by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...)}
 	}, other("e.pair", []string{bob}, "g.bob")},

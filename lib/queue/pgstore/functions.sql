@@ -211,8 +211,8 @@ $$;
 -- another reports whether the lines of two yeses may be of two people: of two logins, or of two names
 -- of which one is a key's. What a signature proves, the machine checks that starts the task.
 CREATE FUNCTION another(one bigint, other bigint) RETURNS bool LANGUAGE sql STABLE AS $$
-  SELECT coalesce(a.who <> b.who OR 'signature' IN (pulse.said(one) #>> '{approval,level}', pulse.said(other) #>> '{approval,level}')
-    AND pulse.said(one) #>> '{approval,signer}' IS DISTINCT FROM pulse.said(other) #>> '{approval,signer}', false)
+  SELECT a.who <> b.who OR 'signature' IN (pulse.said(one) #>> '{approval,level}', pulse.said(other) #>> '{approval,level}')
+    AND pulse.said(one) #>> '{approval,signer}' IS DISTINCT FROM pulse.said(other) #>> '{approval,signer}'
   FROM pulse.audit a, pulse.audit b WHERE (a.seq, b.seq) = (one, other)
 $$;
 
