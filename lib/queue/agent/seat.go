@@ -129,7 +129,7 @@ func hookPath() (string, error) {
 // env returns the environment of a client, in which what it starts before an MCP server finds the
 // judge: pulse-authorize hook mcp.
 func (t *turn) env(own ...string) []string {
-	if t.judge.socket != "" {
+	if t.judge != nil && t.judge.socket != "" { // a reader has no judge
 		own = append(own, "PULSE_JUDGE="+t.judge.socket)
 	}
 	return t.home.env(own...)
