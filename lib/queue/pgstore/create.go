@@ -95,8 +95,8 @@ func (s *Store) fits(have int64) error {
 }
 
 // Upgrade replaces the functions of a queue, and adds what its tables lack, in one transaction
-// under the queue's lock. One that is of this format gets its functions and rights anew. A deadlock,
-// as with a vacuum that has begun, undoes all of it, and it is tried again.
+// under the queue's lock. One that is of this format gets its functions and rights anew. A deadlock
+// undoes all of it, and it is tried again.
 func Upgrade(ctx context.Context, name string) (err error) {
 	for range 3 {
 		var pg *pgconn.PgError
