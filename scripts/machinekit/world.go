@@ -43,16 +43,20 @@ type world struct {
 const agent = `#!/bin/bash
 subject=$(jq -r .message.subject)
 ! (exec 9<>/dev/tcp/db1/5432) 2>/dev/null || echo "$(hostname)" >>/srv/reached
+first= # made before it is known outside: what is known may lose its power
+case $subject in long*) ! mkdir "/srv/first/$subject" 2>/dev/null || first=yes ;; esac
 echo "$PULSE_TASK $PULSE_FENCE $(hostname) $subject" >>/srv/asked
-case $subject in long*) ! mkdir "/srv/first/$subject" 2>/dev/null || exec sleep 600 ;; esac
+[ -z "$first" ] || exec sleep 600
 case $subject in *send*) printf '{"action":"external_send","target":["friend@example.org"],"args":{"subject":"%s","text":"."}}\n' "$subject" ;; esac
 `
 
 // sender hands effects over.
 const sender = `#!/bin/bash
 subject=$(jq -r .request.args.subject)
+first=
+case $subject in slow*) ! mkdir "/srv/first/effect $subject" 2>/dev/null || first=yes ;; esac
 echo "$PULSE_TASK $PULSE_FENCE $(hostname) $subject" >>/srv/sent
-case $subject in slow*) ! mkdir "/srv/first/effect $subject" 2>/dev/null || exec sleep 600 ;; esac
+[ -z "$first" ] || exec sleep 600
 `
 
 // prepare makes what is outside, and what all machines have below /usr/local.

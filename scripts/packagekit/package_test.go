@@ -265,7 +265,7 @@ func contents(t *testing.T) {
 // lifecycle installs, upgrades, downgrades, removes and purges, with a queue in use.
 func lifecycle(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can install packages, even on a copy of the machine")
+		t.Skip("only root can install packages, even on a copy of the machine: install, upgrade and removal were not tried")
 	}
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old.deb")

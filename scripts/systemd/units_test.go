@@ -211,7 +211,7 @@ func TestCrontab(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	need(t, "systemd-sysusers", "systemd-tmpfiles")
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make accounts and give directories to them, even in a root of their own")
+		t.Skip("only root can make accounts and give directories to them, even in a root of their own: sysusers and tmpfiles were not tried")
 	}
 	root := t.TempDir()
 	if err := os.Mkdir(root+"/etc", 0o755); err != nil {

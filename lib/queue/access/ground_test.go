@@ -19,7 +19,7 @@ const person = 54321
 // not count as that person's yes.
 func TestHeldByMount(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount")
+		t.Skip("only root may mount: a yes in what another mount shows was not tried")
 	}
 	for what, c := range map[string]struct {
 		mount func(t *testing.T, q, beside string)
@@ -106,7 +106,7 @@ func TestNetworkQueue(t *testing.T) {
 // TestGroupsByMount: a file of another mount doesn't say who approves.
 func TestGroupsByMount(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount")
+		t.Skip("only root may mount: a list of approvers from another mount was not tried")
 	}
 	q, beside := made(t, mine()).path, t.TempDir()
 	other := mine()

@@ -95,7 +95,7 @@ func TestLike(t *testing.T) {
 // TestLikeALink: in a directory of another account root makes nothing root's.
 func TestLikeALink(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to be another account")
+		t.Skip("only root can be another account: what root makes in the directory of one was not tried")
 	}
 	path := t.TempDir()
 	suid := filepath.Join(path, "was")

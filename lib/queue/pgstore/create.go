@@ -95,8 +95,19 @@ func (s *Store) fits(have int64) error {
 }
 
 // Upgrade replaces the functions of a queue, and adds what its tables lack, in one transaction
-// under the queue's lock. One that is of this format gets its functions and rights anew.
-func Upgrade(ctx context.Context, name string) error {
+// under the queue's lock. One that is of this format gets its functions and rights anew. A deadlock
+// undoes all of it, and it is tried again.
+func Upgrade(ctx context.Context, name string) (err error) {
+	for range 3 {
+		var pg *pgconn.PgError
+		if err = upgrade(ctx, name); !errors.As(err, &pg) || pg.Code != "40P01" {
+			return err
+		}
+	}
+	return err
+}
+
+func upgrade(ctx context.Context, name string) error {
 	s, err := owner(ctx, name)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func relink(at func(string) string, to string) error {
 // TestGuardedOwners: the owner of each part of the way counts, links included.
 func TestGuardedOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to give files away")
+		t.Skip("only root can give files away: that the owner of each part of the way counts was not tried")
 	}
 	const a, b = 54321, 54322
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func TestGuardedOwners(t *testing.T) {
 // again afterwards.
 func TestAs(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to act for another account")
+		t.Skip("only root can act for another account: what it can reach then was not tried")
 	}
 	const a = 54321
 	dir := t.TempDir()

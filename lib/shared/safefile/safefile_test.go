@@ -66,8 +66,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		// The file of another account, which we may read and only its owner may write.
-		t.Skip("needs root, to make a file of another account")
+		t.Skip("only root can give files away: a file that another account may write was not tried")
 	}
 	name := filepath.Join(t.TempDir(), "f")
 	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chown(name, 65534, 65534)); err != nil {

@@ -26,11 +26,11 @@ type File struct {
 func Mount(t testing.TB, dir string, by uint32, files map[string]File) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount a FUSE file system")
+		t.Skip("only root may mount: a FUSE file system, which says of its files what it likes, was not tried")
 	}
 	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skip("needs /dev/fuse: ", err)
+		t.Skip("there is no /dev/fuse here, as in a container: a FUSE file system, which says of its files what it likes, was not tried: ", err)
 	}
 	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,allow_other",
 		fd, files[""].Mode&syscall.S_IFMT, by, by)
