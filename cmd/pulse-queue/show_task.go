@@ -75,7 +75,11 @@ func (t *teller) task(st task.State, id string) error {
 		if s.Extract, err = queue.ExtractOf(t.v, id); err != nil {
 			return err
 		}
+		if err := s.Hear(t.v); err != nil {
+			return err
+		}
 		t.print(screen.Task(&s, t.now)...)
+		t.print(screen.Reach(&s, t.policy)...)
 		if id := s.Identity.Session; id != "" {
 			t.print(screen.Fact("session", "%s", id))
 		}

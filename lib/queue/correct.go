@@ -92,6 +92,7 @@ func corrected(of *Stored, id string, req, who []byte, d *decision.Decision, now
 	if err := s.Parse(file); err != nil {
 		return nil, err
 	}
+	s.Began, s.Audience = of.Began, of.Audience
 	s.Task.Change = task.Change{Since: t.Created, Reason: string(d.Reason)}
 	return s, nil
 }

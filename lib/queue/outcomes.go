@@ -132,7 +132,7 @@ func pastOf(s Store, id, only string) (*Past, error) {
 }
 
 // Tell gives s what its worker is told, and with it the labels of every root that some of this
-// comes from: what one root has read may stand in what it proposed.
+// comes from, and no larger audience: what one root has read may stand in what it proposed.
 func (p *Past) Tell(v View, s *Stored) error {
 	if s.Outcomes, s.past = p.Outcomes, p; len(p.Outcomes) == 0 {
 		return nil
@@ -149,6 +149,11 @@ func (p *Past) Tell(v View, s *Stored) error {
 			return err
 		}
 		s.Labels = s.Labels.Union(labels)
+		ask, err := anywhere(v, root)
+		if err != nil {
+			return err
+		}
+		s.Audience = s.Audience.Intersect(seen(ask))
 	}
 	return nil
 }

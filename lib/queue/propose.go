@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -81,9 +82,19 @@ type vetting struct {
 	waits     []audit.Proposed // not taken yet
 	file      []byte
 	made      []string
+	audience  audience.Audience
 }
 
 func (v *vetting) begin() error {
+	if err := v.from(); err != nil {
+		return err
+	}
+	v.audience = v.claim.Audience.Intersect(seen(v.root))
+	return nil
+}
+
+// from finds the root, and what is left of its budget.
+func (v *vetting) from() error {
 	who := &v.claim.Identity
 	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, MaxBudget
 	if v.stands() {
@@ -204,6 +215,7 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	}
 	who := v.claim.Identity.Proposes()
 	who.Labels, who.Parent, who.Root = v.claim.Labels, v.claim.Task.ID, v.rootID
+	who.Audience = v.audience
 	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.turn*MaxBudget+v.same[string(canonical)], v.depth, v.budget, bulk
 	v.same[string(canonical)]++
 	if v.stands() && p.Tool != proposal.Draft {

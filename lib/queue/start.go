@@ -11,6 +11,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -34,6 +35,11 @@ type weighed struct {
 func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	if w.clock, err = ClockOf(v, now); err != nil {
 		return w, err
+	}
+	if _, ok := r.Policy.Flow[label.Private]; ok {
+		if err := s.Hear(v); err != nil {
+			return w, err
+		}
 	}
 	w.decision, w.approval = r.Decide(s), a
 	p, weak := r.proving(), false

@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/label"
@@ -132,10 +133,12 @@ type Stored struct {
 	File   []byte // the bytes that Task.Digest is of
 	Record *record.Record
 
-	Labels   label.Set // of its root task: what the queue knows, and what Identity says besides
-	Extract  []byte    // what its reader made of its text: where a run starts it, only if that fits today
-	Outcomes []Outcome // of what was proposed before, from PastOf; not part of the file
-	past     *Past     // that they come from; nil: it was not asked for
+	Labels   label.Set         // of its root task: what the queue knows, and what Identity says besides
+	Audience audience.Audience // who has seen what it is made of, by its file; Hear and Tell leave fewer
+	Began    *Stored           // effects: the ask, from Hear; nil: there is none that can be read
+	Extract  []byte            // what its reader made of its text: where a run starts it, only if that fits today
+	Outcomes []Outcome         // of what was proposed before, from PastOf; not part of the file
+	past     *Past             // that they come from; nil: it was not asked for
 }
 
 // Parse reads a task file. The id in it must be that of s.Task, which is its name.
@@ -160,6 +163,9 @@ func (s *Stored) Parse(file []byte) error {
 	}
 	s.Task.Kind, s.Task.Created, s.Task.Link, s.Task.Digest = fixed.Kind, fixed.Created, fixed.Link, task.Digest(file)
 	s.File, s.Record = file, rec
+	if s.Audience = s.Identity.Audience; s.Kind() == task.Ask {
+		s.Audience = s.Identity.Seen(s.Message)
+	}
 	return nil
 }
 
@@ -171,10 +177,10 @@ func (s *Stored) Root() string {
 	return s.Task.ID
 }
 
-// Who returns the identity with all labels of the root task.
+// Who returns the identity with all labels of the root task, and with its audience.
 func (s *Stored) Who() identity.Identity {
 	who := s.Identity
-	who.Labels = s.Labels.Union(who.Labels)
+	who.Labels, who.Audience = s.Labels.Union(who.Labels), s.Audience
 	return who
 }
 

@@ -273,6 +273,9 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		if shown.Extract, err = queue.ExtractOf(v, id); err != nil {
 			return err
 		}
+		if err := shown.Hear(v); err != nil {
+			return err
+		}
 		c = screen.Case{Now: time.Now(), Policy: d.Policy, Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
 		if err := d.delays(v, &shown, c.Now); err != nil {
 			return err

@@ -53,6 +53,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 	lines := append(sender(s), c.asked(s)...)
 	lines = append(lines, Fact("action", "%s: %s", s.Decision.Action, meaning(s.Decision.Action, s.Task.Kind)))
 	lines = append(lines, c.targets(s)...)
+	lines = append(lines, Reach(s, c.Policy)...)
 	if c.Closes != nil {
 		lines = append(lines, c.Closes.closes()...)
 	}
@@ -85,6 +86,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 var Words = []string{
 	"  proven   how far it is proven who sent it",
 	"  asked    for an effect, the ask that it all began with",
+	"  reach    what the targets are not known to have seen, and who has",
 	"  label    what was read for the same ask: it limits what may leave the machine",
 	"  since    why it waits, if the rule below is not the reason",
 	"  needs    whose yes it needs, where not everyone's counts or one is not enough",

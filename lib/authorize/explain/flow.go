@@ -14,7 +14,7 @@ import (
 
 // flowDeny leaves to a person what a label denies, or takes it out of the list.
 func flowDeny(s *Subject, a *answer) (list []Change) {
-	for _, l := range held(a) {
+	for _, l := range held(s, a) {
 		f := s.Policy.Flow[l]
 		kept, out := split(s, a, f.Deny)
 		if out == nil {
@@ -29,7 +29,7 @@ func flowDeny(s *Subject, a *answer) (list []Change) {
 
 // flowConfirm takes out of the list what a label leaves to a person.
 func flowConfirm(s *Subject, a *answer) (list []Change) {
-	for _, l := range held(a) {
+	for _, l := range held(s, a) {
 		f := s.Policy.Flow[l]
 		if kept, out := split(s, a, f.Confirm); out != nil {
 			list = append(list, flowChange(l, f, policy.Flow{Confirm: kept, Deny: f.Deny}, loose(l)))
@@ -46,11 +46,11 @@ func loose(l label.Label) string {
 }
 
 // held returns the labels that count, if [flow] decided.
-func held(a *answer) (list []label.Label) {
+func held(s *Subject, a *answer) (list []label.Label) {
 	if a.d.Reason != decision.FlowPrivate && a.d.Reason != decision.FlowUntrusted {
 		return nil
 	}
-	for _, u := range decision.Labels(&a.id) {
+	for _, u := range decision.Counting(s.Policy, &a.id, s.Request, a.d.Action) {
 		list = append(list, u.Label)
 	}
 	return list

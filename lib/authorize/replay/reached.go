@@ -163,7 +163,7 @@ func (w *way) flow() {
 			}
 		}
 	}
-	for _, u := range decision.Labels(&w.a.Identity) {
+	for _, u := range decision.Counting(w.p, &w.a.Identity, w.Request, w.a.Decision.Action) {
 		key := "flow." + string(u.Label)
 		about(key+".confirm", w.p.Flow[u.Label].Confirm)
 		about(key+".deny", w.p.Flow[u.Label].Deny)

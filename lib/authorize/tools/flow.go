@@ -32,3 +32,22 @@ func FlowEntry(p *policy.Policy, list []string, r *request.Request, action terms
 	}
 	return "", false
 }
+
+// Message reports whether an effect is a message to its targets and does nothing else: its tool is
+// none, or one of those for mail, and no binding of it says more. What any other tool is given
+// besides its targets may reach anyone.
+func Message(p *policy.Policy, tool string, action terms.Action) bool {
+	switch tool {
+	case "", "mail.send":
+		if action != terms.ExternalSend {
+			return false
+		}
+	case Draft:
+		if action != terms.WriteLocal {
+			return false
+		}
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(bound(p, tool), func(a terms.Action) bool { return a != terms.ExternalSend && a != terms.WriteLocal })
+}

@@ -3,6 +3,7 @@ package identity
 import (
 	"fmt"
 
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/record"
@@ -45,6 +46,8 @@ type Identity struct {
 	Depth   int    // effects: how many proposals lie between it and the root, itself included
 	Budget  int    // effects: how many more may come out of it
 	Bulk    bool   // effects: its run proposed more closes than limits.max_closes_per_run
+
+	Audience audience.Audience // effects: who has seen the asks that it is made of; its labels may leave fewer
 }
 
 // Auth is what the receiver said, as far as it was understood.
@@ -68,6 +71,9 @@ func (id *Identity) Append(dst []byte) []byte {
 		}
 	}
 	id.addOrigin(&o)
+	if id.Effect() {
+		o.Nested("audience", id.Audience.Append)
+	}
 	return o.Bytes()
 }
 
@@ -179,6 +185,7 @@ func (d *decoder) members() func(string, record.Value) error {
 		"budget", &id.Budget, "bulk", &id.Bulk,
 		"chat", func(v record.Value) (err error) { id.Chat, err = peer.Decode(v); return err },
 		"labelled", func(v record.Value) (err error) { id.Labels, err = label.Decode(v); return err },
+		"audience", func(v record.Value) (err error) { id.Audience, err = audience.Decode(v); return err },
 	)
 }
 
