@@ -22,7 +22,7 @@ func Reach(s *queue.Stored, p *policy.Policy) (lines []string) {
 	if ask := s.Began; ask != nil && (!ask.Identity.Verified || !ask.Audience.None()) {
 		out := ask.Audience.Beyond(s.Target())
 		if len(out) > 0 {
-			lines = append(lines, reach(read(ask), "seen by "+few(ask.Audience.Words()), out))
+			lines = append(lines, reach(said(ask), "seen by "+few(ask.Audience.Words()), out))
 		}
 		narrower := func(t string) bool { return slices.Contains(out, t) }
 		if more := slices.DeleteFunc(s.Audience.Beyond(s.Target()), narrower); len(more) > 0 {
@@ -41,8 +41,8 @@ func reach(what, whose string, out []string) string {
 	return Fact("reach", "%s, %s, would reach %s", what, whose, few(out))
 }
 
-// read names what an ask says.
-func read(ask *queue.Stored) string {
+// said names what an ask says.
+func said(ask *queue.Stored) string {
 	if m := ask.Shown; m != nil && strings.TrimSpace(m.Subject) != "" {
 		return fmt.Sprintf("what you read in %q", strings.ToValidUTF8(shortened(m.Subject), ""))
 	}
