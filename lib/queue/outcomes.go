@@ -134,6 +134,9 @@ func pastOf(s Store, id, only string) (*Past, error) {
 // Tell gives s what its worker is told, and with it the labels of every root that some of this
 // comes from, and no larger audience: what one root has read may stand in what it proposed.
 func (p *Past) Tell(v View, s *Stored) error {
+	if err := p.narrow(v, s); err != nil {
+		return err
+	}
 	if s.Outcomes, s.past = p.Outcomes, p; len(p.Outcomes) == 0 {
 		return nil
 	}
@@ -149,7 +152,20 @@ func (p *Past) Tell(v View, s *Stored) error {
 			return err
 		}
 		s.Labels = s.Labels.Union(labels)
-		ask, err := anywhere(v, root)
+	}
+	return nil
+}
+
+// narrow leaves to the audience of s those who have seen every ask of which it was ever told: its
+// client may remember what is not among the newest any more.
+func (p *Past) narrow(v View, s *Stored) error {
+	done := map[string]bool{s.Task.ID: true}
+	for _, h := range p.told.order {
+		if done[h.root] {
+			continue
+		}
+		done[h.root] = true
+		ask, err := anywhere(v, h.root)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
@@ -72,6 +73,54 @@ func TestFlow(t *testing.T) {
 	}
 }
 
+// TestFlowAudience: private does not count for a message that goes to those alone who have seen
+// all of it, and counts for whatever may reach anyone else.
+func TestFlowAudience(t *testing.T) {
+	const deny, ask = "reject flow_private", "require_owner_confirmation"
+	mine, both := []string{"ME@example.com"}, []string{"me@example.com", "bob@partner.example"}
+	seen := audience.Of("me@example.com", "bob@partner.example")
+	for _, c := range []struct {
+		seen audience.Audience
+		r    request.Request
+		bind terms.Action // of the tool, besides
+		want string
+	}{
+		{seen, request.Request{Action: terms.ExternalSend, Target: mine}, "", ask},
+		{seen, request.Request{Action: terms.ExternalSend, Tool: "mail.send", Target: mine}, "", ask},
+		{seen, request.Request{Action: terms.WriteLocal, Tool: "mail.draft", Target: mine}, "", "allow"},
+		{audience.Anyone, request.Request{Action: terms.ExternalSend, Target: mine}, "", ask},
+		{audience.Anyone, request.Request{Action: terms.ExternalSend, Target: both}, "", deny}, // what is private is for the owners
+		{seen, request.Request{Action: terms.ExternalSend, Target: both}, "", deny},
+		{audience.Audience{}, request.Request{Action: terms.ExternalSend, Target: mine}, "", deny},
+		{audience.Of("bob@partner.example"), request.Request{Action: terms.ExternalSend, Target: mine}, "", deny},
+		{seen, request.Request{Action: terms.ExternalSend, Tool: "mail.send", Target: mine}, terms.ReadPublic, deny},
+		{seen, request.Request{Action: terms.ExternalSend, Tool: "mail.reply", Target: mine}, terms.ExternalSend, deny}, // what its arguments reach, nobody knows
+		{seen, request.Request{Action: terms.ReadPublic, Tool: "web.fetch", Target: mine}, "", deny},
+		{seen, request.Request{Action: terms.ExternalSend, Tool: "web.fetch", Target: mine}, "", deny},
+		{seen, request.Request{Action: terms.ReadPublic, Target: mine}, "", deny},
+		{seen, request.Request{Action: terms.Destructive, Target: mine}, "", deny},
+		{seen, request.Request{Action: terms.WriteLocal, Tool: "mail.draft"}, "", deny},
+		{seen, request.Request{Action: terms.WriteLocal, Tool: "fs.write", Target: mine, Args: `{"path":"x"}`}, "", deny},
+	} {
+		p := policy.Default()
+		p.Owners, p.Exec.Mode, p.Exec.Workspace, p.Tools.Profile = []string{"me@example.com", "you@example.com"}, "full", "/srv", "full"
+		p.Flow = map[label.Label]policy.Flow{label.Private: {Deny: []string{"external_send", "read_public", "destructive", "mail.draft", "fs.write"}}}
+		if c.bind != "" {
+			p.Tools.Action = map[string]terms.Action{c.r.Tool: c.bind}
+		}
+		id := identity.Identity{Trust: terms.System, Via: identity.ViaAgent, Labels: readIt, Audience: c.seen}
+		in := Input{Identity: &id, Request: &c.r, Policy: p, World: anywhere{}}
+		d := Decide(in)
+		if got := fmt.Sprintf("%s %s", d.Outcome, d.Reason); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%v %+v: %s (%s), want %s", c.seen, c.r, got, d.Why, c.want)
+		}
+		p.Flow[label.Private] = policy.Flow{Confirm: p.Flow[label.Private].Deny}
+		if d := Decide(in); d.Flow != (c.want == deny) {
+			t.Errorf("%v %+v: a grant may be its yes: %t", c.seen, c.r, !d.Flow)
+		}
+	}
+}
+
 // TestFlowPatterns: a pattern that matches a tool of the queue counts for it.
 func TestFlowPatterns(t *testing.T) {
 	p := policy.Default()
@@ -116,6 +165,9 @@ func TestFlowOnlyTightens(t *testing.T) {
 		if r.Intn(2) == 0 {
 			id.Labels = readIt
 		}
+		if r.Intn(2) == 0 {
+			p.Owners, id.Audience = []string{"a@b.example"}, audience.Anyone
+		}
 		bare := Decide(in)
 		p.Flow = map[label.Label]policy.Flow{label.Private: {Confirm: some(), Deny: some()}, label.Untrusted: {Confirm: some(), Deny: some()}}
 		before := Decide(in)
@@ -137,8 +189,11 @@ func TestFlowOnlyTightens(t *testing.T) {
 		in.Policy = p
 		id.Labels, _ = id.Labels.With(label.Use{Label: label.All[r.Intn(2)]})
 		labelled := Decide(in)
-		if rank(before) < rank(bare) || rank(entry) < rank(before) || rank(labelled) < rank(before) {
-			t.Fatalf("%+v %+v under %+v:\n%+v\n%+v\n%+v with an entry (%+v)\n%+v with a label", id, req, p.Flow, bare, before, entry, tighter.Flow, labelled)
+		id.Audience = id.Audience.Intersect(audience.Of("b@b.example"))
+		narrowed := Decide(in)
+		if rank(before) < rank(bare) || rank(entry) < rank(before) || rank(labelled) < rank(before) || rank(narrowed) < rank(labelled) {
+			t.Fatalf("%+v %+v under %+v:\n%+v\n%+v\n%+v with an entry (%+v)\n%+v with a label\n%+v narrowed",
+				id, req, p.Flow, bare, before, entry, tighter.Flow, labelled, narrowed)
 		}
 		if p.Flow = nil; !reflect.DeepEqual(Decide(in), bare) {
 			t.Fatalf("without [flow]: %+v, %+v", Decide(in), bare)
