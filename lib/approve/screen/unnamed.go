@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"pulse/lib/approve/named"
-	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
@@ -135,10 +134,9 @@ func source(s *queue.Stored) (src named.Source) {
 	if who.Verified {
 		src.Writers = append(src.Writers, who.Sender)
 	}
-	unsigned := who.Unsigned.Names()
 	if m := s.Message; m != nil {
-		if who.Verified && !slices.Contains(unsigned, "to") && !slices.Contains(unsigned, "cc") {
-			src.Writers = append(src.Writers, identity.Recipients(m)...)
+		if !s.Audience.None() {
+			src.Writers = append(src.Writers, s.Audience.Words()...)
 		}
 		for _, f := range m.Headers {
 			src.Beside = append(src.Beside, f.Value)
@@ -146,7 +144,7 @@ func source(s *queue.Stored) (src named.Source) {
 	}
 	if m := s.Shown; m != nil {
 		src.Beside = append(src.Beside, beside(s)...)
-		if !slices.Contains(unsigned, "subject") && m.Thread == nil && !strings.Contains(firstWord(m.Subject), ":") {
+		if !slices.Contains(who.Unsigned.Names(), "Subject") && m.Thread == nil && !strings.Contains(firstWord(m.Subject), ":") {
 			src.Text = m.Subject + "\n" + src.Text // of a mail that is no answer, and passes nothing on
 		}
 		if m.Sender != nil && who.Verified {
