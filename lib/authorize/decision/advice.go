@@ -22,7 +22,7 @@ var advice = map[Reason]string{
 	Unsafe:           "nothing: --unsafe-allow-all decides nothing",
 	ActionChanged:    "answer with pulse-approve, or mend the [[action]] rules",
 	tooManyCloses:    "answer with pulse-approve, or raise limits.max_closes_per_run",
-	FlowPrivate:      "answer with pulse-approve; where flow.private.deny says so, take the entry out of it",
+	FlowPrivate:      "send it to those alone who have seen it, or answer with pulse-approve; where flow.private.deny says so, take the entry out of it",
 	FlowUntrusted:    "answer with pulse-approve; where flow.untrusted.deny says so, take the entry out of it",
 
 	Reason(tools.NeedsPerson): "answer with pulse-approve, or change tools.level of the tool",
