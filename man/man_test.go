@@ -114,7 +114,7 @@ func TestSectionsElsewhere(t *testing.T) {
 type block struct {
 	line    int // of its first line of text
 	section string
-	mark    string // of the comment before it
+	mark    string // of the comment before it, or the line before it
 	text    []string
 }
 
