@@ -55,17 +55,16 @@ func correct(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.Correct(&shown)
+	as, err := d.Correct(&shown)
+	if err == nil {
+		d.Note(as.Task.ID)
+	}
+	return err
 }
 
 // approving is the question whose answer is yes.
 func approving() desk.Question {
-	return desk.Question{
-		Verb: "approve this", May: awaits, Pages: true,
-		Yes: func(tx *queue.Tx, shown *queue.Stored, yes approval.Approval) error {
-			return queue.Approve(tx, shown, yes, time.Now())
-		},
-	}
+	return desk.Question{Verb: "approve this", May: awaits, Pages: true, Agree: true}
 }
 
 // refusing is the question whose answer is no.

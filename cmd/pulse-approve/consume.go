@@ -32,7 +32,7 @@ func consume(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if proving.Vouch, err = desk.VouchAhead(p, s, &desk.Rights{UID: nobody}); err != nil {
+	if proving.Vouch, err = desk.VouchAhead(p, s.Keeper(), &desk.Rights{UID: nobody}); err != nil {
 		return err
 	}
 	if err := confineConsume(c, s, &proving); err != nil {

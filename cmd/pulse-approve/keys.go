@@ -127,10 +127,19 @@ func (s *showing) yes() error {
 	}
 	err := s.settle(approving())
 	if err == nil {
-		s.approved++
-		return s.Terminal.Tell("approved: " + starts(s.task))
+		return s.Terminal.Tell(s.gave(s.task))
 	}
 	return s.undone(err)
+}
+
+// gave counts a yes, and says what came of it: which run starts the task, or whose yes it waits for.
+func (s *showing) gave(to *queue.Stored) string {
+	if left := s.Left(to.Task.ID); left != "" {
+		s.partly++
+		return escape.Message("partly approved: it waits for " + left)
+	}
+	s.approved++
+	return "approved: " + starts(to)
 }
 
 // many shows the task once more with all that may stand on a page with it, and approves them with
@@ -157,12 +166,18 @@ func (s *showing) many() error {
 		return s.tell([]string{"nothing else may stand on its page: other asks, actions and recipients do not"})
 	}
 	done, err := s.Together(ids, approving())
-	s.approved += done
+	partly := 0
+	for _, id := range ids {
+		if s.Left(id) != "" {
+			partly++
+		}
+	}
+	s.approved, s.partly = s.approved+done-partly, s.partly+partly
 	if done > 0 {
 		for _, id := range ids[1:] {
 			s.paged[id] = true
 		}
-		return cmp.Or(err, s.Terminal.Tell(fmt.Sprintf("approved: %d", done)))
+		return cmp.Or(err, s.Terminal.Tell(fmt.Sprintf("approved: %d%s", done-partly, some(partly, "partly approved"))))
 	}
 	if errors.Is(err, tty.ErrQuit) || errors.Is(err, tty.ErrRefused) || errors.Is(err, queue.ErrConflict) {
 		return s.tell([]string{escape.Message(err.Error())})
@@ -181,11 +196,10 @@ func (s *showing) thread() error {
 
 // correct lets a person change the task in an editor, and approve what comes of it.
 func (s *showing) correct() error {
-	err := s.Correct(s.task)
+	as, err := s.Correct(s.task)
 	switch {
 	case err == nil:
-		s.approved++
-		return s.Terminal.Tell("corrected and approved: " + starts(s.task))
+		return s.Terminal.Tell("corrected and " + s.gave(as))
 	case errors.Is(err, tty.ErrRefused), errors.Is(err, queue.ErrConflict), fault.KindOf(err) == fault.Temporary:
 		return s.undone(err)
 	case fault.KindOf(err) == fault.Refused && !errors.Is(err, tty.ErrEnd) && !errors.Is(err, tty.ErrQuit), fault.KindOf(err) == fault.Usage:
@@ -251,6 +265,9 @@ func (s *showing) settle(q desk.Question) error { return s.Settle(s.task, q) }
 func (s *showing) undone(err error) error {
 	if errors.Is(err, tty.ErrRefused) {
 		return s.tell([]string{"that is not the code: nothing was changed"})
+	}
+	if errors.Is(err, queue.ErrNotGood) {
+		return s.tell([]string{escape.Message(err.Error())})
 	}
 	if !errors.Is(err, queue.ErrConflict) {
 		return err

@@ -29,12 +29,19 @@ func statement(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := door.Enter(c, workspace.Named(p)...)
+	s, err := door.Queue(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	lines, line, err := say(c, p, s)
+	holders, err := desk.Holders(s.Keeper()) // before what follows takes the right to look
+	if err == nil {
+		_, err = door.Confine(c, s, workspace.Named(p)...)
+	}
+	if err != nil {
+		return err
+	}
+	lines, line, err := say(c, p, s, holders)
 	if err != nil {
 		return err
 	}
@@ -48,7 +55,7 @@ func statement(c *cli.Context) error {
 }
 
 // stating makes what statement prints: the lines to read, and the line to sign.
-type stating func(*cli.Context, *policy.Policy, door.Store) (lines []string, line []byte, err error)
+type stating func(*cli.Context, *policy.Policy, door.Store, desk.Holder) (lines []string, line []byte, err error)
 
 // stated returns what the command line asks a line for: a task, a grant or a session.
 func stated(c *cli.Context) (say stating, err error) {
@@ -80,11 +87,11 @@ func stated(c *cli.Context) (say stating, err error) {
 	return say, nil
 }
 
-func ofTask(c *cli.Context, p *policy.Policy, s door.Store) ([]string, []byte, error) {
-	return desk.Statement(s, p, c.Args().First(), c.Bool("no"))
+func ofTask(c *cli.Context, p *policy.Policy, s door.Store, holders desk.Holder) ([]string, []byte, error) {
+	return desk.Statement(s, p, holders, c.Args().First(), c.Bool("no"))
 }
 
-func ofGrant(c *cli.Context, p *policy.Policy, _ door.Store) ([]string, []byte, error) {
+func ofGrant(c *cli.Context, p *policy.Policy, _ door.Store, _ desk.Holder) ([]string, []byte, error) {
 	g, err := wanted(c, c.String("grant"))
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +105,7 @@ func ofGrant(c *cli.Context, p *policy.Policy, _ door.Store) ([]string, []byte, 
 
 // ofSession makes the line of a session, which begins now: nobody can tell when it will be
 // signed.
-func ofSession(c *cli.Context, p *policy.Policy, q door.Store) ([]string, []byte, error) {
+func ofSession(c *cli.Context, p *policy.Policy, q door.Store, _ desk.Holder) ([]string, []byte, error) {
 	s, err := asked(c, p, c.String("session"))
 	if err != nil {
 		return nil, nil, err

@@ -134,6 +134,9 @@ func (r *round) one(a *answers.Answer) (what, became string, err error) {
 		err = queue.ErrUnknown
 	default:
 		err = r.Answer(l.Approval.Task, l.No, "", a)
+		if r.Left() != "" {
+			became = "partly approved: it waits for " + r.Left()
+		}
 	}
 	return what, became, err
 }

@@ -50,6 +50,7 @@ type walker struct {
 	paged             map[string]bool // approved with another task, on one page
 	at, of            int             // how many were shown, and how many there are by now
 	approved, refused int
+	partly            int // yeses that were the first of two
 }
 
 // visit is one stay of a task in awaiting_review: one that was approved, started
@@ -188,7 +189,15 @@ func (w *walker) tally() error {
 	if err != nil {
 		return err
 	}
-	return w.Terminal.Tell(fmt.Sprintf("%d approved, %d refused, %d left", w.approved, w.refused, left))
+	return w.Terminal.Tell(fmt.Sprintf("%d approved%s, %d refused, %d left", w.approved, some(w.partly, "partly"), w.refused, left))
+}
+
+// some says how many there are of something besides, if there are any.
+func some(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
 }
 
 // left returns how many tasks that the walk is about still wait.

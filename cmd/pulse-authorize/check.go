@@ -98,6 +98,7 @@ func risks(p *policy.Policy, queue string) []string {
 		risk(err != nil, "approval.require is user, and the owner of a file in the queue proves nothing: %v", err)
 	}
 	signedRisk(p, risk)
+	approverRisks(p, risk)
 	risk(p.Evidence != policy.ByAuthRes,
 		"evidence is %s: what name servers answer proves a sender; pulse-fetch --resolver can ask one on this machine that validates DNSSEC", p.Evidence)
 	for _, pl := range p.Platforms {

@@ -96,7 +96,7 @@ func (p *page) enter(c *cli.Context) (door.Store, error) {
 		return nil, fault.Failedf(cmdline.Where(c).Command("pulse-queue health"),
 			"the queue has no directory %s", strings.Join(names, ", "))
 	}
-	_, p.drafts.flat = s.(door.Flat)
+	p.drafts.flat = s.Keeper().Dir != nil
 	p.health.survey(c, s, p.policy)
 	return s, nil
 }

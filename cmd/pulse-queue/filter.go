@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ type filter struct {
 
 	newest, oldest time.Time // made at newest or earlier, after oldest
 
-	changed func(id string) (bool, error) // whether a task had changed after the tasks were listed; nil: not known
+	changed func(id string) bool // whether a task had changed after the tasks were listed; nil: not known
 }
 
 // oneOf is the usage error of a flag whose value is not in its list.
@@ -141,7 +140,7 @@ func (f *filter) note(s door.Store, lists []queue.Listed) error {
 			}
 		}
 		if more > 0 {
-			f.changed, err = queue.There(v, queue.Meta)
+			f.changed, err = v.There(queue.Meta)
 		}
 		return err
 	})
@@ -150,14 +149,12 @@ func (f *filter) note(s door.Store, lists []queue.Listed) error {
 // settled is a view in which no changes are looked for of tasks that have none.
 type settled struct {
 	queue.View
-	changed func(id string) (bool, error)
+	changed func(id string) bool
 }
 
 func (v settled) Get(s queue.Shelf, key string) (queue.Item, error) {
-	if s == queue.Meta && v.changed != nil {
-		if is, err := v.changed(key); err != nil || !is {
-			return queue.Item{}, cmp.Or(err, queue.ErrUnknown)
-		}
+	if s == queue.Meta && v.changed != nil && !v.changed(key) {
+		return queue.Item{}, queue.ErrUnknown
 	}
 	return v.View.Get(s, key)
 }
@@ -196,7 +193,7 @@ func someOf(
 		for _, id := range ids[:min(len(ids), someTasks)] {
 			next = append(next, id.String())
 		}
-		if err := queue.Look(v, next, true); err != nil {
+		if err := v.Look(next, true); err != nil {
 			return err
 		}
 		for size := 0; len(left) > 0 && len(some) < someTasks && size < someBytes; left = left[1:] {

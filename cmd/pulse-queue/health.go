@@ -90,8 +90,8 @@ func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) err
 
 // lacks returns the directories that the queue lacks, if it is one.
 func lacks(s door.Store) []string {
-	if q, ok := s.(door.Flat); ok {
-		return q.Dir().Lacks()
+	if q := s.Keeper().Dir; q != nil {
+		return q.Lacks()
 	}
 	return nil
 }
@@ -158,15 +158,12 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 		return err
 	}
 	f.Room, f.Unwatched = s.Room(reserve), s.Forgetful()
-	if w, ok := s.(door.Watched); ok {
-		f.Server, err = conditions(s, w, f.Now)
+	k := s.Keeper()
+	if k.Dir == nil {
+		f.Server, err = conditions(s, k.Server, f.Now)
 		return err
 	}
-	q, ok := s.(door.Flat)
-	if !ok {
-		return nil
-	}
-	f.Owner, f.Durable = uint32(q.Dir().Owner()), access.Durable(dir)
+	f.Owner, f.Durable = uint32(k.Dir.Owner()), access.Durable(dir)
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}

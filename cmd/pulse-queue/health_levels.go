@@ -14,12 +14,11 @@ func separation(f *health.Facts, s door.Store, p *policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	flat, ok := s.(door.Flat)
-	if !ok {
+	q := s.Keeper().Dir
+	if q == nil {
 		f.Level = level(p, accounts, desk.SeparateLogin(p, nil), desk.ApartLogin)
 		return nil
 	}
-	q := flat.Dir()
 	groups, err := q.Groups()
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // conditions finds out what about the server of a queue needs attention, and whether the
 // account of the last worker of this machine could connect to it.
-func conditions(s door.Store, w door.Watched, now time.Time) ([]health.Finding, error) {
+func conditions(s door.Store, w door.Server, now time.Time) ([]health.Finding, error) {
 	list, err := w.Conditions(now)
 	if err != nil || os.Geteuid() != 0 {
 		return list, err // only root can try what another account can

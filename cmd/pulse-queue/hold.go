@@ -8,7 +8,6 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -29,7 +28,7 @@ func hold(c *cli.Context) error {
 		}
 		return tx.Log(audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()})
 	})
-	if _, flat := s.(door.Flat); flat && err != nil && fault.HintOf(err) == "" {
+	if err != nil && s.Keeper().Dir != nil && fault.HintOf(err) == "" {
 		hint := "touch " + escape.Shell(spool.HoldFile(c.String("queue"))) + " holds it too"
 		return fault.Temporaryf(hint+"; and this hold may come into effect once there is room", "%w", err)
 	}

@@ -28,8 +28,8 @@ func newKeeping(c *cli.Context, s door.Store, p *policy.Policy) (*keeping, error
 	}
 	k.there = true
 	var err error
-	if q, ok := s.(door.Flat); ok {
-		k.there, err = q.Dir().Supply()
+	if q := s.Keeper().Dir; q != nil {
+		k.there, err = q.Supply()
 	}
 	return k, err
 }

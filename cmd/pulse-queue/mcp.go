@@ -68,7 +68,7 @@ func serveMCP(c *cli.Context) error {
 		files = append(files, p.Exec.Workspace)
 	}
 	profile := cmdline.QueueProfile(c, files...)
-	if _, flat := s.(door.Flat); !flat { // its locks are not in the queue
+	if s.Keeper().Dir == nil { // its locks are not in the queue
 		locks := filepath.Dir(s.Runs().WorkerFile(ask.Task.ID))
 		if err := os.MkdirAll(locks, 0o700); err != nil {
 			return err

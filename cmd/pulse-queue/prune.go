@@ -43,7 +43,7 @@ func prune(c *cli.Context) error {
 	}
 	defer s.Close()
 	where := "pulse-queue show %s"
-	if _, flat := s.(door.Flat); flat {
+	if s.Keeper().Dir != nil {
 		where = "drafts/%s.json"
 	}
 	s.OnCommit(func(l *audit.Line) {

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -81,14 +82,7 @@ func learn(c *cli.Context) (*queue.Learning, error) {
 		return nil, err
 	}
 	defer q.Close()
-	s, flat := q.(interface {
-		ReadPast(dir string) (*queue.Fates, error)
-	})
-	if !flat {
-		return nil, fault.Usagef("compare pulse-queue list with what was done since, and leave --was out",
-			"--was is for a queue in a directory")
-	}
-	was, err := s.ReadPast(c.String("was"))
+	was, err := door.Past(q, c.String("was"))
 	if err != nil {
 		return nil, err
 	}

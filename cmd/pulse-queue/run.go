@@ -115,11 +115,15 @@ func newShift(c *cli.Context) (*shift, error) {
 	}
 	sh.todo = &queue.Passing{Store: sh.store, Over: sh.passed}
 	sh.runs = sh.store.Runs()
-	if sh.run.Vouch, err = desk.VouchFor(p, sh.store, rights); err != nil {
+	if sh.run.Vouch, err = desk.VouchFor(p, sh.store.Keeper(), rights); err != nil {
 		sh.store.Close()
 		return nil, err
 	}
-	if l, ok := sh.store.(door.Logins); ok {
+	if sh.run.Holder, err = desk.Holders(sh.store.Keeper()); err != nil {
+		sh.store.Close()
+		return nil, err
+	}
+	if l := sh.store.Keeper().Server; l != nil {
 		sh.run.Answers = l.Answers
 	}
 	sh.store.OnCommit(sh.notice.hear)
@@ -333,7 +337,7 @@ func (sh *shift) stopped() error {
 	case err != nil:
 		return err
 	case lost != "":
-		if _, flat := sh.store.(door.Flat); !flat && held == "" {
+		if sh.store.Keeper().Dir == nil && held == "" {
 			if err := brake(sh.store, lost); err != nil {
 				cmdline.Warn(sh.c, "the other machines are not stopped: %v", err)
 			}

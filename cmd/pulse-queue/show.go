@@ -14,6 +14,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/runner"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/hint"
@@ -41,10 +42,14 @@ func show(c *cli.Context) error {
 	defer s.Close()
 	runs := s.Runs()
 	dead := runs.Seen() // before what follows takes the right to look
+	holders, err := desk.Holders(s.Keeper())
+	if err != nil {
+		return err
+	}
 	if _, err := door.Confine(c, s, workspace.Named(p)...); err != nil {
 		return err
 	}
-	t := teller{where: cmdline.Where(c), policy: p, schema: x, now: time.Now(), runs: runs, dead: dead}
+	t := teller{where: cmdline.Where(c), policy: p, schema: x, now: time.Now(), runs: runs, dead: dead, holders: holders}
 	if err := t.read(s, c.Args().First(), c.Bool("json")); err != nil {
 		return desk.Unknown(err)
 	}
@@ -64,6 +69,8 @@ type teller struct {
 	runs   runner.Runs
 	dead   func(id string) bool // whether neither a runner nor a worker of a task lives
 	lines  []audit.Line         // about the task, and about what it proposed
+
+	holders func(name string) approval.Holder
 
 	past *queue.Past // what its worker is told of it
 }

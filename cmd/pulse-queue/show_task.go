@@ -144,19 +144,30 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if m.Yes, err = queue.ApprovalOf(t.v, s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
 		return m, err
 	}
+	if m.Wants, err = t.wants(s); err != nil {
+		return m, err
+	}
 	if s.Task.State == task.Running {
 		m.Runner, m.Elsewhere = t.runner(s.Task.ID), t.runs.Elsewhere(s.Task.ID)
 	}
 	if t.policy == nil || s.Task.State != task.Scheduled || s.Record == nil {
 		return m, nil
 	}
-	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}, Blind: true, Schema: t.schema}
+	run := queue.Run{Policy: t.policy, Max: t.policy.Limits.MaxPerRun, World: workspace.World{}, Blind: true, Schema: t.schema, Holder: t.holders}
 	if s.Kind() == task.Effect {
 		run.Effect = s.Decision.Action
 	}
 	o, err := run.Outlook(t.v, s, t.now)
 	m.Outlook = &o
 	return m, err
+}
+
+// wants says whose yes a task waits for, where not everyone's counts or one is not enough.
+func (t *teller) wants(s *queue.Stored) (string, error) {
+	if s.Task.State != task.Awaiting || s.Record == nil {
+		return "", nil
+	}
+	return (&queue.Run{Policy: cmp.Or(t.policy, policy.Default()), Blind: true, Holder: t.holders}).Wants(t.v, s, t.now)
 }
 
 // runner returns the process id of the command that runs a task; 0 if none does; -1 if that

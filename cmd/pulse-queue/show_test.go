@@ -21,7 +21,9 @@ func (s again) View(fn func(queue.View) error) error {
 
 type view struct{ queue.View }
 
-func (view) Back(func(audit.Line) bool) error { return nil }
+func (view) Back(func(audit.Line) bool, ...task.Event) error { return nil }
+
+func (view) Clock() (now, last time.Time, err error) { return now, last, nil }
 
 func (view) Counts() queue.Counts {
 	return queue.Counts{Tasks: map[task.State]int{task.Scheduled: 1}}

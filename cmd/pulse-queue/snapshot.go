@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/queue/access"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -16,20 +15,11 @@ func snapshot(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if !c.IsSet("worker-group") {
-		return s.Snapshot(c.Args().First())
-	}
-	served, ok := s.(interface {
-		SnapshotFor(dir string, g access.Groups) error
-	})
-	if !ok {
-		return fault.Usagef("pulse-queue init --worker-group", "--worker-group: this queue is a directory, which knows its groups")
-	}
-	var g access.Groups
-	if g.Workers, err = group(c, "worker-group"); err != nil {
+	g, err := group(c, "worker-group")
+	if err != nil {
 		return err
 	}
-	return served.SnapshotFor(c.Args().First(), g)
+	return s.Snapshot(c.Args().First(), g)
 }
 
 // copyTo copies a queue that is on hold from a directory to a server, or back.
@@ -43,7 +33,7 @@ func copyTo(c *cli.Context) error {
 	if to == "" {
 		return fault.Usagef("pulse-queue copy --to QUEUE", "copy needs --to")
 	}
-	if _, flat := from.(door.Flat); flat == cmdline.Served(to) {
+	if flat := from.Keeper().Dir != nil; flat == cmdline.Served(to) {
 		return door.Copy(c.Context, from, to)
 	}
 	return fault.Usagef("cp -a copies a directory at rest, pg_dump a database", "copy goes from a directory to a server, or back")

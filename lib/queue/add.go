@@ -192,13 +192,14 @@ func (b *Batch) Commit(receipt func(line []byte) error) error {
 }
 
 func (b *Batch) stage(tx *Tx, items []*item) error {
-	in := intake{Batch: b, tx: tx, now: Now(tx, b.Now()), seen: map[string]task.Task{}, settled: map[string]bool{}}
+	in := intake{Batch: b, tx: tx, seen: map[string]task.Task{}, settled: map[string]bool{}}
 	in.spare = b.Spare
 	in.all, in.kept, in.counts = items, map[string]audit.Line{}, tx.Counts()
 	var err error
 	if in.clock, err = ClockOf(tx, b.Now()); err != nil {
 		return err
 	}
+	in.now = in.clock.Now
 	if in.sessions, err = sessions(tx, &in.clock); err != nil {
 		return err
 	}
@@ -211,7 +212,7 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 			ids = append(ids, it.content)
 		}
 	}
-	if err := Look(tx.View, ids, false); err != nil {
+	if err := tx.Look(ids, false); err != nil {
 		return err
 	}
 	for _, it := range items {

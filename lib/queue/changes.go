@@ -22,6 +22,7 @@ const (
 	Labels    Shelf = "labels"    // by root task: its labels, also after it was pruned
 	Drafts    Shelf = "drafts"    // by task: a message for people, which they may edit or remove
 	Approvals Shelf = "approvals" // by task: a person's yes to it
+	Partly    Shelf = "partly"    // by task: the first of two yeses to it, while it waits for the second and as long as it has both
 	Spent     Shelf = "spent"     // by task: that yes while it runs, because it may have to come back
 	Grants    Shelf = "grants"    // by its own id: a yes given ahead
 	Sessions  Shelf = "sessions"  // by its own id
@@ -82,7 +83,9 @@ func Changes(l *audit.Line) []Change {
 		return append(list, Change{Shelf: Pruned, Key: l.Task, Bytes: []byte(l.From)},
 			Change{Shelf: On(l.From), Key: l.Task}, Change{Shelf: Meta, Key: l.Task},
 			Change{Shelf: Results, Key: l.Task}, Change{Shelf: Extracts, Key: l.Task},
-			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task})
+			Change{Shelf: Approvals, Key: l.Task}, Change{Shelf: Spent, Key: l.Task}, Change{Shelf: Partly, Key: l.Task})
+	case l.Event == audit.Partly && l.Approval != nil:
+		return append(list, Change{Shelf: Partly, Key: l.Task, Bytes: l.Approval.Append(nil), Answer: true})
 	case l.Moves():
 		return taskChanges(list, l)
 	case l.Event == audit.Resurfaced:
@@ -156,7 +159,8 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 
 // approvalChanges appends what a transition changes in the task's approval. A line holds
 // the approval that its task has from now on. If a start spends one, it is put aside until
-// the end of the task says whether it comes back.
+// the end of the task says whether it comes back. The first of two yeses stays as long as the other
+// one may be used.
 func approvalChanges(list []Change, l *audit.Line) []Change {
 	approval := Change{Shelf: Approvals, Key: l.Task}
 	spent := Change{Shelf: Spent, Key: l.Task}
@@ -169,7 +173,10 @@ func approvalChanges(list []Change, l *audit.Line) []Change {
 		spent.From = Approvals
 		return append(list, spent)
 	}
-	return append(list, approval, spent)
+	if list = append(list, approval, spent); l.From != "" && (l.Approval == nil || l.Event == task.Requeued) {
+		list = append(list, Change{Shelf: Partly, Key: l.Task})
+	}
+	return list
 }
 
 // answers are the events by which a person says yes to a task.

@@ -27,7 +27,10 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
 	}
-	begun, size, moves, now := false, 0, 0, Now(tx, now)
+	if now, err = nowOf(tx, now); err != nil {
+		return false, err
+	}
+	begun, size, moves := false, 0, 0
 	chore := func(e *Entry) (moved bool, err error) {
 		s, err := Load(tx, task.Scheduled, e.ID)
 		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {

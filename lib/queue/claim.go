@@ -49,7 +49,8 @@ type Run struct {
 	Vouch func(approval.Holder) error // at level user, returns nil if this holder may say yes
 	Blind bool                        // Signed and Vouch are not at hand: Outlook leaves open what they decide
 
-	Answers func(approval.Holder) error // of a queue on a server: it starts an effect on this one's yes
+	Answers func(approval.Holder) error       // of a queue on a server: it starts an effect on this one's yes
+	Holder  func(name string) approval.Holder // the account or login of a name; empty: there is none
 
 	started, external int
 	looked            map[string]bool // waiting effects that this run has looked at
@@ -82,7 +83,10 @@ func (r *Run) Next(tx *Tx, lock func(id string) error) (claim *Claim, more bool,
 	if stop, err := stopped(tx); stop || err != nil || r.started >= r.Max {
 		return nil, false, err
 	}
-	now := Now(tx, r.Now())
+	now, err := nowOf(tx, r.Now())
+	if err != nil {
+		return nil, false, err
+	}
 	used, err := r.usage(tx, now)
 	if err != nil || used.day >= r.Policy.Limits.MaxPerDay {
 		return nil, false, err
@@ -206,7 +210,7 @@ func (r *Run) dueHere(v View, e *Entry, used *usage, now time.Time) (bool, error
 func (r *Run) consider(
 	tx *Tx, e *Entry, now time.Time, lock func(string) error,
 ) (claim *Claim, moved bool, err error) {
-	if err := Look(tx.View, []string{e.ID}, true); err != nil {
+	if err := tx.Look([]string{e.ID}, true); err != nil {
 		return nil, false, err
 	}
 	s, err := Load(tx, task.Scheduled, e.ID)

@@ -19,17 +19,15 @@ const (
 	Confirming = time.Hour
 )
 
-// Now returns the time of a command: that of the store, if the store has a clock of its own that
-// all commands share (its View has a method Now), and otherwise now, which is the clock of this
-// machine. It is the time that a line has which is committed now.
-func Now(v View, now time.Time) time.Time {
-	if tx, ok := v.(*Tx); ok {
-		v = tx.View
+// nowOf returns the time of a command: that of the store, if the store has a clock of its own that
+// all commands share, and otherwise now, which is the clock of this machine. It is the time that a
+// line has which is committed now.
+func nowOf(v View, now time.Time) (time.Time, error) {
+	shared, _, err := v.Clock()
+	if shared.IsZero() {
+		shared = now
 	}
-	if c, ok := v.(interface{ Now() time.Time }); ok && !c.Now().IsZero() {
-		return c.Now().UTC()
-	}
-	return now.UTC()
+	return shared.UTC(), err
 }
 
 // Jump is a place in the log where the clock jumped.
@@ -76,7 +74,12 @@ type Clock struct {
 }
 
 // ClockOf returns what the queue makes of the clock now.
-func ClockOf(v View, now time.Time) (Clock, error) { return clockOf(v, Now(v, now)) }
+func ClockOf(v View, now time.Time) (c Clock, err error) {
+	if now, err = nowOf(v, now); err != nil {
+		return c, err
+	}
+	return clockOf(v, now)
+}
 
 // clockOf is ClockOf for a time that a line has. What is kept of the last jump, if it can't be
 // read, is as good as a jump now: so it is made anew.
@@ -85,7 +88,7 @@ func clockOf(v View, now time.Time) (c Clock, err error) {
 	m := &mark{}
 	if ok && tx.mark != nil {
 		m = tx.mark // nobody can change it now
-	} else if m.last, err = lastLine(v); err == nil {
+	} else if _, m.last, err = v.Clock(); err == nil {
 		m.jump, err = jumpOf(v)
 		m.unread = errors.Is(err, ErrCorrupt)
 	}
@@ -121,21 +124,6 @@ func clockAt(last time.Time, jump Jump, now time.Time) Clock {
 		c.Jump, c.New, c.Confirmed = jumpTo(last, now, high, jump.Began), true, false
 	}
 	return c
-}
-
-// lastLine returns the time of the last line of the log; zero if there is none.
-func lastLine(v View) (last time.Time, err error) {
-	if tx, ok := v.(*Tx); ok {
-		v = tx.View
-	}
-	if s, ok := v.(interface{ Last() (time.Time, error) }); ok { // it costs less
-		return s.Last()
-	}
-	err = v.Back(func(l audit.Line) bool {
-		last = l.Time
-		return false
-	})
-	return last, err
 }
 
 // jumpOf returns the last jump that the log has.
@@ -298,7 +286,7 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 	}
 	var list []Start
 	ages := c.ages(true)
-	err = BackTo(v, func(l audit.Line) bool {
+	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		if l.Event == task.Started {
 			if !at.Equal(l.Time) {
@@ -350,13 +338,12 @@ func (t *Tx) jumped() error {
 	if at.IsZero() {
 		return nil
 	}
-	at = Now(t, at)
-	c, err := clockOf(t, at)
+	c, err := ClockOf(t, at)
 	if err != nil {
 		return err
 	}
 	if c.New {
-		line := audit.Line{Time: at.UTC(), Event: audit.ClockJumped, Before: c.High, Began: c.Began}
+		line := audit.Line{Time: c.Now, Event: audit.ClockJumped, Before: c.High, Began: c.Began}
 		line.Change.Since = c.From
 		t.commit.Lines = append([]audit.Line{line}, t.commit.Lines...)
 	}

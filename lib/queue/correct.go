@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue/proposal"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/task"
@@ -46,6 +47,9 @@ func (r *Run) Correction(of *Stored, p *proposal.Proposal, now time.Time) (*Stor
 	if err := of.Correctable(); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(r.rows(of), func(row policy.ApprovalRow) bool { return row.NotAuthor }) {
+		return nil, fmt.Errorf("%w: whoever corrects it is its author, and the policy wants somebody else's yes (not_author)", ErrUncorrectable)
+	}
 	for _, t := range p.Target {
 		if !slices.ContainsFunc(of.Target(), func(old string) bool { return r.Policy.Outbound.Same(old, t) }) && !r.Policy.Outbound.Lists(t) {
 			return nil, fmt.Errorf("%w: outbound.allow does not list %s, and a correction adds no other target", ErrUncorrectable, t)
@@ -72,6 +76,7 @@ func (r *Run) Correction(of *Stored, p *proposal.Proposal, now time.Time) (*Stor
 	if d.Outcome == terms.Reject {
 		return nil, fmt.Errorf("%w: today's policy rejects it by %s: %s", ErrUncorrectable, d.Rule, d.Why)
 	}
+	d.Count = max(d.Count, of.Decision.Count) // the very people who had to say yes still have to
 	return corrected(of, id, p.Request(), []byte(raw), &d, now)
 }
 

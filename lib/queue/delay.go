@@ -56,7 +56,7 @@ func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 	}
 	c := &Pace{policy: p, now: now, clock: clock, since: since, yeses: map[string]time.Time{}}
 	restored, ages := map[string]bool{}, clock.ages(true)
-	err = BackTo(v, func(l audit.Line) bool {
+	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		c.add(&l, at, restored)
 		return !ages.over(at, clock.Now.Sub(since))

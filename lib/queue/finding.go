@@ -39,7 +39,7 @@ func FindingsOf(v View) (list []audit.Finding, err error) {
 	if len(keys) == 0 || err != nil {
 		return nil, err
 	}
-	if err := Look(v, keys, false); err != nil {
+	if err := v.Look(keys, false); err != nil {
 		return nil, err
 	}
 	err = all(v, Findings, audit.DecodeFinding, func(key string, _ approval.Holder, f audit.Finding) {

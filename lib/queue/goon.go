@@ -168,7 +168,7 @@ func (t *Tx) open(senders map[Key]bool, left map[string]bool) error {
 		return true, nil
 	})
 	if err == nil {
-		err = Look(t.View, ids, true)
+		err = t.Look(ids, true)
 	}
 	for _, id := range ids {
 		var s *Stored

@@ -81,6 +81,9 @@ func closed(v View, p *Proving, target string) error {
 	if why := decision.Barred(p.targets(), target); why != "" {
 		return fmt.Errorf("%w: %s", ErrTarget, why)
 	}
+	if decision.Bound(p.targets(), target) {
+		return fmt.Errorf("%w: an [[approval.row]] is about it, and a grant is not that yes", ErrTarget)
+	}
 	return nil
 }
 

@@ -2,9 +2,7 @@ package queue
 
 import (
 	"errors"
-	"time"
 
-	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
@@ -56,17 +54,3 @@ func (v *lacking) Open(st task.State, fn func(Entry) (more bool, err error)) err
 		return fn(e)
 	})
 }
-
-// BackTo is that of the view.
-func (v *lacking) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
-	return BackTo(v.View, fn, events...)
-}
-
-// Look is that of the view.
-func (v *lacking) Look(ids []string, files bool) error { return Look(v.View, ids, files) }
-
-// Last is that of the view.
-func (v *lacking) Last() (time.Time, error) { return lastLine(v.View) }
-
-// Now is that of the view, zero if that has none.
-func (v *lacking) Now() time.Time { return Now(v.View, time.Time{}) }

@@ -22,6 +22,8 @@ type Signed interface {
 	Spend(proofs []approval.Proof, now time.Time) error
 	// Return undoes Spend.
 	Return(proofs []approval.Proof, now time.Time) error
+	// Names returns all names of whoever made a signature. The error is ErrNotGood if nobody knows.
+	Names(signature string) ([]string, error)
 }
 
 // ErrNotGood means that an approval, a grant or a session can't be used.

@@ -43,7 +43,22 @@ func LoadUnlabelled(v View, st task.State, id string) (Stored, error) {
 	if err == nil && !found { // nothing has happened to it since it was added
 		stored.Task.Change = stored.First()
 	}
+	if err == nil && st == task.Awaiting {
+		stored.Task.Partly, err = partly(v, id)
+	}
 	return stored, err
+}
+
+// partly returns who gave the first of two yeses, as it says itself.
+func partly(v View, id string) (string, error) {
+	first, err := FirstOf(v, id)
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return "", nil
+	case err != nil || first == nil:
+		return "", err
+	}
+	return cmp.Or(first.Signer, first.By), nil
 }
 
 // LabelsOf returns the labels of a root task of a trust level, which may have been pruned. If
@@ -85,9 +100,14 @@ func get(v View, s Shelf, key string, decode func(record.Value) error) (writer a
 
 // ApprovalOf returns a task's approval, or nil. If it can't be read, or is for another
 // task, the error is ErrCorrupt.
-func ApprovalOf(v View, id string) (*approval.Approval, error) {
+func ApprovalOf(v View, id string) (*approval.Approval, error) { return yesOf(v, Approvals, id) }
+
+// FirstOf is ApprovalOf for the first of two yeses.
+func FirstOf(v View, id string) (*approval.Approval, error) { return yesOf(v, Partly, id) }
+
+func yesOf(v View, s Shelf, id string) (*approval.Approval, error) {
 	var a approval.Approval
-	writer, found, err := get(v, Approvals, id, func(val record.Value) (err error) {
+	writer, found, err := get(v, s, id, func(val record.Value) (err error) {
 		if a, err = approval.Decode(val); err == nil && a.Task != id {
 			err = fmt.Errorf("it is for task %s", a.Task)
 		}

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -57,6 +58,10 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 		by := w.clock.By(a.Given)
 		if late, err = r.late(v, s, a, by, now); err == nil {
 			w.spends, err = p.approved(s, d.Decision, a, late, by)
+		}
+		if err == nil || errors.Is(err, errBlind) {
+			first, wrong := r.agreed(v, s, &w, now)
+			w.spends, err = append(w.spends, first...), cmp.Or(wrong, err)
 		}
 	}
 	if w.ok = err == nil; w.ok {
@@ -115,6 +120,9 @@ func (r *Run) Decide(s *Stored) decision.Follows {
 	}
 	return decision.Again(in, s.Decision.Action).Follow(&in)
 }
+
+// rows returns the rows of the policy that say whose yes a task needs.
+func (r *Run) rows(s *Stored) []policy.ApprovalRow { return r.Decide(s).Rows }
 
 func (r *Run) input(c *Content, who *identity.Identity) decision.Input {
 	was := who.Trust

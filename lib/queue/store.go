@@ -68,6 +68,12 @@ type View interface {
 	Where(id string) (task.State, error)
 	// Has reports whether there is a thing. It costs less than Where and Get.
 	Has(s Shelf, key string) (bool, error)
+	// There returns what says of tasks whether there may be something on a shelf for them: Has for
+	// very many. It may be used after the View.
+	There(s Shelf) (func(id string) bool, error)
+	// Look reads at once what there is of tasks that are about to be asked for, with their files if
+	// these are wanted, where one after the other would take longer.
+	Look(ids []string, files bool) error
 	// Get reads a thing. Its errors are ErrUnknown, ErrCorrupt and those of the disk.
 	Get(s Shelf, key string) (Item, error)
 	// Each calls fn for the things on a shelf, oldest first.
@@ -82,8 +88,12 @@ type View interface {
 	Counts() Counts
 	// Lines returns a reader of the log's lines that want wants; nil wants all of them.
 	Lines(since time.Time, want func(raw []byte) bool) (Lines, error)
-	// Back calls fn for the lines of the log, newest first.
-	Back(fn func(audit.Line) (more bool)) error
+	// Back calls fn for the lines of the log, newest first. If events are named, fn may be told no
+	// more of lines of other events than the time and the event.
+	Back(fn func(audit.Line) (more bool), events ...task.Event) error
+	// Clock returns the time by the clock that all commands of the store share, zero if that is each
+	// machine's own, and the time of the log's last line, zero if there is none.
+	Clock() (now, last time.Time, err error)
 	// Lost says what the store lacks of what this account saw; "": nothing, and then it has seen
 	// this picture, too.
 	Lost() (string, error)
@@ -135,43 +145,6 @@ type Start struct {
 	Kind     task.Kind
 	External bool
 	Sender   Key
-}
-
-// Look lets a store read at once what it has of tasks that are about to be asked for, with their
-// files if these are wanted: a server that is asked for one after the other takes most of the time.
-func Look(v View, ids []string, files bool) error {
-	if l, ok := v.(interface {
-		Look(ids []string, files bool) error
-	}); ok {
-		return l.Look(ids, files)
-	}
-	return nil
-}
-
-// BackTo is View.Back, except that of lines of other events than those named fn may be told no more than
-// the time and the event.
-func BackTo(v View, fn func(audit.Line) (more bool), events ...task.Event) error {
-	if tx, ok := v.(*Tx); ok {
-		v = tx.View
-	}
-	if s, ok := v.(interface {
-		BackTo(fn func(audit.Line) bool, events ...task.Event) error
-	}); ok {
-		return s.BackTo(fn, events...)
-	}
-	return v.Back(fn)
-}
-
-// There returns what says of tasks whether there may be something on a shelf for them. A store may
-// know that of all of them at once: there may be a hundred thousand.
-func There(v View, s Shelf) (func(id string) (bool, error), error) {
-	if all, ok := v.(interface {
-		There(Shelf) (func(id string) bool, error)
-	}); ok {
-		there, err := all.There(s)
-		return func(id string) (bool, error) { return there(id), nil }, err
-	}
-	return func(id string) (bool, error) { return v.Has(s, id) }, nil
 }
 
 // Window is how far back starts count against a limit.

@@ -43,7 +43,7 @@ type past struct {
 	log []audit.Line // oldest first
 }
 
-func (p *past) Back(fn func(audit.Line) bool) error {
+func (p *past) Back(fn func(audit.Line) bool, _ ...task.Event) error {
 	for i := len(p.log) - 1; i >= 0 && fn(p.log[i]); i-- {
 	}
 	return nil

@@ -87,7 +87,7 @@ func (t *turns) readAhead(v View, c *candidate, ahead map[string]bool) error {
 	for _, id := range ids {
 		ahead[id] = true
 	}
-	return Look(v, ids, true)
+	return v.Look(ids, true)
 }
 
 // good reports whether there is no candidate that the turns lack. They may have some that do not

@@ -42,6 +42,7 @@ type Tx struct {
 	read      time.Time        // when these were staged
 	pasts     map[string]*Past // what asks are told, as far as it was asked for
 	mark      *mark            // nil: not read
+	clock     *[2]time.Time    // what Clock returns; nil: not read
 	doubted   time.Time        // when something was left alone, because the clock had jumped
 }
 
@@ -87,6 +88,17 @@ func (t *Tx) Where(id string) (st task.State, err error) {
 		}
 	}
 	return st, err
+}
+
+// Clock is that of the View, which no other command can change now.
+func (t *Tx) Clock() (now, last time.Time, err error) {
+	if t.clock == nil {
+		if now, last, err = t.View.Clock(); err != nil {
+			return now, last, err
+		}
+		t.clock = &[2]time.Time{now, last}
+	}
+	return t.clock[0], t.clock[1], nil
 }
 
 // Get reads a thing, and labels as they are staged.

@@ -10,7 +10,6 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
-	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 )
@@ -31,25 +30,25 @@ func (d *Desk) mayCorrect(shown *queue.Stored) error {
 
 // Correct has a person change what was shown, shows what that changes, and asks for the code. A
 // yes to the new effect is recorded, after the old one was refused: the new one waits if the yes
-// can't be given any more.
-func (d *Desk) Correct(shown *queue.Stored) error {
+// can't be given any more. It returns the new effect.
+func (d *Desk) Correct(shown *queue.Stored) (*queue.Stored, error) {
 	if err := d.mayCorrect(shown); err != nil {
-		return err
+		return nil, err
 	}
 	as, err := d.correction(shown)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := append([]string{screen.Fact("corrects", "task %s, which is refused", shown.Task.ID)},
 		screen.Quote("changed", strings.Join(proposal.Difference(shown.Request, as.Request), "\n"))...)
 	sheet, err := d.sheetOf(as)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.Confirm(append(lines, sheet...), "approve this in its place"); err != nil {
-		return err
+		return nil, err
 	}
-	return d.replace(shown, as)
+	return as, d.replace(shown, as)
 }
 
 // correction returns the effect that a person makes of another one in an editor.
@@ -73,8 +72,11 @@ func (d *Desk) correction(shown *queue.Stored) (*queue.Stored, error) {
 // sheetOf makes the sheet of an effect that is not in the queue yet.
 func (d *Desk) sheetOf(s *queue.Stored) (lines []string, err error) {
 	c := screen.Case{Now: time.Now(), Policy: d.Policy, Expires: d.Policy.Limits.Expiry(s.Task.Since, s.Task.Told).Sub(s.Task.Since)}
-	err = d.Queue.View(func(v queue.View) error {
+	err = d.Queue.View(func(v queue.View) (err error) {
 		if err := d.delays(v, s, c.Now); err != nil {
+			return err
+		}
+		if c.Wants, err = d.wants(v, s, c.Now); err != nil {
 			return err
 		}
 		return origins(v, s, &c)
@@ -98,9 +100,7 @@ func (d *Desk) replace(shown, as *queue.Stored) error {
 		err = fault.Refusedf("pulse-queue show "+as.Task.ID, "%w: it is not what was shown", queue.ErrConflict)
 	}
 	if err == nil {
-		err = d.record(&stored, Question{Yes: func(tx *queue.Tx, shown *queue.Stored, yes approval.Approval) error {
-			return queue.Approve(tx, shown, yes, time.Now())
-		}})
+		err = d.record(&stored, Question{Agree: true})
 	}
 	if err != nil {
 		return fmt.Errorf("task %s was corrected, and task %s waits in its place: %w", shown.Task.ID, as.Task.ID, err)

@@ -38,6 +38,9 @@ type Desk struct {
 	pen      *pen           // nil: a yes need not be signed
 	open     bool           // it is not confined, and can start an editor
 	c        *cli.Context
+
+	holders func(name string) approval.Holder
+	left    map[string]string // what tasks still wait for, to which a yes was given here
 }
 
 // Sit opens the queue and the terminal, and makes sure that the level that can be proven
@@ -55,8 +58,9 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	level := levelOf(s)
-	if err := errors.Join(s.Writable(), refuseInside(c.String("queue")), enough(p, s, a)); err != nil {
+	level := levelOf(s.Keeper())
+	holders, err := Holders(s.Keeper())
+	if err := errors.Join(err, s.Writable(), refuseInside(c.String("queue")), enough(p, s.Keeper(), a)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 		t.Close()
 		return nil, err
 	}
-	return &Desk{s, t, p, level, c.String("policy") != "", pen, open, c}, nil
+	return &Desk{s, t, p, level, c.String("policy") != "", pen, open, c, holders, map[string]string{}}, nil
 }
 
 // confineDesk gives up all but the queue, the terminal, which is open, and what decisions
@@ -129,8 +133,9 @@ type Question struct {
 	Pages   bool                                 // All and Together keep to pages, each of which is answered whole or not at all
 	Record  func(*queue.Tx, *queue.Stored) error // must make sure that the task is what was shown
 
-	// Yes records a yes in the place of Record. The yes is signed first where the policy
-	// requires that.
+	Agree bool // a yes to start it is recorded in the place of Record, and may be the first of two
+
+	// Yes records a yes in the place of Record. Both are signed first where the policy requires that.
 	Yes func(*queue.Tx, *queue.Stored, approval.Approval) error
 }
 
@@ -206,24 +211,39 @@ func (d *Desk) Settle(shown *queue.Stored, q Question) error {
 // record records an answer. It refuses if the task is no longer what was shown; the error
 // wraps queue.ErrConflict or queue.ErrCorrupt then.
 func (d *Desk) record(shown *queue.Stored, q Question) error {
-	write := q.Record
-	if q.Yes != nil {
-		yes := queue.Yes(shown, cmdline.User(), d.Level, time.Now())
-		if err := d.sign(&yes); err != nil {
-			return err
-		}
-		write = func(tx *queue.Tx, shown *queue.Stored) error { return q.Yes(tx, shown, yes) }
+	write, err := d.write(shown, q)
+	if err != nil {
+		return err
 	}
-	err := queue.Update(d.Queue, func(tx *queue.Tx) error {
+	err = queue.Update(d.Queue, func(tx *queue.Tx) error {
 		if err := unmoved(tx, shown); err != nil {
 			return err
 		}
 		return write(tx, shown)
 	})
-	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err
+}
+
+// write returns what records an answer. A yes is made, and signed, once.
+func (d *Desk) write(shown *queue.Stored, q Question) (func(*queue.Tx, *queue.Stored) error, error) {
+	if !q.Agree && q.Yes == nil {
+		return q.Record, nil
+	}
+	yes := queue.Yes(shown, cmdline.User(), d.Level, time.Now())
+	yes.Holder = holder(d.Queue.Keeper())
+	if err := d.sign(&yes); err != nil {
+		return nil, err
+	}
+	return func(tx *queue.Tx, shown *queue.Stored) (err error) {
+		if !q.Agree {
+			return q.Yes(tx, shown, yes)
+		}
+		d.left[shown.Task.ID], err = d.run().Agree(tx, shown, yes, time.Now())
+		return err
+	}, nil
 }
 
 // unmoved makes sure that a task did not leave its state and come back. Its bytes are
@@ -255,6 +275,9 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		}
 		c = screen.Case{Now: time.Now(), Policy: d.Policy, Expires: d.Policy.Limits.Expiry(shown.Task.Since, shown.Task.Told).Sub(shown.Task.Since)}
 		if err := d.delays(v, &shown, c.Now); err != nil {
+			return err
+		}
+		if c.Wants, err = d.wants(v, &shown, c.Now); err != nil {
 			return err
 		}
 		return origins(v, &shown, &c)

@@ -29,8 +29,8 @@ const statementHint = "pulse-approve statement "
 
 // Statement is what a person reads about a task before they sign an answer elsewhere, and
 // the line that they sign.
-func Statement(s door.Store, p *policy.Policy, id string, no bool) (lines []string, statement []byte, err error) {
-	shown, lines, err := (&Desk{Queue: s, Policy: p, named: true}).Look(id)
+func Statement(s door.Store, p *policy.Policy, holders Holder, id string, no bool) (lines []string, statement []byte, err error) {
+	shown, lines, err := (&Desk{Queue: s, Policy: p, named: true, holders: holders}).Look(id)
 	if err == nil && shown.Task.State != task.Awaiting {
 		err = fault.Failedf("pulse-queue show "+shown.Task.ID,
 			"task %s awaits nobody: it is %s", shown.Task.ID, shown.Task.State)
@@ -72,8 +72,10 @@ type Taker struct {
 	Queue   door.Store
 	policy  *policy.Policy
 	signers sshsig.Signers
+	holders func(name string) approval.Holder
 	c       *cli.Context
 
+	left string           // what the task still waits for to which a yes was taken last
 	done map[string]error // lines that a listed key signed, and why one more signature does nothing
 }
 
@@ -91,7 +93,9 @@ func Take(c *cli.Context) (*Taker, error) {
 	if t.Queue, err = QueueOutside(c); err != nil {
 		return nil, err
 	}
-	err = t.Queue.Writable()
+	if t.holders, err = Holders(t.Queue.Keeper()); err == nil {
+		err = t.Queue.Writable()
+	}
 	if err == nil {
 		err = cmdline.Unconfined(c, "a signature is checked by ssh-keygen")
 	}
@@ -151,25 +155,34 @@ func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer
 	if a.Signer, err = t.signer(signed.Armor, toSign(&a, no), hint); err != nil {
 		return err
 	}
-	a.By, a.Signature = a.Signer, signed.Armor
+	a.By, a.Signature, a.Holder = a.Signer, signed.Armor, holder(t.Queue.Keeper())
 	now := time.Now()
-	err = queue.Update(t.Queue, func(tx *queue.Tx) error {
+	err = queue.Update(t.Queue, func(tx *queue.Tx) (err error) {
 		if err := a.Sound(now); err != nil {
 			return fault.Refusedf(hint, "%w", err)
 		}
-		if !no {
-			return queue.Approve(tx, &shown, a, now)
+		if t.left = ""; !no {
+			t.left, err = t.run().Agree(tx, &shown, a, now)
+			return err
 		}
 		if reason == "" {
 			reason = "refused with a signature of " + a.Signer
 		}
 		return queue.Deny(tx, &shown, a.By, a.Level, reason, now)
 	})
-	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err
 }
+
+// run is what judges a yes that is taken.
+func (t *Taker) run() *queue.Run {
+	return &queue.Run{Policy: t.policy, Blind: true, Holder: t.holders, Signed: &signed{ctx: t.c.Context, signers: t.signers}}
+}
+
+// Left returns what a task still waits for to which a yes was taken last; the empty string: nothing.
+func (t *Taker) Left() string { return t.left }
 
 // known returns why an answer needs no further look. Anybody may bring whatever they write,
 // and copies of what a person signed, as often as they like: the first are refused before
@@ -240,7 +253,7 @@ func differs(line []byte, asked *approval.Approval, no bool) error {
 // signer returns the name under which allowed_signers has the key that signed the line.
 func (t *Taker) signer(armor string, line []byte, hint string) (who string, err error) {
 	if err = t.signers.Refuse(armor, line); err == nil {
-		who, err = t.signers.Principal(t.c.Context, armor)
+		who, err = t.signers.Principal(t.c.Context, armor, t.policy.Approval.Names()...)
 	}
 	if err == nil {
 		err = t.signers.Verify(t.c.Context, who, armor, line)

@@ -85,6 +85,7 @@ func (d *Desk) All(ids []string, q Question) error {
 			}
 			return err
 		}
+		d.Note(page...)
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (d *Desk) recordAll(all []queue.Stored, q Question) (done int, left []strin
 			return done, left, err
 		}
 		err := d.record(&all[i], q)
-		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) {
+		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrNotGood) {
 			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
 			left = append(left, id)
 			continue

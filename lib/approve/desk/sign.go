@@ -100,7 +100,7 @@ func (d *Desk) Sign(statement func() []byte, level *approval.Level, signer, sign
 		return fault.Refusedf("ssh-add -L lists what an agent holds; a token wants its touch",
 			"%w: nothing was changed", err)
 	}
-	who, err := s.Principal(d.Context(), armor)
+	who, err := s.Principal(d.Context(), armor, d.Policy.Approval.Names()...)
 	if err == nil {
 		err = s.Verify(d.Context(), who, armor, statement())
 	}

@@ -1,12 +1,14 @@
 package desk
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -221,9 +223,28 @@ func (s *signed) Return(proofs []approval.Proof, now time.Time) error {
 	return s.ledger.Return(now, uses(proofs)...)
 }
 
+// Names implements queue.Signed.
+func (s *signed) Names(armor string) ([]string, error) {
+	if s.later != nil {
+		return nil, s.later
+	}
+	names, err := s.signers.Names(armor)
+	if errors.Is(err, sshsig.ErrUnknown) || errors.Is(err, sshsig.ErrBad) {
+		err = fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+	}
+	return names, err
+}
+
+// uses returns what is spent of proofs. Two people who signed one line, because that was asked of both,
+// spend it together.
 func uses(proofs []approval.Proof) (list []ledger.Use) {
 	for i := range proofs {
 		p := &proofs[i]
+		if slices.ContainsFunc(proofs[:i], func(other approval.Proof) bool {
+			return other.Signer != p.Signer && bytes.Equal(other.Statement, p.Statement)
+		}) {
+			continue
+		}
 		list = append(list, ledger.Use{
 			Nonces: p.Nonces, Task: p.Task, Given: p.Given, Expires: p.Expires, Again: p.Again,
 		})

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/runner"
@@ -20,15 +19,11 @@ import (
 // levelOf returns what a command can prove, without a key, of the person who runs it:
 // that they are an approver of the queue and not its owner. Root could be anyone, and so
 // could the owner of a file where the kernel does not vouch for that.
-func levelOf(s queue.Store) approval.Level {
-	if l, ok := s.(door.Logins); ok {
-		return l.Level()
+func levelOf(k door.Keeper) approval.Level {
+	q := k.Dir
+	if q == nil {
+		return k.Server.Level()
 	}
-	f, ok := s.(door.Flat)
-	if !ok {
-		return approval.Terminal
-	}
-	q := f.Dir()
 	if me := os.Geteuid(); q.Shared() && me != 0 && me != q.Owner() && q.Ground() == nil {
 		return approval.User
 	}
@@ -37,16 +32,15 @@ func levelOf(s queue.Store) approval.Level {
 
 // enough fails if the policy requires level user for an answer, and this person can't
 // prove it.
-func enough(p *policy.Policy, s queue.Store, a Answer) error {
-	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(s) == approval.User {
+func enough(p *policy.Policy, k door.Keeper, a Answer) error {
+	if a == No || approval.Level(p.Approval.Require) != approval.User || levelOf(k) == approval.User {
 		return nil
 	}
-	f, ok := s.(door.Flat)
-	if !ok {
+	q := k.Dir
+	if q == nil {
 		return fault.Refusedf("log in as an approver, under an account that has no other role",
 			"%s: approval.require is user, and this login is not an approver's alone", p.Name)
 	}
-	q := f.Dir()
 	if !q.Shared() {
 		return fault.Refusedf(noGroupHint, noGroup, p.Name)
 	}

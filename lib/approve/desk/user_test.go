@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	opened "pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
@@ -171,7 +172,7 @@ func (w *three) claim(now time.Time) (claim *queue.Claim) {
 	p, err := policy.Parse(w.path("etc/policy.toml"), []byte(w.read("etc/policy.toml")))
 	w.do(err)
 	run := queue.Run{Policy: p, Effect: terms.ExternalSend, Max: 1, Now: func() time.Time { return now }}
-	run.Vouch, err = desk.VouchFor(p, s, &desk.Rights{UID: int(w.worker.uid)})
+	run.Vouch, err = desk.VouchFor(p, opened.Keeper{Dir: s.Dir()}, &desk.Rights{UID: int(w.worker.uid)})
 	w.do(err)
 	w.do(queue.Update(s, func(tx *queue.Tx) error {
 		claim, _, err = run.Next(tx, func(string) error { return nil })

@@ -7,7 +7,6 @@ import (
 	"os/user"
 	"slices"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/fault"
@@ -42,32 +41,28 @@ func ApartLogin(worker *Rights) error {
 // these workers: the account must be in the approver group now, and be neither the queue's
 // owner nor root nor the worker. If the queue is on a server, that says whose yes counts.
 // VouchFor returns nil for a policy that does not require users.
-func VouchFor(p *policy.Policy, s queue.Store, worker *Rights) (func(approval.Holder) error, error) {
-	return vouchFor(p, s, worker, rightsOf)
+func VouchFor(p *policy.Policy, k door.Keeper, worker *Rights) (func(approval.Holder) error, error) {
+	return vouchFor(p, k, worker, rightsOf)
 }
 
 // VouchAhead is VouchFor for a command that gives up the right to look accounts up later:
 // it goes by the accounts and groups that the machine's files have now.
-func VouchAhead(p *policy.Policy, s queue.Store, worker *Rights) (func(approval.Holder) error, error) {
+func VouchAhead(p *policy.Policy, k door.Keeper, worker *Rights) (func(approval.Holder) error, error) {
 	accounts, err := LocalAccounts()
 	if err != nil {
 		return nil, err
 	}
-	return vouchFor(p, s, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
+	return vouchFor(p, k, worker, func(uid int) (*Rights, error) { return accounts.Rights(uid), nil })
 }
 
-func vouchFor(p *policy.Policy, s queue.Store, worker *Rights, rights func(uid int) (*Rights, error)) (func(approval.Holder) error, error) {
+func vouchFor(p *policy.Policy, k door.Keeper, worker *Rights, rights func(uid int) (*Rights, error)) (func(approval.Holder) error, error) {
 	if approval.Level(p.Approval.Require) != approval.User {
 		return nil, nil
 	}
-	if l, ok := s.(door.Logins); ok {
-		return l.Vouch, SeparateLogin(p, worker)
+	q := k.Dir
+	if q == nil {
+		return k.Server.Vouch, SeparateLogin(p, worker)
 	}
-	f, ok := s.(door.Flat)
-	if !ok {
-		return nil, errors.New("the queue does not know who says yes")
-	}
-	q := f.Dir()
 	if err := Separate(p, q, worker); err != nil {
 		return nil, err
 	}

@@ -61,14 +61,14 @@ func (st *state) add(e *entry) {
 }
 
 // superseded returns an error if a use comes too late, because its task was started since
-// with another nonce. Times are compared in whole seconds, so a start within the same
-// second does not count.
-func (st *state) superseded(u *Use) error {
+// with another nonce than those of the uses that are made together. Times are compared in whole
+// seconds, so a start within the same second does not count.
+func (st *state) superseded(u *Use, nonces []string) error {
 	if u.Given.IsZero() {
 		return nil
 	}
 	for _, e := range st.starts[u.task()] {
-		if !slices.Contains(u.Nonces, e.Nonce) && u.Given.Truncate(time.Second).Before(e.Time) {
+		if !slices.Contains(nonces, e.Nonce) && u.Given.Truncate(time.Second).Before(e.Time) {
 			return fmt.Errorf("%w, at %s", ErrSuperseded, e.Time.Format(time.RFC3339))
 		}
 	}
@@ -76,8 +76,8 @@ func (st *state) superseded(u *Use) error {
 }
 
 // spend returns the nonce that a use may spend, or why there is none.
-func (st *state) spend(u *Use) (nonce string, err error) {
-	if err := st.superseded(u); err != nil {
+func (st *state) spend(u *Use, nonces []string) (nonce string, err error) {
+	if err := st.superseded(u, nonces); err != nil {
 		return "", err
 	}
 	if !st.floor.IsZero() && !u.Expires.After(st.floor) {
@@ -101,8 +101,12 @@ func (st *state) spend(u *Use) (nonce string, err error) {
 
 // spent returns the entries that spend uses.
 func (st *state) spent(uses []Use, now time.Time) (list []entry, err error) {
+	var nonces []string
 	for i := range uses {
-		n, err := st.spend(&uses[i])
+		nonces = append(nonces, uses[i].Nonces...)
+	}
+	for i := range uses {
+		n, err := st.spend(&uses[i], nonces)
 		if err != nil {
 			return nil, err
 		}

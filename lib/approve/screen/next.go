@@ -25,6 +25,7 @@ type Moment struct {
 	Runner    int                // process id of the runner; 0 if there is none, below 0 if not known
 	Elsewhere string             // which other machine runs it; empty if none does
 	Expires   time.Duration      // how long an answer may take
+	Wants     string             // whose yes it needs, where not everyone's counts or one is not enough
 	Outlook   *queue.Outlook     // for a scheduled task; nil if there is no policy to ask
 	Where     hint.Where         // the flags that suggested commands need
 }
@@ -178,6 +179,9 @@ func (n *steps) awaiting(s *queue.Stored, m *Moment) {
 	}
 	if s.Task.Reason == queue.ReasonRestored {
 		yes = "if it was not done, yes starts it; if it was, say no"
+	}
+	if m.Wants != "" {
+		n.say("it needs %s", m.Wants)
 	}
 	at := s.Task.Since.Add(m.Expires)
 	when := "at " + at.Format(time.RFC3339)

@@ -29,6 +29,7 @@ type Case struct {
 	Answers *Origin            // and the effect that is answered
 	Policy  *policy.Policy     // whose lists count; nil: none
 	Today   *decision.Decision // what today's policy says; nil if no policy was named
+	Wants   string             // whose yes it needs, where one alone is not enough
 
 	Withheld bool // today's policy keeps the text from workers, which get an extract
 }
@@ -86,6 +87,7 @@ var Words = []string{
 	"  asked    for an effect, the ask that it all began with",
 	"  label    what was read for the same ask: it limits what may leave the machine",
 	"  since    why it waits, if the rule below is not the reason",
+	"  needs    whose yes it needs, where not everyone's counts or one is not enough",
 	"  caution  what to look at before you answer",
 	"  details  below it stands what seldom decides:",
 	"  proof    the level of trust, and what of the message proved it",
@@ -344,6 +346,9 @@ func (c *Case) unusual(s *queue.Stored) []string {
 	if s.Task.Limit != "" {
 		lines = append(lines, Fact("starts", "not before %s (%s)", s.Task.Until.UTC().Format(time.RFC3339), s.Task.Limit))
 	}
+	if c.Wants != "" {
+		lines = append(lines, Fact("needs", "%s", c.Wants))
+	}
 	return append(lines, c.cautions(s)...)
 }
 
@@ -361,7 +366,7 @@ func sinceThen(s *queue.Stored) string {
 		return "an agent wants to close a task, and names no proven message that asks for it"
 	case s.Task.Reason == queue.ReasonApproval:
 		return "it had a yes that was not good any more when it was to start: " +
-			"too old, of too low a level, or for other bytes"
+			"too old, of too low a level, for other bytes, or not of all whose yes it needs"
 	case s.Task.Reason == queue.ReasonUnfit:
 		return "what its reader printed did not fit the schema of [extract] (" + s.Task.Reason + ")"
 	case s.Task.Reason == queue.ReasonUngated:

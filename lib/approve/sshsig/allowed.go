@@ -38,7 +38,7 @@ func (s *Signers) keys() (*listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sshsig: %w", err)
 	}
-	keys := &listed{blobs: map[string]bool{}}
+	keys := &listed{blobs: map[string][]string{}}
 	if n, err := allowed(string(b), keys); err != nil {
 		return nil, fmt.Errorf("sshsig: %s:%d: %w", s.File, n, err)
 	}
@@ -47,8 +47,8 @@ func (s *Signers) keys() (*listed, error) {
 
 // listed are the keys of a file of allowed signers.
 type listed struct {
-	blobs       map[string]bool // as in RFC 4253, section 6.6
-	authorities bool            // some of them sign certificates, which are listed nowhere
+	blobs       map[string][]string // as in RFC 4253, section 6.6: the names of each
+	authorities bool                // some of them sign certificates, which are listed nowhere
 }
 
 // lists reports whether a key may be one of them, or a certificate of one.
@@ -58,7 +58,7 @@ func (l *listed) lists(blob []byte) bool {
 		Rest []byte `ssh:"rest"`
 	}
 	err := ssh.Unmarshal(blob, &key)
-	return l.blobs[string(blob)] || l.authorities && err == nil && strings.Contains(key.Kind, "-cert-v")
+	return l.blobs[string(blob)] != nil || l.authorities && err == nil && strings.Contains(key.Kind, "-cert-v")
 }
 
 // allowed checks the lines as in ssh-keygen(1), ALLOWED SIGNERS: principals, options, a
@@ -89,6 +89,7 @@ func entry(line string, keys *listed) error {
 	if len(fields) < 3 {
 		return errors.New("want principals, options if any, the type of a key and the key")
 	}
+	names := strings.Split(strings.Trim(fields[0], `"`), ",")
 	fields = fields[1:]
 	blob, ok := keyOf(fields)
 	if !ok {
@@ -101,7 +102,7 @@ func entry(line string, keys *listed) error {
 	if !ok {
 		return errors.New("there is no key where one should be")
 	}
-	keys.blobs[string(blob)] = true
+	keys.blobs[string(blob)] = append(keys.blobs[string(blob)], names...)
 	return nil
 }
 

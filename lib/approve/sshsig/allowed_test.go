@@ -53,7 +53,7 @@ func TestUsable(t *testing.T) {
 func FuzzAllowed(f *testing.F) {
 	f.Add("me@example.com namespaces=\"a\\\"b\" " + aKey + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		n, err := allowed(text, &listed{blobs: map[string]bool{}})
+		n, err := allowed(text, &listed{blobs: map[string][]string{}})
 		if (n == 0) != (err == nil) {
 			t.Errorf("line %d, %v", n, err)
 		}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,9 +58,9 @@ type Signers struct {
 	File string // of the form in ssh-keygen(1), ALLOWED SIGNERS
 }
 
-// Principal returns the name under which the file lists the key of a signature. Verify
-// tells whether the signature is good.
-func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
+// Principal returns the name under which the file lists the key of a signature: one of those that
+// are preferred, if it has one, else the first. Verify tells whether the signature is good.
+func (s *Signers) Principal(ctx context.Context, armor string, prefer ...string) (string, error) {
 	out, err := s.ask(ctx, armor, nil, "-Y", "find-principals", "-f", s.File, "-s", signatureFD)
 	if errors.Is(err, ErrBad) {
 		return "", fmt.Errorf("%w: %w", ErrUnknown, err)
@@ -68,6 +69,12 @@ func (s *Signers) Principal(ctx context.Context, armor string) (string, error) {
 		return "", err
 	}
 	who, _, _ := strings.Cut(string(out), "\n")
+	for name := range strings.Lines(string(out)) {
+		if name = strings.TrimSuffix(name, "\n"); slices.Contains(prefer, name) {
+			who = name
+			break
+		}
+	}
 	if !plain(who) {
 		return "", fmt.Errorf("%w: it has no usable name for it", ErrUnknown)
 	}

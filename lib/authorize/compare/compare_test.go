@@ -115,10 +115,21 @@ var widenings = []struct{ old, new, line string }{
 		"wider matrix.external_verified.allow: "},
 	{"[flow]\nprivate = { deny = [\"web.fetch\"] }", "[flow]\nprivate = { deny = [\"web.search\"] }", "wider flow.private.deny: effect of system labelled private: web.fetch as read_public: reject -> allow (new.toml:5)"},
 	{"[approval]\napprover_group = \"a\"", "", "wider approval.approver_group: a -> absent: any group will do (old.toml:5)"},
+	{pair, "", "wider approval.row: action external_send; tool mail.*: 2 of ann, bob, not the author -> absent (old.toml:4)"},
+	{pair, strings.Replace(pair, "= 2", "= 1", 1), "wider approval.row: action external_send; tool mail.*: count 2 -> 1 (new.toml:4)"},
+	{pair, strings.Replace(pair, "true", "false", 1), "wider approval.row: action external_send; tool mail.*: not_author true -> false (new.toml:4)"},
+	{pair, strings.Replace(pair, `"ann", `, `"ann", "carol", `, 1), "wider approval.row: action external_send; tool mail.*: approvers ann, bob -> ann, carol, bob (new.toml:4)"},
+	{pair, strings.Replace(pair, `approvers = ["ann", "bob"]`, "", 1), "wider approval.row: action external_send; tool mail.*: approvers ann, bob -> anyone (new.toml:4)"},
+	{full, "",
+		"wider approval.row: action external_send; tool mail.*; target @partner.example; sender @supplier.example: 2 of ann, bob, not the author -> absent (old.toml:4)"},
 	{extract + "[\"unknown\", \"external_verified\"]", extract + "[\"unknown\"]", "wider extract.require: ask of external_verified: text extract -> whole (new.toml:6)"},
 	{extract + "[\"external_verified\"]", "", "wider extract.require: ask of external_verified: text extract -> whole (old.toml:6)"},
 	{extract + "[\"unknown\"]", strings.Replace(extract, "request", "/900", 1) + "[\"unknown\"]", "wider extract.schema: request -> /900: 800 -> 900 bytes of free text (new.toml:5)"},
 }
+
+const pair = "[[approval.row]]\naction = [\"external_send\"]\ntool = [\"mail.*\"]\ncount = 2\nnot_author = true\napprovers = [\"ann\", \"bob\"]"
+
+const full = pair + "\ntarget = [\"@partner.example\"]\nsender = [\"@supplier.example\"]"
 
 const extract = "[extract]\nschema = \"request\"\nrequire = "
 
@@ -311,6 +322,10 @@ var others = []struct{ old, new, line string }{
 	{"[matrix.\"@example.org\"]\ntools.allow = []", "[matrix.\"a@example.org\"]\n[matrix.\"@example.org\"]\ntools.allow = []", "wider"},
 	{"", "[approval]\nledger = \"/a\"", "other"},
 	{"[approval]\napprover_group = \"a\"", "[approval]\napprover_group = \"b\"", "other"},
+	{full, strings.Replace(full, "external_send", "destructive", 1), "wider narrower"},
+	{full, strings.Replace(full, "mail.*", "web.*", 1), "wider narrower"},
+	{full, strings.Replace(full, "@partner", "@other", 1), "wider narrower"},
+	{full, strings.Replace(full, "@supplier", "@other", 1), "wider narrower"},
 	{"", "[limits]\nkeep_refused = \"14d\"", "other"},
 	{"[flow]\nprivate = { deny = [\"web.*\"] }", "[flow]\nprivate = { deny = [\"web.*\", \"web.fetch\"], confirm = [\"web.*\"] }", ""},
 	{"", "[flow]\nprivate = { confirm = [\"external_send\", \"destructive\"] }", "narrower"},

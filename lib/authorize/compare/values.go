@@ -136,6 +136,7 @@ func (v *valued) approval(was, is *policy.Approval) {
 	}
 	v.signers(was.AllowedSigners, is.AllowedSigners)
 	v.other("approval.ledger", was.Ledger, is.Ledger)
+	v.rows(was.Rows, is.Rows)
 }
 
 // signers compares who may sign a yes. The files are not opened.

@@ -58,6 +58,7 @@ type Decision struct {
 	Why     string        // one sentence for people
 	Labels  []label.Label // effects that are not rejected: what they give their root task once they are allowed
 	Flow    bool          // an effect that [flow] wants a yes to, whatever else leaves it to a person; no grant is that yes
+	Count   int           // how many persons have to say yes; 0: one, if any has to
 	Policy  string        // digest of the policy file, or empty
 }
 
@@ -91,9 +92,9 @@ func Reads(p *policy.Policy) (source, recipients bool) {
 func Decide(in Input) Decision {
 	s := state{Input: in, d: Decision{Action: action(&in), Policy: in.Policy.Digest}}
 	if in.Identity.Effect() {
-		return s.run(effectChecks[:]).labelled(&in)
+		return s.run(effectChecks[:]).labelled(&in).counted(&in)
 	}
-	return s.run(askChecks[:])
+	return s.run(askChecks[:]).counted(&in)
 }
 
 // labelled sets what an effect gives its root task, and what follows from the labels of that.

@@ -270,7 +270,7 @@ func TestActionRules(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	d := Decision{terms.ReadPublic, terms.Allow, "rule", allowed, "why\n\x1b", []label.Label{label.Private, label.Untrusted}, false, "sha256:x"}
+	d := Decision{terms.ReadPublic, terms.Allow, "rule", allowed, "why\n\x1b", []label.Label{label.Private, label.Untrusted}, false, 2, "sha256:x"}
 	if got, err := Decode(record.Value(d.Append(nil))); err != nil || !reflect.DeepEqual(got, d) {
 		t.Errorf("%+v, %v", got, err)
 	}

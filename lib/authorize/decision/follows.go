@@ -16,11 +16,12 @@ import (
 // its sender decides besides. pulse-queue run obeys it, diff compares it, explain prints it.
 type Follows struct {
 	Decision
-	Trust  terms.Trust   // the level by which it counts
-	Brings []label.Label // the labels that its root task has once it starts, sorted
-	Text   bool          // its worker is given what the sender wrote; false: what a reader made of that
-	Ask    bool          // it is no effect
-	Shared bool          // it counts against the half of the caps that external senders share
+	Trust  terms.Trust          // the level by which it counts
+	Brings []label.Label        // the labels that its root task has once it starts, sorted
+	Text   bool                 // its worker is given what the sender wrote; false: what a reader made of that
+	Ask    bool                 // it is no effect
+	Rows   []policy.ApprovalRow // those that say whose yes it needs
+	Shared bool                 // it counts against the half of the caps that external senders share
 
 	effects Input // what an effect that its worker proposes is decided by
 }
@@ -31,7 +32,7 @@ func (d Decision) Follow(in *Input) Follows {
 	if was == "" {
 		was = who.Trust
 	}
-	f := Follows{Decision: d, Trust: who.Trust, Ask: !who.Effect(), Text: true, Shared: was == terms.ExternalVerified}
+	f := Follows{Decision: d, Rows: approvers(in, d.Action), Trust: who.Trust, Ask: !who.Effect(), Text: true, Shared: was == terms.ExternalVerified}
 	brings := label.Of(who.Trust).Union(label.Of(was))
 	brings, _ = brings.Named(words(d.Labels))
 	if f.Ask {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pulse/lib/shared/label"
+	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 )
 
@@ -36,6 +37,7 @@ func (d *Decision) add(o *record.Object) {
 	if len(d.Labels) > 0 {
 		o.Strs("labels", words(d.Labels))
 	}
+	o.IntIf("count", int64(d.Count))
 }
 
 // words returns a closed list as strings.
@@ -53,10 +55,13 @@ func Decode(v record.Value) (Decision, error) {
 	var words []string
 	err := v.Each(record.To(
 		"action", (*string)(&d.Action), "outcome", (*string)(&d.Outcome), "rule", &d.Rule,
-		"reason", (*string)(&d.Reason), "why", &d.Why, "labels", &words, "policy", &d.Policy,
+		"reason", (*string)(&d.Reason), "why", &d.Why, "labels", &words, "count", &d.Count, "policy", &d.Policy,
 	))
 	if err == nil && !d.Outcome.Valid() {
 		err = fmt.Errorf("outcome: %s is no outcome", d.Outcome)
+	}
+	if err == nil && (d.Count < 0 || d.Count > policy.MostApprovers) {
+		err = fmt.Errorf("count: %d people never have to say yes", d.Count)
 	}
 	if err == nil {
 		d.Labels, err = labels(words)

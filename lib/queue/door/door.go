@@ -40,32 +40,33 @@ type Store interface {
 	Interrupt(done <-chan struct{})
 	Close()
 
-	Runs() runner.Runs         // which tasks are being run
-	Made() (time.Time, error)  // when it was made
-	Writable() error           // nil, except for a snapshot
-	Snapshot(dir string) error // makes one
+	Keeper() Keeper           // what holds it
+	Runs() runner.Runs        // which tasks are being run
+	Made() (time.Time, error) // when it was made
+	Writable() error          // nil, except for a snapshot
+	// Snapshot makes one. A group reads one of a server's queue; a directory knows its groups.
+	Snapshot(dir string, g access.Group) error
 	Forgetful() error          // why a queue that was restored from a copy would not be noticed, or nil
 	LogSize() int64            // in bytes
 	Room(reserve int64) error  // nil if more can be accepted, and so many bytes stay free
 	Spare(reserve int64) int64 // how many bytes can be written so that twice the reserve stays free
 }
 
-// A Store is also either Flat or Logins, by what it knows of those who may say yes.
-type (
-	// Flat is a queue that is a directory: the kernel knows the accounts that may write it.
-	Flat interface {
-		Dir() *access.Dir
-	}
-	// Logins is a queue on a server, which knows each answer's login.
-	Logins interface {
-		Level() approval.Level                // what it proves of this login
-		Vouch(holder approval.Holder) error   // nil if this one may say yes, and do nothing else
-		Answers(holder approval.Holder) error // nil if it starts what reaches the outside on the yes of this one
-	}
-)
+// Keeper is what holds a queue, and knows the accounts that may say yes: a directory, through the
+// kernel, or a server, through its logins. The other one is nil.
+type Keeper struct {
+	Dir    *access.Dir
+	Server Server
+}
 
-// Watched is a queue on a server, as health looks at it.
-type Watched interface {
+// Server is the server of a queue. It knows each answer's login.
+type Server interface {
+	Level() approval.Level                // what it proves of this login
+	Vouch(holder approval.Holder) error   // nil if this one may say yes, and do nothing else
+	Answers(holder approval.Holder) error // nil if it starts what reaches the outside on the yes of this one
+	Holder(login string) approval.Holder  // what it calls the answers of a login
+	Me() approval.Holder                  // and those of this one
+
 	Conditions(now time.Time) ([]health.Finding, error) // what about the server needs attention
 	Reachable(uid, gid int) bool                        // an account of this machine could connect to it
 }

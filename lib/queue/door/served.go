@@ -39,17 +39,16 @@ type served struct {
 	name string
 }
 
-// Snapshot makes one that this account may read.
-func (s served) Snapshot(dir string) error { return s.SnapshotFor(dir, access.Groups{}) }
+func (s served) Keeper() Keeper { return Keeper{Server: s} }
 
-// SnapshotFor makes a snapshot that a group may read. It is made of a copy in a directory of
-// this account, which gets what is new each time.
-func (s served) SnapshotFor(dir string, g access.Groups) error {
-	copied := filepath.Join(seen.Dir(), "copies", pgstore.Key(s.name)+g.Workers.Name)
+// Snapshot makes one that this account may read, and the group if there is one. It is made of a
+// copy in a directory of this account, which gets what is new each time.
+func (s served) Snapshot(dir string, g access.Group) error {
+	copied := filepath.Join(seen.Dir(), "copies", pgstore.Key(s.name)+g.Name)
 	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 		return err
 	}
-	if err := spool.Create(copied, spool.Options{Groups: g}); err != nil {
+	if err := spool.Create(copied, spool.Options{Groups: access.Groups{Workers: g}}); err != nil {
 		return err
 	}
 	q, err := spool.Open(copied)

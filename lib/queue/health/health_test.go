@@ -46,6 +46,20 @@ func (w *world) Has(s queue.Shelf, id string) (bool, error) {
 	return slices.ContainsFunc(w.open, func(e queue.Entry) bool { return e.ID == id && queue.On(e.State) == s }) && !slices.Contains(w.gone, id), nil
 }
 
+func (w *world) There(s queue.Shelf) (func(id string) bool, error) {
+	return func(id string) bool { there, _ := w.Has(s, id); return there }, nil
+}
+
+func (w *world) Look([]string, bool) error { return nil }
+
+func (w *world) Clock() (now, last time.Time, err error) {
+	err = w.Back(func(l audit.Line) bool {
+		last = l.Time
+		return false
+	})
+	return now, last, err
+}
+
 func (w *world) Where(id string) (st task.State, _ error) {
 	w.asked++
 	for _, e := range w.open {
@@ -82,7 +96,7 @@ func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) er
 	return nil
 }
 
-func (w *world) Back(fn func(audit.Line) bool) error {
+func (w *world) Back(fn func(audit.Line) bool, _ ...task.Event) error {
 	for _, l := range w.log {
 		if !fn(l) {
 			break

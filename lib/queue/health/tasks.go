@@ -46,11 +46,11 @@ type late struct {
 // open looks at the tasks that wait or run. later holds those that may have been put off.
 func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
 	w := walk{
-		brakes: f, v: v, there: map[task.State]func(string) (bool, error){},
+		brakes: f, v: v, there: map[task.State]func(string) bool{},
 		reads: map[bool]bool{}, due: map[terms.Action]*late{},
 	}
 	for _, st := range []task.State{task.Scheduled, task.Awaiting, task.Running} {
-		if w.there[st], err = queue.There(v, queue.On(st)); err != nil {
+		if w.there[st], err = v.There(queue.On(st)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err er
 type walk struct {
 	*brakes
 	v     queue.View
-	there map[task.State]func(id string) (bool, error)
+	there map[task.State]func(id string) bool
 
 	later                                []queue.Entry // that may have been put off
 	waiting, abandoned, missing, ungated some
@@ -194,9 +194,9 @@ func isUngated(v queue.View, e *queue.Entry) (*Finding, error) {
 
 // isGone reports whether an open task has no file in any state. Almost all lie where they
 // should. Only for the others does it search the other states.
-func isGone(v queue.View, e *queue.Entry, lies func(id string) (bool, error)) (bool, error) {
-	if there, err := lies(e.ID); there || err != nil {
-		return false, err
+func isGone(v queue.View, e *queue.Entry, lies func(id string) bool) (bool, error) {
+	if lies(e.ID) {
+		return false, nil
 	}
 	st, err := v.Where(e.ID)
 	return st == "", err

@@ -187,7 +187,7 @@ func (c *comparison) table(ctx context.Context, name, key string, columns []stri
 // outboxes compares the proposals that wait for a receipt.
 func (c *comparison) outboxes(ctx context.Context) {
 	c.each(ctx, "SELECT key, bytes FROM pulse.thing WHERE shelf = 'outbox'", func(r row) {
-		if t := c.things[at(queue.Outbox, string(r[0]))]; t != nil && proposals(r[1], t.lines, t.rest) == nil {
+		if t := c.Things[queue.Outbox][string(r[0])]; t != nil && proposals(r[1], t.lines, c.rest(string(r[0]))) == nil {
 			c.find("thing outbox/%s: its bytes are not as the log says", r[0])
 		}
 	})
@@ -196,8 +196,8 @@ func (c *comparison) outboxes(ctx context.Context) {
 // one compares the row of the queue.
 func (c *comparison) one(ctx context.Context) {
 	c.each(ctx, "SELECT seq, head, held, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue", func(r row) {
-		want := &c.counts
-		same := num(r[0]) == c.seq && string(r[1]) == c.head && yes(r[2]) == (c.things[at(queue.Hold, "")] != nil) &&
+		want := &c.Counts
+		same := num(r[0]) == c.Seq && string(r[1]) == c.Head && yes(r[2]) == (c.Things[queue.Hold][""] != nil) &&
 			string(r[3]) == want.Day && num(r[4]) >= int64(want.Refused) && yes(r[5]) == want.Limited &&
 			num(r[6]) == int64(want.Kept) && num(r[7]) == want.KeptBytes
 		counts, err := countsOf(r[8])
@@ -228,11 +228,11 @@ func countsOf(b []byte) (map[task.State]int, error) {
 
 // running compares the runs.
 func (c *comparison) running(ctx context.Context) {
-	left := c.counts.Tasks[task.Running]
+	left := c.Counts.Tasks[task.Running]
 	c.each(ctx, "SELECT fence, task FROM pulse.run", func(r row) {
-		switch t := c.tasks[string(r[1])]; {
-		case t == nil || t.state != task.Running: // it was cancelled, and its worker may still live
-		case t.seq == num(r[0]):
+		switch t := c.Tasks[string(r[1])]; {
+		case t.State != task.Running: // it was cancelled, and its worker may still live
+		case t.Moved == num(r[0]):
 			left--
 		default:
 			c.find("run %d: the log does not know it", num(r[0]))

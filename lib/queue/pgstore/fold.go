@@ -14,35 +14,26 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// fold is what the tables of a queue have to hold after a log, found out by queue.Changes and
-// not by the server's functions: verify compares the two, and a copy fills the tables from it.
+// fold is what the tables of a queue have to hold after a log, found out by queue.Fold and not by
+// the server's functions: verify compares the two, and a copy fills the tables from it.
 type fold struct {
-	seq    int64
-	head   string
-	counts queue.Counts
-	tasks  map[string]*taskRow
-	things map[string]*thingRow // by shelf/key
-	starts map[string]*started  // by the number of the line
-	byTime []*started           // those of starts
-	jumped time.Time            // of the clock's last jump, until a person vouches for the clock
+	*queue.Fold[string, *thing]
+	starts map[string]*started // by the number of the line
+	byTime []*started          // those of starts
+	jumped time.Time           // of the clock's last jump, until a person vouches for the clock
 	nonces map[string]int64
-	spent  map[string]string // by task: the nonce that its running start has spent
+	spent  map[string][]string // by task: the nonces that its running start has spent
 }
 
-// taskRow is a row of the table task.
-type taskRow struct {
-	added, n, seq                int64
-	state                        task.State
-	kind, action, digest, opened string // opened: its entry while it is open
-}
-
-// thingRow is a row of the table thing.
-type thingRow struct {
-	seq    int64
-	rest   []string
-	yes    *approval.Approval
-	digest string // of the bytes that were staged; empty: there are none
-	lines  []audit.Proposed
+// thing is what the fold keeps of a thing: of most a row of the table thing, of the file of a task
+// what its row has of the line that added it, and of an open task its entry.
+type thing struct {
+	seq                 int64
+	labels              []string
+	yes                 *approval.Approval
+	digest              string // of the bytes that were staged; empty: there are none
+	lines               []audit.Proposed
+	kind, action, entry string
 }
 
 // started is a row of the table start.
@@ -52,56 +43,55 @@ type started struct {
 }
 
 func newFold() *fold {
-	return &fold{
-		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}}, tasks: map[string]*taskRow{},
-		things: map[string]*thingRow{}, starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string]string{},
-	}
+	f := &fold{starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string][]string{}}
+	f.Fold = queue.NewFold(func(key string) string { return key }, f.keep)
+	return f
 }
 
 // line takes the next line of the log.
 func (f *fold) line(raw []byte, l *audit.Line) {
-	f.seq++
-	f.head = audit.Hash(raw)
-	f.counts.Count(l)
 	f.spend(l)
-	for _, c := range queue.Changes(l) {
-		f.change(l, &c)
-	}
-	f.move(l)
-}
-
-// move carries out what a line changes in its task.
-func (f *fold) move(l *audit.Line) {
-	t := f.tasks[l.Task]
-	switch {
-	case l.Event == audit.ClockJumped:
+	f.Add(raw, l)
+	switch l.Event {
+	case audit.ClockJumped:
 		for _, s := range f.starts {
 			s.at = min(s.at, l.Time.Unix())
 		}
 		f.jumped = l.Time
-		return
-	case l.Event == audit.ClockConfirmed:
+	case audit.ClockConfirmed:
 		f.jumped = time.Time{}
-		return
-	case l.Event == task.Added:
-		t = &taskRow{added: f.seq, kind: string(l.Kind), action: string(l.Action), digest: l.Digest}
-		f.tasks[l.Task] = t
-	case l.Event == task.Pruned:
-		delete(f.tasks, l.Task)
-		return
-	case t == nil || !l.Moves() && l.Event != audit.Resurfaced:
-		return
+	case task.Started:
+		if e := f.Things[queue.Agenda][l.Task]; e != nil {
+			f.start(l.Time, e.entry)
+		}
 	}
-	e := queue.EntryOf(l)
-	if e.State.Open() && !t.state.Open() {
-		t.n = f.seq
-	}
-	t.seq, t.state, t.opened = f.seq, e.State, ""
-	if e.State.Open() {
-		t.opened = string(entry.Append(nil, &e))
-	}
-	if l.Event == task.Started {
-		f.start(l.Time, t.opened)
+}
+
+// keep returns what is kept of a thing. An approval that the task had before keeps the line of the
+// person who gave it, so that it is still known who that was.
+func (f *fold) keep(l *audit.Line, c *queue.Change) *thing {
+	switch t := (&thing{seq: f.Seq}); c.Shelf {
+	case queue.Agenda:
+		e := queue.EntryOf(l)
+		t.entry = string(entry.Append(nil, &e))
+		return t
+	case queue.Approvals:
+		for _, s := range []queue.Shelf{queue.Approvals, queue.Spent} {
+			answered := slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event)
+			if old := f.Things[s][c.Key]; old != nil && !answered && bytes.Equal(old.yes.Append(nil), c.Bytes) {
+				return old
+			}
+		}
+		t.yes = l.Approval
+		return t
+	case queue.Labels:
+		for i := range l.Labels {
+			t.labels = append(t.labels, string(l.Labels[i].Label))
+		}
+		return t
+	default:
+		t.digest, t.lines, t.kind, t.action, t.yes = c.Digest, c.Lines, string(l.Kind), string(l.Action), l.Approval
+		return t
 	}
 }
 
@@ -117,79 +107,28 @@ func (f *fold) start(now time.Time, entry string) {
 		}
 		f.byTime = f.byTime[old:]
 	}
-	s := &started{f.seq, now.Unix(), entry}
-	f.starts[text(f.seq)], f.byTime = s, slices.Insert(f.byTime, search(s.at+1), s)
-}
-
-// change carries out what a line changes in a thing.
-func (f *fold) change(l *audit.Line, c *queue.Change) {
-	here := at(c.Shelf, c.Key)
-	old := f.things[here]
-	switch {
-	case slices.Contains(task.States, task.State(c.Shelf)) || c.Shelf == queue.Meta:
-	case c.From != "":
-		from := at(c.From, c.Key)
-		if delete(f.things, here); f.things[from] != nil {
-			f.things[here] = f.things[from]
-			delete(f.things, from)
-		}
-	case c.Less != "":
-		if old == nil {
-			return
-		}
-		old.rest = slices.DeleteFunc(slices.Clone(old.rest), func(id string) bool { return id == c.Less })
-		if len(old.rest) == 0 {
-			delete(f.things, here)
-		}
-	case c.Gone():
-		delete(f.things, here)
-	case c.Shelf == queue.Approvals:
-		f.approve(l, c)
-	default:
-		f.things[here] = &thingRow{seq: f.seq, rest: restOf(l, c), digest: c.Digest, lines: c.Lines}
-	}
-}
-
-// approve keeps an approval. One that the task had before keeps the line of the person who
-// gave it, so that it is still known who that was.
-func (f *fold) approve(l *audit.Line, c *queue.Change) {
-	here := at(queue.Approvals, c.Key)
-	for _, p := range []string{here, at(queue.Spent, c.Key)} {
-		if old := f.things[p]; old != nil && !slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event) && bytes.Equal(old.yes.Append(nil), c.Bytes) {
-			f.things[here] = old
-			return
-		}
-	}
-	f.things[here] = &thingRow{seq: f.seq, yes: l.Approval}
-}
-
-// restOf returns what the server notes of a line in a list: proposals, or labels.
-func restOf(l *audit.Line, c *queue.Change) (rest []string) {
-	for i := range c.Lines {
-		rest = append(rest, c.Lines[i].ID)
-	}
-	if c.Shelf == queue.Labels {
-		for i := range l.Labels {
-			rest = append(rest, string(l.Labels[i].Label))
-		}
-	}
-	return rest
+	s := &started{f.Seq, now.Unix(), entry}
+	f.starts[text(f.Seq)], f.byTime = s, slices.Insert(f.byTime, search(s.at+1), s)
 }
 
 // spend notes what can be used once.
 func (f *fold) spend(l *audit.Line) {
 	switch {
 	case l.Event == audit.Granted && l.Grant != nil:
-		f.nonces[l.Grant.ID] = f.seq
+		f.nonces[l.Grant.ID] = f.Seq + 1
 	case l.Event == audit.SessionOpened && l.Session != nil:
-		f.nonces[l.Session.ID] = f.seq
+		f.nonces[l.Session.ID] = f.Seq + 1
 	case l.Event == task.Restored:
-		delete(f.nonces, f.spent[l.Task])
+		for _, n := range f.spent[l.Task] {
+			delete(f.nonces, n)
+		}
 	case l.Event == task.Started:
-		t, old := f.tasks[l.Task], f.things[at(queue.Approvals, l.Task)]
+		t := f.Tasks[l.Task].File
 		outward := t != nil && t.kind == string(task.Effect) && terms.Action(t.action).Outward()
-		if outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
-			f.nonces[old.yes.Nonce], f.spent[l.Task] = f.seq, old.yes.Nonce
+		for _, s := range []queue.Shelf{queue.Approvals, queue.Partly} {
+			if old := f.Things[s][l.Task]; outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
+				f.nonces[old.yes.Nonce], f.spent[l.Task] = f.Seq+1, append(f.spent[l.Task], old.yes.Nonce)
+			}
 		}
 		return
 	}

@@ -47,6 +47,8 @@ func (w *world) cohort() {
 		w.know(n, task.Effect, terms.WriteLocal, "a.done", bob)
 	}
 	w.know("e.prop1", task.Effect, terms.ExternalSend, "a.done", bob)
+	w.twoWanted("e.pair")
+	w.twoWanted("e.pair2")
 	w.waits()
 }
 

@@ -29,7 +29,7 @@ type forgery struct {
 }
 
 // forgeries are all, by what they attack.
-var forgeries = slices.Concat(ofTasks, ofSenders, ofRuns, ofEnds(), ofStarts, ofCorrections, ofYeses, ofGrants, ofNotes, ofCounts, ofGoing, ofLines, ofArguments, ofClocks)
+var forgeries = slices.Concat(ofTasks, ofSenders, ofRuns, ofEnds(), ofStarts, ofTogether, ofCorrections, ofYeses, ofGrants, ofNotes, ofCounts, ofGoing, ofLines, ofArguments, ofClocks)
 
 // refusals are the SQLSTATEs with which forgeries are refused: by name, or by a constraint.
 var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "22P02", "22P05", "22003", "22007", "22008", "42501"}
@@ -38,7 +38,7 @@ var refusals = []string{"P0001", "PU001", "PU002", "23502", "23505", "21000", "2
 var conflicts = []string{"a task that starts before it comes", "a task that is resurfaced before it comes", "a log that is shorter", "a log that is longer", "a log of nothing",
 	"a task of another state", "a task that is not known", "a task that is there", "a task twice", "a task that was pruned", "a name that is taken", "a name twice",
 	"a run that ends after it was taken back", "the run of another machine", "the fence of another run", "the fence of a run before", "a fence below all",
-	"a start of what waits", "a start twice", "a start again with grants",
+	"a start of what waits", "a first yes to what does not wait", "a first yes to what is not known", "a start twice", "a start again with grants",
 	"a grant that was spent before", "a grant that nobody gave", "a grant with another target in its words", "a grant that is revoked and is not there", "a grant that is revoked twice", "a grant that is revoked in other words",
 	"a task that is resurfaced, and is not there", "a running task that is resurfaced", "a closed task that is opened", "a closed task that is resurfaced",
 	"a task that is resurfaced in another state",

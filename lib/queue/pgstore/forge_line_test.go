@@ -58,7 +58,7 @@ func (w *world) full() []call {
 	clock.Change.Since, clock.Before, clock.Began = w.now, w.now.Add(1), w.now.Add(1)
 	sent := w.start("e.yes")
 	sent.Target = []string{bob}
-	return []call{by("ann", yes), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", later), by("runner1", run), by("sender1", back),
+	return []call{by("ann", yes), by("ann", w.partly("e.wait", approval.Terminal)), by("gate1", w.refused("r.new"), mail), by("gate1", w.of("e.new", task.Added, "", task.Awaiting)), by("runner1", later), by("runner1", run), by("sender1", back),
 		by("sender1", w.goes("a.goes")), revised(w)[0], by("ann", all), by("ann", w.grant("g.wide", "", "", time.Hour)), by("ann", wide), by("gate1", marks), by("gate1", told), by("runner1", shut), by("runner1", closed), by("runner1", found), by("ann", clock), by("sender1", sent),
 		by("sender1", w.bought("e.wait", []string{bob}, "g.bob")...), by("gate1", w.session(audit.SessionUsed, "s.one", 2))}
 }

@@ -30,7 +30,7 @@ var writes = map[string]string{
 	"restarted": "runner sender", "undecided": "runner sender", "gave_up": "runner sender", "broke": "runner sender",
 	"parked": "runner sender", "dropped": "runner sender", "carried_out": "runner sender", "noted": "runner sender", "closed": "runner sender",
 	"judged": "runner sender", "ended": "runner sender", "extracted": "runner",
-	"approved": "sender approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
+	"approved": "sender approver", "partly": "approver", "denied": "approver", "requeued": "approver", "granted": "approver", "revoked": "approver",
 	"session_opened": "approver", "released": "approver", "cancelled": "approver", "resumed": "approver",
 	"expired": "runner sender", "discarded": "runner sender",
 	"continued":     "any", // whatever ends the last effect that an ask waits for
@@ -120,6 +120,8 @@ func (w *world) legal2(e task.Event, who string) call {
 			return by(who, w.yes("a.wait", e, task.Awaiting, approval.Terminal, bob))
 		}
 		return by(who, w.bought("e.wait", []string{bob}, "g.bob")...)
+	case audit.Partly:
+		return by(who, w.partly("e.wait", approval.Terminal))
 	case audit.Granted:
 		return by(who, w.grant("g.new", bob, "", time.Hour))
 	case audit.Revoked, audit.Consumed:

@@ -248,7 +248,7 @@ func (w *world) reread(c *call, seq int64) error {
 		switch s := &c.steps[i]; {
 		case s.Event == task.Started:
 			w.fences[s.Task] = seq + int64(i) + 1
-		case s.Event == task.Approved && s.Approval != nil && l.Approval != nil, s.Event == task.Requeued && l.Approval != nil:
+		case (s.Event == task.Approved || s.Event == audit.Partly) && s.Approval != nil && l.Approval != nil, s.Event == task.Requeued && l.Approval != nil:
 			*s.Approval = *l.Approval
 		case s.Event == audit.Granted && l.Grant != nil:
 			*s.Grant = *l.Grant

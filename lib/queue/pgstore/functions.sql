@@ -9,7 +9,7 @@ INSERT INTO may SELECT e, h FROM (VALUES
   ('runner sender',               'started finished retried gave_up restarted undecided restored parked dropped broke closed carried_out judged ended noted expired discarded'),
   ('runner',                      'extracted'),
   ('sender approver',             'approved consumed'),
-  ('approver',                    'added denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
+  ('approver',                    'added partly denied cancelled requeued granted revoked session_opened released resumed clock_confirmed'))
   AS v(hats, events), unnest(string_to_array(hats, ' ')) h, unnest(string_to_array(events, ' ')) e;
 
 -- legal is the table of package task.
@@ -203,10 +203,24 @@ $$;
 -- starter returns the hat of the logins that start a task.
 CREATE FUNCTION starter(t pulse.task) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END $$;
 
+-- wanted returns how many people have to say yes to a task, by the decision that is in its file.
+CREATE FUNCTION wanted(id text) RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT coalesce((pulse.said(convert_from(bytes, 'UTF8')) #>> '{decision,count}')::int, 1) FROM pulse.file f WHERE f.id = $1
+$$;
+
+-- another reports whether the lines of two yeses may be of two people: of two logins, or of two names
+-- of which one is a key's. What a signature proves, the machine checks that starts the task.
+CREATE FUNCTION another(one bigint, other bigint) RETURNS bool LANGUAGE sql STABLE AS $$
+  SELECT a.who <> b.who OR 'signature' IN (pulse.said(one) #>> '{approval,level}', pulse.said(other) #>> '{approval,level}')
+    AND pulse.said(one) #>> '{approval,signer}' IS DISTINCT FROM pulse.said(other) #>> '{approval,signer}'
+  FROM pulse.audit a, pulse.audit b WHERE (a.seq, b.seq) = (one, other)
+$$;
+
 -- approval checks what a line says about the task's approval, and keeps it. A line of a person
 -- may bring a new one. One without a person may sum up grants that the lines before it have
 -- spent on this task, one for each target in turn. Any other line may only keep what is there:
--- a yes that is good still is dropped by a person, or by who could have spent it.
+-- a yes that is good still is dropped by a person, or by who could have spent it. The first of two yeses
+-- lies beside it, as long as the other may be used.
 CREATE FUNCTION approval(j jsonb, t pulse.task, at bigint, hats text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE a jsonb := j->'approval'; e text := j->>'event'; old pulse.thing; doc jsonb; dest jsonb; person bool := 'approver' = ANY (hats);
 BEGIN
@@ -220,12 +234,12 @@ BEGIN
     IF e = 'started' THEN
       UPDATE pulse.thing SET shelf = 'spent' WHERE shelf = 'approvals' AND key = t.id;
     ELSE
-      DELETE FROM pulse.thing WHERE shelf = 'approvals' AND key = t.id;
+      DELETE FROM pulse.thing WHERE shelf IN ('approvals', 'partly') AND key = t.id;
     END IF;
     RETURN;
   ELSIF a->>'task' IS DISTINCT FROM t.id OR a->>'digest' IS DISTINCT FROM t.digest OR a->>'action' IS DISTINCT FROM t.action THEN
     PERFORM pulse.refuse('an approval of something else');
-  ELSIF e IN ('approved', 'requeued') THEN
+  ELSIF e IN ('approved', 'requeued', 'partly') THEN
     SELECT pulse.said(convert_from(bytes, 'UTF8')) INTO doc FROM pulse.file WHERE id = t.id;
     dest := '[]'::jsonb || coalesce(doc #> '{request,target}', '[]'); -- it may be a string
     IF a->'target' IS DISTINCT FROM dest THEN
@@ -240,8 +254,12 @@ BEGIN
             AND (g->>'task' = t.id OR t.action = 'external_send' AND (NOT g ? 'task' OR g->>'task' = doc #>> '{identity,root}'))
             AND (NOT g ? 'target' OR pulse.same(g->>'target', dest->>(i - 1)::int)))) THEN
       PERFORM pulse.refuse('a yes that no person gave');
+    ELSIF e = 'approved' AND pulse.wanted(t.id) > 1 AND NOT coalesce((SELECT pulse.another(p.seq, at) FROM pulse.thing p WHERE (p.shelf, p.key) = ('partly', t.id)), false) THEN
+      PERFORM pulse.refuse('a second yes without the first one of another person');
+    ELSIF e = 'requeued' THEN
+      DELETE FROM pulse.thing WHERE shelf = 'partly' AND key = t.id;
     END IF;
-    PERFORM pulse.put('approvals', t.id, at, NULL, NULL);
+    PERFORM pulse.put(CASE e WHEN 'partly' THEN 'partly' ELSE 'approvals' END, t.id, at, NULL, NULL);
   ELSIF pulse.said(old.seq)->'approval' IS DISTINCT FROM a OR pulse.outward(t) AND e <> 'restored' THEN
     PERFORM pulse.refuse('an approval that the task does not have');
   ELSE
@@ -270,7 +288,7 @@ END $$;
 -- start checks that a task may start now: hold, role, the day's starts, and for what reaches the
 -- outside a person's yes, which it spends for good.
 CREATE FUNCTION start(j jsonb, t pulse.task, at bigint, hats text[], host text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE yes jsonb; given bigint; ago bigint := floor(extract(epoch FROM (j->>'time')::timestamptz)) - 86400;
+DECLARE yes jsonb; given bigint; first bigint; ago bigint := floor(extract(epoch FROM (j->>'time')::timestamptz)) - 86400;
 BEGIN
   IF (SELECT held FROM pulse.queue) THEN
     PERFORM pulse.refuse('the queue is on hold');
@@ -283,9 +301,14 @@ BEGIN
     IF NOT coalesce(((yes->>'expires')::timestamptz > (j->>'time')::timestamptz OR (yes->>'expires')::timestamptz + pulse.waited(given, (j->>'time')::timestamptz) > (j->>'time')::timestamptz) AND (pulse.answers(given) OR (
         SELECT bool_and(pulse.answers(n.seq)) FROM jsonb_array_elements(yes->'grants') g JOIN pulse.nonce n ON n.nonce = g->>'id')), false) THEN
       PERFORM pulse.refuse('it reaches the outside, and no person said yes');
-    ELSIF yes->>'level' = 'signature' AND NOT yes ? 'grants' THEN
-      INSERT INTO pulse.nonce VALUES (yes->>'nonce', at);
     END IF;
+    SELECT seq INTO first FROM pulse.thing WHERE (shelf, key) = ('partly', t.id);
+    IF pulse.wanted(t.id) > 1 AND NOT coalesce(pulse.answers(first) AND pulse.another(first, given)
+        AND ((pulse.said(first) #>> '{approval,expires}')::timestamptz > (j->>'time')::timestamptz
+          OR (pulse.said(first) #>> '{approval,expires}')::timestamptz + pulse.waited(given, (j->>'time')::timestamptz) > (j->>'time')::timestamptz), false) THEN
+      PERFORM pulse.refuse('it reaches the outside, and only one person said yes');
+    END IF;
+    INSERT INTO pulse.nonce SELECT DISTINCT y->>'nonce', at FROM (VALUES (yes), (pulse.said(first)->'approval')) v(y) WHERE y->>'level' = 'signature' AND NOT y ? 'grants';
   END IF;
   IF NOT EXISTS (SELECT FROM pulse.thing c, pulse.said(c.seq) k WHERE c.shelf = 'clock' AND k->>'event' = 'clock_jumped'
       AND (k->>'time')::timestamptz > (j->>'time')::timestamptz - interval '1 hour') THEN -- a clock that is wrong forgets no start
@@ -482,6 +505,14 @@ BEGIN
       RAISE EXCEPTION 'nothing is kept of %', id USING ERRCODE = 'PU001';
     END IF;
     UPDATE pulse.queue SET kept = kept - 1, kept_bytes = kept_bytes - octet_length(old.bytes);
+  ELSIF e = 'partly' THEN
+    SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task' AND added < at AND state = 'awaiting_review';
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'task % does not wait for a yes', id USING ERRCODE = 'PU001';
+    ELSIF NOT j ? 'approval' OR j->'digest' IS DISTINCT FROM to_jsonb(t.digest) THEN
+      PERFORM pulse.refuse('a yes that nobody gave');
+    END IF;
+    PERFORM pulse.approval(j, t, at, hats);
   ELSIF e = 'resurfaced' THEN
     SELECT * INTO t FROM pulse.task WHERE task.id = j->>'task' AND added < at AND state = j->>'state' AND state IN ('scheduled', 'awaiting_review', 'completed');
     was := pulse.said(t.seq);
@@ -590,7 +621,7 @@ END $$;
 -- proven of it, and the chain are the server's. before holds those that it comes after in this commit.
 CREATE FUNCTION made(raw text, before jsonb[], last bool, prev text, at timestamptz, hats text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE j jsonb := pulse.said(raw); e text := j->>'event'; line text; was jsonb; person jsonb; yes jsonb; word text; own jsonb;
-  kind text := CASE WHEN e IN ('approved', 'requeued') THEN 'approval' WHEN e = 'granted' THEN 'grant' WHEN e = 'session_opened' THEN 'session' END;
+  kind text := CASE WHEN e IN ('approved', 'requeued', 'partly') THEN 'approval' WHEN e = 'granted' THEN 'grant' WHEN e = 'session_opened' THEN 'session' END;
   level text := CASE WHEN hats = '{approver}' THEN 'user' ELSE 'terminal' END; long interval;
 BEGIN
   yes := j->kind;
@@ -629,7 +660,7 @@ BEGIN
       OR j ?& '{attempts,restarts}' <> (j ? 'to' OR e = 'resurfaced') OR j ? 'said' AND NOT j ? 'exit' OR j @> '{"uid": 0}'
       OR EXISTS (SELECT FROM (VALUES ('state', 'resurfaced'), ('since', 'resurfaced clock_jumped clock_confirmed'), ('before', 'clock_jumped clock_confirmed'), ('began', 'clock_jumped clock_confirmed'), ('grant', 'granted revoked consumed'), ('session', 'session_opened session_used session_ended'),
           ('labels', 'labelled'), ('finding', 'finding'), ('known_as', 'added'), ('proposed', 'finished retried gave_up restarted parked'), ('parent', 'added refused settled noted'),
-          ('approval', 'approved requeued started extracted retried restarted restored'),
+          ('approval', 'approved requeued partly started extracted retried restarted restored'),
           ('result', 'finished extracted retried gave_up restarted undecided restored parked carried_out pruned')) v(m, es)
         WHERE j ? m AND NOT e = ANY (string_to_array(es, ' '))) OR j ?| '{attempts,deferred,restarts,continues,revisions,not_before,told}' AND NOT (j ? 'to' OR e = 'resurfaced') THEN
     PERFORM pulse.refuse(format('no such line may be written by %s: %s', session_user, coalesce(e, '?')));
@@ -685,6 +716,9 @@ BEGIN
         PERFORM pulse.note(j, q.seq + i, hats, host, blob);
       END IF;
       PERFORM pulse.aside(j, q.seq + i, (SELECT x.b FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.s = 'outbox' AND x.k = j->>'task'));
+    END IF;
+    IF e = 'added' AND NOT 'gate' = ANY (hats) AND pulse.wanted(j->>'task') < pulse.wanted(js[i - 1]->>'task') THEN
+      PERFORM pulse.refuse('a correction to which fewer people have to say yes');
     END IF;
   END LOOP;
   PERFORM pulse.account(js, unlisted, q.seq + n, tip);

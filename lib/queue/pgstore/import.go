@@ -58,7 +58,7 @@ type importer struct {
 // take sends a line of the log.
 func (in *importer) take(raw []byte, l *audit.Line) error {
 	in.line(raw, l)
-	return in.send("audit (seq, line, who)", text(in.seq), string(raw), "pulse_owner")
+	return in.send("audit (seq, line, who)", text(in.Seq), string(raw), "pulse_owner")
 }
 
 // null is NULL in a column, which a text can't be.
@@ -95,7 +95,7 @@ func (in *importer) flush() error {
 
 // fill sends what the log makes of all other tables.
 func (in *importer) fill(staged func(queue.Shelf, string) ([]byte, error)) error {
-	if n := in.counts.Tasks[task.Running]; n > 0 {
+	if n := in.Counts.Tasks[task.Running]; n > 0 {
 		return fault.Temporaryf("pulse-queue hold, and wait until nothing runs", "%d tasks are running", n)
 	}
 	for _, t := range tables {
@@ -130,7 +130,7 @@ func (in *importer) fill(staged func(queue.Shelf, string) ([]byte, error)) error
 func (in *importer) bytes(table, key, digest string, staged func(queue.Shelf, string) ([]byte, error)) (string, error) {
 	shelf, name, _ := strings.Cut(key, "/")
 	if table == "file" {
-		shelf, name = string(queue.On(in.tasks[key].state)), key
+		shelf, name = string(queue.On(in.Tasks[key].State)), key
 	}
 	b, err := staged(queue.Shelf(shelf), name)
 	if err == nil && digest != anything && task.Digest(b) != digest && shelf != string(task.Corrupt) {
@@ -141,13 +141,13 @@ func (in *importer) bytes(table, key, digest string, staged func(queue.Shelf, st
 
 // queue fills the row of the queue.
 func (in *importer) queue() error {
-	c := &in.counts
+	c := &in.Counts
 	var states, numbers []string
 	for st, n := range c.Tasks {
 		states, numbers = append(states, string(st)), append(numbers, fmt.Sprint(n))
 	}
 	_, err := in.s.ask(in.ctx, say(`UPDATE pulse.queue SET seq = $1, ours = $1, head = $2, held = EXISTS (SELECT FROM pulse.thing WHERE shelf = 'hold'), day = $3,
 		refused = $4, limited = $5::text::bool, kept = $6, kept_bytes = $7, counts = coalesce((SELECT jsonb_object_agg(k, v::int) FROM unnest($8::text[], $9::text[]) x(k, v)), '{}')`,
-		in.seq, in.head, c.Day, int64(c.Refused), fmt.Sprint(c.Limited), int64(c.Kept), c.KeptBytes, states, numbers))
+		in.Seq, in.Head, c.Day, int64(c.Refused), fmt.Sprint(c.Limited), int64(c.Kept), c.KeptBytes, states, numbers))
 	return err
 }

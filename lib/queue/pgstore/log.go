@@ -82,14 +82,11 @@ func (v *view) before(since time.Time) (int64, error) {
 }
 
 // Back calls fn for the lines of the log, newest first, until fn returns false.
-func (v *view) Back(fn func(audit.Line) bool) error { return v.BackTo(fn) }
-
-// BackTo is Back for some events.
-func (v *view) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
+func (v *view) Back(fn func(audit.Line) bool, events ...task.Event) error {
 	return v.back(v.seq, math.MaxInt64, fn, events)
 }
 
-// History is BackTo outside of a View. It may take long.
+// History is Back outside of a View. It may take long.
 func (s *Store) History(fn func(audit.Line) bool, events ...task.Event) error {
 	seq, _, err := s.tip()
 	if err != nil {

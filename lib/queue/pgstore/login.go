@@ -18,6 +18,12 @@ const roleHolder = "role "
 
 func holder(login string) approval.Holder { return approval.Holder(roleHolder + login) }
 
+// Holder returns what the server calls the answers of a login.
+func (s *Store) Holder(login string) approval.Holder { return holder(login) }
+
+// Me returns what the server calls the answers of this login.
+func (s *Store) Me() approval.Holder { return holder(s.cfg.User) }
+
 // approverAlone are the hats of a login that may say yes, and do nothing else.
 const approverAlone = "approver"
 

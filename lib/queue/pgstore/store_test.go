@@ -52,7 +52,7 @@ func played(life []queuetest.Operation) (list []queuetest.Operation) {
 		list = append(list, queuetest.Operation{Name: op.Name, Do: func(s queue.Store, now time.Time) error {
 			login := "machine1"
 			switch name, _, _ := strings.Cut(op.Name, " "); name {
-			case "approve", "correct", "deny", "revise", "requeue", "grant", "session", "end", "released", "held", "confirm":
+			case "approve", "agree", "correct", "deny", "revise", "requeue", "grant", "session", "end", "released", "held", "confirm":
 				login = "ann"
 			case "cancel":
 				login = "all1"
@@ -94,7 +94,7 @@ func (s *stamped) stamp(l *audit.Line) {
 	switch a := l.Approval; {
 	case a != nil && len(a.Grants) > 0 && l.Event == task.Approved:
 		level = a.Level // of the grants, which were stamped
-	case a != nil && (l.Event == task.Approved || l.Event == task.Requeued):
+	case a != nil && (l.Event == task.Approved || l.Event == task.Requeued || l.Event == audit.Partly):
 		b := *a
 		b.By, b.Level, l.Approval = s.login, level, &b
 	case l.Event == audit.Granted:

@@ -21,23 +21,23 @@ var tables = [][3]string{
 // anything stands for a digest that the log does not know.
 const anything = "*"
 
+// beside holds the shelves that have no rows of their own: a task's line says what is there.
+var beside = []queue.Shelf{queue.Meta, queue.Agenda}
+
 // row returns what the columns of a row have to be: as text, and of bytes their digest. It is
 // nil if there must be no such row. The parts of a key are joined by /.
 func (f *fold) row(table, key string) []string {
-	switch t, o := f.tasks[key], f.things[key]; {
-	case table == "task" && t != nil:
-		return []string{text(t.added), text(t.n), text(t.seq), string(t.state), t.kind, t.action, t.digest, t.opened}
-	case table == "file" && t != nil:
-		return []string{t.digest}
-	case table == "thing" && o != nil:
-		rest, digest := "", o.digest
-		if o.rest != nil {
-			rest = "{" + strings.Join(o.rest, ",") + "}"
+	switch t := f.Tasks[key]; {
+	case table == "task" && t.File != nil:
+		opened := ""
+		if e := f.Things[queue.Agenda][key]; e != nil {
+			opened = e.entry
 		}
-		if o.lines != nil {
-			digest = anything
-		}
-		return []string{text(o.seq), rest, digest}
+		return []string{text(t.File.seq), text(t.Opened), text(t.Moved), string(t.State), t.File.kind, t.File.action, t.File.digest, opened}
+	case table == "file" && t.File != nil:
+		return []string{t.File.digest}
+	case table == "thing":
+		return f.thing(key)
 	case table == "start" && f.starts[key] != nil:
 		return []string{text(f.starts[key].at), f.starts[key].entry}
 	case table == "nonce" && f.nonces[key] != 0:
@@ -46,17 +46,50 @@ func (f *fold) row(table, key string) []string {
 	return nil
 }
 
+func (f *fold) thing(key string) []string {
+	shelf, name, _ := strings.Cut(key, "/")
+	t := f.Things[queue.Shelf(shelf)][name]
+	if t == nil || slices.Contains(beside, queue.Shelf(shelf)) {
+		return nil
+	}
+	rest, digest := t.labels, t.digest
+	if t.lines != nil {
+		rest, digest = f.rest(name), anything
+	}
+	list := ""
+	if rest != nil {
+		list = "{" + strings.Join(rest, ",") + "}"
+	}
+	return []string{text(t.seq), list, digest}
+}
+
+// rest returns the proposals of a task that have no receipt yet.
+func (f *fold) rest(parent string) (ids []string) {
+	for _, p := range f.Outboxes[parent] {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
 // keys returns the keys of the rows that have to be there.
-func (f *fold) keys(table string) []string {
+func (f *fold) keys(table string) (keys []string) {
 	switch table {
 	case "thing":
-		return slices.Collect(maps.Keys(f.things))
+		for shelf, things := range f.Things {
+			if slices.Contains(beside, shelf) {
+				continue
+			}
+			for key := range things {
+				keys = append(keys, at(shelf, key))
+			}
+		}
+		return keys
 	case "nonce":
 		return slices.Collect(maps.Keys(f.nonces))
 	case "start":
 		return slices.Collect(maps.Keys(f.starts))
 	}
-	return slices.Collect(maps.Keys(f.tasks))
+	return slices.Collect(maps.Keys(f.Tasks))
 }
 
 // at returns the key of a thing.

@@ -51,7 +51,7 @@ const (
 	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
 	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
 		WHERE t.key = $1 AND ` + shelves
-	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
+	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,partly,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
 	sqlHold = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf IN ('hold', 'clock') AND t.key = ''
 		UNION ALL (SELECT '` + lastLine + `', left(line, 48), '', '' FROM pulse.audit ORDER BY seq DESC LIMIT 1)`  // what is asked for each time
 	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
@@ -312,11 +312,9 @@ func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 	return queue.Change{}, unknown(key)
 }
 
-// Last returns the time of the last line of the log.
-func (v *view) Last() (time.Time, error) { return v.last, nil }
-
-// Now returns what the server's clock said when the view began, zero if it leaves that to others.
-func (v *view) Now() time.Time { return v.now }
+// Clock returns what the server's clock said when the view began, zero if it leaves that to others,
+// and the time of the last line.
+func (v *view) Clock() (now, last time.Time, err error) { return v.now, v.last, nil }
 
 // Counts returns what the queue counts.
 func (v *view) Counts() queue.Counts { return v.counts }

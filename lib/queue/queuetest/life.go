@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -141,6 +142,15 @@ func lasting(s *queue.Stored, now time.Time) approval.Approval {
 var (
 	Approve = onFirst("approve", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		return queue.Approve(tx, s, lasting(s, now), now)
+	})
+	Agree = onFirst("agree", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
+		two := *Policy
+		two.Approval.Rows = []policy.ApprovalRow{{Count: 2}}
+		_, err := (&queue.Run{Policy: &two}).Agree(tx, s, lasting(s, now), now)
+		if errors.Is(err, queue.ErrNotGood) { // there is one
+			return nil
+		}
+		return err
 	})
 	Deny = onFirst("deny", task.Awaiting, func(tx *queue.Tx, s *queue.Stored, now time.Time) error {
 		return queue.Deny(tx, s, "me", approval.Terminal, "not wanted", now)
@@ -295,6 +305,7 @@ var Life = []Operation{
 	Start(""),
 	Finish(queue.End{Exit: 1, Result: []byte("half\n")}),
 	Add(Effect(1), Effect(2)),
+	Agree,
 	Approve,
 	Start(terms.ExternalSend),
 	Finish(queue.End{Exit: 75}),

@@ -5,7 +5,7 @@
 // (Storm).
 //
 // Invariant: Memory is the simplest store that keeps the promises of queue.Store. It holds
-// only the log and what queue.Changes makes of it, so a store that says something else
+// only the log and what queue.Fold makes of it, so a store that says something else
 // than Memory is wrong. Caveat: it is for tests; nothing in it is durable.
 package queuetest
 
@@ -39,36 +39,30 @@ type Memory struct {
 
 // kept is what a store keeps. Update works on a copy of it.
 type kept struct {
+	*queue.Fold[string, thing]
 	lines  []audit.Line
-	head   string
-	counts queue.Counts
-	open   []queue.Entry
 	starts []queue.Start
-	things map[queue.Shelf]map[string]thing
 }
 
 type thing struct {
 	bytes  []byte
 	made   time.Time
 	writer approval.Holder
+	entry  queue.Entry // of an open task
 }
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{kept: kept{
-		head: audit.Origin, counts: queue.Counts{Tasks: map[task.State]int{}},
-		things: map[queue.Shelf]map[string]thing{},
-	}}
+	return &Memory{kept: kept{Fold: queue.NewFold[string, thing](func(key string) string { return key }, nil)}}
 }
 
 func (k *kept) clone() kept {
-	c := kept{
-		slices.Clone(k.lines), k.head, k.counts, slices.Clone(k.open), slices.Clone(k.starts),
-		map[queue.Shelf]map[string]thing{},
-	}
-	c.counts.Tasks = maps.Clone(k.counts.Tasks)
-	for s, m := range k.things {
-		c.things[s] = maps.Clone(m)
+	c := kept{queue.NewFold(k.Key, k.Keep), slices.Clone(k.lines), slices.Clone(k.starts)}
+	c.Seq, c.Head, c.Counts = k.Seq, k.Head, k.Counts
+	c.Counts.Tasks = maps.Clone(k.Counts.Tasks)
+	c.Tasks, c.Outboxes = maps.Clone(k.Tasks), maps.Clone(k.Outboxes)
+	for s, m := range k.Things {
+		c.Things[s] = maps.Clone(m)
 	}
 	return c
 }
@@ -98,7 +92,7 @@ func (m *Memory) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	next := m.clone()
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		l.Prev, l.More = next.head, i < len(c.Lines)-1
+		l.Prev, l.More = next.Head, i < len(c.Lines)-1
 		if err := m.fail(string(l.Event)); err != nil {
 			return err
 		}
@@ -106,37 +100,22 @@ func (m *Memory) Update(fn func(queue.View) (*queue.Commit, error)) error {
 			return err
 		}
 	}
-	next.counts.Refused += c.Unlisted
+	next.Counts.Refused += c.Unlisted
 	m.kept = next
 	return nil
 }
 
 // carryOut changes everything as a line says.
-func (k *kept) carryOut(l *audit.Line, blobs []queue.Blob) error {
-	k.lines, k.head = append(k.lines, *l), audit.Hash(l.Append(nil))
-	k.counts.Count(l)
-	k.index(l)
-	for _, c := range queue.Changes(l) {
-		if err := k.change(l, &c, blobs); err != nil {
-			return fmt.Errorf("%s %s: %w", l.Event, c.Shelf, err)
+func (k *kept) carryOut(l *audit.Line, blobs []queue.Blob) (err error) {
+	k.Keep = func(l *audit.Line, c *queue.Change) thing {
+		t, bad := keep(l, c, blobs)
+		if bad != nil {
+			err = fmt.Errorf("%s %s: %w", l.Event, c.Shelf, bad)
 		}
+		return t
 	}
-	return nil
-}
-
-// index keeps what is open and what was started.
-func (k *kept) index(l *audit.Line) {
-	at := slices.IndexFunc(k.open, func(e queue.Entry) bool { return e.ID == l.Task })
-	switch {
-	case l.Moves() && at >= 0 && l.To.Open():
-		k.open[at] = queue.EntryOf(l)
-	case l.Moves() && at >= 0:
-		k.open = slices.Delete(k.open, at, at+1)
-	case l.To.Open():
-		k.open = append(k.open, queue.EntryOf(l))
-	case l.Event == audit.Resurfaced && at >= 0:
-		k.open[at] = queue.EntryOf(l)
-	}
+	k.lines = append(k.lines, *l)
+	k.Add(l.Append(nil), l)
 	if l.Event == audit.ClockJumped { // for a day, they are counted from the log
 		k.starts = slices.DeleteFunc(k.starts, func(st queue.Start) bool { return st.Time.After(l.Time) })
 	}
@@ -144,44 +123,28 @@ func (k *kept) index(l *audit.Line) {
 		e := queue.EntryOf(l)
 		k.starts = append(k.starts, queue.Start{Time: l.Time, Kind: e.Kind, External: e.External, Sender: e.Sender})
 	}
+	return err
 }
 
-func (k *kept) change(l *audit.Line, c *queue.Change, blobs []queue.Blob) error {
-	shelf := k.shelf(c.Shelf)
-	switch was, there := shelf[c.Key]; {
-	case c.From != "":
-		from := k.shelf(c.From)
-		if moved, ok := from[c.Key]; ok {
-			shelf[c.Key] = moved
-		}
-		delete(from, c.Key)
+// keep returns what a line makes of a thing.
+func keep(l *audit.Line, c *queue.Change, blobs []queue.Blob) (thing, error) {
+	switch {
+	case c.Shelf == queue.Agenda:
+		return thing{entry: queue.EntryOf(l)}, nil
 	case c.Bytes != nil:
-		shelf[c.Key] = thing{bytes: c.Bytes, made: l.Time}
-	case c.Digest != "" || c.Lines != nil:
-		i := slices.IndexFunc(blobs, func(b queue.Blob) bool {
-			return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes)
-		})
-		if i < 0 {
-			return errors.New("nothing was staged that the line has a digest of")
-		}
-		made := blobs[i].Made
-		if made.IsZero() {
-			made = l.Time
-		}
-		shelf[c.Key] = thing{bytes: blobs[i].Bytes, made: made}
-	case c.Less != "" && there:
-		rest, had, err := queue.Without(was.bytes, c.Less)
-		if had {
-			shelf[c.Key] = thing{bytes: rest, made: was.made}
-		}
-		if had && len(rest) == 0 {
-			delete(shelf, c.Key)
-		}
-		return err
-	case c.Gone():
-		delete(shelf, c.Key)
+		return thing{bytes: c.Bytes, made: l.Time}, nil
 	}
-	return nil
+	i := slices.IndexFunc(blobs, func(b queue.Blob) bool {
+		return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes)
+	})
+	if i < 0 {
+		return thing{}, errors.New("nothing was staged that the line has a digest of")
+	}
+	t := thing{bytes: blobs[i].Bytes, made: blobs[i].Made}
+	if t.made.IsZero() {
+		t.made = l.Time
+	}
+	return t, nil
 }
 
 // is reports whether these are the bytes that a change says were staged.
@@ -193,11 +156,18 @@ func is(c *queue.Change, b []byte) bool {
 	return err == nil && slices.Equal(lines, c.Lines)
 }
 
+// shelf returns what is on a shelf.
 func (k *kept) shelf(s queue.Shelf) map[string]thing {
-	if k.things[s] == nil {
-		k.things[s] = map[string]thing{}
+	if !slices.Contains(task.States, task.State(s)) {
+		return k.Things[s]
 	}
-	return k.things[s]
+	files := map[string]thing{}
+	for id, t := range k.Tasks {
+		if queue.On(t.State) == s {
+			files[id] = t.File
+		}
+	}
+	return files
 }
 
 // List implements queue.Store.
@@ -242,42 +212,55 @@ func (m *Memory) Match(prefix string) (ids []string, err error) {
 	for _, open := range []bool{true, false} {
 		for _, st := range task.States {
 			if st.Open() == open {
-				begins(m.things[queue.On(st)])
+				begins(m.shelf(queue.On(st)))
 			}
 		}
 		if open && len(ids) > 0 {
 			return ids, nil
 		}
 	}
-	begins(m.things[queue.Pruned])
+	begins(m.Things[queue.Pruned])
 	return ids, nil
 }
 
 type view struct{ m *Memory }
 
 func (v view) Where(id string) (task.State, error) {
-	for _, st := range task.States {
-		if _, ok := v.m.things[queue.On(st)][id]; ok {
-			return st, v.m.fail("Where")
-		}
-	}
-	return "", v.m.fail("Where")
+	return v.m.Tasks[id].State, v.m.fail("Where")
 }
 
 func (v view) Has(s queue.Shelf, key string) (bool, error) {
-	_, ok := v.m.things[s][key]
+	_, ok := v.m.Get(s, key)
 	return ok, v.m.fail("Has")
 }
 
 func (v view) Get(s queue.Shelf, key string) (queue.Item, error) {
-	t, ok := v.m.things[s][key]
+	t, ok := v.m.Get(s, key)
 	if err := v.m.fail("Get"); err != nil {
 		return queue.Item{}, err
 	}
 	if !ok {
 		return queue.Item{}, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
 	}
+	if s == queue.Outbox {
+		return queue.Item{Bytes: v.m.rest(key, t.bytes)}, nil
+	}
 	return queue.Item{Bytes: bytes.Clone(t.bytes), Writer: t.writer}, nil
+}
+
+// rest returns the lines of an outbox that have no receipt yet, or what else lies in its place.
+func (k *kept) rest(parent string, all []byte) []byte {
+	var settled []string
+	list, _ := queue.ReadOutbox(all)
+	for _, p := range list {
+		if !slices.Contains(k.Outboxes[parent], p) {
+			settled = append(settled, p.ID)
+		}
+	}
+	if rest, _, err := queue.Without(all, settled...); err == nil {
+		return rest
+	}
+	return all
 }
 
 func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {
@@ -287,7 +270,7 @@ func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) erro
 	if st := task.State(s); st.Open() { // the order of open tasks is that in which they became open
 		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	}
-	shelf := v.m.things[s]
+	shelf := v.m.shelf(s)
 	for _, key := range slices.SortedFunc(maps.Keys(shelf), func(a, b string) int {
 		return cmp.Or(shelf[a].made.Compare(shelf[b].made), cmp.Compare(a, b))
 	}) {
@@ -302,12 +285,14 @@ func (v view) Open(st task.State, fn func(queue.Entry) (bool, error)) error {
 	if err := v.m.fail("Open"); err != nil {
 		return err
 	}
-	for _, e := range v.m.open {
-		if st != "" && e.State != st {
-			continue
-		}
-		if more, err := fn(e); err != nil || !more {
-			return err
+	open := v.m.Things[queue.Agenda]
+	for _, id := range slices.SortedFunc(maps.Keys(open), func(a, b string) int {
+		return cmp.Compare(v.m.Tasks[a].Opened, v.m.Tasks[b].Opened)
+	}) {
+		if e := open[id].entry; st == "" || e.State == st {
+			if more, err := fn(e); err != nil || !more {
+				return err
+			}
 		}
 	}
 	return nil
@@ -339,7 +324,7 @@ func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
 	return v.m.fail("Starts")
 }
 
-func (v view) Counts() queue.Counts { return v.m.clone().counts.At(v.m.head) }
+func (v view) Counts() queue.Counts { return v.m.clone().Counts.At(v.m.Head) }
 
 func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
 	lines := v.m.clone().lines
@@ -357,7 +342,21 @@ func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, e
 	}, v.m.fail("Lines")
 }
 
-func (v view) Back(fn func(audit.Line) bool) error {
+func (v view) There(s queue.Shelf) (func(id string) bool, error) {
+	all := maps.Clone(v.m.shelf(s))
+	return func(id string) bool { _, there := all[id]; return there }, v.m.fail("There")
+}
+
+func (v view) Look([]string, bool) error { return nil }
+
+func (v view) Clock() (now, last time.Time, err error) {
+	if n := len(v.m.lines); n > 0 {
+		last = v.m.lines[n-1].Time
+	}
+	return now, last, v.m.fail("Clock")
+}
+
+func (v view) Back(fn func(audit.Line) bool, _ ...task.Event) error {
 	for _, l := range slices.Backward(v.m.lines) {
 		if !fn(l) {
 			break

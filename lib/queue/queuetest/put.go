@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"pulse/lib/authorize/decision"
@@ -59,15 +60,28 @@ func File(s *queue.Stored) []byte {
 func (m *Memory) Lay(s queue.Shelf, key string, item queue.Item) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if item.Bytes == nil {
-		delete(m.shelf(s), key)
-		return
-	}
-	t := thing{item.Bytes, m.shelf(s)[key].made, item.Writer}
+	shelf := m.shelf(s)
+	t := thing{bytes: item.Bytes, made: shelf[key].made, writer: item.Writer}
 	if t.made.IsZero() {
-		t.made = time.Unix(0, int64(len(m.shelf(s)))) // in the order in which they were laid
+		t.made = time.Unix(0, int64(len(shelf))) // in the order in which they were laid
 	}
-	m.shelf(s)[key] = t
+	file := m.Tasks[key]
+	isFile := slices.Contains(task.States, task.State(s))
+	switch {
+	case item.Bytes == nil && isFile:
+		delete(m.Tasks, key)
+	case item.Bytes == nil:
+		delete(shelf, key)
+	case isFile:
+		file.State, file.File = task.State(s), t
+		m.Tasks[key] = file
+	default:
+		if shelf == nil {
+			shelf = map[string]thing{}
+		}
+		shelf[key], m.Things[s] = t, shelf
+		m.Outboxes[key], _ = queue.ReadOutbox(item.Bytes)
+	}
 }
 
 // Log returns the lines of the log, oldest first.

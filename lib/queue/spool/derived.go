@@ -7,21 +7,14 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
-	"pulse/lib/shared/audit"
 )
 
-// derived returns a queue in memory that holds only the counts and the starts, which the
-// log makes line by line. Verify fills it from the lines that it reads anyway.
+// derived returns a queue in memory that holds only the starts. Verify fills it from the lines
+// that it reads anyway.
 func derived() *Spool {
 	s := &Spool{disk: disk.NewMemory()}
 	s.log = begin(s.disk)
 	return s
-}
-
-// derive adds a line to the counts and the starts.
-func (r *verifier) derive(l *audit.Line) error {
-	r.derived.log.counts.Count(l)
-	return r.derived.indexStarts([]audit.Line{*l})
 }
 
 // verifyStarts checks that the limits are counted from what was started.
@@ -30,7 +23,7 @@ func (r *verifier) verifyStarts() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !notFile(err) {
 		return err
 	}
-	want, _ := r.derived.disk.Read(startsFile) // nothing was started: there is none
+	want, _ := r.starts.disk.Read(startsFile) // nothing was started: there is none
 	if notFile(err) || !bytes.Equal(got, want) {
 		r.findSmall("%s: it is not what the log makes of it: the limits are reckoned from it", startsFile)
 	}
@@ -51,7 +44,8 @@ func (r *verifier) verifyCheckpoint() error {
 	if err != nil && !notFile(err) {
 		return err
 	}
-	want := r.derived.log
+	want := r.starts.log
+	want.counts = r.fold.Counts
 	want.Segment, want.Size, want.Head, want.agenda = r.log.Segment, r.log.Size, r.Head, r.log.agenda
 	if want.counts.Refused >= queue.MaxRefusals && want.counts.Day == r.log.counts.Day {
 		want.counts.Refused = max(want.counts.Refused, r.log.counts.Refused)

@@ -330,7 +330,7 @@ func TestBackTo(t *testing.T) {
 	read := func(events ...task.Event) (by []string, err error) {
 		return by, s.View(func(v queue.View) error {
 			by = nil
-			return queue.BackTo(v, func(l audit.Line) bool {
+			return v.Back(func(l audit.Line) bool {
 				if l.Time.IsZero() || l.Event == "" {
 					t.Errorf("%+v", l)
 				}

@@ -9,15 +9,15 @@ import (
 
 // A shelf of package queue is a directory, and a thing on it is a file. The exceptions: the hold
 // and the last jump of the clock are files of the queue's own directory, the ids that were pruned
-// and the names of mails are lines (pruned.go), and a spent approval, labels, an extract and a
-// finding lie in the directories of other shelves, which every queue has.
+// and the names of mails are lines (pruned.go), and a spent approval, the first of two, labels, an extract
+// and a finding lie in the directories of other shelves, which every queue has.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
 func dirOf(s queue.Shelf) string {
 	switch s {
 	case queue.Hold, queue.Clocks:
 		return ""
-	case queue.Spent:
+	case queue.Spent, queue.Partly:
 		return approvalDir
 	case queue.Labels:
 		return metaDir
@@ -31,7 +31,7 @@ func dirOf(s queue.Shelf) string {
 
 // suffixes holds what names of files end in, where that is not .json.
 var suffixes = map[queue.Shelf]string{
-	queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent", queue.Labels: ".labels", queue.Extracts: ".extract",
+	queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent", queue.Partly: ".partly", queue.Labels: ".labels", queue.Extracts: ".extract",
 	queue.Findings: ".finding",
 }
 

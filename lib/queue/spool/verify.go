@@ -2,11 +2,11 @@ package spool
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
@@ -17,47 +17,77 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// verifier reads the log, keeps what its lines changed (queue.Changes), and compares
-// that with the files.
+// verifier reads the log, folds what its lines changed (queue.Fold), and compares that with the
+// files. Of a thing it keeps the digest of what its file has to hold, because there may be millions.
 type verifier struct {
 	*Spool
 	queue.Report
-	want string // a head that should stand in the chain; empty: any
+	fold  *queue.Fold[queue.ID, digest]
+	names map[queue.ID]string // the keys of the fold that are no ids
+	want  string              // a head that should stand in the chain; empty: any
 
 	segment string // the log was read up to this file,
 	size    int64  // so many bytes of it,
 	lineNo  int    // and so many lines
 
-	tasks    map[taskID]outcome
-	moves    int64                        // lines that moved a task
-	small    map[string][]byte            // what other files have to hold, by name
-	may      map[string][]byte            // what files may hold that need not be there
-	outboxes map[string]map[string]string // parent, effect, digest of the line
 	sessions map[string]approval.Session
-	derived  *Spool // counts and starts, as a queue in memory has them
+	starts   *Spool // as a queue in memory has them
 
 	chainOnly bool // and not what the lines say
 
-	touched  map[string]bool // tasks of the lines that were read since the files were looked at
-	files    []finding       // what is wrong with the files of tasks
-	fewFiles []string        // what is wrong with all others
+	found    map[queue.Shelf]int // how many of the things on a shelf have their file
+	touched  map[string]bool     // tasks of the lines that were read since the files were looked at
+	files    []finding           // what is wrong with the files of tasks
+	fewFiles []string            // what is wrong with all others
 }
 
-type taskID [16]byte
+type digest [sha256.Size]byte
 
-// outcome is what the log makes of a task. It is small, because there may be a million.
-type outcome struct {
-	digest     [32]byte
-	entry      [8]byte               // the beginning of the digest of the line of the agenda,
-	besides    [len(besides)][8]byte // and of these files; zeros: there is none
-	opened     int64                 // the line that opened it, counted in moves: the order of the agenda
-	state, was task.State
-	seen       uint8 // which of its files were there
+// digestOf returns the digest that a text of the log spells; zeros if it spells none.
+func digestOf(text string) (d digest) {
+	hex.Decode(d[:], []byte(audit.Bare(text)))
+	return d
 }
 
-func idOf(s string) (id taskID) {
-	hex.Decode(id[:], []byte(s))
+// keyed returns a key in 16 bytes, which an id needs.
+func keyed(key string) (id queue.ID) {
+	if task.ValidID(key) {
+		return queue.IDOf(key)
+	}
+	sum := sha256.Sum256([]byte(key))
+	copy(id[:], sum[:])
 	return id
+}
+
+// key returns a key of the fold. The few that are no ids are kept as they are, too.
+func (r *verifier) key(key string) queue.ID {
+	id := keyed(key)
+	if !task.ValidID(key) {
+		r.names[id] = key
+	}
+	return id
+}
+
+// nameOf returns the file of a thing of the fold.
+func (r *verifier) nameOf(s queue.Shelf, id queue.ID) string {
+	return fileOf(s, cmp.Or(r.names[id], id.String()))
+}
+
+// keep returns the digest of what a line makes of the file of a thing or, of what is a line of an
+// index, of that.
+func keep(l *audit.Line, c *queue.Change) digest {
+	switch {
+	case c.Shelf == queue.Agenda:
+		e := queue.EntryOf(l)
+		return sha256.Sum256(entry.Append(nil, &e))
+	case c.Shelf == queue.Pruned:
+		return sha256.Sum256(appendPruned(nil, c.Key, task.State(c.Bytes)))
+	case c.Shelf == queue.Names:
+		return sha256.Sum256(appendPruned(nil, c.Key, named(string(c.Bytes))))
+	case c.Bytes != nil:
+		return sha256.Sum256(withNewline(c.Bytes))
+	}
+	return digestOf(c.Digest)
 }
 
 // finding is what is wrong with a file of a task, or of ids that were pruned.
@@ -106,10 +136,10 @@ func (s *Spool) VerifyChain() (*queue.Report, error) {
 
 func (s *Spool) verifier(head string) *verifier {
 	r := &verifier{
-		Spool: s, want: head, Report: queue.Report{Knows: head == ""}, tasks: map[taskID]outcome{},
-		small: map[string][]byte{}, may: map[string][]byte{}, outboxes: map[string]map[string]string{},
-		sessions: map[string]approval.Session{}, derived: derived(),
+		Spool: s, want: head, Report: queue.Report{Knows: head == ""}, names: map[queue.ID]string{},
+		sessions: map[string]approval.Session{}, starts: derived(),
 	}
+	r.fold = queue.NewFold(r.key, keep)
 	r.reached(audit.Origin)
 	return r
 }
@@ -249,27 +279,29 @@ func (r *verifier) line(line []byte, l *audit.Line) error {
 	r.reached(audit.Hash(line))
 	r.checkGrant(l)
 	r.checkSession(l)
+	r.checkRefused(l)
 	if l.Moves() {
 		r.checkMove(l)
 	}
-	for _, c := range queue.Changes(l) {
-		r.change(l, &c)
+	for _, id := range []string{l.Task, l.KnownAs} {
+		if r.touched != nil && task.ValidID(id) {
+			r.touched[id] = true
+		}
 	}
-	return r.derive(l)
+	r.fold.Add(line, l)
+	return r.starts.indexStarts([]audit.Line{*l})
 }
 
 // checkMove checks a transition. So a file moved by hand is found even after a command
 // moved it on. A task file never changes, so its digest is the one that it was added with.
 func (r *verifier) checkMove(l *audit.Line) {
-	was := r.tasks[idOf(l.Task)]
-	if l.From != was.state || task.Legal(l.Event, l.From, l.To) != nil {
-		r.find("task %s was %s from %q, and the log had it in %q", l.Task, l.Event, l.From, was.state)
+	was, known := r.fold.Tasks[keyed(l.Task)]
+	if l.From != was.State || task.Legal(l.Event, l.From, l.To) != nil {
+		r.find("task %s was %s from %q, and the log had it in %q", l.Task, l.Event, l.From, was.State)
 	}
-	added := was.digest != [32]byte{}
-	if digest := "sha256:" + hex.EncodeToString(was.digest[:]); added && l.Digest != "" && l.Digest != digest {
+	if known && l.Digest != "" && l.Digest != "sha256:"+hex.EncodeToString(was.File[:]) {
 		r.find("task %s had been edited when it was %s", l.Task, l.Event)
 	}
-	r.moves++
 }
 
 // checkGrant checks that a grant which ends had been given.
@@ -277,8 +309,16 @@ func (r *verifier) checkGrant(l *audit.Line) {
 	if l.Grant == nil || l.Event == audit.Granted {
 		return
 	}
-	if _, given := r.small[fileOf(queue.Grants, l.Grant.ID)]; !given {
+	if _, given := r.fold.Get(queue.Grants, l.Grant.ID); !given {
 		r.find("grant %s was %s, and nobody had given it", l.Grant.ID, l.Event)
+	}
+}
+
+// checkRefused checks that a refused record is kept once, and forgotten if it was kept.
+func (r *verifier) checkRefused(l *audit.Line) {
+	kept, forgotten := l.Event == task.Refused && l.Digest != "", l.Event == audit.Forgotten
+	if _, was := r.fold.Get(queue.Refused, l.Task); !r.snapshot && (kept && was || forgotten && !was) {
+		r.find("refused record %s was %s, and the log says something else of it before", l.Task, l.Event)
 	}
 }
 
@@ -301,89 +341,9 @@ func (r *verifier) checkSession(l *audit.Line) {
 	}
 }
 
-// change keeps what a change makes of a file, so that it can be compared with the file.
-func (r *verifier) change(l *audit.Line, c *queue.Change) {
-	name := fileOf(c.Shelf, c.Key)
-	switch {
-	case c.Shelf == queue.Drafts || c.Shelf == queue.Refused && r.snapshot: // people edit drafts, and it has no refused
-	case c.Shelf == queue.Outbox:
-		r.outbox(c)
-	case byTask(c.Shelf) && c.Shelf != queue.Approvals && c.Shelf != queue.Spent:
-		if r.touched != nil {
-			r.touched[c.Key] = true
-		}
-		t := r.tasks[idOf(c.Key)]
-		r.task(&t, l, c)
-		r.tasks[idOf(c.Key)] = t
-	case c.From != "":
-		if yes := fileOf(c.From, c.Key); r.small[yes] != nil {
-			r.may[name] = r.small[yes] // only a queue that has approvers keeps a spent approval
-			delete(r.small, yes)
-		}
-	case c.Gone():
-		delete(r.small, name)
-		delete(r.may, name)
-	default:
-		r.small[name] = c.Bytes
-	}
-}
-
-// task keeps what a change makes of a task.
-func (r *verifier) task(t *outcome, l *audit.Line, c *queue.Change) {
-	if c.Shelf == queue.On(l.To) || l.Event == audit.Resurfaced || l.Event == task.Learned {
-		e := queue.EntryOf(l)
-		t.entry = short(entry.Append(nil, &e))
-	}
-	switch {
-	case c.Shelf == queue.Pruned:
-		t.was = task.State(c.Bytes)
-	case c.Shelf == queue.Names:
-		t.was = named(string(c.Bytes))
-	case slices.Contains(besides[:], c.Shelf):
-		sum := &t.besides[slices.Index(besides[:], c.Shelf)]
-		if was := *sum != [8]byte{}; c.Shelf == queue.Refused && was != c.Gone() {
-			r.find("refused record %s was %s, and the log says something else of it before", c.Key, l.Event)
-		}
-		if *sum = begins(c.Digest); c.Bytes != nil {
-			*sum = short(withNewline(c.Bytes))
-		}
-	case c.Gone():
-		t.state = ""
-	default:
-		t.state = task.State(c.Shelf)
-		if c.From == "" && t.digest == [32]byte{} {
-			hex.Decode(t.digest[:], []byte(audit.Bare(c.Digest)))
-		}
-		if l.To.Open() && !l.From.Open() {
-			t.opened = r.moves
-		}
-	}
-}
-
-// outbox keeps what a change makes of an outbox.
-func (r *verifier) outbox(c *queue.Change) {
-	if c.Less != "" {
-		if delete(r.outboxes[c.Key], c.Less); len(r.outboxes[c.Key]) == 0 {
-			delete(r.outboxes, c.Key)
-		}
-		return
-	}
-	all := map[string]string{}
-	for _, one := range c.Lines {
-		all[one.ID] = one.Digest
-	}
-	r.outboxes[c.Key] = all
-}
-
 // short returns the beginning of the digest of b.
 func short(b []byte) (sum [8]byte) {
 	whole := sha256.Sum256(b)
 	copy(sum[:], whole[:])
-	return sum
-}
-
-// begins returns the beginning of a digest that the log has; zeros: it has none.
-func begins(digest string) (sum [8]byte) {
-	hex.Decode(sum[:], fmt.Appendf(nil, "%.16s", audit.Bare(digest)))
 	return sum
 }

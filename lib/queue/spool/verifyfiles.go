@@ -2,7 +2,7 @@ package spool
 
 import (
 	"bytes"
-	"encoding/hex"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"slices"
@@ -10,15 +10,25 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
-	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
+
+// besides holds the shelves of the files that a task has besides its task file.
+var besides = []queue.Shelf{queue.Meta, queue.Results, queue.Refused, queue.Labels, queue.Extracts}
+
+// ofTasks holds the shelves of all files of tasks.
+var ofTasks = func() (list []queue.Shelf) {
+	for _, st := range task.States {
+		list = append(list, queue.On(st))
+	}
+	return append(list, besides...)
+}()
 
 // verifyTasks checks the files of all tasks, and the ids of those that were pruned. From
 // here on the verifier notes in touched which tasks the log names again.
 func (r *verifier) verifyTasks() error {
-	r.touched = map[string]bool{}
-	known := map[taskID]bool{}
+	r.touched, r.found = map[string]bool{}, map[queue.Shelf]int{}
+	known := map[queue.ID]bool{}
 	err := r.disk.Names(prunedDir, func(name string) error { return r.verifyShard(prunedDir+"/"+name, known) })
 	for _, dir := range []string{metaDir, resultDir, refusedDir} {
 		if err == nil {
@@ -31,25 +41,63 @@ func (r *verifier) verifyTasks() error {
 			err = r.disk.Names(string(st), func(name string) error { return r.verifyTask(st, name) })
 		}
 	}
-	for id := range r.tasks {
-		r.complete(hex.EncodeToString(id[:]), known)
+	if err != nil {
+		return err
+	}
+	return r.complete(known)
+}
+
+// complete checks that no file of any task is missing. Its files were looked at before, so
+// a shelf of which as many were found as there are lacks none.
+func (r *verifier) complete(known map[queue.ID]bool) error {
+	all := map[queue.Shelf]int{}
+	for _, t := range r.fold.Tasks {
+		all[queue.On(t.State)]++
+	}
+	for id, t := range r.fold.Tasks {
+		if s := queue.On(t.State); r.found[s] < all[s] {
+			if err := r.there(s, id.String()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range besides {
+		for id := range r.fold.Things[s] {
+			if r.found[s] == len(r.fold.Things[s]) {
+				break
+			}
+			if err := r.there(s, id.String()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range []queue.Shelf{queue.Pruned, queue.Names} {
+		for id := range r.fold.Things[s] {
+			r.listed(id, known)
+		}
+	}
+	return nil
+}
+
+// there checks that a file of a task is not missing.
+func (r *verifier) there(s queue.Shelf, id string) error {
+	if _, logged := r.fold.Get(s, id); !logged || s == queue.Refused && r.snapshot { // a snapshot has none
+		return nil
+	}
+	_, err := r.disk.Stat(fileOf(s, id))
+	if errors.Is(err, fs.ErrNotExist) || disk.Absent(err) {
+		r.findFile(id, "%s: it is gone", fileOf(s, id))
+		return nil
 	}
 	return err
 }
 
-// complete checks that no file of a task is missing. Its files were looked at before.
-func (r *verifier) complete(id string, known map[taskID]bool) {
-	logged := r.tasks[idOf(id)]
-	if logged.was != "" && !known[idOf(id)] {
-		r.findFile(id, "pruned: it lacks %s", id)
-	}
-	if logged.state != "" && logged.seen&seenTask == 0 {
-		r.findFile(id, "%s: it is gone", taskFile(logged.state, id))
-	}
-	for i, shelf := range besides {
-		if logged.besides[i] != [8]byte{} && logged.seen&(1<<i) == 0 {
-			r.findFile(id, "%s: it is gone", fileOf(shelf, id))
-		}
+// listed checks that an id or a name which no file has any more is known all the same.
+func (r *verifier) listed(id queue.ID, known map[queue.ID]bool) {
+	_, pruned := r.fold.Things[queue.Pruned][id]
+	_, name := r.fold.Things[queue.Names][id]
+	if (pruned || name) && !known[id] {
+		r.findFile(id.String(), "pruned: it lacks %s", id)
 	}
 }
 
@@ -60,12 +108,12 @@ func (r *verifier) verifyAgain() error {
 	}
 	shards := map[string]bool{}
 	for id := range r.touched {
-		if r.tasks[idOf(id)].state == "" {
+		if _, file := r.fold.Tasks[keyed(id)]; !file {
 			shards[shardOf(id).Name] = true
 		}
 	}
 	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
-	known := map[taskID]bool{}
+	known := map[queue.ID]bool{}
 	for name := range shards {
 		if err := r.verifyShard(name, known); err != nil {
 			return err
@@ -75,7 +123,7 @@ func (r *verifier) verifyAgain() error {
 		if err := r.verifyOne(id); err != nil {
 			return err
 		}
-		r.complete(id, known)
+		r.listed(keyed(id), known)
 	}
 	if r.still(r.at()) { // otherwise these tasks are looked at once more
 		r.touched = map[string]bool{}
@@ -85,43 +133,28 @@ func (r *verifier) verifyAgain() error {
 
 // verifyOne checks the files of one task, in whichever directory they lie.
 func (r *verifier) verifyOne(id string) error {
-	r.see(id, 0)
 	for _, st := range task.States {
 		if err := r.verifyTask(st, id+".json"); err != nil {
 			return err
 		}
 	}
-	for _, shelf := range besides {
-		if err := r.verifyBeside(dirOf(shelf), id+suffixOf(shelf)); err != nil {
+	for _, s := range besides {
+		if err := r.verifyBeside(dirOf(s), id+suffixOf(s)); err != nil {
+			return err
+		}
+	}
+	for _, s := range ofTasks {
+		if err := r.there(s, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// besides holds the shelves of the files that a task has besides its task file. The bit of
-// such a file in outcome.seen is 1 << its index here.
-var besides = [...]queue.Shelf{queue.Meta, queue.Results, queue.Refused, queue.Labels, queue.Extracts}
-
-// seenTask is the bit of the task file.
-const seenTask = 1 << len(besides)
-
-// see notes that a file of a task is there, or with 0 that none has been seen yet.
-func (r *verifier) see(id string, what uint8) {
-	logged, known := r.tasks[idOf(id)]
-	if !known {
-		return
-	}
-	if logged.seen |= what; what == 0 {
-		logged.seen = 0
-	}
-	r.tasks[idOf(id)] = logged
-}
-
 // verifyBeside checks a file in the directory of such a shelf: whether it should be there,
 // and what it holds.
 func (r *verifier) verifyBeside(dir, name string) error {
-	at := slices.IndexFunc(besides[:], func(s queue.Shelf) bool {
+	at := slices.IndexFunc(besides, func(s queue.Shelf) bool {
 		_, ok := keyOf(s, name)
 		return ok && dirOf(s) == dir
 	})
@@ -137,17 +170,19 @@ func (r *verifier) verifyBeside(dir, name string) error {
 	if err != nil && !notFile(err) {
 		return err
 	}
-	logged := r.tasks[idOf(id)]
-	if want := logged.besides[at]; err != nil || want == [8]byte{} || short(b) != want {
+	want, logged := r.fold.Get(besides[at], id)
+	if logged {
+		r.found[besides[at]]++
+	}
+	if err != nil || !logged || sha256.Sum256(b) != want {
 		r.findFile(id, "%s/%s: the log knows nothing of it, or says something else", dir, name)
 	}
-	r.see(id, 1<<at)
 	return nil
 }
 
 // verifyShard checks a file of pruned ids: each of them was pruned, and in the state that
 // its line says.
-func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
+func (r *verifier) verifyShard(name string, known map[queue.ID]bool) error {
 	shard := shardIn(name)
 	if st, err := r.disk.Stat(name); err == nil && !shard.Fits(st.Size) {
 		r.findFile(name, "%s: it ends within a line", name)
@@ -156,13 +191,14 @@ func (r *verifier) verifyShard(name string, known map[taskID]bool) error {
 		if bytes.Equal(line, make([]byte, len(line))) { // a power cut left this line empty
 			return true, nil
 		}
-		id := string(line[:32])
-		logged, ok := r.tasks[idOf(id)]
-		if !task.ValidID(id) || !ok || logged.state != "" || known[idOf(id)] || shardOf(id).Name != name ||
-			!bytes.Equal(line, appendPruned(nil, id, logged.was)) {
+		id := queue.IDOf(string(line[:32]))
+		_, file := r.fold.Tasks[id]
+		sum := digest(sha256.Sum256(line))
+		is := r.fold.Things[queue.Pruned][id] == sum || r.fold.Things[queue.Names][id] == sum
+		if !is || file || known[id] || shardOf(id.String()).Name != name {
 			r.findFile(name, "%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
 		}
-		known[idOf(id)] = true
+		known[id] = true
 		return true, nil
 	})
 	if notFile(err) {
@@ -180,25 +216,25 @@ func (r *verifier) verifyTask(st task.State, name string) error {
 		return nil
 	}
 	b, err := r.disk.Read(string(st) + "/" + name)
-	logged, known := r.tasks[idOf(id)]
+	logged, known := r.fold.Tasks[keyed(id)]
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // complete says so
+		return nil // there says so
 	case err != nil && !notFile(err):
 		return err
-	case !known || logged.state == "":
+	case !known:
 		r.findFile(id, "%s/%s: the log knows nothing of it", st, name)
 		return nil
-	case logged.state != st:
-		r.findFile(id, "%s/%s: the log has it in %s", st, name, logged.state)
+	case logged.State != st:
+		r.findFile(id, "%s/%s: the log has it in %s", st, name, logged.State)
 	default:
-		r.see(id, seenTask)
+		r.found[queue.On(st)]++
 	}
 	if err != nil {
 		r.findFile(id, "%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)
-	} else if got := task.Digest(b); audit.Bare(got) != hex.EncodeToString(logged.digest[:]) {
-		r.findFile(id, "%s/%s: it was edited: its digest is %s, the log says sha256:%x",
-			st, name, got, logged.digest)
+	} else if got := sha256.Sum256(b); logged.File != got {
+		r.findFile(id, "%s/%s: it was edited: its digest is sha256:%x, the log says sha256:%x",
+			st, name, got, logged.File)
 	}
 	return nil
 }

@@ -2,14 +2,17 @@ package spool
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"slices"
+	"strings"
+
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
-	"strings"
 )
 
 // verifySmall checks all files except those of tasks, which takes little time. It may be
@@ -20,23 +23,22 @@ func (r *verifier) verifySmall() error {
 		r.verifyAgenda(), r.verifyStarts(), r.verifyCheckpoint())
 }
 
-// few holds the shelves whose files are compared byte for byte.
-var few = []queue.Shelf{queue.Approvals, queue.Grants, queue.Sessions, queue.Positions}
+// few holds the shelves whose files are not of tasks, and are few. Only a queue that has
+// approvers keeps a spent approval.
+var few = []queue.Shelf{queue.Approvals, queue.Grants, queue.Sessions, queue.Positions, queue.Findings, queue.Spent, queue.Partly}
 
 // verifyFew checks that the files on these shelves say what they have to, or may, and that
 // there are no others. A snapshot has none of these directories.
 func (r *verifier) verifyFew() error {
-	seen := map[string]bool{holdFile: true, clockFile: true}
-	for _, shelf := range few {
-		dir := dirOf(shelf)
+	seen := map[string]bool{}
+	for _, dir := range []string{approvalDir, grantDir, sessionDir, positionDir} {
 		err := r.disk.Names(dir, func(name string) error {
-			name = dir + "/" + name
-			b, err := r.disk.Read(name)
+			b, err := r.disk.Read(dir + "/" + name)
 			if err != nil && !notFile(err) {
 				return err
 			}
-			if seen[name] = true; err != nil || !r.says(name, b) {
-				r.findSmall("%s: the log knows nothing of it, or says something else", name)
+			if seen[dir+"/"+name] = true; err != nil || !r.says(dir, name, b) {
+				r.findSmall("%s/%s: the log knows nothing of it, or says something else", dir, name)
 			}
 			return nil
 		})
@@ -44,9 +46,11 @@ func (r *verifier) verifyFew() error {
 			return err
 		}
 	}
-	for name := range r.small {
-		if !r.snapshot && !seen[name] {
-			r.findSmall("%s: it is gone", name)
+	for _, s := range few {
+		for id := range r.fold.Things[s] {
+			if name := r.nameOf(s, id); !r.snapshot && s != queue.Spent && !seen[name] {
+				r.findSmall("%s: it is gone", name)
+			}
 		}
 	}
 	return nil
@@ -54,33 +58,35 @@ func (r *verifier) verifyFew() error {
 
 // says reports whether a file holds what the log says, or allows. Older versions did not
 // log positions: that of a source which was not read since need only have the form of one.
-func (r *verifier) says(name string, b []byte) bool {
-	logged, ok := r.small[name]
-	if !ok {
-		logged, ok = r.may[name]
-	}
-	if rec, err := record.Parse(b); !ok && err == nil && parentOf(name) == positionDir {
-		p, err := audit.DecodePosition(rec.Value())
-		if err == nil && fileOf(queue.Positions, queue.PositionKey(p.Source)) == name {
-			logged, ok = p.Append(nil), true
+func (r *verifier) says(dir, name string, b []byte) bool {
+	for _, s := range few {
+		if key, ok := keyOf(s, name); ok && dirOf(s) == dir {
+			if want, logged := r.fold.Get(s, key); logged {
+				return sha256.Sum256(b) == want
+			}
 		}
 	}
-	return ok && bytes.Equal(b, withNewline(logged))
+	rec, err := record.Parse(b)
+	if err != nil || dir != positionDir {
+		return false
+	}
+	p, err := audit.DecodePosition(rec.Value())
+	return err == nil && fileOf(queue.Positions, queue.PositionKey(p.Source)) == dir+"/"+name && bytes.Equal(b, withNewline(p.Append(nil)))
 }
 
 // verifyHold checks that a queue on hold by the log is on hold. A hold file made by hand
 // is allowed.
 func (r *verifier) verifyHold() error {
-	logged := r.small[holdFile]
+	want, logged := r.fold.Get(queue.Hold, "")
 	b, err := r.disk.Read(holdFile)
 	switch {
-	case logged == nil && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
+	case !logged && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		r.findSmall("%s: it is gone: the log has the queue held", holdFile)
 	case err != nil && !notFile(err):
 		return err
-	case err != nil || !bytes.Equal(b, withNewline(logged)):
+	case err != nil || sha256.Sum256(b) != want:
 		r.findSmall("%s: the log says something else", holdFile)
 	}
 	return nil
@@ -88,15 +94,15 @@ func (r *verifier) verifyHold() error {
 
 // verifyClock checks that the queue knows the last jump of its clock, and no other.
 func (r *verifier) verifyClock() error {
-	logged := r.small[clockFile]
+	want, logged := r.fold.Get(queue.Clocks, "")
 	b, err := r.disk.Read(clockFile)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && logged != nil:
+	case errors.Is(err, fs.ErrNotExist) && logged:
 		r.findSmall("%s: it is gone: the log has a jump of the clock", clockFile)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil && !notFile(err):
 		return err
-	case err != nil || logged == nil || !bytes.Equal(b, withNewline(logged)):
+	case err != nil || !logged || sha256.Sum256(b) != want:
 		r.findSmall("%s: the log says something else", clockFile)
 	}
 	return nil
@@ -105,28 +111,29 @@ func (r *verifier) verifyClock() error {
 // verifyAgenda checks that the agenda holds the open tasks in their order, and nothing
 // else.
 func (r *verifier) verifyAgenda() error {
-	listed, last := map[taskID]bool{}, int64(0)
+	listed, last := map[queue.ID]bool{}, int64(0)
 	err := agenda.Each(r.disk, func(off int64, line []byte) (bool, error) {
-		id := idOf(string(line[2:34]))
-		logged := r.tasks[id]
+		id := keyed(string(line[2:34]))
+		logged := r.fold.Tasks[id]
 		if line[0] == entry.Closed {
-			if logged.opened == 0 || entry.Torn(line) {
+			if _, pruned := r.fold.Things[queue.Pruned][id]; logged.Opened == 0 && !pruned || entry.Torn(line) {
 				r.findSmall("%s: byte %d: no task left this line: %q", agendaFile, off, line)
 			}
 			return true, nil
 		}
+		want, open := r.fold.Things[queue.Agenda][id]
 		switch {
-		case !logged.state.Open() || short(line) != logged.entry || listed[id]:
+		case !open || sha256.Sum256(line) != want || listed[id]:
 			r.findSmall("%s: byte %d: the log says something else: %q", agendaFile, off, line)
-		case logged.opened < last:
-			r.findSmall("%s: byte %d: task %x does not stand where it was taken", agendaFile, off, id)
+		case logged.Opened < last:
+			r.findSmall("%s: byte %d: task %s does not stand where it was taken", agendaFile, off, id)
 		}
-		listed[id], last = true, max(last, logged.opened)
+		listed[id], last = true, max(last, logged.Opened)
 		return true, nil
 	})
-	for id, logged := range r.tasks {
-		if logged.state.Open() && !listed[id] {
-			r.findSmall("%s: it lacks task %x", agendaFile, id)
+	for id := range r.fold.Things[queue.Agenda] {
+		if !listed[id] {
+			r.findSmall("%s: it lacks task %s", agendaFile, id)
 		}
 	}
 	return errors.Join(err, r.verifySize(agendaFile, r.log.agenda))
@@ -155,11 +162,11 @@ func (r *verifier) verifyOutboxes() error {
 			return err
 		}
 		parent, named := strings.CutSuffix(name, ".jsonl")
-		logged := r.outboxes[parent]
+		logged := r.fold.Outboxes[keyed(parent)]
 		list, err := queue.ReadOutbox(b)
 		same := named && err == nil && len(list) == len(logged) && len(list) > 0
 		for _, one := range list {
-			same = same && logged[one.ID] == one.Digest
+			same = same && slices.Contains(logged, one)
 		}
 		if !same {
 			r.findSmall("%s/%s: the log says something else of it", outboxDir, name)
@@ -167,8 +174,8 @@ func (r *verifier) verifyOutboxes() error {
 		seen[parent] = true
 		return nil
 	})
-	for parent := range r.outboxes {
-		if !r.snapshot && !seen[parent] {
+	for parent := range r.fold.Outboxes {
+		if !r.snapshot && !seen[parent.String()] {
 			r.findSmall("%s/%s.jsonl: it is gone", outboxDir, parent)
 		}
 	}

@@ -201,7 +201,7 @@ func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		return v.pruned(key)
 	case queue.Names:
 		return v.name(key)
-	case queue.Approvals, queue.Grants:
+	case queue.Approvals, queue.Partly, queue.Grants:
 		var owner int
 		item.Bytes, owner, err = v.disk.ReadOwned(fileOf(s, key))
 		item.Writer = approval.HeldBy(owner)
@@ -266,14 +266,23 @@ func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, e
 }
 
 // Back calls fn for the lines of the log, newest first, until fn returns false.
-func (v view) Back(fn func(audit.Line) bool) error { return v.log.Back(fn) }
-
-// BackTo is Back for some events.
-func (v view) BackTo(fn func(audit.Line) bool, events ...task.Event) error {
+func (v view) Back(fn func(audit.Line) bool, events ...task.Event) error {
 	return v.log.BackTo(fn, events...)
 }
 
-// History is BackTo outside of a View. It may take long, because committed lines never
+// Look does nothing: a file is read no faster together with others.
+func (v view) Look([]string, bool) error { return nil }
+
+// Clock returns the time of the last line. The clock is that of this machine.
+func (v view) Clock() (now, last time.Time, err error) {
+	err = v.log.Back(func(l audit.Line) bool {
+		last = l.Time
+		return false
+	})
+	return now, last, err
+}
+
+// History is Back outside of a View. It may take long, because committed lines never
 // change.
 func (s *Spool) History(fn func(audit.Line) bool, events ...task.Event) error {
 	if err := s.settle(); err != nil {

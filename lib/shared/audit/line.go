@@ -55,6 +55,8 @@ const (
 
 	Labelled task.Event = "labelled" // a root task has one more label
 
+	Partly task.Event = "partly" // a person gave the first of two yeses, and the task waits on
+
 	Found task.Event = "finding" // something is wrong, still is, or is no longer
 )
 
@@ -99,7 +101,7 @@ type Line struct {
 	Account  string // the account under which the worker is started
 	By       string // the person
 	Level    approval.Level
-	Approval *approval.Approval // the task's approval from now on; nil: it has none
+	Approval *approval.Approval // the task's approval from now on; nil: it has none. If Event is Partly, the first of two
 	Grant    *approval.Grant
 	Session  *approval.Session // as it is from now on
 

@@ -65,6 +65,8 @@ type file struct {
 		AllowedSigners *string `toml:"allowed_signers"`
 		Ledger         *string `toml:"ledger"`
 		ApproverGroup  *string `toml:"approver_group"`
+
+		Row []approvalRow `toml:"row"`
 	} `toml:"approval"`
 	Flow struct {
 		Private   flowTable `toml:"private"`
@@ -246,6 +248,9 @@ func (v *validator) fill(p *Policy, f *file) {
 	}
 	if p.Approval.Require == "signature" && p.Approval.AllowedSigners == "" {
 		v.fail("approval.require", "signature needs approval.allowed_signers, or nobody could sign")
+	}
+	for i := range f.Approval.Row {
+		p.Approval.Rows = append(p.Approval.Rows, v.approvalRow(p, at("approval.row", i), &f.Approval.Row[i]))
 	}
 	v.platforms(p, f.Platform)
 }

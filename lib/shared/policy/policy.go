@@ -158,6 +158,19 @@ type Approval struct {
 	AllowedSigners string // absolute path; set where Require is signature
 	Ledger         string // absolute path of the ledger of spent signatures
 	ApproverGroup  string // the group that a queue must have where Require is user; empty: any
+	Rows           []ApprovalRow
+}
+
+// ApprovalRow is an [[approval.row]]: whose yes a task needs. It is about what matches every list
+// that it has, and all rows about a task count.
+type ApprovalRow struct {
+	Actions   []terms.Action
+	Tools     []string // globs
+	Targets   []string // entries as those of outbound.allow; one target is enough
+	Senders   []string // of the ask: addresses and @domain
+	Approvers []string // names of accounts, of logins or of allowed_signers, each of one person; nil: anyone who may say yes
+	Count     int      // how many persons have to say yes, 1 or 2
+	NotAuthor bool     // none of them is the sender of the ask
 }
 
 // Platform is a source whose server vouches for sender ids, or a spool of HTTP

@@ -63,6 +63,8 @@ type Task struct {
 	Link
 	Change
 
+	Partly string // who gave the first of two yeses, while it waits for the second; empty: nobody
+
 	Limit string    // the key of the policy that keeps it from starting now; empty: none, or not known
 	Until time.Time // when that has room again, if nothing else uses it up
 }
@@ -92,6 +94,7 @@ func (t *Task) Append(dst []byte) []byte {
 	o.BoolIf("refused", t.Refused)
 	t.Link.add(&o)
 	t.Change.add(&o)
+	o.StrIf("partly", t.Partly)
 	o.StrIf("limit", t.Limit)
 	o.Time("until", t.Until)
 	return append(dst, o.Bytes()...)
