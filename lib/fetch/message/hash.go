@@ -70,13 +70,17 @@ func (h *bodyHash) read(part []byte) {
 	}
 }
 
-// run takes the bytes that follow text on its line and count as they are, and returns how many.
+// run takes the bytes that follow text on its line and count as they are, and returns how
+// many. One space between others does.
 func (h *bodyHash) run(part []byte) int {
 	if !h.any || h.lines > 0 || h.blank || h.cr {
 		return 0
 	}
 	n := 0
-	for part = part[:min(len(part), HashStep-1-len(h.buf))]; n < len(part) && !h.special(part[n]); n++ {
+	for part = part[:min(len(part), HashStep-1-len(h.buf))]; n < len(part); n++ {
+		if h.special(part[n]) && (part[n] != ' ' || n+1 == len(part) || h.special(part[n+1])) {
+			break
+		}
 	}
 	h.buf = append(h.buf, part[:n]...)
 	return n
