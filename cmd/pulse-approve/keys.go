@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
@@ -139,7 +138,7 @@ func (s *showing) gave(to *queue.Stored) string {
 		return escape.Message("partly approved: it waits for " + left)
 	}
 	s.approved++
-	return "approved: " + starts(to)
+	return "approved: " + desk.Starts(to)
 }
 
 // many shows the task once more with all that may stand on a page with it, and approves them with
@@ -206,22 +205,6 @@ func (s *showing) correct() error {
 		return s.tell([]string{escape.Message(err.Error())})
 	}
 	return err
-}
-
-// starts says which run starts a task that was approved, and when.
-func starts(s *queue.Stored) string {
-	run := "pulse-queue run"
-	switch {
-	case s.Kind() == task.Effect:
-		run += " --effect " + string(s.Decision.Action)
-	case s.OpensText():
-		run += ", which hands its text to the worker,"
-	}
-	when := ""
-	if at := s.Task.Until; s.Task.Limit != "" {
-		when = fmt.Sprintf(", not before %s (%s)", at.UTC().Format(time.RFC3339), s.Task.Limit)
-	}
-	return escape.Message("the next " + run + " starts it" + when)
 }
 
 func (s *showing) no() error {

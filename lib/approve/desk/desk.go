@@ -41,6 +41,7 @@ type Desk struct {
 
 	holders func(name string) approval.Holder
 	left    map[string]string // what tasks still wait for, to which a yes was given here
+	starts  map[string]string // which run starts the others
 }
 
 // Sit opens the queue and the terminal, and makes sure that the level that can be proven
@@ -75,7 +76,7 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 		t.Close()
 		return nil, err
 	}
-	return &Desk{s, t, p, level, c.String("policy") != "", pen, open, c, holders, map[string]string{}}, nil
+	return &Desk{s, t, p, level, c.String("policy") != "", pen, open, c, holders, map[string]string{}, map[string]string{}}, nil
 }
 
 // confineDesk gives up all but the queue, the terminal, which is open, and what decisions
@@ -221,6 +222,9 @@ func (d *Desk) record(shown *queue.Stored, q Question) error {
 		}
 		return write(tx, shown)
 	})
+	if err == nil && q.Agree {
+		d.starts[shown.Task.ID] = Starts(shown)
+	}
 	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
