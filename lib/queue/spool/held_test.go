@@ -24,7 +24,7 @@ const (
 // accountOf returns the account that runs an operation.
 func accountOf(op operation) int {
 	switch op.Name {
-	case "approve", "approve an effect", "correct an effect", "requeue", "grant", "session":
+	case "approve", "approve an effect", "agree", "correct an effect", "requeue", "grant", "session":
 		return approver
 	}
 	return owner
