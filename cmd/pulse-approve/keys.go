@@ -144,19 +144,9 @@ func (s *showing) gave(to *queue.Stored) string {
 // many shows the task once more with all that may stand on a page with it, and approves them with
 // one code.
 func (s *showing) many() error {
-	all, err := s.waiting()
+	ids, err := s.akin()
 	if err != nil {
 		return err
-	}
-	var ids []string
-	for _, stay := range all {
-		is, err := s.part.has(s.Desk, stay.id)
-		if err != nil {
-			return err
-		}
-		if is {
-			ids = append(ids, stay.id)
-		}
 	}
 	if ids, err = s.Beside(s.task, ids, approving()); err != nil {
 		return s.undone(fmt.Errorf("%w: %w", queue.ErrConflict, err))
@@ -182,6 +172,21 @@ func (s *showing) many() error {
 		return s.tell([]string{escape.Message(err.Error())})
 	}
 	return err
+}
+
+// akin returns what waits, is of the part and began with the same ask.
+func (s *showing) akin() (ids []string, err error) {
+	all, err := s.waiting()
+	for _, stay := range all {
+		if err != nil {
+			break
+		}
+		var at place
+		if at, err = s.place(stay.id); at.in && at.root == s.task.Root() {
+			ids = append(ids, stay.id)
+		}
+	}
+	return ids, err
 }
 
 // thread shows the ask that the task belongs to.
