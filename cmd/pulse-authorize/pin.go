@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -43,10 +44,14 @@ func pin(c *cli.Context, server string, command []string) error {
 	if err != nil {
 		return fault.Usagef("", "--pin: %w", err)
 	}
-	if workspace.Holds(p.Exec.Workspace, program) {
-		return fault.Usagef("put it elsewhere: ls -l "+escape.Shell(program), "--pin: %s lies in the workspace, where an agent may replace it", escape.Line(program))
-	}
 	command = append([]string{program}, command[1:]...) // another PATH is another program
+	wd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if word := workspace.Replaceable(p.Exec.Workspace, wd, command); word != "" {
+		return fault.Usagef("put it elsewhere: ls -l "+escape.Shell(word), "--pin: %s lies in the workspace, where an agent may replace it", escape.Line(word))
+	}
 	now, err := mcp.List(c.Context, server, command, grace)
 	if err != nil {
 		return fault.Failedf(escape.Shell(command[0])+" …, to see what it says", "--pin: %w", err)

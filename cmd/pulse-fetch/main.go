@@ -67,17 +67,12 @@ func app() *cli.App {
 // as large as a stranger made it, and garbage must not double that.
 const softLimit = 44 << 20
 
-// garbage is how much the collector lets garbage grow below that, in percent of what is
-// used, which is little as long as messages are small.
-const garbage = 400
-
 // maxWait bounds --wait: nothing is meant to stay.
 const maxWait = 24 * time.Hour
 
 // fetch writes one record for each message of the source.
 func fetch(c *cli.Context) error {
 	debug.SetMemoryLimit(softLimit)
-	debug.SetGCPercent(garbage)
 	opt, err := textOptions(c)
 	if err != nil {
 		return err

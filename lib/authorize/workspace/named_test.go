@@ -40,3 +40,34 @@ func TestHolds(t *testing.T) {
 		t.Error("there is none")
 	}
 }
+
+// What an interpreter is told to run counts as the program does; the directory that a server is to
+// serve does not, unless it can be run.
+func TestReplaceable(t *testing.T) {
+	dir, at := place(t)
+	must(t, os.Mkdir(at("in/[app]"), 0o755))
+	must(t, os.WriteFile(at("in/[app]/index.js"), nil, 0o644))
+	must(t, os.Mkdir(at("in/notes"), 0o755))
+	for _, c := range []struct {
+		command []string
+		want    string
+	}{
+		{[]string{at("in/file")}, at("in/file")},
+		{[]string{"/usr/bin/node", at("in/file")}, at("in/file")},
+		{[]string{"/usr/bin/node", "--no-warnings", "../in/file"}, "../in/file"},
+		{[]string{"/usr/bin/node", "file"}, ""},
+		{[]string{"/usr/bin/node", "--require=" + at("in/file"), "/opt/server.js"}, "--require=" + at("in/file")},
+		{[]string{"/usr/bin/node", at("in/later.js")}, at("in/later.js")},
+		{[]string{"/usr/bin/node", at("in/[app]")}, at("in/[app]")},
+		{[]string{"/opt/filesystem", at("in/notes"), "--watch"}, ""},
+		{[]string{"/usr/bin/node", at("out")}, ""},
+		{nil, ""},
+	} {
+		if got := Replaceable(at("in"), at("in2"), c.command); got != c.want {
+			t.Errorf("%q: %q, want %q", c.command, got, c.want)
+		}
+	}
+	if got := Replaceable("", "/", []string{dir}); got != "" {
+		t.Error(got)
+	}
+}

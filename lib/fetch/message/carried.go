@@ -50,7 +50,7 @@ func (p *parser) carried(root *part) bool {
 	case kind == "text/plain":
 		charset := asciiLower(root.params["charset"])
 		return (charset == "" || charset == "us-ascii" || charset == "utf-8") && (root.cut || utf8.Valid(root.body)) &&
-			!partBegins.Match(root.body) && !marked(root.body)
+			!partBegins(root.body) && !marked(root.body)
 	case p.related, kind == "multipart/related" && root.params["start"] != "", // the header chooses what is text
 		kind == "multipart/digest", // the header says what the parts are
 		!strings.HasPrefix(kind, "multipart/"), root.params["boundary"] == "":
@@ -75,12 +75,29 @@ func (p *parser) carried(root *part) bool {
 	}
 }
 
-// partBegins finds the line of a delimiter before fields of which one describes a part.
-var partBegins = regexp.MustCompile(`(?im)^--.*\n(?:(?:[!-9;-~]+[ \t]*:|[ \t]).*\n)*?content-[a-z-]+[ \t]*:`)
+// partBegins reports whether b has the line of a delimiter before fields, one of which
+// describes a part.
+func partBegins(b []byte) bool {
+	if !bytes.HasPrefix(b, []byte("--")) {
+		at := bytes.Index(b, []byte("\n--"))
+		if at < 0 {
+			return false
+		}
+		b = b[at+1:]
+	}
+	return describedPart.Match(b)
+}
+
+var describedPart = regexp.MustCompile(`(?im)^--.*\n(?:(?:[!-9;-~]+[ \t]*:|[ \t]).*\n)*?content-[a-z-]+[ \t]*:`)
 
 // marked reports whether a text has a tag or a comment of HTML. As plain text it shows what
 // no mail program shows of HTML.
 func marked(b []byte) bool {
+	at := bytes.IndexByte(b, '<')
+	if at < 0 {
+		return false
+	}
+	b = b[at:]
 	z := html.NewTokenizer(bytes.NewReader(b))
 	z.SetMaxBuf(maxTag)
 	for {

@@ -129,7 +129,7 @@ func (c *collector) String() string {
 func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
 	for len(b) > 0 {
 		room := max(c.limit-c.n-len(c.blanks), 0)
-		if n := plainRun(b[:min(len(b), room)]); n > 0 && !c.squeeze {
+		if n := plainRun(b[:min(len(b), room)], c.squeeze); n > 0 {
 			c.lead()
 			if n = min(n, c.limit-c.n-len(c.blanks)); n <= 0 {
 				return nil, errFull
@@ -157,13 +157,13 @@ func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
 }
 
 // plainRun returns how many bytes b begins with that are kept as they are: printable ASCII
-// that neither begins nor ends with a blank.
-func plainRun(b []byte) int {
+// that neither begins nor ends with a blank, or, if runs of blanks become one, has such a run.
+func plainRun(b []byte, squeeze bool) int {
 	if len(b) == 0 || b[0] == ' ' {
 		return 0
 	}
 	n := 0
-	for n < len(b) && b[n]-' ' < 0x7f-' ' {
+	for n < len(b) && b[n]-' ' < 0x7f-' ' && !(squeeze && b[n] == ' ' && b[n-1] == ' ') {
 		n++
 	}
 	for n > 0 && b[n-1] == ' ' {

@@ -51,7 +51,7 @@ func (p *parser) extract(out *collector, pt *part) error {
 		p.judge(pt, d)
 		return err
 	}
-	sheet, err := readSheet(&budget{r: p.decoded(pt), left: p.html})
+	sheet, err := p.sheet(pt)
 	if err != nil && err != errFull {
 		return err
 	}
@@ -64,6 +64,24 @@ func (p *parser) extract(out *collector, pt *part) error {
 	p.html = limited.left
 	p.judge(pt, d)
 	return err
+}
+
+// styles is what readSheet said of a part: its text is looked at up to three times.
+type styles struct {
+	sheet *sheet
+	err   error
+}
+
+// sheet returns the style sheets of a part of HTML, with no work done yet.
+func (p *parser) sheet(pt *part) (*sheet, error) {
+	if pt.styles == nil {
+		s, err := readSheet(&budget{r: p.decoded(pt), left: maxHTML})
+		pt.styles = &styles{s, err}
+	}
+	if pt.styles.sheet != nil {
+		pt.styles.sheet.work = 0
+	}
+	return pt.styles.sheet, pt.styles.err
 }
 
 // decoded reads the text of a part as UTF-8.

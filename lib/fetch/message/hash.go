@@ -15,7 +15,7 @@ const HashStep = 64 << 10
 // memory. An LF without a CR before it ends a line too, because a file may have such lines;
 // a CR without an LF after it is a byte like any other. The error is that of ctx.
 func HashBody(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
-	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, HashStep), relaxed: relaxed}
+	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, min(len(body)+2, HashStep)), relaxed: relaxed}
 	for part := range slices.Chunk(body, HashStep) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -47,7 +47,13 @@ type bodyHash struct {
 }
 
 func (h *bodyHash) read(part []byte) {
-	for _, c := range part {
+	for len(part) > 0 {
+		if n := h.run(part); n > 0 {
+			part = part[n:]
+			continue
+		}
+		c := part[0]
+		part = part[1:]
 		if h.cr && c != '\n' {
 			h.text('\r')
 		}
@@ -62,6 +68,27 @@ func (h *bodyHash) read(part []byte) {
 			h.text(c)
 		}
 	}
+}
+
+// run takes the bytes that follow text on its line and count as they are, and returns how
+// many. One space between others does.
+func (h *bodyHash) run(part []byte) int {
+	if !h.any || h.lines > 0 || h.blank || h.cr {
+		return 0
+	}
+	n := 0
+	for part = part[:min(len(part), HashStep-1-len(h.buf))]; n < len(part); n++ {
+		if h.special(part[n]) && (part[n] != ' ' || n+1 == len(part) || h.special(part[n+1])) {
+			break
+		}
+	}
+	h.buf = append(h.buf, part[:n]...)
+	return n
+}
+
+// special reports whether c may be part of a line end, or of blanks that become one.
+func (h *bodyHash) special(c byte) bool {
+	return c <= ' ' && (c == '\r' || c == '\n' || h.relaxed && (c == ' ' || c == '\t'))
 }
 
 // text takes a byte that counts, and what was owed before it.

@@ -17,6 +17,7 @@ type part struct {
 	encoding string // Content-Transfer-Encoding, lower case
 	body     []byte
 	cut      bool // the body is not whole
+	styles   *styles
 }
 
 // texts are the readable parts below one part, in order.
@@ -117,7 +118,8 @@ func (p *parser) walk(pt part, depth int) texts {
 		return texts{}
 	}
 	p.texted = true
-	return texts{[]part{pt}, p.worth(&pt)}
+	worth := p.worth(&pt)
+	return texts{[]part{pt}, worth}
 }
 
 // multipart walks the parts of a multipart. Among alternatives it takes the first with

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -272,8 +273,28 @@ func TestTruncated(t *testing.T) {
 // TestPlainRun: each run of blanks is looked at once, however long it is.
 func TestPlainRun(t *testing.T) {
 	for s, want := range map[string]int{"": 0, " a": 0, "a": 1, "a b  ": 3, "a\tb": 1, "\x7f": 0, "~ !\xc3": 3, "a\n": 1} {
-		if got := plainRun([]byte(s)); got != want {
+		if got := plainRun([]byte(s), false); got != want {
 			t.Errorf("%q: %d, want %d", s, got, want)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		s := make([]byte, r.IntN(20))
+		for i := range s {
+			s[i] = " \t\r\nab \x01"[r.IntN(8)]
+		}
+		for _, squeeze := range []bool{false, true} {
+			runs, runes := collector{limit: 12, squeeze: squeeze}, collector{limit: 12, squeeze: squeeze}
+			_, full := runs.add(s, false)
+			var err error
+			for _, c := range string(s) {
+				if err = runes.rune(c); err != nil {
+					break
+				}
+			}
+			if full != err || runs.String() != runes.String() || runs.n != runes.n || !bytes.Equal(runs.blanks, runes.blanks) {
+				t.Fatalf("%q, squeeze %v: %q %v, one by one %q %v", s, squeeze, runs.b, full, runes.b, err)
+			}
 		}
 	}
 	out := collector{limit: 8 << 20}

@@ -26,8 +26,9 @@ func (c *Carrier) call(ctx context.Context, server *pins.Server, tool string, e 
 		return nil, later(server.Err)
 	case len(server.Command) == 0:
 		return nil, later(fmt.Errorf("nobody has accepted how the server %s is started: pulse-authorize hook mcp --pin %s -- SERVER", server.Name, server.Name))
-	case workspace.Holds(c.Policy.Exec.Workspace, server.Command[0]):
-		return nil, later(fmt.Errorf("%s, which starts the server %s, lies in the workspace, where an agent may replace it", server.Command[0], server.Name))
+	case workspace.Replaceable(c.Policy.Exec.Workspace, "/", server.Command) != "":
+		return nil, later(fmt.Errorf("%s, which starts the server %s, lies in the workspace, where an agent may replace it",
+			workspace.Replaceable(c.Policy.Exec.Workspace, "/", server.Command), server.Name))
 	}
 	args := e.Args
 	if args == "" {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime/debug"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -44,10 +43,6 @@ func Stdin(c *cli.Context, linger int, onPause func() error) io.Reader {
 	in.linger, in.onPause = linger, onPause
 	return in
 }
-
-// Streams collects garbage less often than usual. What a stage keeps from one record to the
-// next is small: this takes 24 MB in place of 12, and 85 in place of 45 for lines of 4 MiB.
-func Streams() { debug.SetGCPercent(400) }
 
 func (in *input) Read(p []byte) (int, error) {
 	if in.lost != nil {
