@@ -30,7 +30,7 @@ func (u usage) all() (flags []string) {
 var (
 	helpCommand = regexp.MustCompile(`(?m)^  ([a-z]+)\b`)
 	helpFlag    = regexp.MustCompile(`(?m)^  --([a-z-]+)(?: (\S+))?  `)
-	pageFlag    = regexp.MustCompile(`(?:\bFl|[,|]) -([a-z][a-z-]*)(?: Ar (\S+))?`)
+	pageFlag    = regexp.MustCompile(`(?:\bFl|[,|]) (?:Fl |-)([a-z][a-z-]*)(?: Ar (\S+))?`)
 )
 
 // helped asks a command for its help, and each subcommand for its own.
@@ -89,7 +89,7 @@ func (p page) synopsis() usage {
 // described returns the flags that a page says something about.
 func (p page) described() (flags []string) {
 	for _, line := range p {
-		if m := pageFlag.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, ".It Fl -") {
+		if m := pageFlag.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, ".It Fl ") {
 			flags = append(flags, strings.TrimSpace("--"+m[1]+" "+m[2]))
 		}
 	}

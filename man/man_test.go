@@ -179,8 +179,8 @@ func (p page) list(t *testing.T, mark string) (words []string) {
 	return words
 }
 
-// items returns the words of an item: `.It Cm "a, b"` has two.
-func items(line string) []string {
+// items returns the words of an item: `.It Cm "a, b"` and `.It Cm a , b` have two.
+func items(line string) (words []string) {
 	rest := strings.TrimPrefix(line, ".It ")
 	for _, macro := range []string{"Cm ", "Pa ", "Ev "} {
 		rest = strings.TrimPrefix(rest, macro)
@@ -189,8 +189,11 @@ func items(line string) []string {
 		list, _, _ := strings.Cut(quoted, `"`)
 		return strings.Split(list, ", ")
 	}
-	word, _, _ := strings.Cut(rest, " ")
-	return []string{word}
+	for part := range strings.SplitSeq(rest, " , ") {
+		word, _, _ := strings.Cut(part, " ")
+		words = append(words, word)
+	}
+	return words
 }
 
 func item(line string) string { return items(line)[0] }

@@ -98,12 +98,12 @@ func (l *live) bad(what, hint, format string, args ...any) {
 	l.wrong++
 	l.line("wrong", what, format, args)
 	for line := range strings.Lines(hint) {
-		fmt.Fprintf(l.c.App.Writer, "       %s\n", escape.Line(bounded(strings.TrimSpace(line))))
+		fmt.Fprintf(l.c.App.Writer, "       %s\n", escape.Message(bounded(strings.TrimSpace(line))))
 	}
 }
 
 func (l *live) line(word, what, format string, args []any) {
-	fmt.Fprintf(l.c.App.Writer, "%-5s  %s: %s\n", word, what, escape.Line(bounded(fmt.Sprintf(format, args...))))
+	fmt.Fprintf(l.c.App.Writer, "%-5s  %s: %s\n", word, what, escape.Message(bounded(fmt.Sprintf(format, args...))))
 }
 
 // bounded cuts what is too long to be read.

@@ -65,8 +65,10 @@ func (l *live) rehearse(argv []string) (ready bool, said string) {
 		return false, err.Error()
 	}
 	_, err = fmt.Fprintf(mail, "To: %s\nSubject: pulse-authorize check --live\n\n", l.policy.Owners[0])
+	asked := false // whether msmtp has come as far as DATA: a 354 before that takes no mail
 	for lines := bufio.NewScanner(talk); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "<-- 354") {
+		asked = asked || strings.HasPrefix(lines.Text(), "--> DATA")
+		if asked && strings.HasPrefix(lines.Text(), "<-- 354") {
 			ready, err = true, kill()
 		}
 	}

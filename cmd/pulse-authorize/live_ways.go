@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	out "pulse/lib/queue/way"
@@ -76,7 +77,7 @@ func reach(ctx context.Context, socket, to string, plain bool) (said string, err
 	}
 	err = tls.Client(conn, &tls.Config{ServerName: host}).HandshakeContext(ctx)
 	switch {
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET):
 		err = errors.New("the connection is closed in the middle of TLS")
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("no answer to TLS within %s", maxHandshake)
