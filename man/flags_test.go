@@ -30,7 +30,7 @@ func (u usage) all() (flags []string) {
 var (
 	helpCommand = regexp.MustCompile(`(?m)^  ([a-z]+)\b`)
 	helpFlag    = regexp.MustCompile(`(?m)^  --([a-z-]+)(?: (\S+))?  `)
-	pageFlag    = regexp.MustCompile(`\bFl Fl ([a-z][a-z-]*)(?: Ar (\S+))?`)
+	pageFlag    = regexp.MustCompile(`(?:\bFl|[,|]) (?:Fl |-)([a-z][a-z-]*)(?: Ar (\S+))?`)
 )
 
 // helped asks a command for its help, and each subcommand for its own.
@@ -89,7 +89,7 @@ func (p page) synopsis() usage {
 // described returns the flags that a page says something about.
 func (p page) described() (flags []string) {
 	for _, line := range p {
-		if m := pageFlag.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, ".It Fl Fl") {
+		if m := pageFlag.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, ".It Fl ") {
 			flags = append(flags, strings.TrimSpace("--"+m[1]+" "+m[2]))
 		}
 	}
@@ -100,17 +100,17 @@ func (p page) described() (flags []string) {
 // shared are the flags that a SYNOPSIS leaves out where they are optional.
 var shared = []string{"--queue DIR", "--policy FILE", "--sandbox MODE"}
 
-// taking returns the subcommands that take a shared flag, by the line under its item: ".Pq Cm a , b"
-// names them, "alone" is none, ".Pq not Cm a , b" names the others, and without such a line all do.
+// taking returns the subcommands that take a shared flag, by the line under its item: `.Pq Cm "a, b"`
+// names them, "alone" is none, `.Pq not Cm "a, b"` names the others, and without such a line all do.
 func (p page) taking(flag string, all usage) (list []string) {
 	line := ""
 	name, arg, _ := strings.Cut(flag[2:], " ")
-	if i := slices.Index(p, ".It Fl Fl "+name+" Ar "+arg); i >= 0 {
+	if i := slices.Index(p, ".It Fl -"+name+" Ar "+arg); i >= 0 {
 		line = p[i+1]
 	}
 	named, only := strings.CutPrefix(line, ".Pq Cm ")
 	named, not := strings.CutPrefix(named, ".Pq not Cm ")
-	words := strings.Split(named, " , ")
+	words := strings.Split(strings.Trim(named, `"`), ", ")
 	for sub := range all {
 		word := sub
 		if word == "" {

@@ -70,7 +70,7 @@ func TestCrontabOfDrafts(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(strings.Join(page, "\n"), ".Ss Drafts in your own mail client")
 	section, _, _ = strings.Cut(section, ".Ss ")
-	flags := regexp.MustCompile(`(?m)^\.It Fl Fl ([a-z-]+) Ar `).FindAllStringSubmatch(section, -1)
+	flags := regexp.MustCompile(`(?m)^\.It Fl -([a-z-]+) Ar `).FindAllStringSubmatch(section, -1)
 	if len(flags) != 6 {
 		t.Errorf("%d flags", len(flags))
 	}

@@ -114,7 +114,7 @@ func TestSectionsElsewhere(t *testing.T) {
 type block struct {
 	line    int // of its first line of text
 	section string
-	mark    string // of the comment before it
+	mark    string // of the comment before it, or the line before it
 	text    []string
 }
 
@@ -179,28 +179,24 @@ func (p page) list(t *testing.T, mark string) (words []string) {
 	return words
 }
 
-// items returns the words of an item: ".It Cm a , b" has two.
+// items returns the words of an item: `.It Cm "a, b"` and `.It Cm a , b` have two.
 func items(line string) (words []string) {
-	_, more, _ := strings.Cut(line, item(line))
-	words = append(words, item(line))
-	for {
-		rest, ok := strings.CutPrefix(more, " , ")
-		if !ok {
-			return words
-		}
-		word, _, _ := strings.Cut(rest, " ")
-		words, more = append(words, word), rest[len(word):]
+	rest := strings.TrimPrefix(line, ".It ")
+	for _, macro := range []string{"Cm ", "Pa ", "Ev "} {
+		rest = strings.TrimPrefix(rest, macro)
 	}
+	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+		list, _, _ := strings.Cut(quoted, `"`)
+		return strings.Split(list, ", ")
+	}
+	for part := range strings.SplitSeq(rest, " , ") {
+		word, _, _ := strings.Cut(part, " ")
+		words = append(words, word)
+	}
+	return words
 }
 
-func item(line string) string {
-	for _, word := range strings.Fields(line)[1:] {
-		if !slices.Contains([]string{"Cm", "Pa", "Ev"}, word) {
-			return word
-		}
-	}
-	return ""
-}
+func item(line string) string { return items(line)[0] }
 
 // same fails unless both hold the same words.
 func same(t *testing.T, page, code []string) {

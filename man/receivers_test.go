@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,11 +53,14 @@ func mdoc() string {
 	var b strings.Builder
 	b.WriteString(".Bl -tag -width Ds -compact\n")
 	for _, text := range items {
-		fmt.Fprintf(&b, ".It Cm %s\n%s: %s.\n", strings.Join(names[text], " , "), strings.Join(titles[text], "; "), text)
+		fmt.Fprintf(&b, ".It Cm %s\n%s: %s.\n", quoted(names[text]), strings.Join(titles[text], "; "), text)
 	}
 	b.WriteString(".El\n")
 	return b.String()
 }
+
+// counts are what was measured at most receivers, which the page says once.
+var counts = regexp.MustCompile(`(\d+) of (\d+) genuine mails verified( with [A-Z]+[a-z]*'s)?, (\d+) of (\d+) forged; (?:its fields?|a field|dmarc) on (\d+) of (\d+)`)
 
 // known is how the owner's mail is proven at a receiver, what that calls itself, and what was
 // measured. The rest is printed by init --receiver NAME.
@@ -74,7 +78,15 @@ func known(r *receivers.Receiver) string {
 		text += ", " + strings.Join(r.IDs, ", ")
 	}
 	if r.Measured != "" {
-		text += "; " + r.Measured
+		text += "; " + counts.ReplaceAllString(r.Measured, "$1/$2$3, $4/$5, $6/$7")
 	}
 	return text
+}
+
+// quoted writes words in a row as one argument of a macro.
+func quoted(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return `"` + strings.Join(words, ", ") + `"`
 }

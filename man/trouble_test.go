@@ -130,15 +130,7 @@ func TestTroubleUnits(t *testing.T) {
 
 // The list of findings has each code once.
 func TestTroubleFindings(t *testing.T) {
-	p := read(t, "pulse-trouble.7")
-	start := slices.Index(p, `.\" list: findings`) + 2
-	var codes []string
-	for _, line := range p[start : start+slices.Index(p[start:], ".El")] {
-		if words, ok := strings.CutPrefix(line, ".It Cm "); ok {
-			codes = append(codes, strings.Split(words, " , ")...)
-		}
-	}
-	same(t, codes, load(t, "health").constants(t, ofType("Code")))
+	same(t, read(t, "pulse-trouble.7").list(t, "findings"), load(t, "health").constants(t, ofType("Code")))
 }
 
 // The card is one sheet of A4, at ten points, and has no command that is not in pulse-trouble(7),

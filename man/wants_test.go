@@ -65,12 +65,12 @@ func TestWants(t *testing.T) {
 		"my yes comes from another account than the": func(p *policy.Policy) bool { return p.Approval.Require == "user" },
 	}
 	page := read(t, "pulse-policy.5")
-	blocks := slices.DeleteFunc(page.blocks(), func(b block) bool { return b.mark != "policy: want" })
+	blocks := slices.DeleteFunc(page.blocks(), func(b block) bool { return !strings.HasPrefix(b.mark, ".It ") })
 	if len(blocks) != len(checks) {
 		t.Errorf("%d policies in the table, %d checks", len(blocks), len(checks))
 	}
 	for _, b := range blocks {
-		want := strings.TrimPrefix(page[b.line-4], ".It ")
+		want := strings.TrimPrefix(b.mark, ".It ")
 		p, err := policy.Parse(want, []byte(strings.Join(b.text, "\n")))
 		if err != nil {
 			t.Error(err)

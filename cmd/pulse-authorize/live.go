@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -36,12 +35,20 @@ type live struct {
 	at      *layout
 	place   place
 	queue   string
-	machine bool // started by root for a machine's gate: each program gets its account
+	machine bool          // started by root for a machine's gate: each program gets its account
+	try     time.Duration // bounds each program that is tried, --wait not counted
 	wrong   int
 }
 
-// maxTry bounds each program that is tried, --wait not counted.
-const maxTry = 2 * time.Minute
+// maxTry and maxRead bound each program that is tried, and the one that reads a mailbox, which ends
+// by itself. FETCH_FLAGS may make the second shorter.
+const (
+	maxTry  = 2 * time.Minute
+	maxRead = 90 * time.Second
+)
+
+// maxSaid is how many characters of a line are shown: a server may say very much.
+const maxSaid = 600
 
 // checkLive tries what the policy alone can't show, one line for each part: ok, none or wrong. It
 // ends with 0 only when a mail of an owner came through.
@@ -54,7 +61,7 @@ func checkLive(c *cli.Context, p *policy.Policy) error {
 	if err != nil {
 		return fault.Usagef("pulse-authorize check --live --environment FILE; pulse-authorize init --dir writes one", "%w", err)
 	}
-	l := &live{c: c, policy: p, at: at, queue: cmdline.QueueDir(c)}
+	l := &live{c: c, policy: p, at: at, queue: cmdline.QueueDir(c), try: maxTry}
 	if l.place, err = placeOf(at.dir); err != nil {
 		return err
 	}
@@ -70,7 +77,7 @@ func checkLive(c *cli.Context, p *policy.Policy) error {
 	} else {
 		l.ok("policy", "valid")
 	}
-	for _, try := range []func(){l.mailboxes, l.kept, l.models, l.sender, l.started} {
+	for _, try := range []func(){l.mailboxes, l.kept, l.ways, l.sender, l.started} {
 		try()
 	}
 	if l.wrong == 0 {
@@ -91,12 +98,20 @@ func (l *live) bad(what, hint, format string, args ...any) {
 	l.wrong++
 	l.line("wrong", what, format, args)
 	for line := range strings.Lines(hint) {
-		fmt.Fprintf(l.c.App.Writer, "       %s\n", escape.Line(strings.TrimSpace(line)))
+		fmt.Fprintf(l.c.App.Writer, "       %s\n", escape.Message(bounded(strings.TrimSpace(line))))
 	}
 }
 
 func (l *live) line(word, what, format string, args []any) {
-	fmt.Fprintf(l.c.App.Writer, "%-5s  %s: %s\n", word, what, escape.Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(l.c.App.Writer, "%-5s  %s: %s\n", word, what, escape.Message(bounded(fmt.Sprintf(format, args...))))
+}
+
+// bounded cuts what is too long to be read.
+func bounded(s string) string {
+	if r := []rune(s); len(r) > maxSaid {
+		return string(r[:maxSaid]) + "..."
+	}
+	return s
 }
 
 // said is what a program printed, and how it ended.
@@ -119,13 +134,13 @@ func (l *live) command(ctx context.Context, account string, argv ...string) (*ex
 		env[1] = "HOME=" + u.HomeDir
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = env
+	cmd.Env, cmd.WaitDelay = env, 5*time.Second // what it started may hold its output open
 	return cmd, nil
 }
 
 // run starts a program and waits for its end.
 func (l *live) run(account string, in []byte, argv ...string) said {
-	ctx, cancel := context.WithTimeout(l.c.Context, maxTry)
+	ctx, cancel := context.WithTimeout(l.c.Context, l.try)
 	defer cancel()
 	cmd, err := l.command(ctx, account, argv...)
 	if err != nil {
@@ -135,6 +150,9 @@ func (l *live) run(account string, in []byte, argv ...string) said {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &stderr
 	err = cmd.Run()
 	text := strings.TrimSpace(stderr.String())
+	if ctx.Err() == context.DeadlineExceeded {
+		text = strings.TrimSpace(fmt.Sprintf("%s\n%s did not end within %s", text, argv[0], l.try))
+	}
 	if text == "" && err != nil {
 		text = err.Error()
 	}
@@ -202,7 +220,7 @@ func (l *live) mailboxes() {
 		inbox := values["INBOX"]
 		got := l.read(values, f[1], 100)
 		if !got.ok {
-			l.bad("mailbox", got.err, "%s can't be read", inbox)
+			l.bad("mailbox", got.err+lookAt(inbox, got.err), "%s can't be read", inbox)
 			continue
 		}
 		l.ok("mailbox", "%s: the login works, and %d mails were read", inbox, len(records(got.out)))
@@ -210,15 +228,31 @@ func (l *live) mailboxes() {
 	}
 }
 
+// lookAt is what to type about a server of IMAP if pulse-fetch has no hint.
+func lookAt(inbox, errs string) string {
+	u, err := url.Parse(inbox)
+	if err != nil || u.Hostname() == "" || strings.Contains(errs, ": hint: ") {
+		return ""
+	}
+	port, starttls := cmp.Or(u.Port(), "993"), ""
+	if u.Scheme == "imap" {
+		port, starttls = cmp.Or(u.Port(), "143"), " -starttls imap"
+	}
+	return "\nsee what answers: openssl s_client -connect " + escape.Shell(net.JoinHostPort(u.Hostname(), port)) + starttls
+}
+
 // read fetches the newest mail, whatever was read before, and keeps no position.
 func (l *live) read(values map[string]string, password string, limit int) said {
-	argv := []string{"pulse-fetch", "--limit", fmt.Sprint(limit), "--timeout", "90s"}
+	argv, timeout := []string{"pulse-fetch", "--limit", fmt.Sprint(limit)}, maxRead
 	for _, o := range options(values["FETCH_FLAGS"]) {
+		if d, err := time.ParseDuration(o.value); o.name == "--timeout" && err == nil && d > 0 {
+			timeout = min(timeout, d)
+		}
 		if o.name != "--wait" && o.name != "--limit" && o.name != "--timeout" && o.name != "--queue" {
 			argv = append(argv, o.words()...)
 		}
 	}
-	return l.run("pulse", nil, append(argv, "--password-file", password, values["INBOX"])...)
+	return l.run("pulse", nil, append(argv, "--timeout", timeout.String(), "--password-file", password, values["INBOX"])...)
 }
 
 // pin tells whether an owner's mail is proven here.
@@ -266,55 +300,6 @@ func (l *live) kept() {
 		return
 	}
 	l.ok("queue", "%s is in order", l.queue)
-}
-
-// models reaches the hosts of models through the sockets that the boxes have.
-func (l *live) models() {
-	files, _ := filepath.Glob(filepath.Join(l.at.dir, "out-*")) // the pattern is good
-	if len(files) == 0 {
-		l.none("model", "there is no %s", filepath.Join(l.at.dir, "out-ACCOUNT"))
-	}
-	for _, file := range files {
-		_, account, _ := strings.Cut(filepath.Base(file), "-")
-		values, err := variables(file)
-		if err != nil {
-			l.bad("model", "ls -l "+escape.Shell(file), "%v", err)
-			continue
-		}
-		dir := filepath.Join(l.place.data, "out")
-		if l.place.dir == system {
-			dir = "/run/pulse-out"
-		}
-		socket := filepath.Join(dir, account)
-		if err := handshake(l.c.Context, socket, values["TO"], strings.Contains(values["WAY_FLAGS"], "--plain")); err != nil {
-			hint := "systemctl status 'pulse-out@" + account + ".socket'; or a minute of cron"
-			if errors.Is(err, fs.ErrPermission) {
-				hint = "sudo pulse-authorize check --live"
-			}
-			l.bad("model", hint, "%s does not lead to %s: %v", socket, values["TO"], err)
-			continue
-		}
-		l.ok("model", "%s leads to %s", socket, values["TO"])
-	}
-}
-
-// handshake goes through a socket to the host behind it, and verifies its certificate.
-func handshake(ctx context.Context, socket, to string, plain bool) error {
-	host, _, err := net.SplitHostPort(to)
-	if err != nil {
-		return fmt.Errorf("TO is %q, and no host:port", to)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-	if err != nil || plain {
-		if err == nil {
-			conn.Close()
-		}
-		return err
-	}
-	defer conn.Close()
-	return tls.Client(conn, &tls.Config{ServerName: host}).HandshakeContext(ctx)
 }
 
 // started tells whether anything starts the stages.

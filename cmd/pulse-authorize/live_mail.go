@@ -24,8 +24,13 @@ func (l *live) firstMail(wait time.Duration) {
 	fmt.Fprintf(l.c.App.Writer, "\nWrite to %s from %s, subject %q: I wait %s.\n\n",
 		l.policy.Recipients[0], strings.Join(l.policy.Owners, " or "), token, wait)
 	until := time.Now().Add(wait)
-	came, ok := l.await(until, func() (heard, bool) { return l.arrived(token) })
-	if !ok {
+	failed := ""
+	came, ok := l.await(until, func() (h heard, ok bool) { h, failed, ok = l.arrived(token); return h, ok })
+	switch {
+	case !ok && failed != "":
+		l.bad("mail", failed, "the mailbox can't be read any more")
+		return
+	case !ok:
 		l.bad("mail", "is it in the spam folder, or in another mailbox?", "no such mail came")
 		return
 	}
@@ -65,21 +70,25 @@ func (l *live) await(until time.Time, look func() (heard, bool)) (heard, bool) {
 	}
 }
 
-// arrived looks for a subject among the newest mails, and asks the stages about it.
-func (l *live) arrived(subject string) (heard, bool) {
+// arrived looks for a subject among the newest mails, and asks the stages about it; failed is what
+// a mailbox said that can't be read.
+func (l *live) arrived(subject string) (h heard, failed string, ok bool) {
 	for _, f := range l.inboxFiles() {
 		values, err := variables(f[0])
 		if err != nil {
 			continue
 		}
 		mail := l.read(values, f[1], 20)
+		if !mail.ok {
+			failed = mail.err
+		}
 		decided := l.run("pulse", l.run("pulse", mail.out, "pulse-classify").out, "pulse-authorize")
 		list := records(decided.out)
 		if i := slices.IndexFunc(list, func(h heard) bool { return strings.Contains(h.Message.Subject, subject) }); i >= 0 {
-			return list[i], true
+			return list[i], "", true
 		}
 	}
-	return heard{}, false
+	return heard{}, failed, false
 }
 
 // queued looks for the task of a Message-ID.

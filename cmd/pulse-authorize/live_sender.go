@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -25,7 +26,11 @@ func (l *live) sender() {
 	default:
 		ready, said := l.rehearse(slices.Concat([]string{"stdbuf", "-oL", "msmtp", "--debug"}, words[1:], []string{"--", l.policy.Owners[0]}))
 		if !ready {
-			l.bad("sender", "man pulse-deploy, \"An agent that sends\"", "%s", strings.Join(strings.Fields(said), " "))
+			ask := strings.Join(append([]string{"msmtp", "--serverinfo"}, words[1:]...), " ")
+			if l.machine {
+				ask = "runuser -u pulse-sender -- " + ask
+			}
+			l.bad("sender", "see what answers: "+ask+"\nman pulse-deploy, \"An agent that sends\"", "%s", strings.Join(strings.Fields(said), " "))
 			return
 		}
 		l.ok("sender", "its server takes the login, and mail to %s; nothing was sent", l.policy.Owners[0])
@@ -36,7 +41,7 @@ func (l *live) sender() {
 // other holds the password: of it nothing is kept. The pipe stays open until msmtp is gone,
 // because its end would be the end of a mail.
 func (l *live) rehearse(argv []string) (ready bool, said string) {
-	ctx, cancel := context.WithTimeout(l.c.Context, maxTry)
+	ctx, cancel := context.WithTimeout(l.c.Context, l.try)
 	defer cancel()
 	cmd, err := l.command(ctx, "pulse-sender", argv...)
 	if err != nil {
@@ -60,12 +65,20 @@ func (l *live) rehearse(argv []string) (ready bool, said string) {
 		return false, err.Error()
 	}
 	_, err = fmt.Fprintf(mail, "To: %s\nSubject: pulse-authorize check --live\n\n", l.policy.Owners[0])
+	asked := false // whether msmtp has come as far as DATA: a 354 before that takes no mail
 	for lines := bufio.NewScanner(talk); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "<-- 354") {
+		asked = asked || strings.HasPrefix(lines.Text(), "--> DATA")
+		if asked && strings.HasPrefix(lines.Text(), "<-- 354") {
 			ready, err = true, kill()
 		}
 	}
-	if end := cmd.Wait(); !ready && stderr.Len() == 0 {
+	_, _ = io.Copy(io.Discard, talk) // a line too long for the scanner must not stop msmtp
+	end := cmd.Wait()
+	switch {
+	case ready:
+	case ctx.Err() == context.DeadlineExceeded:
+		return false, fmt.Sprintf("msmtp: the server keeps it waiting, and it was ended after %s; timeout 60 in its configuration ends it earlier", l.try)
+	case stderr.Len() == 0:
 		return false, fmt.Sprint("msmtp: ", errors.Join(end, err))
 	}
 	return ready, stderr.String()

@@ -64,6 +64,9 @@ func (w *Way) Port() uint16 {
 	return uint16(n)
 }
 
+// Plain reports whether clients begin without TLS.
+func (w *Way) Plain() bool { return w.plain }
+
 // Lead joins a client to the host, once it has said that it means that host.
 func (w *Way) Lead(client Conn) {
 	var first []byte
