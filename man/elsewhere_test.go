@@ -1,11 +1,19 @@
 package man
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // scripts returns the scripts of a page by name.
@@ -188,6 +196,84 @@ func TestElsewhereUnlooked(t *testing.T) {
 		t.Error(out)
 	}
 	if out, _ := run("", "take"); !strings.HasSuffix(out, ": approved\n") {
+		t.Error(out)
+	}
+}
+
+// ntfy is what the recipe uses of an ntfy server: a topic keeps messages of at most 4,096 bytes, without
+// the blanks around them, and a poll returns those after another one.
+type ntfy struct {
+	mu     sync.Mutex
+	topics map[string][]message
+}
+
+type message struct {
+	ID      string `json:"id"`
+	Title   string `json:"title,omitempty"`
+	Message string `json:"message"`
+}
+
+func (n *ntfy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	topic, poll := strings.CutSuffix(r.URL.Path, "/json")
+	if !poll {
+		b, err := io.ReadAll(r.Body)
+		if err != nil || r.Method != http.MethodPut {
+			http.Error(w, "want a message", http.StatusBadRequest)
+			return
+		}
+		m := message{ID: fmt.Sprintf("m%d", len(n.topics[topic])), Title: r.Header.Get("Title"), Message: strings.TrimSpace(string(b))}
+		if len(b) > 4096 {
+			m.Message = "You received a file: attachment.txt"
+		}
+		n.topics[topic] = append(n.topics[topic], m)
+		return
+	}
+	since := r.URL.Query().Get("since")
+	at := slices.IndexFunc(n.topics[topic], func(m message) bool { return m.ID == since }) + 1
+	for _, m := range n.topics[topic][at:] {
+		json.NewEncoder(w).Encode(m)
+	}
+}
+
+// TestElsewhereByNtfy: an effect is proposed, its statement goes to a telephone by way of ntfy, what
+// that signed comes back, is taken once, and the effect starts. What another one puts on the topics
+// does nothing.
+func TestElsewhereByNtfy(t *testing.T) {
+	dir, _, run := elsewhere(t)
+	server := &ntfy{topics: map[string][]message{}}
+	web := httptest.NewServer(server)
+	t.Cleanup(web.Close)
+	sh := func(stdin, script string) string {
+		t.Helper()
+		out, err := run(stdin, "sh", "-c", "export NTFY="+web.URL+"/secret; "+script)
+		if err != nil {
+			t.Fatalf("%s: %v: %s", script, err, out)
+		}
+		return out
+	}
+	sh("", "pulse-queue submit --action write_local 'Write to bob@partner.example.'")
+	sh("", `echo '{"action":"external_send","target":"bob@partner.example","args":{"text":"I am late."}}' >wish; pulse-queue run --proposals -- cat wish`)
+	asked := time.Now()
+	id := strings.TrimSpace(sh("", `pulse-queue outbox | pulse-authorize | pulse-queue add --notify bin/notify | jq -r 'select(.task.state == "awaiting_review").task.id'`))
+	sh("", "ntfy-ask; echo forged | curl -fsS -H 'Title: "+id+"' -T - $NTFY-other")
+	if out := sh("\n", "ntfy-answer "+id); !strings.Contains(out, "I am late.") {
+		t.Errorf("what was shown: %s", out)
+	}
+	sh("", "sed s/external_send/destructive/ wish | curl -fsS -T - $NTFY-answers")
+	if out := sh("", "ntfy-take; take"); !strings.Contains(out, "yes to task "+id+": approved\n") {
+		t.Error(out)
+	}
+	sh("", "pulse-queue run --effect external_send -- sh -c 'jq -r .request.args.text >sent'")
+	t.Logf("from the question to the effect: %v", time.Since(asked).Round(time.Millisecond))
+	if sent, err := os.ReadFile(filepath.Join(dir, "sent")); err != nil || string(sent) != "I am late.\n" {
+		t.Errorf("%q, %v", sent, err)
+	}
+	if out := sh("", "ntfy-take; take"); out != "" {
+		t.Errorf("taken again: %s", out)
+	}
+	if out := sh("", "echo '{}' | curl -fsS -H 'Title: "+id+"' -T - $NTFY-asked; ! ntfy-answer "+id+"; pulse-queue verify"); !strings.Contains(out, "its last line is not a yes to task "+id) {
 		t.Error(out)
 	}
 }

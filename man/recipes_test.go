@@ -27,7 +27,7 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 		said, err := os.ReadFile(filepath.Join(dir, "bin", c.program+".said"))
-		if err != nil || !strings.Contains(string(said), "17 tasks wait") || strings.Contains(string(said), "673f") || strings.Contains(string(said), "ntfy.sh") { // others see what it is given
+		if err != nil || !strings.Contains(string(said), "waiting for you: 17") || strings.Contains(string(said), "673f") || strings.Contains(string(said), "ntfy.sh") { // others see what it is given
 			t.Errorf("%s: %s is given %q, %v", name, c.program, said, err)
 		}
 	}

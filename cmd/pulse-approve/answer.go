@@ -57,7 +57,7 @@ func correct(c *cli.Context) error {
 	}
 	as, err := d.Correct(&shown)
 	if err == nil {
-		d.Note(as.Task.ID)
+		err = d.Note(as.Task.ID)
 	}
 	return err
 }

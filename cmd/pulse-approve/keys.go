@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
@@ -139,25 +138,15 @@ func (s *showing) gave(to *queue.Stored) string {
 		return escape.Message("partly approved: it waits for " + left)
 	}
 	s.approved++
-	return "approved: " + starts(to)
+	return "approved: " + desk.Starts(to)
 }
 
 // many shows the task once more with all that may stand on a page with it, and approves them with
 // one code.
 func (s *showing) many() error {
-	all, err := s.waiting()
+	ids, err := s.akin()
 	if err != nil {
 		return err
-	}
-	var ids []string
-	for _, stay := range all {
-		is, err := s.part.has(s.Desk, stay.id)
-		if err != nil {
-			return err
-		}
-		if is {
-			ids = append(ids, stay.id)
-		}
 	}
 	if ids, err = s.Beside(s.task, ids, approving()); err != nil {
 		return s.undone(fmt.Errorf("%w: %w", queue.ErrConflict, err))
@@ -185,6 +174,21 @@ func (s *showing) many() error {
 	return err
 }
 
+// akin returns what waits, is of the part and began with the same ask.
+func (s *showing) akin() (ids []string, err error) {
+	all, err := s.waiting()
+	for _, stay := range all {
+		if err != nil {
+			break
+		}
+		var at place
+		if at, err = s.place(stay.id); at.in && at.root == s.task.Root() {
+			ids = append(ids, stay.id)
+		}
+	}
+	return ids, err
+}
+
 // thread shows the ask that the task belongs to.
 func (s *showing) thread() error {
 	lines, err := s.Ask(s.task)
@@ -206,22 +210,6 @@ func (s *showing) correct() error {
 		return s.tell([]string{escape.Message(err.Error())})
 	}
 	return err
-}
-
-// starts says which run starts a task that was approved, and when.
-func starts(s *queue.Stored) string {
-	run := "pulse-queue run"
-	switch {
-	case s.Kind() == task.Effect:
-		run += " --effect " + string(s.Decision.Action)
-	case s.OpensText():
-		run += ", which hands its text to the worker,"
-	}
-	when := ""
-	if at := s.Task.Until; s.Task.Limit != "" {
-		when = fmt.Sprintf(", not before %s (%s)", at.UTC().Format(time.RFC3339), s.Task.Limit)
-	}
-	return escape.Message("the next " + run + " starts it" + when)
 }
 
 func (s *showing) no() error {

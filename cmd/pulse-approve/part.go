@@ -74,19 +74,40 @@ func (p *part) String() (text string) {
 	return text
 }
 
-// has reports whether a task waits and is of the part. A file that can't be read says nothing of
-// what it is.
-func (p *part) has(d *desk.Desk, id string) (is bool, err error) {
-	if p.whole() {
-		return true, nil
+// place is where a task belongs, which never changes.
+type place struct {
+	root string // the ask with which it began; empty: its file can't be read
+	in   bool   // it is of the part
+}
+
+// place returns where a task that waits belongs. A file that can't be read says nothing of what it
+// is, and is of no part. What was looked up once is kept: a walk may have ten thousand tasks.
+func (w *walker) place(id string) (at place, err error) {
+	if at, known := w.places[id]; known {
+		return at, nil
 	}
-	err = d.Queue.View(func(v queue.View) error {
-		s, err := queue.Load(v, task.Awaiting, id)
-		is = err == nil && p.sender.Is(&s) && (p.action == "" || s.Decision.Action == p.action) && (p.root == "" || s.Root() == p.root)
-		return err
+	p := &w.part
+	err = w.Queue.View(func(v queue.View) error {
+		s, err := queue.LoadUnlabelled(v, task.Awaiting, id)
+		if err != nil {
+			return err
+		}
+		at.root = s.Root()
+		at.in = p.sender.Is(&s) && (p.action == "" || s.Decision.Action == p.action) && (p.root == "" || at.root == p.root)
+		return nil
 	})
 	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
-		err = nil
+		return place{in: p.whole()}, nil
 	}
-	return is, err
+	w.places[id] = at
+	return at, err
+}
+
+// has reports whether a task that waits is of the part.
+func (w *walker) has(id string) (bool, error) {
+	if w.part.whole() {
+		return true, nil
+	}
+	at, err := w.place(id)
+	return at.in, err
 }

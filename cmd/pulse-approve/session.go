@@ -63,7 +63,7 @@ func session(c *cli.Context) error {
 // opening says what a session would be, and which one it would end.
 func opening(c *cli.Context, p *policy.Policy, q door.Store, s *approval.Session) ([]string, error) {
 	lines := []string{
-		screen.Fact("session", "for %s, %d messages at most", c.Duration("for"), s.Max),
+		screen.Fact("session", "for %s, %s at most", c.Duration("for"), messages(s.Max)),
 		"sender   " + escape.ASCII(s.Sender),
 		screen.Fact("allows", "%s", permitted(p)),
 	}
@@ -125,6 +125,13 @@ func writeSessions(out io.Writer, list []approval.Session) error {
 		fmt.Fprintln(tab, strings.Join(cells, "\t"))
 	}
 	return tab.Flush()
+}
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
 }
 
 func left(s *approval.Session) string { return fmt.Sprintf("%d of %d", s.Left, s.Max) }

@@ -31,7 +31,7 @@ func walk(c *cli.Context) error {
 	if err := p.find(d); err != nil {
 		return err
 	}
-	w := &walker{Desk: d, part: p, met: map[visit]bool{}, paged: map[string]bool{}}
+	w := &walker{Desk: d, part: p, met: map[visit]bool{}, paged: map[string]bool{}, places: map[string]place{}}
 	err = w.all()
 	if len(w.met) == 0 {
 		return err
@@ -48,7 +48,8 @@ type walker struct {
 	part              part // what it shows
 	met               map[visit]bool
 	paged             map[string]bool // approved with another task, on one page
-	at, of            int             // how many were shown, and how many there are by now
+	places            map[string]place
+	at, of            int // how many were shown, and how many there are by now
 	approved, refused int
 	partly            int // yeses that were the first of two
 }
@@ -96,7 +97,7 @@ func (w *walker) arrived() (ids []string, err error) {
 		if w.met[stay] {
 			continue
 		}
-		if is, err := w.part.has(w.Desk, stay.id); err != nil {
+		if is, err := w.has(stay.id); err != nil {
 			return nil, err
 		} else if !is {
 			continue
@@ -206,7 +207,7 @@ func (w *walker) left() (n int, err error) {
 		all, err := w.waiting()
 		for _, stay := range all {
 			is := false
-			if is, err = w.part.has(w.Desk, stay.id); err != nil {
+			if is, err = w.has(stay.id); err != nil {
 				break
 			}
 			if is {

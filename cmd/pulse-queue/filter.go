@@ -28,6 +28,8 @@ type filter struct {
 
 	newest, oldest time.Time // made at newest or earlier, after oldest
 
+	beside map[string]bool // the effects that wait and are listed with their drafts, and these drafts
+
 	changed func(id string) bool // whether a task had changed after the tasks were listed; nil: not known
 }
 
@@ -106,6 +108,9 @@ func (f *filter) each(s door.Store, row func(*queue.Stored) error) error {
 	lists, err := s.List(f.states, f.may)
 	if err == nil {
 		err = f.note(s, lists)
+	}
+	if err == nil && !f.whole {
+		err = f.pair(s, lists)
 	}
 	for _, l := range lists {
 		if err == nil {

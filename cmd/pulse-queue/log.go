@@ -49,7 +49,7 @@ func showLog(c *cli.Context) error {
 	if c.Bool("why") {
 		return why(c, s, &sel, lines, out)
 	}
-	tab := table{out, logColumns}
+	tab := table{out: out, widths: logColumns}
 	if !c.Bool("json") {
 		tab.row("TIME", "EVENT", "STATE", "ID", "ACTION", "SENDER", "REASON", "BY")
 	}
@@ -122,7 +122,7 @@ func (sel *selection) has(l *audit.Line) bool {
 		(sel.outcome == "" || l.Outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
 }
 
-// logColumns are fixed widths, as in listColumns.
+// logColumns are fixed widths, as those of list.
 var logColumns = []int{20, 9, 28, 8, 16, 24, 22, 0}
 
 func told(l *audit.Line) []string {

@@ -67,7 +67,7 @@ func releaseRestored(c *cli.Context) error {
 		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", d.Queue.Forgetful())
 	}
 	if learning != nil {
-		cmdline.Note(c, "%d tasks ended as they did there, %d ask a person", learning.Ended, learning.Asked)
+		cmdline.Note(c, "%s ended as there, %d ask a person", count(learning.Ended, "task"), learning.Asked)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func learned(dir string, l *queue.Learning) []string {
 	if ids := l.Missing(); len(ids) > 0 {
 		text := strings.Join(ids[:min(len(ids), mostMissing)], " ")
 		lines = append(lines, screen.Fact("missing", "%s", fmt.Sprintf(
-			"%d tasks had no end there and are not here: fetch again before the code, and look at: %s", len(ids), text)))
+			"%s without an end there, and not here: fetch again before the code, and look at: %s", count(len(ids), "task"), text)))
 	}
 	return lines
 }

@@ -108,7 +108,7 @@ func happened(l *audit.Line) string {
 		text += ", level " + string(l.Level)
 	}
 	if l.Count > 0 {
-		text += fmt.Sprintf(": %d proposals", l.Count)
+		text += ": " + count(l.Count, "proposal")
 	}
 	return text
 }

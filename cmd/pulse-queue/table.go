@@ -12,17 +12,29 @@ import (
 
 // table prints columns of given widths, two blanks apart.
 type table struct {
-	out    *bufio.Writer
-	widths []int
+	out     *bufio.Writer
+	widths  []int
+	columns int // a line is cut to so many, and a cell to its width; 0: it may be of any length
 }
 
 // row prints a line; the last cell, which may be in any script, is not padded.
 func (t *table) row(cells ...string) error {
+	left := t.columns
 	for i, cell := range cells {
-		t.out.WriteString(cell)
-		if i < len(cells)-1 {
-			t.out.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(cell))+2))
+		last := i == len(cells)-1
+		if t.columns > 0 && last {
+			cell = clip(cell, left)
+		} else if t.columns > 0 {
+			cell = clip(cell, min(t.widths[i], left))
 		}
+		t.out.WriteString(cell)
+		if last {
+			break
+		}
+		if left -= t.widths[i] + 2; t.columns > 0 && left <= 0 {
+			break
+		}
+		t.out.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(cell))+2))
 	}
 	return t.out.WriteByte('\n')
 }

@@ -16,11 +16,11 @@ import (
 // maxSenders is how many senders are named of each cause.
 const maxSenders = 3
 
-// whyColumns are fixed widths, as in listColumns.
+// whyColumns are fixed widths, as those of list.
 var whyColumns = []int{6, 26, 10, 18, 40, 22, 0}
 
 func (t *tally) table(out *bufio.Writer, counts *queue.Counts) error {
-	tab := table{out, whyColumns}
+	tab := table{out: out, widths: whyColumns}
 	tab.row("COUNT", "OUTCOME", "CONNECTOR", "REASON", "RULE", "IDENTITY", "SENDERS")
 	for _, one := range t.sorted() {
 		tab.row(strconv.Itoa(one.times), orDash(escape.ASCII(string(one.outcome))), orDash(one.connector()), orDash(escape.Line(one.reason)),

@@ -135,6 +135,22 @@ func (c *Content) draft() ([]byte, error) {
 	return c.Request.Canonical()
 }
 
+// DraftID returns the id of the draft that is proposed beside an effect, or nothing.
+func (c *Content) DraftID() string {
+	if !c.Identity.Effect() || c.Request == nil {
+		return ""
+	}
+	draft := proposal.DraftOf(c.Request)
+	if draft == nil {
+		return ""
+	}
+	canonical, err := draft.Canonical()
+	if err != nil {
+		return ""
+	}
+	return task.EffectID(c.Identity.Root, canonical, c.Identity.Ordinal)
+}
+
 // besideGated reports whether a draft is written: that of a message always is, and any other if
 // the effect beside which it was proposed is one that a person is asked about, as it stands in
 // this queue.

@@ -65,36 +65,11 @@ func (g *agreement) helps(one *person) bool {
 
 // wants says whose yes a row wants besides those that count.
 func (g *agreement) wants(row *policy.ApprovalRow, count []*person) string {
-	text := "a person's yes"
-	switch {
-	case len(count) > 0:
-		text = "a second person's yes"
-	case row.Count > 1:
-		text = "the yeses of two people"
-	}
-	names := slices.DeleteFunc(slices.Clone(row.Approvers), func(name string) bool {
+	left := *row
+	left.Approvers = slices.DeleteFunc(slices.Clone(row.Approvers), func(name string) bool {
 		return slices.ContainsFunc(count, func(one *person) bool { return g.is(one, name) })
 	})
-	if len(names) > 0 {
-		text += ", of " + either(names)
-	}
-	if row.NotAuthor {
-		text += ", who must not be its author"
-	}
-	return text
-}
-
-// either joins names by commas, and the last by or.
-func either(names []string) string {
-	text := names[0]
-	for i, name := range names[1:] {
-		if i+2 < len(names) {
-			text += ", " + name
-		} else {
-			text += " or " + name
-		}
-	}
-	return text
+	return left.Wants(len(count))
 }
 
 // Wants says what a waiting task waits for, where that is more than anyone's yes: who gave the

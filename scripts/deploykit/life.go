@@ -199,7 +199,7 @@ func (l *life) handedOver(subject string) []act {
 func (l *life) notices(subject string) []act {
 	return []act{
 		l.paste("notice"), l.mail(owner, letter(owner, "to be told", false)), l.start("pulse-intake"), l.start("pulse-run"),
-		l.start("pulse-outbox"), l.told("1 tasks wait for you"),
+		l.start("pulse-outbox"), l.told("waiting for you: 1"),
 		l.do("systemctl stop dovecot.socket dovecot"), l.listen("srv/provider/noticed"),
 		l.do("! systemctl start pulse-intake 2>/dev/null"), l.heard,
 		// Which returns when that one has ended that the failure started.

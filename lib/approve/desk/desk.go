@@ -41,6 +41,10 @@ type Desk struct {
 
 	holders func(name string) approval.Holder
 	left    map[string]string // what tasks still wait for, to which a yes was given here
+	starts  map[string]string // which run starts the others
+
+	pace  *queue.Pace
+	paced time.Time // when that was read
 }
 
 // Sit opens the queue and the terminal, and makes sure that the level that can be proven
@@ -75,7 +79,10 @@ func Sit(c *cli.Context, a Answer) (*Desk, error) {
 		t.Close()
 		return nil, err
 	}
-	return &Desk{s, t, p, level, c.String("policy") != "", pen, open, c, holders, map[string]string{}}, nil
+	return &Desk{
+		Queue: s, Terminal: t, Policy: p, Level: level, named: c.String("policy") != "", pen: pen, open: open, c: c,
+		holders: holders, left: map[string]string{}, starts: map[string]string{},
+	}, nil
 }
 
 // confineDesk gives up all but the queue, the terminal, which is open, and what decisions
@@ -221,6 +228,9 @@ func (d *Desk) record(shown *queue.Stored, q Question) error {
 		}
 		return write(tx, shown)
 	})
+	if err == nil && q.Agree {
+		d.starts[shown.Task.ID] = Starts(shown)
+	}
 	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
@@ -307,12 +317,20 @@ func (d *Desk) delays(v queue.View, shown *queue.Stored, now time.Time) error {
 	if !d.named || shown.Record == nil {
 		return nil
 	}
-	pace, err := queue.PaceOf(v, d.Policy, now)
-	if err == nil {
-		shown.Task.Limit, shown.Task.Until = pace.Until(shown)
+	if d.pace == nil || now.Sub(d.paced) > paceGood {
+		pace, err := queue.PaceOf(v, d.Policy, now)
+		if err != nil {
+			return err
+		}
+		d.pace, d.paced = pace, now
 	}
-	return err
+	shown.Task.Limit, shown.Task.Until = d.pace.Until(shown)
+	return nil
 }
+
+// paceGood is how long what a limit leaves is taken for the same: it is made of the log of a day, and
+// many tasks may stand on a page.
+const paceGood = time.Second
 
 // origins loads the tasks that an effect comes from, and the one that it closes, into c.
 func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {

@@ -85,7 +85,9 @@ func (d *Desk) All(ids []string, q Question) error {
 			}
 			return err
 		}
-		d.Note(page...)
+		if err := d.Note(page...); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package desk
 
 import (
+	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
 
@@ -67,13 +70,37 @@ func (d *Desk) wants(v queue.View, s *queue.Stored, now time.Time) (string, erro
 	return d.run().Wants(v, s, now)
 }
 
-// Note says what tasks still wait for, to which a yes was given here.
-func (d *Desk) Note(ids ...string) {
+// Note says what came of the yeses to tasks that were given here: which run starts them, or what they
+// still wait for.
+func (d *Desk) Note(ids ...string) error {
+	var said []string
 	for _, id := range ids {
 		if left := d.left[id]; left != "" {
 			cmdline.Note(d.c, "task %s is partly approved: it waits for %s", id, left)
+		} else if starts := d.starts[id]; starts != "" && !slices.Contains(said, starts) {
+			said = append(said, starts)
 		}
 	}
+	for i := range said {
+		said[i] = "approved: " + said[i]
+	}
+	return d.Terminal.Tell(said...)
+}
+
+// Starts says which run starts a task that was approved, and when.
+func Starts(s *queue.Stored) string {
+	run := "pulse-queue run"
+	switch {
+	case s.Kind() == task.Effect:
+		run += " --effect " + string(s.Decision.Action)
+	case s.OpensText():
+		run += ", which hands its text to the worker,"
+	}
+	when := ""
+	if at := s.Task.Until; s.Task.Limit != "" {
+		when = fmt.Sprintf(", not before %s (%s); pulse-queue cancel takes it back", at.UTC().Format(time.RFC3339), s.Task.Limit)
+	}
+	return escape.Message("the next " + run + " starts it" + when)
 }
 
 // Left returns what a task still waits for, to which a yes was given here; the empty string: nothing.

@@ -8,12 +8,15 @@
 package explain
 
 import (
+	"slices"
+
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/replay"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 	"pulse/lib/shared/trace"
 )
@@ -23,16 +26,21 @@ type Subject struct {
 	replay.Case
 	Policy  *policy.Policy
 	World   tools.World  // as in decision.Input
+	partly  string       // who gave the first of two yeses, as the queue says
 	Settled terms.Action // of a task in the queue: what it was accepted as; then Given is there and counts, not the message
 }
 
 // Members lists the members of a record that Read looks at.
-var Members = replay.Members
+var Members = append(slices.Clip(replay.Members), task.Member)
 
 // Read returns the subject of a record of any stage that pulse-classify would take.
 func Read(rec *record.Record, p *policy.Policy, world tools.World) (Subject, error) {
 	c, err := replay.ReadPiped(rec)
-	return Subject{Case: c, Policy: p, World: world}, err
+	s := Subject{Case: c, Policy: p, World: world}
+	if err == nil && rec.Has(task.Member) {
+		err = rec.Decode(task.Member, func(v record.Value) error { return v.Each(record.To("partly", &s.partly)) })
+	}
+	return s, err
 }
 
 // given reports whether the identity is that of the record: only the queue knows the sender of

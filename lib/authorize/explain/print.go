@@ -25,6 +25,12 @@ func (x *Explanation) Lines() []string {
 	if d.Outcome != terms.Reject {
 		lines = append(lines, "follows: "+x.follows())
 	}
+	for _, needs := range x.needs() {
+		lines = append(lines, "needs: "+needs)
+	}
+	if x.s.partly != "" {
+		lines = append(lines, "partly approved by "+x.s.partly)
+	}
 	return safe(append(lines, x.why(true)...))
 }
 
@@ -35,6 +41,17 @@ func (x *Explanation) follows() string {
 		list = append(list, s.Name+" "+s.Value)
 	}
 	return strings.Join(list, ", ")
+}
+
+// needs says whose yes it needs, for each row of [[approval.row]] that is about it.
+func (x *Explanation) needs() (list []string) {
+	if o := x.Decision.Outcome; o != terms.Confirm && o != terms.Review {
+		return nil
+	}
+	for i := range x.Decision.Rows {
+		list = append(list, x.Decision.Rows[i].Wants(0))
+	}
+	return list
 }
 
 // Brief returns what decided, and what would decide otherwise, without the checks.
@@ -266,6 +283,8 @@ func (x *Explanation) Append(dst []byte) []byte {
 		}
 		return o.Bytes()
 	})
+	o.StrsIf("needs", x.needs())
+	o.StrIf("partly", x.s.partly)
 	o.Str("file", x.s.Policy.Name)
 	if line := x.line(&x.Steps[x.Decided]); line != 0 {
 		o.Int("line", int64(line))

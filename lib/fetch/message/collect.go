@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,6 +28,17 @@ type collector struct {
 	invalid bool // a byte was not UTF-8
 	control bool // a control or a tag character was dropped
 	mark    rune // the last character, if marks is true of it
+	quote   int  // as often each line begins with a quotation mark
+}
+
+const quotation = "> "
+
+// lead puts the quotation marks of a line before its first character, which follows.
+func (c *collector) lead() {
+	end := bytes.LastIndexByte(c.blanks, '\n')
+	if c.quote > 0 && (end >= 0 || c.n == 0) {
+		c.blanks = slices.Insert(c.blanks, end+1, []byte(strings.Repeat(quotation, c.quote))...)
+	}
 }
 
 // rune adds a character. It returns errFull if the character does not fit.
@@ -54,6 +67,7 @@ func (c *collector) rune(r rune) error {
 	case invisible(r) || c.repeated(r):
 		return nil
 	}
+	c.lead()
 	if c.n+len(c.blanks) >= c.limit {
 		return errFull
 	}
@@ -116,6 +130,10 @@ func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
 	for len(b) > 0 {
 		room := max(c.limit-c.n-len(c.blanks), 0)
 		if n := plainRun(b[:min(len(b), room)], c.squeeze); n > 0 {
+			c.lead()
+			if n = min(n, c.limit-c.n-len(c.blanks)); n <= 0 {
+				return nil, errFull
+			}
 			c.b = append(append(c.b, c.blanks...), b[:n]...)
 			c.n += len(c.blanks) + n
 			c.blanks, c.cr, c.mark = c.blanks[:0], false, 0

@@ -15,6 +15,8 @@ const (
 	maxHTML = 8 << 20 // bytes of a message
 	maxTag  = 4 << 20 // bytes of one tag: data: URIs are large
 	maxOpen = 256     // open elements; those that are nested deeper count as hidden
+
+	maxQuote = 5 // quotations that are marked; in each other
 )
 
 // budget reads at most left bytes. It returns errFull if there are more.
@@ -38,6 +40,7 @@ func readHTML(out *collector, r io.Reader, s *sheet, left *envelope.Left) error 
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxTag)
 	p := page{out: out, sheet: s, left: left}
+	defer func() { out.quote = 0 }()
 	for {
 		var err error
 		switch z.Next() {
@@ -86,6 +89,7 @@ type element struct {
 	tiny      bool   // too small to read
 	pre       bool
 	ink, back colour
+	quote     int // how many quotations it stands in
 
 	shut         bool   // closed details
 	summed       bool   // it has its summary
@@ -162,13 +166,16 @@ func (p *page) start(z *html.Tokenizer, closed bool) error {
 	el := p.top()
 	el.tag, el.name = tag, own
 	el.pre = el.pre || tag == atom.Pre
+	if tag == atom.Blockquote {
+		el.quote = min(el.quote+1, maxQuote)
+	}
 	el.hidden = el.hidden || never[tag] || p.folded(tag)
 	p.born(&el)
 	if !el.hidden || formatting[tag] { // for good, unless it is opened again
 		p.attributes(&el, z, more)
 	}
 	if !el.hidden {
-		if err := p.before(tag); err != nil {
+		if err := p.before(&el); err != nil {
 			return err
 		}
 	}
@@ -182,9 +189,23 @@ func (p *page) start(z *html.Tokenizer, closed bool) error {
 	return nil
 }
 
+// quoted marks the lines that follow as those of a quotation, or of the text around it. A line has
+// only one of these.
+func (p *page) quoted(el *element) error {
+	if p.out.quote == el.quote {
+		return nil
+	}
+	err := p.breaks(1)
+	p.out.quote = el.quote
+	return err
+}
+
 // before writes what separates an element from the text before it.
-func (p *page) before(tag atom.Atom) error {
-	switch tag {
+func (p *page) before(el *element) error {
+	if err := p.quoted(el); err != nil {
+		return err
+	}
+	switch el.tag {
 	case atom.Br:
 		p.gap = false
 		return p.out.rune('\n')
@@ -196,7 +217,7 @@ func (p *page) before(tag atom.Atom) error {
 		}
 		return p.write([]byte("- "))
 	}
-	return p.breaks(lines[tag])
+	return p.breaks(lines[el.tag])
 }
 
 // breaks makes sure that the text ends with n line ends.
@@ -281,7 +302,11 @@ func (p *page) text(b []byte) error {
 			p.left.Add(envelope.LeftHidden, b)
 		}
 		return nil
-	case el.pre:
+	}
+	if err := p.quoted(&el); err != nil {
+		return err
+	}
+	if el.pre {
 		return p.write(b)
 	}
 	for i := 0; ; {

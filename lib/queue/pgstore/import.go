@@ -96,7 +96,7 @@ func (in *importer) flush() error {
 // fill sends what the log makes of all other tables.
 func (in *importer) fill(staged func(queue.Shelf, string) ([]byte, error)) error {
 	if n := in.Counts.Tasks[task.Running]; n > 0 {
-		return fault.Temporaryf("pulse-queue hold, and wait until nothing runs", "%d tasks are running", n)
+		return fault.Temporaryf("pulse-queue hold, and wait until nothing runs", "tasks are running: %d", n)
 	}
 	for _, t := range tables {
 		columns := strings.Fields(t[2])

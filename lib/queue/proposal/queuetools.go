@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"pulse/lib/shared/record"
+	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
 )
 
@@ -18,6 +19,23 @@ func (p *Proposal) Draft() (d Proposal, ok bool) {
 	args.Raw(companionOf, p.Request())
 	d.Target, d.Files, d.Args = nil, nil, record.Value(args.Bytes())
 	return d, d.readable() == nil
+}
+
+// DraftOf returns the request of the draft that is proposed beside an effect, nil if there is none.
+func DraftOf(r *request.Request) *request.Request {
+	p := Proposal{Action: r.Action, Target: r.Target, Tool: r.Tool, Args: r.Args, Files: r.Files}
+	if r.Evidence != "" && oneOrMore(r.Evidence, &p.Evidence) != nil {
+		return nil
+	}
+	draft, ok := p.Draft()
+	if !ok || Own(r.Tool) {
+		return nil
+	}
+	of, err := request.Decode(record.Value(draft.Request()))
+	if err != nil {
+		return nil
+	}
+	return &of
 }
 
 // tool is the name of a tool that pulse-queue itself carries out.

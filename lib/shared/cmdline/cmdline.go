@@ -148,6 +148,24 @@ func Watched(c *cli.Context) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
+// Columns returns how wide the terminal is that the command's answers go to; 0 if they go to none, or
+// it does not tell.
+func Columns(c *cli.Context) int {
+	out, _ := c.App.Writer.(*answers)
+	if out == nil {
+		return 0
+	}
+	f, _ := out.to.(*os.File)
+	if f == nil {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}
+
 // Said prints an error as that of another name, its hint first, because pulse-queue keeps the
 // last line of what a worker said. It returns the error as one that was told.
 func Said(c *cli.Context, name string, err error) error {
