@@ -178,7 +178,7 @@ func (f *filter) pair(s door.Store, lists []queue.Listed) error {
 			return t, false, nil
 		}
 		st, err := v.Where(draft)
-		if slices.Contains(f.states, st) {
+		if st != task.Awaiting && slices.Contains(f.states, st) {
 			f.beside[draft], f.beside[id] = true, true
 		}
 		return t, false, err
