@@ -31,7 +31,7 @@ func TestWants(t *testing.T) {
 	checks := map[string]func(p *policy.Policy) bool{
 		"my own mail counts": func(p *policy.Policy) bool {
 			_, ok := p.Receiver("imaps://me@imap.example.com/INBOX")
-			return ok && len(p.Owners) == 1
+			return ok && len(p.Owners) == 2
 		},
 		"a friend may ask for what is public":     outcome(terms.ExternalVerified, "friend@partner.example", terms.ReadPublic),
 		"so may everybody at a company":           func(p *policy.Policy) bool { return p.AllowedExternal[0][0] == '@' },

@@ -45,7 +45,7 @@ import (
 // mail with less, because only a copy is left out then. What is not proven and rejected becomes
 // no task, so it is logged for what it is.
 
-// ID returns the id of a record's task, as pulse-queue(5) describes it.
+// ID returns the id of a record's task, as README.md describes it.
 func (c *Content) ID() (string, error) {
 	switch {
 	case c.Identity.Effect():

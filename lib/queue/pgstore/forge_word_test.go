@@ -113,18 +113,17 @@ func has(raw, member, value string) bool {
 	return slices.ContainsFunc(pairs(raw), func(p pair) bool { return p.name == member && raw[p.value:p.to] == value })
 }
 
-// believed is what the manual says that a server believes: members, by the event of their line, any,
+// believed is what lib/queue/README.md says that a server believes: members, by the event of their line, any,
 // or closed, where no open task comes of a line. A member of a row is true once it was found so.
 func believed(t *testing.T) map[string]*bool {
 	t.Helper()
-	b, err := os.ReadFile("../../../man/pulse-queue.5")
+	b, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(b), "\n.\\\" words: ")
-	table, _, _ := strings.Cut(rest, "\n.El\n")
+	_, table, _ := strings.Cut(string(b), "\n## What a login may say\n")
 	list := map[string]*bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\.It Li ([a-z_ ]+): (.*)$`).FindAllStringSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile("(?m)^- `([a-z_ ]+)`: `(.*)`$").FindAllStringSubmatch(table, -1) {
 		for _, member := range strings.Fields(row[2]) {
 			found := new(bool)
 			for _, e := range strings.Fields(row[1]) {
@@ -133,7 +132,7 @@ func believed(t *testing.T) map[string]*bool {
 		}
 	}
 	if len(list) < 50 {
-		t.Fatalf("the manual has %d", len(list))
+		t.Fatalf("the README has %d", len(list))
 	}
 	return list
 }
@@ -156,7 +155,7 @@ func (w *world) lines(all bool) (calls []call) {
 }
 
 // TestWords: whatever a login says in a line of any event that it may write, it is refused or the
-// log has what the server says, except for what the manual says is its word.
+// log has what the server says, except for what lib/queue/README.md says is its word.
 func TestWords(t *testing.T) {
 	w, _ := base(t)
 	if err := w.exec(pgtest.Strict + lies); err != nil {
@@ -199,14 +198,14 @@ func TestWords(t *testing.T) {
 					}
 				}
 				if !found {
-					t.Errorf("%s by %s says %s, which the manual does not: %s", s.Event, c.who, members[i], *got)
+					t.Errorf("%s by %s says %s, which lib/queue/README.md does not: %s", s.Event, c.who, members[i], *got)
 				}
 			}
 		}
 	}
 	for word, found := range words {
 		if !*found && !testing.Short() {
-			t.Errorf("the manual has %s, which no server believes", word)
+			t.Errorf("lib/queue/README.md has %s, which no server believes", word)
 		}
 	}
 	if t.Logf("%d lies", tried); tried < 400 {
