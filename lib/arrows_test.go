@@ -21,7 +21,7 @@ import (
 var pure = []string{
 	"hint", "label", "address", "answers", "approval", "audit", "authres", "compare", "decision", "duration", "edit", "encodedword", "entry", "envelope", "escape", "fault",
 	"identity", "glob", "health", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
-	"task", "terms", "named", "tools", "webhook", "hook", "trace", "explain", "lazy", "settings",
+	"task", "terms", "named", "tools", "webhook", "hook", "trace", "explain", "lazy", "linux", "settings",
 }
 
 // impure are the standard packages through which a program touches the world.

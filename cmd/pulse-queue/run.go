@@ -75,23 +75,8 @@ func newShift(c *cli.Context) (*shift, error) {
 	}
 	sh := &shift{c: c, policy: p}
 	sh.run = queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now, World: workspace.World{}}
-	if c.IsSet("effect") {
-		if sh.run.Effect = terms.Action(c.String("effect")); !sh.run.Effect.Valid() {
-			return nil, fault.Usagef("", "--effect: there is no action %s", sh.run.Effect)
-		}
-	}
-	if err := sh.reads(); err != nil {
+	if err := sh.flags(); err != nil {
 		return nil, err
-	}
-	if c.Bool("proposals") {
-		if sh.pins, err = pinfile.Load(p.Name); err != nil {
-			return nil, err
-		}
-	}
-	if c.IsSet("max") {
-		if sh.run.Max = c.Int("max"); sh.run.Max < 1 {
-			return nil, fault.Usagef("", "--max %d: want at least 1", sh.run.Max)
-		}
 	}
 	if sh.worker, err = newWorker(c); err != nil {
 		return nil, err
@@ -128,6 +113,29 @@ func newShift(c *cli.Context) (*shift, error) {
 	}
 	sh.store.OnCommit(sh.notice.hear)
 	return sh, nil
+}
+
+// flags reads the flags that say what is started, and how much of it.
+func (sh *shift) flags() (err error) {
+	if c := sh.c; c.IsSet("effect") {
+		if sh.run.Effect = terms.Action(c.String("effect")); !sh.run.Effect.Valid() {
+			return fault.Usagef("", "--effect: there is no action %s", sh.run.Effect)
+		}
+	}
+	if err := sh.reads(); err != nil {
+		return err
+	}
+	if sh.c.Bool("proposals") {
+		if sh.pins, err = pinfile.Load(sh.policy.Name); err != nil {
+			return err
+		}
+	}
+	if sh.c.IsSet("max") {
+		if sh.run.Max = sh.c.Int("max"); sh.run.Max < 1 {
+			return fault.Usagef("", "--max %d: want at least 1", sh.run.Max)
+		}
+	}
+	return nil
 }
 
 // reads reads --extract, and the schema that extracts have to fit.

@@ -28,6 +28,7 @@ import (
 	"pulse/lib/authorize/stub"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/lazy"
+	_ "pulse/lib/shared/linux"
 )
 
 // Result is what came of a trial.

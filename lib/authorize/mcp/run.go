@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	_ "pulse/lib/shared/linux"
 )
 
 // process is a server that runs.

@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	_ "pulse/lib/shared/linux"
 )
 
 // Kind is a class of failure; its value is the exit status.

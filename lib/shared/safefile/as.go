@@ -5,6 +5,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	_ "pulse/lib/shared/linux"
 )
 
 // As makes this goroutine use files with the rights of another account until restore is
