@@ -44,3 +44,38 @@ func TestRevise(t *testing.T) {
 	}
 	d.must("", "pulse-queue", "verify")
 }
+
+// TestReviseKeepsLabels: what an ask has read stays known when it is started again, and what is then
+// proposed for it has the labels from before.
+func TestReviseKeepsLabels(t *testing.T) {
+	d := newDesk(t)
+	const propose = `cat >/dev/null; echo '{"action":"read_private","args":{"q":"%s"}}'; echo '{"action":"external_send","target":["bob@partner.example"],"args":{"text":"%s"}}'`
+	work := func(word string) string {
+		t.Helper()
+		d.must("", "pulse-queue", "run", "--proposals", "--", "sh", "-c", strings.ReplaceAll(propose, "%s", word))
+		added := d.must(d.must(d.must("", "pulse-queue", "outbox"), "pulse-authorize"), "pulse-queue", "add")
+		d.must("", "pulse-queue", "run", "--effect", "read_private", "--", "true")
+		return added
+	}
+	ask := d.task(d.must("", "pulse-queue", "submit", "--action", "write_local", "Write to bob.")).ID
+	work("one")
+	s := d.walk(24, 80)
+	for s.sees(`(?:`+pagePrompt+`|(your answer .*: $))`) == "" {
+		s.types("")
+	}
+	s.types("r", "shorter")
+	s.types(s.sees(codePrompt))
+	s.ends(0)
+	if record := d.must("", "pulse-queue", "show", ask, "--json"); !strings.Contains(record, `"state":"scheduled"`) || !strings.Contains(record, `"labels":["private"]`) {
+		t.Error(record)
+	}
+	again := work("two")
+	if strings.Count(again, `"action":"external_send","outcome"`) != 1 {
+		t.Error(again)
+	}
+	for line := range strings.Lines(again) {
+		if strings.Contains(line, `"external_send"`) && !strings.Contains(line, `"labels":["private"]`) {
+			t.Error(line)
+		}
+	}
+}

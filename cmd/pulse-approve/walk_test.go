@@ -454,6 +454,41 @@ func TestAlways(t *testing.T) {
 	}
 }
 
+// TestResizedWalk: the window is made narrow between two pages: what follows fits it, nothing is left
+// out, and what was shown before counts.
+func TestResizedWalk(t *testing.T) {
+	d := newDesk(t)
+	var words []string
+	for i := range 400 {
+		words = append(words, fmt.Sprintf("word%d", i))
+	}
+	id := d.add(saying(strings.Join(words, " ")))
+	s := d.walk(24, 80)
+	s.sees(pagePrompt)
+	if err := s.p.Resize(12, 40); err != nil {
+		t.Fatal(err)
+	}
+	for s.sees(`(?:`+pagePrompt+`|(your answer .*: $))`) == "" {
+		s.types("")
+	}
+	s.yes()
+	screen := s.ends(0)
+	_, after, _ := strings.Cut(screen, "page 1 of ")
+	for line := range strings.SplitSeq(after, "\r\n") {
+		if len(line) > 40 && !strings.HasPrefix(line, "type the code") {
+			t.Errorf("%q", line)
+		}
+	}
+	for _, w := range words {
+		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(screen, "  | ", " ")), " ")+" ", w+" ") {
+			t.Errorf("no %s", w)
+		}
+	}
+	if got := d.states(id); got[0] != "scheduled" {
+		t.Error(got)
+	}
+}
+
 // ourSequences are all that may reach a terminal besides text and newlines.
 var ourSequences = regexp.MustCompile(`\x1b\[[017]m`)
 

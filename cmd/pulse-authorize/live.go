@@ -150,7 +150,7 @@ func (l *live) run(account string, in []byte, argv ...string) said {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &stderr
 	err = cmd.Run()
 	text := strings.TrimSpace(stderr.String())
-	if ctx.Err() == context.DeadlineExceeded {
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n%s did not end within %s", text, argv[0], l.try))
 	}
 	if text == "" && err != nil {

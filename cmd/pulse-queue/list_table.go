@@ -95,7 +95,7 @@ func (l *listing) row(s *queue.Stored) error {
 	for _, c := range l.list {
 		cells = append(cells, c.of(s, l.now))
 	}
-	text := escape.Line(subject(s))
+	text := strings.Join(strings.Fields(escape.Line(subject(s))), " ")
 	if l.under.out == nil {
 		return l.last(&l.first, cells, s, text)
 	}
@@ -129,13 +129,14 @@ func later(t *task.Task, now time.Time) string {
 	return ahead(now, t.Until) + " by " + t.Limit
 }
 
-// notes is what the row of a task says after its subject, however long that is.
+// notes is what the row of a task says after its subject, however long that is. Two blanks stand
+// before it, as before each cell, and a subject has no two together, so it can't say that itself.
 func (f *filter) notes(s *queue.Stored) (text string) {
 	if by := s.Task.Partly; by != "" {
-		text += " (partly approved by " + cut(escape.Line(by), 24) + ")"
+		text += "  (partly approved by " + cut(escape.Line(by), 24) + ")"
 	}
 	if f.beside[s.Task.ID] {
-		text += " (+draft)"
+		text += "  (+draft)"
 	}
 	return text
 }
@@ -178,7 +179,7 @@ func (f *filter) pair(s door.Store, lists []queue.Listed) error {
 			return t, false, nil
 		}
 		st, err := v.Where(draft)
-		if slices.Contains(f.states, st) {
+		if st != task.Awaiting && slices.Contains(f.states, st) {
 			f.beside[draft], f.beside[id] = true, true
 		}
 		return t, false, err

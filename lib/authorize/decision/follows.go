@@ -86,7 +86,7 @@ func (f *Follows) Aspects() []Aspect {
 	}
 	list = append(list, aspect(TextAspect, f.Text, "whole", "extract"), aspect("caps", !f.Shared, "all", "half"))
 	if !f.Ask {
-		list = append(list, aspect(GrantsAspect, !f.Flow || !f.Action.Outward(), "suffice", "excluded"))
+		list = append(list, aspect(GrantsAspect, !f.Flow && len(f.Rows) == 0 || !f.Action.Outward(), "suffice", "excluded"))
 	}
 	for _, l := range label.All {
 		list = append(list, aspect(string(l), !slices.Contains(f.Brings, l), "absent", "present"))

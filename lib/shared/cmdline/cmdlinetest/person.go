@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // Patience is how long a person waits for a command to say something.
@@ -73,6 +74,16 @@ func (p *Person) Leave() {
 func (p *Person) Type(keys string) error {
 	_, err := p.tty.WriteString(keys)
 	return err
+}
+
+// Resize gives the terminal another size.
+func (p *Person) Resize(rows, columns uint16) error {
+	conn, err := p.tty.SyscallConn()
+	if err != nil {
+		return err
+	}
+	size := unix.Winsize{Row: rows, Col: columns}
+	return errors.Join(conn.Control(func(fd uintptr) { err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &size) }), err)
 }
 
 // Sees waits until the screen holds a match, and returns it with its groups.
