@@ -71,7 +71,7 @@ func (id *Identity) Append(dst []byte) []byte {
 		}
 	}
 	id.addOrigin(&o)
-	if id.Effect() {
+	if id.Effect() && !id.Audience.None() {
 		o.Nested("audience", id.Audience.Append)
 	}
 	return o.Bytes()
