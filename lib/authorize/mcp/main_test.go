@@ -138,11 +138,12 @@ type session struct {
 	status int
 	cancel context.CancelCauseFunc
 	next   int
+	early  map[float64]string // answers that came before they were asked for
 }
 
 func newSession(t *testing.T) *session {
 	t.Helper()
-	s := &session{t: t, dir: t.TempDir(), verdicts: &verdicts{allow: map[string]bool{"read": true}, hangs: map[string]chan struct{}{}}}
+	s := &session{t: t, dir: t.TempDir(), early: map[float64]string{}, verdicts: &verdicts{allow: map[string]bool{"read": true}, hangs: map[string]chan struct{}{}}}
 	notes, err := os.Create(filepath.Join(s.dir, "notes"))
 	if err != nil {
 		t.Fatal(err)
@@ -251,10 +252,14 @@ func (s *session) ask(method, params string) string {
 	return s.answer(s.request(method, params))
 }
 
-// answer returns the answer to a request. What the client is told before that is passed over.
+// answer returns the answer to a request. Answers to others that come before it are kept for their turn.
 func (s *session) answer(id int) string {
 	s.t.Helper()
 	for {
+		if got, ok := s.early[float64(id)]; ok {
+			delete(s.early, float64(id))
+			return got
+		}
 		line := s.hear()
 		var a struct {
 			ID            any
@@ -263,8 +268,8 @@ func (s *session) answer(id int) string {
 		if err := json.Unmarshal([]byte(line), &a); err != nil {
 			s.t.Fatalf("%q: %s", line, s.file("notes"))
 		}
-		if a.ID == float64(id) {
-			return string(a.Result) + string(a.Error)
+		if of, ok := a.ID.(float64); ok {
+			s.early[of] = string(a.Result) + string(a.Error)
 		}
 	}
 }
