@@ -69,7 +69,7 @@ func TestOf(t *testing.T) {
 // other file before it nothing is changed.
 func FuzzLeft(f *testing.F) {
 	for _, args := range []string{
-		`{"path":"a","text":"x","was":"absent"}`, `{"path":"a","old":"o","new":"n","all":true}`,
+		`{"path":"a","text":"x","was":"absent"}`, `{"path":"a","old":"o","new":"n","all":true}`, `{"path":"a","old":"o","new":"o"}`,
 		`{"path":["/w/a","/w/b"],"patch":"*** Begin Patch\n*** Update File: a\n@@\n-o\n+n\n*** Delete File: b\n*** End Patch"}`,
 	} {
 		f.Add(args, "o\n")

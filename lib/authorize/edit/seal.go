@@ -84,9 +84,9 @@ func (s Seal) Left(args record.Value, read func(path string) (File, error)) (lef
 			return nil, err
 		}
 		switch now.Digest() {
-		case s.Was[i]:
-		case s.Becomes[i]:
+		case s.Becomes[i]: // also of a change that changes nothing
 			continue
+		case s.Was[i]:
 		default:
 			return nil, fmt.Errorf("%q: %w", p, ErrChanged)
 		}
