@@ -91,6 +91,7 @@ func FuzzTarget(f *testing.F) {
 		f.Add(s, "https://x.example/a/*")
 		f.Add(s, s)
 	}
+	f.Add("bob@x.example", "bob@x.exampLe")
 	f.Fuzz(func(t *testing.T, target, entry string) {
 		for _, numbers := range []string{"", Telegram} {
 			canonical, err := Target(target, numbers)
@@ -107,6 +108,9 @@ func FuzzTarget(f *testing.F) {
 			}
 			list, err := Entry(entry, numbers)
 			if err != nil || !Lets(list, canonical) || list == canonical {
+				continue
+			}
+			if s, _ := schemeOf(canonical); s == nil && Fold(list) == canonical { // an address, as it was written
 				continue
 			}
 			rest, ok := strings.CutPrefix(canonical, strings.TrimSuffix(list, "*"))
