@@ -304,8 +304,7 @@ BEGIN
     END IF;
     SELECT seq INTO first FROM pulse.thing WHERE (shelf, key) = ('partly', t.id);
     IF pulse.wanted(t.id) > 1 AND NOT coalesce(pulse.answers(first) AND pulse.another(first, given)
-        AND ((pulse.said(first) #>> '{approval,expires}')::timestamptz > (j->>'time')::timestamptz
-          OR (pulse.said(first) #>> '{approval,expires}')::timestamptz + pulse.waited(given, (j->>'time')::timestamptz) > (j->>'time')::timestamptz), false) THEN
+        AND (pulse.said(first) #>> '{approval,expires}')::timestamptz + pulse.waited(given, (j->>'time')::timestamptz) > (j->>'time')::timestamptz, false) THEN
       PERFORM pulse.refuse('it reaches the outside, and only one person said yes');
     END IF;
     INSERT INTO pulse.nonce SELECT DISTINCT y->>'nonce', at FROM (VALUES (yes), (pulse.said(first)->'approval')) v(y) WHERE y->>'level' = 'signature' AND NOT y ? 'grants';
