@@ -88,6 +88,7 @@ func authorize(c *cli.Context) error {
 	if _, err := cmdline.Confine(c, sandbox.Pipe(workspace.Named(p)...)); err != nil {
 		return err
 	}
+	cmdline.Streams()
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
 	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c),
 		identity.Member, envelope.Member, request.Member)

@@ -50,6 +50,7 @@ func run(c *cli.Context) error {
 	if _, err := cmdline.Confine(c, sandbox.Pipe()); err != nil {
 		return err
 	}
+	cmdline.Streams()
 	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
 	in := record.NewReader(cmdline.Stdin(c, 0, out.Flush), "stdin", cmdline.MaxRecord(c), identity.OriginMembers...)
 	var origin identity.Origin

@@ -37,6 +37,7 @@ func list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	cmdline.Streams()
 	out := cmdline.Output(c)
 	row := func(s *queue.Stored) error { return record.WriteLine(out, append(line(s), '\n')) }
 	if !c.Bool("json") {
