@@ -3,6 +3,7 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pulse/lib/shared/policy"
@@ -42,8 +43,9 @@ func Holds(dir, program string) bool {
 }
 
 // Replaceable returns the first word of a command by which something in the workspace dir may be
-// run: the program, or an argument that names a file there, as interpreters take it, or a directory
-// that such a program starts. The command runs in the directory wd. If there is none, it returns "".
+// run: the program, an argument that names a file there, as interpreters take it, or a directory
+// that such a program starts, or one in which a path there stands among other text, as for sh -c. The
+// command runs in the directory wd. If there is none, it returns "".
 func Replaceable(dir, wd string, command []string) string {
 	for i, word := range command {
 		path := word
@@ -53,25 +55,25 @@ func Replaceable(dir, wd string, command []string) string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(wd, path)
 		}
-		if Holds(dir, path) && (i == 0 || starts(path)) {
+		switch {
+		case Holds(dir, path):
+			if i == 0 || starts(path) {
+				return word
+			}
+		case dir != "" && (strings.Contains(word, filepath.Clean(dir)+"/") || strings.Contains(word, real(dir)+"/")):
 			return word
 		}
 	}
 	return ""
 }
 
-// starts reports whether a path may be something that an interpreter runs. What is missing may be
-// there later.
+// starts reports whether a path may be something that an interpreter runs: a file, a directory with
+// one of its own names, or what can't be read, and may be there later.
 func starts(path string) bool {
-	if fi, err := os.Stat(path); err != nil || !fi.IsDir() {
-		return true
-	}
-	for _, name := range []string{"__main__.py", "package.json", "index.*"} {
-		if found, err := filepath.Glob(strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path) + "/" + name); err != nil || len(found) > 0 {
-			return true
-		}
-	}
-	return false
+	list, err := os.ReadDir(path)
+	return err != nil || slices.ContainsFunc(list, func(e os.DirEntry) bool {
+		return e.Name() == "__main__.py" || e.Name() == "package.json" || strings.HasPrefix(e.Name(), "index.")
+	})
 }
 
 // real returns a path without links, or as it is.

@@ -59,7 +59,10 @@ func TestReplaceable(t *testing.T) {
 		{[]string{"/usr/bin/node", "--require=" + at("in/file"), "/opt/server.js"}, "--require=" + at("in/file")},
 		{[]string{"/usr/bin/node", at("in/later.js")}, at("in/later.js")},
 		{[]string{"/usr/bin/node", at("in/[app]")}, at("in/[app]")},
-		{[]string{"/opt/filesystem", at("in/notes"), "--watch"}, ""},
+		{[]string{"/opt/filesystem", at("in/notes"), "--root=" + at("in/notes"), "--watch"}, ""},
+		{[]string{"/bin/sh", "-c", "exec " + at("in/file") + " x"}, "exec " + at("in/file") + " x"},
+		{[]string{"/usr/bin/env", "NODE_OPTIONS=-r" + at("in/file"), "node"}, "NODE_OPTIONS=-r" + at("in/file")},
+		{[]string{"/usr/bin/node", "-r" + at("in/file")}, "-r" + at("in/file")},
 		{[]string{"/usr/bin/node", at("out")}, ""},
 		{nil, ""},
 	} {

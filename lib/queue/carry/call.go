@@ -21,14 +21,14 @@ const (
 
 // call calls a tool of an MCP server, once, if its definition is the one that was accepted.
 func (c *Carrier) call(ctx context.Context, server *pins.Server, tool string, e *effect) ([]byte, error) {
+	replaceable := workspace.Replaceable(c.Policy.Exec.Workspace, "/", server.Command)
 	switch {
 	case server.Err != nil:
 		return nil, later(server.Err)
 	case len(server.Command) == 0:
 		return nil, later(fmt.Errorf("nobody has accepted how the server %s is started: pulse-authorize hook mcp --pin %s -- SERVER", server.Name, server.Name))
-	case workspace.Replaceable(c.Policy.Exec.Workspace, "/", server.Command) != "":
-		return nil, later(fmt.Errorf("%s, which starts the server %s, lies in the workspace, where an agent may replace it",
-			workspace.Replaceable(c.Policy.Exec.Workspace, "/", server.Command), server.Name))
+	case replaceable != "":
+		return nil, later(fmt.Errorf("%s, which starts the server %s, lies in the workspace, where an agent may replace it", replaceable, server.Name))
 	}
 	args := e.Args
 	if args == "" {
