@@ -22,11 +22,11 @@ func Reach(s *queue.Stored, p *policy.Policy) (lines []string) {
 	if ask := s.Began; ask != nil && (!ask.Identity.Verified || !ask.Audience.None()) {
 		out := ask.Audience.Beyond(s.Target())
 		if len(out) > 0 {
-			lines = append(lines, reach(said(ask), "seen by "+few(ask.Audience.Words()), out))
+			lines = append(lines, reach(said(ask), "seen by "+ask.Audience.String(), out))
 		}
 		narrower := func(t string) bool { return slices.Contains(out, t) }
 		if more := slices.DeleteFunc(s.Audience.Beyond(s.Target()), narrower); len(more) > 0 {
-			lines = append(lines, reach("what its worker was told besides", "seen by "+few(s.Audience.Words()), more))
+			lines = append(lines, reach("what its worker was told besides", "seen by "+s.Audience.String(), more))
 		}
 	}
 	if u := s.Who().Labels.Use(label.Private); u != nil && p != nil {
@@ -38,7 +38,7 @@ func Reach(s *queue.Stored, p *policy.Policy) (lines []string) {
 }
 
 func reach(what, whose string, out []string) string {
-	return Fact("reach", "%s, %s, would reach %s", what, whose, few(out))
+	return Fact("reach", "%s, %s, would reach %s", what, whose, audience.Few(out))
 }
 
 // said names what an ask says.
@@ -47,13 +47,4 @@ func said(ask *queue.Stored) string {
 		return fmt.Sprintf("what you read in %q", strings.ToValidUTF8(shortened(m.Subject), ""))
 	}
 	return "what its ask says"
-}
-
-// few joins the first words of a list, and says how many more there are.
-func few(list []string) string {
-	const most = 5
-	if len(list) > most {
-		list = append(slices.Clone(list[:most]), fmt.Sprintf("%d more", len(list)-most))
-	}
-	return strings.Join(list, ", ")
 }

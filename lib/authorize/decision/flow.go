@@ -2,7 +2,6 @@ package decision
 
 import (
 	"slices"
-	"strings"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
@@ -90,7 +89,7 @@ func (s *state) beyond(l label.Label) string {
 	if out == nil {
 		return ""
 	}
-	return "; its audience is " + seen.String() + ", without " + strings.Join(out, ", ")
+	return "; its audience is " + seen.String() + ", without " + audience.Few(out)
 }
 
 func (s *state) sawDeny() trace.Step    { return s.sawFlow(".deny", denied) }

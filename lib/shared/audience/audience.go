@@ -124,5 +124,14 @@ func (a Audience) Words() []string {
 	return slices.Clone(a.list)
 }
 
-// String returns the audience in one line.
-func (a Audience) String() string { return strings.Join(a.Words(), ", ") }
+// String returns the audience in one line, as Few does.
+func (a Audience) String() string { return Few(a.Words()) }
+
+// Few joins the first five addresses of a list, and says how many more there are.
+func Few(list []string) string {
+	const most = 5
+	if len(list) > most {
+		list = append(slices.Clone(list[:most]), fmt.Sprintf("%d more", len(list)-most))
+	}
+	return strings.Join(list, ", ")
+}
