@@ -177,16 +177,19 @@ func (s *showing) many() error {
 // akin returns what waits, is of the part and began with the same ask.
 func (s *showing) akin() (ids []string, err error) {
 	all, err := s.waiting()
+	if err != nil {
+		return nil, err
+	}
 	for _, stay := range all {
+		at, err := s.place(stay.id)
 		if err != nil {
-			break
+			return nil, err
 		}
-		var at place
-		if at, err = s.place(stay.id); at.in && at.root == s.task.Root() {
+		if at.in && at.root == s.task.Root() {
 			ids = append(ids, stay.id)
 		}
 	}
-	return ids, err
+	return ids, nil
 }
 
 // thread shows the ask that the task belongs to.
