@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // A server of mail that is no server of mail: each try ends in time, says what is wrong and what to
@@ -49,22 +51,9 @@ func TestCheckLiveHostile(t *testing.T) {
 		{"localhost", "", inside(""), []string{"pulse-fetch: hint: use the host name that the certificate is for"}},
 	}
 	for i, s := range servers {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ln.Close() })
-		go func() {
-			for {
-				conn, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				go func() { defer conn.Close(); s.with(conn) }()
-			}
-		}()
+		at := cmdlinetest.Answer(t, "tcp", "127.0.0.1:0", s.with).(*net.TCPAddr)
 		h.write(t, fmt.Sprintf("intake-%d", i), fmt.Sprintf("INBOX=\"imaps://me@%s:%d/INBOX\"\nFETCH_FLAGS=\"%s --tls-ca %s/ca\"\n",
-			s.host, ln.Addr().(*net.TCPAddr).Port, s.flags, h.dir))
+			s.host, at.Port, s.flags, h.dir))
 		h.write(t, fmt.Sprintf("password-%d", i), "pw\n")
 	}
 	h.write(t, "environment", "SENDER=\"\"\n")

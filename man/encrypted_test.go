@@ -44,7 +44,7 @@ mount -t tmpfs run root/run
 func newLocked(t *testing.T) *locked {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("encrypted directories: only root can mount a disk of its own")
+		t.Skip("only root can mount a disk of its own: encrypted directories were not tried")
 	}
 	dir := t.TempDir()
 	g := &locked{t: t, dir: dir, disk: dir + "/disk.img", away: dir + "/away"}
@@ -77,7 +77,7 @@ func newLocked(t *testing.T) *locked {
 	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
 		in.Close()
 		g.holder.Wait()
-		t.Skip("encrypted directories: this machine can't make a gate of its own: " + said.String())
+		t.Skip("this machine can't make a gate of its own: encrypted directories were not tried: " + said.String())
 	}
 	g.put("/usr/local/bin/systemctl", "#!/bin/sh\necho \"$*\" >>/run/systemctl\n")
 	g.put("/usr/local/bin/ssh", "#!/bin/sh\ntest \"$1\" = root@gate && shift && exec sh -c \"$*\"\n")

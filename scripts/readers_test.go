@@ -240,7 +240,7 @@ func claude(t *testing.T) string {
 	t.Helper()
 	dir := script(t, "../build/agents")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("there is no Claude Code; scripts/test unpacks it (scripts/get-agents)")
+		t.Skip("there is no Claude Code, which scripts/test unpacks (scripts/get-agents): it was not tried as a reader")
 	}
 	return dir
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/shared/cmdline/cmdlinetest"
 	"pulse/lib/shared/policy"
 )
 
@@ -32,26 +33,6 @@ func trial(t *testing.T, try time.Duration) (*live, *bytes.Buffer) {
 	p := policy.Default()
 	p.Owners = []string{"me@example.com"}
 	return &live{c: c, policy: p, at: &layout{dir: dir, name: dir + "/environment", values: map[string]string{}}, place: place{dir: dir, data: dir}, try: try}, &out
-}
-
-// answer listens, and answers each connection.
-func answer(t *testing.T, network, at string, with func(net.Conn)) net.Addr {
-	t.Helper()
-	ln, err := net.Listen(network, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go func() { defer conn.Close(); with(conn) }()
-		}
-	}()
-	return ln.Addr()
 }
 
 // says writes a text and waits for the end of the connection.
@@ -91,7 +72,7 @@ func TestHostileWays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, out := trial(t, time.Minute)
-			answer(t, "unix", l.place.data+"/out/a", test.with)
+			cmdlinetest.Answer(t, "unix", l.place.data+"/out/a", test.with)
 			text := fmt.Sprintf("TO=%q\nWAY_FLAGS=%q\n", test.to, test.flags)
 			if err := os.WriteFile(l.at.dir+"/out-a", []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -136,7 +117,7 @@ func TestHostileSender(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, out := trial(t, test.try)
-			at := answer(t, "tcp", "127.0.0.1:0", test.with).(*net.TCPAddr)
+			at := cmdlinetest.Answer(t, "tcp", "127.0.0.1:0", test.with).(*net.TCPAddr)
 			rc := fmt.Sprintf("account default\nhost 127.0.0.1\nport %d\ntls on\nauth plain\nuser u\npassword s\nfrom a@example.com\n", at.Port)
 			if err := os.WriteFile(l.at.dir+"/rc", []byte(rc), 0o600); err != nil {
 				t.Fatal(err)

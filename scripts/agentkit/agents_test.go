@@ -143,7 +143,7 @@ func installed(t *testing.T) string {
 	bin, err := filepath.Abs("../../build/agents/node_modules/.bin")
 	must(t, err)
 	if _, err := os.Stat(bin); err != nil {
-		t.Skip("there are no agents; scripts/test unpacks them (scripts/get-agents)")
+		t.Skip("there are no agents, which scripts/test unpacks (scripts/get-agents): none was started")
 	}
 	return bin
 }

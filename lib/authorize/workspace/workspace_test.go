@@ -141,7 +141,7 @@ func TestMounts(t *testing.T) {
 	bind := func(from, to string) {
 		if err := syscall.Mount(at(from), at(to), "", syscall.MS_BIND, ""); err != nil {
 			if errors.Is(err, syscall.EPERM) {
-				t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: ", err)
+				t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: what is mounted into a workspace was not tried: ", err)
 			}
 			t.Fatal(err)
 		}

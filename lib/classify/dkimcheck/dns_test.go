@@ -207,7 +207,7 @@ func TestRealNameServer(t *testing.T) {
 		program = "/usr/sbin/dnsmasq"
 	}
 	if _, err := os.Stat(program); err != nil {
-		t.Skip("there is no dnsmasq(8), a real name server; scripts/test installs it")
+		t.Skip("there is no dnsmasq, which scripts/test installs: a real name server was not asked")
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -51,7 +51,7 @@ func TestDurable(t *testing.T) {
 	} {
 		at := filepath.Join(dir, c.name)
 		if err := unix.Mount(c.kind, at, c.kind, 0, c.data); errors.Is(err, unix.EPERM) {
-			t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: ", err)
+			t.Skip("root may not mount here, as in a container without CAP_SYS_ADMIN: file systems that lose what was synced were not tried: ", err)
 		} else if err != nil {
 			t.Fatalf("mount -t %s -o %s: %v", c.kind, c.data, err)
 		}

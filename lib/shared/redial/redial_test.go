@@ -161,7 +161,7 @@ func confined(address string) int {
 
 func TestConfined(t *testing.T) {
 	if here := sandbox.Here(); here.Landlock == 0 || !here.Seccomp {
-		t.Skipf("Landlock or seccomp is missing in this kernel, which confines no further than %s", here)
+		t.Skipf("Landlock or seccomp is missing in this kernel, which confines no further than %s: a confined process that connects was not tried", here)
 	}
 	p, err := os.StartProcess(os.Args[0], []string{os.Args[0]}, &os.ProcAttr{
 		Env: []string{"REDIAL_CONFINED=" + listen(t).Addr().String()}, Files: []*os.File{nil, nil, os.Stderr},

@@ -83,7 +83,7 @@ func unpacked(t testing.TB) fs.FS {
 	_, here, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(here), "../../../../build/cyrus/usr/lib")
 	if _, err := os.Stat(filepath.Join(root, "cyrus/bin/httpd")); err != nil {
-		t.Skip("there is no Cyrus IMAP, a real server of JMAP; scripts/test unpacks it (scripts/get-cyrus)")
+		t.Skip("there is no Cyrus IMAP, which scripts/test unpacks (scripts/get-cyrus): a real server of JMAP was not read")
 	}
 	return os.DirFS(root)
 }
