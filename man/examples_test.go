@@ -37,6 +37,11 @@ func world(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	hook, err := os.ReadFile("../scripts/hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "hook", string(hook))
 	put(t, dir, "updates.json", strings.ReplaceAll(string(fixture(t, "updates.json")), "@UNIX@", strconv.FormatInt(now.Unix(), 10)))
 	for _, empty := range []string{"cur", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, "Maildir", empty), 0o700); err != nil {

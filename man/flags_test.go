@@ -100,12 +100,49 @@ func (p page) described() (flags []string) {
 // shared are the flags that a SYNOPSIS leaves out where they are optional.
 var shared = []string{"--queue DIR", "--policy FILE", "--sandbox MODE"}
 
+// byCommand reads the same from the DESCRIPTION of a page whose SYNOPSIS names no command: a flag stands
+// in the list under its command, or in a list of its own under which taking finds its commands.
+func (p page) byCommand(all usage) usage {
+	u, command, depth := usage{"": nil}, "", 0
+	for _, line := range p[slices.Index(p, ".Sh DESCRIPTION"):] {
+		switch {
+		case strings.HasPrefix(line, ".Bl"):
+			depth++
+		case line == ".El":
+			depth--
+		case depth == 1 && strings.HasPrefix(line, ".It Cm "):
+			command = item(line)
+			if _, ok := u[command]; !ok {
+				u[command] = nil
+			}
+		case strings.HasPrefix(line, ".It Fl "):
+			m := pageFlag.FindStringSubmatch(line)
+			flag := strings.TrimSpace("--" + m[1] + " " + m[2])
+			subs := []string{command}
+			if depth == 1 {
+				subs = p.taking(flag, all)
+			}
+			for _, sub := range subs {
+				if !slices.Contains(u[sub], flag) {
+					u[sub] = append(u[sub], flag)
+				}
+			}
+		}
+	}
+	for command := range u {
+		if _, ok := all[command]; !ok {
+			delete(u, command) // an item of another list
+		}
+	}
+	return u
+}
+
 // taking returns the subcommands that take a shared flag, by the line under its item: `.Pq Cm "a, b"`
 // names them, "alone" is none, `.Pq not Cm "a, b"` names the others, and without such a line all do.
 func (p page) taking(flag string, all usage) (list []string) {
 	line := ""
-	name, arg, _ := strings.Cut(flag[2:], " ")
-	if i := slices.Index(p, ".It Fl -"+name+" Ar "+arg); i >= 0 {
+	it := ".It Fl -" + strings.Replace(flag[2:], " ", " Ar ", 1)
+	if i := slices.Index(p, it); i >= 0 {
 		line = p[i+1]
 	}
 	named, only := strings.CutPrefix(line, ".Pq Cm ")
@@ -128,6 +165,9 @@ func TestFlags(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			p, code := read(t, command+".1"), helped(t, command)
 			text := p.synopsis()
+			if slices.Contains(p, ".Ar COMMAND") {
+				text = p.byCommand(code)
+			}
 			for _, flag := range shared {
 				if !slices.Contains(code.all(), flag) {
 					continue
@@ -140,12 +180,12 @@ func TestFlags(t *testing.T) {
 			}
 			for sub := range code {
 				if _, ok := text[sub]; !ok {
-					t.Errorf("SYNOPSIS has no %q", sub)
+					t.Errorf("the page has no %q", sub)
 				}
 			}
 			for sub, flags := range text {
 				if _, ok := code[sub]; !ok {
-					t.Errorf("SYNOPSIS has %q, the command has not", sub)
+					t.Errorf("the page has %q, the command has not", sub)
 				}
 				slices.Sort(flags)
 				same(t, flags, code[sub])

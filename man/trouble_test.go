@@ -128,11 +128,6 @@ func TestTroubleUnits(t *testing.T) {
 	}
 }
 
-// The list of findings has each code once.
-func TestTroubleFindings(t *testing.T) {
-	same(t, read(t, "pulse-trouble.7").list(t, "findings"), load(t, "health").constants(t, ofType("Code")))
-}
-
 // The card is one sheet of A4, at ten points, and has no command that is not in pulse-trouble(7),
 // where the tests type it.
 func TestCard(t *testing.T) {

@@ -94,7 +94,7 @@ func TestClosedLists(t *testing.T) {
 		{"pulse-queue.1", "own tools", func(t *testing.T) []string {
 			return load(t, "proposal").constants(t, ofType("tool"))
 		}},
-		{"pulse-queue.1", "health codes", func(t *testing.T) []string {
+		{"pulse-trouble.7", "findings", func(t *testing.T) []string {
 			return load(t, "health").constants(t, ofType("Code"))
 		}},
 		{"pulse-queue.5", "queue files", func(t *testing.T) []string {

@@ -46,7 +46,7 @@ func Position(ctx context.Context, name, source string) (p queue.Position, known
 	return p, known && err == nil, wrong && err == nil, err
 }
 
-// The codes of findings about a source, as in HEALTH of pulse-queue(1).
+// The codes of findings about a source, as in pulse-trouble(7).
 const (
 	Unreachable = "unreachable"
 	Login       = "login"
