@@ -56,8 +56,8 @@ func TestWants(t *testing.T) {
 		"a group chat may ask": func(p *policy.Policy) bool {
 			return uses(group, "web.search")(p) && !uses(group, "web.fetch")(p) && p.Platforms[0].Chats[0].RequireMention
 		},
-		"at most three workers a run":        func(p *policy.Policy) bool { return p.Limits.MaxPerRun == 3 && p.Limits.MaxPerDay == 20 },
-		"what is refused is kept":            func(p *policy.Policy) bool { return p.Limits.KeepRefused == 14*24*time.Hour },
+		"at most three workers a run": func(p *policy.Policy) bool { return p.Limits.MaxPerRun == 3 && p.Limits.MaxPerDay == 20 },
+		"what is refused is kept":     func(p *policy.Policy) bool { return p.Limits.KeepRefused == 14*24*time.Hour },
 		"no worker reads the text of strangers": func(p *policy.Policy) bool {
 			return p.Extract.Schema == "request" && p.Extract.Requires(terms.ExternalVerified)
 		},
