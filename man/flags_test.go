@@ -19,18 +19,10 @@ func (u usage) add(command, name, arg string) {
 	}
 }
 
-func (u usage) all() (flags []string) {
-	for _, f := range u {
-		flags = append(flags, f...)
-	}
-	slices.Sort(flags)
-	return slices.Compact(flags)
-}
-
 var (
 	helpCommand = regexp.MustCompile(`(?m)^  ([a-z]+)\b`)
 	helpFlag    = regexp.MustCompile(`(?m)^  --([a-z-]+)(?: (\S+))?  `)
-	pageFlag    = regexp.MustCompile(`(?:\bFl|[,|]) (?:Fl |-)([a-z][a-z-]*)(?: Ar (\S+))?`)
+	pageFlag    = regexp.MustCompile(`^\.It Fl -([a-z-]+)(?: Ar (\S+))?`)
 )
 
 // helped asks a command for its help, and each subcommand for its own.
@@ -65,43 +57,8 @@ func help(t *testing.T, command string, args ...string) string {
 	return string(out)
 }
 
-// synopsis reads the same from the SYNOPSIS of a page.
-func (p page) synopsis() usage {
-	u := usage{}
-	start := slices.Index(p, ".Sh SYNOPSIS")
-	end := slices.Index(p, ".Sh DESCRIPTION")
-	command := ""
-	for i, line := range p[start:end] {
-		if strings.HasPrefix(line, ".Nm") {
-			command, _ = strings.CutPrefix(p[start+i+1], ".Cm ")
-			if !strings.HasPrefix(p[start+i+1], ".Cm ") {
-				command = ""
-			}
-			u[command] = nil
-		}
-		for _, m := range pageFlag.FindAllStringSubmatch(line, -1) {
-			u.add(command, m[1], m[2])
-		}
-	}
-	return u
-}
-
-// described returns the flags that a page says something about.
-func (p page) described() (flags []string) {
-	for _, line := range p {
-		if m := pageFlag.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, ".It Fl ") {
-			flags = append(flags, strings.TrimSpace("--"+m[1]+" "+m[2]))
-		}
-	}
-	slices.Sort(flags)
-	return flags
-}
-
-// shared are the flags that a SYNOPSIS leaves out where they are optional.
-var shared = []string{"--queue DIR", "--policy FILE", "--sandbox MODE"}
-
-// byCommand reads the same from the DESCRIPTION of a page whose SYNOPSIS names no command: a flag stands
-// in the list under its command, or in a list of its own under which taking finds its commands.
+// byCommand reads the same from the DESCRIPTION of a page: a flag stands in the list under its command,
+// or in a list of its own under which taking finds its commands.
 func (p page) byCommand(all usage) usage {
 	u, command, depth := usage{"": nil}, "", 0
 	for _, line := range p[slices.Index(p, ".Sh DESCRIPTION"):] {
@@ -164,20 +121,7 @@ func TestFlags(t *testing.T) {
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			p, code := read(t, command+".1"), helped(t, command)
-			text := p.synopsis()
-			if slices.Contains(p, ".Ar COMMAND") {
-				text = p.byCommand(code)
-			}
-			for _, flag := range shared {
-				if !slices.Contains(code.all(), flag) {
-					continue
-				}
-				for _, sub := range p.taking(flag, code) {
-					if !slices.Contains(text[sub], flag) {
-						text[sub] = append(text[sub], flag)
-					}
-				}
-			}
+			text := p.byCommand(code)
 			for sub := range code {
 				if _, ok := text[sub]; !ok {
 					t.Errorf("the page has no %q", sub)
@@ -190,7 +134,6 @@ func TestFlags(t *testing.T) {
 				slices.Sort(flags)
 				same(t, flags, code[sub])
 			}
-			same(t, slices.Compact(p.described()), code.all())
 		})
 	}
 }

@@ -33,8 +33,11 @@ func TestWants(t *testing.T) {
 			_, ok := p.Receiver("imaps://me@imap.example.com/INBOX")
 			return ok && len(p.Owners) == 2
 		},
-		"a friend may ask for what is public":     outcome(terms.ExternalVerified, "friend@partner.example", terms.ReadPublic),
-		"so may everybody at a company":           func(p *policy.Policy) bool { return p.AllowedExternal[0][0] == '@' },
+		"a friend may ask for what is public": outcome(terms.ExternalVerified, "friend@partner.example", terms.ReadPublic),
+		"so may everybody at a company": func(p *policy.Policy) bool {
+			return p.AllowedExternal[0][0] == '@' && p.Senders[0].Row.Outcome(terms.ReadPrivate) == terms.Reject
+		},
+		"two people have to agree":                func(p *policy.Policy) bool { return p.Approval.Rows[0].Count == 2 },
 		"one person there may have files written": func(p *policy.Policy) bool { return ann(p) && !ann(policy.Default()) },
 		"I look at whatever one sender asks for":  func(p *policy.Policy) bool { return p.Senders[0].Row.Outcome(terms.ReadPublic) == terms.Review },
 		"mail that also goes to others":           func(p *policy.Policy) bool { return p.Relies("To") },

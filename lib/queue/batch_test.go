@@ -151,7 +151,7 @@ func TestBatchRefuses(t *testing.T) {
 // TestBatchIsFull at its bounds, by number and by size, and Take leaves it empty.
 func TestBatchIsFull(t *testing.T) {
 	small, large := queuetest.Mail(1, terms.Allow), strings.Replace(queuetest.Mail(1, terms.Allow), `"why":""`, `"why":"`+strings.Repeat("x", 1<<20)+`"`, 1)
-	for line, want := range map[string]int{small: 500, large: 8} {
+	for line, want := range map[string]int{small: 125, large: 2} {
 		b := newShelf(t).batch()
 		n := 0
 		for ; !b.Full(); n++ {
