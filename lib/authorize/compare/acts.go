@@ -6,6 +6,8 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/audience"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -99,6 +101,8 @@ type acts struct {
 	old, new *policy.Policy
 	calls    []call
 	targets  [][]string
+	messages []call // to within, and everyone there has seen what they are made of
+	within   [][]string
 	err      error
 	seen     map[string][]act
 }
@@ -107,6 +111,7 @@ type acts struct {
 type act struct {
 	call
 	request request.Request
+	seen    audience.Audience
 	was, is decision.Aspect
 }
 
@@ -124,6 +129,9 @@ func newActs(old, new *policy.Policy) *acts {
 			err = errTooMany
 		}
 		a.calls = append(a.calls, some...)
+	}
+	if err == nil && flows(old, new, label.Private) {
+		a.messages, a.within, err = messagesOf(old, new)
 	}
 	a.err = err
 	return a
@@ -145,8 +153,13 @@ func (a *acts) differ(was, is *decision.Follows) ([]act, error) {
 	for i := range a.calls {
 		for _, target := range a.targets {
 			for _, action := range terms.Actions {
-				list = keep(list, a.calls[i].try(action, target, was, is))
+				list = keep(list, a.calls[i].try(action, target, audience.Audience{}, was, is))
 			}
+		}
+	}
+	for _, target := range a.within {
+		for i := range a.messages {
+			list = keep(list, a.messages[i].try(a.messages[i].actions[0], target, audience.Of(target...), was, is))
 		}
 	}
 	a.seen[key] = list
@@ -173,10 +186,10 @@ func trusted(p *policy.Policy, id *identity.Identity) string {
 }
 
 // try decides on an effect of either.
-func (c *call) try(action terms.Action, target []string, was, is *decision.Follows) act {
+func (c *call) try(action terms.Action, target []string, seen audience.Audience, was, is *decision.Follows) act {
 	r := request.Request{Action: action, Tool: c.tool, Target: target, Args: record.Value(c.args)}
-	out := act{call: *c, request: r}
-	before, after := was.Effect(&out.request, c.machine()), is.Effect(&out.request, c.machine())
+	out := act{call: *c, request: r, seen: seen}
+	before, after := was.Effect(&out.request, seen, c.machine()), is.Effect(&out.request, seen, c.machine())
 	out.was, out.is = effect(before.Outcome), effect(after.Outcome)
 	return out
 }
@@ -212,6 +225,9 @@ func (a *act) what() string {
 	what := " as " + string(a.request.Action)
 	if a.tool != "" {
 		what = " " + a.tool + a.call.what + what
+	}
+	if !a.seen.None() {
+		what += " to " + a.seen.String() + ", who has seen what it is made of"
 	}
 	return "effect of its worker" + what
 }

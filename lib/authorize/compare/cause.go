@@ -41,6 +41,9 @@ var goesBy = map[string][]string{
 	"paths":     {"exec.write", "exec.workspace", "tools.paths"},
 	"tool_row":  {"tools.action"},
 
+	"flow.deny":    {"owners", "tools.action"},
+	"flow.confirm": {"owners", "tools.action"},
+
 	"outbound.allow": {"outbound.allow", "outbound.scheme"},
 }
 

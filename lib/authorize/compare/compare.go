@@ -100,6 +100,7 @@ func (s *search) key(f *found) key {
 		for _, u := range decision.Labels(f.given) {
 			steps = append(steps, trace.Step{Key: "flow." + string(u.Label) + ".confirm"})
 		}
+		steps = append(steps, trace.Step{Key: "owners"})
 		k = pick(s.old, s.new, steps)
 	}
 	return k

@@ -350,6 +350,44 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// TestAudience: what lets more people know what was read in private is wider, and narrower the other
+// way round, with a message that shows it as the witness.
+func TestAudience(t *testing.T) {
+	const (
+		two  = "owners = [\"me@example.com\", \"new@example.com\"]\n"
+		open = "[outbound]\nallow = []\n"
+		mine = "[outbound]\nallow = [\"me@example.com\"]\n"
+		to   = "to new@example.com as external_send: reject -> require_owner_confirmation"
+	)
+	const none = "[matrix.\"new@example.com\"]\nallow = []\n[matrix.approved_session]\nallow = []\n" // the mail of whom is rejected in any case
+	deny := func(entry string) string { return "[flow]\nprivate = { deny = [\"" + entry + "\"] }\n" + none }
+	for _, c := range []struct{ old, new, line, witness string }{
+		{deny("external_send"), two + deny("external_send"), "wider owners: effect of system labelled private, seen by new@example.com to new@example.com: external_send: reject -> require_owner_confirmation (new.toml:1)",
+			`"labels":["private"],"labelled":[{"label":"private"}],"audience":["new@example.com"]},"request":{"action":"external_send","target":["new@example.com"]}}`},
+		{deny("mail.send"), two + deny("mail.send"), "wider owners: effect of system labelled private, seen by new@example.com: mail.send " + to, ""},
+		{deny("mail.draft"), two + deny("mail.draft"), "wider owners: effect of system labelled private, seen by new@example.com: mail.draft to new@example.com as write_local: reject -> allow", ""},
+		{strings.Replace(deny("external_send"), "deny", "confirm", 1), two + strings.Replace(deny("external_send"), "deny", "confirm", 1),
+			"wider owners: effect of system labelled private, seen by new@example.com to new@example.com: grants excluded -> suffice", ""},
+		{deny("mail.send") + "[tools]\naction.\"mail.*\" = \"read_private\"\n", deny("mail.send"),
+			"wider tools.action: effect of system labelled private, seen by me@example.com: mail.send to me@example.com as external_send: reject -> require_owner_confirmation", ""},
+		{open + deny("external_send"), mine + deny("external_send"), "wider outbound.allow: effect of system to me@example.com: destructive: reject -> require_owner_confirmation", ""},
+	} {
+		old, new := parse(t, "old.toml", under(c.old)), parse(t, "new.toml", under(c.new))
+		list := diff(t, old, new)
+		at := slices.IndexFunc(list, func(d Difference) bool { return strings.HasPrefix(d.String(), c.line) })
+		if at < 0 {
+			t.Errorf("%s\n=>\n%s\n%swant %s", c.old, c.new, show(list), c.line)
+			continue
+		}
+		if !strings.HasSuffix(string(list[at].Witness), c.witness) {
+			t.Errorf("%s: witness %s", c.line, list[at].Witness)
+		}
+		if back := diff(t, new, old); mirrored(list) != mirrored(turned(back)) {
+			t.Errorf("%s\n=>\n%s\n%sand back\n%s", c.old, c.new, show(list), show(back))
+		}
+	}
+}
+
 // TestWitness: what is printed as JSON is a record, and the outcome is one that its bytes
 // have.
 func TestWitness(t *testing.T) {

@@ -33,6 +33,9 @@ func (s *search) effects() error {
 				return err
 			}
 		}
+		if err := s.within(&people[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -121,6 +124,10 @@ func (c *call) candidate(w *whose, id *identity.Identity, a terms.Action, target
 	}
 	for _, name := range id.Labels.Words() {
 		out.what += " labelled " + name
+	}
+	if !id.Audience.None() {
+		out.odd++
+		out.what += ", seen by " + id.Audience.String()
 	}
 	if c.tool == "" {
 		out.group = w.what

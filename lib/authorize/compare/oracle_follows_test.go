@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
@@ -75,14 +76,25 @@ func (s *space) follows(p *party, ds [2]decision.Decision, show func() string) {
 		return
 	}
 	s.workers[key] = true
+	s.work(a, b, "bob@partner.example", show)
+	if s.private() {
+		a.Audience, b.Audience = audience.Anyone, audience.Anyone
+		for _, to := range persons {
+			s.work(a, b, to, show)
+		}
+	}
+}
+
+// work compares what the worker of an ask may do.
+func (s *space) work(a, b *identity.Identity, to string, show func() string) {
 	for _, tool := range append([]string{"", "zzz"}, names...) {
 		for _, action := range terms.Actions {
-			r := &request.Request{Tool: tool, Action: action, Args: `{"path":"ok"}`, Target: []string{"bob@partner.example"}}
+			r := &request.Request{Tool: tool, Action: action, Args: `{"path":"ok"}`, Target: []string{to}}
 			w := tools.World(machine(sums[0]))
 			was := decision.Decide(decision.Input{Identity: a, Request: r, Policy: s.policies[0], World: w})
 			is := decision.Decide(decision.Input{Identity: b, Request: r, Policy: s.policies[1], World: w})
 			s.decided++
-			s.goes(was.Outcome.Reach(), is.Outcome.Reach(), fmt.Sprintf("%s as %s of its worker", tool, action), show)
+			s.goes(was.Outcome.Reach(), is.Outcome.Reach(), fmt.Sprintf("%s to %s as %s of its worker", tool, to, action), show)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
@@ -99,6 +100,9 @@ func words[T ~string](list []T) (out []string) {
 	}
 	return out
 }
+
+// audiences are who may have seen what an effect is made of.
+var audiences = []audience.Audience{{}, audience.Anyone, audience.Of(persons[0]), audience.Of(persons[1:]...), audience.Of("bob@partner.example")}
 
 var actions = words(terms.Actions)
 
@@ -386,6 +390,30 @@ func lookalikes(r *rand.Rand) (old, new doc) {
 	new = old
 	for range 1 + r.Intn(2) {
 		new = mutated(r, new, at(pick(r, []string{"owners", "allowed_external", "platform", "extract", "tools.level"})))
+	}
+	return old, new
+}
+
+// gossips returns two policies that say something about what was read in private, and that differ
+// in who is to know it, or in what a message is. Nearly all else is rejected, so that it does not matter
+// who is an owner.
+func gossips(r *rand.Rand) (old, new doc) {
+	at := func(name string) int { return slices.IndexFunc(slots, func(s slot) bool { return s.name == name }) }
+	for {
+		old = policyOf(r)
+		for i, s := range slots {
+			if strings.HasPrefix(s.name, "matrix.") && s.name != "matrix.system" {
+				old[i] = array("allow", []string{})
+			}
+		}
+		old[at("flow.private.deny")] = array("deny", some(r, append(words(terms.Actions), "mail.*", "mail.send", "mail.draft", "*"), 1, 2))
+		if _, err := old.parse(); err == nil {
+			break
+		}
+	}
+	new = old
+	for range 1 + r.Intn(2) {
+		new = mutated(r, new, at(pick(r, []string{"owners", "owners", "owners", "flow.private.deny", "outbound.allow", "tools.action"})))
 	}
 	return old, new
 }

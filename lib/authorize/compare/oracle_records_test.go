@@ -16,6 +16,7 @@ import (
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -77,7 +78,7 @@ func (p *party) facts(n int, policies [2]*policy.Policy) facts {
 	id := &p.ids[n]
 	f := facts{
 		sender: id.Sender, trust: id.Trust, verified: id.Verified, stale: id.Stale, automatic: id.Automatic,
-		effect: id.Effect(), bulk: id.Bulk, unsigned: id.Unsigned, chat: id.Chat, labels: fmt.Sprint(id.Labels.Words()),
+		effect: id.Effect(), bulk: id.Bulk, unsigned: id.Unsigned, chat: id.Chat, labels: fmt.Sprint(id.Labels.Words(), id.Audience.Words()),
 		unchecked: id.Unchecked(policies[n]) != terms.Unknown,
 	}
 	if p.message != nil {
@@ -290,9 +291,12 @@ func (s *space) given() {
 			return
 		}
 		for _, words := range [][]string{{"private"}, {"untrusted"}, {"private", "untrusted"}} {
-			labelled := effect
-			labelled.Labels, _ = labelled.Labels.Named(words)
-			s.add(origin{given: &labelled})
+			for _, seen := range audiences {
+				labelled := effect
+				labelled.Labels, _ = labelled.Labels.Named(words)
+				labelled.Audience = seen
+				s.add(origin{given: &labelled})
+			}
 		}
 	}
 	for _, t := range terms.TrustLevels {
@@ -311,6 +315,11 @@ func (s *space) given() {
 		}
 	}
 	s.add(origin{given: &identity.Identity{Trust: terms.System, Via: identity.ViaSubmit}})
+}
+
+// private reports whether one of the policies says anything about what was read in private.
+func (s *space) private() bool {
+	return slices.ContainsFunc(s.policies[:], func(p *policy.Policy) bool { _, ok := p.Flow[label.Private]; return ok })
 }
 
 // plausible reports whether a record can say that a sender has this trust: if one of the
@@ -336,6 +345,11 @@ func (s *space) wishes() {
 		{"TEL:+493090182000"}, {"slack:C024BE7LH"}, {"https://hooks.example.com/a/b"}, {"https://hooks.example.com/a/someone/b"}, {"https://hooks.example.com/A/b"}}
 	if !s.policies[0].Outbound.Restricted && !s.policies[1].Outbound.Restricted {
 		envelopes = envelopes[:2]
+	}
+	if s.private() {
+		for _, a := range persons {
+			envelopes = append(envelopes, []string{a}, []string{strings.ToUpper(a), persons[0]})
+		}
 	}
 	if s.policies[0].Outbound.Scheme != s.policies[1].Outbound.Scheme {
 		envelopes = append(envelopes, []string{"42"}, []string{"telegram:42"}, []string{"042"})

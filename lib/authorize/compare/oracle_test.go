@@ -263,6 +263,9 @@ func TestRandomPolicies(t *testing.T) {
 		if seed%2 == 0 {
 			old, new = lookalikes(random)
 		}
+		if seed%5 == 0 {
+			old, new = gossips(random)
+		}
 		r := judge(old.text(), new.text(), most, seed)
 		mu.Lock()
 		defer mu.Unlock()

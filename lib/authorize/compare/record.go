@@ -196,7 +196,7 @@ func (f *found) check(old, new *policy.Policy) error {
 	}
 	was, is := back.shows(old), back.shows(new)
 	if a := f.change.act; a != nil {
-		if again := a.try(a.request.Action, a.request.Target, &was, &is); again.was == f.change.Old && again.is == f.change.New {
+		if again := a.try(a.request.Action, a.request.Target, a.seen, &was, &is); again.was == f.change.Old && again.is == f.change.New {
 			return nil
 		}
 	} else if slices.Contains(was.Aspects(), f.change.Old) && slices.Contains(is.Aspects(), f.change.New) && was.Action == f.was.action && is.Action == f.is.action {

@@ -6,6 +6,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
@@ -51,10 +52,12 @@ func (d Decision) Follow(in *Input) Follows {
 	return f
 }
 
-// Effect decides on an effect that its worker proposes.
-func (f *Follows) Effect(r *request.Request, world tools.World) Decision {
+// Effect decides on an effect that its worker proposes, made of what those in seen have seen.
+func (f *Follows) Effect(r *request.Request, seen audience.Audience, world tools.World) Decision {
 	in := f.effects
-	in.Request, in.World = r, world
+	who := *in.Identity
+	who.Audience = seen
+	in.Identity, in.Request, in.World = &who, r, world
 	return Decide(in)
 }
 
@@ -118,7 +121,7 @@ func (f *Follows) Say() []Said {
 	}
 	if f.Ask && f.Outcome != terms.Reject {
 		for _, a := range terms.Actions {
-			d := f.Effect(&request.Request{Action: a, Target: reachable(f.effects.Policy)}, nil)
+			d := f.Effect(&request.Request{Action: a, Target: reachable(f.effects.Policy)}, audience.Audience{}, nil)
 			list = append(list, Said{"effect." + string(a), string(d.Outcome)})
 		}
 		list = append(list, Said{"targets", targets(f.effects.Policy)})
