@@ -166,11 +166,11 @@ func TestChoresInTurns(t *testing.T) {
 	large := []*queue.Stored{root}
 	for i := range 6 {
 		one := chore(10+i, root.Task.ID, proposal.Draft, "")
-		one.Identity.Why = string(bytes.Repeat([]byte("x"), 3<<20))
+		one.Identity.Why = string(bytes.Repeat([]byte("x"), 1<<20))
 		large = append(large, one)
 	}
 	s = newShelf(t, large...)
-	for want := 3; want <= 6; want += 3 {
+	for want := 2; want <= 6; want += 2 {
 		if more, err = s.chores(); err != nil || !more || len(s.lines()) != want {
 			t.Errorf("%t, %v, %d lines", more, err, len(s.lines()))
 		}
